@@ -106,6 +106,8 @@ pub use policy::Policy;
 #[cfg(checking)]
 pub use reentrant::{CheckedReentrant, CheckedReentrantMutex};
 #[cfg(any(checking, modelled))]
+#[doc(hidden)]
+pub use report::FaultsAbort;
 pub use report::{LockName, Place, Report, Rule, Severity, Step, ThreadName, policy, set_policy};
 #[cfg(all(checking, feature = "shm"))]
 pub use robust::{Robust, RobustGuard};

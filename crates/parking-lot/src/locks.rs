@@ -3,7 +3,7 @@
 //! once for the plain locks, and once more for the checked ones.
 
 use crate::condvar::{ExactCondvar, OtherMutex};
-use super::below::{Fair, Recursive, Throughput};
+use super::below::{Fair, FaultsAbort, Recursive, Throughput};
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use ulocks_core::raw::Initial as _;
 use ulocks_core::time::Deadline;
@@ -77,6 +77,7 @@ impl Condvar {
     /// # Safety
     /// The caller holds `mutex`.
     pub(crate) unsafe fn wait(&self, mutex: &RawMutex, deadline: Option<Deadline>) -> bool {
+        let _faults = FaultsAbort::because("ulocks: the process aborts, because no wait unwinds\n");
         // SAFETY: the caller holds the mutex; its token is nothing.
         match unsafe { self.0.wait(&mutex.0, (), deadline) } {
             Ok(((), is_notified)) => !is_notified,

@@ -18,3 +18,5 @@ pub use crate::sys::world::{
 #[cfg(not(world = "machine"))]
 #[doc(hidden)]
 pub use crate::sys::world::__model;
+#[cfg(world = "machine")]
+pub use crate::sys::world::NoUnwinding;

@@ -7,6 +7,7 @@ use ulocks_core::raw::{
 use ulocks_core::{futex, time::Deadline};
 use ulocks_debug::{Access, Checked, CheckedReadToken, CheckedRw};
 
+pub(crate) use ulocks_debug::FaultsAbort;
 pub(crate) type Throughput = Checked<ulocks_unfair::RawThroughputMutex>;
 pub(crate) type Fair = Checked<ulocks_fair::RawFairMutex>;
 

@@ -2,9 +2,13 @@
 //! of 0.12 in `v0_12`.
 //!
 //! They report broken rules, inversions of the lock order, and deadlocks that happen. A fault
-//! panics, unless `ulocks_debug::set_policy` says otherwise. lock_api does not tell a lock where it
-//! is made, so the locks that one line acquires first are a class. With the feature `send_guard`, a
-//! release by another thread is reported.
+//! panics, unless `ulocks_debug::set_policy` says otherwise. With the names of 0.12 it is printed,
+//! and the process aborts. `MutexGuard::unlocked`, `bump` and others of lock_api 0.4 acquire for a
+//! guard that lives on even if the acquisition panics, and no lock can tell such a call from
+//! another. A function given to `set_policy` must not panic there either.
+//!
+//! lock_api does not tell a lock where it is made, so the locks that one line acquires first are a
+//! class. With the feature `send_guard`, a release by another thread is reported.
 
 mod below;
 #[path = "../current.rs"]

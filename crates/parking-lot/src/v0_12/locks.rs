@@ -1,13 +1,34 @@
 //! lock_api 0.4's traits for the raw locks.
+//!
+//! *No operation unwinds.* `unlocked`, `bump` and `with_upgraded` of lock_api 0.4 acquire for a
+//! guard that lives on whether that panics or not: it would be a guard without a lock. An
+//! acquisition does not learn whether it is such a one, so a panic in any of them aborts.
 
 use super::{Marker, RawRwLock, lock_api};
+use super::super::below::FaultsAbort;
 use super::super::locks::{RawFairMutex, RawMutex, RawThreadId};
 use crate::rwlock::Patience;
 use core::num::NonZeroUsize;
 use core::time::Duration;
 use std::time::Instant;
 use ulocks_core::raw::{RawMutex as _, RawMutexFair as _};
+use ulocks_core::sync::NoUnwinding;
 use ulocks_core::time::Deadline;
+
+/// Why the process ends where a lock would panic.
+const WHY: &str = "ulocks: the process aborts, because guards of lock_api 0.4 (parking_lot 0.12) live on \
+                   without their lock if an acquisition panics\n";
+
+/// An operation that does not unwind. A closure would hide the place of the caller.
+macro_rules! whole {
+    ($operation:expr) => {{
+        let _faults = FaultsAbort::because(WHY);
+        let unwinding = NoUnwinding::because(WHY);
+        let result = $operation;
+        unwinding.end();
+        result
+    }};
+}
 
 // SAFETY: the lock below keeps this contract: exclusion, acquire and release ordering; its token is
 // nothing, so a guard may be forgotten and a locked mutex moved or dropped.
@@ -19,20 +40,20 @@ unsafe impl lock_api::RawMutex for RawMutex {
     #[inline]
     #[track_caller]
     fn lock(&self) {
-        self.0.lock();
+        whole!(self.0.lock());
     }
 
     #[inline]
     #[track_caller]
     fn try_lock(&self) -> bool {
-        self.0.try_lock().is_some()
+        whole!(self.0.try_lock().is_some())
     }
 
     #[inline]
     #[track_caller]
     unsafe fn unlock(&self) {
         // SAFETY: the caller holds this mutex.
-        unsafe { self.0.unlock(()) };
+        unsafe { whole!(self.0.unlock(())) };
     }
 
     #[inline]
@@ -47,7 +68,7 @@ unsafe impl lock_api::RawMutexFair for RawMutex {
     #[track_caller]
     unsafe fn unlock_fair(&self) {
         // SAFETY: the caller holds this mutex.
-        unsafe { self.0.unlock(()) };
+        unsafe { whole!(self.0.unlock(())) };
     }
 }
 
@@ -59,20 +80,20 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
     #[inline]
     #[track_caller]
     fn try_lock_for(&self, timeout: Duration) -> bool {
-        let acquired = match self.0.try_lock() {
+        let acquired = whole!(match self.0.try_lock() {
             None => self.0.lock_until(Deadline::after(timeout)),
             acquired => acquired,
-        };
+        });
         acquired.is_some()
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_until(&self, timeout: Instant) -> bool {
-        let acquired = match self.0.try_lock() {
+        let acquired = whole!(match self.0.try_lock() {
             None => self.0.lock_until(Deadline::at(timeout)),
             acquired => acquired,
-        };
+        });
         acquired.is_some()
     }
 }
@@ -87,20 +108,20 @@ unsafe impl lock_api::RawMutex for RawFairMutex {
     #[inline]
     #[track_caller]
     fn lock(&self) {
-        self.0.lock();
+        whole!(self.0.lock());
     }
 
     #[inline]
     #[track_caller]
     fn try_lock(&self) -> bool {
-        self.0.try_lock().is_some()
+        whole!(self.0.try_lock().is_some())
     }
 
     #[inline]
     #[track_caller]
     unsafe fn unlock(&self) {
         // SAFETY: the caller holds this mutex.
-        unsafe { self.0.unlock(()) };
+        unsafe { whole!(self.0.unlock(())) };
     }
 
     #[inline]
@@ -115,7 +136,7 @@ unsafe impl lock_api::RawMutexFair for RawFairMutex {
     #[track_caller]
     unsafe fn unlock_fair(&self) {
         // SAFETY: the caller holds this mutex.
-        unsafe { self.0.unlock_fair(()) };
+        unsafe { whole!(self.0.unlock_fair(())) };
     }
 }
 
@@ -127,20 +148,20 @@ unsafe impl lock_api::RawMutexTimed for RawFairMutex {
     #[inline]
     #[track_caller]
     fn try_lock_for(&self, timeout: Duration) -> bool {
-        let acquired = match self.0.try_lock() {
+        let acquired = whole!(match self.0.try_lock() {
             None => self.0.lock_until(Deadline::after(timeout)),
             acquired => acquired,
-        };
+        });
         acquired.is_some()
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_until(&self, timeout: Instant) -> bool {
-        let acquired = match self.0.try_lock() {
+        let acquired = whole!(match self.0.try_lock() {
             None => self.0.lock_until(Deadline::at(timeout)),
             acquired => acquired,
-        };
+        });
         acquired.is_some()
     }
 }
@@ -165,39 +186,39 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     #[inline]
     #[track_caller]
     fn lock_shared(&self) {
-        self.0.read(Patience::Forever);
+        whole!(self.0.read(Patience::Forever));
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_shared(&self) -> bool {
-        self.0.read(Patience::Never)
+        whole!(self.0.read(Patience::Never))
     }
 
     #[inline]
     #[track_caller]
     unsafe fn unlock_shared(&self) {
         // SAFETY: the caller holds this lock in this way.
-        unsafe { self.0.unlock_read() };
+        unsafe { whole!(self.0.unlock_read()) };
     }
 
     #[inline]
     #[track_caller]
     fn lock_exclusive(&self) {
-        self.0.write(Patience::Forever);
+        whole!(self.0.write(Patience::Forever));
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_exclusive(&self) -> bool {
-        self.0.write(Patience::Never)
+        whole!(self.0.write(Patience::Never))
     }
 
     #[inline]
     #[track_caller]
     unsafe fn unlock_exclusive(&self) {
         // SAFETY: the caller holds this lock in this way.
-        unsafe { self.0.unlock_write() };
+        unsafe { whole!(self.0.unlock_write()) };
     }
 
     #[inline]
@@ -218,14 +239,14 @@ unsafe impl lock_api::RawRwLockFair for RawRwLock {
     #[track_caller]
     unsafe fn unlock_shared_fair(&self) {
         // SAFETY: the caller holds this lock in this way.
-        unsafe { self.0.unlock_read() };
+        unsafe { whole!(self.0.unlock_read()) };
     }
 
     #[inline]
     #[track_caller]
     unsafe fn unlock_exclusive_fair(&self) {
         // SAFETY: the caller holds this lock in this way.
-        unsafe { self.0.unlock_write_fair() };
+        unsafe { whole!(self.0.unlock_write_fair()) };
     }
 }
 
@@ -235,7 +256,7 @@ unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
     #[track_caller]
     unsafe fn downgrade(&self) {
         // SAFETY: the caller holds this lock in this way.
-        unsafe { self.0.downgrade() };
+        unsafe { whole!(self.0.downgrade()) };
     }
 }
 
@@ -247,25 +268,25 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
     #[inline]
     #[track_caller]
     fn try_lock_shared_for(&self, timeout: Duration) -> bool {
-        self.0.read(Patience::Until(Deadline::after(timeout)))
+        whole!(self.0.read(Patience::Until(Deadline::after(timeout))))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_shared_until(&self, timeout: Instant) -> bool {
-        self.0.read(Patience::Until(Deadline::at(timeout)))
+        whole!(self.0.read(Patience::Until(Deadline::at(timeout))))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_exclusive_for(&self, timeout: Duration) -> bool {
-        self.0.write(Patience::Until(Deadline::after(timeout)))
+        whole!(self.0.write(Patience::Until(Deadline::after(timeout))))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_exclusive_until(&self, timeout: Instant) -> bool {
-        self.0.write(Patience::Until(Deadline::at(timeout)))
+        whole!(self.0.write(Patience::Until(Deadline::at(timeout))))
     }
 }
 
@@ -274,13 +295,13 @@ unsafe impl lock_api::RawRwLockRecursive for RawRwLock {
     #[inline]
     #[track_caller]
     fn lock_shared_recursive(&self) {
-        self.0.read_again(Patience::Forever);
+        whole!(self.0.read_again(Patience::Forever));
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_shared_recursive(&self) -> bool {
-        self.0.read_again(Patience::Never)
+        whole!(self.0.read_again(Patience::Never))
     }
 }
 
@@ -289,13 +310,13 @@ unsafe impl lock_api::RawRwLockRecursiveTimed for RawRwLock {
     #[inline]
     #[track_caller]
     fn try_lock_shared_recursive_for(&self, timeout: Duration) -> bool {
-        self.0.read_again(Patience::Until(Deadline::after(timeout)))
+        whole!(self.0.read_again(Patience::Until(Deadline::after(timeout))))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_shared_recursive_until(&self, timeout: Instant) -> bool {
-        self.0.read_again(Patience::Until(Deadline::at(timeout)))
+        whole!(self.0.read_again(Patience::Until(Deadline::at(timeout))))
     }
 }
 
@@ -305,34 +326,34 @@ unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
     #[inline]
     #[track_caller]
     fn lock_upgradable(&self) {
-        self.0.upgradable(Patience::Forever);
+        whole!(self.0.upgradable(Patience::Forever));
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_upgradable(&self) -> bool {
-        self.0.upgradable(Patience::Never)
+        whole!(self.0.upgradable(Patience::Never))
     }
 
     #[inline]
     #[track_caller]
     unsafe fn unlock_upgradable(&self) {
         // SAFETY: the caller holds this lock in this way.
-        unsafe { self.0.unlock_upgradable() };
+        unsafe { whole!(self.0.unlock_upgradable()) };
     }
 
     #[inline]
     #[track_caller]
     unsafe fn upgrade(&self) {
         // SAFETY: the caller is the upgradable reader.
-        unsafe { self.0.upgrade(Patience::Forever) };
+        unsafe { whole!(self.0.upgrade(Patience::Forever)) };
     }
 
     #[inline]
     #[track_caller]
     unsafe fn try_upgrade(&self) -> bool {
         // SAFETY: the caller is the upgradable reader.
-        unsafe { self.0.upgrade(Patience::Never) }
+        unsafe { whole!(self.0.upgrade(Patience::Never)) }
     }
 }
 
@@ -342,7 +363,7 @@ unsafe impl lock_api::RawRwLockUpgradeFair for RawRwLock {
     #[track_caller]
     unsafe fn unlock_upgradable_fair(&self) {
         // SAFETY: the caller holds this lock in this way.
-        unsafe { self.0.unlock_upgradable_fair() };
+        unsafe { whole!(self.0.unlock_upgradable_fair()) };
     }
 }
 
@@ -352,14 +373,14 @@ unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
     #[track_caller]
     unsafe fn downgrade_upgradable(&self) {
         // SAFETY: the caller holds this lock in this way.
-        unsafe { self.0.downgrade_upgradable() };
+        unsafe { whole!(self.0.downgrade_upgradable()) };
     }
 
     #[inline]
     #[track_caller]
     unsafe fn downgrade_to_upgradable(&self) {
         // SAFETY: the caller holds this lock in this way.
-        unsafe { self.0.downgrade_to_upgradable() };
+        unsafe { whole!(self.0.downgrade_to_upgradable()) };
     }
 }
 
@@ -368,26 +389,26 @@ unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
     #[inline]
     #[track_caller]
     fn try_lock_upgradable_for(&self, timeout: Duration) -> bool {
-        self.0.upgradable(Patience::Until(Deadline::after(timeout)))
+        whole!(self.0.upgradable(Patience::Until(Deadline::after(timeout))))
     }
 
     #[inline]
     #[track_caller]
     fn try_lock_upgradable_until(&self, timeout: Instant) -> bool {
-        self.0.upgradable(Patience::Until(Deadline::at(timeout)))
+        whole!(self.0.upgradable(Patience::Until(Deadline::at(timeout))))
     }
 
     #[inline]
     #[track_caller]
     unsafe fn try_upgrade_for(&self, timeout: Duration) -> bool {
         // SAFETY: the caller is the upgradable reader.
-        unsafe { self.0.upgrade(Patience::Until(Deadline::after(timeout))) }
+        unsafe { whole!(self.0.upgrade(Patience::Until(Deadline::after(timeout)))) }
     }
 
     #[inline]
     #[track_caller]
     unsafe fn try_upgrade_until(&self, timeout: Instant) -> bool {
         // SAFETY: the caller is the upgradable reader.
-        unsafe { self.0.upgrade(Patience::Until(Deadline::at(timeout))) }
+        unsafe { whole!(self.0.upgrade(Patience::Until(Deadline::at(timeout)))) }
     }
 }

@@ -95,27 +95,47 @@ pub const fn is_abandoned() -> bool {
 /// panic is the end of the execution, and passes.
 #[inline(always)]
 pub fn without_unwinding<R>(f: impl FnOnce() -> R) -> R {
-    struct Abort;
-    impl Drop for Abort {
-        fn drop(&mut self) {
-            abort_unwinding();
-        }
-    }
-    let abort = Abort;
+    const WHY: &str = "ulocks: the process aborts, because this panic would leave other threads waiting for ever, \
+                       or with the address of a stack frame that is gone\n";
+    let inside = NoUnwinding::because(WHY);
     let result = f();
-    core::mem::forget(abort);
+    inside.end();
     result
+}
+
+/// Aborts the process if a panic drops it. It is [`without_unwinding`] for calls that ask for the
+/// place of their caller, which a closure would hide, and with a reason of the user's.
+#[must_use = "it is dropped at once, and that aborts"]
+#[derive(Debug)]
+pub struct NoUnwinding(&'static str);
+
+impl NoUnwinding {
+    /// From here on a panic aborts. The process says `line` then, which ends in a newline.
+    #[inline(always)]
+    pub const fn because(line: &'static str) -> Self {
+        Self(line)
+    }
+
+    /// From here on a panic may pass.
+    #[inline(always)]
+    pub const fn end(self) {
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for NoUnwinding {
+    fn drop(&mut self) {
+        abort_unwinding(self.0);
+    }
 }
 
 /// Says why the process ends, and ends it. The panic hook has printed the panic itself, unless the
 /// program has silenced the hook.
 #[cold]
 #[inline(never)]
-fn abort_unwinding() -> ! {
-    const WHY: &str = "ulocks: the process aborts, because this panic would leave other threads waiting for ever, \
-                       or with the address of a stack frame that is gone\n";
+fn abort_unwinding(why: &'static str) -> ! {
     // SAFETY: the bytes are a constant, and are read before the call returns. `write` is
     // async-signal-safe, for a panic may be in a signal handler.
-    unsafe { libc::write(libc::STDERR_FILENO, WHY.as_ptr().cast(), WHY.len()) };
+    unsafe { libc::write(libc::STDERR_FILENO, why.as_ptr().cast(), why.len()) };
     std::process::abort();
 }
