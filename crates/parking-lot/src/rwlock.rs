@@ -62,9 +62,15 @@ type Lock = RawPsRwLock<Sifted<{ BULK | NESTED }, Private, PhaseFair, Central, S
 const SHARE: u64 = 1;
 const JOINED: u64 = 1 << 32;
 const SHARES: u64 = JOINED - 1;
+/// So many may have joined at once. A guard that is forgotten stays for ever, and without a limit
+/// 2^32 of them would be none. The lock limits the shares, far below 2^32.
+const MOST: u64 = 1 << 31;
 
 const AS_BULK: ReadToken = Lock::token::<Bulk>();
 const AS_NESTED: ReadToken = Lock::token::<Nested>();
+
+/// As many readers have joined as may.
+struct TooMany;
 
 /// How long an acquisition may take.
 #[derive(Clone, Copy, Debug)]
@@ -106,10 +112,16 @@ impl RecursiveRwLock {
 
     /// Acquires for reading, also on a thread that reads already and while a writer waits. False if
     /// `patience` ran out.
+    ///
+    /// # Panics
+    /// If 2^31 readers have joined others. With [`Patience::Never`] it is false then.
     #[inline]
     pub fn read_again(&self, patience: Patience) -> bool {
-        if self.join() {
-            return true;
+        match self.join() {
+            Ok(true) => return true,
+            Ok(false) => {}
+            Err(TooMany) if matches!(patience, Patience::Never) => return false,
+            Err(TooMany) => panic!("too many readers have come in again: {MOST} at once may have"),
         }
         let at = core::panic::Location::caller();
         let acquired = match patience {
@@ -126,17 +138,20 @@ impl RecursiveRwLock {
         acquired.is_some()
     }
 
-    /// (J)
+    /// (J). False without a share.
     #[inline]
-    fn join(&self) -> bool {
+    fn join(&self) -> Result<bool, TooMany> {
         let mut was = self.again.load(Relaxed);
         while was & SHARES != 0 {
+            if was >= MOST * JOINED {
+                return Err(TooMany);
+            }
             match self.again.compare_exchange_weak(was, was + JOINED, Acquire, Relaxed) {
-                Ok(_) => return true,
+                Ok(_) => return Ok(true),
                 Err(now) => was = now,
             }
         }
-        false
+        Ok(false)
     }
 
     /// A reader leaves.
@@ -308,5 +323,31 @@ impl RecursiveRwLock {
 impl Default for RecursiveRwLock {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(all(test, not(any(ulocks_loom, ulocks_vm))))]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// Guards that are forgotten are never counted down.
+    #[test]
+    fn readers_that_have_joined_are_refused_long_before_their_count_wraps() {
+        let lock = RecursiveRwLock::new();
+        assert!(lock.read_again(Patience::Forever)); // the share
+        lock.again.fetch_add((MOST - 1) * JOINED, Relaxed);
+        assert!(lock.read_again(Patience::Never), "there is room for one more");
+        assert!(!lock.read_again(Patience::Never));
+        for patience in [Patience::Forever, Patience::Until(Deadline::after(core::time::Duration::ZERO))] {
+            let refused = catch_unwind(AssertUnwindSafe(|| lock.read_again(patience)));
+            let message = *refused.expect_err("one too many came in").downcast::<String>().unwrap();
+            assert!(message.contains("too many readers"), "{message}");
+        }
+        assert_eq!(lock.again.load(Relaxed), MOST * JOINED + SHARE);
+        assert!(!lock.write(Patience::Never), "a writer came in beside readers");
+        // SAFETY: the reader that has joined leaves.
+        unsafe { lock.unlock_read() };
+        assert!(lock.read_again(Patience::Forever), "there is room again");
     }
 }
