@@ -326,28 +326,30 @@ impl Default for RecursiveRwLock {
     }
 }
 
-#[cfg(all(test, not(any(ulocks_loom, ulocks_vm))))]
-mod tests {
-    use super::*;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
+ulocks_core::on_machine! {
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// Guards that are forgotten are never counted down.
-    #[test]
-    fn readers_that_have_joined_are_refused_long_before_their_count_wraps() {
-        let lock = RecursiveRwLock::new();
-        assert!(lock.read_again(Patience::Forever)); // the share
-        lock.again.fetch_add((MOST - 1) * JOINED, Relaxed);
-        assert!(lock.read_again(Patience::Never), "there is room for one more");
-        assert!(!lock.read_again(Patience::Never));
-        for patience in [Patience::Forever, Patience::Until(Deadline::after(core::time::Duration::ZERO))] {
-            let refused = catch_unwind(AssertUnwindSafe(|| lock.read_again(patience)));
-            let message = *refused.expect_err("one too many came in").downcast::<String>().unwrap();
-            assert!(message.contains("too many readers"), "{message}");
+        /// Guards that are forgotten are never counted down.
+        #[test]
+        fn readers_that_have_joined_are_refused_long_before_their_count_wraps() {
+            let lock = RecursiveRwLock::new();
+            assert!(lock.read_again(Patience::Forever)); // the share
+            lock.again.fetch_add((MOST - 1) * JOINED, Relaxed);
+            assert!(lock.read_again(Patience::Never), "there is room for one more");
+            assert!(!lock.read_again(Patience::Never));
+            for patience in [Patience::Forever, Patience::Until(Deadline::after(core::time::Duration::ZERO))] {
+                let refused = catch_unwind(AssertUnwindSafe(|| lock.read_again(patience)));
+                let message = *refused.expect_err("one too many came in").downcast::<String>().unwrap();
+                assert!(message.contains("too many readers"), "{message}");
+            }
+            assert_eq!(lock.again.load(Relaxed), MOST * JOINED + SHARE);
+            assert!(!lock.write(Patience::Never), "a writer came in beside readers");
+            // SAFETY: the reader that has joined leaves.
+            unsafe { lock.unlock_read() };
+            assert!(lock.read_again(Patience::Forever), "there is room again");
         }
-        assert_eq!(lock.again.load(Relaxed), MOST * JOINED + SHARE);
-        assert!(!lock.write(Patience::Never), "a writer came in beside readers");
-        // SAFETY: the reader that has joined leaves.
-        unsafe { lock.unlock_read() };
-        assert!(lock.read_again(Patience::Forever), "there is room again");
     }
 }

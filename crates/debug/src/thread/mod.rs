@@ -308,7 +308,7 @@ impl Record {
 
     #[cold]
     fn push_over(&self) -> bool {
-        self.owner_only.over.set(self.owner_only.over.get() + 1);
+        self.owner_only.over.set(self.owner_only.over.get().saturating_add(1));
         false
     }
 
@@ -439,5 +439,23 @@ impl Record {
         self.set_rewait(None);
         self.used.store(0, Relaxed);
         self.waits.store(self.waits.load(Relaxed).next_multiple_of(2), Relaxed);
+    }
+}
+
+#[cfg(all(test, checking))]
+mod tests {
+    use super::*;
+
+    /// Locks whose guards were forgotten stay counted, so that a release is not taken for a wrong
+    /// one.
+    #[test]
+    fn forgotten_guards_without_a_slot_never_wrap_their_count() {
+        let me = current().expect("the thread has not ended");
+        me.owner_only.over.set(u32::MAX - 1);
+        for _ in 0..3 {
+            assert!(!me.push_over());
+        }
+        assert!(me.pop_over(), "the count has wrapped");
+        me.owner_only.over.set(0);
     }
 }

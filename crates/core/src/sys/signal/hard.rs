@@ -42,7 +42,8 @@ pub(super) fn blocked() -> u64 {
 #[cfg_attr(world = "vm", track_caller)]
 pub(super) fn raise(set: u64) {
     signal::with_blocked(|thread| {
-        thread.depth.store(thread.depth.load(Relaxed).wrapping_add(1), Relaxed);
+        // After 2^32 guards that were forgotten the mask stays up.
+        thread.depth.store(thread.depth.load(Relaxed).saturating_add(1), Relaxed);
         compiler_fence(SeqCst);
         let newly = set & !signal::block(set);
         thread.blocked.store(thread.blocked.load(Relaxed) | newly, Relaxed);
@@ -64,4 +65,24 @@ pub(super) fn lower() {
         compiler_fence(SeqCst);
         signal::unblock(blocked);
     });
+}
+
+#[cfg(all(test, world = "machine"))]
+mod tests {
+    use super::*;
+
+    /// Guards that are forgotten raise the mask for ever: no later pair unblocks anything.
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no signals")]
+    fn forgotten_guards_never_bring_the_mask_down() {
+        let usr1 = 1 << (libc::SIGUSR1 - 1);
+        raise(usr1);
+        signal::with_blocked(|thread| thread.depth.store(u32::MAX - 1, Relaxed));
+        (0..3).for_each(|_| raise(usr1));
+        (0..2).for_each(|_| lower());
+        assert_eq!(blocked(), usr1, "a signal is let in");
+        signal::with_blocked(|thread| thread.depth.store(1, Relaxed));
+        lower();
+        assert_eq!(blocked(), 0);
+    }
 }

@@ -165,8 +165,9 @@ pub(super) fn is_up() -> bool {
 #[cfg_attr(world = "vm", track_caller)]
 pub(super) fn raise() {
     signal::with_thread(|thread| {
-        // Not a read-modify-write: a handler that comes between leaves the depth as it was.
-        thread.depth.store(thread.depth.load(Relaxed).wrapping_add(1), Relaxed);
+        // Not a read-modify-write: a handler that comes between leaves the depth as it was. After
+        // 2^32 guards that were forgotten the mask stays up.
+        thread.depth.store(thread.depth.load(Relaxed).saturating_add(1), Relaxed);
     });
     compiler_fence(SeqCst);
     interruption_point();

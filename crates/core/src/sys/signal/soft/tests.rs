@@ -93,3 +93,17 @@ fn a_handler_hides_what_the_code_below_has_put_aside() {
 fn a_mask_that_is_not_up_cannot_be_lowered() {
     lower();
 }
+
+/// Guards that are forgotten raise the mask for ever, and each handler waits from then on.
+#[test]
+fn forgotten_guards_never_bring_the_mask_down() {
+    with_thread(|thread| thread.depth.store(u32::MAX - 1, Relaxed));
+    for _ in 0..3 {
+        raise();
+        assert!(is_up());
+    }
+    lower();
+    lower();
+    assert!(is_up());
+    with_thread(|thread| thread.depth.store(0, Relaxed));
+}

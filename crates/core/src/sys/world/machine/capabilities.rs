@@ -253,7 +253,7 @@ static FORCES: Mutex<[u32; Capability::ALL.len()]> = Mutex::new([0; _]);
 /// assert!(!capabilities().has(Capability::LockPi2));
 /// ```
 pub fn force_fallback(capability: Capability) -> Forced {
-    change_force(capability, |count| count + 1);
+    change_force(capability, |count| count.checked_add(1).expect("fewer than 2^32 at a time"));
     Forced(capability)
 }
 

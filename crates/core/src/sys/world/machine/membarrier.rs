@@ -25,9 +25,9 @@ pub(crate) fn store(word: &AtomicU32, value: u32, order: Ordering) {
 }
 
 /// What the first answer to a registration was, for good. Of two threads that share a lock each
-/// asks for itself which fence its side is, so neither answer may ever be taken back. A thread whose
-/// filter refuses the call hears `MISSING` beside one that hears `REGISTERED`: the first to note it
-/// decides for both.
+/// asks for itself which fence its side is, so neither answer may ever be taken back. A thread
+/// whose filter refuses the call hears `MISSING` beside one that hears `REGISTERED`: the first to
+/// note it decides for both.
 struct Registration(AtomicU32);
 
 const UNKNOWN: u32 = 0;

@@ -252,6 +252,18 @@ fn the_request_stands_in_the_section_and_not_outside() {
     assert_eq!((request(), thread.depth()), (0, 1));
 }
 
+/// Guards that are forgotten keep the section for ever: the thread never asks in the middle of one.
+#[test]
+fn forgotten_guards_never_wrap_the_depth() {
+    let (control, thread) = (Control::new(), Thread::new());
+    // SAFETY: `control` outlives `thread`.
+    unsafe { thread.enable(NonNull::from(&control), || ()) };
+    thread.set_depth(u32::MAX - 1);
+    (0..3).for_each(|_| thread.enter());
+    (0..3).for_each(|_| thread.leave());
+    assert_eq!((control.request.load(Relaxed), thread.depth()), (0, u32::MAX - 3));
+}
+
 /// glibc's area is where we look for it: the kernel keeps the number of the CPU there.
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no kernel")]

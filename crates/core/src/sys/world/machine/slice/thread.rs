@@ -119,7 +119,7 @@ impl Thread {
     }
 
     #[inline(always)]
-    fn set_depth(&self, depth: u32) {
+    pub(super) fn set_depth(&self, depth: u32) {
         between();
         self.depth.set(depth);
         between();
@@ -130,8 +130,8 @@ impl Thread {
     pub(super) fn enter(&self) {
         let Some(control) = self.control() else { return };
         let depth = self.depth.get();
-        // It wraps after 2^32 forgotten guards. Then a thread asks in the middle.
-        self.set_depth(depth.wrapping_add(1));
+        // After 2^32 forgotten guards it stays up, and the thread never asks again.
+        self.set_depth(depth.saturating_add(1));
         if depth == 0 {
             self.asked.set(is_free(control));
             between();
