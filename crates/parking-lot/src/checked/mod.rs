@@ -7,6 +7,24 @@
 //! guard that lives on even if the acquisition panics, and no lock can tell such a call from
 //! another. A function given to `set_policy` must not panic there either.
 //!
+//! # Examples
+//! A program that prints what is reported and goes on:
+//! ```
+//! use ulocks_parking_lot::checked::{Mutex, RwLock};
+//! use ulocks_parking_lot::checked::ulocks_debug::{Policy, Report, set_policy};
+//!
+//! fn judge(report: &Report) {
+//!     eprintln!("{report}");
+//! }
+//! set_policy(Policy::Call(judge));
+//!
+//! let (first, second) = (Mutex::new(1), RwLock::new(2));
+//! let sum = |one, other| one + other;
+//! assert_eq!(sum(*first.lock(), *second.read()), 3);
+//! assert_eq!(sum(*second.read(), *first.lock()), 3); // the other order: printed, and it goes on
+//! ```
+//!
+//! # Classes
 //! lock_api does not tell a lock where it is made, so the locks that one line acquires first are a
 //! class. With the feature `send_guard`, a release by another thread is reported.
 
