@@ -34,20 +34,32 @@ static void cancelled(void *wait)
 	ulocks_cond_cancelled(wait);
 }
 
+/* One sleep: zero, or the error number. All in which the thread may be cancelled is one call.
+ *
+ * It must not be part of the frame that has the handler, for two reasons. `syscall` takes seven
+ * arguments, the last on the stack. gcc believes that it never unwinds, and does not say how far
+ * the stack is from where the handler's frame expects it. And a thread that is cancelled between
+ * two calls of that frame finds no handler. */
+static __attribute__((noinline)) int sleep_once(const struct ulocks_wait *wait)
+{
+	int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | (wait->realtime ? FUTEX_CLOCK_REALTIME : 0);
+	int type, error;
+
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	error = syscall(SYS_futex, wait->word, operation, wait->expected, wait->deadline, NULL, wait->bits)
+		? errno : 0;
+	pthread_setcanceltype(type, NULL);
+	return error;
+}
+
 /* Sleeps until the wait is over. A cancelled thread has the mutex again when its own handlers run. */
 void ulocks_cond_sleep(struct ulocks_wait *wait)
 {
-	int before = errno, type, error;
-	int operation = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG | (wait->realtime ? FUTEX_CLOCK_REALTIME : 0);
+	int before = errno;
 
 	pthread_cleanup_push(cancelled, wait);
-	while (wait->word) {
-		pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
-		error = syscall(SYS_futex, wait->word, operation, wait->expected, wait->deadline, NULL, wait->bits)
-			? errno : 0;
-		pthread_setcanceltype(type, NULL);
-		ulocks_cond_slept(wait, error);
-	}
+	while (wait->word)
+		ulocks_cond_slept(wait, sleep_once(wait));
 	pthread_cleanup_pop(0);
 	errno = before;
 }

@@ -21,6 +21,10 @@ const PROGRAMS: &[Program] = &[
     Program::c("sem_results"), Program::c("sem_threads"),
     Program::c("start_up").with_plugin("plugin"), Program::c("c11"), Program::cpp("standard"),
     Program::c("preinit"), Program::c("fork_handlers"),
+    Program::c_with_exceptions("cond_cancel_unwinding", "cond_cancel"),
+    Program::c_with_exceptions("sem_threads_unwinding", "sem_threads"),
+    Program::c("cond_handlers"), Program::c_with_exceptions("cond_handlers_unwinding", "cond_handlers"),
+    Program::cpp("cond_handlers_cpp"),
 ];
 
 fn under(choice: Choice) {

@@ -20,7 +20,8 @@ const GUARD: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
     name: &'static str,
-    source: &'static str,
+    /// The source file's name and extension.
+    source: (&'static str, &'static str),
     compiler: &'static str,
     options: &'static [&'static str],
     /// A library that the program loads from its own directory.
@@ -30,12 +31,20 @@ pub struct Program {
 impl Program {
     /// A program in C.
     pub const fn c(name: &'static str) -> Self {
-        Self { name, source: "c", compiler: "cc", options: &["-std=c11", "-ldl", "-lrt"], plugin: None }
+        let options = &["-std=c11", "-ldl", "-lrt"];
+        Self { name, source: (name, "c"), compiler: "cc", options, plugin: None }
+    }
+
+    /// The program in C of that source, under another name, with handlers of cancellation that the
+    /// unwinder runs, as in C++.
+    pub const fn c_with_exceptions(name: &'static str, source: &'static str) -> Self {
+        let options = &["-std=c11", "-ldl", "-lrt", "-fexceptions"];
+        Self { name, source: (source, "c"), compiler: "cc", options, plugin: None }
     }
 
     /// A program in C++.
     pub const fn cpp(name: &'static str) -> Self {
-        Self { name, source: "cpp", compiler: "c++", options: &["-std=c++17"], plugin: None }
+        Self { name, source: (name, "cpp"), compiler: "c++", options: &["-std=c++17"], plugin: None }
     }
 
     /// The same program, with a library that it loads while it runs.
@@ -250,7 +259,7 @@ fn built(program: Program) -> Option<PathBuf> {
     static KNOWN: Memory<Option<PathBuf>> = Memory::new(Mutex::default);
     if let Some(name) = program.plugin {
         let options = &["-std=c11", "-shared", "-fPIC"];
-        built(Program { name, options, plugin: None, ..program })?;
+        built(Program { name, source: (name, "c"), options, plugin: None, ..program })?;
     }
     let cell = Arc::clone(KNOWN.lock().unwrap().entry(program.name).or_default());
     cell.get_or_init(|| compile(program)).clone()
@@ -258,7 +267,7 @@ fn built(program: Program) -> Option<PathBuf> {
 
 fn compile(program: Program) -> Option<PathBuf> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-    let source = sources.join(program.name).with_extension(program.source);
+    let source = sources.join(program.source.0).with_extension(program.source.1);
     // Test programs of one package may run at once, in several processes.
     let binary = directory().join(format!("{}-{}", program.name, std::process::id()));
     let mut command = Command::new(program.compiler);

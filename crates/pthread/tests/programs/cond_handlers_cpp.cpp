@@ -1,0 +1,2 @@
+// The same as C++, with a destructor.
+#include "cond_handlers.c"
