@@ -77,12 +77,14 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for super::PhaseFair {}
     impl<const N: u32> Sealed for super::WriterBatch<N> {}
+    impl Sealed for super::ReadersFirst {}
 }
 
 /// Whether a release serves queued readers or writers first.
 pub trait Fairness: sealed::Sealed + Send + Sync + 'static {
     /// How many write phases in a row may pass queued readers: 1 to 7. Readers of the top class are
-    /// never passed more than once, unless there is one class of threads only.
+    /// never passed more than once, unless there is one class of threads only. 0 for
+    /// [`ReadersFirst`].
     const BATCH: u32;
 }
 
@@ -118,6 +120,34 @@ pub enum PhaseFair {}
 /// one class of threads, readers of the top class enter after each.
 #[derive(Debug)]
 pub enum WriterBatch<const N: u32> {}
+
+/// A reader comes in as long as other readers are inside, whatever writers wait: writers starve
+/// while readers overlap without a gap. For locks of one class, with readers counted in the state.
+///
+/// This is the order of glibc's default `pthread_rwlock_t`. Programs that rely on it make a reader
+/// wait, inside, for another thread to read. The writer that waits longest gets the lock when the
+/// last reader leaves: a reader that comes after that waits for it.
+///
+/// ```
+/// use ulocks_core::Private;
+/// use ulocks_psrwlock::{BULK, PsRwLockWith, ReadersFirst, Sifted};
+/// use std::thread;
+///
+/// static TABLE: PsRwLockWith<u32, Sifted<BULK, Private, ReadersFirst>> = PsRwLockWith::new(1);
+/// let first = TABLE.read();
+/// let writer = thread::spawn(|| *TABLE.write() += 1);
+/// // Comes in, although it may be behind the writer.
+/// assert_eq!(thread::spawn(|| *TABLE.read()).join().unwrap(), 1);
+/// drop(first);
+/// writer.join().unwrap();
+/// assert_eq!(*TABLE.read(), 2);
+/// ```
+#[derive(Debug)]
+pub enum ReadersFirst {}
+
+impl Fairness for ReadersFirst {
+    const BATCH: u32 = 0;
+}
 
 impl Fairness for PhaseFair {
     const BATCH: u32 = 1;

@@ -1,6 +1,5 @@
 //! The lock as the typed faces know it: which part of the protocol each of their operations is.
 
-use crate::State;
 use crate::class::{Bulk, Class, Handler, ThreadClass};
 use crate::configuration::Configuration;
 use crate::nesting::{self, Access, Nesting};
@@ -10,7 +9,6 @@ use crate::readers::Readers;
 use core::panic::Location;
 use ulocks_core::meter::Meter;
 use ulocks_core::signal::Context;
-use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, raw};
 
@@ -81,34 +79,6 @@ impl<D: Configuration> RawPsRwLock<D> {
         Some(token)
     }
 
-    /// A further read lock, of the same class, for a thread that has one: it never waits, whatever
-    /// writers wait. `None` if the class is full, or if the readers of this lock are counted in
-    /// several cache lines.
-    ///
-    /// This is for locks that threads come into again without knowing: those of `pthread.h`. It is
-    /// for locks whose nesting is not [checked](crate::Nesting).
-    ///
-    /// # Safety
-    /// `token` comes from an acquisition of this lock by this thread, and is not released.
-    #[doc(hidden)]
-    #[inline]
-    pub unsafe fn read_again(&self, token: &ReadToken) -> Option<ReadToken> {
-        (!D::Readers::DISTRIBUTED && self.arrive_again(token.index.into())).then_some(*token)
-    }
-
-    /// (I). A thread that has a read lock of the class comes in, even if the class is closed: the
-    /// owner waits for that thread anyway. False, and no trace, if no reader is inside or the class
-    /// is full.
-    fn arrive_again(&self, index: u32) -> bool {
-        // Relaxed: the thread has acquired before, and no writer was inside since.
-        let was = State(self.state.fetch_add(Self::LAYOUT.one(index), Relaxed));
-        let inside = Self::LAYOUT.count(was, index) > 0 && !was.has(Self::LAYOUT.full(index));
-        if !inside {
-            self.depart(index);
-        }
-        inside
-    }
-
     /// Acquires for reading in a signal handler. It polls for a few microseconds at most, and does
     /// not wait in the handler of a synchronous signal. Neither this nor the release makes a system
     /// call.
@@ -168,6 +138,8 @@ impl<D: Configuration> RawPsRwLock<D> {
             let is_held = |held| match (held, asked) {
                 // Classes that it has closed itself.
                 (Access::Upgradable, Access::Read(index)) => self.state().level() > index.into(),
+                // It joins itself.
+                (Access::Read(_), Access::Read(_)) if Self::READERS_FIRST => false,
                 _ => self.has_holder(held),
             };
             nesting::check(core::ptr::from_ref(self).addr(), asked, Self::LAYOUT, is_held, at);

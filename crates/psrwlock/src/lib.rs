@@ -6,6 +6,7 @@ mod class;
 #[doc(hidden)]
 mod configuration;
 mod face;
+mod first;
 mod nesting;
 mod pending;
 mod queue;
@@ -19,7 +20,7 @@ mod writer;
 
 pub use by_class::{ByClass, Partial};
 pub use class::{BULK, Bulk, Class, HANDLER, Handler, NESTED, Nested, ThreadClass, URGENT, Urgent};
-pub use configuration::{Configuration, Fairness, PhaseFair, Sifted, WriterBatch};
+pub use configuration::{Configuration, Fairness, PhaseFair, ReadersFirst, Sifted, WriterBatch};
 pub use nesting::{Checked, InDebug, Nesting, Unchecked};
 pub use pending::Stage;
 pub use raw::{RawPsRwLock, ReadToken};
@@ -60,7 +61,7 @@ use ulocks_core::api;
 /// class that are not queued.
 ///
 /// A writer waits for at most one read phase of each class: once a class is closed, no new reader
-/// enters. Readers cannot starve it. Among themselves writers are unfair: an arriving writer takes
+/// enters. Readers cannot starve it, unless the type is [`ReadersFirst`]. Among themselves writers are unfair: an arriving writer takes
 /// a free write side past sleeping ones. A fair release (`RwLockWriteGuard::unlock_fair`) keeps it
 /// for a waiting writer.
 ///

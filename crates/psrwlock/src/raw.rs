@@ -9,6 +9,7 @@
 //! | [`release`](super::release) | how the owner leaves, or opens classes again |
 //! | [`queue`](super::queue) | how queued readers and writers take turns |
 //! | [`readers`](super::readers) | readers that are counted in slots |
+//! | [`first`](super::first) | readers that join others, whatever writers wait: (P), (Y) |
 //! | [`pending`](super::pending) | writes in steps |
 //!
 //! # Properties
@@ -40,7 +41,6 @@
 //! |---|---|---|---|
 //! | (A) | any | one more of `c`; inside if `L <= c` | a reader; if `L > c`, it leaves again by (D) |
 //! | (B) | `L <= c` | one more of `c` | an attempt, which leaves no trace if it fails |
-//! | (I) | any, with readers of `c` | one more of `c` | a thread that has a read lock of `c` already |
 //! | (D) | any | one less of `c` | a reader |
 //! | (O) | not `OWNED` | `OWNED`; `WRITERS` if it has slept | a writer; an upgradable reader, which then opens the classes by (G) |
 //! | (T) | `GRANTED` | not `GRANTED`: the thread is the owner | a writer that has slept, after a fair release; see [`pending`](super::pending) |
@@ -64,8 +64,8 @@
 //! # Invariants
 //! 1. At most one thread is the owner. (O) and (F) need a word without `OWNED`, which only the
 //!    owner clears. (T) needs `GRANTED`, which the owner sets to stop being it.
-//! 2. Only the owner changes the level, with two exceptions: (N) and (X), which close and open
-//!    nothing, and (R), where there is no owner. The owner closes class `c` only when all counts
+//! 2. Only the owner changes the level, with three exceptions: (N) and (X), which close and open
+//!    nothing; (R), where there is no owner; and (Y), for which the owner has asked. The owner closes class `c` only when all counts
 //!    below `c` have been seen at zero since their classes were closed. At (F) all counts are zero.
 //!    What (H) leaves closed counts as closed by the next owner.
 //! 3. *Exclusion.* Once class `c` is closed and its count has been seen at zero, the count has only
@@ -150,7 +150,7 @@
 //! All transitions of the state are read-modify-writes of one word and continue each other's
 //! release sequences.
 //! - (A), (B), (R) are Acquire and pair with the releases. (D) is Release and pairs with the
-//!   drain's look and with (F), Acquire. (C), (I) are Relaxed: the word orders (C) with the counts.
+//!   drain's look and with (F), Acquire. (C), (P) are Relaxed: the word orders them with the counts.
 //! - (O) is Acquire and pairs with the releases: an upgradable reader reads what the last writer
 //!   wrote. `GRANTED` is set with Release, and (T) is Acquire, for the same.
 //! - A reader reads the event before (M), Release. A writer reads it with Acquire, since it then
@@ -177,7 +177,7 @@
 
 use crate::class::Class;
 use crate::configuration::{Configuration, Sifted};
-use crate::readers::Slot;
+use crate::readers::{Readers, Slot};
 use crate::word::{DRAINED, Layout, State, readers};
 use core::{fmt, mem};
 use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
@@ -213,6 +213,10 @@ pub struct ReadToken {
 impl<D: Configuration> RawPsRwLock<D> {
     pub(crate) const LAYOUT: Layout = {
         let layout = Layout::of(D::CLASSES);
+        assert!(
+            !Self::READERS_FIRST || (layout.classes() == 1 && !D::Readers::DISTRIBUTED),
+            "ReadersFirst is for one class of readers, counted in the state"
+        );
         assert!(
             <ScopeOf<D> as Scope>::PRIVATE || !layout.is_handler(layout.classes() - 1),
             "signal handlers can read a lock of one process only: what keeps them off is a matter of one process"
@@ -267,7 +271,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     fn arrive(&self, index: u32) -> Result<(), State> {
         let was = State(self.state.fetch_add(Self::LAYOUT.one(index), Acquire));
         interruption_point();
-        if Self::LAYOUT.admits(was, index) { Ok(()) } else { Err(was) }
+        if Self::admits(was, index) { Ok(()) } else { Err(was) }
     }
 
     /// (A), and (D) if the class is closed. A reader with a deadline may come again and again, so
@@ -276,7 +280,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     fn arrive_at(&self, index: u32, deadline: Option<Deadline>) -> Result<(), State> {
         if deadline.is_some() {
             let was = self.look();
-            if !Self::LAYOUT.admits(was, index) {
+            if !Self::admits(was, index) {
                 return Err(was);
             }
         }
@@ -287,6 +291,9 @@ impl<D: Configuration> RawPsRwLock<D> {
     #[inline(always)]
     pub(crate) fn depart(&self, index: u32) {
         interruption_point();
+        if Self::READERS_FIRST && self.look().is_asked() && self.depart_asked(index) {
+            return;
+        }
         let event = self.event.key();
         let was = State(self.state.fetch_sub(Self::LAYOUT.one(index), Release));
         // Handlers make no system call: the owner polls in their stage.
@@ -297,7 +304,7 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// Wakes the owner, if this was the last reader that it waited for.
     #[cold]
-    fn depart_last(event: FutexKey<ScopeOf<D>>, was: State, index: u32) {
+    pub(crate) fn depart_last(event: FutexKey<ScopeOf<D>>, was: State, index: u32) {
         let is_last = Self::LAYOUT.level(was) == index + 1 && Self::LAYOUT.count(was, index) == 1;
         if is_last && !was.is_leaving() {
             event.wake_bits(u32::MAX, DRAINED);
@@ -322,10 +329,11 @@ impl<D: Configuration> RawPsRwLock<D> {
         let mut was = self.look();
         loop {
             let level = if Self::is_left(was, index) { 0 } else { was.level() };
-            if !Self::LAYOUT.admits(was.with_level(level), index) {
+            let open = was.with_level(level);
+            if !Self::admits(open, index) {
                 return false;
             }
-            let now = was.with_level(level).0 + Self::LAYOUT.one(index);
+            let now = open.0 + Self::LAYOUT.one(index);
             match self.state.compare_exchange_weak(was.0, now, Acquire, Relaxed) {
                 Ok(_) => break,
                 Err(other) => was = State(other),
@@ -360,7 +368,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         }
         self.meter.count(Event::ReaderContended);
         let queue = Self::LAYOUT.queue(index);
-        let goes_in = |was| Self::LAYOUT.admits(was, index) && self.arrive_at(index, None).is_ok();
+        let goes_in = |was| Self::admits(was, index) && self.arrive_at(index, None).is_ok();
         let look = || match self.look() {
             was if goes_in(was) => Look::Acquired,
             was if Self::is_left(was, index) => {
@@ -411,7 +419,7 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// Sleeps until the class is open: invariant 6. False if `deadline` passed first.
     fn read_queued(&self, index: u32, flag: u64, deadline: Option<Deadline>) -> Result<bool, TooMany> {
-        let look = || match Self::LAYOUT.admits(self.look(), index) {
+        let look = || match Self::admits(self.look(), index) {
             true if self.arrive_at(index, None).is_ok() => Look::Acquired,
             _ => Look::Taken,
         };
@@ -419,7 +427,8 @@ impl<D: Configuration> RawPsRwLock<D> {
         let (mut timed_out, mut has_spun) = (false, false);
         loop {
             let event = self.event.load(Relaxed);
-            if self.look().level() <= index {
+            let was = self.look();
+            if was.level() <= index || Self::admits(was, index) {
                 match self.arrive(index) {
                     Ok(()) => return Ok(true),
                     Err(was) => self.depart_again(index, was)?,
@@ -433,6 +442,11 @@ impl<D: Configuration> RawPsRwLock<D> {
             }
             let was = State(self.state.fetch_or(flag, Release));
             if was.level() <= index || !was.is_owned() {
+                continue;
+            }
+            if Self::READERS_FIRST && was.is_asked() {
+                // A reader that slept here could be behind readers that come later.
+                self.close_asked();
                 continue;
             }
             // From here on no other writer comes first, batches apart. If no other reader is

@@ -60,13 +60,17 @@ impl<D: Configuration> RawPsRwLock<D> {
         self.drain(index, deadline)
     }
 
-    /// (C). Signal handlers are masked before their class is closed: a handler that interrupted
+    /// (C); (P) if readers come first. Signal handlers are masked before their class is closed: a handler that interrupted
     /// this thread afterwards would find it closed for ever.
     pub(crate) fn close(&self, index: u32) {
         if Self::LAYOUT.is_handler(index) {
             Self::raise();
         }
-        self.state.fetch_add(State::ONE_CLASS, Relaxed);
+        if Self::READERS_FIRST {
+            self.state.fetch_or(State::ASK, Relaxed);
+        } else {
+            self.state.fetch_add(State::ONE_CLASS, Relaxed);
+        }
         sync::interruption_point();
         if D::Readers::DISTRIBUTED && Self::is_bulk(index) {
             sync::without_unwinding(|| self.see_readers());
@@ -75,7 +79,7 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// Whether the readers of a closed class have left, as far as the state counts them.
     fn is_drained(&self, index: u32, was: State) -> bool {
-        Self::LAYOUT.count(was, index) == 0
+        Self::LAYOUT.count(was, index) == 0 && (!Self::READERS_FIRST || self.close_asked())
     }
 
     /// The same for the readers in slots, too. The slots before `next` have been seen at zero.

@@ -9,7 +9,7 @@ use ulocks_core::futex::Bits;
 ///
 /// | bits | name | meaning | set by | cleared by |
 /// |---|---|---|---|---|
-/// | 0 to 2 | level | the classes below it are closed: 0 none, the number of classes all; seven, `NEXT`: all, and a writer spins for the lock | (C), (F); `NEXT`: (N), (L) | (U), (H), (E), (Z), (G), (R); `NEXT`: also (X) |
+/// | 0 to 2 | level | the classes below it are closed: 0 none, the number of classes all; seven, `NEXT`: all, and a writer spins for the lock; six, `ASKED`: the one class is closed once its readers have left | (C), (F), (Y); `NEXT`: (N), (L); `ASKED`: (P) | (U), (H), (E), (Z), (G), (R); `NEXT`: also (X); `ASKED`: (Y), (G) |
 /// | 3 | `OWNED` | a thread has the write side: it writes, waits for readers to leave, or is an upgradable reader | (O), (F) | (U), (H), (E), (Z), (G) |
 /// | 4 | `DRAINING` | the owner waits, perhaps asleep, until readers have left or entered; at level 0 or `NEXT` the owner is about to leave | (M), (L) of the owner | the owner; (Z) |
 /// | 5 | `WRITERS` | writers may sleep | (M), (O) of a writer | a release, which then wakes one |
@@ -35,6 +35,8 @@ pub struct State(pub u64);
 pub(crate) const LEVEL: u64 = 7;
 /// All classes are closed, and a writer spins for the lock.
 const NEXT: u64 = LEVEL;
+/// The owner waits for readers, and further ones may join them: see `ReadersFirst`.
+const ASKED: u64 = 6;
 const COUNTS_SHIFT: u32 = 8;
 const COUNTS_BITS: u32 = 56;
 const SLEEPERS_BITS: u32 = 2;
@@ -74,6 +76,15 @@ impl State {
     #[inline(always)]
     pub(crate) const fn is_next(self) -> bool {
         self.0 & LEVEL == NEXT
+    }
+
+    /// The change of a word at level 0 that makes it [asked](Self::is_asked).
+    pub(crate) const ASK: u64 = ASKED;
+
+    /// Whether the one class closes when its readers have left, and may be joined until then.
+    #[inline(always)]
+    pub(crate) const fn is_asked(self) -> bool {
+        self.0 & LEVEL == ASKED
     }
 
     /// Whether the owner is about to leave, so that no thread may fall asleep without a timer. An
@@ -179,7 +190,7 @@ impl Layout {
     /// How many classes are closed, from the lowest on.
     #[inline(always)]
     pub(crate) const fn level(self, state: State) -> u32 {
-        if state.is_next() { self.classes() } else { state.level() }
+        if state.level() >= ASKED as u32 { self.classes() } else { state.level() }
     }
 
     /// This word without the mark of a spinning writer.
@@ -248,6 +259,12 @@ impl Layout {
     #[inline(always)]
     pub(crate) const fn admits(self, state: State, index: u32) -> bool {
         state.level() <= index && !state.has(self.full(index))
+    }
+
+    /// The same at `ASKED`: it joins those that are inside, or about to leave again.
+    #[inline(always)]
+    pub(crate) const fn joins(self, state: State) -> bool {
+        state.is_asked() && !self.has_no_readers(state) && !state.has(self.full(0))
     }
 
     /// The word of a lock that is being written and for which no thread waits.

@@ -9,12 +9,17 @@
 //! | 32 to 39 | the writer, by its thread pointer | elision, padding |
 //! | 48 to 51 | the kind: 2 for `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP` | `__flags` |
 //!
-//! # Reading again
-//! A thread may read a lock that it reads already. With glibc's default kind that never waits, even
-//! if a writer waits for the thread to leave. So each thread has a list of its read locks, and
-//! enters one of these by `read_again`. The list has room for 32 locks. A thread that reads more at
-//! once may deadlock with a writer if it reads one of the others again. POSIX does not permit that
-//! one thread reads a lock and another releases it. Such a lock stays in the list of the first.
+//! # Kinds
+//! glibc's default kind lets readers in as long as readers hold the lock, whatever writers wait.
+//! Programs rely on that: a thread reads twice, or waits, while it reads, for another thread that
+//! reads. `PTHREAD_RWLOCK_PREFER_WRITER_NP` is the same with glibc. So these two kinds are
+//! [`ReadersFirst`], and the third one is [`PhaseFair`]. Only writers differ: readers find out what
+//! the writer that they meet has asked for.
+//!
+//! # Forks
+//! Each thread has a list of its read locks, for a child that it may fork: only these readers are
+//! in the child. The list has room for 32 locks. POSIX does not permit that one thread reads a lock
+//! and another releases it. Such a lock stays in the list of the first.
 
 use crate::choice::Choice;
 use crate::time::{self, Patience};
@@ -27,9 +32,12 @@ use ulocks_core::signal::Soft;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, AtomicU64};
 use ulocks_core::time::Clock;
-use ulocks_psrwlock::{BULK, Bulk, Central, PhaseFair, RawPsRwLock, ReadToken, Sifted, Unchecked};
+use ulocks_psrwlock::{
+    BULK, Bulk, Central, PhaseFair, RawPsRwLock, ReadToken, ReadersFirst, Sifted, Unchecked,
+};
 
-type Lock = RawPsRwLock<Sifted<BULK, Private, PhaseFair, Central, Soft, Unchecked>>;
+type LockWith<F> = RawPsRwLock<Sifted<BULK, Private, F, Central, Soft, Unchecked>>;
+type Lock = LockWith<ReadersFirst>;
 
 #[repr(C, align(8))]
 pub struct RwLock {
@@ -154,9 +162,13 @@ impl RwLock {
         !choice.has_psrwlock() || self.shared.load(Relaxed) != 0
     }
 
-    /// Whether a thread that reads it may read it again, whatever writers wait.
-    fn is_recursive(&self) -> bool {
-        self.kind.load(Relaxed) != NONRECURSIVE
+    /// The lock for a writer that shuts out readers while others are inside, if it is of that kind.
+    #[inline(always)]
+    fn phase_fair(&self) -> Option<&LockWith<PhaseFair>> {
+        let is_fair = self.kind.load(Relaxed) == NONRECURSIVE;
+        // SAFETY: the two types have the same fields, and the same invariants but for level
+        // `ASKED`, which this writer does not set, and which other owners have left by then.
+        is_fair.then(|| unsafe { &*(&raw const self.lock).cast() })
     }
 
     /// # Safety
@@ -183,29 +195,19 @@ impl RwLock {
             0 => self.renew(choice),
             error => return error,
         }
-        let again = self.is_recursive() && Holds::mine().depth(self) > 0;
-        // SAFETY: the list says that this thread reads the lock.
-        let result = if again && unsafe { self.lock.read_again(&TOKEN) }.is_some() {
-            0
-        } else if is_mine(&self.writer) {
+        if is_mine(&self.writer) {
             return if matches!(patience, Patience::Never) { libc::EBUSY } else { libc::EDEADLK };
-        } else {
-            // SAFETY: the caller's promise.
-            unsafe {
-                self.acquire(
-                    choice,
-                    patience,
-                    |lock| lock.try_read().is_some(),
-                    |lock, deadline| match deadline {
-                        None => {
-                            lock.read();
-                            true
-                        }
-                        Some(deadline) => lock.read_until(deadline).is_some(),
-                    },
-                )
+        }
+        let lock = &self.lock;
+        let wait = |deadline| match deadline {
+            None => {
+                lock.read();
+                true
             }
+            Some(deadline) => lock.read_until(deadline).is_some(),
         };
+        // SAFETY: the caller's promise.
+        let result = unsafe { self.acquire(choice, patience, || lock.try_read().is_some(), wait) };
         if result == 0 {
             Holds::mine().enter(self);
         }
@@ -241,18 +243,10 @@ impl RwLock {
         }
         // SAFETY: the caller's promise.
         let result = unsafe {
-            self.acquire(
-                choice,
-                patience,
-                |lock| lock.try_write().is_some(),
-                |lock, deadline| match deadline {
-                    None => {
-                        lock.write();
-                        true
-                    }
-                    Some(deadline) => lock.write_until(deadline).is_some(),
-                },
-            )
+            match self.phase_fair() {
+                None => self.write_by(&self.lock, choice, patience),
+                Some(lock) => self.write_by(lock, choice, patience),
+            }
         };
         if result == 0 {
             self.writer.store(myself(), Relaxed);
@@ -263,23 +257,30 @@ impl RwLock {
     /// # Safety
     /// A deadline points to a `timespec`.
     #[inline(always)]
+    unsafe fn write_by<L: RawRwLock>(&self, lock: &L, choice: Choice, patience: Patience) -> c_int {
+        let wait = |deadline| match deadline {
+            None => {
+                lock.write();
+                true
+            }
+            Some(deadline) => lock.write_until(deadline).is_some(),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.acquire(choice, patience, || lock.try_write().is_some(), wait) }
+    }
+
+    /// # Safety
+    /// A deadline points to a `timespec`.
+    #[inline(always)]
     unsafe fn acquire(
         &self,
         choice: Choice,
         patience: Patience,
-        attempt: impl Fn(&Lock) -> bool,
-        wait: impl Fn(&Lock, Option<ulocks_core::time::Deadline>) -> bool,
+        attempt: impl Fn() -> bool,
+        wait: impl Fn(Option<ulocks_core::time::Deadline>) -> bool,
     ) -> c_int {
         // SAFETY: the caller's promise.
-        unsafe {
-            time::acquire(
-                choice,
-                self.address() as usize,
-                patience,
-                || attempt(&self.lock),
-                |deadline| wait(&self.lock, deadline),
-            )
-        }
+        unsafe { time::acquire(choice, self.address() as usize, patience, attempt, wait) }
     }
 
     fn release(&self) -> c_int {
@@ -309,7 +310,8 @@ impl RwLock {
         }
         fork::renew(&self.generation, || {
             let depth = Holds::mine().depth(self);
-            let is_written = self.lock.is_write_locked();
+            // Not by the lock's word: a writer that waits for readers has shut out others there.
+            let is_written = self.writer.load(Relaxed) != 0;
             // SAFETY: all-zero bytes are an unlocked lock. No other thread uses it: those of the
             // parent are not in this process, and those of this process wait in `renew`.
             unsafe { core::ptr::from_ref(&self.lock).cast_mut().write_bytes(0, 1) };

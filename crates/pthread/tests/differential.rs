@@ -17,7 +17,8 @@ const PROGRAMS: &[Program] = &[
     Program::c("mutex_process"),
     Program::c("cond_results"), Program::c("cond_wake"), Program::c("cond_cancel"),
     Program::c("cond_process"), Program::c("cond_stress"), Program::c("cond_odd"),
-    Program::c("rwlock_results"), Program::c("rwlock_threads"), Program::c("spin"),
+    Program::c("rwlock_results"), Program::c("rwlock_threads"), Program::c("rwlock_readers"),
+    Program::c("spin"),
     Program::c("sem_results"), Program::c("sem_threads"),
     Program::c("start_up").with_plugin("plugin"), Program::c("c11"), Program::cpp("standard"),
     Program::c("preinit"), Program::c("fork_handlers"),
@@ -76,6 +77,19 @@ fn the_semaphore_behaves_as_glibc_beside_its_mutexes() {
 #[test]
 fn a_choice_of_glibc_for_everything_behaves_as_glibc() {
     under(Choice { mutex: Some("glibc"), rwlock: Some("glibc"), sem: Some("glibc") });
+}
+
+/// Not compared: glibc's own lock lets such a child wait for ever.
+#[test]
+fn the_child_of_a_reader_goes_on_although_writers_wait() {
+    let outcome = harness::run_with(Program::c("rwlock_fork"), &Choice::default(), &[]);
+    assert_eq!(outcome.code(), Some(0), "{outcome:?}");
+    let ends = outcome
+        .stdout
+        .lines()
+        .filter(|line| line.contains("kind"))
+        .all(|line| line.ends_with(": 0") || line.ends_with(": ok"));
+    assert!(ends && outcome.stdout.ends_with("end\n"), "{outcome:?}");
 }
 
 const ONE: Program = Program::c("cond_stress");

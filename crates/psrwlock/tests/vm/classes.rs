@@ -255,35 +255,3 @@ fn a_fair_release_is_not_overtaken() {
 fn three_writers_get_in() {
     explore(Config::sampled(2_000), || play::<All<THREE>>(&[Write, Write, Write], 2));
 }
-
-/// A thread that reads comes in again, while a writer waits for it.
-#[test]
-fn a_reader_comes_in_again() {
-    type D = Sifted<{ ulocks_psrwlock::BULK }, Sleeps, PhaseFair, Central, Soft, Unchecked>;
-    explore(sampled(3, 11), || {
-        let place = Place::<D>::new();
-        let writer = {
-            let place = Arc::clone(&place);
-            spawn(move || {
-                place.lock.write();
-                place.count();
-                place.unlock_write();
-            })
-        };
-        let reader = {
-            let place = Arc::clone(&place);
-            spawn(move || {
-                let first = place.read::<ulocks_psrwlock::Bulk>();
-                let before = place.look();
-                // SAFETY: this thread has `first`.
-                let again = unsafe { place.lock.read_again(&first) }.expect("a reader is inside");
-                place.unlock_read(first);
-                assert_eq!(place.look(), before);
-                place.unlock_read(again);
-            })
-        };
-        writer.join().unwrap();
-        reader.join().unwrap();
-        assert_eq!(place.look(), 1);
-    });
-}

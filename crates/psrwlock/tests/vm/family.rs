@@ -4,7 +4,7 @@ use crate::{FOUR, Lock, Sleeps, SleepsShared, THREE, TWO, sampled};
 use ulocks_core::model::{Config, Strategy, explore};
 use ulocks_core::raw::RawRwLockUpgrade;
 use ulocks_core::{Private, Shared};
-use ulocks_psrwlock::{BULK, Distributed, HANDLER, PhaseFair, WriterBatch};
+use ulocks_psrwlock::{BULK, Distributed, HANDLER, PhaseFair, ReadersFirst, WriterBatch};
 use ulocks_testkit::model::rw::Role::{self, Read, TimedRead, TimedWrite, TryRead, TryWrite, Write};
 use ulocks_testkit::model::upgrade::How;
 use ulocks_testkit::model::{rw, upgrade};
@@ -24,6 +24,8 @@ macro_rules! on_each_central {
     ($check:ident) => {
         $check::<Lock<BULK>>(1);
         $check::<Lock<{ BULK | HANDLER }>>(12);
+        $check::<Lock<BULK, Sleeps, ReadersFirst>>(13);
+        $check::<Lock<BULK, Private, ReadersFirst>>(14);
         $check::<Lock<TWO>>(2);
         $check::<Lock<TWO, Private>>(3);
         $check::<Lock<THREE>>(4);

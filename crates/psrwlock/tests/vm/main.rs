@@ -11,6 +11,7 @@ mod crowd;
 mod deaths;
 mod family;
 mod few;
+mod first;
 mod histories;
 mod leaving;
 mod naps;

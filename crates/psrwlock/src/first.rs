@@ -1,0 +1,84 @@
+//! Readers first: what [`ReadersFirst`](crate::ReadersFirst) changes. The labels and numbers are
+//! those of [`raw`](super::raw).
+//!
+//! Such a lock has one class. Its owner does not close the class by (C) while readers are inside.
+//! It asks for it, (P): the level is `ASKED` then. Readers may join those that are inside until the
+//! last of them has left. Then the class is closed, (Y), by whoever finds it so.
+//!
+//! | label | from | to | by |
+//! |---|---|---|---|
+//! | (P) | `OWNED`, `L = 0`, the queue is empty | `L = ASKED` | the owner, in place of (C) |
+//! | (A), (B) | `ASKED`, with readers | one more: inside | a reader |
+//! | (D) and (Y) | `ASKED`, one reader | none, `L = 1` | the last reader |
+//! | (Y) | `ASKED`, no readers | `L = 1` | the owner; a reader that is about to sleep |
+//!
+//! - *Exclusion.* The owner is alone at `L = 1` only. (Y) is a CAS of a word without readers. A
+//!   reader that finds other readers by (A) is counted before (Y), which fails then. Its neighbours
+//!   may all be about to leave again: it is inside all the same.
+//! - *No reader sleeps behind readers.* A reader that is about to sleep at `ASKED` makes (Y), or
+//!   finds readers and joins them. So a reader falls asleep at `L = 1` only, where none is inside.
+//!   Others come in when the class opens, and whoever opens it wakes the sleepers.
+//! - *Writers get their turn* when the last reader leaves: it closes the class by the same step. A
+//!   reader whose look came before (P) leaves `ASKED` without readers behind. The next thread to
+//!   come closes it: a reader that finds it so is about to leave again, and is the last then.
+//! - At `ASKED` the level counts as 1 for all that lower it, and for sleepers.
+
+use crate::configuration::{Configuration, Fairness};
+use crate::raw::RawPsRwLock;
+use crate::word::State;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+
+/// How often a departing reader tries (Y) with (D). (D) alone cannot fail.
+const ATTEMPTS: u32 = 8;
+
+impl<D: Configuration> RawPsRwLock<D> {
+    /// Whether readers join those that are inside, whatever writers wait.
+    pub(crate) const READERS_FIRST: bool = D::Fairness::BATCH == 0;
+
+    /// Whether a reader of the class of that index is inside, if it found this word.
+    #[inline(always)]
+    pub(crate) fn admits(was: State, index: u32) -> bool {
+        Self::LAYOUT.admits(was, index) || (Self::READERS_FIRST && Self::LAYOUT.joins(was))
+    }
+
+    /// (D) while an owner asks, and (Y) if this is the last reader. False if other threads have
+    /// changed the word each time, or no owner asks any more: nothing has happened then.
+    #[cold]
+    pub(crate) fn depart_asked(&self, index: u32) -> bool {
+        let event = self.event.key();
+        let mut was = self.look();
+        for _ in 0..ATTEMPTS {
+            if !was.is_asked() {
+                return false;
+            }
+            let less = State(was.0 - Self::LAYOUT.one(index));
+            let now = if Self::LAYOUT.has_no_readers(less) { less.with_level(Self::CLASSES) } else { less };
+            match self.state.compare_exchange(was.0, now.0, Release, Relaxed) {
+                Ok(_) => {
+                    if was.has(State::DRAINING) {
+                        Self::depart_last(event, was, index);
+                    }
+                    return true;
+                }
+                Err(other) => was = State(other),
+            }
+        }
+        false
+    }
+
+    /// (Y), unless there are readers. Whether the level is not `ASKED` any more.
+    #[cold]
+    pub(crate) fn close_asked(&self) -> bool {
+        let mut was = self.look();
+        while was.is_asked() {
+            if !Self::LAYOUT.has_no_readers(was) {
+                return false;
+            }
+            match self.state.compare_exchange(was.0, was.with_level(Self::CLASSES).0, Acquire, Relaxed) {
+                Ok(_) => break,
+                Err(other) => was = State(other),
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,115 @@
+//! Readers that come first: they join those that are inside, whatever writers wait.
+
+use crate::clients::place::{Place, soon, with};
+use crate::{Sleeps, sampled};
+use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use ulocks_core::model::{Config, explore};
+use ulocks_core::raw::RawRwLock;
+use ulocks_core::signal::Soft;
+use ulocks_core::sync::spin_until;
+use ulocks_core::{Private, sync};
+use ulocks_psrwlock::{BULK, Central, ReadersFirst, Sifted, Unchecked};
+use ulocks_testkit::thread::Arc;
+
+type First<P = Sleeps> = Sifted<BULK, P, ReadersFirst, Central, Soft, Unchecked>;
+
+/// A reader leaves when so many others have been inside with it. Others come at any moment, some
+/// through the queue of the write phase before, and writers wait in all ways.
+fn readers_wait_for_readers<P: ulocks_core::Policy>(others: usize, writers: usize) {
+    let place = Place::<First<P>>::new();
+    let met = Arc::new(sync::AtomicU32::new(0));
+    let first = {
+        let met = Arc::clone(&met);
+        with(&place, move |place| {
+            let token = place.read::<ulocks_psrwlock::Bulk>();
+            let seen = place.look();
+            spin_until(|| met.load(sync::Ordering::Acquire) == others as u32);
+            assert_eq!(place.look(), seen, "a writer came to readers");
+            place.unlock_read(token);
+            0
+        })
+    };
+    let mut threads: Vec<_> = (0..writers)
+        .map(|nth| with(&place, if nth % 2 == 0 { Place::writes } else { Place::writes_in_time }))
+        .collect();
+    threads.extend((0..others).map(|_| {
+        let met = Arc::clone(&met);
+        with(&place, move |place| {
+            let token = place.read::<ulocks_psrwlock::Bulk>();
+            place.look();
+            met.fetch_add(1, sync::Ordering::Release);
+            place.unlock_read(token);
+            0
+        })
+    }));
+    threads.push(first);
+    let counted = threads.into_iter().map(|thread| thread.join().expect("a client panicked")).sum();
+    place.check_at_rest(counted);
+}
+
+#[test]
+fn a_reader_comes_in_whatever_writers_wait() {
+    for (others, writers) in [(1, 1), (1, 2), (2, 1), (3, 2), (5, 5)] {
+        explore(sampled(1 + others + writers, 31), move || {
+            readers_wait_for_readers::<Sleeps>(others, writers)
+        });
+        explore(sampled(1 + others + writers, 32), move || {
+            readers_wait_for_readers::<Private>(others, writers)
+        });
+    }
+    explore(Config::sampled(10_000), || readers_wait_for_readers::<Sleeps>(2, 1));
+}
+
+/// An attempt and a reader with a deadline do not fail either.
+#[test]
+fn who_does_not_wait_comes_in_beside_a_reader() {
+    explore(sampled(3, 33), || {
+        let place = Place::<First>::new();
+        let token = place.lock.read();
+        let writer = with(&place, Place::writes);
+        let other = with(&place, |place| {
+            let token = place.lock.try_read().expect("an attempt fails although only readers are inside");
+            place.unlock_read(token);
+            let token =
+                place.lock.read_until(soon()).expect("a reader waits although only readers are inside");
+            place.unlock_read(token);
+        });
+        other.join().expect("the reader panicked");
+        place.unlock_read(token);
+        let counted = writer.join().expect("the writer panicked");
+        place.check_at_rest(counted);
+    });
+}
+
+/// The last reader closes the class for the writer that waits, so no reader comes before it.
+#[test]
+fn the_last_reader_leaves_the_lock_to_the_writer() {
+    explore(sampled(2, 34), || {
+        let place = Place::<First>::new();
+        // Of real atomics: nothing that is explored.
+        let written = Arc::new(AtomicUsize::new(0));
+        let token = place.lock.read();
+        let second = place.lock.read();
+        let writer = {
+            let written = Arc::clone(&written);
+            with(&place, move |place| {
+                place.lock.write();
+                written.store(1, SeqCst);
+                place.count();
+                place.unlock_write();
+            })
+        };
+        spin_until(|| place.lock.state().level() == 1);
+        place.unlock_read(token);
+        let third = place.lock.try_read().expect("the second reader is inside");
+        place.unlock_read(second);
+        place.unlock_read(third);
+        let again = place.lock.try_read();
+        assert!(again.is_none() || written.load(SeqCst) == 1, "a reader came before the writer that waits");
+        if let Some(token) = again {
+            place.unlock_read(token);
+        }
+        writer.join().expect("the writer panicked");
+        place.check_at_rest(1);
+    });
+}
