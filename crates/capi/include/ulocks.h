@@ -29,6 +29,9 @@
 #include <sys/types.h>
 #include <time.h>
 
+/* <time.h> of strict C99 declares no such structure. */
+struct timespec;
+
 /* A mutex of any type, unlocked. */
 #define ULOCKS_MUTEX_INIT { { 0 } }
 

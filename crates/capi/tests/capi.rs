@@ -170,6 +170,36 @@ fn both_libraries_have_every_function_of_the_header() {
     }
 }
 
+/// A symbol that is no function of the header could clash with one of the program.
+#[test]
+fn the_shared_library_exports_the_functions_of_the_header_and_no_others() {
+    let library = harness::elf::read(&harness::libraries().join("libulocks_capi.so"));
+    assert_eq!(library.exported, declared());
+    let version = format!("{}.{}", env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
+    assert_eq!(library.soname, Some(format!("libulocks.so.{version}")));
+}
+
+/// Of strict standards, and without `-pthread`, which lets `<time.h>` declare more.
+#[test]
+fn the_header_compiles_by_itself() {
+    for (language, compiler, standards) in
+        [("c", "cc", &["c99", "c11", "c17"][..]), ("c++", "c++", &["c++11", "c++14", "c++20"])]
+    {
+        for standard in standards {
+            let mut command = Command::new(compiler);
+            command.args(["-x", language, "-fsyntax-only", "-pedantic", "-Wall", "-Wextra", "-Werror"]);
+            command.arg(format!("-std={standard}")).arg(package().join("include/ulocks.h"));
+            match command.output() {
+                Err(_) => eprintln!("skipped, since this machine has no `{compiler}`"),
+                Ok(output) => {
+                    let errors = String::from_utf8_lossy(&output.stderr);
+                    assert!(output.status.success(), "{command:?}: {errors}");
+                }
+            }
+        }
+    }
+}
+
 /// The programs check of each function that it leaves `errno` alone, so each must be called.
 #[test]
 fn the_programs_call_every_function_of_the_header() {
@@ -235,7 +265,9 @@ fn pkg_config_says_what_an_installed_copy_needs() {
     }
     fs::copy(package().join("include/ulocks.h"), include.join("ulocks.h")).expect("the header");
     let built = harness::libraries().join("libulocks_capi.so");
-    fs::copy(built, lib.join("libulocks.so")).expect("the library");
+    let soname = harness::elf::read(&built).soname.expect("a name");
+    fs::copy(built, lib.join(&soname)).expect("the library");
+    std::os::unix::fs::symlink(soname, lib.join("libulocks.so")).expect("a link");
     let description = fs::read_to_string(package().join("ulocks.pc.in")).expect("the description");
     let filled = description
         .replace("@prefix@", &prefix.display().to_string())

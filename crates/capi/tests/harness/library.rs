@@ -3,6 +3,8 @@
 //! Cargo builds neither a `cdylib` nor a `staticlib` for the tests of its own package, so the tests
 //! ask for them. They ask for the profile and the target that they were built with.
 
+use std::io::ErrorKind;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -38,5 +40,10 @@ fn build() -> PathBuf {
         let path = profile.join(file);
         assert!(path.is_file(), "{command:?} has built no {}", path.display());
     }
+    // Programs look for it by its own name. Another test may have made the link.
+    let soname = super::elf::read(&profile.join("libulocks_capi.so")).soname.expect("a name");
+    let linked = symlink("libulocks_capi.so", profile.join(soname));
+    let is_there = |error: &std::io::Error| error.kind() == ErrorKind::AlreadyExists;
+    assert!(linked.as_ref().err().is_none_or(is_there), "{linked:?}");
     profile.to_owned()
 }

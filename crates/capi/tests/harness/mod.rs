@@ -1,5 +1,6 @@
 //! Compiles programs in C and C++ against the header and a library, and runs them.
 
+pub mod elf;
 mod library;
 
 pub use library::directory as libraries;
