@@ -13,6 +13,8 @@ fn main() {
         );
         return;
     }
+    // As its file is named.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libulocks_pthread.so");
     cc::Build::new()
         .file("src/wait.c")
         .flag("-std=gnu11")

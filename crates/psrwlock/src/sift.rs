@@ -63,14 +63,14 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// (C); (P) if readers come first. Signal handlers are masked before their class is closed: a handler that interrupted
     /// this thread afterwards would find it closed for ever.
     pub(crate) fn close(&self, index: u32) {
+        if Self::READERS_FIRST {
+            self.state.fetch_or(State::ASK, Relaxed);
+            return sync::interruption_point();
+        }
         if Self::LAYOUT.is_handler(index) {
             Self::raise();
         }
-        if Self::READERS_FIRST {
-            self.state.fetch_or(State::ASK, Relaxed);
-        } else {
-            self.state.fetch_add(State::ONE_CLASS, Relaxed);
-        }
+        self.state.fetch_add(State::ONE_CLASS, Relaxed);
         sync::interruption_point();
         if D::Readers::DISTRIBUTED && Self::is_bulk(index) {
             sync::without_unwinding(|| self.see_readers());
@@ -79,7 +79,8 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// Whether the readers of a closed class have left, as far as the state counts them.
     fn is_drained(&self, index: u32, was: State) -> bool {
-        Self::LAYOUT.count(was, index) == 0 && (!Self::READERS_FIRST || self.close_asked())
+        let left = Self::LAYOUT.count(was, index) == 0;
+        left && (!Self::READERS_FIRST || self.close_asked())
     }
 
     /// The same for the readers in slots, too. The slots before `next` have been seen at zero.

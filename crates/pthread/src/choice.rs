@@ -8,6 +8,7 @@
 //! | `ULOCKS_STATS` | a file, to which a report is appended | none |
 //!
 //! A value that is not in the table is reported on standard error, and then all locks are glibc's.
+//! A program that runs with more rights than its caller has none of these variables.
 //!
 //! The answer is a byte that each function loads. The first call decides it, whichever that is: a
 //! library's constructor may lock before this library's constructor has run.
@@ -201,6 +202,8 @@ fn one_of(name: &'static CStr, values: &[(&str, u8)], is_valid: &mut bool) -> u8
 pub fn variable(name: &CStr) -> Option<&'static CStr> {
     unsafe extern "C" {
         static environ: *const *const c_char;
+        /// Of glibc; the libc crate does not have it.
+        fn secure_getenv(name: *const c_char) -> *const c_char;
     }
     // SAFETY: glibc's variable, which is null before glibc has been initialised.
     if unsafe { environ.is_null() } {
@@ -210,7 +213,7 @@ pub fn variable(name: &CStr) -> Option<&'static CStr> {
     // program changes its environment while the library is loaded, or calls `setenv` for this very
     // variable.
     let value = unsafe {
-        let value: *const c_char = libc::getenv(name.as_ptr());
+        let value = secure_getenv(name.as_ptr());
         if value.is_null() {
             return None;
         }
@@ -223,6 +226,10 @@ pub fn variable(name: &CStr) -> Option<&'static CStr> {
 /// kernel knows it.
 #[cold]
 fn early_variable(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: it has no preconditions.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+        return None;
+    }
     /// Longer environments are cut off; then a variable at their end is not seen.
     const ROOM: usize = 1 << 15;
     static mut ENVIRONMENT: [u8; ROOM + 1] = [0; ROOM + 1];

@@ -119,6 +119,8 @@ pub struct Wait {
     deadline: *const timespec,
     is_realtime: c_int,
     reserved: c_int,
+    slept: unsafe extern "C" fn(*mut Wait, c_int),
+    cancelled: unsafe extern "C" fn(*mut Wait),
     waiting: MaybeUninit<Waiting>,
     rest: [u8; 32 - size_of::<Waiting>()],
 }
@@ -127,7 +129,11 @@ pub struct Wait {
 #[allow(improper_ctypes)]
 unsafe extern "C-unwind" {
     fn ulocks_cond_sleep(wait: *mut Wait);
-    fn ulocks_relay_wait(relay: *mut Relay) -> c_int;
+    fn ulocks_relay_wait(
+        relay: *mut Relay,
+        call: unsafe extern "C-unwind" fn(*mut Relay) -> c_int,
+        end: unsafe extern "C" fn(*mut Relay),
+    ) -> c_int;
     /// As in the libc crate, but it unwinds.
     pub fn pthread_testcancel();
 }
@@ -167,8 +173,7 @@ impl Wait {
 
 /// # Safety
 /// For `wait.c` only, with the wait that `ulocks_cond_sleep` was given.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn ulocks_cond_slept(wait: *mut Wait, error: c_int) {
+unsafe extern "C" fn slept(wait: *mut Wait, error: c_int) {
     let waited = match error {
         0 => Waited::Woken,
         libc::EAGAIN => Waited::Mismatch,
@@ -186,8 +191,7 @@ unsafe extern "C" fn ulocks_cond_slept(wait: *mut Wait, error: c_int) {
 
 /// # Safety
 /// For `wait.c` only, with the wait that `ulocks_cond_sleep` was given.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn ulocks_cond_cancelled(wait: *mut Wait) {
+unsafe extern "C" fn cancelled(wait: *mut Wait) {
     // SAFETY: the caller's promise; the thread does not come back to the wait.
     _ = unsafe { (*wait).end(RawCondvar::cancel_wait) };
 }
@@ -228,8 +232,7 @@ pub fn forget() {
 
 /// # Safety
 /// For `wait.c` only, with the relay that `ulocks_relay_wait` was given.
-#[unsafe(no_mangle)]
-unsafe extern "C-unwind" fn ulocks_relay_call(relay: *mut Relay) -> c_int {
+unsafe extern "C-unwind" fn relay_call(relay: *mut Relay) -> c_int {
     // SAFETY: the caller's promise, and that of the caller of `pthread_cond_wait`.
     unsafe {
         let Relay { condvar, deadline, clock, .. } = *relay;
@@ -243,8 +246,7 @@ unsafe extern "C-unwind" fn ulocks_relay_call(relay: *mut Relay) -> c_int {
 
 /// # Safety
 /// For `wait.c` and [`wait_relayed`] only, once, after glibc's wait.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn ulocks_relay_end(relay: *mut Relay) {
+unsafe extern "C" fn relay_end(relay: *mut Relay) {
     // SAFETY: glibc's wait ends with the guard held; the mutex lives as long as its waiters.
     unsafe {
         glibc::pthread_mutex_unlock(&raw mut GUARD);
@@ -261,8 +263,8 @@ unsafe fn wait_relayed(mut relay: Relay) -> c_int {
         HAS_RELAYED.store(1, Relaxed);
         glibc::pthread_mutex_lock(&raw mut GUARD);
         mutex.unlock_to_wait(0);
-        let result = ulocks_relay_wait(&raw mut relay);
-        ulocks_relay_end(&raw mut relay);
+        let result = ulocks_relay_wait(&raw mut relay, relay_call, relay_end);
+        relay_end(&raw mut relay);
         if relay.locked == 0 { result } else { relay.locked }
     }
 }
@@ -330,7 +332,9 @@ unsafe fn wait(
         deadline,
         is_realtime: c_int::from(clock == Clock::Realtime),
         reserved: 0,
-        // SAFETY: the caller holds the mutex; the wait ends below, or in `ulocks_cond_cancelled`.
+        slept,
+        cancelled,
+        // SAFETY: the caller holds the mutex; the wait ends below, or in `cancelled`.
         waiting: MaybeUninit::new(unsafe { condvar.condvar.begin_wait(mutex, 0) }),
         rest: [0; _],
     };

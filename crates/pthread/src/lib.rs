@@ -7,6 +7,7 @@ mod condvar;
 mod fork;
 mod glibc;
 mod mutex;
+mod old;
 mod rwlock;
 mod semaphore;
 mod spin;

@@ -10,7 +10,11 @@ use crate::choice::{Choice, Line, variable};
 use crate::time::Patience;
 use core::ffi::{CStr, c_int, c_void};
 use core::fmt::Write;
+use core::mem::MaybeUninit;
 use core::ptr;
+use std::ffi::{CString, OsStr};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::OnceLock;
 use std::time::Instant;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU64, AtomicUsize};
@@ -144,12 +148,20 @@ fn empty() -> libc::Dl_info {
     }
 }
 
+/// Where the report goes. The program may change its environment, and its directory.
+static FILE: OnceLock<CString> = OnceLock::new();
+
 /// Has the report written at the end.
 pub fn register() {
     extern "C" fn at_exit() {
         write_report();
     }
-    if Choice::get().has_stats() {
+    if Choice::get().has_stats()
+        && let Some(name) = variable(c"ULOCKS_STATS")
+    {
+        let absolute = std::path::absolute(OsStr::from_bytes(name.to_bytes())).unwrap_or_default();
+        let absolute = CString::new(absolute.into_os_string().into_vec()).unwrap_or_default();
+        _ = FILE.set(if absolute.is_empty() { name.into() } else { absolute });
         // The first call loads a library, which allocates; later calls do not.
         let mut frame = ptr::null_mut();
         // SAFETY: room for one frame; the handler is a function that stays.
@@ -171,23 +183,43 @@ pub fn forget() {
     }
 }
 
+/// Opens the file for the report. The end of a program waits for no reader of a pipe, and writes
+/// to no device.
+fn open(name: &CStr) -> std::io::Result<c_int> {
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC;
+    let mut found = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: a C string and flags; room for a `stat`, which is read once it is filled.
+    unsafe {
+        let file = libc::open(name.as_ptr(), flags | libc::O_NONBLOCK | libc::O_NOFOLLOW, 0o644);
+        if file < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        if libc::fstat(file, found.as_mut_ptr()) == 0
+            && found.assume_init().st_mode & libc::S_IFMT == libc::S_IFREG
+        {
+            return Ok(file);
+        }
+        libc::close(file);
+    }
+    Err(std::io::Error::other("it is no regular file"))
+}
+
 /// Appends the report: one section for each process.
 fn write_report() {
-    let Some(name) = variable(c"ULOCKS_STATS") else { return };
-    // SAFETY: a C string and flags.
-    let file = unsafe {
-        libc::open(name.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC, 0o644)
+    let Some(name) = FILE.get() else { return };
+    let file = match open(name) {
+        Ok(file) => file,
+        Err(error) => {
+            let mut line = Line::new();
+            _ = writeln!(
+                line,
+                "libulocks_pthread: the report cannot be written to ULOCKS_STATS={}: {error}; name a \
+                 regular file, or a new one, and no symbolic link",
+                name.to_string_lossy(),
+            );
+            return line.write_to(libc::STDERR_FILENO);
+        }
     };
-    if file < 0 {
-        let mut line = Line::new();
-        _ = writeln!(
-            line,
-            "libulocks_pthread: the report cannot be written to ULOCKS_STATS={}: {}",
-            name.to_string_lossy(),
-            std::io::Error::last_os_error()
-        );
-        return line.write_to(libc::STDERR_FILENO);
-    }
     let mut contended: Vec<&Entry> =
         TABLE.iter().chain([&OTHERS]).filter(|entry| entry.contended.load(Relaxed) > 0).collect();
     contended.sort_by_key(|entry| core::cmp::Reverse(entry.waited.load(Relaxed)));

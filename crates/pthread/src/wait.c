@@ -13,7 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* `Wait` of condvar.rs. */
+/* `Wait` of condvar.rs. It names Rust's functions, since a name that both sides know would be a
+ * symbol of the library. */
 struct ulocks_wait {
 	void *cond;
 	void *mutex;
@@ -23,16 +24,10 @@ struct ulocks_wait {
 	const struct timespec *deadline; /* or NULL */
 	int realtime;
 	int reserved;
+	void (*slept)(struct ulocks_wait *wait, int error);
+	void (*cancelled)(void *wait);
 	uint64_t state[4]; /* Rust's */
 };
-
-extern void ulocks_cond_slept(struct ulocks_wait *wait, int error);
-extern void ulocks_cond_cancelled(struct ulocks_wait *wait);
-
-static void cancelled(void *wait)
-{
-	ulocks_cond_cancelled(wait);
-}
 
 /* One sleep: zero, or the error number. All in which the thread may be cancelled is one call.
  *
@@ -57,30 +52,20 @@ void ulocks_cond_sleep(struct ulocks_wait *wait)
 {
 	int before = errno;
 
-	pthread_cleanup_push(cancelled, wait);
+	pthread_cleanup_push(wait->cancelled, wait);
 	while (wait->word)
-		ulocks_cond_slept(wait, sleep_once(wait));
+		wait->slept(wait, sleep_once(wait));
 	pthread_cleanup_pop(0);
 	errno = before;
 }
 
 /* `Relay` of condvar.rs: a wait of glibc's condition variable for a mutex that is not glibc's. */
-struct ulocks_relay;
-
-extern int ulocks_relay_call(struct ulocks_relay *relay);
-extern void ulocks_relay_end(struct ulocks_relay *relay);
-
-static void relay_cancelled(void *relay)
-{
-	ulocks_relay_end(relay);
-}
-
-int ulocks_relay_wait(struct ulocks_relay *relay)
+int ulocks_relay_wait(void *relay, int (*call)(void *relay), void (*end)(void *relay))
 {
 	int result;
 
-	pthread_cleanup_push(relay_cancelled, relay);
-	result = ulocks_relay_call(relay);
+	pthread_cleanup_push(end, relay);
+	result = call(relay);
 	pthread_cleanup_pop(0);
 	return result;
 }

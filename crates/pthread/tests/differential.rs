@@ -4,9 +4,17 @@
 //! expected lines, so no file of expected lines can become stale. `ULOCKS_TEST_PTHREAD_ONLY` names
 //! programs, with commas between them; the test of a choice then runs only these.
 
+#[path = "../../capi/tests/harness/elf.rs"]
+mod elf;
 mod harness;
 
 use harness::{Choice, Program, compare};
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use ulocks_testkit as _;
 
 /// What a choice of locks must be tried on.
@@ -21,7 +29,7 @@ const PROGRAMS: &[Program] = &[
     Program::c("spin"),
     Program::c("sem_results"), Program::c("sem_threads"),
     Program::c("start_up").with_plugin("plugin"), Program::c("c11"), Program::cpp("standard"),
-    Program::c("preinit"), Program::c("fork_handlers"),
+    Program::c("preinit"), Program::c("fork_handlers"), Program::c("old_names"),
     Program::c_with_exceptions("cond_cancel_unwinding", "cond_cancel"),
     Program::c_with_exceptions("sem_threads_unwinding", "sem_threads"),
     Program::c("cond_handlers"), Program::c_with_exceptions("cond_handlers_unwinding", "cond_handlers"),
@@ -92,6 +100,7 @@ fn the_child_of_a_reader_goes_on_although_writers_wait() {
     assert!(ends && outcome.stdout.ends_with("end\n"), "{outcome:?}");
 }
 
+const STATS: Program = Program::c("stats");
 const ONE: Program = Program::c("cond_stress");
 
 /// Without this the other tests could compare glibc with itself.
@@ -116,6 +125,72 @@ fn a_report_that_cannot_be_written_does_no_harm_to_the_program() {
     let outcome = harness::run_with(ONE, &Choice::default(), &[("ULOCKS_STATS", "/nonexistent/stats")]);
     assert_eq!(outcome.code(), Some(0), "{outcome:?}");
     assert!(outcome.stdout.ends_with("end\n"), "{outcome:?}");
+}
+
+/// Even if another process reads the pipe: it may stop to read at any time.
+#[test]
+fn a_special_file_for_the_report_neither_holds_up_the_program_nor_gets_a_report() {
+    let stats = harness::scratch_file("stats-fifo");
+    let name = std::ffi::CString::new(stats.as_os_str().as_bytes()).expect("a path");
+    // SAFETY: a C string.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    let link = harness::scratch_file("stats-link");
+    let target = harness::scratch_file("stats-target");
+    std::os::unix::fs::symlink(&target, &link).expect("a link");
+    let not_written = |name: &Path| {
+        let outcome =
+            harness::run_with(STATS, &Choice::default(), &[("ULOCKS_STATS", &name.to_string_lossy())]);
+        assert_eq!(outcome.code(), Some(0), "{}: {outcome:?}", name.display());
+        let errors = &outcome.stderr;
+        assert!(
+            errors.lines().count() == 1 && errors.contains("regular file"),
+            "{}: {errors}",
+            name.display()
+        );
+    };
+    not_written(&stats);
+    let mut reader =
+        OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&stats).expect("the pipe");
+    not_written(&stats);
+    assert_eq!(reader.read(&mut [0]).expect("an end"), 0, "something was written to the pipe");
+    not_written(&link);
+    assert!(!target.exists(), "the report went through a link");
+    not_written(Path::new("/dev/null"));
+    for file in [&stats, &link] {
+        std::fs::remove_file(file).expect("a file of this test");
+    }
+}
+
+#[test]
+fn the_report_goes_where_it_should_although_the_program_changes_its_surroundings() {
+    let stats = harness::scratch_file("stats-relative");
+    let relative = stats.file_name().expect("a name").to_string_lossy();
+    let outcome = harness::run_with(STATS, &Choice::default(), &[("ULOCKS_STATS", &relative)]);
+    assert_eq!((outcome.code(), outcome.stderr.as_str()), (Some(0), ""), "{outcome:?}");
+    let report = std::fs::read_to_string(&stats).expect("a report of contention");
+    assert!(report.contains("acquisitions"), "{report}");
+    std::fs::remove_file(&stats).expect("a file of this test");
+}
+
+/// A symbol that is no function of glibc's could clash with one of the program, and an old name
+/// that is missing would be glibc's function for a lock of ours.
+#[test]
+fn the_library_exports_the_functions_that_it_replaces_and_no_others() {
+    let library = elf::read(harness::library());
+    assert_eq!(library.soname.as_deref(), Some("libulocks_pthread.so"));
+    let mutex = ["init", "destroy", "lock", "trylock", "unlock"].map(|end| format!("__pthread_mutex_{end}"));
+    let rwlock = ["init", "destroy", "rdlock", "tryrdlock", "wrlock", "trywrlock", "unlock"];
+    let rwlock = rwlock.map(|end| format!("__pthread_rwlock_{end}"));
+    let old: BTreeSet<_> = mutex.into_iter().chain(rwlock).collect();
+    let (found, rest): (BTreeSet<_>, BTreeSet<_>) =
+        library.exported.into_iter().partition(|name| name.starts_with("__"));
+    assert_eq!(found, old);
+    for name in rest {
+        let name = std::ffi::CString::new(name).expect("a name");
+        // SAFETY: a C string.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        assert!(!found.is_null(), "glibc has no {name:?}");
+    }
 }
 
 #[test]

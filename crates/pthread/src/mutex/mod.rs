@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | 0 to 7 | the lock; of `Calock` a word that may name it | `__lock`, `__count` |
 //! | 8 to 11 | threads that wait on a condition variable with this mutex, unless it is passed on | `__owner` |
-//! | 12 to 15 | the fork that the lock has lived through; see `fork.rs` | `__nusers` |
+//! | 12 to 15 | the fork that the lock has lived through, see `fork.rs`; if it is passed on, glibc's count | `__nusers` |
 //! | 16 to 19 | the kind | `__kind` |
 //! | 20 to 23 | how often a recursive mutex is held beyond once | `__spins`, `__elision` |
 //! | 24 to 31 | the owner of a recursive or error-checking mutex, by its thread pointer | `__list` |

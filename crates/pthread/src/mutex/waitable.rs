@@ -124,18 +124,20 @@ impl Waitable {
         if is_owner { 0 } else { libc::EPERM }
     }
 
-    /// One thread more waits with this mutex.
+    /// What says to `pthread_mutex_destroy` that threads wait with this mutex. In a mutex of glibc's
+    /// that is `__nusers`: glibc's own waits do not count it down when they release the mutex.
+    fn sleepers(&self) -> &AtomicU32 {
+        if self.0.is_passed_on(Choice::get()) { &self.0.generation } else { &self.0.sleepers }
+    }
+
+    /// One thread more waits with this mutex: it holds it.
     pub fn add_sleeper(&self) {
-        if !self.0.is_passed_on(Choice::get()) {
-            self.0.sleepers.fetch_add(1, Relaxed);
-        }
+        self.sleepers().fetch_add(1, Relaxed);
     }
 
     /// One thread less waits with this mutex: it holds it.
     pub fn remove_sleeper(&self) {
-        if !self.0.is_passed_on(Choice::get()) {
-            // Release: pairs with the Acquire of `pthread_mutex_destroy`.
-            self.0.sleepers.fetch_sub(1, Release);
-        }
+        // Release: pairs with the Acquire of `pthread_mutex_destroy`.
+        self.sleepers().fetch_sub(1, Release);
     }
 }

@@ -2,7 +2,7 @@
 
 mod library;
 
-use library::library;
+pub use library::library;
 
 use std::collections::HashMap;
 use std::fs::{self, File};

@@ -105,6 +105,39 @@ static void destroy_beside_a_mutex_that_goes(void) {
     show_number(ROUNDS, "conditions destroyed while a waiter frees its mutex");
 }
 
+// A mutex with which a thread waits is in use, although it is free: also one that the condition variable
+// does not know the lock of.
+static atomic_int waiter, may_go;
+
+static void *wait_to_go(void *mutex) {
+    NEED(pthread_mutex_lock(mutex));
+    atomic_store(&waiter, thread_id());
+    while (!atomic_load(&may_go)) {
+        NEED(pthread_cond_wait(&condition, mutex));
+    }
+    return (void *)(intptr_t)pthread_mutex_unlock(mutex);
+}
+
+static void destroy_what_a_waiter_needs(const char *name, int protocol, int shared) {
+    pthread_mutexattr_t attributes;
+    pthread_mutex_t mutex;
+    NEED(pthread_mutexattr_init(&attributes));
+    NEED(pthread_mutexattr_setprotocol(&attributes, protocol));
+    NEED(pthread_mutexattr_setpshared(&attributes, shared));
+    NEED(pthread_mutex_init(&mutex, &attributes));
+    atomic_store(&waiter, 0);
+    atomic_store(&may_go, 0);
+    pthread_t thread = start(wait_to_go, &mutex);
+    until_waits(&waiter);
+    show(pthread_mutex_destroy(&mutex), "%s, destroy while a thread waits", name);
+    NEED(pthread_mutex_lock(&mutex));
+    atomic_store(&may_go, 1);
+    NEED(pthread_cond_signal(&condition));
+    NEED(pthread_mutex_unlock(&mutex));
+    show((int)(intptr_t)join(thread), "%s, the waiter", name);
+    show(pthread_mutex_destroy(&mutex), "%s, destroy afterwards", name);
+}
+
 int main(void) {
     for (int broadcast = 0; broadcast < 2; ++broadcast) {
         recursive_that_stays_held(broadcast, false);
@@ -113,5 +146,8 @@ int main(void) {
     not_held();
     not_held_but_checked();
     destroy_beside_a_mutex_that_goes();
+    destroy_what_a_waiter_needs("plain", PTHREAD_PRIO_NONE, PTHREAD_PROCESS_PRIVATE);
+    destroy_what_a_waiter_needs("inherits", PTHREAD_PRIO_INHERIT, PTHREAD_PROCESS_PRIVATE);
+    destroy_what_a_waiter_needs("shared", PTHREAD_PRIO_NONE, PTHREAD_PROCESS_SHARED);
     return finish();
 }
