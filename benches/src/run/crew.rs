@@ -57,8 +57,8 @@ impl Gate {
 pub struct Crew<'scope, T>(Vec<ScopedJoinHandle<'scope, Option<T>>>);
 
 impl<'scope, T: Send + 'scope> Crew<'scope, T> {
-    /// Starts `count` threads in `scope`, each with `builder(index)`. Each prepares itself. When all
-    /// have, this returns, and each runs `body(index, what it has prepared)`.
+    /// Starts `count` threads in `scope`, each with `builder(index)`. Each prepares itself. When
+    /// all have, this returns, and each runs `body(index, what it has prepared)`.
     ///
     /// # Errors
     /// If a thread cannot be had. The others leave without running `body`.

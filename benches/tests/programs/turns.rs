@@ -1,5 +1,5 @@
-//! `tofutex` and `test-mutex`: what Ctrl-C leaves, and threads that cannot be had. What all programs
-//! do with a folder that they cannot write into.
+//! `tofutex` and `test-mutex`: what Ctrl-C leaves, and threads that cannot be had. What all
+//! programs do with a folder that they cannot write into.
 
 use super::common::{program, text};
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use ulocks_benches::report::Ended;
 /// Both, with options that make each trial of theirs short.
 const PROGRAMS: [(&str, &[&str]); 2] = [
     ("tofutex", &["--threads", "2", "--operations", "1000", "--rounds", "100", "--locks", "std,unfair"]),
-    ("test-mutex", &["--tasks", "2", "--seconds", "0.01", "--rounds", "1000", "--locks", "std,unfair"]),
+    ("test-mutex", &["--tasks", "2", "--seconds", "0.01", "--rounds", "100", "--locks", "std,unfair"]),
 ];
 
 /// What the records of both have.
@@ -67,15 +67,15 @@ pub fn an_interrupt_leaves_what_there_is_and_no_good_record_is_lost() {
     }
 }
 
-/// Thousands of stacks do not fit into the address space that the programs get.
+/// A thousand stacks do not fit into the address space that the programs get.
 pub fn a_thread_that_cannot_be_had_is_an_error_at_once() {
     for (name, count) in [("tofutex", "--threads"), ("test-mutex", "--tasks")] {
-        let mut command = program(name, &[count, "4000", "--rounds", "1", "--locks", "std"]);
+        let mut command = program(name, &[count, "1000", "--rounds", "1", "--locks", "std"]);
         // SAFETY: between fork and exec; `setrlimit` is async-signal-safe and gets a valid
         // structure.
         unsafe {
             command.pre_exec(|| {
-                let limit = libc::rlimit { rlim_cur: 2 << 30, rlim_max: 2 << 30 };
+                let limit = libc::rlimit { rlim_cur: 1 << 30, rlim_max: 1 << 30 };
                 match libc::setrlimit(libc::RLIMIT_AS, &limit) {
                     0 => Ok(()),
                     _ => Err(std::io::Error::last_os_error()),
@@ -85,7 +85,7 @@ pub fn a_thread_that_cannot_be_had_is_an_error_at_once() {
         let output = command.output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{name}: {said}");
-        assert!(said.contains(": cannot start thread ") && said.contains(" of 4000: "), "{name}: {said}");
+        assert!(said.contains(": cannot start thread ") && said.contains(" of 1000: "), "{name}: {said}");
         assert!(!said.contains("hung"), "{name}: {said}");
     }
 }
