@@ -133,10 +133,14 @@ fn line_of(text: &mut Text, record: &Record, now: u64) -> fmt::Result {
     Ok(())
 }
 
+fn new_number() -> u32 {
+    static LISTS: AtomicU32 = AtomicU32::new(1);
+    LISTS.fetch_add(1, Relaxed)
+}
+
 /// Writes the list. The calling thread comes first.
 fn dump(descriptor: c_int, cause: Cause) {
-    static LISTS: AtomicU32 = AtomicU32::new(1);
-    let number = LISTS.fetch_add(1, Relaxed);
+    let number = new_number();
     let mut text = Text { descriptor, number, buffer: [0; LINE], length: 0 };
     let now = coarse_now();
     let me = existing();

@@ -220,7 +220,7 @@ fn until_asleep(thread: libc::pid_t) {
         // The state follows the name, which is in brackets.
         stat.rsplit(") ").next().unwrap().starts_with('S')
     };
-    ulocks_testkit::limit::until("the waiter is asleep", || asleep());
+    ulocks_testkit::limit::until("the waiter is asleep", asleep);
 }
 
 #[test]
