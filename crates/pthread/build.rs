@@ -18,7 +18,8 @@ fn main() {
     cc::Build::new()
         .file("src/wait.c")
         .flag("-std=gnu11")
-        // What the unwinder finds depends on these. So tests of any profile have those of a release.
+        // What the unwinder finds depends on these. So tests of any profile have those of a
+        // release.
         .opt_level(2)
         .force_frame_pointer(false)
         // A cancelled thread unwinds through these frames.

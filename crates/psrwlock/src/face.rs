@@ -6,6 +6,7 @@ use crate::nesting::{self, Access, Nesting};
 use crate::pending::Asked;
 use crate::raw::{PolicyOf, RawPsRwLock, ReadToken};
 use crate::readers::Readers;
+use core::fmt;
 use core::panic::Location;
 use ulocks_core::meter::Meter;
 use ulocks_core::signal::Context;
@@ -414,6 +415,26 @@ unsafe impl<D: Configuration> raw::RawRwLockUpgradeFair for RawPsRwLock<D> {
     unsafe fn unlock_upgradable_fair(&self, (): ()) {
         self.leave_table(Access::Upgradable);
         self.hand_over(self.state().level());
+    }
+}
+
+impl<D: Configuration> raw::Metered for RawPsRwLock<D> {
+    type Meter = <PolicyOf<D> as Policy>::Meter;
+
+    fn meter(&self) -> &Self::Meter {
+        &self.meter
+    }
+}
+
+impl<D: Configuration> Default for RawPsRwLock<D> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<D: Configuration<Policy: Policy<Meter: fmt::Debug>>> fmt::Debug for RawPsRwLock<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawPsRwLock").field("state", &self.state()).field("meter", &self.meter).finish()
     }
 }
 

@@ -61,9 +61,9 @@ use ulocks_core::api;
 /// class that are not queued.
 ///
 /// A writer waits for at most one read phase of each class: once a class is closed, no new reader
-/// enters. Readers cannot starve it, unless the type is [`ReadersFirst`]. Among themselves writers are unfair: an arriving writer takes
-/// a free write side past sleeping ones. A fair release (`RwLockWriteGuard::unlock_fair`) keeps it
-/// for a waiting writer.
+/// enters. Readers cannot starve it, unless the type says [`ReadersFirst`]. Among themselves
+/// writers are unfair: an arriving writer takes a free write side past sleeping ones. A fair
+/// release (`RwLockWriteGuard::unlock_fair`) keeps it for a waiting writer.
 ///
 /// *Nesting.* A thread that holds a read lock may take one of a *higher* class, whatever writers
 /// wait. A second one of the same class, or of a lower one, deadlocks if a writer comes between. In

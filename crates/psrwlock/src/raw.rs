@@ -21,7 +21,8 @@
 //! - Hence *nesting upward*: a thread that holds a read lock may take one of a higher class,
 //!   whatever writers wait.
 //! - A queued reader waits for at most one write phase, or for `BATCH` of them by type; in the top
-//!   class of several for one in any case. An owner waits for at most one read phase of each class.
+//!   class of several for one in any case. An owner waits for at most one read phase of each class,
+//!   but for [`first`](super::first).
 //! - One writer sifts at a time. The others wait before they have closed a class. So the delays of
 //!   several writers do not add up for readers.
 //! - If a writer spins while another one writes, and no reader is queued, the release hands it the
@@ -65,9 +66,10 @@
 //! 1. At most one thread is the owner. (O) and (F) need a word without `OWNED`, which only the
 //!    owner clears. (T) needs `GRANTED`, which the owner sets to stop being it.
 //! 2. Only the owner changes the level, with three exceptions: (N) and (X), which close and open
-//!    nothing; (R), where there is no owner; and (Y), for which the owner has asked. The owner closes class `c` only when all counts
-//!    below `c` have been seen at zero since their classes were closed. At (F) all counts are zero.
-//!    What (H) leaves closed counts as closed by the next owner.
+//!    nothing; (R), where there is no owner; and (Y), for which the owner has asked. The owner
+//!    closes class `c` only when all counts below `c` have been seen at zero since their classes
+//!    were closed. At (F) and (Y) all counts are zero. What (H) leaves closed counts as closed by
+//!    the next owner.
 //! 3. *Exclusion.* Once class `c` is closed and its count has been seen at zero, the count has only
 //!    readers that are about to leave again, and the owner if it is about to downgrade, until the
 //!    class opens. When this holds for all classes, the owner is alone.
@@ -150,7 +152,8 @@
 //! All transitions of the state are read-modify-writes of one word and continue each other's
 //! release sequences.
 //! - (A), (B), (R) are Acquire and pair with the releases. (D) is Release and pairs with the
-//!   drain's look and with (F), Acquire. (C), (P) are Relaxed: the word orders them with the counts.
+//!   drain's look and with (F), Acquire. (C), (P) are Relaxed: the word orders them with the
+//!   counts.
 //! - (O) is Acquire and pairs with the releases: an upgradable reader reads what the last writer
 //!   wrote. `GRANTED` is set with Release, and (T) is Acquire, for the same.
 //! - A reader reads the event before (M), Release. A writer reads it with Acquire, since it then
@@ -179,14 +182,14 @@ use crate::class::Class;
 use crate::configuration::{Configuration, Sifted};
 use crate::readers::{Readers, Slot};
 use crate::word::{DRAINED, Layout, State, readers};
-use core::{fmt, mem};
+use core::mem;
+use ulocks_core::Policy;
 use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin::{self, Look, Spin};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, AtomicU64, interruption_point, pause, without_unwinding};
 use ulocks_core::time::Deadline;
-use ulocks_core::{Policy, raw};
 
 pub(crate) type PolicyOf<D> = <D as Configuration>::Policy;
 type ScopeOf<D> = <PolicyOf<D> as Policy>::Scope;
@@ -490,23 +493,3 @@ impl<D: Configuration> RawPsRwLock<D> {
 
 /// The class is open, and full.
 struct TooMany;
-
-impl<D: Configuration> raw::Metered for RawPsRwLock<D> {
-    type Meter = MeterOf<D>;
-
-    fn meter(&self) -> &MeterOf<D> {
-        &self.meter
-    }
-}
-
-impl<D: Configuration> Default for RawPsRwLock<D> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<D: Configuration<Policy: Policy<Meter: fmt::Debug>>> fmt::Debug for RawPsRwLock<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RawPsRwLock").field("state", &self.state()).field("meter", &self.meter).finish()
-    }
-}

@@ -60,8 +60,8 @@ impl<D: Configuration> RawPsRwLock<D> {
         self.drain(index, deadline)
     }
 
-    /// (C); (P) if readers come first. Signal handlers are masked before their class is closed: a handler that interrupted
-    /// this thread afterwards would find it closed for ever.
+    /// (C); (P) if readers come first. Signal handlers are masked before their class is closed: a
+    /// handler that interrupted this thread afterwards would find it closed for ever.
     pub(crate) fn close(&self, index: u32) {
         if Self::READERS_FIRST {
             self.state.fetch_or(State::ASK, Relaxed);

@@ -124,8 +124,9 @@ impl Waitable {
         if is_owner { 0 } else { libc::EPERM }
     }
 
-    /// What says to `pthread_mutex_destroy` that threads wait with this mutex. In a mutex of glibc's
-    /// that is `__nusers`: glibc's own waits do not count it down when they release the mutex.
+    /// What says to `pthread_mutex_destroy` that threads wait with this mutex. In a mutex of
+    /// glibc's that is `__nusers`: glibc's own waits do not count it down when they release the
+    /// mutex.
     fn sleepers(&self) -> &AtomicU32 {
         if self.0.is_passed_on(Choice::get()) { &self.0.generation } else { &self.0.sleepers }
     }
