@@ -1,6 +1,6 @@
 //! From a struct to its implementation of `SharedSafe`, or to the reason why there is none.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, GenericParam, Index, Member, parse_quote};
@@ -39,15 +39,18 @@ pub fn shared_safe(input: &DeriveInput) -> syn::Result<TokenStream> {
     let (with_bounds, arguments, clause) = generics.split_for_impl();
     let (plain_bounds, plain_arguments, plain_clause) = input.generics.split_for_impl();
 
-    // With a span of the field: the compiler points at it if its type is not `SharedSafe`.
-    let hashes = types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as ::ulocks_shm::SharedSafe>::LAYOUT));
+    // At the place of the field: the compiler points at it if its type is not `SharedSafe`. But as
+    // code of this macro: the user may have forbidden `unsafe` in the user's own.
+    let at = |ty: &syn::Type| Span::call_site().located_at(ty.span());
+    let hashes = types.iter().map(|ty| quote_spanned!(at(ty)=> <#ty as ::ulocks_shm::SharedSafe>::LAYOUT));
     let resets = types.iter().zip(&members).map(|(ty, member)| {
-        quote_spanned! {ty.span()=>
+        quote_spanned! {at(ty)=>
             // SAFETY: a field of `this`, for which the caller has promised.
             unsafe { <#ty as ::ulocks_shm::SharedSafe>::reset_locks(&raw mut (*this).#member) };
         }
     });
     let count = types.len();
+    let bindings: Vec<_> = (0..count).map(|nth| format_ident!("_{nth}")).collect();
     let no_drop = format_ident!("DropIsNotImplementedFor{name}");
 
     Ok(quote! {
@@ -69,6 +72,11 @@ pub fn shared_safe(input: &DeriveInput) -> syn::Result<TokenStream> {
 
             unsafe fn reset_locks(this: *mut Self) {
                 let _ = this;
+                // An attribute below this derive may have changed the struct since. A field that it
+                // has added is missing here, and no reference leads to a field of a packed struct.
+                let _ = |all: &Self| {
+                    let Self { #(#members: #bindings),* } = all;
+                };
                 #(#resets)*
             }
         }

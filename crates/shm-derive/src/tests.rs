@@ -45,3 +45,16 @@ fn fields_of_type_parameters_are_bounds() {
     let bounds = "where T : :: ulocks_shm :: SharedSafe , [T ; 2] : :: ulocks_shm :: SharedSafe";
     assert!(expanded.contains(bounds), "{expanded}");
 }
+
+/// An attribute below the derive may add a field, which nothing checks unless all are named.
+#[test]
+fn all_fields_are_named_and_no_rest() {
+    for (input, pattern) in [
+        ("#[repr(C)] struct S { a: u32, b: u32 }", "let Self { a : _0 , b : _1 } = all ;"),
+        ("#[repr(C)] struct S(u32, u32);", "let Self { 0 : _0 , 1 : _1 } = all ;"),
+        ("#[repr(C)] struct S;", "let Self { } = all ;"),
+    ] {
+        let expanded = expand(input).expect(input);
+        assert!(expanded.contains(pattern), "{input}: {expanded}");
+    }
+}
