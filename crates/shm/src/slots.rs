@@ -62,10 +62,10 @@ impl Slot {
         }
     }
 
-    /// Whether a living thread has it, at the moment of the look.
+    /// Whether a living thread has it, claims it or leaves it, at the moment of the look.
     #[must_use]
     pub fn is_taken(&self) -> bool {
-        Token::is_alive(self.token.word().load(Acquire))
+        !Token::is_claimable(self.token.word().load(Acquire))
     }
 }
 
@@ -138,7 +138,11 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full(slots) => {
-                write!(f, "all {slots} slots of the region are taken; create it for more participants")
+                write!(
+                    f,
+                    "all {slots} slots of the region are taken by threads that live; `ulocks-region list` shows \
+                     them; create it for more participants"
+                )
             }
             Self::List(error) => error.fmt(f),
         }
@@ -190,9 +194,18 @@ impl<'s> Member<'s> {
     /// forgetting the member does not end that.
     pub unsafe fn join(slots: &'s [Slot], region: Range<usize>) -> Result<Self, JoinError> {
         assert!(slots.len() <= MOST_SLOTS, "{} slots, but at most {MOST_SLOTS} are allowed", slots.len());
-        for (number, slot) in slots.iter().enumerate() {
-            // SAFETY: the caller's promise.
-            if let Some(registration) = unsafe { slot.token.claim() }.map_err(JoinError::List)? {
+        // First those that no thread of another PID namespace has used.
+        let tries = [false, true]
+            .into_iter()
+            .flat_map(|foreign| slots.iter().enumerate().map(move |slot| (foreign, slot)));
+        for (foreign, (number, slot)) in tries {
+            let claimed = match foreign {
+                // SAFETY: the caller's promise.
+                false => unsafe { slot.token.claim() },
+                // SAFETY: as above.
+                true => unsafe { slot.token.claim_foreign() },
+            };
+            if let Some(registration) = claimed.map_err(JoinError::List)? {
                 let owner = Owner::new(number, registration.generation());
                 let (held, recheck) = (Cell::new(0), Cell::new(RECHECK));
                 return Ok(Self { slots, region, owner, registration, held, recheck });

@@ -17,35 +17,59 @@
 //! | word | meaning |
 //! |---|---|
 //! | 0 | free |
-//! | `WAITERS` alone | *between owners*: a thread claims it or leaves it |
 //! | thread id | claimed by that thread, which lives |
 //! | thread id, `WAITERS` | the same, and threads may sleep on the word |
+//! | thread id, `OWNER_DIED`, maybe `WAITERS` | *between owners*: that thread claims it or leaves it |
 //! | `OWNER_DIED`, maybe `WAITERS` | claimed by a thread that has died |
 //!
 //! | transition | by | label |
 //! |---|---|---|
-//! | free or died to between owners | a thread that claims the token | (C) |
-//! | the generation increases | that thread | (G) |
-//! | between owners to the thread id | that thread, which has the token pending | (A) |
+//! | free or died to between owners, `WAITERS` kept | a thread that claims the token, which has it pending | (C) |
+//! | sleepers woken, the generation increases | that thread | (G) |
+//! | between owners to the thread id | that thread | (A) |
 //! | `WAITERS` set | a thread that is about to sleep | (S) |
-//! | `OWNER_DIED` | the kernel | (D) |
+//! | `OWNER_DIED` set, thread id cleared | the kernel | (D) |
 //! | the thread id to between owners; sleepers woken | the thread that leaves, which has it pending | (L) |
-//! | between owners to free | that thread, which has nothing pending | (F) |
+//! | between owners to free | that thread | (F) |
 //!
 //! # Invariants
-//! 1. Between (C) and (F) or (D) one thread owns the token, and it alone changes the generation.
+//! 1. While the word has a thread id, that thread owns the token. It alone changes the generation,
+//!    and nobody else claims the token.
 //! 2. A thread that sleeps on the word has read the generation after its own (S), which needs a
 //!    living owner. If that owner leaves or dies before the sleep, the word is another one, and the
 //!    sleep does not begin. If it does so later, (L) wakes all sleepers, and the kernel one, which
 //!    wakes the others. If (S) comes after the next (A), it has acquired what (A) released, and the
 //!    thread sees the new generation.
-//! 3. The kernel finds the token at each moment between (A) and (L): it is pending, or on the list.
-//! 4. While the word has a thread id, only its owner has the token pending or on its list. So the
-//!    kernel marks it at the death of its owner only, also if a thread in another namespace has the
-//!    same thread id. Between owners the kernel marks nothing: there is no thread id.
+//! 3. The kernel finds the token at each moment at which the word has a thread id: it is pending,
+//!    or on the list.
+//! 4. Only a thread that claims or owns the token has it pending or on its list. A claim that fails
+//!    withdraws it at once.
 //!
-//! If a thread dies between (C) and (A), or between (L) and (F), the slot stays between owners. It
-//! is lost until the table is zeroed, and no lock names its thread.
+//! # Deaths
+//! The thread that claims, or leaves, dies between two steps. In each case the next claim succeeds,
+//! and no lock names the thread.
+//!
+//! | after | the kernel finds | and leaves |
+//! |---|---|---|
+//! | it named the token as pending, or its (C) failed | a word without a thread id, or with another's | the word as it is; it may wake one sleeper, which looks again |
+//! | (C), or (G) | its own id, pending | `OWNER_DIED` and `WAITERS`; one sleeper of the owner before is woken, which wakes the others |
+//! | (A), the entry appended, nothing pending any more | its own id, pending or on the list | the same |
+//! | it named the token as pending, the entry removed | its own id, on the list or pending | the same |
+//! | (L), the sleepers woken | its own id, pending | the same |
+//! | (F) | no thread id, pending | free; all sleepers are awake |
+//!
+//! The two rules of the kernels for a pending word ([`Kernel`](crate::model::Kernel) in the models)
+//! differ where the word names another thread: then Linux 7.2 may wake a sleeper in vain, and no
+//! kernel writes.
+//!
+//! # Namespaces
+//! The kernel compares thread ids of the dying thread's own namespace. Two threads in two PID
+//! namespaces may have one id. If one of them died while it has the token pending, and the other
+//! owns it by then, the kernel would mark a living owner. So a token keeps the namespace of its
+//! last claim, and a thread of another one takes it only if it finds no other (`claim_foreign`).
+//! What is left is this: the table has no other free slot, both threads claim this one at the same
+//! time, and one of them is killed between its failed (C) and the next instructions, or between (F)
+//! and those.
 //!
 //! # Ordering
 //! (D) is a full barrier, and so a thread that finds [`OWNER_DIED`] with Acquire sees all that the
@@ -63,7 +87,7 @@ use super::sync::Ordering::{Acquire, Relaxed, Release};
 use super::sync::{AtomicPtr, AtomicU32};
 use super::types::robust::WORD;
 use super::world::robust::List;
-use super::world::{process_generation, thread_id};
+use super::world::{pid_namespace, process_generation, thread_id};
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -83,14 +107,13 @@ pub struct Token {
     generation: AtomicU32,
     /// The process that has claimed it: for people, not for the protocol.
     process: AtomicU32,
-    reserved: [AtomicU32; 2],
+    /// The PID namespace of the thread that has claimed it last; 0 if none has.
+    namespace: AtomicU32,
+    reserved: AtomicU32,
     /// The C library writes here and never reads.
     previous: AtomicPtr<()>,
     next: AtomicPtr<()>,
 }
-
-/// The word of a token between owners.
-const BETWEEN: u32 = WAITERS;
 
 /// How far the entry of the list is behind the first word: the distance of glibc's lists.
 const ENTRY: usize = 32;
@@ -106,7 +129,8 @@ impl Token {
                 words: [Futex::new(0), Futex::new(0)],
                 generation: AtomicU32::new(0),
                 process: AtomicU32::new(0),
-                reserved: [AtomicU32::new(0), AtomicU32::new(0)],
+                namespace: AtomicU32::new(0),
+                reserved: AtomicU32::new(0),
                 previous: AtomicPtr::new(core::ptr::null_mut()),
                 next: AtomicPtr::new(core::ptr::null_mut()),
             }
@@ -156,8 +180,21 @@ impl Token {
         }
     }
 
+    /// Whether a thread claims it or leaves it, by that thread's own number; `word` is the token's
+    /// word. The thread lives, or the kernel would have marked the word.
+    #[must_use]
+    pub const fn between_owners(word: u32) -> Option<u32> {
+        if word & TID_MASK != 0 && word & OWNER_DIED != 0 { Some(word & TID_MASK) } else { None }
+    }
+
+    /// Whether a thread can claim it; `word` is the token's word.
+    #[must_use]
+    pub const fn is_claimable(word: u32) -> bool {
+        word & TID_MASK == 0
+    }
+
     /// Claims the token for the calling thread, and puts it on the thread's robust list. `None` if
-    /// it is another living thread's.
+    /// it is another living thread's, or was last used in another PID namespace.
     ///
     /// # Errors
     /// If the thread has no robust list that this crate can use.
@@ -166,23 +203,48 @@ impl Token {
     /// The token stays mapped, at this address, until the registration is dropped or the thread has
     /// ended.
     pub unsafe fn claim(&self) -> Result<Option<Registration>, ListError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.claim_in(false) }
+    }
+
+    /// The same of a token that was last used in another PID namespace: only if
+    /// [`claim`](Self::claim) has found none; see the module.
+    ///
+    /// # Errors
+    /// As [`claim`](Self::claim).
+    ///
+    /// # Safety
+    /// As [`claim`](Self::claim).
+    pub unsafe fn claim_foreign(&self) -> Result<Option<Registration>, ListError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.claim_in(true) }
+    }
+
+    unsafe fn claim_in(&self, foreign: bool) -> Result<Option<Registration>, ListError> {
         let seen = self.word().load(Relaxed);
-        if seen != 0 && seen & OWNER_DIED == 0 {
+        if !Self::is_claimable(seen) || !self.is_of_namespace(foreign) {
             return Ok(None);
         }
         let list = List::current()?;
         if list.word_index() != WORD {
             return Err(ListError::Missing);
         }
+        let (thread, process) = (thread_id(), std::process::id());
+        list.set_pending(Some(self.address())); // invariant 3
         // (C)
-        if self.word().compare_exchange(seen, BETWEEN, Acquire, Relaxed).is_err() {
+        let between = thread | OWNER_DIED | (seen & WAITERS);
+        if self.word().compare_exchange(seen, between, Acquire, Relaxed).is_err() {
+            list.set_pending(None); // invariant 4
             return Ok(None);
+        }
+        // Those that the kernel has woken none of: the next (A) clears their mark.
+        if seen & WAITERS != 0 {
+            self.word().key().wake(u32::MAX);
         }
         let generation = self.generation.load(Relaxed).wrapping_add(1);
         self.generation.store(generation, Release); // (G)
-        self.process.store(std::process::id(), Relaxed);
-        list.set_pending(Some(self.address())); // invariant 3
-        self.word().store(thread_id(), Release); // (A)
+        self.process.store(process, Relaxed);
+        self.word().store(thread, Release); // (A)
         // SAFETY: an entry is a pointer behind another one, both of them this token's; the caller
         // keeps it mapped.
         let appended = unsafe { list.append(self.entry()) };
@@ -201,15 +263,22 @@ impl Token {
         }))
     }
 
+    /// Whether the token is of the caller's namespace from now on.
+    fn is_of_namespace(&self, foreign: bool) -> bool {
+        let (mine, last) = (pid_namespace(), self.namespace.load(Relaxed));
+        let may = last == 0 || foreign;
+        last == mine || may && self.namespace.compare_exchange(last, mine, Relaxed, Relaxed).is_ok()
+    }
+
     /// (L) and (F), by the owner, whose list does not have the token any more, and which has it
     /// pending.
     fn leave(&self, list: List) {
-        let was = self.word().swap(BETWEEN, Relaxed); // (L)
+        let was = self.word().fetch_or(OWNER_DIED, Relaxed); // (L)
         if was & WAITERS != 0 {
             self.word().key().wake(u32::MAX);
         }
-        list.set_pending(None);
         self.word().store(0, Release); // (F)
+        list.set_pending(None);
     }
 
     fn address(&self) -> usize {

@@ -18,6 +18,8 @@ pub enum Life {
     Dead,
     /// It has left, or another thread has claimed the slot.
     Gone,
+    /// A living thread is claiming the slot, or leaves it.
+    Between,
 }
 
 /// A slot that is not free.
@@ -63,7 +65,7 @@ impl Slots {
         let word = token.word().load(Relaxed);
         Some(match owner.is_of(token.generation()) {
             true if Token::is_alive(word) => Life::Live,
-            true if word & OWNER_DIED != 0 => Life::Dead,
+            true if word & OWNER_DIED != 0 && word & TID_MASK == 0 => Life::Dead,
             _ => Life::Gone,
         })
     }
@@ -81,22 +83,27 @@ impl Slots {
 
 fn found(number: usize, slot: &Slot, inode: Option<u64>) -> Option<FoundSlot> {
     let word = slot.token.word().load(Relaxed);
-    let (is_dead, thread_id) = (word & OWNER_DIED != 0, word & TID_MASK);
-    if !is_dead && thread_id == 0 {
-        return None;
-    }
+    let thread_id = word & TID_MASK;
+    let life = match (Token::is_alive(word), Token::between_owners(word)) {
+        (true, _) => Life::Live,
+        (false, Some(_)) => Life::Between,
+        (false, None) if word & OWNER_DIED != 0 => Life::Dead,
+        (false, None) => return None,
+    };
     let process_id = slot.token.process();
     let process = match inode {
-        _ if is_dead => Err("dead"),
+        _ if life == Life::Dead => Err("dead"),
+        // The number of the process is that of the owner before, until the claim is done.
+        _ if life == Life::Between => Err("a thread is claiming it, or leaves it"),
         Some(inode) => Process::find(process_id, thread_id, inode),
         None => Err("of an earlier boot"),
     };
     Some(FoundSlot {
         slot: number,
         generation: slot.token.generation(),
-        life: if is_dead { Life::Dead } else { Life::Live },
+        life,
         process_id,
-        thread_id: if is_dead { 0 } else { thread_id },
+        thread_id,
         process,
     })
 }

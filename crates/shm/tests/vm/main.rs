@@ -9,3 +9,4 @@ mod mutex;
 mod place;
 mod rwlock;
 mod semarray;
+mod slots;

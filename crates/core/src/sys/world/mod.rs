@@ -19,6 +19,7 @@
 //! | `robust` | the robust list of the calling thread; not in loom |
 //! | `thread_id` | the number of the calling thread |
 //! | `process_generation` | a number that tells the calling process from its parent and its children, if known |
+//! | `pid_namespace` | a number that tells the calling thread's PID namespace from others, never 0; not in loom |
 //! | `signal` | what a thread has of masks; to block signals really, here or in what a handler has interrupted |
 //! | `slice` | time slice extensions: the sections in which a thread asks for them; nothing in models (`models`) |
 //!

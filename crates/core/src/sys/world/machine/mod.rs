@@ -6,6 +6,7 @@ mod cpu;
 mod declare;
 pub(crate) mod kernel;
 pub(crate) mod membarrier;
+mod namespace;
 pub(crate) mod pause;
 pub(crate) mod pi;
 mod refusal;
@@ -16,6 +17,7 @@ pub(crate) mod syscall;
 mod tid;
 
 pub(crate) use cpu::{current as current_cpu, usable as usable_cpus};
+pub(crate) use namespace::current as pid_namespace;
 pub(crate) use tid::current as thread_id;
 pub(crate) use tid::generation as process_generation;
 

@@ -51,6 +51,11 @@ pub(crate) fn thread_id() -> u32 {
     u32::try_from(ulocks_vm::thread::current() + 1).expect("a model of so many threads does not end")
 }
 
+/// A model has one PID namespace.
+pub(crate) fn pid_namespace() -> u32 {
+    1
+}
+
 /// A model does not fork the processes whose locks are private.
 pub(crate) fn process_generation() -> Option<u32> {
     Some(1)
