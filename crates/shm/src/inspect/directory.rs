@@ -11,6 +11,8 @@ use crate::robust::mutex::raw::RawRobustMutex;
 
 /// So much of a root is searched at once.
 const CHUNK: u64 = 1 << 20;
+/// So many bytes an entry has.
+const ENTRY: u64 = at::ENTRY as u64;
 /// Of a value so many bytes are read.
 const MOST_SHOWN: u64 = 1 << 20;
 
@@ -71,7 +73,9 @@ pub(super) fn find(region: &Untyped, slots: &Slots) -> Result<Vec<FoundDirectory
     let (root, size) = region.root();
     let mut found = Vec::new();
     let (mut begin, mut next) = (0, 0);
-    while begin < size {
+    // Holes are zero. A file of a large size, but little data, is read at once.
+    while let Some(data) = region.next_data(root + begin)?.filter(|&data| data < root + size) {
+        begin = begin.max((data - root) / CHUNK * CHUNK);
         let chunk = region.bytes(root + begin, CHUNK.min(size - begin))?;
         for place in (0..chunk.len()).step_by(at::ALIGN) {
             let inside = begin + place as u64;
@@ -100,7 +104,7 @@ fn directory(
 ) -> Result<Option<(FoundDirectory, u64)>, RegionError> {
     let (root, size) = region.root();
     let (number, room) = (long(head, at::NUMBER), long(head, at::ROOM));
-    let Some(table) = number.checked_mul(at::ENTRY as u64) else { return Ok(None) };
+    let Some(table) = number.checked_mul(ENTRY) else { return Ok(None) };
     let end = inside.checked_add(at::ENTRIES as u64);
     let arena = end.and_then(|end| end.checked_add(table));
     let end = arena.and_then(|arena| arena.checked_add(room)).filter(|&end| end <= size);
@@ -123,25 +127,37 @@ fn directory(
         directory.damage = Some("the epoch of the directory is damaged".to_string());
         return Ok(Some((directory, end)));
     };
-    let table = region.bytes(offset + at::ENTRIES as u64, table)?;
-    let mut is_free = false;
-    for (index, bytes) in table.chunks_exact(at::ENTRY).enumerate() {
-        let words: [u64; WORDS] = std::array::from_fn(|word| long(bytes, word * 8));
-        match entry::check(&words, directory.used, room, epoch) {
-            Ok(None) => is_free = true,
-            Ok(Some(contents)) if !is_free => {
-                directory.used = contents.end();
-                directory.names.push(name(region, slots, root + arena, &contents, epoch)?);
-            }
-            Ok(Some(_)) => {
-                directory.damage = Some(format!("entry {index} follows a free one: a state is damaged"));
-                break;
-            }
-            Err(what) => {
-                directory.damage = Some(format!("entry {index} is damaged: {what} is wrong"));
-                break;
+    let begin = offset + at::ENTRIES as u64;
+    let (mut index, mut is_free) = (0, false);
+    'table: while index < number {
+        if is_free {
+            // Holes are zero, and zero is a free entry.
+            let data = region.next_data(begin + index * ENTRY)?.filter(|&data| data < begin + table);
+            let Some(data) = data else { break };
+            index = index.max((data - begin) / ENTRY);
+        }
+        let count = (CHUNK / ENTRY).min(number - index);
+        let bytes = region.bytes(begin + index * ENTRY, count * ENTRY)?;
+        for (index, bytes) in (index..).zip(bytes.chunks_exact(at::ENTRY)) {
+            let words: [u64; WORDS] = std::array::from_fn(|word| long(bytes, word * 8));
+            match entry::check(&words, directory.used, room, epoch) {
+                Ok(None) => is_free = true,
+                Ok(Some(contents)) if !is_free => {
+                    directory.used = contents.end();
+                    directory.names.push(name(region, slots, root + arena, &contents, epoch)?);
+                }
+                Ok(Some(_)) => {
+                    let what = format!("entry {index} follows a free one: a state is damaged");
+                    directory.damage = Some(what);
+                    break 'table;
+                }
+                Err(what) => {
+                    directory.damage = Some(format!("entry {index} is damaged: {what} is wrong"));
+                    break 'table;
+                }
             }
         }
+        index += count;
     }
     Ok(Some((directory, end)))
 }

@@ -9,6 +9,7 @@ mod slots;
 
 pub use directory::{FoundDirectory, FoundName};
 pub use locks::{FoundLock, Health, Holder, Waiters};
+pub(crate) use process::FileNumber;
 pub use process::Process;
 pub use slots::{FoundSlot, Life};
 
@@ -35,8 +36,8 @@ pub struct Report {
     pub epoch: u64,
     /// A hash of the id of the boot in which that was.
     pub boot: u64,
-    /// Whether the machine has not booted since.
-    pub is_of_this_boot: bool,
+    /// Whether the machine has not booted since; `None` if this cannot be told.
+    pub is_of_this_boot: Option<bool>,
     /// Whether a reset was cut off, or goes on.
     pub is_resetting: bool,
     /// Whether processes are attached, or a process resets.
@@ -62,7 +63,9 @@ impl Report {
 /// If it is none, or damaged.
 pub fn look(path: &Path) -> Result<Report, RegionError> {
     let region = Untyped::look(path)?;
-    let is_of_this_boot = region.is_of_this_boot()?;
+    let (is_of_this_boot, is_attached) = (region.is_of_this_boot(), region.is_attached()?);
+    // In a container the id of the boot may be another; who is attached runs now.
+    let may_live = is_attached || is_of_this_boot != Some(false);
     let slots = slots::Slots::read(&region)?;
     Ok(Report {
         version: region.version(),
@@ -74,10 +77,10 @@ pub fn look(path: &Path) -> Result<Report, RegionError> {
         boot: region.boot(),
         is_of_this_boot,
         is_resetting: region.is_resetting(),
-        is_attached: region.is_attached()?,
+        is_attached,
         unsound: region.unsound(),
         directories: directory::find(&region, &slots)?,
-        slots: slots.found(is_of_this_boot.then_some(region.inode()?)),
+        slots: slots.found(may_live.then_some(region.number()?)),
     })
 }
 
@@ -99,21 +102,24 @@ pub struct Repaired {
 /// Frees all slots of the region in the file at `path`, unlocks its directories, and begins the
 /// next epoch.
 ///
+/// A file whose creator has died before the region was done is made empty, and the result is
+/// `None`.
+///
 /// # Errors
 /// If it is no region, is damaged beyond that, or if processes are attached.
-pub fn repair(path: &Path) -> Result<Repaired, RegionError> {
-    let region = Untyped::alone(path)?;
+pub fn repair(path: &Path) -> Result<Option<Repaired>, RegionError> {
+    let Some(region) = Untyped::alone(path)? else { return Ok(None) };
     let slots = slots::Slots::read(&region)?;
     let found = directory::find(&region, &slots)?;
     let changes = found.iter().flat_map(FoundDirectory::reset).collect();
     let epoch = region.repair(changes)?;
-    Ok(Repaired {
+    Ok(Some(Repaired {
         epoch,
         slots: slots.found(None).len(),
         directories: found.len(),
         unsound: region.unsound(),
         damage: found.into_iter().filter_map(|directory| directory.damage).collect(),
-    })
+    }))
 }
 
 /// The word at `offset` of `bytes`, or zero behind their end.
@@ -155,7 +161,7 @@ mod tests {
         for died_after in 0.. {
             let _ = fs::remove_file(&path);
             left(&path);
-            let region = Untyped::alone(&path).expect("a region");
+            let region = Untyped::alone(&path).expect("a file").expect("a region");
             let found = directory::find(&region, &slots::Slots::read(&region).expect("slots"));
             let found = found.expect("a directory");
             let (_, steps) = region.steps(1, found.iter().flat_map(FoundDirectory::reset).collect());

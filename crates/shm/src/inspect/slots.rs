@@ -1,6 +1,6 @@
 //! The slots of a region.
 
-use super::process::Process;
+use super::process::{FileNumber, Process};
 use crate::region::RegionError;
 use crate::region::untyped::Untyped;
 use crate::robust::queue::WAITING;
@@ -54,9 +54,9 @@ impl Slots {
     }
 
     /// Those that are not free. Processes are looked up if the number of the file is given.
-    pub fn found(&self, inode: Option<u64>) -> Vec<FoundSlot> {
+    pub fn found(&self, file: Option<FileNumber>) -> Vec<FoundSlot> {
         let slots = self.0.iter().enumerate();
-        slots.filter_map(|(number, slot)| found(number, slot, inode)).collect()
+        slots.filter_map(|(number, slot)| found(number, slot, file)).collect()
     }
 
     /// Whether `owner` lives.
@@ -81,7 +81,7 @@ impl Slots {
     }
 }
 
-fn found(number: usize, slot: &Slot, inode: Option<u64>) -> Option<FoundSlot> {
+fn found(number: usize, slot: &Slot, file: Option<FileNumber>) -> Option<FoundSlot> {
     let word = slot.token.word().load(Relaxed);
     let thread_id = word & TID_MASK;
     let life = match (Token::is_alive(word), Token::between_owners(word)) {
@@ -91,11 +91,11 @@ fn found(number: usize, slot: &Slot, inode: Option<u64>) -> Option<FoundSlot> {
         (false, None) => return None,
     };
     let process_id = slot.token.process();
-    let process = match inode {
+    let process = match file {
         _ if life == Life::Dead => Err("dead"),
         // The number of the process is that of the owner before, until the claim is done.
         _ if life == Life::Between => Err("a thread is claiming it, or leaves it"),
-        Some(inode) => Process::find(process_id, thread_id, inode),
+        Some(file) => Process::find(process_id, thread_id, file),
         None => Err("of an earlier boot"),
     };
     Some(FoundSlot {

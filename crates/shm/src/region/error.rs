@@ -1,12 +1,13 @@
 //! Why there is no region.
 
-use super::header::MOST_PARTICIPANTS;
+use super::header::{self, MOST_PARTICIPANTS};
 use std::fmt;
 use std::io;
 
 /// Why a region cannot be created or opened. Its text says what to do.
 ///
-/// Each of them leaves a file that was there as it was.
+/// Each of them leaves a file that was there as it was, but for an unfinished one, whose creator
+/// has died.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RegionError {
@@ -67,6 +68,8 @@ pub enum RegionError {
     },
     /// The file is empty, or its creator has not finished.
     HalfInitialised,
+    /// The file system gives files of whole huge pages only (hugetlbfs).
+    HugePages,
     /// The header contradicts itself.
     Corrupt {
         /// The part that is wrong.
@@ -104,7 +107,8 @@ impl fmt::Display for RegionError {
             Self::Io { step, source } => write!(f, "cannot {step}: {source}"),
             Self::NotFound => f.write_str("there is no such file: create the region first"),
             Self::AlreadyExists => f.write_str(
-                "a file of that name exists: open it, or remove it if no process uses it any more",
+                "a file of that name exists: open it, or choose another name; remove it only if it is a region \
+                 that no process uses any more",
             ),
             Self::NotRegular => {
                 f.write_str("it is not a regular file: give the path of a file, for example in /dev/shm")
@@ -116,10 +120,14 @@ impl fmt::Display for RegionError {
             Self::NoSpace { needed, source } => {
                 write!(f, "there is no room for {needed} bytes: {source}; free some, or raise the limit")
             }
+            Self::Truncated { expected, found } if *expected == header::BYTES as u64 => write!(
+                f,
+                "the file has {found} bytes, at least {expected} are needed: it is no region; check the path"
+            ),
             Self::Truncated { expected, found } => write!(
                 f,
-                "the file has {found} bytes, at least {expected} are needed: it was cut off, or is no \
-                 region; if no process uses it, remove it and create the region again"
+                "the file has {found} bytes, its region has {expected}: it was cut off; if no process uses \
+                 it, remove it and create the region again"
             ),
             Self::WrongSize { expected, found } => write!(
                 f,
@@ -143,8 +151,12 @@ impl fmt::Display for RegionError {
                  change of the types, create it again"
             ),
             Self::HalfInitialised => f.write_str(
-                "the file is empty, or its creator died before it was done: if no process is about to \
-                 create it, remove it and create the region again",
+                "the file is empty, or the creator of its region died before it was done: `create_or_open` \
+                 makes the region",
+            ),
+            Self::HugePages => f.write_str(
+                "the file system gives files of whole huge pages only, and a region has another size: use \
+                 another one, for example /dev/shm",
             ),
             Self::Corrupt { what } => write!(
                 f,

@@ -1,8 +1,8 @@
 //! What a region asks of the system: a file, its lock, its space, its mapping.
 //!
-//! The lock is an open file description lock on byte 0. It belongs to the open file, not to the
+//! The locks are open file description locks on two bytes. They belong to the open file, not to the
 //! process: two regions of one process exclude each other as those of two processes do, and the
-//! kernel releases it with the last descriptor of the open file, also if the process is killed.
+//! kernel releases them with the last descriptor of the open file, also if the process is killed.
 
 use super::error::RegionError;
 use std::fs::{File, OpenOptions};
@@ -20,6 +20,11 @@ pub(super) enum Kind {
     /// Alone.
     Exclusive,
 }
+
+/// The byte whose lock a process has while it attaches and while it is attached.
+const GATE: i64 = 0;
+/// The byte whose lock a process has while it is attached.
+const ATTACHED: i64 = 1;
 
 /// Opens the file at `path`. With `mode` it makes a new one, and fails if there is one.
 pub(super) fn open(path: &Path, mode: Option<u32>) -> Result<File, RegionError> {
@@ -74,17 +79,10 @@ pub(super) fn seal(file: &File) -> Result<(), RegionError> {
     if result == 0 { Ok(()) } else { Err(RegionError::of("seal the file")(io::Error::last_os_error())) }
 }
 
-/// Locks byte 0 of `file`, or changes the lock that `file` has, in one step. `false` if another
-/// open file is in the way.
+/// Locks `file` as one that attaches, or changes the lock that it has, in one step. `false` if
+/// another open file is in the way.
 pub(super) fn try_lock(file: &File, kind: Kind) -> Result<bool, RegionError> {
-    // SAFETY: all-zero bytes are a `flock`, whose fields are numbers.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    let kind = if kind == Kind::Shared { libc::F_RDLCK } else { libc::F_WRLCK };
-    // Both constants are below three.
-    lock.l_type = kind as libc::c_short;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
-    lock.l_len = 1;
-    let result = control(file.as_raw_fd(), &lock);
+    let result = control(file.as_raw_fd(), &lock_of(kind, GATE));
     match result.as_ref().map_err(io::Error::raw_os_error) {
         Ok(()) => Ok(true),
         Err(Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
@@ -92,20 +90,43 @@ pub(super) fn try_lock(file: &File, kind: Kind) -> Result<bool, RegionError> {
     }
 }
 
-/// Whether another open file has a lock on byte 0. Asks only: `file` has none afterwards.
+/// Says that `file` is attached from now on. It has a lock of [`try_lock`].
+pub(super) fn attach(file: &File) -> Result<(), RegionError> {
+    control(file.as_raw_fd(), &lock_of(Kind::Shared, ATTACHED))
+        .map_err(|source| RegionError::Io { step: "lock the file", source })
+}
+
+/// Whether another open file is attached.
+pub(super) fn has_attached(file: &File) -> Result<bool, RegionError> {
+    is_locked_at(file, ATTACHED)
+}
+
+/// Whether another open file is attached or attaches. Asks only: `file` has no lock afterwards.
 pub(super) fn is_locked(file: &File) -> Result<bool, RegionError> {
-    // SAFETY: all-zero bytes are a `flock`, whose fields are numbers.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    // Both constants are below three.
-    lock.l_type = libc::F_WRLCK as libc::c_short;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
-    lock.l_len = 1;
+    is_locked_at(file, GATE)
+}
+
+fn is_locked_at(file: &File, byte: i64) -> Result<bool, RegionError> {
+    let mut lock = lock_of(Kind::Exclusive, byte);
     // SAFETY: `lock` is a place for the answer, whose `l_pid` is zero, as this command demands.
     let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
     if result < 0 {
         return Err(RegionError::of("ask for the lock of the file")(io::Error::last_os_error()));
     }
     Ok(lock.l_type != libc::F_UNLCK as libc::c_short)
+}
+
+fn lock_of(kind: Kind, byte: i64) -> libc::flock {
+    // SAFETY: all-zero bytes are a `flock`, whose fields are numbers.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    let kind = if kind == Kind::Shared { libc::F_RDLCK } else { libc::F_WRLCK };
+    // Both constants are below three.
+    lock.l_type = kind as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    // 0 or 1.
+    lock.l_start = byte as libc::off_t;
+    lock.l_len = 1;
+    lock
 }
 
 fn control(fd: RawFd, lock: &libc::flock) -> io::Result<()> {
@@ -124,9 +145,15 @@ fn control(fd: RawFd, lock: &libc::flock) -> io::Result<()> {
 /// Gives `file`, which is empty, `size` bytes of zeroes, and room for them on the disk: without the
 /// room the first write to the mapping would be a SIGBUS.
 pub(super) fn reserve(file: &File, size: u64) -> Result<(), RegionError> {
-    let no_space = |source| RegionError::NoSpace { needed: size, source };
-    let length =
-        libc::off_t::try_from(size).map_err(|_| no_space(io::Error::from_raw_os_error(libc::EFBIG)))?;
+    let no_space = |error| RegionError::NoSpace { needed: size, source: io::Error::from_raw_os_error(error) };
+    let length = libc::off_t::try_from(size).map_err(|_| no_space(libc::EFBIG))?;
+    // Beyond the limit the kernel would send a SIGXFSZ, which ends a process by default.
+    if most_bytes().is_some_and(|most| size > most) {
+        return Err(no_space(libc::EFBIG));
+    }
+    if has_huge_pages(file)? {
+        return Err(RegionError::HugePages);
+    }
     loop {
         // SAFETY: the descriptor is open; the numbers are not negative.
         let error = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) };
@@ -134,7 +161,7 @@ pub(super) fn reserve(file: &File, size: u64) -> Result<(), RegionError> {
             0 => return Ok(()),
             libc::EINTR => {}
             libc::ENOSPC | libc::EDQUOT | libc::EFBIG | libc::ENOMEM => {
-                return Err(no_space(io::Error::from_raw_os_error(error)));
+                return Err(no_space(error));
             }
             _ => {
                 let source = io::Error::from_raw_os_error(error);
@@ -186,9 +213,52 @@ impl Drop for Mapping {
     }
 }
 
-/// A number that is the same until the machine boots again, and then another.
-pub(super) fn boot() -> Result<u64, RegionError> {
-    let id = std::fs::read("/proc/sys/kernel/random/boot_id")
-        .map_err(|source| RegionError::Io { step: "read the id of the boot", source })?;
-    Ok(id.iter().fold(0, |hash, &byte| crate::safe::layout(&[hash, u64::from(byte)])))
+/// The limit on the size of files that this process writes, if there is one.
+fn most_bytes() -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a place for the answer.
+    let asked = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    // What does not fit is no limit to a file.
+    (asked == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as u64)
+}
+
+/// Whether the file system gives files of whole huge pages only: then a file has another size than
+/// its region.
+fn has_huge_pages(file: &File) -> Result<bool, RegionError> {
+    // SAFETY: all-zero bytes are a `statfs`, whose fields are numbers.
+    let mut status: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open, and `status` is a place for the answer.
+    if unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut status) } != 0 {
+        return Err(RegionError::of("examine the file system")(io::Error::last_os_error()));
+    }
+    // The type of the field differs between C libraries.
+    Ok(status.f_type as i64 == HUGETLBFS)
+}
+
+/// `HUGETLBFS_MAGIC`.
+const HUGETLBFS: i64 = 0x9584_58f6;
+
+/// Where data is in `file` at or behind `offset`: what lies between is zero. `None` if there is no
+/// more. The file system may not tell: then all is data.
+pub(super) fn next_data(file: &File, offset: u64) -> Result<Option<u64>, RegionError> {
+    let Ok(from) = libc::off_t::try_from(offset) else { return Ok(None) };
+    // SAFETY: the descriptor is open. Nothing reads or writes at the position that this changes.
+    let next = unsafe { libc::lseek(file.as_raw_fd(), from, libc::SEEK_DATA) };
+    if next >= 0 {
+        // Not negative, and not before `offset`.
+        return Ok(Some(next as u64));
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::ENXIO) => Ok(None),
+        Some(libc::EINVAL | libc::EOPNOTSUPP) => Ok(Some(offset)),
+        _ => Err(RegionError::of("look for data in the file")(error)),
+    }
+}
+
+/// A number that is the same until the machine boots again, and then another; 0 if it is not known.
+/// In a container it may be another than outside.
+pub(super) fn boot() -> u64 {
+    let id = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.iter().fold(0, |hash, &byte| crate::safe::layout(&[hash, u64::from(byte)]))
 }

@@ -2,7 +2,7 @@
 //!
 //! | word | what | checked |
 //! |---|---|---|
-//! | 0 | magic; written last, so a region without it is half-initialised | first |
+//! | 0 | magic; written after all others | first |
 //! | 1 | version of the format | second |
 //! | 2 | identity: the layout of the root, its size, the machine | against that of the opener |
 //! | 3 | size of the region in bytes | computed again |
@@ -11,7 +11,7 @@
 //! | 9 | checksum of the words 1 to 8 | after the version |
 //! | 10 | boot: a hash of the id of the boot that the region was last reset in | by the attaching process |
 //! | 11, 12 | epoch, and its complement | against each other |
-//! | 13 | state: [`READY`] or [`RESETTING`] | |
+//! | 13 | state: [`READY`], [`RESETTING`] or [`CREATING`] | |
 //! | 14, 15 | zero | |
 //!
 //! An attaching process reads the words once, into memory of its own. The number of slots is the
@@ -22,6 +22,10 @@
 //! The words from 10 on change while the region is reset, by the one process that has the exclusive
 //! lock. The state is `RESETTING` then. If the process dies, the next one that is alone finds that
 //! state and resets again; the epoch and its complement may differ then.
+//!
+//! A creator reserves the space, writes the header with the state `CREATING` and the magic last,
+//! prepares the root, and makes the state `READY`. If it dies on the way, the file is *unfinished*:
+//! all zero but for a part of the header, or with a sound header that says `CREATING`.
 
 use super::error::RegionError;
 use crate::safe::{SharedSafe, layout};
@@ -29,11 +33,15 @@ use ulocks_core::sync::AtomicU64;
 
 /// "ULOCKREG" on a machine that stores the first byte first.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"ULOCKREG");
-pub(super) const VERSION: u64 = 1;
+/// Two programs of one version agree on the words of the header, of the slots and of the tokens.
+pub(super) const VERSION: u64 = 2;
 /// The locks and the slots are usable.
 pub(super) const READY: u64 = 1;
 /// A process is resetting the locks and the slots, or died while it did.
 pub(super) const RESETTING: u64 = 2;
+/// A process is preparing the root for the first time, or died while it did. The three states
+/// differ from each other in two bits.
+pub(super) const CREATING: u64 = 4;
 
 pub(super) const WORDS: usize = 16;
 pub(super) const BYTES: usize = WORDS * 8;
@@ -119,7 +127,7 @@ impl Plan {
         words[at::BOOT] = boot;
         words[at::EPOCH] = 1;
         words[at::NOT_EPOCH] = !1;
-        words[at::STATE] = READY;
+        words[at::STATE] = CREATING;
         words
     }
 }
@@ -149,14 +157,20 @@ pub(super) fn check_untyped(words: &[u64; WORDS], len: u64) -> Result<Plan, Regi
     check_length(plan, len)
 }
 
+/// The words of these bytes.
+pub(super) fn from_bytes(bytes: &[u8; BYTES]) -> [u64; WORDS] {
+    let mut words = [0; WORDS];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = u64::from_ne_bytes(bytes.try_into().expect("eight bytes"));
+    }
+    words
+}
+
 fn intact(holds: bool, what: &'static str) -> Result<(), RegionError> {
     if holds { Ok(()) } else { Err(RegionError::Corrupt { what }) }
 }
 
 fn check_format(words: &[u64; WORDS]) -> Result<(), RegionError> {
-    if words[at::MAGIC] == 0 {
-        return Err(RegionError::HalfInitialised);
-    }
     if words[at::MAGIC] != MAGIC {
         return Err(RegionError::WrongMagic { found: words[at::MAGIC] });
     }
@@ -182,9 +196,31 @@ fn check_shape(words: &[u64; WORDS], root_size: u64) -> Result<Plan, RegionError
 pub(super) fn check_epoch(words: &[u64; WORDS]) -> Result<(), RegionError> {
     match words[at::STATE] {
         READY => intact(words[at::EPOCH] == !words[at::NOT_EPOCH], "the epoch"),
-        RESETTING => Ok(()),
+        RESETTING | CREATING => Ok(()),
         _ => Err(RegionError::Corrupt { what: "the state" }),
     }
+}
+
+/// Whether `words`, which are those of a file without a magic, may be what a dead creator has
+/// written of a header, in whatever order; with `R`, of one with this root.
+pub(super) fn is_begun<R: SharedSafe>(words: &[u64; WORDS]) -> bool {
+    let is = |at: usize, value: u64| words[at] == 0 || words[at] == value;
+    is_begun_untyped(words) && is(at::IDENTITY, identity::<R>()) && is(at::ROOT_SIZE, size_of::<R>() as u64)
+}
+
+/// The same of any root.
+pub(super) fn is_begun_untyped(words: &[u64; WORDS]) -> bool {
+    let is = |at: usize, value: u64| words[at] == 0 || words[at] == value;
+    let [first, second] = at::RESERVED;
+    words[at::MAGIC] == 0
+        && is(at::VERSION, VERSION)
+        && is(at::SLOTS_OFFSET, SLOTS_OFFSET)
+        && words[at::SLOTS] <= u64::from(MOST_PARTICIPANTS)
+        && is(at::SLOT_SIZE, SLOT_SIZE)
+        && is(at::EPOCH, 1)
+        && is(at::NOT_EPOCH, !1)
+        && is(at::STATE, CREATING)
+        && words[first] | words[second] == 0
 }
 
 fn check_length(plan: Plan, len: u64) -> Result<Plan, RegionError> {

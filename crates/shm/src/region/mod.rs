@@ -6,6 +6,7 @@ mod header;
 mod in_use;
 mod join;
 mod options;
+mod unfinished;
 pub(crate) mod untyped;
 
 pub use error::RegionError;

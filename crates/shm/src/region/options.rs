@@ -1,28 +1,32 @@
 //! How a region is created, opened, and reset.
 //!
 //! # Protocol
-//! An attaching process asks for the exclusive lock of byte 0 first.
+//! The file has two locks: the gate, which an attaching process takes, and one that says that it is
+//! attached. A process that is attached has both, shared. An attaching process asks for the gate
+//! exclusively first.
 //!
 //! | it gets | so | then |
 //! |---|---|---|
-//! | the exclusive lock | no process is attached, or creates, or resets | it checks the header, resets, and changes its lock to a shared one, in one step |
-//! | the shared lock | some process is attached, or was just now | it checks the header |
-//! | none | a process creates or resets | it tries again |
+//! | the gate alone | no process is attached, or creates, or resets | it makes an unfinished file anew, or resets; it is attached, and changes its lock of the gate to a shared one in one step |
+//! | the gate shared, and a process is attached | nobody resets from now on | it checks the header; it is attached |
+//! | the gate shared, and no process is attached | others attach, or a process died before it had reset | it drops the lock and tries again |
+//! | nothing | a process creates or resets | it tries again |
 //!
-//! With the shared lock it may find that no process has reset the region: the process that had the
-//! exclusive lock has died, or found an error. It drops the lock and tries again. Then it is alone,
-//! or another process is. It gives up at its deadline.
+//! It gives up at its deadline. The kernel drops the locks of a process that dies at any moment. So
+//! whoever gets the gate alone knows that no creator lives, and whoever finds a process attached
+//! knows that the region was reset before.
 //!
-//! A creating process makes the file, takes the exclusive lock, reserves the space and writes the
-//! header, the magic last. Between the first two steps the file is empty and not locked. A process
-//! that finds this drops the lock and tries again; with `create_or_open` it becomes the creator.
-//! The first creator then finds a region, and attaches or reports that it exists. A file that lost
-//! its name in the meantime is not used: its creator has failed and removed it.
+//! A creating process makes the file, takes the gate, reserves the space, writes the header, and
+//! prepares the root. Between the first two steps the file is empty and not locked. A process that
+//! finds this drops the lock and tries again; with `create_or_open` it becomes the creator. The
+//! first creator then finds a region, and attaches or reports that it exists. A file that lost its
+//! name in the meantime is not used: its creator has failed and removed it. A creator that dies
+//! leaves an unfinished file ([`unfinished`]), and `create_or_open` makes the region anew.
 
 use super::error::RegionError;
 use super::file::{self, Kind, Mapping};
 use super::header::{self, MAGIC, MOST_PARTICIPANTS, Plan, READY, RESETTING, WORDS, at};
-use super::{Attached, Region};
+use super::{Attached, Region, unfinished};
 use crate::safe::SharedSafe;
 use std::fs::File;
 use std::io;
@@ -87,7 +91,10 @@ fn passing(error: RegionError) -> Failure {
     Failure { error, passes: true }
 }
 
-/// What an attempt may do with an empty file.
+/// What is done to a root, alone, before another process gets it.
+type Prepare<'a, R> = &'a mut dyn FnMut(&Region<R>) -> Result<(), RegionError>;
+
+/// What an attempt may do with an empty file, or one whose creator has died.
 #[derive(Clone, Copy)]
 enum Empty {
     /// Makes a region of it, by this plan.
@@ -120,28 +127,90 @@ impl<R: SharedSafe> Options<R> {
     /// [`AlreadyExists`](RegionError::AlreadyExists) if there is a file. After an error there is no
     /// new one, except after [`Busy`](RegionError::Busy): another process makes a region of it.
     pub fn create(&self, path: impl AsRef<Path>, mode: u32) -> Result<Region<R>, RegionError> {
-        self.create_at(path.as_ref(), mode, false)
+        self.create_at(path.as_ref(), mode, None)
     }
 
     /// Opens the region in the file at `path`.
     ///
     /// # Errors
-    /// [`NotFound`](RegionError::NotFound) if there is no file; those of a file that is not such a
-    /// region.
+    /// [`NotFound`](RegionError::NotFound) if there is no file;
+    /// [`HalfInitialised`](RegionError::HalfInitialised) if it is empty or its creator has died;
+    /// those of a file that is not such a region.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Region<R>, RegionError> {
-        self.retry(|| self.attach(file::open(path.as_ref(), None)?, true, Empty::Await))
+        self.open_by(path.as_ref(), &mut |_| Ok(()))
     }
 
-    /// Opens the region in the file at `path`, or creates it if there is no file, or an empty one.
+    /// Opens the region in the file at `path`, or creates it if there is no file, or an empty one,
+    /// or one whose creator has died before it was done.
+    ///
+    /// If the root needs more than zeroes and unlocked locks, use
+    /// [`create_or_open_with`](Self::create_or_open_with): after this call other processes may have
+    /// joined before the caller does anything.
     ///
     /// # Errors
     /// As [`create`](Self::create) and [`open`](Self::open).
     pub fn create_or_open(&self, path: impl AsRef<Path>, mode: u32) -> Result<Region<R>, RegionError> {
+        self.create_or_open_by(path.as_ref(), mode, &mut |_| Ok(()))
+    }
+
+    /// The same. Before another process gets in, `prepare` is called with the region: when it is
+    /// new ([`Attached::Created`]), and when no process was attached ([`Attached::Reset`]). Then it
+    /// repairs the data that the last process may have left half-way through a change.
+    ///
+    /// If `prepare` fails or panics, or the process is killed meanwhile, a new region is made anew
+    /// and an old one reset by the next process, which calls its own `prepare`. So all programs
+    /// that share the region should prepare it alike. Others wait meanwhile, for as long as their
+    /// [`wait`](Self::wait) says. `prepare` must not open the region.
+    ///
+    /// # Errors
+    /// As [`create_or_open`](Self::create_or_open); [`Io`](RegionError::Io) with the error of
+    /// `prepare`.
+    ///
+    /// # Examples
+    /// ```
+    /// use ulocks_core::Shared;
+    /// use ulocks_fair::SemaphoreWith;
+    /// use ulocks_shm::Region;
+    ///
+    /// # let path = std::env::temp_dir().join(format!("ulocks-prepared-{}", std::process::id()));
+    /// let options = Region::<SemaphoreWith<Shared>>::options();
+    /// // Four permits, in each epoch anew: a plain semaphore has none after a reset.
+    /// let disks = options.create_or_open_with(&path, 0o600, |disks| {
+    ///     disks.release(4).map_err(std::io::Error::other)
+    /// })?;
+    /// assert!(disks.try_acquire().is_some());
+    /// # std::fs::remove_file(&path).expect("it is there");
+    /// # Ok::<(), ulocks_shm::RegionError>(())
+    /// ```
+    pub fn create_or_open_with(
+        &self,
+        path: impl AsRef<Path>,
+        mode: u32,
+        prepare: impl FnOnce(&Region<R>) -> io::Result<()>,
+    ) -> Result<Region<R>, RegionError> {
+        let mut prepare = Some(prepare);
+        self.create_or_open_by(path.as_ref(), mode, &mut |region| {
+            // No attempt follows the one that has called this.
+            let prepare = prepare.take().expect("called once");
+            prepare(region).map_err(|source| RegionError::Io { step: "prepare the root", source })
+        })
+    }
+
+    fn open_by(&self, path: &Path, prepare: Prepare<'_, R>) -> Result<Region<R>, RegionError> {
+        self.retry(|| self.attach(file::open(path, None)?, true, Empty::Await, prepare))
+    }
+
+    fn create_or_open_by(
+        &self,
+        path: &Path,
+        mode: u32,
+        prepare: Prepare<'_, R>,
+    ) -> Result<Region<R>, RegionError> {
         let fill = Empty::Fill(self.plan()?);
-        self.retry(|| match file::open(path.as_ref(), None) {
-            Ok(file) => self.attach(file, true, fill),
+        self.retry(|| match file::open(path, None) {
+            Ok(file) => self.attach(file, true, fill, prepare),
             Err(RegionError::NotFound) => {
-                self.create_at(path.as_ref(), mode, true).map_err(|error| match error {
+                self.create_at(path, mode, Some(prepare)).map_err(|error| match error {
                     RegionError::AlreadyExists => passing(error),
                     error => error.into(),
                 })
@@ -161,7 +230,7 @@ impl<R: SharedSafe> Options<R> {
         file::try_lock(&file, Kind::Exclusive)?;
         file::reserve(&file, plan.size)?;
         file::seal(&file)?;
-        Self::publish(file, plan)
+        Self::publish(file, plan, &mut |_| Ok(()))
     }
 
     /// Attaches to the region of a descriptor, which another process has passed on. It stays the
@@ -172,7 +241,7 @@ impl<R: SharedSafe> Options<R> {
     /// [`ReadOnly`](RegionError::ReadOnly) if it is not open for reading and writing; those of a
     /// file that is not such a region; if there is no `/proc`.
     pub fn from_fd(&self, fd: impl AsFd) -> Result<Region<R>, RegionError> {
-        self.retry(|| self.attach(file::reopen(fd.as_fd())?, false, Empty::Await))
+        self.retry(|| self.attach(file::reopen(fd.as_fd())?, false, Empty::Await, &mut |_| Ok(())))
     }
 
     fn plan(&self) -> Result<Plan, RegionError> {
@@ -204,8 +273,13 @@ impl<R: SharedSafe> Options<R> {
     }
 
     /// Creates the file at `path` and a region in it. If an opener was faster with the new file,
-    /// the region is that one's: `join` says whether to attach to it.
-    fn create_at(&self, path: &Path, mode: u32, join: bool) -> Result<Region<R>, RegionError> {
+    /// the region is that one's: with `prepare` this attaches to it.
+    fn create_at(
+        &self,
+        path: &Path,
+        mode: u32,
+        prepare: Option<Prepare<'_, R>>,
+    ) -> Result<Region<R>, RegionError> {
         let plan = self.plan()?;
         let file = file::open(path, Some(mode))?;
         let begun = Instant::now();
@@ -217,10 +291,15 @@ impl<R: SharedSafe> Options<R> {
         }
         if size_of_file(&file)? != 0 {
             drop(file);
-            return if join { self.open(path) } else { Err(RegionError::AlreadyExists) };
+            return prepare.map_or(Err(RegionError::AlreadyExists), |prepare| self.open_by(path, prepare));
         }
-        let made = file::reserve(&file, plan.size)
-            .and_then(|()| Self::publish(file.try_clone().map_err(RegionError::of("keep the file"))?, plan));
+        let made = file::reserve(&file, plan.size).and_then(|()| {
+            let file = file.try_clone().map_err(RegionError::of("keep the file"))?;
+            match prepare {
+                Some(prepare) => Self::publish(file, plan, prepare),
+                None => Self::publish(file, plan, &mut |_| Ok(())),
+            }
+        });
         if made.is_err() {
             // The lock is held until `file` is dropped: a process that waits for it finds no name.
             let _ = std::fs::remove_file(path);
@@ -229,7 +308,13 @@ impl<R: SharedSafe> Options<R> {
     }
 
     /// One attempt to attach to `file`. If it is `named`, it must still have a name.
-    fn attach(&self, file: File, named: bool, empty: Empty) -> Result<Region<R>, Failure> {
+    fn attach(
+        &self,
+        file: File,
+        named: bool,
+        empty: Empty,
+        prepare: Prepare<'_, R>,
+    ) -> Result<Region<R>, Failure> {
         let metadata = |file: &File| file.metadata().map_err(RegionError::of("examine the file"));
         if !metadata(&file)?.is_file() {
             return Err(RegionError::NotRegular.into());
@@ -242,33 +327,18 @@ impl<R: SharedSafe> Options<R> {
         if named && now.nlink() == 0 {
             return Err(passing(RegionError::NotFound));
         }
-        if now.len() == 0 {
+        if now.len() == 0 || alone && unfinished::is_left::<R>(&file, now.len())? {
             return match empty {
-                Empty::Fill(plan) if alone => {
-                    if let Err(error) = file::reserve(&file, plan.size) {
-                        // It was empty, and is again.
-                        let _ = file.set_len(0);
-                        return Err(error.into());
-                    }
-                    Ok(Self::publish(file, plan)?)
-                }
-                _ => Err(passing(RegionError::HalfInitialised)),
+                Empty::Fill(plan) if alone => Ok(Self::fill(file, plan, prepare)?),
+                // The creator of an empty file may be about to lock it.
+                _ => Err(Failure { error: RegionError::HalfInitialised, passes: now.len() == 0 }),
             };
         }
-        let boot = file::boot()?;
-        let words = read(&file, now.len())?;
-        let checked = header::check::<R>(&words, now.len());
-        // Without the exclusive lock, another process may have been on the way to put this right.
-        let plan = checked.map_err(|error| Failure {
-            passes: !alone && matches!(error, RegionError::HalfInitialised),
-            error,
-        })?;
-        if !alone && words[at::STATE] == RESETTING {
+        if !alone && !file::has_attached(&file)? {
             return Err(passing(RegionError::Busy));
         }
-        if !alone && words[at::BOOT] != boot {
-            return Err(passing(RegionError::Corrupt { what: "the id of the boot" }));
-        }
+        let words = read(&file, now.len())?;
+        let plan = header::check::<R>(&words, now.len())?;
         let mapping = Mapping::new(&file, plan.size)?;
         let mut region = Region::<R>::new(mapping, file, plan, words[at::EPOCH], Attached::Joined);
         if alone {
@@ -276,15 +346,28 @@ impl<R: SharedSafe> Options<R> {
             region.epoch = words[at::EPOCH].wrapping_add(1);
             // SAFETY: the exclusive lock says that no other process and no other region of this
             // process is attached, and no thread has a reference from this one.
-            unsafe { region.reset(boot) };
-            file::try_lock(region.file(), Kind::Shared)?;
+            unsafe { region.reset(file::boot()) };
+            region.prepared(prepare)?;
         }
+        region.is_attached()?;
         Ok(region)
     }
 
-    /// Writes the header of a new region into `file`, which has the size and the exclusive lock.
-    fn publish(file: File, plan: Plan) -> Result<Region<R>, RegionError> {
-        let words = plan.words::<R>(file::boot()?);
+    /// Makes a region of `file`, which is empty or was left by a dead creator, and has the exclusive
+    /// lock.
+    fn fill(file: File, plan: Plan, prepare: Prepare<'_, R>) -> Result<Region<R>, RegionError> {
+        // What the dead creator has prepared is not zero.
+        file.set_len(0).map_err(RegionError::of("empty the file"))?;
+        if let Err(error) = file::reserve(&file, plan.size) {
+            let _ = file.set_len(0);
+            return Err(error);
+        }
+        Self::publish(file, plan, prepare)
+    }
+
+    /// Makes a new region in `file`, which has the size and the exclusive lock, and is all zero.
+    fn publish(file: File, plan: Plan, prepare: Prepare<'_, R>) -> Result<Region<R>, RegionError> {
+        let words = plan.words::<R>(file::boot());
         let region = Region::<R>::new(Mapping::new(&file, plan.size)?, file, plan, 1, Attached::Created);
         let header = region.header();
         for (place, word) in header.iter().zip(words) {
@@ -292,14 +375,16 @@ impl<R: SharedSafe> Options<R> {
         }
         in_order();
         header[at::MAGIC].store(MAGIC, Relaxed);
-        // The change of the lock cannot fail for another's sake: no other process has a lock.
-        file::try_lock(region.file(), Kind::Shared)?;
+        in_order();
+        region.prepared(prepare)?;
+        region.is_attached()?;
         Ok(region)
     }
 }
 
 impl<R: SharedSafe> Region<R> {
-    /// Makes all slots and locks as new, and begins the next epoch.
+    /// Makes all slots and locks as new, and begins the next epoch. Then the root is to be
+    /// [prepared](Self::prepared).
     ///
     /// # Safety
     /// The caller has the exclusive lock, and no reference into the region.
@@ -319,7 +404,23 @@ impl<R: SharedSafe> Region<R> {
         header[at::NOT_EPOCH].store(!self.epoch, Relaxed);
         header[at::BOOT].store(boot, Relaxed);
         in_order();
-        header[at::STATE].store(READY, Relaxed);
+    }
+
+    /// Prepares the root, and lets others use it. The caller has the exclusive lock.
+    fn prepared(&self, prepare: Prepare<'_, R>) -> Result<(), RegionError> {
+        prepare(self)?;
+        in_order();
+        self.header()[at::STATE].store(READY, Relaxed);
+        Ok(())
+    }
+
+    /// Says that this region is attached, and lets others attach.
+    fn is_attached(&self) -> Result<(), RegionError> {
+        file::attach(self.file())?;
+        // The change of the lock cannot fail for another's sake: no other process has the lock
+        // alone.
+        file::try_lock(self.file(), Kind::Shared)?;
+        Ok(())
     }
 }
 
@@ -346,9 +447,5 @@ pub(super) fn read(file: &File, len: u64) -> Result<[u64; WORDS], RegionError> {
         io::ErrorKind::UnexpectedEof => too_short,
         _ => RegionError::Io { step: "read the header", source },
     })?;
-    let mut words = [0; WORDS];
-    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
-        *word = u64::from_ne_bytes(bytes.try_into().expect("eight bytes"));
-    }
-    Ok(words)
+    Ok(header::from_bytes(&bytes))
 }

@@ -5,6 +5,8 @@
 use super::error::RegionError;
 use super::file::{self, Kind};
 use super::header::{self, Plan, READY, RESETTING, WORDS, at};
+use super::unfinished;
+use crate::inspect::FileNumber;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -32,8 +34,9 @@ impl Untyped {
         Self::of(file)
     }
 
-    /// Opens the file at `path` for a repair, alone.
-    pub fn alone(path: &Path) -> Result<Self, RegionError> {
+    /// Opens the file at `path` for a repair, alone. `None` if its creator has died: then it is
+    /// empty now, for the next creator.
+    pub fn alone(path: &Path) -> Result<Option<Self>, RegionError> {
         let file = file::open(path, None)?;
         if !file.metadata().map_err(RegionError::of("examine the file"))?.is_file() {
             return Err(RegionError::NotRegular);
@@ -41,7 +44,12 @@ impl Untyped {
         if !file::try_lock(&file, Kind::Exclusive)? {
             return Err(RegionError::InUse);
         }
-        Self::of(file)
+        let len = file.metadata().map_err(RegionError::of("examine the file"))?.len();
+        if len != 0 && unfinished::is_left_untyped(&file, len)? {
+            file.set_len(0).map_err(RegionError::of("empty the file"))?;
+            return Ok(None);
+        }
+        Self::of(file).map(Some)
     }
 
     fn of(file: File) -> Result<Self, RegionError> {
@@ -49,7 +57,7 @@ impl Untyped {
         if !metadata.is_file() {
             return Err(RegionError::NotRegular);
         }
-        if metadata.len() == 0 {
+        if metadata.len() == 0 || unfinished::is_left_untyped(&file, metadata.len())? {
             return Err(RegionError::HalfInitialised);
         }
         let words = super::options::read(&file, metadata.len())?;
@@ -62,8 +70,9 @@ impl Untyped {
         header::check_epoch(&self.words).err()
     }
 
+    /// Whether its root is being reset or prepared, or a process died while it did that.
     pub fn is_resetting(&self) -> bool {
-        self.words[at::STATE] == RESETTING
+        self.words[at::STATE] != READY && self.unsound().is_none()
     }
 
     pub fn version(&self) -> u64 {
@@ -82,8 +91,10 @@ impl Untyped {
         self.words[at::BOOT]
     }
 
-    pub fn is_of_this_boot(&self) -> Result<bool, RegionError> {
-        file::boot().map(|boot| boot == self.words[at::BOOT])
+    /// Whether the machine has not booted since; `None` if one of the two boots is not known.
+    pub fn is_of_this_boot(&self) -> Option<bool> {
+        let (boot, then) = (file::boot(), self.words[at::BOOT]);
+        (boot != 0 && then != 0).then_some(boot == then)
     }
 
     pub fn is_attached(&self) -> Result<bool, RegionError> {
@@ -104,9 +115,15 @@ impl Untyped {
         (self.plan.root, self.words[at::ROOT_SIZE])
     }
 
-    /// The number of the file in its file system.
-    pub fn inode(&self) -> Result<u64, RegionError> {
-        self.file.metadata().map(|file| file.ino()).map_err(RegionError::of("examine the file"))
+    /// The numbers of the file.
+    pub fn number(&self) -> Result<FileNumber, RegionError> {
+        let file = self.file.metadata().map_err(RegionError::of("examine the file"))?;
+        Ok(FileNumber { device: file.dev(), inode: file.ino() })
+    }
+
+    /// Where bytes that may not be zero are, at or behind `offset`; `None` if there are none.
+    pub fn next_data(&self, offset: u64) -> Result<Option<u64>, RegionError> {
+        file::next_data(&self.file, offset)
     }
 
     /// The bytes of the slots.
@@ -124,7 +141,7 @@ impl Untyped {
     /// Makes all slots as new, writes `changes`, and begins the next epoch, which it returns. The
     /// caller is alone.
     pub fn repair(&self, changes: Vec<Write>) -> Result<u64, RegionError> {
-        let (epoch, steps) = self.steps(file::boot()?, changes);
+        let (epoch, steps) = self.steps(file::boot(), changes);
         for (offset, bytes) in steps {
             self.file.write_all_at(&bytes, offset).map_err(RegionError::of("write the region"))?;
         }

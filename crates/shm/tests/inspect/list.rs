@@ -33,7 +33,7 @@ fn an_empty_region() {
     let region = open(&scratch);
     let ran = list(&scratch);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
-    ran.has(&["format 1, epoch 1"]);
+    ran.has(&["format 2, epoch 1"]);
     ran.has(&["processes are attached"]);
     ran.has(&["0 of 64 slots are taken"]);
     ran.has(&["no directory with names"]);

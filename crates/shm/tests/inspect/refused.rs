@@ -47,13 +47,13 @@ fn files_that_are_no_region() {
     drop(open(&scratch));
     let sound = scratch.bytes();
     demand("nothing", b"", "the file is empty");
-    demand("zeroes", &[0; 8192], "its creator died");
+    demand("zeroes, and something", &[&[0; 8192][..], b"x"].concat(), "not as a region does");
     demand("text", &b"Locks between processes.\n".repeat(40), "not as a region does");
     demand("short", b"1234", "at least 128 are needed");
     demand("cut off", &sound[..sound.len() - 1], "it was cut off");
     demand("longer", &[sound.as_slice(), b"x"].concat(), "something was appended");
     for (name, at, value, what) in [
-        ("version", Word::Version, 2, "has format 2"),
+        ("version", Word::Version, 3, "has format 3"),
         ("no slots", Word::Slots, 0, "the number of slots"),
         ("many slots", Word::Slots, u64::MAX, "the number of slots"),
         ("a root of all memory", Word::RootSize, u64::MAX, "the number of slots"),

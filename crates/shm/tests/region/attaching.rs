@@ -1,8 +1,8 @@
 //! Several processes and several mappings of one region.
 
 use super::Root;
-use super::scratch::{Scratch, turn};
-use std::fs::OpenOptions;
+use super::scratch::{Scratch, Word, set_word, turn};
+use std::fs::{self, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 use ulocks_core::sync::AtomicU32;
@@ -243,4 +243,25 @@ fn another_process_that_resets_is_waited_for() {
         let region = opener.join().expect("the opener").expect("the region");
         assert_eq!(region.plain.load(Relaxed), 0);
     });
+}
+
+/// In a container the id of the boot may be another, and without `/proc` there is none. Whoever is
+/// attached runs in this boot.
+#[test]
+fn another_id_of_the_boot_keeps_nobody_from_a_region_that_is_used() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let region = options().create(scratch.path(), 0o600).expect("a region");
+    let held = region.total.lock();
+    for boot in [0, 1] {
+        let mut bytes = scratch.bytes();
+        set_word(&mut bytes, Word::Boot, boot);
+        fs::write(scratch.path(), &bytes).expect("the file is writable");
+        let joined = options().open(scratch.path()).expect("the region");
+        assert_eq!((joined.attached(), joined.epoch()), (Attached::Joined, 1));
+        assert!(joined.total.is_locked());
+    }
+    drop(held);
+    drop(region);
+    assert_eq!(options().open(scratch.path()).expect("the region").attached(), Attached::Reset);
 }

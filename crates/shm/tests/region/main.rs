@@ -4,8 +4,13 @@
 mod attaching;
 mod corrupt;
 mod creating;
+mod killed;
+mod preparing;
 mod resetting;
 mod scratch;
+#[path = "../stress/traced.rs"]
+mod traced;
+mod unfinished;
 
 use ulocks_core::Shared;
 use ulocks_core::sync::AtomicU64;

@@ -8,3 +8,4 @@ mod kills;
 mod peers;
 mod place;
 mod steps;
+mod traced;

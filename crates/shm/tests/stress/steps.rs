@@ -2,6 +2,7 @@
 //! beside it.
 
 use crate::place::{BARGING, FAIR, PERMIT, Shm, Subject, WRITING};
+use crate::traced::{step, wait};
 use std::sync::atomic::Ordering::Relaxed;
 use ulocks_testkit::Child;
 
@@ -21,25 +22,6 @@ fn traced(shm: &Shm) -> libc::pid_t {
         }
     }
     child
-}
-
-fn wait(child: libc::pid_t) -> libc::c_int {
-    let mut status = 0;
-    // SAFETY: our child.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    status
-}
-
-/// Steps `child` so many instructions on. Whether it still lives.
-fn step(child: libc::pid_t, instructions: usize) -> bool {
-    for _ in 0..instructions {
-        // SAFETY: a stopped child that is traced.
-        assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, child, 0, 0) }, 0);
-        if libc::WIFEXITED(wait(child)) {
-            return false;
-        }
-    }
-    true
 }
 
 /// Before the release the parent lets two waiters fall asleep. So the child is killed at each

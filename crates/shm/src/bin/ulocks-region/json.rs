@@ -83,7 +83,7 @@ pub fn report(report: &Report) -> Json {
         ("layout", hash(report.identity)),
         ("epoch", number(report.epoch)),
         ("boot", hash(report.boot)),
-        ("this_boot", Truth(report.is_of_this_boot)),
+        ("this_boot", report.is_of_this_boot.map_or(Null, Truth)),
         ("state", text(if report.is_resetting { "resetting" } else { "ready" })),
         ("attached", Truth(report.is_attached)),
         ("damage", report.unsound.as_ref().map_or(Null, |damage| text(damage.to_string()))),
@@ -101,6 +101,7 @@ fn of_slot(found: &FoundSlot) -> Json {
         ("pid", number(found.process_id)),
         ("tid", if found.thread_id == 0 { Null } else { number(found.thread_id) }),
         ("comm", process.map_or(Null, |process| text(process.name.as_str()))),
+        ("verified", process.map_or(Null, |process| Truth(process.is_verified))),
         ("thread_age_s", process.ok().and_then(|process| process.seconds).map_or(Null, number)),
         ("unknown", process.err().map_or(Null, |why| text(*why))),
     ])
@@ -111,6 +112,7 @@ fn of_life(life: Life) -> &'static str {
         Life::Live => "live",
         Life::Dead => "dead",
         Life::Gone => "gone",
+        Life::Between => "between owners",
     }
 }
 

@@ -28,7 +28,8 @@ list    shows the header, the threads that take part, and the locks that a direc
         plain lock, which does not record it.
 repair  frees the slots of dead threads, unlocks the directories, mends the epoch and the state of
         the header, and begins the next epoch. It refuses if a process is attached. All other locks
-        are unlocked by the next program that opens the region: it knows their types.
+        are unlocked by the next program that opens the region: it knows their types. A file whose
+        creator has died before the region was done is made empty, for the next creator.
 
 exit code  0  done, and no damage found
            1  no region, or damaged: the text says what to do
@@ -91,8 +92,8 @@ exit code  0  done, and no damage found
             Ok(repaired) => repaired,
             Err(error) => return Ok(Err(error)),
         };
-        text::repaired(&repaired, path, out)?;
-        Ok(Ok(repaired.damage.is_empty()))
+        text::repaired(repaired.as_ref(), path, out)?;
+        Ok(Ok(repaired.is_none_or(|repaired| repaired.damage.is_empty())))
     }
 
     pub fn main() -> ExitCode {

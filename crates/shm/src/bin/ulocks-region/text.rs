@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 use ulocks_shm::inspect::{
-    FoundDirectory, FoundLock, FoundName, FoundSlot, Health, Holder, Life, Repaired, Report, Waiters,
+    FoundDirectory, FoundLock, FoundName, FoundSlot, Health, Holder, Life, Process, Repaired, Report, Waiters,
 };
 
 /// Writes all of it.
@@ -14,8 +14,17 @@ pub fn report(report: &Report, path: &Path, out: &mut impl Write) -> io::Result<
     writeln!(out, "  root: {} bytes at {:#x}, layout {identity:#018x}", report.root.1, report.root.0)?;
     let attached = if report.is_attached { "processes are attached" } else { "no process is attached" };
     writeln!(out, "  {attached}")?;
-    if !report.is_of_this_boot {
-        writeln!(out, "  last used before the machine booted: the next program that opens it resets it")?;
+    match report.is_of_this_boot {
+        Some(false) if report.is_attached => {
+            writeln!(out, "  reset under another id of the boot: in another container, perhaps")?;
+        }
+        Some(false) => {
+            writeln!(
+                out,
+                "  last used before the machine booted, or in a container with another id of the boot"
+            )?;
+        }
+        _ => {}
     }
     if report.is_resetting {
         let what = if report.is_attached { "a reset goes on" } else { "a reset was cut off" };
@@ -42,6 +51,12 @@ fn of_slot(found: &FoundSlot) -> String {
     let slot = format!("slot {slot}, generation {generation}");
     match (&found.process, found.life) {
         (_, Life::Dead) => format!("{slot}: dead, was process {process_id}"),
+        (_, Life::Between) => format!("{slot}: thread {thread_id} is claiming it, or leaves it"),
+        (Ok(Process { name, is_verified: false, .. }), _) => format!(
+            "{slot}: process {process_id}, thread {thread_id} (not verified: {} here, if it is of this \
+             namespace)",
+            name.escape_debug()
+        ),
         (Ok(process), _) => {
             let name = process.name.escape_debug();
             let since = process.seconds.map(|seconds| format!(", thread began {seconds} s ago"));
@@ -116,7 +131,10 @@ fn of_holder(holder: &Holder, report: &Report) -> String {
         (None, _) => " (DAMAGED: there is no such slot)".to_string(),
         (Some(Life::Dead), _) => " (dead)".to_string(),
         (Some(Life::Gone), _) => " (dead, and its slot was claimed again)".to_string(),
-        (Some(Life::Live), Some(FoundSlot { process_id, process: Ok(process), .. })) => {
+        (Some(Life::Between), _) => " (it is leaving)".to_string(),
+        (Some(Life::Live), Some(FoundSlot { process_id, process: Ok(process), .. }))
+            if process.is_verified =>
+        {
             format!(" (process {process_id}, {})", process.name.escape_debug())
         }
         (Some(Life::Live), Some(FoundSlot { process_id, .. })) => format!(" (process {process_id})"),
@@ -126,10 +144,14 @@ fn of_holder(holder: &Holder, report: &Report) -> String {
     format!("slot {slot}{process} {verb}{}", undo.collect::<String>())
 }
 
-/// Writes what a repair has done.
-pub fn repaired(repaired: &Repaired, path: &Path, out: &mut impl Write) -> io::Result<()> {
-    let Repaired { epoch, slots, directories, .. } = repaired;
+/// Writes what a repair has done; with `None`, of a file whose creator has died.
+pub fn repaired(repaired: Option<&Repaired>, path: &Path, out: &mut impl Write) -> io::Result<()> {
     let path = path.display().to_string();
+    let Some(repaired) = repaired else {
+        let path = path.escape_debug();
+        return writeln!(out, "{path}: its creator died before the region was done; it is empty now");
+    };
+    let Repaired { epoch, slots, directories, .. } = repaired;
     writeln!(out, "{}: epoch {epoch} has begun", path.escape_debug())?;
     if let Some(unsound) = &repaired.unsound {
         writeln!(out, "  mended: {unsound}")?;

@@ -1,0 +1,223 @@
+//! Processes are killed while they create, attach, join, leave and detach: at each of their
+//! instructions, between their system calls, and at random. The next one gets in, and no slot is
+//! lost.
+
+use super::scratch::{Scratch, turn};
+use super::traced::{step, wait};
+use std::fs::OpenOptions;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::time::Duration;
+use ulocks_core::Shared;
+use ulocks_core::sync::{AtomicU32, Ordering::Relaxed};
+use ulocks_shm::robust::mutex::{LockError, RobustMutex};
+use ulocks_shm::{Attached, Options, Region, SharedSafe};
+use ulocks_testkit::Child;
+use ulocks_testkit::watchdog::watch;
+use ulocks_unfair::MutexWith;
+
+const SLOTS: u32 = 8;
+/// What a prepared root has.
+const PREPARED: u32 = 7;
+
+#[derive(SharedSafe)]
+#[repr(C)]
+struct Life {
+    prepared: AtomicU32,
+    plain: MutexWith<u32, Shared>,
+    robust: RobustMutex<u32>,
+}
+
+fn options() -> Options<Life> {
+    Region::options().participants(SLOTS).wait(Duration::from_secs(60))
+}
+
+/// Opens the region at `path`, or creates it. It is prepared then.
+fn opens(path: &Path) -> Region<Life> {
+    let region = options().create_or_open_with(path, 0o600, |region| {
+        region.prepared.store(PREPARED, Relaxed);
+        Ok(())
+    });
+    let region = region.unwrap_or_else(|error| panic!("a file that nobody can open: {error}"));
+    assert_eq!(region.prepared.load(Relaxed), PREPARED, "a root that is not prepared");
+    region
+}
+
+/// The calling thread takes part, changes the number under the robust mutex, and leaves.
+fn takes_part(region: &Region<Life>) {
+    let me = region.join().expect("a slot");
+    match region.robust.lock(&me) {
+        Ok(mut number) => *number += 1,
+        Err(LockError::OwnerDied(mut number)) => number.mark_consistent(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Each slot of the region can be had by this process, in which `here` threads take part.
+fn has_all_slots(region: &Region<Life>) {
+    let members: Vec<_> = (0..SLOTS).map_while(|_| region.join().ok()).collect();
+    assert_eq!(members.len(), SLOTS as usize, "slots are lost");
+}
+
+/// All that a process does with a region.
+fn lives(path: &Path) {
+    let region = opens(path);
+    takes_part(&region);
+    region.detach().expect("no thread takes part");
+}
+
+/// A child that stops itself, and then does that.
+fn traced(body: impl FnOnce()) -> libc::pid_t {
+    let child = Child::runs(|| {
+        // SAFETY: the parent is told, and steps.
+        unsafe {
+            libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
+            libc::raise(libc::SIGSTOP);
+        }
+        body();
+    });
+    wait(child.id());
+    child.id()
+}
+
+fn kill(child: libc::pid_t) {
+    // SAFETY: our child.
+    unsafe { libc::kill(child, libc::SIGKILL) };
+    wait(child);
+}
+
+/// One of `stride` instructions of a process that creates the region; of one that resets it; of one
+/// that joins another. `ULOCKS_STEPS=1` kills at each.
+fn a_death_at_any_instruction(before: impl Fn(&Path) -> Option<Region<Life>>, stride: usize) {
+    let stride =
+        std::env::var("ULOCKS_STEPS").map_or(stride, |text| text.parse().expect("ULOCKS_STEPS: a number"));
+    let mut points = 0;
+    for instruction in (0..).step_by(stride) {
+        let scratch = Scratch::new();
+        let other = before(scratch.path());
+        let child = traced(|| lives(scratch.path()));
+        let lives = step(child, instruction);
+        if lives {
+            kill(child);
+        }
+        let region = opens(scratch.path());
+        assert_eq!(region.attached() == Attached::Joined, other.is_some());
+        takes_part(&region);
+        has_all_slots(&region);
+        assert!(other.is_some() || !region.plain.is_locked());
+        if !lives {
+            break;
+        }
+        points += 1;
+    }
+    println!("killed at {points} instructions");
+    assert!(points * stride > 1_000, "{points} steps of {stride} instructions are too few for a life");
+}
+
+#[test]
+fn a_creator_may_die_at_any_instruction() {
+    let _turn = turn();
+    a_death_at_any_instruction(|_| None, 997);
+}
+
+#[test]
+fn a_process_that_resets_may_die_at_any_instruction() {
+    let _turn = turn();
+    let left = |path: &Path| {
+        let region = opens(path);
+        std::mem::forget(region.plain.lock());
+        None
+    };
+    a_death_at_any_instruction(left, 997);
+}
+
+#[test]
+fn a_process_that_joins_may_die_at_any_instruction() {
+    let _turn = turn();
+    a_death_at_any_instruction(|path| Some(opens(path)), 997);
+}
+
+/// Runs `child` to its next system call, or out of it. Whether it still lives.
+fn to_system_call(child: libc::pid_t) -> bool {
+    // SAFETY: a stopped child that is traced.
+    assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SYSCALL, child, 0, 0) }, 0);
+    !libc::WIFEXITED(wait(child))
+}
+
+/// A process with the exclusive lock dies before it has reset the region, while another attaches:
+/// that one is not taken in by the lock that the dead one had.
+#[test]
+fn a_death_before_a_reset_leaves_it_to_the_next() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    for calls in 0.. {
+        let region = opens(scratch.path());
+        std::mem::forget(region.plain.lock());
+        drop(region);
+        let dying = OpenOptions::new().read(true).write(true).open(scratch.path()).expect("the file");
+        // SAFETY: all-zero bytes are a `flock`, whose fields are numbers.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        (lock.l_type, lock.l_len) = (libc::F_WRLCK as libc::c_short, 1);
+        // SAFETY: a `flock` whose `l_pid` is zero, as the command demands.
+        let locked = unsafe { libc::fcntl(dying.as_raw_fd(), libc::F_OFD_SETLK, &raw const lock) };
+        assert_eq!(locked, 0);
+        let child = traced(|| {
+            let path = scratch.path();
+            // The child has a copy of the lock, which is the dying process's.
+            // SAFETY: nothing of the child uses the descriptor.
+            unsafe { libc::close(dying.as_raw_fd()) };
+            let region = opens(path);
+            assert!(!region.plain.is_locked(), "a lock of a dead process");
+        });
+        let lives = (0..calls).all(|_| to_system_call(child));
+        drop(dying);
+        assert!(lives, "it attached beside a process that is about to reset");
+        while to_system_call(child) {}
+        if calls == 60 {
+            break;
+        }
+    }
+}
+
+/// 300 children are killed, or as many as `ULOCKS_KILLS` says: half of them join and leave a region
+/// that this process is attached to, half of them create, reset and detach from another one.
+#[test]
+fn kills_at_random_lose_no_slot_and_leave_no_file_that_nobody_can_open() {
+    let _turn = turn();
+    let _watch = watch("kills of creators and joiners", || "a process waits for ever".into());
+    let kills: u32 =
+        std::env::var("ULOCKS_KILLS").map_or(300, |text| text.parse().expect("ULOCKS_KILLS: a number"));
+    let (joined, fresh) = (Scratch::new(), Scratch::new());
+    let region = opens(joined.path());
+    let mut created = 0;
+    for kill in 0..kills / 2 {
+        let joiner = Child::runs(|| {
+            loop {
+                takes_part(&region);
+            }
+        });
+        // Two, so that one attaches while the other creates, resets or detaches.
+        let creators = [(); 2].map(|()| {
+            Child::runs(|| {
+                loop {
+                    lives(fresh.path());
+                }
+            })
+        });
+        std::thread::sleep(Duration::from_micros(u64::from(kill.wrapping_mul(7919) % 3_000)));
+        joiner.killed();
+        creators.into_iter().for_each(Child::killed);
+        let now = opens(fresh.path());
+        created += u32::from(now.attached() == Attached::Created);
+        has_all_slots(&now);
+        drop(now);
+        if kill % 2 == 0 {
+            std::fs::remove_file(fresh.path()).expect("it is there");
+        }
+        if kill % 16 == 0 {
+            has_all_slots(&region);
+        }
+    }
+    has_all_slots(&region);
+    println!("{} kills, {created} times the region was made by the next process", kills / 2 * 3);
+}

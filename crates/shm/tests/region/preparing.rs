@@ -1,0 +1,131 @@
+//! The root is prepared before another process gets it.
+
+use super::Root;
+use super::scratch::{Scratch, turn};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_shm::{Attached, Options, Region, RegionError};
+use ulocks_testkit::Child;
+
+fn options() -> Options<Root> {
+    Region::options().wait(Duration::from_secs(60))
+}
+
+/// Opens the region, and counts what it was prepared for.
+fn prepared(scratch: &Scratch) -> (Region<Root>, Option<Attached>) {
+    let mut seen = None;
+    let region = options().create_or_open_with(scratch.path(), 0o600, |region| {
+        assert!(!region.total.is_locked());
+        region.plain.fetch_add(1, Relaxed);
+        seen = Some(region.attached());
+        Ok(())
+    });
+    (region.expect("a region"), seen)
+}
+
+#[test]
+fn a_root_is_prepared_when_it_is_new_and_when_it_is_reset() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    for (times, expected) in (1..).zip([Attached::Created, Attached::Reset, Attached::Reset]) {
+        let (region, seen) = prepared(&scratch);
+        assert_eq!((region.attached(), seen, region.plain.load(Relaxed)), (expected, Some(expected), times));
+        let (joined, seen) = prepared(&scratch);
+        assert_eq!((joined.attached(), seen, joined.plain.load(Relaxed)), (Attached::Joined, None, times));
+        std::mem::forget(region.total.lock());
+    }
+    // An empty file, and one whose creator has died, are new.
+    for bytes in [&[][..], &[0; 12288]] {
+        let (region, seen) = prepared(&Scratch::with(bytes));
+        assert_eq!((seen, region.plain.load(Relaxed)), (Some(Attached::Created), 1));
+    }
+}
+
+/// Eight begin at once. Whoever gets the region finds it prepared, once.
+#[test]
+fn nobody_sees_a_root_that_is_not_prepared() {
+    let _turn = turn();
+    for _ in 0..10 {
+        let scratch = Scratch::new();
+        let regions: Vec<_> = std::thread::scope(|scope| {
+            let opens = || {
+                let region = options().create_or_open_with(scratch.path(), 0o600, |region| {
+                    std::thread::sleep(Duration::from_millis(2));
+                    region.plain.fetch_add(7, Relaxed);
+                    Ok(())
+                });
+                let region = region.expect("a region");
+                assert_eq!(region.plain.load(Relaxed), 7);
+                region
+            };
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(opens)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("a thread")).collect()
+        });
+        assert_eq!(regions.iter().filter(|region| region.attached() == Attached::Created).count(), 1);
+    }
+}
+
+#[test]
+fn what_fails_to_be_prepared_is_prepared_by_the_next() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let fails = || {
+        options().create_or_open_with(scratch.path(), 0o600, |region| {
+            region.plain.store(99, Relaxed);
+            Err(io::Error::other("no configuration"))
+        })
+    };
+    let panics = || {
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            options().create_or_open_with(scratch.path(), 0o600, |region| {
+                region.plain.store(99, Relaxed);
+                panic!("planned")
+            })
+        }));
+        assert!(panicked.is_err());
+    };
+    let dies = || {
+        Child::runs(|| {
+            let made = options().create_or_open_with(scratch.path(), 0o600, |region| {
+                region.plain.store(99, Relaxed);
+                // SAFETY: no preconditions; the process ends here.
+                unsafe { libc::_exit(0) }
+            });
+            drop(made);
+        })
+        .ends();
+    };
+    let error = fails().expect_err("it failed");
+    assert!(matches!(error, RegionError::Io { step: "prepare the root", .. }), "{error}");
+    assert!(error.to_string().contains("no configuration"), "{error}");
+    assert!(!scratch.path().exists(), "a new file is removed");
+    let attempts: [&dyn Fn(); 3] = [&|| drop(fails()), &panics, &dies];
+    for attempt in attempts {
+        // A new region is zeroed again.
+        let _ = std::fs::remove_file(scratch.path());
+        attempt();
+        let (region, seen) = prepared(&scratch);
+        assert_eq!((seen, region.plain.load(Relaxed)), (Some(Attached::Created), 1));
+        drop(region);
+        // An old one keeps its data, and is reset and prepared again.
+        attempt();
+        let (region, seen) = prepared(&scratch);
+        assert_eq!((seen, region.plain.load(Relaxed), region.epoch()), (Some(Attached::Reset), 100, 3));
+    }
+}
+
+/// The members of a region can be had while it is prepared.
+#[test]
+fn a_thread_takes_part_while_it_prepares() {
+    use ulocks_shm::robust::semarray::RobustSemaphore;
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let region =
+        Region::<RobustSemaphore<64>>::options().create_or_open_with(scratch.path(), 0o600, |region| {
+            let me = region.join().map_err(io::Error::other)?;
+            region.add_permits(&me, 3).map_err(io::Error::other)
+        });
+    assert_eq!(region.expect("a region").available_permits(), 3);
+}
