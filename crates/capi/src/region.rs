@@ -59,6 +59,7 @@ fn region_code(error: &RegionError) -> c_int {
         RegionError::ReadOnly => libc::EACCES,
         RegionError::NoSpace { .. } => libc::ENOSPC,
         RegionError::Busy | RegionError::InUse => libc::EBUSY,
+        RegionError::HugePages => libc::EOPNOTSUPP,
         RegionError::WrongVersion { .. } | RegionError::WrongLayout { .. } => libc::EPROTO,
         _ => libc::EBADMSG,
     };

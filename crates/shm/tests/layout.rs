@@ -209,6 +209,38 @@ fn a_semaphore_has_no_permits_after_a_reset() {
     assert!(region.try_acquire().is_some());
 }
 
+/// What a dead thread had has come back, and all else is as it was left: whoever adds the permits
+/// again after a reset has them twice.
+#[test]
+fn a_robust_semaphore_keeps_its_values_over_a_reset() {
+    use ulocks_shm::robust::semarray::{RobustSemArray, RobustSemaphore};
+    #[derive(SharedSafe)]
+    #[repr(C)]
+    struct Root {
+        one: RobustSemaphore<8>,
+        array: RobustSemArray<2, 8, 2>,
+    }
+    let _turn = turn();
+    let scratch = Scratch::new("robust-semaphore");
+    Child::runs(|| {
+        let own = options::<Root>().create(&scratch.0, 0o600).expect("a region");
+        let me = own.join().expect("a slot");
+        own.one.add_permits(&me, 4).expect("values");
+        own.array.set(&me, 1, 6).expect("a value");
+        std::mem::forget(own.one.acquire_many(&me, 3).expect("permits"));
+        std::mem::forget(own.array.acquire(&me, ulocks_semarray::Set::new().sub(1, 2)).expect("a set"));
+        assert_eq!((own.one.available_permits(), own.array.values()), (1, [0, 4]));
+        // SAFETY: no preconditions; the process ends here, with what it has.
+        unsafe { libc::_exit(0) };
+    })
+    .ends();
+    for _ in 0..2 {
+        let region = options::<Root>().open(&scratch.0).expect("the region");
+        assert_eq!(region.attached(), Attached::Reset);
+        assert_eq!((region.one.available_permits(), region.array.values()), (4, [0, 6]));
+    }
+}
+
 #[test]
 fn a_condition_variable_in_a_region() {
     let _turn = turn();

@@ -51,8 +51,19 @@ pub enum Attached {
 /// A process is attached from the moment it opens the region until it drops it, ends, or is killed.
 /// If no process is attached, the next one *resets* the region: it unlocks all locks, frees all
 /// slots, and begins a new [epoch](Self::epoch). The data is kept as the last process left it, also
-/// half-way through a change; [`attached`](Self::attached) says so. A semaphore of the root has no
-/// permits after a reset. The same happens after a reboot.
+/// half-way through a change; [`attached`](Self::attached) says so. The same happens after a reboot.
+/// What a lock keeps over a reset depends on its type:
+///
+/// | lock | after a reset |
+/// |---|---|
+/// | plain mutexes, reader-writer locks, condition variables | unlocked, without waiters |
+/// | plain semaphores, `SemaphoreWith<Shared>` | no permits: release them again |
+/// | `RobustMutex`, `RobustFairMutex`, `RobustPsRwLock` | unlocked; the next holder is told if the last one died |
+/// | `RobustSemaphore`, `RobustSemArray` | the values, and what dead threads had; do not add it again |
+/// | values of a `Directory` | each as its type, when a program first asks for it |
+///
+/// What a program must do at that moment belongs into
+/// [`create_or_open_with`](Options::create_or_open_with), before another process gets in.
 ///
 /// If a process dies while others are attached, the plain locks that it held stay locked.
 ///
@@ -67,7 +78,9 @@ pub enum Attached {
 /// be writable only for processes that are trusted not to truncate it. Never remove or replace the
 /// file while processes may use it: the next process would create another region, with other locks.
 /// A full disk is an error when the region is created and no SIGBUS later, since its space is
-/// reserved.
+/// reserved. On an overlay file system, open the region by the path of the merged file only: a
+/// program that opens the file of the lower layer directly has another file after the copy-up, and
+/// so another region.
 ///
 /// # Process-shared
 /// All processes must be built from the same types for the same kind of machine, and run on one

@@ -248,3 +248,80 @@ fn a_number_of_another_process_is_not_taken_for_it() {
     ran.has(&["slot 5, generation 1", "no such process here"]);
     stranger.killed();
 }
+
+/// A thread was stopped while it claimed a slot.
+#[test]
+fn a_slot_between_owners() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    drop(open(&scratch));
+    let mut bytes = scratch.bytes();
+    // The thread is in the first word of glibc, and in the second of musl.
+    for word in 0..2 {
+        let at = 4096 + 2 * 64 + word * 4;
+        bytes[at..at + 4].copy_from_slice(&(0x4000_0000_u32 | 77).to_ne_bytes());
+    }
+    fs::write(scratch.path(), &bytes).expect("the file is writable");
+    let ran = list(&scratch);
+    assert_eq!(ran.code, 0);
+    ran.has(&["1 of 64 slots are taken"]);
+    ran.has(&["slot 2", "thread 77 is claiming it, or leaves it"]);
+    let ran = list_json(&scratch);
+    assert_eq!(field(&ran.out, "\"slots\"", "state"), "\"between owners\"");
+}
+
+/// The id of the boot is another, as in a container: whoever is attached runs now.
+#[test]
+fn a_region_that_is_used_under_another_id_of_the_boot() {
+    use super::scratch::{Word, set_word};
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let region = open(&scratch);
+    let _me = region.join().expect("a slot");
+    let mut bytes = scratch.bytes();
+    set_word(&mut bytes, Word::Boot, 1);
+    fs::write(scratch.path(), &bytes).expect("the file is writable");
+    let ran = list(&scratch);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    ran.has(&["reset under another id of the boot"]);
+    ran.has(&["slot 0", &format!("process {}", std::process::id()), "thread began"]);
+}
+
+/// A file of a terabyte with a sound header, and almost no data: it is listed at once. So is one
+/// with a directory of four thousand million free entries, which is not read into memory.
+#[test]
+fn a_large_region_with_holes() {
+    use super::scratch::{Word, seal, set_word};
+    use std::os::unix::fs::FileExt;
+    const ROOT: u64 = 8192;
+    let _turn = turn();
+    let small = Scratch::new();
+    drop(open(&small));
+    let small = small.bytes();
+    for (entries, room, said) in [
+        (0, 0, "0 of 0 names"),
+        (1 << 32, 64, "0 of 4294967296 names"),
+        (4, (1 << 40) - 4096, "0 of 4 names"),
+    ] {
+        let scratch = Scratch::with(b"");
+        let mut header = small[..128].to_vec();
+        set_word(&mut header, Word::RootSize, 1 << 40);
+        set_word(&mut header, Word::Size, ROOT + (1 << 40));
+        seal(&mut header);
+        let file = fs::OpenOptions::new().write(true).open(scratch.path()).expect("it is ours");
+        if file.set_len(ROOT + (1 << 40)).is_err() {
+            println!("not tested: the file system has no files of a terabyte");
+            return;
+        }
+        file.write_all_at(&header, 0).expect("room");
+        // The directory of the small region, with other sizes, in the middle of nothing.
+        let at = ROOT;
+        let mut directory = small[8192..8192 + 64].to_vec();
+        directory[24..32].copy_from_slice(&u64::to_ne_bytes(entries));
+        directory[32..40].copy_from_slice(&u64::to_ne_bytes(room));
+        file.write_all_at(&directory, at).expect("room");
+        let ran = list(&scratch);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
+        ran.has(&["directory at 0x2000", said]);
+    }
+}

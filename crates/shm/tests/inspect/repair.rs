@@ -127,3 +127,39 @@ fn damaged_locks() {
         ran.has(&["\"robust\"", "DAMAGED", what]);
     }
 }
+
+/// Zeroes, and a region whose creator was killed while it prepared the root. `list` says what they
+/// are, and `repair` makes them empty. A stranger's file stays, and nobody is told to remove it.
+#[test]
+fn a_file_whose_creator_has_died() {
+    let _turn = turn();
+    let prepared = Scratch::new();
+    Child::runs(|| {
+        let made = Region::<Names>::options().create_or_open_with(prepared.path(), 0o600, |_| {
+            // SAFETY: no preconditions; the process ends here.
+            unsafe { libc::_exit(0) }
+        });
+        drop(made);
+    })
+    .ends();
+    for scratch in [Scratch::with(&[0; 8192]), prepared] {
+        let ran = list(&scratch);
+        assert_eq!(ran.code, 1, "{ran:?}");
+        assert!(ran.err.contains("the creator of its region died"), "{ran:?}");
+        assert!(!ran.err.contains("remove"), "{ran:?}");
+        let ran = repair(&scratch);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.has(&["its creator died", "it is empty now"]);
+        assert_eq!(scratch.bytes(), b"");
+        assert_eq!(open(&scratch).attached(), Attached::Created);
+    }
+    let large = Scratch::with(b"");
+    let file = std::fs::OpenOptions::new().write(true).open(large.path()).expect("it is ours");
+    if file.set_len(1 << 40).is_ok() {
+        for ran in [list(&large), repair(&large)] {
+            assert_eq!(ran.code, 1, "{ran:?}");
+            assert!(ran.err.contains("not as a region does") && !ran.err.contains("remove"), "{ran:?}");
+        }
+        assert_eq!(file.metadata().expect("it is there").len(), 1 << 40);
+    }
+}

@@ -53,7 +53,7 @@ fn takes_part(region: &Region<Life>) {
     }
 }
 
-/// Each slot of the region can be had by this process, in which `here` threads take part.
+/// Each slot of the region can be had by this process.
 fn has_all_slots(region: &Region<Life>) {
     let members: Vec<_> = (0..SLOTS).map_while(|_| region.join().ok()).collect();
     assert_eq!(members.len(), SLOTS as usize, "slots are lost");
@@ -114,10 +114,45 @@ fn a_death_at_any_instruction(before: impl Fn(&Path) -> Option<Region<Life>>, st
     assert!(points * stride > 1_000, "{points} steps of {stride} instructions are too few for a life");
 }
 
+/// The same before and after each system call: between them a process changes nothing that others
+/// see but the header, and the words of its slot.
+fn a_death_at_any_system_call(before: impl Fn(&Path) -> Option<Region<Life>>) {
+    for calls in 0.. {
+        let scratch = Scratch::new();
+        let other = before(scratch.path());
+        let child = traced(|| lives(scratch.path()));
+        let lives = (0..calls).all(|_| to_system_call(child));
+        if lives {
+            kill(child);
+        }
+        let region = opens(scratch.path());
+        assert_eq!(region.attached() == Attached::Joined, other.is_some());
+        takes_part(&region);
+        has_all_slots(&region);
+        assert!(other.is_some() || !region.plain.is_locked());
+        if !lives {
+            assert!(calls > 20, "{calls} are too few for a life");
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_process_may_die_at_any_system_call() {
+    let _turn = turn();
+    a_death_at_any_system_call(|_| None);
+    a_death_at_any_system_call(|path| {
+        let region = opens(path);
+        std::mem::forget(region.plain.lock());
+        None
+    });
+    a_death_at_any_system_call(|path| Some(opens(path)));
+}
+
 #[test]
 fn a_creator_may_die_at_any_instruction() {
     let _turn = turn();
-    a_death_at_any_instruction(|_| None, 997);
+    a_death_at_any_instruction(|_| None, 4_999);
 }
 
 #[test]
@@ -128,13 +163,13 @@ fn a_process_that_resets_may_die_at_any_instruction() {
         std::mem::forget(region.plain.lock());
         None
     };
-    a_death_at_any_instruction(left, 997);
+    a_death_at_any_instruction(left, 4_999);
 }
 
 #[test]
 fn a_process_that_joins_may_die_at_any_instruction() {
     let _turn = turn();
-    a_death_at_any_instruction(|path| Some(opens(path)), 997);
+    a_death_at_any_instruction(|path| Some(opens(path)), 4_999);
 }
 
 /// Runs `child` to its next system call, or out of it. Whether it still lives.
@@ -179,8 +214,8 @@ fn a_death_before_a_reset_leaves_it_to_the_next() {
     }
 }
 
-/// 300 children are killed, or as many as `ULOCKS_KILLS` says: half of them join and leave a region
-/// that this process is attached to, half of them create, reset and detach from another one.
+/// 300 children are killed, or as many as `ULOCKS_KILLS` says. Some join and leave a region
+/// that this process is attached to; the others create another one, reset it and detach from it.
 #[test]
 fn kills_at_random_lose_no_slot_and_leave_no_file_that_nobody_can_open() {
     let _turn = turn();
@@ -189,35 +224,45 @@ fn kills_at_random_lose_no_slot_and_leave_no_file_that_nobody_can_open() {
         std::env::var("ULOCKS_KILLS").map_or(300, |text| text.parse().expect("ULOCKS_KILLS: a number"));
     let (joined, fresh) = (Scratch::new(), Scratch::new());
     let region = opens(joined.path());
-    let mut created = 0;
-    for kill in 0..kills / 2 {
+    let (mut created, mut killed) = (0, 0);
+    for kill in 0_u32.. {
+        if killed >= kills {
+            break;
+        }
         let joiner = Child::runs(|| {
             loop {
                 takes_part(&region);
             }
         });
-        // Two, so that one attaches while the other creates, resets or detaches.
-        let creators = [(); 2].map(|()| {
-            Child::runs(|| {
-                loop {
-                    lives(fresh.path());
-                }
+        // Alone it removes the file each time, and so creates it. Two do not, so that one attaches
+        // while the other resets or detaches.
+        let creates = kill % 2 == 0;
+        let creators: Vec<_> = (0..if creates { 1 } else { 2 })
+            .map(|_| {
+                Child::runs(|| {
+                    loop {
+                        lives(fresh.path());
+                        if creates {
+                            let _ = std::fs::remove_file(fresh.path());
+                        }
+                    }
+                })
             })
-        });
-        std::thread::sleep(Duration::from_micros(u64::from(kill.wrapping_mul(7919) % 3_000)));
+            .collect();
+        // Most of them soon, while the first ones attach.
+        let longest = if kill % 4 == 0 { 3_000 } else { 900 };
+        std::thread::sleep(Duration::from_micros(u64::from(kill.wrapping_mul(7919) % longest)));
         joiner.killed();
+        killed += 1 + creators.len() as u32;
         creators.into_iter().for_each(Child::killed);
         let now = opens(fresh.path());
         created += u32::from(now.attached() == Attached::Created);
         has_all_slots(&now);
         drop(now);
-        if kill % 2 == 0 {
-            std::fs::remove_file(fresh.path()).expect("it is there");
-        }
         if kill % 16 == 0 {
             has_all_slots(&region);
         }
     }
     has_all_slots(&region);
-    println!("{} kills, {created} times the region was made by the next process", kills / 2 * 3);
+    println!("{killed} kills; the next process made the region {created} times");
 }

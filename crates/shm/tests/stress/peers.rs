@@ -198,6 +198,34 @@ fn a_full_disk_is_an_error_and_leaves_no_file() {
     .ends();
 }
 
+/// A file system that rounds the size of a file up to huge pages: the region would never be opened
+/// again.
+#[test]
+fn a_file_system_of_huge_pages_is_refused_and_keeps_no_file() {
+    let namespaces = libc::CLONE_NEWNS;
+    if !may_unshare(namespaces) {
+        return;
+    }
+    let scratch = Scratch::new("huge");
+    Child::runs(|| {
+        unshare(namespaces).expect("it was permitted before");
+        let (none, all) = (ptr::null(), libc::MS_REC | libc::MS_PRIVATE);
+        // SAFETY: a string that ends in zero. The mount below is then seen by this child alone.
+        unsafe { libc::mount(none, c"/".as_ptr(), none, all, ptr::null()) };
+        let target = CString::new(scratch.0.as_os_str().as_bytes()).expect("no zero in it");
+        let kind = c"hugetlbfs".as_ptr();
+        // SAFETY: strings that end in zero; the mount is in a namespace of this child.
+        if unsafe { libc::mount(kind, target.as_ptr(), kind, 0, ptr::null()) } != 0 {
+            println!("not tested: no file system may be mounted: {}", io::Error::last_os_error());
+            return;
+        }
+        let error = Region::<RobustMutex<u64>>::options().create(scratch.file(), 0o600).unwrap_err();
+        assert!(matches!(error, RegionError::HugePages), "{error}");
+        assert!(!scratch.file().exists());
+    })
+    .ends();
+}
+
 /// What the documentation of a region says of truncation: a SIGBUS in each process that touches a
 /// page which is gone, and a typed error for those that come later.
 #[test]
