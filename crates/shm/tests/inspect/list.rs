@@ -314,12 +314,12 @@ fn a_large_region_with_holes() {
             return;
         }
         file.write_all_at(&header, 0).expect("room");
-        // The directory of the small region, with other sizes, in the middle of nothing.
-        let at = ROOT;
+        // The head of a directory, in the middle of nothing.
         let mut directory = small[8192..8192 + 64].to_vec();
+        directory[16..24].copy_from_slice(&u64::from_le_bytes(*b"ULOCKDIR").to_ne_bytes());
         directory[24..32].copy_from_slice(&u64::to_ne_bytes(entries));
         directory[32..40].copy_from_slice(&u64::to_ne_bytes(room));
-        file.write_all_at(&directory, at).expect("room");
+        file.write_all_at(&directory, ROOT).expect("room");
         let ran = list(&scratch);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
         ran.has(&["directory at 0x2000", said]);
