@@ -25,7 +25,8 @@ use ulocks_shm::robust::fair_mutex::RobustFairMutex;
 use ulocks_shm::robust::mutex::{LockError, RobustGuard, RobustMutex};
 use ulocks_shm::robust::rwlock::RobustPsRwLock;
 use ulocks_shm::robust::semarray::{RobustSemArray, RobustSemaphore};
-use ulocks_shm::{Directory, DirectoryError, Joined, Region, SharedSafe, inspect, layout};
+use ulocks_shm::slots::Member;
+use ulocks_shm::{Directory, DirectoryError, Region, SharedSafe, inspect, layout};
 
 const SLOTS: usize = 8;
 const SEMS: usize = 3;
@@ -62,9 +63,11 @@ static SOUND: LazyLock<(Scratch, Vec<u8>)> = LazyLock::new(|| {
     let path = directory.join(format!("ulocks-fuzz-{}", std::process::id()));
     {
         let region = options().create(&path, 0o600).expect("a region");
-        let me = region.join().expect("a slot");
-        region.names.find_or_create::<RobustMutex<u64>>(&me, "a").expect("room");
-        region.names.find_or_create::<AtomicU32>(&me, "b").expect("room");
+        let named = region.with_member(|me| {
+            region.names.find_or_create::<RobustMutex<u64>>(me, "a").expect("room");
+            region.names.find_or_create::<AtomicU32>(me, "b").expect("room");
+        });
+        named.expect("a slot");
     }
     let bytes = fs::read(&path).expect("its file");
     fs::remove_file(&path).expect("its file");
@@ -186,16 +189,17 @@ fn seals(words: &[AtomicU32]) {
 /// Uses the locks of a region, and writes into it between the calls.
 fn uses(input: &mut Unstructured<'_>, region: &Region<Root>) -> Result<()> {
     let words = overwritten(region, SOUND.1.len());
-    let Ok(me) = region.join() else { return Ok(()) };
-    for _ in 0..input.int_in_range(1..=12)? {
-        if input.ratio(1, 3)? {
-            overwrites(input, words, Some(me.slot()))?;
-        } else {
-            call(input, region, &me)?;
+    let used = region.with_member(|me| {
+        for _ in 0..input.int_in_range(1..=12)? {
+            if input.ratio(1, 3)? {
+                overwrites(input, words, Some(me.slot()))?;
+            } else {
+                call(input, region, me)?;
+            }
         }
-    }
-    drop(me);
-    Ok(())
+        Ok(())
+    });
+    used.unwrap_or(Ok(()))
 }
 
 /// What a user does who has been told of a death.
@@ -216,7 +220,7 @@ fn whole<'a, L: RawRobust>(
 fn named<T: SharedSafe>(
     input: &mut Unstructured<'_>,
     root: &Root,
-    me: &Joined<'_>,
+    me: &Member<'_>,
     uses: impl FnOnce(&T),
 ) -> Result<()> {
     let name = ["a", "b", "c", "d", "a longer name"][input.choose_index(NAMES + 1)?];
@@ -238,7 +242,7 @@ fn named<T: SharedSafe>(
 }
 
 /// One use of a lock, which holds it for no other call.
-fn call(input: &mut Unstructured<'_>, root: &Root, me: &Joined<'_>) -> Result<()> {
+fn call(input: &mut Unstructured<'_>, root: &Root, me: &Member<'_>) -> Result<()> {
     let index = input.int_in_range(0..=SEMS)?;
     match input.int_in_range(0..=24_u8)? {
         0 => drop(whole(root.mutex.try_lock(me))),

@@ -75,10 +75,10 @@ fn in_region<R: SharedSafe>(
     pair: impl Fn(&R, &Member<'_>) + 'static,
 ) -> Result<Run> {
     let region = Region::<R>::options().anonymous()?;
-    prepare(&region, &*region.join()?);
+    region.with_member(|me| prepare(&region, me))?;
     Ok(Box::new(move || {
-        let me = region.join().expect("a region of one thread has room");
         let lock: &R = black_box(&region);
-        timed(BLOCK, || pair(lock, &me))
+        let timed = region.with_member(|me| timed(BLOCK, || pair(lock, me)));
+        timed.expect("a region of one thread has room")
     }))
 }

@@ -234,8 +234,9 @@ pub unsafe extern "C" fn ulocks_region_join(
         return libc::EINVAL;
     }
     // SAFETY: the caller's promise: the region stays open until the member has left. Closing it
-    // before is an error.
-    match unsafe { &*region }.0.join() {
+    // before is an error. The locks of C programs lend no references: each function forgets its
+    // guard before it returns, and the thread is in that function until then.
+    match unsafe { (*region).0.join() } {
         Ok(joined) => {
             // SAFETY: the caller's promise, and not null.
             unsafe { member.write(Box::into_raw(Box::new(ulocks_member_t(joined)))) };

@@ -21,7 +21,8 @@ use std::process::{Child, Command};
 use std::time::Duration;
 use std::{env, fs, io, thread};
 use ulocks_shm::robust::mutex::{LockError, Refused, RobustGuard, RobustMutex};
-use ulocks_shm::{Attached, Joined, Region, SharedSafe};
+use ulocks_shm::slots::Member;
+use ulocks_shm::{Attached, Region, SharedSafe};
 
 const JOBS: usize = 256;
 const WORKERS: usize = 4;
@@ -70,11 +71,17 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Starts the workers, and kills one after the other.
 fn office(path: &str) -> Result<(), Box<dyn Error>> {
     let office = Region::<Office>::options().create_or_open(path, 0o600)?;
-    let me = office.join()?;
+    let killed = office.with_member(|me| kills(&office, me, path))??;
+    println!("{killed} workers were killed.");
+    report(path)
+}
+
+/// The same until all jobs are done. How many were killed.
+fn kills(office: &Office, me: &Member<'_>, path: &str) -> Result<usize, Box<dyn Error>> {
     let start = || Command::new(env::current_exe()?).args(["work", path]).spawn();
     let mut workers: Vec<Child> = (0..WORKERS).map(|_| start()).collect::<io::Result<_>>()?;
     let mut killed = 0;
-    while done(&office, &me)?.count < JOBS as u64 {
+    while done(office, me)?.count < JOBS as u64 {
         thread::sleep(Duration::from_millis(7));
         let victim = &mut workers[killed % WORKERS];
         victim.kill()?;
@@ -85,19 +92,22 @@ fn office(path: &str) -> Result<(), Box<dyn Error>> {
     for mut worker in workers {
         assert!(worker.wait()?.success(), "a worker failed");
     }
-    println!("{killed} workers were killed.");
-    report(path)
+    Ok(killed)
+}
+
+/// A worker's process.
+fn work(path: &str) -> Result<(), Box<dyn Error>> {
+    let office = Region::<Office>::options().open(path)?;
+    office.with_member(|me| does_jobs(&office, me))?
 }
 
 /// Does jobs until all are done.
-fn work(path: &str) -> Result<(), Box<dyn Error>> {
-    let office = Region::<Office>::options().open(path)?;
-    let me = office.join()?;
+fn does_jobs(office: &Office, me: &Member<'_>) -> Result<(), Box<dyn Error>> {
     // Each worker begins elsewhere, so that they seldom meet.
     let first = me.slot() * JOBS / WORKERS;
-    while done(&office, &me)?.count < JOBS as u64 {
+    while done(office, me)?.count < JOBS as u64 {
         for number in (first..first + JOBS).map(|number| number % JOBS) {
-            let mut job = match office.jobs[number].try_lock(&me) {
+            let mut job = match office.jobs[number].try_lock(me) {
                 Ok(job) => job,
                 // Its worker was killed. What it had begun is begun again.
                 Err(LockError::OwnerDied(mut job)) => {
@@ -113,7 +123,7 @@ fn work(path: &str) -> Result<(), Box<dyn Error>> {
                 job.result = result_of(number);
             }
             // Also if the job was done before: its worker may have been killed before this.
-            let mut done = done(&office, &me)?;
+            let mut done = done(office, me)?;
             done.bits[number / 64] |= 1 << (number % 64);
             done.count = counted(&done.bits);
         }
@@ -130,7 +140,7 @@ fn counted(bits: &[u64]) -> u64 {
 }
 
 /// The counter. If its holder was killed between the two stores, the bits are right.
-fn done<'a>(office: &'a Office, me: &'a Joined<'_>) -> Result<RobustGuard<'a, Done>, String> {
+fn done<'a>(office: &'a Office, me: &'a Member<'_>) -> Result<RobustGuard<'a, Done>, String> {
     match office.done.lock(me) {
         Ok(done) => Ok(done),
         Err(LockError::OwnerDied(mut done)) => {
@@ -145,12 +155,16 @@ fn done<'a>(office: &'a Office, me: &'a Joined<'_>) -> Result<RobustGuard<'a, Do
 /// A program that joins later.
 fn report(path: &str) -> Result<(), Box<dyn Error>> {
     let office = Region::<Office>::options().open(path)?;
-    let me = office.join()?;
+    office.with_member(|me| tells(&office, me))?
+}
+
+/// What is in the file.
+fn tells(office: &Region<Office>, me: &Member<'_>) -> Result<(), Box<dyn Error>> {
     let alone = if office.attached() == Attached::Reset { "no other process" } else { "others" };
-    let count = done(&office, &me)?.count;
+    let count = done(office, me)?.count;
     let (mut begun, mut wrong) = (0, 0);
     for (number, job) in office.jobs.iter().enumerate() {
-        let job = match job.lock(&me) {
+        let job = match job.lock(me) {
             Ok(job) => *job,
             Err(LockError::OwnerDied(mut job)) => {
                 job.mark_consistent();

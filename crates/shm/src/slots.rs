@@ -7,8 +7,10 @@
 //!
 //! # Invariants
 //! 1. An owner is alive if and only if the slot's token is alive and has the owner's generation.
-//! 2. A thread whose slot is in a lock word has that lock, or had it when it died. A thread that
-//!    holds a lock does not leave.
+//! 2. A thread whose slot is in a lock word has that lock, or had it when it died or left.
+//! 3. A thread that leaves with a lock is to all others one that died with it: what it did is
+//!    visible to a thread that finds its slot free or claimed anew. By then nothing in its process
+//!    uses what the lock protects: the contract of [`Member::join`].
 
 use core::cell::Cell;
 use core::fmt;
@@ -16,8 +18,8 @@ use core::ops::Range;
 use core::time::Duration;
 use ulocks_core::futex::{Futex, Shared, WAITERS};
 use ulocks_core::robust::{ListError, Registration, Token};
-use ulocks_core::sync::Ordering::Acquire;
-use ulocks_core::sync::{AtomicU32, AtomicU64};
+use ulocks_core::sync::Ordering::{Acquire, Release};
+use ulocks_core::sync::{AtomicU32, AtomicU64, fence};
 
 /// A place in the table. All-zero memory is a free slot.
 #[derive(Debug)]
@@ -163,6 +165,9 @@ pub(crate) enum Life<'s> {
 
 /// A thread that takes part: its slot, while it lives.
 ///
+/// `Region::with_member` lends one to a closure. The guards of the robust locks are bound to the
+/// lifetime of that loan. So safe code keeps no guard, nor a reference by it, for longer.
+///
 /// # Blocking
 /// Joining and leaving never block.
 ///
@@ -190,8 +195,12 @@ impl<'s> Member<'s> {
     /// If there are more than 4,096 slots.
     ///
     /// # Safety
-    /// The slots stay mapped, at this address, until the member is dropped or the thread has ended;
-    /// forgetting the member does not end that.
+    /// - The slots stay mapped, at this address, until the member is dropped or the thread has
+    ///   ended; forgetting the member does not end that.
+    /// - When the thread ends, nothing is used any more that a lock has lent to the member: no
+    ///   guard, and no reference to the data by a guard, also not in another thread. A member that
+    ///   is dropped before the thread ends sees to that, for guards borrow it. One that is leaked
+    ///   does not: the kernel gives the locks to other threads.
     pub unsafe fn join(slots: &'s [Slot], region: Range<usize>) -> Result<Self, JoinError> {
         assert!(slots.len() <= MOST_SLOTS, "{} slots, but at most {MOST_SLOTS} are allowed", slots.len());
         // First those that no thread of another PID namespace has used.
@@ -362,10 +371,9 @@ impl<'s> Member<'s> {
 
 impl Drop for Member<'_> {
     fn drop(&mut self) {
-        assert!(
-            self.held.get() == 0 || std::thread::panicking() || !self.registration.is_of_this_process(),
-            "a thread leaves a region while it holds {} robust locks; drop their guards first",
-            self.held.get()
-        );
+        if self.held.get() != 0 && !ulocks_core::sync::is_abandoned() {
+            // A lock was not released. Invariant 3: this comes before the registration's stores.
+            fence(Release);
+        }
     }
 }

@@ -118,7 +118,8 @@ fn in_a_child(region: &Region<Array>, kernel: &Kernel, steps: &[Step], by_signal
     // SAFETY: the child uses its own thread's state, atomics and system calls, and ends by `_exit`.
     match unsafe { libc::fork() } {
         0 => {
-            let Ok(me) = region.join() else {
+            // SAFETY: a permit lends nothing.
+            let Ok(me) = (unsafe { region.join() }) else {
                 // SAFETY: ends the child.
                 unsafe { libc::_exit(2) }
             };
@@ -161,7 +162,8 @@ fn processes_that_die_leave_what_the_kernel_leaves() {
         return;
     };
     let region = Region::<Array>::options().anonymous().expect("a region");
-    let me = region.join().expect("a slot");
+    // SAFETY: as above.
+    let me = unsafe { region.join() }.expect("a slot");
     let mut random = Random(0x1234_5678_9abc_def1);
     let mut came_back = 0;
     for round in 0..400 {

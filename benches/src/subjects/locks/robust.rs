@@ -113,7 +113,9 @@ impl<R: Robust> InRegion<R> {
             if let Some((_, me)) = joined.iter().find(|(region, _)| *region == base) {
                 return &***me;
             }
-            let me = self.0.join().unwrap_or_else(|error| panic!("robust lock: {error}"));
+            // SAFETY: the member stays until its thread ends. The workloads drop what they hold
+            // before that: they leak no guard.
+            let me = unsafe { self.0.join() }.unwrap_or_else(|error| panic!("robust lock: {error}"));
             let me: &'static Joined<'static> = Box::leak(Box::new(me));
             joined.push((base, me));
             &**me
@@ -128,7 +130,7 @@ impl<R: Robust> Lock for InRegion<R> {
 
     fn unlocked(_: Scope) -> Result<Self> {
         let region = Region::<R>::options().anonymous()?;
-        region.prepare(&*region.join()?);
+        region.with_member(|me| region.prepare(me))?;
         Ok(Self(Box::leak(Box::new(region))))
     }
 

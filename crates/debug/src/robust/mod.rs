@@ -48,7 +48,7 @@ use ulocks_shm::robust::mutex::{LockError, Refused};
 ///
 /// # Signals and forks
 /// A signal handler must not use it. A fork while the thread holds the lock is reported as a
-/// warning. The child does not hold what its parent holds, and joins the region by itself.
+/// warning. The child does not hold what its parent holds, and takes part in the region by itself.
 ///
 /// # Examples
 /// ```
@@ -57,10 +57,11 @@ use ulocks_shm::robust::mutex::{LockError, Refused};
 /// use ulocks_shm::robust::mutex::RobustMutex;
 ///
 /// let region = Region::<RobustMutex<u64>>::options().anonymous()?;
-/// let me = region.join()?;
 /// let hits = Robust::new(&*region);
-/// *hits.lock(&me).expect("no holder has died") += 1;
-/// assert_eq!(*hits.lock(&me).expect("no holder has died"), 1);
+/// region.with_member(|me| {
+///     *hits.lock(me).expect("no holder has died") += 1;
+///     assert_eq!(*hits.lock(me).expect("no holder has died"), 1);
+/// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

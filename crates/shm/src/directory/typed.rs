@@ -53,18 +53,21 @@ use ulocks_core::sync::UnsafeCell;
 ///
 /// // 32 names, and 8 kibibytes.
 /// let region = Region::<Directory<32, 8192>>::options().anonymous()?;
-/// let me = region.join()?;
-///
-/// let jobs = region.find_or_create::<RobustMutex<[u8; 100]>>(&me, "jobs")?;
-/// jobs.lock(&me).expect("no holder has died")[7] = 1;
-/// let total = region.find_or_create::<MutexWith<u64, Shared>>(&me, "total")?;
-/// *total.lock() += 1;
+/// let total = region.with_member(|me| {
+///     let jobs = region.find_or_create::<RobustMutex<[u8; 100]>>(me, "jobs")?;
+///     jobs.lock(me).expect("no holder has died")[7] = 1;
+///     region.find_or_create::<MutexWith<u64, Shared>>(me, "total")
+/// })??;
+/// *total.lock() += 1; // a value is the region's, also when the thread does not take part
 ///
 /// // Another program finds them.
-/// let found = region.find::<MutexWith<u64, Shared>>(&me, "total")?;
-/// assert_eq!(*found.lock(), 1);
-/// let wrong = region.find::<MutexWith<i32, Shared>>(&me, "total");
-/// assert!(matches!(wrong, Err(DirectoryError::WrongType { .. })));
+/// region.with_member(|me| {
+///     let found = region.find::<MutexWith<u64, Shared>>(me, "total")?;
+///     assert_eq!(*found.lock(), 1);
+///     let wrong = region.find::<MutexWith<i32, Shared>>(me, "total");
+///     assert!(matches!(wrong, Err(DirectoryError::WrongType { .. })));
+///     Ok::<_, DirectoryError>(())
+/// })??;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[repr(C)]
@@ -147,11 +150,9 @@ impl<const ENTRIES: usize, const BYTES: usize> Directory<ENTRIES, BYTES> {
     /// use ulocks_shm::{Directory, Region};
     ///
     /// let region = Region::<Directory<8, 1024>>::options().anonymous()?;
-    /// let me = region.join()?;
     /// // Four permits, in each epoch anew.
-    /// let disks = region.find_or_create_with(&me, "disks", |disks: &SemaphoreWith<Shared>, _| {
-    ///     disks.release(4).expect("few permits");
-    /// })?;
+    /// let prepare = |disks: &SemaphoreWith<Shared>, _| disks.release(4).expect("few permits");
+    /// let disks = region.with_member(|me| region.find_or_create_with(me, "disks", prepare))??;
     /// assert!(disks.try_acquire().is_some());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -177,11 +178,10 @@ impl<const ENTRIES: usize, const BYTES: usize> Directory<ENTRIES, BYTES> {
     /// use ulocks_shm::{Directory, Region};
     ///
     /// let region = Region::<Directory<8, 1024>>::options().anonymous()?;
-    /// let me = region.join()?;
-    /// let place = region.find_or_create_bytes(&me, "limits", 100)?;
+    /// let place = region.with_member(|me| region.find_or_create_bytes(me, "limits", 100))??;
     /// // SAFETY: a hundred bytes, and no other thread uses them.
     /// assert_eq!(unsafe { place.read() }, 0);
-    /// assert!(region.find_or_create_bytes(&me, "limits", 99).is_err());
+    /// assert!(region.with_member(|me| region.find_or_create_bytes(me, "limits", 99))?.is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn find_or_create_bytes(

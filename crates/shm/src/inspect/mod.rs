@@ -148,8 +148,8 @@ mod tests {
     /// A region that was left with a lock of its directory held.
     fn left(path: &Path) {
         let region = Region::<Names>::options().create(path, 0o600).expect("a region");
-        let me = region.join().expect("a slot");
-        let lock = region.find_or_create::<MutexWith<u64, Shared>>(&me, "lock").expect("room");
+        let found = region.with_member(|me| region.find_or_create::<MutexWith<u64, Shared>>(me, "lock"));
+        let lock = found.expect("a slot").expect("room");
         std::mem::forget(lock.lock());
     }
 
@@ -172,8 +172,8 @@ mod tests {
             }
             let region = Region::<Names>::options().open(&path);
             let region = region.unwrap_or_else(|error| panic!("after {died_after} steps: {error}"));
-            let me = region.join().expect("a slot");
-            let lock = region.find::<MutexWith<u64, Shared>>(&me, "lock").expect("it is kept");
+            let found = region.with_member(|me| region.find::<MutexWith<u64, Shared>>(me, "lock"));
+            let lock = found.expect("a slot").expect("it is kept");
             assert!(!lock.is_locked(), "after {died_after} steps");
             if died_after == steps.len() {
                 break;

@@ -7,12 +7,40 @@ use std::ops::Deref;
 use ulocks_core::sync::{AtomicUsize, Ordering::Relaxed};
 
 impl<R: SharedSafe> Region<R> {
-    /// Lets the calling thread take part in the robust locks of the region, until the result is
-    /// dropped or the thread ends.
+    /// Runs `f` in the calling thread, which takes part in the robust locks of the region
+    /// meanwhile: they ask for the [`Member`] that `f` gets.
+    ///
+    /// The thread leaves when `f` returns or panics. No guard leaves `f`, nor does a reference to
+    /// what a guard protects: the loan of the member bounds them. So when the thread ends, and the
+    /// kernel gives its locks to others, nothing in the process uses them any more. A thread that
+    /// uses robust locks all of its life has its whole body in `f`.
+    ///
+    /// If `f` has forgotten a guard, its lock is left as by the death of the thread. A mutex and a
+    /// writer's lock go to the next thread, which is told; a read lock is released; permits come
+    /// back.
+    ///
+    /// Calls nest. The inner call takes a slot of its own and is another participant: it waits for
+    /// ever for a lock that the outer one holds.
+    ///
+    /// # Blocking
+    /// Joining and leaving never block.
     ///
     /// # Errors
     /// If as many threads take part as the region was [created](super::Options::participants) for,
-    /// or if the thread has no robust list.
+    /// or if the thread has no robust list, as late in the destructors of its thread-local values.
+    /// `f` is not called then.
+    ///
+    /// # Process-shared
+    /// If a process ends, the kernel ends its threads one after the other. A thread that was lent
+    /// data by a guard of another one, as in [`scope`](std::thread::scope), may run for some
+    /// microseconds after the other's death was told. So lend what another process repairs to no
+    /// other thread.
+    ///
+    /// # Signals and forks
+    /// Not for a signal handler. A child of a `fork` in `f` does not take part: to use the member
+    /// or a guard panics there, and its return from `f` changes nothing. It calls this function by
+    /// itself. A thread must not end inside of `f` but by a panic: `pthread_exit` and the like are
+    /// unsafe to call.
     ///
     /// # Examples
     /// ```
@@ -22,42 +50,92 @@ impl<R: SharedSafe> Region<R> {
     /// let region = Region::<RobustMutex<u64>>::options().anonymous()?;
     /// std::thread::scope(|scope| {
     ///     scope.spawn(|| {
-    ///         let me = region.join().unwrap();
-    ///         *region.lock(&me).unwrap() = 7;
-    ///         std::mem::forget(region.lock(&me)); // the thread ends while it holds the mutex
-    ///         std::mem::forget(me);
+    ///         region.with_member(|me| {
+    ///             *region.lock(me).unwrap() = 7;
+    ///             std::mem::forget(region.lock(me)); // as if the thread died with the mutex
+    ///         })
     ///     });
     /// });
-    /// let me = region.join()?;
-    /// match region.lock(&me) {
-    ///     Err(LockError::OwnerDied(mut guard)) => {
-    ///         assert_eq!(*guard, 7);
-    ///         guard.mark_consistent();
+    /// region.with_member(|me| {
+    ///     match region.lock(me) {
+    ///         Err(LockError::OwnerDied(mut guard)) => {
+    ///             assert_eq!(*guard, 7);
+    ///             guard.mark_consistent();
+    ///         }
+    ///         other => panic!("{other:?}"),
     ///     }
-    ///     other => panic!("{other:?}"),
-    /// }
-    /// assert!(region.lock(&me).is_ok());
+    ///     assert!(region.lock(me).is_ok());
+    /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn join(&self) -> Result<Joined<'_>, JoinError> {
+    ///
+    /// A copy of the data may leave; the data may not, however it is leaked:
+    /// ```
+    /// # use ulocks_shm::{Region, robust::mutex::RobustMutex};
+    /// # let region = Region::<RobustMutex<u64>>::options().anonymous().unwrap();
+    /// let copy: u64 = region.with_member(|me| **Box::leak(Box::new(region.lock(me).unwrap()))).unwrap();
+    /// ```
+    /// ```compile_fail
+    /// # use ulocks_shm::{Region, robust::mutex::RobustMutex};
+    /// # let region = Region::<RobustMutex<u64>>::options().anonymous().unwrap();
+    /// let data: &u64 = region.with_member(|me| &**Box::leak(Box::new(region.lock(me).unwrap()))).unwrap();
+    /// ```
+    pub fn with_member<O>(&self, f: impl FnOnce(&Member<'_>) -> O) -> Result<O, JoinError> {
+        // SAFETY: the member is dropped at the end of this function, also if `f` panics, and so
+        // before the thread ends and before the region is dropped, which is borrowed. `f` is for
+        // members of any lifetime: what it made of this one is in no use after the call.
+        let me = unsafe { self.join() }?;
+        Ok(f(&me))
+    }
+
+    /// Lets the calling thread take part in the robust locks of the region, until the result is
+    /// dropped or the thread ends. [`with_member`](Self::with_member) is the safe way.
+    ///
+    /// # Errors
+    /// As [`with_member`](Self::with_member).
+    ///
+    /// # Safety
+    /// When the thread ends, nothing is used any more that a lock of the region has lent to the
+    /// member: no guard, and no reference to the data by a guard, also not in another thread. A
+    /// result that is dropped before the thread ends sees to that, for guards borrow it. One that
+    /// is leaked, with a guard, does not: the kernel gives the locks to other threads.
+    ///
+    /// # Examples
+    /// ```
+    /// use ulocks_shm::Region;
+    /// use ulocks_shm::robust::mutex::{LockError, RobustMutex};
+    ///
+    /// let region = Region::<RobustMutex<u64>>::options().anonymous()?;
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| {
+    ///         // SAFETY: no guard is used after it was forgotten.
+    ///         let me = unsafe { region.join() }.unwrap();
+    ///         std::mem::forget(region.lock(&me));
+    ///         std::mem::forget(me); // the thread ends as a member, while it holds the mutex
+    ///     });
+    /// });
+    /// assert!(region.with_member(|me| matches!(region.lock(me), Err(LockError::OwnerDied(_))))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub unsafe fn join(&self) -> Result<Joined<'_>, JoinError> {
         let slots = self.slots().cast::<Slot>();
         // SAFETY: there are so many slots of 64 bytes, aligned to that, inside of the mapping. They
         // are atomics, so each bit pattern is valid. They live as long as the mapping.
         let slots = unsafe { core::slice::from_raw_parts(slots.as_ptr(), self.participants() as usize) };
         let start = self.base().addr().get();
         // SAFETY: the mapping stays while the member lives, which borrows the region. If the member
-        // is forgotten, its count stays, and the region's drop leaves the mapping there.
+        // is forgotten, its count stays, and the region's drop leaves the mapping there. That
+        // nothing lent is used after the thread's end is the caller's promise.
         let member = unsafe { Member::join(slots, start..start + self.mapping.size()) }?;
         self.joined.fetch_add(1, Relaxed);
         Ok(Joined { member, count: &self.joined })
     }
 }
 
-/// A thread that takes part in the robust locks of a [`Region`]: derefs to its [`Member`].
+/// A thread that takes part in the robust locks of a [`Region`], by the unsafe
+/// [`join`](Region::join): derefs to its [`Member`].
 ///
-/// # Panics
-/// Its drop panics if the thread still holds a robust lock of the region, by a guard that was
-/// forgotten. [`leave`](Self::leave) is an error then.
+/// Dropped, it leaves. A lock whose guard was forgotten is left as by the death of the thread.
 #[derive(Debug)]
 pub struct Joined<'r> {
     member: Member<'r>,
@@ -77,12 +155,12 @@ impl Joined<'_> {
     /// use ulocks_shm::robust::mutex::RobustMutex;
     ///
     /// let region = Region::<RobustMutex<u64>>::options().anonymous()?;
-    /// let me = region.join()?;
+    /// // SAFETY: no guard is used after it was forgotten.
+    /// let me = unsafe { region.join() }?;
     /// std::mem::forget(region.lock(&me));
     /// let refused = me.leave().unwrap_err();
     /// assert_eq!(refused.count(), 1);
-    /// let me = refused.into_inner();
-    /// # std::mem::forget(me);
+    /// drop(refused.into_inner());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn leave(self) -> Result<(), InUse<Self>> {

@@ -1,6 +1,8 @@
 //! [`Region`]: memory that processes share, with a header, slots and a root.
 
 mod error;
+#[cfg(doctest)]
+mod escapes;
 mod file;
 mod header;
 mod in_use;

@@ -42,7 +42,7 @@ use ulocks_core::{Policy, Shared, futex};
 /// If the member is not of this variable's region, or is that of the process's parent.
 ///
 /// # Process-shared
-/// That is what it is for. All threads that use it have joined one region.
+/// That is what it is for. All threads that use it take part in one region.
 ///
 /// # Signals and forks
 /// A signal handler must not use it. A signal does not end a wait.
@@ -66,17 +66,19 @@ use ulocks_core::{Policy, Shared, futex};
 /// let region = Region::<Mailbox>::options().anonymous()?;
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| {
-///         let me = region.join().unwrap();
-///         *region.letters.lock(&me).unwrap() += 1;
-///         region.arrived.notify_one(&me);
+///         region.with_member(|me| {
+///             *region.letters.lock(me).unwrap() += 1;
+///             region.arrived.notify_one(me);
+///         })
 ///     });
-///     let me = region.join().unwrap();
-///     let mut letters = region.letters.lock(&me).unwrap();
-///     while *letters == 0 {
-///         letters = region.arrived.wait(letters).unwrap();
-///     }
-///     *letters -= 1;
-/// });
+///     region.with_member(|me| {
+///         let mut letters = region.letters.lock(me).unwrap();
+///         while *letters == 0 {
+///             letters = region.arrived.wait(letters).unwrap();
+///         }
+///         *letters -= 1;
+///     })
+/// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

@@ -83,8 +83,7 @@ pub(crate) const CLEAN: u32 = 1 << 28;
 /// use ulocks_shm::robust::fair_mutex::RobustFairMutex;
 ///
 /// let region = Region::<RobustFairMutex<u64>>::options().anonymous()?;
-/// let me = region.join()?;
-/// *region.lock(&me).expect("no holder has died") += 1;
+/// region.with_member(|me| *region.lock(me).expect("no holder has died") += 1)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub type RobustFairMutex<T, P = Shared> = RobustMutex<T, RawRobustFairMutex<P>>;

@@ -1,5 +1,6 @@
 //! Directories whose memory was overwritten: each gives the error that says so.
 
+use super::joined::joined;
 use super::scratch::{Scratch, turn};
 use super::{Names, Plain, open};
 use std::fs;
@@ -62,7 +63,7 @@ fn sound() -> Vec<u8> {
     let scratch = Scratch::new();
     {
         let region = open(&scratch);
-        let me = region.join().expect("a slot");
+        let me = joined(&region);
         for name in ["one", "two", "three"] {
             *region.find_or_create::<Plain>(&me, name).expect("room").lock() = 5;
         }
@@ -75,7 +76,7 @@ fn sound() -> Vec<u8> {
 fn demand(name: &str, bytes: &[u8], expected: &DirectoryError) {
     let scratch = Scratch::with(bytes);
     let region = open(&scratch);
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     let words = || scratch.bytes()[ENTRIES..ENTRIES + 8 * ENTRY].to_vec();
     let before = words();
     for asked in ["one", "two", "three", "four"] {
@@ -149,7 +150,7 @@ fn two_entries_of_one_name() {
     seal(&mut bytes, 2);
     let scratch = Scratch::with(&bytes);
     let region = open(&scratch);
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     let error = region.find::<Plain>(&me, "one").map(drop);
     assert_eq!(error, Err(DirectoryError::Corrupt { entry: Some(2), what: "the name" }));
 }
@@ -171,7 +172,7 @@ fn an_identity_with_another_shape() {
         seal(&mut bytes, 2);
         let scratch = Scratch::with(&bytes);
         let region = open(&scratch);
-        let me = region.join().expect("a slot");
+        let me = joined(&region);
         let error = region.find::<Plain>(&me, "three").map(drop);
         assert!(matches!(error, Err(DirectoryError::WrongType { .. })), "{name}: {error:?}");
         region.find::<Plain>(&me, "two").expect("it is sound");
@@ -196,7 +197,7 @@ fn each_flipped_bit_of_an_entry() {
         };
         let scratch = Scratch::with(&bytes);
         let region = open(&scratch);
-        let me = region.join().expect("a slot");
+        let me = joined(&region);
         let expected = DirectoryError::Corrupt { entry: Some(1), what };
         let found = region.find_or_create::<Plain>(&me, "two").map(drop);
         assert_eq!(found, Err(expected.clone()), "bit {bit}");
@@ -211,7 +212,7 @@ fn the_words_of_the_directory() {
     let _turn = turn();
     let scratch = Scratch::with(&sound());
     let region = open(&scratch);
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     let lock = region.find::<Plain>(&me, "one").expect("it is sound");
     let words = |at: usize| {
         // SAFETY: the root is mapped, and its first words are atomics.
@@ -231,7 +232,7 @@ fn the_words_of_the_directory() {
     drop(me);
     drop(region);
     let region = open(&scratch);
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     assert_eq!(*region.find::<Plain>(&me, "one").expect("it is sound").lock(), 5);
 }
 
@@ -265,7 +266,7 @@ fn random_entries() {
         }
         fs::write(scratch.path(), &bytes).expect("the file is writable");
         let region = Region::<Names>::options().open(scratch.path()).expect("the header is sound");
-        let me = region.join().expect("a slot");
+        let me = joined(&region);
         for name in ["one", "two", "three", "four"] {
             match region.find::<Plain>(&me, name) {
                 Ok(lock) => {

@@ -1,5 +1,6 @@
 //! Processes that are killed while they use a directory.
 
+use super::joined::joined;
 use super::scratch::{Scratch, turn};
 use super::{Plain, open};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,11 +20,11 @@ fn a_creator_that_is_killed_leaves_no_part_of_an_entry() {
     let scratch = Scratch::new();
     let region = open(&scratch);
     let step = Region::<AtomicU32>::options().anonymous().expect("a region");
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     region.find_or_create::<u64>(&me, "first").expect("room");
     let victim = Child::runs(|| {
         let own = open(&scratch);
-        let me = own.join().expect("a slot");
+        let me = joined(&own);
         let _ = own.find_or_create_with(&me, "half", |new: &[AtomicU64; 2], _| {
             new[0].store(1, Relaxed);
             step.store(1, Relaxed);
@@ -53,7 +54,7 @@ fn a_waiter_of_a_killed_creator_goes_on() {
     let step = Region::<AtomicU32>::options().anonymous().expect("a region");
     let victim = Child::runs(|| {
         let own = open(&scratch);
-        let me = own.join().expect("a slot");
+        let me = joined(&own);
         let _ = own.find_or_create_with(&me, "lock", |_: &Plain, _| {
             step.store(1, Relaxed);
             // SAFETY: no preconditions; a signal ends it, if it is let return.
@@ -63,7 +64,7 @@ fn a_waiter_of_a_killed_creator_goes_on() {
     .sleeps(|| step.load(Relaxed) == 1);
     let waiter = Child::runs(|| {
         let own = open(&scratch);
-        let me = own.join().expect("a slot");
+        let me = joined(&own);
         // Before Linux 5.16 a waiter finds the death only by its next look.
         if capabilities().has(Capability::Waitv) {
             me.set_recheck(Duration::MAX);
@@ -74,14 +75,14 @@ fn a_waiter_of_a_killed_creator_goes_on() {
     .sleeps(|| step.load(Relaxed) == 2);
     victim.killed();
     waiter.ends();
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     assert_eq!(*region.find::<Plain>(&me, "lock").expect("the waiter's").lock(), 1);
 }
 
 #[test]
 fn a_creator_that_panics_leaves_no_part_of_an_entry() {
     let region = Region::<Directory<2, 64>>::options().anonymous().expect("a region");
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let _ = region.find_or_create_with(&me, "value", |new: &AtomicU64, _| {
             new.store(1, Relaxed);
@@ -104,7 +105,7 @@ fn killed_at_any_moment() {
     for round in 0..60_u64 {
         let region = Region::<Many>::options().anonymous().expect("a region");
         let run = || {
-            let me = region.join().expect("a slot");
+            let me = joined(&region);
             for name in 0..64 {
                 let prepare = |new: &[AtomicU64; 2], fresh| {
                     assert_eq!(fresh, Fresh::Created);
@@ -125,7 +126,7 @@ fn killed_at_any_moment() {
         let victims: Vec<_> = (0..3).map(|_| Child::runs(victim)).collect();
         std::thread::sleep(Duration::from_micros(round * 29 % 1500));
         victims.into_iter().for_each(Child::killed);
-        let me = region.join().expect("a slot");
+        let me = joined(&region);
         let before = region.entries().map(|entry| entry.expect("no damage").name).collect::<Vec<_>>();
         for (nth, name) in before.iter().enumerate() {
             assert_eq!(*name, format!("name {nth}"), "round {round}");

@@ -3,6 +3,8 @@
 
 mod corrupt;
 mod deaths;
+#[path = "../common/joined.rs"]
+mod joined;
 mod names;
 mod resets;
 #[path = "../region/scratch.rs"]

@@ -1,5 +1,6 @@
 //! Names, types and room.
 
+use super::joined::joined;
 use super::scratch::{Scratch, turn};
 use super::{Names, Plain, Robust, open};
 use std::sync::Barrier;
@@ -22,12 +23,12 @@ fn processes_find_each_others_locks() {
     let _turn = turn();
     let scratch = Scratch::new();
     let region = open(&scratch);
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     let jobs = region.find_or_create::<Jobs>(&me, "jobs").expect("room");
     let held = jobs.states.lock(&me).expect("no holder has died");
     let child = Child::runs(|| {
         let own = open(&scratch);
-        let me = own.join().expect("a slot");
+        let me = joined(&own);
         let jobs = own.find::<Jobs>(&me, "jobs").expect("the parent's");
         assert!(matches!(own.find::<Jobs>(&me, "job"), Err(DirectoryError::NotFound)));
         let total = own.find_or_create::<Plain>(&me, "total").expect("room");
@@ -55,7 +56,7 @@ fn creators_of_one_name_get_one_value() {
                 let scratch = &scratch;
                 Child::runs(move || {
                     let own = open(scratch);
-                    let me = own.join().expect("a slot");
+                    let me = joined(&own);
                     for turn in 0..4 {
                         let name = NAMES[((nth + turn) % 4) as usize];
                         let prepare = |new: &Plain, _| *new.lock() += 100;
@@ -67,7 +68,7 @@ fn creators_of_one_name_get_one_value() {
             .collect();
         let region = open(&scratch);
         children.into_iter().for_each(Child::ends);
-        let me = region.join().expect("a slot");
+        let me = joined(&region);
         for name in NAMES {
             let lock = region.find::<Plain>(&me, name).expect("created");
             // Whether a process was alone for a moment is chance: then a value is prepared again.
@@ -88,14 +89,14 @@ fn threads_of_one_process_get_one_value() {
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                let me = region.join().expect("a slot");
+                let me = joined(&region);
                 barrier.wait();
                 let lock = region.find_or_create_with(&me, "one", |new: &Plain, _| *new.lock() = 100);
                 *lock.expect("room").lock() += 1;
             });
         }
     });
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     assert_eq!(*region.find::<Plain>(&me, "one").expect("created").lock(), 104);
 }
 
@@ -105,7 +106,7 @@ fn values_do_not_overlap() {
     #[repr(C, align(64))]
     struct Line(AtomicU64);
     let region = Region::<Names>::options().anonymous().expect("a region");
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     let byte = region.find_or_create::<[u8; 3]>(&me, "three bytes").expect("room");
     let word = region.find_or_create::<AtomicU64>(&me, "word").expect("room");
     let nothing = region.find_or_create::<()>(&me, "nothing").expect("room");
@@ -125,7 +126,7 @@ fn values_do_not_overlap() {
 #[test]
 fn a_name_has_one_type() {
     let region = Region::<Names>::options().anonymous().expect("a region");
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     region.find_or_create::<Robust>(&me, "lock").expect("room");
     let error = region.find_or_create::<Plain>(&me, "lock").expect_err("another type");
     let DirectoryError::WrongType { asked, found } = &error else { panic!("{error}") };
@@ -146,7 +147,7 @@ fn types_of_one_name_and_two_layouts() {
         pub struct Jobs(pub u64);
     }
     let region = Region::<Names>::options().anonymous().expect("a region");
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     region.find_or_create::<Jobs>(&me, "jobs").expect("room");
     let error = region.find::<other::Jobs>(&me, "jobs").map(|jobs| jobs.0).expect_err("another layout");
     assert!(error.to_string().contains("of another layout"), "{error}");
@@ -155,7 +156,7 @@ fn types_of_one_name_and_two_layouts() {
 #[test]
 fn names_of_all_lengths() {
     let region = Region::<Directory<70, 2048>>::options().anonymous().expect("a region");
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     let long = "é".repeat(32);
     for name in ["", "a\0", "\0", &"a".repeat(65), &format!("{long}x")] {
         let error = region.find_or_create::<Plain>(&me, name).expect_err("a bad name");
@@ -178,7 +179,7 @@ fn names_of_all_lengths() {
 #[test]
 fn a_full_directory() {
     let region = Region::<Names>::options().anonymous().expect("a region");
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     assert_eq!(region.entries().count(), 0);
     for name in ["1", "2", "3", "4", "5", "6", "7", "8"] {
         region.find_or_create::<u64>(&me, name).expect("room");
@@ -193,7 +194,7 @@ fn a_full_directory() {
 #[test]
 fn a_full_arena() {
     let region = Region::<Names>::options().anonymous().expect("a region");
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     region.find_or_create::<[u8; 1001]>(&me, "most").expect("room");
     let error = region.find_or_create::<[u64; 3]>(&me, "more").expect_err("no room");
     assert_eq!(error, DirectoryError::NoRoom { needed: 24, left: 23 });
@@ -207,7 +208,7 @@ fn a_full_arena() {
 #[test]
 fn a_directory_is_not_used_by_a_preparation() {
     let region = Region::<Names>::options().anonymous().expect("a region");
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     let nested = region.find_or_create_with(&me, "outer", |_: &u64, _| {
         let error = region.find::<u64>(&me, "inner").expect_err("the lock is held");
         assert_eq!(error, DirectoryError::Lock(Refused::Deadlock));
@@ -222,6 +223,6 @@ fn a_directory_is_not_used_by_a_preparation() {
 fn a_member_of_another_region() {
     let region = Region::<Names>::options().anonymous().expect("a region");
     let other = Region::<Names>::options().anonymous().expect("a region");
-    let me = other.join().expect("a slot");
+    let me = joined(&other);
     let _ = region.find::<u64>(&me, "name");
 }

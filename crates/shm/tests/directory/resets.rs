@@ -1,5 +1,6 @@
 //! What a reset of the region means for the values of its directory.
 
+use super::joined::joined;
 use super::scratch::{Scratch, turn};
 use super::{Names, Plain, Robust, open};
 use std::time::Duration;
@@ -17,7 +18,7 @@ use ulocks_testkit::Child;
 fn left_locked(scratch: &Scratch) {
     Child::runs(|| {
         let region = open(scratch);
-        let me = region.join().expect("a slot");
+        let me = joined(&region);
         let plain = region.find_or_create::<Plain>(&me, "plain").expect("room");
         let robust = region.find_or_create::<Robust>(&me, "robust").expect("room");
         let mut held = plain.lock();
@@ -38,7 +39,7 @@ fn a_value_is_reset_when_it_is_first_asked_for() {
     left_locked(&scratch);
     let region = open(&scratch);
     assert_eq!(region.attached(), Attached::Reset);
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     let plain = region.find::<Plain>(&me, "plain").expect("it is kept");
     assert!(!plain.is_locked());
     assert_eq!(*plain.lock(), 7);
@@ -60,14 +61,14 @@ fn a_value_is_reset_once_in_an_epoch() {
     let scratch = Scratch::new();
     left_locked(&scratch);
     let region = open(&scratch);
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     let plain = region.find::<Plain>(&me, "plain").expect("it is kept");
     let held = plain.lock();
     assert!(region.find::<Plain>(&me, "plain").expect("it is kept").is_locked());
     Child::runs(|| {
         let own = open(&scratch);
         assert_eq!(own.attached(), Attached::Joined);
-        let me = own.join().expect("a slot");
+        let me = joined(&own);
         assert!(own.find::<Plain>(&me, "plain").expect("it is kept").is_locked());
         assert!(own.find_or_create::<Plain>(&me, "plain").expect("it is kept").is_locked());
     })
@@ -83,7 +84,7 @@ fn a_value_is_prepared_in_each_epoch() {
     let expected = [Fresh::Created, Fresh::Reset, Fresh::Reset];
     for expected in expected {
         let region = open(&scratch);
-        let me = region.join().expect("a slot");
+        let me = joined(&region);
         let mut seen = Vec::new();
         for _ in 0..3 {
             let permits = region.find_or_create_with(&me, "permits", |permits: &Permits, fresh| {
@@ -106,13 +107,13 @@ fn a_value_that_is_not_asked_for_stays_stale() {
     left_locked(&scratch);
     for _ in 0..3 {
         let region = open(&scratch);
-        let me = region.join().expect("a slot");
+        let me = joined(&region);
         region.find_or_create::<u64>(&me, "another").expect("room");
         assert_eq!(region.entries().count(), 3);
     }
     let region = open(&scratch);
     assert_eq!(region.epoch(), 5);
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     assert!(!region.find::<Plain>(&me, "plain").expect("it is kept").is_locked());
 }
 
@@ -126,7 +127,7 @@ fn a_reset_that_was_cut_off_is_made_again() {
     let step = Region::<AtomicU32>::options().anonymous().expect("a region");
     let victim = Child::runs(|| {
         let own = open(&scratch);
-        let me = own.join().expect("a slot");
+        let me = joined(&own);
         let _ = own.find_or_create_with(&me, "plain", |plain: &Plain, fresh| {
             assert_eq!(fresh, Fresh::Reset);
             std::mem::forget(plain.lock());
@@ -137,7 +138,7 @@ fn a_reset_that_was_cut_off_is_made_again() {
     })
     .sleeps(|| step.load(Relaxed) == 1);
     victim.killed();
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     me.set_recheck(Duration::MAX);
     assert!(!region.find::<Plain>(&me, "plain").expect("it is kept").is_locked());
 }
@@ -150,7 +151,7 @@ fn the_directory_lock_of_a_process_that_ended() {
     let scratch = Scratch::new();
     Child::runs(|| {
         let region = open(&scratch);
-        let me = region.join().expect("a slot");
+        let me = joined(&region);
         let _ = region.find_or_create_with(&me, "half", |_: &u64, _| {
             // SAFETY: no preconditions; the process ends here.
             unsafe { libc::_exit(0) };
@@ -158,7 +159,7 @@ fn the_directory_lock_of_a_process_that_ended() {
     })
     .ends();
     let region = open(&scratch);
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     assert_eq!(region.entries().count(), 0);
     region.find_or_create::<Plain>(&me, "half").expect("the directory lock is free");
 }
@@ -178,12 +179,12 @@ fn a_directory_in_a_struct() {
     let open = || Region::<Root>::options().create_or_open(scratch.path(), 0o600).expect("a region");
     {
         let region = open();
-        let me = region.join().expect("a slot");
+        let me = joined(&region);
         std::mem::forget(region.names.find_or_create::<Plain>(&me, "named").expect("room").lock());
         std::mem::forget((region.first.lock(), region.last.lock()));
     }
     let region = open();
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     assert!(!region.first.is_locked() && !region.last.is_locked());
     assert!(!region.names.find::<Plain>(&me, "named").expect("it is kept").is_locked());
 }

@@ -1,5 +1,6 @@
 //! What `list` shows.
 
+use super::joined::joined;
 use super::scratch::{Scratch, turn};
 use super::{Plain, list, list_json, open};
 use std::fs;
@@ -54,7 +55,7 @@ fn a_look_changes_nothing() {
     let scratch = Scratch::new();
     {
         let region = open(&scratch);
-        let me = region.join().expect("a slot");
+        let me = joined(&region);
         region.find_or_create::<Plain>(&me, "plain").expect("room");
     }
     let before = scratch.bytes();
@@ -75,7 +76,7 @@ fn holders_and_waiters() {
     let step = Region::<AtomicU32>::options().anonymous().expect("a region");
     let holder = Child::runs(|| {
         let own = open(&scratch);
-        let me = own.join().expect("a slot");
+        let me = joined(&own);
         let mutex = own.find_or_create::<RobustMutex<u64>>(&me, "mutex").expect("room");
         let fair = own.find_or_create::<RobustFairMutex<u64>>(&me, "fair").expect("room");
         let rwlock = own.find_or_create::<RobustPsRwLock<u64, 4>>(&me, "rwlock").expect("room");
@@ -96,7 +97,7 @@ fn holders_and_waiters() {
     .sleeps(|| step.load(Relaxed) == 1);
     let waiter = Child::runs(|| {
         let own = open(&scratch);
-        let me = own.join().expect("a slot");
+        let me = joined(&own);
         let fair = own.find::<RobustFairMutex<u64>>(&me, "fair").expect("the holder's");
         step.store(2, Relaxed);
         assert!(matches!(fair.lock(&me), Err(LockError::OwnerDied(_))));
@@ -150,13 +151,13 @@ fn a_stale_value() {
     let scratch = Scratch::new();
     {
         let region = open(&scratch);
-        let me = region.join().expect("a slot");
+        let me = joined(&region);
         for name in ["old", "new"] {
             region.find_or_create::<RobustMutex<u64>>(&me, name).expect("room");
         }
     }
     let region = open(&scratch);
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     region.find::<RobustMutex<u64>>(&me, "new").expect("it is kept");
     let ran = list(&scratch);
     ran.has(&["\"old\"", "reset when a program next asks for it"]);
@@ -169,7 +170,7 @@ fn names_are_escaped() {
     let _turn = turn();
     let scratch = Scratch::new();
     let region = open(&scratch);
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     region.find_or_create::<u64>(&me, "\u{1b}[31m\"\\\n\u{85}é").expect("room");
     let ran = list(&scratch);
     ran.has(&[r#""\u{1b}[31m\"\\\n\u{85}é": u64 (8 bytes)"#]);
@@ -190,7 +191,7 @@ fn directories_anywhere_in_a_root() {
     let _turn = turn();
     let scratch = Scratch::new();
     let region = Region::<Root>::options().create(scratch.path(), 0o600).expect("a region");
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     region.first.find_or_create::<RobustMutex<u64>>(&me, "one").expect("room");
     region.second.find_or_create::<RobustMutex<u64>>(&me, "two").expect("room");
     assert_eq!(region.data[7], 0);

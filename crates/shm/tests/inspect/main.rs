@@ -1,6 +1,8 @@
 //! The program `ulocks-region`: what it shows of a region, and its repair.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+#[path = "../common/joined.rs"]
+mod joined;
 mod list;
 mod refused;
 mod repair;

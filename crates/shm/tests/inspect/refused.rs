@@ -1,5 +1,6 @@
 //! Wrong arguments, and files that are no region.
 
+use super::joined::joined;
 use super::scratch::{Scratch, Word, seal, set_word, turn};
 use super::{list, open, repair, run};
 use std::fs;
@@ -102,7 +103,7 @@ fn random_regions() {
     let scratch = Scratch::new();
     {
         let region = open(&scratch);
-        let me = region.join().expect("a slot");
+        let me = joined(&region);
         region
             .find_or_create::<ulocks_shm::robust::semarray::RobustSemArray<3, 4, 2>>(&me, "array")
             .expect("room");

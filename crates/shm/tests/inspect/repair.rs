@@ -1,5 +1,6 @@
 //! What `repair` does, and when it refuses.
 
+use super::joined::joined;
 use super::scratch::{Scratch, Word, set_word, turn, word};
 use super::{Names, Plain, list, open, repair};
 use ulocks_shm::robust::mutex::{LockError, RobustMutex};
@@ -11,7 +12,7 @@ fn left() -> Scratch {
     let scratch = Scratch::new();
     Child::runs(|| {
         let region = open(&scratch);
-        let me = region.join().expect("a slot");
+        let me = joined(&region);
         let plain = region.find_or_create::<Plain>(&me, "plain").expect("room");
         let robust = region.find_or_create::<RobustMutex<u64>>(&me, "robust").expect("room");
         *plain.lock() = 6;
@@ -45,7 +46,7 @@ fn a_region_that_nobody_uses() {
 
     let region = open(&scratch);
     assert_eq!((region.attached(), region.epoch()), (Attached::Reset, 3));
-    let me = region.join().expect("a slot");
+    let me = joined(&region);
     let plain = region.find::<Plain>(&me, "plain").expect("it is kept");
     assert_eq!(*plain.lock(), 6);
     let robust = region.find::<RobustMutex<u64>>(&me, "robust").expect("it is kept");

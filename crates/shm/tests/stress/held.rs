@@ -1,5 +1,6 @@
-//! Many locks held at once, one region mapped twice, and a member that leaves with a lock.
+//! Many locks held at once, and one region mapped twice.
 
+use crate::joined::joined;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use ulocks_shm::Region;
 use ulocks_shm::robust::mutex::{LockError, Refused, RobustMutex};
@@ -25,7 +26,7 @@ fn each_of_three_thousand_mutexes_of_a_dead_holder_is_told() {
     let _watch = watch("three thousand mutexes", || "a waiter sleeps for ever".into());
     let region = Region::<[RobustMutex<u32>; MANY]>::options().anonymous().unwrap();
     Child::runs(|| {
-        let me = region.join().unwrap();
+        let me = joined(&region);
         for (value, mutex) in (0..).zip(region.iter()) {
             let mut guard = mutex.lock(&me).unwrap();
             *guard = value;
@@ -35,7 +36,7 @@ fn each_of_three_thousand_mutexes_of_a_dead_holder_is_told() {
         std::mem::forget(me);
     })
     .ends();
-    let me = region.join().unwrap();
+    let me = joined(&region);
     for (value, mutex) in (0..).zip(region.iter()) {
         assert_eq!(repairs(mutex, &me), value);
         assert!(mutex.lock(&me).is_ok(), "mutex {value} is told once");
@@ -49,12 +50,12 @@ fn a_region_that_is_mapped_twice_is_one_region() {
     let one = options.anonymous().unwrap();
     let two = options.from_fd(one.fd()).unwrap();
     assert_ne!(one.base(), two.base());
-    let (first, second) = (one.join().unwrap(), two.join().unwrap());
+    let (first, second) = (joined(&one), joined(&two));
     let guard = one.lock(&first).unwrap();
     assert!(matches!(two.try_lock(&second), Err(LockError::Refused(Refused::TimedOut))));
     // The child sleeps at the other address.
     let waiter = Child::runs(|| {
-        let me = two.join().unwrap();
+        let me = joined(&two);
         *two.lock(&me).unwrap() += 1;
     })
     .sleeps(|| true);
@@ -63,7 +64,7 @@ fn a_region_that_is_mapped_twice_is_one_region() {
     assert_eq!(*one.lock(&first).unwrap(), 1);
     // A holder by one address dies; the next one comes by the other.
     Child::runs(|| {
-        let me = one.join().unwrap();
+        let me = joined(&one);
         std::mem::forget(one.lock(&me).unwrap());
         std::mem::forget(me);
     })
@@ -76,7 +77,7 @@ fn a_region_that_is_mapped_twice_is_one_region() {
 #[test]
 fn neither_a_holder_leaves_nor_its_process_detaches() {
     let region = Region::<RobustMutex<u32>>::options().anonymous().unwrap();
-    let me = region.join().unwrap();
+    let me = joined(&region);
     std::mem::forget(region.lock(&me).unwrap());
     let refused = me.leave().expect_err("the thread holds a lock");
     assert_eq!(refused.count(), 1);
@@ -91,19 +92,6 @@ fn neither_a_holder_leaves_nor_its_process_detaches() {
     assert!(region.is_locked());
     // Without a lock, and without a member, both end.
     let region = Region::<RobustMutex<u32>>::options().from_fd(region.fd()).unwrap();
-    region.join().unwrap().leave().unwrap();
+    joined(&region).leave().unwrap();
     region.detach().unwrap();
-}
-
-#[test]
-fn a_member_that_leaves_with_a_lock_panics() {
-    let region = Region::<RobustMutex<u32>>::options().anonymous().unwrap();
-    let me = region.join().unwrap();
-    std::mem::forget(region.lock(&me).unwrap());
-    let panic = catch_unwind(AssertUnwindSafe(|| drop(me))).unwrap_err();
-    let said = panic.downcast_ref::<String>().expect("a message with a number");
-    assert!(said.contains("leaves a region while it holds 1 robust locks"), "{said}");
-    // The slot is free, so the mutex is told like one of a dead holder.
-    let me = region.join().unwrap();
-    assert_eq!(repairs(&region, &me), 0);
 }

@@ -4,7 +4,10 @@
 
 mod deaths;
 mod held;
+#[path = "../common/joined.rs"]
+mod joined;
 mod kills;
+mod member;
 mod peers;
 mod place;
 mod steps;

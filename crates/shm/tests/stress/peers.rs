@@ -1,6 +1,7 @@
 //! Peers that are not like this process: in other PID namespaces, dumping core, on a full disk,
 //! with read permission only, and one that truncates the file.
 
+use crate::joined::joined;
 use crate::place::Shm;
 use std::ffi::CString;
 use std::os::fd::AsRawFd;
@@ -192,7 +193,7 @@ fn a_full_disk_is_an_error_and_leaves_no_file() {
         let region = create().expect("there is room now");
         let filled = fs::write(scratch.0.join("other"), [1; 64 << 10]);
         assert!(filled.is_err(), "the file system was larger than it said");
-        let me = region.join().unwrap();
+        let me = joined(&region);
         *region.lock(&me).unwrap() += 1;
     })
     .ends();
@@ -235,7 +236,7 @@ fn a_truncated_file_is_a_sigbus_for_those_that_have_it_mapped() {
     let region = Region::<RobustMutex<u64>>::options().create(scratch.file(), 0o600).unwrap();
     let size = fs::metadata(scratch.file()).unwrap().len();
     let child = Child::runs(|| {
-        let me = region.join().unwrap();
+        let me = joined(&region);
         let guard = region.lock(&me).unwrap();
         // SAFETY: waits for a signal, which this process has no handler for but the one below.
         unsafe { libc::signal(libc::SIGUSR1, nothing as *const () as libc::sighandler_t) };
@@ -275,11 +276,11 @@ fn a_reader_that_absorbs_a_wake_up_delays_a_waiter_by_a_look() {
     let region = Region::<RobustMutex<u64>>::options().create(scratch.file(), 0o600).unwrap();
     let word = ptr::from_ref(&*region).addr() - region.base().addr().get();
     let size = fs::metadata(scratch.file()).unwrap().len() as usize;
-    let me = region.join().unwrap();
+    let me = joined(&region);
     let guard = region.lock(&me).unwrap();
     // A waiter that times out leaves its mark, so the word does not change for the next one.
     Child::runs(|| {
-        let me = region.join().unwrap();
+        let me = joined(&region);
         let refused = region.try_lock_for(&me, std::time::Duration::from_millis(20));
         assert!(matches!(refused, Err(LockError::Refused(Refused::TimedOut))));
     })
@@ -300,7 +301,7 @@ fn a_reader_that_absorbs_a_wake_up_delays_a_waiter_by_a_look() {
     })
     .sleeps(|| begun.load(Relaxed) == 1);
     let waiter = Child::runs(|| {
-        let me = region.join().unwrap();
+        let me = joined(&region);
         begun.fetch_add(1, Relaxed);
         *region.lock(&me).unwrap() += 1;
     })

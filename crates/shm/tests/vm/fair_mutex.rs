@@ -1,7 +1,9 @@
 //! The robust fair mutex, and with it the queue of robust locks. No waiter looks again after a
 //! time.
 
-use crate::place::{Fair, Place, at_each_step, beside_a_bystander, clients, held_first, sampled, soon};
+use crate::place::{
+    Fair, Place, at_each_step, beside_a_bystander, clients, held_first, leaves_with_it, sampled, soon,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use ulocks_core::model::crash::sweep;
@@ -28,6 +30,13 @@ fn a_fair_timeout_strands_no_thread() {
         explore(config(3), clients::<Fair, 3>(2, 1, false));
         explore(config(4), clients::<Fair, 4>(1, 2, false));
         explore(config(3), held_first::<Fair, 3>(true, 2));
+    }
+}
+
+#[test]
+fn a_member_that_leaves_with_the_fair_mutex_is_told_like_one_that_died() {
+    for kernel in Kernel::ALL {
+        explore(sampled(1, kernel), leaves_with_it::<Fair>);
     }
 }
 

@@ -1,6 +1,8 @@
 //! The robust mutex. No waiter looks again after a time, but in the model of several deaths.
 
-use crate::place::{Mutex, Place, Spinning, at_each_step, beside_a_bystander, clients, held_first, sampled};
+use crate::place::{
+    Mutex, Place, Spinning, at_each_step, beside_a_bystander, clients, held_first, leaves_with_it, sampled,
+};
 use std::sync::Arc;
 use ulocks_core::model::crash::sweep;
 use ulocks_core::model::{Config, Deaths, Kernel, Strategy, explore};
@@ -92,6 +94,13 @@ fn one_death_beside_timeouts_strands_nobody() {
 fn one_death_beside_a_thread_that_claims_its_slot_strands_nobody() {
     for kernel in Kernel::ALL {
         at_each_step(1, kernel, false, 400, beside_a_bystander::<Mutex>);
+    }
+}
+
+#[test]
+fn a_member_that_leaves_with_the_mutex_is_told_like_one_that_died() {
+    for kernel in Kernel::ALL {
+        explore(sampled(1, kernel), leaves_with_it::<Mutex>);
     }
 }
 

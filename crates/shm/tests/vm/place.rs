@@ -85,6 +85,16 @@ impl<L: RawRobust, const THREADS: usize> Place<L, THREADS> {
         }
     }
 
+    /// Acquires once, beside a thread 1 that leaves inside.
+    fn is_told(&self, name: u32) {
+        let me = self.join();
+        // SAFETY: all members are of the place's slots.
+        let how = unsafe { self.mutex.lock(&me) }.expect("without a deadline");
+        let left = u32::from(how == Acquired::OwnerDied);
+        assert_eq!(self.inside.load(Relaxed), left, "what the last member did is not visible");
+        self.critical(&me, name, how);
+    }
+
     /// A thread that does so, a member in each round anew.
     pub fn client(self: &Arc<Self>, name: u32, rounds: u32, timed: bool) -> thread::JoinHandle<()> {
         let place = Arc::clone(self);
@@ -199,4 +209,29 @@ pub fn beside_a_bystander<L: RawRobust>() {
     waiter.join().unwrap();
     done.store(1, ulocks_core::sync::Ordering::Relaxed);
     place.ends(vec![dying, bystander], 3);
+}
+
+/// Thread 1 leaves while it holds the mutex. Of the others, one is told and sees what it did. Nobody
+/// looks again after a time.
+pub fn leaves_with_it<L: RawRobust>() {
+    let place = Place::<L, 3>::new();
+    let leaver = thread::spawn({
+        let place = Arc::clone(&place);
+        move || {
+            let me = place.join();
+            // SAFETY: all members are of the place's slots.
+            assert_eq!(unsafe { place.mutex.lock(&me) }, Ok(Acquired::Clean));
+            place.inside.store(1, Relaxed);
+        }
+    });
+    let other = |name| {
+        let place = Arc::clone(&place);
+        thread::spawn(move || place.is_told(name))
+    };
+    let others = [other(2), other(3)];
+    leaver.join().unwrap();
+    others.into_iter().for_each(|other| other.join().unwrap());
+    place.is_told(4);
+    assert_eq!(place.told.load(Relaxed), 1, "it is told once");
+    assert!(!place.slots.as_flattened().iter().any(Slot::is_taken), "a slot is lost");
 }

@@ -15,6 +15,8 @@ pub enum ListError {
     /// The list is of a C library whose entries look otherwise: the distance from an entry to its
     /// word, in bytes.
     Foreign(isize),
+    /// The thread is ending: its thread-local values are being destroyed.
+    Ending,
     /// The list does not end. Memory that holds one of its locks was overwritten.
     Endless,
 }
@@ -30,6 +32,10 @@ impl fmt::Display for ListError {
                 f,
                 "the thread's robust list has its words {offset} bytes from the entries; only the lists of \
                  glibc and musl on 64-bit processors are known"
+            ),
+            Self::Ending => f.write_str(
+                "the thread is ending: this crate's thread-local values are destroyed, so it can claim no \
+                 token any more",
             ),
             Self::Endless => f.write_str(
                 "the thread's robust list does not end; another process has overwritten a robust pthread \

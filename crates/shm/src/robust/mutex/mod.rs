@@ -21,7 +21,8 @@ use ulocks_core::time::Deadline;
 /// Mutual exclusion around a `T` between processes: if a holder dies, the next one gets the mutex,
 /// and is told. Eight bytes beside the data.
 ///
-/// Each thread that uses it has joined the region in which it lies, and passes its [`Member`].
+/// Each thread that uses it takes part in the region in which it lies (`Region::with_member`), and
+/// passes its [`Member`].
 ///
 /// # Fairness
 /// None. An arriving thread takes a free mutex past the waiters. A release wakes the waiter that
@@ -316,7 +317,9 @@ impl<T: ?Sized, L: RawRobust> Deref for RobustGuard<'_, T, L> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: this thread holds the mutex while the guard lives.
+        // SAFETY: the member holds the mutex until its guard is dropped. Only if it dies or leaves
+        // do others get the mutex. It cannot leave while the guard borrows it, and what it has lent
+        // is not used after its thread's end: the contract of `Member::join`.
         self.mutex.data.with(|data| unsafe { &*data })
     }
 }
@@ -346,7 +349,7 @@ impl<T: ?Sized, L: RawRobust> Drop for RobustGuard<'_, T, L> {
         } else if self.panicking == 0 && std::thread::panicking() {
             self.mutex.state.store(DIRTY, Relaxed);
         }
-        // SAFETY: the guard's thread holds the mutex.
+        // SAFETY: the guard's member holds the mutex, and is of this thread: neither can be sent.
         unsafe { self.mutex.raw.unlock(self.me) };
     }
 }

@@ -20,7 +20,8 @@ use ulocks_core::{Policy, Shared, futex};
 /// waiter. 32 bytes beside the data, and 4 for each of the `SLOTS` participants.
 ///
 /// A reader that dies leaves no trace. If a writer dies, the next holder gets the lock and is told.
-/// Each thread that uses it has joined the region in which it lies, and passes its [`Member`].
+/// Each thread that uses it takes part in the region in which it lies (`Region::with_member`), and
+/// passes its [`Member`].
 ///
 /// # Fairness
 /// Readers have a class. An *urgent* reader ([`read_urgent`](Self::read_urgent)) passes all waiting
@@ -61,9 +62,10 @@ use ulocks_core::{Policy, Shared, futex};
 /// use ulocks_shm::robust::rwlock::RobustPsRwLock;
 ///
 /// let region = Region::<RobustPsRwLock<[u64; 4]>>::options().anonymous()?;
-/// let me = region.join()?;
-/// region.write(&me).expect("no writer has died")[2] = 7;
-/// assert_eq!(region.read(&me).expect("no writer has died")[2], 7);
+/// region.with_member(|me| {
+///     region.write(me).expect("no writer has died")[2] = 7;
+///     assert_eq!(region.read(me).expect("no writer has died")[2], 7);
+/// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[repr(C)]
@@ -357,7 +359,9 @@ pub struct RobustReadGuard<'a, T: ?Sized, const N: usize = 64, P: Policy<Scope =
 impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Deref for RobustReadGuard<'_, T, N, P> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: this thread reads, and no thread writes, while the guard lives.
+        // SAFETY: the member reads until its guard is dropped, so no thread writes. Only if it dies
+        // or leaves do others take its place. It cannot leave while the guard borrows it, and what
+        // it has lent is not used after its thread's end: the contract of `Member::join`.
         self.lock.data.with(|data| unsafe { &*data })
     }
 }
@@ -365,7 +369,7 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Deref for Robu
 impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Drop for RobustReadGuard<'_, T, N, P> {
     fn drop(&mut self) {
         if !ulocks_core::sync::is_abandoned() {
-            // SAFETY: the guard's thread reads.
+            // SAFETY: the guard's member reads, and is of this thread: neither can be sent.
             unsafe { self.lock.raw.unlock_read(self.me) };
         }
     }
@@ -401,7 +405,7 @@ impl<'a, T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> RobustWrit
     pub fn downgrade(self) -> RobustReadGuard<'a, T, N, P> {
         let (lock, me) = (self.lock, self.me);
         core::mem::forget(self);
-        // SAFETY: the guard's thread writes.
+        // SAFETY: the guard's member writes, and is of this thread: neither can be sent.
         unsafe { lock.raw.downgrade(me) };
         RobustReadGuard { lock, me }
     }
@@ -410,7 +414,9 @@ impl<'a, T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> RobustWrit
 impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Deref for RobustWriteGuard<'_, T, N, P> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: this thread has the lock alone while the guard lives.
+        // SAFETY: the member has the lock alone until its guard is dropped. Only if it dies or
+        // leaves do others take its place. It cannot leave while the guard borrows it, and what it
+        // has lent is not used after its thread's end: the contract of `Member::join`.
         self.lock.data.with(|data| unsafe { &*data })
     }
 }
@@ -432,7 +438,7 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Drop for Robus
         } else if !self.panicking && std::thread::panicking() {
             self.lock.raw.health.store(health::DIRTY, Relaxed);
         }
-        // SAFETY: the guard's thread writes.
+        // SAFETY: as in `downgrade`.
         unsafe { self.lock.raw.unlock_write(self.me) };
     }
 }

@@ -1,4 +1,7 @@
 //! [`RobustSemArray`] and [`RobustSemaphore`]: permits that come back when a process dies.
+//!
+//! A permit gives access to no memory. So a permit that is leaked, and comes back at the end of its
+//! thread, breaks no promise that the compiler relies on.
 
 pub(crate) mod raw;
 mod semaphore;
@@ -59,19 +62,20 @@ use ulocks_semarray::{Op, Set};
 /// let region = Region::<RobustSemArray<2>>::options().anonymous()?;
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| {
-///         let me = region.join().unwrap();
-///         region.apply(&me, &[Op::add(0, 3), Op::add(1, 1)]).unwrap();
-///         // The thread ends while it has one of each.
-///         std::mem::forget(region.acquire(&me, Set::new().sub(0, 1).sub(1, 1)).unwrap());
-///         assert_eq!(region.values(), [2, 0]);
-///         std::mem::forget(me);
+///         region.with_member(|me| {
+///             region.apply(me, &[Op::add(0, 3), Op::add(1, 1)]).unwrap();
+///             // The thread leaves while it has one of each, as if it died.
+///             std::mem::forget(region.acquire(me, Set::new().sub(0, 1).sub(1, 1)).unwrap());
+///             assert_eq!(region.values(), [2, 0]);
+///         })
 ///     });
 /// });
-/// let me = region.join()?;
-/// let permit = region.acquire(&me, Set::new().sub(1, 1))?; // It came back.
-/// assert_eq!(region.values(), [3, 0]);
-/// drop(permit);
-/// assert_eq!(region.values(), [3, 1]);
+/// region.with_member(|me| {
+///     let permit = region.acquire(me, Set::new().sub(1, 1)).unwrap(); // It came back.
+///     assert_eq!(region.values(), [3, 0]);
+///     drop(permit);
+///     assert_eq!(region.values(), [3, 1]);
+/// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

@@ -19,12 +19,14 @@ use ulocks_semarray::{Op, Set};
 /// use ulocks_shm::robust::semarray::RobustSemaphore;
 ///
 /// let region = Region::<RobustSemaphore>::options().anonymous()?;
-/// let me = region.join()?;
-/// region.add_permits(&me, 2)?;
-/// let permit = region.acquire(&me)?;
-/// assert_eq!(region.available_permits(), 1);
-/// drop(permit);
-/// assert_eq!(region.available_permits(), 2);
+/// region.with_member(|me| {
+///     region.add_permits(me, 2)?;
+///     let permit = region.acquire(me)?;
+///     assert_eq!(region.available_permits(), 1);
+///     drop(permit);
+///     assert_eq!(region.available_permits(), 2);
+///     Ok::<_, ulocks_shm::robust::semarray::SemError>(())
+/// })??;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

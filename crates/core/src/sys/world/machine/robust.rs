@@ -145,7 +145,11 @@ pub(crate) struct List {
 impl List {
     /// The list of the calling thread.
     pub(crate) fn current() -> Result<Self, ListError> {
-        OURS.with_borrow_mut(Ours::in_this_process);
+        // In a destructor of a thread-local value this crate's own may be gone.
+        let is_gone = OURS.try_with(|ours| ours.borrow_mut().in_this_process()).is_err();
+        if is_gone {
+            return Err(ListError::Ending);
+        }
         // glibc registers the list of a thread when it starts. musl does when the thread first
         // acquires a robust mutex.
         let head = registered().or_else(|| if have_it_registered() { registered() } else { None });

@@ -1,0 +1,351 @@
+//! Members lent to closures: what a forgotten guard, a panic, an inner call, a fork and a kill
+//! leave.
+
+use std::cell::RefCell;
+use std::mem::forget;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+use ulocks_core::robust::ListError;
+use ulocks_semarray::{Op, Set};
+use ulocks_shm::robust::RawRobust;
+use ulocks_shm::robust::fair_mutex::RobustFairMutex;
+use ulocks_shm::robust::mutex::{LockError, Refused, RobustMutex};
+use ulocks_shm::robust::rwlock::RobustPsRwLock;
+use ulocks_shm::robust::semarray::{RobustSemArray, RobustSemaphore};
+use ulocks_shm::slots::{JoinError, Member};
+use ulocks_shm::{Region, SharedSafe};
+use ulocks_testkit::Child;
+use ulocks_testkit::watchdog::watch;
+
+const SLOTS: usize = 4;
+
+#[derive(SharedSafe)]
+#[repr(C)]
+struct Root {
+    mutex: RobustMutex<u32>,
+    fair: RobustFairMutex<u32>,
+    lock: RobustPsRwLock<u32>,
+    array: RobustSemArray<2>,
+    semaphore: RobustSemaphore,
+}
+
+fn region() -> Region<Root> {
+    Region::options().participants(SLOTS as u32).anonymous().expect("a region")
+}
+
+/// What `f` returns as a member.
+fn member<O>(region: &Region<Root>, f: impl FnOnce(&Member<'_>) -> O) -> O {
+    region.with_member(f).expect("a slot")
+}
+
+/// Takes a mutex whose last holder has died or left with it, and repairs it. What that one left.
+fn told<L: RawRobust>(mutex: &RobustMutex<u32, L>, me: &Member<'_>) -> u32 {
+    match mutex.lock(me) {
+        Err(LockError::OwnerDied(mut guard)) => {
+            guard.mark_consistent();
+            *guard
+        }
+        other => panic!("not told: {other:?}"),
+    }
+}
+
+/// No member is there, and no lock is held: as many threads as there are slots can take part.
+fn is_as_new(region: Region<Root>) {
+    fn fill(region: &Region<Root>, more: usize) {
+        member(region, |me| {
+            drop(region.mutex.lock(me).expect("a free mutex"));
+            drop(region.fair.lock(me).expect("a free mutex"));
+            drop(region.lock.write(me).expect("a free lock"));
+            if more > 1 {
+                fill(region, more - 1);
+            }
+        });
+    }
+    fill(&region, SLOTS);
+    region.detach().expect("no thread takes part");
+}
+
+#[test]
+fn what_a_closure_has_forgotten_is_told_like_a_death() {
+    let _watch = watch("forgotten guards", || "a thread sleeps for ever".into());
+    let region = region();
+    member(&region, |me| {
+        *region.mutex.lock(me).unwrap() = 1;
+        *region.fair.lock(me).unwrap() = 2;
+        *region.lock.write(me).unwrap() = 3;
+        region.array.apply(me, &[Op::add(0, 3), Op::add(1, 1)]).unwrap();
+        region.semaphore.add_permits(me, 2).unwrap();
+        forget(region.mutex.lock(me).unwrap());
+        Box::leak(Box::new(region.fair.lock(me).unwrap()));
+        forget(region.lock.write(me).unwrap());
+        forget(region.array.acquire(me, Set::new().sub(0, 2).sub(1, 1)).unwrap());
+        forget(region.semaphore.acquire(me).unwrap());
+        assert_eq!(me.held(), 5);
+    });
+    // By another thread of the same process, which lives on.
+    member(&region, |me| {
+        assert_eq!(told(&region.mutex, me), 1);
+        assert_eq!(told(&region.fair, me), 2);
+        match region.lock.write(me) {
+            Err(LockError::OwnerDied(mut guard)) => {
+                guard.mark_consistent();
+                assert_eq!(*guard, 3);
+            }
+            Err(error) => panic!("not told: {error}"),
+            Ok(_) => panic!("not told"),
+        }
+        region.array.reclaim(me).unwrap();
+        assert_eq!(region.array.values(), [3, 1]);
+        drop(region.semaphore.acquire_many(me, 2).expect("both have come back"));
+        assert_eq!(region.semaphore.available_permits(), 2);
+    });
+    is_as_new(region);
+}
+
+#[test]
+fn a_reader_that_is_forgotten_leaves_no_trace() {
+    let _watch = watch("a forgotten reader", || "a writer sleeps for ever".into());
+    let region = region();
+    member(&region, |me| forget(region.lock.read(me).unwrap()));
+    member(&region, |me| forget(region.lock.read_urgent(me).unwrap()));
+    member(&region, |me| *region.lock.write(me).expect("a free lock") = 1);
+    is_as_new(region);
+}
+
+/// No look after a time mends it.
+#[test]
+fn a_sleeper_is_woken_by_a_member_that_leaves_with_its_lock() {
+    let _watch = watch("a sleeper", || "the sleeper sleeps for ever".into());
+    fn sleeper(region: &Region<Root>, waits: impl FnOnce(&Member<'_>)) -> Child {
+        Child::runs(|| {
+            member(region, |me| {
+                me.set_recheck(Duration::MAX);
+                waits(me);
+            });
+        })
+        .sleeps(|| true)
+    }
+    let region = region();
+    let sleepers = member(&region, |me| {
+        forget(region.mutex.lock(me).unwrap());
+        forget(region.fair.lock(me).unwrap());
+        forget(region.lock.read(me).unwrap());
+        [
+            sleeper(&region, |me| _ = told(&region.mutex, me)),
+            sleeper(&region, |me| _ = told(&region.fair, me)),
+            sleeper(&region, |me| drop(region.lock.write(me).expect("a reader leaves no trace"))),
+        ]
+    });
+    sleepers.into_iter().for_each(Child::ends);
+    is_as_new(region);
+}
+
+#[test]
+fn a_panic_in_the_closure_releases_and_leaves() {
+    let region = region();
+    for _ in 0..3 * SLOTS {
+        let panic = catch_unwind(AssertUnwindSafe(|| {
+            member(&region, |me| {
+                let mut guard = match region.mutex.lock(me) {
+                    Ok(guard) | Err(LockError::OwnerDied(guard)) => guard,
+                    Err(error) => panic!("{error}"),
+                };
+                guard.mark_consistent();
+                *guard += 1;
+                forget(region.fair.lock(me));
+                std::panic::resume_unwind(Box::new("by design"));
+            })
+        }));
+        let said = panic.unwrap_err();
+        assert_eq!(said.downcast_ref(), Some(&"by design"));
+        // The guard that was dropped says so, and so does the mutex whose guard was forgotten.
+        member(&region, |me| {
+            told(&region.mutex, me);
+            told(&region.fair, me);
+        });
+    }
+    member(&region, |me| assert_eq!(*region.mutex.lock(me).unwrap(), 3 * SLOTS as u32));
+    is_as_new(region);
+}
+
+#[test]
+fn an_inner_call_is_another_participant() {
+    let region = region();
+    member(&region, |outer| {
+        let guard = region.mutex.lock(outer).unwrap();
+        member(&region, |inner| {
+            assert_ne!(outer.slot(), inner.slot());
+            assert!(matches!(region.mutex.try_lock(inner), Err(LockError::Refused(Refused::TimedOut))));
+            *region.fair.lock(inner).unwrap() = 5;
+            forget(region.fair.lock(inner));
+            // By either of the two, and in any order.
+            drop(region.lock.read(outer).unwrap());
+            drop(region.lock.read(inner).unwrap());
+            assert_eq!((outer.held(), inner.held()), (1, 1));
+        });
+        assert_eq!(told(&region.fair, outer), 5);
+        drop(guard);
+        assert_eq!(outer.held(), 0);
+    });
+    is_as_new(region);
+}
+
+#[test]
+fn without_a_slot_the_closure_does_not_run() {
+    fn fill(region: &Region<Root>, more: usize) {
+        if more == 0 {
+            let full = region.with_member(|_| panic!("there is no slot"));
+            assert_eq!(full, Err::<(), _>(JoinError::Full(SLOTS)));
+        } else {
+            member(region, |_| fill(region, more - 1));
+        }
+    }
+    let region = region();
+    fill(&region, SLOTS);
+    is_as_new(region);
+}
+
+/// The child returns from the closure too, with its copy of the member.
+#[test]
+fn a_child_of_a_fork_in_the_closure_leaves_its_parent_in_place() {
+    let region = region();
+    let in_parent = member(&region, |me| {
+        let mut guard = region.mutex.lock(me).unwrap();
+        // SAFETY: the child ends by `_exit`, after it has left the closure.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            forget(guard);
+            return false;
+        }
+        assert!(child > 0, "fork: {}", std::io::Error::last_os_error());
+        let mut status = 0;
+        // SAFETY: a child of this process, and a place for its status.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0, "the child has not left the closure");
+        *guard = 7;
+        member(&region, |me| match region.mutex.try_lock(me) {
+            Err(LockError::Refused(Refused::TimedOut)) => {}
+            other => panic!("the parent has lost its mutex: {other:?}"),
+        });
+        true
+    });
+    if !in_parent {
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(0) };
+    }
+    member(&region, |me| assert_eq!(*region.mutex.lock(me).expect("nobody has died"), 7));
+    is_as_new(region);
+}
+
+#[test]
+fn a_process_that_is_killed_in_the_closure_is_told() {
+    let region = region();
+    let child = Child::runs(|| {
+        member(&region, |me| {
+            let mut guard = region.mutex.lock(me).unwrap();
+            *guard = 9;
+            // SAFETY: a signal to this process.
+            unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+        });
+    });
+    assert_eq!(child.waited(), libc::SIGKILL);
+    member(&region, |me| assert_eq!(told(&region.mutex, me), 9));
+    is_as_new(region);
+}
+
+/// A value with a drop that uses the region when its thread ends.
+struct AtTheEnd(Arc<Region<Root>>, Sender<Result<(), JoinError>>);
+
+impl Drop for AtTheEnd {
+    fn drop(&mut self) {
+        let took_part = self.0.with_member(|me| *self.0.mutex.lock(me).expect("nobody has died") += 1);
+        self.1.send(took_part).expect("a receiver");
+    }
+}
+
+thread_local! {
+    static AT_THE_END: RefCell<Option<AtTheEnd>> = const { RefCell::new(None) };
+}
+
+/// It takes part, or is refused. It depends on which thread-local value was used first.
+#[test]
+fn a_destructor_of_a_thread_takes_part_or_is_refused() {
+    let region = Arc::new(region());
+    let (send, receive) = channel();
+    let ends = |joins_first: bool| {
+        let (region, send) = (Arc::clone(&region), send.clone());
+        let uses = |region: &Region<Root>| {
+            member(region, |me| drop(region.mutex.lock(me).expect("nobody has died")));
+        };
+        let thread = std::thread::spawn(move || {
+            if joins_first {
+                uses(&region);
+            }
+            AT_THE_END.set(Some(AtTheEnd(Arc::clone(&region), send)));
+            uses(&region);
+        });
+        thread.join().expect("the thread");
+        receive.recv().expect("what the destructor has sent")
+    };
+    let mut took_part = 0;
+    for thread in 0..6 * SLOTS {
+        match ends(thread % 2 == 0) {
+            Ok(()) => took_part += 1,
+            refused => assert_eq!(refused, Err(JoinError::List(ListError::Ending))),
+        }
+    }
+    assert_ne!(took_part, 0, "no order lets a destructor take part");
+    member(&region, |me| assert_eq!(*region.mutex.lock(me).expect("nobody has died"), took_part));
+    is_as_new(Arc::into_inner(region).expect("all threads have ended"));
+}
+
+/// Each thread has its whole body in the closure. All of them leave with what they hold.
+#[test]
+fn threads_that_forget_by_turns_lose_no_count() {
+    let _watch = watch("threads that forget", || "a thread sleeps for ever".into());
+    const ROUNDS: u32 = 300;
+    let region = region();
+    let deaths = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..SLOTS as u32 {
+            let (region, deaths) = (&region, &deaths);
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    member(region, |me| {
+                        let mut guard = match region.fair.lock(me) {
+                            Ok(guard) => guard,
+                            Err(LockError::OwnerDied(mut guard)) => {
+                                deaths.fetch_add(1, Relaxed);
+                                guard.mark_consistent();
+                                guard
+                            }
+                            Err(error) => panic!("{error}"),
+                        };
+                        *guard += 1;
+                        if (round + thread) % 3 == 0 {
+                            forget(guard);
+                        }
+                    });
+                }
+            });
+        }
+    });
+    let all = SLOTS as u32 * ROUNDS;
+    member(&region, |me| {
+        let last = match region.fair.lock(me) {
+            Ok(guard) => *guard,
+            Err(LockError::OwnerDied(mut guard)) => {
+                deaths.fetch_add(1, Relaxed);
+                guard.mark_consistent();
+                *guard
+            }
+            Err(error) => panic!("{error}"),
+        };
+        assert_eq!(last, all);
+    });
+    assert_eq!(deaths.load(Relaxed), all / 3, "each forgotten guard is told once");
+    is_as_new(region);
+}
