@@ -145,8 +145,8 @@ struct Condvar;
 /// ```
 struct Permit;
 
-/// A value of a directory is the region's and may leave. What a lock in it has lent may not, nor the
-/// value that is still being prepared.
+/// A value of a directory is the region's and may leave. What a lock in it has lent may not, nor
+/// may the value that is still being prepared.
 /// ```
 /// use ulocks_shm::{Directory, Region, robust::mutex::RobustMutex};
 /// let region = Region::<Directory<8, 1024>>::options().anonymous().unwrap();

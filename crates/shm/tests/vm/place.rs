@@ -211,7 +211,7 @@ pub fn beside_a_bystander<L: RawRobust>() {
     place.ends(vec![dying, bystander], 3);
 }
 
-/// Thread 1 leaves while it holds the mutex. Of the others, one is told and sees what it did. Nobody
+/// Thread 1 leaves while it holds the mutex. Of the others, one is told and sees what it did. None
 /// looks again after a time.
 pub fn leaves_with_it<L: RawRobust>() {
     let place = Place::<L, 3>::new();
