@@ -7,6 +7,7 @@ use ulocks_core::Shared;
 use ulocks_core::sync::{AtomicU64, Ordering::Relaxed};
 use ulocks_shm::robust::mutex::RobustMutex;
 use ulocks_shm::{Region, SharedSafe};
+use ulocks_testkit as _;
 use ulocks_unfair::MutexWith;
 
 #[derive(SharedSafe)]

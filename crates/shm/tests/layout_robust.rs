@@ -6,6 +6,7 @@ use ulocks_shm::robust::fair_mutex::RawRobustFairMutex;
 use ulocks_shm::robust::mutex::raw::RawRobustMutex;
 use ulocks_shm::robust::rwlock::raw::RawRobustPsRwLock;
 use ulocks_shm::robust::semarray::RobustSemArray;
+use ulocks_testkit as _;
 
 const _: () = assert!(size_of::<RawRobustMutex>() == 4);
 const _: () = assert!(size_of::<RawRobustFairMutex>() == 24);

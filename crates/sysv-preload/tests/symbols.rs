@@ -5,6 +5,7 @@ mod elf;
 
 use std::collections::BTreeSet;
 use std::process::Command;
+use ulocks_testkit as _;
 
 #[test]
 fn the_library_exports_the_functions_that_it_replaces_and_no_others() {

@@ -8,6 +8,7 @@ use std::fs;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use ulocks::semarray::{Op, SemArray};
+use ulocks_testkit as _;
 
 /// How long a child, or a waiter on its way to sleep, may take.
 const LIMIT_S: u32 = 60;

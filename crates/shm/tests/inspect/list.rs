@@ -278,7 +278,7 @@ fn a_region_that_is_used_under_another_id_of_the_boot() {
     let _turn = turn();
     let scratch = Scratch::new();
     let region = open(&scratch);
-    let _me = region.join().expect("a slot");
+    let _me = joined(&region);
     let mut bytes = scratch.bytes();
     set_word(&mut bytes, Word::Boot, 1);
     fs::write(scratch.path(), &bytes).expect("the file is writable");

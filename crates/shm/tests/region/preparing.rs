@@ -124,8 +124,8 @@ fn a_thread_takes_part_while_it_prepares() {
     let scratch = Scratch::new();
     let region =
         Region::<RobustSemaphore<64>>::options().create_or_open_with(scratch.path(), 0o600, |region| {
-            let me = region.join().map_err(io::Error::other)?;
-            region.add_permits(&me, 3).map_err(io::Error::other)
+            let added = region.with_member(|me| region.add_permits(me, 3)).map_err(io::Error::other)?;
+            added.map_err(io::Error::other)
         });
     assert_eq!(region.expect("a region").available_permits(), 3);
 }
