@@ -1,5 +1,5 @@
-//! The derive, and a region with it, in a crate that forbids `unsafe`: who wants that is who wants a
-//! safe interface.
+//! The derive, and a region with it, in a crate that forbids `unsafe`: such a crate wants a safe
+//! interface.
 #![forbid(unsafe_code)]
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 

@@ -53,8 +53,8 @@ pub enum Attached {
 /// A process is attached from the moment it opens the region until it drops it, ends, or is killed.
 /// If no process is attached, the next one *resets* the region: it unlocks all locks, frees all
 /// slots, and begins a new [epoch](Self::epoch). The data is kept as the last process left it, also
-/// half-way through a change; [`attached`](Self::attached) says so. The same happens after a reboot.
-/// What a lock keeps over a reset depends on its type:
+/// half-way through a change; [`attached`](Self::attached) says so. The same happens after a
+/// reboot. What a lock keeps over a reset depends on its type:
 ///
 /// | lock | after a reset |
 /// |---|---|

@@ -353,7 +353,7 @@ impl<R: SharedSafe> Options<R> {
         Ok(region)
     }
 
-    /// Makes a region of `file`, which is empty or was left by a dead creator, and has the exclusive
+    /// Makes a region of `file`, which is empty or was left by a dead creator. It has the exclusive
     /// lock.
     fn fill(file: File, plan: Plan, prepare: Prepare<'_, R>) -> Result<Region<R>, RegionError> {
         // What the dead creator has prepared is not zero.
