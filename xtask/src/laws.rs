@@ -19,8 +19,7 @@
 //! | a property of a lock has tests or a reason; the table is up to date | `crates/*/checks.toml` |
 //! | a label names one transition; a state word is not public | `src` of the lock crates and core |
 //! | tests have a limit ([`limits`]) | the roots of tests |
-//! | what ARCHITECTURE.md says is so ([`house`]) | ARCHITECTURE.md |
-//! | the ratios are those of the records ([`figures`]) | README.md |
+//! | what it says is so ([`house`]); ratios are those of the records ([`figures`]) | ARCHITECTURE.md; README.md |
 //! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
 
 mod figures;
