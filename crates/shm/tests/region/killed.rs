@@ -178,7 +178,10 @@ fn a_process_that_joins_may_die_at_any_instruction() {
 fn to_system_call(child: libc::pid_t) -> bool {
     // SAFETY: a stopped child that is traced.
     assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SYSCALL, child, 0, 0) }, 0);
-    !libc::WIFEXITED(wait(child))
+    let status = wait(child);
+    let has_ended = libc::WIFEXITED(status);
+    assert!(!has_ended || libc::WEXITSTATUS(status) == 0, "a child failed");
+    !has_ended
 }
 
 /// A process with the exclusive lock dies before it has reset the region, while another attaches:
