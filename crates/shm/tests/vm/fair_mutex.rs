@@ -132,3 +132,45 @@ fn no_fair_step_is_fatal() {
         assert!(sweep.points.len() > 20, "{sweep}");
     }
 }
+
+/// Thread 1 releases while a thread is known to have waited, and may die with the queue lock when
+/// the mutex is free. Then one thread takes the mutex without the queue lock, and another one finds
+/// that lock with its dead owner.
+fn released_and_died() {
+    let place = Place::<Fair, 4>::new();
+    let me = place.join();
+    let has_waited = Arc::new(AtomicU32::new(0));
+    let dying = thread::spawn({
+        let (place, has_waited) = (Arc::clone(&place), Arc::clone(&has_waited));
+        move || {
+            let me = place.join();
+            // SAFETY: all members are of the place's slots.
+            let how = unsafe { place.mutex.lock(&me) }.unwrap();
+            spin_until(|| has_waited.load(Relaxed) == 1);
+            place.critical(&me, 1, how);
+            std::mem::forget(me);
+        }
+    });
+    // So many steps that thread 1 has the mutex, mostly.
+    (0..100).for_each(|_| yield_now());
+    // SAFETY: as above.
+    if let Ok(how) = unsafe { place.mutex.try_lock(&me) } {
+        place.critical(&me, 100, how);
+    }
+    has_waited.store(1, Relaxed);
+    let _ = dying.join();
+    // It claims the slot of thread 1, and so sees all that thread 1 did.
+    drop(place.join());
+    let allowed = place.told.load(Relaxed) + u32::from(place.mutex.is_locked());
+    let others = [place.resident(2, 1, false), place.resident(3, 1, false)];
+    others.into_iter().for_each(|other| other.join().unwrap());
+    assert!(place.told.load(Relaxed) <= allowed, "a thread was told of the death of one that lives");
+    std::mem::forget(me);
+}
+
+#[test]
+fn a_fair_death_after_the_release_is_not_taken_for_that_of_the_next_holder() {
+    for kernel in Kernel::ALL {
+        at_each_step(1, kernel, false, 100, released_and_died);
+    }
+}
