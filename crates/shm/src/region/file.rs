@@ -214,16 +214,17 @@ impl Drop for Mapping {
 }
 
 /// The limit on the size of files that this process writes, if there is one.
+#[allow(clippy::unnecessary_cast, reason = "the limit has 32 bits in some C libraries")]
 fn most_bytes() -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a place for the answer.
     let asked = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
-    // What does not fit is no limit to a file.
     (asked == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as u64)
 }
 
 /// Whether the file system gives files of whole huge pages only: then a file has another size than
 /// its region.
+#[allow(clippy::unnecessary_cast, reason = "the type of the field differs between C libraries")]
 fn has_huge_pages(file: &File) -> Result<bool, RegionError> {
     // SAFETY: all-zero bytes are a `statfs`, whose fields are numbers.
     let mut status: libc::statfs = unsafe { std::mem::zeroed() };
@@ -231,7 +232,6 @@ fn has_huge_pages(file: &File) -> Result<bool, RegionError> {
     if unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut status) } != 0 {
         return Err(RegionError::of("examine the file system")(io::Error::last_os_error()));
     }
-    // The type of the field differs between C libraries.
     Ok(status.f_type as i64 == HUGETLBFS)
 }
 
