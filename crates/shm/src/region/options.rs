@@ -44,7 +44,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// How a [`Region`] is created or opened: made by [`Region::options`].
 ///
 /// # Errors
-/// All four ways report a [`RegionError`] and leave a file that was there as it was.
+/// All ways report a [`RegionError`] and leave a file that was there as it was.
 ///
 /// # Examples
 /// ```
