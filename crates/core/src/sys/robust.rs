@@ -58,7 +58,7 @@
 //! | (L), the sleepers woken | its own id, pending | the same |
 //! | (F) | no thread id, pending | free; all sleepers are awake |
 //!
-//! The two rules of the kernels for a pending word ([`Kernel`](crate::model::Kernel) in the models)
+//! The two rules of the kernels for a pending word (6.18 and 7.2, both of which the models know)
 //! differ where the word names another thread: then Linux 7.2 may wake a sleeper in vain, and no
 //! kernel writes.
 //!
