@@ -67,14 +67,17 @@ impl<D: Configuration> RawPsRwLock<D> {
     }
 
     /// (Y), unless there are readers. Whether the level is not `ASKED` any more.
+    ///
+    /// The owner comes after each reader that was inside: it acquires what the last one released by
+    /// (D) and (Y), also if another thread has made (Y).
     #[cold]
     pub(crate) fn close_asked(&self) -> bool {
-        let mut was = self.look();
+        let mut was = State(self.state.load(Acquire));
         while was.is_asked() {
             if !Self::LAYOUT.has_no_readers(was) {
                 return false;
             }
-            match self.state.compare_exchange(was.0, was.with_level(Self::CLASSES).0, Acquire, Relaxed) {
+            match self.state.compare_exchange(was.0, was.with_level(Self::CLASSES).0, Acquire, Acquire) {
                 Ok(_) => break,
                 Err(other) => was = State(other),
             }

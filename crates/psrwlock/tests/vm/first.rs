@@ -119,3 +119,16 @@ fn the_last_reader_leaves_the_lock_to_the_writer() {
         place.check_at_rest(1);
     });
 }
+
+/// What the readers did that were inside before the class was closed is over, and the writer sees
+/// it, whoever closed the class.
+#[test]
+fn a_writer_comes_after_each_reader_that_was_inside() {
+    explore(Config::sampled(100_000), || {
+        let place = Place::<First>::new();
+        let threads = [Place::reads_twice::<Bulk>, Place::reads::<Bulk>, Place::writes]
+            .map(|client| with(&place, client));
+        let counted = threads.into_iter().map(|thread| thread.join().expect("a client panicked")).sum();
+        place.check_at_rest(counted);
+    });
+}
