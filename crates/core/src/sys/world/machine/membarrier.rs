@@ -37,7 +37,8 @@ const MISSING: u32 = 2;
 static REGISTRATION: Registration = Registration(AtomicU32::new(UNKNOWN));
 
 impl Registration {
-    /// Whether the process is registered. Asks by `register` if no answer is noted yet.
+    /// Whether the process is registered. Asks by `register` if no answer is noted yet. An answer
+    /// counts before [`missing`]: a capability may be called missing later, too.
     #[inline(always)]
     fn settle(&self, register: impl FnOnce() -> bool) -> bool {
         // Relaxed: the kernel orders the registration before what a later call does.
@@ -58,10 +59,7 @@ impl Registration {
 }
 
 pub(crate) fn ready() -> bool {
-    if missing(Capability::Membarrier) {
-        return false;
-    }
-    let is_registered = REGISTRATION.settle(register);
+    let is_registered = REGISTRATION.settle(|| !missing(Capability::Membarrier) && register());
     if !is_registered {
         note_missing(Capability::Membarrier);
     }
