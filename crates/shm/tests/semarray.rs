@@ -158,7 +158,7 @@ fn in_a_child(region: &Region<Array>, kernel: &Kernel, steps: &[Step], by_signal
 #[test]
 fn processes_that_die_leave_what_the_kernel_leaves() {
     let Some(kernel) = Kernel::new() else {
-        println!("skipped: no semaphores of System V: {}", io::Error::last_os_error());
+        println!("not tested: no semaphores of System V: {}", io::Error::last_os_error());
         return;
     };
     let region = Region::<Array>::options().anonymous().expect("a region");

@@ -19,8 +19,13 @@ const FUZZ_SECONDS: u64 = 60;
 /// Miri is a hundred times as slow as the machine, and runs each test once for each schedule.
 const MIRI_LIMIT: Duration = Duration::from_secs(1800);
 
+/// What a test prints at the beginning of a line if the machine does not permit what it tests. The
+/// test passes then, and has no result.
+const NOT_TESTED: &str = "not tested:";
+
 /// Runs the checks of one tool and one package, and begins none after `until`. Calls `note` with
-/// each check and its figures, or with None if the check failed.
+/// each check and its figures, or with None if the check failed. A check that tests nothing on this
+/// machine is not noted.
 pub fn run(
     workspace: &Workspace,
     tool: Tool,
@@ -61,9 +66,13 @@ pub fn run(
         let ran = exec::finish(&mut command, &output, limit)?;
         let seconds = start.elapsed().as_secs_f64();
         let is_right = matches!(ran.end, End::Passed) && (tool == Tool::Fuzz || ran.tests().passed > 0);
+        let not_tested = not_tested(&ran.output).filter(|_| is_right);
         println!("{tool}: {} {}/{}: {}, {seconds:.1} s", check.package, check.target, check.test, {
-            if is_right { "ok" } else { "FAILED" }
+            not_tested.unwrap_or(if is_right { "ok" } else { "FAILED" })
         });
+        if not_tested.is_some() {
+            continue;
+        }
         let mut figures = None;
         if is_right {
             let seeds = (tool == Tool::Miri).then_some(SEEDS);
@@ -74,6 +83,16 @@ pub fn run(
         note(check, figures)?;
     }
     Ok(())
+}
+
+/// The line of `output` by which a test says that it tests nothing here.
+fn not_tested(output: &str) -> Option<&str> {
+    // With one thread libtest begins the line with the name of the test.
+    let lines = output.lines().map(|line| match line.split_once(" ... ") {
+        Some((name, said)) if name.starts_with("test ") => said,
+        _ => line,
+    });
+    lines.into_iter().find(|line| line.starts_with(NOT_TESTED))
 }
 
 /// How the tests of `tool` are built. None if its own command builds them.
@@ -104,7 +123,7 @@ fn miri_command(workspace: &Workspace, package: &Package, check: &Check) -> Comm
         LIB => command.arg("--lib"),
         target => command.args(["--test", target]),
     };
-    command.args(["--", "--exact", &check.test]);
+    command.args(["--", "--exact", &check.test, "--nocapture"]);
     command
 }
 
@@ -113,4 +132,18 @@ fn fuzz_command(workspace: &Workspace, target: &str) -> Command {
     let seconds = FUZZ_SECONDS.to_string();
     command.current_dir(&workspace.root).args(["xtask", "fuzz", "--seconds", &seconds, target]);
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_that_says_so_has_no_result() {
+        let said = "not tested: no priority";
+        for output in [format!("\n{said}\ntest a ... ok\n"), format!("test a::b ... {said}\nok\n")] {
+            assert_eq!(not_tested(&output), Some(said), "{output}");
+        }
+        assert_eq!(not_tested("test a ... ok\nwhat is not tested: nothing\n"), None);
+    }
 }
