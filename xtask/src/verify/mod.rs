@@ -130,7 +130,8 @@ fn run_chosen(
     if flags.plan {
         return Ok(());
     }
-    let (mut first, mut left) = (Ok(()), 0);
+    let (mut first, mut left, mut results) = (Ok(()), 0, 0);
+    let nothing_to_do = groups.is_empty();
     let mut skipped = BTreeSet::new();
     for Group { tool: of_group, package, checks, .. } in groups {
         if let Some(missing) = run::missing(of_group) {
@@ -156,14 +157,31 @@ fn run_chosen(
             Ok(all_pass)
         });
         left += count - begun;
+        results += begun;
         if let (Ok(()), Err(failed)) = (&first, ran) {
             first = Err(failed);
         }
     }
     if left > 0 {
-        println!("{left} tests have no result: the time was up, or their program was not built");
+        println!(
+            "{left} tests have no result: the time was up, their program was not built, or they test nothing on this machine"
+        );
     }
-    Ok(first?)
+    first?;
+    let is_late = until.is_some_and(|until| Instant::now() >= until);
+    demand_results(nothing_to_do || is_late, results, &skipped)
+}
+
+/// Refuses a run that has found out nothing, unless it was `excused`.
+fn demand_results(excused: bool, results: usize, skipped: &BTreeSet<Tool>) -> anyhow::Result<()> {
+    if excused || results > 0 {
+        return Ok(());
+    }
+    let skipped: Vec<_> = skipped.iter().map(Tool::to_string).collect();
+    match skipped.is_empty() {
+        true => bail!("none of the tests has a result"),
+        false => bail!("none of the tests has a result; skipped, for their tools: {}", skipped.join(", ")),
+    }
 }
 
 /// The checks that `--only` and `--tool` select.
@@ -216,6 +234,16 @@ mod tests {
         assert!(some.iter().all(|check| check.package == "ulocks-unfair"));
         assert!(checks(&locks, |_| true, None).len() > some.len());
         assert!(checks(&locks, |_| false, None).is_empty());
+    }
+
+    #[test]
+    fn a_run_without_a_result_is_refused() {
+        let skipped = BTreeSet::from([Tool::Miri, Tool::Fuzz]);
+        let refused = demand_results(false, 0, &skipped).unwrap_err().to_string();
+        assert!(refused.contains("skipped, for their tools: ") && refused.contains("fuzz"), "{refused}");
+        assert!(demand_results(false, 0, &BTreeSet::new()).is_err());
+        assert!(demand_results(false, 1, &skipped).is_ok());
+        assert!(demand_results(true, 0, &BTreeSet::new()).is_ok(), "nothing to do, or no time");
     }
 
     #[test]
