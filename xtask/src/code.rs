@@ -5,7 +5,7 @@
 //!
 //! | hash | covers |
 //! |---|---|
-//! | of a package ([`Codes`]) | its `src`, and that of the packages that it needs, such as `ulocks-core` |
+//! | of a package ([`Codes`]) | its `src`, its `build.rs`, and the features and dependencies of its manifest; and those of the packages that it needs, such as `ulocks-core` |
 //! | of a file ([`of_file`]) | the file |
 //!
 //! A record does not cover the test itself, the test kit, and the virtual machine: they are tools.
@@ -39,6 +39,11 @@ impl Codes {
         for package in workspace.packages.iter().filter(|package| package.is_public()) {
             let mut hasher = Fnv::default();
             sources(&package.dir.join("src"), &package.dir, &mut hasher)?;
+            let build = package.dir.join("build.rs");
+            if build.is_file() {
+                source(&build, &package.dir, &mut hasher)?;
+            }
+            package.build_settings().for_each(|section| section.hash(&mut hasher));
             own.insert(package.name.as_str(), hasher.finish());
         }
         let mut of = BTreeMap::new();
@@ -104,13 +109,17 @@ fn sources(dir: &Path, root: &Path, hasher: &mut Fnv) -> anyhow::Result<()> {
         if path.is_dir() {
             sources(&path, root, hasher)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            path.strip_prefix(root)?.to_string_lossy().hash(hasher);
-            let code =
-                fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            let code = tokens(&code).map_err(|fault| anyhow::anyhow!("{}: {fault}", path.display()))?;
-            hash_tokens(code, false, hasher);
+            source(&path, root, hasher)?;
         }
     }
+    Ok(())
+}
+
+fn source(path: &Path, root: &Path, hasher: &mut Fnv) -> anyhow::Result<()> {
+    path.strip_prefix(root)?.to_string_lossy().hash(hasher);
+    let code = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let code = tokens(&code).map_err(|fault| anyhow::anyhow!("{}: {fault}", path.display()))?;
+    hash_tokens(code, false, hasher);
     Ok(())
 }
 
@@ -204,6 +213,27 @@ mod tests {
     }
 
     #[test]
+    fn features_and_dependencies_are_code_and_the_rest_of_a_manifest_is_not() {
+        let dir = std::env::temp_dir().join(format!("ulocks-manifests-{}", std::process::id()));
+        fs::create_dir_all(dir.join("src")).unwrap();
+        let code = |manifest: &str| {
+            let package =
+                Package { name: "lock".into(), manifest: Manifest::parse(manifest), dir: dir.clone() };
+            Codes::load(&Workspace { root: dir.clone(), packages: vec![package] })
+                .unwrap()
+                .of("lock")
+                .to_owned()
+        };
+        let plain = "[features]\ndefault = [\"a\"]\n[dependencies]\nlibc = \"1\"\n";
+        let same = "[package]\nversion = \"2\"\n[dev-dependencies]\nx = \"1\"\n";
+        assert_eq!(code(&format!("{same}# why\n{plain}")), code(plain));
+        for (old, new) in [("[\"a\"]", "[]"), ("\"1\"", "\"2\""), ("[dep", "[target.x.dep")] {
+            assert_ne!(code(&plain.replace(old, new)), code(plain), "{new}");
+        }
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
     fn a_package_has_the_code_of_what_it_needs_without_tools_and_tests() {
         let dir = std::env::temp_dir().join(format!("ulocks-codes-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
@@ -230,7 +260,10 @@ mod tests {
         write("core/src/deep/x.rs", "/// New.\nfn x() {}");
         assert_eq!(code(), before);
         write("core/src/deep/x.rs", "fn y() {}");
-        assert_ne!(code(), before);
+        let changed = code();
+        assert_ne!(changed, before);
+        write("core/build.rs", "fn main() {}");
+        assert_ne!(code(), changed);
         fs::remove_dir_all(dir).unwrap();
     }
 }

@@ -119,6 +119,16 @@ impl Package {
         keys.any(|key| key.split('.').next() == Some(name))
     }
 
+    /// What its manifest says of the code that is built: features, and dependencies other than
+    /// development dependencies, without comments.
+    pub fn build_settings(&self) -> impl Iterator<Item = (&str, &[(String, String)])> {
+        let sections = self.manifest.sections.iter().filter(|section| {
+            let is_of_tests = section.name.contains("dev-dependencies");
+            section.name == "features" || section.name.contains("dependencies") && !is_of_tests
+        });
+        sections.map(|section| (section.name.as_str(), section.entries.as_slice()))
+    }
+
     /// The names of the integration tests that begin with `prefix`.
     pub fn tests(&self, prefix: &str) -> Vec<String> {
         let mut names = targets(&self.dir.join("tests"));
