@@ -133,8 +133,7 @@ pub fn hash_tokens<H: Hasher>(tokens: TokenStream, with_tests: bool, hasher: &mu
                 continue;
             }
             if !with_tests && trees.next_if(is_of_tests).is_some() {
-                let ends = |tree: &TokenTree| is_punct(tree, ';') || is_block(tree);
-                trees.by_ref().find(ends);
+                skip_item(&mut trees);
                 continue;
             }
         }
@@ -146,6 +145,22 @@ pub fn hash_tokens<H: Hasher>(tokens: TokenStream, with_tests: bool, hasher: &mu
             }
             tree => tree.to_string().hash(hasher),
         }
+    }
+}
+
+/// Skips what an attribute stands before: an item to its `;` or block, a field to its comma.
+fn skip_item(trees: &mut impl Iterator<Item = TokenTree>) {
+    let (mut angles, mut is_where, mut last) = (0, false, None);
+    for tree in trees {
+        // Not the `>` of an arrow.
+        let is_arrow = last.as_ref().is_some_and(|last| is_punct(last, '-') || is_punct(last, '='));
+        angles += i32::from(is_punct(&tree, '<')) - i32::from(is_punct(&tree, '>') && !is_arrow);
+        is_where |= is_word(&tree, "where");
+        let is_end_of_field = is_punct(&tree, ',') && angles == 0 && !is_where;
+        if is_punct(&tree, ';') || is_block(&tree) || is_end_of_field {
+            return;
+        }
+        last = Some(tree);
     }
 }
 
@@ -209,6 +224,16 @@ mod tests {
         for other in ["fn f() { a(c) }", "fn f() { a b () }", "#[cfg(x)] fn f() { a(b) }"] {
             assert_ne!(of_file(other).unwrap(), plain, "{other}");
         }
+        let field = of_file("struct S { b: B, c: fn() -> C } fn f() {}").unwrap();
+        for same in
+            ["#[cfg(test)] a: fn(X) -> A<X, Y>, b: B, c: fn() -> C", "b: B, #[cfg(test)] a: A, c: fn() -> C"]
+        {
+            assert_eq!(of_file(&format!("struct S {{ {same} }} fn f() {{}}")).unwrap(), field, "{same}");
+        }
+        let other = "struct S { #[cfg(test)] a: A, b: B2, c: fn() -> C } fn f() {}";
+        assert_ne!(of_file(other).unwrap(), field, "what follows a field of the unit tests counts");
+        let generic = "#[cfg(test)] fn g<A, B>(a: A) -> B where A: X, B: Y { a } fn f() { a(b) }";
+        assert_eq!(of_file(generic).unwrap(), plain);
         assert_eq!(plain, "b5132634b9b411c6", "another hash makes all records stale");
     }
 
