@@ -48,19 +48,27 @@ pub fn check(filter: &[String], packages: &[&Package], prefix: &str, with_lib: b
     Ok(())
 }
 
-/// Calls `run`, and demands that some test ran if a filter was given.
+/// Calls `run`, whose last step runs tests, and demands that each word of `filter` fits one of them.
+/// If libtest is told to print no names, some test must have run.
 pub fn demand_tests(
     filter: &[String],
     steps: &mut Steps,
     run: impl FnOnce(&mut Steps) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let before = steps.tests_run();
     run(steps)?;
     let words = words(filter);
-    if !words.is_empty() && steps.tests_run() == before && !filter.iter().any(|word| word == "--list") {
+    if words.is_empty() || filter.iter().any(|word| word == "--list") {
+        return Ok(());
+    }
+    let ran = steps.last_tests();
+    if ran.passed + ran.failed == 0 {
         bail!("{}: no test has that in its name, so none ran", words.join(" "));
     }
-    Ok(())
+    let fits = |word: &&str| ran.names.is_empty() || ran.names.iter().any(|name| name.contains(word));
+    match words.into_iter().find(|word| !fits(word)) {
+        Some(word) => bail!("{word}: no test that ran has that in its name"),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -113,17 +121,21 @@ mod tests {
         let shell = Shell::new().unwrap();
         let dir = std::env::temp_dir().join(format!("ulocks-filters-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
-        let run = |line: &str, passed: &str| {
-            let text = format!("test result: ok. {passed} passed; 0 failed; 46 filtered out");
+        let run = |line: &str, passed: &str, name: &str| {
+            let text = format!("{name}\ntest result: ok. {passed} passed; 0 failed; 46 filtered out");
             let mut steps = Steps::default();
             steps.log_to(dir.clone());
             demand_tests(&filter(line), &mut steps, |steps| {
                 Ok(steps.run("models", cmd!(shell, "echo {text}"), &[])?)
             })
         };
-        assert!(run("", "0").is_ok() && run("a", "1").is_ok() && run("a --list", "0").is_ok());
-        let refused = run("a b", "0").unwrap_err();
+        let name = "test x::a ... ok";
+        assert!(run("", "0", "").is_ok() && run("a", "1", name).is_ok() && run("a --list", "0", "").is_ok());
+        assert!(run("a -q", "1", "").is_ok(), "no names are printed");
+        let refused = run("a b", "0", "").unwrap_err();
         assert_eq!(refused.to_string(), "a b: no test has that in its name, so none ran");
+        let refused = run("a b", "1", name).unwrap_err();
+        assert_eq!(refused.to_string(), "b: no test that ran has that in its name");
         std::fs::remove_dir_all(dir).unwrap();
     }
 }

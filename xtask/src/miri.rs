@@ -39,8 +39,10 @@ pub fn run(flags: &Miri, shell: &Shell, workspace: &Workspace, steps: &mut Steps
         shell,
         "rustup run {toolchain} cargo miri test --target-dir {target} {packages...} --lib {files...} -- {filter...}"
     );
-    // The schedules run side by side and their output is mixed.
-    Ok(steps.run_uncounted("miri", test, &[("MIRIFLAGS", &miriflags)])?)
+    // Each schedule reports all tests again.
+    filters::demand_tests(filter, steps, |steps| {
+        Ok(steps.run_repeated("miri", test, &[("MIRIFLAGS", &miriflags)])?)
+    })
 }
 
 /// The packages `names`, or all that Miri can run.

@@ -1,6 +1,7 @@
 //! The steps of a command: each is run, timed, and noted for the table at the end.
 
 use anyhow::Context;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
@@ -36,6 +37,8 @@ const MOST: usize = 120;
 pub struct Steps {
     done: Vec<Done>,
     tests: Tally,
+    /// The tests of the last step.
+    last: Tally,
     /// The directory of the files for the output of the steps. Without it the output is passed
     /// through.
     logs: Option<PathBuf>,
@@ -69,8 +72,16 @@ impl Steps {
         }
     }
 
-    /// Runs `cmd` as [`Steps::run`] does, but counts nothing: for output that several processes
-    /// write at once.
+    /// Runs `cmd` as [`Steps::run`] does, but leaves its tests out of the sum: for a command that
+    /// runs each test several times.
+    pub fn run_repeated(&mut self, name: &str, cmd: Cmd<'_>, env: &[(&str, &str)]) -> Result<(), Failed> {
+        let sum = std::mem::take(&mut self.tests);
+        let ran = self.run(name, cmd, env);
+        self.tests = sum;
+        ran
+    }
+
+    /// Runs `cmd` as [`Steps::run`] does, but counts nothing: for a command that runs no tests.
     pub fn run_uncounted(&mut self, name: &str, cmd: Cmd<'_>, env: &[(&str, &str)]) -> Result<(), Failed> {
         let repeat = command_line(&cmd, env);
         eprintln!("\n== {name}\n$ {repeat}");
@@ -98,17 +109,20 @@ impl Steps {
         step: impl FnOnce(&mut Tally) -> anyhow::Result<bool>,
     ) -> Result<(), Failed> {
         let start = Instant::now();
-        let passed = step(&mut self.tests).unwrap_or_else(|error| {
+        self.last = Tally::default();
+        let passed = step(&mut self.last).unwrap_or_else(|error| {
             eprintln!("{error:#}");
             false
         });
+        self.tests.passed += self.last.passed;
+        self.tests.failed += self.last.failed;
         self.done.push(Done { name: name.into(), took: start.elapsed(), passed });
         if passed { Ok(()) } else { Err(Failed { step: name.into(), repeat }) }
     }
 
-    /// How many tests the steps have run.
-    pub fn tests_run(&self) -> u64 {
-        self.tests.passed + self.tests.failed
+    /// The tests that the last step has run.
+    pub fn last_tests(&self) -> &Tally {
+        &self.last
     }
 
     /// Prints what was done, and how many tests the steps reported.
@@ -197,11 +211,21 @@ pub struct Tally {
     pub passed: u64,
     /// Tests that did not.
     pub failed: u64,
+    /// The names of those that were not ignored, with what libtest adds. The output of several
+    /// threads may be mixed in it.
+    pub names: BTreeSet<String>,
 }
 
 impl Tally {
-    /// Reads `test result: ok. 3 passed; 0 failed; ..`; other lines count nothing.
+    /// Reads `test result: ok. 3 passed; 0 failed; ..` and `test NAME ... ok`; other lines count
+    /// nothing.
     pub fn read(&mut self, line: &str) {
+        let mut parts = line.split(" ... ").peekable();
+        while let (Some(name), Some(end)) = (parts.next(), parts.peek()) {
+            if name.contains("test ") && !end.starts_with("ignored") {
+                self.names.insert(name.to_owned());
+            }
+        }
         let Some((_, counts)) = line.split_once("test result: ") else { return };
         let count = |what: &str| -> u64 {
             let words: Vec<&str> = counts.split([' ', ';']).collect();
@@ -233,8 +257,10 @@ mod tests {
             "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s",
         );
         tally.read("test raw::tests::it_passed ... ok");
+        tally.read("test raw::tests::it_takes_long ... ignored, Miri is slow");
         tally.read("test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out");
-        assert_eq!(tally, Tally { passed: 14, failed: 3 });
+        let names = BTreeSet::from(["test raw::tests::it_passed".to_owned()]);
+        assert_eq!(tally, Tally { passed: 14, failed: 3, names });
     }
 
     #[test]
@@ -266,7 +292,7 @@ mod tests {
         steps.log_to(dir.clone());
         let script = "echo 'test result: ok. 2 passed; 0 failed'; echo why >&2; exit 1";
         assert!(steps.run("tests, all of them", cmd!(shell, "sh -c {script}"), &[]).is_err());
-        assert_eq!(steps.tests, Tally { passed: 2, failed: 0 });
+        assert_eq!((steps.tests.passed, steps.tests.failed), (2, 0));
         let log = fs::read_to_string(dir.join("01-tests-all-of-them.log")).unwrap();
         assert_eq!(log, "test result: ok. 2 passed; 0 failed\nwhy\n");
         fs::remove_dir_all(&dir).unwrap();

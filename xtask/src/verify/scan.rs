@@ -33,11 +33,30 @@ impl Tests {
 
     /// Whether a test has `part` in its name, or a macro of the target may make such a test.
     pub fn has_part(&self, part: &str) -> bool {
-        let calls = self.calls.iter().filter(|(name, _)| self.definitions.contains_key(*name));
-        let made = self.definitions.iter().chain(calls).flat_map(|(_, words)| words);
+        let makers = self.makers();
+        let all = self.definitions.iter().chain(&self.calls);
+        let made = all.filter(|(name, _)| makers.contains(name.as_str())).flat_map(|(_, words)| words);
         // A macro knows no module that it is called in.
         let last = part.rsplit("::").next().unwrap_or(part);
         self.all.iter().any(|name| name.contains(part)) || made.into_iter().any(|word| word.contains(last))
+    }
+
+    /// The macros of the target that may make tests: those that say `test`, or are given it, or name
+    /// the test kit, or another such macro.
+    fn makers(&self) -> BTreeSet<&str> {
+        let mut makers = BTreeSet::from(["test", KIT]);
+        loop {
+            let all = self.definitions.iter().chain(&self.calls);
+            let more = all.filter(|(name, words)| {
+                let is_ours = self.definitions.contains_key(*name) && !makers.contains(name.as_str());
+                is_ours && words.iter().any(|word| makers.contains(word.as_str()))
+            });
+            let more: Vec<_> = more.map(|(name, _)| name.as_str()).collect();
+            if more.is_empty() {
+                return makers;
+            }
+            makers.extend(more);
+        }
     }
 
     /// Whether the source names `word`.
@@ -331,6 +350,17 @@ mod tests {
         assert!(found.has("one") && found.has("two") && !found.has("three"));
         assert!(found.has_part("a::one") && found.has_part("tw") && !found.has_part("three"));
         assert_eq!(Vec::from_iter(found.all.clone()), [""; 0]);
+    }
+
+    #[test]
+    fn only_words_of_macros_that_make_tests_may_be_tests() {
+        let text = "macro_rules! class { ($a:ident) => { const RANK: u32 = 1; } }\nclass!(Urgent);\n\
+                    macro_rules! one { ($a:ident) => { #[test] fn $a() {} } }\n\
+                    macro_rules! all { ($($a:ident)*) => { $(one!($a);)* } }\nall!(two three);\n\
+                    macro_rules! plain { ($($x:tt)*) => { $($x)* } }\nplain!(#[test] fn four() {});";
+        let found = scan(&[("vm.rs", text)]).unwrap();
+        assert!(!found.has_part("RANK") && !found.has_part("Urgent"));
+        assert!(found.has_part("two") && found.has_part("three") && found.has_part("four"));
     }
 
     #[test]
