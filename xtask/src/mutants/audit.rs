@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The test targets to build.
 pub type Needed = BTreeMap<Unit, BTreeSet<String>>;
@@ -50,8 +50,8 @@ impl<'a> Store<'a> {
 pub struct Effort {
     /// How many tests run at once.
     pub jobs: usize,
-    /// The time after which no test is begun.
-    pub until: Option<Instant>,
+    /// The time after the first build in which runs are begun.
+    pub budget: Option<Duration>,
 }
 
 /// The stages of a command, one after the other. Each builds only what it needs.
@@ -61,6 +61,8 @@ pub struct Course<'a> {
     mutants: &'a [Mutant],
     sites: &'a [Placed],
     effort: Effort,
+    /// The end of the budget, which begins after the first build.
+    until: Option<Instant>,
     /// Mutants that do not compile beside the others, and why.
     alone: BTreeMap<u32, String>,
     /// How many runs were not begun in time.
@@ -70,7 +72,7 @@ pub struct Course<'a> {
 impl<'a> Course<'a> {
     /// No stage has run. `mutants` and `sites` are planted in all stages.
     pub fn new(store: &'a Store<'a>, mutants: &'a [Mutant], sites: &'a [Placed], effort: Effort) -> Self {
-        Self { store, mutants, sites, effort, alone: BTreeMap::new(), left: 0 }
+        Self { store, mutants, sites, effort, until: None, alone: BTreeMap::new(), left: 0 }
     }
 
     /// Builds the tests that are `needed`, and calls `run`. None if the time is up. Then the `runs`
@@ -81,12 +83,14 @@ impl<'a> Course<'a> {
         runs: usize,
         run: impl FnOnce(&Audit<'_>) -> anyhow::Result<R>,
     ) -> anyhow::Result<Option<R>> {
-        if self.effort.until.is_some_and(|until| Instant::now() >= until) {
+        if self.until.is_some_and(|until| Instant::now() >= until) {
             self.left += runs;
             return Ok(None);
         }
         let alone = std::mem::take(&mut self.alone);
-        let audit = Audit::prepare(self.store, self.mutants, self.sites, needed, self.effort, alone)?;
+        let mut audit = Audit::prepare(self.store, self.mutants, self.sites, needed, self.effort, alone)?;
+        self.until = self.until.or_else(|| self.effort.budget.map(|budget| Instant::now() + budget));
+        audit.until = self.until;
         let done = run(&audit)?;
         self.left += audit.left.into_inner();
         self.alone = audit.plan.alone;
@@ -127,6 +131,8 @@ pub struct Audit<'a> {
     /// What is planted.
     pub plan: Plan,
     effort: Effort,
+    /// The time after which no run is begun, other than the first.
+    until: Option<Instant>,
     programs: BTreeMap<(Unit, String), PathBuf>,
     /// How many runs were not begun in time.
     left: AtomicUsize,
@@ -171,11 +177,12 @@ impl<'a> Audit<'a> {
             }
             println!("   {:.1} s", start.elapsed().as_secs_f64());
         }
-        Ok(Self { store, plan, effort, programs, left: AtomicUsize::new(0) })
+        Ok(Self { store, plan, effort, until: None, programs, left: AtomicUsize::new(0) })
     }
 
     /// Calls `run` for each item of `work`, on several threads. Returns the results in the order of
-    /// `work`. The first argument of `run` is the number of the thread.
+    /// `work`. The first argument of `run` is the number of the thread. The first item is run even
+    /// if the time is up.
     pub fn on_all_cpus<T: Send, R: Send>(
         &self,
         work: Vec<T>,
@@ -187,7 +194,7 @@ impl<'a> Audit<'a> {
             let worker = move |worker: usize| -> anyhow::Result<()> {
                 loop {
                     let Some((nth, item)) = work.lock().unwrap().next() else { return Ok(()) };
-                    if !self.is_in_time() {
+                    if !self.may_begin(nth == 0) {
                         continue;
                     }
                     let result = run(worker, item)?;
@@ -200,11 +207,11 @@ impl<'a> Audit<'a> {
         Ok(done.into_inner().unwrap().into_values().collect())
     }
 
-    /// Whether there is time to begin the next run. If not, the run is counted.
-    pub fn is_in_time(&self) -> bool {
-        let is_in_time = self.effort.until.is_none_or(|until| Instant::now() < until);
-        self.left.fetch_add(usize::from(!is_in_time), Ordering::Relaxed);
-        is_in_time
+    /// Whether to begin the next run: it is the first, or there is time. If not, the run is counted.
+    pub fn may_begin(&self, is_first: bool) -> bool {
+        let may = may_begin(self.until, is_first);
+        self.left.fetch_add(usize::from(!may), Ordering::Relaxed);
+        may
     }
 
     /// A command that runs the test program `test` of `unit`, in the directory where cargo would
@@ -220,6 +227,10 @@ impl<'a> Audit<'a> {
     }
 }
 
+fn may_begin(until: Option<Instant>, is_first: bool) -> bool {
+    is_first || until.is_none_or(|until| Instant::now() < until)
+}
+
 impl Scratch<'_> {
     /// A command that runs `program` as cargo runs the tests of `package`, without a mutant.
     pub fn command(&self, package: &str, program: &PathBuf) -> anyhow::Result<Command> {
@@ -230,5 +241,17 @@ impl Scratch<'_> {
         // With a backtrace the last lines of the output would contain nothing else.
         command.env("RUST_BACKTRACE", "0");
         Ok(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_run_is_begun_even_if_the_time_is_up() {
+        let (past, later) = (Instant::now(), Instant::now() + Duration::from_secs(3600));
+        assert!(may_begin(Some(past), true) && !may_begin(Some(past), false));
+        assert!(may_begin(Some(later), false) && may_begin(None, false));
     }
 }

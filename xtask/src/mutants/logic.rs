@@ -88,7 +88,7 @@ fn run_built(audit: &Audit<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Row>> {
     // A mutant that is built alone changes the programs. So the runs without a mutant come before.
     let mut ready = Vec::new();
     for job in apart {
-        if !audit.is_in_time() {
+        if !audit.may_begin(rows.is_empty() && ready.is_empty()) {
             continue;
         }
         match passes(job.probe, 0)? {
@@ -97,7 +97,7 @@ fn run_built(audit: &Audit<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Row>> {
         }
     }
     for job in ready {
-        if audit.is_in_time() {
+        if audit.may_begin(rows.is_empty()) {
             rows.push(job.run_alone(audit)?.with_note("alone"));
         }
     }
