@@ -170,7 +170,7 @@ fn is_documentation(tree: &TokenTree) -> bool {
 }
 
 /// Whether `tree` is the inside of `#[cfg(test)]` or of `#[cfg(all(test, ..))]`.
-fn is_of_tests(tree: &TokenTree) -> bool {
+pub fn is_of_tests(tree: &TokenTree) -> bool {
     let TokenTree::Group(group) = tree else { return false };
     if !group.stream().into_iter().next().is_some_and(|first| is_word(&first, "cfg")) {
         return false;

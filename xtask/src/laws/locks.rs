@@ -12,9 +12,13 @@
 //! | a test of its layout | `tests/layout` |
 //! | a planted bug in the folder of its source | the files of `mutants` that its row names |
 //!
+//! The folder of `src/raw.rs` is the whole crate: there any planted bug of the row will do, which
+//! is right for a crate with one lock.
+//!
 //! A test of a lock names its type: `NAME`, `RawNAME`, `NAMEWith` or `NAMEOf`. The law does not see
 //! whether the test does anything with it.
 
+use crate::code::is_of_tests;
 use crate::mutants::source::{is_punct, is_word, tokens};
 use crate::mutants::spec::{self, Mutant};
 use crate::verify::map::{self, Lock, Tool};
@@ -106,8 +110,18 @@ enum Item {
 
 fn scan_items(tokens: TokenStream, found: &mut Vec<Item>) {
     let trees: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut of_tests = false;
     for (at, tree) in trees.iter().enumerate() {
         match (tree, trees.get(at + 1)) {
+            (sign, Some(attribute)) if is_punct(sign, '#') => of_tests |= is_of_tests(attribute),
+            (end, _) if is_punct(end, ';') => of_tests = false,
+            (TokenTree::Group(group), _) if is_block(tree) => {
+                let is_module = at >= 2 && is_word(&trees[at - 2], "mod");
+                if is_module && !of_tests {
+                    scan_items(group.stream(), found);
+                }
+                of_tests = false;
+            }
             (word, Some(TokenTree::Ident(name))) if is_word(word, "struct") => {
                 found.push(Item::Declared(name.to_string()));
             }
@@ -121,13 +135,14 @@ fn scan_items(tokens: TokenStream, found: &mut Vec<Item>) {
 fn implements(trees: &[TokenTree]) -> Option<Item> {
     let end = trees.iter().position(|tree| matches!(tree, TokenTree::Group(_) if is_block(tree)))?;
     let head = &trees[..end];
-    let at = head.iter().position(|tree| is_word(tree, "for"))?;
+    // The bounds of the generics may have a `for<'a>`.
+    let is_trait = |tree: &TokenTree| TRAITS.iter().any(|name| is_word(tree, name));
+    let at = (1..head.len()).find(|&at| is_word(&head[at], "for") && is_trait(&head[at - 1]))?;
     let name = head[at + 1..].iter().find_map(|tree| match tree {
         TokenTree::Ident(name) => Some(name.to_string()),
         _ => None,
     })?;
     // Before `for`: the generics, which may have bounds, and then the path of the trait.
-    let TokenTree::Ident(last) = &head[at - 1] else { return None };
     let is_foreign = head[..at].iter().any(|tree| is_word(tree, "lock_api"));
     let mut path = at - 1;
     while path >= 3 && is_punct(&head[path - 1], ':') && is_punct(&head[path - 2], ':') {
@@ -135,8 +150,7 @@ fn implements(trees: &[TokenTree]) -> Option<Item> {
     }
     // A bound of a parameter names another lock.
     let is_adapter = head[..path].iter().any(|tree| tree.to_string().starts_with("Raw"));
-    let is_lock = TRAITS.iter().any(|name| last == name);
-    (is_lock && !is_foreign && !is_adapter).then_some(Item::Implements(name))
+    (!is_foreign && !is_adapter).then_some(Item::Implements(name))
 }
 
 fn is_block(tree: &TokenTree) -> bool {
@@ -188,7 +202,7 @@ fn missing(lock: &Found, package: &Package, rows: &[Lock], mutants: &[Mutant]) -
     if !tools(Tool::Stress) {
         missing.push("its row in checks.toml names no stress test".to_owned());
     }
-    let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let folder = file.rfind('/').map_or("", |slash| &file[..=slash]);
     let plants = |mutant: &&Mutant| rows.iter().any(|row| row.mutants.contains(&mutant.spec));
     if !mutants.iter().filter(plants).any(|mutant| mutant.file.starts_with(folder)) {
         missing.push(format!("no planted bug of its row in checks.toml is in {folder}: add one to mutants/"));
@@ -215,6 +229,9 @@ mod tests {
     fn what_implements_a_raw_lock_is_a_lock_and_what_wraps_one_is_none() {
         assert_eq!(found("unsafe impl<P: Policy> raw::RawMutex for RawTasMutex<P> {}"), ["RawTasMutex"]);
         assert_eq!(found("impl RawRwLock for Flag { fn f() {} }"), ["Flag"]);
+        assert_eq!(found("impl<F: for<'a> Fn(&'a u8)> RawMutex for RawCalled<F> {}"), ["RawCalled"]);
+        assert_eq!(found("mod a { pub(crate) mod b { impl RawMutex for Deep {} } }"), ["Deep"]);
+        assert_eq!(found("#[cfg(test)] mod tests; mod a { impl RawMutex for Next {} }"), ["Next"]);
         assert_eq!(found("pub struct RawEvent<P> where P: Policy { x: u8 }"), ["RawEvent"]);
         for other in [
             "unsafe impl<R: raw::RawMutex<Scope = Private>> RawMutex for Checked<R> {}",
@@ -224,6 +241,8 @@ mod tests {
             "impl<L: RawMutex> Default for Other<L> {}",
             "fn f(lock: impl Fn()) { for x in RawMutex {} }",
             "pub struct Node;",
+            "#[cfg(test)]\nmod tests { impl RawMutex for OfTests {} }",
+            "fn f() { impl RawMutex for Local {} }",
         ] {
             assert_eq!(found(other), [""; 0], "{other}");
         }
@@ -242,6 +261,10 @@ last-touch = { stress = [\"ulocks-unfair stress/mutex::excludes\"] }
 
     /// What the lock `RawTasMutex` in a crate with these tests and rows lacks.
     fn lacks(name: &str, tests: &[(&str, &str)], rows: &str) -> String {
+        lacks_at("crates/unfair/src/mutex/raw.rs", name, tests, rows)
+    }
+
+    fn lacks_at(file: &str, name: &str, tests: &[(&str, &str)], rows: &str) -> String {
         let dir: PathBuf = std::env::temp_dir().join(format!("ulocks-law-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         for (target, text) in tests {
@@ -252,8 +275,7 @@ last-touch = { stress = [\"ulocks-unfair stress/mutex::excludes\"] }
         let workspace = Workspace::load().unwrap();
         let (rows, faults) = map::parse(rows, "ulocks-unfair", &workspace);
         assert_eq!(faults, [""; 0]);
-        let file = "crates/unfair/src/mutex/raw.rs".to_owned();
-        let lock = Found { name: "RawTasMutex".into(), file };
+        let lock = Found { name: "RawTasMutex".into(), file: file.into() };
         let mutants = spec::load(&workspace).unwrap().0;
         let missing = missing(&lock, &package, &rows, &mutants).join("\n");
         let _ = fs::remove_dir_all(dir);
@@ -281,6 +303,8 @@ last-touch = { stress = [\"ulocks-unfair stress/mutex::excludes\"] }
         let own =
             [("vm", "vm_models! { [RawTasMutex] }"), ("stress", "x(TasMutex)"), ("layout", "TasMutexWith")];
         assert_eq!(lacks("own", &own, ROW), "");
+        let beside = "crates/unfair/src/mut/raw.rs";
+        assert!(lacks_at(beside, "beside", &own, ROW).contains("is in crates/unfair/src/mut/: add one"));
         let no_bug = ROW.replace("mutex.toml", "asym.toml");
         assert!(lacks("bug", &own, &no_bug).contains("no planted bug of its row in checks.toml is in"));
         let no_stress = ROW.replace("stress = [\"ulocks-unfair stress/mutex::excludes\"]", "not = \"x\"");
