@@ -48,8 +48,8 @@ pub fn check(filter: &[String], packages: &[&Package], prefix: &str, with_lib: b
     Ok(())
 }
 
-/// Calls `run`, whose last step runs tests, and demands that each word of `filter` fits one of them.
-/// If libtest is told to print no names, some test must have run.
+/// Calls `run`, whose last step runs tests, and demands that each word of `filter` fits one of
+/// them. If libtest is told to print no names, some test must have run.
 pub fn demand_tests(
     filter: &[String],
     steps: &mut Steps,

@@ -207,7 +207,8 @@ impl<'a> Audit<'a> {
         Ok(done.into_inner().unwrap().into_values().collect())
     }
 
-    /// Whether to begin the next run: it is the first, or there is time. If not, the run is counted.
+    /// Whether to begin the next run: it is the first, or there is time. If not, the run is
+    /// counted.
     pub fn may_begin(&self, is_first: bool) -> bool {
         let may = may_begin(self.until, is_first);
         self.left.fetch_add(usize::from(!may), Ordering::Relaxed);

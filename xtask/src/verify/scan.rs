@@ -41,8 +41,8 @@ impl Tests {
         self.all.iter().any(|name| name.contains(part)) || made.into_iter().any(|word| word.contains(last))
     }
 
-    /// The macros of the target that may make tests: those that say `test`, or are given it, or name
-    /// the test kit, or another such macro.
+    /// The macros of the target that may make tests: those that say `test`, or are given it, or
+    /// name the test kit, or another such macro.
     fn makers(&self) -> BTreeSet<&str> {
         let mut makers = BTreeSet::from(["test", KIT]);
         loop {
