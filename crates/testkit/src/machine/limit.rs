@@ -15,14 +15,18 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::mem::MaybeUninit;
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use std::{fs, ptr, thread};
 
 /// How many times the patience a test may take. It may have many clients, each with that patience.
 pub const LONGEST: u32 = 5;
 
-/// The same for the first thread, which stays for all tests, or runs them one after the other.
+/// The same for the threads of the process: the first one, which stays for all tests or runs them
+/// one after the other, and those that are there before `main` (ThreadSanitizer's).
 const LONGEST_MAIN: u32 = 10 * LONGEST;
+
+static BEFORE_TESTS: OnceLock<Vec<i32>> = OnceLock::new();
 
 /// Returns when `is_true` says so.
 ///
@@ -101,6 +105,8 @@ extern "C" fn begin() {
     }
     // Where there can be no thread, there is no limit.
     let _ = thread::Builder::new().name("limit".to_owned()).spawn(look);
+    // ThreadSanitizer begins its own thread when it sees the first one of the program.
+    _ = BEFORE_TESTS.set(threads());
     // SAFETY: the call above has filled the set.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
 }
@@ -108,7 +114,6 @@ extern "C" fn begin() {
 /// Looks at the threads now and then.
 fn look() {
     let limit = patience() * LONGEST;
-    let main = std::process::id().cast_signed();
     let mut seen: HashMap<i32, Instant> = HashMap::new();
     loop {
         thread::sleep((limit / 10).min(Duration::from_secs(10)));
@@ -117,7 +122,8 @@ fn look() {
         seen.retain(|id, _| threads.contains(id));
         for id in threads {
             let first = *seen.entry(id).or_insert(now);
-            let limit = if id == main { patience() * LONGEST_MAIN } else { limit };
+            let stays = BEFORE_TESTS.get().is_some_and(|threads| threads.contains(&id));
+            let limit = if stays { patience() * LONGEST_MAIN } else { limit };
             if now - first > limit && id != super::task::id() {
                 end(&format!("the test of thread {id}"), limit, &|| "it waits for something".to_owned());
             }
