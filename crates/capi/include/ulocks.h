@@ -134,7 +134,8 @@ typedef struct ulocks_semarray_t ulocks_semarray_t;
  *
  * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
  * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
- * that locks a mutex that it holds waits for ever.
+ * that locks a mutex that it holds waits for ever. Two copies of this library in one process (a
+ * plugin that links its own) must not share one.
  */
 typedef struct ulocks_asym_mutex_t {
     uint64_t _words[2];
@@ -521,7 +522,8 @@ typedef struct ulocks_shared_semaphore_t {
  *
  * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
  * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
- * that locks a mutex that it holds waits for ever.
+ * that locks a mutex that it holds waits for ever. Two copies of this library in one process (a
+ * plugin that links its own) must not share one.
  */
 typedef struct ulocks_throughput_mutex_t {
     uint32_t _words[2];

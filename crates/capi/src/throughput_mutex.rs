@@ -19,7 +19,8 @@ const _: () = call::holds::<ulocks_throughput_mutex_cond_t, Condvar>();
 ///
 /// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
 /// thread that unlocks it last may free its memory at once. It belongs to one process. A thread
-/// that locks a mutex that it holds waits for ever.
+/// that locks a mutex that it holds waits for ever. Two copies of this library in one process (a
+/// plugin that links its own) must not share one.
 #[repr(C)]
 pub struct ulocks_throughput_mutex_t {
     _words: [u32; 2],

@@ -91,7 +91,8 @@ use ulocks_core::{Private, api};
 /// The release is one read-modify-write and touches the mutex no more, so the thread that releases
 /// last may free or unmap it at once. Nothing is allocated, so it can guard a global allocator. A
 /// guard may be forgotten, which leaves the mutex locked, and a locked mutex may be moved or
-/// dropped.
+/// dropped. Two copies of this crate in one process (a plugin that links its own) must not share a
+/// mutex: each has its own static memory, in which waiters sleep.
 ///
 /// # Methods
 /// `ThroughputMutex<T>` is a name for [lock_api]'s type around a raw lock of this family. The page
