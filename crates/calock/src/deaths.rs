@@ -17,11 +17,16 @@
 //! # Who watches
 //! The sleep of a waiter ends when it has a turn to watch. While few waiters are parked, each has a
 //! turn after each watch, or when the waiter that is due must be dead. The standby and the promoted
-//! waiter always do. Of many waiters, each in so many has a turn in the same watch: so the lock has
-//! a few watchers at a time, of whatever crowd. If all of them are dead, the next few look a watch
-//! later. The turn follows from the value of `promotions` after which the waiter is overdue. These
-//! values are consecutive for waiters that park one after the other. A lock of which every waiter
-//! watched would wake each of a thousand sleepers once a second.
+//! waiter always do. Of many waiters, each in so many has a turn in the same watch. If all of them
+//! are dead, the next few look a watch later. The turn follows from the id of the thread, which is
+//! hashed: those of threads that began together are spread, and so are those of every eighth. A
+//! lock of which every waiter watched would wake each of a thousand sleepers once a second. If a
+//! watch is longer than a minute, every waiter watches.
+//!
+//! The hash is no promise: threads of several PID namespaces may have one id, and the living of a
+//! crowd one turn. Nor is the number of turns that a waiter counted with: most of the crowd may
+//! have left since. So no waiter sleeps for more than [`TURNS`] watches, whatever its turn. Of ten
+//! thousand sleepers 300 wake in a watch then.
 //!
 //! # What is done
 //! (D) is then made by one of the waiters that find out: a CAS that adds one to `promotions`, for
@@ -47,10 +52,12 @@
 //! found one after the other; the lock may be idle for the first `2s`. The dead count among the
 //! waiters of "How long a waiter waits".
 //!
-//! Of many waiters those of two turns may look up to `2s` apart. Then a waiter is noted after `2s`
-//! and taken for dead after another `3s`: `5s` in place of `2s`, and `10s` in place of `4s`. If
-//! half of the waiters or more are dead, a turn may be that of dead ones only, and costs another
-//! `s`. There are fewer turns than such dead.
+//! Of many waiters each sleeps for `32s` at most. So one that lives looks within `32s` of the
+//! death, and notes which waiter is due. The same one looks again a watch later or more, and within
+//! another `32s`. Then it takes that waiter for dead: `64s` in place of `2s`, and `128s` in place
+//! of `4s`. This holds for one living waiter, of whatever turn, so for each crowd. If some live of
+//! each turn, two look at most `2s` apart. Then a waiter is noted after `2s` and taken for dead
+//! after another `3s`: `5s` and `10s`.
 //!
 //! If the waiter that was due had only been stopped, it has lost its promotion, or there are two
 //! standbys until two leave before the next release. A promoted waiter that lost its promotion may
@@ -68,18 +75,24 @@ use crate::word::{Mine, State};
 use core::time::Duration;
 use ulocks_core::Policy;
 use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::tid;
 use ulocks_core::time::Deadline;
 
-/// Of how many waiters each watches. Of more it is between half as many and nearly twice as many at
-/// a time.
+/// Of twice as many waiters or more, not each watches.
 const WATCHERS: u32 = 4;
 
-/// How many watches a waiter sleeps for, in the watch of number `now`. It is overdue after
-/// `overdue` promotions, and one of so many that are parked.
-const fn until_its_turn(overdue: u32, parked: u32, now: u32) -> u32 {
+/// For how many watches a waiter sleeps at most. A power of two.
+const TURNS: u32 = 32;
+
+/// How many watches the waiter of the thread `id`, one of so many that are parked, sleeps for in
+/// the watch of number `now`: from one to [`TURNS`].
+const fn until_its_turn(id: u32, parked: u32, now: u32) -> u32 {
     // A power of two: the turns of a waiter are among those that it had when fewer were parked.
-    let turns = (parked / WATCHERS).next_power_of_two();
-    match overdue.wrapping_sub(now) % turns {
+    let few = (parked / WATCHERS).next_power_of_two();
+    let turns = if few < TURNS { few } else { TURNS };
+    // Multiples of the golden ratio: the upper bits of equidistant ids are spread evenly.
+    let turn = id.wrapping_mul(0x9e37_79b9).reverse_bits();
+    match turn.wrapping_sub(now) % turns {
         0 => turns,
         later => later,
     }
@@ -178,7 +191,7 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
 
     /// How long a waiter that leaves `was` in the word sleeps: until the waiter that is due must be
     /// dead, or of many waiters until it has a turn to watch. Notes a waiter that is newly due.
-    pub(crate) fn watch(&self, mine: Mine, overdue: u32, was: State) -> Duration {
+    pub(crate) fn watch(&self, mine: Mine, was: State) -> Duration {
         let due = Due::of(was, self.promotions.load(Relaxed));
         let (noted, now) = (self.due.load(Relaxed), Due::now());
         let lasts = if !due.is(noted) {
@@ -190,11 +203,13 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
         } else {
             Self::DEAD_AFTER
         };
-        let watches_always = mine.flags != 0 || was.parked() < 2 * WATCHERS;
+        // The times that are noted go round in `TURNS` watches that are longer than two minutes.
+        let is_seldom = Self::DEAD_AFTER > Duration::from_secs(60);
+        let watches_always = mine.flags != 0 || was.parked() < 2 * WATCHERS || is_seldom;
         if watches_always || lasts.is_zero() {
             return lasts;
         }
-        Self::DEAD_AFTER.saturating_mul(until_its_turn(overdue, was.parked(), Self::watches()))
+        Self::DEAD_AFTER.saturating_mul(until_its_turn(tid::current(), was.parked(), Self::watches()))
     }
 
     /// How many watches have passed since the zero of the clock.
@@ -267,18 +282,38 @@ mod tests {
         assert!(!Due::of(State(State::LOCKED), 0).is_other_than(Mine::default()));
     }
 
-    /// Each waiter watches again and again, and in each watch a few of them do.
+    /// And in each watch some do of threads that began together.
     #[test]
     fn of_many_waiters_a_few_watch_at_a_time() {
         for parked in (2 * WATCHERS..300).chain([1_000, 4_000, 10_000]) {
-            let first = u32::MAX - parked / 2;
-            let mut watchers = vec![0; (parked / WATCHERS).next_power_of_two() as usize];
-            for overdue in (0..parked).map(|nth| first.wrapping_add(nth)) {
-                let turn = until_its_turn(overdue, parked, 7);
-                watchers[turn as usize - 1] += 1;
-                assert_eq!(until_its_turn(overdue, parked, 7 + turn), watchers.len() as u32);
+            let distant = [1, 2, 3, 4, 7, 8, 16, 64, 1_000].map(|apart| (1, apart));
+            let clustered = [(2, 10), (4, 100), (8, 1_000), (100, 1_024)];
+            for (together, apart) in distant.into_iter().chain(clustered) {
+                let mut watchers = vec![0; (parked / WATCHERS).next_power_of_two().min(32) as usize];
+                for nth in 0..parked {
+                    let id = 30_000 + nth % together + nth / together * apart;
+                    watchers[until_its_turn(id, parked, 7) as usize - 1] += 1;
+                }
+                let what = format!("{parked}, {together} in {apart}: {watchers:?}");
+                assert!(watchers.iter().all(|&some| some <= parked.div_ceil(16).max(12)), "{what}");
+                assert!(apart > 4 || watchers.iter().all(|&some| some > 0), "{what}");
             }
-            assert!(watchers.iter().all(|some| (2..8).contains(some)), "{parked}: {watchers:?}");
+        }
+    }
+
+    /// Whatever its id is, and however many are parked when it looks: so it does if all are of one
+    /// turn, and if the crowd shrinks or grows meanwhile.
+    #[test]
+    fn each_waiter_watches_soon_and_again() {
+        for id in (0..2_000).chain((0..32).map(|bit| 1 << bit)).chain([u32::MAX]) {
+            let mut now = u32::MAX - 100;
+            for parked in [2 * WATCHERS, 64, 1_000, 100_000, u32::MAX >> 6, 9, 5_000] {
+                let turn = until_its_turn(id, parked, now);
+                assert!((1..=32).contains(&turn), "{id}, {parked}: {turn}");
+                now = now.wrapping_add(turn);
+                let fewer = until_its_turn(id, parked / 2, now);
+                assert!(fewer <= until_its_turn(id, parked, now), "{id}, {parked}: no turn of fewer");
+            }
         }
     }
 

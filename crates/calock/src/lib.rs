@@ -83,9 +83,9 @@ use ulocks_core::{Private, api};
 /// bound. Each further death may cost as much again. The waiters see to this, even if each of them
 /// gives up sooner. If no thread waits when that time is over, the next waiter that sleeps does.
 ///
-/// If eight threads or more wait, these times are `5s` and `10s`: a few of the waiters wake every
-/// `s` to look, and the others sleep. If half of them or more are dead, each of the dead adds `2s`
-/// at most.
+/// If eight threads or more have waited at once, only some of them wake every `s` to look, and each
+/// at least every `32s`. These times are mostly `5s` and `10s` then. They are `64s` and `128s` at
+/// most, however many of the waiters live.
 ///
 /// With an interval of more than half an hour the dead are never found. The time is that of the
 /// monotonic clock. Between processes in time namespaces with different offsets, the living may

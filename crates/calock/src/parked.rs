@@ -93,7 +93,7 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
             let promotions = || self.promotions.load(Relaxed);
             let overdue = *waiter.overdue.get_or_insert_with(|| promotions().wrapping_add(parked.parked()));
             if !P::Scope::PRIVATE {
-                waiter.watch_ends = Deadline::after(self.watch(waiter.mine, overdue, parked));
+                waiter.watch_ends = Deadline::after(self.watch(waiter.mine, parked));
             }
             let ended = self.sleep(&mut waiter, deadline);
             waiter.woken = ended == Ended::Woken;
