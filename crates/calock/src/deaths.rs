@@ -309,7 +309,7 @@ mod tests {
             let mut now = u32::MAX - 100;
             for parked in [2 * WATCHERS, 64, 1_000, 100_000, u32::MAX >> 6, 9, 5_000] {
                 let turn = until_its_turn(id, parked, now);
-                assert!((1..=32).contains(&turn), "{id}, {parked}: {turn}");
+                assert!((1..=32).contains(&turn), "thread {id} of {parked} sleeps for {turn} watches");
                 now = now.wrapping_add(turn);
                 let fewer = until_its_turn(id, parked / 2, now);
                 assert!(fewer <= until_its_turn(id, parked, now), "{id}, {parked}: no turn of fewer");
