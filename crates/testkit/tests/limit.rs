@@ -7,9 +7,36 @@ use std::panic::catch_unwind;
 use std::process::{Command, Output};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 use ulocks_testkit::limit::{output, until};
 
 const CHILD: &str = "ULOCKS_TESTKIT_CHILD";
+
+/// Set in a process that has a thread of a runtime.
+const RUNTIME: &str = "ULOCKS_TESTKIT_RUNTIME";
+
+// SAFETY: the section holds addresses of functions that the loader calls before `main`, with C's
+// calling convention; further arguments are ignored. By its number this one is called before those
+// of the kit.
+#[used]
+#[unsafe(link_section = ".init_array.00200")]
+static BEFORE_MAIN: extern "C" fn() = begin_runtime;
+
+/// Begins a thread that stays, as ThreadSanitizer does, in a process that stays longer than a test.
+extern "C" fn begin_runtime() {
+    extern "C" fn stay() {
+        std::thread::sleep(Duration::from_secs(7));
+    }
+    if env::var_os(RUNTIME).is_some() {
+        std::thread::spawn(|| {
+            loop {
+                std::thread::park();
+            }
+        });
+        // SAFETY: a function that takes nothing, returns nothing and does not unwind.
+        assert_eq!(unsafe { libc::atexit(stay) }, 0);
+    }
+}
 
 /// This binary with the test `name` alone, in a process that has a second of patience.
 fn again(name: &str) -> Command {
@@ -75,4 +102,12 @@ fn a_loop_and_a_process_say_what_they_waited_for() {
     }
     let output = output(&mut again("a_loop_and_a_process_say_what_they_waited_for"));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn a_thread_of_a_runtime_is_no_test_that_hangs() {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.arg("--list").env(RUNTIME, "").env("ULOCKS_PATIENCE", "1");
+    let output = output(&mut command);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
