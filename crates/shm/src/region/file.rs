@@ -8,7 +8,7 @@ use super::error::RegionError;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::ptr::NonNull;
 
@@ -142,31 +142,33 @@ fn control(fd: RawFd, lock: &libc::flock) -> io::Result<()> {
     }
 }
 
-/// Gives `file`, which is empty, `size` bytes of zeroes, and room for them on the disk: without the
-/// room the first write to the mapping would be a SIGBUS.
-pub(super) fn reserve(file: &File, size: u64) -> Result<(), RegionError> {
-    let no_space = |error| RegionError::NoSpace { needed: size, source: io::Error::from_raw_os_error(error) };
-    let length = libc::off_t::try_from(size).map_err(|_| no_space(libc::EFBIG))?;
+/// Gives `file`, which is empty, `size` bytes, and room for them on the disk: without the room the
+/// first write to the mapping would be a SIGBUS. It begins with `mark`, also if this process is
+/// killed before it has the size; all else is zero.
+pub(super) fn reserve(file: &File, size: u64, mark: u64) -> Result<(), RegionError> {
+    let failed = |source: io::Error| match source.raw_os_error() {
+        Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG | libc::ENOMEM) => {
+            RegionError::NoSpace { needed: size, source }
+        }
+        _ => RegionError::Io { step: "reserve space for the region", source },
+    };
+    let too_large = || failed(io::Error::from_raw_os_error(libc::EFBIG));
+    let length = libc::off_t::try_from(size).map_err(|_| too_large())?;
     // Beyond the limit the kernel would send a SIGXFSZ, which ends a process by default.
     if most_bytes().is_some_and(|most| size > most) {
-        return Err(no_space(libc::EFBIG));
+        return Err(too_large());
     }
     if has_huge_pages(file)? {
         return Err(RegionError::HugePages);
     }
+    file.write_all_at(&mark.to_ne_bytes(), 0).map_err(failed)?;
     loop {
         // SAFETY: the descriptor is open; the numbers are not negative.
         let error = unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) };
         match error {
             0 => return Ok(()),
             libc::EINTR => {}
-            libc::ENOSPC | libc::EDQUOT | libc::EFBIG | libc::ENOMEM => {
-                return Err(no_space(error));
-            }
-            _ => {
-                let source = io::Error::from_raw_os_error(error);
-                return Err(RegionError::Io { step: "reserve space for the region", source });
-            }
+            error => return Err(failed(io::Error::from_raw_os_error(error))),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! | word | what | checked |
 //! |---|---|---|
-//! | 0 | magic; written after all others | first |
+//! | 0 | [`BEGUN`], written before all others; the magic, written after them | first |
 //! | 1 | version of the format | second |
 //! | 2 | identity: the layout of the root, its size, the machine | against that of the opener |
 //! | 3 | size of the region in bytes | computed again |
@@ -23,9 +23,10 @@
 //! lock. The state is `RESETTING` then. If the process dies, the next one that is alone finds that
 //! state and resets again; the epoch and its complement may differ then.
 //!
-//! A creator reserves the space, writes the header with the state `CREATING` and the magic last,
-//! prepares the root, and makes the state `READY`. If it dies on the way, the file is *unfinished*:
-//! all zero but for a part of the header, or with a sound header that says `CREATING`.
+//! A creator writes `BEGUN` into the empty file and reserves the space. It writes the header with
+//! the state `CREATING` and the magic last, prepares the root, and makes the state `READY`. If it
+//! dies on the way, the file is empty or *unfinished*. That is a file that begins with `BEGUN` and
+//! is all zero behind a part of the header, or one with a sound header that says `CREATING`.
 
 use super::error::RegionError;
 use crate::safe::{SharedSafe, layout};
@@ -33,6 +34,9 @@ use ulocks_core::sync::AtomicU64;
 
 /// "ULOCKREG" on a machine that stores the first byte first.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"ULOCKREG");
+/// "ULOCKNEW": what a creator has begun, and no program has had yet. Another program's zeroes do not
+/// begin with it.
+pub(super) const BEGUN: u64 = u64::from_le_bytes(*b"ULOCKNEW");
 /// Two programs of one version agree on the words of the header, of the slots and of the tokens.
 pub(super) const VERSION: u64 = 2;
 /// The locks and the slots are usable.
@@ -112,9 +116,10 @@ impl Plan {
         Some(Self { slots, root, size: root.checked_add(room)? })
     }
 
-    /// The words of a new region. The magic is not among them.
+    /// The words of a new region, before its magic.
     pub fn words<R: SharedSafe>(self, boot: u64) -> [u64; WORDS] {
         let mut words = [0; WORDS];
+        words[at::MAGIC] = BEGUN;
         words[at::VERSION] = VERSION;
         words[at::IDENTITY] = identity::<R>();
         words[at::SIZE] = self.size;
@@ -201,8 +206,8 @@ pub(super) fn check_epoch(words: &[u64; WORDS]) -> Result<(), RegionError> {
     }
 }
 
-/// Whether `words`, which are those of a file without a magic, may be what a dead creator has
-/// written of a header, in whatever order; with `R`, of one with this root.
+/// Whether `words`, which are those of a file without a magic, are [`BEGUN`] and what a dead creator
+/// may have written of a header, in whatever order; with `R`, of one with this root.
 pub(super) fn is_begun<R: SharedSafe>(words: &[u64; WORDS]) -> bool {
     let is = |at: usize, value: u64| words[at] == 0 || words[at] == value;
     is_begun_untyped(words) && is(at::IDENTITY, identity::<R>()) && is(at::ROOT_SIZE, size_of::<R>() as u64)
@@ -212,7 +217,7 @@ pub(super) fn is_begun<R: SharedSafe>(words: &[u64; WORDS]) -> bool {
 pub(super) fn is_begun_untyped(words: &[u64; WORDS]) -> bool {
     let is = |at: usize, value: u64| words[at] == 0 || words[at] == value;
     let [first, second] = at::RESERVED;
-    words[at::MAGIC] == 0
+    words[at::MAGIC] == BEGUN
         && is(at::VERSION, VERSION)
         && is(at::SLOTS_OFFSET, SLOTS_OFFSET)
         && words[at::SLOTS] <= u64::from(MOST_PARTICIPANTS)

@@ -16,8 +16,8 @@
 //! whoever gets the gate alone knows that no creator lives, and whoever finds a process attached
 //! knows that the region was reset before.
 //!
-//! A creating process makes the file, takes the gate, reserves the space, writes the header, and
-//! prepares the root. Between the first two steps the file is empty and not locked. A process that
+//! A creating process makes the file, takes the gate, marks the file as begun, reserves the space,
+//! writes the header, and prepares the root. Between the first two steps the file is empty and not locked. A process that
 //! finds this drops the lock and tries again; with `create_or_open` it becomes the creator. The
 //! first creator then finds a region, and attaches or reports that it exists. A file that lost its
 //! name in the meantime is not used: its creator has failed and removed it. A creator that dies
@@ -25,7 +25,7 @@
 
 use super::error::RegionError;
 use super::file::{self, Kind, Mapping};
-use super::header::{self, MAGIC, MOST_PARTICIPANTS, Plan, READY, RESETTING, WORDS, at};
+use super::header::{self, BEGUN, MAGIC, MOST_PARTICIPANTS, Plan, READY, RESETTING, WORDS, at};
 use super::{Attached, Region, unfinished};
 use crate::safe::SharedSafe;
 use std::fs::File;
@@ -228,7 +228,7 @@ impl<R: SharedSafe> Options<R> {
         let plan = self.plan()?;
         let file = file::nameless()?;
         file::try_lock(&file, Kind::Exclusive)?;
-        file::reserve(&file, plan.size)?;
+        file::reserve(&file, plan.size, BEGUN)?;
         file::seal(&file)?;
         Self::publish(file, plan, &mut |_| Ok(()))
     }
@@ -293,7 +293,7 @@ impl<R: SharedSafe> Options<R> {
             drop(file);
             return prepare.map_or(Err(RegionError::AlreadyExists), |prepare| self.open_by(path, prepare));
         }
-        let made = file::reserve(&file, plan.size).and_then(|()| {
+        let made = file::reserve(&file, plan.size, BEGUN).and_then(|()| {
             let file = file.try_clone().map_err(RegionError::of("keep the file"))?;
             match prepare {
                 Some(prepare) => Self::publish(file, plan, prepare),
@@ -358,14 +358,15 @@ impl<R: SharedSafe> Options<R> {
     fn fill(file: File, plan: Plan, prepare: Prepare<'_, R>) -> Result<Region<R>, RegionError> {
         // What the dead creator has prepared is not zero.
         file.set_len(0).map_err(RegionError::of("empty the file"))?;
-        if let Err(error) = file::reserve(&file, plan.size) {
+        if let Err(error) = file::reserve(&file, plan.size, BEGUN) {
             let _ = file.set_len(0);
             return Err(error);
         }
         Self::publish(file, plan, prepare)
     }
 
-    /// Makes a new region in `file`, which has the size and the exclusive lock, and is all zero.
+    /// Makes a new region in `file`, which has the size, the mark and the exclusive lock, and is all
+    /// zero otherwise.
     fn publish(file: File, plan: Plan, prepare: Prepare<'_, R>) -> Result<Region<R>, RegionError> {
         let words = plan.words::<R>(file::boot());
         let region = Region::<R>::new(Mapping::new(&file, plan.size)?, file, plan, 1, Attached::Created);

@@ -1,13 +1,14 @@
 //! Files that a creator has left which died before it was done: see [`header`].
 //!
 //! The caller has the exclusive lock, so no creator lives. Such a file is made anew, and nothing in
-//! it is anyone's: it is all zero but for a part of a header, and not larger than a creator of the
-//! same root may have made it; or its header is sound, and says that no program has had it yet. A
-//! file of another program is neither, unless it is all zero and small: then it has no data.
+//! it is anyone's. It begins with the creator's mark, is all zero but for a part of a header, and is
+//! not larger than a creator of the same root may have made it; or its header is sound, and says
+//! that no program has had it yet. A file of another program is neither, also if it is all zero:
+//! that program may have mapped it, and be about to write.
 
 use super::error::RegionError;
 use super::file;
-use super::header::{self, CREATING, MAGIC, MOST_PARTICIPANTS, Plan, WORDS, at};
+use super::header::{self, BEGUN, CREATING, MAGIC, MOST_PARTICIPANTS, Plan, WORDS, at};
 use crate::safe::SharedSafe;
 use std::fs::File;
 use std::io;
@@ -15,15 +16,13 @@ use std::os::unix::fs::FileExt;
 
 /// So much of a file is read at once.
 const CHUNK: u64 = 1 << 16;
-/// A larger file is not taken for unfinished by a program that does not know its root.
-const MOST_UNTYPED: u64 = 1 << 30;
 
 /// Whether `file`, of `len` bytes, was left by a dead creator of a region with the root `R`.
 pub(super) fn is_left<R: SharedSafe>(file: &File, len: u64) -> Result<bool, RegionError> {
     let words = first_words(file)?;
     let most = Plan::of::<R>(u64::from(MOST_PARTICIPANTS)).map_or(u64::MAX, |plan| plan.size);
     match words[at::MAGIC] {
-        0 => Ok(len <= most && header::is_begun::<R>(&words) && is_zero(file, len)?),
+        BEGUN => Ok(len <= most && header::is_begun::<R>(&words) && is_zero(file, len)?),
         MAGIC => Ok(words[at::STATE] == CREATING && header::check::<R>(&words, len).is_ok()),
         _ => Ok(false),
     }
@@ -33,7 +32,7 @@ pub(super) fn is_left<R: SharedSafe>(file: &File, len: u64) -> Result<bool, Regi
 pub(super) fn is_left_untyped(file: &File, len: u64) -> Result<bool, RegionError> {
     let words = first_words(file)?;
     match words[at::MAGIC] {
-        0 => Ok(len <= MOST_UNTYPED && header::is_begun_untyped(&words) && is_zero(file, len)?),
+        BEGUN => Ok(header::is_begun_untyped(&words) && is_zero(file, len)?),
         MAGIC => Ok(words[at::STATE] == CREATING && header::check_untyped(&words, len).is_ok()),
         _ => Ok(false),
     }

@@ -50,6 +50,7 @@ fn files_that_are_no_region() {
     drop(open(&scratch));
     let sound = scratch.bytes();
     demand("nothing", b"", "the file is empty");
+    demand("zeroes", &[0; 8192], "not as a region does");
     demand("zeroes, and something", &[&[0; 8192][..], b"x"].concat(), "not as a region does");
     demand("text", &b"Locks between processes.\n".repeat(40), "not as a region does");
     demand("short", b"1234", "at least 128 are needed");

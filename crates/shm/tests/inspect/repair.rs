@@ -129,7 +129,7 @@ fn damaged_locks() {
     }
 }
 
-/// Zeroes, and a region whose creator was killed while it prepared the root. `list` says what they
+/// Begun, and a region whose creator was killed while it prepared the root. `list` says what they
 /// are, and `repair` makes them empty. A stranger's file stays, and nobody is told to remove it.
 #[test]
 fn a_file_whose_creator_has_died() {
@@ -143,7 +143,7 @@ fn a_file_whose_creator_has_died() {
         drop(made);
     })
     .ends();
-    for scratch in [Scratch::with(&[0; 8192]), prepared] {
+    for scratch in [Scratch::with(&[&b"ULOCKNEW"[..], &[0; 8184]].concat()), prepared] {
         let ran = list(&scratch);
         assert_eq!(ran.code, 1, "{ran:?}");
         assert!(ran.err.contains("the creator of its region died"), "{ran:?}");

@@ -10,6 +10,8 @@ use ulocks_testkit::Child;
 
 /// The header, 64 slots, and the root.
 const SIZE: usize = 12288;
+/// What a creator writes before all else.
+const BEGUN: u64 = u64::from_le_bytes(*b"ULOCKNEW");
 
 fn options() -> Options<Root> {
     Region::options().wait(Duration::from_millis(3))
@@ -29,6 +31,13 @@ fn left_half_prepared() -> Scratch {
     })
     .ends();
     scratch
+}
+
+/// The mark of a creator, and zeroes.
+fn begun(len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    set_word(&mut bytes, Word::Magic, BEGUN);
+    bytes
 }
 
 /// `open` says what it is, and leaves it; `create_or_open` makes a region of it.
@@ -54,13 +63,13 @@ fn what_a_dead_creator_leaves_is_made_anew() {
     let prepared = left_half_prepared().bytes();
     assert_eq!(prepared.len(), SIZE);
     let all = 4096 + MOST_PARTICIPANTS as usize * 64 + 4096;
-    for len in [1, 127, 128, 4096, SIZE - 1, SIZE, SIZE + 4096, all] {
-        is_made_anew(&format!("{len} zeroes"), &vec![0; len]);
+    for len in [8, 127, 128, 4096, SIZE - 1, SIZE, SIZE + 4096, all] {
+        is_made_anew(&format!("{len} bytes, begun"), &begun(len));
     }
     for words in 1..16 {
         for first in [8, words * 8] {
             // Up to that word, and that word alone.
-            let mut bytes = vec![0; SIZE];
+            let mut bytes = begun(SIZE);
             bytes[first..(words + 1) * 8].copy_from_slice(&prepared[first..(words + 1) * 8]);
             is_made_anew(&format!("the words {} to {words}", first / 8), &bytes);
         }
@@ -68,19 +77,40 @@ fn what_a_dead_creator_leaves_is_made_anew() {
     is_made_anew("half prepared", &prepared);
 }
 
-/// A file of zeroes that no creator of this root leaves belongs to somebody else.
+/// A stranger has made a file, has mapped it, and has not written yet. Its next store finds the
+/// file as long as it was.
 #[test]
 fn a_strangers_zeroes_are_left_alone() {
+    let _turn = turn();
+    for len in [128, 4096, SIZE, 262_144] {
+        let scratch = Scratch::with(&vec![0; len]);
+        for result in [options().open(scratch.path()), options().create_or_open(scratch.path(), 0o600)] {
+            let error = result.expect_err("zeroes");
+            assert!(matches!(error, RegionError::WrongMagic { found: 0 }), "{len} zeroes: {error}");
+        }
+        assert_eq!(scratch.bytes(), vec![0; len]);
+    }
+    for len in [1, 8, 127] {
+        let scratch = Scratch::with(&vec![0; len]);
+        let error = options().create_or_open(scratch.path(), 0o600).expect_err("too short for a header");
+        assert!(matches!(error, RegionError::Truncated { .. }), "{len} zeroes: {error}");
+        assert_eq!(scratch.bytes(), vec![0; len]);
+    }
+}
+
+/// A file that no creator of this root leaves belongs to somebody else, also with the mark.
+#[test]
+fn what_no_creator_of_this_root_leaves_is_left_alone() {
     let _turn = turn();
     let prepared = left_half_prepared().bytes();
     let all = 4096 + MOST_PARTICIPANTS as usize * 64 + 4096;
     let with = |at: usize, value: u64| {
-        let mut bytes = vec![0; SIZE];
+        let mut bytes = begun(SIZE);
         bytes[at..at + 8].copy_from_slice(&value.to_ne_bytes());
         bytes
     };
     for (name, bytes) in [
-        ("a larger file", vec![0; all + 1]),
+        ("a larger file", begun(all + 1)),
         ("data at the end", with(SIZE - 8, 1)),
         ("data behind the header", with(128, 1)),
         ("another identity", with(16, 1)),
@@ -91,7 +121,7 @@ fn a_strangers_zeroes_are_left_alone() {
         let scratch = Scratch::with(&bytes);
         for result in [options().open(scratch.path()), options().create_or_open(scratch.path(), 0o600)] {
             let error = result.expect_err(name);
-            assert!(matches!(error, RegionError::WrongMagic { found: 0 }), "{name}: {error}");
+            assert!(matches!(error, RegionError::WrongMagic { found: BEGUN }), "{name}: {error}");
             assert!(!error.to_string().contains("remove"), "{name}: {error}");
         }
         assert_eq!(scratch.bytes(), bytes, "{name}: the file was changed");
