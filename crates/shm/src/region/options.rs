@@ -17,9 +17,10 @@
 //! knows that the region was reset before.
 //!
 //! A creating process makes the file, takes the gate, marks the file as begun, reserves the space,
-//! writes the header, and prepares the root. Between the first two steps the file is empty and not locked. A process that
-//! finds this drops the lock and tries again; with `create_or_open` it becomes the creator. The
-//! first creator then finds a region, and attaches or reports that it exists. A file that lost its
+//! writes the header, and prepares the root. Between the first two steps the file is empty and not
+//! locked. A process that finds this drops the lock and tries again; with `create_or_open` it
+//! becomes the creator. The first creator then finds a region, and reports that it exists, or
+//! attaches; if the other one has failed by then, it makes the region anew. A file that lost its
 //! name in the meantime is not used: its creator has failed and removed it. A creator that dies
 //! leaves an unfinished file ([`unfinished`]), and `create_or_open` makes the region anew.
 
@@ -127,7 +128,7 @@ impl<R: SharedSafe> Options<R> {
     /// [`AlreadyExists`](RegionError::AlreadyExists) if there is a file. After an error there is no
     /// new one, except after [`Busy`](RegionError::Busy): another process makes a region of it.
     pub fn create(&self, path: impl AsRef<Path>, mode: u32) -> Result<Region<R>, RegionError> {
-        self.create_at(path.as_ref(), mode, None)
+        self.create_at(path.as_ref(), mode, &mut |_| Ok(()))
     }
 
     /// Opens the region in the file at `path`.
@@ -210,7 +211,9 @@ impl<R: SharedSafe> Options<R> {
         self.retry(|| match file::open(path, None) {
             Ok(file) => self.attach(file, true, fill, prepare),
             Err(RegionError::NotFound) => {
-                self.create_at(path, mode, Some(prepare)).map_err(|error| match error {
+                self.create_at(path, mode, prepare).map_err(|error| match error {
+                    // Another process has made the file, or has filled this one's. It may die
+                    // before it is done: the next attempt attaches, or fills the file.
                     RegionError::AlreadyExists => passing(error),
                     error => error.into(),
                 })
@@ -273,13 +276,8 @@ impl<R: SharedSafe> Options<R> {
     }
 
     /// Creates the file at `path` and a region in it. If an opener was faster with the new file,
-    /// the region is that one's: with `prepare` this attaches to it.
-    fn create_at(
-        &self,
-        path: &Path,
-        mode: u32,
-        prepare: Option<Prepare<'_, R>>,
-    ) -> Result<Region<R>, RegionError> {
+    /// the region is that one's, and exists.
+    fn create_at(&self, path: &Path, mode: u32, prepare: Prepare<'_, R>) -> Result<Region<R>, RegionError> {
         let plan = self.plan()?;
         let file = file::open(path, Some(mode))?;
         let begun = Instant::now();
@@ -290,15 +288,11 @@ impl<R: SharedSafe> Options<R> {
             std::thread::sleep(PAUSE);
         }
         if size_of_file(&file)? != 0 {
-            drop(file);
-            return prepare.map_or(Err(RegionError::AlreadyExists), |prepare| self.open_by(path, prepare));
+            return Err(RegionError::AlreadyExists);
         }
         let made = file::reserve(&file, plan.size, BEGUN).and_then(|()| {
             let file = file.try_clone().map_err(RegionError::of("keep the file"))?;
-            match prepare {
-                Some(prepare) => Self::publish(file, plan, prepare),
-                None => Self::publish(file, plan, &mut |_| Ok(())),
-            }
+            Self::publish(file, plan, prepare)
         });
         if made.is_err() {
             // The lock is held until `file` is dropped: a process that waits for it finds no name.

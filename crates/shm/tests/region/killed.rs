@@ -11,7 +11,7 @@ use std::time::Duration;
 use ulocks_core::Shared;
 use ulocks_core::sync::{AtomicU32, Ordering::Relaxed};
 use ulocks_shm::robust::mutex::{LockError, RobustMutex};
-use ulocks_shm::{Attached, Options, Region, SharedSafe};
+use ulocks_shm::{Attached, Options, Region, RegionError, SharedSafe};
 use ulocks_testkit::Child;
 use ulocks_testkit::watchdog::watch;
 use ulocks_unfair::MutexWith;
@@ -149,6 +149,31 @@ fn a_process_may_die_at_any_system_call() {
         None
     });
     a_death_at_any_system_call(|path| Some(opens(path)));
+}
+
+/// While a creator has made the file and has not locked it, another process fills the file, and
+/// fails to prepare it. The creator makes the region: it need not fail.
+#[test]
+fn a_creator_outlives_another_that_has_failed_with_its_file() {
+    let _turn = turn();
+    let mut failures = 0;
+    for calls in 0.. {
+        let scratch = Scratch::new();
+        let child = traced(|| lives(scratch.path()));
+        let lives = (0..calls).all(|_| to_system_call(child));
+        if lives {
+            let other = options().wait(Duration::ZERO).create_or_open_with(scratch.path(), 0o600, |_| {
+                Err(std::io::Error::other("no configuration"))
+            });
+            // It had made no file of its own, or had removed it.
+            failures += u32::from(scratch.path().exists() && matches!(other, Err(RegionError::Io { .. })));
+            drop(other);
+            while to_system_call(child) {}
+        } else {
+            break;
+        }
+    }
+    assert_ne!(failures, 0, "no attempt has failed with the file of another");
 }
 
 #[test]
