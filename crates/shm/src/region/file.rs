@@ -8,7 +8,7 @@ use super::error::RegionError;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, RawFd};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::ptr::NonNull;
 
@@ -104,6 +104,33 @@ pub(super) fn has_attached(file: &File) -> Result<bool, RegionError> {
 /// Whether another open file is attached or attaches. Asks only: `file` has no lock afterwards.
 pub(super) fn is_locked(file: &File) -> Result<bool, RegionError> {
     is_locked_at(file, GATE)
+}
+
+/// Does `work` with the exclusive lock of `file`. If it fails or panics, `file` has no lock
+/// afterwards, although a child that was forked meanwhile has a copy of its descriptor.
+pub(super) fn alone<T>(file: &File, work: impl FnOnce() -> Result<T, RegionError>) -> Result<T, RegionError> {
+    struct Unlocks<'f>(&'f File, u32);
+    impl Drop for Unlocks<'_> {
+        fn drop(&mut self) {
+            // A child that comes here has a copy of its parent's lock.
+            if std::process::id() == self.1 {
+                let all = libc::flock { l_len: 0, l_type: libc::F_UNLCK as _, ..lock_of(Kind::Shared, GATE) };
+                let _ = control(self.0.as_raw_fd(), &all);
+            }
+        }
+    }
+    let unlocks = Unlocks(file, std::process::id());
+    let made = work()?;
+    std::mem::forget(unlocks);
+    Ok(made)
+}
+
+/// Removes the name `path`, if it is still the name of `file`.
+pub(super) fn remove(path: &Path, file: &File) {
+    let (Ok(named), Ok(mine)) = (std::fs::symlink_metadata(path), file.metadata()) else { return };
+    if (named.dev(), named.ino()) == (mine.dev(), mine.ino()) {
+        let _ = std::fs::remove_file(path);
+    }
 }
 
 fn is_locked_at(file: &File, byte: i64) -> Result<bool, RegionError> {

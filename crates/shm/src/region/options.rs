@@ -290,15 +290,17 @@ impl<R: SharedSafe> Options<R> {
         if size_of_file(&file)? != 0 {
             return Err(RegionError::AlreadyExists);
         }
-        let made = file::reserve(&file, plan.size, BEGUN).and_then(|()| {
-            let file = file.try_clone().map_err(RegionError::of("keep the file"))?;
-            Self::publish(file, plan, prepare)
-        });
-        if made.is_err() {
-            // The lock is held until `file` is dropped: a process that waits for it finds no name.
-            let _ = std::fs::remove_file(path);
-        }
-        made
+        file::alone(&file, || {
+            let made = file::reserve(&file, plan.size, BEGUN).and_then(|()| {
+                let file = file.try_clone().map_err(RegionError::of("keep the file"))?;
+                Self::publish(file, plan, prepare)
+            });
+            if made.is_err() {
+                // The lock is held meanwhile: a process that waits for it finds no name.
+                file::remove(path, &file);
+            }
+            made
+        })
     }
 
     /// One attempt to attach to `file`. If it is `named`, it must still have a name.
@@ -341,7 +343,7 @@ impl<R: SharedSafe> Options<R> {
             // SAFETY: the exclusive lock says that no other process and no other region of this
             // process is attached, and no thread has a reference from this one.
             unsafe { region.reset(file::boot()) };
-            region.prepared(prepare)?;
+            file::alone(region.file(), || region.prepared(prepare))?;
         }
         region.is_attached()?;
         Ok(region)
@@ -356,7 +358,8 @@ impl<R: SharedSafe> Options<R> {
             let _ = file.set_len(0);
             return Err(error);
         }
-        Self::publish(file, plan, prepare)
+        let kept = file.try_clone().map_err(RegionError::of("keep the file"))?;
+        file::alone(&kept, || Self::publish(file, plan, prepare))
     }
 
     /// Makes a new region in `file`, which has the size, the mark and the exclusive lock, and is all

@@ -116,6 +116,56 @@ fn what_fails_to_be_prepared_is_prepared_by_the_next() {
     }
 }
 
+/// While a process prepares a new region, another program takes the name for a file of its own.
+#[test]
+fn a_failure_removes_no_file_of_another() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let made = options().create_or_open_with(scratch.path(), 0o600, |_| {
+        std::fs::remove_file(scratch.path())?;
+        std::fs::write(scratch.path(), b"precious")?;
+        Err(io::Error::other("no configuration"))
+    });
+    assert!(made.is_err());
+    assert_eq!(scratch.bytes(), b"precious");
+}
+
+/// A child of a fork has a copy of the descriptor, and so of the lock that its parent had.
+#[test]
+fn a_failure_keeps_nobody_out_although_a_child_lives() {
+    let _turn = turn();
+    // A region that is new, one of an empty file, and one that is reset.
+    let (created, empty, left) = (Scratch::new(), Scratch::with(b""), Scratch::new());
+    drop(prepared(&left));
+    for (scratch, panics) in
+        [(&created, false), (&created, true), (&empty, false), (&empty, true), (&left, false), (&left, true)]
+    {
+        let mut children = Vec::new();
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            options().create_or_open_with(scratch.path(), 0o600, |_| {
+                children.push(Child::runs(|| {
+                    // SAFETY: no preconditions; a signal ends it.
+                    unsafe { libc::pause() };
+                }));
+                assert!(!panics, "planned");
+                Err(io::Error::other("no configuration"))
+            })
+        }));
+        assert!(!matches!(made, Ok(Ok(_))));
+        let next = options().wait(Duration::ZERO).create_or_open(scratch.path(), 0o600);
+        let attached = next.map(|region| region.attached());
+        let expected = if std::ptr::eq(scratch, &left) { Attached::Reset } else { Attached::Created };
+        assert!(matches!(attached, Ok(attached) if attached == expected), "panics {panics}: {attached:?}");
+        children.into_iter().for_each(Child::killed);
+        if expected == Attached::Created {
+            std::fs::write(scratch.path(), b"").expect("it is ours");
+        }
+        if std::ptr::eq(scratch, &created) {
+            std::fs::remove_file(scratch.path()).expect("it is ours");
+        }
+    }
+}
+
 /// The members of a region can be had while it is prepared.
 #[test]
 fn a_thread_takes_part_while_it_prepares() {
