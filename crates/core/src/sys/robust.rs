@@ -33,8 +33,8 @@
 //! | between owners to free | that thread | (F) |
 //!
 //! # Invariants
-//! 1. While the word has a thread id, that thread owns the token. It alone changes the generation,
-//!    and nobody else claims the token.
+//! 1. While the word has a thread id, that thread owns the token. It alone changes the generation
+//!    and the namespace, and nobody else claims the token.
 //! 2. A thread that sleeps on the word has read the generation after its own (S), which needs a
 //!    living owner. If that owner leaves or dies before the sleep, the word is another one, and the
 //!    sleep does not begin. If it does so later, (L) wakes all sleepers, and the kernel one, which
@@ -67,9 +67,10 @@
 //! namespaces may have one id. If one of them died while it has the token pending, and the other
 //! owns it by then, the kernel would mark a living owner. So a token keeps the namespace of its
 //! last claim, and a thread of another one takes it only if it finds no other (`claim_foreign`).
-//! What is left is this: the table has no other free slot, both threads claim this one at the same
-//! time, and one of them is killed between its failed (C) and the next instructions, or between (F)
-//! and those.
+//! What is left is this: one of the threads has found no other free slot, both claim this one at the
+//! same time, and one of them is killed between its failed (C) and the next instructions, or between
+//! (F) and those. Threads that see no `/proc` all count as of one namespace, whichever theirs are.
+//! So give containers that share a region a `/proc`.
 //!
 //! # Ordering
 //! (D) is a full barrier, and so a thread that finds [`OWNER_DIED`] with Acquire sees all that the
@@ -222,7 +223,7 @@ impl Token {
 
     unsafe fn claim_in(&self, foreign: bool) -> Result<Option<Registration>, ListError> {
         let seen = self.word().load(Relaxed);
-        if !Self::is_claimable(seen) || !self.is_of_namespace(foreign) {
+        if !Self::is_claimable(seen) || !self.may_claim(foreign) {
             return Ok(None);
         }
         let list = List::current()?;
@@ -237,6 +238,7 @@ impl Token {
             list.set_pending(None); // invariant 4
             return Ok(None);
         }
+        self.namespace.store(pid_namespace(), Relaxed);
         // Those that the kernel has woken none of: the next (A) clears their mark.
         if seen & WAITERS != 0 {
             self.word().key().wake(u32::MAX);
@@ -263,11 +265,12 @@ impl Token {
         }))
     }
 
-    /// Whether the token is of the caller's namespace from now on.
-    fn is_of_namespace(&self, foreign: bool) -> bool {
-        let (mine, last) = (pid_namespace(), self.namespace.load(Relaxed));
-        let may = last == 0 || foreign;
-        last == mine || may && self.namespace.compare_exchange(last, mine, Relaxed, Relaxed).is_ok()
+    /// Whether a thread of the caller's namespace may claim the token. One that nobody has claimed
+    /// is of that namespace from now on; the namespace of another is its owner's to change.
+    fn may_claim(&self, foreign: bool) -> bool {
+        let mine = pid_namespace();
+        let last = self.namespace.compare_exchange(0, mine, Relaxed, Relaxed).unwrap_or_else(|last| last);
+        foreign || last == 0 || last == mine
     }
 
     /// (L) and (F), by the owner, whose list does not have the token any more, and which has it
