@@ -1,6 +1,7 @@
 //! Members lent to closures: what a forgotten guard, a panic, an inner call, a fork and a kill
 //! leave.
 
+use crate::joined::joined;
 use std::cell::RefCell;
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +17,7 @@ use ulocks_shm::robust::mutex::{LockError, Refused, RobustMutex};
 use ulocks_shm::robust::rwlock::RobustPsRwLock;
 use ulocks_shm::robust::semarray::{RobustSemArray, RobustSemaphore};
 use ulocks_shm::slots::{JoinError, Member};
-use ulocks_shm::{Region, SharedSafe};
+use ulocks_shm::{Joined, Region, SharedSafe};
 use ulocks_testkit::Child;
 use ulocks_testkit::watchdog::watch;
 
@@ -270,9 +271,9 @@ thread_local! {
     static AT_THE_END: RefCell<Option<AtTheEnd>> = const { RefCell::new(None) };
 }
 
-/// It takes part, or is refused. It depends on which thread-local value was used first.
+/// It takes part, whichever thread-local value was used first.
 #[test]
-fn a_destructor_of_a_thread_takes_part_or_is_refused() {
+fn a_destructor_of_a_thread_takes_part() {
     let region = Arc::new(region());
     let (send, receive) = channel();
     let ends = |joins_first: bool| {
@@ -290,16 +291,68 @@ fn a_destructor_of_a_thread_takes_part_or_is_refused() {
         thread.join().expect("the thread");
         receive.recv().expect("what the destructor has sent")
     };
-    let mut took_part = 0;
-    for thread in 0..6 * SLOTS {
-        match ends(thread % 2 == 0) {
-            Ok(()) => took_part += 1,
-            refused => assert_eq!(refused, Err(JoinError::List(ListError::Ending))),
-        }
+    let threads = 6 * SLOTS as u32;
+    for thread in 0..threads {
+        assert_eq!(ends(thread % 2 == 0), Ok(()));
     }
-    assert_ne!(took_part, 0, "no order lets a destructor take part");
-    member(&region, |me| assert_eq!(*region.mutex.lock(me).expect("nobody has died"), took_part));
+    member(&region, |me| assert_eq!(*region.mutex.lock(me).expect("nobody has died"), threads));
     is_as_new(Arc::into_inner(region).expect("all threads have ended"));
+}
+
+/// As a program in C does: the C library calls this when all thread-local values of the thread are
+/// destroyed.
+unsafe extern "C" fn leaves(me: *mut libc::c_void) {
+    // SAFETY: what the thread has made a pointer of, once.
+    drop(unsafe { Box::from_raw(me.cast::<Joined<'static>>()) });
+}
+
+#[test]
+fn a_thread_leaves_in_its_last_destructor() {
+    let region: &'static Region<Root> = Box::leak(Box::new(region()));
+    let mut key = 0;
+    // SAFETY: `key` is a place for the answer; the destructor fits what the threads give it.
+    assert_eq!(unsafe { libc::pthread_key_create(&raw mut key, Some(leaves)) }, 0);
+    for _ in 0..2 * SLOTS {
+        std::thread::spawn(move || {
+            let me = Box::into_raw(Box::new(joined(region)));
+            // SAFETY: the key is never deleted.
+            assert_eq!(unsafe { libc::pthread_setspecific(key, me.cast()) }, 0);
+        })
+        .join()
+        .expect("the thread");
+    }
+    // SAFETY: from the box above; nobody uses it any more.
+    is_as_new(*unsafe { Box::from_raw(std::ptr::from_ref(region).cast_mut()) });
+}
+
+/// The kernel follows 2,048 entries of the list of a thread that dies. A thread that joins once
+/// more than it can be found is told so.
+#[test]
+fn a_thread_takes_part_no_more_often_than_the_kernel_finds() {
+    let region = Region::<Root>::options().participants(2_001).anonymous().expect("a region");
+    let mut members = Vec::new();
+    let refused = loop {
+        // SAFETY: no guard is made.
+        match unsafe { region.join() } {
+            Ok(me) => members.push(me),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((refused, members.len()), (JoinError::List(ListError::Full), 2_000));
+    // The refused one has no slot.
+    members.pop();
+    members.push(joined(&region));
+    drop(members);
+    // Each of them is found.
+    Child::runs(|| {
+        let members: Vec<_> = (0..2_000).map(|_| joined(&region)).collect();
+        forget(members);
+        // SAFETY: no preconditions; the process ends here.
+        unsafe { libc::_exit(0) };
+    })
+    .ends();
+    let members: Vec<_> = (0..2_000).map(|_| joined(&region)).collect();
+    assert_eq!(members.len(), 2_000);
 }
 
 /// Each thread has its whole body in the closure. All of them leave with what they hold.

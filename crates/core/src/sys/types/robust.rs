@@ -15,8 +15,8 @@ pub enum ListError {
     /// The list is of a C library whose entries look otherwise: the distance from an entry to its
     /// word, in bytes.
     Foreign(isize),
-    /// The thread is ending: its thread-local values are being destroyed.
-    Ending,
+    /// The list has about as many entries as the kernel follows when the thread dies: 2,000 tokens.
+    Full,
     /// The list does not end. Memory that holds one of its locks was overwritten.
     Endless,
 }
@@ -33,9 +33,9 @@ impl fmt::Display for ListError {
                 "the thread's robust list has its words {offset} bytes from the entries; only the lists of \
                  glibc and musl on 64-bit processors are known"
             ),
-            Self::Ending => f.write_str(
-                "the thread is ending: this crate's thread-local values are destroyed, so it can claim no \
-                 token any more",
+            Self::Full => f.write_str(
+                "the thread's robust list is full: it takes part 2,000 times already; end the outer calls \
+                 first",
             ),
             Self::Endless => f.write_str(
                 "the thread's robust list does not end; another process has overwritten a robust pthread \

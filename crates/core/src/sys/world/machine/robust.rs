@@ -11,6 +11,7 @@ use super::{process_generation, thread_id};
 use crate::sys::futex::TID_MASK;
 use crate::sys::types::robust::{ListError, WORD};
 use core::cell::RefCell;
+use core::mem::ManuallyDrop;
 #[cfg(not(target_os = "android"))]
 use core::mem::MaybeUninit;
 use core::ptr::null_mut;
@@ -32,6 +33,8 @@ type Entry = *mut ();
 const PI: usize = 1;
 /// The kernel follows a list no further.
 const LONGEST: usize = 2_048;
+/// So many entries this crate puts into a list: the C library's stand in front of them.
+const MOST: usize = 2_000;
 
 /// How far behind the first word of a token its entry stands, in words of a pointer; see
 /// `sys::robust`.
@@ -44,13 +47,19 @@ struct Ours {
     /// The head of the list; null as long as nobody has asked for it.
     head: *mut Head,
     /// The entries, from the front to the end.
-    entries: Vec<*mut Entry>,
+    ///
+    /// It has no destructor, so that a thread can leave in its destructors, whatever their order.
+    /// An empty list has no memory. So only a thread that ends with entries leaks a few words.
+    entries: ManuallyDrop<Vec<*mut Entry>>,
 }
 
 thread_local! {
-    static OURS: RefCell<Ours> =
-        const { RefCell::new(Ours { generation: None, head: null_mut(), entries: Vec::new() }) };
+    static OURS: RefCell<Ours> = const {
+        RefCell::new(Ours { generation: None, head: null_mut(), entries: ManuallyDrop::new(Vec::new()) })
+    };
 }
+
+const _: () = assert!(!core::mem::needs_drop::<Ours>());
 
 impl Ours {
     /// Forgets the parent's entries, if this is a child of fork.
@@ -145,11 +154,7 @@ pub(crate) struct List {
 impl List {
     /// The list of the calling thread.
     pub(crate) fn current() -> Result<Self, ListError> {
-        // In a destructor of a thread-local value this crate's own may be gone.
-        let is_gone = OURS.try_with(|ours| ours.borrow_mut().in_this_process()).is_err();
-        if is_gone {
-            return Err(ListError::Ending);
-        }
+        OURS.with_borrow_mut(Ours::in_this_process);
         // glibc registers the list of a thread when it starts. musl does when the thread first
         // acquires a robust mutex.
         let head = registered().or_else(|| if have_it_registered() { registered() } else { None });
@@ -199,6 +204,9 @@ impl List {
     pub(crate) unsafe fn append(self, entry: *mut Entry) -> Result<(), ListError> {
         OURS.with_borrow_mut(|ours| {
             ours.in_this_process();
+            if ours.entries.len() >= MOST {
+                return Err(ListError::Full);
+            }
             let last = match ours.entries.last() {
                 Some(&last) => last,
                 None => self.before(self.end())?,
@@ -239,6 +247,9 @@ impl List {
             }
             compiler_fence(SeqCst);
             ours.remove(place);
+            if ours.is_empty() {
+                **ours = Vec::new();
+            }
             Ok(())
         })
     }
