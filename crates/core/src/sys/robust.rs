@@ -1,10 +1,14 @@
 //! Tokens: words in shared memory that the kernel marks when their thread dies.
 //!
 //! A thread that takes part in robust locks puts one [`Token`] on its *robust list*, once. If the
-//! thread dies by whatever means (a signal, an exit, an `execve`, a crash), the kernel walks the
-//! list, sets [`OWNER_DIED`] in the token, and wakes one of the threads that sleep on it. A lock
-//! names its owner by the token's place in a table, and never by a thread id. So a number that the
-//! kernel uses again, or another namespace of thread ids, fools no lock.
+//! thread dies by whatever means (a signal, an exit, a crash, an `execve` of the main thread), the
+//! kernel walks the list, sets [`OWNER_DIED`] in the token, and wakes one of the threads that sleep
+//! on it. An `execve` of another thread is the exception: the kernel gives the caller the main
+//! thread's id before it walks the list. It then takes the caller's tokens for another thread's, and
+//! they stay claimed. So such a thread leaves before.
+//!
+//! A lock names its owner by the token's place in a table, and never by a thread id. So a number
+//! that the kernel uses again, or another namespace of thread ids, fools no lock.
 //!
 //! Beside the list, a thread can name one word as *pending* ([`Registration::set_pending`]). If it
 //! dies then, the kernel wakes one sleeper of that word, provided that the word names no owner: its

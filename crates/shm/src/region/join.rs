@@ -27,8 +27,8 @@ impl<R: SharedSafe> Region<R> {
     ///
     /// # Errors
     /// If as many threads take part as the region was [created](super::Options::participants) for,
-    /// or if the thread has no robust list, as late in the destructors of its thread-local values.
-    /// `f` is not called then.
+    /// if the thread has no robust list, or if it takes part 2,000 times already, in whatever
+    /// regions. `f` is not called then.
     ///
     /// # Process-shared
     /// If a process ends, the kernel ends its threads one after the other. A thread that was lent
@@ -41,6 +41,10 @@ impl<R: SharedSafe> Region<R> {
     /// or a guard panics there, and its return from `f` changes nothing. It calls this function by
     /// itself. A thread must not end inside of `f` but by a panic: `pthread_exit` and the like are
     /// unsafe to call.
+    ///
+    /// `f` calls `execve` only in the main thread. In another one the kernel does not see that the
+    /// member has ended: its locks stay held, and its slot stays taken, until no process is
+    /// attached. The other threads of the process end as by any death.
     ///
     /// # Examples
     /// ```
@@ -93,6 +97,10 @@ impl<R: SharedSafe> Region<R> {
     ///
     /// # Errors
     /// As [`with_member`](Self::with_member).
+    ///
+    /// # Signals and forks
+    /// As [`with_member`](Self::with_member): an `execve` comes from the main thread, or after the
+    /// result was dropped.
     ///
     /// # Safety
     /// When the thread ends, nothing is used any more that a lock of the region has lent to the

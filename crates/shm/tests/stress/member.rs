@@ -257,6 +257,25 @@ fn a_process_that_is_killed_in_the_closure_is_told() {
     is_as_new(region);
 }
 
+/// An `execve` of the main thread ends its part as a death does.
+#[test]
+fn a_process_that_executes_a_program_in_the_closure_is_told() {
+    let region = region();
+    Child::runs(|| {
+        member(&region, |me| {
+            *region.mutex.lock(me).unwrap() = 9;
+            forget(region.mutex.lock(me));
+            let (program, end) = (c"/bin/true".as_ptr(), std::ptr::null::<libc::c_char>());
+            // SAFETY: both are texts that end with a zero, and the list ends with null.
+            unsafe { libc::execl(program, program, end) };
+            panic!("{}", std::io::Error::last_os_error());
+        });
+    })
+    .ends();
+    member(&region, |me| assert_eq!(told(&region.mutex, me), 9));
+    is_as_new(region);
+}
+
 /// A value with a drop that uses the region when its thread ends.
 struct AtTheEnd(Arc<Region<Root>>, Sender<Result<(), JoinError>>);
 
