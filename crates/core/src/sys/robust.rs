@@ -4,8 +4,8 @@
 //! thread dies by whatever means (a signal, an exit, a crash, an `execve` of the main thread), the
 //! kernel walks the list, sets [`OWNER_DIED`] in the token, and wakes one of the threads that sleep
 //! on it. An `execve` of another thread is the exception: the kernel gives the caller the main
-//! thread's id before it walks the list. It then takes the caller's tokens for another thread's, and
-//! they stay claimed. So such a thread leaves before.
+//! thread's id before it walks the list. It then takes the caller's tokens for another thread's,
+//! and they stay claimed. So such a thread leaves before.
 //!
 //! A lock names its owner by the token's place in a table, and never by a thread id. So a number
 //! that the kernel uses again, or another namespace of thread ids, fools no lock.
@@ -71,10 +71,10 @@
 //! namespaces may have one id. If one of them died while it has the token pending, and the other
 //! owns it by then, the kernel would mark a living owner. So a token keeps the namespace of its
 //! last claim, and a thread of another one takes it only if it finds no other (`claim_foreign`).
-//! What is left is this: one of the threads has found no other free slot, both claim this one at the
-//! same time, and one of them is killed between its failed (C) and the next instructions, or between
-//! (F) and those. Threads that see no `/proc` all count as of one namespace, whichever theirs are.
-//! So give containers that share a region a `/proc`.
+//! What is left is this: one of the threads has found no other free slot, both claim this one at
+//! the same time, and one of them is killed between its failed (C) and the next instructions, or
+//! between (F) and those. Threads that see no `/proc` all count as of one namespace, whichever
+//! theirs are. So give containers that share a region a `/proc`.
 //!
 //! # Ordering
 //! (D) is a full barrier, and so a thread that finds [`OWNER_DIED`] with Acquire sees all that the

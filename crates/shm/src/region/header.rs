@@ -34,8 +34,8 @@ use ulocks_core::sync::AtomicU64;
 
 /// "ULOCKREG" on a machine that stores the first byte first.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"ULOCKREG");
-/// "ULOCKNEW": what a creator has begun, and no program has had yet. Another program's zeroes do not
-/// begin with it.
+/// "ULOCKNEW": what a creator has begun, and no program has had yet. Another program's zeroes do
+/// not begin with it.
 pub(super) const BEGUN: u64 = u64::from_le_bytes(*b"ULOCKNEW");
 /// Two programs of one version agree on the words of the header, of the slots and of the tokens.
 pub(super) const VERSION: u64 = 2;
@@ -206,8 +206,8 @@ pub(super) fn check_epoch(words: &[u64; WORDS]) -> Result<(), RegionError> {
     }
 }
 
-/// Whether `words`, which are those of a file without a magic, are [`BEGUN`] and what a dead creator
-/// may have written of a header, in whatever order; with `R`, of one with this root.
+/// Whether `words`, which are those of a file without a magic, are [`BEGUN`] and what a dead
+/// creator may have written of a header, in whatever order; with `R`, of one with this root.
 pub(super) fn is_begun<R: SharedSafe>(words: &[u64; WORDS]) -> bool {
     let is = |at: usize, value: u64| words[at] == 0 || words[at] == value;
     is_begun_untyped(words) && is(at::IDENTITY, identity::<R>()) && is(at::ROOT_SIZE, size_of::<R>() as u64)

@@ -362,8 +362,8 @@ impl<R: SharedSafe> Options<R> {
         file::alone(&kept, || Self::publish(file, plan, prepare))
     }
 
-    /// Makes a new region in `file`, which has the size, the mark and the exclusive lock, and is all
-    /// zero otherwise.
+    /// Makes a new region in `file`, which has the size, the mark and the exclusive lock, and is
+    /// all zero otherwise.
     fn publish(file: File, plan: Plan, prepare: Prepare<'_, R>) -> Result<Region<R>, RegionError> {
         let words = plan.words::<R>(file::boot());
         let region = Region::<R>::new(Mapping::new(&file, plan.size)?, file, plan, 1, Attached::Created);

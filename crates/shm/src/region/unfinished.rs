@@ -1,8 +1,8 @@
 //! Files that a creator has left which died before it was done: see [`header`].
 //!
 //! The caller has the exclusive lock, so no creator lives. Such a file is made anew, and nothing in
-//! it is anyone's. It begins with the creator's mark, is all zero but for a part of a header, and is
-//! not larger than a creator of the same root may have made it; or its header is sound, and says
+//! it is anyone's. It begins with the creator's mark, is all zero but for a part of a header, and
+//! is not larger than a creator of the same root may have made it; or its header is sound, and says
 //! that no program has had it yet. A file of another program is neither, also if it is all zero:
 //! that program may have mapped it, and be about to write.
 
