@@ -20,8 +20,10 @@
 //!    memory in which it was acquired, and a set that was performed is not taken for a removed one.
 //! 2. A child of fork inherits the number, but not the other threads. It may keep the memory of a
 //!    removed array until it ends.
-//! 3. A mapping that has lost its file (see `fault.rs`) is out of the table before it is made
-//!    blank. So no operation changes its words that has not begun before, and others get EIO.
+//! 3. A mapping that has lost a part of its file (see `fault.rs`) is lost, and out of the table,
+//!    before that part is made blank. So no operation changes its words that has not begun before,
+//!    and others get EIO. What is before the part stays the file's. So a holder of the array lock
+//!    releases it for the other processes too.
 //!
 //! No lock guards the table, so it works in a child of fork and in a signal handler.
 
@@ -54,7 +56,8 @@ pub struct Array {
     /// The slot that this process had last.
     pub last_slot: AtomicU32,
     users: AtomicU32,
-    /// Whether the file became shorter than the mapping.
+    /// Whether the process has found that the file became shorter than the mapping. The first page
+    /// may be whole, so it does not tell.
     is_lost: AtomicBool,
     /// The array that was mapped before.
     next: AtomicPtr<Array>,
@@ -83,8 +86,8 @@ pub fn mapped(id: u32) -> Option<&'static Array> {
     Some(unsafe { &*array }).filter(|array| array.id == id)
 }
 
-/// Makes the array blank that has `address` in its mapping, for it has lost its file there. Whether
-/// there is such an array.
+/// Makes the array blank that has `address` in its mapping, from that page on, for it has lost its
+/// file there. Whether there is such an array.
 pub fn lose(address: usize) -> bool {
     let mut next = ALL.load(Acquire);
     while !next.is_null() {
@@ -95,7 +98,7 @@ pub fn lose(address: usize) -> bool {
             let first = !array.is_lost.swap(true, AcqRel);
             let entry = &TABLE[array.id as usize % ARRAYS];
             let _ = entry.compare_exchange(next, null_mut(), AcqRel, Acquire); // Invariant 3.
-            let is_blank = array.blank().is_ok();
+            let is_blank = array.blank(address - start).is_ok();
             if first && is_blank {
                 complain(array.id);
             }
@@ -201,7 +204,7 @@ fn publish(id: u32, file: &File, layout: Layout) -> Answer<&'static Array> {
     let mut known = entry.load(Acquire);
     loop {
         if let Some(first) = mapped(id) {
-            let _ = array.blank(); // Without it, the unused mapping keeps the file.
+            let _ = array.blank(0); // Without it, the unused mapping keeps the file.
             return Ok(first);
         }
         match entry.compare_exchange(known, place, AcqRel, Acquire) {
@@ -397,10 +400,10 @@ impl Array {
         sys::populate(core::ptr::from_ref(row).cast(), self.layout.row)
     }
 
-    /// Whether the array is removed, or its mapping blank.
+    /// Whether the array is removed, or its mapping or a part of it blank.
     pub fn is_gone(&self) -> bool {
         let head = self.head();
-        head.removed.load(Acquire) != 0 || head.magic.load(Relaxed) != MAGIC
+        head.removed.load(Acquire) != 0 || head.magic.load(Relaxed) != MAGIC || self.is_lost()
     }
 
     /// What a call on an array that is gone ends with: EINVAL if it was removed, EIO if its file
@@ -443,7 +446,7 @@ impl Array {
     /// (R)
     fn retire(&self) {
         if self.users.fetch_or(RETIRED, AcqRel) & !RETIRED == 0 {
-            let _ = self.blank(); // Without it, the mapping stays marked as removed.
+            let _ = self.blank(0); // Without it, the mapping stays marked as removed.
         }
     }
 
@@ -467,14 +470,16 @@ impl Array {
     /// (L)
     pub fn let_go(&self) {
         if self.users.fetch_sub(1, AcqRel) == RETIRED + 1 {
-            let _ = self.blank(); // As in `retire`.
+            let _ = self.blank(0); // As in `retire`.
         }
     }
 
-    /// Invariant 1. Two threads may come here, one after a failed (H): the second changes nothing.
-    fn blank(&self) -> Answer<()> {
-        // SAFETY: the range is this array's. All-zero parts are valid, and say that it is gone.
-        unsafe { sys::blank(self.base, self.layout.bytes) }
+    /// Makes the mapping blank from the page of its byte `first` on: invariants 1 and 3. Two threads
+    /// may come here, one after a failed (H): the second changes nothing.
+    fn blank(&self, first: usize) -> Answer<()> {
+        // SAFETY: the range is this array's. All-zero parts are valid, and the first page or
+        // `is_lost` says that it is gone.
+        unsafe { sys::blank(self.base, self.layout.bytes, first) }
     }
 
     /// The indices of the rows in use.

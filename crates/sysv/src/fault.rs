@@ -1,9 +1,10 @@
 //! What happens when a file that is mapped becomes shorter.
 //!
 //! The kernel sends SIGBUS to a thread that touches a mapping behind the end of its file. The
-//! handler makes the whole mapping blank, which is the state of a removed array, and the
-//! instruction is tried again. So calls end with an error, and the process lives. A full file
-//! system has the same effect where memory cannot be taken beforehand.
+//! handler marks the mapping as lost, makes it blank from that page to the end, and the instruction
+//! is tried again. So calls end with an error, and the process lives. The pages before stay the
+//! file's: the first one has the lock, which the thread may hold and other processes want. A full
+//! file system has the same effect where memory cannot be taken beforehand.
 //!
 //! The handler passes on every signal that is not of a mapping of this crate. A program that
 //! installs its own handler later, or a thread that blocks SIGBUS, is ended by the signal as

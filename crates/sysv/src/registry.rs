@@ -76,6 +76,8 @@ pub struct Registry {
 }
 
 static REGISTRY: AtomicPtr<Registry> = AtomicPtr::new(null_mut());
+/// Whether the process has found that the file became shorter. Its first page may be whole.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
 
 /// The registry of the directory, opened at the first call.
 ///
@@ -120,13 +122,19 @@ fn complain() {
     }
 }
 
-/// Makes the mapping blank if `address` is in it, for it has lost its file there. Whether it did.
+/// Makes the mapping blank from the page of `address` on, if that is in it, for it has lost its file
+/// there. Whether it did. The first page has the lock: as long as the file has that page, a holder
+/// releases the lock for the other processes too.
 pub fn lose(address: usize) -> bool {
     let start = REGISTRY.load(Acquire);
     let bytes = size_of::<Registry>();
     let is_here = !start.is_null() && (start as usize..start as usize + bytes).contains(&address);
-    // SAFETY: all users look at `magic`, and an all-zero registry is valid.
-    is_here && unsafe { sys::blank(start.cast(), bytes) }.is_ok()
+    if !is_here {
+        return false;
+    }
+    IS_LOST.store(true, Release);
+    // SAFETY: all users look at `magic` and `IS_LOST`, and all-zero parts of a registry are valid.
+    unsafe { sys::blank(start.cast(), bytes, address - start as usize) }.is_ok()
 }
 
 fn open() -> Answer<*mut Registry> {
@@ -193,7 +201,8 @@ impl Registry {
     /// # Errors
     /// EIO.
     pub fn check(&self) -> Answer<()> {
-        if self.magic.load(Acquire) == MAGIC { Ok(()) } else { Err(libc::EIO) }
+        let is_whole = self.magic.load(Acquire) == MAGIC && !IS_LOST.load(Acquire);
+        if is_whole { Ok(()) } else { Err(libc::EIO) }
     }
 
     /// Acquires the registry's lock.

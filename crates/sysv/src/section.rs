@@ -267,7 +267,7 @@ impl Section {
     #[cold]
     fn recover(&mut self) {
         let array = self.array;
-        if array.head().magic.load(Relaxed) != MAGIC {
+        if array.head().magic.load(Relaxed) != MAGIC || array.is_lost() {
             return;
         }
         if array.head().journal.state.load(Acquire) != 0 {

@@ -314,18 +314,23 @@ pub fn anonymous(bytes: usize) -> Answer<*mut u8> {
         .map(core::ptr::with_exposed_provenance_mut)
 }
 
-/// Replaces `bytes` of a mapping by zeroes of the process's own.
+/// Replaces a mapping of `bytes` at `from` by zeroes of the process's own, from the page of its byte
+/// `first` to its end.
 ///
 /// # Safety
-/// All users of the range expect that.
+/// All users of that part expect that.
 ///
 /// # Errors
 /// ENOMEM if the kernel has no room for the new mapping. Then the range stays as it was.
-pub unsafe fn blank(from: *mut u8, bytes: usize) -> Answer<()> {
+pub unsafe fn blank(from: *mut u8, bytes: usize, first: usize) -> Answer<()> {
+    // SAFETY: the call takes a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize; // Safe in a signal handler.
+    let kept = first & page.wrapping_neg();
+    let (from, bytes) = (from as usize + kept, bytes - kept);
     let access = (libc::PROT_READ | libc::PROT_WRITE) as usize;
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
     // SAFETY: the range was mapped by this crate, and stays mapped.
-    unsafe { call(libc::SYS_mmap, [from as usize, bytes, access, kind as usize, usize::MAX, 0]) }.map(drop)
+    unsafe { call(libc::SYS_mmap, [from, bytes, access, kind as usize, usize::MAX, 0]) }.map(drop)
 }
 
 /// Unmaps a mapping that no thread knows.

@@ -170,6 +170,21 @@ fn a_registry_that_is_truncated_while_mapped_is_an_error_and_no_array_is_lost() 
     }
 }
 
+/// The thread that finds the loss has the lock. If it released that in memory of its own, the other
+/// process would wait for ever.
+#[test]
+fn a_lock_is_released_for_all_processes_by_a_holder_that_lost_its_file() {
+    for file in ["array", "registry"] {
+        for length in ["0", "4096", "8192"] {
+            let (lines, complaint, _arrays) = shortened("truncated-both", &["both", file, length]);
+            let call = if file == "array" { "set" } else { "undo" };
+            let ends = |who: &str| format!("{who}: {call} {0} semget {0}", libc::EIO);
+            assert_eq!(lines, [ends("first"), ends("second")], "{file} {length}");
+            assert!(complaint.contains("is damaged or of another version"), "{complaint}");
+        }
+    }
+}
+
 #[test]
 fn a_bus_error_of_the_program_is_left_to_the_program() {
     let (lines, ..) = shortened("signals", &["signals"]);

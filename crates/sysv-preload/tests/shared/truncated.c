@@ -91,6 +91,51 @@ static int sleeper(int id)
     return ends[0];
 }
 
+static void on_alarm(int signal)
+{
+    static const char text[] = " waits for the lock for ever\n";
+    _exit(write(1, text, sizeof text - 1) < 0 || signal);
+}
+
+/* Two processes have the file mapped when it becomes shorter. The first one touches what is gone while
+   it has the lock, and then the second one takes that lock. */
+static void both(const char *what, long length)
+{
+    int is_array = !strcmp(what, "array"), id = make(KEY), ready[2], go[2], status = 0;
+    struct sembuf set[] = {{0, 1, IPC_NOWAIT}, {0, -1, IPC_NOWAIT}}, undo = {1, -1, IPC_NOWAIT | SEM_UNDO};
+    char byte = 0;
+    if (pipe(ready) || pipe(go))
+        abort();
+    pid_t child = fork();
+    signal(SIGALRM, on_alarm);
+    alarm(20);
+    if (semop(id, set, 2) || semget(KEY, 3, 0600) != id)
+        abort();
+    if (child == 0) {
+        if (write(ready[1], &byte, 1) != 1 || read(go[0], &byte, 1) != 1)
+            abort();
+        printf("second:");
+    } else {
+        if (read(ready[0], &byte, 1) != 1)
+            abort();
+        shorten(is_array ? "sem.0000000000" : "registry", length, 0);
+        printf("first:");
+    }
+    fflush(stdout);
+    if (is_array)
+        say("set", semop(id, set, 2));
+    else
+        say("undo", semop(id, &undo, 1));
+    fflush(stdout);
+    say("semget", semget(KEY, 3, 0600));
+    puts("");
+    fflush(stdout);
+    if (child == 0)
+        _exit(0);
+    if (write(go[1], &byte, 1) != 1 || wait(&status) != child || status)
+        puts("the second one failed");
+}
+
 static volatile sig_atomic_t called;
 static char *own;
 
@@ -148,6 +193,8 @@ int main(int argc, char **argv)
         shorten("registry", length, zeroed);
         printf("after:");
         use(id);
+    } else if (!strcmp(what, "both")) {
+        both(argv[2], atol(argv[3]));
     } else if (!strcmp(what, "signals")) {
         others(0);
         others(1);
