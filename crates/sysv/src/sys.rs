@@ -77,8 +77,15 @@ pub struct Masked {
 }
 
 /// SIGBUS in a set of signals.
-const BUS: u64 = 1 << (libc::SIGBUS - 1);
+pub const BUS: u64 = 1 << (libc::SIGBUS - 1);
 const SET_BYTES: usize = 8;
+
+/// Whether a thread with this mask is in a section: all that can be blocked is, but SIGBUS. No other
+/// mask is such, for the C library leaves signals of its own unblocked, or blocks SIGBUS too.
+pub fn is_section(mask: u64) -> bool {
+    const NEVER: u64 = 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1);
+    mask | NEVER == !BUS
+}
 
 impl Masked {
     /// Blocks them.
@@ -172,6 +179,14 @@ pub fn wake(word: &ulocks_core::sync::AtomicU32, count: u32) {
 pub fn process() -> u32 {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { raw(libc::SYS_getpid, [0; 6]) as u32 }
+}
+
+/// Sends a signal to the calling thread, as `info` describes it.
+pub fn queue_to_self(signal: c_int, info: &libc::siginfo_t) {
+    let (thread, info) = (ulocks_core::tid::current() as usize, core::ptr::from_ref(info) as usize);
+    let a = [process() as usize, thread, signal as usize, info, 0, 0];
+    // SAFETY: the call reads the structure, which is borrowed.
+    unsafe { raw(libc::SYS_rt_tgsigqueueinfo, a) };
 }
 
 /// Sends a signal to the calling thread.

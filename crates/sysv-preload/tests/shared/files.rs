@@ -192,6 +192,20 @@ fn a_bus_error_of_the_program_is_left_to_the_program() {
 }
 
 #[test]
+fn a_bus_error_that_was_sent_waits_for_the_end_of_a_section() {
+    assert_eq!(shortened("sent", &["sent"]).0, ["sent: 0"]);
+}
+
+#[test]
+fn a_handler_of_the_program_is_called_once_and_on_its_stack_if_it_says_so() {
+    let (lines, ..) = shortened("once", &["once"]);
+    let ends = |on_alternate: u8| {
+        [format!("called, on the alternate stack: {on_alternate}"), "killed by SIGBUS: 1".into()]
+    };
+    assert_eq!(lines, [ends(0), ends(1)].concat());
+}
+
+#[test]
 fn an_array_whose_file_was_deleted_is_made_again_by_its_key() {
     let (lines, complaint, _arrays) = shortened("deleted", &["removed"]);
     assert_eq!(lines, ["another one: 1, found again: 1"]);

@@ -91,24 +91,35 @@ static int sleeper(int id)
     return ends[0];
 }
 
-static void on_alarm(int signal)
+/* The end of a child, which must come. Whoever waits for a lock has its signals blocked, so no alarm
+   ends that. */
+static int end_of(pid_t child)
 {
-    static const char text[] = " waits for the lock for ever\n";
-    _exit(write(1, text, sizeof text - 1) < 0 || signal);
+    int status = 0;
+    for (int tries = 0; waitpid(child, &status, WNOHANG) != child; tries++) {
+        if (tries == 20000) {
+            puts(" waits for the lock for ever");
+            kill(child, SIGKILL);
+            waitpid(child, &status, 0);
+            exit(0);
+        }
+        usleep(1000);
+    }
+    return status;
 }
 
 /* Two processes have the file mapped when it becomes shorter. The first one touches what is gone while
    it has the lock, and then the second one takes that lock. */
 static void both(const char *what, long length)
 {
-    int is_array = !strcmp(what, "array"), id = make(KEY), ready[2], go[2], status = 0;
+    int is_array = !strcmp(what, "array"), id = make(KEY), ready[2], go[2];
     struct sembuf set[] = {{0, 1, IPC_NOWAIT}, {0, -1, IPC_NOWAIT}}, undo = {1, -1, IPC_NOWAIT | SEM_UNDO};
     char byte = 0;
     if (pipe(ready) || pipe(go))
         abort();
     pid_t child = fork();
-    signal(SIGALRM, on_alarm);
-    alarm(20);
+    if (child == 0)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (semop(id, set, 2) || semget(KEY, 3, 0600) != id)
         abort();
     if (child == 0) {
@@ -132,7 +143,9 @@ static void both(const char *what, long length)
     fflush(stdout);
     if (child == 0)
         _exit(0);
-    if (write(go[1], &byte, 1) != 1 || wait(&status) != child || status)
+    if (write(go[1], &byte, 1) != 1)
+        abort();
+    if (end_of(child))
         puts("the second one failed");
 }
 
@@ -169,6 +182,76 @@ static void others(int with_handler)
         printf("called %d times\n", WEXITSTATUS(status));
 }
 
+static int used;
+
+static void on_sent(int signal)
+{
+    struct sembuf set[] = {{0, 1, IPC_NOWAIT}, {0, -1, IPC_NOWAIT}};
+    called += !semop(used, set, 2);
+    (void)signal;
+}
+
+/* A process that gets SIGBUS from another one, and whose handler makes calls. */
+static void sent(void)
+{
+    enum { TIMES = 500 };
+    struct sembuf set[] = {{0, 1, IPC_NOWAIT}, {0, -1, IPC_NOWAIT}};
+    struct sigaction action = {.sa_handler = on_sent};
+    pid_t target = fork(), sender;
+    if (target == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        sigaction(SIGBUS, &action, 0);
+        used = make(IPC_PRIVATE);
+        pid_t me = getpid();
+        if ((sender = fork()) == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            while (getppid() == me)
+                kill(me, SIGBUS);
+            _exit(0);
+        }
+        while (called < TIMES)
+            if (semop(used, set, 2))
+                abort();
+        signal(SIGBUS, SIG_IGN);
+        kill(sender, SIGKILL);
+        waitpid(sender, 0, 0);
+        semctl(used, 0, IPC_RMID);
+        _exit(0);
+    }
+    printf("sent: %d\n", end_of(target));
+}
+
+static char stack[65536];
+
+static void on_bus_once(int signal)
+{
+    char here, *at = &here;
+    printf("called, on the alternate stack: %d\n", at >= stack && at < stack + sizeof stack);
+    fflush(stdout);
+    if (++called == 3)
+        _exit(0);
+    (void)signal;
+}
+
+/* A handler that is to be called once, on the usual stack or the alternate one. */
+static void once(int flags)
+{
+    struct sigaction action = {.sa_handler = on_bus_once, .sa_flags = SA_RESETHAND | flags};
+    stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
+    int file = memfd_create("own", 0);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        sigaltstack(&alternate, 0);
+        sigaction(SIGBUS, &action, 0);
+        make(IPC_PRIVATE);
+        own = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        _exit(*(volatile char *)own);
+    }
+    int status = end_of(child);
+    printf("killed by SIGBUS: %d\n", WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -198,6 +281,11 @@ int main(int argc, char **argv)
     } else if (!strcmp(what, "signals")) {
         others(0);
         others(1);
+    } else if (!strcmp(what, "sent")) {
+        sent();
+    } else if (!strcmp(what, "once")) {
+        once(0);
+        once(SA_ONSTACK);
     } else if (!strcmp(what, "removed")) {
         int id = make(KEY);
         unlink(path_of("sem.0000000000"));
