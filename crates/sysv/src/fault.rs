@@ -112,3 +112,58 @@ fn pass_on(signal: c_int, is_fault: bool, info: *mut libc::siginfo_t, context: *
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn handler() -> usize {
+        // SAFETY: all-zero is a valid value of these integers.
+        let mut action: libc::sigaction = unsafe { core::mem::zeroed() };
+        // SAFETY: the place is borrowed.
+        let answer = unsafe { libc::sigaction(libc::SIGBUS, null(), &raw mut action) };
+        assert_eq!(answer, 0);
+        action.sa_sigaction
+    }
+
+    #[test]
+    fn each_thread_that_installs_the_handler_has_it_and_none_takes_it_for_the_former_one() {
+        const THREADS: usize = 8;
+        let (former, ours) = (handler(), on_fault as *const () as usize);
+        let start = std::sync::Barrier::new(THREADS);
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    start.wait();
+                    install();
+                    assert_eq!(handler(), ours);
+                });
+            }
+        });
+        INSTALLED.store(false, Relaxed); // As a thread that comes late sees it.
+        install();
+        assert_eq!(handler(), ours);
+        assert_eq!(HANDLER.load(Relaxed), former as u64);
+    }
+
+    #[test]
+    fn a_section_is_known_by_its_mask_and_no_other_mask_is() {
+        const KILL_AND_STOP: u64 = 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1);
+        const LIBRARY: u64 = 1 << 31 | 1 << 32;
+        let blocked = || {
+            let mut set = 0_u64;
+            let (how, place) = (libc::SIG_BLOCK as usize, &raw mut set as usize);
+            // SAFETY: no set is given; the place is borrowed, and has the kernel's size.
+            unsafe { sys::raw(libc::SYS_rt_sigprocmask, [how, 0, place, size_of::<u64>(), 0, 0]) };
+            set
+        };
+        assert!(!sys::is_section(blocked()));
+        let mask = sys::Masked::new();
+        assert!(sys::is_section(blocked()));
+        drop(mask);
+        assert!(!sys::is_section(blocked()));
+        for other in [0, u64::MAX, !sys::BUS & !KILL_AND_STOP & !LIBRARY] {
+            assert!(!sys::is_section(other), "{other:#x}");
+        }
+    }
+}

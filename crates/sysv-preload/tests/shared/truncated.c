@@ -194,9 +194,11 @@ static void on_sent(int signal)
 /* A process that gets SIGBUS from another one, and whose handler makes calls. */
 static void sent(void)
 {
-    enum { TIMES = 500 };
-    struct sembuf set[] = {{0, 1, IPC_NOWAIT}, {0, -1, IPC_NOWAIT}};
+    enum { TIMES = 500, MANY = 400 }; /* Many operations, so that most signals come in a section. */
+    struct sembuf set[MANY];
     struct sigaction action = {.sa_handler = on_sent};
+    for (int at = 0; at < MANY; at++)
+        set[at] = (struct sembuf){0, at % 2 ? -1 : 1, IPC_NOWAIT};
     pid_t target = fork(), sender;
     if (target == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -210,7 +212,7 @@ static void sent(void)
             _exit(0);
         }
         while (called < TIMES)
-            if (semop(used, set, 2))
+            if (semop(used, set, MANY))
                 abort();
         signal(SIGBUS, SIG_IGN);
         kill(sender, SIGKILL);
