@@ -474,8 +474,8 @@ impl Array {
         }
     }
 
-    /// Makes the mapping blank from the page of its byte `first` on: invariants 1 and 3. Two threads
-    /// may come here, one after a failed (H): the second changes nothing.
+    /// Makes the mapping blank from the page of its byte `first` on: invariants 1 and 3. Two
+    /// threads may come here, one after a failed (H): the second changes nothing.
     fn blank(&self, first: usize) -> Answer<()> {
         // SAFETY: the range is this array's. All-zero parts are valid, and the first page or
         // `is_lost` says that it is gone.

@@ -20,8 +20,9 @@
 //!    thread's robust list. So the kernel makes (D) if the holder dies. If the thread dies after
 //!    (U) and before its wake-up, the kernel wakes a sleeper.
 //! 2. A thread that has slept sets `WAITERS` at (A): others may sleep.
-//! 3. All signals but SIGBUS are blocked from (A) to (U). So a handler never finds its own thread
-//!    inside, and cannot leave it by a jump.
+//! 3. All signals but SIGBUS are blocked from (A) to (U), and a SIGBUS that was sent waits for (U)
+//!    too (see `fault.rs`). So a handler never finds its own thread inside, and cannot leave it by
+//!    a jump.
 //! 4. A thread holds one lock of this kind at a time, for there is one pending word.
 //!
 //! A sleep lasts at most [`RECHECK`]: a woken thread may die while another thread takes the lock

@@ -122,9 +122,9 @@ fn complain() {
     }
 }
 
-/// Makes the mapping blank from the page of `address` on, if that is in it, for it has lost its file
-/// there. Whether it did. The first page has the lock: as long as the file has that page, a holder
-/// releases the lock for the other processes too.
+/// Makes the mapping blank from the page of `address` on, if that is in it, for it has lost its
+/// file there. Whether it did. The first page has the lock: as long as the file has that page, a
+/// holder releases the lock for the other processes too.
 pub fn lose(address: usize) -> bool {
     let start = REGISTRY.load(Acquire);
     let bytes = size_of::<Registry>();

@@ -80,8 +80,8 @@ pub struct Masked {
 pub const BUS: u64 = 1 << (libc::SIGBUS - 1);
 const SET_BYTES: usize = 8;
 
-/// Whether a thread with this mask is in a section: all that can be blocked is, but SIGBUS. No other
-/// mask is such, for the C library leaves signals of its own unblocked, or blocks SIGBUS too.
+/// Whether a thread with this mask is in a section: all that can be blocked is, but SIGBUS. No
+/// other mask is such, for the C library leaves signals of its own unblocked, or blocks SIGBUS too.
 pub fn is_section(mask: u64) -> bool {
     const NEVER: u64 = 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1);
     mask | NEVER == !BUS
@@ -329,8 +329,8 @@ pub fn anonymous(bytes: usize) -> Answer<*mut u8> {
         .map(core::ptr::with_exposed_provenance_mut)
 }
 
-/// Replaces a mapping of `bytes` at `from` by zeroes of the process's own, from the page of its byte
-/// `first` to its end.
+/// Replaces a mapping of `bytes` at `from` by zeroes of the process's own, from the page of its
+/// byte `first` to its end.
 ///
 /// # Safety
 /// All users of that part expect that.
