@@ -26,6 +26,7 @@
 use crate::configuration::{Configuration, Fairness};
 use crate::raw::RawPsRwLock;
 use crate::word::State;
+use ulocks_core::sync;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 
 /// How often a departing reader tries (Y) with (D). (D) alone cannot fail.
@@ -69,19 +70,20 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// (Y), unless there are readers. Whether the level is not `ASKED` any more.
     ///
     /// The owner comes after each reader that was inside: it acquires what the last one released by
-    /// (D) and (Y), also if another thread has made (Y).
+    /// (D), also if another thread has made (Y).
     #[cold]
     pub(crate) fn close_asked(&self) -> bool {
-        let mut was = State(self.state.load(Acquire));
+        let mut was = self.look();
         while was.is_asked() {
             if !Self::LAYOUT.has_no_readers(was) {
                 return false;
             }
-            match self.state.compare_exchange(was.0, was.with_level(Self::CLASSES).0, Acquire, Acquire) {
+            match self.state.compare_exchange(was.0, was.with_level(Self::CLASSES).0, Relaxed, Relaxed) {
                 Ok(_) => break,
                 Err(other) => was = State(other),
             }
         }
+        sync::fence(Acquire); // (D)
         true
     }
 }

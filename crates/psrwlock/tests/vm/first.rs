@@ -124,7 +124,7 @@ fn the_last_reader_leaves_the_lock_to_the_writer() {
 /// it, whoever closed the class.
 #[test]
 fn a_writer_comes_after_each_reader_that_was_inside() {
-    explore(Config::sampled(100_000), || {
+    explore(Config::sampled(20_000), || {
         let place = Place::<First>::new();
         let threads = [Place::reads_twice::<Bulk>, Place::reads::<Bulk>, Place::writes]
             .map(|client| with(&place, client));
