@@ -3,7 +3,7 @@
 //!
 //! Such a lock has one class. Its owner does not close the class by (C) while readers are inside.
 //! It asks for it, (P): the level is `ASKED` then. Readers may join those that are inside until the
-//! last of them has left. Then the class is closed, (Y), by whoever finds it so.
+//! last of them has left. Then the class is closed, (Y), by the thread that finds it so.
 //!
 //! | label | from | to | by |
 //! |---|---|---|---|

@@ -64,7 +64,7 @@ impl Report {
 pub fn look(path: &Path) -> Result<Report, RegionError> {
     let region = Untyped::look(path)?;
     let (is_of_this_boot, is_attached) = (region.is_of_this_boot(), region.is_attached()?);
-    // In a container the id of the boot may be another; who is attached runs now.
+    // In a container the id of the boot may be another; attached processes run now.
     let may_live = is_attached || is_of_this_boot != Some(false);
     let slots = slots::Slots::read(&region)?;
     Ok(Report {

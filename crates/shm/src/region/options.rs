@@ -13,7 +13,7 @@
 //! | nothing | a process creates or resets | it tries again |
 //!
 //! It gives up at its deadline. The kernel drops the locks of a process that dies at any moment. So
-//! whoever gets the gate alone knows that no creator lives, and whoever finds a process attached
+//! a process that gets the gate alone knows that no creator lives. One that finds a process attached
 //! knows that the region was reset before.
 //!
 //! A creating process makes the file, takes the gate, marks the file as begun, reserves the space,

@@ -271,7 +271,7 @@ fn a_slot_between_owners() {
     assert_eq!(field(&ran.out, "\"slots\"", "state"), "\"between owners\"");
 }
 
-/// The id of the boot is another, as in a container: whoever is attached runs now.
+/// The id of the boot is another, as in a container: attached processes run now.
 #[test]
 fn a_region_that_is_used_under_another_id_of_the_boot() {
     use super::scratch::{Word, set_word};

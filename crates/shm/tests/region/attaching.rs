@@ -245,8 +245,8 @@ fn another_process_that_resets_is_waited_for() {
     });
 }
 
-/// In a container the id of the boot may be another, and without `/proc` there is none. Whoever is
-/// attached runs in this boot.
+/// In a container the id of the boot may be another, and without `/proc` there is none. A
+/// process that is attached runs in this boot.
 #[test]
 fn another_id_of_the_boot_keeps_nobody_from_a_region_that_is_used() {
     let _turn = turn();
