@@ -13,8 +13,8 @@
 //! | nothing | a process creates or resets | it tries again |
 //!
 //! It gives up at its deadline. The kernel drops the locks of a process that dies at any moment. So
-//! a process that gets the gate alone knows that no creator lives. One that finds a process attached
-//! knows that the region was reset before.
+//! a process that gets the gate alone knows that no creator lives. One that finds a process
+//! attached knows that the region was reset before.
 //!
 //! A creating process makes the file, takes the gate, marks the file as begun, reserves the space,
 //! writes the header, and prepares the root. Between the first two steps the file is empty and not
