@@ -108,6 +108,7 @@ pub use reentrant::{CheckedReentrant, CheckedReentrantMutex};
 #[cfg(any(checking, modelled))]
 #[doc(hidden)]
 pub use report::FaultsAbort;
+#[cfg(any(checking, modelled))]
 pub use report::{LockName, Place, Report, Rule, Severity, Step, ThreadName, policy, set_policy};
 #[cfg(all(checking, feature = "shm"))]
 pub use robust::{Robust, RobustGuard};
