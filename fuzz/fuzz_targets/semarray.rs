@@ -2,7 +2,7 @@
 //! there are and which calls they make. The rest answers every choice of the virtual machine. Some
 //! order of the calls must explain all results in a sequential model.
 //!
-//! To see it fail, plant a bug of `crates/semarray/mutants` by hand, for example `never-moves`.
+//! To see it fail, plant a bug of `crates/locks/semarray/mutants` by hand, for example `never-moves`.
 //!
 //! The input says when a deadline passes. Every wait has a deadline, since no other thread might
 //! end it.

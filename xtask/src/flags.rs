@@ -15,7 +15,7 @@ xflags::xflags! {
         /// Draws the crates and their dependencies into ARCHITECTURE.svg.
         cmd picture {}
 
-        /// Writes the C header of crates/capi from its source.
+        /// Writes the C header of crates/faces/capi from its source.
         cmd header {
             /// Writes nothing, but fails if the header is not what the source says.
             optional --check

@@ -1,4 +1,4 @@
-//! `cargo xtask header`: writes the C header of crates/capi from its source, by cbindgen.
+//! `cargo xtask header`: writes the C header of crates/faces/capi from its source, by cbindgen.
 //!
 //! The header is in the repository, so that a C program can be built without this command.
 //! `--check` compares it with the source. `cargo xtask test` does so.
@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow};
 use std::fs;
 
 /// The directory of the package, and the header in it.
-const DIR: &str = "crates/capi";
+const DIR: &str = "crates/faces/capi";
 const FILE: &str = "include/ulocks.h";
 
 /// Writes the header, or with `--check` compares it.
@@ -47,7 +47,7 @@ fn header(workspace: &Workspace) -> anyhow::Result<String> {
     let config = cbindgen::Config::from_file(dir.join("cbindgen.toml")).map_err(|error| anyhow!(error))?;
     // It reads the modules that this file names, in their order.
     let builder = cbindgen::Builder::new().with_config(config).with_src(dir.join("src/lib.rs"));
-    let bindings = builder.generate().context("cbindgen cannot read crates/capi/src")?;
+    let bindings = builder.generate().context("cbindgen cannot read crates/faces/capi/src")?;
     let mut bytes = Vec::new();
     bindings.write(&mut bytes);
     Ok(String::from_utf8(bytes)?)

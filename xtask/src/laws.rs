@@ -109,7 +109,7 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
 }
 
 fn is_lock_crate(package: &Package, workspace: &Workspace) -> bool {
-    package.dir.parent() == Some(&workspace.root.join("crates"))
+    package.dir.starts_with(workspace.root.join("crates"))
         && !NOT_LOCKS.contains(&package.name.as_str())
 }
 

@@ -19,7 +19,7 @@ use std::{fs, iter};
 use xshell::{Shell, cmd};
 
 /// Where the tests are.
-const DIR: &str = "litmus";
+const DIR: &str = "xtask/litmus";
 const GET: &str = "opam install herdtools7, or as litmus/README.md says";
 
 /// Runs each test and its variants, and demands the outcomes that the files expect.
@@ -276,7 +276,7 @@ mod tests {
         select(&mut some, Some("asym")).unwrap();
         assert!(!some.is_empty() && some.len() < all().len());
         let refused = select(&mut none, Some("no-such-file")).unwrap_err().to_string();
-        assert_eq!(refused, "no-such-file: no file in litmus/ has that in its name");
+        assert_eq!(refused, "no-such-file: no file in xtask/litmus/ has that in its name");
     }
 
     const GOOD: &str = "AArch64 lb\n(* Load\n   buffering. *)\n(* Source: a/b.rs\n   \"x.load(Relaxed)\"\n   \

@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::fs;
 
 /// The file of the picture, beside ARCHITECTURE.md.
-pub const FILE: &str = "ARCHITECTURE.svg";
+pub const FILE: &str = "xtask/records/ARCHITECTURE.svg";
 
 const W: usize = 132;
 const H: usize = 34;

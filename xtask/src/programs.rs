@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn test_programs_are_read_from_the_messages_of_cargo() {
         let workspace = Workspace::load().unwrap();
-        let manifest = workspace.root.join("crates/unfair/Cargo.toml");
+        let manifest = workspace.root.join("crates/locks/unfair/Cargo.toml");
         let artifact = |kind: &str, test: bool| {
             let target = format!(r#""target":{{"kind":["{kind}"],"name":"n"}}"#);
             let rest = format!(r#""profile":{{"test":{test}}},"executable":"/p""#);

@@ -70,7 +70,7 @@ const REFUSED: &str = "deadlock_detection";
 fn patches(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let target = workspace.target().join("patch");
     for version in ["0.12", "0.13"] {
-        let manifest = format!("crates/parking-lot/patch/{version}/Cargo.toml");
+        let manifest = format!("crates/faces/parking-lot/patch/{version}/Cargo.toml");
         let table: toml::Table = fs::read_to_string(workspace.root.join(&manifest))?.parse()?;
         let features = table["features"].as_table().context("a patch has features")?;
         let features = features.keys().map(String::as_str).filter(|&name| name != REFUSED);

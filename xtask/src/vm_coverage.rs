@@ -88,6 +88,7 @@ impl Total {
         for (key, counts) in &self.0 {
             let file = key.file.strip_prefix("crates/");
             if let Some((name, _)) = file.and_then(|file| file.split_once("/src/"))
+                && let name = name.rsplit('/').next().unwrap_or(name)
                 && (packages.is_empty() || packages.iter().any(|only| *only == format!("ulocks-{name}")))
             {
                 sites.entry(name).or_default().push((key, counts));
@@ -130,7 +131,7 @@ impl Total {
 mod tests {
     use super::*;
 
-    const FILE: &str = "crates/unfair/src/mutex/raw.rs";
+    const FILE: &str = "crates/locks/unfair/src/mutex/raw.rs";
 
     fn text() -> String {
         format!(
@@ -138,7 +139,7 @@ mod tests {
              {FILE}\t7\t9\tload\t3\twas preempted=0\tread an old value=0\n\
              {FILE}\t7\t9\texchange\t2\tfailed=0\twas made=2\twas preempted=1\n\
              crates/core/src/sys/futex.rs\t1\t1\twake\t1\twoke=0\n\
-             crates/unfair/tests/vm/main.rs\t1\t1\tload\t1\tread an old value=0\n"
+             crates/locks/unfair/tests/vm/main.rs\t1\t1\tload\t1\tread an old value=0\n"
         )
     }
 

@@ -315,7 +315,7 @@ mod tests {
         let workspace = Workspace::load().unwrap();
         let names = ["ulocks-testkit".to_owned(), "ulocks-unfair".to_owned()];
         let packages = workspace.select(&names, "a manifest", |_| true).unwrap();
-        let asked = "ulocks-testkit/vm,ulocks-unfair/vm,ulocks-unfair/parking_lot";
+        let asked = "ulocks-unfair/vm,ulocks-unfair/parking_lot,ulocks-testkit/vm";
         assert_eq!(features(&packages, &["vm", "parking_lot"]), ["--features", asked]);
         assert_eq!(features(&packages, &["no-such-feature"]), [""; 0]);
     }

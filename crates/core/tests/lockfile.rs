@@ -47,7 +47,7 @@ fn has(names: &[String], name: &str) -> bool {
 
 #[test]
 fn a_plain_dependency_locks_no_model_world() {
-    for package in ["crates/core", "crates/unfair", "crates/ulocks"] {
+    for package in ["crates/core", "crates/locks/unfair", "crates/faces/ulocks"] {
         let key = match package.rsplit_once('/').unwrap().1 {
             "ulocks" => "ulocks".to_owned(),
             name => format!("ulocks-{name}"),

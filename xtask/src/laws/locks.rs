@@ -261,7 +261,7 @@ last-touch = { stress = [\"ulocks-unfair stress/mutex::excludes\"] }
 
     /// What the lock `RawTasMutex` in a crate with these tests and rows lacks.
     fn lacks(name: &str, tests: &[(&str, &str)], rows: &str) -> String {
-        lacks_at("crates/unfair/src/mutex/raw.rs", name, tests, rows)
+        lacks_at("crates/locks/unfair/src/mutex/raw.rs", name, tests, rows)
     }
 
     fn lacks_at(file: &str, name: &str, tests: &[(&str, &str)], rows: &str) -> String {
@@ -287,7 +287,7 @@ last-touch = { stress = [\"ulocks-unfair stress/mutex::excludes\"] }
         let of_other = [("vm", "RawMutex"), ("loom", "RawMutex"), ("stress", ""), ("layout", "TasMutexes")];
         let missing = lacks("other", &of_other, "lock = []");
         for what in [
-            "crates/unfair/src/mutex/raw.rs: the lock `RawTasMutex`: no model on the virtual machine names it",
+            "crates/locks/unfair/src/mutex/raw.rs: the lock `RawTasMutex`: no model on the virtual machine names it",
             "no model under loom names it",
             "no stress test names it",
             "no test of the layout names it",
@@ -303,8 +303,8 @@ last-touch = { stress = [\"ulocks-unfair stress/mutex::excludes\"] }
         let own =
             [("vm", "vm_models! { [RawTasMutex] }"), ("stress", "x(TasMutex)"), ("layout", "TasMutexWith")];
         assert_eq!(lacks("own", &own, ROW), "");
-        let beside = "crates/unfair/src/mut/raw.rs";
-        assert!(lacks_at(beside, "beside", &own, ROW).contains("is in crates/unfair/src/mut/: add one"));
+        let beside = "crates/locks/unfair/src/mut/raw.rs";
+        assert!(lacks_at(beside, "beside", &own, ROW).contains("is in crates/locks/unfair/src/mut/: add one"));
         let no_bug = ROW.replace("mutex.toml", "asym.toml");
         assert!(lacks("bug", &own, &no_bug).contains("no planted bug of its row in checks.toml is in"));
         let no_stress = ROW.replace("stress = [\"ulocks-unfair stress/mutex::excludes\"]", "not = \"x\"");

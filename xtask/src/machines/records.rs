@@ -1,4 +1,4 @@
-//! What each machine did when it last ran without a failure: `machines.jsonl`, a line for each.
+//! What each machine did when it last ran without a failure: `xtask/records/machines.jsonl`, a line for each.
 //!
 //! The file is committed. `VERIFICATION.md` has a table of it.
 
@@ -12,13 +12,13 @@ use std::fs;
 pub use crate::verify::today;
 
 /// The file.
-pub const FILE: &str = "machines.jsonl";
+pub const FILE: &str = "xtask/records/machines.jsonl";
 
 const HEADER: &str = "
 ## Machines
 
 These virtual machines ran the native tests, and no test failed. `cargo xtask machines` runs them; the
-lines are from `machines.jsonl`. TCG is QEMU's translator: the guest's CPUs take turns on one thread.
+lines are from `xtask/records/machines.jsonl`. TCG is QEMU's translator: the guest's CPUs take turns on one thread.
 So orders, counts and states are checked, and neither times nor the memory orderings of a processor.
 A test that failed where it measured the slow guest and not the lock was mended and run again there
 (`--rest`); the table says how many were.

@@ -68,15 +68,15 @@ mod tests {
     fn the_models_of_a_lock_are_those_of_its_crate_without_those_of_other_locks() {
         let workspace = Workspace::load().unwrap();
         let package = |name: &str| workspace.packages.iter().find(|package| package.name == name).unwrap();
-        let unfair = Models::new(package("ulocks-unfair"), "crates/unfair/src/mutex/raw.rs", "vm");
+        let unfair = Models::new(package("ulocks-unfair"), "crates/locks/unfair/src/mutex/raw.rs", "vm");
         assert_eq!(unfair.without, ["asym::", "biased::", "bugs::", "byte::", "throughput::"]);
         assert_eq!(unfair.tests, ["vm"]);
-        let queue = Models::new(package("ulocks-fair"), "crates/fair/src/queue/mod.rs", "vm");
+        let queue = Models::new(package("ulocks-fair"), "crates/locks/fair/src/queue/mod.rs", "vm");
         assert_eq!(queue.without, ["bugs::"], "the queue is a part of both locks");
         let core = Models::new(package("ulocks-core"), "crates/core/src/lock/condvar/raw.rs", "loom");
         assert_eq!(core.tests, ["loom_condvar"]);
         assert_eq!(core.without, [""; 0]);
-        let calock = Models::new(package("ulocks-calock"), "crates/calock/src/raw.rs", "vm");
+        let calock = Models::new(package("ulocks-calock"), "crates/locks/calock/src/raw.rs", "vm");
         assert_eq!(calock.without, ["bugs::"]);
     }
 }

@@ -256,7 +256,7 @@ impl Reader<'_> {
         let mut paths = Vec::new();
         for file in files {
             let (krate, file) = file.split_once('/').unwrap_or((own, &file));
-            let path = format!("crates/{krate}/mutants/{file}");
+            let path = format!("{}/mutants/{file}", self.dir_of(krate));
             if file == "*" {
                 paths.extend(self.all_mutants(krate));
                 continue;
@@ -271,9 +271,18 @@ impl Reader<'_> {
 
     /// All files that specify mutants of the crate.
     fn all_mutants(&self, krate: &str) -> Vec<String> {
-        let files = fs::read_dir(self.workspace.root.join("crates").join(krate).join("mutants"));
+        let dir = format!("{}/mutants", self.dir_of(krate));
+        let files = fs::read_dir(self.workspace.root.join(&dir));
         let names = files.into_iter().flatten().flatten().map(|entry| entry.file_name());
-        names.map(|name| format!("crates/{krate}/mutants/{}", name.to_string_lossy())).collect()
+        names.map(|name| format!("{dir}/{}", name.to_string_lossy())).collect()
+    }
+
+    /// The directory of the package `ulocks-KRATE`, from the root.
+    fn dir_of(&self, krate: &str) -> String {
+        let name = format!("ulocks-{krate}");
+        let package = self.workspace.packages.iter().find(|package| package.name == name);
+        let dir = package.and_then(|package| package.dir.strip_prefix(&self.workspace.root).ok());
+        dir.map_or_else(|| format!("crates/{krate}"), |dir| dir.display().to_string())
     }
 
     fn entry(&mut self, property: &str, entry: toml::Value) -> Checked {
@@ -436,7 +445,7 @@ last-touch = { vm = ["mutex::the_release_is_the_last_access"] }
         assert!(faults("shared/mutex::*", "shared/mutexes::*").contains("no test `mutexes::*`"));
         assert!(faults("shared/mutex", "shard/mutex").contains("no tests/shard"));
         assert!(
-            faults("mutex.toml", "mutexes.toml").contains("there is no crates/unfair/mutants/mutexes.toml")
+            faults("mutex.toml", "mutexes.toml").contains("there is no crates/locks/unfair/mutants/mutexes.toml")
         );
         assert!(faults("vm = [\"mutex::no", "vn = [\"mutex::no").contains("unknown field `vn`"));
         assert!(faults("wake-up", "wakeup").contains("no property `wakeup`"));

@@ -17,7 +17,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const FILE: &str = "verification.jsonl";
+const FILE: &str = "xtask/records/verification.jsonl";
 
 /// The figures of a run that passed. A test that fails has no record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ const HEADER: &str = "\
 
 This file says which tests check which property of which lock. Do not edit it: `cargo xtask verify
 --table` generates it. Its sources are the maps `crates/*/checks.toml`, the tests, the planted bugs in
-`crates/*/mutants`, and the figures in `verification.jsonl`. `cargo xtask verify` runs the tests and
+`crates/*/mutants`, and the figures in `xtask/records/verification.jsonl`. `cargo xtask verify` runs the tests and
 records their figures. `cargo xtask tidy` reports this file if it is out of date. The last section says
 on which other machines the tests pass.
 

@@ -109,7 +109,7 @@
 //! words in step:
 //! - (R) a registration releases, (G) a grant acquires: what the waiter read of `seq` is older
 //!   than the notifier's change. This is load buffering, which no model world has:
-//!   `litmus/condvar-registration.litmus`;
+//!   `xtask/litmus/condvar-registration.litmus`;
 //! - (M) a notifier's change of `seq` releases, (W) the poll of `seq` after a sleep acquires: a
 //!   waiter that sees the change sees the grant;
 //! - (A) the change by a waiter that has set `MIXED` releases, the change by a notifier acquires:

@@ -1,0 +1,495 @@
+//! The protocol of [`PsRwLock`](crate::PsRwLock), and its readers' part. `PROTOCOL.md` beside this
+//! folder tells it step by step.
+//!
+//! | file | what of the protocol |
+//! |---|---|
+//! | `raw.rs` | properties, states, invariants, orderings; how readers acquire and release |
+//! | [`writer`](super::writer) | how a writer becomes the owner |
+//! | [`sift`](super::sift) | how the owner closes the classes and waits for readers |
+//! | [`release`](super::release) | how the owner leaves, or opens classes again |
+//! | [`queue`](super::queue) | how queued readers and writers take turns |
+//! | [`readers`](super::readers) | readers that are counted in slots |
+//! | [`first`](super::first) | readers that join others, whatever writers wait: (P), (Y) |
+//! | [`pending`](super::pending) | writes in steps |
+//!
+//! # Properties
+//! - Exclusion between a writer and every other holder. What a holder did happens before the
+//!   acquisition of every holder that it excludes.
+//! - *Sifting*: a writer closes the classes one after the other, the lowest first. It closes the
+//!   next class only when the readers of the lower ones have left. So a reader never waits for a
+//!   writer that waits for readers of a lower class.
+//! - Hence *nesting upward*: a thread that holds a read lock may take one of a higher class,
+//!   whatever writers wait.
+//! - A queued reader waits for at most one write phase, or for `BATCH` of them by type; in the top
+//!   class of several for one in any case. An owner waits for at most one read phase of each class,
+//!   but for [`first`](super::first).
+//! - One writer sifts at a time. The others wait before they have closed a class. So the delays of
+//!   several writers do not add up for readers.
+//! - If a writer spins while another one writes, and no reader is queued, the release hands it the
+//!   lock with the lowest class closed; see "Which threads spin".
+//! - The release is the last touch (law 2 of ARCHITECTURE.md); a wake-up goes by address.
+//! - All-zero is an unlocked lock. Nothing is allocated and no address is stored.
+//!
+//! # State
+//! Three words: the state ([`State`]); the queues of readers and what belongs to them (`Queues`);
+//! and the *event*, a futex on which all waiters sleep. The event counts whatever a sleeper must
+//! learn: classes that open, a write side that is free or granted, a queue that is empty.
+//!
+//! The *owner* is the thread that has the write side. It writes, or sifts, or is an upgradable
+//! reader. `L` is the closed level, `c` the index of a class, `N` the number of classes.
+//!
+//! | label | from | to | by |
+//! |---|---|---|---|
+//! | (A) | any | one more of `c`; inside if `L <= c` | a reader; if `L > c`, it leaves again by (D) |
+//! | (B) | `L <= c` | one more of `c` | an attempt, which leaves no trace if it fails |
+//! | (D) | any | one less of `c` | a reader |
+//! | (O) | not `OWNED` | `OWNED`; `WRITERS` if it has slept | a writer; an upgradable reader, which then opens the classes by (G) |
+//! | (T) | `GRANTED` | not `GRANTED`: the thread is the owner | a writer that has slept, after a fair release; see [`pending`](super::pending) |
+//! | (C) | `OWNED`, `L = c < N` | `L = c + 1` | the owner, when all below `c` have left and the queue of `c` is empty |
+//! | (F) | 0; or `OWNED`, no readers, empty queues | `OWNED`, `L = N` | a writer; the owner. All of (O) and (C) at once |
+//! | (U) | `OWNED`, no flag of a waiter to be told | not `OWNED`, `L = 0` | the owner, by a CAS: its last touch |
+//! | (H) | `OWNED`, `L = NEXT`, no flag of a queued reader | not `OWNED`, `L = 1` | the owner, in place of (U): its last touch |
+//! | (J) | `OWNED`, any `L` | one more of the lowest class | the owner, which is about to downgrade |
+//! | (E) | `OWNED`, after (J) | not `OWNED`, `L = 0` | the same thread, which is a reader from then on |
+//! | (L) | `OWNED`, `L = 0`, `N` or `NEXT` | `DRAINING`; `L = NEXT` unless it is 0 | the owner, about to leave: no waiter falls asleep from here on |
+//! | (Z) | after (L), whatever has come since | not `OWNED`, `WRITERS`, `DRAINING`; `L = 0` | the same thread, by one `fetch_and`: its last touch |
+//! | (G) | `OWNED` | `L` less, with `OWNED` or without | the owner, when it gives up or admits readers again |
+//! | (N) | `OWNED`, `L = N`, no counts, no queued reader | `L = NEXT` | a writer that spins, and has seen the same word for some time |
+//! | (X) | `OWNED`, `L = NEXT` | `L = N` | a writer that has made (N), before it sleeps or gives up |
+//! | (R) | not `OWNED`, `L = 1` | `L = 0`, one more of the lowest class | a reader of that class, which has seen no owner for a moment |
+//! | (M) | | `LOW` or `TOP`; `WRITERS`; `DRAINING` | a thread that is about to sleep |
+//! | (W) | | one more sleeping writer, or one less | a writer, by one addition: before its first sleep, and when it is the owner or gives up |
+//!
+//! A *release* is (U), (H), (E), (Z), or a (G) after which the thread is not the owner.
+//!
+//! # Invariants
+//! 1. At most one thread is the owner. (O) and (F) need a word without `OWNED`, which only the
+//!    owner clears. (T) needs `GRANTED`, which the owner sets to stop being it.
+//! 2. Only the owner changes the level, with three exceptions: (N) and (X), which close and open
+//!    nothing; (R), where there is no owner; and (Y), for which the owner has asked. The owner
+//!    closes class `c` only when all counts below `c` have been seen at zero since their classes
+//!    were closed. At (F) and (Y) all counts are zero. What (H) leaves closed counts as closed by
+//!    the next owner.
+//! 3. *Exclusion.* Once class `c` is closed and its count has been seen at zero, the count has only
+//!    readers that are about to leave again, and the owner if it is about to downgrade, until the
+//!    class opens. When this holds for all classes, the owner is alone.
+//! 4. *No holder waits for a class above its own*, unless that one is full. A class is closed only
+//!    when all readers below have left.
+//! 5. The owner sees a reader that entered by (A) while its class was open: both are
+//!    read-modify-writes of one word. A reader that is about to leave again delays an owner only in
+//!    the stage of its class. Or it makes a CAS fail that is tried again or was a shortcut.
+//! 6. *No reader is forgotten.* A reader sleeps only if one read-modify-write, after it has read
+//!    the event, sets its queue's flag and sees its class closed by an owner. An owner opens the
+//!    class in one of three ways. It clears the flag, then counts an event, and opens only if the
+//!    flag has not come back. Or it opens, finds the flag, and then counts. Or it is (L): see 10.
+//!    After the count it wakes all readers of the queue. (H) needs a clear flag, so (R) leaves no
+//!    sleeper behind. Otherwise only the owner clears the flag, while the class is open and the
+//!    queue is empty. A reader that joins meanwhile sees at (M) that the class is open.
+//! 7. *No writer is forgotten.* A writer sleeps only if one read-modify-write, after it has read
+//!    the event, sets `WRITERS` and sees `OWNED`. A release that finds `WRITERS` clears it, counts
+//!    an event and wakes one writer. That writer sets it again in (O) or (M). If the wake-up meets
+//!    no sleeper, each writer that set the bit has read an old event: it does not fall asleep, and
+//!    sets the bit again. A writer that gives up sets it, too, for the owner to find. If there is
+//!    no owner, it has not given up: it is the owner.
+//! 8. *The owner is not forgotten* while it waits for a queue. It sets `DRAINING` and then reads
+//!    the queue by a read-modify-write. The last reader to leave the queue changes it by one, and
+//!    then reads `DRAINING`. One of the two sees the other.
+//! 9. *A lock that is handed over is not lost.* A writer that has made (N) looks once more before
+//!    it sleeps or gives up: it takes the mark back (X), or the lock if (H) has come. If it does
+//!    not come, because it has no CPU or has died, the next reader opens the class (R), or the next
+//!    writer takes the lock. (H) wakes sleepers as (U) does.
+//! 10. *No waiter falls asleep on an owner that leaves.* A waiter that sets its flag and sees (L)
+//!     sleeps with a timer only. So every other sleeper has set its flag before (L), and (L)
+//!     returns that flag, or an attempt has cleared it and counted. Between (L) and (Z) only the
+//!     owner changes the level, `OWNED` and `DRAINING`: a writer makes (X) only if `DRAINING` is
+//!     clear, and (N) likewise.
+//! 11. A queued reader, a sleeping writer, and an owner that sifts do not unwind. The queue would
+//!     never be empty, or the class stay closed. If the kernel refuses the wait, or a mask panics,
+//!     the process aborts.
+//!
+//! # Releases
+//! Readers change the state all the time, by (A) and (D). So an owner must not repeat a CAS until
+//! no reader comes between: with 64 CPUs that took ten times as long as one change of the word on
+//! each. Nor can it leave by one `fetch_and` at once: for a waiter that has just set its flag it
+//! would have to count an event after its last touch. Hence every release and every transition of
+//! the owner is a bounded number of read-modify-writes:
+//!
+//! 1. A release makes [`ATTEMPTS`](super::release::ATTEMPTS) attempts at most. If flags are set, an
+//!    attempt clears them and counts an event. Otherwise it tries (U) by a CAS. Mostly no thread
+//!    sleeps, and the first CAS succeeds.
+//! 2. If no attempt has left, the owner says by (L) that it leaves. The same step tells it which
+//!    waiters may sleep.
+//! 3. It counts an event if a waiter may sleep. That waiter has read an older count, or is asleep.
+//! 4. It leaves by (Z), a `fetch_and`: its last touch. Then it wakes by address, as after (U).
+//!
+//! A waiter that sets its flag between steps 2 and 4 sees (L), and sleeps with a timer until (Z).
+//! Otherwise it would read the new count, sleep after step 4, and no thread would know of it. A
+//! release with a partial level opens the classes first, and is then an owner at level 0. An owner
+//! that opens some classes subtracts; at `L = N`, where (N) may come, between (L) and its end.
+//!
+//! # Which threads spin
+//! Two readers that hold the lock together take half of the time of two in turn. So it pays to let
+//! readers gather while a writer writes. At the end of the section that a spinning writer waits
+//! for, (H) keeps out a reader that has just come. It would read alone, the writer behind it.
+//!
+//! A reader that has spun for its patience joins the queue, and (H) does not pass the queue. The
+//! first queued reader goes on spinning, since the present section is the last that it waits for,
+//! unless the type has batches.
+//!
+//! A writer spins twice as long as a reader if it has made (N), and three times if it has made it
+//! again: the lock has mostly changed hands then. If the writer slept, each release would wake it,
+//! only to take the lock again before it is awake.
+//!
+//! # The drain
+//! (D) is the last touch of a reader. So a reader cannot count an event for an owner that it has
+//! let in; it can only wake by address. If that happens between the owner's last look and its
+//! sleep, the wake-up is lost. So the owner [polls with a
+//! timer](ulocks_core::futex::Futex::poll_until), of fifty microseconds at first, later a
+//! millisecond at most. A departing reader ends such a sleep early. Readers in signal handlers make
+//! no system call, so then the owner polls every fifty microseconds.
+//!
+//! # Ordering
+//! All transitions of the state are read-modify-writes of one word and continue each other's
+//! release sequences.
+//! - (A), (B), (R) are Acquire and pair with the releases. (D) is Release and pairs with the
+//!   drain's look and with (F), Acquire. (C), (P) are Relaxed: the word orders them with the
+//!   counts.
+//! - (O) is Acquire and pairs with the releases: an upgradable reader reads what the last writer
+//!   wrote. `GRANTED` is set with Release, and (T) is Acquire, for the same.
+//! - A reader reads the event before (M), Release. A writer reads it with Acquire, since it then
+//!   looks at `GRANTED`; its (M) is Relaxed. The thread that counts the event has changed the state
+//!   before, by an Acquire. So a waiter that has read the new count makes (M) after that change
+//!   (`xtask/litmus/psrwlock-event.litmus`). Where the event is counted after (E) or (G), the waiter then
+//!   finds the class open. Where it is counted before (U), the CAS finds the flag.
+//! - A reader joins a queue before it sets the flag, Release. An owner looks at `queues` after it
+//!   has seen the flag, Acquire. Invariant 8: the owner's read of `queues` is Release and the last
+//!   reader's subtraction Acquire, so that reader sees `DRAINING`.
+//!
+//! # Overflow
+//! A class that is half full admits no reader: `read` panics, an attempt fails. The other half is
+//! room for readers that have arrived and are about to learn that. The event has 32 bits: a waiter
+//! misses a wake-up if between its look and the kernel's comparison exactly a multiple of 2^32 are
+//! counted.
+//!
+//! # Sources
+//! M. Desnoyers, "Priority Sifting Reader-Writer Lock" (LKML, September 2008), for classes, sifting
+//! and raise-before-close. That lock has all readers in one count, a queue under a spin bit, and
+//! takes its writers' mutex last. Here one word has the level and a count for each class, and the
+//! mutex comes first. B. Brandenburg and J. Anderson, "Spin-based reader-writer synchronization for
+//! multiprocessor real-time systems" (2010), for phases.
+
+use crate::class::Class;
+use crate::configuration::{Configuration, Sifted};
+use crate::readers::{Readers, Slot};
+use crate::word::{DRAINED, Layout, State, readers};
+use core::mem;
+use ulocks_core::Policy;
+use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
+use ulocks_core::meter::{Event, Meter};
+use ulocks_core::spin::{self, Look, Spin};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicU32, AtomicU64, interruption_point, pause, without_unwinding};
+use ulocks_core::time::Deadline;
+
+pub(crate) type PolicyOf<D> = <D as Configuration>::Policy;
+type ScopeOf<D> = <PolicyOf<D> as Policy>::Scope;
+type MeterOf<D> = <PolicyOf<D> as Policy>::Meter;
+
+/// The raw lock, without data: the state, the event, the queues, and what the configuration adds.
+#[repr(C)]
+pub struct RawPsRwLock<D: Configuration = Sifted> {
+    pub(crate) state: AtomicU64,
+    pub(crate) event: Futex<ScopeOf<D>>,
+    pub(crate) queues: AtomicU32,
+    pub(crate) readers: D::Readers,
+    pub(crate) meter: MeterOf<D>,
+}
+
+/// What a reader passes to its release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadToken {
+    pub(crate) index: u8,
+    /// The slot where it is counted, if not in the state.
+    pub(crate) slot: Option<Slot>,
+}
+
+impl<D: Configuration> RawPsRwLock<D> {
+    pub(crate) const LAYOUT: Layout = {
+        let layout = Layout::of(D::CLASSES);
+        assert!(
+            !Self::READERS_FIRST || (layout.classes() == 1 && !D::Readers::DISTRIBUTED),
+            "ReadersFirst is for one class of readers, counted in the state"
+        );
+        assert!(
+            <ScopeOf<D> as Scope>::PRIVATE || !layout.is_handler(layout.classes() - 1),
+            "signal handlers can read a lock of one process only: what keeps them off is a matter of one process"
+        );
+        layout
+    };
+    pub(crate) const CLASSES: u32 = Self::LAYOUT.classes();
+
+    ulocks_core::const_fn! {
+        /// An unlocked lock; its bytes are all zero.
+        pub fn new() -> Self {
+            Self {
+                state: AtomicU64::new(State::UNLOCKED.0),
+                event: Futex::new(0),
+                queues: AtomicU32::new(0),
+                readers: ulocks_core::initial!(D::Readers),
+                meter: MeterOf::<D>::INIT,
+            }
+        }
+    }
+
+    /// The counters.
+    pub fn meter(&self) -> &MeterOf<D> {
+        &self.meter
+    }
+
+    /// The state at this moment, without what it says of sleeping and spinning writers.
+    #[doc(hidden)]
+    pub fn state(&self) -> State {
+        Self::LAYOUT.without_next(Self::LAYOUT.without_sleepers(self.look()))
+    }
+
+    /// How many classes are closed.
+    #[inline(always)]
+    pub(crate) fn level(&self) -> u32 {
+        Self::LAYOUT.level(self.look())
+    }
+
+    #[inline(always)]
+    pub(crate) fn look(&self) -> State {
+        State(self.state.load(Relaxed))
+    }
+
+    /// The index of a class. The lock must have it.
+    pub(crate) const fn index<C: Class>() -> u32 {
+        assert!(Self::LAYOUT.contains(C::RANK), "the lock has no such class of readers: see its `Sifted`");
+        Self::LAYOUT.index(C::RANK)
+    }
+
+    /// (A). The reader is counted in any case; `Ok` if it is inside.
+    #[inline(always)]
+    fn arrive(&self, index: u32) -> Result<(), State> {
+        let was = State(self.state.fetch_add(Self::LAYOUT.one(index), Acquire));
+        interruption_point();
+        if Self::admits(was, index) { Ok(()) } else { Err(was) }
+    }
+
+    /// (A), and (D) if the class is closed. A reader with a deadline may come again and again, so
+    /// it looks first: each (A) may delay an owner.
+    #[inline(always)]
+    fn arrive_at(&self, index: u32, deadline: Option<Deadline>) -> Result<(), State> {
+        if deadline.is_some() {
+            let was = self.look();
+            if !Self::admits(was, index) {
+                return Err(was);
+            }
+        }
+        self.arrive(index).inspect_err(|_| self.depart(index))
+    }
+
+    /// (D): the last touch of the lock.
+    #[inline(always)]
+    pub(crate) fn depart(&self, index: u32) {
+        interruption_point();
+        if Self::READERS_FIRST && self.look().is_asked() && self.depart_asked(index) {
+            return;
+        }
+        let event = self.event.key();
+        let was = State(self.state.fetch_sub(Self::LAYOUT.one(index), Release));
+        // Handlers make no system call: the owner polls in their stage.
+        if was.has(State::DRAINING) && !Self::LAYOUT.is_handler(index) {
+            Self::depart_last(event, was, index);
+        }
+    }
+
+    /// Wakes the owner, if this was the last reader that it waited for.
+    #[cold]
+    pub(crate) fn depart_last(event: FutexKey<ScopeOf<D>>, was: State, index: u32) {
+        let is_last = Self::LAYOUT.level(was) == index + 1 && Self::LAYOUT.count(was, index) == 1;
+        if is_last && !was.is_leaving() {
+            event.wake_bits(u32::MAX, DRAINED);
+        }
+    }
+
+    /// Acquires for reading in the class of that index, a class of threads. False if `deadline`
+    /// passed first.
+    #[inline(always)]
+    pub(crate) fn read_at(&self, index: u32, deadline: Option<Deadline>) -> bool {
+        let inside = match self.arrive_at(index, deadline) {
+            Ok(()) => true,
+            Err(was) => self.read_contended(index, was, deadline),
+        };
+        self.meter.ended(inside);
+        inside
+    }
+
+    /// (B): as [`read_at`](Self::read_at), without waiting and without a trace if it fails.
+    #[inline]
+    pub(crate) fn try_read_at(&self, index: u32) -> bool {
+        let mut was = self.look();
+        loop {
+            let level = if Self::is_left(was, index) { 0 } else { was.level() };
+            let open = was.with_level(level);
+            if !Self::admits(open, index) {
+                return false;
+            }
+            let now = open.0 + Self::LAYOUT.one(index);
+            match self.state.compare_exchange_weak(was.0, now, Acquire, Relaxed) {
+                Ok(_) => break,
+                Err(other) => was = State(other),
+            }
+        }
+        self.meter.count(Event::Acquired);
+        true
+    }
+
+    /// Acquires for reading in a signal handler: up to `looks` attempts, with loads and
+    /// read-modify-writes only.
+    pub(crate) fn read_handler(&self, index: u32, looks: u32) -> bool {
+        let inside = (0..looks).any(|look| {
+            if look > 0 {
+                pause();
+            }
+            Self::LAYOUT.admits(self.look(), index) && self.arrive_at(index, None).is_ok()
+        });
+        if inside {
+            self.meter.count(Event::Acquired);
+        }
+        inside
+    }
+
+    /// For a reader that has found its class closed, and is not counted: polls for a while, and
+    /// then joins the queue.
+    #[cold]
+    #[inline(never)]
+    fn read_contended(&self, index: u32, was: State, deadline: Option<Deadline>) -> bool {
+        if was.level() <= index {
+            Self::too_many(index);
+        }
+        self.meter.count(Event::ReaderContended);
+        let queue = Self::LAYOUT.queue(index);
+        let goes_in = |was| Self::admits(was, index) && self.arrive_at(index, None).is_ok();
+        let look = || match self.look() {
+            was if goes_in(was) => Look::Acquired,
+            was if Self::is_left(was, index) => {
+                // A writer is about to take the lock, or another reader to open the class.
+                spin::give_way();
+                if self.open_to_oneself(index) || goes_in(self.look()) { Look::Acquired } else { Look::Taken }
+            }
+            // Other readers sleep, and are woken first.
+            was if was.has(queue) => Look::Saturated,
+            _ => Look::Taken,
+        };
+        let patience = <PolicyOf<D> as Policy>::Spin::FIRST_NS;
+        if spin::closely_for::<PolicyOf<D>>(patience, look) || spin::backing_off::<PolicyOf<D>>(look) {
+            self.meter.count(Event::Spun);
+            return true;
+        }
+        if deadline.is_some_and(|deadline| deadline.has_passed()) {
+            return false;
+        }
+        self.join_queue(queue);
+        // Invariant 11.
+        let inside = without_unwinding(|| {
+            let inside = self.read_queued(index, queue, deadline);
+            self.leave_queue(queue);
+            inside
+        });
+        inside.unwrap_or_else(|TooMany| Self::too_many(index))
+    }
+
+    /// Whether (H) has left the class of that index closed, and no writer has taken the lock yet.
+    #[inline(always)]
+    fn is_left(was: State, index: u32) -> bool {
+        !was.is_owned() && was.level() > index
+    }
+
+    /// (R), if there is no owner. No reader of that class is inside, so it is not full.
+    fn open_to_oneself(&self, index: u32) -> bool {
+        let mut was = self.look();
+        while Self::is_left(was, index) {
+            let now = was.with_level(0).0 + Self::LAYOUT.one(index);
+            match self.state.compare_exchange(was.0, now, Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(other) => was = State(other),
+            }
+        }
+        false
+    }
+
+    /// Sleeps until the class is open: invariant 6. False if `deadline` passed first.
+    fn read_queued(&self, index: u32, flag: u64, deadline: Option<Deadline>) -> Result<bool, TooMany> {
+        let look = || match Self::admits(self.look(), index) {
+            true if self.arrive_at(index, None).is_ok() => Look::Acquired,
+            _ => Look::Taken,
+        };
+        let patience = <PolicyOf<D> as Policy>::Spin::FIRST_NS;
+        let (mut timed_out, mut has_spun) = (false, false);
+        loop {
+            let event = self.event.load(Relaxed);
+            let was = self.look();
+            if was.level() <= index || Self::admits(was, index) {
+                match self.arrive(index) {
+                    Ok(()) => return Ok(true),
+                    Err(was) => self.depart_again(index, was)?,
+                }
+            }
+            if self.open_to_oneself(index) {
+                return Ok(true);
+            }
+            if timed_out {
+                return Ok(false);
+            }
+            let was = State(self.state.fetch_or(flag, Release));
+            if was.level() <= index || !was.is_owned() {
+                continue;
+            }
+            if Self::READERS_FIRST && was.is_asked() {
+                // A reader that slept here could be behind readers that come later.
+                self.close_asked();
+                continue;
+            }
+            // From here on no other writer comes first, batches apart. If no other reader is
+            // queued, the end of this section is near.
+            if patience > 0 && !mem::replace(&mut has_spun, true) && !was.has(flag) {
+                if spin::closely_for::<PolicyOf<D>>(patience, look) {
+                    return Ok(true);
+                }
+                continue;
+            }
+            if was.is_leaving() {
+                // Invariant 10.
+                timed_out = !self.wait_until_left(readers(index), index + 1, deadline);
+                continue;
+            }
+            self.meter.count(Event::Slept);
+            timed_out = self.event.wait_bits(event, readers(index), deadline) == Waited::TimedOut;
+            // The class is about to open, or was open. A poll before the next sleep may spare the
+            // owner another wake-up.
+            if spin::closely::<PolicyOf<D>>(look) {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// (D) by a reader that has found its class closed, or full.
+    fn depart_again(&self, index: u32, was: State) -> Result<(), TooMany> {
+        self.depart(index);
+        if was.level() <= index { Err(TooMany) } else { Ok(()) }
+    }
+
+    #[cold]
+    pub(crate) fn too_many(index: u32) -> ! {
+        panic!(
+            "too many {} readers of one lock: {} at once may be",
+            Self::LAYOUT.name(index),
+            Self::LAYOUT.full(index) / Self::LAYOUT.one(index)
+        );
+    }
+}
+
+/// The class is open, and full.
+struct TooMany;
