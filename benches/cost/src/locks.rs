@@ -14,8 +14,7 @@ use ulocks_psrwlock::{
 };
 use ulocks_semarray::{Op, SemArray, Set};
 use ulocks_unfair::{
-    RawAsymMutex as Asym, RawBiasedMutex as Biased, RawByteMutex as Byte, RawMutex as Unfair,
-    RawThroughputMutex as Throughput,
+    RawAsymMutex as Asym, RawByteMutex as Byte, RawMutex as Unfair, RawThroughputMutex as Throughput,
 };
 use ulocks_vm::cost::{CostError, Outcome, Run};
 
@@ -36,7 +35,6 @@ const LOCKS: &[Lock] = &[
     lock("unfair-shared", "unfair::Mutex between processes", family::<Unfair<Shared>>),
     lock("asym", "unfair::AsymMutex, default patience", family::<Asym<Private>>),
     lock("asym-nospin", "unfair::AsymMutex whose waiters sleep at once", family::<Asym<Private<NoSpin>>>),
-    lock("biased", "unfair::BiasedMutex, default patience", family::<Biased<Private>>),
     lock("byte", "unfair::ByteMutex over a lot of one queue", family::<Byte<Private>>),
     lock("throughput", "unfair::ThroughputMutex, default patience", family::<Throughput<Private>>),
     lock(

@@ -18,7 +18,6 @@ const NAMED: &[(&str, Look)] = &[
     ("unfair", ("#d6246e", "none", "#ff6fa8")),
     ("throughput", ("#c2460a", "none", "#ff9a57")),
     ("asym", ("#8a6508", "none", "#f0c040")),
-    ("biased", ("#8a6508", "3 3", "#f0c040")),
     ("byte", ("#d6246e", "3 3", "#ff6fa8")),
     ("calock", ("#a0281c", "none", "#ff8577")),
     ("fair", ("#c2460a", "7 3", "#ff9a57")),

@@ -5,7 +5,6 @@ use ulocks_core::{Private, api};
 type RawMutex = ulocks_unfair::RawMutex<Private>;
 type RawThroughputMutex = ulocks_unfair::RawThroughputMutex<Private>;
 type RawAsymMutex = ulocks_unfair::RawAsymMutex<Private>;
-type RawBiasedMutex = ulocks_unfair::RawBiasedMutex<Private>;
 type RawFairMutex = ulocks_fair::RawFairMutex<Private>;
 type RawPiMutex = ulocks_pi::RawPiMutex<Private>;
 type RawCalock = ulocks_calock::RawCalock<Private>;
@@ -89,8 +88,6 @@ macro_rules! faces {
                 UnfairMutex UnfairMutexGuard MappedUnfairMutexGuard ArcUnfairMutexGuard UnfairCondvar: RawMutex }
             faces! { mutex "[`AsymMutex`](ulocks_unfair::AsymMutex)",
                 AsymMutex AsymMutexGuard MappedAsymMutexGuard ArcAsymMutexGuard AsymCondvar: RawAsymMutex }
-            faces! { mutex "[`BiasedMutex`](ulocks_unfair::BiasedMutex)",
-                BiasedMutex BiasedMutexGuard MappedBiasedMutexGuard ArcBiasedMutexGuard BiasedCondvar: RawBiasedMutex }
             faces! { mutex "[`FairMutex`](ulocks_fair::FairMutex)",
                 FairMutex FairMutexGuard MappedFairMutexGuard ArcFairMutexGuard FairCondvar: RawFairMutex }
             faces! { mutex "[`Calock`](ulocks_calock::Calock)",

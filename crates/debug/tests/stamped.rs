@@ -83,21 +83,6 @@ fn every_mutex_is_in_the_profile() {
 }
 
 #[test]
-fn a_biased_mutex_is_in_the_profile() {
-    let mutex = Mutex::<ulocks_unfair::RawBiasedMutex<On>, u32>::new(0);
-    let profile = profiled(|| {
-        for _ in 0..100 {
-            *mutex.lock() += 1;
-        }
-        thread::scope(|scope| {
-            scope.spawn(|| *mutex.lock() += 1);
-        });
-    });
-    let sums = class(&profile, "slow").unwrap().sums;
-    assert!(sums.acquired >= 101 && !sums.held.is_zero(), "{sums:?}");
-}
-
-#[test]
 fn locks_of_one_name_are_told_apart() {
     let locks =
         [(); 3].map(|()| Mutex::<ulocks_unfair::RawMutex<Private<Adaptive, Stamped<Others>>>, u8>::new(0));
@@ -155,7 +140,6 @@ fn a_lock_is_as_large_with_the_meter_as_without() {
         ulocks_unfair::RawMutex<Plain>, ulocks_unfair::RawMutex, ulocks_unfair::RawMutex<On>;
         ulocks_unfair::RawThroughputMutex<Plain>, ulocks_unfair::RawThroughputMutex, ulocks_unfair::RawThroughputMutex<On>;
         ulocks_unfair::RawAsymMutex<Plain>, ulocks_unfair::RawAsymMutex, ulocks_unfair::RawAsymMutex<On>;
-        ulocks_unfair::RawBiasedMutex<Plain>, ulocks_unfair::RawBiasedMutex, ulocks_unfair::RawBiasedMutex<On>;
         ulocks_fair::RawFairMutex<Plain>, ulocks_fair::RawFairMutex, ulocks_fair::RawFairMutex<On>;
         ulocks_calock::RawCalock<Plain>, ulocks_calock::RawCalock, ulocks_calock::RawCalock<On>;
         ulocks_pi::RawPiMutex<Plain>, ulocks_pi::RawPiMutex, ulocks_pi::RawPiMutex<On>;
@@ -182,12 +166,11 @@ fn counters_are_read_through_the_typed_lock() {
         acquired::<ulocks_unfair::RawMutex<Policy>>(),
         acquired::<ulocks_unfair::RawThroughputMutex<Policy>>(),
         acquired::<ulocks_unfair::RawAsymMutex<Policy>>(),
-        acquired::<ulocks_unfair::RawBiasedMutex<Policy>>(),
         acquired::<ulocks_fair::RawFairMutex<Policy>>(),
         acquired::<ulocks_calock::RawCalock<Policy>>(),
         acquired::<ulocks_pi::RawPiMutex<Policy>>(),
     ];
-    assert_eq!(all, [2; 7]);
+    assert_eq!(all, [2; 6]);
     let checked = CheckedMutex::<ulocks_unfair::RawMutex<Policy>, u8>::new(0);
     *checked.lock() += 1;
     assert_eq!(checked.counts().acquired, 1);

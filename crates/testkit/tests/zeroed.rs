@@ -167,7 +167,6 @@ fn unfair() {
         ThroughputMutex<u32>; ThroughputMutexWith<u32, Private>;
         ExtendedThroughputMutex<u32>; ExtendedThroughputMutexWith<u32, Private>;
         AsymMutex<u32>; AsymMutexWith<u32, Shared>;
-        BiasedMutex<u32>; BiasedMutexWith<u32, Private<NoSpin>>;
         ByteMutex<u32>; ByteMutexWith<u32, Private<NoSpin>>;
     }
     condvars! {
@@ -177,8 +176,6 @@ fn unfair() {
         ExtendedThroughputCondvar, with ExtendedThroughputMutex<u32>;
         ExtendedThroughputCondvarWith<Private>, with ExtendedThroughputMutexWith<u32, Private>;
         AsymCondvar, with AsymMutex<u32>; AsymCondvarWith<Shared>, with AsymMutexWith<u32, Shared>;
-        BiasedCondvar, with BiasedMutex<u32>;
-        BiasedCondvarWith<Private<NoSpin>>, with BiasedMutexWith<u32, Private<NoSpin>>;
         ByteCondvar, with ByteMutex<u32>;
         ByteCondvarWith<Private<NoSpin>>, with ByteMutexWith<u32, Private<NoSpin>>;
     }
@@ -232,14 +229,14 @@ macro_rules! debug {
         fn $test() {
             use $($module)::+::*;
             mutexes! {
-                Mutex<u32>; ThroughputMutex<u32>; UnfairMutex<u32>; AsymMutex<u32>; BiasedMutex<u32>;
+                Mutex<u32>; ThroughputMutex<u32>; UnfairMutex<u32>; AsymMutex<u32>;
                 FairMutex<u32>; Calock<u32>; ReentrantMutex<Cell<u32>>; PiMutex<u32>, unwrap;
             }
             rwlocks! { RwLock<u32>; PsRwLock<u32>; }
             condvars! {
                 Condvar, with Mutex<u32>; ThroughputCondvar, with ThroughputMutex<u32>;
                 UnfairCondvar, with UnfairMutex<u32>; AsymCondvar, with AsymMutex<u32>;
-                BiasedCondvar, with BiasedMutex<u32>; FairCondvar, with FairMutex<u32>;
+                FairCondvar, with FairMutex<u32>;
                 CalockCondvar, with Calock<u32>;
             }
             pi_condvars! { PiCondvar, with PiMutex<u32>; }

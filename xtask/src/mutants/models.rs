@@ -69,7 +69,7 @@ mod tests {
         let workspace = Workspace::load().unwrap();
         let package = |name: &str| workspace.packages.iter().find(|package| package.name == name).unwrap();
         let unfair = Models::new(package("ulocks-unfair"), "crates/locks/unfair/src/mutex/raw.rs", "vm");
-        assert_eq!(unfair.without, ["asym::", "biased::", "bugs::", "byte::", "throughput::"]);
+        assert_eq!(unfair.without, ["asym::", "bugs::", "byte::", "throughput::"]);
         assert_eq!(unfair.tests, ["vm"]);
         let queue = Models::new(package("ulocks-fair"), "crates/locks/fair/src/queue/mod.rs", "vm");
         assert_eq!(queue.without, ["bugs::"], "the queue is a part of both locks");

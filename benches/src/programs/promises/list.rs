@@ -43,7 +43,6 @@ pub fn all(cpus: u32) -> Vec<Promise> {
         throughput(cpus),
         bounds(cpus),
         asym(),
-        biased(),
         semaphore(),
         pi(),
         calock(),
@@ -209,23 +208,6 @@ fn scores() -> Vec<Promise> {
                 obstacle: None,
             });
         }
-    }
-    list
-}
-
-/// `BiasedMutex`: its owner pays for stores only, and one that changes hands is an `AsymMutex`.
-fn biased() -> Vec<Promise> {
-    const BIASED: &str = "biased";
-    let of = |lock, cell| Subject { lock, cell };
-    let what = "uncontended pair of the owner: time by that of std".into();
-    let (mine, std) = (of(BIASED, Cell::Pairs), of("std", Cell::Pairs));
-    let by_std = versus(mine, std, Figure::PairNs, Bound::AtMost(0.25), "uncontended", what);
-    let mut list = vec![Promise { quick: true, ..by_std }];
-    let changing = [(Cell::Handoff, "handoff"), (threads((1, 9), 2), "(1,9)x2")];
-    for (cell, name) in changing {
-        let what = format!("a mutex that changes hands, {name}: rate by that of AsymMutex");
-        let bound = Bound::AtLeast(1.0 / 1.5);
-        list.push(versus(of(BIASED, cell), of("asym", cell), Figure::PerSecond, bound, name, what));
     }
     list
 }

@@ -357,8 +357,8 @@ fn each_trial_runs_once_a_round_and_pairs_together() {
     }
     let pairs: Vec<_> = plan.probes.iter().filter(|probe| probe.cell == Cell::Pairs).collect();
     assert_eq!(pairs.len(), 1);
-    assert_eq!(pairs[0].locks[..6], ["asym", "std", "biased", "semaphore", "sem_t", "calock"]);
-    assert_eq!(pairs[0].locks[6..], ["psrw", "std-rw", "parking_lot-rw", "psrw-handler"]);
+    assert_eq!(pairs[0].locks[..5], ["asym", "std", "semaphore", "sem_t", "calock"]);
+    assert_eq!(pairs[0].locks[5..], ["psrw", "std-rw", "parking_lot-rw", "psrw-handler"]);
     let reads: Vec<_> = plan.probes.iter().filter(|probe| probe.cell == Cell::ReadPairs).collect();
     assert_eq!(reads.len(), 1);
     let round = plan.round(0, 7);

@@ -428,7 +428,6 @@ locks! {
             Ulock<RawThroughputMutex<Private, After<500_000>>>;
         "throughput-1ms" '6' "ThroughputMutex, reserved after 1 ms":
             Ulock<RawThroughputMutex<Private, After<1_000_000>>>;
-        "biased" '2' "ulocks unfair BiasedMutex": Ulock<ulocks_unfair::RawBiasedMutex>;
         "sysv-undo" 'u' "SysV semaphore with SEM_UNDO": SysV<true> | SysV<true>;
         "ofd" 'l' "lock of an open file description, two fcntl calls an operation": Ofd | Ofd;
         "std-rw" 'R' "std::sync::RwLock": Rw<Peer<crate::subjects::rwlocks::Std>>;

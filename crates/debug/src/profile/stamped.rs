@@ -87,9 +87,8 @@ macro_rules! named {
 ///
 /// A lock of this policy inside a checked lock is counted under both names.
 ///
-/// A semaphore has no holder, so its holds are not counted. `BiasedMutex` counts a wait for its
-/// owner as a hold. A lock of these may be in a process only, and may not guard a global allocator.
-/// No signal handler may acquire it.
+/// A semaphore has no holder, so its holds are not counted. A lock of these may be in a process
+/// only, and may not guard a global allocator. No signal handler may acquire it.
 ///
 /// # Examples
 /// ```

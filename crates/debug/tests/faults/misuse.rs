@@ -14,7 +14,6 @@ pub const TABLE: &[Fault] = &[
     ("recursion: Mutex", recursion::<ulocks_unfair::RawThroughputMutex>),
     ("recursion: UnfairMutex", recursion::<ulocks_unfair::RawMutex>),
     ("recursion: AsymMutex", recursion::<ulocks_unfair::RawAsymMutex>),
-    ("recursion: BiasedMutex", recursion::<ulocks_unfair::RawBiasedMutex>),
     ("recursion: FairMutex", recursion::<ulocks_fair::RawFairMutex>),
     ("recursion: Calock", recursion::<ulocks_calock::RawCalock>),
     ("recursion: PiMutex", recursion::<ulocks_pi::RawPiMutex>),

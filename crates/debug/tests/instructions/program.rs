@@ -7,7 +7,7 @@ extern crate ulocks_debug as _;
 #[cfg(not(plain))]
 mod locks {
     pub use ulocks_debug::checked::{
-        AsymMutex, BiasedMutex, Calock, Condvar, FairMutex, Mutex, PiCondvar, PiMutex, RwLock, Semaphore,
+        AsymMutex, Calock, Condvar, FairMutex, Mutex, PiCondvar, PiMutex, RwLock, Semaphore,
         UnfairMutex,
     };
 }
@@ -19,12 +19,12 @@ mod locks {
     pub use ulocks_pi::{PiCondvar, PiMutex};
     pub use ulocks_psrwlock::PsRwLock as RwLock;
     pub use ulocks_unfair::Mutex as UnfairMutex;
-    pub use ulocks_unfair::{AsymMutex, BiasedMutex, ThroughputCondvar as Condvar, ThroughputMutex as Mutex};
+    pub use ulocks_unfair::{AsymMutex, ThroughputCondvar as Condvar, ThroughputMutex as Mutex};
 }
 
 use core::time::Duration;
 use locks::{
-    AsymMutex, BiasedMutex, Calock, Condvar, FairMutex, Mutex, PiCondvar, PiMutex, RwLock, Semaphore,
+    AsymMutex, Calock, Condvar, FairMutex, Mutex, PiCondvar, PiMutex, RwLock, Semaphore,
     UnfairMutex,
 };
 
@@ -51,7 +51,6 @@ mutexes! {
     Mutex: mutex_pair, mutex_attempt, mutex_timed;
     UnfairMutex: unfair_pair, unfair_attempt, unfair_timed;
     AsymMutex: asym_pair, asym_attempt, asym_timed;
-    BiasedMutex: biased_pair, biased_attempt, biased_timed;
     FairMutex: fair_pair, fair_attempt, fair_timed;
     Calock: calock_pair, calock_attempt, calock_timed;
 }

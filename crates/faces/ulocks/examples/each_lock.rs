@@ -11,7 +11,7 @@ use ulocks::calock::Calock;
 use ulocks::fair::FairMutex;
 use ulocks::pi::PiMutex;
 use ulocks::semarray::{Op, SemArray};
-use ulocks::unfair::{AsymMutex, BiasedMutex};
+use ulocks::unfair::AsymMutex;
 use ulocks::{Condvar, Mutex, ReentrantMutex, RwLock, Semaphore};
 
 const TURNS: u32 = 10_000;
@@ -36,8 +36,6 @@ fn main() {
     twice("Calock", || *lock.lock() += 1, || *lock.lock());
     let lock = AsymMutex::new(0);
     twice("AsymMutex", || *lock.lock() += 1, || *lock.lock());
-    let lock = BiasedMutex::new(0);
-    twice("BiasedMutex", || *lock.lock() += 1, || *lock.lock());
     let lock = PiMutex::new(0);
     twice("PiMutex", || *lock.lock().unwrap() += 1, || *lock.lock().unwrap());
     let lock = RwLock::new(0);

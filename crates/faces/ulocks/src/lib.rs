@@ -6,7 +6,6 @@
 //! [`ulocks::unfair::Mutex`]: crate::unfair::Mutex
 //! [`ulocks::calock::Calock`]: crate::calock::Calock
 //! [`ulocks::unfair::AsymMutex`]: crate::unfair::AsymMutex
-//! [`ulocks::unfair::BiasedMutex`]: crate::unfair::BiasedMutex
 //! [`ulocks::fair::FairMutex`]: crate::fair::FairMutex
 //! [`ulocks::Semaphore`]: crate::Semaphore
 //! [`ulocks::fair::Semaphore`]: crate::fair::Semaphore
@@ -24,7 +23,7 @@
 //! | [`Mutex`], [`RwLock`], [`Condvar`], [`Semaphore`] | the locks to begin with, by the names that std has |
 //! | [`which`] | which lock for which need, at more length |
 //! | [`prelude`] | names that nearly every user needs |
-//! | [`unfair`] | barging locks: `Mutex`, `ThroughputMutex`, `AsymMutex`, `BiasedMutex`, `ByteMutex`, and their condition variables |
+//! | [`unfair`] | barging locks: `Mutex`, `ThroughputMutex`, `AsymMutex`, `ByteMutex`, and their condition variables |
 //! | [`fair`] | strictly in order of arrival: `FairMutex`, `Semaphore` |
 //! | [`pi`] | priority inheritance: `PiMutex`, `PiCondvar` |
 //! | [`calock`] | convoy avoidance, for far more threads than CPUs: `Calock`, `CalockCondvar` |

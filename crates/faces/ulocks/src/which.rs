@@ -21,8 +21,7 @@
 //!    which lets as many go round as can run and leaves the others asleep, so that a thousand cost
 //!    what a few cost. Each gets its turn, within tens of milliseconds for each waiter before it.
 //! 7. *It is locked very often, nearly always by one thread at a time, in one process*:
-//!    [`unfair::AsymMutex`](crate::unfair::AsymMutex), whose release is a plain store. If it is
-//!    always the same thread: [`unfair::BiasedMutex`](crate::unfair::BiasedMutex).
+//!    [`unfair::AsymMutex`](crate::unfair::AsymMutex), whose release is a plain store.
 //! 8. *It is in every one of a million small objects*: `unfair::ByteMutex`, with the feature
 //!    `parking_lot`.
 //! 9. *It must be small, and the order and the longest wait do not matter*:

@@ -55,7 +55,6 @@ macro_rules! mutex {
 mutex!(Throughput, ulocks::Mutex<()>, ulocks::MutexGuard<'a, ()>);
 mutex!(Unfair, ulocks::unfair::Mutex<()>, ulocks::unfair::MutexGuard<'a, ()>);
 mutex!(Asym, ulocks::unfair::AsymMutex<()>, ulocks::unfair::AsymMutexGuard<'a, ()>);
-mutex!(Biased, ulocks::unfair::BiasedMutex<()>, ulocks::unfair::BiasedMutexGuard<'a, ()>);
 #[cfg(feature = "parking_lot")]
 mutex!(Byte, ulocks::unfair::ByteMutex<()>, ulocks::unfair::ByteMutexGuard<'a, ()>);
 mutex!(Calock, ulocks::calock::Calock<()>, ulocks::calock::CalockGuard<'a, ()>);
@@ -226,11 +225,6 @@ fn unfair_mutex_goes_on_also_with_waiters() {
 #[test]
 fn asym_mutex_goes_on_also_with_waiters() {
     check(&Asym(&ulocks::unfair::AsymMutex::new(())), Some(Found::Free));
-}
-
-#[test]
-fn biased_mutex_goes_on_also_with_waiters() {
-    check(&Biased(&ulocks::unfair::BiasedMutex::new(())), Some(Found::Free));
 }
 
 /// With waiters it depends: on whether one of them had joined the queue.

@@ -74,7 +74,6 @@ fn sizes_are_those_of_the_table() {
         "ulocks::unfair::ThroughputMutex": ulocks::unfair::ThroughputMutex<()>;
         "ulocks::calock::Calock": ulocks::calock::Calock<()>;
         "ulocks::unfair::AsymMutex": ulocks::unfair::AsymMutex<()>;
-        "ulocks::unfair::BiasedMutex": ulocks::unfair::BiasedMutex<()>;
         "ulocks::psrwlock::PsRwLock": ulocks::psrwlock::PsRwLock<()>;
         "ulocks::fair::FairMutex": ulocks::fair::FairMutex<()>;
         "ulocks::fair::Semaphore": ulocks::fair::Semaphore;

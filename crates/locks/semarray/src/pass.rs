@@ -60,8 +60,8 @@
 //!
 //! # Sources
 //! The kernel's `ipc/sem.c` lets a set of several operations lock the whole array by one word,
-//! which single operations load. `PROTOCOL.md` says why this is not done here. A lock that stays
-//! with its last owner is the biased lock of K. Kawachiya, A. Koseki, T. Onodera (OOPSLA 2002).
+//! which single operations load. `PROTOCOL.md` says why this is not done here. Locks that stay with
+//! their last owner: K. Kawachiya, A. Koseki, T. Onodera, "Lock Reservation" (OOPSLA 2002).
 
 use crate::array::InOneProcess;
 use crate::cell::{Cell, Lead};

@@ -2,7 +2,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod asym;
-mod biased;
 #[cfg(feature = "parking_lot")]
 mod byte;
 mod mutex;
@@ -11,10 +10,6 @@ mod throughput;
 pub use asym::{
     AsymCondvar, AsymCondvarWith, AsymMutex, AsymMutexGuard, AsymMutexWith, MappedAsymMutexGuard,
     RawAsymMutex,
-};
-pub use biased::{
-    BiasedCondvar, BiasedCondvarWith, BiasedMutex, BiasedMutexGuard, BiasedMutexWith, MappedBiasedMutexGuard,
-    RawBiasedMutex,
 };
 #[cfg(feature = "parking_lot")]
 #[doc(hidden)]

@@ -5,7 +5,7 @@
 use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::suite::clients;
-use ulocks_unfair::{Condvar, HandOff, Mutex, RawAsymMutex, RawBiasedMutex, RawMutex, RawThroughputMutex};
+use ulocks_unfair::{Condvar, HandOff, Mutex, RawAsymMutex, RawMutex, RawThroughputMutex};
 
 ulocks_testkit::miri_tests! {
     Mutex, Condvar;
@@ -61,10 +61,4 @@ fn two_bits_of_a_byte_are_a_lock() {
 fn the_asymmetric_mutex_serves_its_clients() {
     clients::<RawAsymMutex>();
     clients::<RawAsymMutex<Private<NoSpin>>>();
-}
-
-#[test]
-fn the_biased_mutex_serves_its_clients() {
-    clients::<RawBiasedMutex>();
-    clients::<RawBiasedMutex<Private<NoSpin>>>();
 }

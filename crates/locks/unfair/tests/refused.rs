@@ -6,7 +6,7 @@ use ulocks_core::meter::Counted;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::refusal;
-use ulocks_unfair::{RawAsymMutex, RawBiasedMutex, RawMutex, RawThroughputMutex};
+use ulocks_unfair::{RawAsymMutex, RawMutex, RawThroughputMutex};
 
 type Here = Private<NoSpin, Counted>;
 type Between = Shared<NoSpin, Counted>;
@@ -27,14 +27,6 @@ fn a_waiter_of_a_shared_mutex_that_is_refused_strands_nobody() {
 fn a_waiter_of_an_asymmetric_mutex_that_is_refused_strands_nobody() {
     refusal::waiter_unwinds::<RawAsymMutex<Here>>(
         "a_waiter_of_an_asymmetric_mutex_that_is_refused_strands_nobody",
-    );
-}
-
-/// A waiter for the owner has the inner mutex, and gives it back.
-#[test]
-fn a_waiter_of_a_biased_mutex_that_is_refused_strands_nobody() {
-    refusal::waiter_unwinds::<RawBiasedMutex<Here>>(
-        "a_waiter_of_a_biased_mutex_that_is_refused_strands_nobody",
     );
 }
 

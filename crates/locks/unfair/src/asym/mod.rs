@@ -3,7 +3,6 @@
 mod gate;
 mod raw;
 
-pub(crate) use gate::{Gate, Pass};
 pub use raw::RawAsymMutex;
 
 use ulocks_core::{Private, api};

@@ -82,7 +82,7 @@
 //! # Sources
 //! B. LaHaise, L. Torvalds, I. Molnar in the thread of "Generic Mutex Subsystem" (LKML, December
 //! 2005). D. Dice, H. Huang, M. Yang, "Asymmetric Dekker Synchronization" (2001), for the
-//! handshake, which they use to revoke biased locks. M. Desnoyers, `membarrier(2)`. The waiting
+//! handshake. M. Desnoyers, `membarrier(2)`. The waiting
 //! rule is [`Mutex`](crate::Mutex)'s. Here: the gate.
 
 use super::gate::{Gate, Pass};

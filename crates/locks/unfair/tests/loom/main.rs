@@ -2,15 +2,12 @@
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 mod asym;
-mod biased;
 #[cfg(feature = "parking_lot")]
 #[path = "../common/bits.rs"]
 mod bits;
 #[cfg(feature = "parking_lot")]
 mod byte;
 mod condvar;
-#[path = "../common/inside.rs"]
-mod inside;
 mod mutex;
 #[path = "../common/overtaking.rs"]
 mod overtaking;

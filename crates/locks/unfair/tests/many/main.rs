@@ -2,7 +2,6 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod asym;
-mod biased;
 #[cfg(feature = "parking_lot")]
 mod byte;
 mod condvar;
