@@ -46,10 +46,6 @@ pub struct Cli {
     /// large server]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
-    /// How long a time slice extension is on the machine, in nanoseconds [default: what its file
-    /// says, or none]
-    #[arg(long, value_name = "NS")]
-    extension: Option<f64>,
     /// Where predicted.json and the pages go [default: ulocks-report in the target directory]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -83,11 +79,10 @@ pub fn run(cli: &Cli) -> Result<()> {
     let locks = select(&cli.locks)?;
     let Cpus(cpus) = &cli.cpus;
     let most = cpus.last().copied().unwrap_or(1);
-    let mut machine = match &cli.machine {
+    let machine = match &cli.machine {
         Some(path) => Machine::load(path)?,
         None => Machine::example_with(most),
     };
-    machine.scheduler.extension = cli.extension.unwrap_or(machine.scheduler.extension);
     machine.check()?;
     let has = machine.topology.total();
     ensure!(most <= has, "--cpus goes to {most}, and the machine {} has {has}", machine.name);

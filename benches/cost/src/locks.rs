@@ -5,7 +5,6 @@ use anyhow::{Result, bail};
 use ulocks_calock::RawCalock;
 use ulocks_core::raw::{RawMutex, RawRwLock};
 use ulocks_core::signal::Soft;
-use ulocks_core::slice::Extended;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_fair::RawFairMutex as Fair;
@@ -37,11 +36,6 @@ const LOCKS: &[Lock] = &[
     lock("asym-nospin", "unfair::AsymMutex whose waiters sleep at once", family::<Asym<Private<NoSpin>>>),
     lock("byte", "unfair::ByteMutex over a lot of one queue", family::<Byte<Private>>),
     lock("throughput", "unfair::ThroughputMutex, default patience", family::<Throughput<Private>>),
-    lock(
-        "throughput-extended",
-        "unfair::ExtendedThroughputMutex, default patience",
-        family::<Extended<Throughput<Private>>>,
-    ),
     lock("calock", "calock::Calock, default patience", family::<RawCalock<Private>>),
     lock("calock-nospin", "calock::Calock whose waiters sleep at once", family::<RawCalock<Private<NoSpin>>>),
     lock("calock-shared", "calock::Calock between processes", family::<RawCalock<Shared>>),

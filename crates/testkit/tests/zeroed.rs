@@ -165,7 +165,6 @@ fn unfair() {
     mutexes! {
         Mutex<u32>; MutexWith<u32, Shared>;
         ThroughputMutex<u32>; ThroughputMutexWith<u32, Private>;
-        ExtendedThroughputMutex<u32>; ExtendedThroughputMutexWith<u32, Private>;
         AsymMutex<u32>; AsymMutexWith<u32, Shared>;
         ByteMutex<u32>; ByteMutexWith<u32, Private<NoSpin>>;
     }
@@ -173,8 +172,6 @@ fn unfair() {
         Condvar, with Mutex<u32>; CondvarWith<Shared>, with MutexWith<u32, Shared>;
         ThroughputCondvar, with ThroughputMutex<u32>;
         ThroughputCondvarWith<Private>, with ThroughputMutexWith<u32, Private>;
-        ExtendedThroughputCondvar, with ExtendedThroughputMutex<u32>;
-        ExtendedThroughputCondvarWith<Private>, with ExtendedThroughputMutexWith<u32, Private>;
         AsymCondvar, with AsymMutex<u32>; AsymCondvarWith<Shared>, with AsymMutexWith<u32, Shared>;
         ByteCondvar, with ByteMutex<u32>;
         ByteCondvarWith<Private<NoSpin>>, with ByteMutexWith<u32, Private<NoSpin>>;

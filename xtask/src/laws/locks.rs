@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(found("pub struct RawEvent<P> where P: Policy { x: u8 }"), ["RawEvent"]);
         for other in [
             "unsafe impl<R: raw::RawMutex<Scope = Private>> RawMutex for Checked<R> {}",
-            "unsafe impl<L: RawMutex> RawMutex for Extended<L> {}",
+            "unsafe impl<L: RawMutex> RawMutex for Wrapped<L> {}",
             "unsafe impl lock_api::RawMutex for Face {}",
             "unsafe impl<P: Policy> raw::RawMutexFair for RawTasMutex<P> {}",
             "impl<L: RawMutex> Default for Other<L> {}",

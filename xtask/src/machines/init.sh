@@ -11,7 +11,6 @@ mount -t devpts pts /dev/pts
 mount -t tmpfs shm /dev/shm
 mount -t tmpfs tmp /tmp
 mount -t cgroup2 cgroup /sys/fs/cgroup
-mount -t debugfs debug /sys/kernel/debug
 ip link set lo up
 # The memory limits the number of threads too low for the tests with crowds.
 echo 200000 >/proc/sys/kernel/pid_max
@@ -59,8 +58,5 @@ offline)
     echo "@under turns $(cat /run/turns)"
     ;;
 esac
-slices=/sys/kernel/debug/rseq/stats
-[ ! -r $slices ] || cat $slices
-[ ! -r $slices ] || echo "@under $(grep sgrant $slices | tr -s ' ')"
 echo "@done"
 poweroff -f

@@ -4,7 +4,6 @@
 //! apt gets a root of its own with one source: a suite on the mirror that this machine already
 //! uses. Nothing is installed.
 
-use super::source;
 use super::spec::{Flavour, Libc, Machine};
 use crate::tools::{Missing, need};
 use anyhow::{Context, bail};
@@ -86,13 +85,6 @@ pub fn of_this_machine() -> anyhow::Result<(u32, u32)> {
 /// Puts [`FILES`] into `work`.
 fn fetch(machine: &Machine, work: &Path) -> anyhow::Result<()> {
     let apt = Apt::new(machine.arch.debian, &machine.suite, work)?;
-    if machine.flavour == Flavour::Slice {
-        println!("-- fetching the source of the kernel of {}", machine.suite);
-        apt.run("apt-get", &["-qq", "update"])?;
-        source::build(&apt, work)?;
-        apt.unpack(&["busybox-static"])?;
-        return keep_busybox(work);
-    }
     let rt = if machine.flavour == Flavour::Rt { "rt-" } else { "" };
     let flavour = format!("{rt}{}", machine.arch.debian);
     let meta = format!("linux-image-{flavour}");
@@ -109,10 +101,6 @@ fn fetch(machine: &Machine, work: &Path) -> anyhow::Result<()> {
     apt.unpack(&[&image, "busybox-static"])?;
     let found = find(&work.join("root"), &|name| name.starts_with("vmlinu"));
     fs::rename(found.context("the package has no kernel image")?, work.join("vmlinuz"))?;
-    keep_busybox(work)
-}
-
-fn keep_busybox(work: &Path) -> anyhow::Result<()> {
     let found = find(&work.join("root"), &|name| name == "busybox");
     fs::rename(found.context("the package has no busybox")?, work.join("busybox"))?;
     Ok(())
@@ -151,7 +139,7 @@ fn image_package(depends: &str, prefix: &str) -> Option<String> {
 }
 
 /// The first file below `dir` whose name is as `is_it` says.
-pub fn find(dir: &Path, is_it: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
+fn find(dir: &Path, is_it: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
     let mut entries: Vec<PathBuf> = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path()).collect();
     entries.sort();
     for path in entries {
@@ -166,7 +154,7 @@ pub fn find(dir: &Path, is_it: &dyn Fn(&str) -> bool) -> Option<PathBuf> {
 }
 
 /// apt with a root of its own.
-pub struct Apt {
+struct Apt {
     work: PathBuf,
     options: Vec<String>,
 }
@@ -197,7 +185,7 @@ impl Apt {
     }
 
     /// Fetches `packages`, and puts their files below `root` of the directory.
-    pub fn unpack(&self, packages: &[&str]) -> anyhow::Result<()> {
+    fn unpack(&self, packages: &[&str]) -> anyhow::Result<()> {
         self.run("apt-get", &[&["-qq", "download"], packages].concat())?;
         for entry in fs::read_dir(&self.work)? {
             let path = entry?.path();
@@ -209,7 +197,7 @@ impl Apt {
     }
 
     /// Runs a tool of apt.
-    pub fn run(&self, tool: &str, args: &[&str]) -> anyhow::Result<String> {
+    fn run(&self, tool: &str, args: &[&str]) -> anyhow::Result<String> {
         run(Command::new(tool).args(&self.options).args(args).current_dir(&self.work))
     }
 }
@@ -223,7 +211,7 @@ fn mirror() -> anyhow::Result<String> {
 }
 
 /// Runs `command`, and returns what it prints.
-pub fn run(command: &mut Command) -> anyhow::Result<String> {
+fn run(command: &mut Command) -> anyhow::Result<String> {
     let output = command.output().with_context(|| format!("cannot run {:?}", command.get_program()))?;
     if !output.status.success() {
         let errors = String::from_utf8_lossy(&output.stderr);

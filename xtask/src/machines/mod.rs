@@ -19,7 +19,6 @@ mod kernel;
 mod plan;
 pub mod records;
 mod serial;
-mod source;
 mod spec;
 
 use crate::flags;
@@ -104,8 +103,7 @@ pub fn run(flags: &flags::Machines, workspace: &Workspace, steps: &mut Steps) ->
     for (machine, kernel) in machines.iter().zip(&kernels) {
         let (kernel, built) = (kernel.as_ref(), &built[&target(machine)]);
         let is_run = kvm && machine.runs != Runs::Programs && Accel::kvm_is_there(machine.arch);
-        // The few tests of the slices are not too slow.
-        let is_translated = !flags.slow && !is_run && machine.flavour != Flavour::Slice;
+        let is_translated = !flags.slow && !is_run;
         let version = kernel.map_or_else(kernel::of_this_machine, |kernel| Ok(kernel.version))?;
         let facts = Facts { machine, kernel: version, is_translated };
         let skips = if machine.runs == Runs::Benches { &[] } else { skips.as_slice() };
@@ -337,9 +335,6 @@ impl<'a> Work<'a> {
         }
         if serial.done && under != Under::Nothing && serial.struck.unwrap_or(0) == 0 {
             faults.push(format!("the load `{}` never struck", under.name()));
-        }
-        if serial.done && flavour == Flavour::Slice && serial.struck.unwrap_or(0) == 0 {
-            faults.push("the kernel has extended no time slice".into());
         }
         faults
     }

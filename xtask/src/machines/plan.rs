@@ -22,9 +22,6 @@ pub struct Suite {
 /// How long a test may take, in seconds. The watchdogs of the tests wait for less, and print more.
 const LIMIT: u64 = 900;
 
-/// What is in the names of the tests of time slice extensions.
-const SLICES: [&str; 2] = ["slice", "extended"];
-
 /// An entry of the list.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -155,10 +152,6 @@ impl Plan {
                     used[nth] = true;
                 }
                 let full = format!("{} {test}", name(program));
-                let is_of_slices = SLICES.iter().any(|word| full.contains(word));
-                if machine.flavour == Flavour::Slice && !is_of_slices {
-                    continue;
-                }
                 let words: Vec<_> = filter.iter().filter(|word| full.contains(word.as_str())).collect();
                 if !filter.is_empty() && words.is_empty() {
                     continue;

@@ -6,7 +6,7 @@
 //! | `@start WORKER PROGRAM TEST` | a worker begins a test |
 //! | `@out WORKER TEXT` | a line of the test's output: all of a failure, and reasons for skipping |
 //! | `@end WORKER CODE` | the test has ended, with the exit code of its process |
-//! | `@under WHAT COUNT` | how often the load beside the tests has struck, or the kernel has extended a time slice |
+//! | `@under WHAT COUNT` | how often the load beside the tests has struck |
 //! | `@done` | all workers have ended |
 //!
 //! Other lines come from the kernel. They are kept for the case that it dies.
@@ -203,7 +203,6 @@ mod tests {
         assert_eq!(why(134), "ended by signal 6");
         assert_eq!(after("@start 0 p t\n@end 0 what").ended[0].code, -1);
         assert_eq!(after("@under nr_throttled 12").struck, Some(12));
-        assert_eq!(after("@under sgrant: 7").struck, Some(7));
         assert_eq!(after("@under turns ").struck, None);
     }
 

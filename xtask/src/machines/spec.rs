@@ -140,20 +140,16 @@ pub enum Flavour {
     Plain,
     /// PREEMPT_RT, as Debian builds it.
     Rt,
-    /// Time slice extensions, which Debian's kernels leave out. It is built here, and runs their
-    /// tests only.
-    Slice,
 }
 
 impl Flavour {
-    const ALL: [Self; 3] = [Self::Rt, Self::Slice, Self::Plain];
+    const ALL: [Self; 2] = [Self::Rt, Self::Plain];
 
     /// What its name adds to that of the suite.
     fn suffix(self) -> &'static str {
         match self {
             Self::Plain => "",
             Self::Rt => "-rt",
-            Self::Slice => "-slice",
         }
     }
 }
@@ -200,7 +196,6 @@ impl Machine {
             Self { arch: &ARCHES[3], ..with(NEWEST, 2) },
             Self { libc: Libc::Musl, under: Under::DockerOld, ..with("bookworm", 2) },
             Self { under: Under::DockerNew, ..with(NEWEST, 2) },
-            Self { flavour: Flavour::Slice, libc: Libc::Suite, ..with(NEWEST, 2) },
             Self { nodes: 2, smt: true, ..with(NEWEST, 64) },
             Self { nodes: 2, smt: true, runs: Runs::Benches, ..with(NEWEST, 64) },
             Self { arch: &ARCHES[1], runs: Runs::Programs, ..Self::default() },
@@ -230,10 +225,7 @@ impl Machine {
         let flavour = known.unwrap_or(Flavour::Plain);
         let suite = kernel.strip_suffix(flavour.suffix()).unwrap_or(kernel);
         let is_word = !suite.is_empty() && suite.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-        ensure!(
-            is_word,
-            "--kernel {kernel}: give a suite of Debian, as bookworm, trixie-rt, sid-slice or sid"
-        );
+        ensure!(is_word, "--kernel {kernel}: give a suite of Debian, as bookworm, trixie-rt or sid");
         let arch = Arch::named(flags.arch.as_deref().unwrap_or("x86_64"))?;
         let (cpus, nodes) = (flags.cpus.unwrap_or(4), flags.nodes.unwrap_or(1));
         ensure!((1..=MOST_CPUS).contains(&cpus), "--cpus {cpus}: give 1 to {MOST_CPUS}");
@@ -332,8 +324,7 @@ impl Machine {
         let mut options: Vec<String> = self.arch.model.iter().map(|&option| option.into()).collect();
         let mut add = |values: &[&str]| options.extend(values.iter().map(|&value| value.into()));
         let threads = if self.smt { 2 } else { 1 };
-        // A kernel without ACPI knows one CPU of each socket.
-        let sockets = if self.flavour == Flavour::Slice { self.cpus } else { self.nodes };
+        let sockets = self.nodes;
         let cores = self.cpus / sockets / threads;
         let smp = format!("{},sockets={sockets},cores={cores},threads={threads}", self.cpus);
         add(&["-smp", &smp, "-m", &format!("{}M", self.memory())]);

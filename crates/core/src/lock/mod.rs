@@ -7,6 +7,5 @@ pub mod epoch;
 pub mod inflated;
 pub mod meter;
 pub mod policy;
-pub mod slice;
 pub mod spin;
 pub mod traits;

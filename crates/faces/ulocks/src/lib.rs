@@ -31,7 +31,6 @@
 //! | [`semarray`] | sets of operations on many semaphores, all or nothing: `SemArray` |
 //! | `debug`, `checked` | with the feature `debug`: locks that enforce their rules and a common order, and the same names for plain locks in release builds |
 //! | [`policy`], [`spin`], [`meter`] | the one type parameter: where a lock lives, how it waits, what it counts |
-//! | [`slice`](mod@slice) | time slice extensions for holders of a lock, where the kernel has them |
 //! | [`api`], [`raw`] | guards, and the traits of raw locks, for code that is generic over locks |
 //! | [`futex`], [`time`], [`sync`] | what the locks are made of, for protocols of your own |
 //! | [`model`] | the harness that model-checks your protocols, and your use of the locks |
@@ -67,6 +66,5 @@ pub use ulocks_unfair as unfair;
 
 #[doc(inline)]
 pub use ulocks_core::{
-    Policy, Private, Shared, api, const_fn, futex, meter, model, policy, raw, slice, spin, sync, sync_static,
-    time,
+    Policy, Private, Shared, api, const_fn, futex, meter, model, policy, raw, spin, sync, sync_static, time,
 };

@@ -26,8 +26,6 @@ pub use mutex::{Condvar, CondvarWith, MappedMutexGuard, Mutex, MutexGuard, Mutex
 #[doc(hidden)]
 pub use throughput::ThroughputState;
 pub use throughput::{
-    After, Bound, ExtendedThroughputCondvar, ExtendedThroughputCondvarWith, ExtendedThroughputMutex,
-    ExtendedThroughputMutexGuard, ExtendedThroughputMutexWith, HandOff, MappedThroughputMutexGuard,
-    RawThroughputMutex, ThroughputCondvar, ThroughputCondvarWith, ThroughputMutex, ThroughputMutexGuard,
-    ThroughputMutexWith,
+    After, Bound, HandOff, MappedThroughputMutexGuard, RawThroughputMutex, ThroughputCondvar,
+    ThroughputCondvarWith, ThroughputMutex, ThroughputMutexGuard, ThroughputMutexWith,
 };

@@ -9,7 +9,6 @@ use std::sync::{Mutex as Turn, MutexGuard, PoisonError};
 use ulocks_calock::{Every, RawCalock};
 use ulocks_core::meter::Counted;
 use ulocks_core::raw::{RawMutex, RawRwLock};
-use ulocks_core::slice::Extended;
 use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64};
 use ulocks_core::{Shared, api};
@@ -124,7 +123,6 @@ fn mutexes_in_a_region() {
     let _turn = turn();
     mutex::<ulocks_unfair::RawMutex<Shared>>("mutex");
     mutex::<ulocks_unfair::RawMutex<Shared<NoSpin, Counted>>>("mutex-counted");
-    mutex::<Extended<ulocks_unfair::RawMutex<Shared>>>("mutex-extended");
     mutex::<RawAsymMutex<Shared>>("asym");
     mutex::<RawFairMutex<Shared>>("fair");
     mutex::<RawFairMutex<Counting>>("fair-counted");
@@ -296,7 +294,6 @@ fn hashes_differ() {
         hash::<Plain>(),
         hash::<ulocks_unfair::RawMutex<Counting>>(),
         hash::<RawAsymMutex<Shared>>(),
-        hash::<Extended<RawAsymMutex<Shared>>>(),
         hash::<RawFairMutex<Shared>>(),
         hash::<RawCalock<Shared>>(),
         hash::<PsRaw>(),

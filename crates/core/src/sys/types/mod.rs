@@ -4,5 +4,4 @@
 pub mod futex;
 #[cfg(not(world = "loom"))]
 pub mod robust;
-pub mod slice;
 pub mod time;

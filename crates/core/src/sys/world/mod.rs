@@ -21,7 +21,6 @@
 //! | `process_generation` | a number that tells the calling process from its parent and its children, if known |
 //! | `pid_namespace` | a number that tells the calling thread's PID namespace from others, never 0; not in loom |
 //! | `signal` | what a thread has of masks; to block signals really, here or in what a handler has interrupted |
-//! | `slice` | time slice extensions: the sections in which a thread asks for them; nothing in models (`models`) |
 //!
 //! A model world has two things more: `model`, its public harness, and `Watch`, with which the
 //! typed face `api` tells the model that protected data is being accessed.
@@ -42,8 +41,6 @@ mod imp;
 #[cfg(not(world = "machine"))]
 mod models;
 mod poll_cost;
-#[cfg(not(world = "machine"))]
-pub(crate) use models::slice;
 #[cfg(not(world = "machine"))]
 pub use models::{is_abandoned, without_unwinding};
 pub(crate) use poll_cost::PollCost;

@@ -1,16 +1,11 @@
 //! [`ThroughputMutex`]: barging and stealing, with a bound on how long that goes on.
 
 mod bound;
-mod extended;
 mod queue;
 mod raw;
 mod word;
 
 pub use bound::{After, Bound, HandOff};
-pub use extended::{
-    ExtendedThroughputCondvar, ExtendedThroughputCondvarWith, ExtendedThroughputMutex,
-    ExtendedThroughputMutexGuard, ExtendedThroughputMutexWith,
-};
 pub use raw::RawThroughputMutex;
 #[doc(hidden)]
 pub use word::ThroughputState;
@@ -62,11 +57,6 @@ use ulocks_core::{Private, api};
 /// # Aborts
 /// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
 /// A panic would leave other threads waiting for ever.
-///
-/// # Preemption
-/// A holder that is preempted is waited for. [`ExtendedThroughputMutex`] is the same mutex, and
-/// asks Linux 7.0 or later to put that off by a few microseconds, in threads that opt in; this one
-/// asks for nothing.
 ///
 /// # Process-shared
 /// No: the type is for the threads of one process. A waiter that is killed would keep its place in

@@ -3,11 +3,8 @@
 use ulocks_core::Private;
 use ulocks_core::meter::Counted;
 use ulocks_core::policy::InOneProcess;
-use ulocks_core::slice::Extended;
 use ulocks_core::spin::{Adaptive, NoSpin};
-use ulocks_unfair::{
-    After, Bound, ExtendedThroughputMutex, HandOff, RawThroughputMutex, ThroughputMutex, ThroughputMutexWith,
-};
+use ulocks_unfair::{After, Bound, HandOff, RawThroughputMutex, ThroughputMutex, ThroughputMutexWith};
 
 ulocks_testkit::layout_tests! {
     ThroughputMutex;
@@ -20,8 +17,6 @@ ulocks_testkit::layout_tests! {
 static STRICT: ThroughputMutexWith<u32, Private, HandOff> = ThroughputMutexWith::new(1);
 const _: () = assert!(size_of::<RawThroughputMutex>() == 8 && align_of::<RawThroughputMutex>() == 4);
 const _: () = assert!(size_of::<RawThroughputMutex<Private, After<50_000>>>() == 8);
-const _: () = assert!(size_of::<Extended<RawThroughputMutex>>() == 8);
-const _: () = assert!(size_of::<ExtendedThroughputMutex<u32>>() == 12);
 const _: () = assert!(size_of::<ThroughputMutex<()>>() == 8 && size_of::<ThroughputMutex<u32>>() == 12);
 
 #[test]

@@ -3,10 +3,8 @@
 use crate::overtaking::reserver_is_next;
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
-use ulocks_core::slice::Extended;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::yield_now;
-use ulocks_testkit::model;
 use ulocks_testkit::suite::{exact, timed, unordered};
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 use ulocks_unfair::{After, HandOff, RawThroughputMutex};
@@ -56,14 +54,4 @@ fn those_who_were_moved_here_all_get_the_mutex() {
     }
     explore(exact(1), || all_beside_a_barger::<Strict>(2));
     explore(Config { timeouts: 2, ..exact(1) }, || one_gives_up::<Strict>(1));
-}
-
-/// What asks for time slices adds nothing that a model sees, and loses nothing on the way.
-#[test]
-fn around_it_everything_is_as_within() {
-    explore(exact(2), || model::exclusion::<Extended<Sleeper>>(2));
-    explore(exact(2), || model::no_lost_wake::<Extended<Sleeper>>(3, 1));
-    explore(timed(2, 3), || model::timeout_vs_unlock::<Extended<Sleeper>>(2));
-    explore(exact(2), || model::last_unlocker_frees::<Extended<Sleeper>>(2));
-    explore(exact(1), || all_at_once::<Extended<Strict>>(2, true));
 }

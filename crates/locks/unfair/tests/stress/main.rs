@@ -4,7 +4,6 @@
 mod asym;
 #[cfg(feature = "parking_lot")]
 mod byte;
-mod extended;
 mod mutex;
 #[path = "../common/overtaking.rs"]
 mod overtaking;

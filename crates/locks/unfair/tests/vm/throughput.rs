@@ -4,9 +4,7 @@ use crate::mutex::sampled;
 use crate::overtaking::reserver_is_next;
 use ulocks_core::Private;
 use ulocks_core::model::explore;
-use ulocks_core::slice::Extended;
 use ulocks_core::spin::NoSpin;
-use ulocks_testkit::suite;
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 use ulocks_unfair::{After, HandOff, RawThroughputMutex};
 
@@ -54,14 +52,4 @@ fn those_who_were_moved_here_all_get_the_mutex() {
         explore(sampled(2 * waiters, 1), move || all_beside_a_barger::<Strict>(waiters));
         explore(sampled(2 * waiters, 1), move || one_gives_up::<Strict>(waiters));
     }
-}
-
-/// What asks for time slices adds nothing that a model sees, and loses nothing on the way.
-#[test]
-fn around_it_everything_is_as_within() {
-    suite::exclusion::<Extended<Mutex>>(sampled, 5);
-    suite::no_lost_wake::<Extended<Sleeper>>(sampled, 5);
-    suite::timeout_vs_unlock::<Extended<Sleeper>>(sampled, 5);
-    suite::last_unlocker_frees::<Extended<Mutex>>(sampled, 5);
-    explore(sampled(8, 5), || all_at_once::<Extended<Strict>>(4, true));
 }

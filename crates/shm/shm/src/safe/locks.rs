@@ -20,7 +20,6 @@ use ulocks_core::api::{Condvar, Mutex, Raw, RwLock};
 use ulocks_core::meter::{Counted, Off};
 use ulocks_core::raw::{RawMutex, RawRwLock};
 use ulocks_core::signal::Mask;
-use ulocks_core::slice::Extended;
 use ulocks_core::spin::Spin;
 use ulocks_core::{Shared, meter::Meter};
 use ulocks_fair::{RawFairMutex, RawSemaphore, SemaphoreWith};
@@ -78,16 +77,6 @@ raw_locks! {
     [I: Interval] RawCalock<Shared<W, M>, I>, "RawCalock", [];
     [const CLASSES: u8, F: Fairness, R: Readers, K: Mask, N: Nesting]
         RawPsRwLock<Sifted<CLASSES, Shared<W, M>, F, R, K, N>>, "RawPsRwLock", [CLASSES as u64, F::BATCH as u64];
-}
-
-// SAFETY: the lock inside, `repr(transparent)`.
-unsafe impl<L: SharedSafe> SharedSafe for Extended<L> {
-    const LAYOUT: u64 = named("Extended", &[L::LAYOUT]);
-
-    unsafe fn reset_locks(this: *mut Self) {
-        // SAFETY: the caller's promise; the lock is at the same place.
-        unsafe { L::reset_locks(this.cast()) };
-    }
 }
 
 /// How far `part`, an address inside of `whole`, is from its beginning.

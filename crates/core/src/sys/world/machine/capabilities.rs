@@ -37,15 +37,11 @@ pub enum Capability {
     /// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`: a barrier on every CPU that runs this process (Linux
     /// 4.14).
     Membarrier,
-    /// The time slice extension of restartable sequences (`PR_RSEQ_SLICE_EXTENSION`, Linux 7.0).
-    /// The kernel knows it; whether a thread can have it is seen when it asks
-    /// ([`slice::enable`](crate::slice::enable)).
-    SliceExtension,
 }
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 7] = [
         Self::Time64,
         Self::PriorityInheritance,
         Self::LockPi2,
@@ -53,7 +49,6 @@ impl Capability {
         Self::PrivateHash,
         Self::RobustUnlock,
         Self::Membarrier,
-        Self::SliceExtension,
     ];
 
     const fn bit(self) -> u32 {
@@ -86,9 +81,6 @@ impl Capability {
                 let wanted = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED as u32;
                 commands.is_ok_and(|commands| commands & wanted != 0)
             }
-            Self::SliceExtension => {
-                ask(libc::SYS_prctl, PR_RSEQ_SLICE_EXTENSION, PR_RSEQ_SLICE_EXTENSION_GET, 0, 0).is_ok()
-            }
         }
     }
 }
@@ -99,8 +91,6 @@ const FUTEX_ROBUST_UNLOCK: i32 = 512;
 // linux/prctl.h
 const PR_FUTEX_HASH: usize = 78;
 const PR_FUTEX_HASH_GET_SLOTS: usize = 2;
-pub(crate) const PR_RSEQ_SLICE_EXTENSION: usize = 79;
-pub(crate) const PR_RSEQ_SLICE_EXTENSION_GET: usize = 1;
 
 /// Whether the refusal was of the arguments, not of the call.
 fn exists(answer: Result<u32, Errno>) -> bool {
@@ -131,7 +121,6 @@ impl fmt::Display for Capability {
             Self::PrivateHash => "private futex hash",
             Self::RobustUnlock => "FUTEX_ROBUST_UNLOCK",
             Self::Membarrier => "membarrier",
-            Self::SliceExtension => "slice extension",
         })
     }
 }

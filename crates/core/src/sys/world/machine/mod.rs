@@ -12,7 +12,6 @@ pub(crate) mod pi;
 mod refusal;
 pub(crate) mod robust;
 pub(crate) mod signal;
-pub(crate) mod slice;
 pub(crate) mod syscall;
 mod tid;
 

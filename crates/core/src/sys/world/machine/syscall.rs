@@ -97,19 +97,11 @@ pub(crate) unsafe fn futex_until(
     checked(|| unsafe { libc::syscall(libc::SYS_futex, word, command, value, pointer(time), second, value3) })
 }
 
-// Calls since 5.1 have one number on every architecture, but for those that start counting
-// elsewhere. libc lacks these.
-pub(crate) const FIRST: libc::c_long = if cfg!(all(target_arch = "x86_64", target_pointer_width = "32")) {
-    0x4000_0000
-} else if cfg!(any(target_arch = "mips", target_arch = "mips32r6")) {
-    4000
-} else if cfg!(any(target_arch = "mips64", target_arch = "mips64r6")) {
-    5000
-} else {
-    0
-};
+/// A call since Linux 5.1, so it has one number on every architecture, but on those that start
+/// counting elsewhere. libc lacks it.
 #[cfg(all(target_pointer_width = "32", not(target_arch = "x86_64")))]
-pub(crate) const SYS_FUTEX_TIME64: libc::c_long = FIRST + 422;
+pub(crate) const SYS_FUTEX_TIME64: libc::c_long =
+    if cfg!(any(target_arch = "mips", target_arch = "mips32r6")) { 4422 } else { 422 };
 
 /// The command with its clock: commands that take a deadline measure it on the monotonic clock
 /// unless told otherwise.

@@ -1,8 +1,6 @@
 //! What the model worlds have in common: declarations. Nothing is a constant,
 //! since an atomic is born in an execution; it is said to be made where the function is called.
 
-pub(crate) mod slice;
-
 /// Declares a function that is `const` on the machine and plain in the model worlds, whose atomics
 /// register themselves with the running model and cannot be built at compile time.
 #[macro_export]
