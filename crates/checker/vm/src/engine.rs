@@ -193,8 +193,6 @@ pub(crate) trait Engine {
     fn pause(&self, count: u32, at: At);
     /// A place where a signal or death may strike.
     fn point(&self, at: At);
-    /// The calling thread asks for an extension of its time slice, or no longer does.
-    fn ask_for_extension(&self, _asks: bool) {}
     /// A scheduling point of a thread that lets others go first.
     fn yield_now(&self, at: At) {
         self.point(at);

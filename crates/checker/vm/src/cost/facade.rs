@@ -274,27 +274,6 @@ impl Engine for World {
         self.state().now() >= deadline
     }
 
-    /// A store to memory of the thread's own. One that was extended then gives the CPU back, in a
-    /// system call.
-    fn ask_for_extension(&self, asks: bool) {
-        let Some(me) = self.caller() else { return };
-        let mut state = self.state();
-        let hit = state.costs.hit;
-        let thread = state.thread(me);
-        thread.debt += hit;
-        thread.asks = asks;
-        if asks || !std::mem::take(&mut thread.is_extended) {
-            return;
-        }
-        state.kernel.calls += 1;
-        let cpu = state.thread(me).cpu;
-        if state.cpus.has_queue(cpu) {
-            state.preempt(me, Then::Run);
-            drop(state);
-            suspend();
-        }
-    }
-
     fn spawn(&self, body: Box<dyn FnOnce()>, at: At) -> usize {
         let Some(me) = self.caller() else { panic!("{at}: only a thread of the run can start another") };
         self.enter(me);

@@ -163,10 +163,6 @@ pub struct Scheduler {
     pub context_switch: f64,
     /// Added to a context switch if the thread ran on another CPU before.
     pub migration: f64,
-    /// How much longer a thread that asks for it may keep its CPU, once, when it is to leave it
-    /// ([`ask_for_extension`](crate::thread::ask_for_extension)). None where a file does not say.
-    #[serde(default)]
-    pub extension: f64,
 }
 
 /// Why a file is not a machine.
@@ -309,7 +305,6 @@ impl Machine {
             ("scheduler.slice", s.slice, 1_000.0, LONG),
             ("scheduler.context_switch", s.context_switch, 0.0, SHORT),
             ("scheduler.migration", s.migration, 0.0, SHORT),
-            ("scheduler.extension", s.extension, 0.0, LONG),
         ]
     }
 

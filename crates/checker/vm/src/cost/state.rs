@@ -85,10 +85,6 @@ pub(super) struct Thread {
     /// The line whose change ended its sleep.
     pub(super) stirred_by: Option<usize>,
     pub(super) joiners: Vec<usize>,
-    /// It asks for an extension of its time slice.
-    pub(super) asks: bool,
-    /// It has the extension, and gives the CPU back when it no longer asks.
-    pub(super) is_extended: bool,
     /// Where it waits, for the report of a run that is stuck.
     pub(super) at: At,
 }
@@ -160,8 +156,6 @@ impl State {
             woken: None,
             stirred_by: None,
             joiners: Vec::new(),
-            asks: false,
-            is_extended: false,
             at: Location::caller(),
         });
         self.place(thread, latency);
@@ -203,15 +197,6 @@ impl State {
     fn interrupt(&mut self, cpu: usize) {
         let thread = self.cpus.get(cpu).running.expect("a CPU that has a queue");
         let now = self.now();
-        let extension = self.costs.extension;
-        let running = &mut self.threads[thread];
-        if running.asks && extension > 0 && !std::mem::replace(&mut running.is_extended, true) {
-            let state = self.cpus.get(cpu);
-            state.slice += 1; // what else would have ended it is cancelled
-            state.armed = true;
-            let slice = state.slice;
-            return self.events.push(now + extension, Event::Slice { cpu, slice });
-        }
         let then = match self.threads[thread].status {
             Status::Computing { until } => Then::Compute(until - now),
             Status::Spinning { .. } => Then::Spin,
@@ -271,7 +256,6 @@ impl State {
     fn start(&mut self, cpu: usize, thread: usize, latency: Ps, then: Then) {
         let start = self.now() + latency;
         self.threads[thread].cpu = cpu;
-        self.threads[thread].is_extended = false;
         let had = self.threads[thread].had;
         let state = self.cpus.get(cpu);
         state.pace = state.pace.max(had);

@@ -44,7 +44,6 @@ pub(super) struct Costs {
     pub(super) wake_preemption: bool,
     pub(super) context_switch: Ps,
     pub(super) migration: Ps,
-    pub(super) extension: Ps,
 }
 
 impl Costs {
@@ -75,7 +74,6 @@ impl Costs {
             wake_preemption: s.wake_preemption,
             context_switch: ps(s.context_switch),
             migration: ps(s.migration),
-            extension: ps(s.extension),
         }
     }
 

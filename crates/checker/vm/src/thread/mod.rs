@@ -56,12 +56,6 @@ pub fn wait_for(thread: usize) {
     engine::with(|engine| engine.join(thread, at));
 }
 
-/// Says whether the calling thread asks for an extension of its time slice, as a thread does by its
-/// rseq area from Linux 7.0 on. Only the cost model has time slices; an explorer does nothing.
-pub fn ask_for_extension(asks: bool) {
-    engine::with(|engine| engine.ask_for_extension(asks));
-}
-
 /// Lets others go first.
 #[track_caller]
 pub fn yield_now() {

@@ -48,7 +48,6 @@ pub fn calibrate(name: &str, cpus: &Cpus) -> Machine {
         ),
     );
     sources.note("scheduler.migration", "not measured; guessed 1000");
-    sources.note("scheduler.extension", "not measured; none");
     let slice = sharing.slice.unwrap_or(3e6);
     let source = if sharing.slice.is_some() { "measured: two threads that compute" } else { "guessed" };
     sources.note("scheduler.slice", source);
@@ -63,7 +62,6 @@ pub fn calibrate(name: &str, cpus: &Cpus) -> Machine {
             wake_preemption,
             context_switch: round(context_switch),
             migration: 1_000.0,
-            extension: 0.0,
         },
         sources: BTreeMap::new(),
     };

@@ -57,13 +57,8 @@ fn plain() -> Machine {
         timer_slack: 0.0,
         spawn: 1_000.0,
     };
-    machine.scheduler = super::Scheduler {
-        slice: 10_000.0,
-        wake_preemption: false,
-        context_switch: 500.0,
-        migration: 0.0,
-        extension: 0.0,
-    };
+    machine.scheduler =
+        super::Scheduler { slice: 10_000.0, wake_preemption: false, context_switch: 500.0, migration: 0.0 };
     machine
 }
 

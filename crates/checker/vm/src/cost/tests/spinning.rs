@@ -5,10 +5,7 @@ use super::locks::{Line, Mcs, ThreeState};
 use super::{contend, on_plain};
 use crate::clock::{Clock, Time, has_passed};
 use crate::sync::{AtomicU32, Ordering::*, spin_until, work};
-use crate::thread::ask_for_extension;
-use core::cell::Cell;
 use core::time::Duration;
-use std::rc::Rc;
 
 /// The round reads `flag`, then something slow; `flag` changes meanwhile. A spinner that went to
 /// sleep on it now would sleep for ever: the first version of this model did, and was wrong by a
@@ -189,50 +186,6 @@ fn a_preempted_owner_delays_the_others() {
         )
         .unwrap();
     assert_eq!(outcome.ended, Ended::AllDone);
-}
-
-/// The owner asks for an extension and needs `rest` after the end of its slice. It then works on
-/// without asking. When the waiter sees the release, and when the intruder begins.
-fn an_extension(rest: u64) -> [f64; 2] {
-    let times = Rc::new([Cell::new(0.0), Cell::new(0.0)]);
-    let mut run = Run { cpus: 2, ..on_plain(3) };
-    run.machine.scheduler.extension = 2_000.0;
-    let outcome = run
-        .of(
-            || (Line(AtomicU32::new(0)), Rc::clone(&times)),
-            move |(lock, times), worker| match worker.index() {
-                0 => {
-                    ask_for_extension(true);
-                    lock.0.store(1, Relaxed);
-                    work(9_950);
-                    work(rest);
-                    lock.0.store(2, Release);
-                    ask_for_extension(false);
-                    work(50_000);
-                }
-                1 => {
-                    spin_until(|| lock.0.load(Acquire) == 2);
-                    times[0].set(worker.now_ns());
-                    work(50_000); // on the other CPU
-                }
-                _ => times[1].set(worker.now_ns()),
-            },
-        )
-        .unwrap();
-    assert_eq!(outcome.ended, Ended::AllDone);
-    [times[0].get(), times[1].get()]
-}
-
-/// What fits into the extension is done before the CPU is given back, which is then at once; what
-/// does not is interrupted at its end.
-#[test]
-fn an_owner_is_extended_once() {
-    let [released, intruded] = an_extension(1_000);
-    assert!((10_950.0..11_300.0).contains(&released), "{released}");
-    assert!((released..released + 1_000.0).contains(&intruded), "{released}, {intruded}");
-    let [released, intruded] = an_extension(5_000);
-    assert!((12_000.0..13_000.0).contains(&intruded), "{intruded}");
-    assert!(released > 15_000.0, "{released}");
 }
 
 #[test]
