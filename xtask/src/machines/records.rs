@@ -22,7 +22,7 @@ lines are from `xtask/records/machines.jsonl`. TCG is QEMU's translator: the gue
 So orders, counts and states are checked, and neither times nor the memory orderings of a processor.
 A test that failed where it measured the slow guest and not the lock was mended and run again there
 (`--rest`); the table says how many were.
-The tests of `ulocks-capi`, `ulocks-pthread` and `ulocks-sysv-preload` run in no guest, since they need a
+The tests of `ulocks-capi` and `ulocks-pthread`, and those of `libulocks_sysv.so`, run in no guest, since they need a
 compiler. Those of `ulocks-vm` run in none, since they ask the kernel for nothing.
 `user` is QEMU's translator of programs. They run under the kernel of this machine, and each thread on
 one of its own.

@@ -79,7 +79,7 @@ struct Libraries {
 
 impl Libraries {
     fn build(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<Self> {
-        let build = cmd!(shell, "cargo build --release -p ulocks-pthread -p ulocks-sysv-preload");
+        let build = cmd!(shell, "cargo build --release -p ulocks-pthread -p ulocks-sysv");
         steps.run("build the libraries", build, &[])?;
         let dir = workspace.target().join("release");
         let there = |name: &str| {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use ulocks_sysv_arrays::{Op, semctl, semget, semop};
+use ulocks_sysv::{Op, semctl, semget, semop};
 use ulocks_testkit::limit::output;
 
 const SETVAL: i32 = 16;

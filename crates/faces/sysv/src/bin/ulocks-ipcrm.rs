@@ -2,7 +2,7 @@
 
 use std::io;
 use std::process::ExitCode;
-use ulocks_sysv_arrays::{find, list, semctl};
+use ulocks_sysv::{find, list, semctl};
 
 const USAGE: &str = "\
 Removes semaphore arrays of the directory ULOCKS_SYSV_DIR (default: the user's own).

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
-use ulocks_sysv_arrays::{Listed, Status, list, semctl, stat};
+use ulocks_sysv::{Listed, Status, list, semctl, stat};
 
 const USAGE: &str = "\
 Shows the semaphore arrays of the directory ULOCKS_SYSV_DIR (default: the user's own).

@@ -1,11 +1,13 @@
-//! A library for LD_PRELOAD: `semget`, `semop`, `semtimedop` and `semctl` in user space.
+//! What `libulocks_sysv.so` defines for LD_PRELOAD: `semget`, `semop`, `semtimedop` and `semctl`.
 //!
 //! Each function has the C library's contract. `syscall` sends the four numbers of these calls
 //! here, and all others to the kernel.
-#![cfg(all(target_os = "linux", target_pointer_width = "64"))]
+//!
+//! A program that links this crate defines the functions too. The crate itself calls none of them,
+//! and in such a program the rest of `syscall` goes to the kernel as before.
 
+use crate::{self as arrays, Op, sys::Answer};
 use core::ffi::{c_int, c_long};
-use ulocks_sysv_arrays::{self as arrays, Op, sys::Answer};
 
 /// The C library's way to say what happened.
 #[inline]

@@ -1,5 +1,5 @@
 /* How long a pair of operations takes, as a program finds it:
- *     cc -O2 crates/faces/sysv-preload/examples/pair.c -o target/pair
+ *     cc -O2 crates/faces/sysv/examples/pair.c -o target/pair
  *     target/pair
  *     LD_PRELOAD=target/release/libulocks_sysv.so target/pair
  * One process, one thread: no operation waits. Each figure is the best of five rounds. */

@@ -12,7 +12,7 @@ fn library(optimised: bool) -> &'static Path {
         let exe = std::env::current_exe().expect("the test has a path");
         let target = exe.ancestors().nth(3).expect("the test is in `deps` of a profile");
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "ulocks-sysv-preload", "--lib", "--target-dir"]);
+        cargo.args(["build", "--quiet", "--package", "ulocks-sysv", "--lib", "--target-dir"]);
         cargo.arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
         cargo.args(optimised.then_some("--release"));
         let status = cargo.status().expect("cargo runs");
