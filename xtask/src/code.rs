@@ -22,7 +22,7 @@ use std::hash::{Hash, Hasher};
 use std::path::Path;
 
 /// Packages that check locks, and are no part of one.
-const TOOLS: [&str; 3] = ["ulocks-vm", "ulocks-loom", "ulocks-testkit"];
+const TOOLS: [&str; 4] = ["ulocks-vm", "ulocks-vm-cost", "ulocks-loom", "ulocks-testkit"];
 /// The workspace of the fuzz targets, which are in no package of ours.
 const FUZZ: &str = "fuzz";
 

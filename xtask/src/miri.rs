@@ -15,8 +15,8 @@ use anyhow::bail;
 use xshell::{Shell, cmd};
 
 const SEEDS: u32 = 16;
-/// The package whose threads are coroutines.
-const SWITCHES_STACKS: &str = "ulocks-vm";
+/// The packages whose threads are coroutines.
+const SWITCH_STACKS: [&str; 2] = ["ulocks-vm", "ulocks-vm-cost"];
 
 /// Runs each test once for each seed.
 pub fn run(flags: &Miri, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
@@ -47,7 +47,7 @@ pub fn run(flags: &Miri, shell: &Shell, workspace: &Workspace, steps: &mut Steps
 
 /// The packages `names`, or all that Miri can run.
 pub fn packages<'a>(workspace: &'a Workspace, names: &[String]) -> anyhow::Result<Vec<&'a Package>> {
-    workspace.select(names, "tests for Miri", |p| p.is_public() && p.name != SWITCHES_STACKS)
+    workspace.select(names, "tests for Miri", |p| p.is_public() && !SWITCH_STACKS.contains(&p.name.as_str()))
 }
 
 /// Demands Miri.

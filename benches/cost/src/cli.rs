@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use ulocks_vm::cost::{MOST_CPUS, Machine, Placement, Run};
+use ulocks_vm_cost::{MOST_CPUS, Machine, Placement, Run};
 
 /// Predicts what the locks cost on many CPUs: throughput, line transfers, fairness, waits. Nothing
 /// is measured.

@@ -18,7 +18,7 @@ mod table;
 pub use locks::{Lock, all, select};
 
 use serde::Serialize;
-use ulocks_vm::cost::Outcome;
+use ulocks_vm_cost::Outcome;
 
 /// One lock on so many CPUs.
 #[derive(Debug, Serialize)]

@@ -15,7 +15,7 @@ use ulocks_semarray::{Op, SemArray, Set};
 use ulocks_unfair::{
     RawAsymMutex as Asym, RawByteMutex as Byte, RawMutex as Unfair, RawThroughputMutex as Throughput,
 };
-use ulocks_vm::cost::{CostError, Outcome, Run};
+use ulocks_vm_cost::{CostError, Outcome, Run};
 
 /// A lock that can be costed.
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 use super::Cell;
 use crate::svg::{Mark, Plot, Series, draw, escape};
 use std::fmt::Write;
-use ulocks_vm::cost::{Machine, Outcome};
+use ulocks_vm_cost::{Machine, Outcome};
 
 /// Line colours that can be told apart, by lock.
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"];

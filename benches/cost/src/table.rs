@@ -2,7 +2,7 @@
 
 use super::Cell;
 use std::fmt::Write;
-use ulocks_vm::cost::Outcome;
+use ulocks_vm_cost::Outcome;
 
 /// The tables: one row for each number of CPUs, one column for each lock.
 pub(super) fn text(cells: &[Cell]) -> String {

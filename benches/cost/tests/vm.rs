@@ -3,7 +3,7 @@
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 use ulocks_cost::{all, curves};
-use ulocks_vm::cost::{Machine, Placement, Run};
+use ulocks_vm_cost::{Machine, Placement, Run};
 
 /// Also the test that two runs are equal: the table was made by another.
 #[test]
@@ -19,7 +19,7 @@ fn the_published_table_is_what_the_model_says() {
 
 #[test]
 fn model_locks_exclude_and_let_every_thread_in() {
-    let text = include_str!("../../../crates/checker/vm/machines/xeon-e7-8895v3-x4.json");
+    let text = include_str!("../../../crates/checker/cost/machines/xeon-e7-8895v3-x4.json");
     let machine = Machine::from_json(text).unwrap();
     let names = ["clh", "cna", "cohort", "reciprocating", "qspinlock", "qspinlock-cna"];
     for lock in all().iter().filter(|lock| names.contains(&lock.name)) {

@@ -304,7 +304,9 @@ last-touch = { stress = [\"ulocks-unfair stress/mutex::excludes\"] }
             [("vm", "vm_models! { [RawTasMutex] }"), ("stress", "x(TasMutex)"), ("layout", "TasMutexWith")];
         assert_eq!(lacks("own", &own, ROW), "");
         let beside = "crates/locks/unfair/src/mut/raw.rs";
-        assert!(lacks_at(beside, "beside", &own, ROW).contains("is in crates/locks/unfair/src/mut/: add one"));
+        assert!(
+            lacks_at(beside, "beside", &own, ROW).contains("is in crates/locks/unfair/src/mut/: add one")
+        );
         let no_bug = ROW.replace("mutex.toml", "asym.toml");
         assert!(lacks("bug", &own, &no_bug).contains("no planted bug of its row in checks.toml is in"));
         let no_stress = ROW.replace("stress = [\"ulocks-unfair stress/mutex::excludes\"]", "not = \"x\"");

@@ -25,7 +25,7 @@ pub const VARIABLE: &str = "ULOCKS_MUTANT";
 /// The module that reads it, and its text.
 const SELECTOR: &str = "__mutant";
 const SELECTOR_TEXT: &str = include_str!("selector.rs");
-/// The packages that get the module, and the names of their crates. All others depend on the first.
+/// The packages that get the module, and the names of their crates. All others depend on one.
 const HOSTS: [(&str, &str); 2] = [("ulocks-core", "ulocks_core"), ("ulocks-vm", "ulocks_vm")];
 
 /// The mutants in the copy of the workspace, and the mutants that need a build of their own.
@@ -61,7 +61,7 @@ impl Plan {
         for (file, (mutants, sites)) in by_file {
             let text = read(workspace, file)?;
             let Some(selector) = selector(workspace, file) else {
-                let why = "its package does not depend on ulocks-core";
+                let why = "its package depends neither on ulocks-core nor on ulocks-vm";
                 plan.alone.extend(mutants.iter().map(|mutant| (mutant.id(), why.to_owned())));
                 continue;
             };
@@ -130,7 +130,7 @@ fn selector(workspace: &Workspace, file: &str) -> Option<String> {
     if is_host.is_some() && is_of_library(package, &path) {
         return Some(format!("crate::{SELECTOR}"));
     }
-    let (_, host) = is_host.or(package.depends_on(HOSTS[0].0).then_some(&HOSTS[0]))?;
+    let (_, host) = is_host.or_else(|| HOSTS.iter().find(|(host, _)| package.depends_on(host)))?;
     Some(format!("::{host}::{SELECTOR}"))
 }
 
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(named("crates/core/src/lock/condvar/raw.rs").unwrap(), "crate::__mutant");
         assert_eq!(named("crates/core/tests/time.rs").unwrap(), "::ulocks_core::__mutant");
         assert_eq!(named("crates/checker/vm/src/clock.rs").unwrap(), "crate::__mutant");
-        assert_eq!(named("crates/checker/vm/src/bin/calibrate.rs").unwrap(), "::ulocks_vm::__mutant");
+        assert_eq!(named("crates/checker/cost/src/units.rs").unwrap(), "::ulocks_vm::__mutant");
         assert_eq!(named("crates/locks/unfair/src/mutex/raw.rs").unwrap(), "::ulocks_core::__mutant");
         assert_eq!(named("crates/testkit/src/model.rs").unwrap(), "::ulocks_core::__mutant");
         assert_eq!(named("xtask/src/main.rs"), None);

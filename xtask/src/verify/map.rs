@@ -445,7 +445,8 @@ last-touch = { vm = ["mutex::the_release_is_the_last_access"] }
         assert!(faults("shared/mutex::*", "shared/mutexes::*").contains("no test `mutexes::*`"));
         assert!(faults("shared/mutex", "shard/mutex").contains("no tests/shard"));
         assert!(
-            faults("mutex.toml", "mutexes.toml").contains("there is no crates/locks/unfair/mutants/mutexes.toml")
+            faults("mutex.toml", "mutexes.toml")
+                .contains("there is no crates/locks/unfair/mutants/mutexes.toml")
         );
         assert!(faults("vm = [\"mutex::no", "vn = [\"mutex::no").contains("unknown field `vn`"));
         assert!(faults("wake-up", "wakeup").contains("no property `wakeup`"));

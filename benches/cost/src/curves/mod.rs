@@ -15,7 +15,7 @@ pub use report::{BEGIN, END, markdown, replace};
 use crate::{Lock, select};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
-use ulocks_vm::cost::{Machine, Placement, Run};
+use ulocks_vm_cost::{Machine, Placement, Run};
 
 /// A published table, and how its load is modelled.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Published {
     title: String,
     source: String,
     unit: String,
-    /// A file of `crates/checker/vm/machines`, without its ending.
+    /// A file of `crates/checker/cost/machines`, without its ending.
     machine: String,
     load: Load,
     fitted: String,
@@ -88,7 +88,7 @@ macro_rules! files {
 const PUBLISHED: &[(&str, &str)] = files!("../../published/":
     "cna-v15-lock2" "cna-v15-open1" "cna-v15-locktorture" "cna-map-2" "cna-map-4");
 const MACHINES: &[(&str, &str)] =
-    files!("../../../../crates/checker/vm/machines/": "xeon-e5-2699v3-x2" "xeon-e7-8895v3-x4");
+    files!("../../../../crates/checker/cost/machines/": "xeon-e5-2699v3-x2" "xeon-e7-8895v3-x4");
 
 /// All published tables.
 ///

@@ -3,8 +3,12 @@
 //! Lock code calls [`sync`](crate::sync), [`futex`](crate::futex), [`thread`](crate::thread) and
 //! [`clock`](crate::clock). Each of these is a thin typed layer over one method of [`Engine`].
 //! There are two engines: the explorer, which keeps a history of every word and chooses what a load
-//! reads, and the cost model, which keeps one value and charges for the way to it. Exactly one
-//! engine runs on an OS thread at a time.
+//! reads, and the cost model of `ulocks-vm-cost`, which keeps one value and charges for the way to
+//! it. Exactly one engine runs on an OS thread at a time.
+//!
+//! The module is public for that crate alone, and is no part of what this one promises.
+
+pub use crate::fibers::{Fibers, Stopped, suspend};
 
 use crate::clock::Time;
 use crate::futex::{Entry, Waited};
@@ -18,11 +22,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 
 /// The line of lock code an operation is on.
-pub(crate) type At = &'static Location<'static>;
+pub type At = &'static Location<'static>;
 
 /// How wide a word is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Width {
+pub enum Width {
     W8,
     W16,
     W32,
@@ -36,7 +40,7 @@ pub(crate) enum Width {
 /// and may lie in a page that is mapped twice; zero is a word that has no history yet and holds
 /// zero.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Word {
+pub struct Word {
     bytes: NonNull<u8>,
     width: Width,
 }
@@ -44,20 +48,20 @@ pub(crate) struct Word {
 impl Word {
     /// The word at `bytes`, which is valid for reads and writes of `width` for as long as the
     /// result is used.
-    pub(crate) fn new(bytes: NonNull<u8>, width: Width) -> Self {
+    pub fn new(bytes: NonNull<u8>, width: Width) -> Self {
         Self { bytes, width }
     }
 
-    pub(crate) fn address(self) -> usize {
+    pub fn address(self) -> usize {
         self.bytes.as_ptr().addr()
     }
 
-    pub(crate) fn width(self) -> Width {
+    pub fn width(self) -> Width {
         self.width
     }
 
     /// What the bytes hold.
-    pub(crate) fn bits(self) -> u64 {
+    pub fn bits(self) -> u64 {
         // SAFETY: valid and aligned for reads by the promise given at `new`; the engine's OS thread
         // is the only one.
         unsafe {
@@ -71,7 +75,7 @@ impl Word {
     }
 
     /// Sets what the bytes hold; what exceeds the width is cut off.
-    pub(crate) fn set_bits(self, bits: u64) {
+    pub fn set_bits(self, bits: u64) {
         // SAFETY: as in `bits`, for writes.
         unsafe {
             match self.width {
@@ -85,22 +89,22 @@ impl Word {
 }
 
 /// A read-modify-write.
-pub(crate) struct Update<'a> {
+pub struct Update<'a> {
     /// What it is called, for reports: `swap`, `compare_exchange`.
-    pub(crate) name: &'static str,
-    pub(crate) success: Ordering,
+    pub name: &'static str,
+    pub success: Ordering,
     /// The ordering of the load where `change` declines.
-    pub(crate) failure: Ordering,
+    pub failure: Ordering,
     /// Whether it may decline although `change` would not (`compare_exchange_weak`).
-    pub(crate) weak: bool,
+    pub weak: bool,
     /// The new value, or `None` to leave the word alone. Called any number of times; has no effects
     /// of its own.
-    pub(crate) change: &'a dyn Fn(u64) -> Option<u64>,
+    pub change: &'a dyn Fn(u64) -> Option<u64>,
 }
 
 /// What the newest value of a word has to be for a thread to go on: [`Engine::settle`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Until {
+pub enum Until {
     /// None of these bits is set.
     Clear(u64),
     /// One of these bits is set.
@@ -108,7 +112,7 @@ pub(crate) enum Until {
 }
 
 impl Until {
-    pub(crate) fn holds(self, value: u64) -> bool {
+    pub fn holds(self, value: u64) -> bool {
         match self {
             Self::Clear(bits) => value & bits == 0,
             Self::Set(bits) => value & bits != 0,
@@ -118,7 +122,7 @@ impl Until {
 
 /// What part of an execution is varied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Steering {
+pub enum Steering {
     Stop,
     Resume,
     Skip,
@@ -127,15 +131,15 @@ pub(crate) enum Steering {
 /// A futex by address. An address in a region that is mapped more than once names the same futex by
 /// each mapping, unless it is private.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
-    pub(crate) address: usize,
-    pub(crate) private: bool,
+pub struct Key {
+    pub address: usize,
+    pub private: bool,
 }
 
 /// One of the two machines.
 ///
 /// Every method that takes a place (`At`) is a step: other threads may run before it.
-pub(crate) trait Engine {
+pub trait Engine {
     // Words.
     /// The bytes of a new word that holds `value`.
     fn create(&self, value: u64, width: Width, at: At) -> u64;
@@ -298,13 +302,13 @@ thread_local! {
 }
 
 /// A number for a run, different from that of every other run of this program.
-pub(crate) fn next_run() -> u64 {
+pub fn next_run() -> u64 {
     static RUNS: AtomicU64 = AtomicU64::new(1);
     RUNS.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Runs `body` with `engine` behind the facade.
-pub(crate) fn install<R>(engine: &dyn Engine, body: impl FnOnce() -> R) -> R {
+pub fn install<R>(engine: &dyn Engine, body: impl FnOnce() -> R) -> R {
     struct Uninstall;
     impl Drop for Uninstall {
         fn drop(&mut self) {
@@ -321,7 +325,7 @@ pub(crate) fn install<R>(engine: &dyn Engine, body: impl FnOnce() -> R) -> R {
 }
 
 /// Whether an engine runs on this OS thread.
-pub(crate) fn is_installed() -> bool {
+pub fn is_installed() -> bool {
     ENGINE.get().is_some()
 }
 
@@ -330,7 +334,7 @@ pub(crate) fn is_installed() -> bool {
 /// # Panics
 /// Outside of a run.
 #[track_caller]
-pub(crate) fn with<R>(body: impl FnOnce(&dyn Engine) -> R) -> R {
+pub fn with<R>(body: impl FnOnce(&dyn Engine) -> R) -> R {
     let engine = ENGINE.get().expect(
         "an operation of the virtual machine outside of a run: atomics, futexes and threads of this world exist only \
          inside the closure that is given to `explore` or `cost`",

@@ -15,7 +15,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Why a coroutine gave the processor back.
-pub(crate) enum Stopped {
+pub enum Stopped {
     /// Inside an operation; it can be resumed.
     Suspended,
     /// Its body has returned. Its stack, which another may be given.
@@ -42,14 +42,14 @@ thread_local! {
 
 /// The coroutines of one run, by number.
 #[derive(Default)]
-pub(crate) struct Fibers {
+pub struct Fibers {
     fibers: RefCell<Vec<Option<Fiber>>>,
     bases: RefCell<Vec<usize>>,
 }
 
 impl Fibers {
     /// A new coroutine, which has not started. Its number is the count of those before it.
-    pub(crate) fn spawn(&self, body: Box<dyn FnOnce()>) -> usize {
+    pub fn spawn(&self, body: Box<dyn FnOnce()>) -> usize {
         let stack = STACKS
             .with_borrow_mut(Vec::pop)
             .unwrap_or_else(|| DefaultStack::new(STACK_BYTES).expect("no memory for a stack"));
@@ -66,7 +66,7 @@ impl Fibers {
     }
 
     /// Runs the coroutine until it suspends or ends.
-    pub(crate) fn resume(&self, number: usize) -> Stopped {
+    pub fn resume(&self, number: usize) -> Stopped {
         let mut fiber = self.fibers.borrow_mut()[number].take().expect("a coroutine that has ended");
         BASE.set(self.bases.borrow()[number]);
         let stopped = fiber.resume(());
@@ -96,7 +96,7 @@ pub(crate) fn state(bytes: &mut Vec<u8>) -> bool {
 }
 
 /// Gives the processor back to the code that resumed this coroutine.
-pub(crate) fn suspend() {
+pub fn suspend() {
     let yielder = YIELDER.get().expect("suspended outside of a coroutine");
     let top = frames::top();
     // SAFETY: the yielder lives on the stack of the coroutine that is running, which is this one.

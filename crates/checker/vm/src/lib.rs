@@ -3,9 +3,9 @@
 
 mod choice;
 pub mod clock;
-pub mod cost;
 pub mod crash;
-mod engine;
+#[doc(hidden)]
+pub mod engine;
 pub mod explore;
 mod fibers;
 mod frames;

@@ -45,7 +45,8 @@ pub enum Refusal {
 
 /// A futex in a call.
 #[derive(Clone, Copy)]
-pub(crate) struct Futex {
+#[doc(hidden)]
+pub struct Futex {
     pub(crate) key: Key,
     pub(crate) word: Word,
 }
@@ -58,7 +59,8 @@ impl Futex {
 
 /// A call of the kernel. `F` is a futex, as the caller or as the machine names it.
 #[derive(Clone, Copy)]
-pub(crate) enum Call<F = Futex> {
+#[doc(hidden)]
+pub enum Call<F = Futex> {
     Lock { lock: F, deadline: Option<Time> },
     TryLock { lock: F },
     Unlock { lock: F },

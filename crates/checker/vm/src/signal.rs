@@ -63,7 +63,8 @@ impl Signal {
 }
 
 /// What a thread asks of the machine.
-pub(crate) enum Request {
+#[doc(hidden)]
+pub enum Request {
     Install { signal: Signal, mask: u32, handler: Rc<dyn Fn()> },
     Send { thread: usize, signal: Signal },
     Arm { signal: Signal, times: u8 },

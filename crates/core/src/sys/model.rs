@@ -19,8 +19,8 @@
 //! deadlocks, races or never ends. `finds_bug` demands the opposite: an execution must fail. A
 //! model is the same in both worlds but for the threads it starts and for what `Config` offers.
 //!
-//! In the virtual machine there is also `cost`: the same locks on many CPUs, one event at a time,
-//! and what that would cost.
+//! What the same locks would cost on many CPUs is a matter for the crate `ulocks-vm-cost`, which
+//! runs them on the virtual machine too.
 //!
 //! ```ignore
 //! use std::sync::Arc;

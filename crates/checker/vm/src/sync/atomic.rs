@@ -107,7 +107,8 @@ macro_rules! atomic {
                 self
             }
 
-            pub(crate) fn word(&self) -> Word {
+            #[doc(hidden)]
+            pub fn word(&self) -> Word {
                 Word::new(NonNull::from(&self.bytes).cast(), Width::$width)
             }
 

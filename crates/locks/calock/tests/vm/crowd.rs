@@ -6,9 +6,9 @@ use std::cell::Cell;
 use std::rc::Rc;
 use ulocks_calock::advice::Advised;
 use ulocks_calock::{Every, Interval, RawCalock};
-use ulocks_core::model::cost::{Machine, Run};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::{Private, cpu};
+use ulocks_vm_cost::{Machine, Run};
 
 const THREADS: usize = 1_000;
 

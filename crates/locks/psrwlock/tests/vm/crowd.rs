@@ -7,12 +7,12 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use ulocks_core::meter::sealed::Sealed;
 use ulocks_core::meter::{Event, Meter};
-use ulocks_core::model::cost::{Machine, Outcome, Run};
 use ulocks_core::model::thread;
 use ulocks_core::raw::RawRwLock;
 use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_core::{Policy, Private};
 use ulocks_psrwlock::{Central, Distributed, PhaseFair, Readers};
+use ulocks_vm_cost::{Machine, Outcome, Run};
 
 /// Every thread reads for about 30 ns and stays away for about 150; one operation in `every` is a
 /// write, if any is.

@@ -12,13 +12,13 @@ use crate::THREE;
 use core::cell::Cell;
 use std::rc::Rc;
 use ulocks_core::Private;
-use ulocks_core::model::cost::{Machine, Run, Worker};
 use ulocks_core::signal::Soft;
 use ulocks_psrwlock::{
     Bulk, ByClass, Central, Configuration, Distributed, Nested, Partial, PhaseFair, PsRwLockReadGuard,
     PsRwLockUpgradableReadGuard as Upgradable, PsRwLockWith, PsRwLockWriteGuard as WriteGuard, Readers,
     Sifted, ThreadClass, Unchecked, Urgent,
 };
+use ulocks_vm_cost::{Machine, Run, Worker};
 
 type InClasses<R> = Sifted<THREE, Private, PhaseFair, R, Soft, Unchecked>;
 type Lock<D> = PsRwLockWith<u32, D>;

@@ -2,4 +2,4 @@
 
 pub use ulocks_vm::explore::*;
 pub use ulocks_vm::pi::set_priority;
-pub use ulocks_vm::{cost, crash, linear, process, signal, thread};
+pub use ulocks_vm::{crash, linear, process, signal, thread};

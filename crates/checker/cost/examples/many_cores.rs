@@ -1,14 +1,14 @@
 //! Textbook locks on 1 to 512 virtual CPUs, with what each run took of real time.
 //!
 //! ```sh
-//! cargo run --release -p ulocks-vm --example many_cores [MACHINE.json]
+//! cargo run --release -p ulocks-vm-cost --example many_cores [MACHINE.json]
 //! ```
 //!
 //! Without a file, the machine is a guess. What is printed is predicted, whatever the machine.
 
 use std::process::ExitCode;
 use std::time::Instant;
-use ulocks_vm::cost::{CostError, Machine, Outcome, Run};
+use ulocks_vm_cost::{CostError, Machine, Outcome, Run};
 
 #[path = "../src/bin/ulocks-vm-calibrate/simulated.rs"]
 mod simulated;

@@ -11,11 +11,11 @@ use super::kernel::Sleeper;
 use super::mesi::Access;
 use super::state::{Status, Woken};
 use super::units::Ps;
-use crate::clock::{Clock, Time};
-use crate::engine::{At, Key, Word};
-use crate::fibers::suspend;
-use crate::futex::Waited;
 use core::time::Duration;
+use ulocks_vm::clock::{Clock, Time};
+use ulocks_vm::engine::suspend;
+use ulocks_vm::engine::{At, Key, Word};
+use ulocks_vm::futex::Waited;
 
 /// Between the zeros of the two clocks: a realtime clock is never small.
 pub(super) const REALTIME_ZERO: Duration = Duration::from_secs(1_000_000_000);

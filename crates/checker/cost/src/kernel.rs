@@ -5,8 +5,8 @@
 //! that takes it from one removes it from the others.
 
 use super::units::Ps;
-use crate::engine::Key;
 use std::collections::{HashMap, VecDeque};
+use ulocks_vm::engine::Key;
 
 /// A thread in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use super::super::{CostError, Ended, Run};
 use super::locks::{Line, Mcs, ThreeState};
 use super::{contend, on_plain};
-use crate::clock::{Clock, Time, has_passed};
-use crate::sync::{AtomicU32, Ordering::*, spin_until, work};
 use core::time::Duration;
+use ulocks_vm::clock::{Clock, Time, has_passed};
+use ulocks_vm::sync::{AtomicU32, Ordering::*, spin_until, work};
 
 /// The round reads `flag`, then something slow; `flag` changes meanwhile. A spinner that went to
 /// sleep on it now would sleep for ever: the first version of this model did, and was wrong by a

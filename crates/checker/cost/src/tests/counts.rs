@@ -3,7 +3,7 @@
 use super::super::{Outcome, Placement, Run, Topology, Worker};
 use super::locks::Line;
 use super::on_plain;
-use crate::sync::{AtomicU32, Ordering::*, UnsafeCell, spin_until, work};
+use ulocks_vm::sync::{AtomicU32, Ordering::*, UnsafeCell, spin_until, work};
 
 fn counts(outcome: &Outcome) -> (u64, u64) {
     (outcome.traffic.transfers, outcome.traffic.invalidations)

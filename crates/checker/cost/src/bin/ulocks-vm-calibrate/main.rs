@@ -10,7 +10,7 @@ mod validate;
 
 use std::fs::write;
 use std::process::ExitCode;
-use ulocks_vm::cost::Machine;
+use ulocks_vm_cost::Machine;
 
 const USAGE: &str = "\
 ulocks-vm-calibrate: parameters of this machine for the cost model of ulocks-vm

@@ -12,10 +12,10 @@ use super::events::Event;
 use super::mesi::Access;
 use super::state::{State, Status, Then};
 use super::units::Ps;
-use crate::fibers::{Fibers, Stopped, suspend};
-use crate::futex::Waited;
 use std::cell::{RefCell, RefMut};
 use std::panic::resume_unwind;
+use ulocks_vm::engine::{Fibers, Stopped, suspend};
+use ulocks_vm::futex::Waited;
 
 /// A run.
 pub(super) struct World {
@@ -26,7 +26,7 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(state: State) -> Self {
-        Self { state: RefCell::new(state), fibers: Fibers::default(), number: crate::engine::next_run() }
+        Self { state: RefCell::new(state), fibers: Fibers::default(), number: ulocks_vm::engine::next_run() }
     }
 
     pub(super) fn state(&self) -> RefMut<'_, State> {

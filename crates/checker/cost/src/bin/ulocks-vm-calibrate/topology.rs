@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::read_to_string;
 use std::io;
-use ulocks_vm::cost::Topology;
+use ulocks_vm_cost::Topology;
 
 /// The CPUs this process may use, one per core, in the order in which the model numbers them.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use std::time::{Duration, Instant};
-use ulocks_vm::cost::{Machine, Outcome, Run};
+use ulocks_vm_cost::{Machine, Outcome, Run};
 
 /// Rounds of all cells, one after the other, so that whatever disturbs a round disturbs all alike.
 const ROUNDS: usize = 7;

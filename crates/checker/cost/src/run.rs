@@ -6,9 +6,9 @@ use super::machine::Machine;
 use super::report::{CostError, Ended, Fairness, Outcome, Predicted, Records, Stuck, StuckThread, Waits};
 use super::state::{State, Status};
 use super::units::{ns, ps};
-use crate::sync::{UnsafeCell, work};
 use core::cell::{Cell, RefCell};
 use std::rc::Rc;
+use ulocks_vm::sync::{UnsafeCell, work};
 
 /// The most threads of a run.
 pub const MOST_THREADS: usize = 65_536;
@@ -28,7 +28,7 @@ pub enum Placement {
 /// What to run. Made by [`new`](Run::new), changed field by field:
 ///
 /// ```
-/// use ulocks_vm::cost::{Machine, Run};
+/// use ulocks_vm_cost::{Machine, Run};
 /// let run = Run { cpus: 8, hold_ns: 1_000.0, ..Run::new(Machine::example(), 32) };
 /// ```
 #[derive(Clone, Debug)]
@@ -154,7 +154,7 @@ impl Run {
         let records = Rc::new(Records::default());
         let end = ps(self.warm_up_ns) + ps(self.time_ns);
         let world = World::new(State::new(&self.machine, self.cpus, end, Rc::clone(&records)));
-        crate::engine::install(&world, || {
+        ulocks_vm::engine::install(&world, || {
             let shared = Rc::new(OwnLines((state(), body)));
             for index in 0..self.threads {
                 records.add();

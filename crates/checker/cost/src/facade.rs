@@ -5,12 +5,12 @@ use super::mesi::{Access, LINE};
 use super::state::{State, Status, Then};
 use super::syscalls::{REALTIME_ZERO, since_start};
 use super::units::Ps;
-use crate::clock::{Clock, Time};
-use crate::engine::{At, Engine, Key, Update, Width, Word};
-use crate::fibers::suspend;
-use crate::futex::{Entry, Waited};
 use core::sync::atomic::Ordering;
 use core::time::Duration;
+use ulocks_vm::clock::{Clock, Time};
+use ulocks_vm::engine::suspend;
+use ulocks_vm::engine::{At, Engine, Key, Update, Width, Word};
+use ulocks_vm::futex::{Entry, Waited};
 
 impl Engine for World {
     fn create(&self, value: u64, _: Width, _: At) -> u64 {

@@ -183,7 +183,7 @@ impl Machine {
     /// where it comes from: most guesses, and none from a calibration.
     #[must_use]
     pub fn example() -> Self {
-        Self::from_json(include_str!("../../machines/many-core.json"))
+        Self::from_json(include_str!("../machines/many-core.json"))
             .expect("a machine that ships with this crate")
     }
 

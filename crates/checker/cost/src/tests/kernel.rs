@@ -3,11 +3,11 @@
 use super::super::{CostError, Ended, Run};
 use super::locks::Line;
 use super::on_plain;
-use crate::clock::{Clock, Time, now};
-use crate::futex::{self, Entry, Waited};
-use crate::sync::{AtomicU32, Ordering::*, work};
-use crate::thread;
 use core::time::Duration;
+use ulocks_vm::clock::{Clock, Time, now};
+use ulocks_vm::futex::{self, Entry, Waited};
+use ulocks_vm::sync::{AtomicU32, Ordering::*, work};
+use ulocks_vm::thread;
 
 fn address(word: &AtomicU32) -> usize {
     (&raw const *word).addr()

@@ -7,8 +7,8 @@ use crate::probes::{
 use crate::topology::Cpus;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use ulocks_vm::cost::{Kernel, Machine, Memory, Origin, Run, Scheduler, Topology};
 use ulocks_vm::sync::{AtomicU32, Ordering::*, spin_until};
+use ulocks_vm_cost::{Kernel, Machine, Memory, Origin, Run, Scheduler, Topology};
 
 /// Parameters and where they come from.
 struct Sources(BTreeMap<String, String>);

@@ -27,10 +27,10 @@ use super::mesi::Directory;
 use super::report::{KernelCounts, Records};
 use super::scheduler::Cpus;
 use super::units::{Costs, Ps};
-use crate::engine::{At, Key};
-use crate::futex::Waited;
 use core::panic::Location;
 use std::rc::Rc;
+use ulocks_vm::engine::{At, Key};
+use ulocks_vm::futex::Waited;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
