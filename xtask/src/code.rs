@@ -13,13 +13,13 @@
 //! runs it.
 
 use crate::mutants::source::{is_punct, is_word, tokens};
-use crate::workspace::{Package, Workspace};
 use anyhow::Context;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::Path;
+use xtask::workspace::{Package, Workspace};
 
 /// Packages that check locks, and are no part of one.
 const TOOLS: [&str; 4] = ["ulocks-vm", "ulocks-vm-cost", "ulocks-loom", "ulocks-testkit"];
@@ -208,7 +208,7 @@ impl Hasher for Fnv {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::Manifest;
+    use xtask::workspace::Manifest;
 
     #[test]
     fn code_counts_and_comments_and_unit_tests_do_not() {

@@ -5,9 +5,9 @@
 //! the test itself puts together cannot be read so. Then only the count of the tests that ran can
 //! tell.
 
-use crate::mutants::spec::LIB;
+use crate::scan;
 use crate::steps::Steps;
-use crate::verify::scan;
+use crate::workspace::LIB;
 use crate::workspace::Package;
 use anyhow::bail;
 

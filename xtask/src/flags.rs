@@ -12,9 +12,6 @@ xflags::xflags! {
         /// Checks the laws that can be checked by reading the source.
         cmd tidy {}
 
-        /// Draws the crates and their dependencies into ARCHITECTURE.svg.
-        cmd picture {}
-
         /// Writes the C header of crates/faces/capi from its source.
         cmd header {
             /// Writes nothing, but fails if the header is not what the source says.
@@ -56,8 +53,6 @@ xflags::xflags! {
         cmd miri {
             /// How many schedules (default 16).
             optional --seeds n: u32
-            /// The toolchain that has Miri (default nightly).
-            optional --toolchain name: String
             /// Only this package; may be repeated.
             repeated -p, --package name: String
             /// Only tests whose name contains one of these.
@@ -66,22 +61,10 @@ xflags::xflags! {
 
         /// Runs the stress tests (tests/stress.rs) under ThreadSanitizer (nightly).
         cmd tsan {
-            /// The toolchain to use (default nightly).
-            optional --toolchain name: String
             /// Only this package; may be repeated.
             repeated -p, --package name: String
             /// Only tests whose name contains one of these.
             repeated filter: String
-        }
-
-        /// Opens the pages of the benches in chromium, and measures what a reader would see.
-        cmd page {
-        }
-
-        /// Runs the litmus tests in models of processors (herd7): cargo xtask litmus [FILTER]
-        cmd litmus {
-            /// Only files whose name contains this.
-            optional filter: String
         }
 
         /// Runs the fuzz targets, whose schedules libFuzzer chooses (nightly, cargo-fuzz):
@@ -89,8 +72,6 @@ xflags::xflags! {
         cmd fuzz {
             /// How long each target runs (default 60).
             optional --seconds n: u32
-            /// The toolchain to use (default nightly).
-            optional --toolchain name: String
             /// Only this target of fuzz/fuzz_targets.
             optional target: String
         }
@@ -138,60 +119,6 @@ xflags::xflags! {
             optional --budget minutes: u64
             /// Prints what would run and how long that took last, and runs nothing.
             optional --plan
-        }
-
-        /// Looks for bugs by chance, with one tool after the other: cargo xtask long --minutes N
-        cmd long {
-            /// How long the whole run takes.
-            required --minutes n: u64
-            /// Only these parts, with commas between them: vm,soak.
-            optional --only parts: String
-        }
-
-        /// Runs programs of others on glibc and with the preload libraries, and compares:
-        /// cargo xtask real [--minutes N] [--program A,B] [--locks A,B] [--suite DIR]
-        cmd real {
-            /// How long all programs together run (default 10). Each has at least six rounds.
-            optional --minutes n: u64
-            /// Only these programs, with commas between them: redis,rocksdb.
-            optional --program names: String
-            /// Only these locks, with commas between them: throughput,fair.
-            optional --locks names: String
-            /// Runs the executables below this directory, and compares their exit codes.
-            optional --suite dir: PathBuf
-        }
-
-        /// Runs the native tests of every crate in virtual machines with other kernels and CPUs:
-        /// cargo xtask machines [--kernel SUITE[-rt]] [--arch NAME] [--cpus N] [-- FILTER..]
-        cmd machines {
-            /// The suite of Debian whose kernel is booted, as bookworm or trixie-rt (default sid).
-            optional --kernel suite: String
-            /// The processor: x86_64, aarch64, riscv64 or i686.
-            optional --arch name: String
-            /// How many CPUs (default 4).
-            optional --cpus n: u32
-            /// On how many NUMA nodes (default 1).
-            optional --nodes n: u32
-            /// Two CPUs share a core.
-            optional --smt
-            /// The C library: gnu, this machine's (the default); suite, the kernel's suite's; musl.
-            optional --libc name: String
-            /// What goes on beside the tests: offline, half-cpu, docker-old or docker-new.
-            optional --under load: String
-            /// Runs `cargo bench -- --quick` in place of the tests.
-            optional --bench
-            /// Runs the tests under this machine's kernel; QEMU translates single programs.
-            optional --user
-            /// Only machines of the standard list whose names contain this; may be repeated.
-            repeated --only text: String
-            /// Also runs tests that are skipped only because they are slow where QEMU translates.
-            optional --slow
-            /// Only tests that the last run of the machine in this target directory has not passed.
-            optional --rest
-            /// How many machines run at once (default 1).
-            optional --jobs n: usize
-            /// Only tests whose program and name contain one of these.
-            repeated filter: String
         }
 
         /// Rebuilds the HTML report of a benchmark run from its JSON.
@@ -281,13 +208,6 @@ mod tests {
     }
 
     #[test]
-    fn litmus_takes_a_filter() {
-        let Ok(XtaskCmd::Litmus(litmus)) = parse("litmus asym") else { panic!("not a litmus command") };
-        assert_eq!(litmus.filter.as_deref(), Some("asym"));
-        assert!(parse("litmus one two").unwrap_err().contains("two"));
-    }
-
-    #[test]
     fn verify_runs_the_checks_of_a_lock_or_writes_the_table() {
         let Ok(XtaskCmd::Verify(verify)) = parse("verify --only unfair::Mutex --tool vm") else {
             panic!("not a verify command")
@@ -295,37 +215,6 @@ mod tests {
         assert_eq!((verify.only.as_deref(), verify.tool.as_deref()), (Some("unfair::Mutex"), Some("vm")));
         assert!(!verify.table);
         assert!(matches!(parse("verify --table"), Ok(XtaskCmd::Verify(verify)) if verify.table));
-    }
-
-    #[test]
-    fn long_takes_minutes_and_parts() {
-        let Ok(XtaskCmd::Long(long)) = parse("long --minutes 60 --only vm,soak") else {
-            panic!("not a long command")
-        };
-        assert_eq!((long.minutes, long.only.as_deref()), (60, Some("vm,soak")));
-        assert!(parse("long").unwrap_err().contains("--minutes"));
-    }
-
-    #[test]
-    fn real_takes_programs_and_locks_or_a_suite() {
-        let Ok(XtaskCmd::Real(real)) = parse("real --minutes 5 --program redis --locks fair,calock") else {
-            panic!("not a real command")
-        };
-        assert_eq!(
-            (real.minutes, real.program.as_deref(), real.locks.as_deref()),
-            (Some(5), Some("redis"), Some("fair,calock"))
-        );
-        assert!(matches!(parse("real --suite tests"), Ok(XtaskCmd::Real(real)) if real.suite.is_some()));
-        assert!(parse("real --minutes many").unwrap_err().contains("--minutes"));
-    }
-
-    #[test]
-    fn machines_takes_what_a_machine_has_and_a_filter() {
-        let line = "machines --kernel trixie-rt --arch aarch64 --cpus 64 --nodes 2 --smt -- core-api fair";
-        let Ok(XtaskCmd::Machines(machines)) = parse(line) else { panic!("not a machines command") };
-        assert_eq!((machines.cpus, machines.nodes, machines.smt), (Some(64), Some(2), true));
-        assert_eq!(machines.filter, ["core-api", "fair"]);
-        assert!(parse("machines --cpus many").unwrap_err().contains("--cpus"));
     }
 
     #[test]

@@ -5,15 +5,13 @@
 //! sanitizers do not know that its coroutines switch stacks.
 
 use crate::flags::Fuzz;
-use crate::steps::Steps;
-use crate::tools::{Missing, need, need_toolchain};
-use crate::workspace::{Package, Workspace};
-use crate::world::with_flags;
 use anyhow::bail;
 use xshell::{Shell, cmd};
+use xtask::nightly::{FUZZ, NIGHTLY, fuzz_targets, needs_fuzz};
+use xtask::steps::Steps;
+use xtask::workspace::Workspace;
+use xtask::world::with_flags;
 
-/// The workspace of the fuzz targets.
-const DIR: &str = "fuzz";
 const SECONDS: u32 = 60;
 /// Longer inputs answer choices that no execution of the targets asks for.
 const MAX_BYTES: u32 = 1_024;
@@ -28,15 +26,13 @@ pub fn run(flags: &Fuzz, shell: &Shell, workspace: &Workspace, steps: &mut Steps
     if seconds == 0 {
         bail!("--seconds 0: at least 1; without a limit, run `cargo fuzz` itself");
     }
-    let targets = select(targets(workspace)?, flags.target.as_deref())?;
-
-    let toolchain = flags.toolchain.as_deref().unwrap_or("nightly");
-    needs(toolchain)?;
+    let targets = select(fuzz_targets(workspace)?, flags.target.as_deref())?;
+    needs_fuzz()?;
 
     let limits =
         [format!("-max_total_time={seconds}"), format!("-max_len={MAX_BYTES}"), format!("-timeout={HANGS}")];
     for target in targets {
-        let source = workspace.root.join(DIR).join("fuzz_targets").join(&target).with_extension("rs");
+        let source = workspace.root.join(FUZZ).join("fuzz_targets").join(&target).with_extension("rs");
         let of_machine = shell.read_file(source)?.contains(OF_MACHINE);
         let (world, cfg) = if of_machine { ("machine", "") } else { ("vm", "--cfg ulocks_vm") };
         let rustflags = with_flags("RUSTFLAGS", cfg);
@@ -44,22 +40,11 @@ pub fn run(flags: &Fuzz, shell: &Shell, workspace: &Workspace, steps: &mut Steps
         let limits = &limits;
         let fuzz = cmd!(
             shell,
-            "rustup run {toolchain} cargo fuzz run --fuzz-dir {DIR} --target-dir {build} --sanitizer none {target} -- {limits...}"
+            "rustup run {NIGHTLY} cargo fuzz run --fuzz-dir {FUZZ} --target-dir {build} --sanitizer none {target} -- {limits...}"
         );
         steps.run_uncounted(&format!("fuzz {target}"), fuzz, &[("RUSTFLAGS", &rustflags)])?;
     }
     Ok(())
-}
-
-/// All fuzz targets.
-pub fn targets(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
-    Ok(Package::read(workspace.root.join(DIR))?.bins())
-}
-
-/// Demands cargo-fuzz, and the toolchain that it needs.
-pub fn needs(toolchain: &str) -> Result<(), Missing> {
-    need_toolchain(toolchain)?;
-    need("cargo-fuzz", "cargo install cargo-fuzz", &["cargo", "fuzz", "--version"])
 }
 
 /// The target `name`, or all targets.
@@ -82,12 +67,5 @@ mod tests {
         assert_eq!(select(known(), Some("two")).unwrap(), ["two"]);
         let refusal = select(known(), Some("three")).unwrap_err().to_string();
         assert_eq!(refusal, "three: no fuzz target of that name; there are: one, two");
-    }
-
-    #[test]
-    fn the_targets_are_those_of_the_manifest() {
-        let workspace = Workspace::load().unwrap();
-        let targets = targets(&workspace).unwrap();
-        assert!(targets.contains(&"schedules".to_owned()), "{targets:?}");
     }
 }

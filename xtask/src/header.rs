@@ -4,10 +4,10 @@
 //! `--check` compares it with the source. `cargo xtask test` does so.
 
 use crate::flags;
-use crate::steps::Steps;
-use crate::workspace::Workspace;
 use anyhow::{Context, anyhow};
 use std::fs;
+use xtask::steps::Steps;
+use xtask::workspace::Workspace;
 
 /// The directory of the package, and the header in it.
 const DIR: &str = "crates/faces/capi";

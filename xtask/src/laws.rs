@@ -19,7 +19,8 @@
 //! | a property of a lock has tests or a reason; the table is up to date | `crates/*/checks.toml` |
 //! | a label names one transition; a state word is not public | `src` of the lock crates and core |
 //! | tests have a limit ([`limits`]) | the roots of tests |
-//! | what it says is so ([`house`]); ratios are those of the records ([`figures`]) | ARCHITECTURE.md; README.md |
+//! | a file that is named exists, and no record lies at the top ([`house`]) | the documents at the top |
+//! | ratios are those of the records ([`figures`]) | README.md |
 //! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
 
 mod figures;
@@ -30,14 +31,14 @@ mod markdown;
 mod nodes;
 
 use crate::mutants::{spec, weaken};
-use crate::steps::Steps;
 use crate::verify;
-use crate::workspace::{Manifest, Package, Workspace, targets, unquoted};
 use anyhow::Context;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use xtask::steps::Steps;
+use xtask::workspace::{Manifest, Package, Workspace, targets, unquoted};
 
 const MAX_LINES: usize = 500;
 const MAX_COLUMNS: usize = 100;
@@ -102,7 +103,7 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     findings.extend(weaken::load(workspace)?.1);
     findings.extend(locks::faults(workspace)?);
     findings.extend(verify::faults(workspace)?);
-    findings.extend(house::faults(workspace)?);
+    findings.extend(house::faults(&workspace.root)?);
     findings.extend(figures::faults(&workspace.root)?);
     findings.extend(markdown::faults(&workspace.root)?);
     Ok(findings)

@@ -3,10 +3,10 @@
 //! The list below is complete, and short on purpose: a new name in it is a decision. It must not
 //! contain loom or the virtual machine, which are features that a user asks for.
 
-use crate::steps::Steps;
-use crate::workspace::Workspace;
 use std::collections::BTreeSet;
 use xshell::{Shell, cmd};
+use xtask::steps::Steps;
+use xtask::workspace::Workspace;
 
 /// Third-party crates in a user's lockfile, with all targets and no feature.
 const ALLOWED: [&str; 5] = ["crossbeam-utils", "libc", "lock_api", "scopeguard", "smallvec"];

@@ -5,29 +5,26 @@
 //! priority inheritance, waitv and shared mappings, so their tests say `#[cfg_attr(miri, ignore)]`.
 //! The virtual machine does not run under Miri, since Miri cannot switch stacks.
 
-use crate::filters;
 use crate::flags::Miri;
-use crate::steps::Steps;
-use crate::tools::{Missing, need, need_toolchain};
-use crate::workspace::{LOCKS, Package, Workspace, dash_p, features};
-use crate::world::with_flags;
 use anyhow::bail;
 use xshell::{Shell, cmd};
+use xtask::filters;
+use xtask::nightly::{NIGHTLY, needs_miri, packages_for_miri};
+use xtask::steps::Steps;
+use xtask::workspace::{LOCKS, Workspace, dash_p, features};
+use xtask::world::with_flags;
 
 const SEEDS: u32 = 16;
-/// The packages whose threads are coroutines.
-const SWITCH_STACKS: [&str; 2] = ["ulocks-vm", "ulocks-vm-cost"];
 
 /// Runs each test once for each seed.
 pub fn run(flags: &Miri, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
-    let toolchain = flags.toolchain.as_deref().unwrap_or("nightly");
     let seeds = flags.seeds.unwrap_or(SEEDS);
     if seeds == 0 {
         bail!("--seeds 0: give at least 1; a seed is one schedule");
     }
-    let packages = packages(workspace, &flags.package)?;
+    let packages = packages_for_miri(workspace, &flags.package)?;
     filters::check(&flags.filter, &packages, "miri", true)?;
-    needs(toolchain)?;
+    needs_miri()?;
 
     let with_files = packages.iter().any(|package| !package.tests("miri").is_empty());
     let files: &[&str] = if with_files { &["--test", "miri*"] } else { &[] };
@@ -37,22 +34,10 @@ pub fn run(flags: &Miri, shell: &Shell, workspace: &Workspace, steps: &mut Steps
     let target = workspace.target().join("miri");
     let test = cmd!(
         shell,
-        "rustup run {toolchain} cargo miri test --target-dir {target} {packages...} --lib {files...} -- {filter...}"
+        "rustup run {NIGHTLY} cargo miri test --target-dir {target} {packages...} --lib {files...} -- {filter...}"
     );
     // Each schedule reports all tests again.
     filters::demand_tests(filter, steps, |steps| {
         Ok(steps.run_repeated("miri", test, &[("MIRIFLAGS", &miriflags)])?)
     })
-}
-
-/// The packages `names`, or all that Miri can run.
-pub fn packages<'a>(workspace: &'a Workspace, names: &[String]) -> anyhow::Result<Vec<&'a Package>> {
-    workspace.select(names, "tests for Miri", |p| p.is_public() && !SWITCH_STACKS.contains(&p.name.as_str()))
-}
-
-/// Demands Miri.
-pub fn needs(toolchain: &str) -> Result<(), Missing> {
-    need_toolchain(toolchain)?;
-    let get = format!("rustup component add miri rust-src --toolchain {toolchain}");
-    need("Miri", get, &["rustup", "run", toolchain, "cargo", "miri", "--version"])
 }

@@ -1,10 +1,9 @@
 //! Test programs: cargo builds them without running them, and its messages say where they are.
 
-use crate::mutants::exec::{self, End};
-use crate::mutants::spec::LIB;
-use crate::workspace::{LOCKS, Package, Workspace, dash_p, features};
-use crate::world::{World, with_flags};
-use crate::{asan, tsan};
+use crate::exec::{self, End};
+use crate::nightly::{NIGHTLY, Sanitizer};
+use crate::workspace::{LIB, LOCKS, Package, Workspace, dash_p, features};
+use crate::world::World;
 use anyhow::bail;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -13,8 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// The toolchain for what stable Rust cannot do.
-pub const NIGHTLY: &str = "nightly";
 /// The arguments of rustup that run the cargo of this toolchain.
 const RUN: [&str; 4] = ["run", NIGHTLY, "cargo", "test"];
 
@@ -31,10 +28,8 @@ pub enum How {
     Loom,
     /// For the virtual machine.
     Vm,
-    /// With ThreadSanitizer.
-    Tsan,
-    /// With AddressSanitizer.
-    Asan,
+    /// With a sanitizer.
+    Instrumented(Sanitizer),
 }
 
 /// A test program.
@@ -52,7 +47,6 @@ pub struct Program {
 
 impl Program {
     /// A program that cargo has built for a target of `package`, whose directory is `dir`.
-    #[cfg(test)]
     pub fn new(package: &str, target: &str, path: PathBuf, dir: PathBuf) -> Self {
         Self { package: package.into(), target: target.into(), path, dir }
     }
@@ -134,7 +128,7 @@ fn finish(
 /// `cargo test` for `packages`.
 fn command(workspace: &Workspace, how: How, packages: &[&Package]) -> anyhow::Result<Command> {
     let target = workspace.target();
-    let mut cargo = Command::new(if matches!(how, How::Tsan | How::Asan) { "rustup" } else { "cargo" });
+    let mut cargo = Command::new(if matches!(how, How::Instrumented(_)) { "rustup" } else { "cargo" });
     cargo.current_dir(&workspace.root);
     let with_locks = [dash_p(packages), features(packages, &LOCKS)].concat();
     match how {
@@ -160,13 +154,9 @@ fn command(workspace: &Workspace, how: How, packages: &[&Package]) -> anyhow::Re
             let world = World::new(if how == How::Vm { "vm" } else { "loom" }, &target);
             cargo.args(["test", "--profile", "model"]).args(world.args(packages)).envs(world.env());
         }
-        How::Tsan => {
-            cargo.args(RUN).args(tsan::cargo_args(NIGHTLY, &target)?).args(with_locks);
-            cargo.env("RUSTFLAGS", tsan::rustflags());
-        }
-        How::Asan => {
-            cargo.args(RUN).args(asan::cargo_args(NIGHTLY, &target)?).args(with_locks);
-            cargo.env("RUSTFLAGS", asan::rustflags());
+        How::Instrumented(sanitizer) => {
+            cargo.args(RUN).args(sanitizer.cargo_args(&target)?).args(with_locks);
+            cargo.env("RUSTFLAGS", sanitizer.rustflags());
         }
     }
     Ok(cargo)
@@ -180,28 +170,21 @@ fn linker(target: &str) -> Option<(String, String)> {
     (processor != std::env::consts::ARCH).then(|| (variable, format!("{processor}-linux-gnu-gcc")))
 }
 
-/// `cargo miri test` for `packages` and the schedules `seeds`.
-pub fn miri(workspace: &Workspace, packages: &[&Package], seeds: std::ops::Range<u64>) -> Command {
-    let mut command = Command::new("rustup");
-    command.current_dir(&workspace.root).args(["run", NIGHTLY, "cargo", "miri", "test", "--target-dir"]);
-    command.arg(workspace.target().join("miri")).args(dash_p(packages)).args(features(packages, &LOCKS));
-    let seeds = format!("-Zmiri-many-seeds={}..{}", seeds.start, seeds.end);
-    command.env("MIRIFLAGS", with_flags("MIRIFLAGS", &seeds));
-    command
-}
-
-/// The test program in a message of cargo.
-fn program(line: &str, workspace: &Workspace) -> Option<Program> {
-    let message: Value = serde_json::from_str(line).ok()?;
+/// The target of a test, or [`LIB`], and its program, in a message of cargo.
+pub fn test_program(message: &Value) -> Option<(String, PathBuf)> {
     let path = PathBuf::from(message["executable"].as_str()?);
-    if !message["profile"]["test"].as_bool()? {
-        return None;
-    }
     let target = match message["target"]["kind"][0].as_str()? {
         "test" | "bench" => message["target"]["name"].as_str()?.to_owned(),
         "lib" => LIB.to_owned(),
         _ => return None,
     };
+    message["profile"]["test"].as_bool()?.then_some((target, path))
+}
+
+/// The test program in a message of cargo.
+fn program(line: &str, workspace: &Workspace) -> Option<Program> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    let (target, path) = test_program(&message)?;
     let dir = Path::new(message["manifest_path"].as_str()?).parent()?;
     let package = workspace.packages.iter().find(|package| package.dir == dir)?;
     Some(Program { package: package.name.clone(), target, path, dir: dir.to_owned() })
@@ -239,7 +222,5 @@ mod tests {
         assert_eq!(linker.0, "CARGO_TARGET_RISCV64GC_UNKNOWN_LINUX_GNU_LINKER");
         assert_eq!(linker.1, "riscv64-linux-gnu-gcc");
         assert!(shown(How::Vm).contains("--cfg ulocks_vm") && shown(How::Loom).contains("--cfg ulocks_loom"));
-        let miri = format!("{:?}", miri(&workspace, &packages, 64..128));
-        assert!(miri.contains("-Zmiri-many-seeds=64..128") && miri.contains("parking_lot"), "{miri}");
     }
 }

@@ -3,13 +3,13 @@
 //! The crates lie in `target/packages` then, as somebody finds them who unpacks them from
 //! crates.io, in a workspace of their own.
 
-use crate::steps::Steps;
-use crate::workspace::Workspace;
 use anyhow::{Context, bail};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use xshell::{Shell, cmd};
+use xtask::steps::Steps;
+use xtask::workspace::Workspace;
 
 /// What each of them has.
 const HAS: [&str; 4] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "src/lib.rs"];

@@ -1,13 +1,13 @@
 //! `cargo xtask report`: rebuilds the HTML report of a benchmark run from its JSON.
 
 use crate::flags::Report;
-use crate::steps::Steps;
-use crate::workspace::Workspace;
 use anyhow::{Context, bail};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 use xshell::{Shell, cmd};
+use xtask::steps::Steps;
+use xtask::workspace::Workspace;
 
 /// Runs the program of the benches that writes the report.
 pub fn run(flags: &Report, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 use xshell::Cmd;
 
@@ -144,6 +144,20 @@ impl Steps {
     }
 }
 
+/// Ends a program: prints the table of `steps` and the error of `result`. Exit code 0: all steps
+/// passed. 1: a step failed, which is a fault of the repository. 2: a tool is missing, or the
+/// command line is wrong.
+pub fn exit(program: &str, result: &anyhow::Result<()>, steps: &Steps) -> ExitCode {
+    steps.print_table();
+    let Err(error) = result else { return ExitCode::SUCCESS };
+    eprintln!("{program}: {error:#}");
+    ExitCode::from(exit_code(error))
+}
+
+fn exit_code(error: &anyhow::Error) -> u8 {
+    if error.is::<Failed>() { 1 } else { 2 }
+}
+
 /// The name of a step as a part of a file name.
 fn file_name(step: &str) -> String {
     let words = step.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -248,6 +262,14 @@ fn command_line(cmd: &Cmd<'_>, env: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failed_step_exits_with_1_and_everything_else_with_2() {
+        let failed = Failed { step: "clippy".into(), repeat: "cargo clippy".into() };
+        assert_eq!(exit_code(&failed.into()), 1);
+        assert_eq!(exit_code(&crate::tools::Missing { tool: "Miri", get: "rustup".into() }.into()), 2);
+        assert_eq!(exit_code(&anyhow::anyhow!("--seeds 0: at least 1")), 2);
+    }
     use xshell::{Shell, cmd};
 
     #[test]

@@ -27,14 +27,10 @@ pub fn need(tool: &'static str, get: impl Into<String>, probe: &[&str]) -> Resul
     if status.is_ok_and(|status| status.success()) { Ok(()) } else { Err(Missing { tool, get: get.into() }) }
 }
 
-/// Demands the toolchain `name`, through rustup.
-pub fn need_toolchain(name: &str) -> Result<(), Missing> {
-    need("rustup (it selects the nightly toolchain)", "https://rustup.rs", &["rustup", "--version"])?;
-    need(
-        "a nightly toolchain",
-        format!("rustup toolchain install {name}"),
-        &["rustup", "run", name, "rustc", "--version"],
-    )
+/// The day in Greenwich, as `2026-11-23`.
+pub fn today() -> String {
+    let printed = Command::new("date").args(["-u", "+%F"]).output().map(|output| output.stdout);
+    String::from_utf8_lossy(&printed.unwrap_or_default()).trim().to_owned()
 }
 
 #[cfg(test)]

@@ -4,18 +4,23 @@
 //! Each model says how many executions it runs. `--budget` replaces that number. With `--coverage`
 //! the models also say what never happened at which site.
 
-use crate::flags::Vm;
-use crate::steps::Steps;
+use crate::flags::{Loom, Vm};
 use crate::vm_coverage::{self, Total};
-use crate::workspace::Workspace;
-use crate::world::{World, with_flags};
 use anyhow::{Context, bail};
 use xshell::{Shell, cmd};
+use xtask::steps::Steps;
+use xtask::workspace::Workspace;
+use xtask::world::{World, with_flags};
 
 /// The variable from which the harness reads the number of executions.
 const BUDGET: &str = "ULOCKS_VM_EXECUTIONS";
 /// The package and the program that predict costs.
 const COST: (&str, &str) = ("ulocks-cost", "ulocks-cost");
+
+/// `cargo xtask loom`: runs the models in the world of loom, `tests/loom*.rs`.
+pub fn loom(flags: &Loom, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    World::loom(workspace).run_models(&flags.package, &flags.filter, &[], shell, workspace, steps)
+}
 
 /// Runs the models, or predicts what the locks cost.
 pub fn run(flags: &Vm, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {

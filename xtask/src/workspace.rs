@@ -32,7 +32,8 @@ impl Workspace {
         // The value at run time comes first: two checkouts may share a target directory, and so
         // this program.
         let here = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-        let root = Path::new(&here).parent().context("xtask has no parent directory")?.to_owned();
+        let root = Path::new(&here).ancestors().find(|dir| dir.join("Cargo.lock").is_file());
+        let root = root.context("no Cargo.lock above this program's manifest")?.to_owned();
         let manifest = Manifest::read(&root)?;
         let members = manifest.get("workspace", "members").context("no members in the root manifest")?;
         let mut dirs = Vec::new();
@@ -155,6 +156,9 @@ impl Package {
 pub fn dash_p(packages: &[&Package]) -> Vec<String> {
     packages.iter().flat_map(|package| ["-p".to_owned(), package.name.clone()]).collect()
 }
+
+/// The name that stands for the unit tests of a package where a test target is named.
+pub const LIB: &str = "lib";
 
 /// The features that add a lock.
 pub const LOCKS: [&str; 1] = ["parking_lot"];

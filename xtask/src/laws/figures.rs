@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_readme_has_two_tables_of_records() {
-        let root = crate::workspace::Workspace::load().unwrap().root;
+        let root = xtask::workspace::Workspace::load().unwrap().root;
         let text = fs::read_to_string(root.join(DOCUMENT)).unwrap();
         assert_eq!(text.matches("<!-- record ").count(), 2);
         assert_eq!(faults(&root).unwrap(), [""; 0]);

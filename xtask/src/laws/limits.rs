@@ -6,8 +6,8 @@
 //! crates of [`WITHOUT`].
 
 use super::sources;
-use crate::workspace::{Package, targets};
 use std::fs;
+use xtask::workspace::{Package, targets};
 
 /// The engine and loom's names on it, whose tests wait in models; and this crate, which waits for
 /// programs that the user may end.

@@ -22,12 +22,12 @@ use crate::code::is_of_tests;
 use crate::mutants::source::{is_punct, is_word, tokens};
 use crate::mutants::spec::{self, Mutant};
 use crate::verify::map::{self, Lock, Tool};
-use crate::verify::scan;
-use crate::workspace::{Package, Workspace};
 use anyhow::Context;
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::BTreeMap;
 use std::fs;
+use xtask::scan;
+use xtask::workspace::{Package, Workspace};
 
 /// The traits of a raw lock.
 const TRAITS: [&str; 3] = ["RawMutex", "RawRwLock", "RawRobust"];
@@ -217,8 +217,8 @@ fn numbered(Found { name, file }: &Found, missing: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::Manifest;
     use std::path::PathBuf;
+    use xtask::workspace::Manifest;
 
     fn found(text: &str) -> Vec<String> {
         let files = [("crates/x/src/tas/raw.rs".to_owned(), text.to_owned())];

@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_file_that_git_knows_is_read() {
-        let root = crate::workspace::Workspace::load().unwrap().root;
+        let root = xtask::workspace::Workspace::load().unwrap().root;
         assert!(faults(&root).is_ok());
         assert!(faults(Path::new("/proc")).is_err());
     }

@@ -6,7 +6,6 @@ use super::results::{Hashes, Record, Results};
 use super::scratch::Scratch;
 use super::spec::Mutant;
 use super::weaken::Placed;
-use crate::workspace::Workspace;
 use anyhow::{Context, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
+use xtask::workspace::Workspace;
 
 /// The test targets to build.
 pub type Needed = BTreeMap<Unit, BTreeSet<String>>;

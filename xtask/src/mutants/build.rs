@@ -1,22 +1,22 @@
 //! Builds the test programs of the copy.
 
-use super::exec::{self, End};
 use super::plant::Plan;
 use super::scratch::Scratch;
-use super::spec;
-use crate::workspace::Package;
-use crate::world::World;
 use anyhow::{Context, bail};
-use serde::Deserialize;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
+use xtask::exec::{self, End};
+use xtask::programs::test_program;
+use xtask::workspace::{LIB, Package};
+use xtask::world::World;
 
 /// The test targets of a package in a world: they are built by one command.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Unit {
-    /// One of [`spec::WORLDS`].
+    /// One of [`super::spec::WORLDS`].
     pub world: String,
     /// The package.
     pub package: String,
@@ -56,7 +56,7 @@ impl Scratch<'_> {
         let mut cargo = self.cargo_test(unit, tests)?;
         cargo.args(["--no-run", "--message-format=json"]);
         let ran = exec::finish_apart(&mut cargo, &messages, &progress, Duration::MAX)?;
-        let messages: Vec<Message> =
+        let messages: Vec<Value> =
             ran.output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         if !matches!(ran.end, End::Passed) {
             let mut errors = errors(&messages);
@@ -65,7 +65,7 @@ impl Scratch<'_> {
             }
             return Ok(Built::Broken(errors));
         }
-        let programs = programs(messages);
+        let programs: BTreeMap<_, _> = messages.iter().filter_map(test_program).collect();
         for test in tests {
             if !programs.contains_key(test) {
                 bail!("cargo has built no test `{test}` of {}", unit.package);
@@ -91,7 +91,7 @@ impl Scratch<'_> {
         }
         for test in tests {
             match test.as_str() {
-                spec::LIB => cargo.arg("--lib"),
+                LIB => cargo.arg("--lib"),
                 test => cargo.args(["--test", test]),
             };
         }
@@ -105,64 +105,22 @@ impl Scratch<'_> {
     }
 }
 
-/// A line of `--message-format=json`.
-#[derive(Deserialize)]
-struct Message {
-    #[serde(default)]
-    target: Option<Target>,
-    #[serde(default)]
-    profile: Option<Profile>,
-    #[serde(default)]
-    executable: Option<PathBuf>,
-    #[serde(default)]
-    message: Option<Diagnostic>,
-}
-
-#[derive(Deserialize)]
-struct Target {
-    kind: Vec<String>,
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct Profile {
-    test: bool,
-}
-
-#[derive(Deserialize)]
-struct Diagnostic {
-    level: String,
-    rendered: Option<String>,
-    spans: Vec<Span>,
-}
-
-#[derive(Deserialize)]
-struct Span {
-    file_name: String,
-    byte_start: usize,
-    is_primary: bool,
-}
-
-fn programs(messages: Vec<Message>) -> BTreeMap<String, PathBuf> {
-    let program = |message: Message| {
-        let target = message.target?;
-        let is_test = message.profile.is_some_and(|profile| profile.test);
-        match target.kind.first()?.as_str() {
-            "test" => Some((target.name, message.executable?)),
-            "lib" if is_test => Some((spec::LIB.to_owned(), message.executable?)),
-            _ => None,
-        }
-    };
-    messages.into_iter().filter_map(program).collect()
-}
-
-fn errors(messages: &[Message]) -> Errors {
+fn errors(messages: &[Value]) -> Errors {
     let mut errors = Errors::default();
-    let diagnostics = messages.iter().filter_map(|message| message.message.as_ref());
-    for diagnostic in diagnostics.filter(|diagnostic| diagnostic.level.starts_with("error")) {
-        errors.text.extend(diagnostic.rendered.as_deref());
-        let primary = diagnostic.spans.iter().filter(|span| span.is_primary);
-        errors.places.extend(primary.map(|span| (span.file_name.clone(), span.byte_start)));
+    let diagnostics = messages.iter().map(|message| &message["message"]);
+    for diagnostic in diagnostics {
+        if !diagnostic["level"].as_str().is_some_and(|level| level.starts_with("error")) {
+            continue;
+        }
+        errors.text.extend(diagnostic["rendered"].as_str());
+        for span in diagnostic["spans"].as_array().into_iter().flatten() {
+            if span["is_primary"] == true
+                && let Some(file) = span["file_name"].as_str()
+            {
+                let at = span["byte_start"].as_u64().unwrap_or_default();
+                errors.places.push((file.to_owned(), at as usize));
+            }
+        }
     }
     errors
 }
@@ -172,21 +130,8 @@ mod tests {
     use super::*;
     use crate::mutants::plant::Planted;
 
-    fn messages(lines: &[&str]) -> Vec<Message> {
+    fn messages(lines: &[&str]) -> Vec<Value> {
         lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-
-    #[test]
-    fn the_programs_are_those_of_tests() {
-        let messages = messages(&[
-            r#"{"reason":"compiler-artifact","target":{"kind":["lib"],"name":"x"},"profile":{"test":false},"executable":null}"#,
-            r#"{"reason":"compiler-artifact","target":{"kind":["lib"],"name":"x"},"profile":{"test":true},"executable":"/x"}"#,
-            r#"{"reason":"compiler-artifact","target":{"kind":["bin"],"name":"b"},"profile":{"test":false},"executable":"/b"}"#,
-            r#"{"reason":"compiler-artifact","target":{"kind":["test"],"name":"vm"},"profile":{"test":true},"executable":"/vm"}"#,
-            r#"{"reason":"build-finished","success":true}"#,
-        ]);
-        let found: Vec<_> = programs(messages).into_iter().collect();
-        assert_eq!(found, [("lib".into(), "/x".into()), ("vm".into(), "/vm".into())]);
     }
 
     #[test]

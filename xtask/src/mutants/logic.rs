@@ -3,17 +3,18 @@
 
 use super::audit::{Audit, Course, Needed, Once, Store};
 use super::build::{Built, Unit};
-use super::exec::{self, LIMIT, Verdict};
 use super::plant::VARIABLE;
 use super::report::Row;
 use super::results::Record;
 use super::scratch::renew_file;
 use super::spec::{Mutant, Probe};
+use super::verdict::{Verdict, judge};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use xtask::exec::{self, LIMIT};
 
 /// How many runs a test outside of the models has to find a bug. The machine chooses the schedule,
 /// and a loaded machine chooses another one.
@@ -148,7 +149,7 @@ impl Job<'_> {
         let mut runs = if by_chance { NATIVE_RUNS } else { 1 };
         let (ran, verdict) = loop {
             let ran = exec::finish(&mut command, &audit.output(worker), LIMIT)?;
-            let verdict = ran.judge(says);
+            let verdict = judge(&ran, says);
             runs -= 1;
             if verdict != Verdict::Survived || runs == 0 {
                 break (ran, verdict);

@@ -30,7 +30,6 @@
 
 mod audit;
 mod build;
-pub mod exec;
 mod logic;
 mod models;
 mod orderings;
@@ -42,12 +41,11 @@ mod scratch;
 pub mod source;
 pub mod spec;
 mod standing;
+pub mod verdict;
 pub mod weaken;
 
 use crate::flags;
-use crate::steps::Steps;
 use crate::verify;
-use crate::workspace::Workspace;
 use anyhow::{Context, bail};
 use audit::{Course, Effort, Store};
 use report::{score, table};
@@ -59,6 +57,8 @@ use std::thread;
 use std::time::Duration;
 use weaken::Placed;
 pub use weaken::Weakening;
+use xtask::steps::Steps;
+use xtask::workspace::Workspace;
 
 const KINDS: [&str; 2] = ["logic", "orderings"];
 

@@ -3,8 +3,8 @@
 
 use super::build::Unit;
 use super::weaken::Weakening;
-use crate::workspace::{Package, Workspace};
 use std::fs;
+use xtask::workspace::{Package, Workspace};
 
 /// What has its models in another package.
 const MODELS_ELSEWHERE: [(&str, &str); 1] = [("crates/core/src/sys/robust.rs", "ulocks-shm")];

@@ -64,8 +64,8 @@ fn turn(commits: usize, parts: usize) -> String {
 mod tests {
     use super::*;
     use crate::mutants::spec;
-    use crate::workspace::Workspace;
     use std::collections::BTreeSet;
+    use xtask::workspace::Workspace;
 
     #[test]
     fn every_bug_is_in_one_part_and_a_part_is_of_one_crate() {

@@ -13,12 +13,12 @@
 use super::source::{self, Function};
 use super::spec::Mutant;
 use super::weaken::Placed;
-use crate::workspace::{Package, Workspace};
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
+use xtask::workspace::{Package, Workspace};
 
 /// The variable that says which mutant runs.
 pub const VARIABLE: &str = "ULOCKS_MUTANT";

@@ -1,7 +1,7 @@
 //! The table of an audit, and its score.
 
-use super::exec::Verdict;
 use super::results::Record;
+use super::verdict::Verdict;
 use std::time::Duration;
 
 /// A line of the table.

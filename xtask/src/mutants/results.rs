@@ -7,10 +7,9 @@
 //! The line of a weakened ordering also has the hash of its file's code. By that one `cargo xtask
 //! verify` keeps verdicts in `verification.jsonl` (`standing.rs`).
 
-use super::exec::Verdict;
 use super::source;
+use super::verdict::Verdict;
 use crate::code;
-use crate::workspace::{Package, Workspace};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +19,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
+use xtask::workspace::{Package, Workspace};
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -157,7 +157,7 @@ fn files(dir: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::Manifest;
+    use xtask::workspace::Manifest;
 
     fn record(key: &str, hash: u64) -> Record {
         let took = Duration::from_millis(1500);

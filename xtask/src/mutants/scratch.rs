@@ -1,12 +1,12 @@
 //! The copy of the workspace that mutants are planted in.
 
 use super::plant::Plan;
-use crate::workspace::Workspace;
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use xtask::workspace::Workspace;
 
 /// The copy, and the folder that it is in.
 pub struct Scratch<'a> {

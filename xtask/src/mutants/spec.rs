@@ -25,11 +25,11 @@
 //! All specifications are checked before anything is built. The check is cheap, so `cargo xtask
 //! tidy` also makes it, and reports a mutant that no longer applies.
 
-use crate::workspace::Workspace;
 use anyhow::Context;
 use serde::Deserialize;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use xtask::workspace::{LIB, Workspace};
 
 /// The worlds in which a test can find a mutant.
 pub const WORLDS: [&str; 3] = ["native", "loom", "vm"];
@@ -173,9 +173,6 @@ pub fn number(file: &str, name: &str) -> u32 {
     let hash = bytes.fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     hash.max(1)
 }
-
-/// The name that stands for the unit tests of a package where a test target is named.
-pub const LIB: &str = "lib";
 
 impl Probe {
     fn faults(&self, workspace: &Workspace, sound: bool) -> Vec<String> {
@@ -342,13 +339,13 @@ found-by = [{ world = "native", package = "ulocks-core", test = "TEST", filter =
 
     #[test]
     fn a_bug_in_several_places_is_planted_on_another_one() {
-        let also = r#"also = [{ find = "fn need_toolchain(", replace = "fn y(" }]"#;
+        let also = r#"also = [{ find = "pub fn today(", replace = "fn y(" }]"#;
         let one = GOOD.replace("found-by", &format!("{also}\nfound-by"));
         let find = "need(\"false\", \"\", &[\"false\"])";
         let two = GOOD.replace("\"one\"", "\"two\"\non = \"one\"").replace(find, "fn y(");
         let (mutants, faults) = parse("m.toml", &(one + &two), &Workspace::load().unwrap());
         assert!(faults.iter().all(|fault| fault.contains("`TEST`")), "{faults:?}");
-        let text = r#"fn need_toolchain( need("false", "", &["false"])"#;
+        let text = r#"pub fn today( need("false", "", &["false"])"#;
         assert_eq!(mutants[0].applied(text).unwrap(), "fn y( x");
         assert_eq!(mutants[1].applied(text).unwrap(), "x x");
         let found = with("name =", "on = \"two\"\nname =");

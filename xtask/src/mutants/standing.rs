@@ -6,11 +6,11 @@
 //! runs, from which [`collect`] adds to the records.
 
 use super::audit::Store;
-use super::exec::Verdict;
+use super::verdict::Verdict;
 use super::weaken::{self, Weakening};
-use crate::workspace::Workspace;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use xtask::workspace::Workspace;
 
 /// A verdict on record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,13 +1,14 @@
 use super::build::Unit;
-use super::exec::{End, Ran, Verdict, run_within};
 use super::scratch::{Scratch, git_files, remove_others, renew_file};
 use super::spec::HANG;
+use super::verdict::{Verdict, judge};
 use super::*;
 use std::env;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use xtask::exec::{self, End, Ran, run_within};
 
 fn ran(end: End, output: &str) -> Ran {
     Ran { end, output: output.into() }
@@ -19,24 +20,24 @@ const NONE_RAN: &str = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measur
 #[test]
 fn a_failure_counts_only_if_it_is_the_specified_one() {
     let failed = ran(End::Failed, "panicked at x.rs: lost wake-up");
-    assert_eq!(failed.judge(Some("lost wake-up")), Verdict::Caught);
-    assert_eq!(failed.judge(Some("data race")), Verdict::Wrong);
-    assert_eq!(failed.judge(None), Verdict::Wrong, "a sound mutant, or none");
-    assert_eq!(ran(End::Passed, ONE_PASSED).judge(Some("lost wake-up")), Verdict::Survived);
-    assert_eq!(ran(End::Passed, ONE_PASSED).judge(None), Verdict::Passes);
+    assert_eq!(judge(&failed, Some("lost wake-up")), Verdict::Caught);
+    assert_eq!(judge(&failed, Some("data race")), Verdict::Wrong);
+    assert_eq!(judge(&failed, None), Verdict::Wrong, "a sound mutant, or none");
+    assert_eq!(judge(&ran(End::Passed, ONE_PASSED), Some("lost wake-up")), Verdict::Survived);
+    assert_eq!(judge(&ran(End::Passed, ONE_PASSED), None), Verdict::Passes);
 }
 
 #[test]
 fn a_run_that_does_not_end_is_caught_only_where_that_is_specified() {
-    assert_eq!(ran(End::OutOfTime, "lost wake-up").judge(Some("lost wake-up")), Verdict::Wrong);
-    assert_eq!(ran(End::OutOfTime, "").judge(Some(HANG)), Verdict::Caught);
-    assert_eq!(ran(End::Failed, "it would hang").judge(Some(HANG)), Verdict::Wrong);
+    assert_eq!(judge(&ran(End::OutOfTime, "lost wake-up"), Some("lost wake-up")), Verdict::Wrong);
+    assert_eq!(judge(&ran(End::OutOfTime, ""), Some(HANG)), Verdict::Caught);
+    assert_eq!(judge(&ran(End::Failed, "it would hang"), Some(HANG)), Verdict::Wrong);
 }
 
 #[test]
 fn what_was_never_run_is_not_caught_and_does_not_pass() {
-    assert_eq!(ran(End::Passed, NONE_RAN).judge(None), Verdict::NoTest);
-    assert_eq!(ran(End::Passed, NONE_RAN).judge(Some("lost")), Verdict::NoTest);
+    assert_eq!(judge(&ran(End::Passed, NONE_RAN), None), Verdict::NoTest);
+    assert_eq!(judge(&ran(End::Passed, NONE_RAN), Some("lost")), Verdict::NoTest);
     for verdict in [Verdict::DoesNotCompile, Verdict::NoTest, Verdict::NotRun, Verdict::Survived] {
         assert!(!verdict.is_as_specified());
     }

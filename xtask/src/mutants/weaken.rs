@@ -7,20 +7,21 @@
 //! a part of the run in both.
 
 use super::audit::{Audit, Course, Needed, Once, Store};
-use super::exec::{self, End, LIMIT, Verdict};
 use super::models::{Models, WORLDS, models};
 use super::orderings::{self, Constants, Site};
 use super::plant::VARIABLE;
 use super::report::Row;
 use super::results::Record;
+use super::verdict::{Verdict, judge};
 use crate::code;
-use crate::workspace::Workspace;
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
+use xtask::exec::{self, End, LIMIT};
+use xtask::workspace::Workspace;
 
 /// The crates whose orderings are audited, with the parts of their sources.
 const SCOPE: [(&str, &[&str]); 9] = [
@@ -260,7 +261,7 @@ fn passes(
         None => command(audit, models, target, None)?,
     };
     let ran = exec::finish(&mut command, &audit.output(worker), Duration::MAX)?;
-    let (verdict, took) = (ran.judge(None), start.elapsed());
+    let (verdict, took) = (judge(&ran, None), start.elapsed());
     println!("{key}: {verdict}, {:.1} s", took.as_secs_f64());
     if verdict == Verdict::Passes {
         let record = Record { key, hash, verdict, took, by: None, executions: None, code: None };

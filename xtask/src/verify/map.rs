@@ -23,14 +23,14 @@
 //! `PART*` stands for all tests whose names begin with `PART`. The tool tsan is never named, since
 //! it runs the tests of `stress*`.
 
-use super::scan;
 use crate::mutants::spec::Mutant;
-use crate::workspace::Workspace;
 use anyhow::Context;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
+use xtask::scan;
+use xtask::workspace::Workspace;
 
 /// The properties, as the map and the table name them.
 pub const PROPERTIES: [(&str, &str); 11] = [

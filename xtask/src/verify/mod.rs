@@ -5,8 +5,8 @@
 //! |---|---|
 //! | `crates/*/checks.toml` | which tests check which property of which lock (`map.rs` has the format) |
 //! | `verification.jsonl` | what each of these tests did when it last ran (`records.rs`) |
-//! | `machines.jsonl` | what each virtual machine did (`machines/records.rs`) |
-//! | `VERIFICATION.md` | the table (`table.rs`) |
+//! | `VERIFICATION.md` | the overview (`table.rs`) |
+//! | `target/verification/locks.md` | a section for each lock |
 //!
 //! With `--table` no test runs: the table is generated from the records. Verdicts on orderings that
 //! are in `target/mutants` are added to the records first.
@@ -20,26 +20,26 @@ pub mod map;
 mod plan;
 mod records;
 mod run;
-pub mod scan;
 mod table;
 
 use crate::code::Codes;
 use crate::flags;
-use crate::machines;
 use crate::mutants::{self, spec};
-use crate::steps::{Failed, Steps};
-use crate::workspace::Workspace;
 use anyhow::{Context, bail};
 use map::{Check, Lock, Tool};
 use plan::Group;
-pub use records::today;
 use records::{Records, State};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::time::{Duration, Instant};
 use table::Sources;
+use xtask::steps::{Failed, Steps};
+use xtask::tools::today;
+use xtask::workspace::Workspace;
 
 const TABLE: &str = "VERIFICATION.md";
+/// The sections, below the target directory.
+const SECTIONS: &str = "verification/locks.md";
 
 /// Runs the tests that `flags` select, and generates the table.
 pub fn run(flags: &flags::Verify, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
@@ -70,9 +70,14 @@ pub fn run(flags: &flags::Verify, workspace: &Workspace, steps: &mut Steps) -> a
     mutants::collect(workspace, &weakenings, &mut records.orderings, &today())
         .unwrap_or_else(|error| println!("no new verdicts on orderings: {error:#}"));
     records.save(workspace)?;
-    let text = generate(&locks, &records, &codes, workspace)?;
-    fs::write(workspace.root.join(TABLE), text).with_context(|| format!("cannot write {TABLE}"))?;
-    println!("written: {TABLE}");
+    let sections = workspace.target().join(SECTIONS);
+    fs::create_dir_all(sections.parent().context("it is in a folder")?)?;
+    let [overview, of_locks] =
+        generate([table::overview, table::sections], &locks, &records, &codes, workspace)?;
+    for (path, text) in [(workspace.root.join(TABLE), overview), (sections, of_locks)] {
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("written: {}", path.display());
+    }
     ran
 }
 
@@ -81,7 +86,7 @@ pub fn faults(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     let (locks, mut faults) = map::load(workspace)?;
     if faults.is_empty() {
         let codes = Codes::load(workspace)?;
-        let text = generate(&locks, &Records::load(workspace)?, &codes, workspace)?;
+        let [text] = generate([table::overview], &locks, &Records::load(workspace)?, &codes, workspace)?;
         if fs::read_to_string(workspace.root.join(TABLE)).ok().as_ref() != Some(&text) {
             faults.push(format!("{TABLE}: out of date: run `cargo xtask verify --table`"));
         }
@@ -94,16 +99,18 @@ pub fn orderings(workspace: &Workspace) -> anyhow::Result<mutants::Orderings> {
     Ok(Records::load(workspace)?.orderings)
 }
 
-fn generate(
+/// The texts that `parts` write.
+fn generate<const N: usize>(
+    parts: [fn(&Sources<'_>, &Workspace) -> String; N],
     locks: &[Lock],
     records: &Records,
     codes: &Codes,
     workspace: &Workspace,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<[String; N]> {
     let (mutants, _) = spec::load(workspace)?;
-    let machines = machines::records::Records::load(workspace)?.markdown();
     let standing = &mutants::standing(&mutants::weakenings(workspace)?, &records.orderings);
-    Ok(table::text(&Sources { locks, mutants: &mutants, records, codes, standing }, workspace) + &machines)
+    let sources = Sources { locks, mutants: &mutants, records, codes, standing };
+    Ok(parts.map(|part| part(&sources, workspace)))
 }
 
 /// Runs the tests that `flags` select.

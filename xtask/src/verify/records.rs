@@ -8,14 +8,14 @@
 use super::map::{Check, Tool};
 use crate::code::Codes;
 use crate::mutants::{Audited, Orderings};
-use crate::workspace::Workspace;
 use anyhow::Context;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use xtask::tools::today;
+use xtask::workspace::Workspace;
 
 const FILE: &str = "xtask/records/verification.jsonl";
 
@@ -220,39 +220,10 @@ fn path(workspace: &Workspace) -> PathBuf {
     workspace.root.join(FILE)
 }
 
-/// The day in Greenwich, as `2026-11-23`.
-pub fn today() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    date(since.as_secs() / 86_400)
-}
-
-/// The day that is `days` after the first of January 1970, in the Gregorian calendar.
-fn date(days: u64) -> String {
-    let is_leap =
-        |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let (mut year, mut left) = (1970, days);
-    loop {
-        let length = if is_leap(year) { 366 } else { 365 };
-        if left < length {
-            break;
-        }
-        (year, left) = (year + 1, left - length);
-    }
-    let february = if is_leap(year) { 29 } else { 28 };
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if left < length {
-            break;
-        }
-        (month, left) = (month + 1, left - length);
-    }
-    format!("{year}-{month:02}-{:02}", left + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mutants::exec::Verdict;
+    use crate::mutants::verdict::Verdict;
 
     fn check(test: &str) -> Check {
         Check { tool: Tool::Vm, package: "p".into(), target: "vm".into(), test: test.into() }
@@ -312,13 +283,5 @@ mod tests {
         assert_eq!((records.of(&a), records.of(&b)), (None, Some(&Figures::default())));
         records.retain(&[&a]);
         assert_eq!(records, Records::default());
-    }
-
-    #[test]
-    fn days_are_those_of_the_calendar() {
-        assert_eq!(date(0), "1970-01-01");
-        assert_eq!(date(11_016), "2000-02-29");
-        assert_eq!(date(20_780), "2026-11-23");
-        assert_eq!(date(20_819), "2027-01-01");
     }
 }

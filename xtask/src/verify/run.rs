@@ -2,15 +2,15 @@
 
 use super::map::{Check, Tool};
 use super::records::Figures;
-use crate::mutants::exec::{self, End, LIMIT};
-use crate::mutants::spec::LIB;
-use crate::programs::{self, How, NIGHTLY};
-use crate::tools::Missing;
-use crate::workspace::{Package, Workspace};
-use crate::{fuzz, miri, tsan};
 use anyhow::{Context, bail};
 use std::process::Command;
 use std::time::{Duration, Instant};
+use xtask::exec::{self, End, LIMIT};
+use xtask::nightly::{self, Sanitizer};
+use xtask::programs::{self, How};
+use xtask::tools::Missing;
+use xtask::workspace::LIB;
+use xtask::workspace::{Package, Workspace};
 
 /// The schedules of each test under Miri.
 const SEEDS: u64 = 16;
@@ -100,7 +100,7 @@ fn how(tool: Tool) -> Option<How> {
     match tool {
         Tool::Loom => Some(How::Loom),
         Tool::Vm => Some(How::Vm),
-        Tool::Tsan => Some(How::Tsan),
+        Tool::Tsan => Some(How::Instrumented(Sanitizer::Thread)),
         Tool::Stress | Tool::Differential => Some(How::Native),
         Tool::Miri | Tool::Fuzz => None,
     }
@@ -109,16 +109,16 @@ fn how(tool: Tool) -> Option<How> {
 /// What `tool` needs, if it is not installed.
 pub fn missing(tool: Tool) -> Option<Missing> {
     let there = match tool {
-        Tool::Miri => miri::needs(NIGHTLY),
-        Tool::Tsan => tsan::needs(NIGHTLY),
-        Tool::Fuzz => fuzz::needs(NIGHTLY),
+        Tool::Miri => nightly::needs_miri(),
+        Tool::Tsan => Sanitizer::Thread.needs(),
+        Tool::Fuzz => nightly::needs_fuzz(),
         _ => Ok(()),
     };
     there.err()
 }
 
 fn miri_command(workspace: &Workspace, package: &Package, check: &Check) -> Command {
-    let mut command = programs::miri(workspace, &[package], 0..SEEDS);
+    let mut command = nightly::miri(workspace, &[package], 0..SEEDS);
     match check.target.as_str() {
         LIB => command.arg("--lib"),
         target => command.args(["--test", target]),

@@ -1,7 +1,7 @@
-//! Writes `VERIFICATION.md`: which tests check which property of which lock, and which planted bugs
-//! show that the check can fail.
+//! Writes `VERIFICATION.md`, and the sections of the locks: which tests check which property, and
+//! which planted bugs show that the check can fail.
 //!
-//! The text depends on committed files only. So `cargo xtask tidy` can generate it again and
+//! The texts depend on committed files only. So `cargo xtask tidy` can generate it again and
 //! compare.
 
 use super::map::{Check, Checked, Lock, PROPERTIES, Tool};
@@ -9,17 +9,18 @@ use super::records::{Figures, Records, State};
 use crate::code::Codes;
 use crate::mutants::Standing;
 use crate::mutants::spec::Mutant;
-use crate::workspace::Workspace;
 use std::collections::BTreeSet;
+use xtask::workspace::Workspace;
 
 const HEADER: &str = "\
 # Verification
 
-This file says which tests check which property of which lock. Do not edit it: `cargo xtask verify
---table` generates it. Its sources are the maps `crates/*/checks.toml`, the tests, the planted bugs in
-`crates/*/mutants`, and the figures in `xtask/records/verification.jsonl`. `cargo xtask verify` runs the tests and
-records their figures. `cargo xtask tidy` reports this file if it is out of date. The last section says
-on which other machines the tests pass.
+This file says by which tools each property of each lock is checked. Do not edit it: `cargo xtask
+verify --table` generates it. Its sources are the maps `checks.toml` of the crates, their tests, their
+planted bugs in `mutants`, and the figures in `xtask/records/verification.jsonl`. The same command
+writes the tests, bounds, days and bugs of each row to `target/verification/locks.md`. `cargo xtask
+verify` runs the tests and records their figures. `cargo xtask tidy` reports this file if it is out of
+date. On which other machines the tests pass, `cargo lab machines --table` says.
 
 A record has a hash of the code that it speaks of: the source of the package of the test, and of the
 packages that it needs, such as `ulocks-core`. Comments do not count. Neither do the test itself and
@@ -38,8 +39,7 @@ means that the property does not apply; the section of the lock says why. `not r
 are tests, and no letter. **EMPTY** means that no test checks the property.
 
 Miri, ThreadSanitizer and libFuzzer run without planted bugs. A bug counts for a check only if every
-test that must report the bug belongs to that check. Seconds are those of the machine that ran the test
-last.
+test that must report the bug belongs to that check.
 
 ";
 
@@ -57,13 +57,9 @@ pub struct Sources<'a> {
     pub standing: &'a Standing,
 }
 
-/// The file.
-pub fn text(sources: &Sources<'_>, workspace: &Workspace) -> String {
+/// What `VERIFICATION.md` says: the counts, and the tools that check each property of each lock.
+pub fn overview(sources: &Sources<'_>, workspace: &Workspace) -> String {
     let Sources { locks, mutants, records, codes, standing } = sources;
-    let shown = |lock: &Lock, checks: &[Check]| -> Vec<String> {
-        let found = lock.shown_by(checks, mutants, workspace);
-        found.into_iter().map(|mutant| mutant.name.clone()).collect()
-    };
     let state = |checks: &[Check]| state(checks, records, codes);
     let rows = locks.iter().flat_map(|lock| &lock.properties).flat_map(|property| property.tests.values());
     let states: Vec<_> = rows.map(|checks| state(checks)).collect();
@@ -74,14 +70,25 @@ pub fn text(sources: &Sources<'_>, workspace: &Workspace) -> String {
     for lock in *locks {
         text += &format!("| `{}` |", lock.name);
         for property in &lock.properties {
-            text += &format!(" {} |", overview(property, state, |checks| !shown(lock, checks).is_empty()));
+            let is_shown = |checks: &[Check]| !lock.shown_by(checks, mutants, workspace).is_empty();
+            text += &format!(" {} |", letters(property, state, is_shown));
         }
         text += "\n";
     }
-    for lock in *locks {
-        text += &section(lock, records, codes, |checks| shown(lock, checks));
-    }
     text
+}
+
+/// A section for each lock: its tests, how far they go, and which bugs they report.
+pub fn sections(sources: &Sources<'_>, workspace: &Workspace) -> String {
+    let Sources { locks, mutants, records, codes, .. } = sources;
+    let of = |lock: &&Lock| {
+        section(lock, records, codes, |checks| {
+            let found = lock.shown_by(checks, mutants, workspace).into_iter();
+            found.map(|mutant| mutant.name.clone()).collect()
+        })
+    };
+    let head = "# Checks\n\nSeconds are those of the machine that ran the test last.\n";
+    head.to_owned() + &locks.iter().map(|lock| of(&lock)).collect::<String>()
 }
 
 /// The state of a row: the worst of its tests.
@@ -93,8 +100,8 @@ fn state(checks: &[Check], records: &Records, codes: &Codes) -> State {
 fn rows_line(states: &[State]) -> String {
     let count = |state| states.iter().filter(|known| **known == state).count();
     format!(
-        "{} of {} rows below are records of the present source, {} are stale, and {} have a test that was never run, \
-         or that failed.",
+        "{} of {} rows, each of a lock, a property and a tool, are records of the present source, {} are \
+         stale, and {} have a test that was never run, or that failed.",
         count(State::Today),
         states.len(),
         count(State::Stale),
@@ -123,7 +130,7 @@ fn audit_lines(standing: &Standing) -> String {
     text
 }
 
-fn overview(
+fn letters(
     property: &Checked,
     state: impl Fn(&[Check]) -> State,
     is_shown: impl Fn(&[Check]) -> bool,
@@ -313,7 +320,7 @@ mod tests {
         let lock = lock();
         let letters = |nth: usize, vm, stress, is_vm: bool| {
             let state = |checks: &[Check]| if checks[0].tool == Tool::Vm { vm } else { stress };
-            overview(&lock.properties[nth], state, |checks| is_vm && checks[0].tool == Tool::Vm)
+            super::letters(&lock.properties[nth], state, |checks| is_vm && checks[0].tool == Tool::Vm)
         };
         assert_eq!(letters(0, State::Today, State::Today, true), "**V** S");
         assert_eq!(letters(0, State::Today, State::Today, false), "VS");
@@ -337,7 +344,7 @@ mod tests {
         assert_eq!(state(&checks[..2], &records, &codes), State::Stale);
         assert_eq!(state(&checks, &records, &codes), State::Never);
         let line = rows_line(&[State::Today, State::Stale, State::Stale, State::Never]);
-        assert!(line.starts_with("1 of 4 rows below are records of the present source, 2 are stale, and 1 "));
+        assert!(line.starts_with("1 of 4 rows, each of a lock, a property and a tool, are records of the present source, 2 are stale, and 1 "));
     }
 
     #[test]

@@ -1,23 +1,25 @@
-//! What each machine did when it last ran without a failure: `xtask/records/machines.jsonl`, a line for each.
+//! What each machine did when it last ran without a failure: `xtask/records/machines.jsonl`, a line
+//! for each.
 //!
-//! The file is committed. `VERIFICATION.md` has a table of it.
+//! The file is committed. `cargo lab machines --table` makes a table of it.
 
-use crate::workspace::Workspace;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
-
-pub use crate::verify::today;
+use xtask::workspace::Workspace;
 
 /// The file.
 pub const FILE: &str = "xtask/records/machines.jsonl";
 
-const HEADER: &str = "
-## Machines
+/// The table, below the target directory.
+const TABLE: &str = "verification/machines.md";
 
-These virtual machines ran the native tests, and no test failed. `cargo xtask machines` runs them; the
+const HEADER: &str = "\
+# Machines
+
+These virtual machines ran the native tests, and no test failed. `cargo lab machines` runs them; the
 lines are from `xtask/records/machines.jsonl`. TCG is QEMU's translator: the guest's CPUs take turns on one thread.
 So orders, counts and states are checked, and neither times nor the memory orderings of a processor.
 A test that failed where it measured the slow guest and not the lock was mended and run again there
@@ -104,11 +106,17 @@ impl Records {
         fs::write(workspace.root.join(FILE), text).with_context(|| format!("cannot write {FILE}"))
     }
 
-    /// The section of `VERIFICATION.md`: the table, and the reasons for skipping.
-    pub fn markdown(&self) -> String {
-        if self.0.is_empty() {
-            return String::new();
-        }
+    /// Writes the table.
+    pub fn write_table(&self, workspace: &Workspace) -> anyhow::Result<()> {
+        let path = workspace.target().join(TABLE);
+        fs::create_dir_all(path.parent().context("it is in a folder")?)?;
+        fs::write(&path, self.markdown()).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("written: {}", path.display());
+        Ok(())
+    }
+
+    /// The table, and the reasons for skipping.
+    fn markdown(&self) -> String {
         let mut text = HEADER.to_owned();
         let mut reasons = BTreeMap::<&str, Vec<String>>::new();
         let mut worth = BTreeMap::<&str, Vec<String>>::new();
@@ -152,7 +160,7 @@ mod tests {
     fn record(machine: &str, passed: usize) -> Record {
         Record {
             machine: machine.into(),
-            command: "cargo xtask machines --cpus 1".into(),
+            command: "cargo lab machines --cpus 1".into(),
             date: "2026-11-25".into(),
             kernel: "7.2.13".into(),
             accel: "TCG".into(),

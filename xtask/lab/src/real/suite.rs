@@ -6,13 +6,13 @@
 use super::process::{Hung, Job};
 use super::programs::{path, plain};
 use super::{Libraries, Lock};
-use crate::steps::Steps;
 use anyhow::{Context, bail};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use xtask::steps::Steps;
 
 const GUARD: Duration = Duration::from_secs(120);
 
@@ -54,7 +54,7 @@ pub fn run(
 ) -> anyhow::Result<()> {
     let scratch = std::env::temp_dir().join(format!("ulocks-suite-{}", std::process::id()));
     fs::create_dir_all(&scratch)?;
-    let result = steps.check("suite", "cargo xtask real --suite DIR", || {
+    let result = steps.check("suite", "cargo lab real --suite DIR", || {
         let mut different = 0;
         for test in tests {
             let expected = ending(test, &[], &scratch)?;

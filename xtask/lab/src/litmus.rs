@@ -1,4 +1,4 @@
-//! `cargo xtask litmus`: runs the tests of `litmus/` with herd7.
+//! `cargo lab litmus`: runs the tests of `litmus/` with herd7.
 //!
 //! The model worlds follow RC11, which forbids load buffering: no load reads a store that is made
 //! because of what the thread of the load does next. Some processors allow it. A litmus test has
@@ -9,14 +9,14 @@
 //! replaces instructions of the test by weaker ones, and shows that the test can fail.
 
 use crate::flags::Litmus;
-use crate::steps::{Failed, Steps};
-use crate::tools::need;
-use crate::workspace::Workspace;
 use anyhow::{Context, bail, ensure};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
 use xshell::{Shell, cmd};
+use xtask::steps::{Failed, Steps};
+use xtask::tools::need;
+use xtask::workspace::Workspace;
 
 /// Where the tests are.
 const DIR: &str = "xtask/litmus";
@@ -25,7 +25,7 @@ const GET: &str = "opam install herdtools7, or as litmus/README.md says";
 /// Runs each test and its variants, and demands the outcomes that the files expect.
 pub fn run(flags: &Litmus, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let mut tests = Vec::new();
-    steps.check("litmus files", "cargo xtask litmus", || {
+    steps.check("litmus files", "cargo lab litmus", || {
         tests = read_all(&workspace.root)?;
         Ok(true)
     })?;

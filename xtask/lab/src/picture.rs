@@ -1,18 +1,18 @@
-//! `cargo xtask picture`: draws a picture of the crates and their dependencies, from the manifests.
+//! `cargo lab picture`: draws a picture of the crates and their dependencies, from the manifests.
 //!
 //! A crate stands one floor above the highest crate that it depends on. Development dependencies
-//! are not drawn, nor are arrows that follow from other arrows. `cargo xtask tidy` draws the
-//! picture again and compares it with the file.
+//! are not drawn, nor are arrows that follow from other arrows. A test draws the picture again and
+//! compares it with the file.
 
-use crate::steps::Steps;
-use crate::workspace::{Package, Workspace};
 use anyhow::Context;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
+use xtask::steps::Steps;
+use xtask::workspace::{Package, Workspace};
 
-/// The file of the picture, beside ARCHITECTURE.md.
-pub const FILE: &str = "xtask/records/ARCHITECTURE.svg";
+/// The file of the picture.
+const FILE: &str = "xtask/records/ARCHITECTURE.svg";
 
 const W: usize = 132;
 const H: usize = 34;
@@ -22,7 +22,7 @@ const MARGIN: usize = 16;
 
 /// Draws the picture and writes it.
 pub fn run(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
-    Ok(steps.check("picture", "cargo xtask picture", || {
+    Ok(steps.check("picture", "cargo lab picture", || {
         fs::write(workspace.root.join(FILE), svg(workspace))
             .with_context(|| format!("cannot write {FILE}"))?;
         println!("wrote {FILE}");
@@ -31,7 +31,7 @@ pub fn run(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
 }
 
 /// The picture.
-pub fn svg(workspace: &Workspace) -> String {
+fn svg(workspace: &Workspace) -> String {
     let arrows = reduced(&dependencies(workspace));
     let floors = floors(&arrows);
     let widest = floors.iter().map(Vec::len).max().unwrap_or(0);
@@ -143,5 +143,12 @@ mod tests {
         for package in &workspace.packages {
             assert!(picture.contains(&format!(">{}</text>", package.name)), "{}", package.name);
         }
+    }
+
+    #[test]
+    fn the_picture_is_as_the_manifests_are() {
+        let workspace = Workspace::load().unwrap();
+        let drawn = fs::read_to_string(workspace.root.join(FILE)).unwrap();
+        assert!(drawn == svg(&workspace), "it is out of date: cargo lab picture");
     }
 }

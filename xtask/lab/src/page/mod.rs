@@ -1,4 +1,4 @@
-//! `cargo xtask page`: opens the pages of the benches in a browser without a window, and measures
+//! `cargo lab page`: opens the pages of the benches in a browser without a window, and measures
 //! them.
 //!
 //! The pages are drawn from records of the repository. Each is opened at two widths, light and
@@ -7,15 +7,15 @@
 //! alike, text of little contrast, and requests. A page with one fault of each kind shows that it
 //! does.
 
-use crate::steps::Steps;
-use crate::tools;
-use crate::workspace::Workspace;
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use xshell::{Shell, cmd};
+use xtask::steps::Steps;
+use xtask::tools;
+use xtask::workspace::Workspace;
 
 const WIDTHS: [u32; 2] = [1280, 400];
 /// The schemes, and what the browser calls them.
@@ -36,7 +36,7 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
 
     let faults = dir.join("faults.html");
     fs::write(&faults, include_str!("faults.html"))?;
-    steps.check("the browser finds planted faults", "cargo xtask page", || {
+    steps.check("the browser finds planted faults", "cargo lab page", || {
         let found = findings(&faults, WIDTHS[0], SCHEMES[1], &dir)?;
         let kinds: BTreeSet<&str> = found.iter().filter_map(|line| line.split(':').next()).collect();
         found.iter().for_each(|finding| eprintln!("    {finding}"));
@@ -47,7 +47,7 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
             for scheme in SCHEMES {
                 let name = page.file_name().unwrap_or_default().to_string_lossy();
                 let step = format!("{name}, {width} px, {}", scheme.0);
-                steps.check(&step, "cargo xtask page", || {
+                steps.check(&step, "cargo lab page", || {
                     let found = findings(page, width, scheme, &dir)?;
                     found.iter().for_each(|finding| eprintln!("    {finding}"));
                     Ok(found.is_empty())

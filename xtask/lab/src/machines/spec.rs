@@ -179,7 +179,7 @@ impl Default for Machine {
 }
 
 impl Machine {
-    /// The machines of `cargo xtask machines` without options.
+    /// The machines of `cargo lab machines` without options.
     pub fn standard() -> Vec<Self> {
         let with = |suite: &str, cpus| Self { suite: suite.into(), cpus, ..Self::default() };
         vec![
@@ -271,7 +271,7 @@ impl Machine {
         format!("{}{}", self.suite, self.flavour.suffix())
     }
 
-    /// The options of `cargo xtask machines` that give this machine alone.
+    /// The options of `cargo lab machines` that give this machine alone.
     pub fn options(&self) -> String {
         if self.runs == Runs::Programs {
             let libc = format!(" --libc {}", self.libc.name());
@@ -372,12 +372,12 @@ impl fmt::Display for Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flags::{Xtask, XtaskCmd};
+    use crate::flags::{Lab, LabCmd};
 
     fn chosen(line: &str) -> Result<Vec<Machine>, String> {
         let line = format!("machines {line}");
-        let xtask = Xtask::from_vec(line.split_whitespace().map(Into::into).collect()).unwrap();
-        let XtaskCmd::Machines(flags) = xtask.subcommand else { panic!("not a machines command") };
+        let lab = Lab::from_vec(line.split_whitespace().map(Into::into).collect()).unwrap();
+        let LabCmd::Machines(flags) = lab.subcommand else { panic!("not a machines command") };
         Machine::chosen(&flags).map_err(|error| error.to_string())
     }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask machines`: runs the native tests of every crate in virtual machines.
+//! `cargo lab machines`: runs the native tests of every crate in virtual machines.
 //!
 //! The test programs are built here. They are packed with the libraries that they need and a small
 //! first process into an image (`image.rs`). A Debian kernel of the asked suite (`kernel.rs`) boots
@@ -10,8 +10,8 @@
 //! the guest is many times slower than this machine. Times in a guest say nothing; orders,
 //! counts and states do.
 //!
-//! A machine all of whose tests pass leaves a line in `machines.jsonl`, from which
-//! `VERIFICATION.md` has its table.
+//! A machine all of whose tests pass leaves a line in `machines.jsonl`. `--table` makes a table of
+//! them.
 
 mod guest;
 mod image;
@@ -22,11 +22,6 @@ mod serial;
 mod spec;
 
 use crate::flags;
-use crate::mutants::spec::LIB;
-use crate::programs::{self, How, Program};
-use crate::steps::Steps;
-use crate::tools::{Missing, need};
-use crate::workspace::{Package, Workspace};
 use anyhow::{Context, bail, ensure};
 use guest::Accel;
 use kernel::Kernel;
@@ -41,6 +36,11 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
+use xtask::programs::{self, How, Program};
+use xtask::steps::Steps;
+use xtask::tools::{Missing, need};
+use xtask::workspace::LIB;
+use xtask::workspace::{Package, Workspace};
 
 /// Packages that run in no guest. The tests of the first two build and run programs with a
 /// compiler or cargo, which a guest has not. Those of the virtual machine compute, and ask the
@@ -63,6 +63,9 @@ const KVM_BOOT: Duration = Duration::from_secs(30);
 
 /// Runs the machines that `flags` ask for.
 pub fn run(flags: &flags::Machines, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    if flags.table {
+        return Records::load(workspace)?.write_table(workspace);
+    }
     let machines = Machine::chosen(flags)?;
     let jobs = flags.jobs.unwrap_or(1);
     ensure!(jobs > 0, "--jobs 0: give at least 1");
@@ -81,7 +84,7 @@ pub fn run(flags: &flags::Machines, workspace: &Workspace, steps: &mut Steps) ->
         if built.contains_key(&target) {
             continue;
         }
-        let repeat = format!("cargo xtask machines {}", machine.options());
+        let repeat = format!("cargo lab machines {}", machine.options());
         steps.check(&format!("build for {target}"), &repeat, || {
             let now = Built::new(machine, &target, workspace)?;
             built.insert(target.clone(), now);
@@ -381,8 +384,8 @@ impl Did<'_> {
         let kernel = self.serial.boot.as_ref().map_or(String::new(), |(release, ..)| release.clone());
         Record {
             machine: self.work.machine.to_string(),
-            command: format!("cargo xtask machines {}", self.work.machine.options()),
-            date: records::today(),
+            command: format!("cargo lab machines {}", self.work.machine.options()),
+            date: xtask::tools::today(),
             kernel,
             accel: self.accel.name().into(),
             passed: self.work.passed.len() + self.serial.ended.len(),
@@ -429,10 +432,11 @@ fn report(all: Vec<Did<'_>>, is_whole: bool, workspace: &Workspace, steps: &mut 
     }
     if is_whole {
         records.save(workspace)?;
-        println!("written: {}; `cargo xtask verify --table` puts it into VERIFICATION.md", records::FILE);
+        println!("written: {}", records::FILE);
+        records.write_table(workspace)?;
     }
     for did in &all {
-        let repeat = format!("cargo xtask machines {}", did.work.machine.options());
+        let repeat = format!("cargo lab machines {}", did.work.machine.options());
         for ended in did.serial.ended.iter().filter(|ended| ended.code != 0) {
             println!("FAILED on {}: {} {}: {}", did.work.machine, ended.program, ended.test, ended.why());
         }

@@ -3,7 +3,7 @@
 //! libtest lists the same names, but only after everything is compiled. This scan takes
 //! milliseconds, so that `cargo xtask tidy` can use it to report a test that was renamed.
 
-use crate::mutants::spec::LIB;
+use crate::workspace::LIB;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

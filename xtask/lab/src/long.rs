@@ -1,4 +1,4 @@
-//! `cargo xtask long --minutes N`: runs all tools that look for bugs by chance, one part after the
+//! `cargo lab long --minutes N`: runs all tools that look for bugs by chance, one part after the
 //! other, for a stated time.
 //!
 //! | part | what |
@@ -17,19 +17,18 @@
 //! because the time is up is no finding.
 
 use crate::flags;
-use crate::mutants::exec::{self, End};
-use crate::programs::{self, How, NIGHTLY, Program};
-use crate::steps::Steps;
-use crate::tools::Missing;
-use crate::workspace::{Package, Workspace};
-use crate::{asan, fuzz, miri, tsan};
 use anyhow::bail;
 use std::collections::BTreeSet;
-use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use xtask::exec::{self, End};
+use xtask::nightly::{Sanitizer, fuzz_targets, miri, needs_fuzz, needs_miri, packages_for_miri};
+use xtask::programs::{self, How, Program};
+use xtask::steps::Steps;
+use xtask::tools::Missing;
+use xtask::workspace::{Package, Workspace};
 
 /// The parts in their order, with their shares.
 const PARTS: [(Part, u32); 7] = [
@@ -85,10 +84,10 @@ impl Part {
     /// The tool that the part needs, if it is not installed.
     fn missing(self) -> Option<Missing> {
         let there = match self {
-            Self::Miri => miri::needs(NIGHTLY),
-            Self::Tsan => tsan::needs(NIGHTLY),
-            Self::Asan => asan::needs(NIGHTLY),
-            Self::Fuzz => fuzz::needs(NIGHTLY),
+            Self::Miri => needs_miri(),
+            Self::Tsan => Sanitizer::Thread.needs(),
+            Self::Asan => Sanitizer::Address.needs(),
+            Self::Fuzz => needs_fuzz(),
             Self::Mutants | Self::Vm | Self::Soak => Ok(()),
         };
         there.err()
@@ -145,7 +144,7 @@ pub fn run(flags: &flags::Long, workspace: &Workspace, steps: &mut Steps) -> any
         let share = left * *weight / weights;
         let mut did = Did::default();
         let start = Instant::now();
-        let repeat = format!("cargo xtask long --minutes {} --only {}", flags.minutes, part.name());
+        let repeat = format!("cargo lab long --minutes {} --only {}", flags.minutes, part.name());
         let ran = steps.check(part.name(), &repeat, || {
             println!("this part runs for {} s", share.as_secs());
             let long = Long { workspace, until: start + share, seed };
@@ -192,9 +191,11 @@ impl Long<'_> {
             Part::Mutants => self.mutants(),
             Part::Vm => self.vm(),
             Part::Miri => self.miri(),
-            Part::Tsan => self.tests(How::Tsan, &["stress*"], |_| {}),
-            Part::Asan => self
-                .tests(How::Asan, &["stress*"], |command| _ = command.env(asan::OPTIONS.0, asan::OPTIONS.1)),
+            Part::Tsan => self.tests(How::Instrumented(Sanitizer::Thread), &["stress*"], |_| {}),
+            Part::Asan => self.tests(How::Instrumented(Sanitizer::Address), &["stress*"], |command| {
+                let (name, value) = Sanitizer::NO_LEAKS;
+                command.env(name, value);
+            }),
             Part::Fuzz => self.fuzz(),
             Part::Soak => self.tests(How::Optimised, &["stress*", "shared*", "many*"], |command| {
                 command.args(["--test-threads", SOAK_TESTS]);
@@ -241,13 +242,13 @@ impl Long<'_> {
     }
 
     fn miri(&self) -> anyhow::Result<Did> {
-        let packages = miri::packages(self.workspace, &[])?;
+        let packages = packages_for_miri(self.workspace, &[])?;
         let jobs = packages.into_iter().map(|package| Job {
             name: format!("miri {}", package.name),
             command: Box::new(move |round| {
                 // These schedules come after those of `cargo xtask miri`.
                 let first = (self.seed % 1_000_000 + round) * SCHEDULES;
-                let mut command = programs::miri(self.workspace, &[package], first..first + SCHEDULES);
+                let mut command = miri(self.workspace, &[package], first..first + SCHEDULES);
                 command.arg("--lib");
                 if !package.tests("miri").is_empty() {
                     command.args(["--test", "miri*"]);
@@ -273,7 +274,7 @@ impl Long<'_> {
     }
 
     fn fuzz(&self) -> anyhow::Result<Did> {
-        let targets = fuzz::targets(self.workspace)?;
+        let targets = fuzz_targets(self.workspace)?;
         let mut did = Did::default();
         for (nth, target) in targets.iter().enumerate() {
             let share = self.left() / (targets.len() - nth) as u32;
@@ -363,9 +364,8 @@ impl Long<'_> {
     }
 
     fn xtask(&self, args: &[&str]) -> Command {
-        let this = env::current_exe().unwrap_or_else(|_| "xtask".into());
-        let mut command = Command::new(this);
-        command.args(args).current_dir(&self.workspace.root);
+        let mut command = Command::new("cargo");
+        command.arg("xtask").args(args).current_dir(&self.workspace.root);
         command
     }
 

@@ -3,10 +3,10 @@
 use super::image::name;
 use super::serial::{Ended, Serial};
 use super::spec::{Flavour, Libc, Machine, Runs, Under};
-use crate::programs::Program;
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
+use xtask::programs::Program;
 
 /// The list of tests that some machines cannot run.
 const SKIPS: &str = include_str!("skips.toml");

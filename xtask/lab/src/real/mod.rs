@@ -1,4 +1,4 @@
-//! `cargo xtask real [--minutes N] [--program NAME,..] [--locks A,B] [--suite DIR]`: runs programs
+//! `cargo lab real [--minutes N] [--program NAME,..] [--locks A,B] [--suite DIR]`: runs programs
 //! that other people wrote, on glibc and with the preload libraries.
 //!
 //! The subjects of a program are glibc and the locks of `LOCKS`. A round runs each subject once, in
@@ -18,8 +18,6 @@ mod statistics;
 mod suite;
 
 use crate::flags;
-use crate::steps::Steps;
-use crate::workspace::Workspace;
 use anyhow::{Context, bail};
 use programs::{Bench, Face, Outcome, REAL, Real};
 use std::collections::BTreeSet;
@@ -28,6 +26,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use xshell::{Shell, cmd};
+use xtask::steps::Steps;
+use xtask::workspace::Workspace;
 
 const MINUTES: u64 = 10;
 /// The sign test needs six rounds for an interval that covers 95 %.
@@ -157,7 +157,7 @@ pub fn run(
     report::write(&measured, &unable, &out)?;
     println!("\n{}", report::markdown(&measured, &unable));
     println!("{}", out.join("index.html").display());
-    Ok(steps.check("real programs", "cargo xtask real", || {
+    Ok(steps.check("real programs", "cargo lab real", || {
         let failures: Vec<_> = measured.iter().flat_map(report::failures).collect();
         failures.iter().for_each(|failure| eprintln!("{failure}"));
         Ok(failures.is_empty())

@@ -3,7 +3,6 @@
 use super::image;
 use super::serial::{End, Ended, Serial};
 use super::spec::{Arch, Machine};
-use crate::mutants::exec::reaper;
 use anyhow::Context;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -12,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
+use xtask::exec::reaper;
 
 /// How the guest's instructions run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,12 +5,12 @@
 //! uses. Nothing is installed.
 
 use super::spec::{Flavour, Libc, Machine};
-use crate::tools::{Missing, need};
 use anyhow::{Context, bail};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use xtask::tools::{Missing, need};
 
 /// What is kept of a kernel.
 const FILES: [&str; 3] = ["vmlinuz", "busybox", "release"];

@@ -4,9 +4,6 @@
 use super::kernel::Kernel;
 use super::plan::{Plan, Suite};
 use super::spec::{Arch, Machine, Runs};
-use crate::programs::Program;
-use crate::tools::{Missing, need};
-use crate::workspace::Workspace;
 use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -14,6 +11,9 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use xtask::programs::Program;
+use xtask::tools::{Missing, need};
+use xtask::workspace::Workspace;
 
 /// The first process.
 const INIT: &str = include_str!("init.sh");

@@ -1,0 +1,81 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+xflags::xflags! {
+    /// The laboratory of this repository: what needs other machines, other programs, or hours.
+    cmd lab {
+        /// Checks what `cargo xtask test` leaves out: format, lints and tests of the laboratory,
+        /// and by these tests the litmus tests' quotations and the picture of the crates.
+        cmd test {}
+
+        /// Runs the native tests of every crate in virtual machines with other kernels and CPUs:
+        /// cargo lab machines [--kernel SUITE[-rt]] [--arch NAME] [--cpus N] [-- FILTER..]
+        cmd machines {
+            /// The suite of Debian whose kernel is booted, as bookworm or trixie-rt (default sid).
+            optional --kernel suite: String
+            /// The processor: x86_64, aarch64, riscv64 or i686.
+            optional --arch name: String
+            /// How many CPUs (default 4).
+            optional --cpus n: u32
+            /// On how many NUMA nodes (default 1).
+            optional --nodes n: u32
+            /// Two CPUs share a core.
+            optional --smt
+            /// The C library: gnu, this machine's (the default); suite, the kernel's suite's; musl.
+            optional --libc name: String
+            /// What goes on beside the tests: offline, half-cpu, docker-old or docker-new.
+            optional --under load: String
+            /// Runs `cargo bench -- --quick` in place of the tests.
+            optional --bench
+            /// Runs the tests under this machine's kernel; QEMU translates single programs.
+            optional --user
+            /// Only machines of the standard list whose names contain this; may be repeated.
+            repeated --only text: String
+            /// Also runs tests that are skipped only because they are slow where QEMU translates.
+            optional --slow
+            /// Only tests that the last run of the machine in this target directory has not passed.
+            optional --rest
+            /// Runs nothing, but writes a table of the recorded runs.
+            optional --table
+            /// How many machines run at once (default 1).
+            optional --jobs n: usize
+            /// Only tests whose program and name contain one of these.
+            repeated filter: String
+        }
+
+        /// Runs programs of others on glibc and with the preload libraries, and compares:
+        /// cargo lab real [--minutes N] [--program A,B] [--locks A,B] [--suite DIR]
+        cmd real {
+            /// How long all programs together run (default 10). Each has at least six rounds.
+            optional --minutes n: u64
+            /// Only these programs, with commas between them: redis,rocksdb.
+            optional --program names: String
+            /// Only these locks, with commas between them: throughput,fair.
+            optional --locks names: String
+            /// Runs the executables below this directory, and compares their exit codes.
+            optional --suite dir: PathBuf
+        }
+
+        /// Looks for bugs by chance, with one tool after the other: cargo lab long --minutes N
+        cmd long {
+            /// How long the whole run takes.
+            required --minutes n: u64
+            /// Only these parts, with commas between them: vm,soak.
+            optional --only parts: String
+        }
+
+        /// Runs the litmus tests in models of processors (herd7): cargo lab litmus [FILTER]
+        cmd litmus {
+            /// Only files whose name contains this.
+            optional filter: String
+        }
+
+        /// Opens the pages of the benches in chromium, and measures what a reader would see.
+        cmd page {
+        }
+
+        /// Draws the crates and their dependencies into ARCHITECTURE.svg.
+        cmd picture {}
+    }
+}
