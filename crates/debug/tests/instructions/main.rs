@@ -30,9 +30,13 @@ enum Locks {
 /// Writes the manifest of a package of its own, as that of a user.
 fn package(dir: &Path) {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let dependencies: String = ["debug", "calock", "core", "fair", "pi", "psrwlock", "unfair"]
-        .map(|name| format!("ulocks-{name} = {{ path = {:?} }}\n", crates.join(name)))
-        .concat();
+    let dependency = |folder: &str| {
+        let name = folder.rsplit('/').next().unwrap_or(folder);
+        format!("ulocks-{name} = {{ path = {:?} }}\n", crates.join(folder))
+    };
+    let families =
+        ["core", "debug", "locks/calock", "locks/fair", "locks/pi", "locks/psrwlock", "locks/unfair"];
+    let dependencies: String = families.map(dependency).concat();
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join(PROGRAM);
     let manifest = format!(
         "[package]\nname = \"program\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
