@@ -43,9 +43,9 @@
 //!   comes out; MESI with a queue for each line, three distances, and memory. Hardware threads of a
 //!   core share its lines. State that the closure of [`Run::of`] makes starts on a line of its own;
 //!   what it allocates lies where the allocator puts it, so *align what must not share a line*.
-//! - **Spinning**: [`spin_until`](ulocks_vm::sync::spin_until) sleeps on the lines that its round read
-//!   and wakes when one is taken by a writer, at the time its next look would have been. It holds
-//!   its CPU meanwhile. A round that writes, pauses or reads the clock without a deadline is
+//! - **Spinning**: [`spin_until`](ulocks_vm::sync::spin_until) sleeps on the lines that its round
+//!   read and wakes when one is taken by a writer, at the time its next look would have been. It
+//!   holds its CPU meanwhile. A round that writes, pauses or reads the clock without a deadline is
 //!   executed again and again instead.
 //! - **The store buffer**, only as far as [`work`](ulocks_vm::sync::work) and pauses behind a store
 //!   hide the wait for its line. The effects of stores are in order and at once: this engine shows
