@@ -8,7 +8,7 @@
 //! # What would go wrong with another
 //! A lock that is first come, first served (`ulocks::fair::FairMutex`) switches threads at each
 //! release: right where order counts, slow here. A lock without a bound on the wait
-//! (`ulocks::unfair::Mutex`) may leave a thread behind. With fewer threads than CPUs take
+//! (`ulocks::unfair::BargingMutex`) may leave a thread behind. With fewer threads than CPUs take
 //! `ulocks::Mutex`, which is smaller.
 //!
 //! The ratios are those of one short run on this machine, and the program asserts none of them.

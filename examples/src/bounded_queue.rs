@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
-use ulocks::unfair::{Condvar, Mutex, MutexGuard};
+use ulocks::unfair::{BargingCondvar, BargingMutex, BargingMutexGuard};
 
 /// A first-in first-out queue of at most `capacity` items.
 ///
@@ -35,11 +35,11 @@ use ulocks::unfair::{Condvar, Mutex, MutexGuard};
 /// });
 /// ```
 pub struct BoundedQueue<T> {
-    state: Mutex<State<T>>,
+    state: BargingMutex<State<T>>,
     /// Consumers wait here. Notified once for each item that comes.
-    not_empty: Condvar,
+    not_empty: BargingCondvar,
     /// Producers wait here. Notified once for each item that leaves.
-    not_full: Condvar,
+    not_full: BargingCondvar,
     capacity: usize,
 }
 
@@ -74,9 +74,9 @@ impl<T> BoundedQueue<T> {
     pub fn new(capacity: usize) -> Self {
         assert!(capacity > 0, "a queue for no items: capacity must be at least 1");
         Self {
-            state: Mutex::new(State { items: VecDeque::with_capacity(capacity), closed: false }),
-            not_empty: Condvar::new(),
-            not_full: Condvar::new(),
+            state: BargingMutex::new(State { items: VecDeque::with_capacity(capacity), closed: false }),
+            not_empty: BargingCondvar::new(),
+            not_full: BargingCondvar::new(),
             capacity,
         }
     }
@@ -172,7 +172,7 @@ impl<T> BoundedQueue<T> {
     }
 
     /// Notifies after the release, so that the woken thread finds the mutex free.
-    fn finish_push(&self, mut state: MutexGuard<'_, State<T>>, item: T) -> Result<(), PushError<T>> {
+    fn finish_push(&self, mut state: BargingMutexGuard<'_, State<T>>, item: T) -> Result<(), PushError<T>> {
         if state.closed {
             return Err(PushError::Closed(item));
         }
@@ -185,7 +185,7 @@ impl<T> BoundedQueue<T> {
         Ok(())
     }
 
-    fn finish_pop(&self, mut state: MutexGuard<'_, State<T>>) -> Result<T, PopError> {
+    fn finish_pop(&self, mut state: BargingMutexGuard<'_, State<T>>) -> Result<T, PopError> {
         let Some(item) = state.items.pop_front() else {
             return Err(if state.closed { PopError::Closed } else { PopError::Empty });
         };

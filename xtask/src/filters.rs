@@ -92,8 +92,8 @@ mod tests {
         let unfair = workspace.select(&["ulocks-unfair".to_owned()], "a manifest", |_| true).unwrap();
         let check = |line: &str, prefix| check(&filter(line), &unfair, prefix, false);
         assert!(check("", "vm").is_ok());
-        assert!(check("mutex::at_most_one nobody_sleeps --nocapture", "vm").is_ok());
-        let refused = check("mutex::at_most_one no_such_model", "vm").unwrap_err().to_string();
+        assert!(check("barging::at_most_one nobody_sleeps --nocapture", "vm").is_ok());
+        let refused = check("barging::at_most_one no_such_model", "vm").unwrap_err().to_string();
         let told = "no_such_model: no test in tests/vm* of ulocks-unfair has that in its name";
         assert_eq!(refused, told);
         // The name of a client of the models, but of no test.

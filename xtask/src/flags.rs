@@ -209,10 +209,13 @@ mod tests {
 
     #[test]
     fn verify_runs_the_checks_of_a_lock_or_writes_the_table() {
-        let Ok(XtaskCmd::Verify(verify)) = parse("verify --only unfair::Mutex --tool vm") else {
+        let Ok(XtaskCmd::Verify(verify)) = parse("verify --only unfair::BargingMutex --tool vm") else {
             panic!("not a verify command")
         };
-        assert_eq!((verify.only.as_deref(), verify.tool.as_deref()), (Some("unfair::Mutex"), Some("vm")));
+        assert_eq!(
+            (verify.only.as_deref(), verify.tool.as_deref()),
+            (Some("unfair::BargingMutex"), Some("vm"))
+        );
         assert!(!verify.table);
         assert!(matches!(parse("verify --table"), Ok(XtaskCmd::Verify(verify)) if verify.table));
     }

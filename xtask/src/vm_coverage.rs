@@ -131,7 +131,7 @@ impl Total {
 mod tests {
     use super::*;
 
-    const FILE: &str = "crates/locks/unfair/src/mutex/raw.rs";
+    const FILE: &str = "crates/locks/unfair/src/barging/raw.rs";
 
     fn text() -> String {
         format!(

@@ -13,7 +13,7 @@ use ulocks_psrwlock::{
 };
 use ulocks_semarray::{Op, SemArray, Set};
 use ulocks_unfair::{
-    RawAsymMutex as Asym, RawByteMutex as Byte, RawMutex as Unfair, RawThroughputMutex as Throughput,
+    RawAsymMutex as Asym, RawBargingMutex as Unfair, RawByteMutex as Byte, RawThroughputMutex as Throughput,
 };
 use ulocks_vm_cost::{CostError, Outcome, Run};
 
@@ -29,9 +29,13 @@ pub struct Lock {
 }
 
 const LOCKS: &[Lock] = &[
-    lock("unfair", "unfair::Mutex, default patience", family::<Unfair<Private>>),
-    lock("unfair-nospin", "unfair::Mutex whose waiters sleep at once", family::<Unfair<Private<NoSpin>>>),
-    lock("unfair-shared", "unfair::Mutex between processes", family::<Unfair<Shared>>),
+    lock("unfair", "unfair::BargingMutex, default patience", family::<Unfair<Private>>),
+    lock(
+        "unfair-nospin",
+        "unfair::BargingMutex whose waiters sleep at once",
+        family::<Unfair<Private<NoSpin>>>,
+    ),
+    lock("unfair-shared", "unfair::BargingMutex between processes", family::<Unfair<Shared>>),
     lock("asym", "unfair::AsymMutex, default patience", family::<Asym<Private>>),
     lock("asym-nospin", "unfair::AsymMutex whose waiters sleep at once", family::<Asym<Private<NoSpin>>>),
     lock("byte", "unfair::ByteMutex over a lot of one queue", family::<Byte<Private>>),

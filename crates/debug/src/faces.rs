@@ -2,7 +2,7 @@
 
 use ulocks_core::{Private, api};
 
-type RawMutex = ulocks_unfair::RawMutex<Private>;
+type RawBargingMutex = ulocks_unfair::RawBargingMutex<Private>;
 type RawThroughputMutex = ulocks_unfair::RawThroughputMutex<Private>;
 type RawAsymMutex = ulocks_unfair::RawAsymMutex<Private>;
 type RawFairMutex = ulocks_fair::RawFairMutex<Private>;
@@ -84,8 +84,8 @@ macro_rules! faces {
                 Mutex MutexGuard MappedMutexGuard ArcMutexGuard Condvar: RawThroughputMutex }
             faces! { mutex "[`ThroughputMutex`](ulocks_unfair::ThroughputMutex)",
                 ThroughputMutex ThroughputMutexGuard MappedThroughputMutexGuard ArcThroughputMutexGuard ThroughputCondvar: RawThroughputMutex }
-            faces! { mutex "[`unfair::Mutex`](ulocks_unfair::Mutex)",
-                UnfairMutex UnfairMutexGuard MappedUnfairMutexGuard ArcUnfairMutexGuard UnfairCondvar: RawMutex }
+            faces! { mutex "[`unfair::BargingMutex`](ulocks_unfair::BargingMutex)",
+                BargingMutex BargingMutexGuard MappedBargingMutexGuard ArcBargingMutexGuard BargingCondvar: RawBargingMutex }
             faces! { mutex "[`AsymMutex`](ulocks_unfair::AsymMutex)",
                 AsymMutex AsymMutexGuard MappedAsymMutexGuard ArcAsymMutexGuard AsymCondvar: RawAsymMutex }
             faces! { mutex "[`FairMutex`](ulocks_fair::FairMutex)",
@@ -122,7 +122,8 @@ macro_rules! faces {
         pub type $read<'a, T> = api::RwLockReadGuard<'a, types::RwOf<types::RawPsRwLock>, T>;
         #[doc = concat!("Access to write the data of a [`", stringify!($rwlock), "`].")]
         pub type $write<'a, T> = api::RwLockWriteGuard<'a, types::RwOf<types::RawPsRwLock>, T>;
-        #[doc = concat!("Access to read the data of a [`", stringify!($rwlock), "`] that can become access to write.")]
+        #[doc = concat!("Access to read the data of a [`", stringify!($rwlock), "`] that can become
+        #access to write.")]
         pub type $upgradable<'a, T> = api::RwLockUpgradableReadGuard<'a, types::RwOf<types::RawPsRwLock>, T>;
         #[doc = concat!("A [`", stringify!($read), "`] narrowed to a part of the data.")]
         pub type $mapped_read<'a, T> = api::MappedRwLockReadGuard<'a, types::RwOf<types::RawPsRwLock>, T>;
@@ -141,7 +142,8 @@ macro_rules! faces {
         pub type $condvar = api::Condvar<types::Of<$raw>>;
     };
     (guards $mutex:ident $guard:ident $mapped:ident: $lock:ty) => {
-        #[doc = concat!("Access to the data of a [`", stringify!($mutex), "`]; its drop releases the lock.")]
+        #[doc = concat!("Access to the data of a [`", stringify!($mutex), "`]; its drop releases the
+        #lock.")]
         pub type $guard<'a, T> = api::MutexGuard<'a, $lock, T>;
         #[doc = concat!("A [`", stringify!($guard), "`] narrowed to a part of the data.")]
         pub type $mapped<'a, T> = api::MappedMutexGuard<'a, $lock, T>;

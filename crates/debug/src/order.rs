@@ -30,7 +30,7 @@ use crate::signal::Edge;
 use crate::stacks;
 use crate::thread::{Held, Record};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use ulocks_unfair::Mutex;
+use ulocks_unfair::BargingMutex;
 
 /// How many nestings of two locks of one class are remembered.
 const NESTINGS: usize = 256;
@@ -54,8 +54,8 @@ pub(crate) struct Graph {
     bad: BTreeSet<Nesting>,
 }
 
-pub(crate) static GRAPH: Mutex<Graph> =
-    Mutex::new(Graph { edges: BTreeMap::new(), same: BTreeMap::new(), bad: BTreeSet::new() });
+pub(crate) static GRAPH: BargingMutex<Graph> =
+    BargingMutex::new(Graph { edges: BTreeMap::new(), same: BTreeMap::new(), bad: BTreeSet::new() });
 
 /// The key of an acquisition by a thread that holds something: what it holds, and what it asks for.
 ///

@@ -127,10 +127,10 @@ mod table {
     use std::collections::BTreeMap;
     use std::sync::Once;
     use ulocks_core::sync::{AtomicBool, Ordering::Relaxed};
-    use ulocks_unfair::Mutex;
+    use ulocks_unfair::BargingMutex;
 
     /// By the address of a record and a time.
-    pub(crate) static TABLE: Mutex<BTreeMap<(usize, u64), Stack>> = Mutex::new(BTreeMap::new());
+    pub(crate) static TABLE: BargingMutex<BTreeMap<(usize, u64), Stack>> = BargingMutex::new(BTreeMap::new());
     /// Whether stacks were ever wanted.
     static EVER: AtomicBool = AtomicBool::new(false);
 

@@ -4,14 +4,14 @@
 use ulocks_core::Private;
 use ulocks_core::spin::NoSpin;
 use ulocks_debug::{
-    Checked, FairCondvar, FairMutex, ThroughputCondvar, ThroughputMutex, UnfairCondvar, UnfairMutex,
+    BargingCondvar, BargingMutex, Checked, FairCondvar, FairMutex, ThroughputCondvar, ThroughputMutex,
 };
 use ulocks_fair::RawFairMutex;
-use ulocks_unfair::{RawMutex, RawThroughputMutex};
+use ulocks_unfair::{RawBargingMutex, RawThroughputMutex};
 
 mod unfair {
     use super::*;
-    ulocks_testkit::miri_tests! { UnfairMutex, UnfairCondvar; Checked<RawMutex<Private>> }
+    ulocks_testkit::miri_tests! { BargingMutex, BargingCondvar; Checked<RawBargingMutex<Private>> }
 }
 
 mod throughput {

@@ -73,7 +73,7 @@ where
 
 #[test]
 fn every_mutex_is_in_the_profile() {
-    contended::<ulocks_unfair::RawMutex<On>>("Mutex");
+    contended::<ulocks_unfair::RawBargingMutex<On>>("Mutex");
     contended::<ulocks_unfair::RawThroughputMutex<On>>("ThroughputMutex");
     contended::<ulocks_unfair::RawAsymMutex<On>>("AsymMutex");
     contended::<ulocks_fair::RawFairMutex<On>>("FairMutex");
@@ -84,8 +84,8 @@ fn every_mutex_is_in_the_profile() {
 
 #[test]
 fn locks_of_one_name_are_told_apart() {
-    let locks =
-        [(); 3].map(|()| Mutex::<ulocks_unfair::RawMutex<Private<Adaptive, Stamped<Others>>>, u8>::new(0));
+    let locks = [(); 3]
+        .map(|()| Mutex::<ulocks_unfair::RawBargingMutex<Private<Adaptive, Stamped<Others>>>, u8>::new(0));
     let profile = profiled(|| {
         for (times, lock) in (1..).zip(&locks) {
             (0..times).for_each(|_| *lock.lock() += 1);
@@ -104,7 +104,7 @@ fn locks_of_one_name_are_told_apart() {
 
 #[test]
 fn nothing_counts_while_it_is_off() {
-    let lock = Mutex::<ulocks_unfair::RawMutex<On>, ()>::new(());
+    let lock = Mutex::<ulocks_unfair::RawBargingMutex<On>, ()>::new(());
     let profile = profiled(|| {
         profile::stop();
         let begun_before = lock.lock();
@@ -120,7 +120,7 @@ fn nothing_counts_while_it_is_off() {
 #[test]
 fn a_checked_lock_of_a_stamped_lock_is_counted_twice() {
     static OUTSIDE: Class = Class::new("outside");
-    let lock = CheckedMutex::<ulocks_unfair::RawMutex<On>, ()>::new_in(&OUTSIDE, ());
+    let lock = CheckedMutex::<ulocks_unfair::RawBargingMutex<On>, ()>::new_in(&OUTSIDE, ());
     let profile = profiled(|| drop(lock.lock()));
     let acquired = ["outside", "slow"].map(|name| class(&profile, name).map(|line| line.sums.acquired));
     assert_eq!(acquired, [Some(1), Some(1)]);
@@ -137,7 +137,7 @@ macro_rules! sizes {
 fn a_lock_is_as_large_with_the_meter_as_without() {
     type Plain = Private<Adaptive, Off>;
     let sizes = sizes! {
-        ulocks_unfair::RawMutex<Plain>, ulocks_unfair::RawMutex, ulocks_unfair::RawMutex<On>;
+        ulocks_unfair::RawBargingMutex<Plain>, ulocks_unfair::RawBargingMutex, ulocks_unfair::RawBargingMutex<On>;
         ulocks_unfair::RawThroughputMutex<Plain>, ulocks_unfair::RawThroughputMutex, ulocks_unfair::RawThroughputMutex<On>;
         ulocks_unfair::RawAsymMutex<Plain>, ulocks_unfair::RawAsymMutex, ulocks_unfair::RawAsymMutex<On>;
         ulocks_fair::RawFairMutex<Plain>, ulocks_fair::RawFairMutex, ulocks_fair::RawFairMutex<On>;
@@ -163,7 +163,7 @@ fn counters_are_read_through_the_typed_lock() {
         counts_of(&mutex)
     }
     let all = [
-        acquired::<ulocks_unfair::RawMutex<Policy>>(),
+        acquired::<ulocks_unfair::RawBargingMutex<Policy>>(),
         acquired::<ulocks_unfair::RawThroughputMutex<Policy>>(),
         acquired::<ulocks_unfair::RawAsymMutex<Policy>>(),
         acquired::<ulocks_fair::RawFairMutex<Policy>>(),
@@ -171,7 +171,7 @@ fn counters_are_read_through_the_typed_lock() {
         acquired::<ulocks_pi::RawPiMutex<Policy>>(),
     ];
     assert_eq!(all, [2; 6]);
-    let checked = CheckedMutex::<ulocks_unfair::RawMutex<Policy>, u8>::new(0);
+    let checked = CheckedMutex::<ulocks_unfair::RawBargingMutex<Policy>, u8>::new(0);
     *checked.lock() += 1;
     assert_eq!(checked.counts().acquired, 1);
     let semaphore = ulocks_fair::SemaphoreWith::<Policy>::new(1);

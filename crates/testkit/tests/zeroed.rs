@@ -163,13 +163,14 @@ macro_rules! pi_condvars {
 fn unfair() {
     use ulocks::unfair::*;
     mutexes! {
-        Mutex<u32>; MutexWith<u32, Shared>;
+        BargingMutex<u32>; BargingMutexWith<u32, Shared>;
         ThroughputMutex<u32>; ThroughputMutexWith<u32, Private>;
         AsymMutex<u32>; AsymMutexWith<u32, Shared>;
         ByteMutex<u32>; ByteMutexWith<u32, Private<NoSpin>>;
     }
     condvars! {
-        Condvar, with Mutex<u32>; CondvarWith<Shared>, with MutexWith<u32, Shared>;
+        BargingCondvar, with BargingMutex<u32>;
+        BargingCondvarWith<Shared>, with BargingMutexWith<u32, Shared>;
         ThroughputCondvar, with ThroughputMutex<u32>;
         ThroughputCondvarWith<Private>, with ThroughputMutexWith<u32, Private>;
         AsymCondvar, with AsymMutex<u32>; AsymCondvarWith<Shared>, with AsymMutexWith<u32, Shared>;
@@ -226,13 +227,13 @@ macro_rules! debug {
         fn $test() {
             use $($module)::+::*;
             mutexes! {
-                Mutex<u32>; ThroughputMutex<u32>; UnfairMutex<u32>; AsymMutex<u32>;
+                Mutex<u32>; ThroughputMutex<u32>; BargingMutex<u32>; AsymMutex<u32>;
                 FairMutex<u32>; Calock<u32>; ReentrantMutex<Cell<u32>>; PiMutex<u32>, unwrap;
             }
             rwlocks! { RwLock<u32>; PsRwLock<u32>; }
             condvars! {
                 Condvar, with Mutex<u32>; ThroughputCondvar, with ThroughputMutex<u32>;
-                UnfairCondvar, with UnfairMutex<u32>; AsymCondvar, with AsymMutex<u32>;
+                BargingCondvar, with BargingMutex<u32>; AsymCondvar, with AsymMutex<u32>;
                 FairCondvar, with FairMutex<u32>;
                 CalockCondvar, with Calock<u32>;
             }

@@ -251,17 +251,17 @@ mod tests {
     const ROW: &str = "
 [[lock]]
 name = \"x::TasMutex\"
-mutants = [\"mutex.toml\"]
-exclusion = { vm = [\"ulocks-unfair vm/mutex::at_most_one_is_inside\"] }
+mutants = [\"barging.toml\"]
+exclusion = { vm = [\"ulocks-unfair vm/barging::at_most_one_is_inside\"] }
 wake-up = { not = \"x\" }
 order = { not = \"x\" }
 timeout = { not = \"x\" }
-last-touch = { stress = [\"ulocks-unfair stress/mutex::excludes\"] }
+last-touch = { stress = [\"ulocks-unfair stress/barging::excludes\"] }
 ";
 
     /// What the lock `RawTasMutex` in a crate with these tests and rows lacks.
     fn lacks(name: &str, tests: &[(&str, &str)], rows: &str) -> String {
-        lacks_at("crates/locks/unfair/src/mutex/raw.rs", name, tests, rows)
+        lacks_at("crates/locks/unfair/src/barging/raw.rs", name, tests, rows)
     }
 
     fn lacks_at(file: &str, name: &str, tests: &[(&str, &str)], rows: &str) -> String {
@@ -287,7 +287,7 @@ last-touch = { stress = [\"ulocks-unfair stress/mutex::excludes\"] }
         let of_other = [("vm", "RawMutex"), ("loom", "RawMutex"), ("stress", ""), ("layout", "TasMutexes")];
         let missing = lacks("other", &of_other, "lock = []");
         for what in [
-            "crates/locks/unfair/src/mutex/raw.rs: the lock `RawTasMutex`: no model on the virtual machine names it",
+            "crates/locks/unfair/src/barging/raw.rs: the lock `RawTasMutex`: no model on the virtual machine names it",
             "no model under loom names it",
             "no stress test names it",
             "no test of the layout names it",
@@ -307,9 +307,9 @@ last-touch = { stress = [\"ulocks-unfair stress/mutex::excludes\"] }
         assert!(
             lacks_at(beside, "beside", &own, ROW).contains("is in crates/locks/unfair/src/mut/: add one")
         );
-        let no_bug = ROW.replace("mutex.toml", "asym.toml");
+        let no_bug = ROW.replace("barging.toml", "asym.toml");
         assert!(lacks("bug", &own, &no_bug).contains("no planted bug of its row in checks.toml is in"));
-        let no_stress = ROW.replace("stress = [\"ulocks-unfair stress/mutex::excludes\"]", "not = \"x\"");
+        let no_stress = ROW.replace("stress = [\"ulocks-unfair stress/barging::excludes\"]", "not = \"x\"");
         assert!(lacks("stress", &own, &no_stress).contains("its row in checks.toml names no stress test"));
     }
 }

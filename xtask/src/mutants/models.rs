@@ -68,7 +68,7 @@ mod tests {
     fn the_models_of_a_lock_are_those_of_its_crate_without_those_of_other_locks() {
         let workspace = Workspace::load().unwrap();
         let package = |name: &str| workspace.packages.iter().find(|package| package.name == name).unwrap();
-        let unfair = Models::new(package("ulocks-unfair"), "crates/locks/unfair/src/mutex/raw.rs", "vm");
+        let unfair = Models::new(package("ulocks-unfair"), "crates/locks/unfair/src/barging/raw.rs", "vm");
         assert_eq!(unfair.without, ["asym::", "bugs::", "byte::", "throughput::"]);
         assert_eq!(unfair.tests, ["vm"]);
         let queue = Models::new(package("ulocks-fair"), "crates/locks/fair/src/queue/mod.rs", "vm");

@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(named("crates/core/tests/time.rs").unwrap(), "::ulocks_core::__mutant");
         assert_eq!(named("crates/checker/vm/src/clock.rs").unwrap(), "crate::__mutant");
         assert_eq!(named("crates/checker/cost/src/units.rs").unwrap(), "::ulocks_vm::__mutant");
-        assert_eq!(named("crates/locks/unfair/src/mutex/raw.rs").unwrap(), "::ulocks_core::__mutant");
+        assert_eq!(named("crates/locks/unfair/src/barging/raw.rs").unwrap(), "::ulocks_core::__mutant");
         assert_eq!(named("crates/testkit/src/model.rs").unwrap(), "::ulocks_core::__mutant");
         assert_eq!(named("xtask/src/main.rs"), None);
         assert_eq!(named("fuzz/fuzz_targets/x.rs"), None);
@@ -326,13 +326,13 @@ mod tests {
         let workspace = Workspace::load().unwrap();
         let (mutants, _) = super::super::spec::load(&workspace).unwrap();
         let plan = Plan::new(&workspace, &mutants, &[], BTreeMap::new()).unwrap();
-        let raw = &plan.files["crates/locks/unfair/src/mutex/raw.rs"];
+        let raw = &plan.files["crates/locks/unfair/src/barging/raw.rs"];
         assert!(raw.text.contains("{ if ::ulocks_core::__mutant::is("));
         assert!(plan.files["crates/core/src/lib.rs"].text.ends_with("pub mod __mutant;\n"));
         assert!(plan.files.contains_key("crates/core/src/__mutant.rs"));
         assert!(plan.alone.len() * 4 < mutants.len(), "{:?}", plan.alone);
         let (body, id) = &raw.bodies[0];
-        assert_eq!(plan.owner("crates/locks/unfair/src/mutex/raw.rs", body.start + 1), Some(*id));
-        assert_eq!(plan.owner("crates/locks/unfair/src/mutex/raw.rs", 0), None);
+        assert_eq!(plan.owner("crates/locks/unfair/src/barging/raw.rs", body.start + 1), Some(*id));
+        assert_eq!(plan.owner("crates/locks/unfair/src/barging/raw.rs", 0), None);
     }
 }

@@ -6,7 +6,7 @@
 //! name = "wakes-nobody"
 //! breaks = "The release wakes nobody."
 //! property = "A waiter that sleeps while the mutex becomes free is woken."
-//! file = "crates/locks/unfair/src/mutex/raw.rs"
+//! file = "crates/locks/unfair/src/barging/raw.rs"
 //! find = '''text that occurs exactly once in the file'''
 //! replace = '''the broken text'''
 //! found-by = [
@@ -380,6 +380,6 @@ found-by = [{ world = "native", package = "ulocks-core", test = "TEST", filter =
     fn the_mutants_of_this_workspace_apply() {
         let (mutants, faults) = load(&Workspace::load().unwrap()).unwrap();
         assert_eq!(faults, [""; 0]);
-        assert!(mutants.iter().any(|mutant| mutant.spec == "crates/locks/unfair/mutants/mutex.toml"));
+        assert!(mutants.iter().any(|mutant| mutant.spec == "crates/locks/unfair/mutants/barging.toml"));
     }
 }

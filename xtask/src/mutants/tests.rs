@@ -95,7 +95,7 @@ fn a_copy_is_renewed_by_content() {
 fn git_names_the_files_of_the_workspace_and_not_what_is_built() {
     let files = git_files(&Workspace::load().unwrap().root).unwrap();
     assert!(files.contains(Path::new("Cargo.lock")));
-    assert!(files.contains(Path::new("crates/locks/unfair/src/mutex/raw.rs")));
+    assert!(files.contains(Path::new("crates/locks/unfair/src/barging/raw.rs")));
     assert!(!files.iter().any(|path| path.starts_with("target")));
 }
 
@@ -118,16 +118,16 @@ fn mutants_are_chosen_by_name_by_file_by_world_by_kind_and_by_what_has_changed()
     let one = chosen("--only wakes-nobody --world vm").unwrap();
     assert!(one.mutants[0].found_by.iter().all(|probe| probe.world == "vm"));
     assert!(one.weakenings.is_empty());
-    let spec = chosen("--only unfair/mutants/mutex").unwrap();
-    let expected = "crates/locks/unfair/mutants/mutex.toml";
+    let spec = chosen("--only unfair/mutants/barging").unwrap();
+    let expected = "crates/locks/unfair/mutants/barging.toml";
     assert!(!spec.mutants.is_empty() && spec.mutants.iter().all(|mutant| mutant.spec == expected));
-    let file = chosen("--only unfair/src/mutex/raw.rs").unwrap();
+    let file = chosen("--only unfair/src/barging/raw.rs").unwrap();
     assert!(file.mutants.is_empty() && !file.weakenings.is_empty());
     assert!(chosen("--kind logic").unwrap().weakenings.is_empty());
     assert!(chosen("--kind orderings").unwrap().mutants.is_empty());
     assert!(chosen("--world native").unwrap().weakenings.is_empty());
 
-    let changed = BTreeSet::from(["crates/locks/unfair/src/mutex/raw.rs".to_owned()]);
+    let changed = BTreeSet::from(["crates/locks/unfair/src/barging/raw.rs".to_owned()]);
     let some = choose(&all, &flags(""), Some(&changed)).unwrap();
     assert_eq!(some.weakenings.len(), file.weakenings.len());
     assert!(!some.mutants.is_empty() && some.mutants.iter().all(|mutant| changed.contains(&mutant.file)));

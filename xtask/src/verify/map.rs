@@ -2,12 +2,12 @@
 //!
 //! ```toml
 //! [[lock]]
-//! name = "unfair::Mutex"
-//! mutants = ["mutex.toml"]
+//! name = "unfair::BargingMutex"
+//! mutants = ["barging.toml"]
 //!
 //! [lock.exclusion]
-//! vm = ["mutex::at_most_one_is_inside"]
-//! stress = ["mutex::excludes", "shared/mutex::processes_exclude_one_another"]
+//! vm = ["barging::at_most_one_is_inside"]
+//! stress = ["barging::excludes", "shared/barging::processes_exclude_one_another"]
 //!
 //! [lock.order]
 //! not = "a barging lock promises no order"
@@ -405,13 +405,13 @@ mod tests {
 
     const GOOD: &str = r#"
 [[lock]]
-name = "unfair::Mutex"
-mutants = ["mutex.toml", "core/condvar.toml"]
-exclusion = { vm = ["mutex::at_most_one_is_inside"], stress = ["mutex::excludes", "shared/mutex::*"] }
-wake-up = { vm = ["mutex::nobody_sleeps_for_ever"] }
+name = "unfair::BargingMutex"
+mutants = ["barging.toml", "core/condvar.toml"]
+exclusion = { vm = ["barging::at_most_one_is_inside"], stress = ["barging::excludes", "shared/barging::*"] }
+wake-up = { vm = ["barging::nobody_sleeps_for_ever"] }
 order = { not = "no order is promised" }
-timeout = { loom = ["mutex::a_timeout_strands_nobody"] }
-last-touch = { vm = ["mutex::the_release_is_the_last_access"] }
+timeout = { loom = ["barging::a_timeout_strands_nobody"] }
+last-touch = { vm = ["barging::the_release_is_the_last_access"] }
 "#;
 
     fn read(text: &str) -> (Vec<Lock>, Vec<String>) {
@@ -440,15 +440,15 @@ last-touch = { vm = ["mutex::the_release_is_the_last_access"] }
     #[test]
     fn what_does_not_exist_is_named() {
         let fault = faults("at_most_one_is_inside", "at_most_two");
-        let test = "no test `mutex::at_most_two` in tests/vm of ulocks-unfair";
-        assert_eq!(fault, format!("lock `unfair::Mutex`: exclusion: vm: {test}"));
-        assert!(faults("shared/mutex::*", "shared/mutexes::*").contains("no test `mutexes::*`"));
-        assert!(faults("shared/mutex", "shard/mutex").contains("no tests/shard"));
+        let test = "no test `barging::at_most_two` in tests/vm of ulocks-unfair";
+        assert_eq!(fault, format!("lock `unfair::BargingMutex`: exclusion: vm: {test}"));
+        assert!(faults("shared/barging::*", "shared/bargings::*").contains("no test `bargings::*`"));
+        assert!(faults("shared/barging", "shard/barging").contains("no tests/shard"));
         assert!(
-            faults("mutex.toml", "mutexes.toml")
-                .contains("there is no crates/locks/unfair/mutants/mutexes.toml")
+            faults("barging.toml", "bargings.toml")
+                .contains("there is no crates/locks/unfair/mutants/bargings.toml")
         );
-        assert!(faults("vm = [\"mutex::no", "vn = [\"mutex::no").contains("unknown field `vn`"));
+        assert!(faults("vm = [\"barging::no", "vn = [\"barging::no").contains("unknown field `vn`"));
         assert!(faults("wake-up", "wakeup").contains("no property `wakeup`"));
         assert!(faults("name =", "nam =").contains("lock number 1: no `name`"));
     }

@@ -230,13 +230,13 @@ mod tests {
     fn the_maps_of_this_workspace_have_no_faults() {
         let (locks, faults) = map::load(&Workspace::load().unwrap()).unwrap();
         assert_eq!(faults, [""; 0]);
-        assert!(locks.iter().any(|lock| lock.name == "unfair::Mutex"));
+        assert!(locks.iter().any(|lock| lock.name == "unfair::BargingMutex"));
     }
 
     #[test]
     fn checks_are_chosen_by_lock_and_by_tool() {
         let (locks, _) = map::load(&Workspace::load().unwrap()).unwrap();
-        let some = checks(&locks, |lock| lock.name == "unfair::Mutex", Some(Tool::Vm));
+        let some = checks(&locks, |lock| lock.name == "unfair::BargingMutex", Some(Tool::Vm));
         assert!(!some.is_empty() && some.iter().all(|check| check.tool == Tool::Vm));
         assert!(some.iter().all(|check| check.package == "ulocks-unfair"));
         assert!(checks(&locks, |_| true, None).len() > some.len());
@@ -258,8 +258,8 @@ mod tests {
         let (locks, _) = map::load(&Workspace::load().unwrap()).unwrap();
         let refused = |only, tool| choose(&locks, only, tool).unwrap_err().to_string();
         assert!(refused(Some("no::Lock"), None).starts_with("--only no::Lock: no lock has that"));
-        let what = "--tool fuzz: it runs no test of the locks `unfair::Mutex`";
-        assert_eq!(refused(Some("unfair::Mutex"), Some(Tool::Fuzz)), what);
-        assert!(choose(&locks, Some("unfair::Mutex"), Some(Tool::Vm)).is_ok());
+        let what = "--tool fuzz: it runs no test of the locks `unfair::BargingMutex`";
+        assert_eq!(refused(Some("unfair::BargingMutex"), Some(Tool::Fuzz)), what);
+        assert!(choose(&locks, Some("unfair::BargingMutex"), Some(Tool::Vm)).is_ok());
     }
 }

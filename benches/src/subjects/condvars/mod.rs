@@ -86,7 +86,7 @@ subjects! {
         "sysv" "a sequence word with a SysV semaphore, strictly in order" ["sysv"]: WithSequence<SysV>;
     }
     family {
-        "unfair" "ulocks unfair Mutex" ["unfair"]: Own<ulocks_unfair::RawMutex<Private>>;
+        "unfair" "ulocks unfair BargingMutex" ["unfair"]: Own<ulocks_unfair::RawBargingMutex<Private>>;
         "throughput" "ulocks unfair ThroughputMutex" ["throughput"]: Own<ulocks_unfair::RawThroughputMutex<Private>>;
         "asym" "ulocks unfair AsymMutex" ["asym"]: Own<ulocks_unfair::RawAsymMutex<Private>>;
         "byte" "ulocks unfair ByteMutex" ["byte"]: Own<ulocks_unfair::RawByteMutex<Private>>;

@@ -437,7 +437,7 @@ locks! {
         "pthread-rw-writer" 'w' "pthread_rwlock_t, writers first": Rw<Peer<Pthread<true>>>;
     }
     family {
-        "unfair" 'b' 'B' "ulocks unfair Mutex": ulocks_unfair::RawMutex { 1_000 3_000 10_000 30_000 };
+        "unfair" 'b' 'B' "ulocks unfair BargingMutex": ulocks_unfair::RawBargingMutex { 1_000 3_000 10_000 30_000 };
         "throughput" 't' 'T' "ulocks unfair ThroughputMutex, reserved after 100 us": ulocks_unfair::RawThroughputMutex, threads;
         "asym" 'a' 'A' "ulocks unfair AsymMutex": ulocks_unfair::RawAsymMutex;
         "byte" 'x' 'X' "ulocks unfair ByteMutex": ulocks_unfair::RawByteMutex, threads;

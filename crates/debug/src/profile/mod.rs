@@ -73,7 +73,7 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use sums::Key;
 use ulocks_core::api::Token;
-use ulocks_unfair::{Mutex, MutexGuard};
+use ulocks_unfair::{BargingMutex, BargingMutexGuard};
 
 /// How long the profile has been on.
 struct Ran {
@@ -83,10 +83,10 @@ struct Ran {
     since: Option<u64>,
 }
 
-static RAN: Mutex<Ran> = Mutex::new(Ran { before: 0, since: None });
+static RAN: BargingMutex<Ran> = BargingMutex::new(Ran { before: 0, since: None });
 
 /// Takes `RAN`, which forks know of from then on.
-fn ran() -> MutexGuard<'static, Ran> {
+fn ran() -> BargingMutexGuard<'static, Ran> {
     crate::fork::watch();
     RAN.lock()
 }

@@ -101,7 +101,7 @@ fn by_address() {
 }
 
 fn hand_over_hand() {
-    let nodes: Vec<UnfairMutex<u32>> = (0..200).map(|_| UnfairMutex::new(0)).collect();
+    let nodes: Vec<BargingMutex<u32>> = (0..200).map(|_| BargingMutex::new(0)).collect();
     for _ in 0..3 {
         let mut guard = nodes[0].lock();
         for node in &nodes[1..] {

@@ -12,7 +12,7 @@ use ulocks_debug::*;
 
 pub const TABLE: &[Fault] = &[
     ("recursion: Mutex", recursion::<ulocks_unfair::RawThroughputMutex>),
-    ("recursion: UnfairMutex", recursion::<ulocks_unfair::RawMutex>),
+    ("recursion: BargingMutex", recursion::<ulocks_unfair::RawBargingMutex>),
     ("recursion: AsymMutex", recursion::<ulocks_unfair::RawAsymMutex>),
     ("recursion: FairMutex", recursion::<ulocks_fair::RawFairMutex>),
     ("recursion: Calock", recursion::<ulocks_calock::RawCalock>),
@@ -329,4 +329,4 @@ fn dropped_reentrant() -> Vec<Places> {
 }
 
 /// The raw face: a lock without a constructor of this crate.
-pub type Unplaced<T> = api::Mutex<Checked<ulocks_unfair::RawMutex>, T>;
+pub type Unplaced<T> = api::Mutex<Checked<ulocks_unfair::RawBargingMutex>, T>;

@@ -14,7 +14,7 @@ use ulocks_psrwlock::Nested;
 
 pub const TABLE: &[Fault] = &[
     ("a lock of a handler, with the signal open: Mutex", open::<ulocks_unfair::RawThroughputMutex>),
-    ("a lock of a handler, with the signal open: UnfairMutex", open::<ulocks_unfair::RawMutex>),
+    ("a lock of a handler, with the signal open: BargingMutex", open::<ulocks_unfair::RawBargingMutex>),
     ("a lock of a handler, with the signal open: FairMutex", open::<ulocks_fair::RawFairMutex>),
     ("a lock of a handler, with the signal open: Calock", open::<ulocks_calock::RawCalock>),
     ("a lock of a handler, with the signal open: PiMutex", open::<ulocks_pi::RawPiMutex>),

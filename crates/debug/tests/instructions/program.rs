@@ -7,8 +7,7 @@ extern crate ulocks_debug as _;
 #[cfg(not(plain))]
 mod locks {
     pub use ulocks_debug::checked::{
-        AsymMutex, Calock, Condvar, FairMutex, Mutex, PiCondvar, PiMutex, RwLock, Semaphore,
-        UnfairMutex,
+        AsymMutex, BargingMutex, Calock, Condvar, FairMutex, Mutex, PiCondvar, PiMutex, RwLock, Semaphore,
     };
 }
 
@@ -18,14 +17,14 @@ mod locks {
     pub use ulocks_fair::{FairMutex, Semaphore};
     pub use ulocks_pi::{PiCondvar, PiMutex};
     pub use ulocks_psrwlock::PsRwLock as RwLock;
-    pub use ulocks_unfair::Mutex as UnfairMutex;
-    pub use ulocks_unfair::{AsymMutex, ThroughputCondvar as Condvar, ThroughputMutex as Mutex};
+    pub use ulocks_unfair::{
+        AsymMutex, BargingMutex, ThroughputCondvar as Condvar, ThroughputMutex as Mutex,
+    };
 }
 
 use core::time::Duration;
 use locks::{
-    AsymMutex, Calock, Condvar, FairMutex, Mutex, PiCondvar, PiMutex, RwLock, Semaphore,
-    UnfairMutex,
+    AsymMutex, BargingMutex, Calock, Condvar, FairMutex, Mutex, PiCondvar, PiMutex, RwLock, Semaphore,
 };
 
 macro_rules! mutexes {
@@ -49,7 +48,7 @@ macro_rules! mutexes {
 
 mutexes! {
     Mutex: mutex_pair, mutex_attempt, mutex_timed;
-    UnfairMutex: unfair_pair, unfair_attempt, unfair_timed;
+    BargingMutex: unfair_pair, unfair_attempt, unfair_timed;
     AsymMutex: asym_pair, asym_attempt, asym_timed;
     FairMutex: fair_pair, fair_attempt, fair_timed;
     Calock: calock_pair, calock_attempt, calock_timed;

@@ -1,4 +1,4 @@
-//! `ulocks_mutex_t`: RawMutex of this family.
+//! `ulocks_mutex_t`: RawBargingMutex of this family.
 
 use crate::{call, condvar};
 use core::ffi::c_int;
@@ -6,9 +6,9 @@ use libc::timespec;
 use ulocks_core::condvar::RawCondvar;
 use ulocks_core::errno::Guard;
 use ulocks_core::raw::RawMutex as _;
-use ulocks_unfair::RawMutex;
+use ulocks_unfair::RawBargingMutex;
 
-type Lock = RawMutex;
+type Lock = RawBargingMutex;
 type Condvar = RawCondvar<Lock>;
 
 const _: () = call::holds::<ulocks_mutex_t, Lock>();

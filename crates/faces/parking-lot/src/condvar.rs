@@ -76,7 +76,7 @@ use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell, without_unwinding};
 use ulocks_core::time::Deadline;
 
-type QueueLock = ulocks_unfair::RawMutex;
+type QueueLock = ulocks_unfair::RawBargingMutex;
 
 const WAITING: u32 = 0;
 const TAKEN: u32 = 1;

@@ -10,7 +10,7 @@ use ulocks_core::inflated::{Inflated, Memory};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::AtomicUsize;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_unfair::RawMutex as RawUnfairMutex;
+use ulocks_unfair::RawBargingMutex;
 
 /// `Calock` for mutexes of forty bytes.
 pub type InflatedCalock = Inflated<RawCalock, Arena>;
@@ -32,7 +32,7 @@ unsafe impl Memory<RawCalock> for Arena {
 
 /// The state of the memory.
 struct State {
-    lock: RawUnfairMutex,
+    lock: RawBargingMutex,
     /// Freed places, each with the address of the next in its first word.
     freed: AtomicUsize,
     /// The rest of the newest mapping.
@@ -41,7 +41,7 @@ struct State {
 }
 
 static STATE: State = State {
-    lock: RawUnfairMutex::new(),
+    lock: RawBargingMutex::new(),
     freed: AtomicUsize::new(0),
     next: AtomicUsize::new(0),
     end: AtomicUsize::new(0),

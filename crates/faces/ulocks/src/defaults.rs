@@ -14,7 +14,7 @@ use crate::{fair, psrwlock, unfair};
 /// 0.91 to 1.56 of the better of std and parking_lot. With 2 to 128 threads on sixteen it was 0.21
 /// to 1.49 of the best of these and usync. The least is that of empty sections with more threads
 /// than CPUs; without these it was 0.83. BENCHMARKS.md has the machines and the tables.
-/// [`unfair::Mutex`] is smaller, and may leave a waiter behind for any length of time.
+/// [`unfair::BargingMutex`] is smaller, and may leave a waiter behind for any length of time.
 ///
 /// # Methods
 /// `Mutex<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of

@@ -3,7 +3,7 @@
 //! [`ulocks::unfair::ThroughputMutex`]: crate::unfair::ThroughputMutex
 //! [`ulocks::RwLock`]: crate::RwLock
 //! [`ulocks::psrwlock::PsRwLock`]: crate::psrwlock::PsRwLock
-//! [`ulocks::unfair::Mutex`]: crate::unfair::Mutex
+//! [`ulocks::unfair::BargingMutex`]: crate::unfair::BargingMutex
 //! [`ulocks::calock::Calock`]: crate::calock::Calock
 //! [`ulocks::unfair::AsymMutex`]: crate::unfair::AsymMutex
 //! [`ulocks::fair::FairMutex`]: crate::fair::FairMutex

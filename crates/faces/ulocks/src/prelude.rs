@@ -6,10 +6,10 @@
 //! ```
 //! use ulocks::prelude::*;
 //!
-//! static PLAIN: unfair::Mutex<u32> = unfair::Mutex::new(0);
-//! static HASTY: unfair::MutexWith<u32, Private<NoSpin>> = unfair::MutexWith::new(0);
-//! static COUNTED: unfair::MutexWith<u32, Private<Patience<3_000>, Counted>> =
-//!     unfair::MutexWith::new(0);
+//! static PLAIN: unfair::BargingMutex<u32> = unfair::BargingMutex::new(0);
+//! static HASTY: unfair::BargingMutexWith<u32, Private<NoSpin>> = unfair::BargingMutexWith::new(0);
+//! static COUNTED: unfair::BargingMutexWith<u32, Private<Patience<3_000>, Counted>> =
+//!     unfair::BargingMutexWith::new(0);
 //!
 //! assert_eq!(*PLAIN.lock() + *HASTY.lock() + *COUNTED.lock(), 0);
 //! ```

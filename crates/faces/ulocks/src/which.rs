@@ -25,7 +25,7 @@
 //! 8. *It is in every one of a million small objects*: `unfair::ByteMutex`, with the feature
 //!    `parking_lot`.
 //! 9. *It must be small, and the order and the longest wait do not matter*:
-//!    [`unfair::Mutex`](crate::unfair::Mutex), of four bytes.
+//!    [`unfair::BargingMutex`](crate::unfair::BargingMutex), of four bytes.
 //! 10. *Many readers, all alike, with short sections*: a mutex, or
 //!     [`std::sync::RwLock`].
 //! 11. *Readers of which some are slow and some must not wait; readers that come in again on a
@@ -41,7 +41,7 @@
 //! 14. *The holder locks it again*: `ulocks::ReentrantMutex`.
 //!
 //! To wait until something is true under one of these mutexes, each has a condition variable beside
-//! it: [`unfair::Condvar`](crate::unfair::Condvar),
+//! it: [`unfair::BargingCondvar`](crate::unfair::BargingCondvar),
 //! [`fair::FairCondvar`](crate::fair::FairCondvar), [`pi::PiCondvar`](crate::pi::PiCondvar) and so
 //! on.
 //!

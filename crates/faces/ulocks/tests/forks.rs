@@ -53,7 +53,7 @@ macro_rules! mutex {
 }
 
 mutex!(Throughput, ulocks::Mutex<()>, ulocks::MutexGuard<'a, ()>);
-mutex!(Unfair, ulocks::unfair::Mutex<()>, ulocks::unfair::MutexGuard<'a, ()>);
+mutex!(Unfair, ulocks::unfair::BargingMutex<()>, ulocks::unfair::BargingMutexGuard<'a, ()>);
 mutex!(Asym, ulocks::unfair::AsymMutex<()>, ulocks::unfair::AsymMutexGuard<'a, ()>);
 #[cfg(feature = "parking_lot")]
 mutex!(Byte, ulocks::unfair::ByteMutex<()>, ulocks::unfair::ByteMutexGuard<'a, ()>);
@@ -219,7 +219,7 @@ fn check<L: Lock>(lock: &L, waiters: Option<Found>) {
 
 #[test]
 fn unfair_mutex_goes_on_also_with_waiters() {
-    check(&Unfair(&ulocks::unfair::Mutex::new(())), Some(Found::Free));
+    check(&Unfair(&ulocks::unfair::BargingMutex::new(())), Some(Found::Free));
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn sizes_are_those_of_the_table() {
         "ulocks::RwLock": ulocks::RwLock<()>;
         "ulocks::Condvar": ulocks::Condvar;
         "ulocks::Semaphore": ulocks::Semaphore;
-        "ulocks::unfair::Mutex": ulocks::unfair::Mutex<()>;
+        "ulocks::unfair::BargingMutex": ulocks::unfair::BargingMutex<()>;
         "ulocks::unfair::ThroughputMutex": ulocks::unfair::ThroughputMutex<()>;
         "ulocks::calock::Calock": ulocks::calock::Calock<()>;
         "ulocks::unfair::AsymMutex": ulocks::unfair::AsymMutex<()>;

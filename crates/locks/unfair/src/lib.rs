@@ -2,14 +2,20 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod asym;
+mod barging;
 #[cfg(feature = "parking_lot")]
 mod byte;
-mod mutex;
 mod throughput;
 
 pub use asym::{
     AsymCondvar, AsymCondvarWith, AsymMutex, AsymMutexGuard, AsymMutexWith, MappedAsymMutexGuard,
     RawAsymMutex,
+};
+#[doc(hidden)]
+pub use barging::BargingState;
+pub use barging::{
+    BargingCondvar, BargingCondvarWith, BargingMutex, BargingMutexGuard, BargingMutexWith,
+    MappedBargingMutexGuard, RawBargingMutex,
 };
 #[cfg(feature = "parking_lot")]
 #[doc(hidden)]
@@ -20,9 +26,6 @@ pub use byte::{
     ByteBits, ByteCondvar, ByteCondvarWith, ByteMutex, ByteMutexGuard, ByteMutexWith, MappedByteMutexGuard,
     RawByteMutex, UserBits,
 };
-#[doc(hidden)]
-pub use mutex::State;
-pub use mutex::{Condvar, CondvarWith, MappedMutexGuard, Mutex, MutexGuard, MutexWith, RawMutex};
 #[doc(hidden)]
 pub use throughput::ThroughputState;
 pub use throughput::{

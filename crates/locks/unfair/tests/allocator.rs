@@ -4,14 +4,14 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use ulocks_testkit as _;
-use ulocks_unfair::Mutex;
+use ulocks_unfair::BargingMutex;
 
 struct Guarded {
-    live: Mutex<usize>,
+    live: BargingMutex<usize>,
 }
 
 #[global_allocator]
-static GLOBAL: Guarded = Guarded { live: Mutex::new(0) };
+static GLOBAL: Guarded = Guarded { live: BargingMutex::new(0) };
 
 // SAFETY: every call is passed on to `System`, whose results are returned unchanged.
 unsafe impl GlobalAlloc for Guarded {

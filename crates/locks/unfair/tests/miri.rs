@@ -5,11 +5,13 @@
 use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::suite::clients;
-use ulocks_unfair::{Condvar, HandOff, Mutex, RawAsymMutex, RawMutex, RawThroughputMutex};
+use ulocks_unfair::{
+    BargingCondvar, BargingMutex, HandOff, RawAsymMutex, RawBargingMutex, RawThroughputMutex,
+};
 
 ulocks_testkit::miri_tests! {
-    Mutex, Condvar;
-    RawMutex<Private>, RawMutex<Private<NoSpin>>, RawMutex<Shared<Patience<1_000>>>,
+    BargingMutex, BargingCondvar;
+    RawBargingMutex<Private>, RawBargingMutex<Private<NoSpin>>, RawBargingMutex<Shared<Patience<1_000>>>,
 }
 
 #[test]

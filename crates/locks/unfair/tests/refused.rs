@@ -6,7 +6,7 @@ use ulocks_core::meter::Counted;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::refusal;
-use ulocks_unfair::{RawAsymMutex, RawMutex, RawThroughputMutex};
+use ulocks_unfair::{RawAsymMutex, RawBargingMutex, RawThroughputMutex};
 
 type Here = Private<NoSpin, Counted>;
 type Between = Shared<NoSpin, Counted>;
@@ -14,12 +14,14 @@ type Between = Shared<NoSpin, Counted>;
 /// The waiter leaves a mark behind, which costs a system call.
 #[test]
 fn a_waiter_of_a_mutex_that_is_refused_strands_nobody() {
-    refusal::waiter_unwinds::<RawMutex<Here>>("a_waiter_of_a_mutex_that_is_refused_strands_nobody");
+    refusal::waiter_unwinds::<RawBargingMutex<Here>>("a_waiter_of_a_mutex_that_is_refused_strands_nobody");
 }
 
 #[test]
 fn a_waiter_of_a_shared_mutex_that_is_refused_strands_nobody() {
-    refusal::waiter_unwinds::<RawMutex<Between>>("a_waiter_of_a_shared_mutex_that_is_refused_strands_nobody");
+    refusal::waiter_unwinds::<RawBargingMutex<Between>>(
+        "a_waiter_of_a_shared_mutex_that_is_refused_strands_nobody",
+    );
 }
 
 /// The waiter has left the gate before it sleeps.
@@ -32,7 +34,7 @@ fn a_waiter_of_an_asymmetric_mutex_that_is_refused_strands_nobody() {
 
 #[test]
 fn a_release_of_a_mutex_that_cannot_wake_does_not_go_on() {
-    refusal::release_aborts::<RawMutex<Here>>("a_release_of_a_mutex_that_cannot_wake_does_not_go_on");
+    refusal::release_aborts::<RawBargingMutex<Here>>("a_release_of_a_mutex_that_cannot_wake_does_not_go_on");
 }
 
 /// The waiter may have a ticket, and may owe a wake-up.

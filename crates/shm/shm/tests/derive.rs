@@ -6,20 +6,20 @@ use ulocks_core::Shared;
 use ulocks_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use ulocks_shm::{Region, SharedSafe};
 use ulocks_testkit as _;
-use ulocks_unfair::MutexWith;
+use ulocks_unfair::BargingMutexWith;
 
 #[derive(SharedSafe)]
 #[repr(C)]
 struct Job {
     owner: AtomicU32,
-    step: MutexWith<[u8; 3], Shared>,
+    step: BargingMutexWith<[u8; 3], Shared>,
 }
 
 #[derive(SharedSafe)]
 #[repr(C, align(64))]
 struct Table<T, const N: usize> {
     jobs: [T; N],
-    total: MutexWith<u64, Shared>,
+    total: BargingMutexWith<u64, Shared>,
 }
 
 #[derive(SharedSafe)]
@@ -77,23 +77,23 @@ fn the_hash_is_of_types_and_places_and_not_of_names() {
     #[repr(C)]
     struct Renamed {
         by: AtomicU32,
-        phase: MutexWith<[u8; 3], Shared>,
+        phase: BargingMutexWith<[u8; 3], Shared>,
     }
     #[derive(SharedSafe)]
     #[repr(C)]
-    struct Tuple(AtomicU32, MutexWith<[u8; 3], Shared>);
+    struct Tuple(AtomicU32, BargingMutexWith<[u8; 3], Shared>);
     #[derive(SharedSafe)]
     #[repr(C)]
-    struct Swapped(MutexWith<[u8; 3], Shared>, AtomicU32);
+    struct Swapped(BargingMutexWith<[u8; 3], Shared>, AtomicU32);
     #[derive(SharedSafe)]
     #[repr(C)]
-    struct OtherData(AtomicU32, MutexWith<[i8; 3], Shared>);
+    struct OtherData(AtomicU32, BargingMutexWith<[i8; 3], Shared>);
     #[derive(SharedSafe)]
     #[repr(C, align(32))]
-    struct Aligned(AtomicU32, MutexWith<[u8; 3], Shared>);
+    struct Aligned(AtomicU32, BargingMutexWith<[u8; 3], Shared>);
     #[derive(SharedSafe)]
     #[repr(C)]
-    struct Longer(AtomicU32, MutexWith<[u8; 3], Shared>, Nothing);
+    struct Longer(AtomicU32, BargingMutexWith<[u8; 3], Shared>, Nothing);
 
     assert_eq!(hash::<Renamed>(), hash::<Job>());
     assert_eq!(hash::<Tuple>(), hash::<Job>());

@@ -8,13 +8,13 @@ use ulocks_core::sync::{AtomicU64, Ordering::Relaxed};
 use ulocks_shm::robust::mutex::RobustMutex;
 use ulocks_shm::{Region, SharedSafe};
 use ulocks_testkit as _;
-use ulocks_unfair::MutexWith;
+use ulocks_unfair::BargingMutexWith;
 
 #[derive(SharedSafe)]
 #[repr(C)]
 struct Named {
     robust: RobustMutex<u64>,
-    plain: MutexWith<[u8; 3], Shared>,
+    plain: BargingMutexWith<[u8; 3], Shared>,
 }
 
 #[derive(SharedSafe)]

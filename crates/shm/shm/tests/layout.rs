@@ -24,13 +24,13 @@ const THREE: u8 = BULK | URGENT | NESTED;
 type Counting = Shared<Adaptive, Counted>;
 type PsRaw<const C: u8 = THREE, P = Shared, F = PhaseFair, R = Central> = RawPsRwLock<Sifted<C, P, F, R>>;
 
-const _: () = assert!(size_of::<api::Mutex<ulocks_unfair::RawMutex<Shared>, u32>>() == 8);
+const _: () = assert!(size_of::<api::Mutex<ulocks_unfair::RawBargingMutex<Shared>, u32>>() == 8);
 const _: () = assert!(size_of::<api::Mutex<RawAsymMutex<Shared>, u32>>() == 8);
 const _: () = assert!(size_of::<api::Mutex<RawFairMutex<Shared>, u64>>() == 16);
 const _: () = assert!(size_of::<api::Mutex<RawCalock<Shared>, u64>>() == 64);
 const _: () = assert!(size_of::<api::RwLock<PsRaw, u64>>() == 24);
 const _: () = assert!(size_of::<SemaphoreWith<Shared>>() == 16);
-const _: () = assert!(size_of::<api::Condvar<ulocks_unfair::RawMutex<Shared>>>() == 16);
+const _: () = assert!(size_of::<api::Condvar<ulocks_unfair::RawBargingMutex<Shared>>>() == 16);
 
 /// Keeps other tests waiting: a child of one would keep the regions of others attached.
 fn turn() -> MutexGuard<'static, ()> {
@@ -121,8 +121,8 @@ fn mutex<L: RawMutex + SharedSafe>(name: &str) {
 #[test]
 fn mutexes_in_a_region() {
     let _turn = turn();
-    mutex::<ulocks_unfair::RawMutex<Shared>>("mutex");
-    mutex::<ulocks_unfair::RawMutex<Shared<NoSpin, Counted>>>("mutex-counted");
+    mutex::<ulocks_unfair::RawBargingMutex<Shared>>("mutex");
+    mutex::<ulocks_unfair::RawBargingMutex<Shared<NoSpin, Counted>>>("mutex-counted");
     mutex::<RawAsymMutex<Shared>>("asym");
     mutex::<RawFairMutex<Shared>>("fair");
     mutex::<RawFairMutex<Counting>>("fair-counted");
@@ -133,7 +133,7 @@ fn mutexes_in_a_region() {
 #[test]
 fn locks_inside_of_data() {
     let _turn = turn();
-    type Raw = ulocks_unfair::RawMutex<Shared>;
+    type Raw = ulocks_unfair::RawBargingMutex<Shared>;
     type Outer = api::Mutex<RawFairMutex<Shared>, [api::RwLock<PsRaw, u32>; 2]>;
     type Outermost = api::Mutex<Raw, Outer>;
     let scratch = Scratch::new("nested");
@@ -243,7 +243,7 @@ fn a_robust_semaphore_keeps_its_values_over_a_reset() {
 #[test]
 fn a_condition_variable_in_a_region() {
     let _turn = turn();
-    type Raw = ulocks_unfair::RawMutex<Shared>;
+    type Raw = ulocks_unfair::RawBargingMutex<Shared>;
     #[derive(SharedSafe)]
     #[repr(C)]
     struct Flag {
@@ -273,7 +273,7 @@ fn hashes_differ() {
     fn hash<T: SharedSafe>() -> u64 {
         T::LAYOUT
     }
-    type Plain = ulocks_unfair::RawMutex<Shared>;
+    type Plain = ulocks_unfair::RawBargingMutex<Shared>;
     let hashes = [
         hash::<()>(),
         hash::<u8>(),
@@ -292,7 +292,7 @@ fn hashes_differ() {
         hash::<[u32; 3]>(),
         hash::<[[u32; 3]; 1]>(),
         hash::<Plain>(),
-        hash::<ulocks_unfair::RawMutex<Counting>>(),
+        hash::<ulocks_unfair::RawBargingMutex<Counting>>(),
         hash::<RawAsymMutex<Shared>>(),
         hash::<RawFairMutex<Shared>>(),
         hash::<RawCalock<Shared>>(),
@@ -311,7 +311,7 @@ fn hashes_differ() {
     ];
     assert_eq!(hashes.iter().collect::<HashSet<_>>().len(), hashes.len());
     // How waiters spin is no part of a layout.
-    assert_eq!(hash::<Plain>(), hash::<ulocks_unfair::RawMutex<Shared<NoSpin>>>());
+    assert_eq!(hash::<Plain>(), hash::<ulocks_unfair::RawBargingMutex<Shared<NoSpin>>>());
 }
 
 /// Files live longer than programs: these hashes are in files.

@@ -1,4 +1,4 @@
-//! `ulocks_shared_mutex_t`: RawMutex of this family, between processes.
+//! `ulocks_shared_mutex_t`: RawBargingMutex of this family, between processes.
 
 use crate::{call, condvar};
 use core::ffi::c_int;
@@ -7,9 +7,9 @@ use ulocks_core::Shared;
 use ulocks_core::condvar::RawCondvar;
 use ulocks_core::errno::Guard;
 use ulocks_core::raw::RawMutex as _;
-use ulocks_unfair::RawMutex;
+use ulocks_unfair::RawBargingMutex;
 
-type Lock = RawMutex<Shared>;
+type Lock = RawBargingMutex<Shared>;
 type Condvar = RawCondvar<Lock>;
 
 const _: () = call::holds::<ulocks_shared_mutex_t, Lock>();

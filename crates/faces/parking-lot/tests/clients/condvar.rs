@@ -14,7 +14,7 @@ use ulocks_testkit::thread::{Arc, JoinHandle, spawn};
 /// The mutex of the crate, without spins.
 pub type Shipped = ulocks_unfair::RawThroughputMutex<Private<NoSpin>>;
 /// A simpler one.
-pub type Simple = ulocks_unfair::RawMutex<Private<NoSpin>>;
+pub type Simple = ulocks_unfair::RawBargingMutex<Private<NoSpin>>;
 
 /// A mutex that these programs can be run with.
 pub trait Mutex: RawMutex<Scope = futex::Private, Token = ()> + Send + Sync + 'static {}

@@ -35,7 +35,7 @@ use ulocks_core::sync::{AtomicU32, AtomicU64};
 use ulocks_core::time::Deadline;
 use ulocks_fair::RawFairMutex;
 use ulocks_pi::RawPiMutex;
-use ulocks_unfair::{RawMutex as RawUnfairMutex, RawThroughputMutex};
+use ulocks_unfair::{RawBargingMutex, RawThroughputMutex};
 
 /// What this library makes of a `pthread_mutex_t`.
 #[repr(C, align(8))]
@@ -72,7 +72,7 @@ macro_rules! with_lock {
                 $then
             }
             Algorithm::Unfair => {
-                let $lock = $mutex.lock_as::<RawUnfairMutex>();
+                let $lock = $mutex.lock_as::<RawBargingMutex>();
                 $then
             }
             Algorithm::Pi => {

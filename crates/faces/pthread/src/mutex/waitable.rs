@@ -14,7 +14,7 @@ use ulocks_core::sync::{AtomicU32, AtomicU64};
 use ulocks_core::time::Deadline;
 use ulocks_fair::RawFairMutex;
 use ulocks_pi::RawPiMutex;
-use ulocks_unfair::{RawMutex as RawUnfairMutex, RawThroughputMutex};
+use ulocks_unfair::{RawBargingMutex, RawThroughputMutex};
 
 /// A mutex as a condition variable sees it. The token is what `pthread_mutex_lock` returned: a
 /// robust mutex is acquired with `EOWNERDEAD`.

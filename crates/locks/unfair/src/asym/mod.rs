@@ -10,29 +10,29 @@ use ulocks_core::{Private, api};
 /// `AsymMutex<T>` is mutual exclusion around a `T` whose release is a plain store: four bytes
 /// beside the data, and one atomic read-modify-write for a lock and unlock instead of two.
 ///
-/// It is a [`Mutex`](crate::Mutex) for locks that are mostly free. A release of that one is an
-/// atomic exchange, because it has to learn whether a thread waits. Here a waiter that is about to
-/// sleep pays for both: it has the kernel interrupt the other CPUs that run this process
+/// It is a [`BargingMutex`](crate::BargingMutex) for locks that are mostly free. A release of that
+/// one is an atomic exchange, because it has to learn whether a thread waits. Here a waiter that is
+/// about to sleep pays for both: it has the kernel interrupt the other CPUs that run this process
 /// (`membarrier`), a few microseconds, if releases were plain stores at the time.
 ///
 /// # Fairness
-/// None, as with [`Mutex`](crate::Mutex): a thread that finds the mutex free takes it, also past
-/// threads that have waited for long, so a thread can starve for as long as others keep the mutex
-/// busy.
+/// None, as with [`BargingMutex`](crate::BargingMutex): a thread that finds the mutex free takes
+/// it, also past threads that have waited for long, so a thread can starve for as long as others
+/// keep the mutex busy.
 ///
 /// # Blocking
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free; the release is
-/// a store and a load. Otherwise the caller spins as that of [`Mutex`](crate::Mutex) does, and then
-/// sleeps in the kernel. While threads sleep now and then, releases are exchanges; after some two
-/// thousand that found no waiter they are stores again, and the next sleeper interrupts the other
-/// CPUs, at most once in so many releases. A release makes a system call if a waiter may be asleep,
-/// now and then for a waiter of another mutex, and the first release of the process
-/// registers it with the kernel. That is quick while the process has one thread, and tens of
-/// milliseconds later; [`membarrier::ready`](ulocks_core::membarrier::ready) does it earlier.
-/// No thread ever yields to the scheduler.
+/// a store and a load. Otherwise the caller spins as that of [`BargingMutex`](crate::BargingMutex)
+/// does, and then sleeps in the kernel. While threads sleep now and then, releases are exchanges;
+/// after some two thousand that found no waiter they are stores again, and the next sleeper
+/// interrupts the other CPUs, at most once in so many releases. A release makes a system call if a
+/// waiter may be asleep, now and then for a waiter of another mutex, and the first release of the
+/// process registers it with the kernel. That is quick while the process has one thread, and tens
+/// of milliseconds later; [`membarrier::ready`](ulocks_core::membarrier::ready) does it earlier. No
+/// thread ever yields to the scheduler.
 ///
 /// Whether releases may be stores is decided for groups of mutexes, by their addresses. If a mutex
-/// is contended, some others have the exchange of [`Mutex`](crate::Mutex) meanwhile.
+/// is contended, some others have the exchange of [`BargingMutex`](crate::BargingMutex) meanwhile.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
@@ -46,9 +46,9 @@ use ulocks_core::{Private, api};
 ///
 /// # Process-shared
 /// `membarrier` reaches one process. [`AsymMutexWith`]`<T, Shared>` works, and is a
-/// [`MutexWith`](crate::MutexWith)`<T, Shared>`: its releases are always exchanges. They also are
-/// where the kernel has no `membarrier` (before Linux 4.14, or forbidden by a filter), which is
-/// found out at run time.
+/// [`BargingMutexWith`](crate::BargingMutexWith)`<T, Shared>`: its releases are always exchanges.
+/// They also are where the kernel has no `membarrier` (before Linux 4.14, or forbidden by a
+/// filter), which is found out at run time.
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
@@ -60,10 +60,10 @@ use ulocks_core::{Private, api};
 /// # Memory
 /// The store is the last touch of the mutex, so the thread that releases last may free or unmap it
 /// at once. Nothing is allocated, so it can guard a global allocator; 8 KiB of static memory belong
-/// to all of them together. The guard is eight bytes larger than that of [`Mutex`](crate::Mutex). A
-/// guard may be forgotten, which leaves the mutex locked, and a locked mutex may be moved or
-/// dropped. Two copies of this crate in one process (a plugin that links its own) must not share a
-/// mutex: each has its own static memory.
+/// to all of them together. The guard is eight bytes larger than that of
+/// [`BargingMutex`](crate::BargingMutex). A guard may be forgotten, which leaves the mutex locked,
+/// and a locked mutex may be moved or dropped. Two copies of this crate in one process (a plugin
+/// that links its own) must not share a mutex: each has its own static memory.
 ///
 /// [`AsymCondvar`] is its condition variable; a notification of all wakes all waiters instead of
 /// moving them to the mutex.

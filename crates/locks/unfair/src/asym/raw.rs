@@ -37,7 +37,7 @@
 //! - All-zero is an unlocked mutex. Nothing is allocated, no address is stored: it may be moved
 //!   while locked.
 //! - Between processes (`Shared`), where the kernel has no `membarrier`, and until it is known to
-//!   have one: a release by an exchange, which makes it [`Mutex`](crate::Mutex).
+//!   have one: a release by an exchange, which makes it [`BargingMutex`](crate::BargingMutex).
 //!
 //! # State
 //! The values are those of [`State`]:
@@ -59,10 +59,10 @@
 //!    its queue's lock.
 //! 3. *No sleeper is forgotten.* While a waiter sleeps, one of three holds: the word is
 //!    `CONTENDED`; or a wake-up is on its way; or a woken waiter has not yet made (L2) or (L3). As
-//!    in [`Mutex`](crate::Mutex), but (U1) may also end `CONTENDED`. A mark on a mutex that another
-//!    thread holds was set inside the gate. So the holder finds the gate changed (invariant 2 of
-//!    the gate), and wakes. So does a holder that notifies, (M). A holder that set its own mark, by
-//!    (L2) or (L3) out of `UNLOCKED`, has no pass.
+//!    in [`BargingMutex`](crate::BargingMutex), but (U1) may also end `CONTENDED`. A mark on a
+//!    mutex that another thread holds was set inside the gate. So the holder finds the gate changed
+//!    (invariant 2 of the gate), and wakes. So does a holder that notifies, (M). A holder that set
+//!    its own mark, by (L2) or (L3) out of `UNLOCKED`, has no pass.
 //! 4. `CONTENDED` may be stale, and a (U1) may wake for another mutex of its gate. That costs a
 //!    wake-up that meets no sleeper. The reverse does not happen.
 //!
@@ -83,10 +83,10 @@
 //! B. LaHaise, L. Torvalds, I. Molnar in the thread of "Generic Mutex Subsystem" (LKML, December
 //! 2005). D. Dice, H. Huang, M. Yang, "Asymmetric Dekker Synchronization" (2001), for the
 //! handshake. M. Desnoyers, `membarrier(2)`. The waiting
-//! rule is [`Mutex`](crate::Mutex)'s. Here: the gate.
+//! rule is [`BargingMutex`](crate::BargingMutex)'s. Here: the gate.
 
 use super::gate::{Gate, Pass};
-use crate::State;
+use crate::BargingState as State;
 use core::time::Duration;
 use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
 use ulocks_core::membarrier;

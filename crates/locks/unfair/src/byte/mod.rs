@@ -31,12 +31,12 @@ use ulocks_core::{Policy, Private, api, futex};
 /// # Blocking
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free, and so is the
 /// release; two if any of the six bits is set. Otherwise the caller spins as for a
-/// [`Mutex`](crate::Mutex), and then sleeps in the kernel. A release goes to the queue only if
-/// it may have a waiter, and makes a system call only if it has one. Neither ever yields to the
-/// scheduler, with one exception: the queues of all locks share a table, and two threads that meet
-/// at one lock of that table, held for tens of nanoseconds, may. A timed acquisition tries at least
-/// once, and may return late by its spinning budget and by what the scheduler takes; a deadline on
-/// the time of day is converted when the wait begins.
+/// [`BargingMutex`](crate::BargingMutex), and then sleeps in the kernel. A release goes to the
+/// queue only if it may have a waiter, and makes a system call only if it has one. Neither ever
+/// yields to the scheduler, with one exception: the queues of all locks share a table, and two
+/// threads that meet at one lock of that table, held for tens of nanoseconds, may. A timed
+/// acquisition tries at least once, and may return late by its spinning budget and by what the
+/// scheduler takes; a deadline on the time of day is converted when the wait begins.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a

@@ -55,10 +55,11 @@
 //!    invariant 4 does not count it any more; if it leaves others behind, these are told of twice.
 //!
 //! # The waiting rule
-//! That of `unfair::Mutex`: wake one, and no other until that one had its round. (U2) clears the
-//! mark together with the lock, so threads that come and go meanwhile release without a visit to
-//! the lot. An arrival spins before it parks, half as long if it sees the mark; a woken waiter that
-//! finds the lock taken again does so for a while. No thread yields. A loser parks at the tail.
+//! That of `unfair::BargingMutex`: wake one, and no other until that one had its round. (U2) clears
+//! the mark together with the lock, so threads that come and go meanwhile release without a visit
+//! to the lot. An arrival spins before it parks, half as long if it sees the mark; a woken waiter
+//! that finds the lock taken again does so for a while. No thread yields. A loser parks at the
+//! tail.
 //!
 //! # Ordering
 //! (L1) and (L2) are Acquire, and pair with (U1) and (U2), which are Release. The user's changes of

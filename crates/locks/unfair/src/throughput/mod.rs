@@ -41,14 +41,14 @@ use ulocks_core::{Private, api};
 ///
 /// # Blocking
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and no thread
-/// waits, and so is the release. Otherwise the caller spins as on a [`Mutex`](crate::Mutex), for up
-/// to 6 us by default, and then sleeps in the kernel (`FUTEX_WAIT`). A waiter that has reserved
-/// spins for up to 40 us before it sleeps again. So does a thread that finds the mutex free and
-/// reserved. A spin ends at once if the holder waited, too, before it acquired, and did so on the
-/// CPU where the spinning thread runs: then the holder is not running. It also ends if the waiter
-/// that has reserved the mutex sleeps on that CPU. No thread ever yields to the scheduler. A timed
-/// acquisition tries at least once, and may return late by its spinning budget and by what the
-/// scheduler takes.
+/// waits, and so is the release. Otherwise the caller spins as on a
+/// [`BargingMutex`](crate::BargingMutex), for up to 6 us by default, and then sleeps in the kernel
+/// (`FUTEX_WAIT`). A waiter that has reserved spins for up to 40 us before it sleeps again. So does
+/// a thread that finds the mutex free and reserved. A spin ends at once if the holder waited, too,
+/// before it acquired, and did so on the CPU where the spinning thread runs: then the holder is not
+/// running. It also ends if the waiter that has reserved the mutex sleeps on that CPU. No thread
+/// ever yields to the scheduler. A timed acquisition tries at least once, and may return late by
+/// its spinning budget and by what the scheduler takes.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
@@ -61,7 +61,8 @@ use ulocks_core::{Private, api};
 /// # Process-shared
 /// No: the type is for the threads of one process. A waiter that is killed would keep its place in
 /// the queue, and the bound would end with it. Between processes there is
-/// [`MutexWith`](crate::MutexWith)`<T, Shared>`, without a bound, or `RobustMutex` of `ulocks-shm`.
+/// [`BargingMutexWith`](crate::BargingMutexWith)`<T, Shared>`, without a bound, or `RobustMutex` of
+/// `ulocks-shm`.
 ///
 /// ```compile_fail
 /// use ulocks_core::Shared;

@@ -98,10 +98,10 @@
 //! taken reserves.
 //!
 //! # The waiting rule
-//! Spinning is as in [`Mutex`](crate::Mutex), with one difference: an arriving thread uses all of
-//! its patience even if the release has to wake a waiter. If it slept sooner it would end up in the
-//! queue, and reserve. The head waiter that has just reserved polls closely for 40 us, about as
-//! long as a sleep and a wake-up take, because the mutex idles while it sleeps.
+//! Spinning is as in [`BargingMutex`](crate::BargingMutex), with one difference: an arriving thread
+//! uses all of its patience even if the release has to wake a waiter. If it slept sooner it would
+//! end up in the queue, and reserve. The head waiter that has just reserved polls closely for 40
+//! us, about as long as a sleep and a wake-up take, because the mutex idles while it sleeps.
 //!
 //! A free reserved mutex idles until the head waiter runs. An arriving thread that finds it so
 //! polls for 40 us too: if it slept, the head waiter would have to wake it right away. With a

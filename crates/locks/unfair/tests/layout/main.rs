@@ -2,7 +2,7 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod asym;
+mod barging;
 #[cfg(feature = "parking_lot")]
 mod byte;
-mod mutex;
 mod throughput;

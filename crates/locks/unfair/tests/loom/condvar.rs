@@ -6,7 +6,7 @@ use ulocks_core::model::{Config, Grade, explore};
 use ulocks_core::spin::NoSpin;
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 
-type Mutex = ulocks_unfair::RawMutex<Private<NoSpin>>;
+type Mutex = ulocks_unfair::RawBargingMutex<Private<NoSpin>>;
 
 #[test]
 fn those_who_were_moved_here_all_get_the_mutex() {

@@ -2,13 +2,13 @@
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
 mod asym;
+mod barging;
 #[cfg(feature = "parking_lot")]
 #[path = "../common/bits.rs"]
 mod bits;
 #[cfg(feature = "parking_lot")]
 mod byte;
 mod condvar;
-mod mutex;
 #[path = "../common/overtaking.rs"]
 mod overtaking;
 mod throughput;

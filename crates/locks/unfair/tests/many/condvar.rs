@@ -26,5 +26,5 @@ fn wait<L: RawMutex + Send + Sync + 'static>() {
 #[test]
 fn thousands_wait_for_a_notification_and_allocate_nothing() {
     wait::<RawThroughputMutex<Private>>();
-    wait::<ulocks_unfair::RawMutex<Shared>>();
+    wait::<ulocks_unfair::RawBargingMutex<Shared>>();
 }

@@ -2,10 +2,10 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod asym;
+mod barging;
 #[cfg(feature = "parking_lot")]
 mod byte;
 mod condvar;
-mod mutex;
 mod throughput;
 
 #[global_allocator]

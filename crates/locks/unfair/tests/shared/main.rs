@@ -2,4 +2,4 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod asym;
-mod mutex;
+mod barging;

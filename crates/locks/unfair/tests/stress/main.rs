@@ -2,9 +2,9 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod asym;
+mod barging;
 #[cfg(feature = "parking_lot")]
 mod byte;
-mod mutex;
 #[path = "../common/overtaking.rs"]
 mod overtaking;
 mod throughput;

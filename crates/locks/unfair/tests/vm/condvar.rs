@@ -1,7 +1,7 @@
 //! The condition variable on this mutex: sleepers that a notification moves to a word that is free,
 //! locked or marked, beside threads that barge in and release without a look at the queue.
 
-use crate::mutex::{Sleeper as Mutex, sampled};
+use crate::barging::{Sleeper as Mutex, sampled};
 use ulocks_core::model::explore;
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
 

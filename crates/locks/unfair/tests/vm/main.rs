@@ -3,13 +3,13 @@
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod asym;
+mod barging;
 #[cfg(feature = "parking_lot")]
 #[path = "../common/bits.rs"]
 mod bits;
 #[cfg(feature = "parking_lot")]
 mod byte;
 mod condvar;
-mod mutex;
 #[path = "../common/overtaking.rs"]
 mod overtaking;
 mod throughput;

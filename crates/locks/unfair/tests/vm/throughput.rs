@@ -1,6 +1,6 @@
 //! The throughput mutex.
 
-use crate::mutex::sampled;
+use crate::barging::sampled;
 use crate::overtaking::reserver_is_next;
 use ulocks_core::Private;
 use ulocks_core::model::explore;

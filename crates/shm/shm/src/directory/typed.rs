@@ -49,22 +49,22 @@ use ulocks_core::sync::UnsafeCell;
 /// use ulocks_core::Shared;
 /// use ulocks_shm::robust::mutex::RobustMutex;
 /// use ulocks_shm::{Directory, DirectoryError, Region};
-/// use ulocks_unfair::MutexWith;
+/// use ulocks_unfair::BargingMutexWith;
 ///
 /// // 32 names, and 8 kibibytes.
 /// let region = Region::<Directory<32, 8192>>::options().anonymous()?;
 /// let total = region.with_member(|me| {
 ///     let jobs = region.find_or_create::<RobustMutex<[u8; 100]>>(me, "jobs")?;
 ///     jobs.lock(me).expect("no holder has died")[7] = 1;
-///     region.find_or_create::<MutexWith<u64, Shared>>(me, "total")
+///     region.find_or_create::<BargingMutexWith<u64, Shared>>(me, "total")
 /// })??;
 /// *total.lock() += 1; // a value is the region's, also when the thread does not take part
 ///
 /// // Another program finds them.
 /// region.with_member(|me| {
-///     let found = region.find::<MutexWith<u64, Shared>>(me, "total")?;
+///     let found = region.find::<BargingMutexWith<u64, Shared>>(me, "total")?;
 ///     assert_eq!(*found.lock(), 1);
-///     let wrong = region.find::<MutexWith<i32, Shared>>(me, "total");
+///     let wrong = region.find::<BargingMutexWith<i32, Shared>>(me, "total");
 ///     assert!(matches!(wrong, Err(DirectoryError::WrongType { .. })));
 ///     Ok::<_, DirectoryError>(())
 /// })??;

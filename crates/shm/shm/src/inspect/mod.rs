@@ -141,14 +141,15 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::FileExt;
     use ulocks_core::Shared;
-    use ulocks_unfair::MutexWith;
+    use ulocks_unfair::BargingMutexWith;
 
     type Names = Directory<2, 64>;
 
     /// A region that was left with a lock of its directory held.
     fn left(path: &Path) {
         let region = Region::<Names>::options().create(path, 0o600).expect("a region");
-        let found = region.with_member(|me| region.find_or_create::<MutexWith<u64, Shared>>(me, "lock"));
+        let found =
+            region.with_member(|me| region.find_or_create::<BargingMutexWith<u64, Shared>>(me, "lock"));
         let lock = found.expect("a slot").expect("room");
         std::mem::forget(lock.lock());
     }
@@ -172,7 +173,7 @@ mod tests {
             }
             let region = Region::<Names>::options().open(&path);
             let region = region.unwrap_or_else(|error| panic!("after {died_after} steps: {error}"));
-            let found = region.with_member(|me| region.find::<MutexWith<u64, Shared>>(me, "lock"));
+            let found = region.with_member(|me| region.find::<BargingMutexWith<u64, Shared>>(me, "lock"));
             let lock = found.expect("a slot").expect("it is kept");
             assert!(!lock.is_locked(), "after {died_after} steps");
             if died_after == steps.len() {

@@ -101,11 +101,11 @@ pub enum Attached {
 /// ```
 /// use ulocks_core::Shared;
 /// use ulocks_shm::{Attached, Region};
-/// use ulocks_unfair::MutexWith;
+/// use ulocks_unfair::BargingMutexWith;
 ///
 /// # let directory = std::env::temp_dir();
 /// # let path = directory.join(format!("ulocks-example-{}", std::process::id()));
-/// type Root = MutexWith<u64, Shared>;
+/// type Root = BargingMutexWith<u64, Shared>;
 /// {
 ///     let region = Region::<Root>::options().create(&path, 0o600)?;
 ///     *region.lock() += 1;

@@ -52,9 +52,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// use std::time::Duration;
 /// use ulocks_core::Shared;
 /// use ulocks_shm::Region;
-/// use ulocks_unfair::MutexWith;
+/// use ulocks_unfair::BargingMutexWith;
 ///
-/// let region = Region::<MutexWith<u64, Shared>>::options()
+/// let region = Region::<BargingMutexWith<u64, Shared>>::options()
 ///     .participants(256)
 ///     .wait(Duration::from_millis(100))
 ///     .anonymous()?;

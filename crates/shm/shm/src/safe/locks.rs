@@ -69,7 +69,7 @@ macro_rules! raw_locks {
 }
 
 raw_locks! {
-    [] ulocks_unfair::RawMutex<Shared<W, M>>, "RawMutex", [];
+    [] ulocks_unfair::RawBargingMutex<Shared<W, M>>, "RawMutex", [];
     [] RawAsymMutex<Shared<W, M>>, "RawAsymMutex", [];
     [] RawFairMutex<Shared<W, M>>, "RawFairMutex", [];
     [] RawSemaphore<Shared<W, M>>, "RawSemaphore", [];

@@ -30,13 +30,13 @@ use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64};
 /// ```
 /// use ulocks_core::Shared;
 /// use ulocks_shm::{Region, SharedSafe};
-/// use ulocks_unfair::MutexWith;
+/// use ulocks_unfair::BargingMutexWith;
 ///
 /// #[derive(SharedSafe)]
 /// #[repr(C)]
 /// struct Account {
-///     balance: MutexWith<i64, Shared>,
-///     history: MutexWith<[i64; 12], Shared>,
+///     balance: BargingMutexWith<i64, Shared>,
+///     history: BargingMutexWith<[i64; 12], Shared>,
 /// }
 ///
 /// let bank = Region::<[Account; 100]>::options().anonymous()?;
@@ -48,13 +48,13 @@ use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64};
 /// ```
 /// # use ulocks_core::Shared;
 /// # use ulocks_shm::{SharedSafe, layout};
-/// # use ulocks_unfair::MutexWith;
+/// # use ulocks_unfair::BargingMutexWith;
 /// #[repr(transparent)]
-/// struct Total(MutexWith<u64, Shared>);
+/// struct Total(BargingMutexWith<u64, Shared>);
 ///
 /// // SAFETY: it is one field, which promises all of it.
 /// unsafe impl SharedSafe for Total {
-///     const LAYOUT: u64 = layout(&[<MutexWith<u64, Shared>>::LAYOUT]);
+///     const LAYOUT: u64 = layout(&[<BargingMutexWith<u64, Shared>>::LAYOUT]);
 ///
 ///     unsafe fn reset_locks(this: *mut Self) {
 ///         // SAFETY: the caller's promise; the field is at the same place.
@@ -67,7 +67,7 @@ use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64};
 /// What does not compile:
 /// ```compile_fail,E0277
 /// # fn check<T: ulocks_shm::SharedSafe>() {}
-/// check::<ulocks_unfair::Mutex<u64>>(); // its waiters are of one process
+/// check::<ulocks_unfair::BargingMutex<u64>>(); // its waiters are of one process
 /// ```
 /// ```compile_fail,E0277
 /// # fn check<T: ulocks_shm::SharedSafe>() {}
@@ -87,7 +87,7 @@ use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64};
 /// ```
 /// ```compile_fail,E0277
 /// # fn check<T: ulocks_shm::SharedSafe>() {}
-/// check::<ulocks_unfair::MutexWith<bool, ulocks_core::Shared>>(); // the data is in the region too
+/// check::<ulocks_unfair::BargingMutexWith<bool, ulocks_core::Shared>>(); // the data is in the region too
 /// ```
 /// Nor do structs that the derive refuses:
 /// ```compile_fail,E0277

@@ -15,11 +15,11 @@ use scratch::Scratch;
 use ulocks_core::Shared;
 use ulocks_shm::robust::mutex::RobustMutex;
 use ulocks_shm::{Directory, Region};
-use ulocks_unfair::MutexWith;
+use ulocks_unfair::BargingMutexWith;
 
 /// What the regions of the tests have.
 type Names = Directory<8, 1024>;
-type Plain = MutexWith<u64, Shared>;
+type Plain = BargingMutexWith<u64, Shared>;
 type Robust = RobustMutex<u64>;
 
 fn open(scratch: &Scratch) -> Region<Names> {

@@ -15,11 +15,11 @@ use std::ffi::OsStr;
 use std::process::Command;
 use ulocks_core::Shared;
 use ulocks_shm::{Directory, Region};
-use ulocks_unfair::MutexWith;
+use ulocks_unfair::BargingMutexWith;
 
 /// What the regions of the tests have.
 type Names = Directory<8, 16384>;
-type Plain = MutexWith<u64, Shared>;
+type Plain = BargingMutexWith<u64, Shared>;
 
 fn open(scratch: &Scratch) -> Region<Names> {
     Region::options().create_or_open(scratch.path(), 0o600).expect("a region")

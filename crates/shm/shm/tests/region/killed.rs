@@ -14,7 +14,7 @@ use ulocks_shm::robust::mutex::{LockError, RobustMutex};
 use ulocks_shm::{Attached, Options, Region, RegionError, SharedSafe};
 use ulocks_testkit::Child;
 use ulocks_testkit::watchdog::watch;
-use ulocks_unfair::MutexWith;
+use ulocks_unfair::BargingMutexWith;
 
 const SLOTS: u32 = 8;
 /// What a prepared root has.
@@ -24,7 +24,7 @@ const PREPARED: u32 = 7;
 #[repr(C)]
 struct Life {
     prepared: AtomicU32,
-    plain: MutexWith<u32, Shared>,
+    plain: BargingMutexWith<u32, Shared>,
     robust: RobustMutex<u32>,
 }
 

@@ -15,12 +15,12 @@ mod unfinished;
 use ulocks_core::Shared;
 use ulocks_core::sync::AtomicU64;
 use ulocks_shm::SharedSafe;
-use ulocks_unfair::MutexWith;
+use ulocks_unfair::BargingMutexWith;
 
 /// What the tests put into a region.
 #[derive(SharedSafe)]
 #[repr(C)]
 struct Root {
-    total: MutexWith<u64, Shared>,
+    total: BargingMutexWith<u64, Shared>,
     plain: AtomicU64,
 }

@@ -1,19 +1,19 @@
-//! [`Mutex`]: barging, four bytes, the throughput of whatever the machine allows.
+//! [`BargingMutex`]: barging, four bytes, the throughput of whatever the machine allows.
 
 mod raw;
 mod word;
 
-pub use raw::RawMutex;
+pub use raw::RawBargingMutex;
 #[doc(hidden)]
-pub use word::State;
+pub use word::BargingState;
 
 use ulocks_core::{Private, api};
 
-/// `Mutex<T>` is mutual exclusion around a `T`: four bytes beside the data, and the throughput of
-/// whatever the machine allows.
+/// `BargingMutex<T>` is mutual exclusion around a `T`: four bytes beside the data, and the
+/// throughput of whatever the machine allows.
 ///
 /// This one is for the threads of one process, with the default patience and without counters;
-/// [`MutexWith`] has the others.
+/// [`BargingMutexWith`] has the others.
 ///
 /// # Fairness
 /// None. A thread that finds the mutex free takes it, also past threads that have waited for long,
@@ -41,9 +41,9 @@ use ulocks_core::{Private, api};
 /// If the kernel refuses to wake a sleeper. A panic would leave that one asleep for ever.
 ///
 /// # Process-shared
-/// [`MutexWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and
-/// processes may map it wherever they like. It is not robust: if a process dies while it holds the
-/// mutex, the mutex stays locked; if one is killed that was chosen to be woken, or that has
+/// [`BargingMutexWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex,
+/// and processes may map it wherever they like. It is not robust: if a process dies while it holds
+/// the mutex, the mutex stays locked; if one is killed that was chosen to be woken, or that has
 /// released and is about to wake another, the others may sleep on although the mutex is free, until
 /// another waiter comes and goes. Bound the wait with [`try_lock_for`](api::Mutex::try_lock_for).
 ///
@@ -60,7 +60,7 @@ use ulocks_core::{Private, api};
 /// dropped.
 ///
 /// # Methods
-/// `Mutex<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
+/// `BargingMutex<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
 /// lock_api lists the methods: `new`, `lock`, `try_lock`, `try_lock_for`, `try_lock_until`,
 /// `is_locked`, `get_mut`, `into_inner` and more. This page says what they promise.
 ///
@@ -69,9 +69,9 @@ use ulocks_core::{Private, api};
 /// # Examples
 /// ```
 /// use std::time::Duration;
-/// use ulocks_unfair::Mutex;
+/// use ulocks_unfair::BargingMutex;
 ///
-/// static HITS: Mutex<u64> = Mutex::new(0);
+/// static HITS: BargingMutex<u64> = BargingMutex::new(0);
 ///
 /// std::thread::scope(|scope| {
 ///     for _ in 0..4 {
@@ -86,44 +86,44 @@ use ulocks_core::{Private, api};
 /// drop(held);
 /// assert!(HITS.try_lock().is_some());
 /// ```
-pub type Mutex<T> = MutexWith<T, Private>;
+pub type BargingMutex<T> = BargingMutexWith<T, Private>;
 
-/// A [`Mutex`] with another policy: between processes, with other patience, or with counters
+/// A [`BargingMutex`] with another policy: between processes, with other patience, or with counters
 /// inside.
 ///
 /// It is a name of its own because a default of a type parameter does not apply in an expression:
-/// `Mutex::new(0)` would not say which mutex it makes.
+/// `BargingMutex::new(0)` would not say which mutex it makes.
 ///
 /// ```
 /// use ulocks_core::meter::Counted;
 /// use ulocks_core::raw::Metered;
 /// use ulocks_core::spin::NoSpin;
 /// use ulocks_core::{Private, Shared};
-/// use ulocks_unfair::MutexWith;
+/// use ulocks_unfair::BargingMutexWith;
 ///
-/// static ACROSS_PROCESSES: MutexWith<u32, Shared> = MutexWith::new(0);
-/// static COUNTED: MutexWith<u32, Private<NoSpin, Counted>> = MutexWith::new(0);
+/// static ACROSS_PROCESSES: BargingMutexWith<u32, Shared> = BargingMutexWith::new(0);
+/// static COUNTED: BargingMutexWith<u32, Private<NoSpin, Counted>> = BargingMutexWith::new(0);
 ///
 /// *COUNTED.lock() += 1;
 /// let counters = COUNTED.counts();
 /// assert_eq!((counters.acquired, counters.contended), (1, 0));
 /// ```
-pub type MutexWith<T, P> = api::Mutex<RawMutex<P>, T>;
+pub type BargingMutexWith<T, P> = api::Mutex<RawBargingMutex<P>, T>;
 
-/// What holds a [`Mutex`] locked, and gives access to its data.
-pub type MutexGuard<'a, T, P = Private> = api::MutexGuard<'a, RawMutex<P>, T>;
+/// What holds a [`BargingMutex`] locked, and gives access to its data.
+pub type BargingMutexGuard<'a, T, P = Private> = api::MutexGuard<'a, RawBargingMutex<P>, T>;
 
-/// A [`MutexGuard`] narrowed to a part of the data.
-pub type MappedMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, RawMutex<P>, T>;
+/// A [`BargingMutexGuard`] narrowed to a part of the data.
+pub type MappedBargingMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, RawBargingMutex<P>, T>;
 
-/// A condition variable for a [`Mutex`] of the same policy.
+/// A condition variable for a [`BargingMutex`] of the same policy.
 ///
 /// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
 /// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the
 /// cases that [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the
 /// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it
 /// sleeps.
-pub type Condvar = CondvarWith<Private>;
+pub type BargingCondvar = BargingCondvarWith<Private>;
 
-/// A [`Condvar`] for a [`MutexWith`] of the same policy.
-pub type CondvarWith<P> = api::Condvar<RawMutex<P>>;
+/// A [`BargingCondvar`] for a [`BargingMutexWith`] of the same policy.
+pub type BargingCondvarWith<P> = api::Condvar<RawBargingMutex<P>>;

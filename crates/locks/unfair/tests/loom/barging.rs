@@ -4,11 +4,11 @@ use ulocks_core::model::Config;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::suite::{cheap, exact, timed, unordered};
-use ulocks_unfair::RawMutex;
+use ulocks_unfair::RawBargingMutex;
 
 // Without patience there are fewer steps, hence more executions of what is left.
 ulocks_testkit::loom_models! {
-    locks: [RawMutex<Private>, RawMutex<Private<NoSpin>>, RawMutex<Shared>],
+    locks: [RawBargingMutex<Private>, RawBargingMutex<Private<NoSpin>>, RawBargingMutex<Shared>],
     exclusion: [
         exact(3) => 2,
         exact(2) => 3,
@@ -16,7 +16,7 @@ ulocks_testkit::loom_models! {
         unordered(2) => 3,
         Config { spurious: 2, ..exact(2) } => 2,
     ],
-    try_lock: RawMutex<Private>,
+    try_lock: RawBargingMutex<Private>,
     no_lost_wake: [
         exact(3) => (2, 2),
         exact(3) => (3, 1),

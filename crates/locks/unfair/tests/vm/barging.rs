@@ -6,10 +6,10 @@ use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
 
-type Mutex = ulocks_unfair::RawMutex<Private>;
+type Mutex = ulocks_unfair::RawBargingMutex<Private>;
 /// Fewer steps, hence more executions of what is left.
-pub(crate) type Sleeper = ulocks_unfair::RawMutex<Private<NoSpin>>;
-type BetweenProcesses = ulocks_unfair::RawMutex<Shared>;
+pub(crate) type Sleeper = ulocks_unfair::RawBargingMutex<Private<NoSpin>>;
+type BetweenProcesses = ulocks_unfair::RawBargingMutex<Shared>;
 
 /// How many executions of a model of so many threads: about as many steps for each number.
 pub(crate) fn sampled(threads: usize, seed: u64) -> Config {

@@ -1,5 +1,5 @@
-//! The protocol of [`Mutex`](crate::Mutex): Molnar's mutex in user space, on three values of one
-//! futex.
+//! The protocol of [`BargingMutex`](crate::BargingMutex): Molnar's mutex in user space, on three
+//! values of one futex.
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
@@ -14,7 +14,8 @@
 //!   addresses, and may be moved while locked.
 //!
 //! # State
-//! The values are those of [`State`]. Each transition is one read-modify-write:
+//! The values are those of [`BargingState`](super::BargingState). Each transition is one
+//! read-modify-write:
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
@@ -66,7 +67,7 @@
 //! "Futexes Are Tricky" (2003): the three values. Here: the spinning, the timed wait, and the
 //! waiting rule.
 
-use super::word::State;
+use super::word::BargingState as State;
 use ulocks_core::futex::{Futex, FutexKey, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin::{self, Look};
@@ -81,12 +82,12 @@ const CONTENDED: u32 = State::CONTENDED.0;
 /// The raw mutex, without data: one futex, and the counters if the policy has any.
 #[derive(Debug)]
 #[repr(C)]
-pub struct RawMutex<P: Policy = Private> {
+pub struct RawBargingMutex<P: Policy = Private> {
     futex: Futex<P::Scope>,
     meter: P::Meter,
 }
 
-impl<P: Policy> RawMutex<P> {
+impl<P: Policy> RawBargingMutex<P> {
     ulocks_core::const_fn! {
         /// An unlocked mutex; its bytes are all zero.
         pub fn new() -> Self {
@@ -168,7 +169,7 @@ impl<P: Policy> RawMutex<P> {
     }
 }
 
-impl<P: Policy> raw::Metered for RawMutex<P> {
+impl<P: Policy> raw::Metered for RawBargingMutex<P> {
     type Meter = P::Meter;
 
     fn meter(&self) -> &P::Meter {
@@ -176,20 +177,20 @@ impl<P: Policy> raw::Metered for RawMutex<P> {
     }
 }
 
-impl<P: Policy> Default for RawMutex<P> {
+impl<P: Policy> Default for RawBargingMutex<P> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-ulocks_core::initial!([P: Policy] RawMutex<P> = Self::new());
+ulocks_core::initial!([P: Policy] RawBargingMutex<P> = Self::new());
 
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing and no address is kept, so it may be forgotten and the mutex moved or
 //   dropped.
-unsafe impl<P: Policy> raw::RawMutex for RawMutex<P> {
+unsafe impl<P: Policy> raw::RawMutex for RawBargingMutex<P> {
     type Scope = P::Scope;
     type Token = ();
     const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;

@@ -10,9 +10,9 @@ use core::fmt;
 /// | 1 | `LOCKED` | held; a release owes no thread a wake-up |
 /// | 2 | `CONTENDED` | held; a release wakes one sleeper |
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct State(pub u32);
+pub struct BargingState(pub u32);
 
-impl State {
+impl BargingState {
     /// Free.
     pub const UNLOCKED: Self = Self(0);
     /// Held, and no thread is owed a wake-up.
@@ -21,7 +21,7 @@ impl State {
     pub const CONTENDED: Self = Self(2);
 }
 
-impl fmt::Debug for State {
+impl fmt::Debug for BargingState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::UNLOCKED => f.write_str("UNLOCKED"),
@@ -40,8 +40,8 @@ mod tests {
     #[test]
     fn debug_names_the_state() {
         let text = |state| format!("{state:?}");
-        let named = [State::UNLOCKED, State::LOCKED, State::CONTENDED].map(text);
+        let named = [BargingState::UNLOCKED, BargingState::LOCKED, BargingState::CONTENDED].map(text);
         assert_eq!(named, ["UNLOCKED", "LOCKED", "CONTENDED"]);
-        assert_eq!(text(State(0x10)), "invalid(0x10)");
+        assert_eq!(text(BargingState(0x10)), "invalid(0x10)");
     }
 }
