@@ -2,7 +2,6 @@
 
 use super::history::{History, Message};
 use super::sc::Candidate;
-use super::seed::Bug;
 use super::view::{Archive, ViewId};
 use super::{Choose, Fault, Loc, Memory, MsgId, Thread, acquires, choose_one, releases};
 use crate::choice::Kind;
@@ -116,7 +115,7 @@ impl Memory {
         let lowest = self.words[step.slot].position(self.floor(step));
         self.offered.clear();
         for position in (lowest..self.words[step.slot].messages.len()).rev() {
-            let taken = self.words[step.slot].messages[position].taken && !self.seed.has(Bug::StoreBetween);
+            let taken = self.words[step.slot].messages[position].taken;
             if !taken && (!is_sc || self.psc.admits(self.candidate(step, position, false, true))) {
                 self.offered.push(position);
             }
@@ -166,8 +165,7 @@ impl Memory {
                 self.words[step.slot].may_write(thread, &self.threads[thread].now, at)?;
                 let message = &mut self.words[step.slot].messages[position];
                 message.taken = true;
-                let continued =
-                    if self.seed.has(Bug::ReleaseSequence) { ViewId::NOTHING } else { message.view };
+                let continued = message.view;
                 let view = self.released_by(step, label, update.success, continued);
                 let written = self.insert(step, position, label, new, view);
                 Ok(Updated { read, written: Some(written), spurious: false })
@@ -191,12 +189,11 @@ impl Memory {
     fn prospects(&self, step: Step, position: usize, update: &Update<'_>) -> (bool, bool) {
         let message = &self.words[step.slot].messages[position];
         let writes = (update.change)(message.value).is_some();
-        let taken = message.taken && !self.seed.has(Bug::TakenTwice);
         let admitted = |order, writes| {
             order != Ordering::SeqCst || self.psc.admits(self.candidate(step, position, true, writes))
         };
         (
-            writes && !taken && admitted(update.success, true),
+            writes && !message.taken && admitted(update.success, true),
             (!writes || update.weak) && admitted(update.failure, false),
         )
     }
@@ -252,12 +249,10 @@ impl Memory {
 
     /// The message at `position` is read.
     fn observe(&mut self, step: Step, position: usize, order: Ordering) {
-        let Self { threads, archive, words, psc, seed, .. } = self;
+        let Self { threads, archive, words, psc, .. } = self;
         let message = &words[step.slot].messages[position];
         let Thread { now, pending, raised, .. } = &mut threads[step.thread];
-        if !seed.has(Bug::ForgottenReads) {
-            now.raise(step.slot, message.label);
-        }
+        now.raise(step.slot, message.label);
         if let Some(view) = archive.get(message.view) {
             if acquires(order) {
                 now.join(view);

@@ -73,7 +73,6 @@ mod graph;
 mod history;
 mod plain;
 mod sc;
-mod seed;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -88,7 +87,6 @@ use core::sync::atomic::Ordering;
 use history::{GAP, History, Message};
 use plain::Plain;
 use sc::Psc;
-use seed::Seed;
 use std::collections::VecDeque;
 use view::{Archive, View, ViewId};
 
@@ -160,7 +158,6 @@ pub(crate) struct Memory {
     /// Positions that are offered to a choice; kept for its memory.
     offered: Vec<usize>,
     psc: Psc,
-    seed: Seed,
 }
 
 /// So many slots rest before one is used again: an access after the end is then reported with the
@@ -190,7 +187,6 @@ impl Memory {
             gap: GAP,
             offered: Vec::new(),
             psc: Psc::new(),
-            seed: Seed::default(),
         }
     }
 
@@ -209,12 +205,12 @@ impl Memory {
         SPARE.set(Some(self));
     }
 
-    /// A memory with a bug, and with less room and patience than others: `gap` from label to label,
-    /// and SC events are dropped once there are `sweep`.
+    /// A memory with less room and patience than others: `gap` from label to label, and SC events
+    /// are dropped once there are `sweep`.
     #[cfg(test)]
-    fn strange(gap: u64, sweep: usize, bug: Option<seed::Bug>) -> Self {
-        let mut memory = Self { gap, seed: Seed(bug), ..Self::fresh() };
-        memory.psc.set_strange(sweep, Seed(bug));
+    fn strange(gap: u64, sweep: usize) -> Self {
+        let mut memory = Self { gap, ..Self::fresh() };
+        memory.psc.set_strange(sweep);
         memory
     }
 

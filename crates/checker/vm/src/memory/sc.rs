@@ -58,7 +58,6 @@
 use super::bits::Bits;
 use super::graph::{Event, Graph, Node};
 use super::history::History;
-use super::seed::{Bug, Seed};
 use super::view::{View, join};
 
 /// What a thread's next event has of SC events before it.
@@ -116,7 +115,6 @@ pub(super) struct Psc {
     sweep_from: usize,
     /// Whether a node was dropped: a thread that knows nothing may not come after that.
     dropped: bool,
-    seed: Seed,
 }
 
 const SWEEP_FROM: usize = 16;
@@ -152,9 +150,8 @@ impl Psc {
     }
 
     #[cfg(test)]
-    pub(super) fn set_strange(&mut self, sweep_from: usize, seed: Seed) {
+    pub(super) fn set_strange(&mut self, sweep_from: usize) {
         self.sweep_from = sweep_from;
-        self.seed = seed;
     }
 
     /// A new thread, the last, with the view of `parent`.
@@ -227,7 +224,6 @@ impl Psc {
         let sources = self.graph.all(|_, node| match &node.event {
             Event::Fence { first, .. } => {
                 view.epoch(node.thread) >= node.epoch
-                    || self.seed.has(Bug::FencesInOrder)
                     || first.iter().zip(view.labels()).any(|(&code, &label)| code <= 2 * label)
             }
             &Event::Access { slot, label, .. } => {
@@ -347,24 +343,20 @@ impl Psc {
     fn earlier(&self, candidate: Candidate<'_>) -> Bits {
         let Candidate { thread, slot, label, writes, .. } = candidate;
         let past = &self.threads[thread];
-        let one_word = !self.seed.has(Bug::NotOnOneWord);
         self.graph.all(|index, node| {
             let happens = candidate.epoch(node.thread) >= node.epoch;
-            let precedes = match &node.event {
+            match &node.event {
                 &Event::Access { slot: mine, label: read_or_wrote, escape, .. } => {
                     node.thread == thread
                         || at(&past.run_clock, node.thread, 0) >= escape
-                        || mine == Some(slot) && (happens && one_word || writes && read_or_wrote <= label)
+                        || mine == Some(slot) && (happens || writes && read_or_wrote <= label)
                 }
                 Event::Fence { first, .. } => {
                     past.nodes.has(index)
                         || writes && at(first, slot, u64::MAX) <= 2 * label + 1
-                        || happens
-                            && one_word
-                            && self.accesses_after(node, slot, |thread| candidate.epoch(thread))
+                        || happens && self.accesses_after(node, slot, |thread| candidate.epoch(thread))
                 }
-            };
-            precedes || happens && self.seed.has(Bug::AllOfHappensBefore)
+            }
         })
     }
 
@@ -384,7 +376,7 @@ impl Psc {
     /// The fences that happen before the latest event of `thread` come before each node that has
     /// seen more of its word.
     fn order_fences(&mut self, thread: usize, slot: usize, label: u64) {
-        if at(&self.claimed, slot, 0) <= label || self.seed.has(Bug::NoWayBack) {
+        if at(&self.claimed, slot, 0) <= label {
             return;
         }
         let later = self.graph.all(|_, node| match &node.event {
@@ -404,7 +396,7 @@ impl Psc {
     fn note(&mut self, thread: usize, slot: usize, code: u64) {
         let past = &mut self.threads[thread];
         let noted = slot_of(&mut past.noted, slot, 0);
-        if *noted == past.version || self.seed.has(Bug::FencesWithoutEco) {
+        if *noted == past.version {
             return;
         }
         *noted = past.version;
@@ -461,10 +453,8 @@ impl Psc {
         if self.graph.len() < self.sweep_at.max(self.sweep_from) {
             return;
         }
-        let everybody_knows = |psc: &Self, index| {
-            psc.seed.has(Bug::EarlySweep)
-                || psc.threads.iter().all(|past| past.ended || past.nodes.has(index))
-        };
+        let everybody_knows =
+            |psc: &Self, index| psc.threads.iter().all(|past| past.ended || past.nodes.has(index));
         let next = |psc: &Self| {
             let mut nodes = psc.graph.iter().map(|(index, _)| index);
             nodes.find(|&index| everybody_knows(psc, index) && !psc.graph.has_predecessor(index))

@@ -127,7 +127,7 @@ fn operation(random: &mut Random, class: Class, value: &mut u64) -> Op {
     if random.below(2) == 0 { Op::Load(x, load) } else { Op::Store(x, *value, store) }
 }
 
-/// How many programs of each class: enough to catch every seeded bug, in a few seconds.
+/// How many programs of each class: enough to catch every planted bug, in a few seconds.
 fn budget() -> usize {
     let default = if cfg!(debug_assertions) { 200 } else { 600 };
     std::env::var("ULOCKS_VM_FUZZ").map_or(default, |n| n.parse().expect("ULOCKS_VM_FUZZ is a number"))
@@ -137,7 +137,7 @@ fn budget() -> usize {
 /// all used before.
 pub(super) fn worn() -> Memory {
     let at = core::panic::Location::caller();
-    let mut memory = Memory::strange(2, 0, None);
+    let mut memory = Memory::strange(2, 0);
     let thread = memory.spawn(None);
     for value in 0..70 {
         let loc = memory.create(thread, value, at);
@@ -160,7 +160,7 @@ fn random_programs_do_what_the_axioms_allow() {
             let begun = std::time::Instant::now();
             let memory = || match n % 8 {
                 0 => worn(),
-                1..4 => Memory::strange(2, 0, None),
+                1..4 => Memory::strange(2, 0),
                 _ => Memory::new(),
             };
             let (machine, _) = explore(&program, memory, cut_twins(&program));

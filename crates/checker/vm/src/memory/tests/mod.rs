@@ -6,17 +6,15 @@
 //!   memory.
 //! - `fuzz`: random little programs have the same outcomes by both. `ULOCKS_VM_FUZZ` is how many
 //!   programs of each class, `ULOCKS_VM_SEED` which.
-//! - `herd`: programs as litmus files for herd7, and its answers compared.
 //! - `long`: executions of some sixty operations, each of which the axioms admit.
-//! - `seeded`: bugs, and that the table and the random programs find each.
 //! - `smoke`: faults, and what reports are told.
+//!
+//! `mutants/memory.toml` plants bugs, which the table and the random programs find.
 
 mod axioms;
 mod fuzz;
-mod herd;
 mod litmus;
 mod long;
 mod op;
 mod program;
-mod seeded;
 mod smoke;

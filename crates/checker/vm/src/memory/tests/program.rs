@@ -51,21 +51,11 @@ pub(super) fn explore(
     memory: impl Fn() -> Memory,
     cut_twins: bool,
 ) -> (BTreeSet<Outcome>, usize) {
-    explore_with(program, memory, cut_twins, |_| true)
-}
-
-/// The same, where choices of the kinds that are not `free` always take the first.
-pub(super) fn explore_with(
-    program: &Program,
-    memory: impl Fn() -> Memory,
-    cut_twins: bool,
-    free: impl Fn(Kind) -> bool,
-) -> (BTreeSet<Outcome>, usize) {
     let mut found = BTreeSet::new();
     let mut walk = Walk::default();
     let mut executions = 0;
     loop {
-        if let Some(outcome) = execute(program, memory(), &mut walk, cut_twins, &free) {
+        if let Some(outcome) = execute(program, memory(), &mut walk, cut_twins) {
             found.insert(outcome);
             executions += 1;
         }
@@ -75,13 +65,7 @@ pub(super) fn explore_with(
     }
 }
 
-fn execute(
-    program: &Program,
-    mut memory: Memory,
-    walk: &mut Walk,
-    cut_twins: bool,
-    free: &dyn Fn(Kind) -> bool,
-) -> Option<Outcome> {
+fn execute(program: &Program, mut memory: Memory, walk: &mut Walk, cut_twins: bool) -> Option<Outcome> {
     let locs: Vec<Loc> = (0..words(program)).map(|_| memory.create_zeroed()).collect();
     let threads: Vec<usize> = program.iter().map(|_| memory.spawn(None)).collect();
     let mut next = vec![0; program.len()];
@@ -98,9 +82,7 @@ fn execute(
             Op::Copy(x, read, order) => Op::Store(x, returned(read), order),
             op => op,
         };
-        let done = step(&mut memory, threads[t], &locs, op, &mut |kind, n| {
-            if free(kind) { walk.choose(n) } else { 0 }
-        });
+        let done = step(&mut memory, threads[t], &locs, op, &mut |_, n| walk.choose(n));
         next[t] += 1;
         outcome.reads[t].extend(done.returned);
         // A condition is no step: nothing of it is in memory.
