@@ -1,7 +1,11 @@
 //! `cargo xtask header`: writes the C header of crates/faces/capi from its source, by cbindgen.
 //!
+//! `expand.rs` expands the crate's macros first.
+//!
 //! The header is in the repository, so that a C program can be built without this command.
 //! `--check` compares it with the source. `cargo xtask test` does so.
+
+mod expand;
 
 use crate::flags;
 use anyhow::{Context, anyhow};
@@ -45,8 +49,10 @@ fn write(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
 fn header(workspace: &Workspace) -> anyhow::Result<String> {
     let dir = workspace.root.join(DIR);
     let config = cbindgen::Config::from_file(dir.join("cbindgen.toml")).map_err(|error| anyhow!(error))?;
-    // It reads the modules that this file names, in their order.
-    let builder = cbindgen::Builder::new().with_config(config).with_src(dir.join("src/lib.rs"));
+    let source = workspace.root.join("target/header.rs");
+    let expanded = expand::Expander::default().file(&dir.join("src"), "lib.rs")?;
+    fs::write(&source, expanded.to_string()).with_context(|| format!("cannot write {}", source.display()))?;
+    let builder = cbindgen::Builder::new().with_config(config).with_src(&source);
     let bindings = builder.generate().context("cbindgen cannot read crates/faces/capi/src")?;
     let mut bytes = Vec::new();
     bindings.write(&mut bytes);

@@ -517,8 +517,8 @@ typedef struct ulocks_shared_semaphore_t {
 } ulocks_shared_semaphore_t;
 
 /**
- * A mutex for many operations a second among many threads. A thread may be overtaken for a
- * tenth of a millisecond, but not for ever.
+ * A mutex for many operations a second among many threads. A thread may be overtaken for a tenth
+ * of a millisecond, but not for ever.
  *
  * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
  * thread that unlocks it last may free its memory at once. It belongs to one process. A thread

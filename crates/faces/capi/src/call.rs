@@ -4,7 +4,6 @@ use core::ffi::c_int;
 use core::time::Duration;
 use libc::timespec;
 use ulocks_core::errno::Guard;
-use ulocks_core::raw::RawMutex;
 use ulocks_core::time::{Clock, Deadline};
 
 /// Fails to compile if the C type `T` cannot hold the lock `L`.
@@ -47,27 +46,4 @@ pub(crate) unsafe fn timed(until: *const timespec, acquire: impl FnOnce(Deadline
         Ok(deadline) => code(acquire(deadline), libc::ETIMEDOUT),
         Err(error) => error,
     }
-}
-
-/// Acquires a mutex. The first attempt makes no call that could change `errno`.
-pub(crate) fn lock(mutex: &impl RawMutex<Token = ()>) -> c_int {
-    if mutex.try_lock().is_none() {
-        let _errno = Guard::new();
-        mutex.lock();
-    }
-    0
-}
-
-/// Acquires a mutex if that needs no waiting.
-pub(crate) fn trylock(mutex: &impl RawMutex<Token = ()>) -> c_int {
-    code(mutex.try_lock().is_some(), libc::EBUSY)
-}
-
-/// Acquires a mutex, or gives up.
-///
-/// # Safety
-/// `until` is null or points to a `timespec`.
-pub(crate) unsafe fn lock_until(mutex: &impl RawMutex<Token = ()>, until: *const timespec) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { timed(until, |deadline| mutex.lock_until(deadline).is_some()) }
 }

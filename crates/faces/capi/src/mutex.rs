@@ -1,138 +1,245 @@
-//! `ulocks_mutex_t`: RawBargingMutex of this family.
+//! The mutexes but for those with priority inheritance and the robust ones: their types and
+//! functions, and those of their condition variables.
 
-use crate::{call, condvar};
+use crate::call;
+use core::cell::UnsafeCell;
 use core::ffi::c_int;
+use core::mem::MaybeUninit;
 use libc::timespec;
-use ulocks_core::condvar::RawCondvar;
+use ulocks_core::condvar::{RawCondvar, Wakeup};
 use ulocks_core::errno::Guard;
-use ulocks_core::raw::RawMutex as _;
-use ulocks_unfair::RawBargingMutex;
+use ulocks_core::raw::RawMutex;
+use ulocks_core::time::Deadline;
 
-type Lock = RawBargingMutex;
-type Condvar = RawCondvar<Lock>;
-
-const _: () = call::holds::<ulocks_mutex_t, Lock>();
-const _: () = call::holds::<ulocks_mutex_cond_t, Condvar>();
-
-/// A mutex of four bytes. Any thread may take it next: no order, and no bound on a wait.
-///
-/// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
-/// thread that unlocks it last may free its memory at once. It belongs to one process. A thread
-/// that locks a mutex that it holds waits for ever.
+/// A mutex, and how its holder releases it. Without a token it is as large as the mutex.
 #[repr(C)]
-pub struct ulocks_mutex_t {
-    _words: [u32; 1],
+pub(crate) struct Kept<L: RawMutex> {
+    pub(crate) raw: L,
+    /// Written by each holder before it is read. Only holders touch it.
+    token: UnsafeCell<MaybeUninit<L::Token>>,
 }
 
-/// A condition variable for mutexes of the type `ulocks_mutex_t`.
-///
-/// `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
-/// memory may be freed when no thread is inside of one of its functions.
-#[repr(C)]
-pub struct ulocks_mutex_cond_t {
-    _words: [u64; 2],
+impl<L: RawMutex> Kept<L> {
+    /// Keeps the token of an acquisition until the release.
+    ///
+    /// # Safety
+    /// The calling thread holds the mutex, by this token.
+    unsafe fn keep(&self, token: L::Token) {
+        // SAFETY: only the holder touches the cell, and that is this thread.
+        unsafe { (*self.token.get()).write(token) };
+    }
+
+    /// The token of the acquisition, for one release.
+    ///
+    /// # Safety
+    /// The calling thread holds the mutex.
+    unsafe fn token(&self) -> L::Token {
+        // SAFETY: only the holder touches the cell, and that is this thread. It has kept its token
+        // there when it acquired, and takes it once.
+        unsafe { (*self.token.get()).assume_init_read() }
+    }
+
+    fn acquired(&self, token: Option<L::Token>) -> bool {
+        // SAFETY: acquired by the caller, by this token.
+        token.map(|token| unsafe { self.keep(token) }).is_some()
+    }
+
+    /// The first attempt makes no call that could change `errno`.
+    pub(crate) fn lock(&self) -> c_int {
+        let token = self.raw.try_lock().unwrap_or_else(|| {
+            let _errno = Guard::new();
+            self.raw.lock()
+        });
+        // SAFETY: acquired above.
+        unsafe { self.keep(token) };
+        0
+    }
+
+    pub(crate) fn trylock(&self) -> c_int {
+        call::code(self.acquired(self.raw.try_lock()), libc::EBUSY)
+    }
+
+    /// # Safety
+    /// `until` is null or points to a `timespec`.
+    pub(crate) unsafe fn lock_until(&self, until: *const timespec) -> c_int {
+        // SAFETY: the caller's promise.
+        unsafe { call::timed(until, |deadline| self.acquired(self.raw.lock_until(deadline))) }
+    }
+
+    /// # Safety
+    /// The calling thread holds the mutex.
+    pub(crate) unsafe fn unlock(&self) -> c_int {
+        let _errno = Guard::new();
+        // SAFETY: the caller's promise. The release is the last touch.
+        unsafe { self.raw.unlock(self.token()) };
+        0
+    }
+
+    /// # Safety
+    /// The calling thread holds the mutex.
+    pub(crate) unsafe fn wait(&self, cond: &RawCondvar<L>, deadline: Option<Deadline>) -> c_int {
+        let _errno = Guard::new();
+        // SAFETY: this thread holds the mutex, by this token, and again after the wait.
+        unsafe {
+            let (token, wakeup) = cond.wait(&self.raw, self.token(), deadline);
+            self.keep(token);
+            call::code(wakeup == Wakeup::Notified, libc::ETIMEDOUT)
+        }
+    }
 }
 
-/// # Safety
-/// `mutex` points to a `ulocks_mutex_t` that lives as long as the caller uses what this returns.
-unsafe fn of<'a>(mutex: *mut ulocks_mutex_t) -> &'a Lock {
-    // SAFETY: the caller's promise. The type has the size and the alignment of the lock, and it is
-    // changed by the functions of this file only.
-    unsafe { &*mutex.cast() }
-}
+/// The module `$name` with the type `$mutex` of a mutex `$lock` and the type `$cond` of its
+/// condition variable, and with their functions, whose names begin with `$name`. `$busy` completes
+/// what is said of EBUSY; `$place` says where a condition variable may lie.
+macro_rules! mutex {
+    (
+        $(#[$about:meta])*
+        $name:ident: $mutex:ident { $field:ident: $words:ty }, $cond:ident,
+        $lock:ty, $busy:literal, $place:literal
+    ) => {
+        mod $name {
+            use crate::{call, mutex::Kept};
+            use core::ffi::c_int;
+            use libc::timespec;
+            use ulocks_core::condvar::RawCondvar;
+            use ulocks_core::errno::Guard;
+            use ulocks_core::raw::RawMutex as _;
 
-/// # Safety
-/// `cond` points to a `ulocks_mutex_cond_t` that lives as long as the caller uses what this
-/// returns.
-unsafe fn cond_of<'a>(cond: *mut ulocks_mutex_cond_t) -> &'a Condvar {
-    // SAFETY: as in `of`.
-    unsafe { &*cond.cast() }
-}
+            type Lock = Kept<$lock>;
+            type Condvar = RawCondvar<$lock>;
 
-/// Locks the mutex, and waits as long as that takes. Returns 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_mutex_lock(mutex: *mut ulocks_mutex_t) -> c_int {
-    // SAFETY: the caller's promise.
-    call::lock(unsafe { of(mutex) })
-}
+            const _: () = call::holds::<$mutex, Lock>();
+            const _: () = call::holds::<$cond, Condvar>();
 
-/// Locks the mutex if that needs no waiting.
-///
-/// Returns 0, or EBUSY: a thread holds the mutex.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_mutex_trylock(mutex: *mut ulocks_mutex_t) -> c_int {
-    // SAFETY: the caller's promise.
-    call::trylock(unsafe { of(mutex) })
-}
+            $(#[$about])*
+            #[repr(C)]
+            pub struct $mutex {
+                $field: $words,
+            }
 
-/// Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
-///
-/// Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
-/// tv_nsec is not from 0 to 999999999.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_mutex_lock_until(
-    mutex: *mut ulocks_mutex_t,
-    monotonic_deadline: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { call::lock_until(of(mutex), monotonic_deadline) }
-}
+            #[doc = concat!(
+                " A condition variable for mutexes of the type `", stringify!($mutex), "`."
+            )]
+            ///
+            #[doc = concat!(
+                " `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no ",
+                "destruction. Its memory may be freed when no thread is inside of one of its ",
+                "functions.", $place
+            )]
+            #[repr(C)]
+            pub struct $cond {
+                _words: [u64; 2],
+            }
 
-/// Unlocks the mutex. The calling thread must hold it. Returns 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_mutex_unlock(mutex: *mut ulocks_mutex_t) -> c_int {
-    let _errno = Guard::new();
-    // SAFETY: the caller's promise.
-    unsafe { of(mutex).unlock(()) };
-    0
-}
+            /// # Safety
+            /// `mutex` points to one that lives as long as the caller uses what this returns.
+            pub(super) unsafe fn of<'a>(mutex: *const $mutex) -> &'a Lock {
+                // SAFETY: the caller's promise. The type has the size and the alignment of the
+                // lock, and it is changed by the functions of this crate only.
+                unsafe { &*mutex.cast() }
+            }
 
-/// Whether a thread holds the mutex at this moment.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_mutex_is_locked(mutex: *const ulocks_mutex_t) -> bool {
-    // SAFETY: the caller's promise. The lock is only read.
-    unsafe { of(mutex.cast_mut()) }.is_locked()
-}
+            /// # Safety
+            /// `cond` points to one that lives as long as the caller uses what this returns.
+            unsafe fn cond_of<'a>(cond: *const $cond) -> &'a Condvar {
+                // SAFETY: as in `of`.
+                unsafe { &*cond.cast() }
+            }
 
-/// Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
-/// the mutex.
-///
-/// No notification is missed that comes after the unlocking. A wait may end without one, so look at
-/// the condition again. It is no cancellation point. Returns 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_mutex_cond_wait(
-    cond: *mut ulocks_mutex_cond_t,
-    mutex: *mut ulocks_mutex_t,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { condvar::wait(cond_of(cond), of(mutex)) }
-}
+            /// Locks the mutex, and waits as long as that takes. Returns 0.
+            #[unsafe(export_name = concat!(stringify!($name), "_lock"))]
+            pub unsafe extern "C" fn lock(mutex: *mut $mutex) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe { of(mutex) }.lock()
+            }
 
-/// As ulocks_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
-/// The mutex is locked again in every case.
-///
-/// Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
-/// the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_mutex_cond_wait_until(
-    cond: *mut ulocks_mutex_cond_t,
-    mutex: *mut ulocks_mutex_t,
-    monotonic_deadline: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { condvar::wait_until(cond_of(cond), of(mutex), monotonic_deadline) }
-}
+            /// Locks the mutex if that needs no waiting.
+            ///
+            #[doc = concat!(" Returns 0, or EBUSY: a thread holds the mutex", $busy, ".")]
+            #[unsafe(export_name = concat!(stringify!($name), "_trylock"))]
+            pub unsafe extern "C" fn trylock(mutex: *mut $mutex) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe { of(mutex) }.trylock()
+            }
 
-/// Notifies one thread that waits, with or without the mutex locked. Returns 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_mutex_cond_signal(cond: *mut ulocks_mutex_cond_t) -> c_int {
-    // SAFETY: the caller's promise.
-    condvar::signal(unsafe { cond_of(cond) })
-}
+            /// Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
+            ///
+            /// Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is
+            /// null, or its tv_nsec is not from 0 to 999999999.
+            #[unsafe(export_name = concat!(stringify!($name), "_lock_until"))]
+            pub unsafe extern "C" fn lock_until(
+                mutex: *mut $mutex,
+                monotonic_deadline: *const timespec,
+            ) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe { of(mutex).lock_until(monotonic_deadline) }
+            }
 
-/// Notifies all threads that wait, with or without the mutex locked. Returns 0.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_mutex_cond_broadcast(cond: *mut ulocks_mutex_cond_t) -> c_int {
-    // SAFETY: the caller's promise.
-    condvar::broadcast(unsafe { cond_of(cond) })
+            /// Unlocks the mutex. The calling thread must hold it. Returns 0.
+            #[unsafe(export_name = concat!(stringify!($name), "_unlock"))]
+            pub unsafe extern "C" fn unlock(mutex: *mut $mutex) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe { of(mutex).unlock() }
+            }
+
+            /// Whether a thread holds the mutex at this moment.
+            #[unsafe(export_name = concat!(stringify!($name), "_is_locked"))]
+            pub unsafe extern "C" fn is_locked(mutex: *const $mutex) -> bool {
+                // SAFETY: the caller's promise. The lock is only read.
+                unsafe { of(mutex) }.raw.is_locked()
+            }
+
+            /// Unlocks the mutex, waits until notified, and locks the mutex again. The calling
+            /// thread must hold the mutex.
+            ///
+            /// No notification is missed that comes after the unlocking. A wait may end without
+            /// one, so look at the condition again. It is no cancellation point. Returns 0.
+            #[unsafe(export_name = concat!(stringify!($name), "_cond_wait"))]
+            pub unsafe extern "C" fn cond_wait(cond: *mut $cond, mutex: *mut $mutex) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe { of(mutex).wait(cond_of(cond), None) }
+            }
+
+            #[doc = concat!(
+                " As ", stringify!($name), "_cond_wait, but gives up at a moment of ",
+                "CLOCK_MONOTONIC.\n The mutex is locked again in every case."
+            )]
+            ///
+            /// Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the
+            /// pointer to the moment is null, or its tv_nsec is not from 0 to 999999999, and the
+            /// mutex was not unlocked.
+            #[unsafe(export_name = concat!(stringify!($name), "_cond_wait_until"))]
+            pub unsafe extern "C" fn cond_wait_until(
+                cond: *mut $cond,
+                mutex: *mut $mutex,
+                monotonic_deadline: *const timespec,
+            ) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match call::deadline(monotonic_deadline) {
+                        Ok(deadline) => of(mutex).wait(cond_of(cond), Some(deadline)),
+                        Err(error) => error,
+                    }
+                }
+            }
+
+            /// Notifies one thread that waits, with or without the mutex locked. Returns 0.
+            #[unsafe(export_name = concat!(stringify!($name), "_cond_signal"))]
+            pub unsafe extern "C" fn cond_signal(cond: *mut $cond) -> c_int {
+                let _errno = Guard::new();
+                // SAFETY: the caller's promise.
+                unsafe { cond_of(cond) }.notify_one();
+                0
+            }
+
+            /// Notifies all threads that wait, with or without the mutex locked. Returns 0.
+            #[unsafe(export_name = concat!(stringify!($name), "_cond_broadcast"))]
+            pub unsafe extern "C" fn cond_broadcast(cond: *mut $cond) -> c_int {
+                let _errno = Guard::new();
+                // SAFETY: the caller's promise.
+                unsafe { cond_of(cond) }.notify_all();
+                0
+            }
+        }
+    };
 }

@@ -1,10 +1,5 @@
 //! Robust locks: a process may be killed while it holds one.
 
-mod fair_mutex;
-mod mutex;
-mod rwlock;
-mod semaphore;
-
 use crate::call;
 use crate::region::{me, named, ulocks_member_t, ulocks_region_t, usable};
 use core::ffi::{c_char, c_int};
@@ -14,7 +9,7 @@ use ulocks_core::errno::Guard;
 use ulocks_core::time::Deadline;
 use ulocks_shm::robust::RawRobust;
 use ulocks_shm::robust::condvar::RobustCondvar;
-use ulocks_shm::robust::mutex::{LockError, LockResult, Refused, RobustMutex};
+use ulocks_shm::robust::mutex::{LockError, Refused, RobustMutex};
 use ulocks_shm::slots::Member;
 
 const _: () = call::holds::<ulocks_robust_cond_t, RobustCondvar>();
@@ -35,7 +30,7 @@ fn refused(why: Refused, timed_out: c_int) -> c_int {
 }
 
 /// The number of a result. The lock stays with the thread, as C's functions have it.
-fn code<L: RawRobust>(result: LockResult<'_, (), L>, timed_out: c_int) -> c_int {
+fn code<G>(result: Result<G, LockError<G>>, timed_out: c_int) -> c_int {
     match result {
         Ok(guard) => {
             forget(guard);
@@ -52,40 +47,32 @@ fn code<L: RawRobust>(result: LockResult<'_, (), L>, timed_out: c_int) -> c_int 
 }
 
 /// Runs `operate` if the member may use the lock.
-fn checked<'a, L>(
-    lock: &L,
+fn with<'a, L>(
+    lock: &'a L,
     member: &'a Member<'static>,
-    operate: impl FnOnce(&'a Member<'static>) -> c_int,
+    operate: impl FnOnce(&'a L, &'a Member<'static>) -> c_int,
 ) -> c_int {
+    let _errno = Guard::new();
     match usable(member) {
-        Ok(member) if member.covers(lock) => operate(member),
+        Ok(member) if member.covers(lock) => operate(lock, member),
         Ok(_) => libc::EINVAL,
         Err(error) => error,
     }
 }
 
-/// Runs `acquire` if the member may use the mutex.
-fn with<'a, L: RawRobust>(
-    mutex: &'a RobustMutex<(), L>,
-    member: &'a Member<'static>,
-    acquire: impl FnOnce(&'a RobustMutex<(), L>, &'a Member<'static>) -> c_int,
-) -> c_int {
-    let _errno = Guard::new();
-    checked(mutex, member, |member| acquire(mutex, member))
-}
-
+/// The same with a deadline.
+///
 /// # Safety
-/// `deadline` is null or points to a `timespec`.
-unsafe fn until<L: RawRobust>(
-    mutex: &RobustMutex<(), L>,
-    member: &Member<'static>,
-    deadline: *const timespec,
+/// `until` is null or points to a `timespec`.
+unsafe fn with_until<'a, L>(
+    lock: &'a L,
+    member: &'a Member<'static>,
+    until: *const timespec,
+    operate: impl FnOnce(&'a L, &'a Member<'static>, Deadline) -> c_int,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    match unsafe { call::deadline(deadline) } {
-        Ok(deadline) => {
-            with(mutex, member, |mutex, me| code(mutex.lock_until(me, deadline), libc::ETIMEDOUT))
-        }
+    match unsafe { call::deadline(until) } {
+        Ok(deadline) => with(lock, member, |lock, me| operate(lock, me, deadline)),
         Err(error) => error,
     }
 }
@@ -183,7 +170,11 @@ pub unsafe extern "C" fn ulocks_robust_cond_signal(
     member: *const ulocks_member_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    notify(unsafe { cond_of(cond) }, unsafe { me(member) }, |cond, me| _ = cond.notify_one(me))
+    let (cond, me) = unsafe { (cond_of(cond), me(member)) };
+    with(cond, me, |cond, me| {
+        cond.notify_one(me);
+        0
+    })
 }
 
 /// Notifies all threads that wait. Returns what ulocks_robust_cond_signal does.
@@ -193,17 +184,32 @@ pub unsafe extern "C" fn ulocks_robust_cond_broadcast(
     member: *const ulocks_member_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    notify(unsafe { cond_of(cond) }, unsafe { me(member) }, |cond, me| _ = cond.notify_all(me))
-}
-
-fn notify(
-    cond: &RobustCondvar,
-    member: &Member<'static>,
-    notify: impl FnOnce(&RobustCondvar, &Member<'static>),
-) -> c_int {
-    let _errno = Guard::new();
-    checked(cond, member, |me| {
-        notify(cond, me);
+    let (cond, me) = unsafe { (cond_of(cond), me(member)) };
+    with(cond, me, |cond, me| {
+        cond.notify_all(me);
         0
     })
 }
+
+#[macro_use]
+mod mutex;
+
+robust_mutex! {
+    /// A mutex in a region that goes to the next thread if its holder dies, in order of arrival.
+    ulocks_robust_fair_mutex: ulocks_robust_fair_mutex_t { _words: [u64; 4] },
+    ulocks_shm::robust::fair_mutex::RobustFairMutex<()>,
+    "ulocks_region_robust_fair_mutex", "fair mutex", "what ulocks_region_robust_mutex does."
+}
+
+robust_mutex! {
+    /// A mutex in a region that goes to the next thread if its holder dies. An arriving thread may
+    /// take it past the waiters.
+    ulocks_robust_mutex: ulocks_robust_mutex_t { _words: [u32; 2] },
+    ulocks_shm::robust::mutex::RobustMutex<()>,
+    "ulocks_region_robust_mutex", "mutex",
+    "0; EINVAL: a null pointer, a bad name, or a member of another region; EPROTO: the name stands \
+     for something else; ENOSPC: no room; EBADMSG: the region is damaged."
+}
+
+mod rwlock;
+mod semaphore;

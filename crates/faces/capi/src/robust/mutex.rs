@@ -1,163 +1,205 @@
-//! `ulocks_robust_mutex_t`.
+//! The robust mutexes.
 
-use super::{code, cond_of, consistent, refused, ulocks_robust_cond_t, unlock, until, wait, with};
-use crate::call;
-use crate::region::{me, named, ulocks_member_t, ulocks_region_t};
-use core::ffi::{c_char, c_int};
-use core::mem::forget;
-use libc::timespec;
-use ulocks_shm::robust::mutex::RobustMutex;
+/// The module `$name` with the type and the functions of a robust mutex: `$found`, the function
+/// that finds one, is for `$what`, and its results are `$results`.
+macro_rules! robust_mutex {
+    (
+        $(#[$about:meta])*
+        $name:ident: $mutex:ident { $field:ident: $words:ty }, $lock:ty,
+        $found:literal, $what:literal, $results:literal
+    ) => {
+        mod $name {
+            use crate::call;
+            use crate::region::{me, named, ulocks_member_t, ulocks_region_t};
+            use crate::robust::{
+                self, code, cond_of, refused, ulocks_robust_cond_t, wait, with, with_until,
+            };
+            use core::ffi::{c_char, c_int};
+            use core::mem::forget;
+            use libc::timespec;
 
-type Lock = RobustMutex<()>;
+            type Lock = $lock;
 
-const _: () = call::holds::<ulocks_robust_mutex_t, Lock>();
+            const _: () = call::holds::<$mutex, Lock>();
 
-/// A mutex in a region that goes to the next thread if its holder dies. An arriving thread may take
-/// it past the waiters.
-#[repr(C)]
-pub struct ulocks_robust_mutex_t {
-    _words: [u32; 2],
-}
+            $(#[$about])*
+            #[repr(C)]
+            pub struct $mutex {
+                $field: $words,
+            }
 
-/// # Safety
-/// The pointer is valid.
-unsafe fn of<'a>(mutex: *const ulocks_robust_mutex_t) -> &'a Lock {
-    // SAFETY: the caller's promise. The type has the size and the alignment of the lock.
-    unsafe { &*mutex.cast() }
-}
+            /// # Safety
+            /// The pointer is valid.
+            unsafe fn of<'a>(mutex: *const $mutex) -> &'a Lock {
+                // SAFETY: the caller's promise. The type has the size and the alignment of the
+                // lock.
+                unsafe { &*mutex.cast() }
+            }
 
-/// Finds the mutex of a name in a region, or makes it, unlocked.
-///
-/// Returns 0; EINVAL: a null pointer, a bad name, or a member of another region; EPROTO: the name
-/// stands for something else; ENOSPC: no room; EBADMSG: the region is damaged.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_region_robust_mutex(
-    region: *const ulocks_region_t,
-    member: *const ulocks_member_t,
-    name: *const c_char,
-    mutex: *mut *mut ulocks_robust_mutex_t,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { named::<Lock, _>(region, member, name, mutex) }
-}
+            #[doc = concat!(" Finds the ", $what, " of a name in a region, or makes it, unlocked.")]
+            ///
+            #[doc = concat!(" Returns ", $results)]
+            #[unsafe(export_name = $found)]
+            pub unsafe extern "C" fn found(
+                region: *const ulocks_region_t,
+                member: *const ulocks_member_t,
+                name: *const c_char,
+                mutex: *mut *mut $mutex,
+            ) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe { named::<Lock, _>(region, member, name, mutex) }
+            }
 
-/// Locks the mutex, and waits as long as that takes.
-///
-/// Returns 0; EOWNERDEAD: locked, but the last holder died with it, so repair the data and call
-/// ulocks_robust_mutex_consistent; ENOTRECOVERABLE: not locked, because the mutex was unlocked
-/// without that; EDEADLK: the thread holds it; EINVAL: the mutex is not in the member's region, or
-/// the member is that of another process; EBADMSG: the memory was overwritten.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_mutex_lock(
-    mutex: *mut ulocks_robust_mutex_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    with(unsafe { of(mutex) }, unsafe { me(member) }, |mutex, me| code(mutex.lock(me), libc::ETIMEDOUT))
-}
+            /// Locks the mutex, and waits as long as that takes.
+            ///
+            #[doc = concat!(
+                " Returns 0; EOWNERDEAD: locked, but the last holder died with it, so repair the ",
+                "data and call ", stringify!($name), "_consistent; ENOTRECOVERABLE: not locked, ",
+                "because the mutex was unlocked without that; EDEADLK: the thread holds it; ",
+                "EINVAL: the mutex is not in the member's region, or the member is that of ",
+                "another process; EBADMSG: the memory was overwritten."
+            )]
+            #[unsafe(export_name = concat!(stringify!($name), "_lock"))]
+            pub unsafe extern "C" fn lock(
+                mutex: *mut $mutex,
+                member: *const ulocks_member_t,
+            ) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe { with(of(mutex), me(member), |mutex, me| code(mutex.lock(me), libc::ETIMEDOUT)) }
+            }
 
-/// Locks the mutex if that needs no waiting.
-///
-/// Returns what ulocks_robust_mutex_lock does, or EBUSY: a living thread holds the mutex.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_mutex_trylock(
-    mutex: *mut ulocks_robust_mutex_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    with(unsafe { of(mutex) }, unsafe { me(member) }, |mutex, me| code(mutex.try_lock(me), libc::EBUSY))
-}
+            /// Locks the mutex if that needs no waiting.
+            ///
+            #[doc = concat!(
+                " Returns what ", stringify!($name), "_lock does, or EBUSY: a living thread holds ",
+                "the mutex."
+            )]
+            #[unsafe(export_name = concat!(stringify!($name), "_trylock"))]
+            pub unsafe extern "C" fn trylock(
+                mutex: *mut $mutex,
+                member: *const ulocks_member_t,
+            ) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe { with(of(mutex), me(member), |mutex, me| code(mutex.try_lock(me), libc::EBUSY)) }
+            }
 
-/// Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC.
-///
-/// Returns what ulocks_robust_mutex_lock does; ETIMEDOUT: the moment has passed; EINVAL also: the
-/// pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_mutex_lock_until(
-    mutex: *mut ulocks_robust_mutex_t,
-    member: *const ulocks_member_t,
-    monotonic_deadline: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { until(of(mutex), me(member), monotonic_deadline) }
-}
+            /// Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC.
+            ///
+            #[doc = concat!(
+                " Returns what ", stringify!($name), "_lock does; ETIMEDOUT: the moment has ",
+                "passed; EINVAL also: the pointer to the moment is null, or its tv_nsec is not ",
+                "from 0 to 999999999."
+            )]
+            #[unsafe(export_name = concat!(stringify!($name), "_lock_until"))]
+            pub unsafe extern "C" fn lock_until(
+                mutex: *mut $mutex,
+                member: *const ulocks_member_t,
+                monotonic_deadline: *const timespec,
+            ) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    with_until(of(mutex), me(member), monotonic_deadline, |mutex, me, deadline| {
+                        code(mutex.lock_until(me, deadline), libc::ETIMEDOUT)
+                    })
+                }
+            }
 
-/// Unlocks the mutex, which the calling thread must hold. If the last holder died, and the data was
-/// not said to be consistent, the mutex is not recoverable from here on.
-///
-/// Returns 0; EPERM: the thread holds no robust lock; EINVAL: as ulocks_robust_mutex_lock.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_mutex_unlock(
-    mutex: *mut ulocks_robust_mutex_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { unlock(of(mutex), me(member)) }
-}
+            /// Unlocks the mutex, which the calling thread must hold. If the last holder died, and
+            /// the data was not said to be consistent, the mutex is not recoverable from here on.
+            ///
+            #[doc = concat!(
+                " Returns 0; EPERM: the thread holds no robust lock; EINVAL: as ",
+                stringify!($name), "_lock."
+            )]
+            #[unsafe(export_name = concat!(stringify!($name), "_unlock"))]
+            pub unsafe extern "C" fn unlock(
+                mutex: *mut $mutex,
+                member: *const ulocks_member_t,
+            ) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe { robust::unlock(of(mutex), me(member)) }
+            }
 
-/// Says that the data is whole again, after EOWNERDEAD. The calling thread must hold the mutex.
-///
-/// Returns 0; EINVAL: no holder had died, or as ulocks_robust_mutex_lock; EPERM: the thread holds
-/// no robust lock.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_mutex_consistent(
-    mutex: *mut ulocks_robust_mutex_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { consistent(of(mutex), me(member)) }
-}
+            /// Says that the data is whole again, after EOWNERDEAD. The calling thread must hold
+            /// the mutex.
+            ///
+            #[doc = concat!(
+                " Returns 0; EINVAL: no holder had died, or as ", stringify!($name), "_lock; ",
+                "EPERM: the thread holds no robust lock."
+            )]
+            #[unsafe(export_name = concat!(stringify!($name), "_consistent"))]
+            pub unsafe extern "C" fn consistent(
+                mutex: *mut $mutex,
+                member: *const ulocks_member_t,
+            ) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe { robust::consistent(of(mutex), me(member)) }
+            }
 
-/// Locks the mutex although it is not recoverable: the data is dirty until
-/// ulocks_robust_mutex_consistent.
-///
-/// Returns EOWNERDEAD: locked; EDEADLK, EINVAL and EBADMSG: as ulocks_robust_mutex_lock.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_mutex_reset(
-    mutex: *mut ulocks_robust_mutex_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    with(unsafe { of(mutex) }, unsafe { me(member) }, |mutex, me| match mutex.reset(me) {
-        Ok(guard) => {
-            forget(guard);
-            libc::EOWNERDEAD
+            #[doc = concat!(
+                " Locks the mutex although it is not recoverable: the data is dirty until ",
+                stringify!($name), "_consistent."
+            )]
+            ///
+            #[doc = concat!(
+                " Returns EOWNERDEAD: locked; EDEADLK, EINVAL and EBADMSG: as ", stringify!($name),
+                "_lock."
+            )]
+            #[unsafe(export_name = concat!(stringify!($name), "_reset"))]
+            pub unsafe extern "C" fn reset(
+                mutex: *mut $mutex,
+                member: *const ulocks_member_t,
+            ) -> c_int {
+                // SAFETY: the caller's promise.
+                with(unsafe { of(mutex) }, unsafe { me(member) }, |mutex, me| match mutex.reset(me) {
+                    Ok(guard) => {
+                        forget(guard);
+                        libc::EOWNERDEAD
+                    }
+                    Err(why) => refused(why, libc::ETIMEDOUT),
+                })
+            }
+
+            /// Unlocks the mutex, waits until notified, and locks the mutex again. A wait may end
+            /// without a notification, so look at the condition again.
+            ///
+            #[doc = concat!(
+                " Returns what ", stringify!($name), "_lock does: the mutex is locked after 0 and ",
+                "EOWNERDEAD; EPERM: the thread holds no robust lock."
+            )]
+            #[unsafe(export_name = concat!(stringify!($name), "_cond_wait"))]
+            pub unsafe extern "C" fn cond_wait(
+                cond: *mut ulocks_robust_cond_t,
+                mutex: *mut $mutex,
+                member: *const ulocks_member_t,
+            ) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe { wait(cond_of(cond), of(mutex), me(member), None) }
+            }
+
+            #[doc = concat!(
+                " As ", stringify!($name), "_cond_wait, but gives up at a moment of ",
+                "CLOCK_MONOTONIC."
+            )]
+            ///
+            /// Returns what that does; ETIMEDOUT: the moment has passed, and the mutex is locked;
+            /// EINVAL also: the pointer to the moment is null, or its tv_nsec is not from 0 to
+            /// 999999999.
+            #[unsafe(export_name = concat!(stringify!($name), "_cond_wait_until"))]
+            pub unsafe extern "C" fn cond_wait_until(
+                cond: *mut ulocks_robust_cond_t,
+                mutex: *mut $mutex,
+                member: *const ulocks_member_t,
+                monotonic_deadline: *const timespec,
+            ) -> c_int {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match call::deadline(monotonic_deadline) {
+                        Ok(deadline) => wait(cond_of(cond), of(mutex), me(member), Some(deadline)),
+                        Err(error) => error,
+                    }
+                }
+            }
         }
-        Err(why) => refused(why, libc::ETIMEDOUT),
-    })
-}
-
-/// Unlocks the mutex, waits until notified, and locks the mutex again. A wait may end without a
-/// notification, so look at the condition again.
-///
-/// Returns what ulocks_robust_mutex_lock does: the mutex is locked after 0 and EOWNERDEAD; EPERM:
-/// the thread holds no robust lock.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_mutex_cond_wait(
-    cond: *mut ulocks_robust_cond_t,
-    mutex: *mut ulocks_robust_mutex_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { wait(cond_of(cond), of(mutex), me(member), None) }
-}
-
-/// As ulocks_robust_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
-///
-/// Returns what that does; ETIMEDOUT: the moment has passed, and the mutex is locked; EINVAL also:
-/// the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_mutex_cond_wait_until(
-    cond: *mut ulocks_robust_cond_t,
-    mutex: *mut ulocks_robust_mutex_t,
-    member: *const ulocks_member_t,
-    monotonic_deadline: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match call::deadline(monotonic_deadline) {
-            Ok(deadline) => wait(cond_of(cond), of(mutex), me(member), Some(deadline)),
-            Err(error) => error,
-        }
-    }
+    };
 }

@@ -1,19 +1,14 @@
 //! `ulocks_robust_rwlock_t`.
 
-use super::{checked, refused};
+use super::{code, refused, with, with_until};
 use crate::call;
 use crate::region::{me, named, ulocks_member_t, ulocks_region_t};
 use core::ffi::{c_char, c_int};
 use core::mem::forget;
 use libc::timespec;
-use ulocks_core::errno::Guard;
-use ulocks_core::time::Deadline;
-use ulocks_shm::robust::mutex::LockError;
 use ulocks_shm::robust::rwlock::RobustPsRwLock;
-use ulocks_shm::slots::Member;
 
 type Lock = RobustPsRwLock<()>;
-type Me = Member<'static>;
 
 const _: () = call::holds::<ulocks_robust_rwlock_t, Lock>();
 
@@ -37,57 +32,6 @@ pub struct ulocks_robust_rwlock_t {
 unsafe fn of<'a>(lock: *const ulocks_robust_rwlock_t) -> &'a Lock {
     // SAFETY: the caller's promise. The type has the size and the alignment of the lock.
     unsafe { &*lock.cast() }
-}
-
-/// The number of a result. The lock stays with the thread, as C's functions have it.
-fn code<G>(result: Result<G, LockError<G>>, timed_out: c_int) -> c_int {
-    match result {
-        Ok(guard) => {
-            forget(guard);
-            0
-        }
-        Err(LockError::OwnerDied(guard)) => {
-            forget(guard);
-            libc::EOWNERDEAD
-        }
-        Err(LockError::NotRecoverable) => libc::ENOTRECOVERABLE,
-        Err(LockError::Refused(why)) => refused(why, timed_out),
-        Err(_) => libc::EBADMSG,
-    }
-}
-
-/// Runs `acquire` if the member may use the lock.
-///
-/// # Safety
-/// Both pointers are valid.
-unsafe fn with(
-    lock: *const ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-    acquire: impl FnOnce(&'static Lock, &'static Me) -> c_int,
-) -> c_int {
-    let _errno = Guard::new();
-    // SAFETY: the caller's promise.
-    let (lock, me) = unsafe { (of(lock), me(member)) };
-    checked(lock, me, |me| acquire(lock, me))
-}
-
-/// The same with a deadline.
-///
-/// # Safety
-/// Both pointers are valid. `until` is null or points to a `timespec`.
-unsafe fn with_until(
-    lock: *const ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-    until: *const timespec,
-    acquire: impl FnOnce(&'static Lock, &'static Me, Deadline) -> c_int,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match call::deadline(until) {
-            Ok(deadline) => with(lock, member, |lock, me| acquire(lock, me, deadline)),
-            Err(error) => error,
-        }
-    }
 }
 
 /// Finds the reader-writer lock of a name in a region, or makes it, unlocked.
@@ -117,7 +61,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_read_lock(
     member: *const ulocks_member_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { with(lock, member, |lock, me| code(lock.read(me), libc::ETIMEDOUT)) }
+    unsafe { with(of(lock), me(member), |lock, me| code(lock.read(me), libc::ETIMEDOUT)) }
 }
 
 /// Locks for reading if that needs no waiting.
@@ -129,7 +73,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_read_trylock(
     member: *const ulocks_member_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { with(lock, member, |lock, me| code(lock.try_read(me), libc::EBUSY)) }
+    unsafe { with(of(lock), me(member), |lock, me| code(lock.try_read(me), libc::EBUSY)) }
 }
 
 /// Locks for reading, or gives up at a moment of CLOCK_MONOTONIC.
@@ -144,7 +88,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_read_lock_until(
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
-        with_until(lock, member, monotonic_deadline, |lock, me, deadline| {
+        with_until(of(lock), me(member), monotonic_deadline, |lock, me, deadline| {
             code(lock.read_until(me, deadline), libc::ETIMEDOUT)
         })
     }
@@ -159,7 +103,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_urgent_lock(
     member: *const ulocks_member_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { with(lock, member, |lock, me| code(lock.read_urgent(me), libc::ETIMEDOUT)) }
+    unsafe { with(of(lock), me(member), |lock, me| code(lock.read_urgent(me), libc::ETIMEDOUT)) }
 }
 
 /// Locks for an urgent reader if that needs no waiting.
@@ -171,7 +115,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_urgent_trylock(
     member: *const ulocks_member_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { with(lock, member, |lock, me| code(lock.try_read_urgent(me), libc::EBUSY)) }
+    unsafe { with(of(lock), me(member), |lock, me| code(lock.try_read_urgent(me), libc::EBUSY)) }
 }
 
 /// Locks for an urgent reader, or gives up at a moment of CLOCK_MONOTONIC.
@@ -185,7 +129,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_urgent_lock_until(
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
-        with_until(lock, member, monotonic_deadline, |lock, me, deadline| {
+        with_until(of(lock), me(member), monotonic_deadline, |lock, me, deadline| {
             code(lock.read_urgent_until(me, deadline), libc::ETIMEDOUT)
         })
     }
@@ -201,7 +145,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_read_unlock(
 ) -> c_int {
     // SAFETY: the caller's promise. The guard of the acquisition was forgotten.
     unsafe {
-        with(lock, member, |lock, me| {
+        with(of(lock), me(member), |lock, me| {
             lock.read_guard_unchecked(me).map_or(libc::EPERM, |guard| {
                 drop(guard);
                 0
@@ -220,7 +164,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_write_lock(
     member: *const ulocks_member_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { with(lock, member, |lock, me| code(lock.write(me), libc::ETIMEDOUT)) }
+    unsafe { with(of(lock), me(member), |lock, me| code(lock.write(me), libc::ETIMEDOUT)) }
 }
 
 /// Locks for writing if that needs no waiting.
@@ -232,7 +176,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_write_trylock(
     member: *const ulocks_member_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { with(lock, member, |lock, me| code(lock.try_write(me), libc::EBUSY)) }
+    unsafe { with(of(lock), me(member), |lock, me| code(lock.try_write(me), libc::EBUSY)) }
 }
 
 /// Locks for writing, or gives up at a moment of CLOCK_MONOTONIC.
@@ -247,7 +191,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_write_lock_until(
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
-        with_until(lock, member, monotonic_deadline, |lock, me, deadline| {
+        with_until(of(lock), me(member), monotonic_deadline, |lock, me, deadline| {
             code(lock.write_until(me, deadline), libc::ETIMEDOUT)
         })
     }
@@ -264,7 +208,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_write_unlock(
 ) -> c_int {
     // SAFETY: the caller's promise. The guard of the acquisition was forgotten.
     unsafe {
-        with(lock, member, |lock, me| {
+        with(of(lock), me(member), |lock, me| {
             lock.write_guard_unchecked(me).map_or(libc::EPERM, |guard| {
                 drop(guard);
                 0
@@ -285,7 +229,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_downgrade(
 ) -> c_int {
     // SAFETY: the caller's promise. The guard of the acquisition was forgotten.
     unsafe {
-        with(lock, member, |lock, me| {
+        with(of(lock), me(member), |lock, me| {
             lock.write_guard_unchecked(me).map_or(libc::EPERM, |guard| {
                 forget(guard.downgrade());
                 0
@@ -305,7 +249,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_consistent(
 ) -> c_int {
     // SAFETY: the caller's promise. The guard of the acquisition was forgotten, and is again.
     unsafe {
-        with(lock, member, |lock, me| {
+        with(of(lock), me(member), |lock, me| {
             lock.write_guard_unchecked(me).map_or(libc::EPERM, |mut guard| {
                 let code = if guard.is_dirty() { 0 } else { libc::EINVAL };
                 guard.mark_consistent();
@@ -327,7 +271,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_reset(
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
-        with(lock, member, |lock, me| match lock.reset(me) {
+        with(of(lock), me(member), |lock, me| match lock.reset(me) {
             Ok(guard) => {
                 forget(guard);
                 libc::EOWNERDEAD

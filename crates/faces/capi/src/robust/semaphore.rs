@@ -1,16 +1,13 @@
 //! `ulocks_robust_semaphore_t`.
 
-use super::{checked, refused};
+use super::{refused, with, with_until};
 use crate::call;
 use crate::region::{me, named, ulocks_member_t, ulocks_region_t};
 use core::ffi::{c_char, c_int};
 use libc::timespec;
-use ulocks_core::errno::Guard;
 use ulocks_shm::robust::semarray::{RobustSemaphore, SemError};
-use ulocks_shm::slots::Member;
 
 type Lock = RobustSemaphore;
-type Me = Member<'static>;
 
 const _: () = call::holds::<ulocks_robust_semaphore_t, Lock>();
 
@@ -40,21 +37,6 @@ fn code(result: Result<(), SemError>, busy: c_int, limit: c_int) -> c_int {
     }
 }
 
-/// Runs `operate` if the member may use the semaphore.
-///
-/// # Safety
-/// Both pointers are valid.
-unsafe fn with(
-    semaphore: *const ulocks_robust_semaphore_t,
-    member: *const ulocks_member_t,
-    operate: impl FnOnce(&'static Lock, &'static Me) -> c_int,
-) -> c_int {
-    let _errno = Guard::new();
-    // SAFETY: the caller's promise.
-    let (semaphore, me) = unsafe { (of(semaphore), me(member)) };
-    checked(semaphore, me, |me| operate(semaphore, me))
-}
-
 /// Finds the semaphore of a name in a region, or makes it, without permits.
 ///
 /// Returns what ulocks_region_robust_mutex does.
@@ -82,7 +64,7 @@ pub unsafe extern "C" fn ulocks_robust_semaphore_acquire(
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
-        with(semaphore, member, |semaphore, me| {
+        with(of(semaphore), me(member), |semaphore, me| {
             code(semaphore.take(me, count, None), libc::ETIMEDOUT, libc::EINVAL)
         })
     }
@@ -99,7 +81,7 @@ pub unsafe extern "C" fn ulocks_robust_semaphore_tryacquire(
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
-        with(semaphore, member, |semaphore, me| {
+        with(of(semaphore), me(member), |semaphore, me| {
             code(semaphore.try_take(me, count), libc::EBUSY, libc::EINVAL)
         })
     }
@@ -118,12 +100,9 @@ pub unsafe extern "C" fn ulocks_robust_semaphore_acquire_until(
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
-        match call::deadline(monotonic_deadline) {
-            Ok(deadline) => with(semaphore, member, |semaphore, me| {
-                code(semaphore.take(me, count, Some(deadline)), libc::ETIMEDOUT, libc::EINVAL)
-            }),
-            Err(error) => error,
-        }
+        with_until(of(semaphore), me(member), monotonic_deadline, |semaphore, me, deadline| {
+            code(semaphore.take(me, count, Some(deadline)), libc::ETIMEDOUT, libc::EINVAL)
+        })
     }
 }
 
@@ -139,7 +118,9 @@ pub unsafe extern "C" fn ulocks_robust_semaphore_release(
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
-        with(semaphore, member, |semaphore, me| call::code(semaphore.give_back(me, count), libc::EPERM))
+        with(of(semaphore), me(member), |semaphore, me| {
+            call::code(semaphore.give_back(me, count), libc::EPERM)
+        })
     }
 }
 
@@ -155,7 +136,7 @@ pub unsafe extern "C" fn ulocks_robust_semaphore_add(
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
-        with(semaphore, member, |semaphore, me| {
+        with(of(semaphore), me(member), |semaphore, me| {
             code(semaphore.add_permits(me, count), libc::ETIMEDOUT, libc::EOVERFLOW)
         })
     }
