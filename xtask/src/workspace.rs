@@ -202,11 +202,13 @@ pub struct Manifest {
 pub struct Section {
     /// `package`, `bin`, `workspace.dependencies`, ..
     pub name: String,
-    entries: Vec<(String, String)>,
+    /// Its keys and their values, as written.
+    pub entries: Vec<(String, String)>,
 }
 
 impl Manifest {
-    fn read(dir: &Path) -> anyhow::Result<Self> {
+    /// Reads the manifest in `dir`.
+    pub fn read(dir: &Path) -> anyhow::Result<Self> {
         let path = dir.join("Cargo.toml");
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Self::parse(&text))
