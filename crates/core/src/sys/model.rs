@@ -45,6 +45,26 @@
 //! });
 //! ```
 //!
+//! # In your own crate
+//! Code that uses the locks is model-checked as they are, the data inside of them included. Two
+//! things are written differently. A lock in a `static` is declared by `ulocks::sync_static!`, since
+//! the atomics of a model are no constants. The code takes its own atomics from
+//! [`sync`](crate::sync). The manifest has this, which takes effect in a build for loom only:
+//!
+//! ```toml
+//! [target.'cfg(ulocks_loom)'.dev-dependencies]
+//! loom = "0.7"
+//! ulocks = { git = "https://github.com/ulocks/ulocks", features = ["loom"] }
+//!
+//! [lints.rust]
+//! unexpected_cfgs = { level = "warn", check-cfg = ["cfg(ulocks_loom)", "cfg(ulocks_vm)"] }
+//! ```
+//!
+//! A model is a test, in a file that begins with `#![cfg(ulocks_loom)]`. It fails if an order of
+//! the threads deadlocks, races, or breaks an assertion. For the virtual machine, the feature, the
+//! cfg and the threads are those of `vm`; the README of `ulocks-vm` has all steps from an empty
+//! directory, and `examples/downstream` is a crate that follows them.
+//!
 //! # Under loom
 //! Whether a timed wait expires, and whether a wait ends spuriously, are choices loom knows nothing
 //! of. The harness enumerates them around loom: with `Config::timeouts` set to `k` the first `k`

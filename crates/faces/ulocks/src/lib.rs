@@ -1,18 +1,9 @@
 // Of two definitions of a link the first counts. So these replace the README's links to docs.rs.
 //! [`ulocks::Mutex`]: crate::Mutex
-//! [`ulocks::unfair::ThroughputMutex`]: crate::unfair::ThroughputMutex
 //! [`ulocks::RwLock`]: crate::RwLock
-//! [`ulocks::psrwlock::PsRwLock`]: crate::psrwlock::PsRwLock
-//! [`ulocks::unfair::BargingMutex`]: crate::unfair::BargingMutex
-//! [`ulocks::calock::Calock`]: crate::calock::Calock
-//! [`ulocks::unfair::AsymMutex`]: crate::unfair::AsymMutex
-//! [`ulocks::fair::FairMutex`]: crate::fair::FairMutex
-//! [`ulocks::Semaphore`]: crate::Semaphore
-//! [`ulocks::fair::Semaphore`]: crate::fair::Semaphore
-//! [`ulocks::pi::PiMutex`]: crate::pi::PiMutex
-//! [`ulocks::semarray::SemArray`]: crate::semarray::SemArray
 //! [`ulocks::Condvar`]: crate::Condvar
-//! [`ulocks::pi::PiCondvar`]: crate::pi::PiCondvar
+//! [`ulocks::Semaphore`]: crate::Semaphore
+//! [`ulocks::fair::FairMutex`]: crate::fair::FairMutex
 //!
 #![doc = include_str!("../README.md")]
 //!
@@ -23,7 +14,7 @@
 //! | [`Mutex`], [`RwLock`], [`Condvar`], [`Semaphore`] | the locks to begin with, by the names that std has |
 //! | [`which`] | which lock for which need, at more length |
 //! | [`prelude`] | names that nearly every user needs |
-//! | [`unfair`] | barging locks: `Mutex`, `ThroughputMutex`, `AsymMutex`, `ByteMutex`, and their condition variables |
+//! | [`unfair`] | barging locks: `BargingMutex`, `ThroughputMutex`, `AsymMutex`, `ByteMutex`, and their condition variables |
 //! | [`fair`] | strictly in order of arrival: `FairMutex`, `Semaphore` |
 //! | [`pi`] | priority inheritance: `PiMutex`, `PiCondvar` |
 //! | [`calock`] | convoy avoidance, for far more threads than CPUs: `Calock`, `CalockCondvar` |

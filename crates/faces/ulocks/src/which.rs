@@ -45,6 +45,43 @@
 //! [`fair::FairCondvar`](crate::fair::FairCondvar), [`pi::PiCondvar`](crate::pi::PiCondvar) and so
 //! on.
 //!
+//! # All locks
+//!
+//! The last column is the size without the data. *Shared* says whether processes may share the lock
+//! in mapped memory, by the policy `Shared`.
+//!
+//! | lock | order | a waiter waits | timed | shared | size |
+//! |---|---|---|---|---|---|
+//! | [`ulocks::Mutex`], which is [`ulocks::unfair::ThroughputMutex`] | barging, until a waiter reserves the lock | bounded by the number of waiters ahead | yes | no | 8 B |
+//! | [`ulocks::unfair::BargingMutex`] | barging | unbounded | yes | yes | 4 B |
+//! | [`ulocks::unfair::AsymMutex`] | barging; the release is a plain store | unbounded | yes | yes, with the release of `BargingMutex` | 4 B |
+//! | `ulocks::unfair::ByteMutex`, with the feature `parking_lot` | barging | unbounded | yes | no | 1 B |
+//! | [`ulocks::fair::FairMutex`] | strict FIFO | bounded by the position in the queue | yes | yes | 8 B |
+//! | [`ulocks::calock::Calock`] | barging among a few threads, until a waiter is promoted | bounded by the number of waiters ahead | yes | yes | 56 B |
+//! | [`ulocks::pi::PiMutex`] | priority, inherited by the holder | unbounded for low priorities | yes | yes | 4 B |
+//! | [`ulocks::RwLock`], which is [`ulocks::psrwlock::PsRwLock`] | readers by class; readers and writers in turn | a reader: for one writer, never for readers of a lower class | yes | yes | 16 B |
+//! | [`ulocks::Semaphore`], which is [`ulocks::fair::Semaphore`] | strict FIFO | bounded by the position in the queue | yes | yes | 16 B |
+//! | [`ulocks::semarray::SemArray`] | an arriving thread, then the oldest waiter that can proceed | unbounded; bounded if you choose so | yes | no | 128 B a semaphore |
+//! | [`ulocks::Condvar`], for [`ulocks::Mutex`]; the other mutexes have their own | none promised | until notified | yes | as its mutex | 16 B |
+//! | [`ulocks::pi::PiCondvar`] | priority | until notified | yes | yes | 8 B |
+//!
+//! Between processes that may be killed, the crate `ulocks-shm` has robust locks of each kind.
+//!
+//! [`ulocks::Mutex`]: crate::Mutex
+//! [`ulocks::unfair::ThroughputMutex`]: crate::unfair::ThroughputMutex
+//! [`ulocks::unfair::BargingMutex`]: crate::unfair::BargingMutex
+//! [`ulocks::unfair::AsymMutex`]: crate::unfair::AsymMutex
+//! [`ulocks::fair::FairMutex`]: crate::fair::FairMutex
+//! [`ulocks::calock::Calock`]: crate::calock::Calock
+//! [`ulocks::pi::PiMutex`]: crate::pi::PiMutex
+//! [`ulocks::RwLock`]: crate::RwLock
+//! [`ulocks::psrwlock::PsRwLock`]: crate::psrwlock::PsRwLock
+//! [`ulocks::Semaphore`]: crate::Semaphore
+//! [`ulocks::fair::Semaphore`]: crate::fair::Semaphore
+//! [`ulocks::semarray::SemArray`]: crate::semarray::SemArray
+//! [`ulocks::Condvar`]: crate::Condvar
+//! [`ulocks::pi::PiCondvar`]: crate::pi::PiCondvar
+//!
 //! # Then choose a policy
 //!
 //! The parameter after the data says where the lock lives, how long it spins before it sleeps, and

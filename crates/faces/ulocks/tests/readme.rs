@@ -1,4 +1,4 @@
-//! What the README's table says of sizes.
+//! What the tables of the README and of the guide `which` say of sizes.
 
 #[cfg(not(any(ulocks_loom, ulocks_vm)))]
 use ulocks_testkit as _;
@@ -33,12 +33,19 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What the table says of the size of a lock.
+/// What the tables say of the size of a lock. They say the same.
 fn size(of: &str) -> String {
-    let table = include_str!("../README.md");
-    let row = table.lines().find(|line| line.starts_with('|') && line.contains(of));
-    let cell = row.and_then(|row| row.trim_end_matches([' ', '|']).rsplit('|').next());
-    cell.unwrap_or_else(|| panic!("the table has no row for {of}")).trim().to_owned()
+    let [guide, short] =
+        [include_str!("../src/which.rs"), include_str!("../README.md")].map(|text| in_table(text, of));
+    assert!(short.is_none() || short == guide, "{of}: {short:?} in README.md, {guide:?} in the guide");
+    guide.unwrap_or_else(|| panic!("the table has no row for {of}"))
+}
+
+fn in_table(text: &str, of: &str) -> Option<String> {
+    let row =
+        text.lines().find(|line| line.trim_start_matches("//! ").starts_with('|') && line.contains(of))?;
+    let cell = row.trim_end_matches([' ', '|']).rsplit('|').next();
+    Some(cell?.trim().to_owned())
 }
 
 #[test]
