@@ -46,8 +46,8 @@ const MAX_LINES: usize = 500;
 const MAX_COLUMNS: usize = 100;
 const THIS_FILE: &str = "xtask/src/laws.rs";
 
-/// Crates that are not lock crates: the door, its virtual machine, what stands on that, and the test
-/// kit.
+/// Crates that are not lock crates: the door, its virtual machine, what stands on that, and the
+/// test kit.
 const NOT_LOCKS: [&str; 5] = ["ulocks-core", "ulocks-vm", "ulocks-vm-cost", "ulocks-loom", "ulocks-testkit"];
 
 /// Checks all laws, and prints each violation as `file:line: what`.

@@ -47,8 +47,8 @@
 //!
 //! # In your own crate
 //! Code that uses the locks is model-checked as they are, the data inside of them included. Two
-//! things are written differently. A lock in a `static` is declared by `ulocks::sync_static!`, since
-//! the atomics of a model are no constants. The code takes its own atomics from
+//! things are written differently. A lock in a `static` is declared by `ulocks::sync_static!`,
+//! since the atomics of a model are no constants. The code takes its own atomics from
 //! [`sync`](crate::sync). The manifest has this, which takes effect in a build for loom only:
 //!
 //! ```toml
