@@ -1,11 +1,10 @@
-//! What the typed lock has beside the methods of a reader-writer lock: classes, handlers, and
-//! writes in steps.
+//! What the typed lock has beside the methods of a reader-writer lock: classes, and handlers.
 
 use crate::class::ThreadClass;
 use crate::configuration::Configuration;
 use crate::raw::RawPsRwLock;
 use crate::word::State;
-use crate::{PendingWrite, PsRwLockReadGuard, PsRwLockUpgradableReadGuard, PsRwLockWith};
+use crate::{PsRwLockReadGuard, PsRwLockUpgradableReadGuard, PsRwLockWith};
 use core::convert::Infallible;
 use core::panic::Location;
 use core::time::Duration;
@@ -27,7 +26,7 @@ pub(crate) fn raw<D: Configuration, T: ?Sized>(lock: &PsRwLockWith<T, D>) -> &Ra
     unsafe { lock.raw() }.inner()
 }
 
-/// Reading in a class, reading in signal handlers, and writing in steps.
+/// Reading in a class, and reading in signal handlers.
 ///
 /// The methods of a [`PsRwLock`](crate::PsRwLock) of any configuration. A class that the
 /// lock does not have is an error of the compiler:
@@ -73,9 +72,6 @@ pub trait ByClass: sealed::Sealed {
         &'a self,
         context: &'a Context<'_>,
     ) -> Option<PsRwLockReadGuard<'a, Self::Data, Self::Configuration>>;
-
-    /// Begins a write that goes on when it is [polled](PendingWrite::poll).
-    fn write_begin(&self) -> PendingWrite<'_, Self::Data, Self::Configuration>;
 
     /// The state at this moment.
     #[doc(hidden)]
@@ -131,10 +127,6 @@ impl<D: Configuration, T: ?Sized> ByClass for PsRwLockWith<T, D> {
     fn read_handler<'a>(&'a self, context: &'a Context<'_>) -> Option<PsRwLockReadGuard<'a, T, D>> {
         // SAFETY: as in `read_in`.
         unsafe { api::read_with(self, |raw| raw.read_in_handler(context).ok_or(())) }.ok()
-    }
-
-    fn write_begin(&self) -> PendingWrite<'_, T, D> {
-        PendingWrite::new(self)
     }
 
     fn state(&self) -> State {

@@ -8,7 +8,8 @@ use core::marker::PhantomData;
 use ulocks_core::signal::{Mask, Soft};
 use ulocks_core::{Policy, Private};
 
-/// The configuration of a lock. Zero-sized; chosen by type. [`Sifted`] is the only implementation.
+/// The configuration of a lock. Zero-sized; chosen by type. A policy is one, with the default of
+/// everything else; [`Sifted`] chooses more.
 ///
 /// It says which classes of readers a lock has, where the lock lives, which waiters a release
 /// serves first, where readers are counted, how signals are masked, and what is checked.
@@ -30,15 +31,15 @@ pub trait Configuration: Send + Sync + 'static {
 /// A [`Configuration`]: the classes of readers, and five choices with a default each.
 ///
 /// ```
-/// use ulocks_psrwlock::{BULK, HANDLER, PsRwLockWith, Sifted, URGENT, WriterBatch};
+/// use ulocks_psrwlock::{BULK, Distributed, HANDLER, PhaseFair, PsRwLockWith, Sifted, URGENT};
 /// use ulocks_core::{Private, Shared};
 ///
 /// /// Read by slow threads, by urgent ones, and in signal handlers.
 /// static TABLE: PsRwLockWith<[u32; 8], Sifted<{ BULK | URGENT | HANDLER }>> = PsRwLockWith::new([0; 8]);
 /// /// Between processes.
 /// static SHARED: PsRwLockWith<u32, Sifted<{ BULK | URGENT }, Shared>> = PsRwLockWith::new(0);
-/// /// Up to four writers in a row.
-/// static LOG: PsRwLockWith<u32, Sifted<BULK, Private, WriterBatch<4>>> = PsRwLockWith::new(0);
+/// /// Readers counted in four places.
+/// static LOG: PsRwLockWith<u32, Sifted<BULK, Private, PhaseFair, Distributed<4>>> = PsRwLockWith::new(0);
 ///
 /// assert_eq!(TABLE.read()[0] + *SHARED.read() + *LOG.read(), 0);
 /// ```
@@ -67,6 +68,15 @@ where
     type Nesting = N;
 }
 
+impl<P: Policy> Configuration for P {
+    const CLASSES: u8 = BULK | URGENT | NESTED;
+    type Policy = P;
+    type Fairness = PhaseFair;
+    type Readers = Central;
+    type Mask = Soft;
+    type Nesting = InDebug;
+}
+
 impl<const CLASSES: u8, P, F, R, M, N> fmt::Debug for Sifted<CLASSES, P, F, R, M, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Sifted<{CLASSES:#b}>")
@@ -76,16 +86,13 @@ impl<const CLASSES: u8, P, F, R, M, N> fmt::Debug for Sifted<CLASSES, P, F, R, M
 mod sealed {
     pub trait Sealed {}
     impl Sealed for super::PhaseFair {}
-    impl<const N: u32> Sealed for super::WriterBatch<N> {}
     impl Sealed for super::ReadersFirst {}
 }
 
 /// Whether a release serves queued readers or writers first.
 pub trait Fairness: sealed::Sealed + Send + Sync + 'static {
-    /// How many write phases in a row may pass queued readers: 1 to 7. Readers of the top class are
-    /// never passed more than once, unless there is one class of threads only. 0 for
-    /// [`ReadersFirst`].
-    const BATCH: u32;
+    /// Whether readers join those that are inside, whatever writers wait.
+    const READERS_FIRST: bool;
 }
 
 /// Readers and writers alternate: a queued reader is passed by one write phase at most, the present
@@ -103,23 +110,15 @@ pub trait Fairness: sealed::Sealed + Send + Sync + 'static {
 /// |---|---|---|---|---|---|---|
 /// | 2 readers | 98 | 100 | 100 | 100 | 100 | 100 |
 /// | 4 readers | 28 | 16 | 83 | 75 | 98 | 100 |
-/// | 4 readers, [`WriterBatch`]`<7>` | 33 | 59 | 68 | 99 | 97 | 100 |
 /// | 8 readers | 0 | 53 | 41 | 82 | 89 | 100 |
-/// | 8 readers, [`WriterBatch`]`<7>` | 34 | 96 | 84 | 91 | 100 | 100 |
 ///
-/// Of these 7,200 attempts 105 wrote late, all but six of them with 100 us. An attempt
-/// that fails returns late only if it spins, or does not get a CPU.
+/// An attempt that fails returns late only if it spins, or does not get a CPU.
 /// The rows of 8 readers have some thirty attempts a field, the others a hundred or more.
 /// More is possible only past queued readers. `parking_lot`'s lock does not let them in first, and
 /// was written in time by all but 4 of 4,970 attempts. So beside such readers a writer with a
-/// deadline below some ten milliseconds needs [`WriterBatch`], or readers that leave a CPU free.
+/// deadline below some ten milliseconds needs readers that leave a CPU free.
 #[derive(Debug)]
 pub enum PhaseFair {}
-
-/// Up to `N` write phases in a row, 1 to 7, before queued readers may enter. If there is more than
-/// one class of threads, readers of the top class enter after each.
-#[derive(Debug)]
-pub enum WriterBatch<const N: u32> {}
 
 /// A reader comes in as long as other readers are inside, whatever writers wait: writers starve
 /// while readers overlap without a gap. For locks of one class, with readers counted in the state.
@@ -146,16 +145,9 @@ pub enum WriterBatch<const N: u32> {}
 pub enum ReadersFirst {}
 
 impl Fairness for ReadersFirst {
-    const BATCH: u32 = 0;
+    const READERS_FIRST: bool = true;
 }
 
 impl Fairness for PhaseFair {
-    const BATCH: u32 = 1;
-}
-
-impl<const N: u32> Fairness for WriterBatch<N> {
-    const BATCH: u32 = {
-        assert!(N >= 1 && N <= 7, "a batch is of 1 to 7 write phases");
-        N
-    };
+    const READERS_FIRST: bool = false;
 }

@@ -3,7 +3,6 @@
 use crate::class::{Bulk, Class, Handler, ThreadClass};
 use crate::configuration::Configuration;
 use crate::nesting::{self, Access, Nesting};
-use crate::pending::Asked;
 use crate::raw::{PolicyOf, RawPsRwLock, ReadToken};
 use crate::readers::Readers;
 use core::fmt;
@@ -94,17 +93,6 @@ impl<D: Configuration> RawPsRwLock<D> {
     pub fn read_in_handler_looking(&self, looks: u32) -> Option<ReadToken> {
         let token = const { Self::token::<Handler>() };
         self.read_handler(token.index.into(), looks).then_some(token)
-    }
-
-    /// An upgradable reader acquires, if that needs no waiting, or asks for the write side. `asked`
-    /// says whether it has asked before.
-    pub(crate) fn poll_upgradable(&self, asked: bool, at: At) -> Result<(), Asked> {
-        self.begin(Access::Upgradable);
-        let owns = self.poll_own(asked);
-        if self.read_if(owns.is_ok()) {
-            self.enter_table(Access::Upgradable, at);
-        }
-        owns
     }
 
     /// The owner closes the class and all below it, and waits until their readers have left.

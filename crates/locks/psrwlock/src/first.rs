@@ -34,7 +34,7 @@ const ATTEMPTS: u32 = 8;
 
 impl<D: Configuration> RawPsRwLock<D> {
     /// Whether readers join those that are inside, whatever writers wait.
-    pub(crate) const READERS_FIRST: bool = D::Fairness::BATCH == 0;
+    pub(crate) const READERS_FIRST: bool = D::Fairness::READERS_FIRST;
 
     /// Whether a reader of the class of that index is inside, if it found this word.
     #[inline(always)]

@@ -8,24 +8,20 @@ mod configuration;
 mod face;
 mod first;
 mod nesting;
-mod pending;
 mod queue;
 mod raw;
 mod readers;
 mod release;
 mod sift;
-mod steps;
 mod word;
 mod writer;
 
 pub use by_class::{ByClass, Partial};
 pub use class::{BULK, Bulk, Class, HANDLER, Handler, NESTED, Nested, ThreadClass, URGENT, Urgent};
-pub use configuration::{Configuration, Fairness, PhaseFair, ReadersFirst, Sifted, WriterBatch};
+pub use configuration::{Configuration, Fairness, PhaseFair, ReadersFirst, Sifted};
 pub use nesting::{Checked, InDebug, Nesting, Unchecked};
-pub use pending::Stage;
 pub use raw::{RawPsRwLock, ReadToken};
 pub use readers::{Central, Distributed, Readers};
-pub use steps::{News, PendingWrite};
 #[doc(hidden)]
 pub use word::State;
 
@@ -56,9 +52,8 @@ use ulocks_core::api;
 /// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy, 30 us by default, or less if
 /// other readers sleep. In this time several short writes may pass it. Then it joins a queue. A
 /// queued reader enters after the present write phase, before the next writer closes its class
-/// ([`PhaseFair`]); with [`WriterBatch`] after some more, unless it is of the top class. A writer
-/// that has spun for half a microsecond of another's section comes before readers of the lowest
-/// class that are not queued.
+/// ([`PhaseFair`]). A writer that has spun for half a microsecond of another's section comes before
+/// readers of the lowest class that are not queued.
 ///
 /// A writer waits for at most one read phase of each class: once a class is closed, no new reader
 /// enters. Readers cannot starve it, unless the type says [`ReadersFirst`]. Among themselves
@@ -98,8 +93,8 @@ use ulocks_core::api;
 /// A panic would leave other threads waiting for ever.
 ///
 /// # Process-shared
-/// [`PsRwLockWith`]`<T, Sifted<{ BULK | URGENT }, Shared>>`, without the class of signal handlers:
-/// no address is stored, all-zero memory is an unlocked lock, and processes may map it anywhere.
+/// [`PsRwLockWith`]`<T, Shared>`, or a [`Sifted`] without the class of signal handlers: no address
+/// is stored, all-zero memory is an unlocked lock, and processes may map it anywhere.
 ///
 /// It is not robust. If a process dies while it reads or is queued, its count stays, and writers
 /// wait for ever; readers go on until the next writer comes. If it dies as a writer, or as the
@@ -124,8 +119,7 @@ use ulocks_core::api;
 /// releases last may free or unmap it at once. Nothing is allocated, so it can guard a global
 /// allocator. A guard may be forgotten, which leaves the lock locked, and a locked lock may be
 /// moved or dropped. On a lock with handlers a forgotten write guard leaves the mask of its thread
-/// set, too. So does a forgotten [`PendingWrite`] that was [ready](Stage::Ready). A forgotten write
-/// that owns the write side keeps it.
+/// set, too.
 ///
 /// # Methods
 /// `PsRwLock<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
@@ -154,8 +148,19 @@ use ulocks_core::api;
 pub type PsRwLock<T> = PsRwLockWith<T, Sifted>;
 
 /// A [`PsRwLock`] with another configuration: other classes, between processes, with other
-/// patience, with counters inside, with batches of writers, with readers that scale, or with
-/// another mask. See [`Sifted`].
+/// patience, with counters inside, with readers that scale, or with another mask.
+///
+/// `D` is a policy, or a [`Sifted`] if more is to be chosen:
+///
+/// ```
+/// use ulocks_core::Shared;
+/// use ulocks_psrwlock::{ByClass, PsRwLockWith, Urgent};
+///
+/// /// Between processes, with the three classes of threads.
+/// static TABLE: PsRwLockWith<u32, Shared> = PsRwLockWith::new(0);
+/// *TABLE.write() += 1;
+/// assert_eq!(*TABLE.read_in::<Urgent>(), 1);
+/// ```
 ///
 /// Where reads are many and writes rare, readers can be counted in several cache lines, so that
 /// they do not move one line from CPU to CPU. The cost is memory, and a write that looks at all of

@@ -5,12 +5,12 @@
 //! lower queue, at the stage of the top class the top one. The readers in it were woken when the
 //! class opened, and find it open. No other reader joins while it is open. So the queue empties as
 //! fast as its readers wake up. A queued reader is passed by one writer only, the present holder
-//! when it joins. By type some more may pass the lower queue (`BATCH`); `passed` counts them.
+//! when it joins.
 //!
 //! A reader that is not queued, because it has just arrived or spins, may be passed by more. It
 //! spins for some tens of microseconds only.
 
-use crate::configuration::{Configuration, Fairness};
+use crate::configuration::Configuration;
 use crate::raw::RawPsRwLock;
 use crate::word::{OWNER, Queues, State};
 use ulocks_core::futex::Waited;
@@ -53,7 +53,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// empty. False if `deadline` passed first.
     pub(crate) fn admit_queue(&self, index: u32, deadline: Option<Deadline>) -> bool {
         let Some(flag) = Self::queue_before(index) else { return true };
-        if self.queue_is_empty(flag) || (flag == State::LOW && self.passes()) {
+        if self.queue_is_empty(flag) {
             return true;
         }
         spin::head_waiter::<D::Policy>(false, || self.queue_is_empty(flag))
@@ -68,26 +68,9 @@ impl<D: Configuration> RawPsRwLock<D> {
         }
         let empty = Queues(self.queues.load(Relaxed)).waiting(flag) == 0;
         if empty {
-            self.clear_queue(flag);
+            self.state.fetch_and(!flag, Relaxed);
         }
         empty
-    }
-
-    fn clear_queue(&self, flag: u64) {
-        self.state.fetch_and(!flag, Relaxed);
-        if flag == State::LOW && D::Fairness::BATCH > 1 {
-            let passed = Queues(self.queues.load(Relaxed)).passed();
-            self.queues.fetch_sub(passed * Queues::ONE_PASSED, Relaxed);
-        }
-    }
-
-    /// Whether the owner may pass the lower queue once more; counts it then.
-    fn passes(&self) -> bool {
-        let may = Queues(self.queues.load(Relaxed)).passed() + 1 < D::Fairness::BATCH;
-        if may {
-            self.queues.fetch_add(Queues::ONE_PASSED, Relaxed);
-        }
-        may
     }
 
     #[cold]

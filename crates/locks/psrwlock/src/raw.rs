@@ -10,7 +10,6 @@
 //! | [`queue`](super::queue) | how queued readers and writers take turns |
 //! | [`readers`](super::readers) | readers that are counted in slots |
 //! | [`first`](super::first) | readers that join others, whatever writers wait: (P), (Y) |
-//! | [`pending`](super::pending) | writes in steps |
 //!
 //! # Properties
 //! - Exclusion between a writer and every other holder. What a holder did happens before the
@@ -20,8 +19,7 @@
 //!   writer that waits for readers of a lower class.
 //! - Hence *nesting upward*: a thread that holds a read lock may take one of a higher class,
 //!   whatever writers wait.
-//! - A queued reader waits for at most one write phase, or for `BATCH` of them by type; in the top
-//!   class of several for one in any case. An owner waits for at most one read phase of each class,
+//! - A queued reader waits for at most one write phase. An owner waits for at most one read phase of each class,
 //!   but for [`first`](super::first).
 //! - One writer sifts at a time. The others wait before they have closed a class. So the delays of
 //!   several writers do not add up for readers.
@@ -44,7 +42,7 @@
 //! | (B) | `L <= c` | one more of `c` | an attempt, which leaves no trace if it fails |
 //! | (D) | any | one less of `c` | a reader |
 //! | (O) | not `OWNED` | `OWNED`; `WRITERS` if it has slept | a writer; an upgradable reader, which then opens the classes by (G) |
-//! | (T) | `GRANTED` | not `GRANTED`: the thread is the owner | a writer that has slept, after a fair release; see [`pending`](super::pending) |
+//! | (T) | `GRANTED` | not `GRANTED`: the thread is the owner | a writer that has slept, after a fair release |
 //! | (C) | `OWNED`, `L = c < N` | `L = c + 1` | the owner, when all below `c` have left and the queue of `c` is empty |
 //! | (F) | 0; or `OWNED`, no readers, empty queues | `OWNED`, `L = N` | a writer; the owner. All of (O) and (C) at once |
 //! | (U) | `OWNED`, no flag of a waiter to be told | not `OWNED`, `L = 0` | the owner, by a CAS: its last touch |
@@ -133,8 +131,7 @@
 //! for, (H) keeps out a reader that has just come. It would read alone, the writer behind it.
 //!
 //! A reader that has spun for its patience joins the queue, and (H) does not pass the queue. The
-//! first queued reader goes on spinning, since the present section is the last that it waits for,
-//! unless the type has batches.
+//! first queued reader goes on spinning, since the present section is the last that it waits for.
 //!
 //! A writer spins twice as long as a reader if it has made (N), and three times if it has made it
 //! again: the lock has mostly changed hands then. If the writer slept, each release would wake it,
@@ -181,7 +178,7 @@
 use crate::class::Class;
 use crate::configuration::{Configuration, Sifted};
 use crate::readers::{Readers, Slot};
-use crate::word::{DRAINED, Layout, State, readers};
+use crate::word::{Layout, OWNER, State, readers};
 use core::mem;
 use ulocks_core::Policy;
 use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
@@ -310,7 +307,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     pub(crate) fn depart_last(event: FutexKey<ScopeOf<D>>, was: State, index: u32) {
         let is_last = Self::LAYOUT.level(was) == index + 1 && Self::LAYOUT.count(was, index) == 1;
         if is_last && !was.is_leaving() {
-            event.wake_bits(u32::MAX, DRAINED);
+            event.wake_bits(u32::MAX, OWNER);
         }
     }
 
@@ -452,8 +449,8 @@ impl<D: Configuration> RawPsRwLock<D> {
                 self.close_asked();
                 continue;
             }
-            // From here on no other writer comes first, batches apart. If no other reader is
-            // queued, the end of this section is near.
+            // From here on no other writer comes first. If no other reader is queued, the end of
+            // this section is near.
             if patience > 0 && !mem::replace(&mut has_spun, true) && !was.has(flag) {
                 if spin::closely_for::<PolicyOf<D>>(patience, look) {
                     return Ok(true);

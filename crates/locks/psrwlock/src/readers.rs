@@ -42,7 +42,7 @@
 use crate::class::{BULK, Bulk, Class};
 use crate::configuration::Configuration;
 use crate::raw::RawPsRwLock;
-use crate::word::{DRAINED, State};
+use crate::word::{OWNER, State};
 use core::cell::Cell;
 use core::fmt;
 use ulocks_core::futex::Scope;
@@ -164,7 +164,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         let owner_sleeps = self.look().has(State::DRAINING);
         let was = self.readers.slots()[usize::from(nth)].0.fetch_sub(1, Release);
         if owner_sleeps && was == 1 {
-            event.wake_bits(u32::MAX, DRAINED);
+            event.wake_bits(u32::MAX, OWNER);
         }
     }
 

@@ -5,7 +5,6 @@
 //! |---|---|---|---|
 //! | a writer for which no thread waits | has left | one CAS | no thread sleeps |
 //! | a writer, an upgradable reader | has left | [`release`](RawPsRwLock::release) | before the last touch |
-//! | the same, if a write in steps has asked | has left; the write side is reserved: (K) in [`pending`](super::pending) | `leave` | after it |
 //! | the same, by a fair release | has left; a writer that has slept is the owner | [`hand_over`](RawPsRwLock::hand_over) | after it |
 //! | an owner that downgrades | is a reader | `open` | after it |
 //! | an owner that gives up, or admits readers again | is in its call; is an upgradable reader | `open` | after it |
@@ -17,7 +16,7 @@
 
 use crate::configuration::Configuration;
 use crate::raw::{PolicyOf, RawPsRwLock};
-use crate::word::{LEVEL, PENDING, Queues, State, WRITERS, readers};
+use crate::word::{LEVEL, Queues, State, WRITERS, readers};
 use ulocks_core::futex::{Bits, FutexKey};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -67,12 +66,8 @@ impl<D: Configuration> RawPsRwLock<D> {
         let mut was = self.look();
         for _ in 0..ATTEMPTS {
             if was.has(concerned) {
-                // Acquire: if a poll has set `WRITERS`, this thread sees its `REQUESTED`.
                 to_wake |= self.state.fetch_and(!concerned, Acquire) & concerned;
                 self.count_event();
-                if to_wake & State::WRITERS != 0 && self.is_requested() {
-                    return self.give_away(key, level, to_wake);
-                }
                 was = self.look();
                 continue;
             }
@@ -81,42 +76,36 @@ impl<D: Configuration> RawPsRwLock<D> {
             let to = u32::from(was.is_next() && !keeps);
             let open = State(was.0 - State::OWNED).with_level(to).0 | (to_wake & State::QUEUED);
             match self.state.compare_exchange(was.0, open, Release, Relaxed) {
-                Ok(_) => return Self::after_release(key, level, to_wake, false),
+                Ok(_) => return Self::after_release(key, level, to_wake),
                 Err(now) => was = State(now),
             }
         }
-        self.leave(key, level, State::OWNED, to_wake, false);
+        self.leave(key, level, State::OWNED, to_wake);
     }
 
     /// (L) and (Z) from `level`, which is zero or the number of classes. `owned` is `OWNED`, or
     /// zero if another thread is the owner already. `to_wake` are the flags that were cleared
-    /// before. `requested`: writes in steps are to be woken in any case. No reader can make it fail
-    /// or repeat a step.
-    fn leave(&self, key: KeyOf<D>, level: u32, owned: u64, to_wake: u64, requested: bool) {
+    /// before. No reader can make it fail or repeat a step.
+    fn leave(&self, key: KeyOf<D>, level: u32, owned: u64, to_wake: u64) {
         let concerned = Self::concerned(level, 0, owned != 0);
         let shut = if level == Self::CLASSES { LEVEL } else { 0 };
         // Queued readers stay queued until they are inside: the next owner must see their flags.
-        // Mutant: Acquire -> Relaxed: no model has a poll in a release of which all attempts failed.
+        // Mutant: Acquire -> Relaxed: load buffering, by litmus/psrwlock-event.litmus.
         let was = self.state.fetch_or(State::DRAINING | shut | to_wake & State::QUEUED, Acquire);
         if was & concerned != 0 {
             self.count_event();
         }
-        // A poll that asks after (L) sees it, and relies on no wake-up.
-        let requested = requested || was & concerned & State::WRITERS != 0 && self.is_requested();
         let writers = concerned & State::WRITERS;
         let last = self.state.fetch_and(!(LEVEL | State::DRAINING | owned | writers), Release);
         // Waiters that have come since (L) sleep with a timer; a wake-up ends that sleep sooner.
-        Self::after_release(key, level, to_wake | (was | last) & concerned, requested);
+        Self::after_release(key, level, to_wake | (was | last) & concerned);
     }
 
     /// The steps after a release. The lock may be gone, so this has no reference to it.
-    fn after_release(key: KeyOf<D>, level: u32, to_wake: u64, requested: bool) {
+    fn after_release(key: KeyOf<D>, level: u32, to_wake: u64) {
         sync::interruption_point();
         if level == Self::CLASSES {
             Self::lower();
-        }
-        if requested {
-            key.wake_bits(u32::MAX, PENDING);
         }
         Self::wake(key, to_wake);
     }
@@ -139,7 +128,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     ///
     /// `GRANTED` says so. The writer then waits for the releasing thread to leave, which is the
     /// last touch here. If no writer was asleep, the releasing thread takes the write side back,
-    /// unless a writer that was about to sleep has taken it. If a write in steps asks, this is (K).
+    /// unless a writer that was about to sleep has taken it.
     #[cold]
     pub(crate) fn hand_over(&self, level: u32) {
         if !self.look().has(State::WRITERS) {
@@ -148,24 +137,14 @@ impl<D: Configuration> RawPsRwLock<D> {
         let key = self.event.key();
         let (level, to_wake) = self.open_in_part(level);
         self.state.fetch_and(!State::WRITERS, Relaxed);
-        self.give_away(key, level, to_wake);
-    }
-
-    /// (K), or the same without `REQUESTED` for a writer that has slept; `WRITERS` has been
-    /// cleared.
-    fn give_away(&self, key: KeyOf<D>, level: u32, to_wake: u64) {
         if level == 0 {
             // The granted writer waits until (Z) clears this.
             self.state.fetch_or(State::DRAINING, Relaxed);
         }
-        // Another thread may have cleared `REQUESTED` meanwhile.
-        let requested = Queues(self.queues.fetch_or(Queues::GRANTED, Release)).is_requested();
+        self.queues.fetch_or(Queues::GRANTED, Release);
         self.count_event();
-        if requested {
-            return self.leave(key, level, 0, to_wake | State::WRITERS, true);
-        }
-        let taken = self.event.key().wake_bits(1, WRITERS) > 0 || !self.claim();
-        self.leave(key, level, if taken { 0 } else { State::OWNED }, to_wake, false);
+        let taken = key.wake_bits(1, WRITERS) > 0 || !self.claim();
+        self.leave(key, level, if taken { 0 } else { State::OWNED }, to_wake);
     }
 
     /// (J), and then (E): the thread is a reader, so it may touch the lock afterwards.
@@ -207,9 +186,6 @@ impl<D: Configuration> RawPsRwLock<D> {
         if to_wake != 0 {
             self.state.fetch_and(!(to_wake & State::WRITERS), Acquire);
             self.count_event();
-            if to_wake & State::WRITERS != 0 && self.is_requested() {
-                self.event.key().wake_bits(u32::MAX, PENDING);
-            }
             Self::wake(self.event.key(), to_wake);
         }
     }

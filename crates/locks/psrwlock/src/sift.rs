@@ -25,7 +25,7 @@ impl<D: Configuration> RawPsRwLock<D> {
             return true;
         }
         sync::without_unwinding(|| {
-            // Readers of the class that `poll_sift` has closed last may still be inside.
+            // Readers that came to a class that (H) has left closed may still be counted.
             (level == 0 || self.drain(level - 1, deadline))
                 && (level..to).all(|index| self.shut(index, deadline))
         })

@@ -286,40 +286,25 @@ pub(crate) const fn readers(index: u32) -> Bits {
 }
 /// The bit of a thread that no other thread wakes.
 pub(crate) const NOBODY: Bits = Bits::one(28);
-/// The bit of a thread that waits for news of readers. It differs from the owner's: a wake-up of an
-/// owner must not go to a thread with old news.
-pub(crate) const SIFTING: Bits = Bits::one(27);
-/// The bit of a thread that waits for news of the write side.
-pub(crate) const PENDING: Bits = Bits::one(29);
 /// The bit of a sleeping writer.
 pub(crate) const WRITERS: Bits = Bits::one(30);
 /// The bit of an owner that waits.
 pub(crate) const OWNER: Bits = Bits::one(31);
-/// The bits that the last reader of a class wakes.
-pub(crate) const DRAINED: Bits = match Bits::new(OWNER.get() | SIFTING.get()) {
-    Some(bits) => bits,
-    None => OWNER,
-};
 
-/// A value of the second word: how many readers are in each of the two queues, and how many write
-/// phases have passed them.
+/// A value of the second word: how many readers are in each of the two queues, and whether the
+/// write side is kept.
 ///
 /// | bits | name | changed by |
 /// |---|---|---|
 /// | 0 to 13 | low | a reader below the top class, as it joins the queue and as it leaves it |
 /// | 14 to 26 | top | a reader of the top class, likewise |
-/// | 27 | `REQUESTED`: a write in steps asks for the write side | see (Q) in [`pending`](crate::pending) |
-/// | 28 to 30 | passed | the owner: write phases since the lower queue has had a reader |
-/// | 31 | `GRANTED`: the write side is kept, `OWNED`, for a waiting writer | set by a fair release, (K); cleared by (T) |
+/// | 31 | `GRANTED`: the write side is kept, `OWNED`, for a waiting writer | set by a fair release; cleared by (T) |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Queues(pub(crate) u32);
 
 impl Queues {
     const LOW_BITS: u32 = 14;
     const TOP_BITS: u32 = 13;
-    /// A write in steps asks for the write side.
-    pub(crate) const REQUESTED: u32 = 1 << 27;
-    pub(crate) const ONE_PASSED: u32 = 1 << 28;
     /// The write side is kept for a waiting writer.
     pub(crate) const GRANTED: u32 = 1 << 31;
 
@@ -345,19 +330,9 @@ impl Queues {
         self.0 >> Self::shift(queue) & ((1 << bits) - 1)
     }
 
-    /// Whether a write in steps asks for the write side.
-    pub(crate) const fn is_requested(self) -> bool {
-        self.0 & Self::REQUESTED != 0
-    }
-
     /// Whether the write side is kept for one of the writers that wait.
     pub(crate) const fn is_granted(self) -> bool {
         self.0 & Self::GRANTED != 0
-    }
-
-    /// How many write phases have passed the lower queue since it has had a reader.
-    pub(crate) const fn passed(self) -> u32 {
-        self.0 >> 28 & 7
     }
 }
 

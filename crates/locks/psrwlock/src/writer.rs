@@ -2,7 +2,6 @@
 //! those of [`raw`](super::raw).
 
 use crate::configuration::Configuration;
-use crate::pending::GRACE;
 use crate::raw::{PolicyOf, RawPsRwLock};
 use crate::readers::Readers;
 use crate::word::{Layout, NOBODY, OWNER, Queues, State, WRITERS};
@@ -98,9 +97,9 @@ impl<D: Configuration> RawPsRwLock<D> {
         written
     }
 
-    /// (O), if there is no owner; or (T), if the write side is reserved.
-    pub(crate) fn try_own(&self) -> bool {
-        if self.look().is_owned() { self.take_reserved() } else { self.take(0) || self.take_reserved() }
+    /// (O), if there is no owner.
+    fn try_own(&self) -> bool {
+        !self.look().is_owned() && self.take(0)
     }
 
     /// (O), which also sets `mark`.
@@ -198,14 +197,10 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// (O) by a writer that sleeps until then: invariant 7. False if `deadline` passed first.
     fn own_asleep(&self, deadline: Option<Deadline>) -> bool {
-        let (mut mark, mut was_woken, mut grace) = (0, false, None::<Deadline>);
-        let gives_way =
-            |grace: Option<Deadline>| self.is_reserved() && !grace.is_some_and(|grace| grace.has_passed());
+        let (mut mark, mut was_woken) = (0, false);
         loop {
             let event = self.event.load(Acquire);
-            if (!self.look().is_owned() && self.take(mark))
-                || (was_woken && !gives_way(grace) && self.take_grant())
-            {
+            if (!self.look().is_owned() && self.take(mark)) || (was_woken && self.take_grant()) {
                 return true;
             }
             let was = State(self.state.fetch_or(State::WRITERS, Relaxed));
@@ -216,18 +211,6 @@ impl<D: Configuration> RawPsRwLock<D> {
                 // Invariant 10. This sleep may use up a wake-up, so it counts as one.
                 (mark, was_woken) = (State::WRITERS, true);
                 if !self.wait_until_left(WRITERS, 0, deadline) {
-                    return self.leave_writers();
-                }
-                continue;
-            }
-            if self.is_reserved() {
-                // There is no owner. If no write in steps comes, this writer makes (T).
-                (mark, was_woken) = (State::WRITERS, true);
-                self.meter.count(Event::Slept);
-                let over = *grace.get_or_insert_with(|| Deadline::after(GRACE));
-                let (until, _) = Deadline::earlier(Some(over), deadline);
-                self.event.wait_bits(event, WRITERS, until);
-                if deadline.is_some_and(|deadline| deadline.has_passed()) {
                     return self.leave_writers();
                 }
                 continue;
@@ -287,7 +270,7 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// (T) by a writer that has slept; it waits until the releasing thread has opened the classes
     /// and left, which is its last touch.
-    pub(crate) fn take_grant(&self) -> bool {
+    fn take_grant(&self) -> bool {
         let takes = self.claim();
         if takes {
             self.wait_for_grant();
@@ -296,7 +279,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     }
 
     /// Waits until the thread that has granted the write side to this one has left.
-    pub(crate) fn wait_for_grant(&self) {
+    fn wait_for_grant(&self) {
         // Other writers may sleep: invariant 7.
         self.state.fetch_or(State::WRITERS, Relaxed);
         self.event.poll_until(OWNER, None, SHORT_SLEEP, || {
@@ -305,19 +288,14 @@ impl<D: Configuration> RawPsRwLock<D> {
         });
     }
 
-    /// Clears `GRANTED`: (T), or the releasing thread takes the write side back. The same step
-    /// clears `REQUESTED`; then the writes in steps that wait are woken.
+    /// Clears `GRANTED`: (T), or the releasing thread takes the write side back.
     pub(crate) fn claim(&self) -> bool {
         Queues(self.queues.load(Relaxed)).is_granted() && self.claim_newest()
     }
 
     /// The same, always by a read-modify-write: a load might return a value from before a wake-up.
-    pub(crate) fn claim_newest(&self) -> bool {
-        let was = Queues(self.queues.fetch_and(!(Queues::GRANTED | Queues::REQUESTED), Acquire));
-        if was.is_requested() {
-            self.wake_pending();
-        }
-        was.is_granted()
+    fn claim_newest(&self) -> bool {
+        Queues(self.queues.fetch_and(!Queues::GRANTED, Acquire)).is_granted()
     }
 
     /// An upgradable reader acquires. False if `deadline` passed first.
@@ -339,7 +317,7 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// An upgradable reader that owns the lock lets in the readers that (H) has kept out.
     #[inline]
-    pub(crate) fn read_if(&self, owns: bool) -> bool {
+    fn read_if(&self, owns: bool) -> bool {
         if owns {
             self.reopen(0);
             self.meter.count(Event::Acquired);

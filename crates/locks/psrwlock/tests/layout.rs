@@ -11,7 +11,7 @@ use ulocks_psrwlock::signal::{Hard, Unmasked};
 use ulocks_psrwlock::{
     BULK, ByClass as _, Central, Checked, Configuration, Distributed, HANDLER, MappedPsRwLockReadGuard,
     NESTED, Nested, PhaseFair, PsRwLock, PsRwLockReadGuard, PsRwLockWith, PsRwLockWriteGuard, RawPsRwLock,
-    ReadToken, Sifted, State, URGENT, Urgent, WriterBatch,
+    ReadToken, Sifted, State, URGENT, Urgent,
 };
 use ulocks_testkit::rw::shared;
 
@@ -20,19 +20,17 @@ type AtSlots<const N: usize, P = Private> = Sifted<THREE, P, PhaseFair, Distribu
 
 static IN_A_STATIC: PsRwLock<()> = PsRwLock::new(());
 static WITH_HANDLERS: PsRwLockWith<u32, Sifted<{ THREE | HANDLER }>> = PsRwLockWith::new(1);
-static BETWEEN_PROCESSES: PsRwLockWith<u32, Sifted<{ BULK | URGENT }, Shared>> = PsRwLockWith::new(2);
+static BETWEEN_PROCESSES: PsRwLockWith<u32, Shared> = PsRwLockWith::new(2);
 static AT_SLOTS: PsRwLockWith<u32, AtSlots<255>> = PsRwLockWith::new(3);
-static IN_BATCHES: PsRwLockWith<
-    u32,
-    Sifted<BULK, Private<NoSpin>, WriterBatch<7>, Central, Unmasked, Checked>,
-> = PsRwLockWith::new(4);
+static UNMASKED: PsRwLockWith<u32, Sifted<BULK, Private<NoSpin>, PhaseFair, Central, Unmasked, Checked>> =
+    PsRwLockWith::new(4);
 static MASKED_BY_THE_KERNEL: PsRwLockWith<
     u32,
     Sifted<{ BULK | HANDLER }, Private, PhaseFair, Central, Hard>,
 > = PsRwLockWith::new(5);
 
 const _: () = assert!(size_of::<RawPsRwLock>() == 16 && align_of::<RawPsRwLock>() == 8);
-const _: () = assert!(size_of::<RawPsRwLock<Sifted<BULK, Shared, WriterBatch<3>>>>() == 16);
+const _: () = assert!(size_of::<RawPsRwLock<Sifted<BULK, Shared>>>() == 16);
 const _: () = assert!(size_of::<RawPsRwLock<Sifted<{ THREE | HANDLER }, Private<Patience<3_000>>>>>() == 16);
 const _: () = assert!(
     size_of::<RawPsRwLock<Sifted<THREE, Private<Adaptive, Counted>>>>()
@@ -52,7 +50,7 @@ fn lives_in_a_static() {
     assert!(!IN_A_STATIC.is_locked());
     let held = WITH_HANDLERS.read_in::<Nested>();
     assert!(WITH_HANDLERS.is_locked() && !WITH_HANDLERS.is_locked_exclusive());
-    let sum = *held + *BETWEEN_PROCESSES.read_in::<Urgent>() + *AT_SLOTS.read() + *IN_BATCHES.read();
+    let sum = *held + *BETWEEN_PROCESSES.read_in::<Urgent>() + *AT_SLOTS.read() + *UNMASKED.read();
     assert_eq!(sum + *MASKED_BY_THE_KERNEL.read(), 1 + 2 + 3 + 4 + 5);
     *AT_SLOTS.write() += 1;
     *MASKED_BY_THE_KERNEL.write() += 1;
@@ -74,7 +72,7 @@ fn zeroed_memory_is_an_unlocked_lock_and_new_is_all_zero() {
         }
     }
     check::<Sifted>(0, 0);
-    check::<Sifted<{ THREE | HANDLER }, Private<Adaptive, Counted>, WriterBatch<4>>>(0, size_of::<Counted>());
+    check::<Sifted<{ THREE | HANDLER }, Private<Adaptive, Counted>>>(0, size_of::<Counted>());
     check::<Sifted<{ BULK | URGENT }, Shared<NoSpin>>>(0, 0);
     check::<AtSlots<2>>(2, 0);
     check::<AtSlots<8, Shared>>(8, 0);
@@ -119,9 +117,5 @@ fn it_says_what_it_is() {
     );
     let lock = PsRwLock::new(7);
     assert_eq!(format!("{lock:?}"), "RwLock { data: 7 }");
-    assert_eq!(
-        format!("{:?}", lock.write_begin()),
-        "PendingWrite { owns: false, state: level=0 counts=0x0 }"
-    );
     assert_eq!(format!("{:?}", *lock.read()), "7");
 }

@@ -3,7 +3,7 @@
 
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
-use ulocks_psrwlock::{BULK, Distributed, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT, WriterBatch};
+use ulocks_psrwlock::{BULK, Distributed, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT};
 use ulocks_testkit::{crowd, rw};
 
 #[global_allocator]
@@ -16,7 +16,7 @@ const THREE: u8 = BULK | URGENT | NESTED;
 #[test]
 fn ten_thousand_wait_and_allocate_nothing() {
     rw::crowd::ten_thousand_wait::<RawPsRwLock<Sifted<THREE, Private<NoSpin>>>>().check();
-    rw::crowd::ten_thousand_wait::<RawPsRwLock<Sifted<BULK, Shared, WriterBatch<3>>>>().check();
+    rw::crowd::ten_thousand_wait::<RawPsRwLock<Sifted<BULK, Shared>>>().check();
     rw::crowd::wait_for_rw_lock::<RawPsRwLock<Sifted<THREE, Private, PhaseFair, Distributed<2>>>>(2_000)
         .check();
 }

@@ -8,7 +8,7 @@ use ulocks_core::{Private, Shared};
 use ulocks_psrwlock::{
     BULK, Bulk, ByClass, Checked, Configuration, Distributed, HANDLER, NESTED, Nested, Partial, PhaseFair,
     PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWith, PsRwLockWriteGuard as WriteGuard,
-    RawPsRwLock, Sifted, Stage, URGENT, Urgent, WriterBatch,
+    RawPsRwLock, Sifted, URGENT, Urgent,
 };
 use ulocks_testkit::model::rw;
 use ulocks_testkit::model::rw::Role::{Read, TimedRead, TimedWrite, Write};
@@ -35,7 +35,7 @@ fn clients<L: Raw + Send + Sync + 'static>() {
 #[test]
 fn the_lock_serves_its_clients() {
     clients::<RawPsRwLock>();
-    clients::<RawPsRwLock<Sifted<BULK, Private<NoSpin>, WriterBatch<2>>>>();
+    clients::<RawPsRwLock<Sifted<BULK, Private<NoSpin>>>>();
     clients::<RawPsRwLock<Sifted<{ THREE | HANDLER }, Private<Patience<1_000>>>>>();
     clients::<RawPsRwLock<Sifted<THREE, Shared<NoSpin>>>>();
     clients::<RawPsRwLock<AtSlots>>();
@@ -63,16 +63,7 @@ fn typed<D: Configuration>() {
             }
         });
         for _ in 0..3 {
-            let mut write = lock.write_begin();
-            let mut held = loop {
-                if write.poll() != Stage::Ready {
-                    assert!(write.data().is_none_or(|value| value[0] <= 6));
-                }
-                match write.finish() {
-                    Ok(held) => break held,
-                    Err(pending) => write = pending,
-                }
-            };
+            let mut held = lock.write();
             *held = vec![held[0] + 1];
             WriteGuard::unlock_fair(held);
         }

@@ -14,7 +14,7 @@ use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64};
 use ulocks_core::{Shared, api};
 use ulocks_fair::{RawFairMutex, SemaphoreWith};
 use ulocks_psrwlock::{
-    BULK, Central, Distributed, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT, WriterBatch,
+    BULK, Central, Distributed, NESTED, PhaseFair, RawPsRwLock, ReadersFirst, Sifted, URGENT,
 };
 use ulocks_shm::{Attached, Options, Region, SharedSafe};
 use ulocks_testkit::Child;
@@ -182,7 +182,8 @@ fn rwlock<L: RawRwLock + SharedSafe>(name: &str) {
 fn reader_writer_locks_in_a_region() {
     let _turn = turn();
     rwlock::<PsRaw>("psrw");
-    rwlock::<PsRaw<BULK, Counting, WriterBatch<3>>>("psrw-batch");
+    rwlock::<RawPsRwLock<Shared>>("psrw-policy");
+    rwlock::<PsRaw<BULK, Counting, ReadersFirst>>("psrw-readers-first");
     rwlock::<PsRaw<THREE, Shared, PhaseFair, Distributed<3>>>("psrw-slots");
 }
 
@@ -298,7 +299,7 @@ fn hashes_differ() {
         hash::<RawCalock<Shared>>(),
         hash::<PsRaw>(),
         hash::<PsRaw<BULK>>(),
-        hash::<PsRaw<THREE, Shared, WriterBatch<2>>>(),
+        hash::<PsRaw<BULK, Shared, ReadersFirst>>(),
         hash::<PsRaw<THREE, Shared, PhaseFair, Distributed<1>>>(),
         hash::<PsRaw<THREE, Shared, PhaseFair, Distributed<2>>>(),
         hash::<SemaphoreWith<Shared>>(),

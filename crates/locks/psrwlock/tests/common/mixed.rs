@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use ulocks_psrwlock::{
     ByClass, Configuration, Partial, PsRwLockReadGuard, PsRwLockUpgradableReadGuard, PsRwLockWith,
-    PsRwLockWriteGuard, Stage, State, ThreadClass,
+    PsRwLockWriteGuard, State, ThreadClass,
 };
 use ulocks_testkit::stress::Random;
 
@@ -105,27 +105,6 @@ fn upgrade<D: Configuration>(guard: UpgradableGuard<'_, D>, how: How) -> u64 {
     }
 }
 
-/// A write by steps, which is given up at times. How many writes that was.
-fn write_in_steps<D: Configuration>(lock: &Lock<D>, random: &mut Random) -> u64 {
-    let mut pending = lock.write_begin();
-    for _ in 0..random.below(100) {
-        match pending.poll() {
-            Stage::Ready => break,
-            Stage::Writer => assert!(pending.data().is_none()),
-            Stage::Queue | Stage::Readers(_) => _ = pending.data().expect("it owns the lock").look(),
-        }
-    }
-    match random.below(3) {
-        0 => return 0,
-        1 => match pending.finish() {
-            Ok(mut guard) => guard.add_one(),
-            Err(_) => return 0,
-        },
-        _ => pending.wait().add_one(),
-    };
-    1
-}
-
 /// One operation. Returns how many writes it made.
 ///
 /// # Panics
@@ -138,7 +117,7 @@ pub fn operate<D: Configuration>(
 ) -> u64 {
     let how = How::drawn(random);
     let hold = random.below(hold + 1);
-    match random.below(16) {
+    match random.below(15) {
         0..6 => {
             let read = classes.read[random.below(classes.read.len() as u32) as usize];
             let Some(guard) = read(lock, how) else { return 0 };
@@ -207,7 +186,7 @@ pub fn operate<D: Configuration>(
             }
             upgrade(guard, how)
         }
-        14 => {
+        _ => {
             let Some(guard) = upgradable(lock, how) else { return 0 };
             let seen = guard.look();
             if hold.is_multiple_of(2) {
@@ -221,7 +200,6 @@ pub fn operate<D: Configuration>(
             }
             0
         }
-        _ => write_in_steps(lock, random),
     }
 }
 

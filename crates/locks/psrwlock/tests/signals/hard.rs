@@ -7,7 +7,7 @@ use std::time::Duration;
 use ulocks_core::errno;
 use ulocks_psrwlock::signal::{Context, Hard};
 use ulocks_psrwlock::{
-    ByClass, PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWriteGuard as WriteGuard, Stage,
+    ByClass, PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWriteGuard as WriteGuard,
 };
 
 /// By the number of a signal: what its handler reads.
@@ -79,12 +79,6 @@ fn the_kernel_keeps_them_off_the_write_and_no_longer() {
     let held = UpgradableGuard::upgrade(lock.upgradable_read());
     let after = waits();
     drop(held);
-    assert_eq!(seen.counts(), after);
-    reads_at_once();
-    let mut write = lock.write_begin();
-    assert_eq!(write.poll(), Stage::Ready);
-    let after = waits();
-    drop(write);
     assert_eq!(seen.counts(), after);
     reads_at_once();
     seen.check();

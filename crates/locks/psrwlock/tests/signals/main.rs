@@ -5,7 +5,6 @@ mod hard;
 #[path = "../common/mixed.rs"]
 mod mixed;
 mod soft;
-mod steps;
 mod storm;
 mod strikes;
 mod synchronous;

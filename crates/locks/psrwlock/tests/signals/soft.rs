@@ -1,15 +1,13 @@
 //! When a handler runs, and what it gets, struck at a known place: it waits for the write of its
 //! own thread and for nothing else, and reads wherever its class is open.
 
-use crate::mixed::Lock;
 use crate::strikes::{Seen, Struck, keeping_errno, real_time, strike, strike_me};
 use crate::threads::until;
-use crate::variables::Variables;
 use crate::{ALL, ByAll};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 use std::time::Duration;
 use ulocks_core::Private;
-use ulocks_psrwlock::signal::{Handlers, Soft};
+use ulocks_psrwlock::signal::Soft;
 use ulocks_psrwlock::{
     Bulk, ByClass, Configuration, Distributed, Nested, Partial, PhaseFair,
     PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWriteGuard as WriteGuard, Sifted, Urgent,
@@ -212,78 +210,4 @@ fn a_handler_runs_while_its_thread_waits() {
     }
     check::<ByAll>(real_time(4));
     check::<AtSlots>(real_time(4));
-}
-
-/// A thread whose handler is inside until it is told to leave.
-pub struct Inside {
-    pub is_inside: AtomicBool,
-    pub may_leave: AtomicBool,
-}
-
-impl Inside {
-    /// Makes a handler of `signal` that stays inside `lock`.
-    pub fn install(lock: &'static Lock<ByAll>, signal: i32) -> &'static Self {
-        let inside: &Self = Box::leak(Box::new(Self {
-            is_inside: AtomicBool::new(false),
-            may_leave: AtomicBool::new(false),
-        }));
-        let handler = Handlers::new().signal(signal);
-        // SAFETY: the handler does atomic operations and reads variables.
-        let installed = unsafe {
-            handler.install(move |context| {
-                if let Some(variables) = lock.read_handler(context) {
-                    let seen = variables.value();
-                    inside.is_inside.store(true, SeqCst);
-                    while !inside.may_leave.load(SeqCst) {
-                        std::hint::spin_loop();
-                    }
-                    inside.is_inside.store(seen != variables.value(), SeqCst);
-                }
-            })
-        };
-        // It stays.
-        drop(installed.expect("a signal of this test only"));
-        inside
-    }
-
-    /// Lets it leave. It is not inside when this returns, and has seen no write.
-    pub fn leave(&self) {
-        assert!(self.is_inside.load(SeqCst));
-        self.may_leave.store(true, SeqCst);
-        until(|| !self.is_inside.load(SeqCst));
-    }
-}
-
-#[test]
-fn a_writer_waits_for_handlers_with_its_own_kept_off() {
-    let (signal, staying) = (real_time(5), real_time(6));
-    let struck = Struck::<ByAll>::new();
-    let _installed = struck.install(&[signal]);
-    let Struck { lock, seen } = struck;
-    let inside = Inside::install(lock, staying);
-    let _watchdog = watch("last stage", move || format!("{:?}, {seen:?}", lock.state()));
-    let id = AtomicI32::new(0);
-    std::thread::scope(|scope| {
-        let handler = scope.spawn(|| strike_me(staying));
-        until(|| inside.is_inside.load(SeqCst));
-        let writer = scope.spawn(|| {
-            id.store(task::id(), SeqCst);
-            let mut held = lock.write();
-            held.add_one();
-            // It was struck when its mask was up already.
-            assert_eq!(seen.counts(), [0; 3]);
-            drop(held);
-            until(|| seen.counts() == [1, 1, 0]);
-        });
-        until(|| lock.state().level() == 4);
-        assert!(lock.try_read_in::<Nested>().is_none());
-        strike(id.load(SeqCst), signal);
-        assert!(inside.is_inside.load(SeqCst) && !writer.is_finished());
-        inside.leave();
-        handler.join().unwrap();
-        writer.join().unwrap();
-    });
-    seen.check();
-    let _: &Lock<ByAll> = lock;
-    assert_eq!(lock.read().look(), Variables::new().look() + 1);
 }

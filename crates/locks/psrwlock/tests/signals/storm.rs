@@ -5,12 +5,11 @@ use crate::mixed::{Classes, check_is_free, classes, operate};
 use crate::strikes::{Struck, Timer, strike};
 use crate::{ALL, ByAll, mixed};
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::spin::NoSpin;
 use ulocks_psrwlock::signal::Hard;
-use ulocks_psrwlock::{BULK, ByClass, Configuration, Distributed, HANDLER, PhaseFair, Sifted, WriterBatch};
+use ulocks_psrwlock::{ByClass, Configuration, Distributed, PhaseFair, Sifted};
 use ulocks_testkit::stress::Random;
 use ulocks_testkit::task;
 use ulocks_testkit::watchdog::watch;
@@ -71,9 +70,6 @@ pub fn blow<D: Configuration>(struck: Struck<D>, signals: Signals, classes: &Cla
 
 /// With handlers of the lock's own wrapper.
 fn soft<D: Configuration>(classes: Classes<D>) {
-    // One storm at a time: all have the same signals.
-    static WEATHER: Mutex<()> = Mutex::new(());
-    let _only = WEATHER.lock().unwrap_or_else(PoisonError::into_inner);
     let signals = Signals { sent: libc::SIGUSR1, timed: libc::SIGALRM };
     let struck = Struck::new();
     let installed = struck.install(&[signals.sent, signals.timed]);
@@ -82,26 +78,12 @@ fn soft<D: Configuration>(classes: Classes<D>) {
 }
 
 #[test]
-fn all_classes() {
+fn masked_by_a_count() {
     soft(classes!(ByAll: Bulk, Urgent, Nested));
-}
-
-#[test]
-fn all_classes_without_spinning() {
-    type D = Sifted<ALL, Private<NoSpin>, WriterBatch<3>>;
-    soft(classes!(D: Bulk, Urgent, Nested));
-}
-
-#[test]
-fn all_classes_at_slots() {
-    type D = Sifted<ALL, Private, PhaseFair, Distributed<2>>;
-    soft(classes!(D: Bulk, Urgent, Nested));
-}
-
-#[test]
-fn two_classes() {
-    type D = Sifted<{ BULK | HANDLER }>;
-    soft(classes!(D: Bulk));
+    type NoSpinning = Sifted<ALL, Private<NoSpin>>;
+    soft(classes!(NoSpinning: Bulk, Urgent, Nested));
+    type AtSlots = Sifted<ALL, Private, PhaseFair, Distributed<2>>;
+    soft(classes!(AtSlots: Bulk, Urgent, Nested));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use ulocks_core::meter::{Counted, Snapshot};
 use ulocks_core::raw::{Metered, RawRwLock};
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_psrwlock::{
-    BULK, Configuration, Distributed, HANDLER, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT, WriterBatch,
+    BULK, Configuration, Distributed, HANDLER, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT,
 };
 use ulocks_testkit::model::rw::{
     self as model,
@@ -17,15 +17,14 @@ use ulocks_testkit::watchdog::watch;
 
 const THREE: u8 = BULK | URGENT | NESTED;
 
-/// Runs `check` with each way of waiting, with batches, with slots, and with all classes.
+/// Runs `check` with each way of waiting, with slots, and with all classes.
 macro_rules! with_each {
     ($check:ident) => {
         $check::<Sifted>();
         $check::<Sifted<BULK, Private<NoSpin>>>();
-        $check::<Sifted<THREE, Private<Patience<20_000>>, WriterBatch<3>>>();
+        $check::<Sifted<THREE, Private<Patience<20_000>>>>();
         $check::<Sifted<{ THREE | HANDLER }, Private<Adaptive, Counted>>>();
         $check::<Sifted<THREE, Private<NoSpin>, PhaseFair, Distributed<2>>>();
-        $check::<Sifted<BULK, Private, WriterBatch<2>, Distributed<8>>>();
     };
 }
 
@@ -61,7 +60,6 @@ fn nobody_is_left_asleep() {
         model::no_lost_wake::<RawPsRwLock<D>>(&[Read, Write, Write], 3_000);
     }
     check::<Sifted<THREE, Private<NoSpin>>>();
-    check::<Sifted<BULK, Private<NoSpin>, WriterBatch<2>>>();
     check::<Sifted<THREE, Private<NoSpin>, PhaseFair, Distributed<2>>>();
 }
 

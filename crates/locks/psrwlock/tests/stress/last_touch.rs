@@ -30,7 +30,6 @@ fn writers<D: Configuration>() -> Vec<Use<D>> {
             body(&held);
             WriteGuard::unlock_fair(held);
         },
-        |lock, body| body(&lock.write_begin().wait()),
         |lock, body| body(&UpgradableGuard::upgrade(lock.upgradable_read())),
         |lock, body| {
             let mut held = lock.upgradable_read();
@@ -63,13 +62,6 @@ fn readers<D: Configuration>() -> Vec<Use<D>> {
             let held = lock.upgradable_read();
             body(&held);
             UpgradableGuard::unlock_fair(held);
-        },
-        |lock, body| {
-            let mut write = lock.write_begin();
-            while write.data().is_none() {
-                write.poll();
-            }
-            body(write.data().expect("it owns the lock"));
         },
     ]
 }

@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
 use ulocks_core::Private;
 use ulocks_core::meter::Counted;
-use ulocks_core::spin::{Adaptive, NoSpin, Patience};
+use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_psrwlock::{
-    BULK, ByClass as _, Central, Configuration, Distributed, HANDLER, NESTED, PhaseFair, Sifted, URGENT,
-    WriterBatch,
+    BULK, ByClass as _, Configuration, Distributed, HANDLER, NESTED, PhaseFair, Sifted, URGENT,
 };
 use ulocks_testkit::stress::Random;
 use ulocks_testkit::thread::together;
@@ -45,12 +44,12 @@ fn check<D: Configuration>(classes: Classes<D>, threads: usize, operations: usiz
     check_is_free(&lock);
 }
 
-/// Each discipline with a class list, under some load.
-macro_rules! each_discipline {
-    ($($name:ident: $discipline:ty, $($class:ident),+;)+) => {$(
+/// Each configuration with a class list, under some load.
+macro_rules! each {
+    ($($name:ident: $configuration:ty, $($class:ident),+;)+) => {$(
         #[test]
         fn $name() {
-            type D = $discipline;
+            type D = $configuration;
             check(classes!(D: $($class),+), 4, 4_000, 50);
             // More threads than processors, and holds that outlast every patience.
             check(classes!(D: $($class),+), 12, 150, 5_000);
@@ -58,18 +57,12 @@ macro_rules! each_discipline {
     )+};
 }
 
-each_discipline! {
+each! {
     by_default: Sifted, Bulk, Urgent, Nested;
     without_spinning: Sifted<THREE, Private<NoSpin>>, Bulk, Urgent, Nested;
     with_long_patience_and_counters: Sifted<THREE, Private<Patience<20_000>, Counted>>, Bulk, Urgent, Nested;
-    in_batches: Sifted<THREE, Private<NoSpin>, WriterBatch<3>>, Bulk, Urgent, Nested;
-    at_two_slots: Sifted<THREE, Private<NoSpin>, PhaseFair, Distributed<2>>, Bulk, Urgent, Nested;
-    at_eight_slots_in_batches: Sifted<THREE, Private<Adaptive>, WriterBatch<2>, Distributed<8>>, Bulk, Urgent, Nested;
+    at_eight_slots: Sifted<THREE, Private<NoSpin>, PhaseFair, Distributed<8>>, Bulk, Urgent, Nested;
     one_class: Sifted<BULK>, Bulk;
-    one_class_without_spinning: Sifted<BULK, Private<NoSpin>>, Bulk;
-    one_class_at_slots: Sifted<BULK, Private, PhaseFair, Distributed>, Bulk;
     two_classes_of_which_one_is_skipped: Sifted<{ BULK | NESTED }, Private<NoSpin>>, Bulk, Nested;
-    four_classes: Sifted<ALL>, Bulk, Urgent, Nested;
-    four_classes_without_spinning: Sifted<ALL, Private<NoSpin>, PhaseFair, Central>, Bulk, Urgent, Nested;
-    four_classes_at_slots: Sifted<ALL, Private, WriterBatch<3>, Distributed<2>>, Bulk, Urgent, Nested;
+    four_classes_at_slots: Sifted<ALL, Private, PhaseFair, Distributed<2>>, Bulk, Urgent, Nested;
 }

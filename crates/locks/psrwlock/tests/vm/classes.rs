@@ -1,24 +1,26 @@
-//! Readers of all classes, and all others, beside one another; what classes are for; and both
-//! fairnesses.
+//! Readers of all classes, and all others, beside one another; what classes are for.
 
-use crate::clients::place::{Place, soon};
-use crate::roles::Role::{
+use crate::place::Role::{
     Downgrade, FairUpgradable, FairWrite, Nest, Read, TimedRead, TimedUpgrade, TimedWrite, TryRead,
     TryUpgrade, TryWrite, UpAndDown, Upgrade, Write,
 };
-use crate::roles::{ByValue, Of, Role, play};
+use crate::place::{Of, Place, Role, play, soon};
 use crate::{FOUR, Sleeps, SleepsShared, THREE, sampled, tame};
+use core::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
 use ulocks_core::raw::{RawRwLock, RawRwLockFair, RawRwLockUpgrade};
 use ulocks_core::signal::Soft;
 use ulocks_core::sync::spin_until;
 use ulocks_psrwlock::{
-    Central, Configuration, Distributed, PhaseFair, Sifted, State, Unchecked, WriterBatch,
+    Bulk, ByClass, Central, Configuration, Distributed, Partial, PhaseFair,
+    PsRwLockUpgradableReadGuard as Guard, PsRwLockWith, Sifted, State, Unchecked, Urgent,
 };
 use ulocks_testkit::thread::{Arc, spawn};
 
 type All<const SET: u8, P = Sleeps, F = PhaseFair, R = Central> = Sifted<SET, P, F, R, Soft, Unchecked>;
+
+const MILLISECOND: Duration = Duration::from_millis(1);
 
 const BULK: Of = Of::Bulk;
 const URGENT: Of = Of::Urgent;
@@ -32,9 +34,8 @@ macro_rules! on_each {
         $check::<All<FOUR>>(2);
         $check::<All<FOUR, Private>>(3);
         $check::<All<THREE, SleepsShared>>(4);
-        $check::<All<FOUR, Sleeps, WriterBatch<3>>>(5);
         $check::<All<FOUR, Sleeps, PhaseFair, Distributed<2>>>(6);
-        $check::<All<THREE, SleepsShared, WriterBatch<2>, Distributed<4>>>(7);
+        $check::<All<THREE, SleepsShared, PhaseFair, Distributed<4>>>(7);
     };
 }
 
@@ -254,4 +255,59 @@ fn a_fair_release_is_not_overtaken() {
 #[test]
 fn three_writers_get_in() {
     explore(Config::sampled(2_000), || play::<All<THREE>>(&[Write, Write, Write], 2));
+}
+
+/// What becomes of an upgradable reader that has shut [`Bulk`] out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    Upgrades,
+    TriesToUpgrade,
+    UpgradesInTime,
+    Admits,
+    Releases,
+}
+
+/// An upgradable reader shuts [`Bulk`] out, beside readers of that class, one of which may give up,
+/// and readers of a higher class.
+fn two_phases<D: Configuration>(then: Then, readers: usize) {
+    let lock = Arc::new(PsRwLockWith::<usize, D>::new(0));
+    let reader = |body: fn(&PsRwLockWith<usize, D>)| {
+        let lock = Arc::clone(&lock);
+        spawn(move || body(&lock))
+    };
+    let mut others = Vec::new();
+    for _ in 0..readers {
+        others.push(reader(|lock| _ = lock.try_read_in_for::<Bulk>(MILLISECOND).map(|guard| *guard)));
+        others.push(reader(|lock| assert!(*lock.read() <= 1)));
+        others.push(reader(|lock| assert!(*lock.read_in::<Urgent>() <= 1)));
+    }
+    let mut guard = lock.upgradable_read();
+    Partial::exclude::<Bulk>(&mut guard);
+    assert!(lock.try_read().is_none(), "Bulk is shut out");
+    match then {
+        Then::Upgrades => *Guard::upgrade(guard) += 1,
+        Then::TriesToUpgrade => _ = Guard::try_upgrade(guard).map(|mut guard| *guard += 1),
+        Then::UpgradesInTime => {
+            _ = Guard::try_upgrade_for(guard, MILLISECOND).map(|mut guard| *guard += 1);
+        }
+        Then::Admits => {
+            Partial::admit(&mut guard);
+            drop(guard);
+        }
+        Then::Releases => drop(guard),
+    }
+    others.into_iter().for_each(|other| other.join().expect("a client panicked"));
+    drop(lock.try_write().expect("try_write failed on a lock that nobody holds"));
+}
+
+#[test]
+fn a_write_in_two_phases_is_alone() {
+    fn check<D: Configuration>(seed: u64) {
+        for then in [Then::Upgrades, Then::TriesToUpgrade, Then::UpgradesInTime, Then::Admits, Then::Releases]
+        {
+            explore(sampled(8, seed), move || two_phases::<D>(then, 1));
+            explore(sampled(12, seed), move || two_phases::<D>(then, 2));
+        }
+    }
+    on_each!(check);
 }

@@ -18,8 +18,7 @@
 //! - A thread that has a deadline gets away in each of these cases, but for one: a fair release
 //!   that dies between telling its heir and opening the gate, which the heir waits for.
 
-use crate::clients::place::{Place, Role as RoleOf, soon};
-use crate::roles::{ByValue, Of, Role};
+use crate::place::{Client, Of, Place, Role, soon};
 use crate::{Lock, SleepsShared, THREE, TWO, sampled};
 use core::panic::Location;
 use ulocks_core::Shared;
@@ -152,7 +151,7 @@ fn a_death_lets_nobody_in() {
 
 /// Thread 1 plays `dying` and dies in place of each of its steps in turn; the others, in `roles`,
 /// have to come to their end.
-fn survive<S: ulocks_psrwlock::Configuration>(dying: RoleOf<S>, roles: &'static [Role]) {
+fn survive<S: ulocks_psrwlock::Configuration>(dying: Client<S>, roles: &'static [Role]) {
     for step in 0.. {
         let config = Config { deaths: Deaths::At { thread: 1, step }, ..sampled(4, 1 + u64::from(step)) };
         let deaths = explore(Config { executions: 200, ..config }, move || {

@@ -4,7 +4,7 @@ use crate::{FOUR, Lock, Sleeps, SleepsShared, THREE, TWO, sampled};
 use ulocks_core::model::{Config, Strategy, explore};
 use ulocks_core::raw::RawRwLockUpgrade;
 use ulocks_core::{Private, Shared};
-use ulocks_psrwlock::{BULK, Distributed, HANDLER, PhaseFair, ReadersFirst, WriterBatch};
+use ulocks_psrwlock::{BULK, Distributed, HANDLER, PhaseFair, ReadersFirst};
 use ulocks_testkit::model::rw::Role::{self, Read, TimedRead, TimedWrite, TryRead, TryWrite, Write};
 use ulocks_testkit::model::upgrade::How;
 use ulocks_testkit::model::{rw, upgrade};
@@ -14,7 +14,7 @@ macro_rules! on_each {
     ($check:ident) => {
         on_each_central!($check);
         $check::<Lock<TWO, Sleeps, PhaseFair, Distributed<2>>>(9);
-        $check::<Lock<FOUR, Private, WriterBatch<2>, Distributed<4>>>(10);
+        $check::<Lock<FOUR, Private, PhaseFair, Distributed<4>>>(10);
         $check::<Lock<TWO, SleepsShared, PhaseFair, Distributed<2>>>(11);
     };
 }
@@ -32,7 +32,6 @@ macro_rules! on_each_central {
         $check::<Lock<FOUR>>(5);
         $check::<Lock<TWO, Shared>>(6);
         $check::<Lock<THREE, SleepsShared>>(7);
-        $check::<Lock<TWO, Sleeps, WriterBatch<3>>>(8);
     };
 }
 

@@ -1,7 +1,7 @@
 //! Two or three threads on a plain lock, each model with many executions: what takes a certain
 //! order of a few steps is met here rather than in a crowd.
 
-use crate::clients::place::{Held, Place, behind};
+use crate::place::{Held, Place, behind};
 use crate::{Lock, THREE, TWO};
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};

@@ -1,6 +1,6 @@
 //! Readers that come first: they join those that are inside, whatever writers wait.
 
-use crate::clients::place::{Place, soon, with};
+use crate::place::{Place, soon, with};
 use crate::{Sleeps, sampled};
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use ulocks_core::model::{Config, explore};

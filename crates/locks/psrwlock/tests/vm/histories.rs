@@ -1,6 +1,6 @@
 //! Every history of a few operations is one of a sequential reader-writer lock's.
 
-use crate::clients::place::soon;
+use crate::place::soon;
 use crate::{FOUR, Sleeps, SleepsShared, THREE, TWO, sampled};
 use core::panic::Location;
 use ulocks_core::Private;
@@ -12,7 +12,6 @@ use ulocks_core::raw::{RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUp
 use ulocks_core::signal::{Soft, dispatch};
 use ulocks_psrwlock::{
     Central, Configuration, Distributed, PhaseFair, RawPsRwLock, ReadToken, Sifted, Unchecked, Urgent,
-    WriterBatch,
 };
 use ulocks_testkit::thread::{Arc, together};
 
@@ -115,7 +114,7 @@ fn histories_are_those_of_a_reader_writer_lock() {
     }
     check::<Sifted<TWO, Sleeps, PhaseFair, Central, Soft, Unchecked>>(1);
     check::<Sifted<THREE, Private, PhaseFair, Central, Soft, Unchecked>>(2);
-    check::<Sifted<FOUR, Sleeps, WriterBatch<3>, Central, Soft, Unchecked>>(3);
+    check::<Sifted<FOUR, Sleeps, PhaseFair, Central, Soft, Unchecked>>(3);
     check::<Sifted<TWO, Sleeps, PhaseFair, Distributed<2>, Soft, Unchecked>>(4);
     check::<Sifted<THREE, SleepsShared, PhaseFair, Distributed<4>, Soft, Unchecked>>(5);
 }

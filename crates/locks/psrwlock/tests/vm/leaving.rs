@@ -1,7 +1,7 @@
 //! Releases that do not wait for a moment without readers: an owner says that it leaves, and
 //! leaves. No thread falls asleep on such an owner, and it does not touch the lock afterwards.
 
-use crate::clients::place::{Held, Place, Role, behind, together_with};
+use crate::place::{Client, Held, Place, behind, together_with};
 use crate::{FOUR, Lock, Sleeps, THREE, TWO, sampled};
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
@@ -26,7 +26,7 @@ fn many() -> Config {
 #[test]
 fn nobody_sleeps_on_an_owner_that_leaves() {
     fn check<D: Configuration>() {
-        let reads: Role<D> = At::reads_twice::<Bulk>;
+        let reads: Client<D> = At::reads_twice::<Bulk>;
         for held in [Held::Upgradable, Held::Written, Held::UpgradableFairly, Held::WrittenFairly] {
             explore(many(), move || behind(held, [reads, At::writes]));
             explore(many(), move || behind(held, [reads, reads, At::writes]));

@@ -4,10 +4,6 @@
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod classes;
-#[path = "../clients/mod.rs"]
-#[expect(dead_code, reason = "loom has some for itself")]
-mod clients;
-mod crowd;
 mod deaths;
 mod family;
 mod few;
@@ -16,13 +12,12 @@ mod histories;
 mod leaving;
 mod naps;
 mod phases;
+mod place;
 mod releases;
-mod roles;
 mod signals;
 mod slots;
-mod steps;
 
-use ulocks_core::model::{Config, Failure, Strategy, finds_bug_saying};
+use ulocks_core::model::{Config, Strategy};
 use ulocks_core::signal::Soft;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
@@ -52,19 +47,4 @@ fn sampled(threads: usize, seed: u64) -> Config {
 /// when all do.
 fn tame() -> Config {
     Config { strategy: Strategy::Bytes(Vec::new()), ..Config::default() }
-}
-
-/// How many executions a model may take that has to go wrong.
-fn hunt() -> Config {
-    Config::sampled(100_000)
-}
-
-/// The `client` goes wrong, and `says` is a part of what is reported; `name` is for the log.
-fn found(name: &str, says: &str, client: impl Fn() + 'static) {
-    found_in(hunt(), name, says, client);
-}
-
-fn found_in(config: Config, name: &str, says: &str, client: impl Fn() + 'static) {
-    let Failure { execution, .. } = finds_bug_saying(says, config, client);
-    println!("{name}: found at execution {execution}");
 }

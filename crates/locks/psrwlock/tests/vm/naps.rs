@@ -1,11 +1,10 @@
 //! The clock: what the naps of an owner are for, and what must not need their end.
 
-use crate::clients::place::Place;
-use crate::roles::{ByValue, Of};
-use crate::{FOUR, Sleeps, THREE, found_in, sampled, tame};
+use crate::place::{Of, Place};
+use crate::{FOUR, Sleeps, THREE, sampled, tame};
 use core::time::Duration;
 use ulocks_core::futex::{Futex, Private};
-use ulocks_core::model::{Config, Strategy, explore};
+use ulocks_core::model::{Config, Strategy, explore, finds_bug_saying};
 use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
 use ulocks_core::signal::{Soft, dispatch};
 use ulocks_core::time::Deadline;
@@ -86,7 +85,7 @@ fn a_nap_is_what_a_lost_wake_up_costs() {
     explore(sampled(2, 1), client::<Central>);
     explore(sampled(2, 2), client::<Distributed<2>>);
     let timeless = Config { timeouts: false, ..Config::sampled(100_000) };
-    found_in(timeless, "no naps", "nobody can go on", client::<Central>);
+    finds_bug_saying("nobody can go on", timeless, client::<Central>);
 }
 
 /// A handler wakes no thread. The owner looks by itself, after short naps only, since its mask is
@@ -133,8 +132,8 @@ fn the_owner_polls_the_stage_of_handlers() {
 /// stage.
 #[test]
 fn deadlines_pass_anywhere() {
-    use crate::roles::Role::{Nest, Read, TimedRead, TimedUpgrade, TimedWrite, Write};
-    use crate::roles::{Of::Bulk, Of::Urgent, Role, play};
+    use crate::place::Role::{Nest, Read, TimedRead, TimedUpgrade, TimedWrite, Write};
+    use crate::place::{Of::Bulk, Of::Urgent, Role, play};
     const ROLES: [&[Role]; 3] = [
         &[TimedWrite, TimedRead(Bulk), TimedWrite],
         &[TimedWrite, TimedRead(Bulk), TimedUpgrade, TimedRead(Urgent), Write, Nest],

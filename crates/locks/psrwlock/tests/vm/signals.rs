@@ -5,8 +5,7 @@
 //! that writes, a handler gets in at once, whatever writers wait for. On others it may find the
 //! lock being written, and fails.
 
-use crate::clients::place::{Place, soon};
-use crate::roles::{ByValue, Of, Role};
+use crate::place::{Of, Place, Role, soon};
 use crate::{FOUR, Sleeps, sampled};
 use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::atomic::AtomicUsize;
@@ -294,21 +293,9 @@ fn a_handler_beside_one_writer_gets_in_and_is_waited_for() {
     explore(Config::sampled(2_000), || struck::<Masked<Soft>>(ROLES, 1));
 }
 
-/// What a thread does with a typed lock, between whose steps handlers on it get in.
-#[derive(Clone, Copy, Debug)]
-enum Typed {
-    /// Polls so often, and then waits.
-    Polls(usize),
-    /// Polls so often, and then gives up.
-    Drops(usize),
-    /// Shuts out all classes of threads, and then upgrades.
-    TwoPhases,
-    /// The same with a deadline, after which they are let in again.
-    TwoPhasesInTime,
-}
-
-/// A write in steps or in two phases, beside readers, with all threads struck.
-fn typed<D: Configuration<Mask: Installs>>(what: Typed) {
+/// A write in two phases beside readers, with all threads struck: it shuts out all classes of
+/// threads, and then upgrades. With a deadline they may be let in again.
+fn two_phases<D: Configuration<Mask: Installs>>(in_time: bool) {
     let lock = Arc::new(PsRwLockWith::<usize, D>::new(0));
     let known = Arc::new(Known::default());
     let (handled, knows) = (Arc::clone(&lock), Arc::clone(&known));
@@ -337,31 +324,16 @@ fn typed<D: Configuration<Mask: Installs>>(what: Typed) {
         .collect();
     signal::arm(USR1, 3);
     known.handlers_get_in(true);
-    let written = match what {
-        Typed::Polls(polls) | Typed::Drops(polls) => {
-            let mut pending = lock.write_begin();
-            (0..polls).for_each(|_| _ = pending.poll());
-            if matches!(what, Typed::Polls(_)) {
-                *pending.wait() += 1;
-                1
-            } else {
-                0
-            }
-        }
-        Typed::TwoPhases | Typed::TwoPhasesInTime => {
-            let mut guard = lock.upgradable_read();
-            Partial::exclude::<Nested>(&mut guard);
-            interruption_point();
-            assert!(lock.try_read_in::<Nested>().is_none(), "a class that is shut lets readers in");
-            let upgraded = match what {
-                Typed::TwoPhases => Ok(PsRwLockUpgradableReadGuard::upgrade(guard)),
-                _ => {
-                    PsRwLockUpgradableReadGuard::try_upgrade_for(guard, core::time::Duration::from_millis(1))
-                }
-            };
-            upgraded.map(|mut guard| *guard += 1).is_ok().into()
-        }
+    let mut guard = lock.upgradable_read();
+    Partial::exclude::<Nested>(&mut guard);
+    interruption_point();
+    assert!(lock.try_read_in::<Nested>().is_none(), "a class that is shut lets readers in");
+    let upgraded = if in_time {
+        PsRwLockUpgradableReadGuard::try_upgrade_for(guard, core::time::Duration::from_millis(1))
+    } else {
+        Ok(PsRwLockUpgradableReadGuard::upgrade(guard))
     };
+    let written = usize::from(upgraded.map(|mut guard| *guard += 1).is_ok());
     // Whatever was put aside has been handled, and nothing is masked any more.
     interruption_point();
     known.handlers_get_in(false);
@@ -372,17 +344,10 @@ fn typed<D: Configuration<Mask: Installs>>(what: Typed) {
 }
 
 #[test]
-fn handlers_get_in_between_the_steps_of_a_write() {
+fn handlers_get_in_between_the_phases_of_a_write() {
     fn check<D: Configuration<Mask: Installs>>(seed: u64) {
-        for what in [
-            Typed::Polls(1),
-            Typed::Polls(4),
-            Typed::Drops(1),
-            Typed::Drops(4),
-            Typed::TwoPhases,
-            Typed::TwoPhasesInTime,
-        ] {
-            explore(sampled(3, seed), move || typed::<D>(what));
+        for in_time in [false, true] {
+            explore(sampled(3, seed), move || two_phases::<D>(in_time));
         }
     }
     check::<Masked<Soft>>(1);

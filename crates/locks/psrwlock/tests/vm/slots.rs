@@ -1,10 +1,10 @@
 //! Readers at slots, in memory that shows old values.
 
-use crate::roles::{Of, Role, play};
+use crate::place::{Of, Role, play};
 use crate::{Lock, Sleeps, SleepsShared, THREE, TWO, sampled};
 use ulocks_core::model::{Config, explore};
 use ulocks_core::signal::Soft;
-use ulocks_psrwlock::{Distributed, PhaseFair, Sifted, Unchecked, WriterBatch};
+use ulocks_psrwlock::{Distributed, PhaseFair, Sifted, Unchecked};
 use ulocks_testkit::model::rw::{
     self,
     Role::{Read, TryWrite, Write},
@@ -32,7 +32,7 @@ fn readers_at_slots_are_seen() {
 /// class shut.
 #[test]
 fn slots_and_classes_do_not_mix_up() {
-    type All<const N: usize, P> = Sifted<THREE, P, WriterBatch<2>, Distributed<N>, Soft, Unchecked>;
+    type All<const N: usize, P> = Sifted<THREE, P, PhaseFair, Distributed<N>, Soft, Unchecked>;
     const ROLES: &[Role] = &[
         Role::Nest,
         Role::Write,

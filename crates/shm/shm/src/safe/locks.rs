@@ -23,7 +23,7 @@ use ulocks_core::signal::Mask;
 use ulocks_core::spin::Spin;
 use ulocks_core::{Shared, meter::Meter};
 use ulocks_fair::{RawFairMutex, RawSemaphore, SemaphoreWith};
-use ulocks_psrwlock::{Fairness, Nesting, RawPsRwLock, Readers, Sifted};
+use ulocks_psrwlock::{BULK, Fairness, NESTED, Nesting, RawPsRwLock, Readers, Sifted, URGENT};
 use ulocks_unfair::RawAsymMutex;
 
 // SAFETY: no bytes.
@@ -76,7 +76,8 @@ raw_locks! {
     [] SemaphoreWith<Shared<W, M>>, "Semaphore", [];
     [I: Interval] RawCalock<Shared<W, M>, I>, "RawCalock", [];
     [const CLASSES: u8, F: Fairness, R: Readers, K: Mask, N: Nesting]
-        RawPsRwLock<Sifted<CLASSES, Shared<W, M>, F, R, K, N>>, "RawPsRwLock", [CLASSES as u64, F::BATCH as u64];
+        RawPsRwLock<Sifted<CLASSES, Shared<W, M>, F, R, K, N>>, "RawPsRwLock", [CLASSES as u64, !F::READERS_FIRST as u64];
+    [] RawPsRwLock<Shared<W, M>>, "RawPsRwLock", [{ BULK | URGENT | NESTED } as u64, 1];
 }
 
 /// How far `part`, an address inside of `whole`, is from its beginning.

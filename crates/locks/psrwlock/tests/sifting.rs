@@ -1,14 +1,69 @@
-//! Upgradable readers: beside readers, before writers; upgrades and downgrades.
+//! Which threads are let in, and when, and as how many: through the typed faces. Every test has its
+//! threads in an order that it knows, and none looks at a clock. The orders that it does not know
+//! are the virtual machine's.
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-use crate::threads::{asleep, until, with};
+#[path = "common/threads.rs"]
+mod threads;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
+use threads::{asleep, until, with};
+use ulocks_core::Private;
+use ulocks_core::spin::NoSpin;
+use ulocks_psrwlock::signal::Soft;
 use ulocks_psrwlock::{
-    Bulk, ByClass, Nested, Partial, PsRwLock, PsRwLockUpgradableReadGuard as UpgradableGuard,
-    PsRwLockWriteGuard as WriteGuard, ThreadClass, Urgent,
+    BULK, Bulk, ByClass, Central, Configuration, Distributed, HANDLER, NESTED, Nested, Partial, PhaseFair,
+    PsRwLock, PsRwLockReadGuard, PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWith,
+    PsRwLockWriteGuard as WriteGuard, Readers, Sifted, ThreadClass, URGENT, Unchecked, Urgent,
 };
 
+const THREE: u8 = BULK | URGENT | NESTED;
 const SHORT: Duration = Duration::from_millis(2);
+/// Longer than any machine takes to find out that there is no room, or nobody.
+const LONG: Duration = Duration::from_secs(60);
+
+/// While a writer waits for readers of a class, those of all classes above come and go.
+#[test]
+fn a_writer_shuts_out_one_class_after_the_other() {
+    macro_rules! check {
+        ($($configuration:ty),+) => {$(
+            with("one after the other", PsRwLockWith::<u32, $configuration>::new(0), |lock| {
+                let mut inside = vec![lock.read(), lock.read_in::<Urgent>(), lock.read_in::<Nested>()];
+                inside.reverse();
+                thread::scope(|scope| {
+                    let writer = scope.spawn(|| *lock.write() += 1);
+                    for level in 1..=3 {
+                        until(|| lock.state().level() == level);
+                        let open = [
+                            lock.try_read().is_some(),
+                            lock.try_read_in::<Urgent>().is_some(),
+                            lock.try_read_in::<Nested>().is_some(),
+                        ];
+                        assert_eq!(open, [false, level < 2, level < 3]);
+                        assert!(!writer.is_finished());
+                        inside.pop();
+                    }
+                    writer.join().unwrap();
+                });
+                assert_eq!(*lock.read(), 1);
+            });
+        )+};
+    }
+    check!(Private, Private<NoSpin>, Sifted<{ THREE | HANDLER }>, Sifted<THREE, Private, PhaseFair, Distributed<2>>);
+}
+
+#[test]
+fn a_deadline_that_has_passed_tries_once() {
+    with("passed deadline", PsRwLock::new(0), |lock| {
+        let past = Instant::now();
+        assert!(lock.try_read_until(past).is_some() && lock.try_read_in_until::<Nested>(past).is_some());
+        assert!(lock.try_write_until(past).is_some() && lock.try_upgradable_read_until(past).is_some());
+        assert!(lock.try_write_for(Duration::ZERO).is_some());
+    });
+}
 
 #[test]
 fn an_upgradable_reader_is_in_the_way_of_writers_only() {
@@ -28,24 +83,6 @@ fn an_upgradable_reader_is_in_the_way_of_writers_only() {
             drop(upgradable);
             assert!(second.join().unwrap() <= 1);
             writer.join().unwrap();
-        });
-        assert_eq!(*lock.read(), 1);
-    });
-}
-
-#[test]
-fn an_upgrade_waits_for_readers_class_by_class() {
-    with("upgrade", PsRwLock::new(0), |lock| {
-        let (slow, urgent) = (lock.read(), lock.read_in::<Urgent>());
-        thread::scope(|scope| {
-            let upgrader = scope.spawn(|| *UpgradableGuard::upgrade(lock.upgradable_read()) += 1);
-            until(|| lock.state().level() == 1);
-            assert!(lock.try_read().is_none() && lock.try_read_in::<Urgent>().is_some());
-            drop(slow);
-            until(|| lock.state().level() == 2);
-            assert!(lock.try_read_in::<Urgent>().is_none() && lock.try_read_in::<Nested>().is_some());
-            drop(urgent);
-            upgrader.join().unwrap();
         });
         assert_eq!(*lock.read(), 1);
     });
@@ -132,28 +169,6 @@ fn an_exclusion_that_gives_up_wakes_those_it_has_kept_out() {
             });
             drop(reader);
         }
-    });
-}
-
-#[test]
-fn an_upgrade_that_gives_up_lets_all_in_and_stays_what_it_was() {
-    with("upgrade in vain", PsRwLock::new(0), |lock| {
-        thread::scope(|scope| {
-            let upgradable = lock.upgradable_read();
-            let reader = lock.read();
-            // It comes while the class is shut, or before or after; either way it gets in beside
-            // the upgradable reader.
-            let other = scope.spawn(|| *lock.read());
-            let upgradable =
-                UpgradableGuard::try_upgrade_for(upgradable, SHORT).expect_err("there is a reader");
-            assert_eq!(other.join().unwrap(), 0);
-            assert_eq!(lock.state().level(), 0);
-            assert!(lock.try_upgradable_read().is_none(), "it is upgradable still");
-            drop(reader);
-            *UpgradableGuard::try_upgrade_for(upgradable, Duration::from_secs(60))
-                .expect("there are no readers") += 1;
-        });
-        assert_eq!(*lock.read(), 1);
     });
 }
 
@@ -252,17 +267,124 @@ fn classes_are_shut_out_before_the_upgrade_and_let_in_again() {
     });
 }
 
+/// Four classes share 56 bits, and half of what 14 of them can count may be inside.
+const ROOM: usize = 1 << 13;
+
+type Lock<R = Central> =
+    PsRwLockWith<u32, Sifted<{ THREE | HANDLER }, Private, PhaseFair, R, Soft, Unchecked>>;
+
+fn message<R>(acquire: impl FnOnce() -> R) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(|| drop(acquire()))).expect_err("there are too many");
+    *panic.downcast::<String>().expect("a message with numbers in it")
+}
+
+/// Readers of class `C`, until there is no room for one more.
+fn fill<C: ThreadClass, D: Configuration>(lock: &PsRwLockWith<u32, D>) -> Vec<PsRwLockReadGuard<'_, u32, D>> {
+    std::iter::from_fn(|| lock.try_read_in::<C>()).take(1 << 20).collect()
+}
+
 #[test]
-fn a_fair_release_by_an_upgradable_reader_is_for_one_that_waits() {
-    with("fair release of an upgradable reader", PsRwLock::new(0), |lock| {
-        for round in 0..20 {
-            let held = lock.upgradable_read();
-            thread::scope(|scope| {
-                let waits = asleep(scope, || *lock.write() += 1);
-                UpgradableGuard::unlock_fair(held);
-                assert_eq!(*lock.write(), round + 1, "the one that waited was first");
-                waits.join().unwrap();
-            });
+fn a_class_that_is_full_admits_nobody_and_leaves_the_others_alone() {
+    fn check<C: ThreadClass>(lock: &Lock, name: &str) {
+        let mut inside = fill::<C, _>(lock);
+        assert_eq!(inside.len(), ROOM);
+        let before = lock.state();
+        assert!(lock.try_read_in::<C>().is_none());
+        for message in [message(|| lock.read_in::<C>()), message(|| lock.try_read_in_for::<C>(LONG))] {
+            assert!(
+                message.contains(&format!("too many {name} readers")) && message.contains("8192"),
+                "{message}"
+            );
         }
+        assert_eq!(lock.state(), before, "who came in vain is not counted");
+        let others = [lock.try_read(), lock.try_read_in::<Urgent>(), lock.try_read_in::<Nested>()];
+        assert_eq!(others.iter().flatten().count(), 2);
+        drop(others);
+        assert!(lock.try_write().is_none() && lock.try_write_for(SHORT).is_none());
+        inside.pop();
+        drop(lock.read_in::<C>());
+        drop(inside);
+        assert_eq!(*lock.write(), 0);
+    }
+    with("full", Lock::<Central>::new(0), |lock| {
+        check::<Bulk>(lock, "Bulk");
+        check::<Urgent>(lock, "Urgent");
+        check::<Nested>(lock, "Nested");
+        // Full to the last place, one class beside the other.
+        let all = (fill::<Bulk, _>(lock), fill::<Urgent, _>(lock), fill::<Nested, _>(lock));
+        assert_eq!((all.0.len(), all.1.len(), all.2.len()), (ROOM, ROOM, ROOM));
+    });
+}
+
+#[test]
+fn three_classes_have_more_room_than_four() {
+    type Three = Sifted<THREE, Private, PhaseFair, Central, Soft, Unchecked>;
+    with("full with three classes", PsRwLockWith::<u32, Three>::new(0), |lock| {
+        let inside = fill::<Urgent, _>(lock);
+        assert_eq!(inside.len(), 1 << 17);
+        assert!(message(|| lock.read_in::<Urgent>()).contains("131072"));
+        assert!(lock.try_read().is_some() && lock.try_read_in::<Nested>().is_some());
+    });
+}
+
+/// At slots there is room for more, on any number of classes; a thread that finds its slot full is
+/// counted in the state.
+#[test]
+fn a_class_that_is_full_at_slots_too() {
+    /// So many are counted at one slot.
+    const SLOT: usize = 1 << 16;
+    fn check<R: Readers>(slots: usize) {
+        with("full at slots", Lock::<R>::new(0), |lock| {
+            let inside = fill::<Bulk, _>(lock);
+            assert!((ROOM + SLOT..=ROOM + SLOT * slots).contains(&inside.len()), "{}", inside.len());
+            assert!(message(|| lock.read()).contains("too many Bulk readers"));
+            assert_eq!(lock.state().0 >> 8, ROOM as u64, "the others are at the slots");
+            assert!(lock.try_write().is_none());
+            drop(inside);
+            assert!(lock.try_write().is_some());
+        });
+    }
+    check::<Distributed<1>>(1);
+    check::<Distributed<2>>(2);
+    check::<Distributed<255>>(255);
+}
+
+#[test]
+fn an_upgradable_reader_finds_no_room_as_a_plain_one() {
+    with("no room", Lock::<Central>::new(0), |lock| {
+        let upgradable = lock.upgradable_read();
+        let inside = fill::<Bulk, _>(lock);
+        assert!(message(|| UpgradableGuard::downgrade(upgradable)).contains("too many Bulk readers"));
+        assert!(!lock.state().is_owned(), "what is consumed by a panic is released");
+        drop(inside);
+        // A writer becomes one in any case: there are no readers.
+        drop(WriteGuard::downgrade(lock.write()));
+    });
+}
+
+/// So many waiters would take a while; the word that counts them says there are.
+#[test]
+fn a_line_that_is_full_admits_nobody() {
+    const ROOM: u32 = 12_000;
+    const TOP_ROOM: u32 = 6_000;
+    with("full line", Lock::<Central>::new(0), |lock| {
+        // SAFETY: the lock is not used but for its address.
+        let raw = std::ptr::from_ref(unsafe { lock.raw() }).cast::<AtomicU32>();
+        // SAFETY: the lock has four words of this size at least, and the last of these is that of
+        // the lines.
+        let lines = unsafe { &*raw.add(3) };
+        let held = lock.write();
+        for (waiting, room, message_of) in [
+            (ROOM, "12000", &(|| message(|| lock.read())) as &dyn Fn() -> String),
+            (ROOM, "12000", &|| message(|| lock.try_read_in_for::<Urgent>(LONG))),
+            (TOP_ROOM << 14, "6000", &|| message(|| lock.read_in::<Nested>())),
+        ] {
+            lines.store(waiting, Relaxed);
+            let message = message_of();
+            assert!(message.contains("too many readers wait") && message.contains(room), "{message}");
+            assert_eq!(lines.swap(0, Relaxed), waiting, "who came in vain is not counted");
+        }
+        drop(held);
+        assert!(lock.try_read().is_some() && lock.try_write().is_some());
     });
 }

@@ -7,7 +7,7 @@ use ulocks_core::raw::{
 };
 use ulocks_core::sync::{UnsafeCell, interruption_point};
 use ulocks_core::time::Deadline;
-use ulocks_psrwlock::{Configuration, RawPsRwLock, ReadToken, State, ThreadClass};
+use ulocks_psrwlock::{Bulk, Configuration, Nested, RawPsRwLock, ReadToken, State, ThreadClass, Urgent};
 use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together};
 
 /// A lock, and a count that is no atomic in a cell whose accesses the model checks.
@@ -23,8 +23,8 @@ unsafe impl<D: Configuration> Sync for Place<D> {}
 // SAFETY: owning a place is owning both parts.
 unsafe impl<D: Configuration> Send for Place<D> {}
 
-/// How a thread goes at the lock; what it adds to the count. Each is a function of [`Place`].
-pub type Role<D> = fn(&Place<D>) -> usize;
+/// What a thread does with the lock, and what that adds to the count: a function of [`Place`].
+pub type Client<D> = fn(&Place<D>) -> usize;
 
 /// A deadline that may pass before a model has anything else to do.
 pub fn soon() -> Deadline {
@@ -69,13 +69,15 @@ impl<D: Configuration> Place<D> {
         unsafe { self.lock.unlock_write(()) };
     }
 
-    fn look_and_unlock(&self, token: ReadToken) -> usize {
+    /// Looks, and leaves.
+    pub fn leave(&self, token: ReadToken) -> usize {
         let seen = self.look();
         self.unlock_read(token);
         seen
     }
 
-    fn count_and_unlock(&self) -> usize {
+    /// The writer counts, and leaves.
+    pub fn count_and_leave(&self) -> usize {
         self.count();
         self.unlock_write();
         1
@@ -98,21 +100,7 @@ impl<D: Configuration> Place<D> {
 impl<D: Configuration> Place<D> {
     pub fn reads<C: ThreadClass>(&self) -> usize {
         let token = self.read::<C>();
-        self.look_and_unlock(token);
-        0
-    }
-
-    pub fn tries_to_read<C: ThreadClass>(&self) -> usize {
-        if let Some(token) = self.lock.try_read_in::<C>(Location::caller()) {
-            self.look_and_unlock(token);
-        }
-        0
-    }
-
-    pub fn reads_in_time<C: ThreadClass>(&self) -> usize {
-        if let Some(token) = self.lock.read_in_until::<C>(soon(), Location::caller()) {
-            self.look_and_unlock(token);
-        }
+        self.leave(token);
         0
     }
 
@@ -122,19 +110,15 @@ impl<D: Configuration> Place<D> {
 
     pub fn writes(&self) -> usize {
         self.lock.write();
-        self.count_and_unlock()
-    }
-
-    pub fn writes_twice(&self) -> usize {
-        self.writes() + self.writes()
+        self.count_and_leave()
     }
 
     pub fn tries_to_write(&self) -> usize {
-        self.lock.try_write().map_or(0, |()| self.count_and_unlock())
+        self.lock.try_write().map_or(0, |()| self.count_and_leave())
     }
 
     pub fn writes_in_time(&self) -> usize {
-        self.lock.write_until(soon()).map_or(0, |()| self.count_and_unlock())
+        self.lock.write_until(soon()).map_or(0, |()| self.count_and_leave())
     }
 
     /// Releases to a writer that waits.
@@ -214,7 +198,7 @@ impl<D: Configuration> Place<D> {
         let count = self.count();
         // SAFETY: acquired above.
         let token = unsafe { self.lock.downgrade(()) };
-        assert_eq!(self.look_and_unlock(token), count, "somebody wrote between the sides of a downgrade");
+        assert_eq!(self.leave(token), count, "somebody wrote between the sides of a downgrade");
         1
     }
 
@@ -231,7 +215,7 @@ impl<D: Configuration> Place<D> {
             self.lock.downgrade_to_upgradable(());
             self.lock.downgrade_upgradable(())
         };
-        assert_eq!(self.look_and_unlock(token), count + 1, "somebody wrote between the sides of a downgrade");
+        assert_eq!(self.leave(token), count + 1, "somebody wrote between the sides of a downgrade");
         2
     }
 }
@@ -246,7 +230,7 @@ pub fn with<D: Configuration, R: Send + 'static>(
 }
 
 /// A thread in each role, all at once.
-pub fn together_with<D: Configuration, const N: usize>(roles: [Role<D>; N]) {
+pub fn together_with<D: Configuration, const N: usize>(roles: [Client<D>; N]) {
     let place = Place::new();
     let shared = Arc::clone(&place);
     let counted = together(N, move |me| roles[me](&shared)).into_iter().sum();
@@ -260,11 +244,10 @@ pub enum Held {
     WrittenFairly,
     Upgradable,
     UpgradableFairly,
-    Bulk,
 }
 
 /// A thread in each role, while another one holds the lock, which then releases it.
-pub fn behind<D: Configuration, const N: usize>(held: Held, roles: [Role<D>; N]) {
+pub fn behind<D: Configuration, const N: usize>(held: Held, roles: [Client<D>; N]) {
     let place = Place::new();
     let lock = &place.lock;
     let start = || -> Vec<_> { roles.into_iter().map(|role| with(&place, role)).collect() };
@@ -293,14 +276,109 @@ pub fn behind<D: Configuration, const N: usize>(held: Held, roles: [Role<D>; N])
                 }
                 (others, 0)
             }
-            Held::Bulk => {
-                let token = lock.read();
-                let others = start();
-                place.look_and_unlock(token);
-                (others, 0)
-            }
         }
     };
     counted += others.into_iter().map(|other| other.join().expect("a client panicked")).sum::<usize>();
     place.check_at_rest(counted);
+}
+
+/// A class of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    Bulk,
+    Urgent,
+    Nested,
+}
+
+/// What a thread does, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Read(Of),
+    TimedRead(Of),
+    TryRead(Of),
+    /// Reads in each class above the one it is in.
+    Nest,
+    Write,
+    TimedWrite,
+    TryWrite,
+    FairWrite,
+    Downgrade,
+    Upgrade,
+    TimedUpgrade,
+    TryUpgrade,
+    FairUpgradable,
+    UpAndDown,
+}
+
+/// Classes and roles by value, for a lock that has all classes of threads.
+impl<D: Configuration> Place<D> {
+    pub fn read_of(&self, class: Of) -> ReadToken {
+        match class {
+            Of::Bulk => self.read::<Bulk>(),
+            Of::Urgent => self.read::<Urgent>(),
+            Of::Nested => self.read::<Nested>(),
+        }
+    }
+
+    pub fn try_read_of(&self, class: Of) -> Option<ReadToken> {
+        let (lock, at) = (&self.lock, Location::caller());
+        match class {
+            Of::Bulk => lock.try_read_in::<Bulk>(at),
+            Of::Urgent => lock.try_read_in::<Urgent>(at),
+            Of::Nested => lock.try_read_in::<Nested>(at),
+        }
+    }
+
+    pub fn read_of_until(&self, class: Of, deadline: Deadline) -> Option<ReadToken> {
+        let (lock, at) = (&self.lock, Location::caller());
+        match class {
+            Of::Bulk => lock.read_in_until::<Bulk>(deadline, at),
+            Of::Urgent => lock.read_in_until::<Urgent>(deadline, at),
+            Of::Nested => lock.read_in_until::<Nested>(deadline, at),
+        }
+    }
+
+    /// Does what `role` says. How much that adds to the count.
+    pub fn play(&self, role: Role) -> usize {
+        match role {
+            Role::Read(class) => {
+                let token = self.read_of(class);
+                self.leave(token);
+                0
+            }
+            Role::TimedRead(class) => {
+                self.read_of_until(class, soon()).map(|token| self.leave(token));
+                0
+            }
+            Role::TryRead(class) => {
+                self.try_read_of(class).map(|token| self.leave(token));
+                0
+            }
+            Role::Nest => {
+                let tokens =
+                    [Of::Bulk, Of::Urgent, Of::Nested].map(|class| (self.read_of(class), self.look()));
+                assert!(tokens.iter().all(|token| token.1 == tokens[0].1), "somebody wrote beside a reader");
+                tokens.into_iter().for_each(|(token, _)| _ = self.leave(token));
+                0
+            }
+            Role::Write => self.writes(),
+            Role::TimedWrite => self.writes_in_time(),
+            Role::TryWrite => self.tries_to_write(),
+            Role::FairWrite => self.writes_fairly(),
+            Role::Downgrade => self.downgrades(),
+            Role::Upgrade => self.upgrades(),
+            Role::TimedUpgrade => self.upgrades_in_time(),
+            Role::TryUpgrade => self.tries_to_upgrade(),
+            Role::FairUpgradable => self.reads_upgradably_and_fairly(),
+            Role::UpAndDown => self.goes_up_and_down(),
+        }
+    }
+}
+
+/// All play their roles at once, each so many times.
+pub fn play<D: Configuration>(roles: &'static [Role], rounds: usize) {
+    let place = Place::<D>::new();
+    let shared = Arc::clone(&place);
+    let counts = together(roles.len(), move |me| (0..rounds).map(|_| shared.play(roles[me])).sum::<usize>());
+    place.check_at_rest(counts.into_iter().sum());
 }
