@@ -1,6 +1,7 @@
 //! What threads do in a model, for each of the worlds that can check it. The world's `thread` is
 //! named by the test this is a module of.
 
+#[allow(dead_code, reason = "loom runs the smaller ones")]
 pub mod pool;
 pub mod queue;
 

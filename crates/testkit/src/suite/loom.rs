@@ -1,6 +1,11 @@
-//! The bounds of the models in loom's world.
+//! The models in loom's world, and their bounds.
+//!
+//! The virtual machine finds every planted bug, and loom need not. So loom runs what two threads do
+//! with two preemptions, and one chain of wake-ups: a fraction of a second for each.
 
-use ulocks_core::model::{Config, Grade};
+use crate::model;
+use ulocks_core::model::{Config, Grade, explore};
+use ulocks_core::raw::RawMutex;
 
 /// Wake-ups as in the kernel.
 pub fn exact(preemptions: usize) -> Config {
@@ -21,4 +26,25 @@ pub fn unordered(preemptions: usize) -> Config {
 /// decide how the waits end.
 pub fn timed(preemptions: usize, timeouts: u32) -> Config {
     Config { timeouts, ..Config::bounded(preemptions) }
+}
+
+/// Explores [`model::exclusion`].
+pub fn exclusion<L: RawMutex + Send + Sync + 'static>() {
+    explore(exact(2), || model::exclusion::<L>(2));
+}
+
+/// Explores [`model::no_lost_wake`], and a chain of two wake-ups.
+pub fn no_lost_wake<L: RawMutex + Send + Sync + 'static>() {
+    explore(exact(2), || model::no_lost_wake::<L>(2, 1));
+    explore(exact(1), || model::no_lost_wake::<L>(3, 1));
+}
+
+/// Explores [`model::timeout_vs_unlock`].
+pub fn timeout_vs_unlock<L: RawMutex + Send + Sync + 'static>() {
+    explore(timed(2, 2), || model::timeout_vs_unlock::<L>(2));
+}
+
+/// Explores [`model::last_unlocker_frees`].
+pub fn last_unlocker_frees<L: RawMutex + Send + Sync + 'static>() {
+    explore(exact(2), || model::last_unlocker_frees::<L>(2));
 }

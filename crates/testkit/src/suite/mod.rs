@@ -11,10 +11,11 @@
 //! | [`shared_tests!`](crate::shared_tests) | exclusion and waits that give up between processes; a zeroed page is unlocked | the load, each process-shared type |
 //! | [`crowd_tests!`](crate::crowd_tests) | ten thousand threads wait and allocate nothing | each scope and bound |
 //! | [`miri_tests!`](crate::miri_tests) | the clients of [`model`](crate::model); the typed face with its condition variable | its typed face, each way of waiting |
-//! | [`loom_models!`](crate::loom_models) | exclusion, wake-ups, timeouts, last access | for each client the bounds of every exploration |
+//! | [`loom_models!`](crate::loom_models) | exclusion, wake-ups, timeouts, last access, with small bounds | its types |
 //! | [`vm_models!`](crate::vm_models) | the same, the truth of `try_lock`, and deaths | a seed for each type; the types that two threads explore exhaustively |
 //!
-//! The state spaces of the locks differ in size. So the bounds of the models are parameters.
+//! The state spaces of the locks differ in size. So the bounds of the models of the virtual machine
+//! are parameters. loom keeps few models of each lock, for its agreement with the machine.
 //! Order, bounds on overtaking and robustness are promises of single locks and not in here.
 //!
 //! `xtask/src/verify/scan.rs` reads the names of the tests from the macros below.
@@ -27,7 +28,9 @@ mod machine;
 mod vm;
 
 #[cfg(world = "loom")]
-pub use loom::{cheap, exact, timed, unordered};
+pub use loom::{
+    cheap, exact, exclusion, last_unlocker_frees, no_lost_wake, timed, timeout_vs_unlock, unordered,
+};
 #[cfg(world = "machine")]
 pub use machine::{
     Effort, clients, contended, counters_agree, counts_what_happened, excludes, last_unlocker_unmaps,
@@ -181,10 +184,31 @@ macro_rules! miri_tests {
     };
 }
 
-/// The models of a mutex in loom's world. Each exploration is `BOUNDS => THREADS`, or
-/// `BOUNDS => (THREADS, ROUNDS)`; each type goes through all of them.
+/// The models of a mutex in loom's world: `loom_models! { TYPE, ... }`.
 #[macro_export]
 macro_rules! loom_models {
+    ($($lock:ty),+ $(,)?) => {
+        #[test]
+        fn at_most_one_is_inside() {
+            $($crate::suite::exclusion::<$lock>();)+
+        }
+
+        #[test]
+        fn nobody_sleeps_for_ever() {
+            $($crate::suite::no_lost_wake::<$lock>();)+
+        }
+
+        #[test]
+        fn a_timeout_strands_nobody() {
+            $($crate::suite::timeout_vs_unlock::<$lock>();)+
+        }
+
+        #[test]
+        fn the_release_is_the_last_access() {
+            $($crate::suite::last_unlocker_frees::<$lock>();)+
+        }
+    };
+    // With bounds of its own for each exploration, `BOUNDS => THREADS`.
     (
         locks: [$($lock:ty),+ $(,)?],
         exclusion: $exclusion:tt,

@@ -74,7 +74,7 @@ struct Class {
 const BASE: Class = Class {
     name: "",
     loom: IsRight,
-    programs: 400,
+    programs: 100,
     threads: 2,
     ops: 3,
     words: 3,
@@ -88,9 +88,9 @@ const BASE: Class = Class {
 const FENCES: &[Ordering] = &[Acquire, Release, AcqRel];
 const ALL_FENCES: &[Ordering] = &[Acquire, Release, AcqRel, SeqCst, SeqCst, SeqCst];
 /// Loom takes some thousand executions for one of these.
-const THREE: Class = Class { threads: 3, ops: 2, words: 2, programs: 12, ..BASE };
+const THREE: Class = Class { threads: 3, ops: 2, words: 2, programs: 3, ..BASE };
 const AGAIN: Class =
-    Class { access: Access::Again, ops: 4, words: 2, loom: MayBeWrong, programs: 150, ..BASE };
+    Class { access: Access::Again, ops: 4, words: 2, loom: MayBeWrong, programs: 60, ..BASE };
 
 const CLASSES: &[Class] = &[
     Class { name: "once", ..BASE },
@@ -105,7 +105,7 @@ const CLASSES: &[Class] = &[
     Class { name: "once, SC accesses", sc: true, loom: MayInvent, ..BASE },
     Class { name: "once, updates anywhere", updates: Anywhere, loom: MayBeWrong, ..BASE },
     Class { name: "again", ..AGAIN },
-    Class { name: "again, 1 word", words: 1, programs: 60, ..AGAIN },
+    Class { name: "again, 1 word", words: 1, programs: 30, ..AGAIN },
     Class { name: "again, updates apart", updates: Apart, ..AGAIN },
     Class { name: "again, updates anywhere", updates: Anywhere, ..AGAIN },
     Class { name: "again, SC fences", updates: Anywhere, fences: ALL_FENCES, ..AGAIN },

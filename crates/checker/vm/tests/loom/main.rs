@@ -21,8 +21,8 @@
 //! | words that are stored to and updated | neither | lets a store come between the two halves of an update (#254); lets an update read the newest value only |
 //! | threads that access a word twice | neither | remembers only the last access to a word, and misses even plain interleavings (#166); its order of stores is not transitive, and it invents last values |
 //!
-//! The first row has 1,600 programs of two threads and three words, and a few of three threads and
-//! two words, of which each takes loom thousands of executions. The table with the counts, and the
+//! The first row has 400 programs of two threads and three words, and a few of three threads and two
+//! words, of which each takes loom thousands of executions. The table with the counts, and the
 //! shortest program of each class on which loom is wrong, is printed:
 //!
 //! `RUSTFLAGS="--cfg ulocks_loom" cargo test --profile model -p ulocks-vm --test loom --
