@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::thread;
 use std::time::{Duration, Instant};
 use ulocks_core::api;
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::raw::{RawRwLock, RawRwLockDowngrade, RawRwLockUpgrade};
 use ulocks_core::time::Deadline;
 use ulocks_testkit::plain::rw::PlainRw;
@@ -116,7 +116,7 @@ ulocks_core::initial!([] Told = Self(PlainRw::new()));
 
 // SAFETY: all is passed on to a sound lock.
 unsafe impl RawRwLock for Told {
-    type Scope = Private;
+    type Scope = Local;
     type ReadToken = ();
     type WriteToken = ();
     fn read(&self) {

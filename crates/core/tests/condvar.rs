@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use ulocks_core::condvar::{RawCondvar, Wakeup};
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::time::Deadline;
 use ulocks_testkit::plain::{Plain, PlainShared, ThreeState};
@@ -21,7 +21,7 @@ use ulocks_testkit::thread::together;
 use ulocks_testkit::{task, watchdog};
 
 /// A mutex on whose condition variables waiters spin for a few microseconds.
-type Patient = ThreeState<Private, 10_000>;
+type Patient = ThreeState<Local, 10_000>;
 
 /// `pairs` producers and as many consumers.
 fn bounded_buffer<L: RawMutex + Send + Sync + 'static>(

@@ -5,13 +5,13 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::Relaxed};
 use std::thread::{scope, yield_now};
 use ulocks_core::condvar::RawCondvar;
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::raw::RawMutex;
 use ulocks_testkit::plain::ThreeState;
 use ulocks_testkit::task;
 
 /// Long enough for a fork to come into the spin.
-type Patient = ThreeState<Private, 500_000_000>;
+type Patient = ThreeState<Local, 500_000_000>;
 
 struct Place {
     mutex: Patient,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 use ulocks_core::condvar::RawCondvar;
-use ulocks_core::futex::{Futex, FutexKey, Private};
+use ulocks_core::futex::{Futex, FutexKey, Local};
 use ulocks_core::raw::RawMutex;
 use ulocks_testkit::plain::Plain;
 
@@ -34,7 +34,7 @@ fn a_stray_wake_up_does_not_go_round() {
     const STRAYS: usize = 5;
     let waiters = [(); WAITERS].map(|()| thread::spawn(wait_until_open));
     // The word they sleep on is the first.
-    let key = FutexKey::<Private>::of((&raw const CONDVAR).cast::<Futex<Private>>());
+    let key = FutexKey::<Local>::of((&raw const CONDVAR).cast::<Futex<Local>>());
     let mut sent = 0;
     while sent < STRAYS {
         sent += key.wake(1) as usize;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 use support::asleep;
 use ulocks_core::capabilities::{Capability, capabilities, force_fallback};
-use ulocks_core::futex::{Futex, PiError, Private, Waited, Waiter, WaitvError, WaitvOutcome, waitv};
+use ulocks_core::futex::{Futex, Local, PiError, Waited, Waiter, WaitvError, WaitvOutcome, waitv};
 use ulocks_core::time::{Clock, Deadline};
 use ulocks_testkit as _;
 
@@ -24,10 +24,10 @@ fn alone() -> MutexGuard<'static, ()> {
 fn the_probes_agree_with_the_operations() {
     let _alone = alone();
     let has = capabilities();
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     let waitv = waitv(&[Waiter::new(&futex, 0)], None);
     assert_eq!(waitv != Err(WaitvError::Unsupported), has.has(Capability::Waitv));
-    let lock = Futex::<Private>::new(0).lock_pi(None);
+    let lock = Futex::<Local>::new(0).lock_pi(None);
     assert_eq!(lock != Err(PiError::Unsupported), has.has(Capability::PriorityInheritance));
     // The call, or the lack of it, is noted by the lock above.
     assert_eq!(capabilities(), has);
@@ -78,7 +78,7 @@ fn what_is_forced_twice_is_free_after_the_second() {
 fn without_the_call_waitv_is_unsupported() {
     let _alone = alone();
     let _old_kernel = force_fallback(Capability::Waitv);
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     assert_eq!(waitv(&[Waiter::new(&futex, 0)], None), Err(WaitvError::Unsupported));
     assert_ne!(waitv(&[], None), Ok(WaitvOutcome::Mismatch));
 }
@@ -88,7 +88,7 @@ fn without_the_call_waitv_is_unsupported() {
 fn without_64_bit_time_deadlines_saturate() {
     let _alone = alone();
     let _old_kernel = force_fallback(Capability::Time64);
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     let far = Deadline::new(Clock::Realtime, Duration::from_secs(1 << 40));
     for deadline in [None, Some(Deadline::NEVER), Some(far)] {
         thread::scope(|scope| {

@@ -4,7 +4,7 @@
 
 use ulocks_core::capabilities::capabilities;
 use ulocks_core::errno::Guard;
-use ulocks_core::futex::{Futex, FutexKey, Private, Shared, Waiter, waitv};
+use ulocks_core::futex::{Futex, FutexKey, Global, Local, Waiter, waitv};
 use ulocks_core::tid;
 use ulocks_core::time::Deadline;
 use ulocks_testkit as _;
@@ -29,8 +29,8 @@ fn keeps<T>(name: &str, call: impl FnOnce() -> T) {
 #[test]
 #[cfg_attr(miri, ignore = "Miri has few of these calls")]
 fn no_call_changes_errno() {
-    let futex = Futex::<Private>::new(1);
-    let nowhere = FutexKey::<Shared>::of(std::ptr::null());
+    let futex = Futex::<Local>::new(1);
+    let nowhere = FutexKey::<Global>::of(std::ptr::null());
     let past = Some(Deadline::new(ulocks_core::time::Clock::Monotonic, Default::default()));
     keeps("capabilities", capabilities);
     keeps("tid", tid::current);
@@ -40,8 +40,8 @@ fn no_call_changes_errno() {
     keeps("wake", || assert_eq!(nowhere.wake(1), 0));
     keeps("cmp_requeue", || assert!(futex.cmp_requeue(0, 1, 1, futex.key()).is_err()));
     keeps("waitv", || waitv(&[Waiter::new(&futex, 0)], None));
-    keeps("lock_pi", || assert!(Futex::<Private>::new(tid::current()).lock_pi(None).is_err()));
-    keeps("try_lock_pi", || assert!(Futex::<Private>::new(tid::current()).try_lock_pi().is_err()));
+    keeps("lock_pi", || assert!(Futex::<Local>::new(tid::current()).lock_pi(None).is_err()));
+    keeps("try_lock_pi", || assert!(Futex::<Local>::new(tid::current()).try_lock_pi().is_err()));
     keeps("unlock_pi", || assert!(futex.unlock_pi().is_err()));
     keeps("wait_requeue_pi", || futex.wait_requeue_pi(0, &Futex::new(0), None));
     keeps("cmp_requeue_pi", || assert!(futex.cmp_requeue_pi(0, 1, &Futex::new(0)).is_err()));

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 use support::{Child, Mapping, asleep, memory_file};
 use ulocks_core::capabilities::{Capability, force_fallback};
 use ulocks_core::futex::{
-    Futex, OWNER_DIED, PiError, PiWaited, Private, RequeueError, Scope, Shared, TID_MASK, WAITERS, Waited,
+    Futex, Global, Local, OWNER_DIED, PiError, PiWaited, RequeueError, Scope, TID_MASK, WAITERS, Waited,
 };
 use ulocks_core::tid;
 use ulocks_core::time::{Clock, Deadline};
@@ -43,8 +43,8 @@ fn unlock<S: Scope>(futex: &Futex<S>) {
 }
 
 /// A futex that another thread owns while `body` runs.
-fn owned_by_another(body: impl FnOnce(&Futex<Private>)) {
-    let (futex, end) = (Futex::new(0), Futex::<Private>::new(0));
+fn owned_by_another(body: impl FnOnce(&Futex<Local>)) {
+    let (futex, end) = (Futex::new(0), Futex::<Local>::new(0));
     thread::scope(|scope| {
         asleep(scope, || {
             lock(&futex);
@@ -73,15 +73,15 @@ fn a_free_lock_is_taken_and_given_back() {
         unlock(&futex);
     }
     both_calls(|| {
-        check::<Private>();
-        check::<Shared>();
+        check::<Local>();
+        check::<Global>();
     });
 }
 
 #[test]
 fn the_owner_cannot_lock_again() {
     both_calls(|| {
-        let futex = Futex::<Private>::new(tid::current());
+        let futex = Futex::<Local>::new(tid::current());
         assert_eq!(futex.lock_pi(None), Err(PiError::Deadlock));
         assert_eq!(futex.try_lock_pi(), Err(PiError::Deadlock));
     });
@@ -90,7 +90,7 @@ fn the_owner_cannot_lock_again() {
 #[test]
 fn a_circle_of_owners_is_a_deadlock() {
     both_calls(|| {
-        let (first, second) = (Futex::<Private>::new(0), Futex::<Private>::new(0));
+        let (first, second) = (Futex::<Local>::new(0), Futex::<Local>::new(0));
         lock(&first);
         thread::scope(|scope| {
             let other = asleep(scope, || {
@@ -109,7 +109,7 @@ fn a_circle_of_owners_is_a_deadlock() {
 #[test]
 fn a_waiter_gets_the_lock_from_the_owner() {
     both_calls(|| {
-        let futex = Futex::<Private>::new(0);
+        let futex = Futex::<Local>::new(0);
         lock(&futex);
         thread::scope(|scope| {
             let waiter = asleep(scope, || {
@@ -132,7 +132,7 @@ fn a_waiter_gets_the_lock_from_the_owner() {
 fn a_waiter_with_a_far_deadline_sleeps() {
     both_calls(|| {
         for clock in [Clock::Monotonic, Clock::Realtime] {
-            let futex = Futex::<Private>::new(0);
+            let futex = Futex::<Local>::new(0);
             lock(&futex);
             let deadline = Deadline::after_on(clock, Duration::from_secs(3600));
             thread::scope(|scope| {
@@ -148,7 +148,7 @@ fn a_waiter_with_a_far_deadline_sleeps() {
 fn many_threads_exclude_each_other() {
     support::watchdog();
     both_calls(|| {
-        let (futex, count) = (Futex::<Private>::new(0), AtomicU32::new(0));
+        let (futex, count) = (Futex::<Local>::new(0), AtomicU32::new(0));
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -186,14 +186,14 @@ fn trying_does_not_wait_and_only_the_owner_unlocks() {
         assert_eq!(futex.unlock_pi(), Err(PiError::NotPermitted));
         assert_ne!(futex.load(Relaxed) & TID_MASK, tid::current());
     });
-    assert_eq!(Futex::<Private>::new(0).unlock_pi(), Err(PiError::NotPermitted));
+    assert_eq!(Futex::<Local>::new(0).unlock_pi(), Err(PiError::NotPermitted));
 }
 
 #[test]
 fn what_a_dead_owner_left_behind_can_be_taken() {
     both_calls(|| {
         for left in [OWNER_DIED, WAITERS, OWNER_DIED | WAITERS] {
-            let futex = Futex::<Private>::new(left);
+            let futex = Futex::<Local>::new(left);
             assert_eq!(futex.try_lock_pi(), Ok(true));
             assert_eq!(futex.load(Relaxed), tid::current() | left & OWNER_DIED);
             futex.store(left, Relaxed);
@@ -207,7 +207,7 @@ fn what_a_dead_owner_left_behind_can_be_taken() {
 #[test]
 fn an_owner_that_does_not_exist_is_reported() {
     both_calls(|| {
-        let futex = Futex::<Private>::new(NOBODY);
+        let futex = Futex::<Local>::new(NOBODY);
         assert_eq!(futex.lock_pi(None), Err(PiError::OwnerGone));
         assert_eq!(futex.try_lock_pi(), Err(PiError::OwnerGone));
         assert_eq!(futex.load(Relaxed) & TID_MASK, NOBODY);
@@ -217,7 +217,7 @@ fn an_owner_that_does_not_exist_is_reported() {
 #[test]
 fn an_owner_that_ended_without_waiters_is_reported() {
     both_calls(|| {
-        let futex = Futex::<Private>::new(0);
+        let futex = Futex::<Local>::new(0);
         thread::scope(|scope| scope.spawn(|| lock(&futex)).join().unwrap());
         // The thread may still be on its way out of the kernel; the call waits for that.
         assert_eq!(futex.lock_pi(None), Err(PiError::OwnerGone));
@@ -227,7 +227,7 @@ fn an_owner_that_ended_without_waiters_is_reported() {
 #[test]
 fn a_waiter_inherits_from_an_owner_that_ends() {
     both_calls(|| {
-        let (futex, end) = (Futex::<Private>::new(0), Futex::<Private>::new(0));
+        let (futex, end) = (Futex::<Local>::new(0), Futex::<Local>::new(0));
         thread::scope(|scope| {
             asleep(scope, || {
                 lock(&futex);
@@ -246,7 +246,7 @@ fn a_waiter_inherits_from_an_owner_that_ends() {
 fn a_kernel_thread_owns_no_lock() {
     // The kernel's thread number 2, unless this is a container with its own numbers.
     if std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name.trim() == "kthreadd") {
-        both_calls(|| assert_eq!(Futex::<Private>::new(2).lock_pi(None), Err(PiError::NotPermitted)));
+        both_calls(|| assert_eq!(Futex::<Local>::new(2).lock_pi(None), Err(PiError::NotPermitted)));
     } else {
         println!("not tested: no kernel threads are to be seen here");
     }
@@ -254,7 +254,7 @@ fn a_kernel_thread_owns_no_lock() {
 
 #[test]
 fn a_plain_sleeper_makes_the_futex_inconsistent() {
-    let futex = Futex::<Private>::new(tid::current());
+    let futex = Futex::<Local>::new(tid::current());
     thread::scope(|scope| {
         asleep(scope, || futex.wait(futex.load(Relaxed), None));
         let locker = scope.spawn(|| futex.lock_pi(None));
@@ -265,7 +265,7 @@ fn a_plain_sleeper_makes_the_futex_inconsistent() {
 
 #[test]
 fn plain_operations_leave_waiters_alone() {
-    let (futex, other) = (Futex::<Private>::new(0), Futex::<Private>::new(0));
+    let (futex, other) = (Futex::<Local>::new(0), Futex::<Local>::new(0));
     lock(&futex);
     thread::scope(|scope| {
         let waiter = asleep(scope, || {
@@ -285,7 +285,7 @@ fn plain_operations_leave_waiters_alone() {
 #[test]
 fn processes_inherit_from_each_other() {
     let page = Mapping::anonymous();
-    let futex = page.futex::<Shared>(0);
+    let futex = page.futex::<Global>(0);
     lock(futex);
     let child = Child::run(|| match futex.lock_pi(None) {
         Ok(()) if futex.load(Relaxed) & TID_MASK == tid::current() => 0,
@@ -307,7 +307,7 @@ fn a_truncated_file_is_an_error() {
     let file = memory_file();
     let page = Mapping::of_file(&file, libc::PROT_READ | libc::PROT_WRITE);
     file.set_len(0).unwrap();
-    let futex = page.futex::<Shared>(0);
+    let futex = page.futex::<Global>(0);
     both_calls(|| assert_eq!(futex.lock_pi(None), Err(PiError::Inaccessible)));
     assert_eq!(futex.try_lock_pi(), Err(PiError::Inaccessible));
     assert_eq!(futex.unlock_pi(), Err(PiError::Inaccessible));
@@ -315,7 +315,7 @@ fn a_truncated_file_is_an_error() {
 
 #[test]
 fn requeued_waiters_own_the_lock_one_after_another() {
-    let (event, futex) = (Futex::<Private>::new(1), Futex::<Private>::new(0));
+    let (event, futex) = (Futex::<Local>::new(1), Futex::<Local>::new(0));
     lock(&futex);
     thread::scope(|scope| {
         let waiters: Vec<_> = (0..4)
@@ -342,7 +342,7 @@ fn requeued_waiters_own_the_lock_one_after_another() {
 
 #[test]
 fn a_requeue_to_a_free_lock_gives_it_to_the_first() {
-    let (event, futex) = (Futex::<Private>::new(1), Futex::<Private>::new(0));
+    let (event, futex) = (Futex::<Local>::new(1), Futex::<Local>::new(0));
     thread::scope(|scope| {
         let waiter = asleep(scope, || {
             let waited = event.wait_requeue_pi(1, &futex, None);
@@ -358,7 +358,7 @@ fn a_requeue_to_a_free_lock_gives_it_to_the_first() {
 
 #[test]
 fn a_wait_for_a_requeue_ends_without_one() {
-    let (event, futex) = (Futex::<Private>::new(1), Futex::<Private>::new(0));
+    let (event, futex) = (Futex::<Local>::new(1), Futex::<Local>::new(0));
     assert_eq!(event.wait_requeue_pi(2, &futex, None), Ok(PiWaited::Retry));
     for clock in [Clock::Monotonic, Clock::Realtime] {
         let deadline = Deadline::after_on(clock, Duration::from_millis(3));
@@ -370,7 +370,7 @@ fn a_wait_for_a_requeue_ends_without_one() {
 
 #[test]
 fn a_requeue_that_makes_no_sense_is_refused() {
-    let (event, futex) = (Futex::<Private>::new(1), Futex::<Private>::new(0));
+    let (event, futex) = (Futex::<Local>::new(1), Futex::<Local>::new(0));
     assert_eq!(event.wait_requeue_pi(1, &event, None), Err(PiError::Inconsistent));
     assert_eq!(event.cmp_requeue_pi(1, 1, &event), Err(PiError::Inconsistent));
     thread::scope(|scope| {

@@ -6,7 +6,7 @@ mod support;
 
 use std::thread;
 use support::{Mapping, Sleeper, asleep, until};
-use ulocks_core::futex::{Bits, Futex, Private, RequeueError, Requeued, Scope, Shared, Waited};
+use ulocks_core::futex::{Bits, Futex, Global, Local, RequeueError, Requeued, Scope, Waited};
 use ulocks_testkit as _;
 
 fn counts_and_order<S: Scope>() {
@@ -35,13 +35,13 @@ fn counts_and_order<S: Scope>() {
 
 #[test]
 fn cmp_requeue_counts_and_keeps_the_order() {
-    counts_and_order::<Private>();
-    counts_and_order::<Shared>();
+    counts_and_order::<Local>();
+    counts_and_order::<Global>();
 }
 
 #[test]
 fn the_largest_counts_mean_all() {
-    let (from, to) = (Futex::<Private>::new(1), Futex::<Private>::new(2));
+    let (from, to) = (Futex::<Local>::new(1), Futex::<Local>::new(2));
     thread::scope(|scope| {
         let sleepers: Vec<_> = (0..3).map(|_| asleep(scope, || from.wait(1, None))).collect();
         assert_eq!(from.cmp_requeue(1, 0, u32::MAX, to.key()), Ok(Requeued { woken: 0, requeued: 3 }));
@@ -52,7 +52,7 @@ fn the_largest_counts_mean_all() {
 
 #[test]
 fn another_value_moves_nobody() {
-    let (from, to) = (Futex::<Private>::new(1), Futex::<Private>::new(2));
+    let (from, to) = (Futex::<Local>::new(1), Futex::<Local>::new(2));
     thread::scope(|scope| {
         asleep(scope, || from.wait(1, None));
         assert_eq!(from.cmp_requeue(0, 1, 1, to.key()), Err(RequeueError::Mismatch));
@@ -63,7 +63,7 @@ fn another_value_moves_nobody() {
 
 #[test]
 fn bits_stay_with_a_sleeper() {
-    let (from, to) = (Futex::<Private>::new(1), Futex::<Private>::new(2));
+    let (from, to) = (Futex::<Local>::new(1), Futex::<Local>::new(2));
     thread::scope(|scope| {
         asleep(scope, || from.wait_bits(1, Bits::one(7), None));
         assert_eq!(from.cmp_requeue(1, 0, 1, to.key()), Ok(Requeued { woken: 0, requeued: 1 }));
@@ -74,7 +74,7 @@ fn bits_stay_with_a_sleeper() {
 
 #[test]
 fn a_deadline_stays_with_a_sleeper() {
-    let (from, to) = (Futex::<Private>::new(1), Futex::<Private>::new(2));
+    let (from, to) = (Futex::<Local>::new(1), Futex::<Local>::new(2));
     let soon = ulocks_core::time::Deadline::after(std::time::Duration::from_millis(50));
     thread::scope(|scope| {
         let sleeper = support::started(scope, || from.wait(1, Some(soon)));
@@ -89,13 +89,13 @@ fn a_deadline_stays_with_a_sleeper() {
 
 #[test]
 fn a_futex_that_is_not_mapped_is_an_error_if_shared() {
-    let from = Futex::<Shared>::new(1);
+    let from = Futex::<Global>::new(1);
     let page = Mapping::inaccessible();
-    let gone = page.futex::<Shared>(0).key();
+    let gone = page.futex::<Global>(0).key();
     assert_eq!(from.cmp_requeue(1, 1, 1, gone), Err(RequeueError::Inaccessible));
     // A private name is an address and no more.
-    let from = Futex::<Private>::new(1);
-    let gone = page.futex::<Private>(0).key();
+    let from = Futex::<Local>::new(1);
+    let gone = page.futex::<Local>(0).key();
     assert_eq!(from.cmp_requeue(1, 1, 1, gone), Ok(Requeued::default()));
 }
 

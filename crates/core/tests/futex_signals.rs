@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 use support::{Signal, asleep, until_asleep};
 use ulocks_core::capabilities::{Capability, capabilities};
-use ulocks_core::futex::{Bits, Futex, Private, Waited, Waiter, WaitvOutcome, waitv};
+use ulocks_core::futex::{Bits, Futex, Local, Waited, Waiter, WaitvOutcome, waitv};
 use ulocks_core::time::Deadline;
 use ulocks_testkit as _;
 
@@ -26,7 +26,7 @@ fn an_hour() -> Option<Deadline> {
 
 /// Sends `signal` to a thread that sleeps in `wait`, wakes it if it goes on sleeping, and returns
 /// how `wait` ended.
-fn signalled<T: Send>(signal: Signal, goes_on: bool, wait: impl FnOnce(&Futex<Private>) -> T + Send) -> T {
+fn signalled<T: Send>(signal: Signal, goes_on: bool, wait: impl FnOnce(&Futex<Local>) -> T + Send) -> T {
     let futex = Futex::new(1);
     thread::scope(|scope| {
         let sleeper = asleep(scope, || wait(&futex));
@@ -74,7 +74,7 @@ fn a_restarting_handler_interrupts_an_interruptible_wait() {
 
 #[test]
 fn an_interruptible_wait_is_otherwise_a_wait() {
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     let soon = Some(Deadline::after(Duration::from_millis(1)));
     assert_eq!(futex.wait_interruptible(0, Bits::ANY, None), Waited::Mismatch);
     assert_eq!(futex.wait_interruptible(1, Bits::ANY, soon), Waited::TimedOut);

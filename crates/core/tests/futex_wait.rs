@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use support::{Child, Mapping, Sleeper, asleep, memory_file, until};
-use ulocks_core::futex::{Bits, Futex, FutexKey, Private, Scope, Shared, Waited};
+use ulocks_core::futex::{Bits, Futex, FutexKey, Global, Local, Scope, Waited};
 use ulocks_core::time::{Clock, Deadline};
 use ulocks_testkit as _;
 
@@ -16,13 +16,13 @@ const SHORT: Duration = Duration::from_millis(3);
 
 #[test]
 fn another_value_is_a_mismatch() {
-    assert_eq!(Futex::<Private>::new(1).wait(0, None), Waited::Mismatch);
-    assert_eq!(Futex::<Shared>::new(1).wait(0, None), Waited::Mismatch);
+    assert_eq!(Futex::<Local>::new(1).wait(0, None), Waited::Mismatch);
+    assert_eq!(Futex::<Global>::new(1).wait(0, None), Waited::Mismatch);
 }
 
 #[test]
 fn a_mismatch_comes_before_a_deadline() {
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     let past = Deadline::new(Clock::Monotonic, Duration::ZERO);
     assert_eq!(futex.wait(0, Some(past)), Waited::Mismatch);
     assert_eq!(futex.wait(1, Some(past)), Waited::TimedOut);
@@ -30,7 +30,7 @@ fn a_mismatch_comes_before_a_deadline() {
 
 #[test]
 fn a_wait_does_not_end_before_its_deadline() {
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     let end = Instant::now() + SHORT;
     assert_eq!(futex.wait(1, Some(Deadline::at(end))), Waited::TimedOut);
     assert!(Instant::now() >= end);
@@ -43,7 +43,7 @@ fn a_wait_does_not_end_before_its_deadline() {
 
 #[test]
 fn the_farthest_deadlines_are_taken() {
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     let far = Deadline::after_on(Clock::Realtime, Duration::MAX);
     for deadline in [Deadline::NEVER, Deadline::after(Duration::MAX), far] {
         thread::scope(|scope| {
@@ -69,17 +69,17 @@ fn wakes_are_counted<S: Scope>() {
 
 #[test]
 fn wakes_are_counted_in_one_process() {
-    wakes_are_counted::<Private>();
+    wakes_are_counted::<Local>();
 }
 
 #[test]
 fn wakes_are_counted_on_a_shared_futex() {
-    wakes_are_counted::<Shared>();
+    wakes_are_counted::<Global>();
 }
 
 #[test]
 fn more_than_one_is_woken_by_the_largest_count() {
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     thread::scope(|scope| {
         for _ in 0..2 {
             asleep(scope, || futex.wait(1, None));
@@ -90,7 +90,7 @@ fn more_than_one_is_woken_by_the_largest_count() {
 
 #[test]
 fn the_longest_sleeper_is_woken_first() {
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     thread::scope(|scope| {
         let sleepers: Vec<_> = (0..4).map(|_| asleep(scope, || futex.wait(1, None))).collect();
         for sleeper in sleepers {
@@ -102,7 +102,7 @@ fn the_longest_sleeper_is_woken_first() {
 
 #[test]
 fn bits_select_whom_a_wake_up_finds() {
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     let wait = |bits| futex.wait_bits(1, Bits::new(bits).unwrap(), None);
     thread::scope(|scope| {
         let [zero, one, both] =
@@ -119,13 +119,13 @@ fn bits_select_whom_a_wake_up_finds() {
 
 #[test]
 fn private_and_shared_do_not_meet() {
-    let private = Futex::<Private>::new(1);
-    let shared = Futex::<Shared>::new(1);
+    let private = Futex::<Local>::new(1);
+    let shared = Futex::<Global>::new(1);
     thread::scope(|scope| {
         asleep(scope, || private.wait(1, None));
         asleep(scope, || shared.wait(1, None));
-        assert_eq!(FutexKey::<Shared>::of((&raw const private).cast()).wake(1), 0);
-        assert_eq!(FutexKey::<Private>::of((&raw const shared).cast()).wake(1), 0);
+        assert_eq!(FutexKey::<Global>::of((&raw const private).cast()).wake(1), 0);
+        assert_eq!(FutexKey::<Local>::of((&raw const shared).cast()).wake(1), 0);
         assert_eq!(private.key().wake(1), 1);
         assert_eq!(shared.key().wake(1), 1);
     });
@@ -136,7 +136,7 @@ fn processes_meet_at_the_same_word_of_different_mappings() {
     let file = memory_file();
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let (mine, theirs) = (Mapping::of_file(&file, access), Mapping::of_file(&file, access));
-    let (mine, theirs) = (mine.futex::<Shared>(5), theirs.futex::<Shared>(5));
+    let (mine, theirs) = (mine.futex::<Global>(5), theirs.futex::<Global>(5));
     assert_ne!(mine.key(), theirs.key());
     let child = Child::run(|| (theirs.wait(0, None) != Waited::Woken).into());
     child.until_asleep();
@@ -147,7 +147,7 @@ fn processes_meet_at_the_same_word_of_different_mappings() {
 #[test]
 fn processes_do_not_meet_at_a_private_futex() {
     let page = Mapping::anonymous();
-    let futex = page.futex::<Private>(0);
+    let futex = page.futex::<Local>(0);
     let child = Child::run(|| {
         let waited = futex.wait(0, Some(Deadline::after(Duration::from_secs(100))));
         (waited != Waited::Interrupted).into()
@@ -171,10 +171,10 @@ fn a_key_outlives_its_memory() {
         key.wake(u32::MAX)
     }
     // In a child, which is alone, so that no other thread maps or sleeps at that address meanwhile.
-    assert_eq!(Child::run(|| woken_after_unmapping::<Private>() as i32).join(), 0);
-    assert_eq!(Child::run(|| woken_after_unmapping::<Shared>() as i32).join(), 0);
-    assert_eq!(FutexKey::<Private>::of(std::ptr::null()).wake(1), 0);
-    assert_eq!(FutexKey::<Shared>::of(std::ptr::null()).wake(1), 0);
+    assert_eq!(Child::run(|| woken_after_unmapping::<Local>() as i32).join(), 0);
+    assert_eq!(Child::run(|| woken_after_unmapping::<Global>() as i32).join(), 0);
+    assert_eq!(FutexKey::<Local>::of(std::ptr::null()).wake(1), 0);
+    assert_eq!(FutexKey::<Global>::of(std::ptr::null()).wake(1), 0);
 }
 
 #[test]
@@ -183,14 +183,14 @@ fn a_wait_on_a_truncated_file_panics() {
     let file = memory_file();
     let page = Mapping::of_file(&file, libc::PROT_READ | libc::PROT_WRITE);
     file.set_len(0).unwrap();
-    page.futex::<Shared>(0).wait(0, None);
+    page.futex::<Global>(0).wait(0, None);
 }
 
 #[test]
 fn one_can_sleep_on_memory_one_cannot_write() {
     let file = memory_file();
     let page = Mapping::of_file(&file, libc::PROT_READ);
-    let futex = page.futex::<Shared>(0);
+    let futex = page.futex::<Global>(0);
     assert_eq!(futex.wait(1, None), Waited::Mismatch);
     assert_eq!(futex.wait(0, Some(Deadline::after(SHORT))), Waited::TimedOut);
 }
@@ -199,7 +199,7 @@ fn one_can_sleep_on_memory_one_cannot_write() {
 fn a_store_and_a_wake_up_do_not_pass_a_sleeper() {
     // Ping-pong: if ever a wake-up were lost, the watchdog would bite.
     support::watchdog();
-    let turn = Futex::<Private>::new(0);
+    let turn = Futex::<Local>::new(0);
     thread::scope(|scope| {
         for me in 0..2 {
             let turn = &turn;

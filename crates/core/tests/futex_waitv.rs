@@ -8,13 +8,13 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use support::{Child, Mapping, asleep, memory_file};
 use ulocks_core::capabilities::{Capability, capabilities};
-use ulocks_core::futex::{Futex, Private, Shared, Waiter, WaitvError, WaitvOutcome, waitv};
+use ulocks_core::futex::{Futex, Global, Local, Waiter, WaitvError, WaitvOutcome, waitv};
 use ulocks_core::time::Deadline;
 use ulocks_testkit as _;
 
 /// Whether to go on: if not, the call was seen to be refused.
 fn supported() -> bool {
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     let supported = capabilities().has(Capability::Waitv);
     let answer = waitv(&[Waiter::new(&futex, 0)], None);
     assert_eq!(answer, if supported { Ok(WaitvOutcome::Mismatch) } else { Err(WaitvError::Unsupported) });
@@ -23,7 +23,7 @@ fn supported() -> bool {
 
 #[test]
 fn none_and_too_many_are_refused() {
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     let many = [Waiter::new(&futex, 1); 129];
     assert_eq!(waitv(&[], None), Err(WaitvError::Empty));
     assert_eq!(waitv(&many, None), Err(WaitvError::TooMany(129)));
@@ -37,7 +37,7 @@ fn the_index_is_that_of_the_woken_futex() {
     if !supported() {
         return;
     }
-    let futexes: Vec<_> = (0..128).map(Futex::<Private>::new).collect();
+    let futexes: Vec<_> = (0..128).map(Futex::<Local>::new).collect();
     let waiters: Vec<_> = futexes.iter().zip(0..).map(|(futex, value)| Waiter::new(futex, value)).collect();
     for index in [0, 1, 64, 127] {
         thread::scope(|scope| {
@@ -55,7 +55,7 @@ fn one_wrong_value_is_a_mismatch() {
     if !supported() {
         return;
     }
-    let (first, second) = (Futex::<Private>::new(1), Futex::<Shared>::new(2));
+    let (first, second) = (Futex::<Local>::new(1), Futex::<Global>::new(2));
     let waiters = [Waiter::new(&first, 1), Waiter::new(&second, 3)];
     assert_eq!(waitv(&waiters, None), Ok(WaitvOutcome::Mismatch));
 }
@@ -65,7 +65,7 @@ fn a_wait_does_not_end_before_its_deadline() {
     if !supported() {
         return;
     }
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     let waiters = [Waiter::new(&futex, 1)];
     let end = Instant::now() + Duration::from_millis(3);
     assert_eq!(waitv(&waiters, Some(end.into())), Ok(WaitvOutcome::TimedOut));
@@ -80,7 +80,7 @@ fn a_far_deadline_is_taken() {
     if !supported() {
         return;
     }
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     thread::scope(|scope| {
         let sleeper = asleep(scope, || waitv(&[Waiter::new(&futex, 1)], Some(Deadline::NEVER)));
         assert_eq!(futex.key().wake(1), 1);
@@ -94,10 +94,10 @@ fn scopes_mix_across_processes() {
         return;
     }
     let page = Mapping::anonymous();
-    let (ours, other) = (page.futex::<Shared>(0), page.futex::<Shared>(1));
+    let (ours, other) = (page.futex::<Global>(0), page.futex::<Global>(1));
     for woken in 1..=2 {
         let child = Child::run(|| {
-            let mine = Futex::<Private>::new(9);
+            let mine = Futex::<Local>::new(9);
             let waiters = [Waiter::new(&mine, 9), Waiter::new(ours, 0), Waiter::new(other, 0)];
             match waitv(&waiters, None) {
                 Ok(WaitvOutcome::Woken(index)) => index as i32,
@@ -105,7 +105,7 @@ fn scopes_mix_across_processes() {
             }
         });
         child.until_asleep();
-        assert_eq!(page.futex::<Shared>(woken - 1).key().wake(1), 1);
+        assert_eq!(page.futex::<Global>(woken - 1).key().wake(1), 1);
         assert_eq!(child.join(), woken as i32);
     }
 }
@@ -118,6 +118,6 @@ fn a_truncated_file_is_an_error() {
     let file = memory_file();
     let page = Mapping::of_file(&file, libc::PROT_READ | libc::PROT_WRITE);
     file.set_len(0).unwrap();
-    let waiters = [Waiter::new(page.futex::<Shared>(0), 0)];
+    let waiters = [Waiter::new(page.futex::<Global>(0), 0)];
     assert_eq!(waitv(&waiters, None), Err(WaitvError::Inaccessible));
 }

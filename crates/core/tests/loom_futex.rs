@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use loom::thread;
-use ulocks_core::futex::{Futex, Private, Waited};
+use ulocks_core::futex::{Futex, Local, Waited};
 use ulocks_core::model::{self, Config, Grade};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell, interruption_point, spin_until};
 use ulocks_core::time::Deadline;
 
-type Word = Futex<Private>;
+type Word = Futex<Local>;
 
 /// A number behind a word that is meant to keep others out.
 struct Guarded {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use loom::thread;
-use ulocks_core::futex::{Futex, Private};
+use ulocks_core::futex::{Futex, Local};
 use ulocks_core::model::{self, Config, Grade};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::UnsafeCell;
@@ -34,7 +34,7 @@ enum Bug {
 }
 
 struct Mutex {
-    word: Futex<Private>,
+    word: Futex<Local>,
     bug: Bug,
     data: UnsafeCell<u32>,
 }

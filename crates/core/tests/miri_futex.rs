@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::thread;
 use std::time::{Duration, Instant};
 use ulocks_core::capabilities::{Capability, capabilities};
-use ulocks_core::futex::{Bits, Futex, Private, RequeueError, Shared, Waited};
+use ulocks_core::futex::{Bits, Futex, Global, Local, RequeueError, Waited};
 use ulocks_core::tid;
 use ulocks_core::time::{Clock, Deadline};
 use ulocks_testkit as _;
@@ -25,13 +25,13 @@ fn until_one(mut wake: impl FnMut() -> u32) {
 
 #[test]
 fn a_wait_needs_the_expected_value() {
-    assert_eq!(Futex::<Private>::new(1).wait(0, None), Waited::Mismatch);
-    assert_eq!(Futex::<Shared>::new(1).wait(0, Some(Deadline::NEVER)), Waited::Mismatch);
+    assert_eq!(Futex::<Local>::new(1).wait(0, None), Waited::Mismatch);
+    assert_eq!(Futex::<Global>::new(1).wait(0, Some(Deadline::NEVER)), Waited::Mismatch);
 }
 
 #[test]
 fn a_wait_ends_at_its_deadline() {
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     let end = Instant::now() + Duration::from_millis(5);
     assert_eq!(futex.wait(1, Some(end.into())), Waited::TimedOut);
     assert!(Instant::now() >= end);
@@ -41,7 +41,7 @@ fn a_wait_ends_at_its_deadline() {
 
 #[test]
 fn a_wake_finds_its_sleeper() {
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     for deadline in [None, Some(Deadline::NEVER)] {
         thread::scope(|scope| {
             let sleeper = scope.spawn(|| futex.wait(1, deadline));
@@ -53,7 +53,7 @@ fn a_wake_finds_its_sleeper() {
 
 #[test]
 fn bits_select() {
-    let futex = Futex::<Private>::new(1);
+    let futex = Futex::<Local>::new(1);
     thread::scope(|scope| {
         let sleeper = scope.spawn(|| futex.wait_bits(1, Bits::one(3), None));
         until_one(|| {
@@ -66,7 +66,7 @@ fn bits_select() {
 
 #[test]
 fn a_requeue_loses_nobody() {
-    let (from, to) = (Futex::<Private>::new(1), Futex::<Private>::new(2));
+    let (from, to) = (Futex::<Local>::new(1), Futex::<Local>::new(2));
     assert_eq!(from.cmp_requeue(2, 0, 1, to.key()), Err(RequeueError::Mismatch));
     thread::scope(|scope| {
         let sleeper = scope.spawn(|| from.wait(1, None));
@@ -79,7 +79,7 @@ fn a_requeue_loses_nobody() {
 
 #[test]
 fn what_was_written_before_the_word_is_seen_after_the_wait() {
-    let (ready, mut data) = (Futex::<Private>::new(0), 0);
+    let (ready, mut data) = (Futex::<Local>::new(0), 0);
     let place = SendPointer(&raw mut data);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -103,7 +103,7 @@ unsafe impl Sync for SendPointer {}
 
 #[test]
 fn a_key_outlives_its_futex() {
-    let futex = Box::new(Futex::<Private>::new(0));
+    let futex = Box::new(Futex::<Local>::new(0));
     let key = futex.key();
     drop(futex);
     assert_eq!(key.wake(0), 0);

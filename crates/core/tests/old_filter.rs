@@ -4,7 +4,7 @@
 
 use std::thread;
 use std::time::Duration;
-use ulocks_core::futex::{Futex, Private, Waited, Waiter, WaitvError, waitv};
+use ulocks_core::futex::{Futex, Local, Waited, Waiter, WaitvError, waitv};
 use ulocks_core::time::Deadline;
 use ulocks_testkit::refusal::{refuse, refuse_futex, survives};
 
@@ -21,7 +21,7 @@ fn in_a_thread(test: impl FnOnce() + Send) {
 fn a_waitv_that_is_forbidden_is_not_supported() {
     in_a_thread(|| {
         forbid(libc::SYS_futex_waitv);
-        let futex = Futex::<Private>::new(0);
+        let futex = Futex::<Local>::new(0);
         assert_eq!(waitv(&[Waiter::new(&futex, 1)], None), Err(WaitvError::Unsupported));
     });
 }
@@ -33,7 +33,7 @@ fn a_wait_does_without_the_call_of_64_bit_time() {
     survives("a_wait_does_without_the_call_of_64_bit_time", || {
         const SYS_FUTEX_TIME64: libc::c_long = 422;
         forbid(SYS_FUTEX_TIME64);
-        let futex = Futex::<Private>::new(0);
+        let futex = Futex::<Local>::new(0);
         assert_eq!(futex.wait(1, None), Waited::Mismatch);
         let soon = || Some(Deadline::after(Duration::from_millis(1)));
         assert_eq!(futex.wait(0, soon()), Waited::TimedOut);
@@ -54,7 +54,7 @@ fn a_refusal_of_one_operation_is_no_sign_of_an_old_filter() {
         use ulocks_core::futex::PiError;
 
         refuse_futex(libc::FUTEX_LOCK_PI2);
-        let futex = Futex::<Private>::new(0);
+        let futex = Futex::<Local>::new(0);
         assert_eq!(futex.lock_pi(None), Err(PiError::NotPermitted));
         assert!(capabilities().has(Capability::Time64));
     });

@@ -4,7 +4,7 @@
 
 use std::panic::catch_unwind;
 use ulocks_core::condvar::RawCondvar;
-use ulocks_core::futex::{Futex, Private};
+use ulocks_core::futex::{Futex, Local};
 use ulocks_core::raw::RawMutex;
 use ulocks_testkit::plain::Plain;
 use ulocks_testkit::refusal;
@@ -13,7 +13,7 @@ use ulocks_testkit::refusal;
 #[test]
 fn a_wait_that_is_refused_panics() {
     refusal::survives("a_wait_that_is_refused_panics", || {
-        static FUTEX: Futex<Private> = Futex::new(0);
+        static FUTEX: Futex<Local> = Futex::new(0);
         refusal::wait_refused(|| _ = FUTEX.wait(0, None));
     });
 }
@@ -22,7 +22,7 @@ fn a_wait_that_is_refused_panics() {
 #[test]
 fn a_wake_up_that_is_refused_is_not_lost_in_a_panic() {
     refusal::aborts("a_wake_up_that_is_refused_is_not_lost_in_a_panic", &refusal::WAKE, || {
-        static FUTEX: Futex<Private> = Futex::new(0);
+        static FUTEX: Futex<Local> = Futex::new(0);
         refusal::refuse_futex(libc::FUTEX_WAKE_BITSET);
         let woken = catch_unwind(|| FUTEX.key().wake(1));
         panic!("the wake-up has come to its end: {woken:?}");

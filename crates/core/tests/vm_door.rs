@@ -8,7 +8,7 @@ use outcomes::Outcomes;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ulocks_core::futex::{Futex, Private, Waited};
+use ulocks_core::futex::{Futex, Local, Waited};
 use ulocks_core::model::thread::spawn;
 use ulocks_core::model::{Config, explore, finds_bug_saying};
 use ulocks_core::spin::{self, Look, NoSpin};
@@ -22,7 +22,7 @@ const LATER: Duration = Duration::from_secs(1);
 #[test]
 fn the_example_of_the_documentation() {
     explore(Config::default(), || {
-        let gate = Arc::new(Futex::<Private>::new(0));
+        let gate = Arc::new(Futex::<Local>::new(0));
         let opener = {
             let gate = Arc::clone(&gate);
             spawn(move || {
@@ -41,7 +41,7 @@ fn the_example_of_the_documentation() {
 fn a_report_names_the_line_of_the_lock() {
     let (line, file) = (line!() + 3, file!());
     let failure = finds_bug_saying("deadlock", Config::exhaustive(), || {
-        let word = Futex::<Private>::new(0);
+        let word = Futex::<Local>::new(0);
         word.wait(0, None);
     });
     let place = format!("{file}:{line}");
@@ -171,6 +171,6 @@ fn a_thread_id_is_the_number_of_the_thread_from_one() {
 fn the_callers_errno_is_its_own() {
     explore(Config::exhaustive(), || {
         let _errno = ulocks_core::errno::Guard::new();
-        assert_eq!(Futex::<Private>::new(0).wait(1, None), Waited::Mismatch);
+        assert_eq!(Futex::<Local>::new(0).wait(1, None), Waited::Mismatch);
     });
 }

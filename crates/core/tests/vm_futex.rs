@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ulocks_core::futex::{
-    Bits, Futex, FutexKey, Private, Scope, Shared, Waited, Waiter, WaitvError, WaitvOutcome, waitv,
+    Bits, Futex, FutexKey, Global, Local, Scope, Waited, Waiter, WaitvError, WaitvOutcome, waitv,
 };
 use ulocks_core::model::process::{self, Region};
 use ulocks_core::model::signal::{self, Signal};
@@ -21,7 +21,7 @@ use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::spin_until;
 use ulocks_core::time::Deadline;
 
-type Word = Futex<Private>;
+type Word = Futex<Local>;
 
 fn word(value: u32) -> Arc<Word> {
     Arc::new(Word::new(value))
@@ -107,7 +107,7 @@ fn a_wait_on_several_ends_by_any_of_them() {
     let outcomes = Outcomes::new();
     let seen = outcomes.clone();
     explore(Config::exhaustive(), move || {
-        let words = Arc::new((Word::new(0), Futex::<Shared>::new(5)));
+        let words = Arc::new((Word::new(0), Futex::<Global>::new(5)));
         let waker = {
             let words = Arc::clone(&words);
             spawn(move || {
@@ -154,6 +154,6 @@ fn across_processes<S: Scope>() {
 
 #[test]
 fn a_shared_futex_is_the_same_at_all_its_addresses_and_a_private_one_is_not() {
-    explore(Config::exhaustive(), across_processes::<Shared>);
-    finds_bug_saying("lost wake-up", Config::exhaustive(), across_processes::<Private>);
+    explore(Config::exhaustive(), across_processes::<Global>);
+    finds_bug_saying("lost wake-up", Config::exhaustive(), across_processes::<Local>);
 }

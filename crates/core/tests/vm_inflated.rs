@@ -2,12 +2,12 @@
 //! `mutants/inflated.toml`.
 #![cfg(world = "vm")]
 
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::inflated::{Inflated, Memory};
 use ulocks_core::model::Config;
 use ulocks_testkit::plain::ThreeState;
 
-type Plain = ThreeState<Private>;
+type Plain = ThreeState<Local>;
 type Lock = Inflated<Plain, Heap>;
 
 /// Each lock in a box.

@@ -10,17 +10,17 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 use ulocks_core::api;
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::raw::{RawMutex, RawRwLock, RawRwLockUpgrade};
 
-impl<R: RawMutex<Scope = Private>, T: ?Sized> CheckedMutex<R, T> {
+impl<R: RawMutex<Scope = Local>, T: ?Sized> CheckedMutex<R, T> {
     fn share(self: &Arc<Self>) -> Arc<api::Mutex<Checked<R>, T>> {
         // SAFETY: the pointer comes from `into_raw`, and the two types have one layout.
         unsafe { Arc::from_raw(Arc::into_raw(Arc::clone(self)) as *const api::Mutex<Checked<R>, T>) }
     }
 }
 
-impl<R: RawRwLock<Scope = Private>, T: ?Sized> CheckedRwLock<R, T> {
+impl<R: RawRwLock<Scope = Local>, T: ?Sized> CheckedRwLock<R, T> {
     fn share(self: &Arc<Self>) -> Arc<api::RwLock<CheckedRw<R>, T>> {
         // SAFETY: the pointer comes from `into_raw`, and the two types have one layout.
         unsafe { Arc::from_raw(Arc::into_raw(Arc::clone(self)) as *const api::RwLock<CheckedRw<R>, T>) }
@@ -30,7 +30,7 @@ impl<R: RawRwLock<Scope = Private>, T: ?Sized> CheckedRwLock<R, T> {
 macro_rules! arc {
     ($bound:ident $face:ident $checked:ident $guard:ident, $plain:literal:
         $wait:ident $attempt:ident $attempt_for:ident $attempt_until:ident) => {
-        impl<R: $bound<Scope = Private>, T: ?Sized> $face<R, T> {
+        impl<R: $bound<Scope = Local>, T: ?Sized> $face<R, T> {
             #[doc = concat!("As `", $plain, "`, with a guard that owns a share of the lock.")]
             #[track_caller]
             pub fn $wait(self: &Arc<Self>) -> api::$guard<$checked<R>, T> {

@@ -24,7 +24,7 @@ use crate::wait;
 use core::fmt;
 use core::panic::Location;
 use core::ptr;
-use ulocks_core::futex::{FutexKey, Private};
+use ulocks_core::futex::{FutexKey, Local};
 use ulocks_core::raw::{Initial, Metered, RawMutex, RawMutexFair};
 use ulocks_core::sync::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 use ulocks_core::time::Deadline;
@@ -260,7 +260,7 @@ impl<R> Checked<R> {
     }
 }
 
-impl<R: RawMutex<Scope = Private>> Checked<R> {
+impl<R: RawMutex<Scope = Local>> Checked<R> {
     /// Acquires the lock in a subclass of its class.
     #[inline]
     #[track_caller]
@@ -344,8 +344,8 @@ impl<R: RawMutex<Scope = Private>> Checked<R> {
 // SAFETY: every token is one of `raw`, from an acquisition of `raw` that has just returned, and is
 // given back to `raw` once at most. So exclusion and order are those of `raw`. A panic happens
 // before the acquisition or the release, or, of two holders, in a lock that is broken.
-unsafe impl<R: RawMutex<Scope = Private>> RawMutex for Checked<R> {
-    type Scope = Private;
+unsafe impl<R: RawMutex<Scope = Local>> RawMutex for Checked<R> {
+    type Scope = Local;
     type Token = R::Token;
 
     const CONDVAR_NS: u32 = R::CONDVAR_NS;
@@ -394,7 +394,7 @@ unsafe impl<R: RawMutex<Scope = Private>> RawMutex for Checked<R> {
         self.raw.is_locked()
     }
 
-    fn requeue_key(&self) -> Option<FutexKey<Private>> {
+    fn requeue_key(&self) -> Option<FutexKey<Local>> {
         self.raw.requeue_key()
     }
 
@@ -420,7 +420,7 @@ unsafe impl<R: RawMutex<Scope = Private>> RawMutex for Checked<R> {
 }
 
 // SAFETY: as `RawMutex`; the fair release is that of `raw`.
-unsafe impl<R: RawMutexFair<Scope = Private>> RawMutexFair for Checked<R> {
+unsafe impl<R: RawMutexFair<Scope = Local>> RawMutexFair for Checked<R> {
     #[inline]
     #[track_caller]
     unsafe fn unlock_fair(&self, token: R::Token) {

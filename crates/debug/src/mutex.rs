@@ -5,7 +5,7 @@ use crate::class::Origin;
 use crate::wrapper::wrapper;
 use core::panic::Location;
 use ulocks_core::api;
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::lock_api;
 use ulocks_core::raw::RawMutex;
 
@@ -55,15 +55,15 @@ use ulocks_core::raw::RawMutex;
 /// assert!(panic.downcast_ref::<String>().unwrap().contains("self-deadlock"));
 /// ```
 #[repr(transparent)]
-pub struct CheckedMutex<R: RawMutex<Scope = Private>, T: ?Sized>(api::Mutex<Checked<R>, T>);
+pub struct CheckedMutex<R: RawMutex<Scope = Local>, T: ?Sized>(api::Mutex<Checked<R>, T>);
 
-impl<R: RawMutex<Scope = Private>, T> CheckedMutex<R, T> {
+impl<R: RawMutex<Scope = Local>, T> CheckedMutex<R, T> {
     const fn with_origin(origin: Origin, value: T) -> Self {
         Self(lock_api::Mutex::from_raw(api::Raw::new(Checked::with_origin(origin)), value))
     }
 }
 
-impl<R: RawMutex<Scope = Private>, T: ?Sized> CheckedMutex<R, T> {
+impl<R: RawMutex<Scope = Local>, T: ?Sized> CheckedMutex<R, T> {
     fn checked(&self) -> &Checked<R> {
         // SAFETY: the lock is looked at, or acquired, which disturbs no guard.
         unsafe { self.0.raw() }.inner()

@@ -9,7 +9,7 @@ use crate::thread::current;
 use crate::wrapper::wrapper;
 use core::panic::Location;
 use ulocks_core::condvar::Wakeup;
-use ulocks_core::futex::{PiError, Private};
+use ulocks_core::futex::{Local, PiError};
 use ulocks_core::lock_api;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, api};
@@ -62,18 +62,18 @@ use ulocks_pi::{PiLockError, PiMutexOf, RawPi, RawPiCondvar, RawPiMutex, Taken};
 /// });
 /// ```
 #[repr(transparent)]
-pub struct CheckedPiMutex<P: Policy<Scope = Private>, T: ?Sized>(PiMutexOf<Checked<RawPiMutex<P>>, T>);
+pub struct CheckedPiMutex<P: Policy<Scope = Local>, T: ?Sized>(PiMutexOf<Checked<RawPiMutex<P>>, T>);
 
 type Guard<'a, P, T> = api::MutexGuard<'a, Checked<RawPiMutex<P>>, T>;
 
-impl<P: Policy<Scope = Private>, T> CheckedPiMutex<P, T> {
+impl<P: Policy<Scope = Local>, T> CheckedPiMutex<P, T> {
     const fn with_origin(origin: Origin, value: T) -> Self {
         let raw = api::Raw::new(Checked::with_origin(origin));
         Self(PiMutexOf::from_infallible(lock_api::Mutex::from_raw(raw, value)))
     }
 }
 
-impl<P: Policy<Scope = Private>, T: ?Sized> CheckedPiMutex<P, T> {
+impl<P: Policy<Scope = Local>, T: ?Sized> CheckedPiMutex<P, T> {
     /// As [`CheckedMutex::lock_nested`](crate::CheckedMutex::lock_nested).
     ///
     /// # Errors
@@ -112,7 +112,7 @@ impl<P: Policy<Scope = Private>, T: ?Sized> CheckedPiMutex<P, T> {
 
 wrapper!(CheckedPiMutex<R: Policy, T> of PiMutexOf<Checked<RawPiMutex<R>>, T>);
 
-impl<P: Policy<Scope = Private>> Checked<RawPiMutex<P>> {
+impl<P: Policy<Scope = Local>> Checked<RawPiMutex<P>> {
     #[track_caller]
     fn acquire_in(&self, subclass: u8, deadline: Option<Deadline>) -> Result<Taken, PiError> {
         let Some(me) = current() else {
@@ -136,7 +136,7 @@ impl<P: Policy<Scope = Private>> Checked<RawPiMutex<P>> {
 
 // SAFETY: what is taken is taken from the mutex inside, as its `RawPi` says. A panic happens before
 // an acquisition or a release. What is safe to call here acquires the mutex or leaves it as it is.
-unsafe impl<P: Policy<Scope = Private>> RawPi for Checked<RawPiMutex<P>> {
+unsafe impl<P: Policy<Scope = Local>> RawPi for Checked<RawPiMutex<P>> {
     type Policy = P;
 
     fn pi(&self) -> &RawPiMutex<P> {

@@ -13,7 +13,7 @@ use core::panic::Location;
 use core::time::Duration;
 use std::time::Instant;
 use ulocks_core::api::{self, Raw, ThreadId};
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::lock_api;
 use ulocks_core::raw::{Initial, RawMutex, RawMutexFair};
 use ulocks_core::time::Deadline;
@@ -46,8 +46,8 @@ impl<R: Initial> Initial for CheckedReentrant<R> {
 }
 
 // SAFETY: all tokens are those of the lock inside, which keeps the promise.
-unsafe impl<R: RawMutex<Scope = Private>> RawMutex for CheckedReentrant<R> {
-    type Scope = Private;
+unsafe impl<R: RawMutex<Scope = Local>> RawMutex for CheckedReentrant<R> {
+    type Scope = Local;
     type Token = R::Token;
 
     #[track_caller]
@@ -78,7 +78,7 @@ unsafe impl<R: RawMutex<Scope = Private>> RawMutex for CheckedReentrant<R> {
 }
 
 // SAFETY: as `RawMutex`.
-unsafe impl<R: RawMutexFair<Scope = Private>> RawMutexFair for CheckedReentrant<R> {
+unsafe impl<R: RawMutexFair<Scope = Local>> RawMutexFair for CheckedReentrant<R> {
     #[inline]
     #[track_caller]
     unsafe fn unlock_fair(&self, token: R::Token) {
@@ -116,20 +116,20 @@ unsafe impl<R: RawMutexFair<Scope = Private>> RawMutexFair for CheckedReentrant<
 /// depth.lock().set(1);
 /// assert_eq!((outer.get(), held().locks().len()), (1, 1));
 /// ```
-pub struct CheckedReentrantMutex<R: RawMutex<Scope = Private>, T: ?Sized>(
+pub struct CheckedReentrantMutex<R: RawMutex<Scope = Local>, T: ?Sized>(
     api::ReentrantMutex<CheckedReentrant<R>, T>,
 );
 
 type Guard<'a, R, T> = api::ReentrantMutexGuard<'a, CheckedReentrant<R>, T>;
 
-impl<R: RawMutex<Scope = Private>, T> CheckedReentrantMutex<R, T> {
+impl<R: RawMutex<Scope = Local>, T> CheckedReentrantMutex<R, T> {
     const fn with_origin(origin: Origin, value: T) -> Self {
         let raw = Raw::new(CheckedReentrant(Checked::with_origin(origin)));
         Self(lock_api::ReentrantMutex::from_raw(raw, ThreadId, value))
     }
 }
 
-impl<R: RawMutex<Scope = Private>, T: ?Sized> CheckedReentrantMutex<R, T> {
+impl<R: RawMutex<Scope = Local>, T: ?Sized> CheckedReentrantMutex<R, T> {
     /// Acquires the mutex, or counts one more if this thread holds it.
     #[track_caller]
     pub fn lock(&self) -> Guard<'_, R, T> {

@@ -6,7 +6,7 @@
 /// is not.
 macro_rules! wrapper {
     ($name:ident<R: $raw:ident, T> of $typed:ty $(, read by $read:ident)?) => {
-        impl<R: $raw<Scope = Private>, T> $name<R, T> {
+        impl<R: $raw<Scope = Local>, T> $name<R, T> {
             /// An unlocked lock. Those that are made by one line are a class of the lock order.
             #[track_caller]
             pub const fn new(value: T) -> Self {
@@ -24,7 +24,7 @@ macro_rules! wrapper {
             }
         }
 
-        impl<R: $raw<Scope = Private>, T: ?Sized> core::ops::Deref for $name<R, T> {
+        impl<R: $raw<Scope = Local>, T: ?Sized> core::ops::Deref for $name<R, T> {
             type Target = $typed;
 
             #[inline]
@@ -33,28 +33,28 @@ macro_rules! wrapper {
             }
         }
 
-        impl<R: $raw<Scope = Private>, T: ?Sized> core::ops::DerefMut for $name<R, T> {
+        impl<R: $raw<Scope = Local>, T: ?Sized> core::ops::DerefMut for $name<R, T> {
             #[inline]
             fn deref_mut(&mut self) -> &mut Self::Target {
                 &mut self.0
             }
         }
 
-        impl<R: $raw<Scope = Private>, T: Default> Default for $name<R, T> {
+        impl<R: $raw<Scope = Local>, T: Default> Default for $name<R, T> {
             #[track_caller]
             fn default() -> Self {
                 Self::new(T::default())
             }
         }
 
-        impl<R: $raw<Scope = Private>, T> From<T> for $name<R, T> {
+        impl<R: $raw<Scope = Local>, T> From<T> for $name<R, T> {
             #[track_caller]
             fn from(value: T) -> Self {
                 Self::new(value)
             }
         }
 
-        impl<R: $raw<Scope = Private>, T: ?Sized + core::fmt::Debug> core::fmt::Debug for $name<R, T> {
+        impl<R: $raw<Scope = Local>, T: ?Sized + core::fmt::Debug> core::fmt::Debug for $name<R, T> {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 self.0.fmt(f)
             }
@@ -64,7 +64,7 @@ macro_rules! wrapper {
         /// The data. This waits for the lock.
         #[cfg(feature = "serde")]
         #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
-        impl<R: $raw<Scope = Private>, T: ?Sized + serde::Serialize> serde::Serialize for $name<R, T> {
+        impl<R: $raw<Scope = Local>, T: ?Sized + serde::Serialize> serde::Serialize for $name<R, T> {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 self.0.$read().serialize(serializer)
             }
@@ -73,7 +73,7 @@ macro_rules! wrapper {
         /// A lock around the data. Its class is the line that acquires it first.
         #[cfg(feature = "serde")]
         #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
-        impl<'de, R: $raw<Scope = Private>, T: serde::Deserialize<'de>> serde::Deserialize<'de>
+        impl<'de, R: $raw<Scope = Local>, T: serde::Deserialize<'de>> serde::Deserialize<'de>
             for $name<R, T>
         {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

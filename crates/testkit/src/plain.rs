@@ -32,9 +32,9 @@ const CONTENDED: u32 = 2;
 pub struct ThreeState<S: Scope, const CONDVAR_NS: u32 = 0>(Futex<S>);
 
 /// A futex mutex for one process.
-pub type Plain = ThreeState<ulocks_core::futex::Private>;
+pub type Plain = ThreeState<ulocks_core::futex::Local>;
 /// A futex mutex for every process that maps it.
-pub type PlainShared = ThreeState<ulocks_core::futex::Shared>;
+pub type PlainShared = ThreeState<ulocks_core::futex::Global>;
 
 impl<S: Scope, const CONDVAR_NS: u32> ThreeState<S, CONDVAR_NS> {
     const_fn! {

@@ -11,7 +11,7 @@
 //! `set` stores `SET` (Release). If the word was `AWAITED`, it wakes all waiters. A waiter stores
 //! `AWAITED` before it sleeps, and returns when it reads `SET` (Acquire).
 
-use ulocks_core::futex::{Futex, Private};
+use ulocks_core::futex::{Futex, Local};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 
@@ -21,7 +21,7 @@ const SET: u32 = 2;
 
 /// An event. `BUG` seeds a bug that the tests must find: 0 is none.
 #[derive(Debug)]
-pub struct Event<const BUG: u8 = 0>(Futex<Private>);
+pub struct Event<const BUG: u8 = 0>(Futex<Local>);
 
 /// `set` checks for waiters *before* it sets the event, so it may miss one.
 pub const LOOKS_TOO_EARLY: u8 = 1;

@@ -37,13 +37,13 @@ pub struct Private<W = Adaptive, M = Off>(PhantomData<(W, M)>);
 pub struct Shared<W = Adaptive, M = Off>(PhantomData<(W, M)>);
 
 impl<W: Spin, M: Meter> Policy for Private<W, M> {
-    type Scope = futex::Private;
+    type Scope = futex::Local;
     type Spin = W;
     type Meter = M;
 }
 
 impl<W: Spin, M: Meter> Policy for Shared<W, M> {
-    type Scope = futex::Shared;
+    type Scope = futex::Global;
     type Spin = W;
     type Meter = M;
 }
@@ -66,7 +66,7 @@ impl<W: Spin, M: Meter> Policy for Shared<W, M> {
     note = "between processes use `unfair::BargingMutexWith<T, Shared>`, which any thread may take next",
     note = "if a process may be killed use `RobustMutex` or `RobustSemArray`, of `ulocks-shm`"
 )]
-pub trait InOneProcess: Policy<Scope = futex::Private> {}
+pub trait InOneProcess: Policy<Scope = futex::Local> {}
 
 impl<W: Spin, M: Meter> InOneProcess for Private<W, M> {}
 

@@ -275,9 +275,9 @@ pub fn outlast(mut is_over: impl FnMut() -> bool) {
     if cfg!(not(world = "machine")) {
         return spin_until(is_over); // No time passes in models.
     }
-    until(budget::<futex::Private>(BRIEFLY_NS), &mut is_over);
+    until(budget::<futex::Local>(BRIEFLY_NS), &mut is_over);
     // No thread wakes it.
-    let word = Futex::<futex::Private>::new(0);
+    let word = Futex::<futex::Local>::new(0);
     word.poll_until(Bits::one(0), None, SHORT_SLEEP, is_over);
 }
 

@@ -24,13 +24,13 @@
 //!
 //! ```ignore
 //! use std::sync::Arc;
-//! use ulocks_core::futex::{Futex, Private};
+//! use ulocks_core::futex::{Futex, Local};
 //! use ulocks_core::model::{self, Config};
 //! use ulocks_core::sync::Ordering::{Acquire, Release};
 //! use ulocks_core::model::thread; // in the virtual machine; under loom, `loom::thread`
 //!
 //! model::explore(Config::default(), || {
-//!     let gate = Arc::new(Futex::<Private>::new(0));
+//!     let gate = Arc::new(Futex::<Local>::new(0));
 //!     let opener = {
 //!         let gate = Arc::clone(&gate);
 //!         thread::spawn(move || {

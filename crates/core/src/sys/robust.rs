@@ -87,7 +87,7 @@
 
 pub use super::types::robust::ListError;
 
-use super::futex::{Futex, OWNER_DIED, Shared, TID_MASK, WAITERS};
+use super::futex::{Futex, Global, OWNER_DIED, TID_MASK, WAITERS};
 use super::sync::Ordering::{Acquire, Relaxed, Release};
 use super::sync::{AtomicPtr, AtomicU32};
 use super::types::robust::WORD;
@@ -108,7 +108,7 @@ use core::ptr::NonNull;
 #[repr(C)]
 pub struct Token {
     /// The kernel looks at the first word in a thread of glibc, and at the second in one of musl.
-    words: [Futex<Shared>; 2],
+    words: [Futex<Global>; 2],
     generation: AtomicU32,
     /// The process that has claimed it: for people, not for the protocol.
     process: AtomicU32,
@@ -144,7 +144,7 @@ impl Token {
 
     /// The word.
     #[inline]
-    pub fn word(&self) -> &Futex<Shared> {
+    pub fn word(&self) -> &Futex<Global> {
         &self.words[WORD]
     }
 
@@ -338,7 +338,7 @@ impl Registration {
     /// Names the word that the thread is about to acquire or release; see the module. One word at a
     /// time: `None` ends it.
     #[inline]
-    pub fn set_pending(&self, word: Option<&Futex<Shared>>) {
+    pub fn set_pending(&self, word: Option<&Futex<Global>>) {
         self.list.set_pending(word.map(|word| core::ptr::from_ref(word).expose_provenance()));
     }
 }

@@ -1,12 +1,12 @@
 //! A small lock to try the typed face with: three states, timed, and a release that counts as fair.
 
-use ulocks_core::futex::{Futex, Private, Waited};
+use ulocks_core::futex::{Futex, Local, Waited};
 use ulocks_core::raw::{RawMutex, RawMutexFair};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 
 #[derive(Debug)]
-pub struct Plain(Futex<Private>);
+pub struct Plain(Futex<Local>);
 
 impl Plain {
     ulocks_core::const_fn! {
@@ -31,7 +31,7 @@ ulocks_core::initial!([] Plain = Self::new());
 // holder writes 0, with release ordering. The word is all there is: tokens may be forgotten, the
 // mutex moved or dropped.
 unsafe impl RawMutex for Plain {
-    type Scope = Private;
+    type Scope = Local;
     type Token = ();
 
     fn lock(&self) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use ulocks_core::condvar::RawCondvar;
-use ulocks_core::futex::{FutexKey, Private};
+use ulocks_core::futex::{FutexKey, Local};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::Relaxed;
@@ -13,7 +13,7 @@ use ulocks_testkit::thread::spawn;
 /// A mutex that has to be looked at before it is known whether sleepers may be requeued to it, as
 /// those of `pthread.h`.
 struct OfAKind<const NS: u32> {
-    mutex: ThreeState<Private, NS>,
+    mutex: ThreeState<Local, NS>,
     kind: AtomicU32,
 }
 
@@ -22,7 +22,7 @@ ulocks_core::initial!([const NS: u32] OfAKind<NS> =
 
 // SAFETY: every call is passed on.
 unsafe impl<const NS: u32> RawMutex for OfAKind<NS> {
-    type Scope = Private;
+    type Scope = Local;
     type Token = ();
     const CONDVAR_NS: u32 = NS;
 
@@ -47,7 +47,7 @@ unsafe impl<const NS: u32> RawMutex for OfAKind<NS> {
         self.mutex.is_locked()
     }
 
-    fn requeue_key(&self) -> Option<FutexKey<Private>> {
+    fn requeue_key(&self) -> Option<FutexKey<Local>> {
         (self.kind.load(Relaxed) == 0).then(|| self.mutex.requeue_key())?
     }
 

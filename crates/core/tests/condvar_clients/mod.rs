@@ -7,7 +7,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 use ulocks_core::condvar::{RawCondvar, Wakeup};
-use ulocks_core::futex::{Futex, Private};
+use ulocks_core::futex::{Futex, Local};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::UnsafeCell;
@@ -84,7 +84,7 @@ pub const SLEEPS: u32 = 0;
 pub const SPINS: u32 = 1;
 
 /// The test kit's mutex, on whose condition variables waiters spin for `NS` nanoseconds.
-type Mutex<const NS: u32> = ThreeState<Private, NS>;
+type Mutex<const NS: u32> = ThreeState<Local, NS>;
 
 type Handle<const NS: u32> = Arc<Shared<NS>>;
 
@@ -296,7 +296,7 @@ pub fn two_notifiers<const NS: u32>() {
 /// second.
 pub fn timed_and_untimed<const NS: u32>() {
     let shared = Shared::<NS>::new();
-    let arrived = Arc::new(Futex::<Private>::new(0));
+    let arrived = Arc::new(Futex::<Local>::new(0));
     let timed = {
         let (shared, arrived) = (Arc::clone(&shared), Arc::clone(&arrived));
         spawn(move || {
@@ -318,7 +318,7 @@ pub fn timed_and_untimed<const NS: u32>() {
 }
 
 /// Blocks until `nth` threads have arrived.
-fn wait_for_arrival(arrived: &Futex<Private>, nth: u32) {
+fn wait_for_arrival(arrived: &Futex<Local>, nth: u32) {
     loop {
         let count = arrived.load(Relaxed);
         if count == nth {
@@ -374,7 +374,7 @@ pub fn two_mutexes<const NS: u32>() {
 /// the orders before.
 pub fn a_second_mutex_on_the_way<const NS: u32>() {
     let shared = Shared::<NS>::new();
-    let arrived = Arc::new(Futex::<Private>::new(0));
+    let arrived = Arc::new(Futex::<Local>::new(0));
     let waiting = [1, 2].map(|nth| {
         let (on_thread, arrives) = (Arc::clone(&shared), Arc::clone(&arrived));
         let waiter = spawn(move || {

@@ -4,14 +4,14 @@ use super::{LOST, RACE, some, timed, unordered, whole};
 use crate::outcomes::Outcomes;
 use std::sync::{Arc, Mutex as StdMutex};
 use std::time::{Duration, Instant};
-use ulocks_core::futex::{Bits, Futex, Private, RequeueError, Waited};
+use ulocks_core::futex::{Bits, Futex, Local, RequeueError, Waited};
 use ulocks_core::model::{Config, explore, finds_bug_saying};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell, spin_until};
 use ulocks_core::time::Deadline;
 use ulocks_testkit::thread::{JoinHandle, spawn};
 
-type Word = Futex<Private>;
+type Word = Futex<Local>;
 
 /// No sleep ends by itself.
 fn exact() -> Config {

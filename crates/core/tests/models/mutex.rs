@@ -8,7 +8,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 use ulocks_core::api;
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::model::{Config, explore, finds_bug_saying};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::time::Deadline;
@@ -42,7 +42,7 @@ ulocks_core::initial!([] Forgotten = Self);
 
 // SAFETY: none; the model must say so.
 unsafe impl RawMutex for Forgotten {
-    type Scope = Private;
+    type Scope = Local;
     type Token = ();
     fn lock(&self) {}
     fn try_lock(&self) -> Option<()> {

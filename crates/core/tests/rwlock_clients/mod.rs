@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ulocks_core::api;
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
 use ulocks_core::time::Deadline;
 use ulocks_testkit::plain::rw::PlainRw;
@@ -40,7 +40,7 @@ ulocks_core::initial!([] Forgotten = Self);
 
 // SAFETY: none; the model must say so.
 unsafe impl RawRwLock for Forgotten {
-    type Scope = Private;
+    type Scope = Local;
     type ReadToken = ();
     type WriteToken = ();
     fn read(&self) {}

@@ -4,7 +4,7 @@ use super::{Robust, RobustGuard, repairs};
 use crate::access::Access::{Read, Write};
 use core::time::Duration;
 use ulocks_core::Policy;
-use ulocks_core::futex::Shared;
+use ulocks_core::futex::Global;
 use ulocks_core::time::Deadline;
 use ulocks_psrwlock::{Bulk, Class, Urgent};
 use ulocks_shm::robust::mutex::{LockError, Refused};
@@ -20,9 +20,9 @@ type WriteResult<'a, T, const N: usize, P> =
 const BULK: crate::Access = Read(Bulk::RANK as u8);
 const URGENT: crate::Access = Read(Urgent::RANK as u8);
 
-repairs!(RobustWriteGuard, [const N: usize], P: Policy<Scope = Shared>);
+repairs!(RobustWriteGuard, [const N: usize], P: Policy<Scope = Global>);
 
-impl<'a, T: ?Sized, const N: usize, P: Policy<Scope = Shared>> WriteGuard<'a, T, N, P> {
+impl<'a, T: ?Sized, const N: usize, P: Policy<Scope = Global>> WriteGuard<'a, T, N, P> {
     /// Lets the thread read from now on, and other readers with it. A dirty lock stays dirty.
     pub fn downgrade(self) -> ReadGuard<'a, T, N, P> {
         let Self { entry, guard } = self;
@@ -30,7 +30,7 @@ impl<'a, T: ?Sized, const N: usize, P: Policy<Scope = Shared>> WriteGuard<'a, T,
     }
 }
 
-impl<T: ?Sized, const N: usize, P: Policy<Scope = Shared>> Robust<'_, RobustPsRwLock<T, N, P>> {
+impl<T: ?Sized, const N: usize, P: Policy<Scope = Global>> Robust<'_, RobustPsRwLock<T, N, P>> {
     /// As [`RobustPsRwLock::read`].
     ///
     /// # Errors

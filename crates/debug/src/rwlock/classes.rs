@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::time::Instant;
 use ulocks_core::Policy;
 use ulocks_core::api::RwLockReadGuard;
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::time::Deadline;
 use ulocks_psrwlock::{Configuration, RawPsRwLock, ThreadClass};
 
@@ -15,7 +15,7 @@ use ulocks_psrwlock::{Configuration, RawPsRwLock, ThreadClass};
 impl<D, T: ?Sized> CheckedRwLock<RawPsRwLock<D>, T>
 where
     D: Configuration,
-    D::Policy: Policy<Scope = Private>,
+    D::Policy: Policy<Scope = Local>,
 {
     /// Acquires for reading in a class, waiting as long as it takes.
     ///

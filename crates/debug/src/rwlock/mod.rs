@@ -31,7 +31,7 @@ use crate::wait;
 use core::fmt;
 use core::panic::Location;
 use core::ptr;
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::raw::{Initial, RawRwLock};
 use ulocks_core::sync::{AtomicPtr, Ordering::Relaxed};
 
@@ -41,7 +41,7 @@ use ulocks_core::sync::{AtomicPtr, Ordering::Relaxed};
 /// `INIT`, or is zeroed memory, belongs to the class of the line that acquires it first.
 ///
 /// It is the raw lock and five words. It cannot be shared between processes.
-pub struct CheckedRw<R: RawRwLock<Scope = Private>> {
+pub struct CheckedRw<R: RawRwLock<Scope = Local>> {
     raw: R,
     writer: AtomicPtr<Record>,
     identity: Identity,
@@ -62,12 +62,12 @@ impl<K> CheckedReadToken<K> {
     }
 }
 
-impl<R: RawRwLock<Scope = Private>> Initial for CheckedRw<R> {
+impl<R: RawRwLock<Scope = Local>> Initial for CheckedRw<R> {
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self = Self::with_origin(Origin::UNKNOWN);
 }
 
-impl<R: RawRwLock<Scope = Private>> CheckedRw<R> {
+impl<R: RawRwLock<Scope = Local>> CheckedRw<R> {
     pub(crate) const fn with_origin(origin: Origin) -> Self {
         Self { raw: R::INIT, writer: AtomicPtr::new(ptr::null_mut()), identity: Identity::new(origin) }
     }
@@ -358,7 +358,7 @@ impl<R: RawRwLock<Scope = Private>> CheckedRw<R> {
     }
 }
 
-impl<R: RawRwLock<Scope = Private>> Drop for CheckedRw<R> {
+impl<R: RawRwLock<Scope = Local>> Drop for CheckedRw<R> {
     #[track_caller]
     fn drop(&mut self) {
         // Holders at the end of a thread are not listed, and let be.
@@ -375,7 +375,7 @@ impl<R: RawRwLock<Scope = Private>> Drop for CheckedRw<R> {
     }
 }
 
-impl<R: RawRwLock<Scope = Private> + fmt::Debug> fmt::Debug for CheckedRw<R> {
+impl<R: RawRwLock<Scope = Local> + fmt::Debug> fmt::Debug for CheckedRw<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CheckedRw")
             .field("raw", &self.raw)

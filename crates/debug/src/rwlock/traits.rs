@@ -6,7 +6,7 @@ use crate::events;
 use crate::thread::current;
 use crate::wait;
 use core::panic::Location;
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::raw::{
     Metered, RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair,
 };
@@ -22,8 +22,8 @@ fn no_wait<R, K>() -> Option<fn(&R) -> Option<K>> {
 // SAFETY: every token is one of `raw`, from an acquisition of `raw` that has just returned, and is
 // given back to `raw` once at most. So exclusion and order are those of `raw`. A panic happens
 // before the acquisition or the release, or, of two holders, in a lock that is broken.
-unsafe impl<R: RawRwLock<Scope = Private>> RawRwLock for CheckedRw<R> {
-    type Scope = Private;
+unsafe impl<R: RawRwLock<Scope = Local>> RawRwLock for CheckedRw<R> {
+    type Scope = Local;
     type ReadToken = CheckedReadToken<R::ReadToken>;
     type WriteToken = R::WriteToken;
 
@@ -94,7 +94,7 @@ unsafe impl<R: RawRwLock<Scope = Private>> RawRwLock for CheckedRw<R> {
 }
 
 // SAFETY: as `RawRwLock`; the downgrade is that of `raw`.
-unsafe impl<R: RawRwLockDowngrade<Scope = Private>> RawRwLockDowngrade for CheckedRw<R> {
+unsafe impl<R: RawRwLockDowngrade<Scope = Local>> RawRwLockDowngrade for CheckedRw<R> {
     #[track_caller]
     unsafe fn downgrade(&self, token: R::WriteToken) -> Self::ReadToken {
         self.turn(current(), Access::Write, READ, Location::caller());
@@ -106,12 +106,12 @@ unsafe impl<R: RawRwLockDowngrade<Scope = Private>> RawRwLockDowngrade for Check
 
 /// Releases an upgradable access when dropped: what consumes an acquisition and panics has released
 /// it.
-struct Release<'a, R: RawRwLockUpgrade<Scope = Private>> {
+struct Release<'a, R: RawRwLockUpgrade<Scope = Local>> {
     lock: &'a CheckedRw<R>,
     token: Option<R::UpgradableToken>,
 }
 
-impl<R: RawRwLockUpgrade<Scope = Private>> Drop for Release<'_, R> {
+impl<R: RawRwLockUpgrade<Scope = Local>> Drop for Release<'_, R> {
     fn drop(&mut self) {
         if let Some(token) = self.token.take() {
             // SAFETY: the token of the access that its owner has given up.
@@ -122,7 +122,7 @@ impl<R: RawRwLockUpgrade<Scope = Private>> Drop for Release<'_, R> {
 
 // SAFETY: as `RawRwLock`; all changes of an access are those of `raw`, and what fails there leaves
 // the access as it was.
-unsafe impl<R: RawRwLockUpgrade<Scope = Private>> RawRwLockUpgrade for CheckedRw<R> {
+unsafe impl<R: RawRwLockUpgrade<Scope = Local>> RawRwLockUpgrade for CheckedRw<R> {
     type UpgradableToken = R::UpgradableToken;
 
     #[inline]
@@ -223,7 +223,7 @@ unsafe impl<R: RawRwLockUpgrade<Scope = Private>> RawRwLockUpgrade for CheckedRw
 }
 
 // SAFETY: as `RawRwLock`; the fair releases are those of `raw`.
-unsafe impl<R: RawRwLockFair<Scope = Private>> RawRwLockFair for CheckedRw<R> {
+unsafe impl<R: RawRwLockFair<Scope = Local>> RawRwLockFair for CheckedRw<R> {
     #[inline]
     #[track_caller]
     unsafe fn unlock_read_fair(&self, token: Self::ReadToken) {
@@ -246,7 +246,7 @@ unsafe impl<R: RawRwLockFair<Scope = Private>> RawRwLockFair for CheckedRw<R> {
 }
 
 // SAFETY: as `RawRwLockUpgrade`; the fair release is that of `raw`.
-unsafe impl<R: RawRwLockUpgradeFair<Scope = Private>> RawRwLockUpgradeFair for CheckedRw<R> {
+unsafe impl<R: RawRwLockUpgradeFair<Scope = Local>> RawRwLockUpgradeFair for CheckedRw<R> {
     #[inline]
     #[track_caller]
     unsafe fn unlock_upgradable_fair(&self, token: R::UpgradableToken) {
@@ -258,7 +258,7 @@ unsafe impl<R: RawRwLockUpgradeFair<Scope = Private>> RawRwLockUpgradeFair for C
     }
 }
 
-impl<R: RawRwLock<Scope = Private> + Metered> Metered for CheckedRw<R> {
+impl<R: RawRwLock<Scope = Local> + Metered> Metered for CheckedRw<R> {
     type Meter = R::Meter;
 
     fn meter(&self) -> &R::Meter {

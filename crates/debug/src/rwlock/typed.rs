@@ -7,7 +7,7 @@ use crate::class::Origin;
 use crate::wrapper::wrapper;
 use core::panic::Location;
 use ulocks_core::api::{self, Raw};
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::lock_api;
 use ulocks_core::raw::RawRwLock;
 
@@ -55,15 +55,15 @@ use ulocks_core::raw::RawRwLock;
 /// assert!(panic.downcast_ref::<String>().unwrap().contains("if a writer comes between"));
 /// ```
 #[repr(transparent)]
-pub struct CheckedRwLock<R: RawRwLock<Scope = Private>, T: ?Sized>(api::RwLock<CheckedRw<R>, T>);
+pub struct CheckedRwLock<R: RawRwLock<Scope = Local>, T: ?Sized>(api::RwLock<CheckedRw<R>, T>);
 
-impl<R: RawRwLock<Scope = Private>, T> CheckedRwLock<R, T> {
+impl<R: RawRwLock<Scope = Local>, T> CheckedRwLock<R, T> {
     const fn with_origin(origin: Origin, value: T) -> Self {
         Self(lock_api::RwLock::from_raw(Raw::new(CheckedRw::with_origin(origin)), value))
     }
 }
 
-impl<R: RawRwLock<Scope = Private>, T: ?Sized> CheckedRwLock<R, T> {
+impl<R: RawRwLock<Scope = Local>, T: ?Sized> CheckedRwLock<R, T> {
     pub(super) fn checked(&self) -> &CheckedRw<R> {
         // SAFETY: the lock is looked at, or acquired, which disturbs no guard.
         unsafe { self.0.raw() }.inner()

@@ -5,7 +5,7 @@ use crate::harness::{Places, breaks, fault};
 use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
 use ulocks_core::api::{self, Token};
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::time::Deadline;
 use ulocks_debug::*;
@@ -45,17 +45,17 @@ pub const TABLE: &[Fault] = &[
     ("a reentrant lock is dropped while it is held", dropped_reentrant),
 ];
 
-fn unlock<R: RawMutex<Scope = Private, Token = ()>>() -> Token<R::Token> {
+fn unlock<R: RawMutex<Scope = Local, Token = ()>>() -> Token<R::Token> {
     Token::new(())
 }
 
 /// Releases a lock that a forgotten guard has left held, so that its end is no fault.
-fn clean<R: RawMutex<Scope = Private, Token = ()>, T>(mutex: &CheckedMutex<R, T>) {
+fn clean<R: RawMutex<Scope = Local, Token = ()>, T>(mutex: &CheckedMutex<R, T>) {
     // SAFETY: the callers have forgotten a guard of this thread.
     unsafe { mutex.force_unlock(unlock::<R>()) };
 }
 
-fn recursion<R: RawMutex<Scope = Private>>() -> Vec<Places> {
+fn recursion<R: RawMutex<Scope = Local>>() -> Vec<Places> {
     let mutex = CheckedMutex::<R, ()>::new(());
     let (_held, before) = (mutex.lock(), line!());
     breaks(|| drop(mutex.lock()));
@@ -111,7 +111,7 @@ fn recursion_as_error() -> Vec<Places> {
     vec![]
 }
 
-fn second_release<R: RawMutex<Scope = Private, Token = ()>>() -> Vec<Places> {
+fn second_release<R: RawMutex<Scope = Local, Token = ()>>() -> Vec<Places> {
     let mutex = CheckedMutex::<R, ()>::new(());
     drop(mutex.lock());
     // SAFETY: a planted fault; the checker does not pass it on.
@@ -130,7 +130,7 @@ fn release_of_nothing() -> Vec<Places> {
     vec![fault(Rule::ReleasedOnce, here, None)]
 }
 
-fn foreign_release<R: RawMutex<Scope = Private, Token = ()> + Sync>() -> Vec<Places> {
+fn foreign_release<R: RawMutex<Scope = Local, Token = ()> + Sync>() -> Vec<Places> {
     let mutex = CheckedMutex::<R, ()>::new(());
     let (held, before) = (mutex.lock(), line!());
     let here = line!() + 4;
@@ -237,7 +237,7 @@ impl ulocks_core::raw::Initial for Broken {
 }
 // SAFETY: there is no such promise: a planted fault. It protects nothing.
 unsafe impl RawMutex for Broken {
-    type Scope = Private;
+    type Scope = Local;
     type Token = ();
     fn lock(&self) {}
     fn try_lock(&self) -> Option<()> {

@@ -5,7 +5,7 @@ use crate::harness::{Places, breaks, fault};
 use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
 use ulocks_core::api::Token;
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::raw::RawRwLock;
 use ulocks_core::time::Deadline;
 use ulocks_debug::*;
@@ -345,7 +345,7 @@ impl ulocks_core::raw::Initial for Broken {
 }
 // SAFETY: there is no such promise: a planted fault. It protects nothing.
 unsafe impl RawRwLock for Broken {
-    type Scope = Private;
+    type Scope = Local;
     type ReadToken = ();
     type WriteToken = ();
     fn read(&self) {}

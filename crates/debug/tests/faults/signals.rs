@@ -7,7 +7,7 @@ use libc::{SIGUSR1, SIGUSR2};
 use std::mem;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::raw::RawMutex;
 use ulocks_debug::*;
 use ulocks_psrwlock::Nested;
@@ -38,7 +38,7 @@ fn leaked<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
 
-fn open<R: RawMutex<Scope = Private> + Send + Sync + 'static>() -> Vec<Places> {
+fn open<R: RawMutex<Scope = Local> + Send + Sync + 'static>() -> Vec<Places> {
     let mutex = leaked(CheckedMutex::<R, ()>::new(()));
     let before = line!() + 1;
     interrupt(SIGUSR1, || drop(mutex.lock()));

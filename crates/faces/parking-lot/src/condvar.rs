@@ -69,7 +69,7 @@
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr;
-use ulocks_core::futex::{Bits, Futex, Private, Waited};
+use ulocks_core::futex::{Bits, Futex, Local, Waited};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -89,7 +89,7 @@ const BITS: Bits = Bits::one(0);
 
 /// A waiter's place in the queue, on its stack.
 struct Node {
-    status: Futex<Private>,
+    status: Futex<Local>,
     links: UnsafeCell<Links>,
 }
 
@@ -125,7 +125,7 @@ impl Node {
     ///
     /// # Safety
     /// The caller is the deliverer of `node`, and `mutex` is that of its thread.
-    unsafe fn deliver<L: RawMutex<Scope = Private>>(node: *const Self, mutex: *const L) {
+    unsafe fn deliver<L: RawMutex<Scope = Local>>(node: *const Self, mutex: *const L) {
         // SAFETY: both live until (D).
         let (node, mutex) = unsafe { (&*node, &*mutex) };
         let key = node.status.key();
@@ -241,7 +241,7 @@ unsafe impl<L> Send for ExactCondvar<L> {}
 impl<L> UnwindSafe for ExactCondvar<L> {}
 impl<L> RefUnwindSafe for ExactCondvar<L> {}
 
-impl<L: RawMutex<Scope = Private>> ExactCondvar<L> {
+impl<L: RawMutex<Scope = Local>> ExactCondvar<L> {
     ulocks_core::const_fn! {
         /// A condition variable without waiters.
         pub fn new() -> Self {
@@ -378,7 +378,7 @@ impl<L: RawMutex<Scope = Private>> ExactCondvar<L> {
     }
 }
 
-impl<L: RawMutex<Scope = Private>> Default for ExactCondvar<L> {
+impl<L: RawMutex<Scope = Local>> Default for ExactCondvar<L> {
     fn default() -> Self {
         Self::new()
     }

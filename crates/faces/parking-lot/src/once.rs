@@ -30,7 +30,7 @@
 //! The promises are those of `parking_lot::Once`.
 
 use core::fmt;
-use ulocks_core::futex::{Futex, Private};
+use ulocks_core::futex::{Futex, Local};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 
 const RUNNING: u32 = 1;
@@ -101,7 +101,7 @@ impl OnceState {
 /// START.call_once(|| runs += 1);
 /// assert_eq!(runs, 1);
 /// ```
-pub struct Once(Futex<Private>);
+pub struct Once(Futex<Local>);
 
 impl Once {
     ulocks_core::const_fn! {

@@ -16,7 +16,7 @@ use core::cell::Cell;
 use core::fmt;
 use core::ops::Range;
 use core::time::Duration;
-use ulocks_core::futex::{Futex, Shared, WAITERS};
+use ulocks_core::futex::{Futex, Global, WAITERS};
 use ulocks_core::robust::{ListError, Registration, Token};
 use ulocks_core::sync::Ordering::{Acquire, Release};
 use ulocks_core::sync::{AtomicU32, AtomicU64, fence};
@@ -34,7 +34,7 @@ pub struct Slot {
 #[repr(C)]
 pub(crate) struct Request {
     /// The thread as an owner, and how far its request is.
-    pub(crate) word: Futex<Shared>,
+    pub(crate) word: Futex<Global>,
     /// What it wants of the lock.
     pub(crate) want: AtomicU32,
     /// The lock: the offset of its queue in the region.
@@ -160,7 +160,7 @@ pub(crate) enum Life<'s> {
     /// The owner has died, or left without its lock.
     Gone,
     /// It lives, and the caller watches it: sleep while this word holds this value.
-    Watched(&'s Futex<Shared>, u32),
+    Watched(&'s Futex<Global>, u32),
 }
 
 /// A thread that takes part: its slot, while it lives.
@@ -304,7 +304,7 @@ impl<'s> Member<'s> {
 
     /// Names the word that the thread is about to acquire or release.
     #[inline]
-    pub(crate) fn set_pending(&self, word: Option<&Futex<Shared>>) {
+    pub(crate) fn set_pending(&self, word: Option<&Futex<Global>>) {
         self.registration.set_pending(word);
     }
 

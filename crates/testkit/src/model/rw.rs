@@ -17,7 +17,7 @@ use super::free;
 use crate::new_lock;
 use crate::thread::{Arc, JoinHandle, spawn, together};
 use core::time::Duration;
-use ulocks_core::futex::{Futex, Private};
+use ulocks_core::futex::{Futex, Local};
 use ulocks_core::raw::RawRwLock;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicUsize, UnsafeCell};
@@ -154,7 +154,7 @@ pub(super) fn with<L: RawRwLock + Send + Sync + 'static, R: Send + 'static>(
 
 /// A place where all expected threads meet before one goes on.
 pub(super) struct Meeting {
-    came: Futex<Private>,
+    came: Futex<Local>,
     expected: u32,
 }
 

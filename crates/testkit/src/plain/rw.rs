@@ -36,9 +36,9 @@ const ONE_READER: u32 = 8;
 pub struct CountedRw<S: Scope>(Futex<S>);
 
 /// A futex reader-writer lock for one process.
-pub type PlainRw = CountedRw<ulocks_core::futex::Private>;
+pub type PlainRw = CountedRw<ulocks_core::futex::Local>;
 /// A futex reader-writer lock for every process that maps it.
-pub type PlainRwShared = CountedRw<ulocks_core::futex::Shared>;
+pub type PlainRwShared = CountedRw<ulocks_core::futex::Global>;
 
 /// What a step makes of the word, if it can be taken now.
 type Step = fn(u32) -> Option<u32>;

@@ -4,12 +4,12 @@
 //!
 //! ```
 //! # // A lock to show it with; lock crates have better ones.
-//! # pub struct RawLock(ulocks_core::futex::Futex<ulocks_core::futex::Private>);
+//! # pub struct RawLock(ulocks_core::futex::Futex<ulocks_core::futex::Local>);
 //! # use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 //! # ulocks_core::initial!([] RawLock = Self(ulocks_core::futex::Futex::new(0)));
 //! # // SAFETY: the exchange of 0 for 1 admits one holder; acquire and release order them.
 //! # unsafe impl ulocks_core::raw::RawMutex for RawLock {
-//! #     type Scope = ulocks_core::futex::Private;
+//! #     type Scope = ulocks_core::futex::Local;
 //! #     type Token = ();
 //! #     fn lock(&self) { ulocks_core::sync::spin_until(|| self.try_lock().is_some()) }
 //! #     fn try_lock(&self) -> Option<()> { self.0.compare_exchange(0, 1, Acquire, Relaxed).ok().map(drop) }

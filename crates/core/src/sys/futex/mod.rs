@@ -2,8 +2,8 @@
 //!
 //! A futex is 32 bits of memory and, while threads sleep on it, a queue in the kernel. [`Futex`] is
 //! the word, [`FutexKey`] is the name of the queue. The type says which threads may use it: those
-//! of one process ([`Private`], which is faster), or of all processes that map the word
-//! ([`Shared`]).
+//! of one process ([`Local`], which is faster), or of all processes that map the word
+//! ([`Global`]).
 //!
 //! | operation | kernel | worlds |
 //! |---|---|---|
@@ -59,16 +59,16 @@ pub trait Scope: sealed::Sealed + Send + Sync + 'static {
 
 /// One process (`FUTEX_PRIVATE_FLAG`).
 #[derive(Clone, Copy, Debug)]
-pub enum Private {}
+pub enum Local {}
 /// Every process that maps the word.
 #[derive(Clone, Copy, Debug)]
-pub enum Shared {}
-impl sealed::Sealed for Private {}
-impl sealed::Sealed for Shared {}
-impl Scope for Private {
+pub enum Global {}
+impl sealed::Sealed for Local {}
+impl sealed::Sealed for Global {}
+impl Scope for Local {
     const PRIVATE: bool = true;
 }
-impl Scope for Shared {
+impl Scope for Global {
     const PRIVATE: bool = false;
 }
 
@@ -117,8 +117,8 @@ impl Bits {
 /// A 32-bit word that threads can sleep on; derefs to its atomic.
 ///
 /// # Process-shared
-/// A `Futex<Shared>` is the bare word, at any 4-byte aligned place of a mapping. The mappings may
-/// have different addresses. A `Futex<Private>` in shared memory works among the threads of each
+/// A `Futex<Global>` is the bare word, at any 4-byte aligned place of a mapping. The mappings may
+/// have different addresses. A `Futex<Local>` in shared memory works among the threads of each
 /// process, but not between processes.
 ///
 /// # Signals and forks
@@ -128,9 +128,9 @@ impl Bits {
 /// # Examples
 /// ```
 /// use std::sync::atomic::Ordering::{Acquire, Release};
-/// use ulocks_core::futex::{Futex, Private};
+/// use ulocks_core::futex::{Futex, Local};
 ///
-/// static READY: Futex<Private> = Futex::new(0);
+/// static READY: Futex<Local> = Futex::new(0);
 ///
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| {
@@ -150,7 +150,7 @@ pub struct Futex<S: Scope> {
 }
 
 #[cfg(not(world = "loom"))]
-const _: () = assert!(size_of::<Futex<Shared>>() == 4 && align_of::<Futex<Shared>>() == 4);
+const _: () = assert!(size_of::<Futex<Global>>() == 4 && align_of::<Futex<Global>>() == 4);
 
 impl<S: Scope> Deref for Futex<S> {
     type Target = AtomicU32;
@@ -232,9 +232,9 @@ impl<S: Scope> Futex<S> {
 /// # Examples
 /// The last user of a lock gives its memory away *before* the wake-up:
 /// ```
-/// use ulocks_core::futex::{Futex, Private};
+/// use ulocks_core::futex::{Futex, Local};
 ///
-/// let futex = Box::new(Futex::<Private>::new(0));
+/// let futex = Box::new(Futex::<Local>::new(0));
 /// let key = futex.key();
 /// drop(futex);
 /// assert_eq!(key.wake(1), 0);
@@ -308,7 +308,7 @@ impl<S: Scope> Hash for FutexKey<S> {
 
 impl<S: Scope> fmt::Debug for FutexKey<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scope = if S::PRIVATE { "Private" } else { "Shared" };
+        let scope = if S::PRIVATE { "Local" } else { "Global" };
         write!(f, "FutexKey<{scope}>({:#x})", self.address)
     }
 }

@@ -59,10 +59,10 @@ impl<S: Scope> Futex<S> {
     /// # Examples
     /// ```
     /// use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-    /// use ulocks_core::futex::{Futex, PiError, Private};
+    /// use ulocks_core::futex::{Futex, PiError, Local};
     ///
     /// # if cfg!(miri) { return Ok(()) }
-    /// let futex = Futex::<Private>::new(0);
+    /// let futex = Futex::<Local>::new(0);
     /// let id = ulocks_core::tid::current();
     /// if futex.compare_exchange(0, id, Acquire, Relaxed).is_err() {
     ///     futex.lock_pi(None)?;

@@ -36,9 +36,9 @@ impl<S: Scope> Futex<S> {
     ///
     /// # Examples
     /// ```
-    /// use ulocks_core::futex::{Futex, Private, RequeueError, Requeued};
+    /// use ulocks_core::futex::{Futex, Local, RequeueError, Requeued};
     ///
-    /// let (from, to) = (Futex::<Private>::new(1), Futex::<Private>::new(0));
+    /// let (from, to) = (Futex::<Local>::new(1), Futex::<Local>::new(0));
     /// assert_eq!(from.cmp_requeue(1, 1, u32::MAX, to.key()), Ok(Requeued { woken: 0, requeued: 0 }));
     /// assert_eq!(from.cmp_requeue(2, 1, u32::MAX, to.key()), Err(RequeueError::Mismatch));
     /// ```

@@ -40,9 +40,9 @@ impl fmt::Debug for Waiter<'_> {
 /// # Examples
 /// ```
 /// use ulocks_core::capabilities::{Capability, capabilities};
-/// use ulocks_core::futex::{Futex, Private, Shared, Waiter, WaitvOutcome, waitv};
+/// use ulocks_core::futex::{Futex, Local, Global, Waiter, WaitvOutcome, waitv};
 ///
-/// let (mine, ours) = (Futex::<Private>::new(0), Futex::<Shared>::new(7));
+/// let (mine, ours) = (Futex::<Local>::new(0), Futex::<Global>::new(7));
 /// if capabilities().has(Capability::Waitv) {
 ///     let outcome = waitv(&[Waiter::new(&mine, 0), Waiter::new(&ours, 8)], None)?;
 ///     assert_eq!(outcome, WaitvOutcome::Mismatch);

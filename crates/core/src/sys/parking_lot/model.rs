@@ -4,7 +4,7 @@
 //! it.
 
 use super::Parked;
-use crate::sys::futex::{Futex, Private, Waited};
+use crate::sys::futex::{Futex, Local, Waited};
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sys::sync::UnsafeCell;
 use crate::sys::time::Deadline;
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 /// changed, it may be gone.
 struct Node {
     key: usize,
-    status: Futex<Private>,
+    status: Futex<Local>,
 }
 
 // `Node::status`.
@@ -23,7 +23,7 @@ const UNPARKED: u32 = 1;
 const UNPARKED_FROM_OTHERS: u32 = 2;
 
 struct Lot {
-    lock: Futex<Private>,
+    lock: Futex<Local>,
     /// Longest waiter first.
     queue: UnsafeCell<VecDeque<*const Node>>,
 }

@@ -17,7 +17,7 @@ impl Initial for RecursiveRwLock {
 
 // SAFETY: the methods are those of the lock, which keeps the promise.
 unsafe impl RawRwLock for RecursiveRwLock {
-    type Scope = futex::Private;
+    type Scope = futex::Local;
     type ReadToken = ();
     type WriteToken = ();
 

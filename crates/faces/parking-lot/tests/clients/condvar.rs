@@ -17,9 +17,9 @@ pub type Shipped = ulocks_unfair::RawThroughputMutex<Private<NoSpin>>;
 pub type Simple = ulocks_unfair::RawBargingMutex<Private<NoSpin>>;
 
 /// A mutex that these programs can be run with.
-pub trait Mutex: RawMutex<Scope = futex::Private, Token = ()> + Send + Sync + 'static {}
+pub trait Mutex: RawMutex<Scope = futex::Local, Token = ()> + Send + Sync + 'static {}
 
-impl<L: RawMutex<Scope = futex::Private, Token = ()> + Send + Sync + 'static> Mutex for L {}
+impl<L: RawMutex<Scope = futex::Local, Token = ()> + Send + Sync + 'static> Mutex for L {}
 
 struct Place<L> {
     mutex: L,

@@ -6,11 +6,11 @@ pub mod condvar;
 pub mod once;
 pub mod rwlock;
 
-use ulocks_core::futex::{Futex, Private};
+use ulocks_core::futex::{Futex, Local};
 use ulocks_core::sync::Ordering::Relaxed;
 
 /// How many threads have come to a place.
-pub struct Arrivals(Futex<Private>);
+pub struct Arrivals(Futex<Local>);
 
 impl Arrivals {
     pub fn new() -> Self {

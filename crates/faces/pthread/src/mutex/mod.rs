@@ -28,7 +28,7 @@ use crate::{fork, glibc, is_mine, myself};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
-use ulocks_core::futex::{Futex, Private, Waited};
+use ulocks_core::futex::{Futex, Local, Waited};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, AtomicU64};
@@ -306,7 +306,7 @@ unsafe fn wait_for_oneself(patience: Patience) -> c_int {
             Err(error) => return error,
         },
     };
-    let word = Futex::<Private>::new(0);
+    let word = Futex::<Local>::new(0);
     while word.wait(0, Some(until)) != Waited::TimedOut {}
     libc::ETIMEDOUT
 }

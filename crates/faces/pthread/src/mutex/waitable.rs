@@ -7,7 +7,7 @@ use crate::time::Patience;
 use crate::{glibc, is_mine, myself};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
-use ulocks_core::futex::{FutexKey, Private};
+use ulocks_core::futex::{FutexKey, Local};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::Ordering::{Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, AtomicU64};
@@ -36,7 +36,7 @@ ulocks_core::initial!([] Waitable = Self(Mutex {
 // * A token is a number, and no lock keeps its address, so both may be forgotten and moved. glibc's
 //   robust mutexes are in a list, and are not moved, as `pthread.h` demands.
 unsafe impl RawMutex for Waitable {
-    type Scope = Private;
+    type Scope = Local;
     type Token = c_int;
     const CONDVAR_NS: u32 = <RawThroughputMutex>::CONDVAR_NS;
 
@@ -83,7 +83,7 @@ unsafe impl RawMutex for Waitable {
         !self.0.is_passed_on(choice) && self.0.is_locked(choice)
     }
 
-    fn requeue_key(&self) -> Option<FutexKey<Private>> {
+    fn requeue_key(&self) -> Option<FutexKey<Local>> {
         let choice = Choice::get();
         // The waiter of a recursive mutex that stays held would wait for its own release.
         if self.0.is_passed_on(choice) || self.0.depth.load(Relaxed) > 0 {

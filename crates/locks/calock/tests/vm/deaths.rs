@@ -83,7 +83,7 @@ type Watched<I> = RawCalock<Shared<NoSpin, Holder>, I>;
 fn advance<I: Interval>(lock: &Watched<I>) {
     // SAFETY: the lock is `repr(C)` and begins with two words of four bytes, of which the sequence
     // is the second.
-    let seq = unsafe { &*std::ptr::from_ref(lock).cast::<Futex<futex::Shared>>().add(1) };
+    let seq = unsafe { &*std::ptr::from_ref(lock).cast::<Futex<futex::Global>>().add(1) };
     seq.fetch_add(1, Relaxed);
 }
 
@@ -95,7 +95,7 @@ fn survivors_are_promoted<I: Interval>(seed: u64) {
         until_asked: |lock, nobody_waits| {
             while lock.state().0 & State::PROMOTED == 0 && !nobody_waits() {
                 advance(lock);
-                Futex::<futex::Private>::new(0).wait(0, Some(Deadline::after(Duration::from_millis(100))));
+                Futex::<futex::Local>::new(0).wait(0, Some(Deadline::after(Duration::from_millis(100))));
             }
         },
     };
@@ -127,7 +127,7 @@ fn waiters_that_give_up_are_served() {
             unlock(&lock);
         })
     };
-    Futex::<futex::Private>::new(0).wait(0, Some(Deadline::after(Duration::from_millis(1))));
+    Futex::<futex::Local>::new(0).wait(0, Some(Deadline::after(Duration::from_millis(1))));
     unlock(&lock);
     let died = doomed.join().is_err();
     // An old value may be read a few times in a row.

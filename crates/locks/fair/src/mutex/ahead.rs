@@ -35,7 +35,7 @@
 
 use crate::queue::{Cpu, Kind, Node, Status};
 use ulocks_core::cpu;
-use ulocks_core::futex::{Futex, FutexKey, Private};
+use ulocks_core::futex::{Futex, FutexKey, Local};
 use ulocks_core::sync::Ordering::Relaxed;
 
 /// How many waiters behind the granted one are examined.
@@ -57,7 +57,7 @@ pub(super) unsafe fn wake_ahead(
     second: *const Node,
     newest: *const Node,
     holder: Cpu,
-) -> Option<FutexKey<Private>> {
+) -> Option<FutexKey<Local>> {
     let mut node = second;
     for _ in 0..NEAR {
         // SAFETY: queued nodes are alive.
@@ -77,7 +77,7 @@ pub(super) unsafe fn wake_ahead(
 
 /// Sets `WokenAhead` in the status, which was `seen`. Returns by what to wake the waiter if it is
 /// asleep.
-fn mark(status: &Futex<Private>, mut seen: Status, holder: Cpu) -> Option<FutexKey<Private>> {
+fn mark(status: &Futex<Local>, mut seen: Status, holder: Cpu) -> Option<FutexKey<Local>> {
     while seen.is(Kind::Waiting) || seen.is(Kind::WokenAhead) || seen.is(Kind::Parked) {
         let ahead = seen.woken_ahead(holder);
         if seen == ahead {

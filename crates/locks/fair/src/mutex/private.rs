@@ -368,7 +368,7 @@ impl<P: Policy> fmt::Debug for Protocol<P> {
     }
 }
 
-ulocks_core::initial!([P: Policy<Scope = futex::Private>] Protocol<P> = Self::new());
+ulocks_core::initial!([P: Policy<Scope = futex::Local>] Protocol<P> = Self::new());
 
 // SAFETY:
 // * One token at a time: invariant 1.
@@ -376,8 +376,8 @@ ulocks_core::initial!([P: Policy<Scope = futex::Private>] Protocol<P> = Self::ne
 // * The token is nothing, and no address of the mutex is kept, so it may be forgotten and the mutex
 //   moved or dropped: a node is queued only while its thread is inside of `lock` or `lock_until`.
 //   These borrow the mutex, and do not unwind meanwhile (invariant 6).
-unsafe impl<P: Policy<Scope = futex::Private>> raw::RawMutex for Protocol<P> {
-    type Scope = futex::Private;
+unsafe impl<P: Policy<Scope = futex::Local>> raw::RawMutex for Protocol<P> {
+    type Scope = futex::Local;
     type Token = ();
 
     #[inline]
@@ -423,7 +423,7 @@ unsafe impl<P: Policy<Scope = futex::Private>> raw::RawMutex for Protocol<P> {
 }
 
 // SAFETY: as `RawMutex`.
-unsafe impl<P: Policy<Scope = futex::Private>> raw::RawMutexFair for Protocol<P> {
+unsafe impl<P: Policy<Scope = futex::Local>> raw::RawMutexFair for Protocol<P> {
     #[inline]
     unsafe fn unlock_fair(&self, (): ()) {
         // SAFETY: the caller's contract is the callee's.

@@ -25,11 +25,11 @@ pub trait FairScope: Scope {
         + Sync;
 }
 
-impl FairScope for futex::Private {
+impl FairScope for futex::Local {
     type Mutex<P: Policy<Scope = Self>> = private::Protocol<P>;
 }
 
-impl FairScope for futex::Shared {
+impl FairScope for futex::Global {
     type Mutex<P: Policy<Scope = Self>> = shared::Protocol<P>;
 }
 

@@ -407,15 +407,15 @@ impl<P: Policy> fmt::Debug for Protocol<P> {
     }
 }
 
-ulocks_core::initial!([P: Policy<Scope = futex::Shared>] Protocol<P> = Self::new());
+ulocks_core::initial!([P: Policy<Scope = futex::Global>] Protocol<P> = Self::new());
 
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing and no address is kept, so it may be forgotten and the mutex moved or
 //   dropped.
-unsafe impl<P: Policy<Scope = futex::Shared>> raw::RawMutex for Protocol<P> {
-    type Scope = futex::Shared;
+unsafe impl<P: Policy<Scope = futex::Global>> raw::RawMutex for Protocol<P> {
+    type Scope = futex::Global;
     type Token = ();
 
     #[inline]
@@ -464,7 +464,7 @@ unsafe impl<P: Policy<Scope = futex::Shared>> raw::RawMutex for Protocol<P> {
 }
 
 // SAFETY: as `RawMutex`.
-unsafe impl<P: Policy<Scope = futex::Shared>> raw::RawMutexFair for Protocol<P> {
+unsafe impl<P: Policy<Scope = futex::Global>> raw::RawMutexFair for Protocol<P> {
     #[inline]
     unsafe fn unlock_fair(&self, (): ()) {
         // SAFETY: the caller's contract is the callee's.

@@ -65,7 +65,7 @@ mod status;
 pub(crate) use status::{Cpu, Kind, Status};
 
 use core::ptr;
-use ulocks_core::futex::{Futex, FutexKey, Private};
+use ulocks_core::futex::{Futex, FutexKey, Local};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::UnsafeCell;
 
@@ -73,7 +73,7 @@ use ulocks_core::sync::UnsafeCell;
 #[repr(align(64))]
 pub(crate) struct Node {
     /// A [`Status`]; the waiter sleeps on it.
-    pub(crate) status: Futex<Private>,
+    pub(crate) status: Futex<Local>,
     /// How many permits it waits for.
     pub(crate) wanted: u32,
     links: UnsafeCell<Links>,
@@ -193,7 +193,7 @@ impl Node {
     ///
     /// # Safety
     /// The caller has detached `node`, and has not answered yet.
-    pub(crate) unsafe fn answer(node: *const Self, kind: Kind) -> Option<FutexKey<Private>> {
+    pub(crate) unsafe fn answer(node: *const Self, kind: Kind) -> Option<FutexKey<Local>> {
         // SAFETY: alive until it is answered.
         let status = unsafe { &(*node).status };
         let key = status.key();

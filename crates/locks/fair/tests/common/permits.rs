@@ -136,7 +136,7 @@ pub fn a_release_publishes<P: Policy>() {
 /// no thread gets it; with the second the first in line has both.
 pub fn the_large_one_is_not_overtaken<P: Policy>(small: usize) {
     let semaphore = semaphore::<P>(0);
-    let (served, queued) = (Arc::new(AtomicU32::new(0)), Arc::new(Futex::<futex::Private>::new(0)));
+    let (served, queued) = (Arc::new(AtomicU32::new(0)), Arc::new(Futex::<futex::Local>::new(0)));
     let large = {
         let (semaphore, served) = (Arc::clone(&semaphore), Arc::clone(&served));
         spawn(move || {

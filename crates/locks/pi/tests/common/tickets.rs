@@ -3,7 +3,7 @@
 use core::time::Duration;
 use ulocks_core::Policy;
 use ulocks_core::condvar::Wakeup;
-use ulocks_core::futex::Private;
+use ulocks_core::futex::Local;
 use ulocks_core::raw::RawMutex as _;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
@@ -11,18 +11,18 @@ use ulocks_pi::{RawPiCondvar, RawPiMutex};
 use ulocks_testkit::thread::{Arc, JoinHandle, spawn};
 
 /// Tickets under a mutex, and the threads that wait for them.
-struct Tickets<P: Policy<Scope = Private>> {
+struct Tickets<P: Policy<Scope = Local>> {
     mutex: RawPiMutex<P>,
     condvar: RawPiCondvar<P>,
     count: UnsafeCell<usize>,
 }
 
 // SAFETY: `count` is accessed under `mutex` only.
-unsafe impl<P: Policy<Scope = Private>> Sync for Tickets<P> {}
+unsafe impl<P: Policy<Scope = Local>> Sync for Tickets<P> {}
 // SAFETY: its parts are `Send`.
-unsafe impl<P: Policy<Scope = Private>> Send for Tickets<P> {}
+unsafe impl<P: Policy<Scope = Local>> Send for Tickets<P> {}
 
-impl<P: Policy<Scope = Private>> Tickets<P> {
+impl<P: Policy<Scope = Local>> Tickets<P> {
     fn new() -> Arc<Self> {
         Arc::new(Self { mutex: RawPiMutex::new(), condvar: RawPiCondvar::new(), count: UnsafeCell::new(0) })
     }
@@ -84,7 +84,7 @@ fn all_taken(waiting: Vec<JoinHandle<bool>>) -> bool {
 }
 
 /// All of `waiters` are notified at once, by a holder of the mutex or after its release.
-pub fn all_at_once<P: Policy<Scope = Private>>(waiters: usize, while_holding: bool) {
+pub fn all_at_once<P: Policy<Scope = Local>>(waiters: usize, while_holding: bool) {
     let tickets = Tickets::<P>::new();
     let waiting = tickets.waiters(waiters);
     if while_holding {
@@ -99,7 +99,7 @@ pub fn all_at_once<P: Policy<Scope = Private>>(waiters: usize, while_holding: bo
 
 /// Each of `waiters` is notified by a ticket of its own, from two threads, of which one holds the
 /// mutex meanwhile.
-pub fn one_by_one<P: Policy<Scope = Private>>(waiters: usize) {
+pub fn one_by_one<P: Policy<Scope = Local>>(waiters: usize) {
     let tickets = Tickets::<P>::new();
     let waiting = tickets.waiters(waiters);
     let other = {
@@ -121,7 +121,7 @@ pub fn one_by_one<P: Policy<Scope = Private>>(waiters: usize) {
 /// One patient waiter and one that may give up at any moment, also after it was moved to the mutex.
 /// There is one ticket and one notification, and a thread that gets it puts another for the other
 /// one: if the impatient one leaves without the ticket, the notification was not its own.
-pub fn one_gives_up<P: Policy<Scope = Private>>() {
+pub fn one_gives_up<P: Policy<Scope = Local>>() {
     let tickets = Tickets::<P>::new();
     let waiters = [Some(Deadline::after(Duration::from_millis(1))), None].map(|deadline| {
         let tickets = Arc::clone(&tickets);

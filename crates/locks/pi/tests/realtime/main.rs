@@ -9,7 +9,7 @@ use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
-use ulocks_core::futex::{Futex, Private as Here};
+use ulocks_core::futex::{Futex, Local as Here};
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, tid};
 use ulocks_pi::{PiCondvarWith, PiLockError, PiMutexWith};

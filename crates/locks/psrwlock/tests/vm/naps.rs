@@ -3,7 +3,7 @@
 use crate::place::{Of, Place};
 use crate::{FOUR, Sleeps, THREE, sampled, tame};
 use core::time::Duration;
-use ulocks_core::futex::{Futex, Private};
+use ulocks_core::futex::{Futex, Local};
 use ulocks_core::model::{Config, Strategy, explore, finds_bug_saying};
 use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
 use ulocks_core::signal::{Soft, dispatch};
@@ -22,7 +22,7 @@ fn now() -> Duration {
 
 /// Sleeps for so long, which is until all others do too.
 fn sleep(time: Duration) {
-    Futex::<Private>::new(0).wait(0, Some(Deadline::after(time)));
+    Futex::<Local>::new(0).wait(0, Some(Deadline::after(time)));
 }
 
 /// In the execution without surprises an owner naps when a reader leaves, less than a nap after it

@@ -24,7 +24,7 @@ type Briefly = Private<Patience<5_000>>;
 
 /// The mutex, and the list of aged sets (`aged.rs`).
 pub(crate) struct ArrayLock {
-    word: Futex<futex::Private>,
+    word: Futex<futex::Local>,
     /// The oldest and the youngest aged set.
     pub(super) aged: UnsafeCell<(*const Node, *const Node)>,
 }
@@ -50,7 +50,7 @@ impl ArrayLock {
     }
 
     /// (A2): releases the lock. Returns where to wake a thread, if one may sleep for the lock.
-    pub fn unlock_without_waking(&self) -> Option<FutexKey<futex::Private>> {
+    pub fn unlock_without_waking(&self) -> Option<FutexKey<futex::Local>> {
         let key = self.word.key();
         (self.word.swap(0, Release) == 2).then_some(key)
     }

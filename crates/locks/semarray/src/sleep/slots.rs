@@ -61,7 +61,7 @@
 //! comment demands the same two fences. A table of static queues by address as in `wait_on_bit` (W.
 //! L. Irwin, 2004).
 
-use ulocks_core::futex::{Bits, Futex, Private};
+use ulocks_core::futex::{Bits, Futex, Local};
 use ulocks_core::membarrier::SLOTS;
 use ulocks_core::spin::{self, Look};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, SeqCst};
@@ -76,7 +76,7 @@ const SPIN_NS: u32 = 4_000;
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Slot {
-    seq: Futex<Private>,
+    seq: Futex<Local>,
     waiting: AtomicU32,
 }
 

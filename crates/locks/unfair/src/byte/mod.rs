@@ -134,9 +134,9 @@ pub trait ByteBits: sealed::Sealed {
     fn bits(&self) -> UserBits<'_>;
 }
 
-impl<P: Policy<Scope = futex::Private>, T: ?Sized> sealed::Sealed for ByteMutexWith<T, P> {}
+impl<P: Policy<Scope = futex::Local>, T: ?Sized> sealed::Sealed for ByteMutexWith<T, P> {}
 
-impl<P: Policy<Scope = futex::Private>, T: ?Sized> ByteBits for ByteMutexWith<T, P> {
+impl<P: Policy<Scope = futex::Local>, T: ?Sized> ByteBits for ByteMutexWith<T, P> {
     #[inline]
     fn bits(&self) -> UserBits<'_> {
         // SAFETY: the raw lock is only asked for the bits that are not its own.

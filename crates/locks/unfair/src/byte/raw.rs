@@ -140,7 +140,7 @@ use ulocks_core::{Policy, Private, raw};
 #[repr(C)]
 pub struct RawByteMutex<P = Private, const LOCKED: u8 = 0b01, const PARKED: u8 = 0b10>
 where
-    P: Policy<Scope = futex::Private>,
+    P: Policy<Scope = futex::Local>,
 {
     byte: AtomicU8,
     meter: P::Meter,
@@ -148,7 +148,7 @@ where
 
 impl<P, const LOCKED: u8, const PARKED: u8> RawByteMutex<P, LOCKED, PARKED>
 where
-    P: Policy<Scope = futex::Private>,
+    P: Policy<Scope = futex::Local>,
 {
     /// What (L2) and (M) leave.
     const BOTH: u8 = ByteState::<LOCKED, PARKED>::LOCK_BITS;
@@ -345,7 +345,7 @@ where
 
 impl<P, const LOCKED: u8, const PARKED: u8> raw::Metered for RawByteMutex<P, LOCKED, PARKED>
 where
-    P: Policy<Scope = futex::Private>,
+    P: Policy<Scope = futex::Local>,
 {
     type Meter = P::Meter;
 
@@ -356,7 +356,7 @@ where
 
 impl<P, const LOCKED: u8, const PARKED: u8> Default for RawByteMutex<P, LOCKED, PARKED>
 where
-    P: Policy<Scope = futex::Private>,
+    P: Policy<Scope = futex::Local>,
 {
     fn default() -> Self {
         Self::new()
@@ -365,14 +365,14 @@ where
 
 impl<P, const LOCKED: u8, const PARKED: u8> fmt::Debug for RawByteMutex<P, LOCKED, PARKED>
 where
-    P: Policy<Scope = futex::Private>,
+    P: Policy<Scope = futex::Local>,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("RawByteMutex").field(&self.state()).finish()
     }
 }
 
-ulocks_core::initial!([P: Policy<Scope = futex::Private>, const LOCKED: u8, const PARKED: u8] RawByteMutex<P, LOCKED, PARKED> = Self::new());
+ulocks_core::initial!([P: Policy<Scope = futex::Local>, const LOCKED: u8, const PARKED: u8] RawByteMutex<P, LOCKED, PARKED> = Self::new());
 
 // SAFETY:
 // * One token at a time: invariant 1.
@@ -381,9 +381,9 @@ ulocks_core::initial!([P: Policy<Scope = futex::Private>, const LOCKED: u8, cons
 //   dropped.
 unsafe impl<P, const LOCKED: u8, const PARKED: u8> raw::RawMutex for RawByteMutex<P, LOCKED, PARKED>
 where
-    P: Policy<Scope = futex::Private>,
+    P: Policy<Scope = futex::Local>,
 {
-    type Scope = futex::Private;
+    type Scope = futex::Local;
     type Token = ();
     const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
 

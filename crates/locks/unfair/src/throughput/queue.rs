@@ -5,7 +5,7 @@ use super::bound::Bound;
 use super::raw::{ASLEEP, MARKED, RESERVED, RawThroughputMutex};
 use super::word::{HEAD, Queue, ThroughputState as State, Ticket};
 use core::time::Duration;
-use ulocks_core::futex::{Bits, Futex, Private, Waited};
+use ulocks_core::futex::{Bits, Futex, Local, Waited};
 use ulocks_core::membarrier::SLOTS;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::policy::InOneProcess;
@@ -24,7 +24,7 @@ const PLACES: usize = SLOTS * SLOTS;
 
 sync_static! {
     /// Futexes that are sequences: each counts how often a waiter in it became the head.
-    static SEQUENCES: [Futex<Private>; PLACES] = ulocks_core::each!(Futex::new(0); PLACES);
+    static SEQUENCES: [Futex<Local>; PLACES] = ulocks_core::each!(Futex::new(0); PLACES);
 }
 
 /// Where a queued waiter sleeps until it is the head.

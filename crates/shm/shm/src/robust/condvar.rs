@@ -83,13 +83,13 @@ use ulocks_core::{Policy, Shared, futex};
 /// ```
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct RobustCondvar<P: Policy<Scope = futex::Shared> = Shared>(Queue<P>);
+pub struct RobustCondvar<P: Policy<Scope = futex::Global> = Shared>(Queue<P>);
 
 /// What a wait with a deadline gives: the guard, and whether the wait ended before the deadline.
 pub type WaitResult<'a, T, L = RawRobustMutex> =
     Result<(RobustGuard<'a, T, L>, bool), LockError<RobustGuard<'a, T, L>>>;
 
-impl<P: Policy<Scope = futex::Shared>> RobustCondvar<P> {
+impl<P: Policy<Scope = futex::Global>> RobustCondvar<P> {
     ulocks_core::const_fn! {
         /// A condition variable without waiters; its bytes are all zero.
         #[allow(clippy::new_without_default)]

@@ -91,14 +91,14 @@ pub type RobustFairMutex<T, P = Shared> = RobustMutex<T, RawRobustFairMutex<P>>;
 /// The raw mutex: 24 bytes; all zero is unlocked.
 #[derive(Debug)]
 #[repr(C)]
-pub struct RawRobustFairMutex<P: Policy<Scope = futex::Shared> = Shared> {
+pub struct RawRobustFairMutex<P: Policy<Scope = futex::Global> = Shared> {
     word: AtomicU32,
     /// Whether a holder died, and no later holder knows of it yet.
     died: AtomicU32,
     queue: Queue<P>,
 }
 
-impl<P: Policy<Scope = futex::Shared>> RawRobustFairMutex<P> {
+impl<P: Policy<Scope = futex::Global>> RawRobustFairMutex<P> {
     ulocks_core::const_fn! {
         /// An unlocked mutex; its bytes are all zero.
         #[allow(clippy::new_without_default)]
@@ -154,11 +154,11 @@ impl<P: Policy<Scope = futex::Shared>> RawRobustFairMutex<P> {
     }
 }
 
-ulocks_core::initial!([P: Policy<Scope = futex::Shared>] RawRobustFairMutex<P> = Self::new());
+ulocks_core::initial!([P: Policy<Scope = futex::Global>] RawRobustFairMutex<P> = Self::new());
 
 // SAFETY: exclusion is the word's: (A) and (G) make one owner, and only (F), (Q), and a grant after
 // (U) or (D) end that. The fields are atomics; all zero is unlocked.
-unsafe impl<P: Policy<Scope = futex::Shared>> RawRobust for RawRobustFairMutex<P> {
+unsafe impl<P: Policy<Scope = futex::Global>> RawRobust for RawRobustFairMutex<P> {
     const NAME: &'static str = "RobustFairMutex";
 
     unsafe fn lock(&self, me: &Member<'_>) -> Result<Acquired, Refused> {
@@ -190,7 +190,7 @@ unsafe impl<P: Policy<Scope = futex::Shared>> RawRobust for RawRobustFairMutex<P
     }
 }
 
-impl<P: Policy<Scope = futex::Shared>> Rule for RawRobustFairMutex<P> {
+impl<P: Policy<Scope = futex::Global>> Rule for RawRobustFairMutex<P> {
     /// (A), (G) or (S).
     fn grant(&self, owner: Owner, _want: u32) -> bool {
         let mut seen = self.word.load(Relaxed);

@@ -151,6 +151,6 @@ impl Shm {
 
 /// That the mutexes of a place are between processes.
 const _: fn() = || {
-    fn shared<P: ulocks_core::Policy<Scope = futex::Shared>>() {}
+    fn shared<P: ulocks_core::Policy<Scope = futex::Global>>() {}
     shared::<Shared<NoSpin>>();
 };

@@ -112,7 +112,7 @@ mod wakes;
 pub use wakes::{CHAINED, Wakes};
 
 use core::{fmt, iter};
-use ulocks_core::futex::{Bits, Futex, Private, Waited};
+use ulocks_core::futex::{Bits, Futex, Local, Waited};
 use ulocks_core::membarrier::SLOTS;
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
@@ -140,7 +140,7 @@ const FULL: u32 = u32::MAX >> (32 - SEATS);
 /// groups beside it.
 #[repr(align(64))]
 struct Group {
-    seq: Futex<Private>,
+    seq: Futex<Local>,
     /// `used` in the lower half, `left` in the upper one.
     seats: AtomicU64,
 }

@@ -78,7 +78,7 @@
 use crate::robust::RawRobust;
 use crate::slots::{Life, Member, Owner};
 use core::fmt;
-use ulocks_core::futex::{Futex, Shared as SharedFutex, Waiter, WaitvError, WaitvOutcome, waitv};
+use ulocks_core::futex::{Futex, Global as SharedFutex, Waiter, WaitvError, WaitvOutcome, waitv};
 use ulocks_core::spin::{self, Look};
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
@@ -92,7 +92,7 @@ pub(crate) const CLEAN: u32 = 1 << 28;
 /// The raw mutex: one word; all zero is unlocked.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct RawRobustMutex<P: Policy<Scope = futex::Shared> = Shared> {
+pub struct RawRobustMutex<P: Policy<Scope = futex::Global> = Shared> {
     word: Futex<P::Scope>,
 }
 
@@ -152,7 +152,7 @@ fn is_free(word: u32) -> bool {
     word & !WAITERS == FREE
 }
 
-impl<P: Policy<Scope = futex::Shared>> RawRobustMutex<P> {
+impl<P: Policy<Scope = futex::Global>> RawRobustMutex<P> {
     ulocks_core::const_fn! {
         /// An unlocked mutex; its bytes are all zero.
         #[allow(clippy::new_without_default)]
@@ -342,10 +342,10 @@ impl<P: Policy<Scope = futex::Shared>> RawRobustMutex<P> {
     }
 }
 
-ulocks_core::initial!([P: Policy<Scope = futex::Shared>] RawRobustMutex<P> = Self::new());
+ulocks_core::initial!([P: Policy<Scope = futex::Global>] RawRobustMutex<P> = Self::new());
 
 // SAFETY: exclusion is the word's: invariant 1. It is an atomic; all zero is unlocked.
-unsafe impl<P: Policy<Scope = futex::Shared>> RawRobust for RawRobustMutex<P> {
+unsafe impl<P: Policy<Scope = futex::Global>> RawRobust for RawRobustMutex<P> {
     const NAME: &'static str = "RobustMutex";
 
     #[inline]

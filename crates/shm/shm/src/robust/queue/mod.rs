@@ -136,13 +136,13 @@ pub(crate) trait Rule {
 
 /// The waiters of a robust lock: 16 bytes; all zero is an empty queue.
 #[repr(C)]
-pub(crate) struct Queue<P: Policy<Scope = futex::Shared>> {
+pub(crate) struct Queue<P: Policy<Scope = futex::Global>> {
     lock: RawRobustMutex<P>,
     waiting: AtomicU32,
     next: AtomicU64,
 }
 
-impl<P: Policy<Scope = futex::Shared>> Queue<P> {
+impl<P: Policy<Scope = futex::Global>> Queue<P> {
     ulocks_core::const_fn! {
         /// An empty queue.
         #[allow(clippy::new_without_default)]
@@ -263,7 +263,7 @@ impl<P: Policy<Scope = futex::Shared>> Queue<P> {
     }
 }
 
-impl<P: Policy<Scope = futex::Shared>> fmt::Debug for Queue<P> {
+impl<P: Policy<Scope = futex::Global>> fmt::Debug for Queue<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Queue({}waiters)", if self.waiting.load(Relaxed) == 0 { "no " } else { "" })
     }
@@ -277,7 +277,7 @@ pub(crate) enum Reap {
 }
 
 /// A thread that has the queue lock of a lock, until this is dropped.
-pub(crate) struct Section<'q, 's, P: Policy<Scope = futex::Shared>, R: Rule> {
+pub(crate) struct Section<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> {
     queue: &'q Queue<P>,
     me: &'q Member<'s>,
     rule: &'q R,
@@ -293,7 +293,7 @@ struct Waiting<'s> {
     place: Place,
 }
 
-impl<'q, 's, P: Policy<Scope = futex::Shared>, R: Rule> Section<'q, 's, P, R> {
+impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
     /// The name of the lock in requests.
     fn name(&self) -> u64 {
         self.me.offset_of(self.queue)
@@ -473,7 +473,7 @@ impl<'q, 's, P: Policy<Scope = futex::Shared>, R: Rule> Section<'q, 's, P, R> {
     }
 }
 
-impl<P: Policy<Scope = futex::Shared>, R: Rule> Drop for Section<'_, '_, P, R> {
+impl<P: Policy<Scope = futex::Global>, R: Rule> Drop for Section<'_, '_, P, R> {
     fn drop(&mut self) {
         // SAFETY: the section's thread has the queue lock.
         unsafe { self.queue.lock.unlock(self.me) };

@@ -8,7 +8,7 @@ use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, futex};
 
-impl<P: Policy<Scope = futex::Shared>> Queue<P> {
+impl<P: Policy<Scope = futex::Global>> Queue<P> {
     /// Enqueues, calls `release`, and waits for a notification. `false` if the deadline has passed.
     pub(crate) fn wait<R: Rule>(
         &self,
@@ -54,7 +54,7 @@ impl<P: Policy<Scope = futex::Shared>> Queue<P> {
     }
 }
 
-impl<'s, P: Policy<Scope = futex::Shared>, R: Rule> Section<'_, 's, P, R> {
+impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
     /// Chooses the waiter that the calling thread watches.
     fn arm_for_notification(&mut self) -> Result<Watched<'s>, Refused> {
         loop {

@@ -2,7 +2,7 @@
 
 use crate::slots::{Life, Member, Owner, Request};
 use core::array;
-use ulocks_core::futex::{Futex, Shared, Waiter, WaitvError, WaitvOutcome, waitv};
+use ulocks_core::futex::{Futex, Global, Waiter, WaitvError, WaitvOutcome, waitv};
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
 
@@ -14,13 +14,13 @@ pub(super) const MOST: usize = 127;
 #[derive(Clone, Copy)]
 struct Token<'s> {
     owner: Owner,
-    word: &'s Futex<Shared>,
+    word: &'s Futex<Global>,
     alive: u32,
 }
 
 /// The threads that a waiter is about to watch.
 pub(super) struct Watched<'s> {
-    word: &'s Futex<Shared>,
+    word: &'s Futex<Global>,
     /// The word while it waits.
     waiting: u32,
     tokens: [Option<Token<'s>>; MOST],

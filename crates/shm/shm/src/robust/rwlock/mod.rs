@@ -69,19 +69,19 @@ use ulocks_core::{Policy, Shared, futex};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[repr(C)]
-pub struct RobustPsRwLock<T: ?Sized, const SLOTS: usize = 64, P: Policy<Scope = futex::Shared> = Shared> {
+pub struct RobustPsRwLock<T: ?Sized, const SLOTS: usize = 64, P: Policy<Scope = futex::Global> = Shared> {
     raw: RawRobustPsRwLock<P, SLOTS>,
     data: UnsafeCell<T>,
 }
 
 // SAFETY: readers share the data, which is `Sync`, and a writer has it alone. The guards move no
 // `T` between threads unless `T` is `Send`.
-unsafe impl<T: ?Sized + Send + Sync, const N: usize, P: Policy<Scope = futex::Shared>> Sync
+unsafe impl<T: ?Sized + Send + Sync, const N: usize, P: Policy<Scope = futex::Global>> Sync
     for RobustPsRwLock<T, N, P>
 {
 }
 // SAFETY: as the data's.
-unsafe impl<T: ?Sized + Send, const N: usize, P: Policy<Scope = futex::Shared>> Send
+unsafe impl<T: ?Sized + Send, const N: usize, P: Policy<Scope = futex::Global>> Send
     for RobustPsRwLock<T, N, P>
 {
 }
@@ -94,14 +94,14 @@ pub type ReadResult<'a, T, const N: usize, P> =
 pub type WriteResult<'a, T, const N: usize, P> =
     Result<RobustWriteGuard<'a, T, N, P>, LockError<RobustWriteGuard<'a, T, N, P>>>;
 
-impl<T, const N: usize, P: Policy<Scope = futex::Shared>> RobustPsRwLock<T, N, P> {
+impl<T, const N: usize, P: Policy<Scope = futex::Global>> RobustPsRwLock<T, N, P> {
     /// An unlocked lock around `data`. If the bytes of `data` are all zero, so are the lock's.
     pub fn new(data: T) -> Self {
         Self { raw: RawRobustPsRwLock::new(), data: UnsafeCell::new(data) }
     }
 }
 
-impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> RobustPsRwLock<T, N, P> {
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RobustPsRwLock<T, N, P> {
     /// Acquires the lock for reading, behind the writers that wait.
     ///
     /// # Errors
@@ -341,7 +341,7 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> RobustPsRwLock
     }
 }
 
-impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> fmt::Debug for RobustPsRwLock<T, N, P> {
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> fmt::Debug for RobustPsRwLock<T, N, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("RobustPsRwLock");
         shown.field("locked", &self.is_locked()).field("health", &self.raw.health.load(Relaxed));
@@ -351,12 +351,12 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> fmt::Debug for
 
 /// Shared access to the data of a [`RobustPsRwLock`], until it is dropped.
 #[must_use = "dropped at once, it releases the lock"]
-pub struct RobustReadGuard<'a, T: ?Sized, const N: usize = 64, P: Policy<Scope = futex::Shared> = Shared> {
+pub struct RobustReadGuard<'a, T: ?Sized, const N: usize = 64, P: Policy<Scope = futex::Global> = Shared> {
     lock: &'a RobustPsRwLock<T, N, P>,
     me: &'a Member<'a>,
 }
 
-impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Deref for RobustReadGuard<'_, T, N, P> {
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Deref for RobustReadGuard<'_, T, N, P> {
     type Target = T;
     fn deref(&self) -> &T {
         // SAFETY: the member reads until its guard is dropped, so no thread writes. Only if it dies
@@ -366,7 +366,7 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Deref for Robu
     }
 }
 
-impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Drop for RobustReadGuard<'_, T, N, P> {
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Drop for RobustReadGuard<'_, T, N, P> {
     fn drop(&mut self) {
         if !ulocks_core::sync::is_abandoned() {
             // SAFETY: the guard's member reads, and is of this thread: neither can be sent.
@@ -377,14 +377,14 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Drop for Robus
 
 /// Exclusive access to the data of a [`RobustPsRwLock`], until it is dropped.
 #[must_use = "dropped at once, it releases the lock"]
-pub struct RobustWriteGuard<'a, T: ?Sized, const N: usize = 64, P: Policy<Scope = futex::Shared> = Shared> {
+pub struct RobustWriteGuard<'a, T: ?Sized, const N: usize = 64, P: Policy<Scope = futex::Global> = Shared> {
     lock: &'a RobustPsRwLock<T, N, P>,
     me: &'a Member<'a>,
     /// Whether the thread panicked already when it acquired.
     panicking: bool,
 }
 
-impl<'a, T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> RobustWriteGuard<'a, T, N, P> {
+impl<'a, T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RobustWriteGuard<'a, T, N, P> {
     /// Whether a writer died or panicked, and the data was not repaired since.
     #[must_use]
     pub fn is_dirty(&self) -> bool {
@@ -411,7 +411,7 @@ impl<'a, T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> RobustWrit
     }
 }
 
-impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Deref for RobustWriteGuard<'_, T, N, P> {
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Deref for RobustWriteGuard<'_, T, N, P> {
     type Target = T;
     fn deref(&self) -> &T {
         // SAFETY: the member has the lock alone until its guard is dropped. Only if it dies or
@@ -421,14 +421,14 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Deref for Robu
     }
 }
 
-impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> DerefMut for RobustWriteGuard<'_, T, N, P> {
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> DerefMut for RobustWriteGuard<'_, T, N, P> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`, and the guard is borrowed alone.
         self.lock.data.with_mut(|data| unsafe { &mut *data })
     }
 }
 
-impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Shared>> Drop for RobustWriteGuard<'_, T, N, P> {
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Drop for RobustWriteGuard<'_, T, N, P> {
     fn drop(&mut self) {
         if ulocks_core::sync::is_abandoned() {
             return;

@@ -73,7 +73,7 @@ impl Want {
 /// all zero is unlocked.
 #[derive(Debug)]
 #[repr(C)]
-pub struct RawRobustPsRwLock<P: Policy<Scope = futex::Shared> = Shared, const SLOTS: usize = 64> {
+pub struct RawRobustPsRwLock<P: Policy<Scope = futex::Global> = Shared, const SLOTS: usize = 64> {
     writer: AtomicU32,
     reading: AtomicU32,
     pub(super) health: AtomicU32,
@@ -82,7 +82,7 @@ pub struct RawRobustPsRwLock<P: Policy<Scope = futex::Shared> = Shared, const SL
     readers: [AtomicU32; SLOTS],
 }
 
-impl<P: Policy<Scope = futex::Shared>, const SLOTS: usize> RawRobustPsRwLock<P, SLOTS> {
+impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> RawRobustPsRwLock<P, SLOTS> {
     /// An unlocked lock; its bytes are all zero.
     #[must_use]
     #[allow(clippy::new_without_default)]
@@ -242,7 +242,7 @@ impl<P: Policy<Scope = futex::Shared>, const SLOTS: usize> RawRobustPsRwLock<P, 
     }
 }
 
-impl<P: Policy<Scope = futex::Shared>, const SLOTS: usize> Rule for RawRobustPsRwLock<P, SLOTS> {
+impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> Rule for RawRobustPsRwLock<P, SLOTS> {
     fn rank(&self, want: u32) -> u8 {
         u8::from(Want::of(want) != Want::Urgent)
     }

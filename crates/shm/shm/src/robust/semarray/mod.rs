@@ -84,7 +84,7 @@ pub struct RobustSemArray<
     const SEMS: usize,
     const SLOTS: usize = 64,
     const OPS: usize = 8,
-    P: Policy<Scope = futex::Shared> = Shared,
+    P: Policy<Scope = futex::Global> = Shared,
 >(RawRobustSemArray<SEMS, SLOTS, OPS, P>);
 
 /// Why a set was not performed.
@@ -142,7 +142,7 @@ impl fmt::Display for SemError {
 
 impl core::error::Error for SemError {}
 
-impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Shared>>
+impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Global>>
     RobustSemArray<SEMS, SLOTS, OPS, P>
 {
     /// An array with these values.
@@ -341,14 +341,14 @@ pub struct RobustPermit<
     const SEMS: usize,
     const SLOTS: usize = 64,
     const OPS: usize = 8,
-    P: Policy<Scope = futex::Shared> = Shared,
+    P: Policy<Scope = futex::Global> = Shared,
 > {
     array: &'a RobustSemArray<SEMS, SLOTS, OPS, P>,
     me: &'a Member<'a>,
     set: Set,
 }
 
-impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Shared>> Drop
+impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Global>> Drop
     for RobustPermit<'_, SEMS, SLOTS, OPS, P>
 {
     fn drop(&mut self) {

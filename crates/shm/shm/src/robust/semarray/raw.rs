@@ -133,7 +133,7 @@ pub struct RawRobustSemArray<
     const SEMS: usize,
     const SLOTS: usize = 64,
     const OPS: usize = 8,
-    P: Policy<Scope = futex::Shared> = Shared,
+    P: Policy<Scope = futex::Global> = Shared,
 > {
     queue: Queue<P>,
     journal: Journal<OPS>,
@@ -175,7 +175,7 @@ impl<const OPS: usize> Changes<OPS> {
     }
 }
 
-impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Shared>>
+impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Global>>
     RawRobustSemArray<SEMS, SLOTS, OPS, P>
 {
     pub(super) fn new(values: [u32; SEMS]) -> Self {
@@ -421,7 +421,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     }
 }
 
-impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Shared>> Rule
+impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Global>> Rule
     for RawRobustSemArray<SEMS, SLOTS, OPS, P>
 {
     const OVERTAKES: bool = true;

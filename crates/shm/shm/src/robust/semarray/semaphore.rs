@@ -31,14 +31,14 @@ use ulocks_semarray::{Op, Set};
 /// ```
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct RobustSemaphore<const SLOTS: usize = 64, P: Policy<Scope = futex::Shared> = Shared>(
+pub struct RobustSemaphore<const SLOTS: usize = 64, P: Policy<Scope = futex::Global> = Shared>(
     pub(crate) RobustSemArray<1, SLOTS, 1, P>,
 );
 
 /// Permits of a [`RobustSemaphore`].
 pub type RobustSemaphorePermit<'a, const SLOTS: usize = 64, P = Shared> = RobustPermit<'a, 1, SLOTS, 1, P>;
 
-impl<const SLOTS: usize, P: Policy<Scope = futex::Shared>> RobustSemaphore<SLOTS, P> {
+impl<const SLOTS: usize, P: Policy<Scope = futex::Global>> RobustSemaphore<SLOTS, P> {
     /// A semaphore with so many permits.
     ///
     /// # Panics
