@@ -24,13 +24,10 @@
 //! - At `ASKED` the level counts as 1 for all that lower it, and for sleepers.
 
 use crate::configuration::{Configuration, Fairness};
-use crate::raw::RawPsRwLock;
+use crate::raw::{ATTEMPTS, RawPsRwLock};
 use crate::word::State;
 use ulocks_core::sync;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
-
-/// How often a departing reader tries (Y) with (D). (D) alone cannot fail.
-const ATTEMPTS: u32 = 8;
 
 impl<D: Configuration> RawPsRwLock<D> {
     /// Whether readers join those that are inside, whatever writers wait.

@@ -112,7 +112,7 @@
 //! would have to count an event after its last touch. Hence every release and every transition of
 //! the owner is a bounded number of read-modify-writes:
 //!
-//! 1. A release makes [`ATTEMPTS`](super::release::ATTEMPTS) attempts at most. If flags are set, an
+//! 1. A release makes [`RELEASES`](super::release::RELEASES) attempts at most. If flags are set, an
 //!    attempt clears them and counts an event. Otherwise it tries (U) by a CAS. Mostly no thread
 //!    sleeps, and the first CAS succeeds.
 //! 2. If no attempt has left, the owner says by (L) that it leaves. The same step tells it which
@@ -187,6 +187,11 @@ use ulocks_core::spin::{self, Look, Spin};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, AtomicU64, interruption_point, pause, without_unwinding};
 use ulocks_core::time::Deadline;
+
+/// How often a step is tried by a CAS that another thread may make fail, before a longer way is
+/// taken that cannot fail. Nothing rests on the number: any bound keeps the steps of a call bounded.
+/// With eight as many threads have to change the word, each between a look and its exchange.
+pub(crate) const ATTEMPTS: u32 = 8;
 
 pub(crate) type PolicyOf<D> = <D as Configuration>::Policy;
 type ScopeOf<D> = <PolicyOf<D> as Policy>::Scope;

@@ -45,6 +45,7 @@ use crate::raw::RawPsRwLock;
 use crate::word::{OWNER, State};
 use core::cell::Cell;
 use core::fmt;
+use crossbeam_utils::CachePadded;
 use ulocks_core::futex::Scope;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::raw::Initial;
@@ -69,15 +70,16 @@ pub trait Readers: sealed::Sealed + Initial + Send + Sync + 'static {
 #[derive(Debug)]
 pub struct Central;
 
-/// In `N` slots of 128 bytes each, 1 to 255; one for each CPU is best.
+/// In `N` slots of 1 to 255, each on cache lines of its own, 128 bytes on x86-64 and AArch64; one for
+/// each CPU is best.
 #[repr(C)]
 pub struct Distributed<const N: usize = 8>([Count; N]);
 
-/// One slot, on cache lines that nothing else is on: two, since they are fetched in pairs.
+/// One slot, on cache lines that nothing else is on: two where they are fetched in pairs.
 #[doc(hidden)]
-#[repr(C, align(128))]
+#[repr(C)]
 #[derive(Debug)]
-pub struct Count(AtomicU32);
+pub struct Count(CachePadded<AtomicU32>);
 
 /// Where a reader is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +89,7 @@ ulocks_core::initial!([] Central = Self);
 
 ulocks_core::initial!([const N: usize] Distributed<N> = {
         const { assert!(N >= 1 && N <= 255, "1 to 255 slots") };
-        Self(ulocks_core::each!(Count(AtomicU32::new(0)); N))
+        Self(ulocks_core::each!(Count(CachePadded::new(AtomicU32::new(0))); N))
 });
 
 impl sealed::Sealed for Central {}
@@ -192,5 +194,18 @@ impl<D: Configuration> RawPsRwLock<D> {
         } else {
             fence(SeqCst);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Processes that share a lock agree on its layout, and `CachePadded` does not promise where it
+    /// keeps what it pads.
+    #[test]
+    fn a_count_is_at_the_beginning_of_its_slot() {
+        let slot = Count(CachePadded::new(AtomicU32::new(0)));
+        assert_eq!((&raw const slot).addr(), (&raw const *slot.0).addr());
     }
 }

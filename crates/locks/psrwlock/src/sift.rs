@@ -2,7 +2,7 @@
 //! The labels and numbers are those of [`raw`](super::raw).
 
 use crate::configuration::Configuration;
-use crate::raw::{PolicyOf, RawPsRwLock};
+use crate::raw::{ATTEMPTS, PolicyOf, RawPsRwLock};
 use crate::readers::Readers;
 use crate::word::{OWNER, State};
 use crate::writer::{LONGEST_SLEEP, SHORT_SLEEP};
@@ -11,10 +11,6 @@ use ulocks_core::meter::{Event, Meter};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed};
 use ulocks_core::time::Deadline;
 use ulocks_core::{spin, sync};
-
-/// How often an owner tries to close all classes at once. A waiter that sets a flag or a mark makes
-/// an attempt fail, too.
-const ATTEMPTS: u32 = 8;
 
 impl<D: Configuration> RawPsRwLock<D> {
     /// Raises the level to `to`, class by class. For the owner. False if `deadline` passed first.

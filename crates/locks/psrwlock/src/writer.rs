@@ -15,15 +15,22 @@ use ulocks_core::sync::Ordering::{Acquire, Relaxed};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, sync};
 
-/// The longest sleep of an owner between two polls of the readers that it waits for.
+/// The longest sleep of an owner between two polls of the readers that it waits for. It is what a
+/// lost wake-up costs at most. Behind one slow reader it makes 160 to 185 wake-ups a second, on two
+/// virtual CPUs of a Xeon.
 pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(1);
-/// The same in the stage of signal handlers, which do not wake the owner.
+/// The same in the stage of signal handlers, which do not wake the owner. The kernel's timers have a
+/// slack of 50 us by default, so a shorter sleep would hardly end sooner.
 pub(crate) const SHORT_SLEEP: Duration = Duration::from_micros(50);
 
-/// A writer makes (N) for a section that has lasted for so many nanoseconds.
+/// A writer makes (N) for a section that has lasted for so many nanoseconds. (N) takes the word's
+/// cache line from the owner and back, some 100 ns between two virtual CPUs of a Xeon. A section of
+/// five times that is worth it. Other values were not measured.
 const LASTS_NS: u32 = 500;
 
-/// Most spin rounds of a writer: one, plus one for each mark it set. A round lasts `FIRST_NS`.
+/// Most spin rounds of a writer: one, plus one for each mark it set. A round lasts `FIRST_NS`. Two
+/// marks have shown it two sections that ended. If it slept then, each release would have to wake
+/// it. Other values were not measured.
 const ROUNDS: u32 = 3;
 
 impl<D: Configuration> RawPsRwLock<D> {

@@ -6,9 +6,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use ulocks_core::errno;
 use ulocks_psrwlock::signal::{Context, Hard};
-use ulocks_psrwlock::{
-    ByClass, PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWriteGuard as WriteGuard,
-};
+use ulocks_psrwlock::{PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWriteGuard as WriteGuard};
 
 /// By the number of a signal: what its handler reads.
 static STRUCK: [OnceLock<Struck<ByAll<Hard>>>; 65] = [const { OnceLock::new() }; 65];
