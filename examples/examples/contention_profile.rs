@@ -14,9 +14,7 @@
 use std::collections::HashMap;
 use std::thread;
 use ulocks::Private;
-use ulocks::meter::{Counted, Snapshot};
-use ulocks::raw::Metered;
-use ulocks::spin::Adaptive;
+use ulocks::policy::{Adaptive, Counted, Metered, Snapshot};
 use ulocks::unfair::ThroughputMutexWith;
 
 /// `ulocks::Mutex` with counters. Write it once for your program, and choose the policy by a

@@ -10,7 +10,7 @@
 //! Tests on the machine pass with both bugs for years: one needs a decrement between two
 //! instructions of another thread, the other needs a processor that reorders stores.
 //!
-//! In a crate of your own, take the atomics and the futex from `ulocks::sync` and `ulocks::futex`.
+//! In a crate of your own, take the atomics and the futex from `ulocks_core`.
 //! Then the source that you ship is the source that is checked. `examples/downstream` is such a
 //! crate, and the README of `ulocks-vm` has the steps.
 

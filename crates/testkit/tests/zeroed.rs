@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
-use ulocks::{Private, Shared, spin::NoSpin};
+use ulocks::policy::{NoSpin, Private, Shared};
 use ulocks_testkit::task;
 use ulocks_testkit::watchdog::{Watchdog, watch};
 

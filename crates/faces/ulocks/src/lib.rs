@@ -13,7 +13,6 @@
 //! |---|---|
 //! | [`Mutex`], [`RwLock`], [`Condvar`], [`Semaphore`] | the locks to begin with, by the names that std has |
 //! | [`which`] | which lock for which need, at more length |
-//! | [`prelude`] | names that nearly every user needs |
 //! | [`unfair`] | barging locks: `BargingMutex`, `ThroughputMutex`, `AsymMutex`, `ByteMutex`, and their condition variables |
 //! | [`fair`] | strictly in order of arrival: `FairMutex`, `Semaphore` |
 //! | [`pi`] | priority inheritance: `PiMutex`, `PiCondvar` |
@@ -21,14 +20,16 @@
 //! | [`psrwlock`] | readers by class, writers that sift: `PsRwLock` |
 //! | [`semarray`] | sets of operations on many semaphores, all or nothing: `SemArray` |
 //! | `debug`, `checked` | with the feature `debug`: locks that enforce their rules and a common order, and the same names for plain locks in release builds |
-//! | [`policy`], [`spin`], [`meter`] | the one type parameter: where a lock lives, how it waits, what it counts |
-//! | [`api`], [`raw`] | guards, and the traits of raw locks, for code that is generic over locks |
-//! | [`futex`], [`time`], [`sync`] | what the locks are made of, for protocols of your own |
-//! | [`model`] | the harness that model-checks your protocols, and your use of the locks |
+//! | [`policy`] | the type parameter of a lock: where it lives, how its waiters spin, what it counts |
+//! | [`time`] | clocks and deadlines |
+//! | [`model`], [`sync`] | for models of your code: the harness, and the atomics of the code |
+//!
+//! For a lock of your own, and for code that is generic over locks, the crate `ulocks-core` has
+//! futexes and the traits of raw locks.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod defaults;
-pub mod prelude;
+pub mod policy;
 pub mod which;
 
 pub use defaults::*;
@@ -56,6 +57,6 @@ pub use ulocks_semarray as semarray;
 pub use ulocks_unfair as unfair;
 
 #[doc(inline)]
-pub use ulocks_core::{
-    Policy, Private, Shared, api, const_fn, futex, meter, model, policy, raw, spin, sync, sync_static, time,
-};
+pub use policy::{Policy, Private, Shared};
+#[doc(inline)]
+pub use ulocks_core::{const_fn, model, sync, sync_static, time};
