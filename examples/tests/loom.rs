@@ -10,7 +10,7 @@ mod clients;
 use clients::pool::job_and_pause;
 use clients::queue::{close_on_two, in_order, one_to_two, timed_pop, two_to_one};
 use loom::thread;
-use ulocks::model::{self, Config};
+use ulocks_core::model::{self, Config};
 
 #[test]
 fn every_item_comes_out_once() {

@@ -12,9 +12,9 @@ use clients::pool::{crosswise, job_and_pause, timed};
 use clients::queue::{close_on_two, in_order, one_to_two, timed_pop, two_to_one};
 use clients::spawn;
 use std::sync::Arc;
-use ulocks::model::linear::Recorder;
-use ulocks::model::linear::specs::{Queue, QueueCall};
-use ulocks::model::{Config, explore, thread};
+use ulocks_core::model::linear::Recorder;
+use ulocks_core::model::linear::specs::{Queue, QueueCall};
+use ulocks_core::model::{Config, explore, thread};
 use ulocks_examples::{BoundedQueue, JobPool};
 
 #[test]

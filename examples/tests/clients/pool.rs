@@ -3,8 +3,8 @@
 use super::spawn;
 use std::sync::Arc;
 use std::time::Duration;
-use ulocks::sync::AtomicU32;
-use ulocks::sync::Ordering::Relaxed;
+use ulocks_core::sync::AtomicU32;
+use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_examples::{JobPool, PoolError};
 
 const LATER: Duration = Duration::from_secs(1);

@@ -47,14 +47,16 @@
 //!
 //! # In your own crate
 //! Code that uses the locks is model-checked as they are, the data inside of them included. Two
-//! things are written differently. A lock in a `static` is declared by `ulocks::sync_static!`,
-//! since the atomics of a model are no constants. The code takes its own atomics from
-//! [`sync`](crate::sync). The manifest has this, which takes effect in a build for loom only:
+//! things are written differently. A lock in a `static` is declared by
+//! [`sync_static!`](crate::sync_static), since the atomics of a model are no constants. The code
+//! takes its own atomics from [`sync`](crate::sync). The manifest has this, which takes effect in a
+//! build for loom only:
 //!
 //! ```toml
 //! [target.'cfg(ulocks_loom)'.dev-dependencies]
 //! loom = "0.7"
 //! ulocks = { git = "https://github.com/ulocks/ulocks", features = ["loom"] }
+//! ulocks-core = { git = "https://github.com/ulocks/ulocks" }
 //!
 //! [lints.rust]
 //! unexpected_cfgs = { level = "warn", check-cfg = ["cfg(ulocks_loom)", "cfg(ulocks_vm)"] }

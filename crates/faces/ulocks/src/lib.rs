@@ -22,10 +22,9 @@
 //! | `debug`, `checked` | with the feature `debug`: locks that enforce their rules and a common order, and the same names for plain locks in release builds |
 //! | [`policy`] | the type parameter of a lock: where it lives, how its waiters spin, what it counts |
 //! | [`time`] | clocks and deadlines |
-//! | [`model`], [`sync`] | for models of your code: the harness, and the atomics of the code |
 //!
-//! For a lock of your own, and for code that is generic over locks, the crate `ulocks-core` has
-//! futexes and the traits of raw locks.
+//! For a lock of your own, for code that is generic over locks, and for models, the crate
+//! `ulocks-core` has futexes, atomics, the traits of raw locks and the harness of models.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod defaults;
@@ -59,4 +58,4 @@ pub use ulocks_unfair as unfair;
 #[doc(inline)]
 pub use policy::{Policy, Private, Shared};
 #[doc(inline)]
-pub use ulocks_core::{const_fn, model, sync, sync_static, time};
+pub use ulocks_core::time;
