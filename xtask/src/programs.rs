@@ -99,14 +99,6 @@ pub fn build(
     finish(cargo, workspace, limit)
 }
 
-/// Builds the benches of the package `package`, optimised, for this machine.
-pub fn benches(workspace: &Workspace, package: &str) -> anyhow::Result<Vec<Program>> {
-    let mut cargo = Command::new("cargo");
-    cargo.current_dir(&workspace.root).args(["bench", "--profile", "model", "-p", package, "--benches"]);
-    println!("-- building the benches of {package}");
-    Ok(finish(cargo, workspace, Duration::MAX)?.unwrap_or_default())
-}
-
 /// Runs `cargo`, and reads which programs it has built.
 fn finish(
     mut cargo: Command,

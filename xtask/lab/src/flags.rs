@@ -10,27 +10,9 @@ xflags::xflags! {
         cmd test {}
 
         /// Runs the native tests of every crate in virtual machines with other kernels and CPUs:
-        /// cargo lab machines [--kernel SUITE[-rt]] [--arch NAME] [--cpus N] [-- FILTER..]
+        /// cargo lab machines [--only TEXT].. [-- FILTER..]
         cmd machines {
-            /// The suite of Debian whose kernel is booted, as bookworm or trixie-rt (default sid).
-            optional --kernel suite: String
-            /// The processor: x86_64, aarch64, riscv64 or i686.
-            optional --arch name: String
-            /// How many CPUs (default 4).
-            optional --cpus n: u32
-            /// On how many NUMA nodes (default 1).
-            optional --nodes n: u32
-            /// Two CPUs share a core.
-            optional --smt
-            /// The C library: gnu, this machine's (the default); suite, the kernel's suite's; musl.
-            optional --libc name: String
-            /// What goes on beside the tests: offline, half-cpu, docker-old or docker-new.
-            optional --under load: String
-            /// Runs `cargo bench -- --quick` in place of the tests.
-            optional --bench
-            /// Runs the tests under this machine's kernel; QEMU translates single programs.
-            optional --user
-            /// Only machines of the standard list whose names contain this; may be repeated.
+            /// Only machines of machines.toml whose names contain this; may be repeated.
             repeated --only text: String
             /// Also runs tests that are skipped only because they are slow where QEMU translates.
             optional --slow

@@ -1,6 +1,5 @@
 //! Boots a machine in QEMU, and reads its serial line until it ends or hangs.
 
-use super::image;
 use super::serial::{End, Ended, Serial};
 use super::spec::{Arch, Machine};
 use anyhow::Context;
@@ -20,8 +19,6 @@ pub enum Accel {
     Kvm,
     /// By QEMU's translator, all CPUs on one thread.
     Tcg,
-    /// By QEMU's translator of programs, each thread by a thread of this machine.
-    User,
 }
 
 impl Accel {
@@ -35,14 +32,12 @@ impl Accel {
         match self {
             Self::Kvm => "KVM",
             Self::Tcg => "TCG",
-            Self::User => "user",
         }
     }
 
     /// Whether the device for KVM can be opened, and fits the processor `arch`.
     pub fn kvm_is_there(arch: &Arch) -> bool {
-        let is_ours = arch.is_host() || (arch.name == "i686" && std::env::consts::ARCH == "x86_64");
-        is_ours && OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok()
+        arch.is_host() && OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok()
     }
 }
 
@@ -55,28 +50,8 @@ pub fn run(
     log: File,
     mut told: impl FnMut(&Ended),
 ) -> anyhow::Result<(Serial, Option<String>)> {
-    let mut command = Command::new(machine.arch.qemu.0);
+    let mut command = Command::new(machine.arch().qemu.0);
     command.args(["-accel", accel.option()]).args(machine.qemu(kernel, image));
-    follow(command, patience, log, &mut told)
-}
-
-/// Runs the tests of a plan under the kernel of this machine: a shell has the part of the first
-/// process.
-pub fn programs(
-    dir: &Path,
-    launch: &str,
-    (patience, limit): (Duration, u64),
-    log: File,
-    mut told: impl FnMut(&Ended),
-) -> anyhow::Result<(Serial, Option<String>)> {
-    let mut command = Command::new("sh");
-    let boot = "echo @boot $(uname -r) $(nproc) $(ls -d /sys/devices/system/node/node[0-9]* | wc -l)";
-    command.args(["-c", &format!("{boot}\n{}\nrun\necho @done\n", image::WORKER)]);
-    for (name, value) in [("PLAN", "plan"), ("TESTS", "tests"), ("RUN", "run")] {
-        command.env(name, dir.join(value));
-    }
-    command.env("LAUNCH", launch).env("WORKERS", image::WORKERS.to_string());
-    command.env("ULOCKS_PATIENCE", (limit * 2 / 3).to_string()).env("RUST_BACKTRACE", "1");
     follow(command, patience, log, &mut told)
 }
 
@@ -177,26 +152,6 @@ mod tests {
     }
 
     const LONG: Duration = Duration::from_secs(60);
-
-    /// A shell script in the place of QEMU, and another one in the place of a test program.
-    #[test]
-    fn programs_run_under_the_kernel_of_this_machine() {
-        let dir = std::env::temp_dir().join(format!("ulocks-programs-{}", std::process::id()));
-        for name in ["tests", "run"] {
-            std::fs::create_dir_all(dir.join(name)).unwrap();
-        }
-        std::fs::write(dir.join("tests/p"), "echo $2 says it: skipped, too slow\nexit ${2#t}\n").unwrap();
-        std::fs::write(dir.join("plan"), "9 / p t0\n9 / p t3\n").unwrap();
-        let log = File::create(dir.join("log")).unwrap();
-        let ran = programs(&dir, "sh", (LONG, 9), log, |_| {});
-        std::fs::remove_dir_all(&dir).unwrap();
-        let (mut serial, fault) = ran.unwrap();
-        assert_eq!((serial.done, fault), (true, None));
-        serial.ended.sort_by_key(|ended| ended.code);
-        let ended: Vec<_> = serial.ended.iter().map(|ended| (ended.test.as_str(), ended.code)).collect();
-        assert_eq!(ended, [("t0", 0), ("t3", 3)]);
-        assert_eq!(serial.ended[0].output, ["t0 says it: skipped, too slow"]);
-    }
 
     #[test]
     fn a_guest_that_ends_as_it_should_has_no_fault() {

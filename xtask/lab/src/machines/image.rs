@@ -2,13 +2,12 @@
 //! kernel unpacks into memory.
 
 use super::kernel::Kernel;
-use super::plan::{Plan, Suite};
-use super::spec::{Arch, Machine, Runs};
+use super::plan::Plan;
+use super::spec::{Arch, Machine};
 use anyhow::{Context, ensure};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use xtask::programs::Program;
@@ -18,9 +17,9 @@ use xtask::workspace::Workspace;
 /// The first process.
 const INIT: &str = include_str!("init.sh");
 /// What runs the tests.
-pub const WORKER: &str = include_str!("worker.sh");
+const WORKER: &str = include_str!("worker.sh");
 /// How many tests run at once. Many of them sleep for most of their time.
-pub const WORKERS: usize = 4;
+const WORKERS: usize = 4;
 /// The program of the test kit that runs others under a profile of Docker.
 const CONFINED: &str = "ulocks-confined";
 
@@ -151,9 +150,6 @@ pub fn machine(
     fs::write(root.join("plan/tests"), plan.list())?;
     fs::write(root.join("plan/settings"), settings(machine, plan.limit))?;
     fs::write(root.join("plan/worker.sh"), WORKER)?;
-    // The benches write their records beside it.
-    fs::create_dir_all(root.join("tests"))?;
-    fs::write(root.join("tests/CACHEDIR.TAG"), "")?;
     fs::write(root.join("init"), INIT)?;
     for file in ["init", "bin/busybox"] {
         use std::os::unix::fs::PermissionsExt;
@@ -169,24 +165,10 @@ pub fn machine(
     Ok(image)
 }
 
-/// What a shell of this machine needs to run the programs: links to them, the plan, and a place for
-/// notes.
-pub fn programs_here(suites: &[Suite], plan: &Plan, dir: &Path) -> anyhow::Result<()> {
-    for name in ["tests", "run"] {
-        fs::create_dir_all(dir.join(name))?;
-    }
-    for Suite { program, .. } in suites {
-        symlink(&program.path, dir.join("tests").join(name(program)))?;
-    }
-    Ok(fs::write(dir.join("plan"), plan.list())?)
-}
-
 /// What the first process reads. The watchdogs of the tests come before the limit.
 fn settings(machine: &Machine, limit: u64) -> String {
-    // Benches disturb each other.
-    let workers = if machine.runs == Runs::Benches { 1 } else { WORKERS };
     let (under, patience) = (machine.under.name(), limit * 2 / 3);
-    format!("WORKERS={workers}\nUNDER={under}\nexport ULOCKS_PATIENCE={patience}\n")
+    format!("WORKERS={WORKERS}\nUNDER={under}\nexport ULOCKS_PATIENCE={patience}\n")
 }
 
 fn cpio(root: &Path, image: &Path) -> anyhow::Result<()> {
@@ -207,7 +189,6 @@ fn read(command: &mut Command) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::spec::Under;
     use super::*;
 
     #[test]
@@ -237,9 +218,7 @@ mod tests {
         for under in ["offline", "half-cpu", "docker-*"] {
             assert!(INIT.contains(&format!("{under})")));
         }
-        let offline = Machine { under: Under::Offline, ..Machine::default() };
+        let offline: Machine = toml::from_str("kernel = 'sid'\ncpus = 2\nunder = 'offline'").unwrap();
         assert_eq!(settings(&offline, 90), "WORKERS=4\nUNDER=offline\nexport ULOCKS_PATIENCE=60\n");
-        let benches = Machine { runs: Runs::Benches, ..offline };
-        assert!(settings(&benches, 90).starts_with("WORKERS=1"));
     }
 }

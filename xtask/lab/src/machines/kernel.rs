@@ -4,7 +4,7 @@
 //! apt gets a root of its own with one source: a suite on the mirror that this machine already
 //! uses. Nothing is installed.
 
-use super::spec::{Flavour, Libc, Machine};
+use super::spec::{Libc, Machine};
 use anyhow::{Context, bail};
 use std::env;
 use std::fs;
@@ -46,7 +46,7 @@ pub fn cache() -> anyhow::Result<PathBuf> {
 
 /// The kernel of `machine`, from the cache or from the mirror.
 pub fn get(machine: &Machine) -> anyhow::Result<Kernel> {
-    let dir = cache()?.join(format!("{}-{}", machine.kernel(), machine.arch.debian));
+    let dir = cache()?.join(format!("{}-{}", machine.kernel, machine.arch().debian));
     if !FILES.iter().all(|file| dir.join(file).exists()) {
         needs()?;
         let work = dir.with_extension("part");
@@ -58,7 +58,7 @@ pub fn get(machine: &Machine) -> anyhow::Result<Kernel> {
             Ok(())
         });
         _ = fs::remove_dir_all(&work);
-        fetched.with_context(|| format!("the kernel of {} cannot be had", machine.kernel()))?;
+        fetched.with_context(|| format!("the kernel of {} cannot be had", machine.kernel))?;
         println!("kept: {}; to have a newer one, remove that directory", dir.display());
     }
     let release = fs::read_to_string(dir.join("release"))?;
@@ -76,23 +76,17 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// The first two numbers of the release of the kernel that runs here.
-pub fn of_this_machine() -> anyhow::Result<(u32, u32)> {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease")?;
-    version(&release).with_context(|| format!("{release}: no version of a kernel"))
-}
-
 /// Puts [`FILES`] into `work`.
 fn fetch(machine: &Machine, work: &Path) -> anyhow::Result<()> {
-    let apt = Apt::new(machine.arch.debian, &machine.suite, work)?;
-    let rt = if machine.flavour == Flavour::Rt { "rt-" } else { "" };
-    let flavour = format!("{rt}{}", machine.arch.debian);
+    let apt = Apt::new(machine.arch().debian, machine.suite(), work)?;
+    let rt = if machine.is_rt() { "rt-" } else { "" };
+    let flavour = format!("{rt}{}", machine.arch().debian);
     let meta = format!("linux-image-{flavour}");
-    println!("-- fetching {meta} of {}", machine.suite);
+    println!("-- fetching {meta} of {}", machine.suite());
     apt.run("apt-get", &["-qq", "update"])?;
     let depends = apt.run("apt-cache", &["depends", &meta])?;
     let image = image_package(&depends, "linux-image-")
-        .with_context(|| format!("{} has no package {meta}", machine.suite))?;
+        .with_context(|| format!("{} has no package {meta}", machine.suite()))?;
     // Since 2026 the image is in a package of its own, which the package of the image needs.
     let parts = apt.run("apt-cache", &["depends", &image])?;
     let release = image.trim_start_matches("linux-image-");
@@ -108,12 +102,12 @@ fn fetch(machine: &Machine, work: &Path) -> anyhow::Result<()> {
 
 /// The directory with the C library of the suite, from the cache or from the mirror.
 fn libraries(machine: &Machine) -> anyhow::Result<PathBuf> {
-    let dir = cache()?.join(format!("{}-{}-libraries", machine.suite, machine.arch.debian));
+    let dir = cache()?.join(format!("{}-{}-libraries", machine.suite(), machine.arch().debian));
     if !dir.exists() {
         needs()?;
         let work = dir.with_extension("part");
-        println!("-- fetching libc6 of {}", machine.suite);
-        let apt = Apt::new(machine.arch.debian, &machine.suite, &work)?;
+        println!("-- fetching libc6 of {}", machine.suite());
+        let apt = Apt::new(machine.arch().debian, machine.suite(), &work)?;
         apt.run("apt-get", &["-qq", "update"])?;
         apt.unpack(&["libc6", "libgcc-s1"])?;
         let found = find(&work.join("root"), &|name| name == "libc.so.6");

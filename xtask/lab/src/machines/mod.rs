@@ -4,7 +4,7 @@
 //! first process into an image (`image.rs`). A Debian kernel of the asked suite (`kernel.rs`) boots
 //! with that image in QEMU (`guest.rs`). Each test runs in a process of its own, and the serial
 //! line tells how it ends (`serial.rs`). `skips.toml` lists the tests that some machines cannot
-//! run, with the reasons (`plan.rs`). Without options a list of machines runs (`spec.rs`).
+//! run, with the reasons (`plan.rs`). `machines.toml` lists the machines (`spec.rs`).
 //!
 //! The processor runs the guest's instructions if KVM can boot it. Else QEMU translates them, and
 //! the guest is many times slower than this machine. Times in a guest say nothing; orders,
@@ -28,7 +28,7 @@ use kernel::Kernel;
 use plan::{Facts, Plan, Suite};
 use records::{Record, Records};
 use serial::{Ended, Serial};
-use spec::{Flavour, Libc, Machine, Runs, Under};
+use spec::{Libc, Machine, Under};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
@@ -39,23 +39,12 @@ use std::time::{Duration, Instant};
 use xtask::programs::{self, How, Program};
 use xtask::steps::Steps;
 use xtask::tools::{Missing, need};
-use xtask::workspace::LIB;
-use xtask::workspace::{Package, Workspace};
+use xtask::workspace::{LIB, Package, Workspace};
 
 /// Packages that run in no guest. The tests of the first two build and run programs with a
 /// compiler or cargo, which a guest has not. Those of the virtual machine compute, and ask the
 /// kernel for nothing; translated, they take hours.
 const NOT_HERE: [&str; 4] = ["ulocks-capi", "ulocks-pthread", "ulocks-vm", "ulocks-vm-cost"];
-/// Packages that are for 64-bit processors. The first is empty elsewhere; the second needs the
-/// virtual machine.
-const ONLY_64_BIT: [&str; 2] = ["ulocks-sysv", "ulocks-loom"];
-/// The package whose benches run.
-const BENCHES: &str = "ulocks-benches";
-/// What a bench gets in place of the name of a test.
-const QUICK: &str = "--bench --quick";
-/// What is said of their figures.
-const NO_FIGURES: &str = "The benches have shown that they run on such a machine, and how the locks \
-                          behave there. QEMU translated it, so none of their figures means anything.";
 /// After so long without a line the machine counts as hung, beyond the limit of a test.
 const SILENCE: Duration = Duration::from_secs(60);
 /// How long a guest may take to boot in order to show that KVM works.
@@ -66,7 +55,7 @@ pub fn run(flags: &flags::Machines, workspace: &Workspace, steps: &mut Steps) ->
     if flags.table {
         return Records::load(workspace)?.write_table(workspace);
     }
-    let machines = Machine::chosen(flags)?;
+    let machines = Machine::chosen(&flags.only)?;
     let jobs = flags.jobs.unwrap_or(1);
     ensure!(jobs > 0, "--jobs 0: give at least 1");
     for machine in &machines {
@@ -75,42 +64,36 @@ pub fn run(flags: &flags::Machines, workspace: &Workspace, steps: &mut Steps) ->
     let skips = plan::skips()?;
     let mut kernels = Vec::new();
     for machine in &machines {
-        kernels.push(if machine.runs == Runs::Programs { None } else { Some(kernel::get(machine)?) });
+        kernels.push(kernel::get(machine)?);
     }
 
-    let mut built = BTreeMap::<String, Built>::new();
+    let mut built = BTreeMap::<&str, Built>::new();
     for machine in &machines {
-        let target = target(machine);
-        if built.contains_key(&target) {
+        let target = machine.arch().target(machine.libc);
+        if built.contains_key(target) {
             continue;
         }
-        let repeat = format!("cargo lab machines {}", machine.options());
-        steps.check(&format!("build for {target}"), &repeat, || {
-            let now = Built::new(machine, &target, workspace)?;
-            built.insert(target.clone(), now);
+        steps.check(&format!("build for {target}"), &machine.command(), || {
+            built.insert(target, Built::new(machine, target, workspace)?);
             Ok(true)
         })?;
     }
+    let built = |machine: &Machine| &built[machine.arch().target(machine.libc)];
 
-    let booted = machines.iter().zip(&kernels).find(|(_, kernel)| kernel.is_some());
-    let kvm = match booted {
+    let kvm = match machines.iter().zip(&kernels).next() {
         Some((machine, kernel)) => {
-            let (kernel, built) = (kernel.as_ref(), &built[&target(machine)]);
             let log = workspace.target().join("machines/kvm.log");
-            let plan = Plan::default();
+            let (built, plan) = (built(machine), Plan::default());
             kvm_boots(&Work { machine, kernel, built, plan, passed: Vec::new(), later: 0, log }, workspace)?
         }
         None => false,
     };
     let mut works = VecDeque::new();
     for (machine, kernel) in machines.iter().zip(&kernels) {
-        let (kernel, built) = (kernel.as_ref(), &built[&target(machine)]);
-        let is_run = kvm && machine.runs != Runs::Programs && Accel::kvm_is_there(machine.arch);
-        let is_translated = !flags.slow && !is_run;
-        let version = kernel.map_or_else(kernel::of_this_machine, |kernel| Ok(kernel.version))?;
-        let facts = Facts { machine, kernel: version, is_translated };
-        let skips = if machine.runs == Runs::Benches { &[] } else { skips.as_slice() };
-        let mut plan = Plan::new(facts, &built.suites, skips, &flags.filter)?;
+        let is_run = kvm && Accel::kvm_is_there(machine.arch());
+        let facts = Facts { machine, kernel: kernel.version, is_translated: !flags.slow && !is_run };
+        let built = built(machine);
+        let mut plan = Plan::new(facts, &built.suites, &skips, &flags.filter)?;
         let log = workspace.target().join("machines").join(format!("{}.log", machine.file()));
         let (passed, later) = match fs::read_to_string(&log) {
             Ok(log) if flags.rest => plan.leave_out_passed(&log),
@@ -123,21 +106,13 @@ pub fn run(flags: &flags::Machines, workspace: &Workspace, steps: &mut Steps) ->
     report(all, is_whole, workspace, steps)
 }
 
-/// What is built for a machine: other machines can share it.
-fn target(machine: &Machine) -> String {
-    let benches = if machine.runs == Runs::Benches { "-benches" } else { "" };
-    format!("{}{benches}", machine.arch.target(machine.libc))
-}
-
 /// Demands the tools that build for `machine` and boot it.
 fn needs(machine: &Machine) -> Result<(), Missing> {
-    let (arch, target) = (machine.arch, machine.arch.target(machine.libc));
+    let (arch, target) = (machine.arch(), machine.arch().target(machine.libc));
     let (emulator, package) = arch.qemu;
     image::needs(arch)?;
-    if machine.runs != Runs::Programs {
-        need("QEMU", format!("apt-get install {package}"), &[emulator, "--version"])?;
-    }
-    if machine.runs == Runs::Programs || !arch.is_host() {
+    need("QEMU", format!("apt-get install {package}"), &[emulator, "--version"])?;
+    if !arch.is_host() {
         need("QEMU for programs", "apt-get install qemu-user", &[arch.user, "--version"])?;
     }
     let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output();
@@ -154,31 +129,23 @@ struct Built {
 
 impl Built {
     fn new(machine: &Machine, target: &str, workspace: &Workspace) -> anyhow::Result<Self> {
-        let suites = if machine.runs == Runs::Benches {
-            let programs = programs::benches(workspace, BENCHES)?.into_iter();
-            programs.map(|program| Suite { program, tests: vec![QUICK.into()] }).collect()
-        } else {
-            Self::tests(machine, workspace)?
-        };
+        let suites = Self::tests(machine, workspace)?;
         let programs: Vec<_> = suites.iter().map(|suite| suite.program.clone()).collect();
-        let image = match machine.runs {
-            Runs::Programs => PathBuf::new(),
-            _ => image::programs((machine.arch, target), &programs, workspace)?,
-        };
+        let image = image::programs((machine.arch(), target), &programs, workspace)?;
         Ok(Self { suites, image })
     }
 
     /// The native tests.
     fn tests(machine: &Machine, workspace: &Workspace) -> anyhow::Result<Vec<Suite>> {
-        let (arch, libc) = (machine.arch, machine.libc);
+        let (arch, libc) = (machine.arch(), machine.libc);
         let how = match (arch.is_host(), libc) {
             (true, Libc::Gnu | Libc::Suite) => How::Optimised,
             _ => How::For(arch.target(libc)),
         };
         let crates = workspace.root.join("crates");
-        let is_here =
-            |name: &str| !NOT_HERE.contains(&name) && (arch.name != "i686" || !ONLY_64_BIT.contains(&name));
-        let is_native = |package: &Package| package.dir.starts_with(&crates) && is_here(&package.name);
+        let is_native = |package: &Package| {
+            package.dir.starts_with(&crates) && !NOT_HERE.contains(&package.name.as_str())
+        };
         let packages = workspace.select(&[], "native tests", is_native)?;
         let mut tests: BTreeSet<String> = packages.iter().flat_map(|package| package.tests("")).collect();
         // They are empty outside of their worlds.
@@ -197,7 +164,7 @@ impl Built {
 
 /// The tests of a program, which may be for another processor.
 fn tests_of(program: &Program, machine: &Machine) -> anyhow::Result<Vec<String>> {
-    if machine.arch.is_host() {
+    if machine.arch().is_host() {
         return program.tests();
     }
     let launch = machine.launch();
@@ -211,7 +178,7 @@ fn tests_of(program: &Program, machine: &Machine) -> anyhow::Result<Vec<String>>
 /// A machine with what it runs.
 struct Work<'a> {
     machine: &'a Machine,
-    kernel: Option<&'a Kernel>,
+    kernel: &'a Kernel,
     built: &'a Built,
     plan: Plan,
     /// What has passed before, and is not run again.
@@ -233,7 +200,7 @@ struct Did<'a> {
 
 /// Whether KVM boots the machine of `work`, which has no tests.
 fn kvm_boots(work: &Work<'_>, workspace: &Workspace) -> anyhow::Result<bool> {
-    if !Accel::kvm_is_there(work.machine.arch) {
+    if !Accel::kvm_is_there(work.machine.arch()) {
         return Ok(false);
     }
     println!("-- trying KVM");
@@ -285,24 +252,15 @@ impl<'a> Work<'a> {
                 println!("[{}] {nth} of {all}", self.machine);
             }
         };
-        let ran = if let Some(kernel) = self.kernel {
-            let image = image::machine(self.machine, &self.plan, &self.built.image, kernel, &dir)?;
-            guest::run((self.machine, accel), (&kernel.image, &image), patience, log, told)
-        } else {
-            image::programs_here(&self.built.suites, &self.plan, &dir)?;
-            let times = (patience, self.plan.limit);
-            guest::programs(&dir, &self.machine.launch().join(" "), times, log, told)
-        };
+        let image = image::machine(self.machine, &self.plan, &self.built.image, self.kernel, &dir)?;
+        let ran = guest::run((self.machine, accel), (&self.kernel.image, &image), patience, log, told);
         fs::remove_dir_all(&dir)?;
         ran
     }
 
     fn run(self, kvm: bool, workspace: &Workspace) -> Did<'a> {
-        let accel = match self.kernel {
-            None => Accel::User,
-            Some(_) if kvm && Accel::kvm_is_there(self.machine.arch) => Accel::Kvm,
-            Some(_) => Accel::Tcg,
-        };
+        let is_run = kvm && Accel::kvm_is_there(self.machine.arch());
+        let accel = if is_run { Accel::Kvm } else { Accel::Tcg };
         let start = Instant::now();
         println!("[{}] {} tests, {}", self.machine, self.plan.len(), accel.name());
         let patience = Duration::from_secs(self.plan.limit) + SILENCE;
@@ -321,14 +279,13 @@ impl<'a> Work<'a> {
     /// What the guest should have done and has not.
     fn faults(&self, serial: &Serial) -> Vec<String> {
         let mut faults = Vec::new();
-        let Machine { cpus, nodes, under, flavour, .. } = *self.machine;
+        let Machine { cpus, nodes, under, .. } = *self.machine;
         let expected = (cpus, nodes);
         match &serial.boot {
-            _ if self.kernel.is_none() => {}
             Some((release, cpus, nodes)) if (*cpus, *nodes) != expected => {
                 faults.push(format!("{release} has {cpus} CPUs on {nodes} nodes, not {expected:?}"));
             }
-            Some((release, ..)) if !release.contains("-rt-") && flavour == Flavour::Rt => {
+            Some((release, ..)) if !release.contains("-rt-") && self.machine.is_rt() => {
                 faults.push(format!("{release} is no PREEMPT_RT kernel"));
             }
             _ => {}
@@ -361,7 +318,7 @@ impl Did<'_> {
     /// the tests themselves.
     fn skipped(&self) -> BTreeMap<String, usize> {
         let mut reasons = self.work.plan.skipped.clone();
-        for ended in self.passed().filter(|_| self.work.machine.runs != Runs::Benches) {
+        for ended in self.passed() {
             for line in &ended.output {
                 *reasons.entry(format!("{} {}: {line}", ended.program, ended.test)).or_default() += 1;
             }
@@ -369,29 +326,17 @@ impl Did<'_> {
         reasons
     }
 
-    /// What the benches say of their figures, and how many of them.
-    fn said(&self) -> BTreeMap<String, usize> {
-        let mut said = BTreeMap::new();
-        for ended in self.passed().filter(|_| self.work.machine.runs == Runs::Benches) {
-            for line in ended.output.iter().collect::<BTreeSet<_>>() {
-                *said.entry(line.trim_end_matches('.').to_owned()).or_default() += 1;
-            }
-        }
-        said
-    }
-
     fn record(&self) -> Record {
         let kernel = self.serial.boot.as_ref().map_or(String::new(), |(release, ..)| release.clone());
         Record {
             machine: self.work.machine.to_string(),
-            command: format!("cargo lab machines {}", self.work.machine.options()),
+            command: self.work.machine.command(),
             date: xtask::tools::today(),
             kernel,
             accel: self.accel.name().into(),
             passed: self.work.passed.len() + self.serial.ended.len(),
             again: if self.work.passed.is_empty() { 0 } else { self.work.later + self.serial.ended.len() },
             skipped: self.skipped(),
-            said: self.said(),
             seconds: self.took.as_secs(),
         }
     }
@@ -424,26 +369,19 @@ fn report(all: Vec<Did<'_>>, is_whole: bool, workspace: &Workspace, steps: &mut 
     for (why, machines) in reasons {
         println!("skipped: {why} ({})", machines.join("; "));
     }
-    for (what, count) in all.iter().flat_map(Did::said) {
-        println!("{count} benches say: {what}");
-    }
-    if all.iter().any(|did| did.work.machine.runs == Runs::Benches && did.accel != Accel::Kvm) {
-        println!("{NO_FIGURES}");
-    }
     if is_whole {
         records.save(workspace)?;
         println!("written: {}", records::FILE);
         records.write_table(workspace)?;
     }
     for did in &all {
-        let repeat = format!("cargo lab machines {}", did.work.machine.options());
         for ended in did.serial.ended.iter().filter(|ended| ended.code != 0) {
             println!("FAILED on {}: {} {}: {}", did.work.machine, ended.program, ended.test, ended.why());
         }
         for fault in &did.faults {
             println!("FAILED on {}: {}", did.work.machine, fault.lines().next().unwrap_or_default());
         }
-        steps.check(&did.work.machine.to_string(), &repeat, || Ok(did.is_green()))?;
+        steps.check(&did.work.machine.to_string(), &did.work.machine.command(), || Ok(did.is_green()))?;
     }
     if all.is_empty() {
         bail!("no machine has run");

@@ -26,9 +26,6 @@ A test that failed where it measured the slow guest and not the lock was mended 
 (`--rest`); the table says how many were.
 The tests of `ulocks-capi` and `ulocks-pthread`, and those of `libulocks_sysv.so`, run in no guest, since they need a
 compiler. Those of `ulocks-vm` run in none, since they ask the kernel for nothing.
-`user` is QEMU's translator of programs. They run under the kernel of this machine, and each thread on
-one of its own.
-A machine with `benches` in its name ran `cargo bench -- --quick`, and each of its programs counts.
 
 | machine | kernel | run by | passed | skipped | last run | command |
 |---|---|---|---|---|---|---|
@@ -54,9 +51,6 @@ pub struct Record {
     pub again: usize,
     /// How many tests were skipped for each reason.
     pub skipped: BTreeMap<String, usize>,
-    /// What the benches say of their figures, and how many of them.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub said: BTreeMap<String, usize>,
     /// How long it took.
     pub seconds: u64,
 }
@@ -119,9 +113,8 @@ impl Records {
     fn markdown(&self) -> String {
         let mut text = HEADER.to_owned();
         let mut reasons = BTreeMap::<&str, Vec<String>>::new();
-        let mut worth = BTreeMap::<&str, Vec<String>>::new();
         for record in &self.0 {
-            let Record { machine, command, date, kernel, accel, passed, again, skipped, said, .. } = record;
+            let Record { machine, command, date, kernel, accel, passed, again, skipped, .. } = record;
             let count: usize = skipped.values().sum();
             let again = if *again == 0 { String::new() } else { format!(", {again} of them again") };
             _ = writeln!(
@@ -131,15 +124,6 @@ impl Records {
             for (why, count) in skipped {
                 reasons.entry(why).or_default().push(format!("{count} on {machine}"));
             }
-            for (what, count) in said {
-                worth.entry(what).or_default().push(format!("{count} on {machine}"));
-            }
-        }
-        if !worth.is_empty() {
-            text += "\nWhat the benches say of their figures there:\n\n";
-        }
-        for (what, machines) in worth {
-            _ = writeln!(text, "- {what} ({}).", machines.join("; "));
         }
         if !reasons.is_empty() {
             text += "\nSkipped, with the reasons:\n\n";
@@ -167,7 +151,6 @@ mod tests {
             passed,
             again: 0,
             skipped: [("needs two CPUs".to_owned(), 3)].into(),
-            said: BTreeMap::new(),
             seconds: 60,
         }
     }
@@ -199,10 +182,7 @@ mod tests {
         assert!(text.contains("| a | 7.2.13 | TCG | 7 | 3 | 2026-11-25 |"), "{text}");
         assert!(text.contains("- needs two CPUs (on each machine)."), "{text}");
         records.note(Record { skipped: BTreeMap::new(), ..record("b", 9) }, true);
-        assert!(records.markdown().contains("(3 on a)") && !records.markdown().contains("benches say"));
-        let said = [("No figure means anything".to_owned(), 8)].into();
-        records.note(Record { said, ..record("benches", 13) }, true);
-        assert!(records.markdown().contains("- No figure means anything (8 on benches)."));
+        assert!(records.markdown().contains("(3 on a)"));
         records.note(Record { again: 2, ..record("a", 9) }, true);
         assert!(records.markdown().contains("| a | 7.2.13 | TCG | 9, 2 of them again | 3 |"));
     }

@@ -1,5 +1,5 @@
 # Runs the tests of a plan, and tells the serial line of each. The first process of a guest reads
-# this, or a shell of this machine, if QEMU translates single programs. Both set:
+# this, and sets:
 # PLAN (the list), TESTS (where the programs are), RUN (a directory for notes), LAUNCH (what runs a
 # program, if the kernel alone does not), WORKERS (how many tests run at once).
 
@@ -40,12 +40,8 @@ worker() {
         { true >$RUN/taken.$nth; } 2>/dev/null || continue
         echo "@start $1 $program $test"
         cd "$directory"
-        case $test in
-        --*) arguments=$test ;;
-        *) arguments="--exact $test --test-threads=1 --nocapture" ;;
-        esac
         CARGO_MANIFEST_DIR=$directory setsid timeout -s KILL "$limit" \
-            $LAUNCH "$TESTS/$program" $arguments >|"$RUN/out.$1" 2>&1 </dev/null &
+            $LAUNCH "$TESTS/$program" --exact $test --test-threads=1 --nocapture >|"$RUN/out.$1" 2>&1 </dev/null &
         pid=$!
         echo "$pid $(($(cut -d . -f 1 /proc/uptime) + limit - 30))" >|"$RUN/now.$1"
         wait $pid
