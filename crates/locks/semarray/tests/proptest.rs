@@ -18,7 +18,7 @@ use proptest::sample::select;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
-use ulocks_semarray::{Builder, Error, Fairness, Permit, SemArray};
+use ulocks_semarray::{Builder, Fairness, Permit, SemArray};
 use ulocks_testkit::sets::{self, Action, Ended, Op, Outcome, Refusal, Sets};
 
 /// Lengths and limits of arrays. Half of the lengths are short, so that sets meet.
@@ -216,19 +216,4 @@ fn few_semaphores_are_what_the_model_says() {
     TestRunner::new_with_rng(config, same_each_time)
         .run(&some, check)
         .unwrap_or_else(|error| panic!("{error}"));
-}
-
-#[test]
-fn what_is_asked_for_beyond_the_array_is_refused_and_changes_nothing() {
-    let array: SemArray = Builder::new(3).max_ops(2).limit(7).build().expect("in range");
-    let long = [sets::add(0, 1); 3].map(|op| ours::op(&op));
-    assert_eq!(array.try_apply(&long), Err(Error::SetTooLong { len: 3, most: 2 }));
-    assert_eq!(array.set_all(&[0; 2]), Err(Error::WrongNumber { values: 2, len: 3 }));
-    assert_eq!(array.set_all(&[0; 4]), Err(Error::WrongNumber { values: 4, len: 3 }));
-    assert_eq!(array.set(0, 8), Err(Error::ValueOutOfRange { index: 0, limit: 7 }));
-    assert_eq!(array.value(3), Err(Error::IndexOutOfRange { index: 3, len: 3 }));
-    assert_eq!(array.waiters(3), Err(Error::IndexOutOfRange { index: 3, len: 3 }));
-    assert_eq!(array.values(), [0; 3]);
-    let too_great = Builder::with_values([0, 9]).limit(8).build::<ours::Sleeps>();
-    assert_eq!(too_great.err(), Some(Error::ValueOutOfRange { index: 1, limit: 8 }));
 }

@@ -1,10 +1,9 @@
 //! `Fairness::Strict`: no later set passes an aged one, and this keeps no thread waiting for ever.
 
-use crate::steps::{Result, Sleeper, applying, interruptible, sleepers, sleeping, until, with_aging};
+use crate::steps::{Sleeper, applying, interruptible, sleeping, with_aging};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::thread::Scope;
 use std::time::Duration;
-use ulocks_semarray::{Error, Fairness, Op, SemArray};
+use ulocks_semarray::{Error, Fairness, Op};
 
 const AT_ONCE: Fairness = Fairness::Strict { after: Duration::ZERO };
 const NEVER: Fairness = Fairness::Strict { after: Duration::from_secs(1_000_000) };
@@ -68,57 +67,6 @@ fn an_aged_set_stops_others_as_far_as_it_has_got() {
     });
 }
 
-/// From time to time the sets that stop for an aged one may pass, so this may happen at any moment
-/// of a test. The attempt is repeated until it has not happened. Afterwards the values are great
-/// enough for all.
-fn unless_let_pass<const N: usize>(
-    values: [u32; N],
-    attempt: impl for<'scope> Fn(&'scope Scope<'scope, '_>, &'scope SemArray) -> bool,
-) {
-    let was_so = (0..200).any(|_| {
-        let mut was_so = false;
-        with_aging(values, AT_ONCE, |scope, array| {
-            was_so = attempt(scope, array);
-            array.set_all(&[100; N]).unwrap();
-        });
-        was_so
-    });
-    assert!(was_so, "others passed the aged set each time");
-}
-
-/// A set arrives, and waits or is let pass.
-fn comes<'scope, const N: usize>(
-    scope: &'scope Scope<'scope, '_>,
-    array: &'scope SemArray,
-    queue: &mut Vec<Sleeper<'scope, Result>>,
-    ops: [Op; N],
-) {
-    queue.push(Sleeper::new(scope, move || array.apply(&ops)));
-    until(|| sleepers(array) + queue.iter().filter(|one| one.is_over()).count() == queue.len());
-}
-
-#[test]
-fn of_several_aged_sets_the_oldest_stops_others_and_all_go_in_their_order() {
-    unless_let_pass([1, 0], |scope, array| {
-        let mut queue = Vec::new();
-        comes(scope, array, &mut queue, [Op::sub(0, 1), Op::sub(1, 1)]);
-        (0..3).for_each(|_| comes(scope, array, &mut queue, [Op::sub(0, 1)]));
-        // Enough for the oldest aged set, which no set has passed.
-        array.apply(&[Op::add(1, 1)]).unwrap();
-        let was_so = (array.values(), sleeping(array)) == (vec![0, 0], vec![(3, 0), (0, 0)]);
-        if was_so {
-            for (nth, one) in queue.into_iter().enumerate() {
-                one.returns(Ok(()));
-                assert_eq!((sleeping(array)[0], array.value(0)), ((3 - nth, 0), Ok(0)));
-                if nth < 3 {
-                    array.apply(&[Op::add(0, 1)]).unwrap();
-                }
-            }
-        }
-        was_so
-    });
-}
-
 /// When an aged set times out, the sets proceed that stopped for it.
 #[test]
 fn a_set_that_stopped_for_an_aged_one_proceeds_when_that_leaves() {
@@ -128,47 +76,6 @@ fn a_set_that_stopped_for_an_aged_one_proceeds_when_that_leaves() {
         aged.ends_interrupted();
         behind.returns(Ok(()));
         assert_eq!(array.values(), [0, 0]);
-    });
-    // At the very moment.
-    unless_let_pass([1, 0], |scope, array| {
-        let aged = interruptible(scope, array, [Op::sub(0, 1), Op::sub(1, 1)]);
-        let behind = Sleeper::new(scope, || array.apply(&[Op::sub(0, 1)]));
-        until(|| sleepers(array) == 2 || behind.is_over());
-        let stopped = !behind.is_over();
-        aged.ends_interrupted();
-        assert_eq!((sleeping(array), array.values()), (vec![(0, 0); 2], vec![0, 0]));
-        behind.returns(Ok(()));
-        stopped
-    });
-}
-
-/// The aged set moves back, because a value was set. Then others can have what it does not stop any
-/// more.
-#[test]
-fn an_aged_set_that_falls_back_lets_go_of_what_is_behind_it() {
-    unless_let_pass([1, 1, 0], |scope, array| {
-        let mut queue = Vec::new();
-        comes(scope, array, &mut queue, [Op::sub(0, 1), Op::sub(1, 1), Op::sub(2, 1)]);
-        comes(scope, array, &mut queue, [Op::sub(1, 1)]);
-        let was_so = sleeping(array) == [(0, 0), (1, 0), (1, 0)];
-        array.set(0, 0).unwrap();
-        assert_eq!((array.values(), sleeping(array)), (vec![0, 0, 0], vec![(1, 0), (0, 0), (0, 0)]));
-        was_so
-    });
-}
-
-/// The aged set gets further. Now another set gives it something, and does not stop for it any
-/// more.
-#[test]
-fn an_aged_set_that_gets_on_lets_sets_pass_that_give_to_it() {
-    unless_let_pass([5, 1, 0], |scope, array| {
-        let mut queue = Vec::new();
-        comes(scope, array, &mut queue, [Op::sub(0, 1), Op::sub(1, 2), Op::sub(2, 1)]);
-        comes(scope, array, &mut queue, [Op::sub(0, 1), Op::add(2, 1)]);
-        let was_so = sleeping(array) == [(1, 0), (1, 0), (0, 0)];
-        array.apply(&[Op::add(1, 1)]).unwrap();
-        assert_eq!((array.values(), sleeping(array)), (vec![3, 0, 0], vec![(0, 0); 3]));
-        was_so
     });
 }
 

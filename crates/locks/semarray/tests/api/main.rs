@@ -1,14 +1,12 @@
-//! The public functions of the array, one step after the other: every error, every order that is
-//! promised, every kind of waiting set.
+//! The public functions of the array, one step after the other: every error, every kind of
+//! waiting set. `tests/differential` has the order in which sets are served.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod aged;
 mod close;
 mod errors;
-mod evaluation;
-mod order;
 mod permits;
 mod raw;
-mod set_values;
 mod steps;
 mod timeouts;
+mod values;

@@ -5,7 +5,7 @@ use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell, spin_until};
 use ulocks_core::time::Deadline;
 use ulocks_semarray::groups::{PER_CPU, SEATS, Seat, Slept, Wakes, claimed};
-use ulocks_testkit::thread::{Arc, spawn};
+use ulocks_testkit::thread::{Arc, JoinHandle, spawn};
 
 /// Seats that have one owner each. In a model there is one CPU.
 const OWN: usize = (PER_CPU - 1) * SEATS as usize;
@@ -60,6 +60,17 @@ impl Node {
         assert_eq!(self.letter.with(|letter| unsafe { *letter }), 7);
     }
 
+    /// A thread that sleeps in `seat` until it is completed, and reads its letter.
+    fn sleeper(self: &Arc<Self>, seat: Seat) -> JoinHandle<()> {
+        let node = Arc::clone(self);
+        spawn(move || node.sleeps(seat))
+    }
+
+    fn sleeps(&self, seat: Seat) {
+        assert_eq!(seat.sleep(|| self.is_completed(), None, false), Slept::Completed);
+        self.read();
+    }
+
     fn post(&self, seat: Seat) {
         // SAFETY: no thread reads before `ready`.
         self.seat.with_mut(|place| unsafe { *place = Some(seat) });
@@ -73,35 +84,18 @@ impl Node {
     }
 }
 
-/// Waiters with a seat each, all completed in one list. Other threads have taken `before` seats, so
-/// that groups and bits are of all kinds. Returns how many calls it took.
-fn complete_all(sleepers: usize, before: usize) -> u32 {
-    let others: Vec<_> = (0..before).map(|_| Seat::claim()).collect();
+/// Waiters with a seat each, all completed in one list: one call a group. Only they have seats.
+pub fn a_group_is_woken_by_one_call(sleepers: usize) {
     let nodes: Vec<_> = (0..sleepers).map(|_| (Arc::new(Node::new()), Seat::claim())).collect();
-    let asleep: Vec<_> = nodes
-        .iter()
-        .map(|(node, seat)| {
-            let (node, seat) = (Arc::clone(node), *seat);
-            spawn(move || {
-                assert_eq!(seat.sleep(|| node.is_completed(), None, false), Slept::Completed);
-                node.read();
-            })
-        })
-        .collect();
+    let asleep: Vec<_> = nodes.iter().map(|(node, seat)| node.sleeper(*seat)).collect();
     let mut wakes = Wakes::new();
     for (node, seat) in &nodes {
         assert!(node.complete(*seat, &mut wakes));
     }
     wakes.flush();
     asleep.into_iter().for_each(|sleeper| sleeper.join().unwrap());
-    others.into_iter().for_each(Seat::give_back);
     assert_eq!(claimed(), 0, "a seat was not given back");
-    wakes.made()
-}
-
-/// Only these waiters have seats.
-pub fn a_group_is_woken_by_one_call(sleepers: usize) {
-    assert_eq!(complete_all(sleepers, 0), (sleepers as u32).div_ceil(SEATS));
+    assert_eq!(wakes.made(), (sleepers as u32).div_ceil(SEATS));
 }
 
 /// One waiter in each group of the CPU: more groups than the list has room for.
@@ -114,10 +108,7 @@ pub fn a_full_list_forgets_no_waiter() {
                 let _ = Seat::claim();
             }
             let node = Arc::new(Node::new());
-            let asleep = Arc::clone(&node);
-            let thread = spawn(move || {
-                assert_eq!(seat.sleep(|| asleep.is_completed(), None, false), Slept::Completed);
-            });
+            let thread = node.sleeper(seat);
             (node, seat, thread)
         })
         .collect();
@@ -145,15 +136,7 @@ pub fn waiters_that_share_a_bit_are_all_woken(sleepers: usize) {
         })
         .collect();
     assert!(nodes.iter().all(|(_, seat)| *seat == nodes[0].1), "they do not share a bit");
-    let asleep: Vec<_> = nodes
-        .iter()
-        .map(|(node, seat)| {
-            let (node, seat) = (Arc::clone(node), *seat);
-            spawn(move || {
-                assert_eq!(seat.sleep(|| node.is_completed(), None, false), Slept::Completed);
-            })
-        })
-        .collect();
+    let asleep: Vec<_> = nodes.iter().map(|(node, seat)| node.sleeper(*seat)).collect();
     for (node, seat) in nodes.iter().rev() {
         assert!(node.complete(*seat, &mut Wakes::new()));
     }
@@ -168,18 +151,13 @@ pub fn a_seat_changes_hands() {
     let others: Vec<_> = (1..OWN).map(|_| Seat::claim()).collect();
     let seat = Seat::claim();
     let (first, second) = (Arc::new(Node::new()), Arc::new(Node::new()));
-    let early = {
-        let first = Arc::clone(&first);
-        spawn(move || {
-            assert_eq!(seat.sleep(|| first.is_completed(), None, false), Slept::Completed);
-        })
-    };
+    let early = first.sleeper(seat);
     let late = {
         let second = Arc::clone(&second);
         spawn(move || {
             let seat = Seat::claim();
             second.post(seat);
-            assert_eq!(seat.sleep(|| second.is_completed(), None, false), Slept::Completed);
+            second.sleeps(seat);
         })
     };
     assert!(first.complete(seat, &mut Wakes::new()));
@@ -199,18 +177,13 @@ pub fn a_wakeup_for_another_is_passed_on() {
     let twice = {
         let (first, again) = (Arc::clone(&first), Arc::clone(&again));
         spawn(move || {
-            assert_eq!(first_seat.sleep(|| first.is_completed(), None, false), Slept::Completed);
+            first.sleeps(first_seat);
             let seat = Seat::claim();
             again.post(seat);
-            assert_eq!(seat.sleep(|| again.is_completed(), None, false), Slept::Completed);
+            again.sleeps(seat);
         })
     };
-    let once = {
-        let other = Arc::clone(&other);
-        spawn(move || {
-            assert_eq!(other_seat.sleep(|| other.is_completed(), None, false), Slept::Completed);
-        })
-    };
+    let once = other.sleeper(other_seat);
     let mut wakes = Wakes::new();
     assert!(first.complete(first_seat, &mut wakes) && other.complete(other_seat, &mut wakes));
     wakes.flush();

@@ -1,12 +1,17 @@
 //! The arrays of this crate.
 
+#[path = "convert.rs"]
+mod convert;
+
+pub use convert::{outcome, set};
+
 use crate::crew::{Patience, Subject};
 use std::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::time::Deadline;
-use ulocks_semarray::{Builder, Error, Fairness, Op, RawSemArray, Set, Wait};
-use ulocks_testkit::sets::{self, Action, Outcome, Refusal, Waiters};
+use ulocks_semarray::{Builder, Fairness, RawSemArray, Wait};
+use ulocks_testkit::sets::{self, Outcome, Waiters};
 
 /// Sleepers sleep at once.
 pub type Sleeps = Private<NoSpin>;
@@ -14,35 +19,6 @@ pub type Sleeps = Private<NoSpin>;
 /// An array of these values.
 pub fn array(values: &[u32], limit: u32, fairness: Fairness) -> RawSemArray<Sleeps> {
     RawSemArray::new(values, limit, Builder::MAX_OPS, fairness)
-}
-
-/// The same operation for the crate.
-pub fn op(op: &sets::Op) -> Op {
-    let sets::Op { index, action, no_wait } = *op;
-    let op = match action {
-        Action::Add(amount) => Op::add(index, amount),
-        Action::Sub(amount) => Op::sub(index, amount),
-        Action::WaitZero => Op::wait_zero(index),
-    };
-    if no_wait { op.no_wait() } else { op }
-}
-
-/// The same set for the crate.
-pub fn set(ops: &[sets::Op]) -> Set {
-    ops.iter().map(op).collect()
-}
-
-/// The same outcome for the model.
-pub fn outcome<T>(result: Result<T, Error>) -> Outcome {
-    result.map(drop).map_err(|error| match error {
-        Error::WouldBlock => Refusal::WouldBlock,
-        Error::TimedOut => Refusal::TimedOut,
-        Error::Interrupted => Refusal::Interrupted,
-        Error::ValueOutOfRange { index, .. } => Refusal::OutOfRange(index),
-        Error::IndexOutOfRange { index, .. } => Refusal::NoSuch(index),
-        Error::Closed => Refusal::Closed,
-        other => panic!("{other}"),
-    })
 }
 
 impl Subject for RawSemArray<Sleeps> {

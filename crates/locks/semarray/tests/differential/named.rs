@@ -300,6 +300,20 @@ fn one_completion_leads_to_the_next() {
         .check();
 }
 
+/// A set that has proceeded may help one that is older than the next ones.
+#[test]
+fn after_each_that_proceeds_it_begins_with_the_oldest() {
+    on([0, 0, 0])
+        .apply(0, [sub(1, 1), sub(0, 1)])
+        .apply(1, [sub(0, 1), add(1, 1)])
+        .apply(2, [sub(0, 1), add(2, 1)])
+        .apply(3, [add(0, 2)])
+        .ends([(3, DONE), (1, DONE), (0, DONE)])
+        .values([0, 0, 0])
+        .asleep([(1, 0), (0, 0), (0, 0)])
+        .check();
+}
+
 #[test]
 fn a_value_that_is_set_completes_sleepers() {
     on([1, 0])

@@ -17,23 +17,6 @@ fn sleeping(array: &SemArray, end: usize) -> usize {
         .sum()
 }
 
-/// `wanted` threads perform `set`, each with a number of its own, and sleep; then `open` is called.
-fn crowd(
-    wanted: usize,
-    array: &Arc<SemArray>,
-    set: impl Fn(usize) -> [Op; 2] + Send + Sync + 'static,
-    open: impl FnOnce(),
-) {
-    let numbers = AtomicUsize::new(0);
-    let pass = {
-        let array = Arc::clone(array);
-        move || array.apply(&set(numbers.fetch_add(1, Relaxed))).unwrap()
-    };
-    let crowd = crowd::wait(wanted, pass, open);
-    crowd.check();
-    assert_eq!(crowd.waited, wanted, "this machine permits too few threads for the test");
-}
-
 #[test]
 fn ten_thousand_wait_for_one_semaphore_and_one_addition_serves_them() {
     let _alone = crate::alone();
@@ -54,25 +37,6 @@ fn ten_thousand_wait_for_one_semaphore_and_one_addition_serves_them() {
         crowd.check();
         assert_eq!(array.values(), [1]);
     }
-}
-
-#[test]
-fn thousands_wait_for_zero_and_all_are_served_at_once() {
-    let _alone = crate::alone();
-    let array = Arc::new(SemArray::with_values([1, 1]));
-    let opened = Arc::clone(&array);
-    crowd(
-        CROWD,
-        &array,
-        |_| [Op::wait_zero(0), Op::wait_zero(1)],
-        move || {
-            opened.apply(&[Op::sub(0, 1)]).unwrap();
-            assert_eq!(sleeping(&opened, 1), 0);
-            opened.apply(&[Op::sub(1, 1), Op::add(0, 0)]).unwrap();
-            opened.apply(&[Op::add(1, 1)]).unwrap();
-            assert_eq!(sleeping(&opened, 2), 0, "the zero was there");
-        },
-    );
 }
 
 #[test]
@@ -114,23 +78,27 @@ fn thousands_share_the_beginning_of_their_sets() {
     let _alone = crate::alone();
     let array = Arc::new(SemArray::new(BULK + 1));
     array.set(BULK, CROWD as u32).unwrap();
-    let opened = Arc::clone(&array);
-    crowd(
-        CROWD,
-        &array,
-        |number| [Op::sub(BULK, 1), Op::sub(number % BULK, 1)],
+    let numbers = AtomicUsize::new(0);
+    let pass = {
+        let array = Arc::clone(&array);
         move || {
-            // All of them count there now, and not where they did.
-            opened.set(BULK, 0).unwrap();
-            let Waiters { increase, .. } = opened.waiters(BULK).unwrap();
-            assert_eq!((increase, sleeping(&opened, BULK)), (CROWD, 0));
-            opened.set(BULK, CROWD as u32).unwrap();
-            assert_eq!(sleeping(&opened, BULK), CROWD);
-            for index in 0..BULK {
-                opened.apply(&[Op::add(index, 4)]).unwrap();
-                assert_eq!(sleeping(&opened, BULK + 1), CROWD - 4 * (index + 1));
-            }
-        },
-    );
+            let index = numbers.fetch_add(1, Relaxed) % BULK;
+            array.apply(&[Op::sub(BULK, 1), Op::sub(index, 1)]).unwrap();
+        }
+    };
+    let crowd = crowd::wait(CROWD, pass, || {
+        // All of them count there now, and not where they did.
+        array.set(BULK, 0).unwrap();
+        let Waiters { increase, .. } = array.waiters(BULK).unwrap();
+        assert_eq!((increase, sleeping(&array, BULK)), (CROWD, 0));
+        array.set(BULK, CROWD as u32).unwrap();
+        assert_eq!(sleeping(&array, BULK), CROWD);
+        for index in 0..BULK {
+            array.apply(&[Op::add(index, 4)]).unwrap();
+            assert_eq!(sleeping(&array, BULK + 1), CROWD - 4 * (index + 1));
+        }
+    });
+    crowd.check();
+    assert_eq!(crowd.waited, CROWD, "this machine permits too few threads for the test");
     assert_eq!(array.values(), [0; BULK + 1]);
 }

@@ -207,34 +207,6 @@ fn no_sleeper_is_left() {
     );
 }
 
-/// Single operations in a hurry, beside sets that touch everything.
-#[test]
-fn single_operations_do_not_get_lost_beside_sets() {
-    fn check<P: InOneProcess>(fairness: Fairness) {
-        let over = AtomicUsize::new(4);
-        let values = run::<P>("singles beside sets", &[5; 4], fairness, 6, |id, array| {
-            if id < 4 {
-                for _ in 0..5_000 {
-                    array.apply(&[Op::add(id, 1)]).unwrap();
-                    array.apply(&[Op::sub(id, 1)]).unwrap();
-                }
-                over.fetch_sub(1, Relaxed);
-            } else {
-                let mut order = [0, 1, 2, 3];
-                while over.load(Relaxed) != 0 {
-                    order.rotate_left(1);
-                    let set = order.map(|index| Op::sub(index, 1));
-                    drop(array.acquire_for(set, Duration::from_micros(50)));
-                    let stuck = [Op::sub(order[0], 1), Op::sub(order[1], 1), Op::wait_zero(order[2])];
-                    assert!(array.apply_for(&stuck, Duration::from_micros(20)).is_err());
-                }
-            }
-        });
-        assert_eq!(values, [5; 4]);
-    }
-    with_each!(check);
-}
-
 /// Signals all the time, to threads in interruptible calls and to others.
 #[test]
 fn sets_survive_a_storm_of_signals() {

@@ -2,15 +2,24 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// As many semaphores fill a page.
-pub const A_PAGE: usize = 64;
+pub const A_PAGE: usize = 32;
 
 /// The system's allocator, but for what is as large and as aligned as a page full of semaphores.
 struct Pages;
 
+/// How many pages were mapped.
+static MAPPED: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether arrays have lain on such pages.
+pub fn were_used() -> bool {
+    MAPPED.load(Relaxed) > 0
+}
+
 fn is_a_page(layout: Layout) -> bool {
-    (layout.size(), layout.align()) == (64 * A_PAGE, 64)
+    (layout.size(), layout.align()) == (128 * A_PAGE, 128)
 }
 
 // SAFETY: pages come from the kernel, large and aligned enough; everything else is passed on to
@@ -21,6 +30,7 @@ unsafe impl GlobalAlloc for Pages {
             // SAFETY: the caller's contract is the callee's.
             return unsafe { System.alloc(layout) };
         }
+        MAPPED.fetch_add(1, Relaxed);
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping, at an address of the kernel's choice.
         let page = unsafe {

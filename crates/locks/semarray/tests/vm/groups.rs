@@ -1,5 +1,6 @@
 //! The groups in which sleepers sleep.
 
+use crate::array::sampled;
 use crate::group_clients::{
     a_full_list_forgets_no_waiter, a_group_is_woken_by_one_call, a_seat_changes_hands,
     a_waiter_that_leaves_gives_its_seat_back, a_wakeup_for_another_is_passed_on,
@@ -7,11 +8,6 @@ use crate::group_clients::{
 };
 use ulocks_core::model::signal::{self, Signal};
 use ulocks_core::model::{Config, explore};
-
-/// How many executions of a model of this many threads: about as many steps for each number.
-fn sampled(threads: usize, seed: u64) -> Config {
-    Config { spurious: 2, seed, ..Config::sampled(12_000 / threads as u64) }
-}
 
 #[test]
 fn a_completed_waiter_wakes_up() {

@@ -2,8 +2,10 @@
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 mod array;
-#[path = "../common/arrays/mod.rs"]
+#[path = "../common/arrays.rs"]
 mod arrays;
+#[path = "../common/convert.rs"]
+mod convert;
 #[path = "../common/group_clients.rs"]
 mod group_clients;
 mod groups;

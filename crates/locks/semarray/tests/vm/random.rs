@@ -1,7 +1,8 @@
 //! Random sets of many threads on a few semaphores: whatever they do, and whenever, an order of the
 //! steps of the sequential model explains it.
 
-use crate::random_recorded::{self, Recorded, soon};
+use crate::convert::set;
+use crate::random_recorded::{Recorded, soon};
 use core::time::Duration;
 use ulocks_core::model::{Config, choose, explore};
 use ulocks_core::time::Deadline;
@@ -104,7 +105,7 @@ fn permits() {
     let kept: Vec<Vec<Op>> = together(4, move |_| {
         let ops = set_of(loan);
         let deadline = Deadline::after(Duration::from_millis(1));
-        match shared.acquire_until(random_recorded::set(&ops), deadline) {
+        match shared.acquire_until(set(&ops), deadline) {
             Ok(permit) if choose(4) == 0 => {
                 permit.forget();
                 ops

@@ -101,6 +101,17 @@ fn the_oldest_aged_set_goes_back(fairness: Fairness) {
     at_rest(&array, &[0, 0]);
 }
 
+/// The oldest aged set gets on. Now another set gives to it, and does not stop for it any more.
+fn the_oldest_aged_set_gets_on(fairness: Fairness) {
+    let array = array(&[5, 1, 0], fairness);
+    let oldest = waits!(array, Op::sub(0, 1), Op::sub(1, 2), Op::sub(2, 1));
+    let gives = waits!(array, Op::sub(0, 1), Op::add(2, 1));
+    array.apply(&[Op::add(1, 1)], Wait::No).expect("there is room");
+    oldest.join().expect("the aged set's thread panicked");
+    gives.join().expect("the giving thread panicked");
+    at_rest(&array, &[3, 0, 0]);
+}
+
 /// The older of two sets becomes aged after the younger, and stops others from then on. A thread
 /// that stopped for the younger one is not in its way, and brings what both need.
 fn an_older_one_grows_old() {
@@ -177,6 +188,7 @@ fn a_set_that_stops_for_the_oldest_aged_set_is_served_when_that_leaves() {
         explore(sampled(3_000, 1), move || the_oldest_aged_set_times_out(fairness));
         explore(sampled(3_000, 2), move || the_oldest_aged_set_is_served(fairness));
         explore(sampled(3_000, 3), move || the_oldest_aged_set_goes_back(fairness));
+        explore(sampled(3_000, 6), move || the_oldest_aged_set_gets_on(fairness));
     }
     explore(sampled(3_000, 4), an_older_one_grows_old);
     explore(sampled(3_000, 5), the_older_of_two_aged_sets_stops_others);

@@ -17,15 +17,17 @@ enum Step {
     Counts(usize),
     Reads,
     Closes,
+    /// Waits until so many sets sleep at a semaphore: until it grows, and until it is zero.
+    Until(usize, usize, usize),
 }
-use Step::{Closes, Counts, Reads, Sets, Soon, Tries, Waits};
+use Step::{Closes, Counts, Reads, Sets, Soon, Tries, Until, Waits};
 
-/// A script: the values in the beginning, and what each thread does.
-type Script = (&'static [u32], &'static [&'static [Step]]);
+/// A script: its name, the values in the beginning, and what each thread does.
+type Script = (&'static str, &'static [u32], &'static [&'static [Step]]);
 
 const LIMIT: u32 = 9;
 
-fn play((values, parts): Script) {
+fn play((_, values, parts): Script) {
     let shared = Recorded::new(values, LIMIT, Fairness::Barging);
     let recorded = Arc::clone(&shared);
     together(parts.len(), move |me| {
@@ -38,6 +40,7 @@ fn play((values, parts): Script) {
                 Counts(index) => recorded.counts(index),
                 Reads => recorded.reads(),
                 Closes => recorded.closes(),
+                Until(index, increase, zero) => recorded.until(index, increase, zero),
             }
         }
     });
@@ -46,115 +49,247 @@ fn play((values, parts): Script) {
     shared.check_history();
 }
 
-/// A complex set times out while two threads bring what it waits for, and another wants a part of
-/// that.
-const GIVES_UP: Script = (
-    &[0, 0, 0],
-    &[
-        &[Soon(&[sub(0, 1), sub(1, 1), add(2, 1)])],
-        &[Tries(&[add(0, 1)]), Counts(1)],
-        &[Tries(&[add(1, 1)]), Counts(0)],
-        &[Soon(&[sub(1, 1)])],
-    ],
-);
+/// A set that names a semaphore twice needs a session.
+const SESSION: &[sets::Op] = &[add(0, 1), add(1, 1), sub(0, 1), add(0, 1)];
+const TURNED: &[sets::Op] = &[add(1, 1), add(0, 1), sub(1, 1), add(1, 1)];
 
-/// A complex set moves to a queue with a simple set that times out.
-const MOVES_AMONG_TIMED: Script = (
-    &[0, 0],
-    &[
-        &[Waits(&[sub(0, 1), sub(1, 1)])],
-        &[Soon(&[sub(1, 1)])],
-        &[Soon(&[sub(1, 2)])],
-        &[Counts(1), Tries(&[add(0, 1)]), Tries(&[add(1, 1)]), Tries(&[add(1, 3)])],
-    ],
-);
-
-/// It keeps its age where it moves: it came before the set that it finds there.
-const KEEPS_ITS_AGE: Script = (
-    &[0, 0],
-    &[
-        &[Waits(&[sub(0, 1), sub(1, 1)])],
-        &[Counts(0), Soon(&[sub(1, 1)])],
-        &[Counts(1), Tries(&[add(0, 1)]), Tries(&[add(1, 1)]), Counts(1), Tries(&[add(1, 1)])],
-    ],
-);
-
-/// Two sets take the array lock while others post in bulk, in one pass and in another order.
-const BULK: Script = (
-    &[1, 0, 0, 0],
-    &[
-        &[Waits(&[sub(1, 1), sub(0, 1)])],
-        &[Waits(&[sub(3, 1), sub(2, 1), wait_zero(1)])],
-        &[Tries(&[add(0, 1), add(1, 1), add(2, 1), add(3, 1)]), Reads],
-        &[Tries(&[add(3, 1), add(2, 1), sub(0, 1)]), Reads],
-    ],
-);
-
-/// Another set takes what a complex set had found, while that stops at a later operation.
-const PREFIX_DRAINED: Script = (
-    &[1, 0],
-    &[
-        &[Soon(&[sub(0, 1).no_wait(), sub(1, 1)])],
-        &[Soon(&[sub(0, 1), sub(1, 1)])],
-        &[Counts(1), Tries(&[sub(0, 1)]), Counts(0), Counts(1)],
-        &[Tries(&[add(1, 1)]), Tries(&[add(0, 1)])],
-    ],
-);
-
-/// A zero that lasts as long as a thread is inside.
-const PASSING_ZERO: Script = (
-    &[1, 0],
-    &[
-        &[Soon(&[wait_zero(0)])],
-        &[Soon(&[wait_zero(0), add(1, 1)])],
-        &[Tries(&[sub(0, 1)]), Tries(&[add(0, 1)])],
-        &[Counts(0), Tries(&[sub(0, 1), add(0, 1)]), Soon(&[wait_zero(1), sub(0, 1)])],
-    ],
-);
-
-/// A sleeper that would be too much now.
-const OVERFLOWS: Script = (
-    &[LIMIT - 1, 0],
-    &[
-        &[Soon(&[add(0, 1), sub(1, 1)])],
-        &[Counts(1), Tries(&[add(0, 1)]), Tries(&[sub(0, 1)])],
-        &[Tries(&[add(1, 1)])],
-    ],
-);
-
-/// An older set that needs more than there is does not stop a younger one that needs less.
-const SKIPS: Script = (
-    &[0],
-    &[
-        &[Waits(&[sub(0, 2)])],
-        &[Counts(0), Waits(&[sub(0, 1)])],
-        &[Counts(0), Tries(&[add(0, 1)]), Counts(0), Tries(&[add(0, 2)])],
-    ],
-);
-
-/// Values are set, and the array is closed, while sets sleep and move.
-const SETS_AND_CLOSES: Script = (
-    &[0, 0],
-    &[
-        &[Waits(&[sub(0, 1), sub(1, 1)])],
-        &[Waits(&[sub(1, 2)]), Tries(&[add(0, 1)])],
-        &[Soon(&[wait_zero(1), sub(0, 1)])],
-        &[Sets(0, 1), Sets(1, 2), Counts(1), Closes],
-    ],
-);
-
-const SCRIPTS: [(&str, Script); 11] = [
-    ("gives up", GIVES_UP),
-    ("moves among timed ones", MOVES_AMONG_TIMED),
-    ("keeps its age", KEEPS_ITS_AGE),
-    ("bulk", BULK),
-    ("prefix drained", PREFIX_DRAINED),
-    ("passing zero", PASSING_ZERO),
-    ("overflows", OVERFLOWS),
-    ("skips", SKIPS),
-    ("sets and closes", SETS_AND_CLOSES),
-    ("behind", BEHIND),
-    ("closes", CLOSES),
+const SCRIPTS: [Script; 25] = [
+    (
+        "a complex set times out while others bring what it waits for, and one wants a part of that",
+        &[0, 0, 0],
+        &[
+            &[Soon(&[sub(0, 1), sub(1, 1), add(2, 1)])],
+            &[Tries(&[add(0, 1)]), Counts(1)],
+            &[Tries(&[add(1, 1)]), Counts(0)],
+            &[Soon(&[sub(1, 1)])],
+        ],
+    ),
+    (
+        "a complex set moves to a queue with simple sets that time out",
+        &[0, 0],
+        &[
+            &[Waits(&[sub(0, 1), sub(1, 1)])],
+            &[Soon(&[sub(1, 1)])],
+            &[Soon(&[sub(1, 2)])],
+            &[Counts(1), Tries(&[add(0, 1)]), Tries(&[add(1, 1)]), Tries(&[add(1, 3)])],
+        ],
+    ),
+    (
+        "a set that moves keeps its age: it came before the set that it finds there",
+        &[0, 0],
+        &[
+            &[Waits(&[sub(0, 1), sub(1, 1)])],
+            &[Counts(0), Soon(&[sub(1, 1)])],
+            &[Counts(1), Tries(&[add(0, 1)]), Tries(&[add(1, 1)]), Counts(1), Tries(&[add(1, 1)])],
+        ],
+    ),
+    (
+        "the same, and both wait for as long as it takes",
+        &[0, 0],
+        &[
+            &[Waits(&[sub(0, 1), sub(1, 1)])],
+            &[Until(0, 1, 0), Waits(&[sub(1, 1)])],
+            &[
+                Until(1, 1, 0),
+                Tries(&[add(0, 1)]),
+                Counts(1),
+                Tries(&[add(1, 1)]),
+                Counts(1),
+                Tries(&[add(1, 1)]),
+            ],
+        ],
+    ),
+    (
+        "of two candidates at different semaphores the older one proceeds",
+        &[0, 0, 1],
+        &[
+            &[Waits(&[sub(0, 1), sub(2, 1)])],
+            &[Until(0, 1, 0), Waits(&[sub(1, 1), sub(2, 1)])],
+            &[Until(1, 1, 0), Tries(&[add(1, 1), add(0, 1)]), Reads, Tries(&[add(2, 1)])],
+        ],
+    ),
+    (
+        "two sets take the array lock while others post in bulk, in one pass and in another order",
+        &[1, 0, 0, 0],
+        &[
+            &[Waits(&[sub(1, 1), sub(0, 1)])],
+            &[Waits(&[sub(3, 1), sub(2, 1), wait_zero(1)])],
+            &[Tries(&[add(0, 1), add(1, 1), add(2, 1), add(3, 1)]), Reads],
+            &[Tries(&[add(3, 1), add(2, 1), sub(0, 1)]), Reads],
+        ],
+    ),
+    (
+        "another set takes what a complex set had found, while that stops at a later operation",
+        &[1, 0],
+        &[
+            &[Soon(&[sub(0, 1).no_wait(), sub(1, 1)])],
+            &[Soon(&[sub(0, 1), sub(1, 1)])],
+            &[Counts(1), Tries(&[sub(0, 1)]), Counts(0), Counts(1)],
+            &[Tries(&[add(1, 1)]), Tries(&[add(0, 1)])],
+        ],
+    ),
+    (
+        "the same, and nothing else happens: the set waits where it stops now",
+        &[1, 0],
+        &[
+            &[Waits(&[sub(0, 1), sub(1, 1)])],
+            &[
+                Until(1, 1, 0),
+                Tries(&[sub(0, 1)]),
+                Counts(0),
+                Counts(1),
+                Tries(&[add(1, 1)]),
+                Tries(&[add(0, 1)]),
+            ],
+        ],
+    ),
+    (
+        "a zero that lasts as long as a thread is inside",
+        &[1, 0],
+        &[
+            &[Soon(&[wait_zero(0)])],
+            &[Soon(&[wait_zero(0), add(1, 1)])],
+            &[Tries(&[sub(0, 1)]), Tries(&[add(0, 1)])],
+            &[Counts(0), Tries(&[sub(0, 1), add(0, 1)]), Soon(&[wait_zero(1), sub(0, 1)])],
+        ],
+    ),
+    (
+        "a zero within a set serves nobody, one between two sets does",
+        &[1],
+        &[
+            &[Waits(&[wait_zero(0)])],
+            &[
+                Until(0, 0, 1),
+                Tries(&[sub(0, 1), add(0, 1)]),
+                Counts(0),
+                Tries(&[sub(0, 1)]),
+                Tries(&[add(0, 1)]),
+            ],
+        ],
+    ),
+    (
+        "of two sets that wait for a zero, one ends it",
+        &[1],
+        &[
+            &[Waits(&[wait_zero(0)])],
+            &[Waits(&[wait_zero(0), add(0, 1)])],
+            &[Tries(&[sub(0, 1)]), Waits(&[sub(0, 1)])],
+        ],
+    ),
+    (
+        "a set waits for a zero of a semaphore that would follow another",
+        &[1, 1],
+        &[
+            &[Waits(&[wait_zero(1)])],
+            &[
+                Tries(&[add(0, 1), add(1, 1)]),
+                Until(1, 0, 1),
+                Tries(&[add(0, 1), add(1, 1)]),
+                Tries(&[sub(0, 3), sub(1, 3)]),
+            ],
+        ],
+    ),
+    (
+        "a sleeper that would be too much now",
+        &[LIMIT - 1, 0],
+        &[
+            &[Soon(&[add(0, 1), sub(1, 1)])],
+            &[Counts(1), Tries(&[add(0, 1)]), Tries(&[sub(0, 1)])],
+            &[Tries(&[add(1, 1)])],
+        ],
+    ),
+    (
+        "a sleeper that is not to wait for its second semaphore",
+        &[0, 0],
+        &[&[Waits(&[sub(0, 1), sub(1, 1).no_wait()])], &[Tries(&[add(0, 1)])]],
+    ),
+    (
+        "an older set that needs more than there is does not stop a younger one that needs less",
+        &[0],
+        &[
+            &[Waits(&[sub(0, 2)])],
+            &[Until(0, 1, 0), Waits(&[sub(0, 1)])],
+            &[Until(0, 2, 0), Tries(&[add(0, 1)]), Counts(0), Tries(&[add(0, 2)])],
+        ],
+    ),
+    (
+        "in a cascade two sets of one queue can be served: the younger needs less",
+        &[0, 0],
+        &[
+            &[Soon(&[sub(0, 1), sub(1, 1)])],
+            &[Counts(0), Soon(&[sub(0, 3), add(1, 1)])],
+            &[Counts(0), Soon(&[sub(0, 1), add(1, 1)])],
+            &[Counts(0), Tries(&[add(0, 2)]), Counts(0)],
+        ],
+    ),
+    (
+        "a pair from two posters, and beside it a set that wants a part",
+        &[0, 1],
+        &[
+            &[Waits(&[sub(0, 1), sub(1, 1)])],
+            &[Waits(&[sub(1, 1)])],
+            &[Tries(&[add(0, 1)])],
+            &[Tries(&[add(1, 1)])],
+        ],
+    ),
+    (
+        "two sets want the same pair, each in another order, and one set posts for both",
+        &[0, 0],
+        &[
+            &[Waits(&[sub(0, 1), sub(1, 1)])],
+            &[Waits(&[sub(1, 1), sub(0, 1)])],
+            &[Tries(&[add(1, 2), add(0, 2)])],
+        ],
+    ),
+    (
+        "the same, posted one by one",
+        &[0, 0],
+        &[
+            &[Waits(&[sub(0, 1), sub(1, 1)])],
+            &[Waits(&[sub(1, 1), sub(0, 1)])],
+            &[Tries(&[add(0, 1)]), Tries(&[add(1, 1)]), Tries(&[add(1, 1)]), Tries(&[add(0, 1)])],
+        ],
+    ),
+    (
+        "sessions in one order and in the other",
+        &[0, 0],
+        &[&[Tries(SESSION)], &[Tries(TURNED)], &[Tries(SESSION)]],
+    ),
+    (
+        "sets in one order and in the other, against a cascade",
+        &[0, 0],
+        &[
+            &[Waits(&[sub(1, 1), sub(0, 1)])],
+            &[Tries(&[add(0, 1), add(1, 1)])],
+            &[Tries(&[add(1, 1), add(0, 1)])],
+            &[Tries(&[add(0, 1), add(1, 1)])],
+        ],
+    ),
+    (
+        "values are set, and the array is closed, while sets sleep and move",
+        &[0, 0],
+        &[
+            &[Waits(&[sub(0, 1), sub(1, 1)])],
+            &[Waits(&[sub(1, 2)]), Tries(&[add(0, 1)])],
+            &[Soon(&[wait_zero(1), sub(0, 1)])],
+            &[Sets(0, 1), Sets(1, 2), Counts(1), Closes],
+        ],
+    ),
+    (
+        "nothing happens but the end",
+        &[0, 0],
+        &[&[Waits(&[sub(0, 1)])], &[Waits(&[wait_zero(1), sub(0, 1)])], &[Closes]],
+    ),
+    (
+        "a post comes with the end",
+        &[1, 0],
+        &[&[Waits(&[sub(0, 1), sub(1, 1)])], &[Tries(&[add(1, 1)])], &[Closes]],
+    ),
+    (
+        "a thread that finds a part closed finds all of it closed",
+        &[1, 0],
+        &[&[Tries(&[sub(0, 1), add(0, 1)]), Tries(&[sub(1, 1)])], &[Closes]],
+    ),
 ];
 
 fn sampled(executions: u64, seed: u64) -> Config {
@@ -163,8 +298,8 @@ fn sampled(executions: u64, seed: u64) -> Config {
 
 #[test]
 fn scripts_are_explained() {
-    for (name, script) in SCRIPTS {
-        print!("{name}: ");
+    for script in SCRIPTS {
+        print!("{}: ", script.0);
         explore(sampled(1_500, 1), move || play(script));
     }
 }
@@ -260,17 +395,3 @@ fn a_thread_that_has_seen_all_may_free() {
         explore(sampled(2_000, 1), move || last_touch(posts, all));
     }
 }
-
-/// Nothing happens but the end.
-const CLOSES: Script = (&[0, 0], &[&[Waits(&[sub(0, 1)])], &[Waits(&[wait_zero(1), sub(0, 1)])], &[Closes]]);
-
-/// In a cascade two sets of one queue can be served: the younger needs less.
-const BEHIND: Script = (
-    &[0, 0],
-    &[
-        &[Soon(&[sub(0, 1), sub(1, 1)])],
-        &[Counts(0), Soon(&[sub(0, 3), add(1, 1)])],
-        &[Counts(0), Soon(&[sub(0, 1), add(1, 1)])],
-        &[Counts(0), Tries(&[add(0, 2)]), Counts(0)],
-    ],
-);

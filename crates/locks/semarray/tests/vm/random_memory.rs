@@ -60,8 +60,8 @@ fn exclusion(values: &'static [u32], ways: &'static [(&'static [Op], &'static [O
 
 /// A set that was handed what it waited for sees what was done before. A set that timed out takes
 /// nothing.
-fn hand_over(take: &'static [Op], give: &'static [Op]) {
-    let protected = Protected::new(&[0, 0]);
+fn hand_over(values: &[u32], take: &'static [Op], give: &'static [Op]) {
+    let protected = Protected::new(values);
     let shared = Arc::clone(&protected);
     let taker = spawn(move || {
         if shared.array.apply(take, soon()).is_ok() {
@@ -77,12 +77,12 @@ fn hand_over(take: &'static [Op], give: &'static [Op]) {
 }
 
 /// A thread that finds a value sees what was done before it was there.
-fn publication(start: u32, op: Op, seen: fn(&Array) -> bool) {
+fn publication(start: u32, publish: fn(&Array), seen: fn(&Array) -> bool) {
     let protected = Protected::new(&[start]);
     let shared = Arc::clone(&protected);
     let publisher = spawn(move || {
         shared.add();
-        shared.apply(&[op]);
+        publish(&shared.array);
     });
     if seen(&protected.array) {
         assert_eq!(protected.count(), 1, "published too early");
@@ -120,9 +120,28 @@ fn one_at_a_time_has_what_there_is_one_of() {
 
 #[test]
 fn what_is_handed_over_comes_with_what_was_done_before() {
-    for (take, give) in [(ONE.0, ONE.1), (BOTH.0, LIKEWISE.1), (LIKEWISE.0, BOTH.1)] {
-        explore(sampled(1_500), move || hand_over(take, give));
+    const ZERO_OF: &[Op] = &[Op::wait_zero(0)];
+    const SECOND: &[Op] = &[Op::sub(1, 1)];
+    const BY_SESSION: &[Op] = &[Op::add(0, 2), Op::add(1, 1), Op::sub(0, 1)];
+    const MODELS: [(&[u32], &[Op], &[Op]); 6] = [
+        (&[0, 0], ONE.0, ONE.1),
+        (&[0, 0], BOTH.0, LIKEWISE.1),
+        (&[0, 0], LIKEWISE.0, BOTH.1),
+        (&[0, 0], SECOND, BOTH.1),
+        (&[0, 0], ONE.0, BY_SESSION),
+        (&[1, 0], ZERO_OF, ONE.0),
+    ];
+    for (values, take, give) in MODELS {
+        explore(sampled(1_500), move || hand_over(values, take, give));
     }
+}
+
+fn adds(array: &Array) {
+    array.apply(&[Op::add(0, 1)], Wait::No).expect("there is room");
+}
+
+fn subtracts(array: &Array) {
+    array.apply(&[Op::sub(0, 1)], Wait::No).expect("there is one");
 }
 
 fn zero(array: &Array) -> bool {
@@ -135,6 +154,7 @@ fn reads_one(array: &Array) -> bool {
 
 #[test]
 fn what_is_seen_comes_with_what_was_done_before() {
-    explore(Config::exhaustive(), || publication(1, Op::sub(0, 1), zero));
-    explore(Config::exhaustive(), || publication(0, Op::add(0, 1), reads_one));
+    explore(Config::exhaustive(), || publication(1, subtracts, zero));
+    explore(Config::exhaustive(), || publication(0, adds, reads_one));
+    explore(Config::exhaustive(), || publication(0, Array::close, Array::is_closed));
 }

@@ -1,11 +1,13 @@
 //! An array whose operations are recorded.
 
+use crate::convert::{outcome, set};
 use core::time::Duration;
 use ulocks_core::model::linear::{Recorder, Specification};
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::AcqRel;
+use ulocks_core::sync::spin_until;
 use ulocks_core::time::Deadline;
-use ulocks_semarray::{Error, Fairness, Op, RawSemArray, Set, Wait, groups};
+use ulocks_semarray::{Fairness, RawSemArray, Wait, groups};
 use ulocks_testkit::model::sets::History;
 use ulocks_testkit::sets::{self, Action, Outcome, Refusal, Sets, Waiters};
 use ulocks_testkit::thread::Arc;
@@ -153,6 +155,17 @@ impl Recorded {
         });
     }
 
+    /// Returns when this is how many sets sleep at semaphore `index`: until it grows, and until it
+    /// is zero.
+    pub fn until(&self, index: usize, increase: usize, zero: usize) {
+        spin_until(|| {
+            let waiters = self.array.waiters(index).expect("there is such a semaphore");
+            (waiters.increase, waiters.zero) == (increase, zero)
+        });
+        // So that the history says that these sets have come.
+        self.counts(index);
+    }
+
     /// All threads have gone, and left nothing behind.
     pub fn check_at_rest(&self) {
         assert!(self.array.is_at_rest(), "something was left behind");
@@ -164,26 +177,4 @@ impl Recorded {
         self.done.check(&self.values).unwrap_or_else(|error| panic!("{error}"));
         self.history.check(self.start.clone());
     }
-}
-
-pub fn set(ops: &[sets::Op]) -> Set {
-    let op = |op: &sets::Op| {
-        let same = match op.action {
-            Action::Add(amount) => Op::add(op.index, amount),
-            Action::Sub(amount) => Op::sub(op.index, amount),
-            Action::WaitZero => Op::wait_zero(op.index),
-        };
-        if op.no_wait { same.no_wait() } else { same }
-    };
-    ops.iter().map(op).collect()
-}
-
-fn outcome(result: Result<(), Error>) -> Outcome {
-    result.map_err(|error| match error {
-        Error::WouldBlock => Refusal::WouldBlock,
-        Error::TimedOut => Refusal::TimedOut,
-        Error::ValueOutOfRange { index, .. } => Refusal::OutOfRange(index),
-        Error::Closed => Refusal::Closed,
-        other => panic!("{other}"),
-    })
 }

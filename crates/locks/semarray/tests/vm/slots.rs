@@ -1,13 +1,9 @@
 //! The parking slots, where threads wait for a cell.
 
+use crate::array::sampled;
 use crate::latch::{Latch, one_load_for_two_cells};
 use ulocks_core::model::{Config, explore};
 use ulocks_testkit::model;
-
-/// How many executions of a model of this many threads: about as many steps for each number.
-fn sampled(threads: usize, seed: u64) -> Config {
-    Config { spurious: 2, seed, ..Config::sampled(12_000 / threads as u64) }
-}
 
 const MANY: [usize; 4] = [3, 4, 8, 16];
 
