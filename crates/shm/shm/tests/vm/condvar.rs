@@ -1,8 +1,7 @@
 //! The condition variable of the robust mutexes. No waiter looks again after a time.
 
-use crate::place::{Fair, Mutex, at_each_step, sampled, soon};
+use crate::place::{Fair, Mutex, at_each_step, join, sampled, slots, soon};
 use std::sync::Arc;
-use std::time::Duration;
 use ulocks_core::Shared;
 use ulocks_core::model::{Config, Deaths, Kernel, explore, thread};
 use ulocks_core::spin::NoSpin;
@@ -25,7 +24,7 @@ struct Place<L: RawRobust> {
 impl<L: RawRobust> Place<L> {
     fn new() -> Arc<Self> {
         Arc::new(Self {
-            slots: [(); 6].map(|()| Slot::new()),
+            slots: slots(),
             items: RobustMutex::new(AtomicU32::new(0)),
             arrived: RobustCondvar::new(),
             seen: AtomicU32::new(0),
@@ -33,11 +32,7 @@ impl<L: RawRobust> Place<L> {
     }
 
     fn join(&self) -> Member<'_> {
-        let start = std::ptr::from_ref(self).addr();
-        // SAFETY: the place outlives the member: its thread has a share of it.
-        let me = unsafe { Member::join(&self.slots, start..start + size_of::<Self>()) }.unwrap();
-        me.set_recheck(Duration::MAX);
-        me
+        join(self, &self.slots)
     }
 
     /// The number of items is whole at each moment.

@@ -1,77 +1,14 @@
-//! The robust fair mutex, and with it the queue of robust locks. No waiter looks again after a
-//! time.
+//! What only the fair mutex promises, and with it the queue of robust locks. No waiter looks again
+//! after a time.
 
-use crate::place::{
-    Fair, Place, at_each_step, beside_a_bystander, clients, held_first, leaves_with_it, sampled, soon,
-};
+use crate::place::{Fair, Place, at_each_step, sampled, soon};
 use std::sync::Arc;
 use std::time::Duration;
-use ulocks_core::model::crash::sweep;
-use ulocks_core::model::{Config, Deaths, Kernel, explore, thread};
+use ulocks_core::model::{Kernel, explore, thread};
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
 use ulocks_core::time::Deadline;
 use ulocks_shm::robust::RawRobust;
-
-#[test]
-fn of_fair_threads_one_is_inside_and_none_sleeps_for_ever() {
-    for kernel in Kernel::ALL {
-        explore(sampled(1, kernel), clients::<Fair, 2>(2, 0, false));
-        explore(sampled(3, kernel), clients::<Fair, 3>(2, 0, false));
-        explore(sampled(4, kernel), clients::<Fair, 4>(1, 0, false));
-        explore(sampled(8, kernel), clients::<Fair, 8>(1, 0, false));
-    }
-}
-
-#[test]
-fn a_fair_timeout_strands_no_thread() {
-    for kernel in Kernel::ALL {
-        let config = |threads| Config { timeouts: true, ..sampled(threads, kernel) };
-        explore(config(3), clients::<Fair, 3>(2, 1, false));
-        explore(config(4), clients::<Fair, 4>(1, 2, false));
-        explore(config(3), held_first::<Fair, 3>(true, 2));
-    }
-}
-
-#[test]
-fn a_member_that_leaves_with_the_fair_mutex_is_told_like_one_that_died() {
-    for kernel in Kernel::ALL {
-        explore(sampled(1, kernel), leaves_with_it::<Fair>);
-    }
-}
-
-#[test]
-fn a_fair_death_at_any_step_strands_no_thread() {
-    for kernel in Kernel::ALL {
-        let three = Arc::new(clients::<Fair, 3>(1, 0, false));
-        at_each_step(1, kernel, false, 60, move || three());
-        for passes in [false, true] {
-            let held = Arc::new(held_first::<Fair, 3>(passes, 0));
-            at_each_step(1, kernel, false, 60, move || held());
-        }
-        let config = |threads| Config { deaths: Deaths::Threads(1), ..sampled(threads, kernel) };
-        explore(config(1), held_first::<Fair, 2>(true, 0));
-        explore(config(2), clients::<Fair, 4>(2, 0, false));
-        explore(config(4), held_first::<Fair, 5>(false, 0));
-    }
-}
-
-#[test]
-fn a_fair_death_beside_timeouts_strands_no_thread() {
-    for kernel in Kernel::ALL {
-        let config =
-            |threads| Config { deaths: Deaths::Threads(1), timeouts: true, ..sampled(threads, kernel) };
-        explore(config(2), clients::<Fair, 3>(2, 1, false));
-        explore(config(3), held_first::<Fair, 4>(false, 2));
-    }
-}
-
-#[test]
-fn a_fair_death_beside_a_bystander_strands_no_thread() {
-    for kernel in Kernel::ALL {
-        at_each_step(1, kernel, false, 100, beside_a_bystander::<Fair>);
-    }
-}
 
 /// Three threads come one after the other while another one holds the mutex, the last one perhaps
 /// after its release. The second one has a deadline, if it is `timed`.
@@ -118,18 +55,6 @@ fn fair_waiters_get_it_in_turn() {
 fn a_fair_death_behind_a_thread_that_left_strands_no_thread() {
     for kernel in Kernel::ALL {
         at_each_step(1, kernel, true, 60, || in_turn(true));
-    }
-}
-
-/// No step of a thread is one that must not be its last.
-#[test]
-fn no_fair_step_is_fatal() {
-    for kernel in Kernel::ALL {
-        let config = Config { kernel, timeouts: false, ..Config::sampled(60) };
-        let held = held_first::<Fair, 3>(true, 0);
-        let sweep = sweep(&config, 1, held).unwrap_or_else(|failure| panic!("{failure}"));
-        assert_eq!(sweep.fatal().count(), 0, "{sweep}");
-        assert!(sweep.points.len() > 20, "{sweep}");
     }
 }
 

@@ -1,7 +1,9 @@
-//! The robust mutex. No waiter looks again after a time, but in the model of several deaths.
+//! The robust mutexes, the barging and the fair one. No waiter looks again after a time, but in the
+//! model of several deaths.
 
 use crate::place::{
-    Mutex, Place, Spinning, at_each_step, beside_a_bystander, clients, held_first, leaves_with_it, sampled,
+    Fair, Mutex, Place, Spinning, at_each_step, beside_a_bystander, clients, held_first, leaves_with_it,
+    sampled,
 };
 use std::sync::Arc;
 use ulocks_core::model::crash::sweep;
@@ -9,13 +11,19 @@ use ulocks_core::model::{Config, Deaths, Kernel, Strategy, explore};
 use ulocks_core::sync::yield_now;
 use ulocks_shm::robust::RawRobust;
 
+fn one_is_inside<L: RawRobust>(kernel: Kernel) {
+    explore(sampled(2, kernel), clients::<L, 2>(2, 0, false));
+    explore(sampled(3, kernel), clients::<L, 3>(2, 0, false));
+    explore(sampled(4, kernel), clients::<L, 4>(1, 0, false));
+    explore(sampled(8, kernel), clients::<L, 8>(1, 0, false));
+}
+
 #[test]
 fn at_most_one_is_inside_and_nobody_sleeps_for_ever() {
     for kernel in Kernel::ALL {
         explore(Config { kernel, timeouts: false, ..Config::exhaustive() }, clients::<Mutex, 2>(1, 0, false));
-        explore(sampled(3, kernel), clients::<Mutex, 3>(2, 0, false));
-        explore(sampled(4, kernel), clients::<Mutex, 4>(1, 0, false));
-        explore(sampled(8, kernel), clients::<Mutex, 8>(2, 0, false));
+        one_is_inside::<Mutex>(kernel);
+        one_is_inside::<Fair>(kernel);
         explore(sampled(3, kernel), clients::<Spinning, 3>(2, 0, false));
     }
 }
@@ -35,14 +43,19 @@ fn nobody_sleeps_for_ever_while_waiters_are_cleared() {
     explore(config, model(3));
 }
 
+fn a_timeout<L: RawRobust>(kernel: Kernel) {
+    let config = |threads| Config { timeouts: true, ..sampled(threads, kernel) };
+    explore(config(3), clients::<L, 3>(2, 1, false));
+    explore(config(4), clients::<L, 4>(1, 2, false));
+    explore(config(3), held_first::<L, 3>(true, 2));
+}
+
 #[test]
 fn a_timeout_strands_nobody() {
     for kernel in Kernel::ALL {
-        let config = |threads| Config { timeouts: true, ..sampled(threads, kernel) };
-        explore(config(3), clients::<Mutex, 3>(2, 1, false));
-        explore(config(4), clients::<Mutex, 4>(1, 2, false));
-        explore(config(8), clients::<Mutex, 8>(2, 7, false));
-        explore(config(3), held_first::<Mutex, 3>(true, 2));
+        a_timeout::<Mutex>(kernel);
+        a_timeout::<Fair>(kernel);
+        explore(Config { timeouts: true, ..sampled(8, kernel) }, clients::<Mutex, 8>(2, 7, false));
     }
 }
 
@@ -62,20 +75,27 @@ fn a_late_thread_passes() {
     place.ends(threads, 4);
 }
 
+/// `executions` of a death at each step.
+fn one_death<L: RawRobust>(kernel: Kernel, executions: u64) {
+    let three = Arc::new(clients::<L, 3>(1, 0, false));
+    at_each_step(1, kernel, false, executions, move || three());
+    for passes in [false, true] {
+        let held = Arc::new(held_first::<L, 3>(passes, 0));
+        at_each_step(1, kernel, false, executions, move || held());
+    }
+    let config = |threads| Config { deaths: Deaths::Threads(1), ..sampled(threads, kernel) };
+    explore(config(1), held_first::<L, 2>(true, 0));
+    explore(config(2), clients::<L, 4>(2, 0, false));
+    explore(config(4), held_first::<L, 5>(false, 0));
+}
+
 #[test]
 fn one_death_at_any_step_strands_nobody() {
     for kernel in Kernel::ALL {
-        let three = Arc::new(clients::<Mutex, 3>(1, 0, false));
-        at_each_step(1, kernel, false, 120, move || three());
-        for passes in [false, true] {
-            let held = Arc::new(held_first::<Mutex, 3>(passes, 0));
-            at_each_step(1, kernel, false, 200, move || held());
-        }
-        let config = |threads| Config { deaths: Deaths::Threads(1), ..sampled(threads, kernel) };
-        explore(config(1), held_first::<Mutex, 2>(true, 0));
-        explore(config(2), clients::<Mutex, 4>(2, 0, false));
-        explore(config(4), held_first::<Mutex, 5>(false, 0));
-        explore(config(2), clients::<Spinning, 3>(2, 0, false));
+        one_death::<Mutex>(kernel, 160);
+        one_death::<Fair>(kernel, 60);
+        let config = Config { deaths: Deaths::Threads(1), ..sampled(2, kernel) };
+        explore(config, clients::<Spinning, 3>(2, 0, false));
     }
 }
 
@@ -86,6 +106,8 @@ fn one_death_beside_timeouts_strands_nobody() {
             |threads| Config { deaths: Deaths::Threads(1), timeouts: true, ..sampled(threads, kernel) };
         explore(config(2), clients::<Mutex, 3>(2, 1, false));
         explore(config(3), clients::<Mutex, 5>(1, 3, false));
+        explore(config(2), clients::<Fair, 3>(2, 1, false));
+        explore(config(3), held_first::<Fair, 4>(false, 2));
         at_each_step(3, kernel, true, 400, a_late_thread_passes);
     }
 }
@@ -94,6 +116,7 @@ fn one_death_beside_timeouts_strands_nobody() {
 fn one_death_beside_a_thread_that_claims_its_slot_strands_nobody() {
     for kernel in Kernel::ALL {
         at_each_step(1, kernel, false, 400, beside_a_bystander::<Mutex>);
+        at_each_step(1, kernel, false, 100, beside_a_bystander::<Fair>);
     }
 }
 
@@ -101,18 +124,23 @@ fn one_death_beside_a_thread_that_claims_its_slot_strands_nobody() {
 fn a_member_that_leaves_with_the_mutex_is_told_like_one_that_died() {
     for kernel in Kernel::ALL {
         explore(sampled(1, kernel), leaves_with_it::<Mutex>);
+        explore(sampled(1, kernel), leaves_with_it::<Fair>);
     }
+}
+
+fn no_step<L: RawRobust>(kernel: Kernel, executions: u64) {
+    let config = Config { kernel, timeouts: false, ..Config::sampled(executions) };
+    let sweep = sweep(&config, 1, held_first::<L, 3>(true, 0)).unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(sweep.fatal().count(), 0, "{sweep}");
+    assert!(sweep.points.len() > 20, "{sweep}");
 }
 
 /// No step of a thread is one that must not be its last.
 #[test]
 fn no_step_is_fatal() {
     for kernel in Kernel::ALL {
-        let config = Config { kernel, timeouts: false, ..Config::sampled(500) };
-        let sweep =
-            sweep(&config, 1, held_first::<Mutex, 3>(true, 0)).unwrap_or_else(|failure| panic!("{failure}"));
-        assert_eq!(sweep.fatal().count(), 0, "{sweep}");
-        assert!(sweep.points.len() > 20, "{sweep}");
+        no_step::<Mutex>(kernel, 500);
+        no_step::<Fair>(kernel, 60);
     }
 }
 

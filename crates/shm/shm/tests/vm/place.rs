@@ -142,6 +142,73 @@ pub fn clients<L: RawRobust, const THREADS: usize>(
     }
 }
 
+/// A table of slots that no thread has.
+pub fn slots<const N: usize>() -> [Slot; N] {
+    [(); N].map(|()| Slot::new())
+}
+
+/// Takes part in the table of `place`, of which the thread has a share. It does not look again
+/// after a time.
+pub fn join<'a, T>(place: &'a T, slots: &'a [Slot]) -> Member<'a> {
+    let start = std::ptr::from_ref(place).addr();
+    // SAFETY: the place, and the slots in it, outlive the member, which borrows them.
+    let me = unsafe { Member::join(slots, start..start + size_of::<T>()) }.unwrap();
+    me.set_recheck(Duration::MAX);
+    me
+}
+
+/// A lock in a place with a table of its own, and roles that threads can play with it.
+pub trait Scene: Send + Sync + Sized + 'static {
+    type Role: Copy + Send + 'static;
+
+    fn new() -> Arc<Self>;
+    fn join(&self) -> Member<'_>;
+
+    /// Plays `role` once: acquires, looks and releases.
+    fn plays(&self, me: &Member<'_>, role: Self::Role, name: u32);
+
+    /// Acquires as `role` says, and calls `held` before the release.
+    fn holds(&self, me: &Member<'_>, role: Self::Role, held: impl FnOnce());
+
+    /// All threads end or have died. Then the lock works.
+    fn ends(&self, threads: Vec<thread::JoinHandle<()>>);
+
+    /// A thread that plays `role` once, and goes on living: no thread is woken because it leaves.
+    fn resident(self: &Arc<Self>, role: Self::Role, name: u32) -> thread::JoinHandle<()> {
+        let place = Arc::clone(self);
+        thread::spawn(move || {
+            let me = place.join();
+            place.plays(&me, role, name);
+            std::mem::forget(me);
+        })
+    }
+}
+
+/// Threads that play these roles.
+pub fn play<S: Scene, const N: usize>(roles: [S::Role; N]) -> impl Fn() + Clone + 'static {
+    move || {
+        let place = S::new();
+        let threads = (1..).zip(roles).map(|(name, role)| place.resident(role, name)).collect();
+        place.ends(threads);
+    }
+}
+
+/// The same behind a thread that never dies, and that has the lock first.
+pub fn behind<S: Scene, const N: usize>(first: S::Role, roles: [S::Role; N]) -> impl Fn() + Clone + 'static {
+    move || {
+        let place = S::new();
+        let me = place.join();
+        let mut threads = Vec::new();
+        place.holds(&me, first, || {
+            threads = (1..).zip(roles).map(|(name, role)| place.resident(role, name)).collect();
+            // So many steps that all others are asleep, mostly.
+            (0..40 * N).for_each(|_| yield_now());
+        });
+        std::mem::forget(me);
+        place.ends(threads);
+    }
+}
+
 /// About as many steps for each number of threads. No deadline passes, so that a waiter that
 /// depends on its next look sleeps for ever.
 pub fn sampled(threads: u64, kernel: Kernel) -> Config {

@@ -1,13 +1,13 @@
 //! The robust reader-writer lock. No waiter looks again after a time.
 
-use crate::place::{at_each_step, sampled, soon};
+use crate::place::{Scene, at_each_step, behind, join, play, sampled, slots, soon};
 use std::sync::Arc;
 use std::time::Duration;
 use ulocks_core::Shared;
 use ulocks_core::model::{Config, Deaths, Kernel, explore, thread};
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
+use ulocks_core::sync::{AtomicU32, spin_until};
 use ulocks_core::time::Deadline;
 use ulocks_shm::robust::mutex::{LockError, Refused};
 use ulocks_shm::robust::rwlock::{RobustPsRwLock, RobustReadGuard, RobustWriteGuard};
@@ -47,23 +47,6 @@ enum Role {
 use Role::{Downgrades, Reads, ReadsSoon, ReadsUrgently, Writes, WritesSoon};
 
 impl Place {
-    fn new() -> Arc<Self> {
-        Arc::new(Self {
-            slots: [(); SLOTS].map(|()| Slot::new()),
-            lock: Lock::new(Pair([AtomicU32::new(0), AtomicU32::new(0)])),
-            told: AtomicU32::new(0),
-            order: AtomicU32::new(0),
-        })
-    }
-
-    fn join(&self) -> Member<'_> {
-        let start = std::ptr::from_ref(self).addr();
-        // SAFETY: the place outlives the member: its thread has a share of it.
-        let me = unsafe { Member::join(&self.slots, start..start + size_of::<Self>()) }.unwrap();
-        me.set_recheck(Duration::MAX);
-        me
-    }
-
     fn note(&self, name: u32) {
         self.order.store(self.order.load(Relaxed) * 10 + name, Relaxed);
     }
@@ -109,6 +92,23 @@ impl Place {
             Err(error) => panic!("{error}"),
         }
     }
+}
+
+impl Scene for Place {
+    type Role = Role;
+
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            slots: slots(),
+            lock: Lock::new(Pair([AtomicU32::new(0), AtomicU32::new(0)])),
+            told: AtomicU32::new(0),
+            order: AtomicU32::new(0),
+        })
+    }
+
+    fn join(&self) -> Member<'_> {
+        join(self, &self.slots)
+    }
 
     fn plays(&self, me: &Member<'_>, role: Role, name: u32) {
         match role {
@@ -127,17 +127,16 @@ impl Place {
         }
     }
 
-    /// A thread that plays `role` once, and goes on living: no thread is woken because it leaves.
-    fn resident(self: &Arc<Self>, role: Role, name: u32) -> thread::JoinHandle<()> {
-        let place = Arc::clone(self);
-        thread::spawn(move || {
-            let me = place.join();
-            place.plays(&me, role, name);
-            std::mem::forget(me);
-        })
+    fn holds(&self, me: &Member<'_>, role: Role, held: impl FnOnce()) {
+        if role == Writes {
+            let _writes = self.lock.write(me).unwrap();
+            held();
+        } else {
+            let _reads = self.lock.read(me).unwrap();
+            held();
+        }
     }
 
-    /// All threads end or have died. Then the lock works.
     fn ends(&self, threads: Vec<thread::JoinHandle<()>>) {
         let died = threads.into_iter().filter_map(|thread| thread.join().err()).count();
         assert!(died > 0 || self.told.load(Relaxed) == 0, "a thread was told of a death that was none");
@@ -148,39 +147,14 @@ impl Place {
     }
 }
 
-/// Threads that play these roles.
-fn play<const N: usize>(roles: [Role; N]) -> impl Fn() + Clone + 'static {
-    move || {
-        let place = Place::new();
-        let threads = (1..).zip(roles).map(|(name, role)| place.resident(role, name)).collect();
-        place.ends(threads);
-    }
-}
-
-/// The same behind a writer or a reader that never dies, and that has the lock first.
-fn behind<const N: usize>(writes: bool, roles: [Role; N]) -> impl Fn() + Clone + 'static {
-    move || {
-        let place = Place::new();
-        let me = place.join();
-        let write = writes.then(|| place.lock.write(&me).unwrap());
-        let read = (!writes).then(|| place.lock.read(&me).unwrap());
-        let threads = (1..).zip(roles).map(|(name, role)| place.resident(role, name)).collect();
-        // So many steps that all others are asleep, mostly.
-        (0..40 * N).for_each(|_| yield_now());
-        drop((write, read));
-        std::mem::forget(me);
-        place.ends(threads);
-    }
-}
-
 #[test]
 fn a_writer_is_alone_and_no_thread_sleeps_for_ever() {
     for kernel in Kernel::ALL {
-        explore(sampled(2, kernel), play([Writes, Reads]));
-        explore(sampled(3, kernel), play([Writes, Writes, Reads]));
-        explore(sampled(4, kernel), play([Writes, Reads, ReadsUrgently, Downgrades]));
-        explore(sampled(4, kernel), behind(true, [Reads, Reads, Writes, ReadsUrgently]));
-        explore(sampled(4, kernel), behind(false, [Writes, Reads, Writes]));
+        explore(sampled(2, kernel), play::<Place, _>([Writes, Reads]));
+        explore(sampled(3, kernel), play::<Place, _>([Writes, Writes, Reads]));
+        explore(sampled(4, kernel), play::<Place, _>([Writes, Reads, ReadsUrgently, Downgrades]));
+        explore(sampled(4, kernel), behind::<Place, _>(Writes, [Reads, Reads, Writes, ReadsUrgently]));
+        explore(sampled(4, kernel), behind::<Place, _>(Reads, [Writes, Reads, Writes]));
     }
 }
 
@@ -188,9 +162,9 @@ fn a_writer_is_alone_and_no_thread_sleeps_for_ever() {
 fn a_deadline_of_a_reader_or_writer_strands_no_thread() {
     for kernel in Kernel::ALL {
         let config = Config { timeouts: true, ..sampled(3, kernel) };
-        explore(config.clone(), play([Writes, WritesSoon, Reads]));
-        explore(config.clone(), behind(false, [WritesSoon, Reads, ReadsSoon]));
-        explore(config, behind(true, [ReadsSoon, WritesSoon, Reads, Writes]));
+        explore(config.clone(), play::<Place, _>([Writes, WritesSoon, Reads]));
+        explore(config.clone(), behind::<Place, _>(Reads, [WritesSoon, Reads, ReadsSoon]));
+        explore(config, behind::<Place, _>(Writes, [ReadsSoon, WritesSoon, Reads, Writes]));
     }
 }
 
@@ -198,16 +172,16 @@ fn a_deadline_of_a_reader_or_writer_strands_no_thread() {
 fn a_death_of_a_reader_or_writer_strands_no_thread() {
     for kernel in Kernel::ALL {
         for roles in [[Writes, Reads, Writes], [Reads, Writes, Reads], [Downgrades, Reads, Writes]] {
-            at_each_step(1, kernel, false, 12, play(roles));
-            at_each_step(1, kernel, false, 12, behind(true, roles));
-            at_each_step(1, kernel, false, 12, behind(false, roles));
+            at_each_step(1, kernel, false, 12, play::<Place, _>(roles));
+            at_each_step(1, kernel, false, 12, behind::<Place, _>(Writes, roles));
+            at_each_step(1, kernel, false, 12, behind::<Place, _>(Reads, roles));
         }
         let config = |threads| Config { deaths: Deaths::Threads(1), ..sampled(threads, kernel) };
-        explore(config(3), behind(true, [Reads, Reads, Writes, Reads]));
-        explore(config(3), behind(false, [Writes, ReadsUrgently, Reads, Writes]));
-        explore(config(3), play([Writes, Reads, Writes, ReadsUrgently]));
+        explore(config(3), behind::<Place, _>(Writes, [Reads, Reads, Writes, Reads]));
+        explore(config(3), behind::<Place, _>(Reads, [Writes, ReadsUrgently, Reads, Writes]));
+        explore(config(3), play::<Place, _>([Writes, Reads, Writes, ReadsUrgently]));
         let timed = Config { timeouts: true, ..config(3) };
-        explore(timed, behind(false, [WritesSoon, Reads, Writes]));
+        explore(timed, behind::<Place, _>(Reads, [WritesSoon, Reads, Writes]));
     }
 }
 

@@ -1,13 +1,13 @@
 //! The robust semaphore array. No waiter looks again after a time.
 
-use crate::place::{at_each_step, sampled, soon};
+use crate::place::{Scene, at_each_step, behind, join, play, sampled, slots, soon};
 use std::sync::Arc;
 use std::time::Duration;
 use ulocks_core::Shared;
 use ulocks_core::model::{Config, Deaths, Kernel, explore, thread};
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
+use ulocks_core::sync::{AtomicU32, spin_until};
 use ulocks_core::time::Deadline;
 use ulocks_semarray::{Op, Set};
 use ulocks_shm::robust::mutex::Refused;
@@ -51,24 +51,22 @@ impl Takes {
     }
 }
 
-impl Place {
+impl Scene for Place {
+    type Role = Takes;
+
     fn new() -> Arc<Self> {
         Arc::new(Self {
-            slots: [(); SLOTS].map(|()| Slot::new()),
+            slots: slots(),
             array: Array::new([1, 1]),
             inside: [AtomicU32::new(0), AtomicU32::new(0)],
         })
     }
 
     fn join(&self) -> Member<'_> {
-        let start = std::ptr::from_ref(self).addr();
-        // SAFETY: the place outlives the member: its thread has a share of it.
-        let me = unsafe { Member::join(&self.slots, start..start + size_of::<Self>()) }.unwrap();
-        me.set_recheck(Duration::MAX);
-        me
+        join(self, &self.slots)
     }
 
-    fn takes(&self, me: &Member<'_>, what: Takes, name: u32) {
+    fn plays(&self, me: &Member<'_>, what: Takes, name: u32) {
         let deadline = if let BothSoon = what { soon() } else { Deadline::after(Duration::MAX) };
         let permit = match self.array.acquire_until(me, what.set(), deadline) {
             Ok(permit) => permit,
@@ -83,57 +81,28 @@ impl Place {
         drop(permit);
     }
 
-    /// A thread that does so once, and goes on living: no thread is woken because it leaves.
-    fn resident(self: &Arc<Self>, what: Takes, name: u32) -> thread::JoinHandle<()> {
-        let place = Arc::clone(self);
-        thread::spawn(move || {
-            let me = place.join();
-            place.takes(&me, what, name);
-            std::mem::forget(me);
-        })
+    fn holds(&self, me: &Member<'_>, what: Takes, held: impl FnOnce()) {
+        let _permit = self.array.acquire(me, what.set()).unwrap();
+        held();
     }
 
-    /// All threads end or have died. Then each permit is there, once.
+    /// Then each permit is there, once.
     fn ends(&self, threads: Vec<thread::JoinHandle<()>>) {
         threads.into_iter().for_each(|thread| _ = thread.join());
         let me = self.join();
-        self.takes(&me, First, 9);
-        self.takes(&me, Both, 9);
+        self.plays(&me, First, 9);
+        self.plays(&me, Both, 9);
         assert_eq!(self.array.values(), [1, 1], "a permit is lost, or came back twice");
-    }
-}
-
-/// Threads that take these.
-fn play<const N: usize>(takes: [Takes; N]) -> impl Fn() + Clone + 'static {
-    move || {
-        let place = Place::new();
-        let threads = (1..).zip(takes).map(|(name, what)| place.resident(what, name)).collect();
-        place.ends(threads);
-    }
-}
-
-/// The same behind a thread that never dies, and that has `first` at the beginning.
-fn behind<const N: usize>(first: Takes, takes: [Takes; N]) -> impl Fn() + Clone + 'static {
-    move || {
-        let place = Place::new();
-        let me = place.join();
-        let permit = place.array.acquire(&me, first.set()).unwrap();
-        let threads = (1..).zip(takes).map(|(name, what)| place.resident(what, name)).collect();
-        // So many steps that all others are asleep, mostly.
-        (0..40 * N).for_each(|_| yield_now());
-        drop(permit);
-        std::mem::forget(me);
-        place.ends(threads);
     }
 }
 
 #[test]
 fn sets_are_taken_whole_and_no_thread_sleeps_for_ever() {
     for kernel in Kernel::ALL {
-        explore(sampled(2, kernel), play([Both, Both]));
-        explore(sampled(3, kernel), play([First, Second, Both]));
-        explore(sampled(4, kernel), behind(Both, [First, Both, Second, Both]));
-        explore(sampled(4, kernel), behind(First, [Both, First, Second]));
+        explore(sampled(2, kernel), play::<Place, _>([Both, Both]));
+        explore(sampled(3, kernel), play::<Place, _>([First, Second, Both]));
+        explore(sampled(4, kernel), behind::<Place, _>(Both, [First, Both, Second, Both]));
+        explore(sampled(4, kernel), behind::<Place, _>(First, [Both, First, Second]));
     }
 }
 
@@ -141,8 +110,8 @@ fn sets_are_taken_whole_and_no_thread_sleeps_for_ever() {
 fn a_deadline_of_a_set_strands_no_thread() {
     for kernel in Kernel::ALL {
         let config = Config { timeouts: true, ..sampled(3, kernel) };
-        explore(config.clone(), behind(Both, [BothSoon, First, Both]));
-        explore(config, behind(First, [Both, BothSoon, First]));
+        explore(config.clone(), behind::<Place, _>(Both, [BothSoon, First, Both]));
+        explore(config, behind::<Place, _>(First, [Both, BothSoon, First]));
     }
 }
 
@@ -150,14 +119,14 @@ fn a_deadline_of_a_set_strands_no_thread() {
 fn permits_come_back_from_a_death_at_any_step() {
     for kernel in Kernel::ALL {
         for takes in [[Both, First, Both], [First, Both, Second], [Second, First, Both]] {
-            at_each_step(1, kernel, false, 8, play(takes));
-            at_each_step(1, kernel, false, 8, behind(Both, takes));
+            at_each_step(1, kernel, false, 8, play::<Place, _>(takes));
+            at_each_step(1, kernel, false, 8, behind::<Place, _>(Both, takes));
         }
         let config = |threads| Config { deaths: Deaths::Threads(1), ..sampled(threads, kernel) };
-        explore(config(4), behind(First, [Both, First, Second, Both]));
-        explore(config(4), play([Both, First, Second, Both]));
+        explore(config(4), behind::<Place, _>(First, [Both, First, Second, Both]));
+        explore(config(4), play::<Place, _>([Both, First, Second, Both]));
         let timed = Config { timeouts: true, ..config(3) };
-        explore(timed, behind(Both, [BothSoon, First, Both]));
+        explore(timed, behind::<Place, _>(Both, [BothSoon, First, Both]));
     }
 }
 
@@ -170,7 +139,7 @@ fn past_the_head() {
     let passing = thread::spawn(move || {
         let me = shared.join();
         spin_until(|| shared.array.waiters(&me) == 1);
-        shared.takes(&me, Second, 1);
+        shared.plays(&me, Second, 1);
         std::mem::forget(me);
     });
     let head = place.resident(Both, 2);
