@@ -1,6 +1,6 @@
 //! `ulocks-report FILE.json [-o PAGE.html]`: draws the page of a recorded run of `scaling` again,
 //! and prints its answer. `ulocks-report compare A.json B.json`: what changed between two runs.
-//! `ulocks-report index`: one page of all figures.
+//! `ulocks-report index`: one page of all figures. `ulocks-report keep`: records for the repository.
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
@@ -48,6 +48,15 @@ enum Command {
         #[arg(short, long, value_name = "PAGE")]
         output: Option<PathBuf>,
     },
+    /// Packs the records of one machine into one small file, without their trials
+    Keep {
+        /// Records, called by the name of the output and that of their program: DAY-MACHINE-psrw.json
+        #[arg(required = true)]
+        records: Vec<PathBuf>,
+        /// The file: DAY-MACHINE.json
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+    },
 }
 
 fn read(path: &Path) -> anyhow::Result<Report> {
@@ -70,6 +79,11 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             evidence::write(&folders, &page)?;
             println!("{}", page.display());
             return Ok(());
+        }
+        Some(Command::Keep { records, output }) => {
+            let text = report::kept::pack(&records, &output)?;
+            return std::fs::write(&output, text)
+                .with_context(|| format!("cannot write {}", output.display()));
         }
         None => {}
     }

@@ -9,7 +9,7 @@
 //! what it costs: an interval that excludes 1 says so. So is a peer that is level with it and whose
 //! p99.9 wait is less than half as long.
 
-use super::summary::{Rates, by_round, over_cells, throughput};
+use super::summary::{Rates, over_cells, rates};
 use super::{Ended, Kind, Report, units};
 use crate::statistics::geometric_mean;
 use crate::statistics::rounds::{Ratio, Verdict};
@@ -50,10 +50,10 @@ pub(crate) struct Choice<'a> {
 /// There is none before a whole round has ended: locks would be compared in different cells.
 pub fn answer(report: &Report) -> String {
     let is_cut_short = matches!(report.ended, Ended::Budget | Ended::Interrupted);
-    if is_cut_short && report.trials.iter().all(|trial| trial.round == 0) {
+    if is_cut_short && report.rounds() < 2 {
         return String::new();
     }
-    let rates = by_round(report, throughput);
+    let rates = rates(report);
     let all = report.workloads();
     let choices: Vec<_> =
         all.iter().filter_map(|&workload| Some((workload, choose(report, &rates, workload)?))).collect();
@@ -325,7 +325,7 @@ mod tests {
             factor * 100e3
         };
         let report = filled(7, rate);
-        let rates = by_round(&report, throughput);
+        let rates = rates(&report);
         let choice = choose(&report, &rates, BUSY).unwrap();
         assert_eq!(choice.lock, "ours");
         let ahead: Vec<_> = choice.ahead.iter().map(|lock| lock.0).collect();
@@ -372,7 +372,7 @@ mod tests {
             }
         }
         report.summary = crate::report::summarise(&report);
-        let rates = by_round(&report, throughput);
+        let rates = rates(&report);
         let choice = choose(&report, &rates, BUSY).unwrap();
         assert_eq!(choice.lock, "std");
         assert_eq!(choice.ahead.iter().map(|lock| lock.0).collect::<Vec<_>>(), ["ours"]);

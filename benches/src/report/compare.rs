@@ -5,7 +5,7 @@
 //! machine that became faster or slower shows in all locks alike: the rates of std and of no lock
 //! say so.
 
-use super::summary::{Rates, by_round, throughput};
+use super::summary::{Rates, rates};
 use super::{Cell, Kind, Report, Table, units};
 use crate::statistics::rounds::{Ratio, Verdict};
 use crate::statistics::{geometric_mean, mean, standard_deviation, student_t};
@@ -18,7 +18,7 @@ pub fn compare(before: &Report, after: &Report) -> String {
     if before.machine.cpu_model != after.machine.cpu_model {
         writeln!(out, "These are two processors: compare the columns by std, not the rates.").unwrap();
     }
-    let (rates_a, rates_b) = (by_round(before, throughput), by_round(after, throughput));
+    let (rates_a, rates_b) = (rates(before), rates(after));
     let mut table = Table::new(
         &[0, 2, 6],
         &["workload", "threads", "lock", "A ops/s", "B ops/s", "B by A", "verdict", "A by std", "B by std"],

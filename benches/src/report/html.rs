@@ -367,16 +367,10 @@ fn foot(page: &mut String, report: &Report) {
     page.push_str("</dl>\n</section>\n");
 }
 
-/// How fast the CPU was before each trial, by the calibration.
 fn speed(report: &Report) -> String {
-    let speeds: Vec<f64> = report.trials.iter().map(|t| t.result.speed).filter(|&s| s > 0.0).collect();
-    let range = |of: fn(f64, f64) -> f64| speeds.iter().copied().reduce(of).map_or("?".into(), units::fixed);
-    format!(
-        "{} of the calibrated one in the median, from {} to {}",
-        units::fixed(crate::statistics::median(&speeds)),
-        range(f64::min),
-        range(f64::max)
-    )
+    let Some(speed) = report.summary.speed else { return "unknown".into() };
+    let [median, least, most] = speed.map(units::fixed);
+    format!("{median} of the calibrated one in the median, from {least} to {most}")
 }
 
 #[cfg(test)]

@@ -21,8 +21,8 @@
 //! | `options` | threads, workloads, pinning and the rule for repetition, as they were used |
 //! | `locks` | name, kind (`"family"`, `"peer"`, `"baseline"`) and one line about each |
 //! | `cells` | hold and non-hold time, threads, and whether acquisitions were timed |
-//! | `trials` | round, lock, index into `cells`, and all that the trial measured |
-//! | `summary` | what [`summarise`] makes of the trials; kept for readers without Rust |
+//! | `trials` | round, lock, index into `cells`, and all that the trial measured; none in a [`kept`] record |
+//! | `summary` | what [`summarise`] makes of the trials |
 //!
 //! A round is every (lock, cell) once; ratios are only ever taken between two trials of one round.
 //! The last round is incomplete after an interrupt, and then only pairs that exist are compared.
@@ -33,6 +33,7 @@ mod compare;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod html;
+pub mod kept;
 mod summary;
 pub(crate) mod svg;
 mod text;
@@ -225,27 +226,32 @@ pub struct Report {
 impl Report {
     /// Reads a record from JSON text; one that this code cannot read says why.
     pub fn from_json(text: &str) -> anyhow::Result<Self> {
-        #[derive(Deserialize)]
-        struct Tag {
-            schema: String,
-        }
-        let tag: Tag = serde_json::from_str(text).context("not a record of `scaling`: no field `schema`")?;
-        if tag.schema != SCHEMA {
-            bail!("the record is `{}`; this program reads `{SCHEMA}`", tag.schema);
+        Self::from_value(serde_json::from_str(text).context("not a record of `scaling`: no field `schema`")?)
+    }
+
+    /// The same of a JSON value.
+    pub fn from_value(value: serde_json::Value) -> anyhow::Result<Self> {
+        let schema = value.get("schema").and_then(|schema| schema.as_str());
+        let schema = schema.context("not a record of `scaling`: no field `schema`")?;
+        if schema != SCHEMA {
+            bail!("the record is `{schema}`; this program reads `{SCHEMA}`");
         }
         let report: Self =
-            serde_json::from_str(text).with_context(|| format!("a damaged `{SCHEMA}` record"))?;
+            serde_json::from_value(value).with_context(|| format!("a damaged `{SCHEMA}` record"))?;
         if let Some(trial) = report.trials.iter().find(|t| t.cell >= report.cells.len()) {
             bail!("a damaged `{SCHEMA}` record: a trial names cell {} of {}", trial.cell, report.cells.len());
         }
         Ok(report)
     }
 
-    /// Reads a record from a file.
+    /// Reads a record from a file, or the one of `scaling` in a file of [`kept`] records.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let text =
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        Self::from_json(&text).with_context(|| format!("cannot use {}", path.display()))
+        let mut records = kept::unpack(&text).with_context(|| format!("cannot use {}", path.display()))?;
+        records.retain(|(name, _)| name.is_empty() || name == "scaling");
+        let (_, record) = records.pop().with_context(|| format!("no scaling in {}", path.display()))?;
+        Self::from_value(record).with_context(|| format!("cannot use {}", path.display()))
     }
 
     /// The record as JSON text, one trial a line.
@@ -275,7 +281,8 @@ impl Report {
 
     /// Rounds in which at least one trial ended.
     pub fn rounds(&self) -> u32 {
-        self.trials.iter().map(|t| t.round + 1).max().unwrap_or(0)
+        let of_points = self.summary.points.iter().map(|point| point.rounds as u32);
+        self.trials.iter().map(|t| t.round + 1).chain(of_points).max().unwrap_or(0)
     }
 
     /// CPUs that the run could use.

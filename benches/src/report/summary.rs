@@ -41,6 +41,9 @@ pub struct Point {
     pub threads: u32,
     /// Rounds.
     pub rounds: usize,
+    /// Operations per second, round by round.
+    #[serde(default)]
+    pub rates: Vec<f64>,
     /// Operations per second: geometric mean and t interval.
     pub per_s: Estimate,
     /// Slower and faster mode, if there are two; then `per_s` is not to be shown.
@@ -135,6 +138,13 @@ pub struct Summary {
     pub points: Vec<Point>,
     /// By lock, in the order of the record.
     pub scores: Vec<Score>,
+    /// How much of the CPUs they could use the threads got when no lock made them wait; the rest
+    /// went to another reader.
+    #[serde(default)]
+    pub cpu_share: Option<f64>,
+    /// How fast the CPU was before each trial, by the calibration: median, slowest, fastest.
+    #[serde(default)]
+    pub speed: Option<[f64; 3]>,
 }
 
 impl Summary {
@@ -147,8 +157,12 @@ impl Summary {
 /// A figure of each (lock, cell) by round.
 pub(super) type Rates<'a> = HashMap<(&'a str, usize), Vec<(u32, f64)>>;
 
-/// Computes all figures from the trials of a record; its `summary` is not looked at.
+/// Computes all figures from the trials of a record; its `summary` is not looked at, unless it is
+/// all that was kept.
 pub fn summarise(report: &Report) -> Summary {
+    if report.trials.is_empty() {
+        return report.summary.clone();
+    }
     let rates = by_round(report, throughput);
     let cpu = by_round(report, cpu_ns);
     let mut points = Vec::new();
@@ -158,10 +172,39 @@ pub fn summarise(report: &Report) -> Summary {
         }
     }
     let scores = report.locks.iter().map(|l| score(report, &rates, &cpu, &points, &l.name)).collect();
-    Summary { points, scores }
+    Summary { points, scores, cpu_share: cpu_share(report), speed: speed(report) }
 }
 
-pub(super) fn by_round(report: &Report, figure: fn(&Trial) -> f64) -> Rates<'_> {
+fn cpu_share(report: &Report) -> Option<f64> {
+    let free = report.trials.iter().filter(|t| report.kind(&t.lock) == Kind::Baseline);
+    let shares: Vec<f64> = free
+        .map(|t| {
+            let cpus = report.cells[t.cell].threads.min(report.cpus());
+            (t.result.user_s + t.result.system_s) / (t.result.elapsed_s * f64::from(cpus))
+        })
+        .collect();
+    (!shares.is_empty()).then(|| statistics::median(&shares))
+}
+
+fn speed(report: &Report) -> Option<[f64; 3]> {
+    let speeds: Vec<f64> = report.trials.iter().map(|t| t.result.speed).filter(|&s| s > 0.0).collect();
+    let range = |of: fn(f64, f64) -> f64| speeds.iter().copied().reduce(of);
+    Some([statistics::median(&speeds), range(f64::min)?, range(f64::max)?])
+}
+
+/// The throughput of each (lock, main cell) by round.
+pub(super) fn rates(report: &Report) -> Rates<'_> {
+    let place = |point: &Point| {
+        let is =
+            |cell: &Cell| cell.is_main() && cell.workload == point.workload && cell.threads == point.threads;
+        report.cells.iter().position(is)
+    };
+    let numbered = |point: &Point| (0..).zip(point.rates.iter().copied()).collect();
+    let points = report.summary.points.iter();
+    points.filter_map(|point| Some(((point.lock.as_str(), place(point)?), numbered(point)))).collect()
+}
+
+fn by_round(report: &Report, figure: fn(&Trial) -> f64) -> Rates<'_> {
     let mut rates: Rates = HashMap::new();
     for trial in &report.trials {
         rates.entry((&trial.lock, trial.cell)).or_default().push((trial.round, figure(trial)));
@@ -170,7 +213,7 @@ pub(super) fn by_round(report: &Report, figure: fn(&Trial) -> f64) -> Rates<'_> 
 }
 
 /// Operations per second; a trial without any counts as one, so that logarithms exist.
-pub(super) fn throughput(trial: &Trial) -> f64 {
+fn throughput(trial: &Trial) -> f64 {
     operations(&trial.result) / trial.result.elapsed_s.max(1e-9)
 }
 
@@ -204,6 +247,7 @@ fn point(report: &Report, rates: &Rates, cpu: &Rates, lock: &str, index: usize, 
         workload: cell.workload,
         threads: cell.threads,
         rounds: values.len(),
+        rates: values.clone(),
         per_s: log_t(&values),
         modes: modes(&values),
         vs_std: ratio(rates, lock, STD, index),

@@ -137,7 +137,7 @@ pub fn caveats(report: &Report) -> Vec<String> {
             }
         ));
     }
-    if let Some(share) = cpu_share(report).filter(|&s| s < 0.9) {
+    if let Some(share) = report.summary.cpu_share.filter(|&s| s < 0.9) {
         lines.push(format!(
             "Without any lock the threads got only {:.0} % of the CPUs: something else was running. Compare ratios, and \
              those with care.",
@@ -160,19 +160,6 @@ pub fn caveats(report: &Report) -> Vec<String> {
         ));
     }
     lines
-}
-
-/// How much of the CPUs they could use the threads got when no lock made them wait; the rest went
-/// to another reader.
-fn cpu_share(report: &Report) -> Option<f64> {
-    let free = report.trials.iter().filter(|t| report.kind(&t.lock) == Kind::Baseline);
-    let shares: Vec<f64> = free
-        .map(|t| {
-            let cpus = report.cells[t.cell].threads.min(report.cpus());
-            (t.result.user_s + t.result.system_s) / (t.result.elapsed_s * f64::from(cpus))
-        })
-        .collect();
-    (!shares.is_empty()).then(|| crate::statistics::median(&shares))
 }
 
 /// The best points of one thread count: greatest throughput, least p99.9, least CPU time per

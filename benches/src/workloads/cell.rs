@@ -55,14 +55,10 @@ pub enum Cell {
     },
     /// A run of a reader-writer lock.
     Rw(readers::Run),
-    /// The same for [`LONG_MS`], where windows are not those of a smoke run.
-    Long(readers::Run),
     /// A run of semaphores.
     Sem(semaphores::Run),
     /// A run of a condition variable.
     Condvar(condvars::Run),
-    /// The same for a part of the window: there are [many](BRIEF) of these.
-    BriefCondvar(condvars::Run),
     /// Sets of so many operations that no other thread stands in the way of, taken and given back:
     /// all subjects in one process.
     Sets(u32),
@@ -77,14 +73,6 @@ impl Cell {
         matches!(self, Self::Pairs | Self::ReadPairs | Self::ProcessPairs | Self::Sets(_) | Self::Singles(_))
     }
 }
-
-/// What is to happen in each tenth of a second must do so for some seconds: in three rounds, ten.
-pub const LONG_MS: u64 = 3_400;
-/// The part of a window that brief trials last. A trial's figure depends on where the scheduler
-/// puts its threads, so more rounds say more than longer windows.
-pub const BRIEF: u64 = 3;
-/// Windows shorter than this measure nothing.
-const SMOKE_MS: u64 = 10;
 
 /// A trial, for a process of its own.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -103,11 +91,11 @@ pub enum Job {
     ProcessPairs(PairsSpec<ProcessPairs>),
     /// [`Cell::Recovery`].
     Recovery(Spec<Recovery>),
-    /// [`Cell::Rw`] and [`Cell::Long`].
+    /// [`Cell::Rw`].
     Rw(Spec<readers::Run>),
     /// [`Cell::Sem`].
     Sem(Spec<semaphores::Run>),
-    /// [`Cell::Condvar`] and [`Cell::BriefCondvar`].
+    /// [`Cell::Condvar`].
     Condvar(Spec<condvars::Run>),
     /// [`Cell::Sets`].
     Sets(PairsSpec<Sets>),
@@ -246,20 +234,14 @@ impl Probe {
             })
         };
         let brief_ms = window_ms / 2 + 1;
-        let condvar = |subject, run, window_ms: u64| {
-            let warmup_ms = warmup_ms.min(window_ms.div_ceil(4));
-            Job::Condvar(Spec { subject, run, warmup_ms, window_ms, iterations_per_us, seed })
-        };
-        let rw = |subject, run, window_ms| {
-            Job::Rw(Spec { subject, run, warmup_ms, window_ms, iterations_per_us, seed })
-        };
         match self.cell {
             Cell::Loop { workload, workers, second } => {
                 contend(lock, workload, workers, 0, if second { window_ms.max(1000) } else { window_ms })
             }
             Cell::Shared { workload, workers, reads } => contend(lock, workload, workers, reads, window_ms),
-            Cell::Rw(run) => rw(lock, run, window_ms),
-            Cell::Long(run) => rw(lock, run, if window_ms < SMOKE_MS { window_ms } else { LONG_MS }),
+            Cell::Rw(run) => {
+                Job::Rw(Spec { subject: lock, run, warmup_ms, window_ms, iterations_per_us, seed })
+            }
             Cell::Hogs(run) => {
                 let longer = run.threads() > 2 || run.place == Place::Apart;
                 let window_ms = window_ms * if longer { HOG_WINDOWS } else { 3 };
@@ -275,8 +257,10 @@ impl Probe {
             Cell::Sem(run) => {
                 Job::Sem(Spec { subject: lock, run, warmup_ms, window_ms, iterations_per_us, seed })
             }
-            Cell::Condvar(run) => condvar(lock, run, window_ms),
-            Cell::BriefCondvar(run) => condvar(lock, run, window_ms.div_ceil(BRIEF)),
+            Cell::Condvar(run) => {
+                let warmup_ms = warmup_ms.min(window_ms.div_ceil(4));
+                Job::Condvar(Spec { subject: lock, run, warmup_ms, window_ms, iterations_per_us, seed })
+            }
             Cell::Sets(ops) => Job::Sets(pairs(subjects, Sets { ops, one_by_one: false }, brief_ms)),
             Cell::Singles(ops) => Job::Sets(pairs(subjects, Sets { ops, one_by_one: true }, brief_ms)),
         }

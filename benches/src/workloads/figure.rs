@@ -42,14 +42,8 @@ pub enum Figure {
     TopP99,
     /// Writes of all that do not only try, a second.
     WritesPerSecond,
-    /// The most writes of one of them by the fewest. None at all count as one.
-    WriteShares,
-    /// Reads of the class that has the fewest in any tenth of a second.
-    FewestReads,
     /// The longest that signals were kept off a writer, nanoseconds.
     MaskedMax,
-    /// The same without the time for which that one was ready and had no CPU, nanoseconds.
-    HeldOffMax,
 }
 
 impl Figure {

@@ -26,6 +26,7 @@ use crate::run::machine::Machine;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// A program whose records the page shows.
@@ -34,7 +35,7 @@ struct Source {
     schema: &'static str,
     about: &'static str,
     command: &'static str,
-    read: fn(&str) -> Result<Shown>,
+    read: fn(Value) -> Result<Shown>,
     /// The table of its mail before anything is measured.
     beside: fn() -> Vec<Line>,
 }
@@ -120,17 +121,17 @@ impl Shown {
     }
 }
 
-fn program<P: Evidence>(json: &str) -> Result<Shown>
+fn program<P: Evidence>(json: Value) -> Result<Shown>
 where
     <P::Subject as Subject>::Row: DeserializeOwned,
 {
-    let record: RecordOf<P> = serde_json::from_str(json)?;
+    let record: RecordOf<P> = serde_json::from_value(json)?;
     let shown = Shown::of(&record.machine, record.mode, P::tables(&record));
     Ok(Shown { beside: P::beside(Some(&record)), charts: P::charts(&record), ..shown })
 }
 
-fn scaling(json: &str) -> Result<Shown> {
-    let mut record = Report::from_json(json)?;
+fn scaling(json: Value) -> Result<Shown> {
+    let mut record = Report::from_value(json)?;
     record.summary = report::summarise(&record);
     let text = format!("{}\n{}", report::answer(&record), report::tables(&record));
     let drawings = record.workloads().into_iter().flat_map(|workload| report::charts(&record, workload));
@@ -138,16 +139,16 @@ fn scaling(json: &str) -> Result<Shown> {
     Ok(Shown { charts, ..Shown::of(&record.machine, record.mode, text) })
 }
 
-fn test_mutex(json: &str) -> Result<Shown> {
-    let record: test_mutex::Record = serde_json::from_str(json)?;
+fn test_mutex(json: Value) -> Result<Shown> {
+    let record: test_mutex::Record = serde_json::from_value(json)?;
     let rounds = record.rows.first().map_or(0, |row| row.rounds.len());
     let run = format!("{} tasks, {rounds} rounds", record.tasks);
     let shown = Shown::of(&record.machine, Mode::Full, test_mutex::tables(&record));
     Ok(Shown { run, beside: beside::test_mutex(Some(&record)), ..shown })
 }
 
-fn tofutex(json: &str) -> Result<Shown> {
-    let record: tofutex::Record = serde_json::from_str(json)?;
+fn tofutex(json: Value) -> Result<Shown> {
+    let record: tofutex::Record = serde_json::from_value(json)?;
     let rounds = record.rows.first().map_or(0, |row| row.rounds.len());
     let run = format!("{} threads, {rounds} rounds", record.threads);
     let shown = Shown::of(&record.machine, Mode::Full, tofutex::tables(&record));
@@ -155,14 +156,14 @@ fn tofutex(json: &str) -> Result<Shown> {
 }
 
 /// The record of `ulocks-cost`, whose machine is a model.
-fn predicted(json: &str) -> Result<Shown> {
+fn predicted(json: Value) -> Result<Shown> {
     #[derive(Deserialize)]
     struct Record {
         machine: String,
         load: String,
         tables: String,
     }
-    let record: Record = serde_json::from_str(json)?;
+    let record: Record = serde_json::from_value(json)?;
     Ok(Shown {
         cpus: "a model".into(),
         machine: record.machine,
@@ -184,10 +185,6 @@ struct Found {
 
 /// The records of the folders. Files that are no record of a program are left out.
 fn find(folders: &[PathBuf]) -> Result<Vec<Found>> {
-    #[derive(Deserialize)]
-    struct Tag {
-        schema: String,
-    }
     let mut found = Vec::new();
     for folder in folders {
         let names = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
@@ -197,19 +194,22 @@ fn find(folders: &[PathBuf]) -> Result<Vec<Found>> {
         for path in paths.iter().filter(|path| path.extension().is_some_and(|end| end == "json")) {
             let json =
                 std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-            let Ok(tag) = serde_json::from_str::<Tag>(&json) else { continue };
-            // A record of another version has the same name, and is shown as one that is not read.
-            let program = |schema: &str| schema.split('/').next().map(str::to_owned);
-            let Some(source) = SOURCES.iter().find(|s| program(s.schema) == program(&tag.schema)) else {
-                continue;
-            };
-            let shown = if tag.schema == source.schema {
-                (source.read)(&json)
-            } else {
-                Err(anyhow::anyhow!("the record is `{}`; this program reads `{}`", tag.schema, source.schema))
-            };
-            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            found.push(Found { file, source, shown });
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            for (name, record) in report::kept::unpack(&json).unwrap_or_default() {
+                let Some(schema) = record["schema"].as_str().map(str::to_owned) else { continue };
+                // A record of another version has the same name, and is shown as one that is not read.
+                let program = |schema: &str| schema.split('/').next().map(str::to_owned);
+                let Some(source) = SOURCES.iter().find(|s| program(s.schema) == program(&schema)) else {
+                    continue;
+                };
+                let shown = if schema == source.schema {
+                    (source.read)(record)
+                } else {
+                    Err(anyhow::anyhow!("the record is `{schema}`; this program reads `{}`", source.schema))
+                };
+                let file = format!("{file} {name}").trim_end().to_owned();
+                found.push(Found { file, source, shown });
+            }
         }
     }
     // The newest first: a folder's own order is that of names.

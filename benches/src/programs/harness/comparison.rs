@@ -128,7 +128,7 @@ impl<'a> Series<'a> {
         let values = self.values();
         let value = match self.figure {
             figure if figure.is_rate() => log_t(&values).value,
-            Figure::WorstWait | Figure::MaskedMax | Figure::HeldOffMax | Figure::SlowestRecovery => {
+            Figure::WorstWait | Figure::MaskedMax | Figure::SlowestRecovery => {
                 values.iter().copied().fold(0.0, f64::max)
             }
             _ => Spread::of(&values).median,
@@ -188,25 +188,4 @@ impl<'a> Series<'a> {
             other: Some(other),
         })
     }
-}
-
-/// The geometric mean of the ratios of many pairs, in each round that all of them have. There is no
-/// one other: each pair has its own.
-pub fn mean(pairs: &[(Series<'_>, Series<'_>)]) -> Option<Measured> {
-    let (first, _) = pairs.first()?;
-    let in_round = |round: u32| {
-        let logs = pairs.iter().map(|(mine, other)| Some((mine.at(round)? / other.at(round)?).ln()));
-        let sum = logs.sum::<Option<f64>>()?;
-        Some((sum / pairs.len() as f64).exp())
-    };
-    let ratios: Vec<f64> = first.by_round.iter().filter_map(|&(round, _)| in_round(round)).collect();
-    let ratio = mean_ratio(&ratios)?;
-    Some(Measured {
-        value: ratio.value,
-        interval: ratio.interval,
-        rounds: ratio.rounds,
-        two_modes: false,
-        mine: first.side(),
-        other: None,
-    })
 }

@@ -204,9 +204,9 @@ fn describe(probe: &Probe) -> String {
         Cell::Shared { workload, workers, reads } => {
             format!("{locks}, {} workers, {reads} % reads, {}", workers.count(), report::describe(workload))
         }
-        Cell::Rw(run) | Cell::Long(run) => format!("{locks}, {}", run.name()),
+        Cell::Rw(run) => format!("{locks}, {}", run.name()),
         Cell::Sem(run) => format!("{locks}, {run}"),
-        Cell::Condvar(run) | Cell::BriefCondvar(run) => format!("{locks}, {run}"),
+        Cell::Condvar(run) => format!("{locks}, {run}"),
         Cell::Sets(ops) => format!("{locks}, uncontended sets of {ops}"),
         Cell::Singles(semaphores) => format!("{locks}, uncontended operations on {semaphores}"),
     }

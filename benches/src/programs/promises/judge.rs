@@ -12,11 +12,10 @@
 //! A figure by itself is the median over rounds, with the interval of order statistics: the whole
 //! range under six.
 
-use super::promise::{Bound, Claim, Fold, Promise, Subject};
-use crate::programs::harness::comparison::{Measured, Series, mean};
-use crate::report::describe;
+use super::promise::{Bound, Claim, Promise, Subject};
+use crate::programs::harness::comparison::{Measured, Series};
 use crate::statistics::rounds::ENOUGH_ROUNDS;
-use crate::workloads::cell::{Cell, Trial};
+use crate::workloads::cell::Trial;
 use crate::workloads::figure::Figure;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -76,18 +75,11 @@ pub struct Row {
     pub verdict: Verdict,
     /// Why there is nothing, if there is nothing.
     pub reason: Option<String>,
-    /// Of a score, how many cells it has; of the worst cell, which it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cells: Option<String>,
 }
 
 /// Judges a promise by the trials there are.
 pub fn judge(promise: &Promise, built: bool, trials: &[Trial]) -> Row {
-    let (measured, cells) = match &promise.claim {
-        _ if !built => (None, None),
-        Claim::Score { cells, of } => score(cells, *of, promise.figure, trials).unzip(),
-        _ => (measure(promise, trials), None),
-    };
+    let measured = if built { measure(promise, trials) } else { None };
     let (verdict, reason) = match (&measured, promise.obstacle) {
         _ if !built => (Verdict::NotBuilt, Some(format!("there is no lock '{}' yet", promise.lock))),
         (None, Some(obstacle)) => (Verdict::NoData, Some(obstacle.to_owned())),
@@ -104,7 +96,6 @@ pub fn judge(promise: &Promise, built: bool, trials: &[Trial]) -> Row {
         measured,
         verdict,
         reason,
-        cells,
     }
 }
 
@@ -126,52 +117,9 @@ fn verdict(bound: Bound, measured: &Measured) -> Verdict {
     }
 }
 
-/// What the ratios in many cells come to, and of which cells that is. Nothing if a trial is
-/// missing: a score without its worst cell would be too good.
-fn score(
-    cells: &[(Subject, Vec<Subject>)],
-    of: Fold,
-    figure: Figure,
-    trials: &[Trial],
-) -> Option<(Measured, String)> {
-    let pair = |(mine, others): &(Subject, Vec<Subject>)| {
-        let rates: Vec<Series<'_>> = others
-            .iter()
-            .map(|other| Series::new(trials, other.lock, other.cell, Figure::PerSecond))
-            .collect();
-        let best = Series::best(&rates)?.lock();
-        let other = others.iter().find(|other| other.lock == best)?;
-        let series = |subject: &Subject| Series::new(trials, subject.lock, subject.cell, figure);
-        Some((series(mine), series(other)))
-    };
-    let pairs: Vec<_> = cells.iter().map(pair).collect::<Option<_>>()?;
-    match of {
-        Fold::Mean => Some((mean(&pairs)?, format!("{} workloads", cells.len()))),
-        Fold::Worst => {
-            let ratios = pairs.iter().map(|(mine, other)| mine.by(other)).collect::<Option<Vec<_>>>()?;
-            let order = |a: &Measured, b: &Measured| {
-                let order = a.value.total_cmp(&b.value);
-                if figure.is_rate() { order } else { order.reverse() }
-            };
-            let (worst, (mine, _)) = ratios.into_iter().zip(cells).min_by(|(a, _), (b, _)| order(a, b))?;
-            Some((worst, in_words(mine.cell)))
-        }
-    }
-}
-
-fn in_words(cell: Cell) -> String {
-    match cell {
-        Cell::Loop { workload, workers, .. } => {
-            format!("{}, {} threads", describe(workload), workers.count())
-        }
-        other => format!("{other:?}"),
-    }
-}
-
 fn measure(promise: &Promise, trials: &[Trial]) -> Option<Measured> {
     let series = |subject: &Subject| Series::new(trials, subject.lock, subject.cell, promise.figure);
     match &promise.claim {
-        Claim::Score { .. } => None,
         Claim::Value(subject) => series(subject).measured(),
         Claim::Ratio { mine, others } => {
             let others: Vec<Series<'_>> = others.iter().map(series).collect();

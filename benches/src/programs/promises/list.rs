@@ -1,32 +1,37 @@
-//! The promises: what each lock is said to do, as data. Nothing here is measured, nothing elsewhere
-//! is promised.
+//! The promises: what each lock is said to do, as data: the rows that somebody would quote. Nothing
+//! here is measured, nothing elsewhere is promised but what [`shared`](crate::programs::shared)
+//! says of locks between processes.
 
 use super::promise::{
-    Bound, Claim, Fold, Promise, Subject, against, at_most, threads, versus, versus_best, workload,
+    Bound, Claim, Promise, Subject, against, at_most, threads, versus, versus_best, workload,
 };
-use super::{condvar, readers, semarray};
 use crate::run::syscalls;
-use crate::workloads::Workload;
+use crate::subjects::condvars;
+use crate::subjects::rwlocks::FAMILY as PSRW;
+use crate::subjects::semaphores::{FUTEX, KERNEL, POSIX, SEMARRAY, STRICT};
 use crate::workloads::cell::Cell;
+use crate::workloads::condvars::{Load, Notify, Place as Apart};
 use crate::workloads::figure::Figure;
 use crate::workloads::hogs::{Hogs, Place};
+use crate::workloads::readers::{Probe, Run};
+use crate::workloads::semaphores::{self, Order};
 use crate::workloads::trial::Workers;
 
 /// What general-purpose mutexes are compared with.
 const PEERS: [&str; 3] = ["std", "parking_lot", "usync"];
 /// Locks that serve strictly in order.
 const FIFO_PEERS: [&str; 3] = ["sysv", "pthread-pi", "mcs-park"];
-/// Those that promise a median wait on one CPU, and two peers for comparison.
-const ON_ONE_CPU: [&str; 7] = ["unfair", "throughput", "asym", "byte", "fair", "semaphore", "pi"];
-
-const THROUGHPUT: &str = "throughput";
+/// What reader-writer locks are compared with.
+const RW_PEERS: [&str; 2] = ["std-rw", "parking_lot-rw"];
+/// Those whose readers all change one word. The last is glibc's.
+const ONE_WORD: &[&str] = here(&["std-rw", "parking_lot-rw", "usync-rw", "pthread-rw", "pthread-rw-writer"]);
+/// Those that keep signals off for as long as a thread wants or has the lock. The last is glibc's.
+const MASKED: &[&str] =
+    here(&["std-rw-masked", "parking_lot-rw-masked", "pthread-rw-masked", "pthread-rw-writer-masked"]);
 
 const WORKLOADS_US: [(u64, u64); 4] = [(0, 0), (1, 9), (3, 7), (10, 0)];
 
-/// After so long a waiter of `ThroughputMutex` has the lock reserved, unless its type says
-/// otherwise.
-const RESERVED_AFTER_NS: u64 = 100_000;
-/// How long hogs hold.
+/// How long hogs hold, and after how long a waiter of `ThroughputMutex` has the lock reserved.
 const HOG_NS: u64 = 100_000;
 /// What scheduling may add to a bounded wait.
 const SLACK_NS: u64 = 1_000_000;
@@ -34,300 +39,187 @@ const SLACK_NS: u64 = 1_000_000;
 /// that is allowed.
 const SHORT_HOG_NS: u64 = 20_000;
 /// The median wait that is allowed there.
-const ON_ONE_CPU_NS: u64 = 100_000;
+const ON_ONE_CPU_NS: f64 = 100_000.0;
+
+/// Those of `names` that this libc has: the last needs glibc.
+const fn here<'a>(names: &'a [&'a str]) -> &'a [&'a str] {
+    if cfg!(target_env = "gnu") { names } else { names.split_at(names.len() - 1).0 }
+}
 
 /// Every promise, on a machine with so many CPUs.
 pub fn all(cpus: u32) -> Vec<Promise> {
-    let list = [
+    let anywhere = [
+        uncontended(),
+        throughput(),
         fair(cpus),
-        throughput(cpus),
-        bounds(cpus),
         asym(),
-        semaphore(),
-        pi(),
+        handed_over(),
         calock(),
         on_one_cpu(),
-        readers::all(cpus),
-        semarray::all(cpus),
-        condvar::all(),
-        scores(),
+        readers(),
+        arrays(),
+        buffers(),
     ];
-    list.into_iter().flatten().collect()
+    let apart = [hogs(), readers_in_order()].into_iter().flatten();
+    let obstacle = (cpus < 2).then_some("needs two CPUs");
+    anywhere.into_iter().flatten().chain(apart.map(|row| Promise { obstacle, ..row })).collect()
+}
+
+fn of(lock: &'static str, cell: Cell) -> Subject {
+    Subject { lock, cell }
+}
+
+fn all_of(locks: &[&'static str], cell: Cell) -> Vec<Subject> {
+    locks.iter().map(|&lock| of(lock, cell)).collect()
+}
+
+/// Lock and unlock where no thread is in the way.
+fn uncontended() -> Vec<Promise> {
+    let pair = |lock, cell, peers: &[&'static str], bound, name: &str, what: String| {
+        let what = format!("uncontended {what}");
+        let name = format!("uncontended{name}");
+        let bound = Bound::AtMost(bound);
+        versus_best(of(lock, cell), all_of(peers, cell), Figure::PairNs, bound, &name, what)
+    };
+    let mutex = |lock, peer, bound| {
+        pair(lock, Cell::Pairs, &[peer], bound, "", format!("pair: time by that of {peer}"))
+    };
+    let rw = |cell, name: &str| {
+        let what = format!("{name}: time by the best of {}", RW_PEERS.join(", "));
+        pair(PSRW, cell, &RW_PEERS, 1.05, &format!("/{name}"), what)
+    };
+    let array = |cell, words: &str, other, bound| {
+        let what = format!("{words} and its opposite: time by that of {other}");
+        pair(SEMARRAY, cell, &[other], bound, &format!("/{words}/{other}"), what)
+    };
+    let list = vec![
+        mutex("asym", "std", 0.55),
+        mutex("calock", "std", 1.05),
+        mutex("semaphore", "sem_t", 1.05),
+        rw(Cell::ReadPairs, "read"),
+        rw(Cell::Pairs, "write"),
+        array(Cell::Singles(64), "single operation", KERNEL, 1.0 / 20.0),
+        array(Cell::Singles(64), "single operation", POSIX, 1.3),
+        array(Cell::Sets(8), "set of 8", KERNEL, 1.0 / 5.0),
+        array(Cell::Sets(64), "set of 64", KERNEL, 1.0 / 5.0),
+    ];
+    list.into_iter().map(|row| Promise { quick: true, ..row }).collect()
+}
+
+/// `ThroughputMutex`: as fast as the fastest everywhere.
+fn throughput() -> Vec<Promise> {
+    let row =
+        |n, us| Promise { quick: n == 2 && us != (10, 0), ..against("throughput", us, n, &PEERS, 0.95) };
+    [2, 8, 32].into_iter().flat_map(|n| WORKLOADS_US.map(|us| row(n, us))).collect()
+}
+
+/// And no thread starves.
+fn hogs() -> Vec<Promise> {
+    let mut list = Vec::new();
+    for (hogs, victims, id, words) in
+        [(1, 1, "hog/apart", "hog and victim on different CPUs"), (1, 31, "hog/1+31", "1 hog, 31 victims")]
+    {
+        let cell = Cell::Hogs(Hogs { hogs, victims, hold_ns: HOG_NS, place: Place::Apart });
+        let (mine, std) = (of("throughput", cell), of("std", cell));
+        let by_std = |figure, bound, name: &str, what: &str| {
+            let (name, what) = (format!("{id}/{name}"), format!("{words}: {what} by that of std"));
+            versus(mine.clone(), std.clone(), figure, bound, &name, what)
+        };
+        let rows = [
+            by_std(Figure::WorstWait, Bound::AtMost(1.0 / 20.0), "worst/std", "longest wait"),
+            by_std(Figure::HogsPerSecond, Bound::AtLeast(0.95), "rate", "hogs' rate"),
+            // Reserved after as long as a hog holds, and then one hold.
+            at_most(
+                mine.clone(),
+                Figure::WaitP99,
+                (2 * HOG_NS + SLACK_NS) as f64,
+                &format!("{id}/p99"),
+                format!("{words}: p99 wait, reserved after 100 us + one hold + 1 ms"),
+            ),
+        ];
+        list.extend(rows.map(|row| Promise { quick: victims == 1, ..row }));
+    }
+    list
 }
 
 /// `FairMutex`: no thread overtakes, and where a CPU is left it costs nothing.
 fn fair(cpus: u32) -> Vec<Promise> {
     const FAIR: &str = "fair";
-    let mut list = Vec::new();
-    for us in [(1, 9), (3, 7)] {
-        let obstacle = (cpus < 2).then_some("needs two CPUs");
-        list.push(Promise { obstacle, quick: us == (3, 7), ..against(FAIR, us, 2, &PEERS, 0.95) });
-    }
-    // Twice as many threads as CPUs, and many more: 4 and 32 on two CPUs.
-    for n in [2 * cpus, 16 * cpus] {
-        for us in WORKLOADS_US {
-            let at_least = if us == (3, 7) && n == 2 * cpus { 2.0 } else { 1.2 };
-            let quick = n == 2 * cpus && [(0, 0), (3, 7)].contains(&us);
-            list.push(Promise { quick, ..against(FAIR, us, n, &FIFO_PEERS, at_least) });
-        }
+    let mut list = vec![against(FAIR, (1, 9), 2, &PEERS, 0.95), against(FAIR, (3, 7), 2, &PEERS, 0.95)];
+    for us in WORKLOADS_US {
+        let at_least = if us == (3, 7) { 2.0 } else { 1.2 };
+        let quick = us == (3, 7);
+        list.push(Promise { quick, ..against(FAIR, us, 2 * cpus, &FIFO_PEERS, at_least) });
     }
     // A thousand waiters. The naive ticket lock falls to a fifth; half is far from that and from
     // what noise does.
-    let crowd = |lock, workers| Subject {
-        lock,
-        cell: Cell::Loop { workload: workload((1, 9)), workers, second: false },
-    };
-    let thousand = |lock, of: fn(u32) -> Workers, bound, workers: &str| {
-        let what = format!("(1, 9) us: rate of 1000 {workers} by that of 32 {workers}");
-        versus(crowd(lock, of(1000)), crowd(lock, of(32)), Figure::PerSecond, bound, workers, what)
-    };
-    list.push(thousand(FAIR, Workers::Threads, Bound::AtLeast(0.5), "threads"));
-    list.push(thousand(FAIR, Workers::Processes, Bound::AtLeast(0.5), "processes"));
-    let naive = thousand("ticket-futex", Workers::Processes, Bound::Shown, "processes");
-    list.push(Promise {
-        lock: FAIR,
-        name: format!("{FAIR}/processes/ticket-futex"),
-        what: format!("ticket-futex, to compare: {}", naive.what),
-        ..naive
-    });
+    let [few, crowd] = [32, 1000].map(|n| of(FAIR, threads((1, 9), n)));
+    let what = "(1, 9) us: rate of 1000 threads by that of 32 threads".into();
+    list.push(versus(crowd, few, Figure::PerSecond, Bound::AtLeast(0.5), "threads", what));
     let second = Cell::Loop { workload: workload((1, 0)), workers: Workers::Threads(8), second: true };
     let what = "COV of 8 threads over a second, hold 1 us".into();
-    list.push(at_most(Subject { lock: FAIR, cell: second }, Figure::Cov, 0.02, "cov", what));
+    list.push(at_most(of(FAIR, second), Figure::Cov, 0.02, "cov", what));
     list
 }
 
-/// `ThroughputMutex`: as fast as the fastest everywhere, and no thread starves.
-fn throughput(cpus: u32) -> Vec<Promise> {
-    let mut list = Vec::new();
-    for n in [1, 2, 4, 8, 32, 100] {
-        for us in WORKLOADS_US {
-            let quick = [2, 8].contains(&n) && [(0, 0), (3, 7)].contains(&us);
-            list.push(Promise { quick, ..against(THROUGHPUT, us, n, &PEERS, 0.95) });
-        }
-    }
-    for (hogs, victims, place, words) in [
-        (1, 1, Place::Apart, "hog and victim on different CPUs"),
-        (1, 1, Place::Together, "hog and victim on one CPU"),
-        (1, 31, Place::Apart, "1 hog, 31 victims"),
-        (31, 1, Place::Apart, "31 hogs, 1 victim"),
-    ] {
-        let cell = Cell::Hogs(Hogs { hogs, victims, hold_ns: HOG_NS, place });
-        let of = |lock| Subject { lock, cell };
-        let id = match (hogs + victims, place) {
-            (2, Place::Apart) => "hog/apart".into(),
-            (2, Place::Together) => "hog/together".into(),
-            _ => format!("hog/{hogs}+{victims}"),
-        };
-        let mut rows = Vec::new();
-        for peer in ["std", "parking_lot"] {
-            let what = format!("{words}: longest wait by that of {peer}");
-            let (bound, name) = (Bound::AtMost(1.0 / 20.0), format!("{id}/worst/{peer}"));
-            rows.push(versus(of(THROUGHPUT), of(peer), Figure::WorstWait, bound, &name, what));
-        }
-        // Hogs wait for one another too. With many of them each has been waiting for longer than
-        // the bound when its turn comes, all are in one queue, and no order of service gives the
-        // victim more than its place in it.
-        let ahead = u64::from(hogs);
-        let bound = (RESERVED_AFTER_NS + ahead * HOG_NS + SLACK_NS) as f64;
-        let holds = if hogs == 1 { "one hold".into() } else { format!("{hogs} holds") };
-        let what = format!("{words}: p99 wait, reserved after 100 us + {holds} + 1 ms");
-        rows.push(at_most(of(THROUGHPUT), Figure::WaitP99, bound, &format!("{id}/p99"), what));
-        let what = format!("{words}: hogs' rate by that of std");
-        let (bound, name) = (Bound::AtLeast(0.95), format!("{id}/rate"));
-        rows.push(versus(of(THROUGHPUT), of("std"), Figure::HogsPerSecond, bound, &name, what));
-        let obstacle = (place == Place::Apart && cpus < 2).then_some("needs two CPUs");
-        list.extend(rows.into_iter().map(|row| Promise { quick: hogs + victims == 2, obstacle, ..row }));
-    }
-    list
-}
-
-/// What another bound on overtaking gives, and what it costs.
-fn bounds(cpus: u32) -> Vec<Promise> {
-    const OF: [(&str, &str); 5] = [
-        ("throughput-50us", "50us"),
-        (THROUGHPUT, "100us"),
-        ("throughput-200us", "200us"),
-        ("throughput-500us", "500us"),
-        ("throughput-1ms", "1ms"),
-    ];
-    let crowd = |hogs, victims| Cell::Hogs(Hogs { hogs, victims, hold_ns: HOG_NS, place: Place::Apart });
-    let mut list = Vec::new();
-    for (lock, after) in OF {
-        let row = |cell, figure, id: &str, words: &str| {
-            let of = |lock| Subject { lock, cell };
-            let what = format!("overtaken for {after}: {words}");
-            let row = versus(of(lock), of("std"), figure, Bound::Shown, "", what);
-            Promise { name: format!("{THROUGHPUT}/bounds/{id}/{after}"), ..row }
-        };
-        let mut rows = vec![
-            row(crowd(1, 31), Figure::WaitP99, "1+31/p99", "1 hog, 31 victims: p99 wait by that of std"),
-            row(crowd(1, 31), Figure::HogsPerSecond, "1+31/rate", "1 hog, 31 victims: hog's rate by std's"),
-            row(crowd(31, 1), Figure::WaitP99, "31+1/p99", "31 hogs, 1 victim: p99 wait by that of std"),
-            row(crowd(31, 1), Figure::HogsPerSecond, "31+1/rate", "31 hogs, 1 victim: hogs' rate by std's"),
-        ];
-        for (us, n) in [((10, 0), 4), ((10, 0), 100), ((3, 7), 32), ((1, 9), 100)] {
-            let (words, (hold, non)) = (format!("({}, {}) us, {n} threads: rate by std's", us.0, us.1), us);
-            rows.push(row(threads(us, n), Figure::PerSecond, &format!("({hold},{non})x{n}"), &words));
-        }
-        let obstacle = (cpus < 2).then_some("needs two CPUs");
-        list.extend(rows.into_iter().map(|row| Promise { lock: THROUGHPUT, obstacle, ..row }));
-    }
-    list
-}
-
-/// The cells that a mutex is scored over: short sections, and the usual workloads.
-fn score_cells() -> Vec<Cell> {
-    const THREADS: [u32; 4] = [2, 4, 8, 32];
-    let of = |workload, n| Cell::Loop { workload, workers: Workers::Threads(n), second: false };
-    let short = Workload::short().flat_map(|workload| THREADS.map(|n| of(workload, n)));
-    let usual = WORKLOADS_US.iter().flat_map(|&us| THREADS.map(|n| threads(us, n)));
-    short.chain(usual).collect()
-}
-
-/// The mutexes that are meant for any workload, over all of them.
-fn scores() -> Vec<Promise> {
-    let cells = score_cells();
-    let mut list = Vec::new();
-    for lock in ["unfair", "throughput", "calock"] {
-        for (name, of, figure, bound, words) in [
-            ("mean", Fold::Mean, Figure::PerSecond, Bound::AtLeast(1.05), "rate, geometric mean"),
-            ("worst", Fold::Worst, Figure::PerSecond, Bound::AtLeast(0.97), "rate, worst workload"),
-            ("cpu/mean", Fold::Mean, Figure::CpuPerOp, Bound::AtMost(1.0), "CPU time, geometric mean"),
-            ("cpu/worst", Fold::Worst, Figure::CpuPerOp, Bound::AtMost(1.1), "CPU time, worst workload"),
-        ] {
-            let subject = |lock, cell| Subject { lock, cell };
-            let pair = |&cell: &Cell| (subject(lock, cell), PEERS.map(|peer| subject(peer, cell)).to_vec());
-            list.push(Promise {
-                lock,
-                name: format!("{lock}/score/{name}"),
-                what: format!("score over all workloads: {words}"),
-                figure,
-                claim: Claim::Score { cells: cells.iter().map(pair).collect(), of },
-                bound,
-                quick: false,
-                obstacle: None,
-            });
-        }
-    }
-    list
-}
-
-/// `AsymMutex`: half the price where no thread contends.
+/// `AsymMutex`: the gain of a release that only stores.
 fn asym() -> Vec<Promise> {
-    const ASYM: &str = "asym";
-    let pair = |lock| Subject { lock, cell: Cell::Pairs };
-    let what = "uncontended pair: time by that of std".into();
-    let bound = Bound::AtMost(0.55);
-    let uncontended = versus(pair(ASYM), pair("std"), Figure::PairNs, bound, "uncontended", what);
-    let mut list = vec![Promise { quick: true, ..uncontended }];
-    for n in [2, 8, 32] {
-        let quick = n < 32;
-        list.push(Promise { quick, ..against(ASYM, (0, 0), n, &PEERS, 1.3) });
-        list.push(Promise { quick, ..against(ASYM, (0, 0), n, &["std"], 3.5) });
-    }
-    for n in [2, 8, 32] {
-        list.push(against(ASYM, (1, 9), n, &PEERS, 0.95));
-        list.push(against(ASYM, (3, 7), n, &PEERS, 0.95));
-        list.push(Promise { quick: n == 8, ..against(ASYM, (10, 0), n, &["std"], 0.9) });
-    }
-    list
+    [2, 8].map(|n| Promise { quick: n == 2, ..against("asym", (0, 0), n, &PEERS, 1.3) }).into()
 }
 
-/// `Semaphore`: POSIX semantics' price, and order on top.
-fn semaphore() -> Vec<Promise> {
-    const SEMAPHORE: &str = "semaphore";
-    let of = |lock, cell| Subject { lock, cell };
-    let compare = |cell, figure, bound, name, what: &str| Promise {
-        quick: true,
-        ..versus(of(SEMAPHORE, cell), of("sem_t", cell), figure, bound, name, what.into())
-    };
+/// `Semaphore` and `PiMutex` against what the C library has, where two threads do nothing but
+/// contend: work outside would hide the lock.
+fn handed_over() -> Vec<Promise> {
+    let what = "contended hand-overs: rate by that of sem_t".into();
+    let [mine, other] = ["semaphore", "sem_t"].map(|lock| of(lock, Cell::Handoff));
+    let semaphore = versus(mine, other, Figure::PerSecond, Bound::AtLeast(1.0), "handoff", what);
     vec![
-        compare(
-            Cell::Pairs,
-            Figure::PairNs,
-            Bound::AtMost(1.05),
-            "uncontended",
-            "uncontended pair: time by that of sem_t",
-        ),
-        compare(
-            Cell::Handoff,
-            Figure::PerSecond,
-            Bound::AtLeast(1.0),
-            "handoff",
-            "contended hand-overs: rate by that of sem_t",
-        ),
+        Promise { quick: true, ..semaphore },
+        against("pi", (0, 0), 2, &["pthread-pi"], 1.5),
+        against("pi", (10, 0), 2, &["pthread-pi"], 1.5),
     ]
-}
-
-/// `PiMutex`, in the cells where two threads do nothing but contend: work outside would hide the
-/// lock.
-fn pi() -> Vec<Promise> {
-    let row = |us| Promise { quick: us == (0, 0), ..against("pi", us, 2, &["pthread-pi"], 1.5) };
-    vec![row((0, 0)), row((10, 0))]
-}
-
-/// A share of what is possible: of the rate of the same loop without a lock, and of that of one
-/// thread that does nothing but the work inside.
-fn of_possible(lock: &'static str, us: (u64, u64), n: u32, at_least: f64) -> Promise {
-    let (hold, non_hold) = us;
-    let without = |cell| Subject { lock: "none", cell };
-    let mut limits = vec![without(threads((hold, 0), 1))];
-    if non_hold > 0 {
-        limits.push(without(threads(us, n)));
-    }
-    Promise {
-        lock,
-        name: format!("{lock}/({hold},{non_hold})x{n}/possible"),
-        what: format!("({hold}, {non_hold}) us, {n} threads: rate by the greatest rate that is possible"),
-        figure: Figure::PerSecond,
-        claim: Claim::Share { mine: Subject { lock, cell: threads(us, n) }, limits },
-        bound: Bound::AtLeast(at_least),
-        quick: false,
-        obstacle: None,
-    }
 }
 
 /// `Calock`: however many contend, as fast as the work allows, and at the price of a few.
 fn calock() -> Vec<Promise> {
     const CALOCK: &str = "calock";
     const FEW: u32 = 4;
+    const CROWD: u32 = 1000;
     let mut list = Vec::new();
-    let of = |lock, us, n| Subject { lock, cell: threads(us, n) };
-    for n in [FEW, 32, 100, 1000] {
-        let quick = n == FEW;
-        for (us, at_least) in [((1, 9), 0.95), ((3, 7), 0.9), ((10, 0), 0.95)] {
-            list.push(Promise { quick, ..of_possible(CALOCK, us, n, at_least) });
-        }
-        list.push(Promise { quick, ..against(CALOCK, (0, 0), n, &["std"], 2.5) });
-    }
-    for us in WORKLOADS_US {
+    let at = |lock, us, n| of(lock, threads(us, n));
+    // A share of what is possible: of the rate of the same loop without a lock, and of that of one
+    // thread that does nothing but the work inside.
+    for (us, n, at_least) in [((1, 9), FEW, 0.95), ((1, 9), CROWD, 0.95), ((10, 0), CROWD, 0.95)] {
         let (hold, non_hold) = us;
-        let what = format!("({hold}, {non_hold}) us: rate of 1000 threads by that of {FEW}");
-        let name = format!("({hold},{non_hold})x1000/x{FEW}");
-        let [crowd, few] = [1000, FEW].map(|n| of(CALOCK, us, n));
-        list.push(versus(crowd, few, Figure::PerSecond, Bound::AtLeast(0.9), &name, what));
+        let limits = [at("none", (hold, 0), 1), at("none", us, n)];
+        let limits = limits[..if non_hold > 0 { 2 } else { 1 }].to_vec();
+        list.push(Promise {
+            lock: CALOCK,
+            name: format!("{CALOCK}/({hold},{non_hold})x{n}/possible"),
+            what: format!("({hold}, {non_hold}) us, {n} threads: rate by the greatest rate that is possible"),
+            figure: Figure::PerSecond,
+            claim: Claim::Share { mine: at(CALOCK, us, n), limits },
+            bound: Bound::AtLeast(at_least),
+            quick: n == FEW,
+            obstacle: None,
+        });
     }
-    let uncountable = (!syscalls::countable()).then_some("futex calls are counted on x86-64 only");
+    list.push(against(CALOCK, (0, 0), CROWD, &["std"], 2.5));
+    let [crowd, few] = [CROWD, FEW].map(|n| at(CALOCK, (1, 9), n));
+    let what = format!("(1, 9) us: rate of {CROWD} threads by that of {FEW}");
+    list.push(versus(crowd, few, Figure::PerSecond, Bound::AtLeast(0.9), "(1,9)x1000/x4", what));
     for us in [(0, 0), (1, 9)] {
-        for n in [8, 32, 100, 1000] {
-            let (hold, non_hold) = us;
-            let words = format!("({hold}, {non_hold}) us, {n} threads");
-            let name = |figure: &str| format!("({hold},{non_hold})x{n}/{figure}");
-            let peers = ["std", "parking_lot"].map(|lock| of(lock, us, n)).to_vec();
-            let what = format!("{words}: CPU time an operation by the better of std, parking_lot");
-            let (mine, bound) = (of(CALOCK, us, n), Bound::AtMost(1.0));
-            list.push(versus_best(mine, peers, Figure::CpuPerOp, bound, &name("cpu"), what));
-            let what = format!("{words}: sleeps and wakes an operation by std's");
-            let (mine, bound) = (of(CALOCK, us, n), Bound::AtMost(0.5));
-            let calls = versus(mine, of("std", us, n), Figure::FutexesPerOp, bound, &name("futexes"), what);
-            list.push(Promise { obstacle: uncountable, ..calls });
-        }
+        let words = format!("({}, {}) us, 100 threads", us.0, us.1);
+        let peers = ["std", "parking_lot"].map(|lock| at(lock, us, 100)).to_vec();
+        let what = format!("{words}: CPU time an operation by the better of std, parking_lot");
+        let (mine, name) = (at(CALOCK, us, 100), format!("({},{})x100/cpu", us.0, us.1));
+        list.push(versus_best(mine, peers, Figure::CpuPerOp, Bound::AtMost(1.0), &name, what));
     }
-    let pair = |lock| Subject { lock, cell: Cell::Pairs };
-    let what = "uncontended pair: time by that of std".into();
-    let bound = Bound::AtMost(1.05);
-    let uncontended = versus(pair(CALOCK), pair("std"), Figure::PairNs, bound, "uncontended", what);
-    list.push(Promise { quick: true, ..uncontended });
+    let what = "(1, 9) us, 100 threads: sleeps and wakes an operation by std's".into();
+    let [mine, std] = [CALOCK, "std"].map(|lock| at(lock, (1, 9), 100));
+    let calls = versus(mine, std, Figure::FutexesPerOp, Bound::AtMost(0.5), "(1,9)x100/futexes", what);
+    let uncountable = (!syscalls::countable()).then_some("futex calls are counted on x86-64 only");
+    list.push(Promise { obstacle: uncountable, ..calls });
     list
 }
 
@@ -336,14 +228,150 @@ fn on_one_cpu() -> Vec<Promise> {
     let cell = Cell::Hogs(Hogs { hogs: 1, victims: 1, hold_ns: SHORT_HOG_NS, place: Place::Together });
     let row = |lock| {
         let what = "holder and waiter on one CPU: median wait".into();
-        let row = at_most(Subject { lock, cell }, Figure::WaitP50, ON_ONE_CPU_NS as f64, "one-cpu", what);
+        let row = at_most(of(lock, cell), Figure::WaitP50, ON_ONE_CPU_NS, "one-cpu", what);
         Promise { quick: true, ..row }
     };
-    let mut list: Vec<Promise> = ON_ONE_CPU.map(row).to_vec();
-    for peer in ["std", "parking_lot"] {
-        let row = row(peer);
-        let what = format!("{peer}, to compare: {}", row.what);
-        list.push(Promise { bound: Bound::Shown, what, ..row });
+    ["unfair", "throughput", "asym", "byte", "fair", "semaphore", "pi"].map(row).into()
+}
+
+/// `PsRwLock`: readers that are no slower than a word that all of them change, or much faster.
+fn readers() -> Vec<Promise> {
+    let shared = |lock, (hold, non_hold): (u64, u64), n, reads, peers: &[&'static str], least| {
+        let workload = workload((hold, non_hold));
+        let cell = Cell::Shared { workload, workers: Workers::Threads(n), reads };
+        let words = format!("({hold}, {non_hold}) us, {n} threads, {reads} % reads");
+        let what = format!("{words}: rate by the best of {}", peers.join(", "));
+        let name = format!("({hold},{non_hold})x{n}/{reads}%");
+        let bound = Bound::AtLeast(least);
+        let row = versus_best(of(lock, cell), all_of(peers, cell), Figure::PerSecond, bound, &name, what);
+        Promise { quick: n == 4 && reads > 50, ..row }
+    };
+    vec![
+        shared(PSRW, (0, 0), 4, 100, &RW_PEERS, 1.0),
+        shared("psrw-distributed", (0, 0), 4, 100, ONE_WORD, 2.0),
+        shared("psrw-distributed", (0, 0), 8, 100, ONE_WORD, 2.0),
+        shared(PSRW, (10, 0), 4, 20, &RW_PEERS, 1.2),
+        shared(PSRW, (10, 0), 4, 50, &RW_PEERS, 1.2),
+        shared(PSRW, (10, 0), 4, 80, &RW_PEERS, 1.2),
+    ]
+}
+
+/// Its readers at the top do not wait for those at the bottom, nor for all the writers of a queue,
+/// and signals are kept off for as long as handlers are shut out, no longer.
+fn readers_in_order() -> Vec<Promise> {
+    let growth = |lock, runs: [Run; 2], figure, bound, name: &str, what: &str| {
+        let [few, many] = runs.map(|run| of(lock, Cell::Rw(run)));
+        versus(many, few, figure, Bound::AtMost(bound), name, what.into())
+    };
+    let behind = |lock, probe, class: &str| {
+        let runs = [1, 3000].map(|hold_us| Run::Invariance { hold_us, probe });
+        let what = format!("{class}: p99.9 wait behind Bulk readers of 3 ms by that behind readers of 1 us");
+        growth(lock, runs, Figure::TopP999, 3.0, &format!("invariance/{class}"), &what)
+    };
+    let probe = Probe::Urgent;
+    let writers = [1, 8].map(|writers| Run::Queue { writers, probe });
+    let what = "Urgent: p99 wait beside 8 queued writers by that beside one";
+    let contention = |lock| of(lock, Cell::Rw(Run::Contention(None)));
+    let masked = Cell::Rw(Run::Behind);
+    vec![
+        Promise { quick: true, ..behind(PSRW, Probe::Urgent, "Urgent") },
+        behind("psrw-handler", Probe::Handler, "Handler"),
+        growth(PSRW, writers, Figure::TopP99, 1.5, "queue/Urgent", what),
+        versus(
+            contention(PSRW),
+            contention("pthread-rw"),
+            Figure::WritesPerSecond,
+            Bound::AtLeast(3.0),
+            "contention/writes",
+            "high contention: writes by those of pthread-rw".into(),
+        ),
+        versus_best(
+            of("psrw-timed", masked),
+            all_of(MASKED, masked),
+            Figure::MaskedMax,
+            Bound::AtMost(1.0 / 50.0),
+            &format!("masked/{}", Run::Behind.name()),
+            "a writer behind a reader of 3 ms: longest masked time by the best that masks for the whole \
+             acquisition"
+                .into(),
+        ),
+    ]
+}
+
+/// `SemArray`: as much as the kernel's where every thread waits, and a place in the queue for a
+/// thread that wants several semaphores at once.
+fn arrays() -> Vec<Promise> {
+    const SIZE: &str = "sembench, 256 threads, 200 wakes a round";
+    let cell = |order| Cell::Sem(semaphores::Run::Wakes { threads: 256, wakes: 200, order });
+    let wakes = |other, figure, bound, name: &str, what: &str| {
+        let [mine, other_one] = [SEMARRAY, other].map(|lock| of(lock, cell(Order::Fifo)));
+        let what = format!("{SIZE}: {what} by {other}");
+        let name = format!("sembench/256/200/{name}");
+        Promise { quick: true, ..versus(mine, other_one, figure, bound, &name, what) }
+    };
+    let [random, fifo] = [Order::Random, Order::Fifo].map(|order| of(SEMARRAY, cell(order)));
+    let [random_name, fifo_name] = [Order::Random, Order::Fifo].map(Order::name);
+    let own = semaphores::Run::Own { threads: 4, poster: true };
+    let [mine, posix] = [SEMARRAY, POSIX].map(|lock| of(lock, Cell::Sem(own)));
+    let manager = semaphores::Run::Manager { workers: 8, hold_us: 10 };
+    let what = format!("{manager}: turns of the manager by those of a worker, {STRICT}");
+    let share = at_most(of(STRICT, Cell::Sem(manager)), Figure::Share, 0.0, &manager.name(), what);
+    vec![
+        wakes(KERNEL, Figure::PerSecond, Bound::AtLeast(1.0), KERNEL, "posts"),
+        wakes(KERNEL, Figure::CpuPerOp, Bound::AtMost(1.0), "cpu", "CPU time a post"),
+        wakes(FUTEX, Figure::PerSecond, Bound::AtLeast(2.0), FUTEX, "posts"),
+        versus(
+            random,
+            fifo,
+            Figure::PerSecond,
+            Bound::Within(1.15),
+            &format!("sembench/256/200/{random_name}-{fifo_name}"),
+            format!("{SIZE}: posts {random_name} by {fifo_name}"),
+        ),
+        versus(
+            mine,
+            posix,
+            Figure::PerSecond,
+            Bound::AtLeast(0.9),
+            &own.name(),
+            format!("{own}: turns by {POSIX}"),
+        ),
+        Promise {
+            lock: SEMARRAY,
+            name: format!("{SEMARRAY}/{}", manager.name()),
+            bound: Bound::AtLeast(0.2),
+            ..share
+        },
+    ]
+}
+
+/// Condition variables: a bounded buffer moves as many items as with the better of std and
+/// parking_lot, at the price of that one. A mutex that hands over puts a thread to sleep where
+/// others barge, so it is held to peers that hand over, too.
+fn buffers() -> Vec<Promise> {
+    let two = |notify| Load::Buffer { producers: 1, consumers: 1, capacity: 2, notify, one: false };
+    let eight = |notify| Load::Buffer { producers: 4, consumers: 4, capacity: 2, notify, one: false };
+    let run = |load, place| crate::workloads::condvars::Run { load, place };
+    let under = [run(two(Notify::Under), Apart::Apart), run(eight(Notify::Under), Apart::Free)];
+    let mut list = Vec::new();
+    let mut add = |lock: &'static str, run: crate::workloads::condvars::Run, peers: &[&'static str]| {
+        let (mine, others) = (of(lock, Cell::Condvar(run)), all_of(peers, Cell::Condvar(run)));
+        let name = |figure: &str| format!("condvar/{}/{figure}", run.name());
+        let those = peers.join(", ");
+        let what = format!("buffer {run}: items by the better of {those}");
+        let bound = Bound::AtLeast(0.95);
+        let rate = versus_best(mine.clone(), others.clone(), Figure::PerSecond, bound, &name("rate"), what);
+        let what = format!("buffer {run}: CPU time an item by that of the one with more items of {those}");
+        let bound = Bound::AtMost(1.1);
+        let cpu = versus_best(mine.clone(), others.clone(), Figure::CpuPerOp, bound, &name("cpu"), what);
+        let claim = Claim::ByBestIn { mine, others, best_in: Figure::PerSecond };
+        let quick = lock == "unfair" && run.place == Apart::Free;
+        list.extend([Promise { quick, ..rate }, Promise { quick, claim, ..cpu }]);
+    };
+    for lock in ["unfair", "throughput"] {
+        under.iter().for_each(|&run| add(lock, run, &condvars::PEERS));
     }
+    add("fair", under[1], &["mcs-park", "pthread-pi"]);
+    add("pi", under[1], &["pthread-pi"]);
     list
 }

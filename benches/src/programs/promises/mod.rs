@@ -5,12 +5,9 @@
 //! promise whose lock does not exist yet is listed as not built; one that could not be measured
 //! says why. A promise that falls short is a result, not a failure.
 
-mod condvar;
 pub mod judge;
 pub mod list;
 pub mod promise;
-mod readers;
-mod semarray;
 pub(super) mod text;
 
 use crate::programs::harness::plan::Effort;
@@ -64,12 +61,11 @@ impl Program for Promises {
         }
     }
 
-    /// The few of a quick look, or all but those that run only if named, unless part of a name is
-    /// given.
+    /// The few of a quick look, unless part of a name is given.
     fn subjects(cli: &Cli, mode: Mode, cpus: u32) -> Vec<Promise> {
         let asked = cli.as_ref().only.is_some();
         let usual = |promise: &Promise| match mode {
-            Mode::Full => !promise.only_if_named(),
+            Mode::Full => true,
             Mode::Quick | Mode::Smoke => promise.quick,
         };
         list::all(cpus).into_iter().filter(|promise| asked || usual(promise)).collect()

@@ -58,25 +58,8 @@ pub enum Claim {
         /// None of them can be exceeded.
         limits: Vec<Subject>,
     },
-    /// The figure of one in each of many cells, by that of the one of several others that has the
-    /// greatest rate there.
-    Score {
-        /// The one in a cell, and the others.
-        cells: Vec<(Subject, Vec<Subject>)>,
-        /// What becomes of the ratios.
-        of: Fold,
-    },
     /// The figure itself.
     Value(Subject),
-}
-
-/// What many ratios come to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fold {
-    /// Their geometric mean, round by round.
-    Mean,
-    /// The worst cell's ratio: the least of a rate, the greatest of any other figure.
-    Worst,
 }
 
 impl Claim {
@@ -84,9 +67,6 @@ impl Claim {
     pub fn subjects(&self) -> Vec<&Subject> {
         match self {
             Self::Value(mine) => vec![mine],
-            Self::Score { cells, .. } => {
-                cells.iter().flat_map(|(mine, others)| [mine].into_iter().chain(others)).collect()
-            }
             Self::Ratio { mine, others }
             | Self::ByBestIn { mine, others, .. }
             | Self::Share { mine, limits: others } => [mine].into_iter().chain(others).collect(),
@@ -113,14 +93,6 @@ pub struct Promise {
     pub quick: bool,
     /// Why it cannot be measured on this machine.
     pub obstacle: Option<&'static str>,
-}
-
-impl Promise {
-    /// Whether it runs only if `--only` names it: a score has hundreds of trials of its own, and
-    /// the rows of other bounds are for the choice of the default.
-    pub(super) fn only_if_named(&self) -> bool {
-        matches!(self.claim, Claim::Score { .. }) || self.name.contains("/bounds/")
-    }
 }
 
 pub(crate) fn workload((hold_us, non_hold_us): (u64, u64)) -> Workload {

@@ -1,5 +1,5 @@
 use super::judge::{Verdict, judge};
-use super::promise::{Bound, Claim, Fold, Subject};
+use super::promise::{Bound, Claim, Subject};
 use super::*;
 use crate::programs::harness::{asked, keeps_the_time, plan};
 use crate::run::syscalls::Calls;
@@ -234,55 +234,6 @@ fn a_cost_may_be_that_of_the_peer_with_the_best_rate() {
 }
 
 #[test]
-fn a_score_has_a_mean_and_a_worst_cell() {
-    let cell = |hold_ns| Cell::Loop {
-        workload: Workload { hold_ns, non_hold_ns: 100 },
-        workers: Workers::Threads(2),
-        second: false,
-    };
-    // In the first cell parking_lot is the best, in the second std.
-    let operations = [(50, [600, 500, 600]), (200, [200, 400, 100])];
-    let trial = |hold_ns, lock: &str, operations| Trial {
-        cell: cell(hold_ns),
-        ..cost(0, lock, operations, 1e-3 * operations as f64, None)
-    };
-    let trials: Vec<Trial> = operations
-        .iter()
-        .flat_map(|&(hold_ns, each)| {
-            ["unfair", "std", "parking_lot"].into_iter().zip(each).map(move |of| (hold_ns, of))
-        })
-        .flat_map(|(hold_ns, (lock, operations))| {
-            (0..3).map(move |round| Trial { round, ..trial(hold_ns, lock, operations) })
-        })
-        .collect();
-    let score = |of, figure| {
-        let subject = |lock, hold_ns| Subject { lock, cell: cell(hold_ns) };
-        let pair = |hold_ns| {
-            (subject("unfair", hold_ns), vec![subject("std", hold_ns), subject("parking_lot", hold_ns)])
-        };
-        promise(figure, Claim::Score { cells: vec![pair(50), pair(200)], of }, Bound::AtLeast(0.97))
-    };
-    let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
-    // 600 by 600, and 200 by 400.
-    let mean = judge(&score(Fold::Mean, Figure::PerSecond), true, &trials);
-    let value = mean.measured.unwrap().value;
-    assert!(near(value, 0.5_f64.sqrt()), "{value}");
-    assert_eq!(mean.cells.as_deref(), Some("2 workloads"));
-    let worst = judge(&score(Fold::Worst, Figure::PerSecond), true, &trials);
-    let measured = worst.measured.unwrap();
-    assert!(near(measured.value, 0.5));
-    assert_eq!((measured.other.unwrap().lock.as_str(), worst.verdict), ("std", Verdict::FallsShort));
-    let cell = worst.cells.unwrap();
-    assert!(cell.contains("200") && cell.ends_with("2 threads"), "{cell}");
-    // Each operation costs the same everywhere, so the CPU time is that of the best.
-    let cpu = judge(&score(Fold::Worst, Figure::CpuPerOp), true, &trials).measured.unwrap();
-    assert!(near(cpu.value, 1.0));
-    // A cell without one of the peers has no best, and then there is no score.
-    let missing: Vec<Trial> = trials.into_iter().filter(|trial| trial.locks != ["std"]).collect();
-    assert_eq!(judge(&score(Fold::Mean, Figure::PerSecond), true, &missing).verdict, Verdict::NoData);
-}
-
-#[test]
 fn what_is_possible_is_the_least_limit_of_each_round() {
     let of = |lock| Subject { lock, cell: HANDOFF };
     let claim = Claim::Share { mine: of("unfair"), limits: vec![of("none"), of("std")] };
@@ -333,6 +284,7 @@ fn what_the_machine_cannot_do_says_so() {
 fn names_are_unique_and_peers_exist() {
     for cpus in [1, 2, 64] {
         let promises = list::all(cpus);
+        for p in &promises {}
         let names: HashSet<&str> = promises.iter().map(|promise| promise.name.as_str()).collect();
         assert_eq!(names.len(), promises.len());
         for promise in &promises {
@@ -357,8 +309,8 @@ fn each_trial_runs_once_a_round_and_pairs_together() {
     }
     let pairs: Vec<_> = plan.probes.iter().filter(|probe| probe.cell == Cell::Pairs).collect();
     assert_eq!(pairs.len(), 1);
-    assert_eq!(pairs[0].locks[..5], ["asym", "std", "semaphore", "sem_t", "calock"]);
-    assert_eq!(pairs[0].locks[5..], ["psrw", "std-rw", "parking_lot-rw", "psrw-handler"]);
+    let locks = ["asym", "std", "calock", "semaphore", "sem_t", "psrw", "std-rw", "parking_lot-rw"];
+    assert_eq!(pairs[0].locks, locks);
     let reads: Vec<_> = plan.probes.iter().filter(|probe| probe.cell == Cell::ReadPairs).collect();
     assert_eq!(reads.len(), 1);
     let round = plan.round(0, 7);
@@ -378,8 +330,8 @@ fn the_time_there_is_is_kept() {
 #[test]
 fn rows_are_chosen_by_name_and_by_lock() {
     let (_, hogs) = asked::<Promises>(&["--only", "throughput/hog/"], Mode::Quick);
-    assert_eq!(hogs.len(), 16);
+    assert_eq!(hogs.len(), 6);
     let (_, promises) = asked::<Promises>(&["--locks", "byte-0,std"], Mode::Full);
     let names: Vec<String> = promises.into_iter().map(|promise| promise.name).collect();
-    assert_eq!(names, ["byte/one-cpu", "std/one-cpu"]);
+    assert_eq!(names, ["byte/one-cpu"]);
 }

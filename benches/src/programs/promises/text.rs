@@ -41,7 +41,7 @@ fn table(rows: &[&Row]) -> Table {
         let (measured, of, to) = match &row.measured {
             Some(measured) => (
                 value(row, measured),
-                row.cells.clone().unwrap_or_else(|| side(row.figure, &measured.mine)),
+                side(row.figure, &measured.mine),
                 measured
                     .other
                     .as_ref()
@@ -95,13 +95,9 @@ fn absolute(figure: Figure, value: f64) -> String {
         Figure::PerSecond | Figure::HogsPerSecond | Figure::WritesPerSecond => {
             format!("{}/s", units::rate(value))
         }
-        Figure::Cov
-        | Figure::FutexesPerOp
-        | Figure::CallsPerOp
-        | Figure::SwitchesPerOp
-        | Figure::Share
-        | Figure::WriteShares
-        | Figure::FewestReads => units::digits(value),
+        Figure::Cov | Figure::FutexesPerOp | Figure::CallsPerOp | Figure::SwitchesPerOp | Figure::Share => {
+            units::digits(value)
+        }
         Figure::WorstWait
         | Figure::WaitP99
         | Figure::WaitP50
@@ -111,8 +107,7 @@ fn absolute(figure: Figure, value: f64) -> String {
         | Figure::CpuPerOp
         | Figure::TopP999
         | Figure::TopP99
-        | Figure::MaskedMax
-        | Figure::HeldOffMax => units::time(value),
+        | Figure::MaskedMax => units::time(value),
     }
 }
 

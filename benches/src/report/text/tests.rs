@@ -69,6 +69,7 @@ fn what_limits_a_run_is_said() {
     report.machine.cpus_allowed = 2;
     assert_eq!(caveats(&report), [""; 0]);
     report.trials.iter_mut().for_each(|t| (t.result.user_s, t.result.system_s) = (0.04, 0.01));
+    report.summary = crate::report::summarise(&report);
     assert!(caveats(&report)[0].contains("got only 38 % of the CPUs"), "{:?}", caveats(&report));
 }
 

@@ -57,16 +57,7 @@ impl Outcome {
             Figure::TopP999 => ns(self.top()?.p999),
             Figure::TopP99 => ns(self.top()?.p99),
             Figure::WritesPerSecond => writes()?.iter().sum::<u64>().max(1) as f64 / self.elapsed_s.max(1e-9),
-            Figure::WriteShares => {
-                let most = writes()?.iter().copied().max()?.max(1);
-                most as f64 / writes()?.iter().copied().min()?.max(1) as f64
-            }
-            Figure::FewestReads => {
-                let readers = ["bulk", "urgent"].iter().filter_map(|name| self.role(name));
-                readers.map(|role| role.fewest).min()? as f64
-            }
             Figure::MaskedMax => ns(self.longest(|role| role.masked)?),
-            Figure::HeldOffMax => ns(self.longest(|role| role.held_off)?),
             _ => return None,
         })
     }
