@@ -1,7 +1,7 @@
 //! Records that stay in the repository: one file a machine, small enough to be read and compared.
 //!
 //! [`pack`] leaves out the trials of the records and keeps what was computed from them: medians,
-//! quantiles, intervals, verdicts. Numbers have four digits. A list of objects becomes a table: each
+//! quantiles, intervals, verdicts. Numbers have five digits. A list of objects becomes a table: each
 //! object is a line of `rows`, a number and values; the number says which of `shapes` names its
 //! fields, those of an object inside an object by `outer.inner`. What is null is left out.
 //! [`unpack`] makes the records again, which every program reads as its own.
@@ -73,7 +73,7 @@ fn tables(value: Value) -> Value {
         }
         Value::Number(number) if !number.is_i64() && !number.is_u64() => {
             let number = number.as_f64().unwrap_or_default();
-            format!("{number:.3e}").parse::<f64>().map_or(Value::Null, short)
+            format!("{number:.4e}").parse::<f64>().map_or(Value::Null, short)
         }
         other => other,
     }
@@ -164,7 +164,7 @@ mod tests {
         let is = objects(serde_json::from_str(&lines(&packed)).unwrap()).unwrap();
         let expected = json!({"rows": [
             {"bound": {"at-least": 1.25}, "side": {"lock": "std"}, "span": [1, 2]},
-            {"bound": "shown", "side": {"lock": "byte"}, "own": [{"a": 1}, {"a": 2}], "digits": 0.1235, "run": {"contention": null}},
+            {"bound": "shown", "side": {"lock": "byte"}, "own": [{"a": 1}, {"a": 2}], "digits": 0.12346, "run": {"contention": null}},
         ]});
         assert_eq!(is, expected);
     }

@@ -1,43 +1,73 @@
-//! The law of figures: what README.md says of `ulocks::Mutex` beside its peers follows from the
-//! records.
+//! The law of figures: what README.md and BENCHMARKS.md say of `ulocks::Mutex` beside its peers
+//! follows from the records.
 //!
 //! A table of ratios has a comment above it that names its record and the numbers of threads:
 //!
 //! ```text
-//! <!-- record FILE; threads 2,4,8; (0, 0) 4,8 -->
+//! <!-- record DAY-MACHINE-scaling; threads 2,4,8; (0, 0) 4,8 -->
 //! ```
+//!
+//! That is the record `scaling` in the file `DAY-MACHINE.json`, whose points are a table: a row
+//! begins with the number of the shape that names its fields.
 //!
 //! The columns of the table are workloads, its rows are `WHAT, against PEER`. A cell is the range
 //! over the numbers of threads. The words behind a workload replace the numbers for its column.
 
 use anyhow::{Context, bail};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-const DOCUMENT: &str = "README.md";
+const DOCUMENTS: [&str; 2] = ["README.md", "BENCHMARKS.md"];
 const RECORDS: &str = "benches/results";
 /// `ulocks::Mutex`, as the records name it.
 const LOCK: &str = "throughput";
 
 /// The cells that the records refute.
 pub fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
-    let text = fs::read_to_string(root.join(DOCUMENT))?;
-    check(&text, |file| {
-        let path = root.join(RECORDS).join(file).with_extension("json");
-        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
-    })
+    let read = |record: &str| {
+        let of = |(at, _)| (root.join(RECORDS).join(&record[..at]).with_extension("json"), &record[at + 1..]);
+        let mut places = record.rmatch_indices('-').map(of);
+        let (file, name) = places.find(|(file, _)| file.is_file()).context("no file has this record")?;
+        let kept: Value = serde_json::from_str(&fs::read_to_string(file)?)?;
+        Ok(kept["records"][name]["summary"]["points"].clone())
+    };
+    let mut faults = Vec::new();
+    for document in DOCUMENTS {
+        let text = fs::read_to_string(root.join(document))?;
+        faults.extend(check(document, &text, read)?);
+    }
+    Ok(faults)
 }
 
-fn check(text: &str, read: impl Fn(&str) -> anyhow::Result<String>) -> anyhow::Result<Vec<String>> {
+/// A point of the record: its fields by their names, `outer.inner` inside an object.
+type Point = BTreeMap<String, Value>;
+
+fn points(table: &Value) -> anyhow::Result<Vec<Point>> {
+    let shapes: Vec<Vec<String>> = serde_json::from_value(table["shapes"].clone()).context("no shapes")?;
+    let rows: Vec<Vec<Value>> = serde_json::from_value(table["rows"].clone()).context("no rows")?;
+    let point = |row: Vec<Value>| {
+        let shape = row.first().and_then(|at| shapes.get(at.as_u64()? as usize));
+        let names = shape.context("a row has no shape")?.iter().cloned();
+        Ok(names.zip(row.into_iter().skip(1)).collect())
+    };
+    rows.into_iter().map(point).collect()
+}
+
+fn check(
+    document: &str,
+    text: &str,
+    read: impl Fn(&str) -> anyhow::Result<Value>,
+) -> anyhow::Result<Vec<String>> {
     let mut faults = Vec::new();
     let mut lines = (1..).zip(text.lines()).peekable();
     while let Some((at, line)) = lines.next() {
         let Some(mark) = line.strip_prefix("<!-- record ").and_then(|rest| rest.strip_suffix(" -->")) else {
             continue;
         };
-        let (file, threads) = mark.split_once("; threads ").with_context(|| format!("{DOCUMENT}:{at}"))?;
-        let record: Value = serde_json::from_str(&read(file)?)?;
+        let (file, threads) = mark.split_once("; threads ").with_context(|| format!("{document}:{at}"))?;
+        let record = points(&read(file).with_context(|| format!("{document}:{at}: {file}"))?)?;
         let mut table = Vec::new();
         while let Some((number, row)) = lines.next_if(|(_, row)| row.is_empty() || row.starts_with('|')) {
             if !row.is_empty() && !row.contains("---") {
@@ -45,16 +75,16 @@ fn check(text: &str, read: impl Fn(&str) -> anyhow::Result<String>) -> anyhow::R
             }
         }
         let Some(((_, workloads), rows)) = table.split_first() else {
-            bail!("{DOCUMENT}:{at}: no table follows");
+            bail!("{document}:{at}: no table follows");
         };
         for (number, cells) in rows {
             for (workload, cell) in workloads.iter().zip(cells).skip(1) {
                 let threads = threads_of(threads, workload)?;
                 let is = range(&record, cells[0], workload, &threads)
-                    .with_context(|| format!("{DOCUMENT}:{number}: {} at {workload}", cells[0]))?;
+                    .with_context(|| format!("{document}:{number}: {} at {workload}", cells[0]))?;
                 if is != *cell {
                     let what = format!("{} at {workload} is {is} in {file}, not {cell}", cells[0]);
-                    faults.push(format!("{DOCUMENT}:{number}: {what}"));
+                    faults.push(format!("{document}:{number}: {what}"));
                 }
             }
         }
@@ -71,28 +101,28 @@ fn threads_of(mark: &str, workload: &str) -> anyhow::Result<Vec<u64>> {
 }
 
 /// The range of a ratio of the record over numbers of threads, as it is written.
-fn range(record: &Value, row: &str, workload: &str, threads: &[u64]) -> anyhow::Result<String> {
+fn range(record: &[Point], row: &str, workload: &str, threads: &[u64]) -> anyhow::Result<String> {
     let (what, peer) = row.split_once(", against ").context("a row is `WHAT, against PEER`")?;
     let peer = peer.split(' ').next().unwrap_or_default();
     let times = workload.trim_matches(['(', ')']).split(", ");
     let times: Vec<u64> = times.map(|us| Ok(us.parse::<u64>()? * 1_000)).collect::<anyhow::Result<_>>()?;
-    let points = record["summary"]["points"].as_array().context("no points")?;
     let point = |lock: &str, threads: u64| {
-        let is = |point: &&Value| {
+        let is = |point: &&Point| {
             let is_workload =
-                times == [&point["hold_ns"], &point["non_hold_ns"]].map(|ns| ns.as_u64().unwrap_or(0));
+                times == ["hold_ns", "non_hold_ns"].map(|name| point[name].as_u64().unwrap_or(0));
             is_workload && point["lock"] == lock && point["threads"] == threads
         };
-        points.iter().find(is).with_context(|| format!("no point of {lock} with {threads} threads"))
+        record.iter().find(is).with_context(|| format!("no point of {lock} with {threads} threads"))
     };
-    let by_std = |point: &Value| {
-        if point["lock"] == "std" { Some(1.0) } else { point["cpu_vs_std"]["value"].as_f64() }
+    let number = |point: &Point, name: &str| point.get(name)?.as_f64();
+    let by_std = |point: &Point| {
+        if point["lock"] == "std" { Some(1.0) } else { number(point, "cpu_vs_std.value") }
     };
     let ratio = |&threads: &u64| {
         let (own, other) = (point(LOCK, threads)?, point(peer, threads)?);
-        let p999 = |point: &Value| point["waits"]["p999"]["median"].as_f64();
+        let p999 = |point: &Point| number(point, "waits.p999.median");
         match what {
-            "throughput" => own[format!("vs_{peer}")]["value"].as_f64(),
+            "throughput" => number(own, &format!("vs_{peer}.value")),
             "CPU time per operation" => by_std(own).zip(by_std(other)).map(|(own, other)| own / other),
             "p99.9 wait" => p999(own).zip(p999(other)).map(|(own, other)| own / other),
             _ => bail!("no record has `{what}`"),
@@ -118,19 +148,20 @@ fn written(ratio: f64) -> String {
 mod tests {
     use super::*;
 
-    const RECORD: &str = r#"{"summary": {"points": [
-        {"lock": "throughput", "hold_ns": 1000, "non_hold_ns": 9000, "threads": 2, "vs_std": {"value": 1.5},
-         "cpu_vs_std": {"value": 0.8}, "waits": {"p999": {"median": 30}}},
-        {"lock": "throughput", "hold_ns": 1000, "non_hold_ns": 9000, "threads": 4, "vs_std": {"value": 3.06},
-         "cpu_vs_std": {"value": 1.2}, "waits": {"p999": {"median": 990}}},
-        {"lock": "std", "hold_ns": 1000, "non_hold_ns": 9000, "threads": 2, "waits": {"p999": {"median": 10}}},
-        {"lock": "std", "hold_ns": 1000, "non_hold_ns": 9000, "threads": 4, "waits": {"p999": {"median": 10}}}
-    ]}}"#;
+    const RECORD: &str = r#"{"shapes": [
+        ["lock", "hold_ns", "non_hold_ns", "threads", "waits.p999.median", "vs_std.value", "cpu_vs_std.value"],
+        ["lock", "hold_ns", "non_hold_ns", "threads", "waits.p999.median"]
+    ], "rows": [
+        [0, "throughput", 1000, 9000, 2, 30, 1.5, 0.8],
+        [0, "throughput", 1000, 9000, 4, 990, 3.06, 1.2],
+        [1, "std", 1000, 9000, 2, 10],
+        [1, "std", 1000, 9000, 4, 10]
+    ]}"#;
 
     fn found(mark: &str, row: &str) -> Vec<String> {
         let text =
             format!("<!-- record x; threads {mark} -->\n\n| ratio | (1, 9) |\n|---|---|\n{row}\n\nEnd.");
-        check(&text, |_| Ok(RECORD.to_owned())).unwrap()
+        check("README.md", &text, |_| Ok(serde_json::from_str(RECORD)?)).unwrap()
     }
 
     #[test]
@@ -146,10 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_has_two_tables_of_records() {
+    fn the_documents_have_two_tables_of_records() {
         let root = xtask::workspace::Workspace::load().unwrap().root;
-        let text = fs::read_to_string(root.join(DOCUMENT)).unwrap();
-        assert_eq!(text.matches("<!-- record ").count(), 2);
+        let marks =
+            |document| fs::read_to_string(root.join(document)).unwrap().matches("<!-- record ").count();
+        assert_eq!(DOCUMENTS.map(marks).iter().sum::<usize>(), 2);
         assert_eq!(faults(&root).unwrap(), [""; 0]);
     }
 }

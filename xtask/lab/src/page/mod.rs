@@ -62,8 +62,8 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
 fn newest_record(dir: &Path) -> anyhow::Result<PathBuf> {
     let paths = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
     let paths = paths.filter_map(|entry| Some(entry.ok()?.path()));
-    let records = paths.filter(|path| path.to_string_lossy().ends_with("-scaling.json"));
-    records.max().with_context(|| format!("no record of scaling in {}", dir.display()))
+    let records = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
+    records.max().with_context(|| format!("no records in {}", dir.display()))
 }
 
 /// Opens a page in a frame of `width` pixels, and measures it.
