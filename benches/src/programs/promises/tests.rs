@@ -284,7 +284,6 @@ fn what_the_machine_cannot_do_says_so() {
 fn names_are_unique_and_peers_exist() {
     for cpus in [1, 2, 64] {
         let promises = list::all(cpus);
-        for p in &promises {}
         let names: HashSet<&str> = promises.iter().map(|promise| promise.name.as_str()).collect();
         assert_eq!(names.len(), promises.len());
         for promise in &promises {
