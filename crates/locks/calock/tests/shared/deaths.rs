@@ -43,12 +43,12 @@ fn with_a_lock<I: Interval>(name: &str, test: impl Fn(&Lock<I>)) {
 const PROMOTED: fn(State) -> bool = |state| state.0 & State::PROMOTED != 0;
 
 #[test]
-fn a_sentinel_that_dies_has_a_successor() {
-    with_a_lock("sentinel killed", |lock: &Lock| {
+fn a_standby_that_dies_has_a_successor() {
+    with_a_lock("standby killed", |lock: &Lock| {
         let held = lock.lock();
-        let sentinel = asleep(adds_one(lock), lock, |state| state.parked() == 1);
+        let standby = asleep(adds_one(lock), lock, |state| state.parked() == 1);
         let other = asleep(adds_one(lock), lock, |state| state.parked() == 2);
-        sentinel.killed();
+        standby.killed();
         drop(held);
         other.ends();
         assert_eq!(*lock.lock(), 1);
@@ -116,7 +116,7 @@ fn a_lock_that_is_kept_for_the_dead_is_freed_for_waiters_that_give_up() {
 
 /// The standby wakes by itself and not by the watch.
 #[test]
-fn a_lock_that_is_kept_for_the_dead_is_freed_by_the_sentinel() {
+fn a_lock_that_is_kept_for_the_dead_is_freed_by_the_standby() {
     extern "C" fn nothing(_: libc::c_int) {}
     // SAFETY: the handler does nothing. Without SA_RESTART, a wait in the kernel ends.
     unsafe {
@@ -124,7 +124,7 @@ fn a_lock_that_is_kept_for_the_dead_is_freed_by_the_sentinel() {
         action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
         assert_eq!(libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()), 0);
     }
-    with_a_lock("promoted killed, the sentinel waits", |lock: &Lock<Every<500_000_000>>| {
+    with_a_lock("promoted killed, the standby waits", |lock: &Lock<Every<500_000_000>>| {
         let held = lock.lock();
         let early = asleep(
             Child::runs(|| assert!(lock.try_lock_for(Duration::from_millis(100)).is_none())),
@@ -132,17 +132,17 @@ fn a_lock_that_is_kept_for_the_dead_is_freed_by_the_sentinel() {
             |state| state.parked() == 1,
         );
         let overdue = asleep(adds_one(lock), lock, |state| state.parked() == 2);
-        let sentinel = asleep(adds_one(lock), lock, |state| state.parked() == 3);
+        let standby = asleep(adds_one(lock), lock, |state| state.parked() == 3);
         // No standby is left: it would have to be woken by a release.
         early.ends();
         // One of the others is overdue after two intervals, the other after three.
         std::thread::sleep(Duration::from_millis(2 * 500));
-        sentinel.signal(libc::SIGUSR1);
-        let sentinel = asleep(sentinel, lock, |state| state.0 & State::STANDBY != 0);
+        standby.signal(libc::SIGUSR1);
+        let standby = asleep(standby, lock, |state| state.0 & State::STANDBY != 0);
         overdue.signal(libc::SIGUSR1);
         asleep(overdue, lock, PROMOTED).killed();
         drop(held);
-        sentinel.ends();
+        standby.ends();
         assert_eq!(*lock.lock(), 1);
     });
 }
@@ -171,7 +171,7 @@ fn waiters_that_are_killed_at_any_moment_strand_nobody() {
 /// The lock is never left free for longer than it takes to acquire it again, and a thread is woken
 /// all the time.
 #[test]
-fn a_sentinel_that_dies_does_not_end_promotions_on_a_busy_lock() {
+fn a_standby_that_dies_does_not_end_promotions_on_a_busy_lock() {
     // An interval in which the standby can be killed before it is promoted.
     type Counting = CalockWith<bool, Shared<NoSpin, Counted>, Every<400_000_000>>;
     let mapping = Mapping::shared();
@@ -185,12 +185,12 @@ fn a_sentinel_that_dies_does_not_end_promotions_on_a_busy_lock() {
         let raw = unsafe { (*std::ptr::with_exposed_provenance::<Counting>(address)).raw() }.inner();
         (raw.state(), raw.meter().snapshot().promoted)
     };
-    let _watchdog = watch("busy, sentinel killed", move || format!("{:?}", look()));
+    let _watchdog = watch("busy, standby killed", move || format!("{:?}", look()));
     let user = || Child::runs(|| while !std::mem::replace(&mut *lock.lock(), false) {});
     let held = lock.lock();
-    let sentinel = user().sleeps(|| look().0.0 & State::STANDBY != 0);
+    let standby = user().sleeps(|| look().0.0 & State::STANDBY != 0);
     let others = [user(), user()];
-    sentinel.killed();
+    standby.killed();
     assert_eq!(look().1, 0, "it was not killed in time");
     drop(held);
     let hold = |stop: bool| {
