@@ -1,25 +1,26 @@
-//! Readers first: what [`ReadersFirst`](crate::ReadersFirst) changes. The labels and numbers are
+//! Readers first: what [`ReadersFirst`](crate::ReadersFirst) changes. The steps and numbers are
 //! those of [`raw`](super::raw).
 //!
-//! Such a lock has one class. Its owner does not close the class by (C) while readers are inside.
-//! It asks for it, (P): the level is `ASKED` then. Readers may join those that are inside until the
-//! last of them has left. Then the class is closed, (Y), by the thread that finds it so.
+//! Such a lock has one class. Its owner does not close the class by (close) while readers are
+//! inside. It asks for it, (ask): the level is `ASKED` then. Readers may join those that are inside
+//! until the last of them has left. Then the class is closed, (close asked), by the thread that
+//! finds it so.
 //!
-//! | label | from | to | by |
+//! | step | from | to | by |
 //! |---|---|---|---|
-//! | (P) | `OWNED`, `L = 0`, the queue is empty | `L = ASKED` | the owner, in place of (C) |
-//! | (A), (B) | `ASKED`, with readers | one more: inside | a reader |
-//! | (D) and (Y) | `ASKED`, one reader | none, `L = 1` | the last reader |
-//! | (Y) | `ASKED`, no readers | `L = 1` | the owner; a reader that is about to sleep |
+//! | (ask) | `OWNED`, `L = 0`, the queue is empty | `L = ASKED` | the owner, in place of (close) |
+//! | (arrive), (attempt) | `ASKED`, with readers | one more: inside | a reader |
+//! | (depart) and (close asked) | `ASKED`, one reader | none, `L = 1` | the last reader |
+//! | (close asked) | `ASKED`, no readers | `L = 1` | the owner; a reader that is about to sleep |
 //!
-//! - *Exclusion.* The owner is alone at `L = 1` only. (Y) is a CAS of a word without readers. A
-//!   reader that finds other readers by (A) is counted before (Y), which fails then. Its neighbours
-//!   may all be about to leave again: it is inside all the same.
-//! - *No reader sleeps behind readers.* A reader that is about to sleep at `ASKED` makes (Y), or
-//!   finds readers and joins them. So a reader falls asleep at `L = 1` only, where none is inside.
-//!   Others come in when the class opens, and whoever opens it wakes the sleepers.
+//! - *Exclusion.* The owner is alone at `L = 1` only. (close asked) is a CAS of a word without
+//!   readers. A reader that finds other readers by (arrive) is counted before (close asked), which
+//!   fails then. Its neighbours may all be about to leave again: it is inside all the same.
+//! - *No reader sleeps behind readers.* A reader that is about to sleep at `ASKED` makes (close
+//!   asked), or finds readers and joins them. So a reader falls asleep at `L = 1` only, where none
+//!   is inside. Others come in when the class opens, and whoever opens it wakes the sleepers.
 //! - *Writers get their turn* when the last reader leaves: it closes the class by the same step. A
-//!   reader whose look came before (P) leaves `ASKED` without readers behind. The next thread to
+//!   reader whose look came before (ask) leaves `ASKED` without readers behind. The next thread to
 //!   come closes it: a reader that finds it so is about to leave again, and is the last then.
 //! - At `ASKED` the level counts as 1 for all that lower it, and for sleepers.
 
@@ -39,8 +40,9 @@ impl<D: Configuration> RawPsRwLock<D> {
         Self::LAYOUT.admits(was, index) || (Self::READERS_FIRST && Self::LAYOUT.joins(was))
     }
 
-    /// (D) while an owner asks, and (Y) if this is the last reader. False if other threads have
-    /// changed the word each time, or no owner asks any more: nothing has happened then.
+    /// (depart) while an owner asks, and (close asked) if this is the last reader. False if other
+    /// threads have changed the word each time, or no owner asks any more: nothing has happened
+    /// then.
     #[cold]
     pub(crate) fn depart_asked(&self, index: u32) -> bool {
         let event = self.event.key();
@@ -64,10 +66,10 @@ impl<D: Configuration> RawPsRwLock<D> {
         false
     }
 
-    /// (Y), unless there are readers. Whether the level is not `ASKED` any more.
+    /// (close asked), unless there are readers. Whether the level is not `ASKED` any more.
     ///
     /// The owner comes after each reader that was inside: it acquires what the last one released by
-    /// (D), also if another thread has made (Y).
+    /// (depart), also if another thread has made (close asked).
     #[cold]
     pub(crate) fn close_asked(&self) -> bool {
         let mut was = self.look();
@@ -80,7 +82,7 @@ impl<D: Configuration> RawPsRwLock<D> {
                 Err(other) => was = State(other),
             }
         }
-        sync::fence(Acquire); // (D)
+        sync::fence(Acquire); // (depart)
         true
     }
 }

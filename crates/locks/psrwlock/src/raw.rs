@@ -9,7 +9,7 @@
 //! | [`release`](super::release) | how the owner leaves, or opens classes again |
 //! | [`queue`](super::queue) | how queued readers and writers take turns |
 //! | [`readers`](super::readers) | readers that are counted in slots |
-//! | [`first`](super::first) | readers that join others, whatever writers wait: (P), (Y) |
+//! | [`first`](super::first) | readers that join others, whatever writers wait: (ask), (close asked) |
 //!
 //! # Properties
 //! - Exclusion between a writer and every other holder. What a holder did happens before the
@@ -19,8 +19,8 @@
 //!   writer that waits for readers of a lower class.
 //! - Hence *nesting upward*: a thread that holds a read lock may take one of a higher class,
 //!   whatever writers wait.
-//! - A queued reader waits for at most one write phase. An owner waits for at most one read phase of each class,
-//!   but for [`first`](super::first).
+//! - A queued reader waits for at most one write phase. An owner waits for at most one read phase
+//!   of each class, but for [`first`](super::first).
 //! - One writer sifts at a time. The others wait before they have closed a class. So the delays of
 //!   several writers do not add up for readers.
 //! - If a writer spins while another one writes, and no reader is queued, the release hands it the
@@ -36,110 +36,117 @@
 //! The *owner* is the thread that has the write side. It writes, or sifts, or is an upgradable
 //! reader. `L` is the closed level, `c` the index of a class, `N` the number of classes.
 //!
-//! | label | from | to | by |
+//! | step | from | to | by |
 //! |---|---|---|---|
-//! | (A) | any | one more of `c`; inside if `L <= c` | a reader; if `L > c`, it leaves again by (D) |
-//! | (B) | `L <= c` | one more of `c` | an attempt, which leaves no trace if it fails |
-//! | (D) | any | one less of `c` | a reader |
-//! | (O) | not `OWNED` | `OWNED`; `WRITERS` if it has slept | a writer; an upgradable reader, which then opens the classes by (G) |
-//! | (T) | `GRANTED` | not `GRANTED`: the thread is the owner | a writer that has slept, after a fair release |
-//! | (C) | `OWNED`, `L = c < N` | `L = c + 1` | the owner, when all below `c` have left and the queue of `c` is empty |
-//! | (F) | 0; or `OWNED`, no readers, empty queues | `OWNED`, `L = N` | a writer; the owner. All of (O) and (C) at once |
-//! | (U) | `OWNED`, no flag of a waiter to be told | not `OWNED`, `L = 0` | the owner, by a CAS: its last touch |
-//! | (H) | `OWNED`, `L = NEXT`, no flag of a queued reader | not `OWNED`, `L = 1` | the owner, in place of (U): its last touch |
-//! | (J) | `OWNED`, any `L` | one more of the lowest class | the owner, which is about to downgrade |
-//! | (E) | `OWNED`, after (J) | not `OWNED`, `L = 0` | the same thread, which is a reader from then on |
-//! | (L) | `OWNED`, `L = 0`, `N` or `NEXT` | `DRAINING`; `L = NEXT` unless it is 0 | the owner, about to leave: no waiter falls asleep from here on |
-//! | (Z) | after (L), whatever has come since | not `OWNED`, `WRITERS`, `DRAINING`; `L = 0` | the same thread, by one `fetch_and`: its last touch |
-//! | (G) | `OWNED` | `L` less, with `OWNED` or without | the owner, when it gives up or admits readers again |
-//! | (N) | `OWNED`, `L = N`, no counts, no queued reader | `L = NEXT` | a writer that spins, and has seen the same word for some time |
-//! | (X) | `OWNED`, `L = NEXT` | `L = N` | a writer that has made (N), before it sleeps or gives up |
-//! | (R) | not `OWNED`, `L = 1` | `L = 0`, one more of the lowest class | a reader of that class, which has seen no owner for a moment |
-//! | (M) | | `LOW` or `TOP`; `WRITERS`; `DRAINING` | a thread that is about to sleep |
-//! | (W) | | one more sleeping writer, or one less | a writer, by one addition: before its first sleep, and when it is the owner or gives up |
+//! | (arrive) | any | one more of `c`; inside if `L <= c` | a reader; if `L > c`, it leaves again by (depart) |
+//! | (attempt) | `L <= c` | one more of `c` | an attempt, which leaves no trace if it fails |
+//! | (depart) | any | one less of `c` | a reader |
+//! | (own) | not `OWNED` | `OWNED`; `WRITERS` if it has slept | a writer; an upgradable reader, which then opens the classes by (reopen) |
+//! | (take grant) | `GRANTED` | not `GRANTED`: the thread is the owner | a writer that has slept, after a fair release |
+//! | (close) | `OWNED`, `L = c < N` | `L = c + 1` | the owner, when all below `c` have left and the queue of `c` is empty |
+//! | (close all) | 0; or `OWNED`, no readers, empty queues | `OWNED`, `L = N` | a writer; the owner. All of (own) and (close) at once |
+//! | (unlock) | `OWNED`, no flag of a waiter to be told | not `OWNED`, `L = 0` | the owner, by a CAS: its last touch |
+//! | (hand over) | `OWNED`, `L = NEXT`, no flag of a queued reader | not `OWNED`, `L = 1` | the owner, in place of (unlock): its last touch |
+//! | (count itself) | `OWNED`, any `L` | one more of the lowest class | the owner, which is about to downgrade |
+//! | (step down) | `OWNED`, after (count itself) | not `OWNED`, `L = 0` | the same thread, which is a reader from then on |
+//! | (announce) | `OWNED`, `L = 0`, `N` or `NEXT` | `DRAINING`; `L = NEXT` unless it is 0 | the owner, about to leave: no waiter falls asleep from here on |
+//! | (leave) | after (announce), whatever has come since | not `OWNED`, `WRITERS`, `DRAINING`; `L = 0` | the same thread, by one `fetch_and`: its last touch |
+//! | (reopen) | `OWNED` | `L` less, with `OWNED` or without | the owner, when it gives up or admits readers again |
+//! | (mark) | `OWNED`, `L = N`, no counts, no queued reader | `L = NEXT` | a writer that spins, and has seen the same word for some time |
+//! | (unmark) | `OWNED`, `L = NEXT` | `L = N` | a writer that has made (mark), before it sleeps or gives up |
+//! | (open to itself) | not `OWNED`, `L = 1` | `L = 0`, one more of the lowest class | a reader of that class, which has seen no owner for a moment |
+//! | (flag) | | `LOW` or `TOP`; `WRITERS`; `DRAINING` | a thread that is about to sleep |
+//! | (count sleeper) | | one more sleeping writer, or one less | a writer, by one addition: before its first sleep, and when it is the owner or gives up |
 //!
-//! A *release* is (U), (H), (E), (Z), or a (G) after which the thread is not the owner.
+//! A *release* is (unlock), (hand over), (step down), (leave), or a (reopen) after which the thread
+//! is not the owner.
 //!
 //! # Invariants
-//! 1. At most one thread is the owner. (O) and (F) need a word without `OWNED`, which only the
-//!    owner clears. (T) needs `GRANTED`, which the owner sets to stop being it.
-//! 2. Only the owner changes the level, with three exceptions: (N) and (X), which close and open
-//!    nothing; (R), where there is no owner; and (Y), for which the owner has asked. The owner
-//!    closes class `c` only when all counts below `c` have been seen at zero since their classes
-//!    were closed. At (F) and (Y) all counts are zero. What (H) leaves closed counts as closed by
-//!    the next owner.
+//! 1. At most one thread is the owner. (own) and (close all) need a word without `OWNED`, which
+//!    only the owner clears. (take grant) needs `GRANTED`, which the owner sets to stop being it.
+//! 2. Only the owner changes the level, with three exceptions: (mark) and (unmark), which close and
+//!    open nothing; (open to itself), where there is no owner; and (close asked), for which the
+//!    owner has asked. The owner closes class `c` only when all counts below `c` have been seen at
+//!    zero since their classes were closed. At (close all) and (close asked) all counts are zero.
+//!    What (hand over) leaves closed counts as closed by the next owner.
 //! 3. *Exclusion.* Once class `c` is closed and its count has been seen at zero, the count has only
 //!    readers that are about to leave again, and the owner if it is about to downgrade, until the
 //!    class opens. When this holds for all classes, the owner is alone.
 //! 4. *No holder waits for a class above its own*, unless that one is full. A class is closed only
 //!    when all readers below have left.
-//! 5. The owner sees a reader that entered by (A) while its class was open: both are
+//! 5. The owner sees a reader that entered by (arrive) while its class was open: both are
 //!    read-modify-writes of one word. A reader that is about to leave again delays an owner only in
 //!    the stage of its class. Or it makes a CAS fail that is tried again or was a shortcut.
 //! 6. *No reader is forgotten.* A reader sleeps only if one read-modify-write, after it has read
 //!    the event, sets its queue's flag and sees its class closed by an owner. An owner opens the
 //!    class in one of three ways. It clears the flag, then counts an event, and opens only if the
-//!    flag has not come back. Or it opens, finds the flag, and then counts. Or it is (L): see 10.
-//!    After the count it wakes all readers of the queue. (H) needs a clear flag, so (R) leaves no
-//!    sleeper behind. Otherwise only the owner clears the flag, while the class is open and the
-//!    queue is empty. A reader that joins meanwhile sees at (M) that the class is open.
+//!    flag has not come back. Or it opens, finds the flag, and then counts. Or it is (announce):
+//!    see 10. After the count it wakes all readers of the queue. (hand over) needs a clear flag, so
+//!    (open to itself) leaves no sleeper behind. Otherwise only the owner clears the flag, while
+//!    the class is open and the queue is empty. A reader that joins meanwhile sees at (flag) that
+//!    the class is open.
 //! 7. *No writer is forgotten.* A writer sleeps only if one read-modify-write, after it has read
 //!    the event, sets `WRITERS` and sees `OWNED`. A release that finds `WRITERS` clears it, counts
-//!    an event and wakes one writer. That writer sets it again in (O) or (M). If the wake-up meets
-//!    no sleeper, each writer that set the bit has read an old event: it does not fall asleep, and
-//!    sets the bit again. A writer that gives up sets it, too, for the owner to find. If there is
-//!    no owner, it has not given up: it is the owner.
+//!    an event and wakes one writer. That writer sets it again in (own) or (flag). If the wake-up
+//!    meets no sleeper, each writer that set the bit has read an old event: it does not fall
+//!    asleep, and sets the bit again. A writer that gives up sets it, too, for the owner to find.
+//!    If there is no owner, it has not given up: it is the owner.
 //! 8. *The owner is not forgotten* while it waits for a queue. It sets `DRAINING` and then reads
 //!    the queue by a read-modify-write. The last reader to leave the queue changes it by one, and
 //!    then reads `DRAINING`. One of the two sees the other.
-//! 9. *A lock that is handed over is not lost.* A writer that has made (N) looks once more before
-//!    it sleeps or gives up: it takes the mark back (X), or the lock if (H) has come. If it does
-//!    not come, because it has no CPU or has died, the next reader opens the class (R), or the next
-//!    writer takes the lock. (H) wakes sleepers as (U) does.
-//! 10. *No waiter falls asleep on an owner that leaves.* A waiter that sets its flag and sees (L)
-//!     sleeps with a timer only. So every other sleeper has set its flag before (L), and (L)
-//!     returns that flag, or an attempt has cleared it and counted. Between (L) and (Z) only the
-//!     owner changes the level, `OWNED` and `DRAINING`: a writer makes (X) only if `DRAINING` is
-//!     clear, and (N) likewise.
+//! 9. *A lock that is handed over is not lost.* A writer that has made (mark) looks once more
+//!    before it sleeps or gives up: it takes the mark back (unmark), or the lock if (hand over) has
+//!    come. If it does not come, because it has no CPU or has died, the next reader opens the class
+//!    (open to itself), or the next writer takes the lock. (hand over) wakes sleepers as (unlock)
+//!    does.
+//! 10. *No waiter falls asleep on an owner that leaves.* A waiter that sets its flag and sees
+//!     (announce) sleeps with a timer only. So every other sleeper has set its flag before
+//!     (announce), and (announce) returns that flag, or an attempt has cleared it and counted.
+//!     Between (announce) and (leave) only the owner changes the level, `OWNED` and `DRAINING`: a
+//!     writer makes (unmark) only if `DRAINING` is clear, and (mark) likewise.
 //! 11. A queued reader, a sleeping writer, and an owner that sifts do not unwind. The queue would
 //!     never be empty, or the class stay closed. If the kernel refuses the wait, or a mask panics,
 //!     the process aborts.
 //!
 //! # Releases
-//! Readers change the state all the time, by (A) and (D). So an owner must not repeat a CAS until
-//! no reader comes between: with 64 CPUs that took ten times as long as one change of the word on
-//! each. Nor can it leave by one `fetch_and` at once: for a waiter that has just set its flag it
-//! would have to count an event after its last touch. Hence every release and every transition of
-//! the owner is a bounded number of read-modify-writes:
+//! Readers change the state all the time, by (arrive) and (depart). So an owner must not repeat a
+//! CAS until no reader comes between: with 64 CPUs that took ten times as long as one change of the
+//! word on each. Nor can it leave by one `fetch_and` at once: for a waiter that has just set its
+//! flag it would have to count an event after its last touch. Hence every release and every
+//! transition of the owner is a bounded number of read-modify-writes:
 //!
 //! 1. A release makes [`RELEASES`](super::release::RELEASES) attempts at most. If flags are set, an
-//!    attempt clears them and counts an event. Otherwise it tries (U) by a CAS. Mostly no thread
-//!    sleeps, and the first CAS succeeds.
-//! 2. If no attempt has left, the owner says by (L) that it leaves. The same step tells it which
-//!    waiters may sleep.
+//!    attempt clears them and counts an event. Otherwise it tries (unlock) by a CAS. Mostly no
+//!    thread sleeps, and the first CAS succeeds.
+//! 2. If no attempt has left, the owner says by (announce) that it leaves. The same step tells it
+//!    which waiters may sleep.
 //! 3. It counts an event if a waiter may sleep. That waiter has read an older count, or is asleep.
-//! 4. It leaves by (Z), a `fetch_and`: its last touch. Then it wakes by address, as after (U).
+//! 4. It leaves by (leave), a `fetch_and`: its last touch. Then it wakes by address, as after
+//!    (unlock).
 //!
-//! A waiter that sets its flag between steps 2 and 4 sees (L), and sleeps with a timer until (Z).
-//! Otherwise it would read the new count, sleep after step 4, and no thread would know of it. A
-//! release with a partial level opens the classes first, and is then an owner at level 0. An owner
-//! that opens some classes subtracts; at `L = N`, where (N) may come, between (L) and its end.
+//! A waiter that sets its flag between steps 2 and 4 sees (announce), and sleeps with a timer until
+//! (leave). Otherwise it would read the new count, sleep after step 4, and no thread would know of
+//! it. A release with a partial level opens the classes first, and is then an owner at level 0. An
+//! owner that opens some classes subtracts; at `L = N`, where (mark) may come, between (announce)
+//! and its end.
 //!
 //! # Which threads spin
 //! Two readers that hold the lock together take half of the time of two in turn. So it pays to let
 //! readers gather while a writer writes. At the end of the section that a spinning writer waits
-//! for, (H) keeps out a reader that has just come. It would read alone, the writer behind it.
+//! for, (hand over) keeps out a reader that has just come. It would read alone, the writer behind
+//! it.
 //!
-//! A reader that has spun for its patience joins the queue, and (H) does not pass the queue. The
-//! first queued reader goes on spinning, since the present section is the last that it waits for.
+//! A reader that has spun for its patience joins the queue, and (hand over) does not pass the
+//! queue. The first queued reader goes on spinning, since the present section is the last that it
+//! waits for.
 //!
-//! A writer spins twice as long as a reader if it has made (N), and three times if it has made it
-//! again: the lock has mostly changed hands then. If the writer slept, each release would wake it,
-//! only to take the lock again before it is awake.
+//! A writer spins twice as long as a reader if it has made (mark), and three times if it has made
+//! it again: the lock has mostly changed hands then. If the writer slept, each release would wake
+//! it, only to take the lock again before it is awake.
 //!
 //! # The drain
-//! (D) is the last touch of a reader. So a reader cannot count an event for an owner that it has
-//! let in; it can only wake by address. If that happens between the owner's last look and its
+//! (depart) is the last touch of a reader. So a reader cannot count an event for an owner that it
+//! has let in; it can only wake by address. If that happens between the owner's last look and its
 //! sleep, the wake-up is lost. So the owner [polls with a
 //! timer](ulocks_core::futex::Futex::poll_until), of fifty microseconds at first, later a
 //! millisecond at most. A departing reader ends such a sleep early. Readers in signal handlers make
@@ -148,16 +155,17 @@
 //! # Ordering
 //! All transitions of the state are read-modify-writes of one word and continue each other's
 //! release sequences.
-//! - (A), (B), (R) are Acquire and pair with the releases. (D) is Release and pairs with the
-//!   drain's look and with (F), Acquire. (C), (P) are Relaxed: the word orders them with the
-//!   counts.
-//! - (O) is Acquire and pairs with the releases: an upgradable reader reads what the last writer
-//!   wrote. `GRANTED` is set with Release, and (T) is Acquire, for the same.
-//! - A reader reads the event before (M), Release. A writer reads it with Acquire, since it then
-//!   looks at `GRANTED`; its (M) is Relaxed. The thread that counts the event has changed the state
-//!   before, by an Acquire. So a waiter that has read the new count makes (M) after that change
-//!   (`xtask/litmus/psrwlock-event.litmus`). Where the event is counted after (E) or (G), the waiter then
-//!   finds the class open. Where it is counted before (U), the CAS finds the flag.
+//! - (arrive), (attempt), (open to itself) are Acquire and pair with the releases. (depart) is
+//!   Release and pairs with the drain's look and with (close all), Acquire. (close), (ask) are
+//!   Relaxed: the word orders them with the counts.
+//! - (own) is Acquire and pairs with the releases: an upgradable reader reads what the last writer
+//!   wrote. `GRANTED` is set with Release, and (take grant) is Acquire, for the same.
+//! - A reader reads the event before (flag), Release. A writer reads it with Acquire, since it then
+//!   looks at `GRANTED`; its (flag) is Relaxed. The thread that counts the event has changed the
+//!   state before, by an Acquire. So a waiter that has read the new count makes (flag) after that
+//!   change (`xtask/litmus/psrwlock-event.litmus`). Where the event is counted after (step down) or
+//!   (reopen), the waiter then finds the class open. Where it is counted before (unlock), the CAS
+//!   finds the flag.
 //! - A reader joins a queue before it sets the flag, Release. An owner looks at `queues` after it
 //!   has seen the flag, Acquire. Invariant 8: the owner's read of `queues` is Release and the last
 //!   reader's subtraction Acquire, so that reader sees `DRAINING`.
@@ -189,8 +197,9 @@ use ulocks_core::sync::{AtomicU32, AtomicU64, interruption_point, pause, without
 use ulocks_core::time::Deadline;
 
 /// How often a step is tried by a CAS that another thread may make fail, before a longer way is
-/// taken that cannot fail. Nothing rests on the number: any bound keeps the steps of a call bounded.
-/// With eight as many threads have to change the word, each between a look and its exchange.
+/// taken that cannot fail. Nothing rests on the number: any bound keeps the steps of a call
+/// bounded. With eight as many threads have to change the word, each between a look and its
+/// exchange.
 pub(crate) const ATTEMPTS: u32 = 8;
 
 pub(crate) type PolicyOf<D> = <D as Configuration>::Policy;
@@ -271,7 +280,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         Self::LAYOUT.index(C::RANK)
     }
 
-    /// (A). The reader is counted in any case; `Ok` if it is inside.
+    /// (arrive). The reader is counted in any case; `Ok` if it is inside.
     #[inline(always)]
     fn arrive(&self, index: u32) -> Result<(), State> {
         let was = State(self.state.fetch_add(Self::LAYOUT.one(index), Acquire));
@@ -279,8 +288,8 @@ impl<D: Configuration> RawPsRwLock<D> {
         if Self::admits(was, index) { Ok(()) } else { Err(was) }
     }
 
-    /// (A), and (D) if the class is closed. A reader with a deadline may come again and again, so
-    /// it looks first: each (A) may delay an owner.
+    /// (arrive), and (depart) if the class is closed. A reader with a deadline may come again and
+    /// again, so it looks first: each (arrive) may delay an owner.
     #[inline(always)]
     fn arrive_at(&self, index: u32, deadline: Option<Deadline>) -> Result<(), State> {
         if deadline.is_some() {
@@ -292,7 +301,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         self.arrive(index).inspect_err(|_| self.depart(index))
     }
 
-    /// (D): the last touch of the lock.
+    /// (depart): the last touch of the lock.
     #[inline(always)]
     pub(crate) fn depart(&self, index: u32) {
         interruption_point();
@@ -328,7 +337,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         inside
     }
 
-    /// (B): as [`read_at`](Self::read_at), without waiting and without a trace if it fails.
+    /// (attempt): as [`read_at`](Self::read_at), without waiting and without a trace if it fails.
     #[inline]
     pub(crate) fn try_read_at(&self, index: u32) -> bool {
         let mut was = self.look();
@@ -403,13 +412,15 @@ impl<D: Configuration> RawPsRwLock<D> {
         inside.unwrap_or_else(|TooMany| Self::too_many(index))
     }
 
-    /// Whether (H) has left the class of that index closed, and no writer has taken the lock yet.
+    /// Whether (hand over) has left the class of that index closed, and no writer has taken the
+    /// lock yet.
     #[inline(always)]
     fn is_left(was: State, index: u32) -> bool {
         !was.is_owned() && was.level() > index
     }
 
-    /// (R), if there is no owner. No reader of that class is inside, so it is not full.
+    /// (open to itself), if there is no owner. No reader of that class is inside, so it is not
+    /// full.
     fn open_to_oneself(&self, index: u32) -> bool {
         let mut was = self.look();
         while Self::is_left(was, index) {
@@ -477,7 +488,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         }
     }
 
-    /// (D) by a reader that has found its class closed, or full.
+    /// (depart) by a reader that has found its class closed, or full.
     fn depart_again(&self, index: u32, was: State) -> Result<(), TooMany> {
         self.depart(index);
         if was.level() <= index { Err(TooMany) } else { Ok(()) }

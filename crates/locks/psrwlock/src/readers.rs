@@ -11,9 +11,9 @@
 //!
 //! | reader | owner |
 //! |---|---|
-//! | slot += 1 | (C): closes the class of index 0 |
+//! | slot += 1 | (close): closes the class of index 0 |
 //! | fence | fence |
-//! | if the class is open, it is inside; otherwise slot -= 1 | (S): waits until it has seen each slot at zero once |
+//! | if the class is open, it is inside; otherwise slot -= 1 | (see slots): waits until it has seen each slot at zero once |
 //!
 //! On x86 the additions before it are fences already. Elsewhere the owner pays for both fences by
 //! `membarrier`, if the kernel has it: some hundred nanoseconds to some microseconds for each
@@ -23,9 +23,9 @@
 //! changes of a slot are additions and subtractions of one, and a reader adds before it subtracts.
 //! So if the owner reads zero, every reader whose addition it could see has left. After the fence
 //! it sees the additions of all readers inside. Readers that come later find the class closed and
-//! leave again. Therefore one look at zero is enough for a slot, and (S) looks at the slots one
-//! after the other. The subtraction is Release and the look Acquire: the subtractions continue one
-//! release sequence. The costly part of a write comes while all higher classes are still open.
+//! leave again. Therefore one look at zero is enough for a slot, and (see slots) looks at the slots
+//! one after the other. The subtraction is Release and the look Acquire: the subtractions continue
+//! one release sequence. The costly part of a write comes while all higher classes are still open.
 //!
 //! A departing reader may not touch the lock after its subtraction, and the subtraction does not
 //! tell it whether the owner sleeps. So it looks at the state first. If the owner falls asleep in
@@ -70,8 +70,8 @@ pub trait Readers: sealed::Sealed + Initial + Send + Sync + 'static {
 #[derive(Debug)]
 pub struct Central;
 
-/// In `N` slots of 1 to 255, each on cache lines of its own, 128 bytes on x86-64 and AArch64; one for
-/// each CPU is best.
+/// In `N` slots of 1 to 255, each on cache lines of its own, 128 bytes on x86-64 and AArch64; one
+/// for each CPU is best.
 #[repr(C)]
 pub struct Distributed<const N: usize = 8>([Count; N]);
 
@@ -175,7 +175,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         !self.slots_were_empty(&Cell::new(0))
     }
 
-    /// (S): whether each slot from `next` on has been seen at zero, and how far that goes.
+    /// (see slots): whether each slot from `next` on has been seen at zero, and how far that goes.
     #[inline]
     pub(crate) fn slots_were_empty(&self, next: &Cell<usize>) -> bool {
         let rest = self.readers.slots().get(next.get()..).unwrap_or(&[]);

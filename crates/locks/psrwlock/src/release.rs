@@ -1,5 +1,5 @@
-//! How the owner leaves, or opens classes again: (U), (H), (E), (L), (Z) and (G) of
-//! [`raw`](super::raw).
+//! How the owner leaves, or opens classes again: (unlock), (hand over), (step down), (announce),
+//! (leave) and (reopen) of [`raw`](super::raw).
 //!
 //! | thread | afterwards | by | sleepers are told |
 //! |---|---|---|---|
@@ -22,18 +22,18 @@ use ulocks_core::meter::{Event, Meter};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::{Policy, sync};
 
-/// How many attempts a release makes before it leaves by (L). An attempt clears flags and counts an
-/// event, or is a CAS: three are both, and one more for a thread that comes between.
+/// How many attempts a release makes before it leaves by (announce). An attempt clears flags and
+/// counts an event, or is a CAS: three are both, and one more for a thread that comes between.
 ///
-/// (L) and (Z) are two changes of the word where a CAS is one. With three attempts the longest
-/// release takes the time of at most eight changes, on 2 to 64 CPUs of the cost model: the test
-/// `releases` prints that table.
+/// (announce) and (leave) are two changes of the word where a CAS is one. With three attempts the
+/// longest release takes the time of at most eight changes, on 2 to 64 CPUs of the cost model: the
+/// test `releases` prints that table.
 pub(crate) const RELEASES: u32 = 3;
 
 type KeyOf<D> = FutexKey<<PolicyOf<D> as Policy>::Scope>;
 
 impl<D: Configuration> RawPsRwLock<D> {
-    /// (U) of a lock that is being written.
+    /// (unlock) of a lock that is being written.
     #[inline(always)]
     pub(crate) fn unlock_write_at(&self) {
         let written = Self::LAYOUT.written().0;
@@ -43,7 +43,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         Self::lower();
     }
 
-    /// (U) by an upgradable reader.
+    /// (unlock) by an upgradable reader.
     #[inline]
     pub(crate) fn unlock_upgradable_at(&self) {
         let was = self.look();
@@ -55,7 +55,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         }
     }
 
-    /// (U), or (H), from `level`, while other threads use the lock.
+    /// (unlock), or (hand over), from `level`, while other threads use the lock.
     ///
     /// The CAS is the last touch of the lock, so sleepers are told before it. The owner clears
     /// their flags, and *then* counts an event. A waiter that sets a flag after that may sleep on
@@ -76,7 +76,7 @@ impl<D: Configuration> RawPsRwLock<D> {
                 continue;
             }
             let keeps = to_wake & State::QUEUED != 0;
-            // (H), if a writer spins.
+            // (hand over), if a writer spins.
             let to = u32::from(was.is_next() && !keeps);
             let open = State(was.0 - State::OWNED).with_level(to).0 | (to_wake & State::QUEUED);
             match self.state.compare_exchange(was.0, open, Release, Relaxed) {
@@ -87,9 +87,9 @@ impl<D: Configuration> RawPsRwLock<D> {
         self.leave(key, level, State::OWNED, to_wake);
     }
 
-    /// (L) and (Z) from `level`, which is zero or the number of classes. `owned` is `OWNED`, or
-    /// zero if another thread is the owner already. `to_wake` are the flags that were cleared
-    /// before. No reader can make it fail or repeat a step.
+    /// (announce) and (leave) from `level`, which is zero or the number of classes. `owned` is
+    /// `OWNED`, or zero if another thread is the owner already. `to_wake` are the flags that were
+    /// cleared before. No reader can make it fail or repeat a step.
     fn leave(&self, key: KeyOf<D>, level: u32, owned: u64, to_wake: u64) {
         let concerned = Self::concerned(level, 0, owned != 0);
         let shut = if level == Self::CLASSES { LEVEL } else { 0 };
@@ -101,7 +101,8 @@ impl<D: Configuration> RawPsRwLock<D> {
         }
         let writers = concerned & State::WRITERS;
         let last = self.state.fetch_and(!(LEVEL | State::DRAINING | owned | writers), Release);
-        // Waiters that have come since (L) sleep with a timer; a wake-up ends that sleep sooner.
+        // Waiters that have come since (announce) sleep with a timer; a wake-up ends that sleep
+        // sooner.
         Self::after_release(key, level, to_wake | (was | last) & concerned);
     }
 
@@ -142,7 +143,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         let (level, to_wake) = self.open_in_part(level);
         self.state.fetch_and(!State::WRITERS, Relaxed);
         if level == 0 {
-            // The granted writer waits until (Z) clears this.
+            // The granted writer waits until (leave) clears this.
             self.state.fetch_or(State::DRAINING, Relaxed);
         }
         self.queues.fetch_or(Queues::GRANTED, Release);
@@ -151,17 +152,18 @@ impl<D: Configuration> RawPsRwLock<D> {
         self.leave(key, level, if taken { 0 } else { State::OWNED }, to_wake);
     }
 
-    /// (J), and then (E): the thread is a reader, so it may touch the lock afterwards.
+    /// (count itself), and then (step down): the thread is a reader, so it may touch the lock
+    /// afterwards.
     pub(crate) fn become_reader(&self, level: u32, index: u32) {
         self.open(level, 0, Self::LAYOUT.one(index), State::OWNED);
     }
 
-    /// (G) with the write side: the acquisition has failed.
+    /// (reopen) with the write side: the acquisition has failed.
     pub(crate) fn give_up(&self) {
         self.open(self.level(), 0, 0, State::OWNED);
     }
 
-    /// (G) down to `to`; the write side stays.
+    /// (reopen) down to `to`; the write side stays.
     pub(crate) fn reopen(&self, to: u32) {
         let level = self.level();
         if level > to {
@@ -195,7 +197,8 @@ impl<D: Configuration> RawPsRwLock<D> {
     }
 
     /// Lowers the level from `level` to `to`; returns the state before that. At `N` a spinning
-    /// writer may make (N) or (X) at any moment, but not while `DRAINING` is set as at (L).
+    /// writer may make (mark) or (unmark) at any moment, but not while `DRAINING` is set as at
+    /// (announce).
     pub(crate) fn reopen_to(&self, level: u32, to: u32) -> State {
         let mut less = u64::from(level - to);
         if level == Self::CLASSES {

@@ -1,5 +1,5 @@
 //! Sifting: the owner closes class after class, and waits each time until its readers have left.
-//! The labels and numbers are those of [`raw`](super::raw).
+//! The steps and numbers are those of [`raw`](super::raw).
 
 use crate::configuration::Configuration;
 use crate::raw::{ATTEMPTS, PolicyOf, RawPsRwLock};
@@ -21,13 +21,14 @@ impl<D: Configuration> RawPsRwLock<D> {
             return true;
         }
         sync::without_unwinding(|| {
-            // Readers that came to a class that (H) has left closed may still be counted.
+            // Readers that came to a class that (hand over) has left closed may still be counted.
             (level == 0 || self.drain(level - 1, deadline))
                 && (level..to).all(|index| self.shut(index, deadline))
         })
     }
 
-    /// (F) by the owner, of a lock without readers, unless one of the flags of `stops` is set.
+    /// (close all) by the owner, of a lock without readers, unless one of the flags of `stops` is
+    /// set.
     fn shut_all(&self, stops: u64) -> bool {
         let mut was = self.look();
         if !Self::LAYOUT.has_no_readers(was) || was.has(stops) {
@@ -47,7 +48,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         false
     }
 
-    /// One stage: admits the queue, (C), and waits until the readers of the class have left.
+    /// One stage: admits the queue, (close), and waits until the readers of the class have left.
     fn shut(&self, index: u32, deadline: Option<Deadline>) -> bool {
         if !self.admit_queue(index, deadline) {
             return false;
@@ -56,8 +57,8 @@ impl<D: Configuration> RawPsRwLock<D> {
         self.drain(index, deadline)
     }
 
-    /// (C); (P) if readers come first. Signal handlers are masked before their class is closed: a
-    /// handler that interrupted this thread afterwards would find it closed for ever.
+    /// (close); (ask) if readers come first. Signal handlers are masked before their class is
+    /// closed: a handler that interrupted this thread afterwards would find it closed for ever.
     pub(crate) fn close(&self, index: u32) {
         if Self::READERS_FIRST {
             self.state.fetch_or(State::ASK, Relaxed);

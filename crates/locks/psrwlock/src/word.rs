@@ -9,14 +9,14 @@ use ulocks_core::futex::Bits;
 ///
 /// | bits | name | meaning | set by | cleared by |
 /// |---|---|---|---|---|
-/// | 0 to 2 | level | the classes below it are closed: 0 none, the number of classes all; seven, `NEXT`: all, and a writer spins for the lock; six, `ASKED`: the one class is closed once its readers have left | (C), (F), (Y); `NEXT`: (N), (L); `ASKED`: (P) | (U), (H), (E), (Z), (G), (R); `NEXT`: also (X); `ASKED`: (Y), (G) |
-/// | 3 | `OWNED` | a thread has the write side: it writes, waits for readers to leave, or is an upgradable reader | (O), (F) | (U), (H), (E), (Z), (G) |
-/// | 4 | `DRAINING` | the owner waits, perhaps asleep, until readers have left or entered; at level 0 or `NEXT` the owner is about to leave | (M), (L) of the owner | the owner; (Z) |
-/// | 5 | `WRITERS` | writers may sleep | (M), (O) of a writer | a release, which then wakes one |
-/// | 6 | `LOW` | readers below the top class may be queued | (M) of a queued reader | the owner, when the class is open and the queue empty; a release, for a moment |
+/// | 0 to 2 | level | the classes below it are closed: 0 none, the number of classes all; seven, `NEXT`: all, and a writer spins for the lock; six, `ASKED`: the one class is closed once its readers have left | (close), (close all), (close asked); `NEXT`: (mark), (announce); `ASKED`: (ask) | (unlock), (hand over), (step down), (leave), (reopen), (open to itself); `NEXT`: also (unmark); `ASKED`: (close asked), (reopen) |
+/// | 3 | `OWNED` | a thread has the write side: it writes, waits for readers to leave, or is an upgradable reader | (own), (close all) | (unlock), (hand over), (step down), (leave), (reopen) |
+/// | 4 | `DRAINING` | the owner waits, perhaps asleep, until readers have left or entered; at level 0 or `NEXT` the owner is about to leave | (flag), (announce) of the owner | the owner; (leave) |
+/// | 5 | `WRITERS` | writers may sleep | (flag), (own) of a writer | a release, which then wakes one |
+/// | 6 | `LOW` | readers below the top class may be queued | (flag) of a queued reader | the owner, when the class is open and the queue empty; a release, for a moment |
 /// | 7 | `TOP` | readers of the top class may be queued | likewise | likewise |
-/// | from 8 | counts | for each class, readers inside, and readers that have found it closed and are about to leave | (A), (B), (R), (J) | (D) |
-/// | 62, 63 | sleepers | how many writers sleep, or have slept and are about to take the lock, modulo four; three stands for more. A hint; with four classes there is no room for it | (W) | (W) |
+/// | from 8 | counts | for each class, readers inside, and readers that have found it closed and are about to leave | (arrive), (attempt), (open to itself), (count itself) | (depart) |
+/// | 62, 63 | sleepers | how many writers sleep, or have slept and are about to take the lock, modulo four; three stands for more. A hint; with four classes there is no room for it | (count sleeper) | (count sleeper) |
 ///
 /// A flag may be stale when it is set, never when it is clear. The classes of a lock share the bits
 /// from 8 on equally: four have 14 each, three 18, one 54.
@@ -33,9 +33,11 @@ use ulocks_core::futex::Bits;
 pub struct State(pub u64);
 
 pub(crate) const LEVEL: u64 = 7;
-/// All classes are closed, and a writer spins for the lock.
+/// All classes are closed, and a writer spins for the lock. May be set although that writer has
+/// died; may be clear although one spins.
 const NEXT: u64 = LEVEL;
-/// The owner waits for readers, and further ones may join them: see `ReadersFirst`.
+/// The owner waits for readers, and further ones may join them: see `ReadersFirst`. May be set
+/// although the last reader has left; never clear while one is inside that the owner waits for.
 const ASKED: u64 = 6;
 const COUNTS_SHIFT: u32 = 8;
 const COUNTS_BITS: u32 = 56;
@@ -47,15 +49,19 @@ impl State {
     pub const UNLOCKED: Self = Self(0);
     /// One more class is closed.
     pub(crate) const ONE_CLASS: u64 = 1;
-    /// A thread has the write side.
+    /// A thread has the write side. Never clear while there is an owner; also set while a fair
+    /// release keeps the write side for a writer (`GRANTED`).
     pub const OWNED: u64 = 1 << 3;
-    /// The owner waits for readers, or is about to leave.
+    /// The owner waits for readers, or is about to leave. May be set although the owner is awake;
+    /// never clear while it sleeps, but in the stage of signal handlers, which wake nobody.
     pub const DRAINING: u64 = 1 << 4;
-    /// Writers may sleep.
+    /// Writers may sleep. May be set although none does. Clear while one sleeps only until the
+    /// writer that a release has woken sets it again.
     pub const WRITERS: u64 = 1 << 5;
-    /// Readers below the top class may be queued.
+    /// Readers below the top class may be queued. May be set although none is. Clear while one
+    /// sleeps only within a release that is about to wake it, and that sets it again.
     pub const LOW: u64 = 1 << 6;
-    /// Readers of the top class may be queued.
+    /// Readers of the top class may be queued. Stale as `LOW` may be.
     pub const TOP: u64 = 1 << 7;
     /// Readers may be queued.
     pub(crate) const QUEUED: u64 = Self::LOW | Self::TOP;
@@ -298,14 +304,15 @@ pub(crate) const OWNER: Bits = Bits::one(31);
 /// |---|---|---|
 /// | 0 to 13 | low | a reader below the top class, as it joins the queue and as it leaves it |
 /// | 14 to 26 | top | a reader of the top class, likewise |
-/// | 31 | `GRANTED`: the write side is kept, `OWNED`, for a waiting writer | set by a fair release; cleared by (T) |
+/// | 31 | `GRANTED`: the write side is kept, `OWNED`, for a waiting writer | set by a fair release; cleared by (take grant) |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Queues(pub(crate) u32);
 
 impl Queues {
     const LOW_BITS: u32 = 14;
     const TOP_BITS: u32 = 13;
-    /// The write side is kept for a waiting writer.
+    /// The write side is kept for a waiting writer. Never set while a thread is the owner, but for
+    /// the releasing thread until it has left.
     pub(crate) const GRANTED: u32 = 1 << 31;
 
     const fn shift(queue: u64) -> u32 {

@@ -1,4 +1,4 @@
-//! How a writer becomes the owner, and an upgradable reader a writer. The labels and numbers are
+//! How a writer becomes the owner, and an upgradable reader a writer. The steps and numbers are
 //! those of [`raw`](super::raw).
 
 use crate::configuration::Configuration;
@@ -19,13 +19,13 @@ use ulocks_core::{Policy, sync};
 /// lost wake-up costs at most. Behind one slow reader it makes 160 to 185 wake-ups a second, on two
 /// virtual CPUs of a Xeon.
 pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(1);
-/// The same in the stage of signal handlers, which do not wake the owner. The kernel's timers have a
-/// slack of 50 us by default, so a shorter sleep would hardly end sooner.
+/// The same in the stage of signal handlers, which do not wake the owner. The kernel's timers have
+/// a slack of 50 us by default, so a shorter sleep would hardly end sooner.
 pub(crate) const SHORT_SLEEP: Duration = Duration::from_micros(50);
 
-/// A writer makes (N) for a section that has lasted for so many nanoseconds. (N) takes the word's
-/// cache line from the owner and back, some 100 ns between two virtual CPUs of a Xeon. A section of
-/// five times that is worth it. Other values were not measured.
+/// A writer makes (mark) for a section that has lasted for so many nanoseconds. (mark) takes the
+/// word's cache line from the owner and back, some 100 ns between two virtual CPUs of a Xeon. A
+/// section of five times that is worth it. Other values were not measured.
 const LASTS_NS: u32 = 500;
 
 /// Most spin rounds of a writer: one, plus one for each mark it set. A round lasts `FIRST_NS`. Two
@@ -52,7 +52,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         written
     }
 
-    /// (F) of a lock that no thread uses or waits for.
+    /// (close all) of a lock that no thread uses or waits for.
     #[inline(always)]
     fn write_at_once(&self) -> bool {
         // Looks before it masks handlers: an attempt may be one of very many.
@@ -104,17 +104,17 @@ impl<D: Configuration> RawPsRwLock<D> {
         written
     }
 
-    /// (O), if there is no owner.
+    /// (own), if there is no owner.
     fn try_own(&self) -> bool {
         !self.look().is_owned() && self.take(0)
     }
 
-    /// (O), which also sets `mark`.
+    /// (own), which also sets `mark`.
     fn take(&self, mark: u64) -> bool {
         !State(self.state.fetch_or(State::OWNED | mark, Acquire)).is_owned()
     }
 
-    /// (O), after a wait. False if `deadline` passed first.
+    /// (own), after a wait. False if `deadline` passed first.
     pub(crate) fn own(&self, deadline: Option<Deadline>) -> bool {
         if self.own_spinning() {
             return true;
@@ -133,7 +133,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         })
     }
 
-    /// (O) by a spinning writer, which makes (N) meanwhile.
+    /// (own) by a spinning writer, which makes (mark) meanwhile.
     fn own_spinning(&self) -> bool {
         let (before, same, marks) = (Cell::new(State::UNLOCKED), Cell::new(0), Cell::new(0));
         let look = || {
@@ -142,7 +142,7 @@ impl<D: Configuration> RawPsRwLock<D> {
             match was {
                 _ if !was.is_owned() && self.take(0) => Look::Acquired,
                 _ if was.is_next() && marks.get() > 0 => Look::Taken,
-                // (N) takes the cache line from the owner, and makes its release longer.
+                // (mark) takes the cache line from the owner, and makes its release longer.
                 _ if same.get() >= spin::looks_in(LASTS_NS) && self.mark(was) => {
                     marks.set(marks.get() + 1);
                     Look::Taken
@@ -165,7 +165,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         marks.get() > 0 && self.own_or_unmark()
     }
 
-    /// (N).
+    /// (mark).
     fn mark(&self, was: State) -> bool {
         let is_written = was.is_owned() && was.level() == Self::CLASSES && Self::LAYOUT.has_no_readers(was);
         is_written
@@ -174,7 +174,7 @@ impl<D: Configuration> RawPsRwLock<D> {
             && self.state.compare_exchange(was.0, was.with_next().0, Relaxed, Relaxed).is_ok()
     }
 
-    /// (X), or (O) if (H) has come.
+    /// (unmark), or (own) if (hand over) has come.
     fn own_or_unmark(&self) -> bool {
         let mut was = self.look();
         loop {
@@ -202,7 +202,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         }
     }
 
-    /// (O) by a writer that sleeps until then: invariant 7. False if `deadline` passed first.
+    /// (own) by a writer that sleeps until then: invariant 7. False if `deadline` passed first.
     fn own_asleep(&self, deadline: Option<Deadline>) -> bool {
         let (mut mark, mut was_woken) = (0, false);
         loop {
@@ -245,8 +245,8 @@ impl<D: Configuration> RawPsRwLock<D> {
         })
     }
 
-    /// (W), one more, if there is room for it; whether there was. It is one addition, because
-    /// readers change the word all the time.
+    /// (count sleeper), one more, if there is room for it; whether there was. It is one addition,
+    /// because readers change the word all the time.
     fn enter_sleepers(&self) -> bool {
         let counts = Self::LAYOUT.counts_sleeper(self.look());
         if counts {
@@ -255,7 +255,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         counts
     }
 
-    /// (W), one less, by a writer that was counted.
+    /// (count sleeper), one less, by a writer that was counted.
     fn leave_sleepers(&self) {
         self.state.fetch_sub(Layout::ONE_SLEEPER, Relaxed);
     }
@@ -275,8 +275,8 @@ impl<D: Configuration> RawPsRwLock<D> {
         takes
     }
 
-    /// (T) by a writer that has slept; it waits until the releasing thread has opened the classes
-    /// and left, which is its last touch.
+    /// (take grant) by a writer that has slept; it waits until the releasing thread has opened the
+    /// classes and left, which is its last touch.
     fn take_grant(&self) -> bool {
         let takes = self.claim();
         if takes {
@@ -295,7 +295,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         });
     }
 
-    /// Clears `GRANTED`: (T), or the releasing thread takes the write side back.
+    /// Clears `GRANTED`: (take grant), or the releasing thread takes the write side back.
     pub(crate) fn claim(&self) -> bool {
         Queues(self.queues.load(Relaxed)).is_granted() && self.claim_newest()
     }
@@ -322,7 +322,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         self.read_if(owns)
     }
 
-    /// An upgradable reader that owns the lock lets in the readers that (H) has kept out.
+    /// An upgradable reader that owns the lock lets in the readers that (hand over) has kept out.
     #[inline]
     fn read_if(&self, owns: bool) -> bool {
         if owns {

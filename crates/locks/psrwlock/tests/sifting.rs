@@ -19,6 +19,7 @@ use ulocks_psrwlock::{
     PsRwLock, PsRwLockReadGuard, PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWith,
     PsRwLockWriteGuard as WriteGuard, Readers, Sifted, ThreadClass, URGENT, Unchecked, Urgent,
 };
+use ulocks_testkit as _;
 
 const THREE: u8 = BULK | URGENT | NESTED;
 const SHORT: Duration = Duration::from_millis(2);

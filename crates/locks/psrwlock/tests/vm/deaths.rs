@@ -10,8 +10,8 @@
 //! - A reader that dies asleep in line stays in line. Writers wait for it for ever, before they
 //!   shut any thread out: readers all go on.
 //! - A writer, or an upgradable reader, that dies as the owner keeps the write side: no writer gets
-//!   it any more. What it has shut, or found shut by (H), stays shut, what it has not yet shut
-//!   stays open.
+//!   it any more. What it has shut, or found shut by (hand over), stays shut, what it has not yet
+//!   shut stays open.
 //! - A writer that dies asleep is forgotten. One that dies between being woken and taking the write
 //!   side takes the wake-up with it: writers that sleep may sleep until another writer has waited
 //!   and released.
