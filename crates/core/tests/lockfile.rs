@@ -67,7 +67,7 @@ fn a_plain_dependency_locks_no_model_world() {
 fn who_asks_for_loom_has_loom_and_nothing_of_the_machine() {
     let names = locked(
         "modelled",
-        "[dependencies]\nulocks = { path = \"ROOT/crates/ulocks\" }\n\n\
+        "[dependencies]\nulocks = { path = \"ROOT/crates/faces/ulocks\" }\n\n\
          [features]\nloom = [\"ulocks/loom\", \"dep:loom\"]\n\n\
          [target.'cfg(ulocks_loom)'.dependencies]\nloom = { version = \"0.7\", optional = true }",
     );
@@ -79,7 +79,7 @@ fn who_asks_for_loom_has_loom_and_nothing_of_the_machine() {
 fn who_asks_for_the_virtual_machine_has_it_and_no_loom() {
     let names = locked(
         "explored",
-        "[dependencies]\nulocks = { path = \"ROOT/crates/ulocks\" }\n\n[features]\nvm = [\"ulocks/vm\"]",
+        "[dependencies]\nulocks = { path = \"ROOT/crates/faces/ulocks\" }\n\n[features]\nvm = [\"ulocks/vm\"]",
     );
     assert!(VM.iter().all(|name| has(&names, name)), "{names:?}");
     assert!(!has(&names, LOOM), "{names:?}");

@@ -1,7 +1,6 @@
 //! The futex and the typed faces under loom.
 #![cfg(world = "loom")]
 
-mod common;
 mod guards;
 mod models;
 mod outcomes;

@@ -125,20 +125,9 @@ fn count(threads: usize, rounds: u32, bug: Bug) -> impl Fn() + Send + Sync + 'st
 #[test]
 fn the_correct_mutex_passes() {
     model::explore(Config::unbounded(), count(2, 1, Bug::None));
-    model::explore(Config::bounded(3), count(2, 2, Bug::None));
-    model::explore(Config::bounded(3), count(3, 1, Bug::None));
-    model::explore(Config::bounded(2), count(3, 2, Bug::None));
-}
-
-#[test]
-fn the_correct_mutex_bears_wake_ups_too_many() {
-    model::explore(Config { spurious: 3, ..Config::bounded(2) }, count(3, 1, Bug::None));
-    model::explore(Config { grade: Grade::Cheap, ..Config::bounded(3) }, count(3, 1, Bug::None));
-}
-
-#[test]
-fn the_correct_mutex_needs_no_order_from_its_wake_ups() {
-    model::explore(Config { grade: Grade::Unordered, ..Config::bounded(2) }, count(3, 1, Bug::None));
+    model::explore(Config::bounded(2), count(3, 1, Bug::None));
+    model::explore(Config { spurious: 3, ..Config::bounded(1) }, count(3, 1, Bug::None));
+    model::explore(Config { grade: Grade::Unordered, ..Config::bounded(1) }, count(3, 1, Bug::None));
 }
 
 #[test]
@@ -155,10 +144,4 @@ fn eight_bugs_are_found() {
         model::finds_bug_saying(says, Config::bounded(2), count(2, 1, bug));
     }
     model::finds_bug_saying("deadlock", Config::bounded(2), count(3, 1, Bug::OneAfterWake));
-}
-
-/// Why a model wants a third thread: with two, none is left asleep.
-#[test]
-fn two_threads_do_not_show_a_broken_chain_of_wake_ups() {
-    model::explore(Config::bounded(3), count(2, 2, Bug::OneAfterWake));
 }

@@ -73,20 +73,6 @@ fn a_handler_runs_once_and_never_while_a_mask_is_up() {
 }
 
 #[test]
-fn what_comes_while_a_mask_is_up_is_handled_when_it_is_lowered() {
-    explore(Config::default(), || {
-        let watched = Rc::new(Watched::default());
-        let of_handler = Rc::clone(&watched);
-        Soft::raise();
-        interrupt_at(0, move || strike(10, &of_handler));
-        interruption_point();
-        assert!(watched.handled.borrow().is_empty());
-        Soft::lower();
-        assert!(watched.was_deferred.get());
-    });
-}
-
-#[test]
 fn a_hard_mask_holds_a_handler_back() {
     explore(Config::default(), || {
         let handled = Rc::new(Cell::new(false));
@@ -100,22 +86,5 @@ fn a_hard_mask_holds_a_handler_back() {
         assert!(!handled.get());
         <Hard>::lower();
         assert!(handled.get());
-    });
-}
-
-#[test]
-fn masks_are_of_a_thread() {
-    explore(Config::default(), || {
-        Soft::raise();
-        let other = loom::thread::spawn(|| {
-            assert!(!Soft::is_up());
-            let watched = Rc::new(Watched::default());
-            strike(10, &watched);
-            assert_eq!(*watched.handled.borrow(), [10]);
-        });
-        assert!(Soft::is_up());
-        Soft::lower();
-        other.join().unwrap();
-        assert!(!Soft::is_up());
     });
 }

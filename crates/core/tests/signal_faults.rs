@@ -9,7 +9,7 @@ mod support;
 use faults::{
     End, FAULTS, PLACES, check, exit, first, forked, install, large_alternate_stack, resolve, second, touch,
 };
-use signals::{alone, blocked, members, set_blocked, strike};
+use signals::{action, alone, blocked, sa_mask, set_blocked, strike};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering::SeqCst};
 use ulocks_core::signal::{self, Mask, SYNCHRONOUS, Soft, without_masks};
@@ -167,15 +167,6 @@ fn a_fault_in_the_handler_of_a_fault_is_handled_if_it_is_another_signal() {
     assert_eq!(in_handler(touch), End::Killed(libc::SIGSEGV), "its own signal is blocked");
 }
 
-fn action(signal: i32) -> libc::sigaction {
-    // SAFETY: asks only.
-    unsafe {
-        let mut action = std::mem::zeroed();
-        assert_eq!(libc::sigaction(signal, std::ptr::null(), &raw mut action), 0);
-        action
-    }
-}
-
 #[test]
 fn synchronous_signals_are_in_no_sa_mask_and_run_on_the_alternate_stack() {
     let _alone = alone();
@@ -184,10 +175,9 @@ fn synchronous_signals_are_in_no_sa_mask_and_run_on_the_alternate_stack() {
     let installed = install(&[libc::SIGSEGV, first(), second()], |_| {});
     let deferrable = signal::of(&[first(), second()]);
     for signal in synchronous.into_iter().chain([libc::SIGSEGV, first(), second()]) {
-        let action = action(signal);
-        assert_eq!(members(&action.sa_mask), deferrable, "signal {signal}");
+        assert_eq!(sa_mask(signal), deferrable, "signal {signal}");
         let is_synchronous = SYNCHRONOUS & signal::of(&[signal]) != 0;
-        assert_eq!(action.sa_flags & libc::SA_ONSTACK != 0, is_synchronous, "signal {signal}");
+        assert_eq!(action(signal).sa_flags & libc::SA_ONSTACK != 0, is_synchronous, "signal {signal}");
     }
     other.uninstall();
     installed.uninstall();

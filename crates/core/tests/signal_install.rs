@@ -5,8 +5,8 @@
 mod signals;
 mod support;
 
-use signals::{alone, errno, members, strike};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
+use signals::{action, alone, errno, sa_mask, strike};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use ulocks_core::signal::{self, Handlers, Hard, InstallError, Mask, Soft};
 use ulocks_testkit as _;
 
@@ -46,19 +46,6 @@ fn handlers_of_the_class_keep_each_other_out() {
     second.uninstall();
     assert_eq!(sa_mask(libc::SIGUSR1), signal::of(&[libc::SIGUSR1]));
     first.uninstall();
-}
-
-fn action(signal: i32) -> libc::sigaction {
-    // SAFETY: asks only.
-    unsafe {
-        let mut action = std::mem::zeroed();
-        assert_eq!(libc::sigaction(signal, std::ptr::null(), &raw mut action), 0);
-        action
-    }
-}
-
-fn sa_mask(signal: i32) -> u64 {
-    members(&action(signal).sa_mask)
 }
 
 #[test]
@@ -115,24 +102,6 @@ fn what_cannot_be_installed_says_why() {
     let first = format!("from SIGRTMIN, which is {}", libc::SIGRTMIN());
     assert!(refusal(&[32]).to_string().contains(&first));
     assert!(refusal(&[libc::SIGKILL]).to_string().contains("any but SIGKILL and SIGSTOP"));
-}
-
-#[test]
-fn a_synchronous_signal_does_not_wait() {
-    static SYNCHRONOUS: AtomicI32 = AtomicI32::new(0);
-    let _alone = alone();
-    // SAFETY: an atomic.
-    let installed = unsafe {
-        Handlers::new().signal(libc::SIGTRAP).install(|context| {
-            assert!(context.is_synchronous() && !context.is_deferred());
-            SYNCHRONOUS.store(context.signal(), Relaxed);
-        })
-    };
-    Soft::raise();
-    strike(libc::SIGTRAP);
-    assert_eq!(SYNCHRONOUS.load(Relaxed), libc::SIGTRAP);
-    Soft::lower();
-    installed.unwrap().uninstall();
 }
 
 #[test]

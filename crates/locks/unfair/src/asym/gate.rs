@@ -67,8 +67,8 @@
 //! exchange the two accesses, and `xtask/litmus/asym-gate.litmus` has the instructions.
 //!
 //! Without (G1) or (G3) a mark might be older than the fence it relies on
-//! (`xtask/litmus/asym-gate-second.litmus`). The kernel's comparison would find it gone, and the waiter
-//! awake. The proof does without the kernel.
+//! (`xtask/litmus/asym-gate-second.litmus`). The kernel's comparison would find it gone, and the
+//! waiter awake. The proof does without the kernel.
 //!
 //! # When to open
 //! A shut gate costs each release the difference between an exchange and a store. An open one costs

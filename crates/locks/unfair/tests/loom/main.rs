@@ -4,13 +4,7 @@
 mod asym;
 mod barging;
 #[cfg(feature = "parking_lot")]
-#[path = "../common/bits.rs"]
-mod bits;
-#[cfg(feature = "parking_lot")]
 mod byte;
-mod condvar;
-#[path = "../common/overtaking.rs"]
-mod overtaking;
 mod throughput;
 #[path = "../common/warm.rs"]
 mod warm;

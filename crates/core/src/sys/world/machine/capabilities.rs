@@ -30,8 +30,6 @@ pub enum Capability {
     LockPi2,
     /// `futex_waitv`: waiting on several futexes (Linux 5.16).
     Waitv,
-    /// A hash table of futexes for each process (`PR_FUTEX_HASH`, Linux 6.16).
-    PrivateHash,
     /// `FUTEX_ROBUST_UNLOCK`: release and forget a robust futex in one step (Linux 7.2).
     RobustUnlock,
     /// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`: a barrier on every CPU that runs this process (Linux
@@ -41,12 +39,11 @@ pub enum Capability {
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 6] = [
         Self::Time64,
         Self::PriorityInheritance,
         Self::LockPi2,
         Self::Waitv,
-        Self::PrivateHash,
         Self::RobustUnlock,
         Self::Membarrier,
     ];
@@ -75,7 +72,6 @@ impl Capability {
             Self::LockPi2 => futex_command(libc::FUTEX_LOCK_PI2),
             Self::RobustUnlock => futex_command(libc::FUTEX_WAKE | FUTEX_ROBUST_UNLOCK),
             Self::Waitv => exists(ask(libc::SYS_futex_waitv, 0, 0, no_flag, 0)),
-            Self::PrivateHash => ask(libc::SYS_prctl, PR_FUTEX_HASH, PR_FUTEX_HASH_GET_SLOTS, 0, 0).is_ok(),
             Self::Membarrier => {
                 let commands = ask(libc::SYS_membarrier, libc::MEMBARRIER_CMD_QUERY as usize, 0, 0, 0);
                 let wanted = libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED as u32;
@@ -87,10 +83,6 @@ impl Capability {
 
 /// linux/futex.h. The libc crate lacks it for Android.
 const FUTEX_ROBUST_UNLOCK: i32 = 512;
-
-// linux/prctl.h
-const PR_FUTEX_HASH: usize = 78;
-const PR_FUTEX_HASH_GET_SLOTS: usize = 2;
 
 /// Whether the refusal was of the arguments, not of the call.
 fn exists(answer: Result<u32, Errno>) -> bool {
@@ -118,7 +110,6 @@ impl fmt::Display for Capability {
             Self::PriorityInheritance => "priority inheritance",
             Self::LockPi2 => "FUTEX_LOCK_PI2",
             Self::Waitv => "futex_waitv",
-            Self::PrivateHash => "private futex hash",
             Self::RobustUnlock => "FUTEX_ROBUST_UNLOCK",
             Self::Membarrier => "membarrier",
         })
