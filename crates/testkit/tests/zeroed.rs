@@ -310,16 +310,16 @@ fn no_public_lock_is_missing() {
     let here = include_str!("zeroed.rs");
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let sources = [
-        ("fn unfair()", "unfair/src", 24),
-        ("fn fair()", "fair/src", 6),
-        ("fn pi()", "pi/src", 6),
-        ("fn calock()", "calock/src", 4),
-        ("fn psrwlock()", "psrwlock/src", 2),
-        ("fn ulocks()", "ulocks/src", 5),
+        ("fn unfair()", "locks/unfair/src", 24),
+        ("fn fair()", "locks/fair/src", 6),
+        ("fn pi()", "locks/pi/src", 6),
+        ("fn calock()", "locks/calock/src", 4),
+        ("fn psrwlock()", "locks/psrwlock/src", 2),
+        ("fn ulocks()", "faces/ulocks/src", 5),
         ("macro_rules! debug", "debug/src/faces.rs", 20),
-        ("macro_rules! parking_lot", "parking-lot/src/current.rs", 6),
-        ("macro_rules! parking_lot", "parking-lot/src/v0_12", 5),
-        ("macro_rules! parking_lot", "parking-lot/src/once.rs", 1),
+        ("macro_rules! parking_lot", "faces/parking-lot/src/current.rs", 6),
+        ("macro_rules! parking_lot", "faces/parking-lot/src/v0_12", 5),
+        ("macro_rules! parking_lot", "faces/parking-lot/src/once.rs", 1),
     ];
     let mut missing = Vec::new();
     for (start, path, at_least) in sources {
