@@ -4,6 +4,7 @@
 //! can repeat it by hand. The first step that fails ends the run. The last output is a table of the
 //! steps with their durations. What needs other machines, other programs, or hours is in `lab`.
 
+mod built;
 mod code;
 mod flags;
 mod fuzz;

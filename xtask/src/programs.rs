@@ -105,7 +105,19 @@ fn finish(
     workspace: &Workspace,
     limit: Duration,
 ) -> anyhow::Result<Option<Vec<Program>>> {
-    cargo.args(["--no-run", "--message-format=json-render-diagnostics"]);
+    cargo.arg("--no-run");
+    let Some(messages) = messages(cargo, workspace, limit)? else { return Ok(None) };
+    Ok(Some(messages.iter().filter_map(|message| program(message, workspace)).collect()))
+}
+
+/// Runs `cargo` to its end, and returns what it says of its work. None if it takes longer than
+/// `limit`.
+pub fn messages(
+    mut cargo: Command,
+    workspace: &Workspace,
+    limit: Duration,
+) -> anyhow::Result<Option<Vec<Value>>> {
+    cargo.arg("--message-format=json-render-diagnostics");
     let [output, errors] =
         ["messages", "progress"].map(|name| workspace.target().join(format!("programs-{name}")));
     fs::create_dir_all(workspace.target())?;
@@ -113,7 +125,9 @@ fn finish(
     match ran.end {
         End::OutOfTime => Ok(None),
         End::Failed => bail!("{cargo:?} fails:\n{}", fs::read_to_string(errors)?),
-        End::Passed => Ok(Some(ran.output.lines().filter_map(|line| program(line, workspace)).collect())),
+        End::Passed => {
+            Ok(Some(ran.output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()))
+        }
     }
 }
 
@@ -174,9 +188,8 @@ pub fn test_program(message: &Value) -> Option<(String, PathBuf)> {
 }
 
 /// The test program in a message of cargo.
-fn program(line: &str, workspace: &Workspace) -> Option<Program> {
-    let message: Value = serde_json::from_str(line).ok()?;
-    let (target, path) = test_program(&message)?;
+fn program(message: &Value, workspace: &Workspace) -> Option<Program> {
+    let (target, path) = test_program(message)?;
     let dir = Path::new(message["manifest_path"].as_str()?).parent()?;
     let package = workspace.packages.iter().find(|package| package.dir == dir)?;
     Some(Program { package: package.name.clone(), target, path, dir: dir.to_owned() })
@@ -194,13 +207,14 @@ mod tests {
             let target = format!(r#""target":{{"kind":["{kind}"],"name":"n"}}"#);
             let rest = format!(r#""profile":{{"test":{test}}},"executable":"/p""#);
             let line = format!(r#"{{{target},{rest},"manifest_path":"{}"}}"#, manifest.display());
-            program(&line, &workspace).map(|program| (program.package, program.target))
+            let message = serde_json::from_str(&line).unwrap();
+            program(&message, &workspace).map(|program| (program.package, program.target))
         };
         assert_eq!(artifact("test", true), Some(("ulocks-unfair".into(), "n".into())));
         assert_eq!(artifact("lib", true), Some(("ulocks-unfair".into(), "lib".into())));
         assert_eq!(artifact("bin", true), None);
         assert_eq!(artifact("lib", false), None);
-        assert_eq!(program(r#"{"reason":"build-finished"}"#, &workspace), None);
+        assert_eq!(program(&serde_json::json!({"reason": "build-finished"}), &workspace), None);
     }
 
     #[test]

@@ -102,6 +102,17 @@ impl Steps {
         self.timed(name, repeat.into(), |_| check())
     }
 
+    /// As [`Steps::check`], for a step that runs tests and counts them.
+    pub fn count(
+        &mut self,
+        name: &str,
+        repeat: &str,
+        step: impl FnOnce(&mut Tally) -> anyhow::Result<bool>,
+    ) -> Result<(), Failed> {
+        eprintln!("\n== {name}\n$ {repeat}");
+        self.timed(name, repeat.into(), step)
+    }
+
     fn timed(
         &mut self,
         name: &str,
@@ -184,7 +195,7 @@ fn into_file(command: &mut Command, log: &Path, tests: &mut Tally) -> anyhow::Re
 
 /// The lines of `output` that tell why a step failed: what libtest prints from `failures:` to the
 /// result, the errors of the compiler and of cargo, and the last lines.
-fn failures(output: &str) -> Vec<&str> {
+pub fn failures(output: &str) -> Vec<&str> {
     let lines: Vec<&str> = output.lines().collect();
     let last = lines.len().saturating_sub(LAST);
     let (mut chosen, mut inside) = (Vec::new(), false);

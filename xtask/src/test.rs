@@ -8,6 +8,7 @@
 //! The output of each step goes to a file in `target/xtask-test`. If a step fails, the messages of
 //! its failures are printed.
 
+use crate::built::{All, Kind};
 use crate::{header, laws, lean, mutants, publish_check, vm};
 use anyhow::Context;
 use std::fs;
@@ -15,7 +16,7 @@ use std::path::Path;
 use xshell::{Shell, cmd};
 use xtask::steps::Steps;
 use xtask::tools::need;
-use xtask::workspace::{Package, Workspace};
+use xtask::workspace::Workspace;
 use xtask::world::{World, with_flags};
 
 /// The package that `cargo lab test` checks.
@@ -31,7 +32,7 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
 
     let logs = workspace.target().join("xtask-test");
     fs::create_dir_all(&logs).with_context(|| format!("cannot create {}", logs.display()))?;
-    steps.log_to(logs);
+    steps.log_to(logs.clone());
 
     laws::run(workspace, steps)?;
     header::check(workspace, steps)?;
@@ -43,9 +44,8 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     let clippy = cmd!(shell, "cargo clippy {all...} --all-targets --all-features -- -D warnings");
     steps.run("clippy, all features", clippy, &[])?;
 
-    steps.run("build", cmd!(shell, "cargo build {all...} --all-targets --all-features"), &[])?;
-    let tests = cmd!(shell, "cargo test {all...} --all-features --tests --no-fail-fast");
-    steps.run("tests", tests, &[])?;
+    let built = All::build(&all, workspace, steps)?;
+    built.run(Kind::Tests, "cargo test --workspace --all-features --tests", &logs, steps)?;
     let doctests = cmd!(shell, "cargo test {all...} --all-features --doc --no-fail-fast");
     steps.run("doctests", doctests, &[])?;
     let deny = with_flags("RUSTDOCFLAGS", "-D warnings");
@@ -61,9 +61,10 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     patches(shell, workspace, steps)?;
     publish_check::run(shell, workspace, steps)?;
     mutants::run_part(workspace, steps, MUTANTS_MINUTES)?;
-    examples(shell, workspace, steps)?;
+    // An example ends by itself, and reports a failure by its exit code.
+    built.run(Kind::Example, "cargo run --all-features --package NAME --example NAME", &logs, steps)?;
     musl(shell, workspace, steps)?;
-    benches(shell, workspace, steps)
+    built.run(Kind::Bench, "cargo test --workspace --all-features --benches", &logs, steps)
 }
 
 /// A feature of parking_lot that its replacement refuses.
@@ -97,18 +98,6 @@ fn patches(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     Ok(())
 }
 
-/// Runs every example once. An example ends by itself, and reports a failure by its exit code.
-fn examples(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
-    for package in &workspace.packages {
-        for example in package.examples() {
-            let name = &package.name;
-            let run = cmd!(shell, "cargo run --quiet --all-features --package {name} --example {example}");
-            steps.run(&format!("example {example}"), run, &[])?;
-        }
-    }
-    Ok(())
-}
-
 /// Takes each lock in a static program that is optimised as a whole. The linker resolves names by
 /// other rules there: a call of a function that the standard library names weakly may lead nowhere.
 /// Without the target the step is left out.
@@ -127,15 +116,4 @@ fn musl(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Resu
         "cargo run --quiet --release --target {triple} --target-dir {target} -p ulocks --all-features --example each_lock"
     );
     Ok(steps.run("static and optimised as a whole", run, &[("CARGO_PROFILE_RELEASE_LTO", "fat")])?)
-}
-
-/// Runs every bench once in its test mode: it measures nothing, but runs each path and each check.
-fn benches(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
-    for Package { name, dir, .. } in &workspace.packages {
-        if dir.join("benches").is_dir() {
-            let smoke = cmd!(shell, "cargo test --all-features --package {name} --benches");
-            steps.run("benches, once each", smoke, &[])?;
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,226 @@
+//! Runs what one build of the workspace has made: its tests, examples and benches.
+//!
+//! `cargo test` and `cargo run` would compile the workspace anew for each package, since the
+//! features of one package alone are others than those of all. And `cargo test` runs one test
+//! program after the other, although most of them sleep for most of their time. Here two run at
+//! once. Those that load every CPU run alone, after the others.
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+use xtask::exec::{self, End};
+use xtask::programs;
+use xtask::steps::{Steps, Tally, failures};
+use xtask::workspace::Workspace;
+
+/// How many test programs run at once.
+const AT_ONCE: usize = 2;
+/// The beginnings of the names of targets that load every CPU.
+const ALONE: [&str; 3] = ["stress", "many", "crowd"];
+/// A program that takes longer hangs.
+const HANGS: Duration = Duration::from_secs(1200);
+
+/// What a program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Unit tests of a library or of a program, or the tests of a target.
+    Tests,
+    /// A bench, which without options runs each path once and measures nothing.
+    Bench,
+    /// An example.
+    Example,
+}
+
+/// A program that was built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Built {
+    kind: Kind,
+    package: String,
+    /// The option of cargo that selects its target.
+    target: String,
+    path: PathBuf,
+    /// Where cargo would run it.
+    dir: PathBuf,
+}
+
+/// All programs of the workspace.
+pub struct All(Vec<Built>);
+
+impl All {
+    /// Builds all targets with the options `args` of cargo.
+    pub fn build(args: &[&str], workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<Self> {
+        let args = [&["build"], args, &["--all-targets", "--all-features"]].concat();
+        let mut found = Vec::new();
+        steps.check("build", &format!("cargo {}", args.join(" ")), || {
+            let mut cargo = Command::new("cargo");
+            cargo.args(args).current_dir(&workspace.root);
+            let messages = programs::messages(cargo, workspace, Duration::MAX)?;
+            let messages = messages.context("the build has no limit")?;
+            found = messages.iter().filter_map(|message| Built::read(message, workspace)).collect();
+            Ok(true)
+        })?;
+        Ok(Self(found))
+    }
+
+    /// Runs the programs of one kind. `repeat` is a command line that does the same. The output of
+    /// each goes to a file in `logs`.
+    pub fn run(&self, kind: Kind, repeat: &str, logs: &Path, steps: &mut Steps) -> anyhow::Result<()> {
+        let (name, at_once) = match kind {
+            Kind::Tests => ("tests", AT_ONCE),
+            Kind::Bench => ("benches, once each", 1),
+            Kind::Example => ("examples", 1),
+        };
+        let programs: Vec<&Built> = self.0.iter().filter(|built| built.kind == kind).collect();
+        if programs.is_empty() {
+            bail!("nothing was built for the step `{name}`");
+        }
+        fs::create_dir_all(logs).with_context(|| format!("cannot create {}", logs.display()))?;
+        Ok(steps.count(name, repeat, |tests| {
+            let (alone, together): (Vec<_>, Vec<_>) = programs.into_iter().partition(|one| one.is_alone());
+            let mut failed = Vec::new();
+            for (programs, at_once) in [(together, at_once), (alone, 1)] {
+                failed.extend(run_all(programs, at_once, logs, tests)?);
+            }
+            failed.iter().for_each(|failure| eprintln!("{failure}"));
+            Ok(failed.is_empty())
+        })?)
+    }
+}
+
+/// Runs `programs`, some at once. Returns what has failed.
+fn run_all(
+    programs: Vec<&Built>,
+    at_once: usize,
+    logs: &Path,
+    tests: &mut Tally,
+) -> anyhow::Result<Vec<String>> {
+    let (work, done) = (Mutex::new(VecDeque::from(programs)), Mutex::new((tests, Vec::new())));
+    let next = || work.lock().unwrap().pop_front();
+    let worker = || -> anyhow::Result<()> {
+        while let Some(program) = next() {
+            let start = Instant::now();
+            let log = logs.join(format!("{}.log", program.name().replace([' ', '-'], "_")));
+            let ran = exec::finish(&mut program.command(), &log, HANGS)?;
+            let (took, passed) = (start.elapsed().as_secs_f64(), matches!(ran.end, End::Passed));
+            let mut done = done.lock().unwrap();
+            ran.output.lines().for_each(|line| done.0.read(line));
+            println!("{:>6.1} s  {}{}", took, if passed { "" } else { "FAILED: " }, program.name());
+            if !passed {
+                let lines: Vec<_> = failures(&ran.output).iter().map(|line| format!("> {line}\n")).collect();
+                let (repeat, log) = (program.repeat(), log.display());
+                done.1.push(format!("\n{}whole output: {log}; to repeat it: {repeat}", lines.concat()));
+            }
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
+    })?;
+    Ok(done.into_inner().unwrap().1)
+}
+
+impl Built {
+    /// The program in a message of cargo.
+    fn read(message: &Value, workspace: &Workspace) -> Option<Self> {
+        let path = PathBuf::from(message["executable"].as_str()?);
+        let is_test = message["profile"]["test"].as_bool()?;
+        let (of_kind, name) = (message["target"]["kind"][0].as_str()?, message["target"]["name"].as_str()?);
+        let (kind, target) = match of_kind {
+            "bench" => (Kind::Bench, format!("--bench {name}")),
+            "example" if !is_test => (Kind::Example, format!("--example {name}")),
+            _ if !is_test => return None,
+            "test" | "bin" => (Kind::Tests, format!("--{of_kind} {name}")),
+            "example" => return None,
+            _ => (Kind::Tests, "--lib".to_owned()),
+        };
+        let package = Path::new(message["manifest_path"].as_str()?).parent()?;
+        let found = workspace.packages.iter().find(|known| known.dir == package)?;
+        let dir = if kind == Kind::Example { &workspace.root } else { &found.dir }.clone();
+        Some(Self { kind, package: found.name.clone(), target, path, dir })
+    }
+
+    fn name(&self) -> String {
+        format!("{} {}", self.package, self.target.trim_start_matches('-'))
+    }
+
+    /// Whether it needs the machine alone.
+    fn is_alone(&self) -> bool {
+        let name = self.target.strip_prefix("--test ").unwrap_or_default();
+        ALONE.iter().any(|alone| name.starts_with(alone))
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command
+            .current_dir(&self.dir)
+            .env("CARGO_MANIFEST_DIR", &self.dir)
+            .env("CARGO_PKG_NAME", &self.package);
+        command
+    }
+
+    fn repeat(&self) -> String {
+        let does = if self.kind == Kind::Example { "run" } else { "test" };
+        format!("cargo {does} -p {} --all-features {}", self.package, self.target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn built(kind: Kind, target: &str, script: &str) -> Built {
+        let path = std::env::temp_dir().join(format!("ulocks-built-{}-{target}", std::process::id()));
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&path, mode).unwrap();
+        Built { kind, package: "p".into(), target: format!("--test {target}"), path, dir: "/".into() }
+    }
+
+    #[test]
+    fn each_program_runs_and_its_tests_are_counted() {
+        let ok = "echo 'test result: ok. 2 passed; 0 failed'";
+        let programs = [
+            built(Kind::Tests, "stress_all", ok),
+            built(Kind::Tests, "one", ok),
+            built(Kind::Tests, "two", &format!("{ok}; echo the reason; exit 1")),
+            built(Kind::Bench, "b", "exit 1"),
+        ];
+        let all = All(programs.into());
+        assert_eq!(all.0.iter().filter(|one| one.is_alone()).count(), 1);
+        let logs = std::env::temp_dir().join(format!("ulocks-built-{}", std::process::id()));
+        let mut steps = Steps::default();
+        let failed = all.run(Kind::Tests, "cargo test", &logs, &mut steps);
+        assert!(failed.unwrap_err().to_string().contains("step `tests` failed"));
+        assert_eq!(steps.last_tests().passed, 6);
+        let log = fs::read_to_string(logs.join("p_test_two.log")).unwrap();
+        assert!(log.contains("the reason"), "{log}");
+        assert!(all.run(Kind::Example, "", &logs, &mut steps).is_err(), "nothing was built");
+        all.0.iter().for_each(|one| fs::remove_file(&one.path).unwrap());
+        fs::remove_dir_all(logs).unwrap();
+    }
+
+    #[test]
+    fn the_kind_of_a_program_is_that_of_its_target() {
+        let workspace = Workspace::load().unwrap();
+        let manifest = workspace.root.join("crates/locks/unfair/Cargo.toml");
+        let read = |kind: &str, test: bool| {
+            let target = serde_json::json!({"kind": [kind], "name": "n"});
+            let message = serde_json::json!({"target": target, "profile": {"test": test}, "executable": "/p",
+                "manifest_path": manifest});
+            Built::read(&message, &workspace).map(|built| (built.kind, built.target))
+        };
+        assert_eq!(read("test", true), Some((Kind::Tests, "--test n".into())));
+        assert_eq!(read("bin", true), Some((Kind::Tests, "--bin n".into())));
+        assert_eq!(read("proc-macro", true), Some((Kind::Tests, "--lib".into())));
+        assert_eq!(read("bench", true), Some((Kind::Bench, "--bench n".into())));
+        assert_eq!(read("example", false), Some((Kind::Example, "--example n".into())));
+        assert_eq!(read("bin", false), None);
+    }
+}
