@@ -25,14 +25,11 @@
 //! machine `rw::stress`, `rw::shared` and `rw::crowd`.
 //!
 //! [`sets`] is a sequential semaphore array, which real ones are compared with; on the virtual
-//! machine `model::sets` looks for an order of its steps that explains what they did. [`history`]
-//! explains what many calls of real threads returned, with an order of them that there could have
-//! been.
+//! machine `model::sets` looks for an order of its steps that explains what they did.
 //!
 //! [`plain`] has the locks with which the kit itself is tested. The mutants of these locks show
 //! that every client fails on the bug it is there for: a client that cannot fail proves nothing.
 
-pub mod history;
 #[cfg(world = "machine")]
 mod machine;
 pub mod model;

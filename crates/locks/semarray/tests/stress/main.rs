@@ -5,7 +5,6 @@
 //! understands these.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
-mod histories;
 mod last_touch;
 mod load;
 mod pages;
