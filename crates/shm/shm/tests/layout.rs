@@ -2,10 +2,13 @@
 //! and the hashes of layouts.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+#[path = "region/scratch.rs"]
+#[allow(dead_code, reason = "the tests of regions use all of it")]
+mod scratch;
+
+use scratch::{Scratch, turn};
 use std::collections::HashSet;
 use std::fs;
-use std::path::PathBuf;
-use std::sync::{Mutex as Turn, MutexGuard, PoisonError};
 use ulocks_calock::{Every, RawCalock};
 use ulocks_core::meter::Counted;
 use ulocks_core::raw::{RawMutex, RawRwLock};
@@ -32,27 +35,6 @@ const _: () = assert!(size_of::<api::RwLock<PsRaw, u64>>() == 24);
 const _: () = assert!(size_of::<SemaphoreWith<Shared>>() == 16);
 const _: () = assert!(size_of::<api::Condvar<ulocks_unfair::RawBargingMutex<Shared>>>() == 16);
 
-/// Keeps other tests waiting: a child of one would keep the regions of others attached.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Turn<()> = Turn::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A file with a name of its own, removed when dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("ulocks-shm-{name}-{}", std::process::id())))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
 fn options<R: SharedSafe>() -> Options<R> {
     Region::options().participants(1)
 }
@@ -65,17 +47,17 @@ const GARBAGE: u64 = u64::from_ne_bytes([BYTE; 8]);
 
 /// Makes each byte of the root garbage, while no process is attached.
 fn scribble<R: SharedSafe>(scratch: &Scratch) {
-    let mut bytes = fs::read(&scratch.0).expect("a region");
+    let mut bytes = fs::read(scratch.path()).expect("a region");
     let root = 4096 + 4096;
     bytes[root..root + size_of::<R>()].fill(BYTE);
-    fs::write(&scratch.0, bytes).expect("a region");
+    fs::write(scratch.path(), bytes).expect("a region");
 }
 
 /// Zeroes are an unlocked lock, another process shares it, and a reset unlocks it whatever its
 /// bytes are, and keeps the data of it and of its neighbours.
 fn mutex<L: RawMutex + SharedSafe>(name: &str) {
-    let scratch = Scratch::new(name);
-    let region = options::<Between<L>>().create(&scratch.0, 0o600).expect("a region");
+    let scratch = Scratch::new();
+    let region = options::<Between<L>>().create(scratch.path(), 0o600).expect("a region");
     for lock in region.iter() {
         assert!(!lock.is_locked(), "{name}");
         let mut data = lock.try_lock().unwrap_or_else(|| panic!("{name}: zeroes are locked"));
@@ -85,7 +67,7 @@ fn mutex<L: RawMutex + SharedSafe>(name: &str) {
     let children: Vec<_> = (0..2)
         .map(|_| {
             Child::runs(|| {
-                let own = options::<Between<L>>().open(&scratch.0).expect("the region");
+                let own = options::<Between<L>>().open(scratch.path()).expect("the region");
                 for _ in 0..500 {
                     own[1].lock()[0] += 1;
                 }
@@ -96,7 +78,7 @@ fn mutex<L: RawMutex + SharedSafe>(name: &str) {
     std::mem::forget(region[1].lock());
     drop(region);
 
-    let region = options::<Between<L>>().open(&scratch.0).expect("the region");
+    let region = options::<Between<L>>().open(scratch.path()).expect("the region");
     assert_eq!(region.attached(), Attached::Reset, "{name}");
     let held: Vec<_> = region.iter().map(|lock| lock.try_lock().expect(name)).collect();
     assert_eq!([*held[0], *held[1], *held[2]], [[1, 2, 3], [1001, 2, 3], [1, 2, 3]], "{name}");
@@ -104,7 +86,7 @@ fn mutex<L: RawMutex + SharedSafe>(name: &str) {
     drop(region);
 
     scribble::<Between<L>>(&scratch);
-    let region = options::<Between<L>>().open(&scratch.0).expect("the region");
+    let region = options::<Between<L>>().open(scratch.path()).expect("the region");
     for lock in region.iter() {
         let mut data = lock.try_lock().unwrap_or_else(|| panic!("{name}: the reset left it locked"));
         assert_eq!(*data, [GARBAGE; 3], "{name}");
@@ -136,12 +118,12 @@ fn locks_inside_of_data() {
     type Raw = ulocks_unfair::RawBargingMutex<Shared>;
     type Outer = api::Mutex<RawFairMutex<Shared>, [api::RwLock<PsRaw, u32>; 2]>;
     type Outermost = api::Mutex<Raw, Outer>;
-    let scratch = Scratch::new("nested");
-    let region = options::<Outermost>().create(&scratch.0, 0o600).expect("a region");
+    let scratch = Scratch::new();
+    let region = options::<Outermost>().create(scratch.path(), 0o600).expect("a region");
     *region.lock().lock()[1].write() = 4;
     drop(region);
     scribble::<Outermost>(&scratch);
-    let region = options::<Outermost>().open(&scratch.0).expect("the region");
+    let region = options::<Outermost>().open(scratch.path()).expect("the region");
     let outer = region.try_lock().expect("the outermost lock");
     let inner = outer.try_lock().expect("the inner lock");
     for lock in inner.iter() {
@@ -151,14 +133,14 @@ fn locks_inside_of_data() {
 
 fn rwlock<L: RawRwLock + SharedSafe>(name: &str) {
     type Pair<L> = [api::RwLock<L, u64>; 2];
-    let scratch = Scratch::new(name);
-    let region = options::<Pair<L>>().create(&scratch.0, 0o600).expect("a region");
+    let scratch = Scratch::new();
+    let region = options::<Pair<L>>().create(scratch.path(), 0o600).expect("a region");
     for lock in region.iter() {
         assert_eq!(*lock.try_read().expect(name), 0);
         *lock.try_write().expect(name) = 5;
     }
     Child::runs(|| {
-        let own = options::<Pair<L>>().open(&scratch.0).expect("the region");
+        let own = options::<Pair<L>>().open(scratch.path()).expect("the region");
         *own[1].write() += *own[0].read();
     })
     .ends();
@@ -166,12 +148,12 @@ fn rwlock<L: RawRwLock + SharedSafe>(name: &str) {
     std::mem::forget(region[1].write());
     drop(region);
 
-    let region = options::<Pair<L>>().open(&scratch.0).expect("the region");
+    let region = options::<Pair<L>>().open(scratch.path()).expect("the region");
     assert_eq!((*region[0].try_write().expect(name), *region[1].try_write().expect(name)), (5, 10), "{name}");
     drop(region);
 
     scribble::<Pair<L>>(&scratch);
-    let region = options::<Pair<L>>().open(&scratch.0).expect("the region");
+    let region = options::<Pair<L>>().open(scratch.path()).expect("the region");
     for lock in region.iter() {
         assert_eq!(*lock.try_write().expect(name), GARBAGE, "{name}");
         assert_eq!(*lock.read(), GARBAGE, "{name}");
@@ -190,19 +172,19 @@ fn reader_writer_locks_in_a_region() {
 #[test]
 fn a_semaphore_has_no_permits_after_a_reset() {
     let _turn = turn();
-    let scratch = Scratch::new("semaphore");
-    let region = options::<SemaphoreWith<Shared>>().create(&scratch.0, 0o600).expect("a region");
+    let scratch = Scratch::new();
+    let region = options::<SemaphoreWith<Shared>>().create(scratch.path(), 0o600).expect("a region");
     assert!(region.try_acquire().is_none());
     region.release(2).expect("there are few");
     Child::runs(|| {
-        let own = options::<SemaphoreWith<Shared>>().open(&scratch.0).expect("the region");
+        let own = options::<SemaphoreWith<Shared>>().open(scratch.path()).expect("the region");
         own.acquire().forget();
     })
     .ends();
     assert_eq!(region.available_permits(), 1);
     drop(region);
     scribble::<SemaphoreWith<Shared>>(&scratch);
-    let region = options::<SemaphoreWith<Shared>>().open(&scratch.0).expect("the region");
+    let region = options::<SemaphoreWith<Shared>>().open(scratch.path()).expect("the region");
     assert_eq!((region.attached(), region.available_permits()), (Attached::Reset, 0));
     region.release(1).expect("there are few");
     assert!(region.try_acquire().is_some());
@@ -220,9 +202,9 @@ fn a_robust_semaphore_keeps_its_values_over_a_reset() {
         array: RobustSemArray<2, 8, 2>,
     }
     let _turn = turn();
-    let scratch = Scratch::new("robust-semaphore");
+    let scratch = Scratch::new();
     Child::runs(|| {
-        let own = options::<Root>().create(&scratch.0, 0o600).expect("a region");
+        let own = options::<Root>().create(scratch.path(), 0o600).expect("a region");
         // SAFETY: the guards are forgotten, and this process ends.
         let me = unsafe { own.join() }.expect("a slot");
         own.one.add_permits(&me, 4).expect("values");
@@ -235,7 +217,7 @@ fn a_robust_semaphore_keeps_its_values_over_a_reset() {
     })
     .ends();
     for _ in 0..2 {
-        let region = options::<Root>().open(&scratch.0).expect("the region");
+        let region = options::<Root>().open(scratch.path()).expect("the region");
         assert_eq!(region.attached(), Attached::Reset);
         assert_eq!((region.one.available_permits(), region.array.values()), (4, [0, 6]));
     }
@@ -251,10 +233,10 @@ fn a_condition_variable_in_a_region() {
         is_set: api::Mutex<Raw, u8>,
         changed: api::Condvar<Raw>,
     }
-    let scratch = Scratch::new("condvar");
-    drop(options::<Flag>().create(&scratch.0, 0o600).expect("a region"));
+    let scratch = Scratch::new();
+    drop(options::<Flag>().create(scratch.path(), 0o600).expect("a region"));
     scribble::<Flag>(&scratch);
-    let region = options::<Flag>().open(&scratch.0).expect("the region");
+    let region = options::<Flag>().open(scratch.path()).expect("the region");
     *region.is_set.lock() = 0;
     let child = Child::runs(|| {
         let mut is_set = region.is_set.lock();

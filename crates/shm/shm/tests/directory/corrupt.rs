@@ -2,12 +2,11 @@
 
 use super::joined::joined;
 use super::scratch::{Scratch, turn};
-use super::{Names, Plain, open};
-use std::fs;
+use super::{Plain, open};
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_shm::DirectoryError;
 use ulocks_shm::robust::mutex::Refused;
-use ulocks_shm::{DirectoryError, Region};
 
 /// The first page, and the 64 slots of 64 bytes.
 const ROOT: usize = 4096 + 64 * 64;
@@ -234,51 +233,4 @@ fn the_words_of_the_directory() {
     let region = open(&scratch);
     let me = joined(&region);
     assert_eq!(*region.find::<Plain>(&me, "one").expect("it is sound").lock(), 5);
-}
-
-/// Directories of words that were chosen at random among such as do harm: an error, or a value in
-/// its place.
-#[test]
-fn random_entries() {
-    let _turn = turn();
-    let sound = sound();
-    let scratch = Scratch::with(&sound);
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = |bound: u64| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random % bound
-    };
-    let mut found = 0;
-    for round in 0..3000 {
-        let mut bytes = sound.clone();
-        for _ in 0..=next(3) {
-            let entry = usize::try_from(next(4)).expect("an entry");
-            let place = ENTRIES + entry * ENTRY + usize::try_from(next(24)).expect("a word") * 8;
-            let (old, bit) = (get(&bytes, place), 1 << next(64));
-            let harmful =
-                [0, 1, 8, 16, 63, 64, 1008, 1024, u64::MAX, old ^ bit, !old, bit, old.wrapping_add(16)];
-            set(&mut bytes, place, harmful[usize::try_from(next(13)).expect("an index")]);
-            if next(8) != 0 {
-                seal(&mut bytes, entry);
-            }
-        }
-        fs::write(scratch.path(), &bytes).expect("the file is writable");
-        let region = Region::<Names>::options().open(scratch.path()).expect("the header is sound");
-        let me = joined(&region);
-        for name in ["one", "two", "three", "four"] {
-            match region.find::<Plain>(&me, name) {
-                Ok(lock) => {
-                    found += 1;
-                    let place = std::ptr::from_ref(lock).addr() - region.base().addr().get();
-                    let arena = ENTRIES + 8 * ENTRY;
-                    assert!(place >= arena && place + 16 <= arena + 1024, "round {round}: {place}");
-                }
-                Err(error) => assert!(!error.to_string().is_empty(), "round {round}"),
-            }
-        }
-        assert!(region.entries().count() <= 8, "round {round}");
-    }
-    assert!(found > 100, "only {found} were found");
 }

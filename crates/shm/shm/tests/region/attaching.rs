@@ -144,58 +144,6 @@ fn a_reset_is_never_beside_another_process() {
     assert_eq!((region.attached(), region.epoch()), (Attached::Reset, begun + 1));
 }
 
-/// Processes are killed at any moment of attaching. Whatever is left, the next one can attach, and
-/// finds all locks free.
-#[test]
-fn killed_while_attaching() {
-    let _turn = turn();
-    let scratch = Scratch::new();
-    drop(options().create(scratch.path(), 0o600).expect("a region"));
-    for round in 0..200_u64 {
-        let victims: Vec<_> = (0..2)
-            .map(|_| {
-                Child::runs(|| {
-                    loop {
-                        let region = options().open(scratch.path()).expect("the region");
-                        std::mem::forget(region.total.try_lock());
-                    }
-                })
-            })
-            .collect();
-        std::thread::sleep(Duration::from_micros(round * 13 % 1000));
-        victims.into_iter().for_each(Child::killed);
-        let region = options().open(scratch.path()).expect("the region");
-        assert_eq!(region.attached(), Attached::Reset, "round {round}");
-        assert!(!region.total.is_locked(), "round {round}");
-    }
-}
-
-/// A creator is killed at any moment. It leaves a region, no file, or a file that says it is
-/// half-initialised; never one that is taken for a region.
-#[test]
-fn killed_while_creating() {
-    let _turn = turn();
-    let scratch = Scratch::new();
-    for round in 0..200_u64 {
-        let victim = Child::runs(|| {
-            loop {
-                let region = options().create(scratch.path(), 0o600).expect("there is no file");
-                *region.total.lock() = 1;
-                std::fs::remove_file(scratch.path()).expect("there is a file");
-            }
-        });
-        std::thread::sleep(Duration::from_micros(round * 17 % 1000));
-        victim.killed();
-        match options().wait(Duration::ZERO).open(scratch.path()) {
-            Ok(region) => assert_eq!((region.attached(), region.epoch()), (Attached::Reset, 2)),
-            Err(RegionError::HalfInitialised) => {}
-            Err(RegionError::NotFound) => continue,
-            Err(error) => panic!("round {round}: {error}"),
-        }
-        std::fs::remove_file(scratch.path()).expect("there is a file");
-    }
-}
-
 /// A waiter sleeps on one mapping, the release is through another.
 #[test]
 fn a_release_wakes_a_sleeper_of_another_mapping() {

@@ -4,7 +4,6 @@
 use super::Root;
 use super::scratch::{Scratch, Word, seal, set_word, turn, word};
 use Expected::{Corrupt, HalfInitialised, Truncated, WrongLayout, WrongMagic, WrongSize, WrongVersion};
-use std::fs;
 use std::time::Duration;
 use ulocks_core::sync::AtomicU64;
 use ulocks_shm::{Region, RegionError, SharedSafe};
@@ -202,53 +201,4 @@ fn another_root() {
     refused::<[AtomicU64; 3]>("three words", &sound);
     refused::<[Root; 1]>("an array of one", &sound);
     refused::<()>("nothing", &sound);
-}
-
-/// Headers of words that were chosen at random among such as do harm: no panic, no other outcome
-/// than an error with the file as it was, or a header that is sound.
-#[test]
-fn random_headers() {
-    let _turn = turn();
-    let sound = sound();
-    let scratch = Scratch::with(&sound);
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut next = |bound: u64| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random % bound
-    };
-    let mut opened = 0;
-    for round in 0..3000 {
-        let mut bytes = sound.clone();
-        for _ in 0..=next(3) {
-            let at = usize::try_from(next(16)).expect("a word") * 8;
-            let old = u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("a word"));
-            let bit = 1 << next(64);
-            let harmful =
-                [0, 1, 2, 64, 127, 128, 4095, 4096, ROOT_OFFSET, SIZE, u64::MAX, old ^ bit, !old, bit];
-            let new = harmful[usize::try_from(next(harmful.len() as u64)).expect("an index")];
-            bytes[at..at + 8].copy_from_slice(&new.to_ne_bytes());
-        }
-        if next(8) != 0 {
-            seal(&mut bytes);
-        }
-        let len = if next(8) == 0 { next(2 * SIZE) } else { SIZE };
-        bytes.resize(usize::try_from(len).expect("a small size"), 0);
-        fs::write(scratch.path(), &bytes).expect("the file is writable");
-        match options().wait(Duration::ZERO).open(scratch.path()) {
-            Ok(region) => {
-                opened += 1;
-                // Up to 64 slots have the same room.
-                assert!((1..=64).contains(&word(&bytes, Word::Slots)), "round {round}");
-                assert_eq!((&bytes[..40], &bytes[48..72]), (&sound[..40], &sound[48..72]), "round {round}");
-                assert_eq!(*region.total.lock(), 7, "round {round}");
-            }
-            Err(error) => {
-                assert!(told(&error).is_some(), "round {round}: {error:?}");
-                assert_eq!(scratch.bytes(), bytes, "round {round}: {error}");
-            }
-        }
-    }
-    assert!(opened > 100, "only {opened} were sound");
 }

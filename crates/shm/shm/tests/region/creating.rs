@@ -156,33 +156,6 @@ fn a_limit_on_the_size_of_files_is_an_error_and_leaves_nothing() {
     assert_eq!(empty.bytes(), b"");
 }
 
-/// All begin at once, on a name that no file has: one creates, the others join, all see one region.
-#[test]
-fn one_of_many_creates() {
-    let _turn = turn();
-    for _ in 0..20 {
-        let scratch = Scratch::new();
-        let regions: Vec<_> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..8)
-                .map(|_| {
-                    scope.spawn(|| {
-                        let options = Region::<Root>::options().wait(Duration::from_secs(60));
-                        let region = options.create_or_open(scratch.path(), 0o600).expect("a region");
-                        *region.total.lock() += 1;
-                        region
-                    })
-                })
-                .collect();
-            threads.into_iter().map(|thread| thread.join().expect("a thread")).collect()
-        });
-        let created = regions.iter().filter(|region| region.attached() == Attached::Created);
-        assert_eq!(created.count(), 1);
-        assert!(
-            regions.iter().all(|region| *region.total.lock() == 8 && region.epoch() == regions[0].epoch())
-        );
-    }
-}
-
 /// The kernel refuses the mapping: there is too little room in the address space.
 #[test]
 fn a_mapping_that_is_refused_is_an_error() {

@@ -88,42 +88,32 @@ fn kill(child: libc::pid_t) {
     wait(child);
 }
 
-/// One of `stride` instructions of a process that creates the region; of one that resets it; of one
-/// that joins another. `ULOCKS_STEPS=1` kills at each.
-fn a_death_at_any_instruction(before: impl Fn(&Path) -> Option<Region<Life>>, stride: usize) {
-    let stride =
-        std::env::var("ULOCKS_STEPS").map_or(stride, |text| text.parse().expect("ULOCKS_STEPS: a number"));
-    let mut points = 0;
-    for instruction in (0..).step_by(stride) {
-        let scratch = Scratch::new();
-        let other = before(scratch.path());
-        let child = traced(|| lives(scratch.path()));
-        let lives = step(child, instruction);
-        if lives {
-            kill(child);
-        }
-        let region = opens(scratch.path());
-        assert_eq!(region.attached() == Attached::Joined, other.is_some());
-        takes_part(&region);
-        has_all_slots(&region);
-        assert!(other.is_some() || !region.plain.is_locked());
-        if !lives {
-            break;
-        }
-        points += 1;
-    }
-    println!("killed at {points} instructions");
-    assert!(points * stride > 1_000, "{points} steps of {stride} instructions are too few for a life");
+/// Where a process is killed: at one of so many instructions, or before and after each system call.
+/// Between two calls a process changes nothing that others see but the header, and the words of its
+/// slot.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Point {
+    Instruction { stride: usize },
+    SystemCall,
 }
 
-/// The same before and after each system call: between them a process changes nothing that others
-/// see but the header, and the words of its slot.
-fn a_death_at_any_system_call(before: impl Fn(&Path) -> Option<Region<Life>>) {
-    for calls in 0.. {
+/// A process is killed that creates the region, if `before` makes none; that resets it, or that
+/// joins another.
+fn a_death_at_any(point: Point, before: impl Fn(&Path) -> Option<Region<Life>>) {
+    let stride = match point {
+        Point::Instruction { stride } => {
+            std::env::var("ULOCKS_STEPS").map_or(stride, |text| text.parse().expect("ULOCKS_STEPS: a number"))
+        }
+        Point::SystemCall => 1,
+    };
+    for points in (0..).step_by(stride) {
         let scratch = Scratch::new();
         let other = before(scratch.path());
         let child = traced(|| lives(scratch.path()));
-        let lives = (0..calls).all(|_| to_system_call(child));
+        let lives = match point {
+            Point::Instruction { .. } => step(child, points),
+            Point::SystemCall => (0..points).all(|_| to_system_call(child)),
+        };
         if lives {
             kill(child);
         }
@@ -133,22 +123,35 @@ fn a_death_at_any_system_call(before: impl Fn(&Path) -> Option<Region<Life>>) {
         has_all_slots(&region);
         assert!(other.is_some() || !region.plain.is_locked());
         if !lives {
-            assert!(calls > 20, "{calls} are too few for a life");
+            let least = if point == Point::SystemCall { 20 } else { 1_000 };
+            assert!(points > least, "{points} steps are too few for a life");
             break;
         }
     }
+}
+
+/// Of a process that creates, of one that resets, and of one that joins.
+fn deaths_at_any(point: Point) {
+    a_death_at_any(point, |_| None);
+    a_death_at_any(point, |path| {
+        let region = opens(path);
+        std::mem::forget(region.plain.lock());
+        None
+    });
+    a_death_at_any(point, |path| Some(opens(path)));
 }
 
 #[test]
 fn a_process_may_die_at_any_system_call() {
     let _turn = turn();
-    a_death_at_any_system_call(|_| None);
-    a_death_at_any_system_call(|path| {
-        let region = opens(path);
-        std::mem::forget(region.plain.lock());
-        None
-    });
-    a_death_at_any_system_call(|path| Some(opens(path)));
+    deaths_at_any(Point::SystemCall);
+}
+
+/// `ULOCKS_STEPS=1` kills at each.
+#[test]
+fn a_process_may_die_at_any_instruction() {
+    let _turn = turn();
+    deaths_at_any(Point::Instruction { stride: 4_999 });
 }
 
 /// While a creator has made the file and has not locked it, another process fills the file, and
@@ -174,29 +177,6 @@ fn a_creator_outlives_another_that_has_failed_with_its_file() {
         }
     }
     assert_ne!(failures, 0, "no attempt has failed with the file of another");
-}
-
-#[test]
-fn a_creator_may_die_at_any_instruction() {
-    let _turn = turn();
-    a_death_at_any_instruction(|_| None, 4_999);
-}
-
-#[test]
-fn a_process_that_resets_may_die_at_any_instruction() {
-    let _turn = turn();
-    let left = |path: &Path| {
-        let region = opens(path);
-        std::mem::forget(region.plain.lock());
-        None
-    };
-    a_death_at_any_instruction(left, 4_999);
-}
-
-#[test]
-fn a_process_that_joins_may_die_at_any_instruction() {
-    let _turn = turn();
-    a_death_at_any_instruction(|path| Some(opens(path)), 4_999);
 }
 
 /// Runs `child` to its next system call, or out of it. Whether it still lives.

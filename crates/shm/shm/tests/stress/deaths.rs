@@ -75,34 +75,26 @@ fn wakes_by_signal() {
     unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
 }
 
-/// A holder that ends itself by `end`.
-fn ends_by(name: &'static str, end: fn()) {
+#[test]
+fn a_holder_that_ends_itself_leaves_the_mutex() {
     wakes_by_signal();
-    let (shm, _watch) = Shm::new(name);
-    let holder = holder(&shm, end);
-    let sleepers = (0..SLEEPERS).map(|_| shm.waiter()).collect();
-    holder.signal(libc::SIGUSR1);
-    all_finish(&shm, sleepers);
-    while !holder.has_ended() {}
-}
-
-#[test]
-fn a_holder_that_exits_leaves_the_mutex() {
-    // SAFETY: ends the process.
-    ends_by("exit", || unsafe { libc::_exit(0) });
-}
-
-#[test]
-fn a_holder_that_aborts_leaves_the_mutex() {
-    ends_by("abort", || std::process::abort());
-}
-
-#[test]
-fn a_holder_that_becomes_another_program_leaves_the_mutex() {
-    ends_by("exec", || {
-        // SAFETY: strings that end in zero, in a list that ends in null.
-        unsafe { libc::execl(c"/bin/sleep".as_ptr(), c"sleep".as_ptr(), c"0".as_ptr(), 0) };
-    });
+    let ends: [(&str, fn()); 3] = [
+        // SAFETY: ends the process.
+        ("exit", || unsafe { libc::_exit(0) }),
+        ("abort", || std::process::abort()),
+        ("exec", || {
+            // SAFETY: strings that end in zero, in a list that ends in null.
+            unsafe { libc::execl(c"/bin/sleep".as_ptr(), c"sleep".as_ptr(), c"0".as_ptr(), 0) };
+        }),
+    ];
+    for (name, end) in ends {
+        let (shm, _watch) = Shm::new(name);
+        let holder = holder(&shm, end);
+        let sleepers = (0..SLEEPERS).map(|_| shm.waiter()).collect();
+        holder.signal(libc::SIGUSR1);
+        all_finish(&shm, sleepers);
+        while !holder.has_ended() {}
+    }
 }
 
 #[test]
@@ -342,37 +334,4 @@ fn the_robust_mutexes_of_the_c_library_go_on_working() {
     unlock(after);
     shm.adds(&shm.join());
     assert_eq!(shm.place().told.load(Relaxed), 1);
-}
-
-/// Children lock and unlock, and one after the other is killed at a moment of chance:
-/// 200 of them, or as many as `ULOCKS_KILLS` says.
-#[test]
-fn children_that_are_killed_at_random_break_nothing() {
-    let rounds: u32 =
-        std::env::var("ULOCKS_KILLS").map_or(200, |text| text.parse().expect("ULOCKS_KILLS: a number"));
-    let (shm, _watch) = Shm::new("random kills");
-    let spawn = || {
-        Child::runs(|| {
-            let me = shm.join();
-            loop {
-                shm.adds(&me);
-            }
-        })
-    };
-    let mut children: Vec<_> = (0..4).map(|_| spawn()).collect();
-    for round in 0..rounds {
-        std::thread::sleep(std::time::Duration::from_micros(u64::from(round.wrapping_mul(7919) % 1_500)));
-        children.remove(0).killed();
-        children.push(spawn());
-    }
-    children.into_iter().for_each(Child::killed);
-    let me = shm.join();
-    shm.adds(&me);
-    let place = shm.place();
-    let (finished, told) = (place.finished.load(Relaxed), place.told.load(Relaxed));
-    let value = *place.mutex.lock(&me).unwrap();
-    // A child that died between its addition and its count has added and not finished.
-    assert!((finished..=finished + rounds + 4).contains(&value), "{value} additions, {finished} finished");
-    println!("{rounds} kills, {told} deaths told, {value} additions, {finished} finished");
-    assert!(told <= rounds + 4, "{told} deaths were told");
 }

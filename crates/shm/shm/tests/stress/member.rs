@@ -6,9 +6,7 @@ use std::cell::RefCell;
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
 use ulocks_core::robust::ListError;
 use ulocks_semarray::{Op, Set};
 use ulocks_shm::robust::RawRobust;
@@ -116,34 +114,6 @@ fn a_reader_that_is_forgotten_leaves_no_trace() {
     is_as_new(region);
 }
 
-/// No look after a time mends it.
-#[test]
-fn a_sleeper_is_woken_by_a_member_that_leaves_with_its_lock() {
-    let _watch = watch("a sleeper", || "the sleeper sleeps for ever".into());
-    fn sleeper(region: &Region<Root>, waits: impl FnOnce(&Member<'_>)) -> Child {
-        Child::runs(|| {
-            member(region, |me| {
-                me.set_recheck(Duration::MAX);
-                waits(me);
-            });
-        })
-        .sleeps(|| true)
-    }
-    let region = region();
-    let sleepers = member(&region, |me| {
-        forget(region.mutex.lock(me).unwrap());
-        forget(region.fair.lock(me).unwrap());
-        forget(region.lock.read(me).unwrap());
-        [
-            sleeper(&region, |me| _ = told(&region.mutex, me)),
-            sleeper(&region, |me| _ = told(&region.fair, me)),
-            sleeper(&region, |me| drop(region.lock.write(me).expect("a reader leaves no trace"))),
-        ]
-    });
-    sleepers.into_iter().for_each(Child::ends);
-    is_as_new(region);
-}
-
 #[test]
 fn a_panic_in_the_closure_releases_and_leaves() {
     let region = region();
@@ -238,41 +208,6 @@ fn a_child_of_a_fork_in_the_closure_leaves_its_parent_in_place() {
         unsafe { libc::_exit(0) };
     }
     member(&region, |me| assert_eq!(*region.mutex.lock(me).expect("nobody has died"), 7));
-    is_as_new(region);
-}
-
-#[test]
-fn a_process_that_is_killed_in_the_closure_is_told() {
-    let region = region();
-    let child = Child::runs(|| {
-        member(&region, |me| {
-            let mut guard = region.mutex.lock(me).unwrap();
-            *guard = 9;
-            // SAFETY: a signal to this process.
-            unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
-        });
-    });
-    assert_eq!(child.waited(), libc::SIGKILL);
-    member(&region, |me| assert_eq!(told(&region.mutex, me), 9));
-    is_as_new(region);
-}
-
-/// An `execve` of the main thread ends its part as a death does.
-#[test]
-fn a_process_that_executes_a_program_in_the_closure_is_told() {
-    let region = region();
-    Child::runs(|| {
-        member(&region, |me| {
-            *region.mutex.lock(me).unwrap() = 9;
-            forget(region.mutex.lock(me));
-            let (program, end) = (c"/bin/true".as_ptr(), std::ptr::null::<libc::c_char>());
-            // SAFETY: both are texts that end with a zero, and the list ends with null.
-            unsafe { libc::execl(program, program, end) };
-            panic!("{}", std::io::Error::last_os_error());
-        });
-    })
-    .ends();
-    member(&region, |me| assert_eq!(told(&region.mutex, me), 9));
     is_as_new(region);
 }
 
@@ -372,52 +307,4 @@ fn a_thread_takes_part_no_more_often_than_the_kernel_finds() {
     .ends();
     let members: Vec<_> = (0..2_000).map(|_| joined(&region)).collect();
     assert_eq!(members.len(), 2_000);
-}
-
-/// Each thread has its whole body in the closure. All of them leave with what they hold.
-#[test]
-fn threads_that_forget_by_turns_lose_no_count() {
-    let _watch = watch("threads that forget", || "a thread sleeps for ever".into());
-    const ROUNDS: u32 = 300;
-    let region = region();
-    let deaths = AtomicU32::new(0);
-    std::thread::scope(|scope| {
-        for thread in 0..SLOTS as u32 {
-            let (region, deaths) = (&region, &deaths);
-            scope.spawn(move || {
-                for round in 0..ROUNDS {
-                    member(region, |me| {
-                        let mut guard = match region.fair.lock(me) {
-                            Ok(guard) => guard,
-                            Err(LockError::OwnerDied(mut guard)) => {
-                                deaths.fetch_add(1, Relaxed);
-                                guard.mark_consistent();
-                                guard
-                            }
-                            Err(error) => panic!("{error}"),
-                        };
-                        *guard += 1;
-                        if (round + thread) % 3 == 0 {
-                            forget(guard);
-                        }
-                    });
-                }
-            });
-        }
-    });
-    let all = SLOTS as u32 * ROUNDS;
-    member(&region, |me| {
-        let last = match region.fair.lock(me) {
-            Ok(guard) => *guard,
-            Err(LockError::OwnerDied(mut guard)) => {
-                deaths.fetch_add(1, Relaxed);
-                guard.mark_consistent();
-                *guard
-            }
-            Err(error) => panic!("{error}"),
-        };
-        assert_eq!(last, all);
-    });
-    assert_eq!(deaths.load(Relaxed), all / 3, "each forgotten guard is told once");
-    is_as_new(region);
 }
