@@ -1,30 +1,14 @@
 //! [`SemArray`]: the array, its promises, and the order in which it serves sets.
 
-use crate::raw::{RawSemArray, Wait, Waiters};
+use crate::raw::{RawSemArray, Waiters};
+use crate::set::Wait;
 use crate::{Builder, Error, Op, Permit, Set};
 use core::fmt;
 use core::time::Duration;
 use ulocks_core::Private;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::time::Deadline;
-
-pub use ulocks_core::policy::InOneProcess;
-
-/// Which sets may pass which. [`SemArray`](SemArray#fairness) says what each choice promises.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Fairness {
-    /// As System V on Linux: an arriving set is tried first, and of the waiting sets the oldest
-    /// that can proceed does. A set that needs much may wait for ever while others take turns with
-    /// what it needs.
-    #[default]
-    Barging,
-    /// A set that has waited for `after` stops later sets from taking what it still needs, until
-    /// it has it. Of several such sets the oldest does.
-    Strict {
-        /// For how long other sets may pass it; zero for not at all.
-        after: Duration,
-    },
-}
 
 /// An array of semaphores on which sets of operations take effect all at one moment, or not at all:
 /// the semaphores of System V, in user space, for the threads of one process.

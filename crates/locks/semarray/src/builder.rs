@@ -1,8 +1,9 @@
 //! [`Builder`]: an array with other limits or another order of service than the defaults.
 
 use crate::Error;
-use crate::array::{Fairness, InOneProcess, SemArrayWith};
-use crate::raw::RawSemArray;
+use crate::array::SemArrayWith;
+use crate::raw::{Fairness, RawSemArray};
+use ulocks_core::policy::InOneProcess;
 
 /// Makes arrays with other limits, or another fairness, than the defaults.
 ///

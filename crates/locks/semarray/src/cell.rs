@@ -1,6 +1,6 @@
 //! A cell: one semaphore of an array, its state word and its queues.
 
-use crate::node::{Node, Queue, Watches};
+use crate::node::{List, Node, QUEUE, Watches};
 use crate::op::{Action, Op};
 use crate::sleep::groups::FEW;
 use crate::word::State;
@@ -28,10 +28,10 @@ pub(crate) struct Cell {
 /// lock, too.
 pub(crate) struct Inside {
     /// Sets that stop here at a subtraction.
-    pub subtractions: Queue,
+    pub subtractions: List<QUEUE>,
     /// Sets that stop here at another operation: they wait for zero, or stop for an aged set at an
     /// addition.
-    pub others: Queue,
+    pub others: List<QUEUE>,
     /// Complex sets that stop at a later operation, and have an earlier one here.
     pub watches: Watches,
     /// How many sets in the queues are complex.
@@ -113,8 +113,8 @@ impl Cell {
             lead: AtomicU32::new(Lead::ALONE.0),
             holder: AtomicUsize::new(0),
             inside: UnsafeCell::new(Inside {
-                subtractions: Queue::new(),
-                others: Queue::new(),
+                subtractions: List::new(),
+                others: List::new(),
                 watches: Watches::new(),
                 complex: 0,
                 held_before: NONE,
@@ -148,7 +148,7 @@ impl Cell {
 
 impl Inside {
     /// The queue for sets that stop at `op`.
-    pub fn queue(&mut self, op: &Op) -> &mut Queue {
+    pub fn queue(&mut self, op: &Op) -> &mut List<QUEUE> {
         if op.action == Action::Sub { &mut self.subtractions } else { &mut self.others }
     }
 
@@ -163,21 +163,27 @@ impl Inside {
     /// Enqueues a node that stops at `op`.
     ///
     /// # Safety
-    /// As [`Queue::insert`].
+    /// As [`List::insert`].
     pub unsafe fn enqueue(&mut self, node: *const Node, op: &Op, complex: bool) {
         self.complex += u32::from(complex);
         // SAFETY: as the caller says.
-        unsafe { self.queue(op).insert(node) };
+        unsafe {
+            (*node).set_queued(true);
+            self.queue(op).insert(node);
+        }
     }
 
     /// Takes a node out of the queue for `op`.
     ///
     /// # Safety
-    /// As [`Queue::remove`].
+    /// As [`List::remove`].
     pub unsafe fn dequeue(&mut self, node: *const Node, op: &Op, complex: bool) {
         self.complex -= u32::from(complex);
         // SAFETY: as the caller says.
-        unsafe { self.queue(op).remove(node) };
+        unsafe {
+            (*node).set_queued(false);
+            self.queue(op).remove(node);
+        }
     }
 }
 

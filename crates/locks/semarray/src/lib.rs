@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod array;
+mod array_lock;
 mod builder;
 mod cell;
 mod error;
@@ -12,6 +13,7 @@ mod pass;
 mod permit;
 mod raw;
 mod session;
+mod set;
 mod sleep;
 mod word;
 
@@ -19,9 +21,11 @@ mod word;
 #[doc(hidden)]
 pub use sleep::{groups, slots};
 
-pub use array::{Fairness, InOneProcess, SemArray, SemArrayWith};
+pub use array::{SemArray, SemArrayWith};
 pub use builder::Builder;
 pub use error::Error;
 pub use op::{Op, Set};
 pub use permit::Permit;
-pub use raw::{RawSemArray, Wait, Waiters};
+pub use raw::{Fairness, RawSemArray, Waiters};
+pub use set::Wait;
+pub use ulocks_core::policy::InOneProcess;

@@ -1,13 +1,13 @@
 //! What an array can do beside performing sets: read values, set them, give back, close.
 
 use crate::Error;
-use crate::array::{Fairness, InOneProcess};
 use crate::node::Outcome;
 use crate::op::{Action, Op};
-use crate::raw::{Attempt, RawSemArray, Waiters};
+use crate::raw::{Attempt, Fairness, RawSemArray, Waiters};
 use crate::session::{Heap, Obstacle, Session};
 use crate::word::State;
 use smallvec::SmallVec;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::without_unwinding;
 

@@ -72,7 +72,9 @@ pub(crate) struct Links {
     /// A set of several operations, or of an array with strict fairness. Only sessions with the
     /// array lock evaluate it.
     pub complex: bool,
-    pub previous: *const Node,
+    /// Its neighbours in the queue of its semaphore, and in the list of aged sets.
+    pub neighbours: [Neighbours; 2],
+    /// The next node that its session completes.
     pub next: *const Node,
     /// One for each operation. The first `at` of them are linked.
     pub watches: *const Watch,
@@ -84,11 +86,15 @@ pub(crate) struct Links {
     pub sibling: *const Node,
     /// Whether it is aged.
     pub aged: bool,
-    /// The next older and the next younger aged set.
-    pub older: *const Node,
-    pub younger: *const Node,
     /// The outcome with which it is completed once the words are published.
     pub outcome: Outcome,
+}
+
+/// The next older and the next younger node of a list.
+#[derive(Clone, Copy)]
+pub(crate) struct Neighbours {
+    pub older: *const Node,
+    pub younger: *const Node,
 }
 
 impl Node {
@@ -104,7 +110,7 @@ impl Node {
                 seat: None,
                 at: 0,
                 complex: false,
-                previous: ptr::null(),
+                neighbours: [Neighbours { older: ptr::null(), younger: ptr::null() }; 2],
                 next: ptr::null(),
                 watches: ptr::null(),
                 in_heap: false,
@@ -112,8 +118,6 @@ impl Node {
                 child: ptr::null(),
                 sibling: ptr::null(),
                 aged: false,
-                older: ptr::null(),
-                younger: ptr::null(),
                 outcome: Outcome::Pending,
             }),
         }
@@ -162,7 +166,7 @@ impl Node {
 
     /// # Safety
     /// As `is_queued`.
-    unsafe fn set_queued(&self, is: bool) {
+    pub unsafe fn set_queued(&self, is: bool) {
         // SAFETY: no other thread accesses it, as the caller promises.
         self.queued.with_mut(|queued| unsafe { *queued = is });
     }
@@ -188,13 +192,18 @@ impl Node {
     }
 }
 
-/// A queue of nodes, the oldest first.
-pub(crate) struct Queue {
+/// The list of the sets that wait at a semaphore.
+pub(crate) const QUEUE: usize = 0;
+/// The list of aged sets.
+pub(crate) const AGED: usize = 1;
+
+/// A list of nodes by their tickets, the oldest first.
+pub(crate) struct List<const WHICH: usize> {
     pub oldest: *const Node,
     youngest: *const Node,
 }
 
-impl Queue {
+impl<const WHICH: usize> List<WHICH> {
     pub const fn new() -> Self {
         Self { oldest: ptr::null(), youngest: ptr::null() }
     }
@@ -203,79 +212,73 @@ impl Queue {
         self.oldest.is_null()
     }
 
-    /// Inserts `node` where its ticket belongs.
+    /// Inserts `node` where its ticket belongs. The younger ones, which are there already, are few.
     ///
     /// # Safety
-    /// The caller has what guards the queue, its nodes and `node`, which is in no queue. All of
-    /// them are alive.
+    /// The caller has what guards the list, its nodes and `node`, which is not in it. All of them
+    /// are alive.
     pub unsafe fn insert(&mut self, node: *const Node) {
         // SAFETY: all links are the caller's, and each call is for one node at a time.
         unsafe {
-            let ticket = (*node).links(|links| links.ticket);
-            let mut before = self.youngest;
-            while !before.is_null() && (*before).links(|links| links.ticket) > ticket {
-                before = (*before).links(|links| links.previous);
+            let (mut older, mut younger) = (self.youngest, ptr::null());
+            while !older.is_null() && (*node).is_older(&*older) {
+                younger = older;
+                older = (*older).links(|links| links.neighbours[WHICH].older);
             }
-            let after = if before.is_null() { self.oldest } else { (*before).links(|links| links.next) };
-            (*node).links(|links| {
-                links.previous = before;
-                links.next = after;
-            });
-            (*node).set_queued(true);
-            self.set_next(before, node);
-            self.set_previous(after, node);
+            (*node).links(|links| links.neighbours[WHICH] = Neighbours { older, younger });
+            self.set_younger(older, node);
+            self.set_older(younger, node);
         }
     }
 
-    /// Takes `node` out of the queue.
+    /// Takes `node` out of the list.
     ///
     /// # Safety
-    /// The caller has what guards the queue and its nodes, of which `node` is one.
+    /// The caller has what guards the list and its nodes, of which `node` is one.
     pub unsafe fn remove(&mut self, node: *const Node) {
         // SAFETY: as above.
         unsafe {
-            (*node).set_queued(false);
-            let (before, after) = (*node).links(|links| (links.previous, links.next));
-            self.set_next(before, after);
-            self.set_previous(after, before);
+            let Neighbours { older, younger } = (*node).links(|links| links.neighbours[WHICH]);
+            self.set_younger(older, younger);
+            self.set_older(younger, older);
         }
     }
 
     /// # Safety
-    /// As `remove`.
-    unsafe fn set_next(&mut self, node: *const Node, after: *const Node) {
+    /// As `remove`; `node` may be null.
+    unsafe fn set_younger(&mut self, node: *const Node, younger: *const Node) {
         if node.is_null() {
-            self.oldest = after;
+            self.oldest = younger;
         } else {
-            // SAFETY: the node is alive and in this queue, and its links are the caller's.
-            unsafe { (*node).links(|links| links.next = after) };
+            // SAFETY: the node is alive and in this list, and its links are the caller's.
+            unsafe { (*node).links(|links| links.neighbours[WHICH].younger = younger) };
         }
     }
 
     /// # Safety
-    /// As `remove`.
-    unsafe fn set_previous(&mut self, node: *const Node, before: *const Node) {
+    /// As `set_younger`.
+    unsafe fn set_older(&mut self, node: *const Node, older: *const Node) {
         if node.is_null() {
-            self.youngest = before;
+            self.youngest = older;
         } else {
             // SAFETY: as above.
-            unsafe { (*node).links(|links| links.previous = before) };
+            unsafe { (*node).links(|links| links.neighbours[WHICH].older = older) };
         }
     }
 
     /// The nodes, the oldest first. The current one may be removed.
     ///
     /// # Safety
-    /// The caller has what guards the queue and its nodes until it drops the iterator.
-    pub unsafe fn iter(&self) -> impl Iterator<Item = *const Node> + use<> {
+    /// The caller has what guards the list and its nodes until it drops the iterator.
+    pub unsafe fn iter(&self) -> impl Iterator<Item = *const Node> + use<WHICH> {
         let mut next = self.oldest;
         core::iter::from_fn(move || {
             let node = next;
             if node.is_null() {
                 return None;
             }
-            // SAFETY: the node was in the queue when it became the next, and is alive.
-            next = unsafe { (*node).links(|links| links.next) };
+            // SAFETY: the node was in the list when it became the next, and is alive.
+            next = unsafe { (*node).links(|links| links.neighbours[WHICH].younger) };
             Some(node)
         })
     }

@@ -63,12 +63,12 @@
 //! which single operations load. `PROTOCOL.md` says why this is not done here. Locks that stay with
 //! their last owner: K. Kawachiya, A. Koseki, T. Onodera, "Lock Reservation" (OOPSLA 2002).
 
-use crate::array::InOneProcess;
 use crate::cell::{Cell, Lead};
 use crate::op::Op;
 use crate::raw::{Attempt, RawSemArray};
 use crate::word::State;
 use ulocks_core::membarrier;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 
 impl<P: InOneProcess> RawSemArray<P> {
@@ -189,7 +189,7 @@ impl<P: InOneProcess> RawSemArray<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::array::Fairness;
+    use crate::raw::Fairness;
 
     #[test]
     fn a_cell_that_sets_have_paid_for_follows_until_it_is_used_by_itself() {

@@ -1,11 +1,11 @@
 //! [`Permit`]: a set that was performed, and that is given back when the permit is dropped.
 
-use crate::array::InOneProcess;
 use crate::raw::RawSemArray;
 use crate::{Op, Set};
 use core::fmt;
 use core::mem;
 use ulocks_core::Private;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::is_abandoned;
 

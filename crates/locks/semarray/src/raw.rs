@@ -155,50 +155,21 @@
 //! makes a zero must serve it. Linux's `ntsync` and C++'s `std::lock` for locking without an order.
 
 use crate::Error;
-use crate::array::{Fairness, InOneProcess};
+use crate::array_lock::ArrayLock;
 use crate::cell::Cell;
-use crate::node::{Node, Watch};
 use crate::op::Op;
-use crate::session::{ArrayLock, Obstacle, Session, Stopped};
-use crate::sleep::Queued;
-use crate::sleep::groups::Seat;
 use crate::sleep::slots::Slot;
-use crate::word::{State, Stop};
+use crate::word::State;
 use core::time::Duration;
-use smallvec::SmallVec;
 use ulocks_core::Private;
-use ulocks_core::meter::{Event, Meter};
+use ulocks_core::meter::Meter;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
-use ulocks_core::sync::{AtomicU32, AtomicU64, without_unwinding};
-use ulocks_core::time::Deadline;
+use ulocks_core::sync::{AtomicU32, AtomicU64};
 
 /// The greatest value that fits a word.
 pub const GREATEST_LIMIT: u32 = State::GREATEST;
-
-/// How long a set may wait.
-#[derive(Clone, Copy, Debug)]
-pub enum Wait {
-    /// Not at all.
-    No,
-    /// Until the deadline, or without end if there is none.
-    Until(Option<Deadline>),
-    /// The same; a signal handler that runs while the set sleeps ends the wait.
-    Interruptible(Option<Deadline>),
-}
-
-impl Wait {
-    pub(crate) fn deadline(self) -> Option<Deadline> {
-        match self {
-            Self::No => None,
-            Self::Until(deadline) | Self::Interruptible(deadline) => deadline,
-        }
-    }
-
-    pub(crate) fn is_interruptible(self) -> bool {
-        matches!(self, Self::Interruptible(_))
-    }
-}
 
 /// The result of an attempt without a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,6 +190,22 @@ pub struct Waiters {
     pub increase: usize,
     /// Until its value is zero (`GETZCNT`).
     pub zero: usize,
+}
+
+/// Which sets may pass which. [`SemArray`](crate::SemArray#fairness) says what each choice promises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Fairness {
+    /// As System V on Linux: an arriving set is tried first, and of the waiting sets the oldest
+    /// that can proceed does. A set that needs much may wait for ever while others take turns with
+    /// what it needs.
+    #[default]
+    Barging,
+    /// A set that has waited for `after` stops later sets from taking what it still needs, until
+    /// it has it. Of several such sets the oldest does.
+    Strict {
+        /// For how long other sets may pass it; zero for not at all.
+        after: Duration,
+    },
 }
 
 /// The array without permits.
@@ -262,24 +249,6 @@ impl<P: InOneProcess> RawSemArray<P> {
             array_lock: ArrayLock::new(),
             closed: AtomicU32::new(0),
         }
-    }
-
-    /// Performs the operations, all or none.
-    #[inline]
-    pub fn apply(&self, ops: &[Op], wait: Wait) -> Result<(), Error> {
-        let attempt = match ops {
-            [op] => self.perform_one(op),
-            _ => self.perform_several(ops),
-        };
-        match attempt {
-            Attempt::Done => {}
-            Attempt::Blocks(at) if ops[at].no_wait || matches!(wait, Wait::No) => {
-                return Err(self.check(ops).err().unwrap_or(Error::WouldBlock));
-            }
-            _ => self.perform_slowly(ops, wait)?,
-        }
-        self.meter.count(Event::Acquired);
-        Ok(())
     }
 
     /// (F1): one operation, if no flag is in the way.
@@ -334,109 +303,5 @@ impl<P: InOneProcess> RawSemArray<P> {
             None if ops.is_empty() && self.is_closed() => Err(Error::Closed),
             None => Ok(()),
         }
-    }
-
-    #[cold]
-    fn perform_slowly(&self, ops: &[Op], wait: Wait) -> Result<(), Error> {
-        self.check(ops)?;
-        // Once a queue names the node and its watches, a panic must not free them.
-        without_unwinding(|| {
-            let node = Node::new(ops);
-            self.perform_without_array_lock(&node, wait).unwrap_or_else(|| {
-                // Made before anything is locked, because the watches of a long set are allocated.
-                let watches: SmallVec<[Watch; 8]> = match wait {
-                    Wait::No => SmallVec::new(),
-                    _ => ops.iter().map(|_| Watch::new(&node)).collect(),
-                };
-                self.perform_with_array_lock(&node, &watches, wait)
-            })
-        })
-    }
-
-    /// Performs a set in a session without the array lock. A simple set that stops waits here.
-    /// Returns `None` if the set needs the array lock; the node is in no queue then.
-    fn perform_without_array_lock(&self, node: &Node, wait: Wait) -> Option<Result<(), Error>> {
-        let ops = node.ops();
-        let here = 0;
-        let mut session = Session::new(self, &here);
-        match session.lock_all(ops) {
-            Ok(()) => {}
-            Err(Obstacle::Closed) => return Some(Err(Error::Closed)),
-            Err(_) => return None,
-        }
-        let Err(stopped) = session.evaluate(ops, u64::MAX) else {
-            for op in ops.iter().filter(|op| op.alters()) {
-                session.drain(op.index);
-            }
-            session.publish();
-            return Some(Ok(()));
-        };
-        if let Some(error) = self.error(ops, stopped, wait) {
-            session.publish();
-            return Some(Err(error));
-        }
-        if ops.len() > 1 || matches!(self.fairness, Fairness::Strict { .. }) {
-            session.publish();
-            return None;
-        }
-        let queued = self.enqueue(&mut session, node, stopped.at);
-        session.publish();
-        Some(self.sleep(node, queued, wait))
-    }
-
-    /// Performs a set in a session with the array lock, and waits for it if it stops.
-    fn perform_with_array_lock(&self, node: &Node, watches: &[Watch], wait: Wait) -> Result<(), Error> {
-        let ops = node.ops();
-        let here = 0;
-        let mut session = Session::with_array_lock(self, &here);
-        let Err(stopped) = session.evaluate(ops, u64::MAX) else {
-            session.cascade(ops);
-            session.publish();
-            return Ok(());
-        };
-        if let Some(error) = self.error(ops, stopped, wait) {
-            session.publish();
-            return Err(error);
-        }
-        // SAFETY: no other thread knows the node yet.
-        unsafe { node.links(|links| links.watches = watches.as_ptr()) };
-        let queued = self.enqueue(&mut session, node, stopped.at);
-        session.publish();
-        self.sleep(node, queued, wait)
-    }
-
-    /// Why a set that stopped does not wait; `None` if it waits.
-    fn error(&self, ops: &[Op], stopped: Stopped, wait: Wait) -> Option<Error> {
-        match stopped.why {
-            Stop::OutOfRange => Some(self.out_of_range(&ops[stopped.at])),
-            Stop::Closed => Some(Error::Closed),
-            Stop::Blocks if ops[stopped.at].no_wait || matches!(wait, Wait::No) => Some(Error::WouldBlock),
-            Stop::Blocks => None,
-        }
-    }
-
-    /// Enqueues the node of a set that stopped.
-    fn enqueue(&self, session: &mut Session<'_, P>, node: &Node, at: usize) -> Queued {
-        let seat = Seat::claim_near((&raw const self.cells[node.ops()[at].index()]).addr());
-        let after = match self.fairness {
-            Fairness::Strict { after } => Some(after),
-            Fairness::Barging => None,
-        };
-        let complex = node.ops().len() > 1 || after.is_some();
-        // SAFETY: the node is new. The session has locked its cells up to where it stopped, and has
-        // the array lock if it is complex. The node lives on the stack of a thread that stays there
-        // until it is completed, or has taken the node out. The ticket is drawn with the cell
-        // locked, so the tickets in that queue are smaller.
-        unsafe {
-            node.links(|links| {
-                links.ticket = self.tickets.fetch_add(1, Relaxed);
-                links.seat = Some(seat);
-            });
-            session.enqueue(node, at, complex);
-            if after == Some(Duration::ZERO) {
-                session.make_aged(node);
-            }
-        }
-        Queued { seat, complex, ages_after: after }
     }
 }

@@ -11,16 +11,15 @@
 //! A thread may hold what the aged set needs, and ask for more before it gives that back. It would
 //! wait for the aged set, which waits for it. System V does not have this deadlock, and neither has
 //! this array: from time to time the oldest aged set lets all sets pass that it stops, once
-//! (`sleep/mod.rs`).
+//! (`set.rs`).
 
 use super::Session;
-use super::array_lock::ArrayLock;
 use super::heap::Heap;
-use crate::array::InOneProcess;
 use crate::node::Node;
 use crate::op::{Action, Op};
 use core::ops::Range;
 use core::ptr;
+use ulocks_core::policy::InOneProcess;
 
 impl<P: InOneProcess> Session<'_, P> {
     /// Whether a set has to stop at an operation that takes from the oldest aged set.
@@ -94,81 +93,6 @@ impl<P: InOneProcess> Session<'_, P> {
         }
         self.serve(heap);
         self.passes = false;
-    }
-}
-
-impl ArrayLock {
-    /// The oldest aged set; null if there is none. The caller has the array lock.
-    pub fn oldest_aged(&self) -> *const Node {
-        // SAFETY: the caller has the array lock, and is not in the middle of a change. For
-        // `is_at_rest`, no thread is in a call.
-        self.aged.with(|aged| unsafe { (*aged).0 })
-    }
-
-    /// Adds `node` to the list, which ascends by ticket. The younger ones, which became aged
-    /// sooner, are few.
-    ///
-    /// # Safety
-    /// The caller has the array lock and what guards the links of the node. The node is in a queue,
-    /// and alive until it leaves the list.
-    pub unsafe fn insert_aged(&self, node: *const Node) {
-        // SAFETY: the aged sets are alive, and the caller's with the array lock.
-        unsafe {
-            let mut younger: *const Node = ptr::null();
-            let mut older = self.aged.with(|aged| (*aged).1);
-            while !older.is_null() && (*node).is_older(&*older) {
-                younger = older;
-                older = (*older).links(|links| links.older);
-            }
-            (*node).links(|links| {
-                links.aged = true;
-                (links.older, links.younger) = (older, younger);
-            });
-            self.set_younger(older, node);
-            self.set_older(younger, node);
-        }
-    }
-
-    /// Takes `node` out of the list, if it is in it.
-    ///
-    /// # Safety
-    /// The caller has the array lock and what guards the links of the node.
-    pub unsafe fn remove_aged(&self, node: *const Node) {
-        // SAFETY: as above.
-        unsafe {
-            let (was, older, younger) =
-                (*node).links(|links| (core::mem::take(&mut links.aged), links.older, links.younger));
-            if was {
-                self.set_younger(older, younger);
-                self.set_older(younger, older);
-            }
-        }
-    }
-
-    /// # Safety
-    /// The caller has the array lock; `node` is null or in the list.
-    unsafe fn set_younger(&self, node: *const Node, younger: *const Node) {
-        // SAFETY: as the caller says.
-        unsafe {
-            if node.is_null() {
-                self.aged.with_mut(|aged| (*aged).0 = younger);
-            } else {
-                (*node).links(|links| links.younger = younger);
-            }
-        }
-    }
-
-    /// # Safety
-    /// As `set_younger`.
-    unsafe fn set_older(&self, node: *const Node, older: *const Node) {
-        // SAFETY: as the caller says.
-        unsafe {
-            if node.is_null() {
-                self.aged.with_mut(|aged| (*aged).1 = older);
-            } else {
-                (*node).links(|links| links.older = older);
-            }
-        }
     }
 }
 

@@ -19,12 +19,12 @@
 
 use super::heap::Heap;
 use super::{Session, Stopped};
-use crate::array::InOneProcess;
-use crate::node::{Node, Outcome, Watch};
+use crate::node::{Node, Outcome, QUEUE, Watch};
 use crate::op::{Action, Op};
 use crate::word::Stop;
 use core::mem;
 use core::ops::Range;
+use ulocks_core::policy::InOneProcess;
 
 impl<P: InOneProcess> Session<'_, P> {
     /// Serves all sets that can proceed after `ops` were performed.
@@ -42,8 +42,10 @@ impl<P: InOneProcess> Session<'_, P> {
         unsafe {
             while let Some(node) = heap.pop() {
                 let ops = (*node).ops();
-                let (at, ticket, next, was_cursor) =
-                    (*node).links(|links| (links.at, links.ticket, links.next, mem::take(&mut links.cursor)));
+                let (at, ticket, behind, was_cursor) = (*node).links(|links| {
+                    let behind = links.neighbours[QUEUE].younger;
+                    (links.at, links.ticket, behind, mem::take(&mut links.cursor))
+                });
                 let index = ops[at].index;
                 match self.evaluate(ops, ticket) {
                     Err(Stopped { at: now, why: Stop::Blocks }) if !ops[now].no_wait => {
@@ -58,7 +60,7 @@ impl<P: InOneProcess> Session<'_, P> {
                     }
                 }
                 if was_cursor {
-                    self.put_cursor(index, next, &mut heap);
+                    self.put_cursor(index, behind, &mut heap);
                 }
             }
         }

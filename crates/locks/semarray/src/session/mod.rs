@@ -28,14 +28,11 @@
 //!    until it is completed. The waiters sleep in static memory (`sleep/groups`).
 
 mod aged;
-mod array_lock;
 mod cascade;
 mod heap;
 
-pub(crate) use array_lock::ArrayLock;
 pub(crate) use heap::Heap;
 
-use crate::array::InOneProcess;
 use crate::cell::{Lead, NONE};
 use crate::node::{Node, Outcome};
 use crate::op::Op;
@@ -45,6 +42,7 @@ use crate::word::{State, Stop};
 use core::{mem, ptr};
 use ulocks_core::membarrier;
 use ulocks_core::meter::{Event, Meter};
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{fence, is_abandoned};
 

@@ -11,8 +11,7 @@
 //! (law 5). The release is an exchange (A2). The sleeper that it finds is woken later, when the
 //! cells are published, too.
 
-use crate::node::Node;
-use core::ptr;
+use crate::node::{AGED, List, Node};
 use ulocks_core::futex::{self, Futex, FutexKey};
 use ulocks_core::spin::{self, Look};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -22,16 +21,15 @@ use ulocks_core::{Private, spin::Patience};
 /// The lock is held for microseconds at most, unless its holder is preempted.
 type Briefly = Private<Patience<5_000>>;
 
-/// The mutex, and the list of aged sets (`aged.rs`).
+/// The mutex, and the list of aged sets (`session/aged.rs`).
 pub(crate) struct ArrayLock {
     word: Futex<futex::Local>,
-    /// The oldest and the youngest aged set.
-    pub(super) aged: UnsafeCell<(*const Node, *const Node)>,
+    aged: UnsafeCell<List<AGED>>,
 }
 
 impl ArrayLock {
     pub fn new() -> Self {
-        Self { word: Futex::new(0), aged: UnsafeCell::new((ptr::null(), ptr::null())) }
+        Self { word: Futex::new(0), aged: UnsafeCell::new(List::new()) }
     }
 
     /// (A1): takes the lock.
@@ -58,5 +56,40 @@ impl ArrayLock {
     /// Whether the lock is free, and no set is aged.
     pub fn is_at_rest(&self) -> bool {
         self.word.load(Relaxed) == 0 && self.oldest_aged().is_null()
+    }
+}
+
+impl ArrayLock {
+    /// The oldest aged set; null if there is none. The caller has the array lock.
+    pub fn oldest_aged(&self) -> *const Node {
+        // SAFETY: the caller has the array lock, and is not in the middle of a change. For
+        // `is_at_rest`, no thread is in a call.
+        self.aged.with(|aged| unsafe { (*aged).oldest })
+    }
+
+    /// Adds `node` to the list.
+    ///
+    /// # Safety
+    /// The caller has the array lock and what guards the links of the node. The node is in a queue,
+    /// and alive until it leaves the list.
+    pub unsafe fn insert_aged(&self, node: *const Node) {
+        // SAFETY: the aged sets are alive, and the caller's with the array lock.
+        unsafe {
+            (*node).links(|links| links.aged = true);
+            self.aged.with_mut(|aged| (*aged).insert(node));
+        }
+    }
+
+    /// Takes `node` out of the list, if it is in it.
+    ///
+    /// # Safety
+    /// The caller has the array lock and what guards the links of the node.
+    pub unsafe fn remove_aged(&self, node: *const Node) {
+        // SAFETY: as above.
+        unsafe {
+            if (*node).links(|links| core::mem::take(&mut links.aged)) {
+                self.aged.with_mut(|aged| (*aged).remove(node));
+            }
+        }
     }
 }

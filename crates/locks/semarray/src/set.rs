@@ -1,0 +1,296 @@
+//! How a set is performed: at once, or in a session; and how its thread waits for it. The thread
+//! sleeps, is completed, times out, or becomes aged.
+//!
+//! | what happens to a waiter | by | how |
+//! |---|---|---|
+//! | it is completed | the session that took its node out of its queue | (O1), after publishing |
+//! | it times out, or a signal interrupts it; simple | its own thread, with the cell's `LOCK`; with `COMPLEX`, with the array lock, too | takes the node out, if it is still queued |
+//! | the same; complex | its own thread, with the array lock and its cells | the same, and serves the sets that stopped for it |
+//! | it becomes aged | its own thread, when the time has come, with the array lock | adds the node to the list of aged sets |
+//!
+//! A waiter is either completed or times out, never both, because a node leaves its queue once. If
+//! a waiter that times out does not find its node queued, a session has served its set, and is
+//! about to complete it. The waiter sleeps on until then.
+
+use crate::Error;
+use crate::node::{Node, Outcome, Watch};
+use crate::op::Op;
+use crate::raw::{Attempt, Fairness, RawSemArray};
+use crate::session::{Heap, Obstacle, Session, Stopped};
+use crate::sleep::groups::{Seat, Slept};
+use crate::word::Stop;
+use core::time::Duration;
+use smallvec::SmallVec;
+use ulocks_core::meter::{Event, Meter};
+use ulocks_core::policy::InOneProcess;
+use ulocks_core::spin;
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::sync::without_unwinding;
+use ulocks_core::time::Deadline;
+
+/// How long the oldest aged set waits before it lets the sets pass that stop for it. Each further
+/// time it waits twice as long, so no set stops for longer than the aged set has waited.
+const LET_PASS_AFTER: Duration = Duration::from_millis(10);
+/// The longest of these times.
+const LET_PASS_LATEST: Duration = Duration::from_secs(1);
+
+/// How long a set may wait.
+#[derive(Clone, Copy, Debug)]
+pub enum Wait {
+    /// Not at all.
+    No,
+    /// Until the deadline, or without end if there is none.
+    Until(Option<Deadline>),
+    /// The same; a signal handler that runs while the set sleeps ends the wait.
+    Interruptible(Option<Deadline>),
+}
+
+impl Wait {
+    fn deadline(self) -> Option<Deadline> {
+        match self {
+            Self::No => None,
+            Self::Until(deadline) | Self::Interruptible(deadline) => deadline,
+        }
+    }
+
+    fn is_interruptible(self) -> bool {
+        matches!(self, Self::Interruptible(_))
+    }
+}
+
+/// What a waiter knows of its node in a queue.
+struct Queued {
+    seat: Seat,
+    complex: bool,
+    /// After how long it becomes aged; `None` without strict fairness.
+    ages_after: Option<Duration>,
+}
+
+impl<P: InOneProcess> RawSemArray<P> {
+    /// Performs the operations, all or none.
+    #[inline]
+    pub fn apply(&self, ops: &[Op], wait: Wait) -> Result<(), Error> {
+        let attempt = match ops {
+            [op] => self.perform_one(op),
+            _ => self.perform_several(ops),
+        };
+        match attempt {
+            Attempt::Done => {}
+            Attempt::Blocks(at) if ops[at].no_wait || matches!(wait, Wait::No) => {
+                return Err(self.check(ops).err().unwrap_or(Error::WouldBlock));
+            }
+            _ => self.perform_slowly(ops, wait)?,
+        }
+        self.meter.count(Event::Acquired);
+        Ok(())
+    }
+
+    #[cold]
+    fn perform_slowly(&self, ops: &[Op], wait: Wait) -> Result<(), Error> {
+        self.check(ops)?;
+        // Once a queue names the node and its watches, a panic must not free them.
+        without_unwinding(|| {
+            let node = Node::new(ops);
+            self.perform_without_array_lock(&node, wait).unwrap_or_else(|| {
+                // Made before anything is locked, because the watches of a long set are allocated.
+                let watches: SmallVec<[Watch; 8]> = match wait {
+                    Wait::No => SmallVec::new(),
+                    _ => ops.iter().map(|_| Watch::new(&node)).collect(),
+                };
+                self.perform_with_array_lock(&node, &watches, wait)
+            })
+        })
+    }
+
+    /// Performs a set in a session without the array lock. A simple set that stops waits here.
+    /// Returns `None` if the set needs the array lock; the node is in no queue then.
+    fn perform_without_array_lock(&self, node: &Node, wait: Wait) -> Option<Result<(), Error>> {
+        let ops = node.ops();
+        let here = 0;
+        let mut session = Session::new(self, &here);
+        match session.lock_all(ops) {
+            Ok(()) => {}
+            Err(Obstacle::Closed) => return Some(Err(Error::Closed)),
+            Err(_) => return None,
+        }
+        let Err(stopped) = session.evaluate(ops, u64::MAX) else {
+            for op in ops.iter().filter(|op| op.alters()) {
+                session.drain(op.index);
+            }
+            session.publish();
+            return Some(Ok(()));
+        };
+        if let Some(error) = self.error(ops, stopped, wait) {
+            session.publish();
+            return Some(Err(error));
+        }
+        if ops.len() > 1 || matches!(self.fairness, Fairness::Strict { .. }) {
+            session.publish();
+            return None;
+        }
+        let queued = self.enqueue(&mut session, node, stopped.at);
+        session.publish();
+        Some(self.sleep(node, queued, wait))
+    }
+
+    /// Performs a set in a session with the array lock, and waits for it if it stops.
+    fn perform_with_array_lock(&self, node: &Node, watches: &[Watch], wait: Wait) -> Result<(), Error> {
+        let ops = node.ops();
+        let here = 0;
+        let mut session = Session::with_array_lock(self, &here);
+        let Err(stopped) = session.evaluate(ops, u64::MAX) else {
+            session.cascade(ops);
+            session.publish();
+            return Ok(());
+        };
+        if let Some(error) = self.error(ops, stopped, wait) {
+            session.publish();
+            return Err(error);
+        }
+        // SAFETY: no other thread knows the node yet.
+        unsafe { node.links(|links| links.watches = watches.as_ptr()) };
+        let queued = self.enqueue(&mut session, node, stopped.at);
+        session.publish();
+        self.sleep(node, queued, wait)
+    }
+
+    /// Why a set that stopped does not wait; `None` if it waits.
+    fn error(&self, ops: &[Op], stopped: Stopped, wait: Wait) -> Option<Error> {
+        match stopped.why {
+            Stop::OutOfRange => Some(self.out_of_range(&ops[stopped.at])),
+            Stop::Closed => Some(Error::Closed),
+            Stop::Blocks if ops[stopped.at].no_wait || matches!(wait, Wait::No) => Some(Error::WouldBlock),
+            Stop::Blocks => None,
+        }
+    }
+
+    /// Enqueues the node of a set that stopped.
+    fn enqueue(&self, session: &mut Session<'_, P>, node: &Node, at: usize) -> Queued {
+        let seat = Seat::claim_near((&raw const self.cells[node.ops()[at].index()]).addr());
+        let after = match self.fairness {
+            Fairness::Strict { after } => Some(after),
+            Fairness::Barging => None,
+        };
+        let complex = node.ops().len() > 1 || after.is_some();
+        // SAFETY: the node is new. The session has locked its cells up to where it stopped, and has
+        // the array lock if it is complex. The node lives on the stack of a thread that stays there
+        // until it is completed, or has taken the node out. The ticket is drawn with the cell
+        // locked, so the tickets in that queue are smaller.
+        unsafe {
+            node.links(|links| {
+                links.ticket = self.tickets.fetch_add(1, Relaxed);
+                links.seat = Some(seat);
+            });
+            session.enqueue(node, at, complex);
+            if after == Some(Duration::ZERO) {
+                session.make_aged(node);
+            }
+        }
+        Queued { seat, complex, ages_after: after }
+    }
+
+    /// Waits until `node` is completed, or until it times out.
+    fn sleep(&self, node: &Node, queued: Queued, wait: Wait) -> Result<(), Error> {
+        self.meter.count(Event::Contended);
+        let completed = || node.outcome() != Outcome::Pending;
+        if spin::head_waiter::<P>(false, completed) {
+            self.meter.count(Event::Spun);
+            queued.seat.give_back();
+            return self.result(node);
+        }
+        self.meter.count(Event::Slept);
+        let mut ages = queued.ages_after.map(|after| {
+            // Aged from the start: next it lets the stopped sets pass.
+            let after = if after.is_zero() { LET_PASS_AFTER } else { after };
+            (after, Deadline::after(after))
+        });
+        loop {
+            let (until, is_age) = Deadline::earlier(wait.deadline(), ages.map(|(_, at)| at));
+            match queued.seat.sleep(completed, until, wait.is_interruptible()) {
+                Slept::TimedOut if is_age => {
+                    self.become_aged(node);
+                    ages = ages.map(|(after, _)| {
+                        let next = after.saturating_mul(2).clamp(LET_PASS_AFTER, LET_PASS_LATEST);
+                        (next, Deadline::after(next))
+                    });
+                }
+                Slept::TimedOut if self.leave_queue(node, &queued) => return Err(Error::TimedOut),
+                Slept::Interrupted if self.leave_queue(node, &queued) => return Err(Error::Interrupted),
+                Slept::TimedOut | Slept::Interrupted => {
+                    queued.seat.sleep(completed, None, false);
+                    return self.result(node);
+                }
+                _ => return self.result(node),
+            }
+        }
+    }
+
+    /// The result of a call whose set has an outcome.
+    fn result(&self, node: &Node) -> Result<(), Error> {
+        match node.outcome() {
+            Outcome::Done => Ok(()),
+            Outcome::WouldBlock => Err(Error::WouldBlock),
+            Outcome::Closed => Err(Error::Closed),
+            Outcome::OutOfRange(at) => Err(self.out_of_range(&node.ops()[at])),
+            Outcome::Pending => unreachable!("a waiter returns when its set has an outcome"),
+        }
+    }
+
+    /// Takes the node out of its queue; returns false if a session has done so already.
+    #[cold]
+    fn leave_queue(&self, node: &Node, queued: &Queued) -> bool {
+        let here = 0;
+        let mut session = Session::new(self, &here);
+        let locked =
+            if queued.complex { Err(Obstacle::NeedsArrayLock) } else { session.lock_all(&node.ops()[..1]) };
+        let open = match locked {
+            Ok(()) => true,
+            Err(Obstacle::Closed) => false,
+            Err(_) => {
+                session = Session::with_array_lock(self, &here);
+                queued.complex || session.lock(node.ops()[0].index)
+            }
+        };
+        // SAFETY: a simple node's queue is guarded by its cell, which is locked, and a complex
+        // one's by the array lock. If the array was closed, no node is in a queue, and this one is
+        // not read.
+        let is_queued = open && unsafe { node.is_queued() };
+        if is_queued {
+            // SAFETY: the node is in its queue, so it, its neighbours and its watches are this
+            // session's.
+            unsafe {
+                if session.has_array_lock {
+                    let mut heap = Heap::new();
+                    session.leave(node, &mut heap);
+                    session.serve(heap);
+                } else {
+                    session.take_out(node);
+                }
+            }
+        }
+        session.publish();
+        if is_queued {
+            queued.seat.give_back();
+        }
+        is_queued
+    }
+
+    /// Makes a node aged that has waited for the bound. If it is the oldest aged set already, lets
+    /// the sets pass that stop for it.
+    #[cold]
+    fn become_aged(&self, node: &Node) {
+        let here = 0;
+        let mut session = Session::with_array_lock(self, &here);
+        if session.is_oldest_aged(node) {
+            session.let_pass();
+        } else {
+            // SAFETY: with the array lock the node is this session's while it is queued.
+            unsafe {
+                if node.is_queued() && !node.links(|links| links.aged) {
+                    session.make_aged(node);
+                }
+            }
+        }
+        session.publish();
+    }
+}
