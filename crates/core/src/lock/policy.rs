@@ -21,6 +21,10 @@ use core::fmt;
 use core::marker::PhantomData;
 
 /// Where a lock lives, how its waiters spin, what it counts. Zero-sized; chosen by type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no policy of a lock",
+    label = "write `Private` or `Shared` of `ulocks` here, such as `Private<NoSpin>`"
+)]
 pub trait Policy: Send + Sync + 'static {
     /// Which threads may sleep on the lock's futex.
     type Scope: Scope;

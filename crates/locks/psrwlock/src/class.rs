@@ -20,6 +20,10 @@ pub trait Class: sealed::Sealed + Send + Sync + 'static {
 }
 
 /// A class whose readers are threads, and may sleep: all but [`Handler`].
+#[diagnostic::on_unimplemented(
+    message = "a thread does not read in the class `{Self}`",
+    label = "a signal handler reads by `read_handler(context)`, a thread as `Bulk`, `Urgent` or `Nested`"
+)]
 pub trait ThreadClass: Class {}
 
 /// Ordinary readers, which may take long. `read()` is of this class.

@@ -4,6 +4,7 @@ use crate::lock::condvar;
 use crate::lock::traits::RawMutex;
 use core::fmt;
 use core::marker::PhantomData;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 
 /// A raw lock of the family, in the shape the typed layer takes.
 #[derive(Debug)]
@@ -27,10 +28,13 @@ impl<L> Raw<L> {
     }
 }
 
+/// Keeps a [`Token`] from other threads. The compiler names it where a guard is sent to one.
+trait UnlockOnTheThreadThatLocked: UnwindSafe + RefUnwindSafe + Unpin {}
+
 /// What a guard owes to its lock: the raw lock's own token, kept on the thread that got it.
 pub struct Token<K> {
     token: K,
-    not_send: PhantomData<*const ()>,
+    not_send: PhantomData<dyn UnlockOnTheThreadThatLocked>,
 }
 
 // SAFETY: a shared reference to the marker gives access to nothing; the rest is `token`.

@@ -15,6 +15,10 @@ use ulocks_core::{Policy, Private};
 /// The scopes of a [`RawFairMutex`], each with a protocol of its own: both that there are.
 ///
 /// Code that is generic over the policy of a fair mutex says `P: Policy<Scope: FairScope>`.
+#[diagnostic::on_unimplemented(
+    message = "a fair mutex takes no policy of which only `Policy` is known",
+    label = "write `P: Policy<Scope: FairScope>`"
+)]
 pub trait FairScope: Scope {
     /// The mutex of this scope.
     #[doc(hidden)]
