@@ -17,6 +17,7 @@ use ulocks_core::futex::Bits;
 /// | 7 | `TO_STAND_BY` | the woken waiter is to be the standby, and not to contend | (A) | with `AWAKE` |
 /// | 8 | `SOLO` | one thread is active; an arriving thread that finds the lock taken parks at once | (U) | (U) |
 /// | 9 to 31 | parked | how many waiters are asleep, about to sleep, or awake to try again | (P) | (W), (G) |
+#[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u32);
 

@@ -29,6 +29,7 @@ use ulocks_core::futex::Bits;
 /// The number is too high only if a sleeping writer was killed. It may be too low if more than
 /// three sleep at once. A writer that finds three does not count itself. If several find two at the
 /// same time, the second takes the number back to zero, until the first of them leaves.
+#[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u64);
 

@@ -13,6 +13,7 @@ use ulocks_core::futex::{OWNER_DIED, TID_MASK, WAITERS};
 ///
 /// `WAITERS` may be stale: the waiters may have timed out. That costs the owner one system call. It
 /// is never missing while there is a waiter.
+#[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u32);
 

@@ -9,6 +9,7 @@ use core::fmt;
 /// | 0 | `UNLOCKED` | free; no thread is owed a wake-up |
 /// | 1 | `LOCKED` | held; a release owes no thread a wake-up |
 /// | 2 | `CONTENDED` | held; a release wakes one sleeper |
+#[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct BargingState(pub u32);
 

@@ -13,6 +13,7 @@ use core::fmt;
 ///
 /// What the other bits mean is the user's affair.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct ByteState<const LOCKED: u8 = 0b01, const PARKED: u8 = 0b10>(pub u8);
 
 impl<const LOCKED: u8, const PARKED: u8> ByteState<LOCKED, PARKED> {

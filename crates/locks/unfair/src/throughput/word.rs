@@ -18,6 +18,7 @@ use ulocks_core::futex::Bits;
 ///
 /// Flags that are set while the mutex is held stay set at the release. So a free word may be other
 /// than zero. The next acquisition clears it.
+#[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ThroughputState(pub u32);
 
