@@ -1,5 +1,5 @@
 //! How fast the explorer is here: executions and steps a second, and the size of exhaustive
-//! explorations. (What the cost model takes is printed by the example `many_cores`.)
+//! explorations.
 //!
 //! `cargo run --release -p ulocks-vm --example speed`. One row a line; nothing is judged. The locks
 //! are those of the tests.

@@ -4,24 +4,8 @@
 mod counts;
 mod kernel;
 mod laws;
-mod spinning;
-
-/// What the locks are compiled against.
-mod world {
-    pub(super) use ulocks_vm::sync::{AtomicU32, Ordering, pause, spin_until};
-
-    pub(super) fn futex_wait(word: &AtomicU32, expected: u32) {
-        ulocks_vm::futex::wait(word, expected, !0, None, true);
-    }
-
-    pub(super) fn futex_wake(word: &AtomicU32, count: u32) -> u32 {
-        ulocks_vm::futex::wake((&raw const *word).addr(), count, !0, true)
-    }
-}
-
-/// The locks of the calibration program.
-#[path = "../bin/ulocks-vm-calibrate/locks.rs"]
 mod locks;
+mod spinning;
 
 use super::{CostError, Machine, Outcome, Run};
 

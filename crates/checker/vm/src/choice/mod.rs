@@ -37,8 +37,6 @@ mod rng;
 pub(crate) mod share;
 mod shrink;
 pub(crate) mod text;
-#[cfg(test)]
-mod toy;
 
 pub(crate) use bytes::Bytes;
 pub(crate) use exhaustive::{Exhaustive, Turn};

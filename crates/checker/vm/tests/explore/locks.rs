@@ -1,9 +1,8 @@
-//! Locks for the models: a futex mutex in three states, ticket, test-and-test-and-set, and the
-//! queue of MCS.
+//! Locks for the models: a futex mutex in three states, ticket, test-and-test-and-set.
 
 use std::sync::Arc;
-use ulocks_vm::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use ulocks_vm::sync::{AtomicPtr, AtomicU32, UnsafeCell, spin_until};
+use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_vm::sync::{AtomicU32, UnsafeCell, spin_until};
 use ulocks_vm::{futex, thread};
 
 /// A lock around a number, which it is there to protect.
@@ -70,50 +69,6 @@ impl Lock for Tas {
         spin_until(|| self.0.swap(1, Acquire) == 0);
         let result = body();
         self.0.store(0, Release);
-        result
-    }
-}
-
-/// As [`Ttas`], by an exchange that may fail for no reason.
-#[derive(Default)]
-pub(crate) struct Weak(AtomicU32);
-
-impl Lock for Weak {
-    fn locked<R>(&self, body: impl FnOnce() -> R) -> R {
-        spin_until(|| self.0.compare_exchange_weak(0, 1, Acquire, Relaxed).is_ok());
-        let result = body();
-        self.0.store(0, Release);
-        result
-    }
-}
-
-struct Node {
-    next: AtomicPtr<Node>,
-    waits: AtomicU32,
-}
-
-/// Mellor-Crummey and Scott's queue.
-#[derive(Default)]
-pub(crate) struct Mcs(AtomicPtr<Node>);
-
-impl Lock for Mcs {
-    fn locked<R>(&self, body: impl FnOnce() -> R) -> R {
-        let mut node = Node { next: AtomicPtr::default(), waits: AtomicU32::new(1) };
-        let me = &raw mut node;
-        let last = self.0.swap(me, AcqRel);
-        if !last.is_null() {
-            unsafe { (*last).next.store(me, Release) };
-            spin_until(|| unsafe { (*me).waits.load(Acquire) == 0 });
-        }
-        let result = body();
-        let null = std::ptr::null_mut();
-        if unsafe { (*me).next.load(Acquire).is_null() }
-            && self.0.compare_exchange(me, null, Release, Relaxed).is_ok()
-        {
-            return result;
-        }
-        spin_until(|| unsafe { !(*me).next.load(Acquire).is_null() });
-        unsafe { (*(*me).next.load(Acquire)).waits.store(0, Release) };
         result
     }
 }

@@ -6,7 +6,6 @@
 
 #![allow(clippy::undocumented_unsafe_blocks, reason = "cells of models; their accesses are what is tested")]
 
-mod agreement;
 mod barrier;
 mod bounds;
 mod coverage;

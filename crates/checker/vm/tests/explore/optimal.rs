@@ -3,8 +3,9 @@
 use crate::discard;
 use std::sync::Arc;
 use ulocks_vm::explore::{Config, explore};
-use ulocks_vm::sync::AtomicU32;
+use ulocks_vm::futex;
 use ulocks_vm::sync::Ordering::{self, Relaxed, SeqCst};
+use ulocks_vm::sync::{AtomicU32, fence};
 use ulocks_vm::thread;
 
 #[derive(Clone, Copy)]
@@ -12,14 +13,16 @@ enum Op {
     Load(usize),
     Store(usize),
     Add(usize),
+    Fence,
+    Wake(usize),
 }
-use Op::{Add, Load, Store};
+use Op::{Add, Fence, Load, Store, Wake};
 
 /// Executions, and redundant ones, of threads that run `program`.
 #[track_caller]
-fn counts(program: &[Vec<Op>], order: Ordering) -> (u64, u64) {
-    let program = program.to_vec();
-    let report = explore(Config { executions: u64::MAX, ..Config::exhaustive() }, move || {
+fn counts(config: Config, program: &[Vec<Op>], order: Ordering) -> (u64, u64) {
+    let (program, is_bound) = (program.to_vec(), config.stale == 0);
+    let report = explore(Config { executions: u64::MAX, ..config }, move || {
         let words: Arc<[AtomicU32; 4]> = Arc::default();
         let spawn = |ops: Vec<Op>| {
             let words = Arc::clone(&words);
@@ -29,6 +32,8 @@ fn counts(program: &[Vec<Op>], order: Ordering) -> (u64, u64) {
                         Load(word) => discard(words[word].load(order)),
                         Store(word) => words[word].store(1, order),
                         Add(word) => discard(words[word].fetch_add(1, order)),
+                        Fence => fence(order),
+                        Wake(word) => discard(futex::wake(crate::address(&words[word]), 1, 1, true)),
                     }
                 }
             })
@@ -36,7 +41,7 @@ fn counts(program: &[Vec<Op>], order: Ordering) -> (u64, u64) {
         let threads: Vec<_> = program.clone().into_iter().map(spawn).collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
-    assert!(report.complete, "{report}");
+    assert!(report.finished && (report.complete || is_bound), "{report}");
     (report.executions, report.redundant)
 }
 
@@ -55,7 +60,12 @@ fn executions_are_as_many_as_graphs() {
     let iriw = vec![vec![Store(0)], vec![Store(1)], vec![Load(0), Load(1)], vec![Load(1), Load(0)]];
     let two_words = [same(2, &[Store(0), Store(1)]), same(2, &[Load(0), Load(1)])].concat();
     let apart = (0..4).map(|word| vec![Store(word), Load(word), Store(word)]).collect::<Vec<_>>();
-    let table: [(&str, Vec<Vec<Op>>, Ordering, u64); 12] = [
+    let table: [(&str, Vec<Vec<Op>>, Ordering, u64); 17] = [
+        ("2 writers", same(2, &[Store(0)]), Relaxed, 2),
+        ("1 reader", readers(1), Relaxed, 2),
+        ("3 that read", same(3, &[Load(0)]), Relaxed, 1),
+        ("3 fences", same(3, &[Fence]), SeqCst, 1),
+        ("3 wake-ups", same(3, &[Wake(0)]), Relaxed, 6),
         ("3 add", same(3, &[Add(0)]), Relaxed, 6),
         ("4 add", same(4, &[Add(0)]), Relaxed, 24),
         ("6 add", same(6, &[Add(0)]), Relaxed, 720),
@@ -70,6 +80,10 @@ fn executions_are_as_many_as_graphs() {
         ("4 threads on words of their own", apart, Relaxed, 1),
     ];
     for (name, program, order, graphs) in table {
-        assert_eq!(counts(&program, order), (graphs, 0), "{name}");
+        assert_eq!(counts(Config::exhaustive(), &program, order), (graphs, 0), "{name}");
+    }
+    for (program, orders) in [(same(2, &[Store(0)]), 2), (readers(1), 2), (same(2, &[Load(0)]), 1)] {
+        let newest = Config { stale: 0, ..Config::exhaustive() };
+        assert_eq!(counts(newest, &program, Relaxed), (orders, 0), "with newest values only");
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::axioms;
 use crate::program::{FAILED, Op, Outcome, Program, by_interleaving, by_loom, by_machine};
-use crate::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::fmt;
+use core::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::collections::{BTreeSet, HashSet};
 use std::time::Instant;
 

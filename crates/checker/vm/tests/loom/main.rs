@@ -31,32 +31,14 @@
 //! `ULOCKS_VM_FUZZ` is the number of programs of each class, `ULOCKS_VM_SEED` where they begin. One
 //! program for each of the reasons above stands by itself in [`agreement`]; if loom is mended, it
 //! fails, and its row moves up.
-//!
-//! # Whole locks
-//! What is true of random programs does not make loom a bad judge of locks. The sound locks of
-//! `tests/locks` and their seeded bugs are explored in both worlds ([`verdicts`]), from one source
-//! ([`worlds`]). The verdicts are the same, but for two: the queue lock with a relaxed link, which
-//! loom passes since its updates read the newest value, and the sound test-and-set lock with a
-//! plain store as its release, which loom fails (#254).
 
 #![cfg(ulocks_loom)]
-
-// The locks say `ulocks_vm` and mean both worlds.
-extern crate self as ulocks_vm;
-extern crate ulocks_vm as machine;
 
 mod agreement;
 #[allow(dead_code, reason = "for other tests")]
 #[path = "../../src/memory/tests/axioms.rs"]
 mod axioms;
-#[path = "../locks/mod.rs"]
-#[allow(dead_code, reason = "for other tests")]
-mod locks;
 #[allow(dead_code, reason = "dependences are for other tests")]
 #[path = "../../src/memory/tests/op.rs"]
 mod op;
 mod program;
-mod verdicts;
-mod worlds;
-
-pub(crate) use worlds::{futex, sync, thread};

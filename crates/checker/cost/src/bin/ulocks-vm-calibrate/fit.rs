@@ -1,5 +1,5 @@
 //! From measurements to parameters: some are read off, some are solved for, so that the model
-//! repeats what was measured. No lock is part of it; those are what a validation predicts.
+//! repeats what was measured. No lock is part of it.
 
 use crate::probes::{
     Alone, Sharing, alone, contended_add, lateness, misses, ping_pong, sharing, wake_up, walk,

@@ -1,23 +1,18 @@
-//! Measures the machine at hand for the cost model, or holds the model against it.
+//! Measures the machine at hand for the cost model.
 
 mod fit;
+mod futex;
 mod probes;
-mod real;
-#[expect(clippy::duplicate_mod, reason = "the same locks, compiled against two worlds")]
-mod simulated;
 mod topology;
-mod validate;
 
 use std::fs::write;
 use std::process::ExitCode;
-use ulocks_vm_cost::Machine;
 
 const USAGE: &str = "\
 ulocks-vm-calibrate: parameters of this machine for the cost model of ulocks-vm
 
 usage:
   ulocks-vm-calibrate [--name NAME] [--output FILE]   measure; about ten seconds
-  ulocks-vm-calibrate --validate FILE [--output TABLE] predict locks from the parameters in FILE, and measure them
 
   --name NAME    what to call the machine (default: this machine)
   --output FILE  where to write; without it, to standard output
@@ -29,7 +24,6 @@ Keep the machine quiet meanwhile. What cannot be measured with the CPUs at hand 
 struct Options {
     name: Option<String>,
     output: Option<String>,
-    validate: Option<String>,
     help: bool,
 }
 
@@ -40,21 +34,15 @@ fn parse(arguments: impl Iterator<Item = String>) -> Result<Options, String> {
         let slot = match argument.as_str() {
             "--name" => &mut options.name,
             "--output" => &mut options.output,
-            "--validate" => &mut options.validate,
             "--help" | "-h" => {
                 options.help = true;
                 continue;
             }
             other => {
-                return Err(format!(
-                    "unknown argument `{other}`; allowed are --name, --output, --validate, --help"
-                ));
+                return Err(format!("unknown argument `{other}`; allowed are --name, --output, --help"));
             }
         };
         *slot = Some(arguments.next().ok_or_else(|| format!("{argument} needs a value"))?);
-    }
-    if options.name.is_some() && options.validate.is_some() {
-        return Err("--name belongs to a calibration, and --validate is none".into());
     }
     Ok(options)
 }
@@ -62,15 +50,9 @@ fn parse(arguments: impl Iterator<Item = String>) -> Result<Options, String> {
 fn run(options: &Options) -> Result<(), String> {
     let cpus =
         topology::Cpus::find().map_err(|error| format!("the allowed CPUs cannot be found: {error}"))?;
-    let text = if let Some(file) = &options.validate {
-        let machine = Machine::load(file).map_err(|error| error.to_string())?;
-        let rows = validate::validate(&machine, &cpus);
-        format!("{machine}\n{}", validate::Table(&rows))
-    } else {
-        let machine = fit::calibrate(options.name.as_deref().unwrap_or("this machine"), &cpus);
-        machine.check().map_err(|error| format!("the measurements make no machine: {error}"))?;
-        machine.to_json()
-    };
+    let machine = fit::calibrate(options.name.as_deref().unwrap_or("this machine"), &cpus);
+    machine.check().map_err(|error| format!("the measurements make no machine: {error}"))?;
+    let text = machine.to_json();
     match &options.output {
         Some(file) => write(file, text).map_err(|error| format!("{file}: cannot be written: {error}")),
         None => {

@@ -1,8 +1,7 @@
 //! What single operations take on the machine at hand, in nanoseconds. Each is the median of
 //! several attempts, since a disturbance lengthens an attempt and nothing shortens it much.
 
-use crate::real::locks::Line;
-use crate::real::world::{futex, futex_wait, futex_wake};
+use crate::futex::{Line, futex, futex_wait, futex_wake};
 use crate::topology::{never_preempt, pin};
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::*, fence};

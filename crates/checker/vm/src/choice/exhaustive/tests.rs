@@ -1,12 +1,14 @@
+mod toy;
+
 use super::super::footprint::{is_covered, is_covered_if_newest};
 use super::super::rng::Rng;
 use super::super::share::Claims;
-use super::super::toy::{self, Access, Op, System, Weak, execute, explore, reachable};
 use super::*;
 use Footprint::{Clock, Everything, Fence, Futex, Local, Newest, Read, Update, Write};
 use core::cell::Cell;
 use core::fmt::Debug;
 use std::collections::{BTreeMap, BTreeSet};
+use toy::{Access, Op, System, Weak, execute, explore, reachable};
 
 fn all(relation: Relation) -> Exhaustive {
     Exhaustive::new(u64::MAX, relation)

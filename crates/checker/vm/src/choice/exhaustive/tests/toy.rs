@@ -8,8 +8,8 @@
 
 mod weak;
 
-use super::rng::Rng;
-use super::{Candidate, Footprint, Kind, Strategy, Turn};
+use crate::choice::rng::Rng;
+use crate::choice::{Candidate, Footprint, Kind, Strategy, Turn};
 use std::collections::{BTreeSet, HashSet};
 use std::hash::Hash;
 pub(super) use weak::{Access, Weak};

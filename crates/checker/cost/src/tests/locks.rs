@@ -1,9 +1,7 @@
 //! Small locks, as the textbooks have them. No lock of the family: what they cost is known.
-//!
-//! The file is compiled against whatever its parent calls `world`: the machine, or the virtual
-//! machine.
 
-use super::world::{AtomicU32, Ordering::*, futex_wait, futex_wake, pause, spin_until};
+use ulocks_vm::futex;
+use ulocks_vm::sync::{AtomicU32, Ordering::*, pause, spin_until};
 
 /// A line of its own, two of them against machines that fetch pairs.
 #[repr(align(128))]
@@ -124,12 +122,12 @@ impl<const LOOKS: u32> Lock for ThreeState<LOOKS> {
             }
         }
         while self.0.swap(2, Acquire) != 0 {
-            futex_wait(&self.0, 2);
+            futex::wait(&self.0, 2, !0, None, true);
         }
     }
     fn unlock(&self, _: usize) {
         if self.0.swap(0, Release) == 2 {
-            futex_wake(&self.0, 1);
+            futex::wake((&raw const self.0).addr(), 1, !0, true);
         }
     }
 }

@@ -1,11 +1,10 @@
 //! A small machine of views.
 
-use super::super::rng::Rng;
-use super::{Answer, Candidate, Footprint, Kind, Outcome, System, mix};
+use super::{Answer, Candidate, Footprint, Kind, Outcome, Rng, System, mix};
 
 /// Operations of [`Weak`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::choice) enum Access {
+pub(in crate::choice::exhaustive::tests) enum Access {
     Load {
         word: u32,
         acquire: bool,
@@ -50,7 +49,7 @@ struct Message {
 
 /// A small machine of views: each word a history, in its order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::choice) struct Weak {
+pub(in crate::choice::exhaustive::tests) struct Weak {
     programs: Vec<Vec<Access>>,
     counters: Vec<usize>,
     registers: Vec<u64>,
@@ -61,7 +60,7 @@ pub(in crate::choice) struct Weak {
 }
 
 impl Weak {
-    pub(in crate::choice) fn new(programs: Vec<Vec<Access>>) -> Self {
+    pub(in crate::choice::exhaustive::tests) fn new(programs: Vec<Vec<Access>>) -> Self {
         let first = Message { name: 0, value: 0, view: vec![0; 2], is_updated: false };
         let threads = programs.len();
         Self {
@@ -75,7 +74,7 @@ impl Weak {
     }
 
     /// Two or three threads with up to `length` operations each.
-    pub(in crate::choice) fn random(rng: &mut Rng, length: usize) -> Self {
+    pub(in crate::choice::exhaustive::tests) fn random(rng: &mut Rng, length: usize) -> Self {
         let access = |rng: &mut Rng| {
             let (word, strong) = (rng.below(2) as u32, rng.below(2) == 0);
             match rng.below(8) {
