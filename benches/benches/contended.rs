@@ -8,6 +8,7 @@
 mod common;
 
 use criterion::Criterion;
+use crossbeam_utils::CachePadded;
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::sync::atomic::AtomicU64;
@@ -60,18 +61,15 @@ struct Load<'a> {
     cpus: &'a [usize],
 }
 
-#[repr(align(128))]
-struct Line<T>(T);
-
 impl Load<'_> {
     /// The time all threads together take for `operations`.
     fn measure<L: Lock>(&self, lock: &L, operations: u64) -> Duration {
-        let done = Line(AtomicU64::new(0));
+        let done = CachePadded::new(AtomicU64::new(0));
         let gate = Barrier::new(self.threads);
         thread::scope(|s| {
             let workers: Vec<_> = (0..self.threads)
                 .map(|index| {
-                    let (gate, done) = (&gate, &done.0);
+                    let (gate, done) = (&gate, &*done);
                     s.spawn(move || {
                         let cpu = self.cpus[index % self.cpus.len()];
                         pinning::bind(cpu).unwrap_or_else(|error| options::refuse(&error));

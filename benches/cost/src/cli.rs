@@ -1,6 +1,6 @@
 //! `ulocks-cost`: the command line.
 
-use super::{Cell, Lock, all, curves, page, select, table};
+use super::{Cell, Lock, all, page, select, table};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use serde::Serialize;
@@ -49,10 +49,6 @@ pub struct Cli {
     /// Where predicted.json and the pages go [default: ulocks-report in the target directory]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Hold the model against published measurements instead: put the tables into this file,
-    /// between its two marks (`-` prints them), and the plots into curves.html
-    #[arg(long, value_name = "FILE")]
-    curves: Option<PathBuf>,
     /// List the locks
     #[arg(long)]
     list: bool,
@@ -72,9 +68,6 @@ pub fn run(cli: &Cli) -> Result<()> {
             println!("{name:<14} {about}");
         }
         return Ok(());
-    }
-    if let Some(file) = &cli.curves {
-        return cli.put_curves(file);
     }
     let locks = select(&cli.locks)?;
     let Cpus(cpus) = &cli.cpus;
@@ -143,21 +136,6 @@ struct Record<'a> {
 }
 
 impl Cli {
-    /// Prints the comparison with published measurements, or puts it into a file; and its plots.
-    fn put_curves(&self, file: &Path) -> Result<()> {
-        let curves::Comparison { tables, page } = curves::compare()?;
-        if file == Path::new("-") {
-            print!("{tables}");
-        } else {
-            let old =
-                std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-            let new =
-                curves::replace(&old, &tables).with_context(|| format!("{}: no marks", file.display()))?;
-            std::fs::write(file, new).with_context(|| format!("cannot write {}", file.display()))?;
-        }
-        self.keep("curves.html", &page)
-    }
-
     /// Writes a file of the report, and says where it is.
     fn keep(&self, name: &str, content: &str) -> Result<()> {
         let out = self.out.clone().map_or_else(default_out, Ok)?;

@@ -7,7 +7,6 @@
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 pub mod cli;
-pub mod curves;
 mod locks;
 mod page;
 mod reference;

@@ -1,6 +1,6 @@
 //! The locks that can be costed, by name.
 
-use super::reference::{Clh, Cna, Cohort, Mcs, Qspinlock, Reciprocating, Section, Tas, Ticket, Ttas};
+use super::reference::{Mcs, Section, Tas, Ticket, Ttas};
 use anyhow::{Result, bail};
 use ulocks_calock::RawCalock;
 use ulocks_core::raw::{RawMutex, RawRwLock};
@@ -66,25 +66,6 @@ const LOCKS: &[Lock] = &[
     lock("ttas", "test-and-test-and-set", reference::<Ttas>),
     lock("ticket", "ticket lock, global spinning", reference::<Ticket>),
     lock("mcs", "queue lock, local spinning", reference::<Mcs>),
-    lock("clh", "queue lock, spinning on the predecessor's node", reference::<Clh>),
-    lock("cna", "compact NUMA-aware lock: MCS with a second queue", reference::<Cna>),
-    lock("cohort", "C-TKT-MCS: a queue lock for each socket under a ticket lock", reference::<Cohort>),
-    lock(
-        "reciprocating",
-        "reciprocating lock: arrivals are admitted in segments",
-        reference::<Reciprocating>,
-    ),
-    lock("qspinlock", "the spin lock of Linux", reference::<Qspinlock<0>>),
-    lock(
-        "qspinlock-cna",
-        "the same with CNA, which changes sockets after 1 ms",
-        reference::<Qspinlock<1_000_000>>,
-    ),
-    lock(
-        "qspinlock-cna-10ms",
-        "the same with CNA, which changes sockets after 10 ms",
-        reference::<Qspinlock<10_000_000>>,
-    ),
 ];
 
 const fn lock(name: &'static str, about: &'static str, run: fn(&Run) -> Result<Outcome, CostError>) -> Lock {
@@ -180,10 +161,9 @@ fn sets(run: &Run, count: usize, mine: fn(usize, usize) -> Vec<usize>) -> Result
 }
 
 fn reference<L: Section + 'static>(run: &Run) -> Result<Outcome, CostError> {
-    let topology = run.machine.topology;
-    let sockets = (0..run.threads).map(|worker| topology.socket_of(run.cpu_of(worker))).collect();
+    let threads = run.threads;
     run.contend(
-        move || L::new(sockets),
+        move || L::new(threads),
         |lock, worker| {
             let me = worker.index();
             let token = worker.acquire(|| lock.enter(me));

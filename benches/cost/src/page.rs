@@ -18,7 +18,7 @@ fill:none}svg .name{fill:var(--c)}svg path.cpus,svg text.cpus{display:none}";
 type Value = fn(&Outcome) -> Option<f64>;
 
 /// A page's beginning, with a colour for each of `lines` lines. They come back to the first colour.
-pub(crate) fn begin(title: &str, lines: usize) -> String {
+fn begin(title: &str, lines: usize) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>ulocks: {}</title>\n<style>{STYLE}",
@@ -97,7 +97,7 @@ fn plot(title: &str, log: bool, value: Value, locks: &[&str], cells: &[Cell]) ->
 }
 
 /// A value with about three digits.
-pub(crate) fn short(value: f64) -> String {
+fn short(value: f64) -> String {
     match value.abs() {
         v if v >= 100.0 => format!("{value:.0}"),
         v if v >= 10.0 => format!("{value:.1}"),

@@ -1,6 +1,7 @@
 //! `ulocks-report FILE.json [-o PAGE.html]`: draws the page of a recorded run of `scaling` again,
 //! and prints its answer. `ulocks-report compare A.json B.json`: what changed between two runs.
-//! `ulocks-report index`: one page of all figures. `ulocks-report keep`: records for the repository.
+//! `ulocks-report index`: one page of all figures. `ulocks-report keep`: records for the
+//! repository.
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
@@ -50,7 +51,7 @@ enum Command {
     },
     /// Packs the records of one machine into one small file, without their trials
     Keep {
-        /// Records, called by the name of the output and that of their program: DAY-MACHINE-psrw.json
+        /// Records: DAY-MACHINE-psrw.json is kept as psrw
         #[arg(required = true)]
         records: Vec<PathBuf>,
         /// The file: DAY-MACHINE.json

@@ -1,9 +1,9 @@
 //! Records that stay in the repository: one file a machine, small enough to be read and compared.
 //!
 //! [`pack`] leaves out the trials of the records and keeps what was computed from them: medians,
-//! quantiles, intervals, verdicts. Numbers have five digits. A list of objects becomes a table: each
-//! object is a line of `rows`, a number and values; the number says which of `shapes` names its
-//! fields, those of an object inside an object by `outer.inner`. What is null is left out.
+//! quantiles, intervals, verdicts. Numbers have five digits. A list of objects becomes a table:
+//! each object is a line of `rows`, a number and values; the number says which of `shapes` names
+//! its fields, those of an object inside an object by `outer.inner`. What is null is left out.
 //! [`unpack`] makes the records again, which every program reads as its own.
 
 use super::Report;

@@ -15,7 +15,7 @@
 //! have woken up.
 
 use super::trial::Waits;
-use super::window::{self, Line, MEASURE, STOP, WARM_UP};
+use super::window::{self, MEASURE, STOP, WARM_UP};
 use super::{Scenario, Spec};
 use crate::run::busy_work::{self, Span};
 use crate::run::pinning::{self, Pin};
@@ -23,6 +23,7 @@ use crate::run::threads::{keep_a_thread_asleep, wake_on_time};
 use crate::statistics::delays::empty_histogram;
 use crate::subjects::locks::{self, Entry, Lock, LockArray, Scope, Visitor};
 use anyhow::{Result, ensure};
+use crossbeam_utils::CachePadded;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU64;
@@ -93,9 +94,9 @@ impl Scenario for Hogs {
 /// What all threads share.
 struct Shared<'a, L> {
     lock: &'a L,
-    phase: Line<AtomicU64>,
+    phase: CachePadded<AtomicU64>,
     /// Raised by a load and a store in each critical section.
-    protected: Line<AtomicU64>,
+    protected: CachePadded<AtomicU64>,
 }
 
 /// What a thread has done.
@@ -125,8 +126,11 @@ pub fn run<L: Lock>(spec: &Spec<Hogs>) -> Result<HogsResult> {
     keep_a_thread_asleep();
     let row = LockArray::<L>::new(Scope::Threads, 1)?;
     let (hogs, victims) = (spec.run.hogs as usize, spec.run.victims as usize);
-    let shared =
-        Shared { lock: row.get(0), phase: Line(AtomicU64::new(WARM_UP)), protected: Line(AtomicU64::new(0)) };
+    let shared = Shared {
+        lock: row.get(0),
+        phase: CachePadded::new(AtomicU64::new(WARM_UP)),
+        protected: CachePadded::new(AtomicU64::new(0)),
+    };
     let cpu_of = |index: usize| match spec.run.place {
         Place::Apart => cpus[index % cpus.len()],
         Place::Together => cpus[0],
@@ -141,7 +145,7 @@ pub fn run<L: Lock>(spec: &Spec<Hogs>) -> Result<HogsResult> {
         })
     };
     let (tallies, (elapsed_s, _)) =
-        window::together(hogs + victims, cpu_of, body, || window::open(spec, &shared.phase.0))?;
+        window::together(hogs + victims, cpu_of, body, || window::open(spec, &shared.phase))?;
     shared.collect::<L>(spec, tallies, elapsed_s)
 }
 
@@ -150,9 +154,9 @@ impl<L: Lock> Shared<'_, L> {
     fn hold(&self, span: Span) -> Instant {
         self.lock.with(|| {
             let had = Instant::now();
-            let next = self.protected.0.load(Relaxed).wrapping_add(1);
+            let next = self.protected.load(Relaxed).wrapping_add(1);
             busy_work::burn(span.mean());
-            self.protected.0.store(next, Relaxed);
+            self.protected.store(next, Relaxed);
             had
         })
     }
@@ -163,7 +167,7 @@ impl<L: Lock> Shared<'_, L> {
         loop {
             self.hold(hold);
             tally.all += 1;
-            match self.phase.0.load(Relaxed) {
+            match self.phase.load(Relaxed) {
                 WARM_UP => {}
                 MEASURE => tally.counted += 1,
                 _ => return tally,
@@ -177,13 +181,13 @@ impl<L: Lock> Shared<'_, L> {
         wake_on_time();
         loop {
             thread::sleep(pause);
-            if self.phase.0.load(Relaxed) == STOP {
+            if self.phase.load(Relaxed) == STOP {
                 return tally;
             }
             let asked = Instant::now();
             let had = self.hold(hold);
             tally.all += 1;
-            let phase = self.phase.0.load(Relaxed);
+            let phase = self.phase.load(Relaxed);
             if phase != WARM_UP {
                 let wait = had.duration_since(asked).as_nanos() as u64;
                 histogram.saturating_record(wait.max(1));
@@ -206,7 +210,7 @@ impl<L: Lock> Shared<'_, L> {
         elapsed_s: f64,
     ) -> Result<HogsResult> {
         let done: u64 = tallies.iter().map(|(tally, _)| tally.all).sum();
-        let kept = self.protected.0.load(Relaxed);
+        let kept = self.protected.load(Relaxed);
         ensure!(
             done == kept || !T::EXCLUDES,
             "lost updates: lock '{}' was held {done} times, but the counter it protects says {kept}",

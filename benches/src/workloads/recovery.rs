@@ -62,8 +62,8 @@ fn run<L: Lock>(spec: &Spec<Recovery>, limit: Duration) -> Result<RecoveryResult
 
 /// One of them.
 fn recovery<L: Lock>(spec: &Spec<Recovery>, arena: &Arena<L>, limit: Duration) -> Result<u64> {
-    let (control, lock) = (arena.control(), &arena.cells()[0].lock.0);
-    let (ready, started, finished) = (&control.ready.0, &control.started.0, &control.finished.0);
+    let (control, lock) = (arena.control(), &arena.cells()[0].lock);
+    let (ready, started, finished) = (&control.ready, &control.started, &control.finished);
     for word in [ready, started, finished] {
         word.store(0, Relaxed);
     }

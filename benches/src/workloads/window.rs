@@ -17,11 +17,6 @@ pub(super) const MEASURE: u64 = 1;
 /// The last: threads end.
 pub(super) const STOP: u64 = 2;
 
-/// A value on lines of its own.
-#[derive(Debug, Default)]
-#[repr(C, align(128))]
-pub struct Line<T>(pub T);
-
 /// Runs `body(index)` on so many threads, each bound to its CPU, which begin together, and
 /// `meanwhile` on the calling thread. Returns what all of them return.
 pub(super) fn together<T: Send, R>(

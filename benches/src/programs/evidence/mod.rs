@@ -5,7 +5,6 @@
 //! again from its record, so nothing on the page comes from anywhere else.
 
 mod beside;
-mod criterion;
 mod mails;
 mod page;
 #[cfg(test)]
@@ -84,7 +83,6 @@ const SOURCES: &[Source] = &[
     Source { name: "test-mutex", schema: test_mutex::SCHEMA, about: "the program of 2005", command: "cargo run --release --bin test-mutex", read: test_mutex, beside: || beside::test_mutex(None) },
     Source { name: "tofutex", schema: tofutex::SCHEMA, about: "the program of 2016", command: "cargo run --release --bin tofutex", read: tofutex, beside: || beside::tofutex(None) },
     Source { name: "predicted", schema: "ulocks-predicted/1", about: "what the locks would cost on many CPUs, in virtual time; nothing of it is measured", command: "cargo xtask vm --cost --cpus 1..64", read: predicted, beside: Vec::new },
-    criterion::SOURCE,
 ];
 
 const fn of<P: Evidence>(about: &'static str, command: &'static str) -> Source
@@ -188,7 +186,6 @@ fn find(folders: &[PathBuf]) -> Result<Vec<Found>> {
     let mut found = Vec::new();
     for folder in folders {
         let names = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-        found.extend(criterion::find(folder));
         let mut paths = names.map(|name| Ok(name?.path())).collect::<Result<Vec<_>>>()?;
         paths.sort();
         for path in paths.iter().filter(|path| path.extension().is_some_and(|end| end == "json")) {
@@ -197,7 +194,7 @@ fn find(folders: &[PathBuf]) -> Result<Vec<Found>> {
             let file = path.file_name().unwrap_or_default().to_string_lossy();
             for (name, record) in report::kept::unpack(&json).unwrap_or_default() {
                 let Some(schema) = record["schema"].as_str().map(str::to_owned) else { continue };
-                // A record of another version has the same name, and is shown as one that is not read.
+                // A record of another version has the same name, and is shown as not read.
                 let program = |schema: &str| schema.split('/').next().map(str::to_owned);
                 let Some(source) = SOURCES.iter().find(|s| program(s.schema) == program(&schema)) else {
                     continue;

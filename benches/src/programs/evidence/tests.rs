@@ -99,25 +99,11 @@ fn of_the_records_of_a_program_the_newest_is_open() {
 }
 
 #[test]
-fn predictions_and_criterion_are_on_the_page() {
+fn predictions_are_on_the_page() {
     let predicted = r#"{"schema": "ulocks-predicted/1", "machine": "machine large", "load": "30 ns", "tables": "predicted: 7"}"#;
     let (_, markdown) = page_of("predicted", &[("predicted.json", predicted.into())]);
     assert!(markdown.contains("| predicted | predicted | a model |"), "{markdown}");
     assert!(markdown.contains("machine large\n\n```text\n30 ns\n\npredicted: 7\n"), "{markdown}");
-
-    let target = std::env::temp_dir().join(format!("ulocks-evidence-{}-target", std::process::id()));
-    let new = target.join("criterion/uncontended_std/new");
-    std::fs::create_dir_all(&new).unwrap();
-    std::fs::write(new.join("benchmark.json"), r#"{"full_id": "uncontended/std"}"#).unwrap();
-    let estimates = r#"{"median": {"point_estimate": 5.5, "confidence_interval": {"lower_bound": 5.25, "upper_bound": 6.0}}}"#;
-    std::fs::write(new.join("estimates.json"), estimates).unwrap();
-    let found = criterion::find(&target.join("ulocks-report")).unwrap();
-    let shown = found.shown.unwrap();
-    std::fs::remove_dir_all(&target).unwrap();
-    let row = shown.text.lines().find(|line| line.starts_with("uncontended/std")).unwrap();
-    let cells: Vec<&str> = row.split_whitespace().collect();
-    assert_eq!(cells, ["uncontended/std", "5.50ns", "5.25ns", "6.00ns"]);
-    assert!(criterion::find(&target.join("ulocks-report")).is_none());
 }
 
 #[test]

@@ -37,7 +37,6 @@ use anyhow::{Result, anyhow, bail};
 use posix::{ADAPTIVE, ROBUST};
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
-use ulocks_calock::{Every, RawCalock};
 use ulocks_core::meter::Counted;
 use ulocks_core::policy::{Private, Shared};
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
@@ -45,7 +44,6 @@ use ulocks_shm::robust::fair_mutex::RobustFairMutex;
 use ulocks_shm::robust::mutex::RobustMutex;
 use ulocks_shm::robust::rwlock::RobustPsRwLock;
 use ulocks_shm::robust::semarray::RobustSemaphore;
-use ulocks_unfair::{After, RawThroughputMutex};
 
 /// The contenders of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -418,16 +416,6 @@ locks! {
         "mcs-park" 'Q' "MCS queue lock, spins for 100 pauses, then parks": McsPark;
         "ticket-futex" 'n' "ticket lock on a futex with bit sets": TicketFutex<false> | TicketFutex<true>;
         "wait-wake" 'h' "mutex on FUTEX_WAIT and FUTEX_WAKE that never spins": WaitWake;
-        "calock-1ms" 'Y' "Calock that promotes every millisecond": Ulock<RawCalock<Private, Every<1_000_000>>>;
-        "calock-100ms" 'Z' "Calock that promotes every 100 ms": Ulock<RawCalock<Private, Every<100_000_000>>>;
-        "throughput-50us" '3' "ThroughputMutex, reserved after 50 us":
-            Ulock<RawThroughputMutex<Private, After<50_000>>>;
-        "throughput-200us" '4' "ThroughputMutex, reserved after 200 us":
-            Ulock<RawThroughputMutex<Private, After<200_000>>>;
-        "throughput-500us" '5' "ThroughputMutex, reserved after 500 us":
-            Ulock<RawThroughputMutex<Private, After<500_000>>>;
-        "throughput-1ms" '6' "ThroughputMutex, reserved after 1 ms":
-            Ulock<RawThroughputMutex<Private, After<1_000_000>>>;
         "sysv-undo" 'u' "SysV semaphore with SEM_UNDO": SysV<true> | SysV<true>;
         "ofd" 'l' "lock of an open file description, two fcntl calls an operation": Ofd | Ofd;
         "std-rw" 'R' "std::sync::RwLock": Rw<Peer<crate::subjects::rwlocks::Std>>;
@@ -437,7 +425,7 @@ locks! {
         "pthread-rw-writer" 'w' "pthread_rwlock_t, writers first": Rw<Peer<Pthread<true>>>;
     }
     family {
-        "unfair" 'b' 'B' "ulocks unfair BargingMutex": ulocks_unfair::RawBargingMutex { 1_000 3_000 10_000 30_000 };
+        "unfair" 'b' 'B' "ulocks unfair BargingMutex": ulocks_unfair::RawBargingMutex;
         "throughput" 't' 'T' "ulocks unfair ThroughputMutex, reserved after 100 us": ulocks_unfair::RawThroughputMutex, threads;
         "asym" 'a' 'A' "ulocks unfair AsymMutex": ulocks_unfair::RawAsymMutex;
         "byte" 'x' 'X' "ulocks unfair ByteMutex": ulocks_unfair::RawByteMutex, threads;

@@ -19,6 +19,7 @@ use crate::run::pinning;
 use crate::run::threads::{Urgent, keep_a_thread_asleep, time, usage};
 use crate::workloads::Scenario as _;
 use anyhow::{Result, bail, ensure};
+use crossbeam_utils::CachePadded;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Barrier};
@@ -47,14 +48,13 @@ pub(super) trait Workload: Send + Sync + 'static {
 struct Shared<W> {
     work: W,
     counting: AtomicBool,
-    laps: Vec<Laps>,
+    laps: Vec<CachePadded<Laps>>,
     /// Threads that have ended.
     ended: AtomicU64,
 }
 
 /// Turns of a thread, on lines of their own: in the window, and from first to last.
 #[derive(Default)]
-#[repr(align(128))]
 struct Laps {
     counted: AtomicU64,
     all: AtomicU64,
@@ -83,7 +83,7 @@ pub(super) fn run<W: Workload>(spec: &Spec, work: W, grace: Duration) -> Result<
     keep_a_thread_asleep();
     let threads = spec.run.threads() as usize;
     let cpus = spec.run.place.cpus()?;
-    let laps = (0..threads).map(|_| Laps::default()).collect();
+    let laps = (0..threads).map(|_| CachePadded::default()).collect();
     let shared = Arc::new(Shared { work, counting: AtomicBool::new(false), laps, ended: AtomicU64::new(0) });
     let gate = Arc::new(Barrier::new(threads + 1));
     let start = |index: usize| {

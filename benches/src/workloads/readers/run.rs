@@ -9,8 +9,9 @@ use crate::run::pinning::{self, Pin};
 use crate::run::threads::{Urgent, keep_a_thread_asleep};
 use crate::statistics::delays::Delays;
 use crate::subjects::rwlocks::{Entry, Placed, RwLock, Visitor, mask};
-use crate::workloads::window::{self, Line, MEASURE, STOP, WARM_UP};
+use crate::workloads::window::{self, MEASURE, STOP, WARM_UP};
 use anyhow::{Result, ensure};
+use crossbeam_utils::CachePadded;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::thread;
@@ -55,8 +56,8 @@ pub(super) fn run<L: RwLock>(spec: &Spec, name: &str) -> Result<Outcome> {
     let slot_ms = SLOT_MS.min(spec.window_ms);
     let shared = Shared {
         lock: placed.lock(),
-        data: Line(SharedData::new()),
-        phase: Line(AtomicU64::new(WARM_UP)),
+        data: CachePadded::new(SharedData::new()),
+        phase: CachePadded::new(AtomicU64::new(WARM_UP)),
         opened: AtomicU64::new(0),
         slot: ((slot_ms * 1_000_000) as f64 * clock.per_ns).max(1.0) as u64,
         slots: (spec.window_ms / slot_ms) as usize,
@@ -69,7 +70,7 @@ pub(super) fn run<L: RwLock>(spec: &Spec, name: &str) -> Result<Outcome> {
         .iter()
         .map(|duty| {
             let context = |period_ns| {
-                let (lock, data, phase) = (shared.lock, &shared.data.0, &shared.phase.0);
+                let (lock, data, phase) = (shared.lock, &shared.data, &shared.phase);
                 HandlerContext::new(lock, data, phase, duty.handler_tries, period_ns, spec.window_ms)
             };
             duty.timer_ns.map(context)
@@ -107,10 +108,10 @@ impl<L: RwLock> Shared<'_, L> {
         let stolen = steal_s();
         let start = Instant::now();
         self.opened.store(clock::now(), Relaxed);
-        self.phase.0.store(MEASURE, Release);
+        self.phase.store(MEASURE, Release);
         thread::sleep(Duration::from_millis(spec.window_ms));
         let elapsed = start.elapsed();
-        self.phase.0.store(STOP, Release);
+        self.phase.store(STOP, Release);
         (elapsed.as_secs_f64(), steal_s().zip(stolen).map(|(after, before)| after - before))
     }
 }

@@ -15,8 +15,9 @@ use crate::run::threads::{usage, wake_on_time};
 use crate::statistics::delays::Delays;
 use crate::statistics::random::Rng;
 use crate::subjects::rwlocks::{Bulk, Class, Nested, RwLock, Urgent, mask};
-use crate::workloads::window::{Line, MEASURE, STOP, WARM_UP};
+use crate::workloads::window::{MEASURE, STOP, WARM_UP};
 use anyhow::Result;
+use crossbeam_utils::CachePadded;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::thread;
@@ -25,8 +26,8 @@ use std::time::Duration;
 /// What all threads share.
 pub(super) struct Shared<'a, L> {
     pub(super) lock: &'a L,
-    pub(super) data: Line<SharedData>,
-    pub(super) phase: Line<AtomicU64>,
+    pub(super) data: CachePadded<SharedData>,
+    pub(super) phase: CachePadded<AtomicU64>,
     /// Clock at which the window opened.
     pub(super) opened: AtomicU64,
     /// Ticks in a slot of the window.
@@ -133,7 +134,7 @@ impl<L: RwLock> Shared<'_, L> {
                 }
                 std::hint::spin_loop();
             }
-            if tally.had == had && self.phase.0.load(Relaxed) == MEASURE {
+            if tally.had == had && self.phase.load(Relaxed) == MEASURE {
                 tally.failures += 1;
             }
             between.pass();
@@ -157,21 +158,21 @@ impl<L: RwLock> Shared<'_, L> {
     }
 
     fn idle(&self, mut between: Between) {
-        while self.phase.0.load(Relaxed) != STOP {
+        while self.phase.load(Relaxed) != STOP {
             between.pass();
         }
     }
 
     #[inline]
     fn look(&self, hold: u64) -> bool {
-        let equal = self.data.0.are_equal();
+        let equal = self.data.are_equal();
         busy_work::burn(hold);
         equal
     }
 
     #[inline]
     fn change(&self, hold: u64) -> bool {
-        let equal = self.data.0.change();
+        let equal = self.data.change();
         busy_work::burn(hold);
         equal
     }
@@ -188,7 +189,7 @@ impl<L: RwLock> Shared<'_, L> {
         let held = take();
         let had = clock::now();
         let Some(held) = held else {
-            let phase = self.phase.0.load(Relaxed);
+            let phase = self.phase.load(Relaxed);
             if phase == MEASURE {
                 tally.attempts += 1;
             }
@@ -202,7 +203,7 @@ impl<L: RwLock> Shared<'_, L> {
         if !equal {
             tally.torn += 1;
         }
-        let phase = self.phase.0.load(Acquire);
+        let phase = self.phase.load(Acquire);
         if phase != WARM_UP {
             tally.lock.record((had - asked).saturating_sub(self.overhead));
             tally.unlock.record((free - done).saturating_sub(self.overhead));

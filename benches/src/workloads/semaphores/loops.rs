@@ -14,6 +14,7 @@ use crate::subjects::semaphores::{Entry, Made};
 use crate::workloads::Scenario as _;
 use crate::workloads::window::{self, MEASURE, WARM_UP};
 use anyhow::{Result, bail, ensure};
+use crossbeam_utils::CachePadded;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -85,9 +86,8 @@ fn singles<S: Singles>(spec: &Spec, make: impl Fn(&[u32]) -> Result<S>) -> Resul
 }
 
 /// A value on lines of its own.
-#[repr(align(128))]
 #[derive(Default)]
-struct Protected(AtomicU64);
+struct Protected(CachePadded<AtomicU64>);
 
 impl Protected {
     /// Adds one by a load and a store, which is right only if one thread at a time does it.

@@ -25,6 +25,7 @@ use crate::subjects::semaphores::arrays::{Array, Kernel, Ours};
 use crate::subjects::semaphores::{Entry, Made};
 use crate::workloads::window::{MEASURE, STOP, WARM_UP};
 use anyhow::{Result, bail, ensure};
+use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -40,7 +41,6 @@ pub const PER_CALL: usize = 64;
 
 /// What worker and main thread say to each other.
 #[derive(Debug, Default)]
-#[repr(align(128))]
 struct Worker {
     /// One as long as no thread has posted to it; the word that a futex sleeps on.
     waiting: AtomicU32,
@@ -56,7 +56,7 @@ trait Post: Sync {
     /// Waits for a post.
     fn wait(&self, index: usize, worker: &Worker);
     /// Posts to these workers in this order; says how many system calls that took, if it knows.
-    fn post(&self, scratch: &mut Self::Scratch, workers: &[Worker], found: &[usize]) -> u64;
+    fn post(&self, scratch: &mut Self::Scratch, workers: &[CachePadded<Worker>], found: &[usize]) -> u64;
     /// Whether nothing is left over.
     fn is_clean(&self) -> Result<bool>;
 }
@@ -85,7 +85,7 @@ impl<A: Array> Post for Arrays<A> {
         self.arrays[index / EACH].apply(&[A::sub(index % EACH, 1)]);
     }
 
-    fn post(&self, scratch: &mut Self::Scratch, workers: &[Worker], found: &[usize]) -> u64 {
+    fn post(&self, scratch: &mut Self::Scratch, workers: &[CachePadded<Worker>], found: &[usize]) -> u64 {
         for &index in found {
             workers[index].waiting.store(0, Relaxed);
             scratch[index / EACH].push(A::add_at_once(index % EACH, 1));
@@ -127,7 +127,7 @@ impl Post for Words {
         }
     }
 
-    fn post(&self, (): &mut (), workers: &[Worker], found: &[usize]) -> u64 {
+    fn post(&self, (): &mut (), workers: &[CachePadded<Worker>], found: &[usize]) -> u64 {
         for &index in found {
             let word = &workers[index].waiting;
             word.store(0, Release);
@@ -220,7 +220,12 @@ impl Post for Groups {
         }
     }
 
-    fn post(&self, (bits, groups): &mut Self::Scratch, workers: &[Worker], found: &[usize]) -> u64 {
+    fn post(
+        &self,
+        (bits, groups): &mut Self::Scratch,
+        workers: &[CachePadded<Worker>],
+        found: &[usize],
+    ) -> u64 {
         let mut calls = 0;
         for set in found.chunks(PER_CALL) {
             for &index in set {
@@ -280,7 +285,7 @@ pub(super) fn run(spec: &Spec, entry: &Entry) -> Result<Outcome> {
 /// What all threads share.
 struct Shared<'a, P> {
     post: &'a P,
-    workers: Vec<Worker>,
+    workers: Vec<CachePadded<Worker>>,
     phase: AtomicU64,
     /// Workers that have ended.
     ended: AtomicU64,
@@ -330,7 +335,7 @@ struct Finder {
 
 impl Finder {
     /// Finds up to `most` that are ready.
-    fn find(&mut self, workers: &[Worker], most: usize) -> &[usize] {
+    fn find(&mut self, workers: &[CachePadded<Worker>], most: usize) -> &[usize] {
         self.found.clear();
         'next: while self.found.len() < most {
             for step in 0..workers.len() {
@@ -374,7 +379,7 @@ fn run_with<P: Post>(spec: &Spec, post: &P, own_calls: bool) -> Result<Outcome> 
     let cpus = pinning::order(Pin::Scatter)?;
     let shared = Shared {
         post,
-        workers: (0..threads).map(|_| Worker::default()).collect(),
+        workers: (0..threads).map(|_| CachePadded::default()).collect(),
         phase: AtomicU64::new(WARM_UP),
         ended: AtomicU64::new(0),
         unposted: AtomicU64::new(0),
@@ -457,7 +462,7 @@ mod tests {
 
     #[test]
     fn those_who_are_ready_are_found_in_a_circle_and_put_in_order() {
-        let workers: Vec<Worker> = (0..5).map(|_| Worker::default()).collect();
+        let workers: Vec<CachePadded<Worker>> = (0..5).map(|_| CachePadded::default()).collect();
         let mut finder = Finder { last: 3, order: Order::Fifo, rng: Rng::new(1), found: Vec::new() };
         let mut find = |order, ready: &[usize], most| {
             ready.iter().for_each(|&index| workers[index].ready.store(1, Relaxed));

@@ -7,8 +7,8 @@
 
 use crate::run::syscalls::Counters;
 use crate::subjects::locks::{Lock, Scope};
-use crate::workloads::window::Line;
 use anyhow::{Result, ensure};
+use crossbeam_utils::CachePadded;
 use std::io;
 use std::marker::PhantomData;
 use std::ptr;
@@ -22,15 +22,15 @@ use std::time::Duration;
 pub struct Control {
     /// One of the phases in [`phase`]; written by the coordinator, read by each worker at each
     /// operation.
-    pub phase: Line<AtomicU32>,
+    pub phase: CachePadded<AtomicU32>,
     /// Workers that are at the barrier.
-    pub ready: Line<AtomicU32>,
+    pub ready: CachePadded<AtomicU32>,
     /// Workers that have left it and had a lock once before the warm-up.
-    pub started: Line<AtomicU32>,
+    pub started: CachePadded<AtomicU32>,
     /// Workers that have written their results and will not touch the locks again.
-    pub finished: Line<AtomicU32>,
+    pub finished: CachePadded<AtomicU32>,
     /// Workers that failed; they count as finished too.
-    pub failed: Line<AtomicU32>,
+    pub failed: CachePadded<AtomicU32>,
 }
 
 /// Values of [`Control::phase`], in their order.
@@ -123,9 +123,9 @@ pub struct Bucket {
 #[repr(C)]
 pub struct Cell<L> {
     /// The lock.
-    pub lock: Line<L>,
+    pub lock: L,
     /// Raised by a load and a store in each exclusive critical section.
-    pub protected: Line<AtomicU64>,
+    pub protected: CachePadded<AtomicU64>,
 }
 
 /// The mapping, with `L` locks in it. Dropping it drops the locks, in the process that made them
@@ -173,7 +173,7 @@ impl<L: Lock> Arena<L> {
             // Counted only once it stands, so that a failure drops those before it. SAFETY: the
             // offset is within the mapping, which is writable, zeroed and aligned to a page; `Cell`
             // and all before it are multiples of 128 bytes.
-            unsafe { L::place(ptr::addr_of_mut!((*arena.cell_ptr(index)).lock.0), scope)? };
+            unsafe { L::place(ptr::addr_of_mut!((*arena.cell_ptr(index)).lock), scope)? };
             arena.cells += 1;
         }
         Ok(arena)
@@ -220,7 +220,7 @@ impl<L> Drop for Arena<L> {
             // threads, and forked workers have been reaped.
             unsafe {
                 let cell = self.base.add(self.cells_at).cast::<Cell<L>>().add(index);
-                ptr::drop_in_place(ptr::addr_of_mut!((*cell).lock.0));
+                ptr::drop_in_place(ptr::addr_of_mut!((*cell).lock));
             }
         }
         // SAFETY: this is the mapping of `new`, and all references into it borrowed `self`.

@@ -82,7 +82,7 @@ impl Crew {
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
                     // Those at the barrier do one operation and leave.
-                    announce(&arena.control().phase.0, |phase| phase.store(phase::STOP, Release));
+                    announce(&arena.control().phase, |phase| phase.store(phase::STOP, Release));
                     return Err(error).with_context(|| format!("cannot start thread {index} of {n}"));
                 }
             }
@@ -118,23 +118,23 @@ impl<L: Lock> Conductor<'_, L> {
     /// Opens and closes the window and waits for the end of the workers.
     fn conduct(mut self) -> Result<Window> {
         let (spec, control) = (self.spec, self.arena.control());
-        self.wait_for("start", &control.ready.0, self.patience)?;
+        self.wait_for("start", &control.ready, self.patience)?;
         let _urgent = Urgent::new();
         self.ramp_up();
         self.set(phase::WARM_UP);
-        pause(Duration::from_millis(spec.warmup_ms), &control.failed.0);
+        pause(Duration::from_millis(spec.warmup_ms), &control.failed);
         // To look takes a while where there are many workers: a look before each edge makes the two
         // equally early.
         let before = self.look();
         let start = Instant::now();
         self.set(phase::MEASURE);
-        pause(Duration::from_millis(spec.window_ms), &control.failed.0);
+        pause(Duration::from_millis(spec.window_ms), &control.failed);
         let after = self.look();
         let elapsed = start.elapsed();
         self.set(phase::STOP);
         // Each worker may still hold its lock once, behind all the others.
         let drain = Duration::from_nanos(2 * (spec.hold_ns + spec.non_hold_ns)) * spec.workers.count();
-        self.wait_for("end", &control.finished.0, self.patience + drain)?;
+        self.wait_for("end", &control.finished, self.patience + drain)?;
         if let Crew::Threads(threads) = &mut self.crew {
             for thread in threads.drain(..) {
                 // A worker catches its panics and reports them in its slot.
@@ -157,8 +157,8 @@ impl<L: Lock> Conductor<'_, L> {
         let (control, everybody) = (self.arena.control(), self.spec.workers.count());
         self.set(phase::RAMP_UP);
         let end = Instant::now() + RAMP_UP + everybody * RAMP_UP_EACH;
-        while control.started.0.load(Relaxed) < everybody
-            && control.failed.0.load(Relaxed) == 0
+        while control.started.load(Relaxed) < everybody
+            && control.failed.load(Relaxed) == 0
             && Instant::now() < end
         {
             thread::sleep(Duration::from_micros(200));
@@ -185,13 +185,13 @@ impl<L: Lock> Conductor<'_, L> {
     }
 
     fn set(&self, to: u32) {
-        announce(&self.arena.control().phase.0, |phase| phase.store(to, Release));
+        announce(&self.arena.control().phase, |phase| phase.store(to, Release));
     }
 
     /// Waits until `word` counts all workers, or says why it will not.
     fn wait_for(&mut self, what: &str, word: &AtomicU32, patience: Duration) -> Result<()> {
         let everybody = self.spec.workers.count();
-        let failed = &self.arena.control().failed.0;
+        let failed = &self.arena.control().failed;
         let start = Instant::now();
         loop {
             let there = word.load(Acquire);
@@ -215,7 +215,7 @@ impl<L: Lock> Conductor<'_, L> {
             // Threads cannot be killed: they keep the arena and its locks alive for as long as they
             // hang.
             for cell in self.arena.cells() {
-                cell.lock.0.abandon();
+                cell.lock.abandon();
             }
             self.set(phase::STOP);
             failure?;
@@ -263,7 +263,7 @@ fn check<L: Lock>(spec: &TrialSpec, arena: &Arena<L>) -> Result<()> {
     for (index, cell) in cells.iter().enumerate() {
         let users = slots.iter().skip(index).step_by(cells.len());
         let done: u64 = users.clone().map(|slot| slot.exclusive.load(Relaxed)).sum();
-        let kept = cell.protected.0.load(Relaxed);
+        let kept = cell.protected.load(Relaxed);
         ensure!(
             done == kept,
             "lost updates: lock '{}' (instance {index}) was held {done} times, but the counter it protects says {kept}",
@@ -314,6 +314,6 @@ fn waits<L: Lock>(arena: &Arena<L>) -> Waits {
 
 /// The counters of all locks together as they stand, if the locks count.
 fn meters<L: Lock>(arena: &Arena<L>) -> Option<Meters> {
-    let each = arena.cells().iter().filter_map(|cell| cell.lock.0.meters());
+    let each = arena.cells().iter().filter_map(|cell| cell.lock.meters());
     each.reduce(|a, b| a.zip(b, u64::wrapping_add))
 }

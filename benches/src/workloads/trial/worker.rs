@@ -93,11 +93,11 @@ pub fn work<L: Lock>(arena: &Arena<L>, plan: &Plan, index: usize, histogram: Opt
             len => pinning::bind(plan.cpus[index % len]),
         };
         // Even a worker that failed goes through the barrier, so that no thread waits for it.
-        announce(&control.ready.0, |ready| {
+        announce(&control.ready, |ready| {
             ready.fetch_add(1, Release);
         });
-        while control.phase.0.load(Acquire) == phase::GATHER {
-            wait_while(&control.phase.0, phase::GATHER, Duration::from_secs(1));
+        while control.phase.load(Acquire) == phase::GATHER {
+            wait_while(&control.phase, phase::GATHER, Duration::from_secs(1));
         }
         bound?;
         let cell = &cells[index % cells.len()];
@@ -135,11 +135,11 @@ pub fn work<L: Lock>(arena: &Arena<L>, plan: &Plan, index: usize, histogram: Opt
     };
     if let Some(text) = failure {
         slot.fail(&text);
-        announce(&control.failed.0, |failed| {
+        announce(&control.failed, |failed| {
             failed.fetch_add(1, Release);
         });
     }
-    announce(&control.finished.0, |finished| {
+    announce(&control.finished, |finished| {
         finished.fetch_add(1, Release);
     });
 }
@@ -153,7 +153,7 @@ fn run<L: Lock, const WORK: bool, const WAITS: bool>(
     mut rng: Rng,
     mut histogram: Option<Histogram<u64>>,
 ) -> Tally {
-    let (lock, protected, phase) = (&cell.lock.0, &cell.protected.0, &control.phase.0);
+    let (lock, protected, phase) = (&cell.lock, &cell.protected, &control.phase);
     let mut tally = Tally::default();
     let mut total = 0u64;
     let mut before_window = 0;
@@ -194,11 +194,11 @@ fn run<L: Lock, const WORK: bool, const WAITS: bool>(
         if now != seen {
             if now == phase::RAMP_UP {
                 if total == 1 {
-                    control.started.0.fetch_add(1, Relaxed);
+                    control.started.fetch_add(1, Relaxed);
                 }
                 // For workers that have not run at all yet: a time slice for each of a thousand
                 // would take seconds.
-                if plan.crowded && control.started.0.load(Relaxed) < plan.workers {
+                if plan.crowded && control.started.load(Relaxed) < plan.workers {
                     thread::yield_now();
                 }
                 continue;
