@@ -36,7 +36,7 @@ pub mod model;
 pub mod order;
 pub mod plain;
 #[cfg(world = "machine")]
-pub use machine::{Child, crowd, limit, refusal, rw, shared, stress, task, watchdog};
+pub use machine::{Child, cdylib, crowd, limit, refusal, rw, shared, stress, task, watchdog};
 pub mod sets;
 pub mod suite;
 pub mod thread;

@@ -11,119 +11,40 @@ use std::fs;
 use std::process::Command;
 use ulocks_testkit::limit::output;
 
-#[test]
-fn mutex() {
-    run_both("tests/programs/mutex.c", "c11");
+/// A test for each program.
+macro_rules! programs {
+    ($($name:ident: $source:literal, $standard:literal;)*) => {$(
+        #[test]
+        fn $name() {
+            run_both(concat!("tests/programs/", $source), $standard);
+        }
+    )*};
 }
 
-#[test]
-fn throughput_mutex() {
-    run_both("tests/programs/throughput_mutex.c", "c11");
-}
-
-#[test]
-fn asym_mutex() {
-    run_both("tests/programs/asym_mutex.c", "c11");
-}
-
-#[test]
-fn byte_mutex() {
-    run_both("tests/programs/byte_mutex.c", "c11");
-}
-
-#[test]
-fn fair_mutex() {
-    run_both("tests/programs/fair_mutex.c", "c11");
-}
-
-#[test]
-fn calock() {
-    run_both("tests/programs/calock.c", "c11");
-}
-
-#[test]
-fn pi_mutex() {
-    run_both("tests/programs/pi_mutex.c", "c11");
-}
-
-#[test]
-fn rwlock() {
-    run_both("tests/programs/rwlock.c", "c11");
-}
-
-#[test]
-fn semaphore() {
-    run_both("tests/programs/semaphore.c", "c11");
-}
-
-#[test]
-fn semarray() {
-    run_both("tests/programs/semarray.c", "gnu11");
-}
-
-#[test]
-fn shared_mutex() {
-    run_both("tests/programs/shared_mutex.c", "gnu11");
-}
-
-#[test]
-fn shared_fair_mutex() {
-    run_both("tests/programs/shared_fair_mutex.c", "gnu11");
-}
-
-#[test]
-fn shared_calock() {
-    run_both("tests/programs/shared_calock.c", "gnu11");
-}
-
-#[test]
-fn shared_pi_mutex() {
-    run_both("tests/programs/shared_pi_mutex.c", "gnu11");
-}
-
-#[test]
-fn shared_rwlock() {
-    run_both("tests/programs/shared_rwlock.c", "gnu11");
-}
-
-#[test]
-fn shared_semaphore() {
-    run_both("tests/programs/shared_semaphore.c", "gnu11");
-}
-
-#[test]
-fn region() {
-    run_both("tests/programs/region.c", "gnu11");
-}
-
-#[test]
-fn robust_mutex() {
-    run_both("tests/programs/robust_mutex.c", "gnu11");
-}
-
-#[test]
-fn robust_fair_mutex() {
-    run_both("tests/programs/robust_fair_mutex.c", "gnu11");
-}
-
-#[test]
-fn robust_rwlock() {
-    run_both("tests/programs/robust_rwlock.c", "gnu11");
-}
-
-#[test]
-fn robust_semaphore() {
-    run_both("tests/programs/robust_semaphore.c", "gnu11");
-}
-
-#[test]
-fn classes_of_cpp_14() {
-    run_both("tests/programs/wrappers.cpp", "c++14");
-}
-
-#[test]
-fn classes_of_cpp_20() {
-    run_both("tests/programs/wrappers.cpp", "c++20");
+programs! {
+    mutex: "mutex.c", "c11";
+    throughput_mutex: "throughput_mutex.c", "c11";
+    asym_mutex: "asym_mutex.c", "c11";
+    byte_mutex: "byte_mutex.c", "c11";
+    fair_mutex: "fair_mutex.c", "c11";
+    calock: "calock.c", "c11";
+    pi_mutex: "pi_mutex.c", "c11";
+    rwlock: "rwlock.c", "c11";
+    semaphore: "semaphore.c", "c11";
+    semarray: "semarray.c", "gnu11";
+    shared_mutex: "shared_mutex.c", "gnu11";
+    shared_fair_mutex: "shared_fair_mutex.c", "gnu11";
+    shared_calock: "shared_calock.c", "gnu11";
+    shared_pi_mutex: "shared_pi_mutex.c", "gnu11";
+    shared_rwlock: "shared_rwlock.c", "gnu11";
+    shared_semaphore: "shared_semaphore.c", "gnu11";
+    region: "region.c", "gnu11";
+    robust_mutex: "robust_mutex.c", "gnu11";
+    robust_fair_mutex: "robust_fair_mutex.c", "gnu11";
+    robust_rwlock: "robust_rwlock.c", "gnu11";
+    robust_semaphore: "robust_semaphore.c", "gnu11";
+    classes_of_cpp_14: "wrappers.cpp", "c++14";
+    classes_of_cpp_20: "wrappers.cpp", "c++20";
 }
 
 /// The functions that the header declares.

@@ -1,21 +1,15 @@
 //! Compiles programs in C and C++ against the header and a library, and runs them.
 
 pub mod elf;
-mod library;
 
-pub use library::directory as libraries;
-
-use std::fs::{self, File};
+use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::process::CommandExt;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::OnceLock;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
-
-/// No program needs more than a few seconds. A run that takes longer hangs.
-const GUARD: Duration = Duration::from_secs(120);
+use std::process::Command;
+use std::sync::LazyLock;
+use ulocks_testkit::cdylib;
+use ulocks_testkit::limit::output;
 
 /// Warnings are errors: a user may compile the header with all of them.
 const OPTIONS: [&str; 7] = ["-O1", "-g", "-pthread", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
@@ -43,7 +37,7 @@ pub fn compile(source: &Path, standard: &str, linked: Linked) -> Option<PathBuf>
     let compiler = if is_c { "cc" } else { "c++" };
     let name = source.file_stem().expect("a name").to_string_lossy();
     let binary = directory().join(format!("{name}-{standard}-{linked:?}-{}", std::process::id()));
-    let libraries = library::directory();
+    let libraries = libraries();
 
     let mut command = Command::new(compiler);
     command.args(OPTIONS).arg(format!("-std={standard}"));
@@ -73,38 +67,13 @@ pub fn compile(source: &Path, standard: &str, linked: Linked) -> Option<PathBuf>
 
 /// Runs a program, panics if it fails or hangs, and returns what it printed.
 pub fn run(binary: &Path) -> String {
-    let [out, err] = ["out", "err"].map(|kind| binary.with_added_extension(kind));
-    let mut command = Command::new(binary);
-    command.current_dir(directory()).stdin(Stdio::null()).process_group(0);
-    command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
-    let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
-    let end = Instant::now() + GUARD;
-    let status = loop {
-        if let Some(status) = child.try_wait().expect("a child of this test") {
-            break Some(status);
-        }
-        if Instant::now() > end {
-            // SAFETY: the call has no memory arguments. The group is that of a child that no
-            // thread has waited for, so the number belongs to no other process.
-            unsafe { libc::killpg(child.id().cast_signed(), libc::SIGKILL) };
-            child.wait().expect("a child that was ended");
-            break None;
-        }
-        sleep(Duration::from_millis(2));
-    };
-    let [out, err] = [out, err].map(|path| {
-        let text = fs::read_to_string(&path).expect("a file of this run");
-        fs::remove_file(&path).expect("a file of this run");
-        text
-    });
-    let ending = status.map_or_else(
-        || format!("hung for {} s and was ended", GUARD.as_secs()),
-        |status| format!("ended with {status}"),
-    );
+    let ran = output(Command::new(binary).current_dir(directory()));
+    let [out, err] = [ran.stdout, ran.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    let program = binary.display();
     assert!(
-        status.is_some_and(|status| status.success()),
-        "{} {ending}\nit printed: {out}\nits errors: {err}",
-        binary.display()
+        ran.status.success(),
+        "{program} ended with {}\nit printed: {out}\nits errors: {err}",
+        ran.status
     );
     fs::remove_file(binary).expect("a file of this test");
     out
@@ -121,10 +90,24 @@ pub fn run_both(source: &str, standard: &str) {
 
 /// Where programs are built and run.
 pub fn directory() -> &'static Path {
-    static MADE: OnceLock<PathBuf> = OnceLock::new();
-    MADE.get_or_init(|| {
+    static MADE: LazyLock<PathBuf> = LazyLock::new(|| {
         let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("capi");
         fs::create_dir_all(&directory).expect("a directory for programs");
         directory
-    })
+    });
+    &MADE
+}
+
+/// The directory of `libulocks_capi.so` and `libulocks_capi.a`.
+pub fn libraries() -> &'static Path {
+    static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let built = cdylib::build("ulocks-capi", env!("CARGO_TARGET_TMPDIR"), None);
+        // Programs look for it by its own name. Another test may have made the link.
+        let soname = elf::read(&built.join("libulocks_capi.so")).soname.expect("a name");
+        let linked = symlink("libulocks_capi.so", built.join(soname));
+        let is_there = |error: &std::io::Error| error.kind() == ErrorKind::AlreadyExists;
+        assert!(linked.as_ref().err().is_none_or(is_there), "{linked:?}");
+        built
+    });
+    &BUILT
 }

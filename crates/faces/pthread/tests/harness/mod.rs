@@ -1,20 +1,21 @@
 //! Compiles a program once, runs it with a choice of locks, and compares what it prints.
 
-mod library;
-
-pub use library::library;
-
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use ulocks_testkit::cdylib;
+use ulocks_testkit::limit::output;
 
-/// No program needs more than a few seconds. A run that takes longer hangs.
-const GUARD: Duration = Duration::from_secs(60);
+/// The library under test.
+pub fn library() -> &'static Path {
+    static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let folder = cdylib::build("ulocks-pthread", env!("CARGO_TARGET_TMPDIR"), None);
+        folder.join("libulocks_pthread.so")
+    });
+    &BUILT
+}
 
 /// A source file of `tests/programs`.
 #[derive(Debug, Clone, Copy)]
@@ -86,24 +87,13 @@ type Memory<T> = LazyLock<Mutex<HashMap<&'static str, Arc<OnceLock<T>>>>>;
 pub struct Outcome {
     pub stdout: String,
     pub stderr: String,
-    /// `None` if the run had to be ended.
-    pub status: Option<ExitStatus>,
+    pub status: ExitStatus,
 }
 
 impl Outcome {
     /// The exit code; `None` if a signal ended it.
     pub fn code(&self) -> Option<i32> {
-        self.status?.code()
-    }
-
-    fn ending(&self) -> String {
-        match self.status {
-            None => format!("hung for {} s and was ended", GUARD.as_secs()),
-            Some(status) => match status.signal() {
-                Some(signal) => format!("was ended by signal {signal}"),
-                None => format!("exited with {}", status.code().unwrap_or_default()),
-            },
-        }
+        self.status.code()
     }
 }
 
@@ -124,9 +114,9 @@ pub fn compare(program: Program, choice: &Choice) -> Result<(), String> {
     let Some(difference) = difference(&expected, &found) else { return Ok(()) };
     let variables: Vec<_> = choice.variables().map(|(name, value)| format!("{name}={value} ")).collect();
     Err(format!(
-        "{} under the library {}\nrepeat: {}LD_PRELOAD={} {}\n{difference}\nits errors: {}\n",
+        "{} under the library: {}\nrepeat: {}LD_PRELOAD={} {}\n{difference}\nits errors: {}\n",
         program.name,
-        found.ending(),
+        found.status,
         variables.concat(),
         library().display(),
         built(program).expect("it ran before").display(),
@@ -152,7 +142,7 @@ fn difference(expected: &Outcome, found: &Outcome) -> Option<String> {
             }
         }
     }
-    (expected.status != found.status).then(|| format!("glibc: {}", expected.ending()))
+    (expected.status != found.status).then(|| format!("glibc: {}", expected.status))
 }
 
 /// The lines of glibc, from one run for the whole test program. `None` without a compiler.
@@ -164,10 +154,10 @@ fn on_glibc(program: Program) -> Option<Outcome> {
         let outcome = run(Command::new(&binary));
         let whole = outcome.stdout.lines().last() == Some("end");
         assert!(
-            whole && outcome.status.is_some_and(|status| status.success()),
-            "{} on glibc {}, without the last line `end`:\n{}\nits errors: {}",
+            whole && outcome.status.success(),
+            "{} on glibc: {}, without the last line `end`:\n{}\nits errors: {}",
             program.name,
-            outcome.ending(),
+            outcome.status,
             outcome.stdout,
             outcome.stderr
         );
@@ -206,41 +196,10 @@ fn with_defaults(mut command: Command) -> Command {
     command
 }
 
-/// Runs a command in a process group of its own, and ends the group if it hangs.
 fn run(command: Command) -> Outcome {
-    static RUNS: Mutex<usize> = Mutex::new(0);
-    let nth = {
-        let mut runs = RUNS.lock().unwrap();
-        *runs += 1;
-        *runs
-    };
-    let dir = directory();
-    let [stdout, stderr] =
-        ["out", "err"].map(|kind| dir.join(format!("run-{}-{nth}.{kind}", std::process::id())));
-    let mut command = with_defaults(command);
-    command.current_dir(&dir).stdin(Stdio::null()).process_group(0);
-    command.stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
-    let mut child = command.spawn().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
-    let end = Instant::now() + GUARD;
-    let status = loop {
-        if let Some(status) = child.try_wait().expect("a child of this test") {
-            break Some(status);
-        }
-        if Instant::now() > end {
-            // SAFETY: the call has no memory arguments. The group is that of a child that no
-            // thread has waited for, so the number belongs to no other process.
-            unsafe { libc::killpg(child.id().cast_signed(), libc::SIGKILL) };
-            child.wait().expect("a child that was ended");
-            break None;
-        }
-        sleep(Duration::from_millis(2));
-    };
-    let [stdout, stderr] = [stdout, stderr].map(|path| {
-        let bytes = fs::read(&path).unwrap_or_default();
-        fs::remove_file(&path).expect("a file of this run");
-        String::from_utf8_lossy(&bytes).into_owned()
-    });
-    Outcome { stdout, stderr, status }
+    let ran = output(with_defaults(command).current_dir(directory()));
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Outcome { stdout: text(ran.stdout), stderr: text(ran.stderr), status: ran.status }
 }
 
 /// Where programs are built and run.

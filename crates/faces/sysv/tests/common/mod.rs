@@ -3,21 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use ulocks_testkit::cdylib;
 
-/// The library, built anew if its source has changed. Users run the optimised one; the other one
-/// checks its arithmetic.
+/// The library. Users run the optimised one; the other one checks its arithmetic.
 fn library(optimised: bool) -> &'static Path {
     static LIBRARIES: [OnceLock<PathBuf>; 2] = [OnceLock::new(), OnceLock::new()];
     LIBRARIES[usize::from(optimised)].get_or_init(|| {
-        let exe = std::env::current_exe().expect("the test has a path");
-        let target = exe.ancestors().nth(3).expect("the test is in `deps` of a profile");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "ulocks-sysv", "--lib", "--target-dir"]);
-        cargo.arg(target).current_dir(env!("CARGO_MANIFEST_DIR"));
-        cargo.args(optimised.then_some("--release"));
-        let status = cargo.status().expect("cargo runs");
-        assert!(status.success(), "the library does not build");
-        target.join(if optimised { "release" } else { "debug" }).join("libulocks_sysv.so")
+        let profile = if optimised { "release" } else { "debug" };
+        let folder = cdylib::build("ulocks-sysv", env!("CARGO_TARGET_TMPDIR"), Some(profile));
+        folder.join("libulocks_sysv.so")
     })
 }
 
