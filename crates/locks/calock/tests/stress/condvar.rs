@@ -1,7 +1,6 @@
 //! The condition variable: sleepers that a notification moves to the lock, among others that are
 //! parked there.
 
-use std::collections::VecDeque;
 use std::thread;
 use std::time::Duration;
 use ulocks_calock::{CalockCondvarWith, CalockWith, Every, Interval, State};
@@ -91,68 +90,4 @@ fn a_broadcast_reaches_everybody_on_a_busy_mutex() {
 fn a_broadcast_reaches_hundreds() {
     everybody_sees_every_round::<Private, Every>(400, 5, 2);
     everybody_sees_every_round::<Private<NoSpin>, Every<100_000>>(400, 5, 0);
-}
-
-/// A queue of at most four, with two conditions.
-struct Queue<P: Policy, I: Interval> {
-    items: CalockWith<VecDeque<usize>, P, I>,
-    not_empty: CalockCondvarWith<P, I>,
-    not_full: CalockCondvarWith<P, I>,
-}
-
-impl<P: Policy, I: Interval> Queue<P, I> {
-    fn push(&self, item: usize, while_holding: bool) {
-        let mut items = self.items.lock();
-        while items.len() == 4 {
-            self.not_full.wait(&mut items);
-        }
-        items.push_back(item);
-        if while_holding {
-            self.not_empty.notify_one();
-        } else {
-            drop(items);
-            self.not_empty.notify_one();
-        }
-    }
-
-    /// Every third wait has a deadline that passes soon.
-    fn pop(&self, nth: usize) -> usize {
-        let mut items = self.items.lock();
-        let item = loop {
-            match items.pop_front() {
-                Some(item) => break item,
-                None if nth.is_multiple_of(3) => {
-                    self.not_empty.wait_for(&mut items, Duration::from_micros(50));
-                }
-                None => self.not_empty.wait(&mut items),
-            }
-        };
-        drop(items);
-        self.not_full.notify_one();
-        item
-    }
-}
-
-#[test]
-fn every_notification_arrives() {
-    const ITEMS: usize = 1_000;
-    fn check<P: Policy, I: Interval>() {
-        let _watchdog = watch("a queue under a calock", String::new);
-        let queue = Queue::<P, I> {
-            items: CalockWith::new(VecDeque::new()),
-            not_empty: CalockCondvarWith::new(),
-            not_full: CalockCondvarWith::new(),
-        };
-        let sum: usize = thread::scope(|scope| {
-            for producer in 0..6 {
-                let queue = &queue;
-                scope.spawn(move || (0..ITEMS).for_each(|item| queue.push(item, producer % 2 == 0)));
-            }
-            let consumers: Vec<_> =
-                (0..6).map(|_| scope.spawn(|| (0..ITEMS).map(|nth| queue.pop(nth)).sum::<usize>())).collect();
-            consumers.into_iter().map(|consumer| consumer.join().unwrap()).sum()
-        });
-        assert_eq!(sum, 6 * ITEMS * (ITEMS - 1) / 2);
-    }
-    with_each!(check);
 }

@@ -8,10 +8,7 @@
 //! that waits for them.
 //!
 //! A clock that stands still measures nothing. So a run lasts until it has shown several times the
-//! bound, and fails if that takes too long; the tests at the end show that both faults are found.
-//!
-//! `ULOCKS_STARVATION_SECONDS=10 cargo test -p ulocks-calock --release --test stress starvation`
-//! runs with the default interval for that long, and says what it saw.
+//! bound, and fails if that takes too long.
 
 use std::fmt;
 use std::hint::spin_loop;
@@ -20,12 +17,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 use ulocks_calock::{Every, RawCalock};
 use ulocks_core::Private;
-use ulocks_core::meter::{Counted, Event, Meter, Snapshot};
+use ulocks_core::meter::{Counted, Snapshot};
 use ulocks_core::raw::{Metered, RawMutex};
 use ulocks_core::spin::{Adaptive, NoSpin};
-use ulocks_core::time::Deadline;
 use ulocks_testkit::new_lock;
-use ulocks_testkit::plain::Plain;
 use ulocks_testkit::watchdog::watch;
 
 /// Far beyond what it takes to promote enough.
@@ -96,21 +91,12 @@ fn busy(time: Duration) {
     }
 }
 
-/// How long a run lasts: at least this long, then until there are so many promotions, or patience
-/// is over.
-#[derive(Clone, Copy, Debug)]
-struct Length {
-    time: Duration,
-    promotions: u64,
-    patience: Duration,
-}
-
-/// `threads` threads run `each`, for `length`.
-fn run<L>(threads: usize, each: Loop, length: Length) -> Seen
+/// `threads` threads run `each`, until there are so many promotions or patience is over.
+fn run<L>(threads: usize, each: Loop, promotions: u64) -> Seen
 where
     L: RawMutex + Metered<Meter = Counted> + Send + Sync + 'static,
 {
-    let _watchdog = watch("starvation", move || format!("{each:?} for {length:?}"));
+    let _watchdog = watch("starvation", move || format!("{each:?} until {promotions} promotions"));
     let (lock, over) = (new_lock::<L>(), AtomicBool::new(false));
     let clocks = || {
         let counted = lock.meter().snapshot();
@@ -135,8 +121,7 @@ where
     let seen: Vec<(u64, u64, u64)> = thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(thread)).collect();
         let begin = Instant::now();
-        thread::sleep(length.time);
-        while clocks().0 < length.promotions && begin.elapsed() < length.patience {
+        while clocks().0 < promotions && begin.elapsed() < PATIENCE {
             thread::sleep(Duration::from_millis(1));
         }
         over.store(true, Relaxed);
@@ -144,7 +129,7 @@ where
     });
     Seen {
         threads,
-        wanted: length.promotions,
+        wanted: promotions,
         longest: seen.iter().map(|it| it.0).max().unwrap_or(0),
         overtaken: seen.iter().map(|it| it.1).max().unwrap_or(0),
         fewest: seen.iter().map(|it| it.2).min().unwrap_or(0),
@@ -152,28 +137,12 @@ where
     }
 }
 
-/// As [`run`], with 32 threads and `Short` until there are several times as many promotions as the
-/// bound; or, if the environment says so, with a hundred threads and `Default` for that long. Then
-/// there are not enough promotions unless `saturated`, and each thread has to have acquired.
-fn nobody_starves<Short, Default>(each: Loop)
+/// As [`run`], with 32 threads, until there are several times as many promotions as the bound.
+fn nobody_starves<L>(each: Loop)
 where
-    Short: RawMutex + Metered<Meter = Counted> + Send + Sync + 'static,
-    Default: RawMutex + Metered<Meter = Counted> + Send + Sync + 'static,
+    L: RawMutex + Metered<Meter = Counted> + Send + Sync + 'static,
 {
-    let bounds = |threads: usize, several: u64| several * 2 * threads as u64;
-    let seen = match std::env::var("ULOCKS_STARVATION_SECONDS") {
-        Err(_) => {
-            let length = Length { time: Duration::ZERO, promotions: bounds(32, 3), patience: PATIENCE };
-            run::<Short>(32, each, length)
-        }
-        Ok(seconds) => {
-            let seconds = seconds.parse().expect("ULOCKS_STARVATION_SECONDS: a whole number of seconds");
-            let saturated = each.outside.is_zero();
-            let promotions = if saturated { bounds(100, 3) } else { 0 };
-            let length = Length { time: Duration::from_secs(seconds), promotions, patience: PATIENCE };
-            run::<Default>(100, each, length)
-        }
-    };
+    let seen = run::<L>(32, each, 3 * 2 * 32);
     println!("{each:?}: {seen}");
     assert_eq!(seen.fault(), None);
 }
@@ -182,74 +151,15 @@ type Lock<S, I> = RawCalock<Private<S, Counted>, I>;
 
 #[test]
 fn nobody_starves_on_a_saturated_lock() {
-    nobody_starves::<Lock<Adaptive, Every<1_000_000>>, Lock<Adaptive, Every>>(SATURATED);
+    nobody_starves::<Lock<Adaptive, Every<1_000_000>>>(SATURATED);
 }
 
 #[test]
 fn nobody_starves_without_patience() {
-    nobody_starves::<Lock<NoSpin, Every<1_000_000>>, Lock<NoSpin, Every>>(SATURATED);
+    nobody_starves::<Lock<NoSpin, Every<1_000_000>>>(SATURATED);
 }
 
 #[test]
 fn nobody_starves_on_a_busy_lock() {
-    nobody_starves::<Lock<Adaptive, Every<300_000>>, Lock<Adaptive, Every>>(ONE_NINE);
-}
-
-const BRIEFLY: Length =
-    Length { time: Duration::from_millis(500), promotions: 1_000, patience: Duration::from_millis(500) };
-
-#[test]
-fn a_lock_that_promotes_nobody_is_found_out() {
-    let fault = run::<Lock<Adaptive, Every<1_000_000_000_000>>>(32, SATURATED, BRIEFLY).fault();
-    assert!(fault.as_ref().is_some_and(|fault| fault.contains("needed to tell")), "{fault:?}");
-}
-
-/// A mutex that promotes each arriving thread.
-struct Barging {
-    mutex: Plain,
-    meter: Counted,
-}
-
-#[test]
-fn a_lock_that_lets_somebody_starve_is_found_out() {
-    let fault = run::<Barging>(32, SATURATED, BRIEFLY).fault();
-    assert!(fault.as_ref().is_some_and(|fault| fault.contains("are allowed")), "{fault:?}");
-}
-
-impl Metered for Barging {
-    type Meter = Counted;
-
-    fn meter(&self) -> &Counted {
-        &self.meter
-    }
-}
-
-ulocks_core::initial!([] Barging = Self { mutex: Plain::new(), meter: Counted::INIT });
-
-// SAFETY: as the mutex in it.
-unsafe impl RawMutex for Barging {
-    type Scope = <Plain as RawMutex>::Scope;
-    type Token = ();
-
-    fn lock(&self) {
-        self.mutex.lock();
-        self.meter.count(Event::Promoted);
-    }
-
-    fn try_lock(&self) -> Option<()> {
-        self.mutex.try_lock()
-    }
-
-    fn lock_until(&self, deadline: Deadline) -> Option<()> {
-        self.mutex.lock_until(deadline)
-    }
-
-    unsafe fn unlock(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.mutex.unlock(()) }
-    }
-
-    fn is_locked(&self) -> bool {
-        self.mutex.is_locked()
-    }
+    nobody_starves::<Lock<Adaptive, Every<300_000>>>(ONE_NINE);
 }

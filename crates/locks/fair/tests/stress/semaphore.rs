@@ -145,38 +145,6 @@ fn the_order_of_grants_is_the_order_of_arrivals() {
     }
 }
 
-/// Thousands wait at once, and each is woken by a release of its own, or all of them by one.
-#[test]
-fn thousands_may_wait() {
-    fn check<P: Policy>(threads: usize) {
-        let semaphore = Arc::new(SemaphoreWith::<P>::new(0));
-        let _watchdog = {
-            let semaphore = Arc::clone(&semaphore);
-            watchdog::watch("thousands", move || format!("{semaphore:?}"))
-        };
-        for at_once in [false, true] {
-            let waiters: Vec<_> = (0..threads)
-                .map(|_| {
-                    let semaphore = Arc::clone(&semaphore);
-                    let wait = move || semaphore.acquire().forget();
-                    std::thread::Builder::new().stack_size(64 << 10).spawn(wait).expect("a thread")
-                })
-                .collect();
-            let all_wait = || semaphore.raw().waiters() >= threads as u32;
-            ulocks_testkit::limit::until("all threads wait", all_wait);
-            if at_once {
-                semaphore.release(threads as u32).expect("room");
-            } else {
-                (0..threads).for_each(|_| semaphore.release(1).expect("room"));
-            }
-            waiters.into_iter().for_each(|waiter| waiter.join().expect("a waiter panicked"));
-            assert_eq!(semaphore.available_permits(), 0);
-        }
-    }
-    check::<Private>(3_000);
-    check::<Shared>(3_000);
-}
-
 /// Of many whose time passes at about the same moment each leaves, also between processes from the
 /// middle of the line.
 #[test]

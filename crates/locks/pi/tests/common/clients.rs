@@ -44,7 +44,6 @@ fn both(first: &RawPiMutex<Private>, second: &RawPiMutex<Private>) -> usize {
 
 /// A thread that ends with the mutex in its hand, and others that want it: each is told of the
 /// death, by the mark or by an error, unless it came before.
-#[cfg_attr(ulocks_loom, allow(dead_code, reason = "threads do not die there"))]
 pub fn owner_ends(others: usize) {
     let lock = Arc::new(RawPiMutex::<Private>::new());
     let owner = {

@@ -1,4 +1,4 @@
-//! The clients of every reader-writer lock.
+//! Clients of every reader-writer lock, for what operations drawn by lot (`phases`) may not meet.
 
 use ulocks_core::Private;
 use ulocks_core::meter::{Counted, Snapshot};
@@ -28,26 +28,6 @@ macro_rules! with_each {
     };
 }
 
-#[test]
-fn a_writer_is_alone() {
-    fn check<D: Configuration>() {
-        let load = Load { operations: 3_000, ..Load::default() };
-        stress::mixed::<RawPsRwLock<D>>(load).check();
-        stress::mixed::<RawPsRwLock<D>>(Load { shuffle: true, ..load }).check();
-    }
-    with_each!(check);
-}
-
-#[test]
-fn who_gives_up_strands_nobody() {
-    fn check<D: Configuration>() {
-        stress::cancel::<RawPsRwLock<D>>(Load { operations: 3_000, ..Load::default() }).check();
-        let asleep = Load { threads: 16, operations: 150, hold: 5_000, ..Load::default() };
-        stress::mixed::<RawPsRwLock<D>>(asleep).check();
-    }
-    with_each!(check);
-}
-
 /// Few threads: no other would wake one that was forgotten, and all sleep as soon as
 /// they can.
 #[test]
@@ -64,14 +44,6 @@ fn nobody_is_left_asleep() {
 }
 
 #[test]
-fn one_access_turns_into_another() {
-    fn check<D: Configuration>() {
-        stress::upgrading::<RawPsRwLock<D>>(Load { operations: 3_000, ..Load::default() }).check();
-    }
-    with_each!(check);
-}
-
-#[test]
 fn waits_go_on_after_signals() {
     /// On a busy machine a run may be over before the first signal.
     fn storm(run: fn(Load) -> Counts) {
@@ -85,26 +57,6 @@ fn waits_go_on_after_signals() {
     fn check<D: Configuration>() {
         storm(stress::upgrading::<RawPsRwLock<D>>);
         storm(stress::cancel::<RawPsRwLock<D>>);
-    }
-    with_each!(check);
-}
-
-#[test]
-fn many_more_threads_than_processors_get_on() {
-    fn check<D: Configuration>() {
-        let counts = stress::oversubscribed::<RawPsRwLock<D>>(200);
-        counts.check();
-        assert_eq!(counts.gave_up, 0);
-    }
-    with_each!(check);
-}
-
-#[test]
-fn the_last_unlocker_may_unmap() {
-    fn check<D: Configuration>() {
-        assert_eq!(stress::last_unlocker_unmaps::<RawPsRwLock<D>>(1, 3, 60), 60);
-        assert_eq!(stress::last_unlocker_unmaps::<RawPsRwLock<D>>(0, 3, 60), 60);
-        assert!(stress::last_unlocker_unmaps::<RawPsRwLock<D>>(3, 1, 60) <= 60);
     }
     with_each!(check);
 }

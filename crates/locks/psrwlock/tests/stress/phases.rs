@@ -44,25 +44,23 @@ fn check<D: Configuration>(classes: Classes<D>, threads: usize, operations: usiz
     check_is_free(&lock);
 }
 
-/// Each configuration with a class list, under some load.
-macro_rules! each {
-    ($($name:ident: $configuration:ty, $($class:ident),+;)+) => {$(
-        #[test]
-        fn $name() {
+#[test]
+fn all_operations_at_once() {
+    macro_rules! each {
+        ($($configuration:ty: $($class:ident),+;)+) => {$({
             type D = $configuration;
             check(classes!(D: $($class),+), 4, 4_000, 50);
             // More threads than processors, and holds that outlast every patience.
             check(classes!(D: $($class),+), 12, 150, 5_000);
-        }
-    )+};
-}
-
-each! {
-    by_default: Sifted, Bulk, Urgent, Nested;
-    without_spinning: Sifted<THREE, Private<NoSpin>>, Bulk, Urgent, Nested;
-    with_long_patience_and_counters: Sifted<THREE, Private<Patience<20_000>, Counted>>, Bulk, Urgent, Nested;
-    at_eight_slots: Sifted<THREE, Private<NoSpin>, PhaseFair, Distributed<8>>, Bulk, Urgent, Nested;
-    one_class: Sifted<BULK>, Bulk;
-    two_classes_of_which_one_is_skipped: Sifted<{ BULK | NESTED }, Private<NoSpin>>, Bulk, Nested;
-    four_classes_at_slots: Sifted<ALL, Private, PhaseFair, Distributed<2>>, Bulk, Urgent, Nested;
+        })+};
+    }
+    each! {
+        Sifted: Bulk, Urgent, Nested;
+        Sifted<THREE, Private<NoSpin>>: Bulk, Urgent, Nested;
+        Sifted<THREE, Private<Patience<20_000>, Counted>>: Bulk, Urgent, Nested;
+        Sifted<THREE, Private<NoSpin>, PhaseFair, Distributed<8>>: Bulk, Urgent, Nested;
+        Sifted<BULK>: Bulk;
+        Sifted<{ BULK | NESTED }, Private<NoSpin>>: Bulk, Nested;
+        Sifted<ALL, Private, PhaseFair, Distributed<2>>: Bulk, Urgent, Nested;
+    }
 }
