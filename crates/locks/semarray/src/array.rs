@@ -1,9 +1,10 @@
 //! [`SemArray`]: the array, its promises, and the order in which it serves sets.
 
-use crate::raw::{RawSemArray, Waiters};
+use crate::raw::RawSemArray;
 use crate::set::Wait;
 use crate::{Builder, Error, Op, Permit, Set};
 use core::fmt;
+use core::ops::Deref;
 use core::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::policy::InOneProcess;
@@ -55,7 +56,7 @@ use ulocks_core::time::Deadline;
 ///
 /// Three things do not stop for an aged set:
 /// - a set that also gives it something that it needs, since perhaps no other set would;
-/// - a value that is [set](SemArrayWith::set);
+/// - a value that is [set](RawSemArray::set);
 /// - a permit that is given back.
 ///
 /// Sets that take one thing from it and give it another, by turns, can keep it waiting for ever.
@@ -123,7 +124,7 @@ use ulocks_core::time::Deadline;
 /// # Memory
 /// A hundred and twenty-eight bytes a semaphore, a pair of cache lines of its own. They are
 /// allocated when the array is made, so an array cannot be a constant, and zeroed memory is none.
-/// After that, [`values`](SemArrayWith::values) allocates. So do sets of more than eight
+/// After that, [`values`](RawSemArray::values) allocates. So do sets of more than eight
 /// operations: the [`Set`] that holds them, the permit that gives them back, and a call that finds
 /// something in its way. Threads sleep in static memory. A call that performs a set does not touch
 /// the array after the store that publishes the last of its semaphores. So a thread that has seen
@@ -149,7 +150,7 @@ use ulocks_core::time::Deadline;
 /// several operations falls asleep, the kernel moves the waiting sets of all semaphores to one
 /// queue. That queue is ordered by semaphore, not by age; here the order is always by age. So if
 /// such a set has an operation without waiting, it may end otherwise or earlier. And
-/// [`waiters`](SemArrayWith::waiters) may count it at another of its semaphores.
+/// [`waiters`](RawSemArray::waiters) may count it at another of its semaphores.
 ///
 /// # Examples
 /// Philosophers, each with two forks or none:
@@ -383,90 +384,17 @@ impl<P: InOneProcess> SemArrayWith<P> {
         Ok(Permit::new(&self.0, set))
     }
 
-    /// The value of semaphore `index` at this moment. If a call is changing it, this waits until
-    /// that call is done.
-    ///
-    /// # Errors
-    /// [`Error::IndexOutOfRange`].
-    pub fn value(&self, index: usize) -> Result<u32, Error> {
-        self.0.value(index)
-    }
-
-    /// All values at one moment. This locks one semaphore after the other. A call that changes a
-    /// locked one waits until all have been read.
-    #[must_use]
-    pub fn values(&self) -> Vec<u32> {
-        self.0.values()
-    }
-
-    /// How many sets wait at semaphore `index` at this moment. A set waits at the semaphore of its
-    /// first operation that cannot proceed, or that stops for an aged set.
-    ///
-    /// # Errors
-    /// [`Error::IndexOutOfRange`].
-    pub fn waiters(&self, index: usize) -> Result<Waiters, Error> {
-        self.0.waiters(index)
-    }
-
-    /// Gives semaphore `index` this value, and completes the sets that can proceed then. It does
-    /// not change what permits give back.
-    ///
-    /// # Errors
-    /// [`Error::IndexOutOfRange`], [`Error::ValueOutOfRange`], [`Error::Closed`].
-    pub fn set(&self, index: usize, value: u32) -> Result<(), Error> {
-        self.0.set(index, value)
-    }
-
-    /// Gives the semaphores these values, all at one moment, and completes the sets that can
-    /// proceed then. It does not change what permits give back.
-    ///
-    /// # Errors
-    /// [`Error::WrongNumber`] if there are not as many values as semaphores;
-    /// [`Error::ValueOutOfRange`], [`Error::Closed`].
-    pub fn set_all(&self, values: &[u32]) -> Result<(), Error> {
-        self.0.set_all(values)
-    }
-
-    /// Closes the array: waiting sets and later sets get [`Error::Closed`]. Values stay as they
-    /// are, and can be read. Permits give nothing back any more. To close the array again changes
-    /// nothing.
-    ///
-    /// # Examples
-    /// ```
-    /// use std::thread;
-    /// use ulocks_semarray::{Error, Op, SemArray};
-    ///
-    /// let array = SemArray::new(1);
-    /// thread::scope(|scope| {
-    ///     let sleeper = scope.spawn(|| array.apply(&[Op::sub(0, 1)]));
-    ///     array.close();
-    ///     assert_eq!(sleeper.join().unwrap(), Err(Error::Closed));
-    /// });
-    /// ```
-    pub fn close(&self) {
-        self.0.close();
-    }
-
-    /// Whether the array was closed.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.0.is_closed()
-    }
-
-    /// How many semaphores there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The array without permits, for its limits, its fairness, and its counters.
     pub fn raw(&self) -> &RawSemArray<P> {
+        &self.0
+    }
+}
+
+/// The array's values, waiters, limits and end.
+impl<P: InOneProcess> Deref for SemArrayWith<P> {
+    type Target = RawSemArray<P>;
+
+    fn deref(&self) -> &RawSemArray<P> {
         &self.0
     }
 }

@@ -13,11 +13,13 @@ use ulocks_core::sync::without_unwinding;
 
 impl<P: InOneProcess> RawSemArray<P> {
     /// How many semaphores there are.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
     /// Whether there are none.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
@@ -43,11 +45,13 @@ impl<P: InOneProcess> RawSemArray<P> {
     }
 
     /// Whether the array was closed.
+    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed.load(Acquire) != 0
     }
 
-    /// The value of semaphore `index` at this moment.
+    /// The value of semaphore `index` at this moment. If a call is changing it, this waits until
+    /// that call is done.
     ///
     /// # Errors
     /// [`Error::IndexOutOfRange`].
@@ -79,7 +83,9 @@ impl<P: InOneProcess> RawSemArray<P> {
         }
     }
 
-    /// All values at one moment.
+    /// All values at one moment. This locks one semaphore after the other. A call that changes a
+    /// locked one waits until all have been read.
+    #[must_use]
     pub fn values(&self) -> Vec<u32> {
         let here = 0;
         let mut session = Session::with_array_lock(self, &here);
@@ -91,7 +97,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         if open { values } else { all.map(|index| self.settled(index)).collect() }
     }
 
-    /// How many sets sleep at semaphore `index`.
+    /// How many sets wait at semaphore `index` at this moment. A set waits at the semaphore of its
+    /// first operation that cannot proceed, or that stops for an aged set.
     ///
     /// # Errors
     /// [`Error::IndexOutOfRange`].
@@ -116,7 +123,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         Ok(waiters)
     }
 
-    /// Gives semaphore `index` a value, and completes the sets that can proceed then.
+    /// Gives semaphore `index` this value, and completes the sets that can proceed then. It does
+    /// not change what permits give back.
     ///
     /// # Errors
     /// [`Error::IndexOutOfRange`], [`Error::ValueOutOfRange`], [`Error::Closed`].
@@ -126,8 +134,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         self.set_values(&[Op::add(index, 0)], |_, _| value)
     }
 
-    /// Gives the semaphores these values, all at once, and completes the sets that can proceed
-    /// then.
+    /// Gives the semaphores these values, all at one moment, and completes the sets that can
+    /// proceed then. It does not change what permits give back.
     ///
     /// # Errors
     /// [`Error::ValueOutOfRange`], [`Error::Closed`]; [`Error::WrongNumber`] if there are not as
@@ -212,7 +220,22 @@ impl<P: InOneProcess> RawSemArray<P> {
         })
     }
 
-    /// Closes the array: waiting sets and later ones get [`Error::Closed`].
+    /// Closes the array: waiting sets and later sets get [`Error::Closed`]. Values stay as they
+    /// are, and can be read. Permits give nothing back any more. To close the array again changes
+    /// nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::thread;
+    /// use ulocks_semarray::{Error, Op, SemArray};
+    ///
+    /// let array = SemArray::new(1);
+    /// thread::scope(|scope| {
+    ///     let sleeper = scope.spawn(|| array.apply(&[Op::sub(0, 1)]));
+    ///     array.close();
+    ///     assert_eq!(sleeper.join().unwrap(), Err(Error::Closed));
+    /// });
+    /// ```
     pub fn close(&self) {
         without_unwinding(|| {
             let here = 0;

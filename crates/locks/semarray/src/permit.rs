@@ -14,7 +14,7 @@ use ulocks_core::sync::is_abandoned;
 /// To give back is to undo what the set changed, at one moment: for each semaphore the sum of its
 /// operations. Sets that can proceed then are completed. It never waits: a value that would fall
 /// below zero becomes zero, and one that would exceed the limit becomes the limit. System V does
-/// the same when a process exits. After [`close`](crate::SemArrayWith::close) a permit gives
+/// the same when a process exits. After [`close`](crate::RawSemArray::close) a permit gives
 /// nothing back.
 ///
 /// A permit may go to another thread, and be dropped there. A permit that is leaked gives nothing

@@ -212,8 +212,6 @@ fn few_semaphores_are_what_the_model_says() {
         crew.borrow_mut().play(array, model, &steps).map_err(TestCaseError::fail)
     };
     let config = Config { failure_persistence: None, ..cases(400) };
-    let same_each_time = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    TestRunner::new_with_rng(config, same_each_time)
-        .run(&some, check)
-        .unwrap_or_else(|error| panic!("{error}"));
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    runner.run(&some, check).unwrap_or_else(|error| panic!("{error}"));
 }

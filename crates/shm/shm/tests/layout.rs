@@ -212,8 +212,7 @@ fn a_robust_semaphore_keeps_its_values_over_a_reset() {
         std::mem::forget(own.one.acquire_many(&me, 3).expect("permits"));
         std::mem::forget(own.array.acquire(&me, ulocks_semarray::Set::new().sub(1, 2)).expect("a set"));
         assert_eq!((own.one.available_permits(), own.array.values()), (1, [0, 4]));
-        // SAFETY: no preconditions; the process ends here, with what it has.
-        unsafe { libc::_exit(0) };
+        Child::exits()
     })
     .ends();
     for _ in 0..2 {

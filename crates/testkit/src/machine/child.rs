@@ -28,6 +28,18 @@ impl Child {
         Self(id)
     }
 
+    /// Of the calling child: waits for a signal, which ends it or is handled.
+    pub fn pauses() {
+        // SAFETY: no preconditions.
+        unsafe { libc::pause() };
+    }
+
+    /// Of the calling child: ends it here, with all that it holds.
+    pub fn exits() -> ! {
+        // SAFETY: no preconditions.
+        unsafe { libc::_exit(0) }
+    }
+
     /// The kernel's id of the child.
     pub fn id(&self) -> i32 {
         self.0

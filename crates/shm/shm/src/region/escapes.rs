@@ -60,27 +60,6 @@
 /// ```
 struct Mutex;
 
-/// The same of the fair mutex, by the guard that a death has left.
-/// ```
-/// use ulocks_shm::robust::{fair_mutex::RobustFairMutex, mutex::LockError};
-/// let region = ulocks_shm::Region::<RobustFairMutex<u64>>::options().anonymous().unwrap();
-/// region.with_member(|me| std::mem::forget(region.lock(me))).unwrap();
-/// let copy: u64 = region.with_member(|me| match region.lock(me) {
-///     Err(LockError::OwnerDied(guard)) => **Box::leak(Box::new(guard)),
-///     _ => unreachable!(),
-/// }).unwrap();
-/// ```
-/// ```compile_fail
-/// use ulocks_shm::robust::{fair_mutex::RobustFairMutex, mutex::LockError};
-/// let region = ulocks_shm::Region::<RobustFairMutex<u64>>::options().anonymous().unwrap();
-/// region.with_member(|me| std::mem::forget(region.lock(me))).unwrap();
-/// let data: &mut u64 = region.with_member(|me| match region.lock(me) {
-///     Err(LockError::OwnerDied(guard)) => &mut **Box::leak(Box::new(guard)),
-///     _ => unreachable!(),
-/// }).unwrap();
-/// ```
-struct Fair;
-
 /// The data of readers and writers.
 /// ```
 /// use ulocks_shm::{Region, robust::rwlock::RobustPsRwLock};

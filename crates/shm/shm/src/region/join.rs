@@ -72,18 +72,6 @@ impl<R: SharedSafe> Region<R> {
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// A copy of the data may leave; the data may not, however it is leaked:
-    /// ```
-    /// # use ulocks_shm::{Region, robust::mutex::RobustMutex};
-    /// # let region = Region::<RobustMutex<u64>>::options().anonymous().unwrap();
-    /// let copy: u64 = region.with_member(|me| **Box::leak(Box::new(region.lock(me).unwrap()))).unwrap();
-    /// ```
-    /// ```compile_fail
-    /// # use ulocks_shm::{Region, robust::mutex::RobustMutex};
-    /// # let region = Region::<RobustMutex<u64>>::options().anonymous().unwrap();
-    /// let data: &u64 = region.with_member(|me| &**Box::leak(Box::new(region.lock(me).unwrap()))).unwrap();
-    /// ```
     pub fn with_member<O>(&self, f: impl FnOnce(&Member<'_>) -> O) -> Result<O, JoinError> {
         // SAFETY: the member is dropped at the end of this function, also if `f` panics, and so
         // before the thread ends and before the region is dropped, which is borrowed. `f` is for

@@ -1,5 +1,27 @@
 //! Robust locks: a thread that dies with one leaves it to the next, which is told.
 
+/// Methods of a lock that acquire, each with its arguments beside the member and its call. Errors
+/// and panics are those of the type.
+macro_rules! ways {
+    ($lifetime:lifetime: $(
+        $(#[$doc:meta])*
+        $name:ident($($argument:ident: $type:ty),*) -> $result:ty, $how:ident($($given:expr),*);
+    )+) => {$(
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// See [the type](Self#errors), and
+        /// [`Refused::TimedOut`](crate::robust::mutex::Refused::TimedOut) if it would have to wait, or
+        /// if its time is over.
+        ///
+        /// # Panics
+        /// See [the type](Self#panics).
+        pub fn $name<$lifetime>(&$lifetime self, me: &$lifetime Member<'_>, $($argument: $type),*) -> $result {
+            self.$how(me, $($given),*)
+        }
+    )+};
+}
+
 pub mod condvar;
 pub mod fair_mutex;
 pub(crate) mod health;

@@ -28,8 +28,7 @@ fn a_creator_that_is_killed_leaves_no_part_of_an_entry() {
         let _ = own.find_or_create_with(&me, "half", |new: &[AtomicU64; 2], _| {
             new[0].store(1, Relaxed);
             step.store(1, Relaxed);
-            // SAFETY: no preconditions; a signal ends it, if it is let return.
-            unsafe { libc::pause() };
+            Child::pauses();
         });
     })
     .sleeps(|| step.load(Relaxed) == 1);
@@ -57,8 +56,7 @@ fn a_waiter_of_a_killed_creator_goes_on() {
         let me = joined(&own);
         let _ = own.find_or_create_with(&me, "lock", |_: &Plain, _| {
             step.store(1, Relaxed);
-            // SAFETY: no preconditions; a signal ends it, if it is let return.
-            unsafe { libc::pause() };
+            Child::pauses();
         });
     })
     .sleeps(|| step.load(Relaxed) == 1);
@@ -93,52 +91,4 @@ fn a_creator_that_panics_leaves_no_part_of_an_entry() {
     assert_eq!((me.held(), region.entries().count()), (0, 0));
     let value = region.find_or_create::<AtomicU64>(&me, "value").expect("room");
     assert_eq!(value.load(Relaxed), 0);
-}
-
-/// Processes that create and find are killed at any moment. Each name that is there has one whole
-/// value, and no process is refused.
-#[test]
-fn killed_at_any_moment() {
-    type Many = Directory<64, 4096>;
-    const WHOLE: u64 = 0x1234_5678;
-    let _turn = turn();
-    for round in 0..60_u64 {
-        let region = Region::<Many>::options().anonymous().expect("a region");
-        let run = || {
-            let me = joined(&region);
-            for name in 0..64 {
-                let prepare = |new: &[AtomicU64; 2], fresh| {
-                    assert_eq!(fresh, Fresh::Created);
-                    assert_eq!((new[0].load(Relaxed), new[1].load(Relaxed)), (0, 0));
-                    new[0].store(WHOLE, Relaxed);
-                    new[1].store(name, Relaxed);
-                };
-                let value = region.find_or_create_with(&me, &format!("name {name}"), prepare);
-                let value = value.expect("room");
-                assert_eq!((value[0].load(Relaxed), value[1].load(Relaxed)), (WHOLE, name));
-            }
-        };
-        let victim = || {
-            run();
-            // SAFETY: no preconditions; a signal ends it, if it is let return.
-            unsafe { libc::pause() };
-        };
-        let victims: Vec<_> = (0..3).map(|_| Child::runs(victim)).collect();
-        std::thread::sleep(Duration::from_micros(round * 29 % 1500));
-        victims.into_iter().for_each(Child::killed);
-        let me = joined(&region);
-        let before = region.entries().map(|entry| entry.expect("no damage").name).collect::<Vec<_>>();
-        for (nth, name) in before.iter().enumerate() {
-            assert_eq!(*name, format!("name {nth}"), "round {round}");
-            let value = region.find::<[AtomicU64; 2]>(&me, name).expect("listed");
-            assert_eq!(
-                (value[0].load(Relaxed), value[1].load(Relaxed)),
-                (WHOLE, nth as u64),
-                "round {round}"
-            );
-        }
-        drop(me);
-        run();
-        assert_eq!(region.entries().count(), 64);
-    }
 }

@@ -3,7 +3,6 @@
 use super::joined::joined;
 use super::scratch::{Scratch, turn};
 use super::{Names, Plain, Robust, open};
-use std::sync::Barrier;
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_shm::robust::mutex::Refused;
@@ -80,24 +79,6 @@ fn creators_of_one_name_get_one_value() {
         names.sort();
         assert_eq!(names, NAMES);
     }
-}
-
-#[test]
-fn threads_of_one_process_get_one_value() {
-    let region = Region::<Names>::options().anonymous().expect("a region");
-    let barrier = Barrier::new(4);
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                let me = joined(&region);
-                barrier.wait();
-                let lock = region.find_or_create_with(&me, "one", |new: &Plain, _| *new.lock() = 100);
-                *lock.expect("room").lock() += 1;
-            });
-        }
-    });
-    let me = joined(&region);
-    assert_eq!(*region.find::<Plain>(&me, "one").expect("created").lock(), 104);
 }
 
 #[test]

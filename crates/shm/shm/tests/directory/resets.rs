@@ -26,8 +26,7 @@ fn left_locked(scratch: &Scratch) {
         std::mem::forget(held);
         let mut held = robust.lock(&me).expect("no holder has died");
         *held = 8;
-        // SAFETY: no preconditions; the process ends with the locks held.
-        unsafe { libc::_exit(0) };
+        Child::exits()
     })
     .ends();
 }
@@ -99,24 +98,6 @@ fn a_value_is_prepared_in_each_epoch() {
     }
 }
 
-/// A value may wait for its reset for several epochs.
-#[test]
-fn a_value_that_is_not_asked_for_stays_stale() {
-    let _turn = turn();
-    let scratch = Scratch::new();
-    left_locked(&scratch);
-    for _ in 0..3 {
-        let region = open(&scratch);
-        let me = joined(&region);
-        region.find_or_create::<u64>(&me, "another").expect("room");
-        assert_eq!(region.entries().count(), 3);
-    }
-    let region = open(&scratch);
-    assert_eq!(region.epoch(), 5);
-    let me = joined(&region);
-    assert!(!region.find::<Plain>(&me, "plain").expect("it is kept").is_locked());
-}
-
 /// The process that resets a value is killed before it is done. The next one resets it again.
 #[test]
 fn a_reset_that_was_cut_off_is_made_again() {
@@ -132,8 +113,7 @@ fn a_reset_that_was_cut_off_is_made_again() {
             assert_eq!(fresh, Fresh::Reset);
             std::mem::forget(plain.lock());
             step.store(1, Relaxed);
-            // SAFETY: no preconditions; a signal ends it, if it is let return.
-            unsafe { libc::pause() };
+            Child::pauses();
         });
     })
     .sleeps(|| step.load(Relaxed) == 1);
@@ -152,10 +132,7 @@ fn the_directory_lock_of_a_process_that_ended() {
     Child::runs(|| {
         let region = open(&scratch);
         let me = joined(&region);
-        let _ = region.find_or_create_with(&me, "half", |_: &u64, _| {
-            // SAFETY: no preconditions; the process ends here.
-            unsafe { libc::_exit(0) };
-        });
+        let _ = region.find_or_create_with(&me, "half", |_: &u64, _| Child::exits());
     })
     .ends();
     let region = open(&scratch);

@@ -27,27 +27,6 @@ fn field<'a>(json: &'a str, object: &str, name: &str) -> &'a str {
     &value[..end.unwrap_or(value.len())]
 }
 
-#[test]
-fn an_empty_region() {
-    let _turn = turn();
-    let scratch = Scratch::new();
-    let region = open(&scratch);
-    let ran = list(&scratch);
-    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
-    ran.has(&["format 2, epoch 1"]);
-    ran.has(&["processes are attached"]);
-    ran.has(&["0 of 64 slots are taken"]);
-    ran.has(&["no directory with names"]);
-    drop(region);
-    let ran = list(&scratch);
-    ran.has(&["no process is attached"]);
-    let ran = list_json(&scratch);
-    assert_eq!(ran.code, 0);
-    for (name, value) in [("epoch", "1"), ("attached", "false"), ("state", "\"ready\""), ("slots", "[]")] {
-        assert_eq!(field(&ran.out, "{", name), value);
-    }
-}
-
 /// The program takes no part: a region that nobody uses is not attached to, and not reset.
 #[test]
 fn a_look_changes_nothing() {
@@ -91,8 +70,7 @@ fn holders_and_waiters() {
         let _permit = one.acquire_many(&me, 2).expect("a permit");
         let _held = (mutex.lock(&me), fair.lock(&me), rwlock.read(&me));
         step.store(1, Relaxed);
-        // SAFETY: no preconditions; a signal ends it, if it is let return.
-        unsafe { libc::pause() };
+        Child::pauses();
     })
     .sleeps(|| step.load(Relaxed) == 1);
     let waiter = Child::runs(|| {
@@ -142,26 +120,6 @@ fn holders_and_waiters() {
     ran.has(&["\"mutex\"", "slot 0 (dead) holds it"]);
     ran.has(&["\"fair\"", "free", "not recoverable"]);
     drop(region);
-}
-
-/// A value that no program has asked for since the reset.
-#[test]
-fn a_stale_value() {
-    let _turn = turn();
-    let scratch = Scratch::new();
-    {
-        let region = open(&scratch);
-        let me = joined(&region);
-        for name in ["old", "new"] {
-            region.find_or_create::<RobustMutex<u64>>(&me, name).expect("room");
-        }
-    }
-    let region = open(&scratch);
-    let me = joined(&region);
-    region.find::<RobustMutex<u64>>(&me, "new").expect("it is kept");
-    let ran = list(&scratch);
-    ran.has(&["\"old\"", "reset when a program next asks for it"]);
-    ran.has(&["\"new\"", "free"]);
 }
 
 /// Names that a terminal would obey, and that JSON must escape.
@@ -220,7 +178,10 @@ fn the_state_of_the_header() {
     set_word(&mut bytes, Word::Boot, !boot);
     let ran = list(&Scratch::with(&bytes));
     ran.has(&["before the machine booted"]);
+    ran.has(&["no process is attached"]);
+    ran.has(&["no directory with names"]);
     assert_eq!(ran.code, 0);
+    assert_eq!(field(&list_json(&Scratch::with(&sound)).out, "{", "state"), "\"ready\"");
 }
 
 /// The number of a slot's process is in use by another process here, as it is if the slot's process
@@ -230,8 +191,7 @@ fn a_number_of_another_process_is_not_taken_for_it() {
     let _turn = turn();
     let scratch = Scratch::new();
     let stranger = Child::runs(|| {
-        // SAFETY: no preconditions; a signal ends it, if it is let return.
-        unsafe { libc::pause() };
+        Child::pauses();
     });
     drop(open(&scratch));
     let mut bytes = scratch.bytes();

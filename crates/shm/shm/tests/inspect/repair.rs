@@ -17,10 +17,7 @@ fn left() -> Scratch {
         let robust = region.find_or_create::<RobustMutex<u64>>(&me, "robust").expect("room");
         *plain.lock() = 6;
         std::mem::forget((plain.lock(), robust.lock(&me)));
-        let _ = region.find_or_create_with(&me, "half", |_: &u64, _| {
-            // SAFETY: no preconditions; the process ends here.
-            unsafe { libc::_exit(0) };
-        });
+        let _ = region.find_or_create_with(&me, "half", |_: &u64, _| Child::exits());
     })
     .ends();
     scratch
@@ -136,10 +133,7 @@ fn a_file_whose_creator_has_died() {
     let _turn = turn();
     let prepared = Scratch::new();
     Child::runs(|| {
-        let made = Region::<Names>::options().create_or_open_with(prepared.path(), 0o600, |_| {
-            // SAFETY: no preconditions; the process ends here.
-            unsafe { libc::_exit(0) }
-        });
+        let made = Region::<Names>::options().create_or_open_with(prepared.path(), 0o600, |_| Child::exits());
         drop(made);
     })
     .ends();

@@ -6,7 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 use ulocks_core::sync::AtomicU32;
-use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_shm::{Attached, Options, Region, RegionError};
 use ulocks_testkit::Child;
 
@@ -142,24 +142,6 @@ fn a_reset_is_never_beside_another_process() {
     assert_eq!(*region.total.lock(), PROCESSES * TIMES);
     let begun = epochs.iter().map(|epoch| u64::from(epoch.load(Relaxed))).sum::<u64>();
     assert_eq!((region.attached(), region.epoch()), (Attached::Reset, begun + 1));
-}
-
-/// A waiter sleeps on one mapping, the release is through another.
-#[test]
-fn a_release_wakes_a_sleeper_of_another_mapping() {
-    let _turn = turn();
-    let scratch = Scratch::new();
-    let region = options().create(scratch.path(), 0o600).expect("a region");
-    let held = region.total.lock();
-    let child = Child::runs(|| {
-        let own = options().open(scratch.path()).expect("the region");
-        own.plain.store(1, Release);
-        *own.total.lock() += 1;
-    })
-    .sleeps(|| region.plain.load(Acquire) == 1);
-    drop(held);
-    child.ends();
-    assert_eq!(*region.total.lock(), 1);
 }
 
 #[test]

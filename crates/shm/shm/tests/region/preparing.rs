@@ -90,8 +90,7 @@ fn what_fails_to_be_prepared_is_prepared_by_the_next() {
         Child::runs(|| {
             let made = options().create_or_open_with(scratch.path(), 0o600, |region| {
                 region.plain.store(99, Relaxed);
-                // SAFETY: no preconditions; the process ends here.
-                unsafe { libc::_exit(0) }
+                Child::exits()
             });
             drop(made);
         })
@@ -144,8 +143,7 @@ fn a_failure_keeps_nobody_out_although_a_child_lives() {
         let made = catch_unwind(AssertUnwindSafe(|| {
             options().create_or_open_with(scratch.path(), 0o600, |_| {
                 children.push(Child::runs(|| {
-                    // SAFETY: no preconditions; a signal ends it.
-                    unsafe { libc::pause() };
+                    Child::pauses();
                 }));
                 assert!(!panics, "planned");
                 Err(io::Error::other("no configuration"))

@@ -1,7 +1,7 @@
 //! Files that a creator has left which died before it was done, and files that look like it.
 
 use super::Root;
-use super::scratch::{Scratch, Word, set_word, turn, word};
+use super::scratch::{Scratch, Word, set_word, turn};
 use std::fs::{self, OpenOptions};
 use std::time::Duration;
 use ulocks_core::sync::Ordering::Relaxed;
@@ -24,8 +24,7 @@ fn left_half_prepared() -> Scratch {
         let made = options().create_or_open_with(scratch.path(), 0o600, |region| {
             region.plain.store(9, Relaxed);
             std::mem::forget(region.total.lock());
-            // SAFETY: no preconditions; the process ends here.
-            unsafe { libc::_exit(0) }
+            Child::exits()
         });
         drop(made);
     })
@@ -149,8 +148,7 @@ fn what_a_living_creator_has_begun_is_left_to_it() {
     let creator = Child::runs(|| {
         let made = options().create_or_open_with(scratch.path(), 0o600, |region| {
             region.plain.store(9, Relaxed);
-            // SAFETY: no preconditions; a signal ends it.
-            unsafe { libc::pause() };
+            Child::pauses();
             Ok(())
         });
         drop(made);
@@ -163,24 +161,4 @@ fn what_a_living_creator_has_begun_is_left_to_it() {
     assert_eq!(scratch.bytes(), bytes);
     creator.killed();
     is_made_anew("its creator was killed", &scratch.bytes());
-}
-
-/// A region that was used is never taken for an unfinished one, whatever its state says.
-#[test]
-fn a_damaged_region_keeps_its_data() {
-    let _turn = turn();
-    let scratch = Scratch::new();
-    let region = options().create(scratch.path(), 0o600).expect("a region");
-    region.plain.store(7, Relaxed);
-    drop(region);
-    let sound = scratch.bytes();
-    for bit in 0..64 {
-        let mut bytes = sound.clone();
-        let state = word(&bytes, Word::State);
-        set_word(&mut bytes, Word::State, state ^ 1 << bit);
-        fs::write(scratch.path(), &bytes).expect("the file is writable");
-        let error = options().create_or_open(scratch.path(), 0o600).expect_err("a damaged state");
-        assert!(matches!(error, RegionError::Corrupt { what: "the state" }), "bit {bit}: {error}");
-        assert_eq!(scratch.bytes(), bytes, "bit {bit}");
-    }
 }

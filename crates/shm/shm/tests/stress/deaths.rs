@@ -14,8 +14,7 @@ fn holder(shm: &Shm, end: impl FnOnce()) -> Child {
         let me = shm.join();
         let _guard = shm.place().mutex.lock(&me).unwrap();
         shm.place().begun.fetch_add(1, Relaxed);
-        // SAFETY: waits for a signal.
-        unsafe { libc::pause() };
+        Child::pauses();
         end();
     })
     .sleeps(|| shm.place().begun.load(Relaxed) == 1)

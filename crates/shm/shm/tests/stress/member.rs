@@ -301,8 +301,7 @@ fn a_thread_takes_part_no_more_often_than_the_kernel_finds() {
     Child::runs(|| {
         let members: Vec<_> = (0..2_000).map(|_| joined(&region)).collect();
         forget(members);
-        // SAFETY: no preconditions; the process ends here.
-        unsafe { libc::_exit(0) };
+        Child::exits()
     })
     .ends();
     let members: Vec<_> = (0..2_000).map(|_| joined(&region)).collect();

@@ -74,8 +74,7 @@ fn in_a_namespace(shm: &Shm, body: impl FnOnce()) -> Child {
             // SAFETY: no preconditions.
             assert_eq!(unsafe { libc::getpid() }, 1, "not the first process of a namespace");
             body();
-            // SAFETY: waits for a signal.
-            unsafe { libc::pause() };
+            Child::pauses();
         });
         // The inner child is killed with this one.
         inner.ends();
@@ -145,8 +144,7 @@ fn a_holder_that_dumps_core_leaves_the_mutex() {
         let me = shm.join();
         let _guard = shm.place().mutex.lock(&me).unwrap();
         shm.place().begun.fetch_add(1, Relaxed);
-        // SAFETY: waits for a signal.
-        unsafe { libc::pause() };
+        Child::pauses();
     })
     .sleeps(|| shm.place().begun.load(Relaxed) == 1);
     let sleepers: Vec<_> = (0..3).map(|_| shm.waiter()).collect();
@@ -240,8 +238,7 @@ fn a_truncated_file_is_a_sigbus_for_those_that_have_it_mapped() {
         let guard = region.lock(&me).unwrap();
         // SAFETY: waits for a signal, which this process has no handler for but the one below.
         unsafe { libc::signal(libc::SIGUSR1, nothing as *const () as libc::sighandler_t) };
-        // SAFETY: as above.
-        unsafe { libc::pause() };
+        Child::pauses();
         drop(guard);
     })
     .sleeps(|| region.is_locked());

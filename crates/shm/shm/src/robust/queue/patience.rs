@@ -1,5 +1,6 @@
 //! How long an acquisition may wait.
 
+use core::time::Duration;
 use ulocks_core::time::Deadline;
 
 /// Whether an acquisition may wait.
@@ -11,6 +12,10 @@ pub(crate) enum Patience {
 }
 
 impl Patience {
+    pub(crate) fn within(timeout: Duration) -> Self {
+        Self::Until(Deadline::after(timeout))
+    }
+
     pub(super) fn deadline(self) -> Option<Deadline> {
         match self {
             Self::Until(deadline) => Some(deadline),

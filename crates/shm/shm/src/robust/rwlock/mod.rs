@@ -102,129 +102,42 @@ impl<T, const N: usize, P: Policy<Scope = futex::Global>> RobustPsRwLock<T, N, P
 }
 
 impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RobustPsRwLock<T, N, P> {
-    /// Acquires the lock for reading, behind the writers that wait.
-    ///
-    /// # Errors
-    /// See [the type](Self#errors).
-    ///
-    /// # Panics
-    /// See [the type](Self#panics).
-    pub fn read<'a>(&'a self, me: &'a Member<'_>) -> ReadResult<'a, T, N, P> {
-        self.reading(me, Want::Bulk, Patience::Forever)
-    }
+    ways! { 'a:
+        /// Acquires the lock for reading, behind the writers that wait.
+        read() -> ReadResult<'a, T, N, P>, reading(Want::Bulk, Patience::Forever);
 
-    /// Acquires the lock for reading, before all writers that wait.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read).
-    ///
-    /// # Panics
-    /// As [`read`](Self::read).
-    pub fn read_urgent<'a>(&'a self, me: &'a Member<'_>) -> ReadResult<'a, T, N, P> {
-        self.reading(me, Want::Urgent, Patience::Forever)
-    }
+        /// Acquires the lock for reading, before all writers that wait.
+        read_urgent() -> ReadResult<'a, T, N, P>, reading(Want::Urgent, Patience::Forever);
 
-    /// Acquires the lock for reading, if no writer has it or waits for it.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read); [`Refused::TimedOut`] if it would wait.
-    ///
-    /// # Panics
-    /// As [`read`](Self::read).
-    pub fn try_read<'a>(&'a self, me: &'a Member<'_>) -> ReadResult<'a, T, N, P> {
-        self.reading(me, Want::Bulk, Patience::Never)
-    }
+        /// Acquires the lock for reading, if no writer has it or waits for it.
+        try_read() -> ReadResult<'a, T, N, P>, reading(Want::Bulk, Patience::Never);
 
-    /// Acquires the lock for reading within `timeout`.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read); [`Refused::TimedOut`] after that.
-    ///
-    /// # Panics
-    /// As [`read`](Self::read).
-    pub fn try_read_for<'a>(&'a self, me: &'a Member<'_>, timeout: Duration) -> ReadResult<'a, T, N, P> {
-        self.read_until(me, Deadline::after(timeout))
-    }
+        /// Acquires the lock for reading, if no writer has it; writers that wait do not count.
+        try_read_urgent() -> ReadResult<'a, T, N, P>, reading(Want::Urgent, Patience::Never);
 
-    /// Acquires the lock for reading until `deadline`.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read); [`Refused::TimedOut`] if the deadline has passed.
-    ///
-    /// # Panics
-    /// As [`read`](Self::read).
-    pub fn read_until<'a>(&'a self, me: &'a Member<'_>, deadline: Deadline) -> ReadResult<'a, T, N, P> {
-        self.reading(me, Want::Bulk, Patience::Until(deadline))
-    }
+        /// Acquires the lock for reading within `timeout`.
+        try_read_for(timeout: Duration) -> ReadResult<'a, T, N, P>,
+            reading(Want::Bulk, Patience::within(timeout));
 
-    /// Acquires the lock for reading, if no writer has it; writers that wait do not count.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read); [`Refused::TimedOut`] if it would wait.
-    ///
-    /// # Panics
-    /// As [`read`](Self::read).
-    pub fn try_read_urgent<'a>(&'a self, me: &'a Member<'_>) -> ReadResult<'a, T, N, P> {
-        self.reading(me, Want::Urgent, Patience::Never)
-    }
+        /// Acquires the lock for reading until `deadline`.
+        read_until(deadline: Deadline) -> ReadResult<'a, T, N, P>,
+            reading(Want::Bulk, Patience::Until(deadline));
 
-    /// Acquires the lock for reading until `deadline`, before all writers that wait.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read); [`Refused::TimedOut`] if the deadline has passed.
-    ///
-    /// # Panics
-    /// As [`read`](Self::read).
-    pub fn read_urgent_until<'a>(
-        &'a self,
-        me: &'a Member<'_>,
-        deadline: Deadline,
-    ) -> ReadResult<'a, T, N, P> {
-        self.reading(me, Want::Urgent, Patience::Until(deadline))
-    }
+        /// Acquires the lock for reading until `deadline`, before all writers that wait.
+        read_urgent_until(deadline: Deadline) -> ReadResult<'a, T, N, P>,
+            reading(Want::Urgent, Patience::Until(deadline));
 
-    /// Acquires the lock for writing.
-    ///
-    /// # Errors
-    /// See [the type](Self#errors).
-    ///
-    /// # Panics
-    /// See [the type](Self#panics).
-    pub fn write<'a>(&'a self, me: &'a Member<'_>) -> WriteResult<'a, T, N, P> {
-        self.writing(me, Patience::Forever)
-    }
+        /// Acquires the lock for writing.
+        write() -> WriteResult<'a, T, N, P>, writing(Patience::Forever);
 
-    /// Acquires the lock for writing, if no thread has it or waits for it.
-    ///
-    /// # Errors
-    /// As [`write`](Self::write); [`Refused::TimedOut`] if it would wait.
-    ///
-    /// # Panics
-    /// As [`write`](Self::write).
-    pub fn try_write<'a>(&'a self, me: &'a Member<'_>) -> WriteResult<'a, T, N, P> {
-        self.writing(me, Patience::Never)
-    }
+        /// Acquires the lock for writing, if no thread has it or waits for it.
+        try_write() -> WriteResult<'a, T, N, P>, writing(Patience::Never);
 
-    /// Acquires the lock for writing within `timeout`.
-    ///
-    /// # Errors
-    /// As [`write`](Self::write); [`Refused::TimedOut`] after that.
-    ///
-    /// # Panics
-    /// As [`write`](Self::write).
-    pub fn try_write_for<'a>(&'a self, me: &'a Member<'_>, timeout: Duration) -> WriteResult<'a, T, N, P> {
-        self.write_until(me, Deadline::after(timeout))
-    }
+        /// Acquires the lock for writing within `timeout`.
+        try_write_for(timeout: Duration) -> WriteResult<'a, T, N, P>, writing(Patience::within(timeout));
 
-    /// Acquires the lock for writing until `deadline`.
-    ///
-    /// # Errors
-    /// As [`write`](Self::write); [`Refused::TimedOut`] if the deadline has passed.
-    ///
-    /// # Panics
-    /// As [`write`](Self::write).
-    pub fn write_until<'a>(&'a self, me: &'a Member<'_>, deadline: Deadline) -> WriteResult<'a, T, N, P> {
-        self.writing(me, Patience::Until(deadline))
+        /// Acquires the lock for writing until `deadline`.
+        write_until(deadline: Deadline) -> WriteResult<'a, T, N, P>, writing(Patience::Until(deadline));
     }
 
     /// Acquires the lock for writing, also if it is not recoverable: the guard is dirty until

@@ -115,6 +115,10 @@ pub enum SemError {
     Refused(Refused),
 }
 
+/// What an acquisition gives.
+pub type PermitResult<'a, const SEMS: usize, const SLOTS: usize, const OPS: usize, P> =
+    Result<RobustPermit<'a, SEMS, SLOTS, OPS, P>, SemError>;
+
 impl From<Refused> for SemError {
     fn from(refused: Refused) -> Self {
         Self::Refused(refused)
@@ -155,99 +159,32 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         Self(RawRobustSemArray::new(values))
     }
 
-    /// Performs a set. Its effects stay when the thread dies.
-    ///
-    /// # Errors
-    /// See [the type](Self#errors).
-    ///
-    /// # Panics
-    /// See [the type](Self#panics).
-    pub fn apply(&self, me: &Member<'_>, ops: &[Op]) -> Result<(), SemError> {
-        self.perform(me, ops, false, Patience::Forever)
-    }
+    ways! { 'a:
+        /// Performs a set. Its effects stay when the thread dies.
+        apply(ops: &[Op]) -> Result<(), SemError>, perform(ops, false, Patience::Forever);
 
-    /// Performs a set if that needs no wait.
-    ///
-    /// # Errors
-    /// As [`apply`](Self::apply); [`Refused::TimedOut`] if it would wait.
-    ///
-    /// # Panics
-    /// As [`apply`](Self::apply).
-    pub fn try_apply(&self, me: &Member<'_>, ops: &[Op]) -> Result<(), SemError> {
-        self.perform(me, ops, false, Patience::Never)
-    }
+        /// Performs a set if that needs no wait.
+        try_apply(ops: &[Op]) -> Result<(), SemError>, perform(ops, false, Patience::Never);
 
-    /// Performs a set within `timeout`.
-    ///
-    /// # Errors
-    /// As [`apply`](Self::apply); [`Refused::TimedOut`] after that.
-    ///
-    /// # Panics
-    /// As [`apply`](Self::apply).
-    pub fn apply_for(&self, me: &Member<'_>, ops: &[Op], timeout: Duration) -> Result<(), SemError> {
-        self.perform(me, ops, false, Patience::Until(Deadline::after(timeout)))
-    }
+        /// Performs a set within `timeout`.
+        apply_for(ops: &[Op], timeout: Duration) -> Result<(), SemError>,
+            perform(ops, false, Patience::within(timeout));
 
-    /// Performs a set, and takes it back when the permit is dropped or the thread dies.
-    ///
-    /// # Errors
-    /// As [`apply`](Self::apply).
-    ///
-    /// # Panics
-    /// As [`apply`](Self::apply).
-    pub fn acquire<'a>(
-        &'a self,
-        me: &'a Member<'_>,
-        set: impl Into<Set>,
-    ) -> Result<RobustPermit<'a, SEMS, SLOTS, OPS, P>, SemError> {
-        self.permit(me, set.into(), Patience::Forever)
-    }
+        /// Performs a set, and takes it back when the permit is dropped or the thread dies.
+        acquire(set: impl Into<Set>) -> PermitResult<'a, SEMS, SLOTS, OPS, P>,
+            permit(set.into(), Patience::Forever);
 
-    /// As [`acquire`](Self::acquire), if that needs no wait.
-    ///
-    /// # Errors
-    /// As [`try_apply`](Self::try_apply).
-    ///
-    /// # Panics
-    /// As [`apply`](Self::apply).
-    pub fn try_acquire<'a>(
-        &'a self,
-        me: &'a Member<'_>,
-        set: impl Into<Set>,
-    ) -> Result<RobustPermit<'a, SEMS, SLOTS, OPS, P>, SemError> {
-        self.permit(me, set.into(), Patience::Never)
-    }
+        /// As [`acquire`](Self::acquire), if that needs no wait.
+        try_acquire(set: impl Into<Set>) -> PermitResult<'a, SEMS, SLOTS, OPS, P>,
+            permit(set.into(), Patience::Never);
 
-    /// As [`acquire`](Self::acquire), within `timeout`.
-    ///
-    /// # Errors
-    /// As [`apply_for`](Self::apply_for).
-    ///
-    /// # Panics
-    /// As [`apply`](Self::apply).
-    pub fn acquire_for<'a>(
-        &'a self,
-        me: &'a Member<'_>,
-        set: impl Into<Set>,
-        timeout: Duration,
-    ) -> Result<RobustPermit<'a, SEMS, SLOTS, OPS, P>, SemError> {
-        self.permit(me, set.into(), Patience::Until(Deadline::after(timeout)))
-    }
+        /// As [`acquire`](Self::acquire), within `timeout`.
+        acquire_for(set: impl Into<Set>, timeout: Duration) -> PermitResult<'a, SEMS, SLOTS, OPS, P>,
+            permit(set.into(), Patience::within(timeout));
 
-    /// As [`acquire`](Self::acquire), until `deadline`.
-    ///
-    /// # Errors
-    /// As [`apply_for`](Self::apply_for).
-    ///
-    /// # Panics
-    /// As [`apply`](Self::apply).
-    pub fn acquire_until<'a>(
-        &'a self,
-        me: &'a Member<'_>,
-        set: impl Into<Set>,
-        deadline: Deadline,
-    ) -> Result<RobustPermit<'a, SEMS, SLOTS, OPS, P>, SemError> {
-        self.permit(me, set.into(), Patience::Until(deadline))
+        /// As [`acquire`](Self::acquire), until `deadline`.
+        acquire_until(set: impl Into<Set>, deadline: Deadline) -> PermitResult<'a, SEMS, SLOTS, OPS, P>,
+            permit(set.into(), Patience::Until(deadline));
     }
 
     /// Sets a semaphore, as System V's `SETVAL`: permits that were taken of it do not come back
@@ -315,7 +252,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         me: &'a Member<'_>,
         set: Set,
         patience: Patience,
-    ) -> Result<RobustPermit<'a, SEMS, SLOTS, OPS, P>, SemError> {
+    ) -> PermitResult<'a, SEMS, SLOTS, OPS, P> {
         self.perform(me, &set, true, patience)?;
         me.count(1);
         Ok(RobustPermit { array: self, me, set })

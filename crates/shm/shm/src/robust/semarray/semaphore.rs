@@ -1,6 +1,6 @@
 //! [`RobustSemaphore`]: one semaphore.
 
-use super::{RobustPermit, RobustSemArray, SemError};
+use super::{PermitResult, RobustPermit, RobustSemArray, SemError};
 use crate::robust::queue::Patience;
 use crate::slots::Member;
 use core::time::Duration;
@@ -10,8 +10,14 @@ use ulocks_semarray::{Op, Set};
 
 /// A counting semaphore between processes: the permits of a thread that dies come back.
 ///
-/// A [`RobustSemArray`] of one semaphore; its fairness, blocking, errors and panics are the
-/// array's. All zero has no permits.
+/// A [`RobustSemArray`] of one semaphore; its fairness and blocking are the array's. All zero has no
+/// permits.
+///
+/// # Errors
+/// As [`RobustSemArray`]. [`SemError::Limit`] for more than 32,767 permits.
+///
+/// # Panics
+/// As [`RobustSemArray`].
 ///
 /// # Examples
 /// ```
@@ -48,64 +54,28 @@ impl<const SLOTS: usize, P: Policy<Scope = futex::Global>> RobustSemaphore<SLOTS
         Self(RobustSemArray::new([permits]))
     }
 
-    /// Takes one permit.
-    ///
-    /// # Errors
-    /// [`SemError::Refused`] if the semaphore cannot be used.
-    ///
-    /// # Panics
-    /// See [`RobustSemArray`].
-    pub fn acquire<'a>(
-        &'a self,
-        me: &'a Member<'_>,
-    ) -> Result<RobustSemaphorePermit<'a, SLOTS, P>, SemError> {
-        self.acquire_many(me, 1)
+    ways! { 'a:
+        /// Takes one permit.
+        acquire() -> PermitResult<'a, 1, SLOTS, 1, P>, permits(1, Patience::Forever);
+
+        /// Takes `number` permits, all at once.
+        acquire_many(number: u32) -> PermitResult<'a, 1, SLOTS, 1, P>, permits(number, Patience::Forever);
+
+        /// Takes `number` permits if they are there.
+        try_acquire_many(number: u32) -> PermitResult<'a, 1, SLOTS, 1, P>, permits(number, Patience::Never);
+
+        /// Takes `number` permits within `timeout`.
+        acquire_many_for(number: u32, timeout: Duration) -> PermitResult<'a, 1, SLOTS, 1, P>,
+            permits(number, Patience::within(timeout));
     }
 
-    /// Takes `number` permits, all at once.
-    ///
-    /// # Errors
-    /// As [`acquire`](Self::acquire); [`SemError::Limit`] for more than 32,767.
-    ///
-    /// # Panics
-    /// See [`RobustSemArray`].
-    pub fn acquire_many<'a>(
+    fn permits<'a>(
         &'a self,
         me: &'a Member<'_>,
         number: u32,
-    ) -> Result<RobustSemaphorePermit<'a, SLOTS, P>, SemError> {
-        self.0.acquire(me, Set::new().sub(0, number))
-    }
-
-    /// Takes `number` permits if they are there.
-    ///
-    /// # Errors
-    /// As [`acquire_many`](Self::acquire_many), or if they are not there.
-    ///
-    /// # Panics
-    /// See [`RobustSemArray`].
-    pub fn try_acquire_many<'a>(
-        &'a self,
-        me: &'a Member<'_>,
-        number: u32,
-    ) -> Result<RobustSemaphorePermit<'a, SLOTS, P>, SemError> {
-        self.0.try_acquire(me, Set::new().sub(0, number))
-    }
-
-    /// Takes `number` permits within `timeout`.
-    ///
-    /// # Errors
-    /// As [`acquire_many`](Self::acquire_many), or if they did not come.
-    ///
-    /// # Panics
-    /// See [`RobustSemArray`].
-    pub fn acquire_many_for<'a>(
-        &'a self,
-        me: &'a Member<'_>,
-        number: u32,
-        timeout: Duration,
-    ) -> Result<RobustSemaphorePermit<'a, SLOTS, P>, SemError> {
-        self.0.acquire_for(me, Set::new().sub(0, number), timeout)
+        patience: Patience,
+    ) -> PermitResult<'a, 1, SLOTS, 1, P> {
+        self.0.permit(me, Set::new().sub(0, number), patience)
     }
 
     /// Takes `number` permits that come back when the thread dies, and notes them in the member:
