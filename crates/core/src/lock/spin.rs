@@ -16,10 +16,10 @@
 //! - After a hit, the waiter polls again after a single pause.
 //! - After a miss, it polls again after a single pause. The miss may be the holder's acquisition,
 //!   with a long section behind it. Then the second poll hits.
-//! - After a second miss in a row, sections are short. The waiter does not poll for
-//!   [`LEFT_ALONE_NS`], or for [`LEFT_ALONE`] times as long as the poll took, if that is longer. So
-//!   the holder passes through many sections, which are cheaper by the cost of moving the line. If
-//!   many waiters poll, each poll takes longer, so they poll more rarely.
+//! - After a second miss in a row, sections are short. The waiter does not poll for 2.5 us, or for
+//!   sixteen times as long as the poll took, if that is longer. So the holder passes through many
+//!   sections, which are cheaper by the cost of moving the line. If many waiters poll, each poll
+//!   takes longer, so they poll more rarely.
 //!
 //! A poll that acquires the lock is not timed: a reading of the clock takes as long as a short
 //! critical section, and would be part of it.
@@ -49,14 +49,23 @@ use super::policy::Policy;
 use crate::sys::futex::{self, Bits, Futex, Scope};
 use crate::sys::sync::spin_until;
 use crate::sys::world::{PollCost, pause};
-use core::time::Duration;
 
 /// For how long a waiter leaves the line alone after two misses in a row, at least. 1.5 us lose a
 /// tenth of the throughput of empty critical sections, and 4 us gain nothing.
-pub const LEFT_ALONE_NS: u32 = 2_500;
+const LEFT_ALONE_NS: u32 = 2_500;
 
 /// For how many times as long as its last poll took it leaves the line alone, at least.
-pub const LEFT_ALONE: u32 = 16;
+const LEFT_ALONE: u32 = 16;
+
+/// How long a waiter polls that a free lock waits for, in nanoseconds: about as long as a sleep and
+/// a wake-up take, for which the lock would idle otherwise.
+pub const WAITED_FOR_NS: u32 = 40_000;
+
+/// After so many spins in vain in a row, waiters on a condition variable sleep at once.
+pub const TRIES: u32 = 3;
+
+/// How many waits in a row go by, counted from [`TRIES`], until one of them spins again.
+pub const PROBE: u32 = 31;
 
 /// For how long a waiter leaves a free lock to another waiter that spins for it. Moving a cache
 /// line there and back takes less.
@@ -206,7 +215,7 @@ pub fn head_waiter<P: Policy>(was_woken: bool, mut look: impl FnMut() -> bool) -
 
 /// A waiter that could not sleep `refused` times in a row, because the lock's word had changed by
 /// then, leaves the line alone before it looks again. It does nothing after the first time, which
-/// may be chance. Then it pauses for [`LEFT_ALONE_NS`], and for twice as long each time.
+/// may be chance. Then it pauses for 2.5 us, and for twice as long each time.
 ///
 /// Such waiters are the spinners of a lock that nothing else limits in number: they have no budget,
 /// and do not sleep.
@@ -265,8 +274,6 @@ pub fn give_way() {
 
 /// For how long [`outlast`] spins before it sleeps.
 const BRIEFLY_NS: u32 = 2_000;
-/// The longest sleep of [`outlast`].
-const SHORT_SLEEP: Duration = Duration::from_micros(50);
 
 /// Waits until another thread is through, which takes less than two microseconds if it runs. If it
 /// was preempted, the caller leaves it a CPU, whatever the priorities of the two threads.
@@ -278,7 +285,7 @@ pub fn outlast(mut is_over: impl FnMut() -> bool) {
     until(budget::<futex::Local>(BRIEFLY_NS), &mut is_over);
     // No thread wakes it.
     let word = Futex::<futex::Local>::new(0);
-    word.poll_until(Bits::one(0), None, SHORT_SLEEP, is_over);
+    word.poll_until(Bits::one(0), None, futex::SHORT_SLEEP, is_over);
 }
 
 #[cfg(all(test, world = "machine"))]

@@ -19,8 +19,6 @@ use ulocks_core::time::Deadline;
 pub(crate) const WATCH: Duration = Duration::from_secs(1);
 /// The first sleep of the standby of a lock that was idle, in microseconds.
 const FIRST_SLEEP_US: u32 = 200;
-/// How long the promoted waiter polls before it sleeps, in nanoseconds.
-const PROMOTED_NS: u32 = 40_000;
 /// The longest sleep of the standby in solo mode, in microseconds.
 const SOLO_SLEEP_US: u32 = 1_000;
 
@@ -107,7 +105,7 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
                 Ended::Timer | Ended::Woken | Ended::WatchOver => {}
                 Ended::Expired => return self.give_up(&waiter),
             }
-            let ns = if waiter.mine.is_promoted() { PROMOTED_NS } else { P::Spin::WOKEN_NS };
+            let ns = if waiter.mine.is_promoted() { spin::WAITED_FOR_NS } else { P::Spin::WOKEN_NS };
             let spins = (waiter.woken || waiter.mine.is_promoted()) && P::Spin::WOKEN_NS > 0;
             if spins && spin::closely_for::<P>(ns, || self.look_parked(&waiter)) {
                 return true;

@@ -7,7 +7,7 @@ use crate::readers::Readers;
 use crate::word::{Layout, NOBODY, OWNER, Queues, State, WRITERS};
 use core::cell::Cell;
 use core::time::Duration;
-use ulocks_core::futex::{Bits, Waited};
+use ulocks_core::futex::{Bits, SHORT_SLEEP, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::signal::Mask;
 use ulocks_core::spin::{self, Look, Spin};
@@ -19,9 +19,6 @@ use ulocks_core::{Policy, sync};
 /// lost wake-up costs at most. Behind one slow reader it makes 160 to 185 wake-ups a second, on two
 /// virtual CPUs of a Xeon.
 pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(1);
-/// The same in the stage of signal handlers, which do not wake the owner. The kernel's timers have
-/// a slack of 50 us by default, so a shorter sleep would hardly end sooner.
-pub(crate) const SHORT_SLEEP: Duration = Duration::from_micros(50);
 
 /// A writer makes (mark) for a section that has lasted for so many nanoseconds. (mark) takes the
 /// word's cache line from the owner and back, some 100 ns between two virtual CPUs of a Xeon. A

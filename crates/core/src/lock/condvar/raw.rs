@@ -65,8 +65,8 @@
 //! 2. An eligible waiter never goes back to sleep, and an eligible spinner never falls asleep. If
 //!    it did, the wake-up it got might be the last one for it, or there might be none.
 //! 3. `granted` is at most the number of eligible waiters. A grant makes all waiters eligible and
-//!    does not exceed `waiting`. A eligible waiter takes a grant when it leaves, if there is any. A
-//!    waiter that is not eligible takes none.
+//!    does not exceed `waiting`. An eligible waiter takes a grant when it leaves, if there is any.
+//!    A waiter that is not eligible takes none.
 //! 4. `granted` is at most the number of eligible spinners, plus the wake-ups to come, plus the
 //!    eligible waiters that are awake and about to leave.
 //!    - A loud grant adds as many wake-ups as grants.
@@ -99,9 +99,9 @@
 //! # The spin
 //! A sleep and a wake-up cost microseconds on both sides, and a thread that sleeps makes its
 //! partner sleep too. So a waiter spins first, for as long as its mutex says
-//! ([`RawMutex::CONDVAR_NS`]). `counts` holds how many spins in a row have failed (`failed`).
-//! After [`Counts::TRIES`] of them waiters sleep at once, and one wait in [`Counts::PROBE`] -
-//! [`Counts::TRIES`] spins again. At most [`Counts::SPINNERS`] waiters spin at a time.
+//! ([`RawMutex::CONDVAR_NS`]). `counts` holds how many spins in a row have failed (`failed`). After
+//! [`TRIES`](spin::TRIES) of them waiters sleep at once, and one wait in [`PROBE`](spin::PROBE) -
+//! [`TRIES`](spin::TRIES) spins again. At most [`Counts::SPINNERS`] waiters spin at a time.
 //! `BENCHMARKS.md` ("Condition variables") has the table.
 //!
 //! # Memory ordering
@@ -479,7 +479,7 @@ impl<L: RawMutex> Protocol<L> {
 
     /// Changes `seq` and returns its new value.
     fn advance(&self) -> u32 {
-        // Release (M): pairs with (W) in `sleep`. Acquire (A): `check_aim`.
+        // Release (M): pairs with (W) in `sleep`. Acquire (A): `check_target`.
         self.seq.fetch_add(1, AcqRel).wrapping_add(1)
     }
 }

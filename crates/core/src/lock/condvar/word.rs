@@ -1,6 +1,7 @@
 //! The counts of a condition variable: how many threads wait, how many of them spin, how many were
 //! notified.
 
+use crate::lock::spin::{PROBE, TRIES};
 use core::fmt;
 
 /// A value of the word `counts`.
@@ -25,10 +26,6 @@ impl Counts {
     /// The most waiters that spin at a time. On two CPUs one of them served 4 producers and 4
     /// consumers half as fast as three did.
     pub(super) const SPINNERS: u32 = 3;
-    /// After this many failed spins in a row, waiters sleep at once.
-    pub(super) const TRIES: u32 = 3;
-    /// The value of `failed` with which a waiter spins again.
-    pub(super) const PROBE: u32 = 31;
 
     const ONE_WAITING: u64 = 1;
     const GRANTED_SHIFT: u32 = Self::FIELD_BITS;
@@ -101,11 +98,11 @@ impl Counts {
     }
 
     fn failed(self) -> u32 {
-        self.field(Self::FAILED_SHIFT, Self::PROBE)
+        self.field(Self::FAILED_SHIFT, PROBE)
     }
 
     fn with_failed(self, failed: u32) -> Self {
-        self.with_field(Self::FAILED_SHIFT, Self::PROBE, failed)
+        self.with_field(Self::FAILED_SHIFT, PROBE, failed)
     }
 
     pub(super) fn with_waiter(self) -> Self {
@@ -115,7 +112,7 @@ impl Counts {
     /// With a waiter that would spin in `process`, and whether it does.
     pub(super) fn with_spinner(self, process: u32) -> (Self, bool) {
         let next = self.with_waiter();
-        if (Self::TRIES..Self::PROBE).contains(&self.failed()) {
+        if (TRIES..PROBE).contains(&self.failed()) {
             return (next.with_failed(self.failed() + 1), false);
         }
         let others = self.spinners(process);
@@ -130,7 +127,7 @@ impl Counts {
     pub(super) fn without_spinner(self, notified: bool) -> Self {
         let failed = match self.failed() {
             _ if notified => 0,
-            failed if failed >= Self::TRIES => Self::TRIES,
+            failed if failed >= TRIES => TRIES,
             failed => failed + 1,
         };
         // Zero only in a child whose one thread forked, in a signal handler, from inside of the
@@ -204,14 +201,14 @@ mod tests {
             }
             counts = fails(counts);
         }
-        let every = Counts::PROBE - Counts::TRIES + 1;
-        let after = |probes| Counts::TRIES - 1 + probes * every;
+        let every = PROBE - TRIES + 1;
+        let after = |probes| TRIES - 1 + probes * every;
         assert_eq!(spun, [0, 1, 2, after(1), after(2), after(3)]);
     }
 
     #[test]
     fn a_spin_that_was_notified_makes_waiters_spin_again() {
-        let probing = (0..Counts::PROBE).fold(Counts(0), |counts, _| fails(counts));
+        let probing = (0..PROBE).fold(Counts(0), |counts, _| fails(counts));
         let (spinning, spins) = probing.with_spinner(HERE);
         assert!(spins);
         let notified = spinning.with_grants(1).without_spinner(true).without_waiter(true);

@@ -34,6 +34,7 @@ mod waitv;
 
 pub use super::types::futex::{PiError, PiWaited, RequeueError, Unexpected, Waited, WaitvError};
 pub use pi::{OWNER_DIED, TID_MASK, WAITERS};
+pub use poll::SHORT_SLEEP;
 pub use requeue::Requeued;
 #[cfg(not(world = "loom"))]
 pub use waitv::{Waiter, WaitvOutcome, waitv};

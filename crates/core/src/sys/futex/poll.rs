@@ -5,8 +5,9 @@ use crate::sys::sync::{Ordering::Relaxed, spin_until};
 use crate::sys::time::Deadline;
 use core::time::Duration;
 
-/// The first sleep.
-const SHORTEST: Duration = Duration::from_micros(50);
+/// The first sleep of [`Futex::poll_until`], and as `longest` the only one. The kernel's timers
+/// have a slack of 50 us by default, so a shorter sleep would hardly end sooner.
+pub const SHORT_SLEEP: Duration = Duration::from_micros(50);
 
 impl<S: Scope> Futex<S> {
     /// Polls `ready`, sleeping between polls, until it is true or `deadline` passes. Returns
@@ -15,8 +16,8 @@ impl<S: Scope> Futex<S> {
     ///
     /// This is for a waiter whose waker may not touch the lock any more. A wake-up without a change
     /// of the word is lost if it comes between the waiter's poll and its sleep. Then the waiter
-    /// finds out when its sleep is over. The first sleep takes 50 us, each further one twice as
-    /// long, up to `longest`.
+    /// finds out when its sleep is over. The first sleep takes [`SHORT_SLEEP`], each further one
+    /// twice as long, up to `longest`.
     ///
     /// # Blocking
     /// Until `ready` is true, and up to `longest` more; until `deadline`, if there is one.
@@ -41,7 +42,7 @@ impl<S: Scope> Futex<S> {
             });
             return is_ready;
         }
-        let mut sleep = SHORTEST;
+        let mut sleep = SHORT_SLEEP;
         loop {
             let seen = self.load(Relaxed);
             if ready() {

@@ -259,11 +259,6 @@ impl Waiting {
     const NOTIFIED: u32 = 1 << 31;
     const COUNT: u32 = (1 << 24) - 1;
     const ONE_VAIN: u32 = 1 << 24;
-    /// After so many spins in vain in a row waiters sleep at once, as with the other condition
-    /// variables.
-    const TRIES: u32 = 3;
-    /// The value of vain with which a waiter spins again.
-    const PROBE: u32 = 31;
 
     fn count(self) -> u32 {
         self.0 & Self::COUNT
@@ -282,7 +277,7 @@ impl Waiting {
     }
 
     fn lets_spin(self) -> bool {
-        self.count() == 0 && !(Self::TRIES..Self::PROBE).contains(&self.vain())
+        self.count() == 0 && !(spin::TRIES..spin::PROBE).contains(&self.vain())
     }
 
     /// With one more waiter, which spins, or would have if it had been let.
@@ -290,7 +285,7 @@ impl Waiting {
         let next = Self(self.0 + 1);
         if spins {
             Self(next.0 | Self::SPINNING)
-        } else if may_spin && (Self::TRIES..Self::PROBE).contains(&self.vain()) {
+        } else if may_spin && (spin::TRIES..spin::PROBE).contains(&self.vain()) {
             next.with_vain(self.vain() + 1)
         } else {
             next
@@ -307,7 +302,7 @@ impl Waiting {
         let notified = leaves || self.has(Self::NOTIFIED);
         let vain = match self.vain() {
             _ if notified => 0,
-            vain => (vain + 1).min(Self::TRIES),
+            vain => (vain + 1).min(spin::TRIES),
         };
         let next = Self(self.0 & !(Self::SPINNING | Self::NOTIFIED)).with_vain(vain);
         if notified { next.without_one() } else { next }

@@ -82,6 +82,7 @@
 //! together. A release would have to stay preempted between its pass and its last look for eight
 //! months, and be resumed on the very opening.
 
+use crossbeam_utils::CachePadded;
 use ulocks_core::membarrier::{self, SLOTS};
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -92,8 +93,7 @@ const ONE_MARKER: u64 = 1 << 1;
 const OPENING_SHIFT: u32 = 24;
 const MARKERS_MASK: u64 = (1 << OPENING_SHIFT) - ONE_MARKER;
 
-/// One gate, on cache lines of its own.
-#[repr(align(128))]
+/// One gate.
 pub(crate) struct Gate {
     word: AtomicU64,
     /// How many more releases must find no mark before the gate opens.
@@ -101,7 +101,8 @@ pub(crate) struct Gate {
 }
 
 sync_static! {
-    static GATES: [Gate; SLOTS] = ulocks_core::each!(Gate::new(); SLOTS);
+    /// Each on cache lines of its own.
+    static GATES: [CachePadded<Gate>; SLOTS] = ulocks_core::each!(CachePadded::new(Gate::new()); SLOTS);
     /// The openings of all gates.
     static OPENINGS: AtomicU64 = AtomicU64::new(0);
 }

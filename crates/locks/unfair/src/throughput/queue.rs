@@ -14,10 +14,6 @@ use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 use ulocks_core::{cpu, sync_static};
 
-/// How long a head waiter that has reserved polls before it sleeps, in nanoseconds, unless its
-/// policy never spins. About as long as a sleep and a wake-up take.
-pub(super) const RESERVER_NS: u32 = 40_000;
-
 /// How many places there are: with the bits of a futex, more than a queue has tickets. One in the
 /// model worlds.
 const PLACES: usize = SLOTS * SLOTS;
@@ -197,7 +193,7 @@ impl<P: InOneProcess, B: Bound> RawThroughputMutex<P, B> {
                 Err(now) => was = now,
             }
         }
-        let budget = if P::Spin::WOKEN_NS == 0 { 0 } else { RESERVER_NS };
+        let budget = if P::Spin::WOKEN_NS == 0 { 0 } else { spin::WAITED_FOR_NS };
         spin::closely_for::<P>(budget, || self.look_as_head())
     }
 }

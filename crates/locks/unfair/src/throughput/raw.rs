@@ -136,7 +136,6 @@
 //! in place of the hand-off, so that no ownership is in flight; a bound in time; the queue.
 
 use super::bound::{After, Bound};
-use super::queue::RESERVER_NS;
 use super::word::{HEAD, OUTSIDE, Queue, ThroughputState as State, Ticket};
 use core::fmt;
 use core::marker::PhantomData;
@@ -252,7 +251,7 @@ impl<P: InOneProcess, B: Bound> RawThroughputMutex<P, B> {
     fn wait_for_reserver(&self) -> bool {
         let was = self.state();
         let idles = was.is_reserved() && !was.is_locked() && P::Spin::WOKEN_NS > 0;
-        idles && spin::closely_for::<P>(RESERVER_NS, || self.look_in_passing())
+        idles && spin::closely_for::<P>(spin::WAITED_FOR_NS, || self.look_in_passing())
     }
 
     /// Whether the thread that is waited for cannot be running, because the caller runs on its CPU:

@@ -1,7 +1,7 @@
 //! The mutex in two bits of a byte.
 
-use crate::bits::{bits_survive, replacements_succeed_one_another};
 use crate::barging::sampled;
+use crate::bits::{bits_survive, replacements_succeed_one_another};
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
 use ulocks_core::spin::NoSpin;
