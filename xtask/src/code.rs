@@ -16,10 +16,11 @@ use crate::mutants::source::{is_punct, is_word, tokens};
 use anyhow::Context;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::Path;
-use xtask::workspace::{Package, Workspace};
+use xtask::workspace::{Package, Workspace, sources};
 
 /// Packages that check locks, and are no part of one.
 const TOOLS: [&str; 4] = ["ulocks-vm", "ulocks-vm-cost", "ulocks-loom", "ulocks-testkit"];
@@ -38,7 +39,15 @@ impl Codes {
         let mut own = BTreeMap::new();
         for package in workspace.packages.iter().filter(|package| package.is_public()) {
             let mut hasher = Fnv::default();
-            sources(&package.dir.join("src"), &package.dir, &mut hasher)?;
+            let stem = |part: &OsStr| Path::new(part).file_stem().map(OsStr::to_owned);
+            let is_of_lock = |path: &Path| {
+                !path.iter().any(|part| stem(part).is_some_and(|stem| stem == "tests" || stem == "bin"))
+            };
+            for path in sources(&package.dir.join("src"))? {
+                if is_of_lock(path.strip_prefix(&package.dir)?) {
+                    source(&path, &package.dir, &mut hasher)?;
+                }
+            }
             let build = package.dir.join("build.rs");
             if build.is_file() {
                 source(&build, &package.dir, &mut hasher)?;
@@ -72,16 +81,14 @@ impl Codes {
 
 /// The hash of `package` and of what it needs.
 fn whole(package: &Package, own: &BTreeMap<&str, u64>, workspace: &Workspace) -> u64 {
-    let (mut closure, mut open) = (BTreeMap::new(), vec![package]);
-    while let Some(package) = open.pop() {
-        let code = own.get(package.name.as_str()).copied().unwrap_or_default();
-        if closure.insert(package.name.as_str(), code).is_none() {
-            let all = workspace.packages.iter().filter(|other| !TOOLS.contains(&other.name.as_str()));
-            open.extend(all.filter(|other| package.needs(&other.name)));
-        }
-    }
+    let takes = |package: &Package, other: &Package| {
+        !TOOLS.contains(&other.name.as_str()) && package.needs(&other.name)
+    };
+    let reached = workspace.reached(package, takes).into_iter();
+    let codes: BTreeMap<_, _> =
+        reached.map(|name| (name, own.get(name).copied().unwrap_or_default())).collect();
     let mut hasher = Fnv::default();
-    closure.hash(&mut hasher);
+    codes.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -94,25 +101,6 @@ pub fn of_file(code: &str) -> Result<String, String> {
 
 fn text(hash: u64) -> String {
     format!("{hash:016x}")
-}
-
-/// Hashes the sources below `dir`, without unit tests and programs.
-fn sources(dir: &Path, root: &Path, hasher: &mut Fnv) -> anyhow::Result<()> {
-    let entries = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
-    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
-    paths.sort();
-    for path in paths {
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        if ["tests", "bin"].contains(&stem) {
-            continue;
-        }
-        if path.is_dir() {
-            sources(&path, root, hasher)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            source(&path, root, hasher)?;
-        }
-    }
-    Ok(())
 }
 
 fn source(path: &Path, root: &Path, hasher: &mut Fnv) -> anyhow::Result<()> {

@@ -86,8 +86,6 @@ xflags::xflags! {
             /// Only the planted bug of this name, the planted bugs of files whose path contains
             /// this, and the weakened orderings whose FILE:LINE contains this.
             optional --only text: String
-            /// Only mutants of files that differ from this commit.
-            optional --changed rev: String
             /// Only the tests of this world: native, loom or vm.
             optional --world name: String
             /// How many tests run at once (default: the number of CPUs).
@@ -99,10 +97,6 @@ xflags::xflags! {
             optional --part nth: String
             /// Only the orderings without a verdict in verification.jsonl on the present code.
             optional --stale
-            /// Also runs mutants whose verdict an earlier run has recorded.
-            optional --again
-            /// Also runs the weakened orderings that comments explain.
-            optional --explained
         }
 
         /// Runs the tests of crates/*/checks.toml, and writes VERIFICATION.md from their output.
@@ -117,22 +111,22 @@ xflags::xflags! {
             optional --stale
             /// Begins no test after this many minutes. Each record is stored at once.
             optional --budget minutes: u64
-            /// Prints what would run and how long that took last, and runs nothing.
-            optional --plan
         }
 
         /// Rebuilds the HTML report of a benchmark run from its JSON.
         cmd report {
             /// The JSON file (default: the last run's, in target/ulocks-report/).
             optional json: PathBuf
-            /// Where to write the report (default: beside the JSON file).
-            optional --out path: PathBuf
         }
 
         /// Packages the public crates, and builds and tests what was packaged.
-        cmd publish-check {
-        }
+        cmd publish-check {}
     }
+}
+
+/// The help of all commands with their options.
+pub fn all() -> &'static str {
+    Xtask::HELP_
 }
 
 #[cfg(test)]
@@ -140,13 +134,12 @@ mod tests {
     use super::*;
 
     fn parse(line: &str) -> Result<XtaskCmd, String> {
-        Xtask::from_vec(line.split_whitespace().map(Into::into).collect())
-            .map(|xtask| xtask.subcommand)
-            .map_err(|error| error.to_string())
+        let xtask = Xtask::from_vec(line.split_whitespace().map(Into::into).collect());
+        xtask.map(|xtask| xtask.subcommand).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn loom_takes_packages_and_a_filter_after_two_dashes() {
+    fn packages_repeat_and_filters_stand_after_two_dashes() {
         let Ok(XtaskCmd::Loom(loom)) = parse("loom -p ulocks-unfair -p ulocks-core -- timeout wake") else {
             panic!("not a loom command");
         };
@@ -155,84 +148,17 @@ mod tests {
     }
 
     #[test]
-    fn vm_takes_a_budget_or_a_machine_to_cost() {
-        let Ok(XtaskCmd::Vm(vm)) = parse("vm --budget 1000 -p ulocks-core -- futex") else {
-            panic!("not a vm command");
-        };
-        assert_eq!((vm.budget, vm.cost, vm.filter), (Some(1000), false, vec!["futex".to_owned()]));
-        let Ok(XtaskCmd::Vm(vm)) = parse("vm --cost --cpus 1..256 --locks ticket,mcs") else {
-            panic!("not a vm command");
-        };
-        assert_eq!(
-            (vm.cost, vm.cpus.as_deref(), vm.locks.as_deref()),
-            (true, Some("1..256"), Some("ticket,mcs"))
-        );
-        assert!(parse("vm --budget some").unwrap_err().contains("--budget"));
-    }
-
-    #[test]
-    fn miri_takes_a_number_of_seeds() {
-        let Ok(XtaskCmd::Miri(miri)) = parse("miri --seeds 64") else { panic!("not a miri command") };
-        assert_eq!(miri.seeds, Some(64));
-        assert!(parse("miri --seeds many").unwrap_err().contains("--seeds"));
-        assert!(parse("miri --seeds").unwrap_err().contains("--seeds"));
-    }
-
-    #[test]
-    fn mutants_are_listed_or_narrowed() {
-        let Ok(XtaskCmd::Mutants(mutants)) = parse("mutants --only mutex.toml --world vm") else {
-            panic!("not a mutants command");
-        };
-        assert_eq!(
-            (mutants.list, mutants.only.as_deref(), mutants.world.as_deref()),
-            (false, Some("mutex.toml"), Some("vm"))
-        );
-        assert!(parse("mutants --only").unwrap_err().contains("--only"));
-        let Ok(XtaskCmd::Mutants(mutants)) =
-            parse("mutants --kind orderings --jobs 3 --budget 60 --changed HEAD~1")
-        else {
-            panic!("not a mutants command");
-        };
-        assert_eq!(
-            (mutants.kind.as_deref(), mutants.changed.as_deref()),
-            (Some("orderings"), Some("HEAD~1"))
-        );
-        assert_eq!((mutants.jobs, mutants.budget, mutants.again), (Some(3), Some(60), false));
-        assert!(parse("mutants --budget long").unwrap_err().contains("--budget"));
-    }
-
-    #[test]
-    fn header_is_written_or_checked() {
-        assert!(matches!(parse("header"), Ok(XtaskCmd::Header(header)) if !header.check));
-        assert!(matches!(parse("header --check"), Ok(XtaskCmd::Header(header)) if header.check));
-    }
-
-    #[test]
-    fn verify_runs_the_checks_of_a_lock_or_writes_the_table() {
-        let Ok(XtaskCmd::Verify(verify)) = parse("verify --only unfair::BargingMutex --tool vm") else {
-            panic!("not a verify command")
-        };
-        assert_eq!(
-            (verify.only.as_deref(), verify.tool.as_deref()),
-            (Some("unfair::BargingMutex"), Some("vm"))
-        );
-        assert!(!verify.table);
-        assert!(matches!(parse("verify --table"), Ok(XtaskCmd::Verify(verify)) if verify.table));
-    }
-
-    #[test]
-    fn fuzz_takes_seconds_and_a_target() {
-        let Ok(XtaskCmd::Fuzz(fuzz)) = parse("fuzz --seconds 5 schedules") else {
-            panic!("not a fuzz command")
-        };
-        assert_eq!((fuzz.seconds, fuzz.target.as_deref()), (Some(5), Some("schedules")));
-        assert!(parse("fuzz one two").unwrap_err().contains("two"));
-    }
-
-    #[test]
     fn wrong_usage_names_the_wrong_word() {
-        assert!(parse("tset").unwrap_err().contains("tset"));
-        assert!(parse("test --fast").unwrap_err().contains("--fast"));
+        for (line, word) in [
+            ("tset", "tset"),
+            ("test --fast", "--fast"),
+            ("vm --budget some", "--budget"),
+            ("miri --seeds", "--seeds"),
+            ("mutants --budget long", "--budget"),
+            ("fuzz one two", "two"),
+        ] {
+            assert!(parse(line).unwrap_err().contains(word), "{line}");
+        }
         assert!(parse("").is_err());
     }
 }

@@ -36,11 +36,10 @@ use crate::mutants::{spec, weaken};
 use crate::verify;
 use anyhow::Context;
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use xtask::steps::Steps;
-use xtask::workspace::{Manifest, Package, Workspace, targets, unquoted};
+use xtask::workspace::{Manifest, Package, Workspace, sources, targets, unquoted};
 
 const MAX_LINES: usize = 500;
 const MAX_COLUMNS: usize = 100;
@@ -298,26 +297,6 @@ fn declares(manifest: &Manifest, kind: &str, name: &str, key: &str) -> bool {
     let mut of_kind = manifest.sections.iter().filter(|section| section.name == kind);
     of_kind
         .any(|section| section.get("name").map(unquoted) == Some(name) && section.get(key) == Some("false"))
-}
-
-/// All `.rs` files under `dir`, sorted.
-fn sources(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut dirs = vec![dir.to_owned()];
-    while let Some(dir) = dirs.pop() {
-        for entry in fs::read_dir(&dir).with_context(|| format!("cannot read {}", dir.display()))? {
-            let path = entry?.path();
-            if path.is_dir() {
-                if path.file_name() != Some(OsStr::new("target")) {
-                    dirs.push(path);
-                }
-            } else if path.extension() == Some(OsStr::new("rs")) {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }
 
 fn shown(path: &Path, root: &Path) -> String {

@@ -26,6 +26,7 @@ use std::env;
 use std::process::ExitCode;
 use xshell::Shell;
 use xtask::steps::{Steps, exit};
+use xtask::tools::help;
 use xtask::workspace::Workspace;
 
 /// The commands of the laboratory.
@@ -39,7 +40,10 @@ fn main() -> ExitCode {
     }
     let flags = match Xtask::from_env() {
         Ok(flags) => flags,
-        Err(error) if error.is_help() => error.exit(),
+        Err(error) if error.is_help() => {
+            print!("{}", help("xtask", &command, flags::all()));
+            return ExitCode::SUCCESS;
+        }
         Err(error) => {
             eprintln!("xtask: {error}; `cargo xtask --help` lists the commands and their options");
             return ExitCode::from(2);

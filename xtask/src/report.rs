@@ -23,11 +23,8 @@ pub fn run(flags: &Report, shell: &Shell, workspace: &Workspace, steps: &mut Ste
     if !json.is_file() {
         bail!("{}: no such file; `cargo bench` writes records to target/ulocks-report/", json.display());
     }
-    let out: Vec<_> = flags.out.iter().flat_map(|out| ["--output".into(), here.join(out)]).collect();
-    let draw = cmd!(
-        shell,
-        "cargo run --quiet --release --package ulocks-benches --bin ulocks-report -- {json} {out...}"
-    );
+    let draw =
+        cmd!(shell, "cargo run --quiet --release --package ulocks-benches --bin ulocks-report -- {json}");
     Ok(steps.run("report", draw, &[])?)
 }
 

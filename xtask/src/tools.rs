@@ -27,6 +27,24 @@ pub fn need(tool: &'static str, get: impl Into<String>, probe: &[&str]) -> Resul
     if status.is_ok_and(|status| status.success()) { Ok(()) } else { Err(Missing { tool, get: get.into() }) }
 }
 
+/// What a program says if it is asked for help: `all` is its whole help. Of one `command` that is
+/// its part; else a table of the commands.
+pub fn help(program: &str, command: &str, all: &str) -> String {
+    let start = format!("\n{program} ");
+    let parts = all.split(&start).skip(1);
+    let parts: Vec<_> = parts.map(|part| part.split_once('\n').unwrap_or((part, ""))).collect();
+    if let Some((name, part)) = parts.iter().find(|(name, _)| *name == command) {
+        return format!("cargo {program} {name}\n{}\n", part.trim_end());
+    }
+    let mut text = format!("cargo {program} COMMAND [OPTIONS]\n\n");
+    for (name, part) in parts {
+        for (nth, line) in part.lines().take_while(|line| !line.is_empty()).enumerate() {
+            text += &format!("{:14} {}\n", if nth == 0 { name } else { "" }, line.trim());
+        }
+    }
+    text + &format!("\n`cargo {program} COMMAND --help` lists the options of a command.\n")
+}
+
 /// The day in Greenwich, as `2026-11-23`.
 pub fn today() -> String {
     let printed = Command::new("date").args(["-u", "+%F"]).output().map(|output| output.stdout);
@@ -41,6 +59,19 @@ mod tests {
     fn a_missing_tool_is_named_with_the_way_to_get_it() {
         let missing = need("frobnicator", "apt-get install frob", &["no-such-program-here"]).unwrap_err();
         assert_eq!(missing.to_string(), "frobnicator is missing; get it with: apt-get install frob");
+    }
+
+    #[test]
+    fn the_commands_are_a_table_and_options_are_those_of_one_command() {
+        let all = "lab\n  All.\n\nlab real\n  Runs programs:\n  cargo lab real\n\n  OPTIONS:\n    --x\n\nlab long\n  Long.\n";
+        let text = help("lab", "", all);
+        let lines: Vec<&str> = text.lines().skip(2).take(3).collect();
+        assert_eq!(
+            lines,
+            ["real           Runs programs:", "               cargo lab real", "long           Long."]
+        );
+        assert!(!text.contains("--x"));
+        assert!(help("lab", "real", all).contains("--x") && !help("lab", "long", all).contains("--x"));
     }
 
     #[test]

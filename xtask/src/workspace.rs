@@ -4,6 +4,7 @@
 //! specifications of mutants contain source text, so a TOML parser reads them (`mutants/spec.rs`).
 
 use anyhow::{Context, bail};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -52,6 +53,21 @@ impl Workspace {
     /// Where cargo puts what it builds.
     pub fn target(&self) -> PathBuf {
         env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), |dir| self.root.join(dir))
+    }
+
+    /// The names of `package` and of all packages that it reaches by `takes`.
+    pub fn reached<'a>(
+        &'a self,
+        package: &'a Package,
+        takes: impl Fn(&Package, &Package) -> bool,
+    ) -> BTreeSet<&'a str> {
+        let (mut reached, mut open) = (BTreeSet::new(), vec![package]);
+        while let Some(package) = open.pop() {
+            if reached.insert(package.name.as_str()) {
+                open.extend(self.packages.iter().filter(|other| takes(package, other)));
+            }
+        }
+        reached
     }
 
     /// The packages that `has` selects. If `names` is not empty, only the packages of these names.
@@ -183,6 +199,27 @@ pub fn targets(dir: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// All files below `dir`, which may be one, in the order of their paths, without what is built.
+pub fn files_below(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let (mut found, mut open) = (Vec::new(), vec![dir.to_owned()]);
+    while let Some(path) = open.pop() {
+        if !path.is_dir() {
+            found.push(path);
+        } else if path.file_name() != Some(OsStr::new("target")) {
+            open.extend(children(&path)?);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The Rust sources below `dir`.
+pub fn sources(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = files_below(dir)?;
+    found.retain(|path| path.extension() == Some(OsStr::new("rs")));
+    Ok(found)
 }
 
 fn children(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {

@@ -61,3 +61,8 @@ xflags::xflags! {
         cmd picture {}
     }
 }
+
+/// The help of all commands with their options.
+pub fn all() -> &'static str {
+    Lab::HELP_
+}

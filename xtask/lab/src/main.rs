@@ -12,15 +12,21 @@ mod picture;
 mod real;
 
 use crate::flags::{Lab, LabCmd};
+use std::env;
 use std::process::ExitCode;
 use xshell::{Shell, cmd};
 use xtask::steps::{Steps, exit};
+use xtask::tools::help;
 use xtask::workspace::Workspace;
 
 fn main() -> ExitCode {
+    let command = env::args().nth(1).unwrap_or_default();
     let flags = match Lab::from_env() {
         Ok(flags) => flags,
-        Err(error) if error.is_help() => error.exit(),
+        Err(error) if error.is_help() => {
+            print!("{}", help("lab", &command, flags::all()));
+            return ExitCode::SUCCESS;
+        }
         Err(error) => {
             eprintln!("lab: {error}; `cargo lab --help` lists the commands and their options");
             return ExitCode::from(2);

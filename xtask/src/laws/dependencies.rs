@@ -5,10 +5,10 @@
 //! tests use is a development dependency, unless it is optional. The code in documentation counts
 //! for these.
 
-use super::{has_word, shown, sources, without_comment};
+use super::{has_word, shown, without_comment};
 use std::collections::BTreeSet;
 use std::fs;
-use xtask::workspace::{Manifest, Workspace, unquoted};
+use xtask::workspace::{Manifest, Workspace, sources, unquoted};
 
 /// The dependencies that nothing uses, as `MANIFEST: what`.
 pub fn faults(workspace: &Workspace) -> anyhow::Result<Vec<String>> {

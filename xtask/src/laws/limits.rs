@@ -5,9 +5,8 @@
 //! compiled in a model world only need none: their engine ends what does not end. Neither do the
 //! crates of [`WITHOUT`].
 
-use super::sources;
 use std::fs;
-use xtask::workspace::{Package, targets};
+use xtask::workspace::{Package, sources, targets};
 
 /// The engine and loom's names on it, whose tests wait in models; and this crate, which waits for
 /// programs that the user may end.

@@ -57,7 +57,7 @@ pub fn faults(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     let mut faults = Vec::new();
     for package in workspace.packages.iter().filter(|package| super::is_lock_crate(package, workspace)) {
         let mut files = Vec::new();
-        for path in super::sources(&package.dir.join("src"))? {
+        for path in xtask::workspace::sources(&package.dir.join("src"))? {
             let text =
                 fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
             files.push((super::shown(&path, &workspace.root), text));

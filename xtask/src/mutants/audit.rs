@@ -27,21 +27,19 @@ pub struct Store<'a> {
     pub hashes: Hashes<'a>,
     /// The records.
     pub results: Results,
-    /// Whether to run mutants that have a record, too.
-    pub again: bool,
 }
 
 impl<'a> Store<'a> {
     /// Opens the copy of `workspace`, and the records beside it.
-    pub fn open(workspace: &'a Workspace, again: bool) -> anyhow::Result<Self> {
+    pub fn open(workspace: &'a Workspace) -> anyhow::Result<Self> {
         let scratch = Scratch::open(workspace)?;
         let results = Results::open(&scratch.base.join("results.jsonl"))?;
-        Ok(Self { hashes: Hashes::new(workspace)?, results, scratch, again })
+        Ok(Self { hashes: Hashes::new(workspace)?, results, scratch })
     }
 
     /// The record of an earlier run.
     pub fn earlier(&self, key: &str, hash: u64) -> Option<&Record> {
-        self.results.find(key, hash).filter(|_| !self.again)
+        self.results.find(key, hash)
     }
 }
 

@@ -91,8 +91,7 @@ pub fn run(flags: &flags::Mutants, workspace: &Workspace, steps: &mut Steps) -> 
         all = All { mutants, sites };
         Ok(faults.is_empty())
     })?;
-    let changed = flags.changed.as_deref().map(|revision| scratch::changed(&workspace.root, revision));
-    let mut chosen = choose(&all, flags, changed.transpose()?.as_ref())?;
+    let mut chosen = choose(&all, flags)?;
     if flags.stale {
         let records = verify::orderings(workspace)?;
         let is_of_today = |weakening: &Weakening| {
@@ -107,7 +106,7 @@ pub fn run(flags: &flags::Mutants, workspace: &Workspace, steps: &mut Steps) -> 
     }
     let jobs = flags.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from)).max(1);
     Ok(steps.check("mutants", &repeat(flags), || {
-        let store = Store::open(workspace, flags.again)?;
+        let store = Store::open(workspace)?;
         let budget = flags.budget.map(|minutes| Duration::from_secs(60 * minutes));
         run_chosen(&store, &all, &chosen, flags, Effort { jobs, budget })
     })?)
@@ -135,7 +134,7 @@ fn run_chosen(
 ) -> anyhow::Result<bool> {
     let (bugs, mut logic) = logic::pending(store, &chosen.mutants);
     let world = flags.world.as_deref();
-    let (weaker, mut orderings) = weaken::pending(store, &chosen.weakenings, world, flags.explained);
+    let (weaker, mut orderings) = weaken::pending(store, &chosen.weakenings, world);
     let known = logic.len() + orderings.len();
     let asked = bugs.len() + weaker.len();
     println!("{asked} mutants to run; {known} are explained, or have a verdict");
@@ -178,9 +177,8 @@ fn ambiguous(mutants: &[Mutant], sites: &[Placed]) -> Vec<String> {
     twice.map(|(_, name)| format!("{name}: another mutant has the same number: rename this one")).collect()
 }
 
-/// The mutants that `flags` select, with the tests that they select; `changed` are the files that
-/// differ from a commit, if that was asked for.
-fn choose(all: &All, flags: &flags::Mutants, changed: Option<&BTreeSet<String>>) -> anyhow::Result<Chosen> {
+/// The mutants that `flags` select, with the tests that they select.
+fn choose(all: &All, flags: &flags::Mutants) -> anyhow::Result<Chosen> {
     let select = |what: &str, value: &Option<String>, known: &[&str]| match value {
         Some(value) if !known.contains(&value.as_str()) => {
             bail!("--{what} {value}: no such {what}; there are: {}", known.join(", "))
@@ -190,7 +188,6 @@ fn choose(all: &All, flags: &flags::Mutants, changed: Option<&BTreeSet<String>>)
     select("world", &flags.world, &WORLDS)?;
     select("kind", &flags.kind, &KINDS)?;
     let is_kind = |kind: &str| flags.kind.as_deref().is_none_or(|chosen| chosen == kind);
-    let is_changed = |file: &str| changed.is_none_or(|changed| changed.contains(file));
     let is_named = |name: &str, place: &str| {
         flags.only.as_deref().is_none_or(|only| name == only || place.contains(only))
     };
@@ -203,17 +200,12 @@ fn choose(all: &All, flags: &flags::Mutants, changed: Option<&BTreeSet<String>>)
         mutants.iter_mut().for_each(|mutant| mutant.found_by.retain(|probe| probe.world == *world));
     }
     mutants.retain(|mutant| {
-        let is_changed = is_changed(&mutant.file) || is_changed(&mutant.spec);
-        is_kind(KINDS[0]) && is_changed && is_named(&mutant.name, &mutant.spec) && !mutant.found_by.is_empty()
+        is_kind(KINDS[0]) && is_named(&mutant.name, &mutant.spec) && !mutant.found_by.is_empty()
     });
     let mut weakenings: Vec<_> = all.sites.iter().flat_map(Placed::weakenings).collect();
     weakenings.retain(|weakening| {
         let has_models = flags.world.as_deref() != Some("native");
-        flags.part.is_none()
-            && is_kind(KINDS[1])
-            && has_models
-            && is_changed(&weakening.file)
-            && is_named("", &weakening.name)
+        flags.part.is_none() && is_kind(KINDS[1]) && has_models && is_named("", &weakening.name)
     });
     if mutants.is_empty() && weakenings.is_empty() {
         let asked = repeat(flags);
@@ -243,14 +235,12 @@ fn repeat(flags: &flags::Mutants) -> String {
         ("--only", &flags.only),
         ("--world", &flags.world),
         ("--kind", &flags.kind),
-        ("--changed", &flags.changed),
         ("--part", &flags.part),
     ];
     for (flag, value) in values {
         line.extend(value.iter().map(|value| format!(" {flag} {value}")));
     }
-    line += if flags.stale { " --stale" } else { "" };
-    line + if flags.explained { " --explained" } else { "" }
+    line + if flags.stale { " --stale" } else { "" }
 }
 
 #[cfg(test)]

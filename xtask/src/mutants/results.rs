@@ -12,14 +12,14 @@ use super::verdict::Verdict;
 use crate::code;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
-use xtask::workspace::{Package, Workspace};
+use xtask::workspace::{Package, Workspace, files_below};
 
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,17 +107,9 @@ impl<'a> Hashes<'a> {
     pub fn of(&self, package: &str, more: impl Hash) -> u64 {
         let mut hasher = DefaultHasher::new();
         more.hash(&mut hasher);
-        let (mut closure, mut open) = (BTreeSet::new(), vec![package]);
-        while let Some(name) = open.pop() {
-            let Some(package) = self.workspace.packages.iter().find(|package| package.name == name) else {
-                continue;
-            };
-            if closure.insert(name) {
-                let all = self.workspace.packages.iter().map(|package| package.name.as_str());
-                open.extend(all.filter(|other| package.depends_on(other)));
-            }
-        }
-        for name in closure {
+        let package = self.workspace.packages.iter().find(|known| known.name == package);
+        let takes = |package: &Package, other: &Package| package.depends_on(&other.name);
+        for name in package.iter().flat_map(|package| self.workspace.reached(package, takes)) {
             (name, self.own[name]).hash(&mut hasher);
         }
         hasher.finish()
@@ -126,10 +118,9 @@ impl<'a> Hashes<'a> {
 
 fn of_sources(package: &Package) -> anyhow::Result<u64> {
     let mut paths = vec![package.dir.join("Cargo.toml")];
-    for dir in ["src", "tests"] {
-        files(&package.dir.join(dir), &mut paths)?;
+    for dir in ["src", "tests"].map(|dir| package.dir.join(dir)).iter().filter(|dir| dir.is_dir()) {
+        paths.extend(files_below(dir)?);
     }
-    paths.sort();
     let mut hasher = DefaultHasher::new();
     for path in paths {
         path.strip_prefix(&package.dir)?.hash(&mut hasher);
@@ -142,16 +133,6 @@ fn of_sources(package: &Package) -> anyhow::Result<u64> {
         }
     }
     Ok(hasher.finish())
-}
-
-fn files(dir: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    if dir.is_dir() {
-        for entry in fs::read_dir(dir)? {
-            let path = entry?.path();
-            if path.is_dir() { files(&path, found)? } else { found.push(path) }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

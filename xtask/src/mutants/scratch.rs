@@ -56,24 +56,13 @@ impl<'a> Scratch<'a> {
 
 /// The files of the repository at `root`, as they are in the working tree.
 pub fn git_files(root: &Path) -> anyhow::Result<BTreeSet<PathBuf>> {
-    let paths = git(root, &["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
-    Ok(paths.into_iter().map(PathBuf::from).filter(|path| root.join(path).is_file()).collect())
-}
-
-/// The files that differ from `revision`, and the files that git does not track.
-pub fn changed(root: &Path, revision: &str) -> anyhow::Result<BTreeSet<String>> {
-    let mut paths = git(root, &["diff", "-z", "--name-only", "--no-renames", revision, "--"])?;
-    paths.extend(git(root, &["ls-files", "-z", "--others", "--exclude-standard"])?);
-    Ok(paths)
-}
-
-/// The paths that git prints.
-fn git(root: &Path, args: &[&str]) -> anyhow::Result<BTreeSet<String>> {
+    let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let printed = Command::new("git").args(args).current_dir(root).output().context("git")?;
     if !printed.status.success() {
-        bail!("git {}: {}", args[0], String::from_utf8_lossy(&printed.stderr));
+        bail!("git ls-files: {}", String::from_utf8_lossy(&printed.stderr));
     }
-    Ok(String::from_utf8(printed.stdout)?.split_terminator('\0').map(str::to_owned).collect())
+    let paths = String::from_utf8(printed.stdout)?;
+    Ok(paths.split_terminator('\0').map(PathBuf::from).filter(|path| root.join(path).is_file()).collect())
 }
 
 /// Writes `content` to `to`, unless `to` has it already. So cargo rebuilds only what has changed.

@@ -94,7 +94,7 @@ pub fn collect(
     if !workspace.target().join("mutants/results.jsonl").is_file() {
         return Ok(());
     }
-    let store = Store::open(workspace, false)?;
+    let store = Store::open(workspace)?;
     for weakening in known {
         let Some(verdict) = weaken::verdict(&store, weakening) else { continue };
         let new = Audited { date: today.to_owned(), code: weakening.code.clone(), verdict };

@@ -100,7 +100,7 @@ fn git_names_the_files_of_the_workspace_and_not_what_is_built() {
 }
 
 #[test]
-fn mutants_are_chosen_by_name_by_file_by_world_by_kind_and_by_what_has_changed() {
+fn mutants_are_chosen_by_name_by_file_by_world_and_by_kind() {
     let workspace = Workspace::load().unwrap();
     let all = All { mutants: spec::load(&workspace).unwrap().0, sites: weaken::load(&workspace).unwrap().0 };
     let flags = |flags: &str| {
@@ -110,7 +110,7 @@ fn mutants_are_chosen_by_name_by_file_by_world_by_kind_and_by_what_has_changed()
             _ => panic!("not a mutants command"),
         }
     };
-    let chosen = |line: &str| choose(&all, &flags(line), None);
+    let chosen = |line: &str| choose(&all, &flags(line));
     let everything = chosen("").unwrap();
     assert_eq!(everything.mutants.len(), all.mutants.len());
     assert!(everything.weakenings.len() >= all.sites.len());
@@ -126,11 +126,6 @@ fn mutants_are_chosen_by_name_by_file_by_world_by_kind_and_by_what_has_changed()
     assert!(chosen("--kind logic").unwrap().weakenings.is_empty());
     assert!(chosen("--kind orderings").unwrap().mutants.is_empty());
     assert!(chosen("--world native").unwrap().weakenings.is_empty());
-
-    let changed = BTreeSet::from(["crates/locks/unfair/src/barging/raw.rs".to_owned()]);
-    let some = choose(&all, &flags(""), Some(&changed)).unwrap();
-    assert_eq!(some.weakenings.len(), file.weakenings.len());
-    assert!(!some.mutants.is_empty() && some.mutants.iter().all(|mutant| changed.contains(&mutant.file)));
 
     let refused = |line: &str| chosen(line).map(|_| ()).unwrap_err().to_string();
     assert!(refused("--world lom").contains("native, loom, vm"));
@@ -152,15 +147,6 @@ fn a_run_ends_with_the_first_test_that_fails() {
         exec::finish_or_fail(passes.args(["-c", "echo 'test a ... ok'"]), &output, Duration::MAX).unwrap();
     assert!(matches!(ran.end, End::Passed));
     fs::remove_file(output).unwrap();
-}
-
-#[test]
-fn git_names_what_differs_from_a_commit() {
-    let root = Workspace::load().unwrap().root;
-    assert!(
-        scratch::changed(&root, "no-such-revision").unwrap_err().to_string().contains("no-such-revision")
-    );
-    assert!(scratch::changed(&root, "HEAD").is_ok());
 }
 
 #[test]

@@ -17,11 +17,10 @@ use crate::code;
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use xtask::exec::{self, End, LIMIT};
-use xtask::workspace::Workspace;
+use xtask::workspace::{Workspace, sources};
 
 /// The crates whose orderings are audited, with the parts of their sources.
 const SCOPE: [(&str, &[&str]); 9] = [
@@ -79,9 +78,10 @@ pub fn load(workspace: &Workspace) -> anyhow::Result<(Vec<Placed>, Vec<String>)>
         let Some(package) = workspace.packages.iter().find(|package| package.name == name) else { continue };
         let mut paths = Vec::new();
         for part in parts {
-            sources(&package.dir.join("src").join(part), &mut paths)?;
+            paths.extend(sources(&package.dir.join("src").join(part))?);
         }
-        paths.sort();
+        // Neither unit tests nor bugs that are planted in them.
+        paths.retain(|path| !path.iter().any(|part| part == "tests" || part == "tests.rs"));
         let (mut texts, mut constants) = (Vec::new(), Constants::new());
         for path in paths {
             let file = path.strip_prefix(&workspace.root)?.to_string_lossy().into_owned();
@@ -106,22 +106,6 @@ pub fn load(workspace: &Workspace) -> anyhow::Result<(Vec<Placed>, Vec<String>)>
         }
     }
     Ok((placed, faults))
-}
-
-/// The sources at `path`, except tests and bugs that are planted in the source.
-fn sources(path: &Path, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-    if name == "tests" {
-        return Ok(());
-    }
-    if path.is_dir() {
-        for entry in fs::read_dir(path)? {
-            sources(&entry?.path(), found)?;
-        }
-    } else if path.extension().is_some_and(|extension| extension == "rs") {
-        found.push(path.to_owned());
-    }
-    Ok(())
 }
 
 impl Placed {
@@ -168,11 +152,10 @@ pub fn pending<'a>(
     store: &Store<'_>,
     chosen: &'a [Weakening],
     world: Option<&str>,
-    with_explained: bool,
 ) -> (Vec<Job<'a>>, Vec<Row>) {
     let (mut pending, mut rows) = (Vec::new(), Vec::new());
     for weakening in chosen {
-        if let Some(why) = weakening.explained.as_ref().filter(|_| !with_explained) {
+        if let Some(why) = &weakening.explained {
             rows.push(Row::new(&weakening.name, "", Verdict::Explained, Duration::ZERO).with_note(why));
             continue;
         }

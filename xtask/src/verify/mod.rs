@@ -63,7 +63,7 @@ pub fn run(flags: &flags::Verify, workspace: &Workspace, steps: &mut Steps) -> a
         false => run_chosen(flags, workspace, steps, &locks, &mut records, &codes),
     };
     let is_refused = ran.as_ref().is_err_and(|error| !error.is::<Failed>());
-    if flags.plan || is_refused {
+    if is_refused {
         return ran;
     }
     let weakenings = mutants::weakenings(workspace)?;
@@ -133,10 +133,6 @@ fn run_chosen(
         chosen.retain(|check| records.state(check, codes) < State::Today);
     }
     let groups = plan::groups(&chosen, records);
-    println!("{}", plan::text(&groups));
-    if flags.plan {
-        return Ok(());
-    }
     let (mut first, mut left, mut results) = (Ok(()), 0, 0);
     let nothing_to_do = groups.is_empty();
     let mut skipped = BTreeSet::new();

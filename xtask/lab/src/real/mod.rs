@@ -67,7 +67,6 @@ pub struct Subject {
 /// What all subjects of a program did; the first is glibc.
 pub struct Measured {
     pub real: &'static Real,
-    pub seconds: u64,
     pub subjects: Vec<Subject>,
 }
 
@@ -156,7 +155,7 @@ pub fn run(
     let out = workspace.target().join("ulocks-real");
     report::write(&measured, &unable, &out)?;
     println!("\n{}", report::markdown(&measured, &unable));
-    println!("{}", out.join("index.html").display());
+    println!("{}", out.join("real.md").display());
     Ok(steps.check("real programs", "cargo lab real", || {
         let failures: Vec<_> = measured.iter().flat_map(report::failures).collect();
         failures.iter().for_each(|failure| eprintln!("{failure}"));
@@ -229,7 +228,7 @@ fn measure(
             break;
         }
     }
-    Measured { real, seconds, subjects }
+    Measured { real, subjects }
 }
 
 #[cfg(test)]

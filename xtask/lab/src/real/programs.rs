@@ -101,12 +101,9 @@ pub const REAL: &[Real] = &[
     Real { name: "sysbench-threads", what: "sysbench threads: 8 threads, 4 mutexes, yields inside", face: Face::Pthread, packages: "sysbench", needs: &["sysbench"], unit: "events/s", run: sysbench_threads },
     Real { name: "sysbench-mutex", what: "sysbench mutex: 8 threads, 4 mutexes, short regions", face: Face::Pthread, packages: "sysbench", needs: &["sysbench"], unit: "locks/s", run: sysbench_mutex },
     Real { name: "stress-mutex", what: "stress-ng --mutex: threads of different priorities on one mutex", face: Face::Pthread, packages: "stress-ng", needs: &["stress-ng"], unit: "operations/s", run: |bench| stress(bench, "mutex") },
-    Real { name: "stress-sem", what: "stress-ng --sem: POSIX semaphores", face: Face::Pthread, packages: "stress-ng", needs: &["stress-ng"], unit: "operations/s", run: |bench| stress(bench, "sem") },
     Real { name: "python", what: "python3: 8 threads with a queue, locks and a condition variable", face: Face::Pthread, packages: "python3", needs: &["python3"], unit: "items/s", run: python },
-    Real { name: "sqlite", what: "the sqlite3 shell: inserts, an index, sums; one thread", face: Face::Pthread, packages: "sqlite3", needs: &["sqlite3"], unit: "rows/s", run: sqlite },
     Real { name: "openmp", what: "a sample: OpenMP loops, locks and tasks beside a pthread mutex", face: Face::Pthread, packages: "gcc", needs: &["cc"], unit: "rounds/s", run: openmp },
     Real { name: "tbb", what: "a sample: a oneTBB pipeline beside std::mutex and std::shared_mutex", face: Face::Pthread, packages: "g++ libtbb-dev", needs: &["c++"], unit: "items/s", run: tbb },
-    Real { name: "stress-sem-sysv", what: "stress-ng --sem-sysv: System V semaphore arrays", face: Face::Sysv, packages: "stress-ng", needs: &["stress-ng"], unit: "operations/s", run: |bench| stress(bench, "sem-sysv") },
     Real { name: "perl", what: "IPC::Shareable: 4 processes count in a shared variable, under its semaphores", face: Face::Sysv, packages: "libipc-shareable-perl", needs: &["perl", "/usr/share/perl5/IPC/Shareable.pm"], unit: "rounds/s", run: perl },
     Real { name: "php", what: "sysvsem: 4 processes count in shared memory, under a semaphore", face: Face::Sysv, packages: "php-cli", needs: &["php"], unit: "rounds/s", run: php },
     Real { name: "fakeroot", what: "fakeroot-sysv: chown of many files, each guarded by a System V semaphore", face: Face::Sysv, packages: "fakeroot", needs: &["fakeroot-sysv"], unit: "files/s", run: fakeroot },
@@ -262,22 +259,6 @@ fn python(bench: &Bench) -> anyhow::Result<Outcome> {
     let mut command = bench.subject("python3");
     command.args(["-c", PYTHON, &items.to_string()]);
     with_answer(bench, command, items)
-}
-
-fn sqlite(bench: &Bench) -> anyhow::Result<Outcome> {
-    let rows = 1_000_000 * bench.seconds;
-    let mut command = bench.subject("sqlite3");
-    command.args([
-        ":memory:",
-        &format!(
-            "create table t(a integer, b text); \
-         with recursive n(i) as (select 1 union all select i + 1 from n where i < {rows}) \
-         insert into t select i * 7919 % 100003, hex(i) from n; \
-         create index i on t(a); \
-         select count(*), sum(a), max(b), count(distinct a) from t;"
-        ),
-    ]);
-    with_answer(bench, command, rows)
 }
 
 /// Runs a program whose output is its answer.

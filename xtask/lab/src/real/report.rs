@@ -1,10 +1,9 @@
-//! The results as a table for people, and as JSON.
+//! The results as a table.
 
 use super::programs::{Outcome, Real};
 use super::statistics::{Ratio, median_of};
 use super::{Measured, Subject};
 use anyhow::Context;
-use serde_json::{Value, json};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -21,7 +20,6 @@ struct Row {
     /// Rates and CPU times, each by that of glibc in the same round.
     ratio: Option<Ratio>,
     cpu_ratio: Option<Ratio>,
-    p99_ratio: Option<Ratio>,
     result: String,
 }
 
@@ -75,7 +73,6 @@ fn rows(measured: &Measured) -> Vec<Row> {
             cpu: median_of(good(subject).map(|outcome| outcome.cpu_per_million)),
             ratio: ratio(|outcome| Some(outcome.rate)),
             cpu_ratio: ratio(|outcome| Some(outcome.cpu_per_million)),
-            p99_ratio: ratio(|outcome| outcome.p99_us),
             result: match fault(subject, measured) {
                 Some(fault) => format!("FAILED: {}", fault.lines().next().unwrap_or_default()),
                 None if has_answer => "same answer".into(),
@@ -159,56 +156,6 @@ pub fn markdown(measured: &[Measured], skipped: &[&Real]) -> String {
     text
 }
 
-fn ratio_json(ratio: Option<Ratio>) -> Value {
-    ratio.map_or(Value::Null, |ratio| {
-        json!({"median": ratio.median, "low": ratio.low, "high": ratio.high, "coverage": ratio.coverage})
-    })
-}
-
-fn to_json(measured: &[Measured], skipped: &[&Real]) -> Value {
-    let programs: Vec<_> = measured
-        .iter()
-        .map(|measured| {
-            let subjects: Vec<_> = rows(measured)
-                .iter()
-                .zip(&measured.subjects)
-                .map(|(row, subject)| {
-                    let rounds: Vec<_> = subject
-                        .rounds
-                        .iter()
-                        .map(|round| match round {
-                            Ok(outcome) => json!({
-                                "rate": outcome.rate,
-                                "cpu_per_million": outcome.cpu_per_million,
-                                "p99_us": outcome.p99_us,
-                            }),
-                            Err(error) => json!({"error": error}),
-                        })
-                        .collect();
-                    json!({
-                        "locks": row.subject,
-                        "rate": ratio_json(row.ratio),
-                        "cpu": ratio_json(row.cpu_ratio),
-                        "p99": ratio_json(row.p99_ratio),
-                        "result": row.result,
-                        "rounds": rounds,
-                    })
-                })
-                .collect();
-            json!({
-                "program": measured.real.name,
-                "what": measured.real.what,
-                "unit": measured.real.unit,
-                "seconds": measured.seconds,
-                "subjects": subjects,
-            })
-        })
-        .collect();
-    let skipped: Vec<_> =
-        skipped.iter().map(|real| json!({"program": real.name, "why": real.missing()})).collect();
-    json!({"machine": machine(), "programs": programs, "skipped": skipped})
-}
-
 /// The processors and the kernel.
 fn machine() -> String {
     let cpus = std::thread::available_parallelism().map_or(0, usize::from);
@@ -218,54 +165,10 @@ fn machine() -> String {
     format!("{cpus} CPUs, {}, Linux {}", model.trim_start_matches(['\t', ' ', ':']), kernel.trim())
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
-fn html(measured: &[Measured], skipped: &[&Real]) -> String {
-    let mut text = String::from(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Real programs</title><style>\
-         body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem}\
-         table{border-collapse:collapse;width:100%}td,th{padding:.25rem .6rem;text-align:left;\
-         border-bottom:1px solid #ddd}td.n{text-align:right;font-variant-numeric:tabular-nums}\
-         .bad{color:#b00020}.first td{border-top:2px solid #888}</style><h1>Real programs</h1>",
-    );
-    _ = write!(text, "<p>{}</p><table><tr>", escaped(&machine()));
-    for head in HEAD {
-        _ = write!(text, "<th>{head}</th>");
-    }
-    text += "</tr>";
-    for measured in measured {
-        for (nth, row) in rows(measured).iter().enumerate() {
-            text += if nth == 0 { "<tr class=\"first\">" } else { "<tr>" };
-            for (column, cell) in cells(row).iter().enumerate() {
-                let class = match column {
-                    9 if cell.starts_with("FAILED") => " class=\"bad\"",
-                    2 | 3 | 5..=8 => " class=\"n\"",
-                    _ => "",
-                };
-                _ = write!(text, "<td{class}>{}</td>", escaped(cell));
-            }
-            text += "</tr>";
-        }
-    }
-    _ = write!(text, "</table><p>{}</p><ul>", escaped(NOTE));
-    for measured in measured {
-        _ = write!(text, "<li><b>{}</b>: {}</li>", measured.real.name, escaped(measured.real.what));
-    }
-    for real in skipped {
-        let why = real.missing().unwrap_or_default();
-        _ = write!(text, "<li><b>{}</b> was skipped: {}</li>", real.name, escaped(&why));
-    }
-    text + "</ul></html>\n"
-}
-
-/// Writes the three files.
+/// Writes the table.
 pub fn write(measured: &[Measured], skipped: &[&Real], dir: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-    fs::write(dir.join("real.json"), serde_json::to_string_pretty(&to_json(measured, skipped))? + "\n")?;
     fs::write(dir.join("real.md"), format!("{}\n\n{}", machine(), markdown(measured, skipped)))?;
-    fs::write(dir.join("index.html"), html(measured, skipped))?;
     Ok(())
 }
 
@@ -282,7 +185,7 @@ mod tests {
     }
 
     fn measured(subjects: Vec<Subject>) -> Measured {
-        Measured { real: &REAL[0], seconds: 1, subjects }
+        Measured { real: &REAL[0], subjects }
     }
 
     #[test]
@@ -305,7 +208,7 @@ mod tests {
         assert_eq!(failures.len(), 2, "{failures:?}");
         assert!(failures[0].contains("43") && failures[0].contains("42"), "{failures:?}");
         assert!(failures[1].contains("hung"), "{failures:?}");
-        let page = html(&[measured], &[]);
-        assert!(page.contains("class=\"bad\""), "{page}");
+        let text = markdown(&[measured], &[]);
+        assert!(text.contains("FAILED: `x` hung"), "{text}");
     }
 }
