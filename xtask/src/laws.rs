@@ -322,23 +322,43 @@ fn has_word(code: &str, word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn in_lock(line: &str) -> bool {
-        !code_laws(line, true).is_empty()
-    }
-
-    fn anywhere(line: &str) -> bool {
-        !code_laws(line, false).is_empty()
-    }
-
     #[test]
-    fn atomics_beside_the_door_are_found() {
-        assert!(in_lock("use core::sync::atomic::AtomicU32;"));
-        assert!(in_lock("let x = std::sync::atomic::AtomicBool::new(true);"));
-        assert!(in_lock("use std::sync::{Arc, atomic::AtomicU32};"));
-        assert!(!in_lock("use ulocks_core::sync::AtomicU32;"));
-        assert!(!in_lock("use ulocks_core::sync::atomic::AtomicU32;"));
-        assert!(!in_lock("//! never `core::sync::atomic`"));
-        assert!(!anywhere("use core::sync::atomic::AtomicU32;"), "core, tests and benches may");
+    fn lines_that_break_a_law_are_found_where_it_holds() {
+        let in_locks = [
+            "use core::sync::atomic::AtomicU32;",
+            "let x = std::sync::atomic::AtomicBool::new(true);",
+            "use std::sync::{Arc, atomic::AtomicU32};",
+            "#[cfg(ulocks_loom)]",
+            "#[cfg(not(all(ulocks_loom, feature = \"loom\")))]",
+            "if cfg!(ulocks_vm) {",
+            "#[cfg(world = \"machine\")]",
+            "#[cfg(feature = \"loom\")]",
+            "libc::sched_yield();",
+            "std::thread::yield_now()",
+            "self.state.swap(0, SeqCst);",
+            "self.state.load(Ordering::SeqCst)",
+        ];
+        let nowhere = ["    todo!()", "    unimplemented!(\"later\")", "#[ignore]", "#[ignore = \"slow\"]"];
+        let everywhere = [
+            "use ulocks_core::sync::AtomicU32;",
+            "use ulocks_core::sync::atomic::AtomicU32;",
+            "//! never `core::sync::atomic`",
+            "//! RUSTFLAGS='--cfg ulocks_loom' cargo test",
+            "sync::yield_now()",
+            "fence(SeqCst); // Dekker: (S1) against (S2)",
+            "use ulocks_core::sync::{Acquire, SeqCst, fence};",
+            "#[cfg_attr(miri, ignore)]",
+            "// todo!() would not do",
+        ];
+        for line in in_locks.iter().chain(&nowhere) {
+            assert_eq!(code_laws(line, true).len(), 1, "{line}");
+        }
+        for line in in_locks.iter().chain(&everywhere) {
+            assert_eq!(code_laws(line, false), [], "{line}");
+        }
+        assert!(everywhere.iter().all(|line| code_laws(line, true).is_empty()));
+        let found = code_laws("fn f() {\n    todo!()\n}\n", false);
+        assert_eq!(found, [(2, "unfinished code: write it, or delete it")]);
     }
 
     #[test]
@@ -360,50 +380,6 @@ mod tests {
     fn a_public_state_word_is_found() {
         assert_eq!(public_states("pub use word::State;\npub use raw::{Raw, ByteState};\n").len(), 2);
         assert!(public_states("#[doc(hidden)]\npub use word::State;\npub use x::Stated;\n").is_empty());
-    }
-
-    #[test]
-    fn world_switches_in_a_lock_crate_are_found() {
-        assert!(in_lock("#[cfg(ulocks_loom)]"));
-        assert!(in_lock("#[cfg(not(all(ulocks_loom, feature = \"loom\")))]"));
-        assert!(in_lock("if cfg!(ulocks_vm) {"));
-        assert!(in_lock("#[cfg(world = \"machine\")]"));
-        assert!(in_lock("#[cfg(feature = \"loom\")]"));
-        assert!(!in_lock("//! RUSTFLAGS='--cfg ulocks_loom' cargo test"));
-        assert!(!anywhere("#![cfg(ulocks_loom)]"));
-    }
-
-    #[test]
-    fn yields_in_a_lock_crate_are_found() {
-        assert!(in_lock("libc::sched_yield();"));
-        assert!(in_lock("std::thread::yield_now()"));
-        assert!(!in_lock("sync::yield_now()"), "the door's own, for models");
-    }
-
-    #[test]
-    fn seq_cst_is_for_fences() {
-        assert!(in_lock("self.state.swap(0, SeqCst);"));
-        assert!(in_lock("self.state.load(Ordering::SeqCst)"));
-        assert!(!in_lock("fence(SeqCst); // Dekker: (S1) against (S2)"));
-        assert!(!in_lock("use ulocks_core::sync::{Acquire, SeqCst, fence};"));
-    }
-
-    #[test]
-    fn what_is_left_open_is_found_everywhere() {
-        assert!(anywhere("    todo!()"));
-        assert!(anywhere("    unimplemented!(\"later\")"));
-        assert!(anywhere("#[ignore]"));
-        assert!(anywhere("#[ignore = \"slow\"]"));
-        assert!(!anywhere("#[cfg_attr(miri, ignore)]"), "what Miri cannot run");
-        assert!(!anywhere("// todo!() would not do"));
-    }
-
-    #[test]
-    fn the_line_is_reported() {
-        assert_eq!(
-            code_laws("fn f() {\n    todo!()\n}\n", false),
-            [(2, "unfinished code: write it, or delete it")]
-        );
     }
 
     #[test]

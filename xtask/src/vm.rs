@@ -32,7 +32,8 @@ pub fn run(flags: &Vm, shell: &Shell, workspace: &Workspace, steps: &mut Steps) 
     let mut env: Vec<_> = budget.iter().map(|executions| (BUDGET, executions.as_str())).collect();
     let counts = workspace.target().join("vm-coverage.tsv");
     if flags.coverage {
-        Total::begin(&counts)?;
+        // What an earlier run has left.
+        _ = std::fs::remove_file(&counts);
         env.push((vm_coverage::VARIABLE, counts.to_str().context("the target directory is not UTF-8")?));
     }
     World::vm(workspace).run_models(&flags.package, &flags.filter, &env, shell, workspace, steps)?;

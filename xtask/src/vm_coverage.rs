@@ -5,23 +5,14 @@
 //! `ulocks_vm::explore::Coverage` says what a line of it has. An exploration that finds a planted
 //! bug appends nothing: it ends at its first failure.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
 use std::path::Path;
-use std::{fs, io};
 
 /// The variable by which an exploration is told the file.
 pub const VARIABLE: &str = "ULOCKS_VM_COVERAGE";
-
-/// A place of call.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    file: String,
-    line: u32,
-    column: u32,
-    operation: String,
-}
 
 /// How often a site ran, and how often each event happened that can happen there.
 #[derive(Debug, Default, PartialEq)]
@@ -30,25 +21,11 @@ struct Counts {
     events: BTreeMap<String, u64>,
 }
 
-impl Counts {
-    fn never(&self) -> Vec<&str> {
-        self.events.iter().filter(|(_, count)| **count == 0).map(|(event, _)| event.as_str()).collect()
-    }
-}
-
-/// Counts by site, of all explorations together.
+/// Counts of all explorations together, by site: `FILE:LINE:COLUMN`, and the operation there.
 #[derive(Debug, Default, PartialEq)]
-pub struct Total(BTreeMap<Key, Counts>);
+pub struct Total(BTreeMap<(String, String), Counts>);
 
 impl Total {
-    /// Removes what an earlier run has left at `path`.
-    pub fn begin(path: &Path) -> anyhow::Result<()> {
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).context("old counts"),
-            _ => Ok(()),
-        }
-    }
-
     /// Adds up what the explorations have appended to `path`.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let text = fs::read_to_string(path).with_context(|| format!("{}: no counts", path.display()))?;
@@ -64,50 +41,40 @@ impl Total {
     }
 
     fn add(&mut self, line: &str) -> anyhow::Result<()> {
-        let mut fields = line.split('\t');
-        let mut next = || fields.next().context("too short");
-        let key = Key {
-            file: next()?.to_owned(),
-            line: next()?.parse()?,
-            column: next()?.parse()?,
-            operation: next()?.to_owned(),
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [file, at_line, column, operation, ran, events @ ..] = fields.as_slice() else {
+            bail!("too short");
         };
-        let ran: u64 = next()?.parse()?;
-        let counts = self.0.entry(key).or_default();
-        counts.ran += ran;
-        for field in fields {
-            let (event, count) = field.split_once('=').context("no count")?;
+        let place = format!("{file}:{}:{}", at_line.parse::<u32>()?, column.parse::<u32>()?);
+        let counts = self.0.entry((place, (*operation).to_owned())).or_default();
+        counts.ran += ran.parse::<u64>()?;
+        for event in events {
+            let (event, count) = event.split_once('=').context("no count")?;
             *counts.events.entry(event.to_owned()).or_default() += count.parse::<u64>()?;
         }
         Ok(())
     }
 
-    /// The sites in the sources of crates, by crate; only `packages`, if there are any.
-    fn by_crate(&self, packages: &[String]) -> BTreeMap<&str, Vec<(&Key, &Counts)>> {
-        let mut sites: BTreeMap<&str, Vec<_>> = BTreeMap::new();
-        for (key, counts) in &self.0 {
-            let file = key.file.strip_prefix("crates/");
-            if let Some((name, _)) = file.and_then(|file| file.split_once("/src/"))
-                && let name = name.rsplit('/').next().unwrap_or(name)
-                && (packages.is_empty() || packages.iter().any(|only| *only == format!("ulocks-{name}")))
+    /// For each crate, or each of `packages`: at how many sites something never happened, by event,
+    /// and at which.
+    pub fn report(&self, packages: &[String]) -> String {
+        let mut crates = BTreeMap::<&str, Vec<(&(String, String), &Counts)>>::new();
+        for site in &self.0 {
+            let file = site.0.0.strip_prefix("crates/");
+            if let Some((dir, _)) = file.and_then(|file| file.split_once("/src/"))
+                && let name = dir.rsplit('/').next().unwrap_or(dir)
+                && (packages.is_empty() || packages.contains(&format!("ulocks-{name}")))
             {
-                sites.entry(name).or_default().push((key, counts));
+                crates.entry(name).or_default().push(site);
             }
         }
-        sites
-    }
-
-    /// For each crate: at how many sites something never happened, by event, and at which.
-    pub fn report(&self, packages: &[String]) -> String {
         let mut text = String::new();
-        for (name, sites) in self.by_crate(packages) {
-            let doubtful = sites.iter().filter(|(_, counts)| !counts.never().is_empty()).count();
-            let _ = writeln!(
-                text,
-                "{name}: {} sites, {doubtful} with something that never happened",
-                sites.len()
-            );
-            let mut events: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        for (name, sites) in crates {
+            let is_doubtful = |counts: &Counts| counts.events.values().any(|count| *count == 0);
+            let doubtful: Vec<_> = sites.iter().filter(|(_, counts)| is_doubtful(counts)).collect();
+            let (all, some) = (sites.len(), doubtful.len());
+            let _ = writeln!(text, "{name}: {all} sites, {some} with something that never happened");
+            let mut events = BTreeMap::<&str, (u64, u64)>::new();
             for (event, count) in sites.iter().flat_map(|(_, counts)| &counts.events) {
                 let (never, of) = events.entry(event).or_default();
                 *never += u64::from(*count == 0);
@@ -116,11 +83,11 @@ impl Total {
             for (event, (never, of)) in events {
                 let _ = writeln!(text, "  never {event:<22} {never:>4} of {of:>4} sites");
             }
-            for (key, counts) in sites.iter().filter(|(_, counts)| !counts.never().is_empty()) {
-                let Key { file, line, column, operation } = key;
-                let (ran, never) = (counts.ran, counts.never().join(", "));
-                let _ =
-                    writeln!(text, "  {file}:{line}:{column}  {operation} ran {ran} times, never {never}");
+            for ((place, operation), Counts { ran, events }) in doubtful {
+                let never = events.iter().filter(|(_, count)| **count == 0);
+                let never: Vec<_> = never.map(|(event, _)| event.as_str()).collect();
+                let never = never.join(", ");
+                let _ = writeln!(text, "  {place}  {operation} ran {ran} times, never {never}");
             }
         }
         text

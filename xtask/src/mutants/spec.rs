@@ -296,45 +296,44 @@ found-by = [{ world = "native", package = "ulocks-core", test = "TEST", filter =
     }
 
     #[test]
-    fn a_key_that_is_unknown_or_missing_is_named_with_its_mutant() {
-        let found = with("breaks =", "braeks =").join("\n");
-        assert!(
-            found.starts_with("m.toml: mutant `one`: unknown field `braeks`, expected one of"),
-            "{found}"
-        );
-        assert_eq!(with("property = \"p\"\n", ""), ["m.toml: mutant `one`: missing field `property`"]);
-        let found = with("filter =", "fliter =").join("\n");
-        assert!(
-            found.starts_with("m.toml: mutant `one`: unknown field `fliter`, expected one of"),
-            "{found}"
-        );
-        assert_eq!(with("name = \"one\"\n", ""), ["m.toml: mutant number 1: missing field `name`"]);
+    fn what_is_wrong_is_named_with_its_mutant() {
+        let find = "need(\"false\", \"\"";
+        for (from, to, fault) in [
+            ("breaks =", "braeks =", "mutant `one`: unknown field `braeks`, expected one of"),
+            ("filter =", "fliter =", "mutant `one`: unknown field `fliter`, expected one of"),
+            ("property = \"p\"\n", "", "mutant `one`: missing field `property`"),
+            ("name = \"one\"\n", "", "mutant number 1: missing field `name`"),
+            ("[[mutant]]", "[[mutants]]", "unknown field `mutants`"),
+            ("replace = \"x\"", "replace =", "line"),
+            (
+                find,
+                "need(\"False\", \"\"",
+                "`find` does not occur in xtask/src/tools.rs: copy the text as it is",
+            ),
+            ("need(\"false\", \"\", &[\"false\"])", "need(", "`find` occurs"),
+            ("replace = \"x\"", "replace = 'need(\"false\", \"\", &[\"false\"])'", "equals"),
+            ("tools.rs", "no-such.rs", "relative to the workspace"),
+            ("xtask/src", "../xtask/src", "relative to the workspace"),
+            ("\"native\"", "\"lom\"", "no world `lom`: take one of native, loom, vm"),
+            ("ulocks-core", "ulocks-cro", "no package `ulocks-cro` in this workspace"),
+            ("found-by = [", "found-by = [] # ", "name a test"),
+            (", as = \"a\"", "", "no `as`"),
+            ("as = \"a\"", "as = \"\"", "no `as`"),
+            ("name =", "sound = true\nname =", "leave it out"),
+        ] {
+            let found = with(from, to);
+            assert!(found[0].starts_with("m.toml: ") && found[0].contains(fault), "{from}: {found:?}");
+        }
         let second =
             faults(|good| format!("{good}{}", good.replace("one", "two").replace("breaks =", "x =")));
         assert!(second[0].starts_with("m.toml: mutant `two`: unknown field `x`"), "{second:?}");
-    }
-
-    #[test]
-    fn a_file_that_holds_no_mutants_is_refused() {
         assert_eq!(faults(|_| String::new()), ["m.toml: no mutant: write one, or delete the file"]);
-        assert!(with("[[mutant]]", "[[mutants]]")[0].contains("unknown field `mutants`"));
-        assert!(with("replace = \"x\"", "replace =")[0].contains("line"), "not TOML");
-    }
-
-    #[test]
-    fn a_text_that_does_not_occur_exactly_once_is_refused() {
-        let fault = |from: &str, to: &str| with(from, to).join("\n");
-        let found = fault("need(\"false\", \"\"", "need(\"False\", \"\"");
-        assert_eq!(
-            found,
-            "m.toml: mutant `one`: `find` does not occur in xtask/src/tools.rs: copy the text as it is now"
-        );
-        assert!(fault("need(\"false\", \"\", &[\"false\"])", "need(").contains("`find` occurs"));
-        assert!(
-            fault("replace = \"x\"", "replace = 'need(\"false\", \"\", &[\"false\"])'").contains("equals")
-        );
-        assert!(fault("tools.rs", "no-such.rs").contains("relative to the workspace"));
-        assert!(fault("xtask/src", "../xtask/src").contains("relative to the workspace"));
+        let twice = faults(|good| good.repeat(2));
+        assert_eq!(twice, ["m.toml: mutant `one`: the name occurs twice: choose another"]);
+        let found = faults(|_| GOOD.to_owned());
+        assert!(found[0].contains("no test `TEST` in ulocks-core; there are: "), "{found:?}");
+        let sound = faults(|good| good.replace(", as = \"a\"", "").replace("name =", "sound = true\nname ="));
+        assert_eq!(sound, [""; 0]);
     }
 
     #[test]
@@ -350,30 +349,6 @@ found-by = [{ world = "native", package = "ulocks-core", test = "TEST", filter =
         assert_eq!(mutants[1].applied(text).unwrap(), "x x");
         let found = with("name =", "on = \"two\"\nname =");
         assert_eq!(found, ["m.toml: mutant `one`: no mutant `two` of xtask/src/tools.rs stands before it"]);
-    }
-
-    #[test]
-    fn a_test_that_does_not_exist_is_refused_with_those_that_do() {
-        assert!(with("\"native\"", "\"lom\"")[0].ends_with("no world `lom`: take one of native, loom, vm"));
-        assert!(with("ulocks-core", "ulocks-cro")[0].ends_with("no package `ulocks-cro` in this workspace"));
-        let found = faults(|_| GOOD.to_owned());
-        assert!(found[0].contains("no test `TEST` in ulocks-core; there are: "), "{found:?}");
-        assert!(with("found-by = [", "found-by = [] # ")[0].contains("name a test"));
-    }
-
-    #[test]
-    fn what_a_failing_run_says_is_named_and_what_a_passing_one_says_is_not() {
-        assert!(with(", as = \"a\"", "")[0].contains("no `as`"));
-        assert!(with("as = \"a\"", "as = \"\"")[0].contains("no `as`"));
-        assert!(with("name =", "sound = true\nname =")[0].contains("leave it out"));
-        let sound = faults(|good| good.replace(", as = \"a\"", "").replace("name =", "sound = true\nname ="));
-        assert_eq!(sound, [""; 0]);
-    }
-
-    #[test]
-    fn a_name_that_occurs_twice_in_a_file_is_refused() {
-        let found = faults(|good| good.repeat(2));
-        assert_eq!(found, ["m.toml: mutant `one`: the name occurs twice: choose another"]);
     }
 
     #[test]
