@@ -39,7 +39,7 @@ xflags::xflags! {
             repeated -p, --package name: String
             /// Also prints what never happened at which site of the source, in all models together.
             optional --coverage
-            /// Runs no model, but predicts what the locks would cost, as JSON and a plot.
+            /// Runs no model, but predicts what the locks would cost, in a table and as JSON.
             optional --cost
             /// With --cost: numbers of virtual CPUs, as 1..256 or 1,2,8.
             optional --cpus list: String

@@ -1,6 +1,6 @@
 //! `ulocks-cost`: the command line.
 
-use super::{Cell, Lock, all, page, select, table};
+use super::{Cell, Lock, all, select, table};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
 use serde::Serialize;
@@ -46,7 +46,7 @@ pub struct Cli {
     /// large server]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
-    /// Where predicted.json and the pages go [default: ulocks-report in the target directory]
+    /// Where predicted.json goes [default: ulocks-report in the target directory]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// List the locks
@@ -115,9 +115,7 @@ pub fn run(cli: &Cli) -> Result<()> {
     };
     print!("{}", record.tables);
     let json = serde_json::to_string_pretty(&record)? + "\n";
-    let page = page::html(&machine, &record.load, &cells);
-    cli.keep("predicted.json", &json)?;
-    cli.keep("predicted.html", &page)
+    cli.keep("predicted.json", &json)
 }
 
 /// The version of the record. The page of all figures reads it.

@@ -1,5 +1,5 @@
 //! What the locks of the family, and those they are told apart from, would cost on many CPUs:
-//! predictions of the virtual machine, in a table, as JSON, and as plots.
+//! predictions of the virtual machine, in a table and as JSON.
 //!
 //! This library is empty outside of the world of the virtual machine, where the locks are the same
 //! source as everywhere. Nothing here is a measurement, and every output says so.
@@ -8,10 +8,7 @@
 
 pub mod cli;
 mod locks;
-mod page;
 mod reference;
-#[path = "../../src/report/svg.rs"]
-mod svg;
 mod table;
 
 pub use locks::{Lock, all, select};

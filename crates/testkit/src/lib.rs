@@ -13,7 +13,6 @@
 //! | a dead waiter holds up no thread for ever, also on a lock that is never free | `model::deaths`, on the virtual machine | |
 //! | `try_lock` tells the truth | [`model::try_lock_coherence`] | `stress::exclusion` |
 //! | progress with many more threads than CPUs | | `stress::oversubscribed` |
-//! | which thread gets the lock next | | `stress::hand_over_counts` |
 //! | all-zero memory is an unlocked lock | | `shared::zeroed_is_unlocked` |
 //! | a kernel that refuses a call strands no thread, and leaves no place in a queue behind | | `refusal::waiter_aborts`, `refusal::waiter_unwinds`, `refusal::release_aborts` |
 //! | 10,000 threads can wait at once, and allocate nothing | | `crowd::ten_thousand_wait` |

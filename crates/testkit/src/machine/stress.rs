@@ -263,50 +263,6 @@ pub fn order<L: RawMutex + Metered<Meter = Recorder> + Send + Sync + 'static>(lo
     })
 }
 
-/// The order in which threads had the lock.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HandOvers {
-    /// Acquisitions by a thread other than the one before.
-    pub to_another: usize,
-    /// Acquisitions by the thread that had just released it.
-    pub to_itself: usize,
-}
-
-/// Threads that lock and unlock without a pause; counts how often the lock changes hands.
-pub fn hand_over_counts<L: RawMutex + Send + Sync + 'static>(threads: usize, operations: usize) -> HandOvers {
-    struct Owner<L> {
-        lock: L,
-        last: AtomicUsize,
-        to_another: AtomicUsize,
-    }
-    let owner = Arc::new(Owner {
-        lock: new_lock::<L>(),
-        last: AtomicUsize::new(usize::MAX),
-        to_another: AtomicUsize::new(0),
-    });
-    let _watchdog = {
-        let owner = Arc::clone(&owner);
-        watch("hand_over_counts", move || format!("last owner {}", owner.last.load(Relaxed)))
-    };
-    let start = Arc::new(Barrier::new(threads));
-    let shared = Arc::clone(&owner);
-    crate::thread::together(threads, move |me| {
-        start.wait();
-        for _ in 0..operations {
-            let token = shared.lock.lock();
-            // Plain load and store: the lock is held.
-            if shared.last.load(Relaxed) != me {
-                shared.to_another.store(shared.to_another.load(Relaxed) + 1, Relaxed);
-                shared.last.store(me, Relaxed);
-            }
-            // SAFETY: the token is from the acquisition above.
-            unsafe { shared.lock.unlock(token) };
-        }
-    });
-    let to_another = owner.to_another.load(Relaxed);
-    HandOvers { to_another, to_itself: threads * operations - to_another }
-}
-
 /// A lock alone on a page, `threads` users, and the last of them unmaps the page as soon as
 /// `unlock` has returned to it. A release that touches the lock once more meets no memory and the
 /// process dies of it. Returns the pages unmapped.

@@ -37,26 +37,8 @@ fn nothing_happened() {
     assert_eq!(order.configurations(), 1);
 }
 
-// Herlihy & Wing 1990, figure 1: the queue histories H1 to H4.
-
-#[test]
-fn queue_h1_overlapping_enqueues_come_in_either_order() {
-    use QueueCall::{Pop, Push};
-    good(
-        &Queue::new(),
-        [
-            Call(A, Push('x')),
-            Call(B, Push('y')),
-            Return(B, None),
-            Return(A, None),
-            Call(B, Pop),
-            Return(B, Some('x')),
-            Call(A, Pop),
-            Return(A, Some('y')),
-            Call(A, Push('z')),
-        ],
-    );
-}
+// Herlihy & Wing 1990, figure 1: the queue histories H2 and H4. What the search does with H1 and H3,
+// and with operations that never return, is held against brute force.
 
 #[test]
 fn queue_h2_an_enqueue_that_ended_before_another_began_comes_first() {
@@ -71,22 +53,6 @@ fn queue_h2_an_enqueue_that_ended_before_another_began_comes_first() {
             Call(A, Pop),
             Return(B, None),
             Return(A, Some('y')),
-        ],
-    );
-}
-
-#[test]
-fn queue_h3_a_value_may_leave_before_its_enqueue_returns() {
-    use QueueCall::{Pop, Push};
-    good(
-        &Queue::new(),
-        [
-            Call(A, Push('x')),
-            Call(B, Pop),
-            Return(B, Some('x')),
-            Return(A, None),
-            Call(A, Push('y')),
-            Return(A, None),
         ],
     );
 }
@@ -124,24 +90,6 @@ fn queue_take_waits() {
     good(&Queue::new(), [Call(B, Take), Call(A, Push('x')), Return(A, None), Return(B, Some('x'))]);
     bad(&Queue::new(), 1, [Call(B, Take), Return(B, Some('x')), Call(A, Push('x')), Return(A, None)]);
     bad(&Queue::<char>::new(), 1, [Call(B, Take), Return(B, None)]);
-}
-
-#[test]
-fn register_stale_read() {
-    use RegisterCall::{Read, Write};
-    let write = [Call(A, Write(1)), Return(A, None)];
-    let read = |value| [Call(B, Read), Return(B, Some(value))];
-    good(&Register(0), write.clone().into_iter().chain(read(1)));
-    bad(&Register(0), 3, write.into_iter().chain(read(0)));
-}
-
-#[test]
-fn register_read_during_a_write_sees_old_or_new_and_nothing_else() {
-    use RegisterCall::{Read, Write};
-    let during = |value| [Call(A, Write(1)), Call(B, Read), Return(B, Some(value)), Return(A, None)];
-    good(&Register(0), during(0));
-    good(&Register(0), during(1));
-    bad(&Register(0), 2, during(2));
 }
 
 #[test]
@@ -250,36 +198,11 @@ fn semaphore_takes_all_or_nothing() {
 // Operations that never return.
 
 #[test]
-fn an_open_operation_may_have_taken_effect() {
-    use QueueCall::{Pop, Push};
-    good(&Queue::new(), [Call(A, Push('x')), Call(B, Pop), Return(B, Some('x'))]);
-}
-
-#[test]
-fn an_open_operation_need_not_have_taken_effect() {
-    use QueueCall::{Pop, Push};
-    good(&Queue::new(), [Call(A, Push('x')), Call(B, Pop), Return(B, None)]);
-}
-
-#[test]
-fn an_open_operation_takes_effect_once() {
-    use QueueCall::{Pop, Push};
-    let twice = [Call(A, Push('x')), Call(B, Pop), Return(B, Some('x')), Call(B, Pop), Return(B, Some('x'))];
-    bad(&Queue::new(), 4, twice);
-}
-
-#[test]
 fn an_open_operation_may_take_effect_late() {
     use RegisterCall::{Read, Write};
     let read = |value| [Call(B, Read), Return(B, Some(value))];
     good(&Register(0), [Call(A, Write(1))].into_iter().chain(read(0)).chain(read(1)));
     bad(&Register(0), 6, [Call(A, Write(1))].into_iter().chain(read(0)).chain(read(1)).chain(read(0)));
-}
-
-#[test]
-fn an_open_operation_does_nothing_before_its_call() {
-    use QueueCall::{Pop, Push};
-    bad(&Queue::new(), 1, [Call(B, Pop), Return(B, Some('x')), Call(A, Push('x'))]);
 }
 
 #[test]
