@@ -1,10 +1,10 @@
 //! Statics that are dropped at the end of an execution.
 
+use super::object::opaque;
 use super::{Once, leaks};
 use crate::{engine, thread};
 use core::any::Any;
 use core::cell::RefCell;
-use core::fmt;
 use core::mem::ManuallyDrop;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -106,12 +106,6 @@ impl DroppedPerRun<()> {
     }
 }
 
-impl<T> fmt::Debug for DroppedPerRun<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DroppedPerRun { .. }")
-    }
-}
-
 /// Memory from the allocator, or a value in it, that has to be given back before the execution
 /// ends.
 pub struct Tracked {
@@ -135,8 +129,4 @@ impl Drop for Tracked {
     }
 }
 
-impl fmt::Debug for Tracked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tracked { .. }")
-    }
-}
+opaque! { DroppedPerRun<T>; Tracked; }

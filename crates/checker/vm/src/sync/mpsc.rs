@@ -4,9 +4,8 @@
 //! it, by whatever thread. (std promises that for the message itself.)
 
 use super::arc::Arc;
-use super::object::{Beside, Object, Token};
+use super::object::{Beside, Object, Token, opaque};
 use crate::engine::{At, Until};
-use core::fmt;
 use core::panic::Location;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -253,20 +252,4 @@ impl<T> Drop for Receiver<T> {
     }
 }
 
-impl<T> fmt::Debug for Sender<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Sender { .. }")
-    }
-}
-
-impl<T> fmt::Debug for SyncSender<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SyncSender { .. }")
-    }
-}
-
-impl<T> fmt::Debug for Receiver<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Receiver { .. }")
-    }
-}
+opaque! { Sender<T>; SyncSender<T>; Receiver<T>; }

@@ -1,6 +1,6 @@
 //! A mutex of std's shape.
 
-use super::object::Object;
+use super::object::{Object, guard, lock};
 use crate::engine::{At, Until};
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -44,33 +44,12 @@ unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 // SAFETY: the data is reached by the one thread that holds the mutex.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
-/// The right to the data of a [`Mutex`], which is released when it goes.
-#[must_use = "the mutex is released at once if its guard is not kept"]
-pub struct MutexGuard<'a, T: ?Sized> {
-    mutex: &'a Mutex<T>,
-    at: At,
-    /// A guard stays on its thread, as std's does.
-    not_send: PhantomData<*const ()>,
+guard! {
+    /// The right to the data of a [`Mutex`], which is released when it goes.
+    MutexGuard of Mutex, |_| FREE
 }
 
-// SAFETY: a shared guard gives shared access to the data, and nothing else.
-unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
-
-impl<T> Mutex<T> {
-    /// A free mutex.
-    #[track_caller]
-    pub fn new(data: T) -> Self {
-        Self { state: Object::new(FREE), data: UnsafeCell::new(data) }
-    }
-
-    /// The data.
-    ///
-    /// # Errors
-    /// None: the type is std's.
-    pub fn into_inner(self) -> LockResult<T> {
-        Ok(self.data.into_inner())
-    }
-}
+lock! { Mutex }
 
 impl<T: ?Sized> Mutex<T> {
     /// Waits until the mutex is free, and takes it.
@@ -84,7 +63,7 @@ impl<T: ?Sized> Mutex<T> {
 
     pub(super) fn take(&self, at: At) -> MutexGuard<'_, T> {
         self.state.step("lock", Some(Until::Clear(HELD)), Acquire, at, |_| HELD);
-        MutexGuard { mutex: self, at, not_send: PhantomData }
+        MutexGuard::of(self, at)
     }
 
     /// Takes the mutex if it is free.
@@ -95,65 +74,22 @@ impl<T: ?Sized> Mutex<T> {
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
         let at = Location::caller();
         match self.state.try_step("try_lock", Acquire, at, |value| (value == FREE).then_some(HELD)) {
-            Ok(_) => Ok(MutexGuard { mutex: self, at, not_send: PhantomData }),
+            Ok(_) => Ok(MutexGuard::of(self, at)),
             Err(_) => Err(TryLockError::WouldBlock),
         }
-    }
-
-    /// The data, without the lock: the caller has the mutex to itself.
-    ///
-    /// # Errors
-    /// None: the type is std's.
-    pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        Ok(self.data.get_mut())
-    }
-
-    /// Never: a panic ends the run.
-    #[must_use]
-    pub fn is_poisoned(&self) -> bool {
-        false
     }
 }
 
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
     pub(super) fn mutex(&self) -> &'a Mutex<T> {
-        self.mutex
-    }
-}
-
-impl<T: ?Sized> Deref for MutexGuard<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        // SAFETY: this thread holds the mutex.
-        unsafe { &*self.mutex.data.get() }
+        self.lock
     }
 }
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: this thread holds the mutex, and the guard is borrowed exclusively.
-        unsafe { &mut *self.mutex.data.get() }
-    }
-}
-
-impl<T: ?Sized> Drop for MutexGuard<'_, T> {
-    fn drop(&mut self) {
-        self.mutex.state.step("unlock", None, Release, self.at, |_| FREE);
-    }
-}
-
-impl<T: Default> Default for Mutex<T> {
-    #[track_caller]
-    fn default() -> Self {
-        Self::new(T::default())
-    }
-}
-
-impl<T> From<T> for Mutex<T> {
-    #[track_caller]
-    fn from(data: T) -> Self {
-        Self::new(data)
+        unsafe { &mut *self.lock.data.get() }
     }
 }
 
@@ -161,12 +97,6 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let held = self.state.peek() == HELD;
         f.debug_struct("Mutex").field("held", &held).finish_non_exhaustive()
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
     }
 }
 

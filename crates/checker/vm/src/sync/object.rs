@@ -70,6 +70,116 @@ impl Object {
     }
 }
 
+/// `Debug` that tells the name alone: what is inside belongs to the machine.
+macro_rules! opaque {
+    ($($name:ident $(<$($param:ident),+>)?;)+) => { $(
+        impl $(<$($param),+>)? core::fmt::Debug for $name $(<$($param),+>)? {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(concat!(stringify!($name), " { .. }"))
+            }
+        }
+    )+ };
+}
+pub(crate) use opaque;
+
+/// What a mutex and a reader-writer lock have in common, which are an [`Object`] with data.
+macro_rules! lock {
+    ($lock:ident) => {
+        impl<T> $lock<T> {
+            /// A free one.
+            #[track_caller]
+            pub fn new(data: T) -> Self {
+                Self { state: Object::new(0), data: UnsafeCell::new(data) }
+            }
+
+            /// The data.
+            ///
+            /// # Errors
+            /// None: the type is std's.
+            pub fn into_inner(self) -> LockResult<T> {
+                Ok(self.data.into_inner())
+            }
+        }
+
+        impl<T: ?Sized> $lock<T> {
+            /// The data, without the lock: the caller has it to itself.
+            ///
+            /// # Errors
+            /// None: the type is std's.
+            pub fn get_mut(&mut self) -> LockResult<&mut T> {
+                Ok(self.data.get_mut())
+            }
+
+            /// Never: a panic ends the run.
+            #[must_use]
+            pub fn is_poisoned(&self) -> bool {
+                false
+            }
+        }
+
+        impl<T: Default> Default for $lock<T> {
+            #[track_caller]
+            fn default() -> Self {
+                Self::new(T::default())
+            }
+        }
+
+        impl<T> From<T> for $lock<T> {
+            #[track_caller]
+            fn from(data: T) -> Self {
+                Self::new(data)
+            }
+        }
+    };
+}
+pub(super) use lock;
+
+/// A guard of a [`lock!`], and what it does to the word when it goes.
+macro_rules! guard {
+    ($(#[$doc:meta])* $guard:ident of $lock:ident, $release:expr) => {
+        $(#[$doc])*
+        #[must_use = "the lock is released at once if its guard is not kept"]
+        pub struct $guard<'a, T: ?Sized> {
+            lock: &'a $lock<T>,
+            at: At,
+            /// A guard stays on its thread, as std's does.
+            not_send: PhantomData<*const ()>,
+        }
+
+        // SAFETY: a shared guard gives shared access to the data, and nothing else.
+        unsafe impl<T: ?Sized + Sync> Sync for $guard<'_, T> {}
+
+        impl<'a, T: ?Sized> $guard<'a, T> {
+            /// The caller has acquired the lock.
+            fn of(lock: &'a $lock<T>, at: At) -> Self {
+                Self { lock, at, not_send: PhantomData }
+            }
+        }
+
+        impl<T: ?Sized> Deref for $guard<'_, T> {
+            type Target = T;
+
+            fn deref(&self) -> &T {
+                // SAFETY: this thread holds the lock or shares it, so no thread writes the data.
+                unsafe { &*self.lock.data.get() }
+            }
+        }
+
+        impl<T: ?Sized> Drop for $guard<'_, T> {
+            fn drop(&mut self) {
+                self.lock.state.step("unlock", None, Release, self.at, $release);
+            }
+        }
+
+        impl<T: ?Sized + fmt::Debug> fmt::Debug for $guard<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                (**self).fmt(f)
+            }
+        }
+    };
+}
+pub(super) use guard;
+
 /// State beside a word. No step is made under its lock, so no thread of the machine waits for it.
 /// The lock is for threads of the system, to which safe code may send an object.
 #[derive(Debug, Default)]

@@ -1,9 +1,8 @@
 //! Initialisation that happens once, of std's shape.
 
-use super::object::{Beside, Object};
+use super::object::{Beside, Object, opaque};
 use crate::engine::Until;
 use core::cell::UnsafeCell;
-use core::fmt;
 use core::ops::Deref;
 use core::panic::Location;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -56,12 +55,6 @@ impl Default for Once {
     #[track_caller]
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl fmt::Debug for Once {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Once { .. }")
     }
 }
 
@@ -140,12 +133,6 @@ impl<T> Default for OnceLock<T> {
     }
 }
 
-impl<T> fmt::Debug for OnceLock<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnceLock { .. }")
-    }
-}
-
 /// As `std::sync::LazyLock`.
 pub struct LazyLock<T, F = fn() -> T> {
     cell: OnceLock<T>,
@@ -176,8 +163,4 @@ impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
     }
 }
 
-impl<T, F> fmt::Debug for LazyLock<T, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LazyLock { .. }")
-    }
-}
+opaque! { Once; OnceLock<T>; LazyLock<T, F>; }

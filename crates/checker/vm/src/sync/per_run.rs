@@ -1,9 +1,9 @@
 //! Statics: one value a run.
 
 use super::leaks;
+use super::object::opaque;
 use crate::engine;
 use core::any::Any;
-use core::fmt;
 use core::ops::Deref;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -93,8 +93,4 @@ impl<T: 'static> Deref for PerRun<T> {
     }
 }
 
-impl<T> fmt::Debug for PerRun<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PerRun { .. }")
-    }
-}
+opaque! { PerRun<T>; }

@@ -1,6 +1,6 @@
 //! A reader-writer lock of std's shape.
 
-use super::object::Object;
+use super::object::{Object, guard, lock};
 use crate::engine::{At, Until};
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -26,42 +26,17 @@ unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
 // SAFETY: the data is reached by one writer, or by readers that share it.
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 
-/// Shared access to the data of a [`RwLock`].
-#[must_use = "the lock is released at once if its guard is not kept"]
-pub struct RwLockReadGuard<'a, T: ?Sized> {
-    lock: &'a RwLock<T>,
-    at: At,
-    not_send: PhantomData<*const ()>,
+guard! {
+    /// Shared access to the data of a [`RwLock`].
+    RwLockReadGuard of RwLock, |readers| readers - 1
 }
 
-/// Exclusive access to the data of a [`RwLock`].
-#[must_use = "the lock is released at once if its guard is not kept"]
-pub struct RwLockWriteGuard<'a, T: ?Sized> {
-    lock: &'a RwLock<T>,
-    at: At,
-    not_send: PhantomData<*const ()>,
+guard! {
+    /// Exclusive access to the data of a [`RwLock`].
+    RwLockWriteGuard of RwLock, |_| 0
 }
 
-// SAFETY: a shared guard gives shared access to the data, and nothing else.
-unsafe impl<T: ?Sized + Sync> Sync for RwLockReadGuard<'_, T> {}
-// SAFETY: as above.
-unsafe impl<T: ?Sized + Sync> Sync for RwLockWriteGuard<'_, T> {}
-
-impl<T> RwLock<T> {
-    /// A free lock.
-    #[track_caller]
-    pub fn new(data: T) -> Self {
-        Self { state: Object::new(0), data: UnsafeCell::new(data) }
-    }
-
-    /// The data.
-    ///
-    /// # Errors
-    /// None: the type is std's.
-    pub fn into_inner(self) -> LockResult<T> {
-        Ok(self.data.into_inner())
-    }
-}
+lock! { RwLock }
 
 impl<T: ?Sized> RwLock<T> {
     /// Waits until no writer holds the lock, and shares it.
@@ -72,7 +47,7 @@ impl<T: ?Sized> RwLock<T> {
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
         let at = Location::caller();
         self.state.step("read", Some(Until::Clear(WRITER)), Acquire, at, |readers| readers + 1);
-        Ok(RwLockReadGuard { lock: self, at, not_send: PhantomData })
+        Ok(RwLockReadGuard::of(self, at))
     }
 
     /// Shares the lock if no writer holds it.
@@ -84,7 +59,7 @@ impl<T: ?Sized> RwLock<T> {
         let at = Location::caller();
         let shared = |value: u64| (value & WRITER == 0).then_some(value + 1);
         match self.state.try_step("try_read", Acquire, at, shared) {
-            Ok(_) => Ok(RwLockReadGuard { lock: self, at, not_send: PhantomData }),
+            Ok(_) => Ok(RwLockReadGuard::of(self, at)),
             Err(_) => Err(TryLockError::WouldBlock),
         }
     }
@@ -97,7 +72,7 @@ impl<T: ?Sized> RwLock<T> {
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
         let at = Location::caller();
         self.state.step("write", Some(Until::Clear(u64::MAX)), Acquire, at, |_| WRITER);
-        Ok(RwLockWriteGuard { lock: self, at, not_send: PhantomData })
+        Ok(RwLockWriteGuard::of(self, at))
     }
 
     /// Takes the lock if it is free.
@@ -108,47 +83,9 @@ impl<T: ?Sized> RwLock<T> {
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
         let at = Location::caller();
         match self.state.try_step("try_write", Acquire, at, |value| (value == 0).then_some(WRITER)) {
-            Ok(_) => Ok(RwLockWriteGuard { lock: self, at, not_send: PhantomData }),
+            Ok(_) => Ok(RwLockWriteGuard::of(self, at)),
             Err(_) => Err(TryLockError::WouldBlock),
         }
-    }
-
-    /// The data, without the lock: the caller has it to itself.
-    ///
-    /// # Errors
-    /// None: the type is std's.
-    pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        Ok(self.data.get_mut())
-    }
-
-    /// Never: a panic ends the run.
-    #[must_use]
-    pub fn is_poisoned(&self) -> bool {
-        false
-    }
-}
-
-impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        // SAFETY: this thread shares the lock, so no thread writes the data.
-        unsafe { &*self.lock.data.get() }
-    }
-}
-
-impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
-    fn drop(&mut self) {
-        self.lock.state.step("unlock", None, Release, self.at, |readers| readers - 1);
-    }
-}
-
-impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        // SAFETY: this thread holds the lock.
-        unsafe { &*self.lock.data.get() }
     }
 }
 
@@ -159,42 +96,10 @@ impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     }
 }
 
-impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
-    fn drop(&mut self) {
-        self.lock.state.step("unlock", None, Release, self.at, |_| 0);
-    }
-}
-
-impl<T: Default> Default for RwLock<T> {
-    #[track_caller]
-    fn default() -> Self {
-        Self::new(T::default())
-    }
-}
-
-impl<T> From<T> for RwLock<T> {
-    #[track_caller]
-    fn from(data: T) -> Self {
-        Self::new(data)
-    }
-}
-
 impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state.peek();
         let (written, readers) = (state & WRITER != 0, state & !WRITER);
         f.debug_struct("RwLock").field("written", &written).field("readers", &readers).finish_non_exhaustive()
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
     }
 }
