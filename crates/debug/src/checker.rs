@@ -13,7 +13,6 @@
 use crate::access::Access;
 use crate::class::{Node, Origin, SUBCLASSES};
 use crate::clock::since;
-use crate::events;
 use crate::identity::Identity;
 use crate::order::{Asked, class_key, key};
 use crate::report::{From, Place, Report, deliver};
@@ -373,7 +372,6 @@ unsafe impl<R: RawMutex<Scope = Local>> RawMutex for Checked<R> {
         if self.leave() {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock(token) };
-            events::released();
         }
     }
 
@@ -427,7 +425,6 @@ unsafe impl<R: RawMutexFair<Scope = Local>> RawMutexFair for Checked<R> {
         if self.leave() {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock_fair(token) };
-            events::released();
         }
     }
 }

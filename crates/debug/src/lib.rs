@@ -21,8 +21,6 @@ mod clock;
 #[cfg(checking)]
 mod dump;
 #[cfg(checking)]
-mod events;
-#[cfg(checking)]
 mod fork;
 #[cfg(checking)]
 pub mod held;
@@ -45,8 +43,6 @@ mod pi;
 #[cfg(any(checking, modelled))]
 #[cfg_attr(modelled, allow(dead_code))]
 mod policy;
-#[cfg(checking)]
-mod probes;
 #[cfg(checking)]
 pub mod profile;
 #[cfg(checking)]

@@ -1,19 +1,18 @@
-//! What the profile and the probes see of a record: calls from `thread.rs`, at these points. In a
+//! What the profile and the stacks see of a record: calls from `thread.rs`, at these points. In a
 //! model there is neither.
 
 #[cfg(checking)]
 use crate::clock::{PROFILE, is_exact, is_wanted};
 use crate::slot::{Held, Slot};
-use crate::thread::{Record, Wait};
 #[cfg(checking)]
-use crate::{probes, stacks};
+use crate::stacks;
+use crate::thread::{Record, Wait};
 
 #[cfg(checking)]
 impl Record {
     /// This thread has entered a lock in that slot.
     #[inline(always)]
     pub(crate) fn has_entered(&self, index: usize, held: &Held) {
-        probes::acquired(held.lock, held.class, held.place);
         if is_exact(held.since) {
             // A copy, so that no other acquisition needs the entry on the stack.
             let held = *held;
@@ -23,8 +22,7 @@ impl Record {
 
     /// This thread is about to remove the lock of that slot.
     #[inline(always)]
-    pub(crate) fn is_about_to_leave(&self, index: usize, slot: &Slot, lock: usize) {
-        probes::released(lock);
+    pub(crate) fn is_about_to_leave(&self, index: usize, slot: &Slot) {
         let since = slot.since();
         if is_exact(since) {
             self.profile().released(index, since);
@@ -44,7 +42,6 @@ impl Record {
     /// This thread has published that it waits.
     #[inline]
     pub(crate) fn has_begun_to_wait(&self, wait: &Wait) {
-        probes::wait_begin(wait.lock, wait.class, wait.place);
         if !self.is_handler() {
             self.profile().begin_wait();
             stacks::keep(self, wait.since, wait.place);
@@ -55,7 +52,6 @@ impl Record {
     #[inline]
     pub(crate) fn is_about_to_end_its_wait(&self) {
         let Some((wait, _)) = self.waiting() else { return };
-        probes::wait_end(wait.lock);
         stacks::drop_at(self, wait.since);
         if let Some(began) = self.profile().end_wait() {
             self.profile().waited(self.identity(), &wait, began);
@@ -67,7 +63,7 @@ impl Record {
 impl Record {
     pub(crate) fn has_entered(&self, _: usize, _: &Held) {}
 
-    pub(crate) fn is_about_to_leave(&self, _: usize, _: &Slot, _: usize) {}
+    pub(crate) fn is_about_to_leave(&self, _: usize, _: &Slot) {}
 
     pub(crate) fn has_begun_to_wait(&self, _: &Wait) {}
 

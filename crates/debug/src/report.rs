@@ -235,10 +235,6 @@ impl Report {
         self.rule
     }
 
-    pub(crate) fn title(&self) -> &'static str {
-        self.rule.title()
-    }
-
     /// Whether the program is wrong for certain.
     pub fn severity(&self) -> Severity {
         self.severity
@@ -450,11 +446,6 @@ fn abort(report: &Report, why: &str) -> ! {
 #[cold]
 #[track_caller]
 pub(crate) fn deliver(report: &Report, from: From) {
-    #[cfg(checking)]
-    {
-        crate::events::reported(report);
-        crate::probes::reported(report);
-    }
     let is_fault = report.severity == Severity::Fault;
     match policy() {
         Policy::Call(function) => function(report),

@@ -2,7 +2,6 @@
 
 use super::sums::{self, Entry, Key, Table};
 use crate::clock::now;
-use crate::events;
 use crate::thread::{Held, MOST, Wait};
 use crate::thread_identity::ThreadIdentity;
 use core::cell::Cell;
@@ -67,7 +66,7 @@ impl Counting {
     }
 
     pub fn begin_wait(&self) {
-        if sums::is_on() || events::wants_waits() {
+        if sums::is_on() {
             self.wait_began.set(now());
         }
     }
@@ -84,6 +83,5 @@ impl Counting {
             let key = Key { class: wait.class, place: wait.place, lock: wait.lock };
             self.table(me).entry(&key).waited(began);
         }
-        events::waited(wait, now() - began);
     }
 }

@@ -2,7 +2,6 @@
 
 use super::{CheckedReadToken, CheckedRw};
 use crate::access::Access;
-use crate::events;
 use crate::thread::current;
 use crate::wait;
 use core::panic::Location;
@@ -53,7 +52,6 @@ unsafe impl<R: RawRwLock<Scope = Local>> RawRwLock for CheckedRw<R> {
         if self.leave(token.access.unwrap_or(READ), token.access.is_some()) {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock_read(token.token) };
-            events::released();
         }
     }
 
@@ -80,7 +78,6 @@ unsafe impl<R: RawRwLock<Scope = Local>> RawRwLock for CheckedRw<R> {
         if self.leave(Access::Write, true) {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock_write(token) };
-            events::released();
         }
     }
 
@@ -148,7 +145,6 @@ unsafe impl<R: RawRwLockUpgrade<Scope = Local>> RawRwLockUpgrade for CheckedRw<R
         if self.leave(Access::Upgradable, true) {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock_upgradable(token) };
-            events::released();
         }
     }
 
@@ -230,7 +226,6 @@ unsafe impl<R: RawRwLockFair<Scope = Local>> RawRwLockFair for CheckedRw<R> {
         if self.leave(token.access.unwrap_or(READ), token.access.is_some()) {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock_read_fair(token.token) };
-            events::released();
         }
     }
 
@@ -240,7 +235,6 @@ unsafe impl<R: RawRwLockFair<Scope = Local>> RawRwLockFair for CheckedRw<R> {
         if self.leave(Access::Write, true) {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock_write_fair(token) };
-            events::released();
         }
     }
 }
@@ -253,7 +247,6 @@ unsafe impl<R: RawRwLockUpgradeFair<Scope = Local>> RawRwLockUpgradeFair for Che
         if self.leave(Access::Upgradable, true) {
             // SAFETY: the caller's promise.
             unsafe { self.raw.unlock_upgradable_fair(token) };
-            events::released();
         }
     }
 }

@@ -326,7 +326,7 @@ impl Record {
         // Mostly it is the last one.
         let last = (used | 1).ilog2() as usize;
         if used & 1 << last != 0 && self.slots[last].lock() == lock {
-            self.release(used, last, lock);
+            self.release(used, last);
             return true;
         }
         self.pop_below(used, lock)
@@ -336,7 +336,7 @@ impl Record {
     fn pop_below(&self, used: u64, lock: usize) -> bool {
         match indices(used).find(|&index| self.slots[index].lock() == lock) {
             Some(index) => {
-                self.release(used, index, lock);
+                self.release(used, index);
                 true
             }
             None => {
@@ -348,8 +348,8 @@ impl Record {
 
     /// The lock of that slot is about to be released.
     #[inline(always)]
-    fn release(&self, used: u64, index: usize, lock: usize) {
-        self.is_about_to_leave(index, &self.slots[index], lock);
+    fn release(&self, used: u64, index: usize) {
+        self.is_about_to_leave(index, &self.slots[index]);
         self.clear(used, index);
     }
 
@@ -365,7 +365,7 @@ impl Record {
         let last = Some((used | 1).ilog2() as usize).filter(|last| used & 1 << last != 0);
         let found = last.filter(is_it).or_else(|| indices(used).filter(is_it).last());
         if let Some(index) = found {
-            self.release(used, index, lock);
+            self.release(used, index);
         }
         found.is_some()
     }
