@@ -15,6 +15,12 @@ extern "C" fn handle(signal: i32) {
     handler();
 }
 
+/// A value for ever, as what handlers use must be.
+#[allow(dead_code)] // Not each target uses it.
+pub fn leaked<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
 /// A signal for one test.
 pub fn own_signal(number: i32) -> i32 {
     libc::SIGRTMIN() + number

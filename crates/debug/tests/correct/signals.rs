@@ -1,6 +1,6 @@
 //! Correct programs with locks in signal handlers.
 
-use crate::common::{blocked, install, interrupt, opened, own_signal, signals};
+use crate::common::{blocked, install, interrupt, leaked, opened, own_signal, signals};
 use libc::{SIGUSR1, SIGUSR2};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
@@ -22,10 +22,6 @@ pub const TABLE: &[(&str, fn())] = &[
     ("a lock of a handler that reads above the writes of threads", over_read),
     ("handlers at random, while locks are contended", at_random),
 ];
-
-fn leaked<T>(value: T) -> &'static T {
-    Box::leak(Box::new(value))
-}
 
 fn with_blocked() {
     let (mutex, other) = (leaked(Mutex::new(0)), Mutex::new(0));

@@ -3,18 +3,22 @@
 // They are the faults.
 #![allow(clippy::await_holding_lock)]
 
-use crate::Fault;
 use crate::executor::{Travels, run, turn};
 use crate::harness::{Places, breaks, fault};
+use crate::{Fault, awaits};
 use std::mem;
 use ulocks_debug::*;
 
 pub const TABLE: &[Fault] = &[
-    ("an await with a mutex", with_mutex),
+    awaits! { "an await with a mutex", [mutex = Mutex::new(())]
+    mutex.lock() },
     ("the second of two awaits, with a fair mutex", second_await),
-    ("an await with a lock to read", with_read),
-    ("an await with a lock to write, upgraded from another", with_upgraded),
-    ("an await with a reentrant mutex", with_reentrant),
+    awaits! { "an await with a lock to read", [lock = RwLock::new(())]
+    lock.read() },
+    awaits! { "an await with a lock to write, upgraded from another", [lock = RwLock::new(())]
+    RwLockUpgradableReadGuard::upgrade(lock.upgradable_read()) },
+    awaits! { "an await with a reentrant mutex", [mutex = ReentrantMutex::new(())]
+    (mutex.lock(), mutex.lock()) },
     ("an await with a lock of a function below", in_function),
     ("an await after a forgotten guard", forgotten),
     ("an await of a task that is watched twice", watched_twice),
@@ -22,18 +26,6 @@ pub const TABLE: &[Fault] = &[
     ("an await of one of two tasks of a thread", one_of_two),
     ("an await with a lock in the place of that of the caller", in_place_of_another),
 ];
-
-fn with_mutex() -> Vec<Places> {
-    let mutex = Mutex::new(());
-    let before = line!() + 2;
-    let task = async {
-        let _held = mutex.lock();
-        turn().await;
-    };
-    let (task, here) = (watch(task), line!());
-    breaks(|| run(vec![Box::pin(task)]));
-    vec![fault(Rule::NoAwait, here, before)]
-}
 
 fn second_await() -> Vec<Places> {
     let mutex = FairMutex::new(0);
@@ -48,43 +40,6 @@ fn second_await() -> Vec<Places> {
     let (task, here) = (watch(task), line!());
     breaks(|| run(vec![Box::pin(task)]));
     assert_eq!(mutex.into_inner(), 1);
-    vec![fault(Rule::NoAwait, here, before)]
-}
-
-fn with_read() -> Vec<Places> {
-    let lock = RwLock::new(());
-    let before = line!() + 2;
-    let task = async {
-        let _held = lock.read();
-        turn().await;
-    };
-    let (task, here) = (watch(task), line!());
-    breaks(|| run(vec![Box::pin(task)]));
-    vec![fault(Rule::NoAwait, here, before)]
-}
-
-fn with_upgraded() -> Vec<Places> {
-    let lock = RwLock::new(());
-    let before = line!() + 3;
-    let task = async {
-        let held = lock.upgradable_read();
-        let _held = RwLockUpgradableReadGuard::upgrade(held);
-        turn().await;
-    };
-    let (task, here) = (watch(task), line!());
-    breaks(|| run(vec![Box::pin(task)]));
-    vec![fault(Rule::NoAwait, here, before)]
-}
-
-fn with_reentrant() -> Vec<Places> {
-    let mutex = ReentrantMutex::new(());
-    let before = line!() + 2;
-    let task = async {
-        let _held = (mutex.lock(), mutex.lock());
-        turn().await;
-    };
-    let (task, here) = (watch(task), line!());
-    breaks(|| run(vec![Box::pin(task)]));
     vec![fault(Rule::NoAwait, here, before)]
 }
 

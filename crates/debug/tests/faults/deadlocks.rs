@@ -1,7 +1,7 @@
 //! Deadlocks that happen.
 
-use crate::Fault;
 use crate::harness::{GO_ON, Places, breaks, circle};
+use crate::{Fault, deadlock};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Barrier, mpsc};
 use std::time::Duration;
@@ -9,10 +9,28 @@ use ulocks_debug::*;
 use ulocks_testkit::task::until_asleep;
 
 pub const TABLE: &[Fault] = &[
-    ("deadlock of two threads", two),
+    deadlock! { "deadlock of two threads", [a = Mutex::new(()), b = FairMutex::new(())]
+    a.lock();
+    b.lock();
+    a.lock();
+    b.lock() },
+    deadlock! { "deadlock of a reentrant lock", [a = ReentrantMutex::new(()), b = Mutex::new(())]
+    (a.lock(), a.lock());
+    b.lock();
+    a.lock();
+    b.lock() },
+    deadlock! { "deadlock of two PiMutexes", [a = PiMutex::new(()), b = PiMutex::new(())]
+    a.lock().unwrap();
+    b.lock().unwrap();
+    a.lock().unwrap();
+    b.lock() },
+    deadlock! { "deadlock of a semaphore that is a lock, and a mutex", [a = Semaphore::new(1), b = Mutex::new(())]
+    a.acquire_as_lock();
+    b.lock();
+    a.acquire_as_lock();
+    b.lock() },
     ("deadlock of three threads, and a fourth that waits outside", three),
     ("deadlock of a wait with a deadline", timed),
-    ("deadlock of a reentrant lock", reentrant),
 ];
 
 /// Waits until so many threads wait. They have then looked for a deadlock, and sleep. Otherwise one
@@ -22,38 +40,17 @@ pub fn await_waiters(count: usize) {
     until_asleep(&waiters().iter().map(|waiter| waiter.thread.tid.cast_signed()).collect::<Vec<_>>());
 }
 
-/// The orders are wrong, and the threads go on. So the reports of the orders come first.
-pub fn only_deadlocks(places: Places, orders: Vec<Places>) -> Vec<Places> {
+/// A deadlock of threads whose order is wrong, too, and which go on. So the report of the order
+/// comes first.
+pub fn with_order(steps: &[(u32, u32)], order: &[(u32, u32)]) -> Vec<Places> {
     GO_ON.store(false, Relaxed);
-    orders.into_iter().chain([places]).collect()
+    vec![circle(Rule::Order, order), circle(Rule::Deadlock, steps)]
 }
 
 /// How many locks this thread holds.
 pub fn held_by_me() -> usize {
     let me = ulocks_core::tid::current();
     held().locks().iter().filter(|held| held.thread.tid == me).count()
-}
-
-fn two() -> Vec<Places> {
-    static A: Mutex<()> = Mutex::new(());
-    static B: FairMutex<()> = FairMutex::new(());
-    GO_ON.store(true, Relaxed);
-    let (in_a, a1) = (A.lock(), line!());
-    let (say, hear) = mpsc::channel();
-    let other = std::thread::spawn(move || {
-        let (_b, b1) = (B.lock(), line!());
-        say.send(()).unwrap();
-        (b1, (drop(A.lock()), line!()).1)
-    });
-    hear.recv().unwrap();
-    await_waiters(1);
-    breaks(|| drop(B.lock()));
-    let b2 = line!() - 1;
-    assert_eq!(deadlocks().len(), 0, "this thread does not wait any more");
-    drop(in_a);
-    let (b1, a2) = other.join().unwrap();
-    let orders = vec![circle(Rule::Order, &[(a1, b2), (b1, a2)])];
-    only_deadlocks(circle(Rule::Deadlock, &[(a1, b2), (b1, a2)]), orders)
 }
 
 fn three() -> Vec<Places> {
@@ -79,7 +76,7 @@ fn three() -> Vec<Places> {
     others.into_iter().for_each(|other| other.join().unwrap());
     outside.join().unwrap();
     let steps = [(a1, a2), (at, at + 2), (at, at + 2)];
-    only_deadlocks(circle(Rule::Deadlock, &steps), vec![circle(Rule::Order, &steps)])
+    with_order(&steps, &steps)
 }
 
 fn timed() -> Vec<Places> {
@@ -100,26 +97,4 @@ fn timed() -> Vec<Places> {
     drop(in_a);
     let (b1, a2) = other.join().unwrap();
     vec![circle(Rule::Deadlock, &[(a1, b2), (b1, a2)])]
-}
-
-fn reentrant() -> Vec<Places> {
-    static A: ReentrantMutex<()> = ReentrantMutex::new(());
-    static B: Mutex<()> = Mutex::new(());
-    GO_ON.store(true, Relaxed);
-    let (in_a, a1) = ((A.lock(), A.lock()), line!());
-    let (say, hear) = mpsc::channel();
-    let other = std::thread::spawn(move || {
-        let (_b, b1) = (B.lock(), line!());
-        say.send(()).unwrap();
-        (b1, (drop(A.lock()), line!()).1)
-    });
-    hear.recv().unwrap();
-    await_waiters(1);
-    assert!(waiters()[0].at.file().contains("tests/"), "{}", waiters()[0]);
-    breaks(|| drop(B.lock()));
-    let b2 = line!() - 1;
-    drop(in_a);
-    let (b1, a2) = other.join().unwrap();
-    let orders = vec![circle(Rule::Order, &[(a1, b2), (b1, a2)])];
-    only_deadlocks(circle(Rule::Deadlock, &[(a1, b2), (b1, a2)]), orders)
 }

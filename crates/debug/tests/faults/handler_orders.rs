@@ -2,7 +2,7 @@
 //! held.
 
 use crate::Fault;
-use crate::common::{blocked, install, interrupt, opened, own_signal, signals};
+use crate::common::{blocked, install, interrupt, leaked, opened, own_signal, signals};
 use crate::harness::{AT_EXIT, Places, breaks, circle, fault};
 use libc::SIGUSR1;
 use std::sync::atomic::Ordering::Relaxed;
@@ -24,10 +24,6 @@ pub const TABLE: &[Fault] = &[
 
 /// Pairs of lines.
 type Lines = (u32, u32);
-
-fn leaked<T>(value: T) -> &'static T {
-    Box::leak(Box::new(value))
-}
 
 /// Runs `work` with `signal` open, and no other signal of the tests. An edge to another test's lock
 /// would be one of a program with both.

@@ -1,8 +1,8 @@
 //! Faults with a mutex that inherits priority, which returns errors, and its condition variable.
 
-use crate::Fault;
-use crate::deadlocks::{await_waiters, held_by_me, only_deadlocks};
-use crate::harness::{AT_EXIT, GO_ON, Places, breaks, circle, fault};
+use crate::deadlocks::{await_waiters, held_by_me};
+use crate::harness::{AT_EXIT, Places, breaks, circle, fault};
+use crate::{Fault, dropped, ends, order, twice};
 use std::mem;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
@@ -12,21 +12,33 @@ use ulocks_debug::*;
 
 pub const TABLE: &[Fault] = &[
     ("recursion of a PiMutex that returns errors", recursion),
-    ("recursion of a PiMutex after a wait", recursion_after_wait),
+    twice! { "recursion of a PiMutex after a wait", NoRecursion [mutex = PiMutex::new(()), changed = PiCondvar::new()]
+    wait(&changed, mutex.lock().unwrap());
+    mutex.lock() },
     ("recursion of a PiMutex, and the policy goes on", recursion_goes_on),
-    ("a PiMutex, as an error", as_error),
     ("a release of a PiMutex by another thread", foreign_release),
     ("a wait with a PiMutex that is not held any more", wait_without),
     ("a wait with another lock: PiCondvar", wait_with_lock),
     ("a wait that acquires a PiMutex against the order", wait_against_the_order),
     ("an order that a wait has made", order_of_a_wait),
-    ("inversion of two PiMutexes", inversion),
-    ("inversion of the subclasses of PiMutexes", subclasses),
-    ("deadlock of two PiMutexes", deadlock),
-    ("a thread ends with a PiMutex that a wait gave it", exit_after_wait),
+    // A wait that ends has no order.
+    order! { "inversion of two PiMutexes", [a = PiMutex::new(()), b = PiMutex::new(())]
+    a.lock().unwrap();
+    b.lock().unwrap();
+    b.lock().unwrap();
+    { drop(a.try_lock_for(SHORT).unwrap()); a.lock() } },
+    order! { "inversion of the subclasses of PiMutexes", [nodes = [(); 2].map(|()| PiMutex::new(()))]
+    nodes[0].lock().unwrap();
+    nodes[1].lock_nested(1).unwrap();
+    nodes[1].lock_nested(1).unwrap();
+    nodes[0].lock() },
+    ends! { "a thread ends with a PiMutex that a wait gave it", [a = PiMutex::new(()), changed = PiCondvar::new()]
+    wait(changed, a.lock().unwrap()) },
     ("a thread ends with a PiMutex, and the next one gets it", exit_and_next),
     ("a thread ends with a PiMutex that another one waits with", exit_and_waiter),
-    ("a PiMutex is dropped after a wait, while it is held", dropped_after_wait),
+    dropped! { "a PiMutex is dropped after a wait, while it is held", [mutex = PiMutex::new(())]
+    wait(&PiCondvar::new(), mutex.lock().unwrap());
+    drop(mutex) },
 ];
 
 const SHORT: Duration = Duration::from_millis(1);
@@ -47,15 +59,6 @@ fn recursion() -> Vec<Places> {
     vec![fault(Rule::NoRecursion, here, before)]
 }
 
-fn recursion_after_wait() -> Vec<Places> {
-    let (mutex, changed) = (PiMutex::new(()), PiCondvar::new());
-    let (held, before) = (mutex.lock().unwrap(), line!());
-    let _held = wait(&changed, held);
-    breaks(|| drop(mutex.lock()));
-    let here = line!() - 1;
-    vec![fault(Rule::NoRecursion, here, before)]
-}
-
 /// The plain mutex tells it, so the thread gets the error.
 fn recursion_goes_on() -> Vec<Places> {
     let mutex = PiMutex::new(());
@@ -67,16 +70,6 @@ fn recursion_goes_on() -> Vec<Places> {
     assert_eq!(held_by_me(), 1);
     drop(held);
     vec![fault(Rule::NoRecursion, here, before)]
-}
-
-fn as_error() -> Vec<Places> {
-    let mutex = PiMutex::new(());
-    drop(mutex.try_lock_checked().unwrap());
-    let (_held, before) = (mutex.lock().unwrap(), line!());
-    let (result, here) = (mutex.try_lock_checked(), line!());
-    let Err(TryLockError::Fault(report)) = result else { panic!("no error") };
-    assert_eq!(crate::harness::places(&report), fault(Rule::NoRecursion, here, before));
-    vec![]
 }
 
 fn foreign_release() -> Vec<Places> {
@@ -135,60 +128,6 @@ fn order_of_a_wait() -> Vec<Places> {
     vec![fault(Rule::NoLockInWait, first, second), circle(Rule::Order, &[(third, fourth), (second, first)])]
 }
 
-fn inversion() -> Vec<Places> {
-    let (a, b) = (PiMutex::new(()), PiMutex::new(()));
-    let (in_a, first) = (a.lock().unwrap(), line!());
-    let (in_b, second) = (b.lock().unwrap(), line!());
-    drop((in_b, in_a));
-    let (_in_b, third) = (b.lock().unwrap(), line!());
-    // A wait that ends has no order.
-    drop(a.try_lock_for(SHORT).unwrap());
-    breaks(|| drop(a.lock()));
-    let fourth = line!() - 1;
-    vec![circle(Rule::Order, &[(third, fourth), (first, second)])]
-}
-
-fn subclasses() -> Vec<Places> {
-    let nodes = [(); 2].map(|()| PiMutex::new(()));
-    let (parent, first) = (nodes[0].lock().unwrap(), line!());
-    let (child, second) = (nodes[1].lock_nested(1).unwrap(), line!());
-    drop((child, parent));
-    let (_child, third) = (nodes[1].lock_nested(1).unwrap(), line!());
-    breaks(|| drop(nodes[0].lock()));
-    let fourth = line!() - 1;
-    vec![circle(Rule::Order, &[(third, fourth), (first, second)])]
-}
-
-fn deadlock() -> Vec<Places> {
-    static A: PiMutex<()> = PiMutex::new(());
-    static B: PiMutex<()> = PiMutex::new(());
-    GO_ON.store(true, Relaxed);
-    let (in_a, a1) = (A.lock().unwrap(), line!());
-    let (say, hear) = mpsc::channel();
-    let other = std::thread::spawn(move || {
-        let (_b, b1) = (B.lock().unwrap(), line!());
-        say.send(()).unwrap();
-        (b1, (drop(A.lock().unwrap()), line!()).1)
-    });
-    hear.recv().unwrap();
-    await_waiters(1);
-    breaks(|| drop(B.lock()));
-    let b2 = line!() - 1;
-    assert_eq!(deadlocks().len(), 0, "this thread does not wait any more");
-    drop(in_a);
-    let (b1, a2) = other.join().unwrap();
-    let orders = vec![circle(Rule::Order, &[(a1, b2), (b1, a2)])];
-    only_deadlocks(circle(Rule::Deadlock, &[(a1, b2), (b1, a2)]), orders)
-}
-
-fn exit_after_wait() -> Vec<Places> {
-    static LOCK: PiMutex<()> = PiMutex::new(());
-    static CHANGED: PiCondvar = PiCondvar::new();
-    let (held, before) = (LOCK.lock().unwrap(), line!());
-    mem::forget(wait(&CHANGED, held));
-    vec![fault(Rule::NoExit, None, before)]
-}
-
 /// The kernel gives the mutex to a waiter. That one is told of the death, and is no second holder.
 fn exit_and_next() -> Vec<Places> {
     static LOCK: PiMutex<()> = PiMutex::new(());
@@ -230,12 +169,4 @@ fn exit_and_waiter() -> Vec<Places> {
     }
     assert_eq!(held_by_me(), 0);
     vec![fault(Rule::NoExit, None, owner.join().unwrap())]
-}
-
-fn dropped_after_wait() -> Vec<Places> {
-    let (mutex, changed) = (PiMutex::new(()), PiCondvar::new());
-    let (held, before) = (mutex.lock().unwrap(), line!());
-    mem::forget(wait(&changed, held));
-    breaks(|| drop(mutex));
-    vec![fault(Rule::NotDropped, None, before)]
 }

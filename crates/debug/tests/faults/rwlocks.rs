@@ -1,7 +1,7 @@
 //! Faults in the use of one reader-writer lock.
 
-use crate::Fault;
 use crate::harness::{Places, breaks, fault};
+use crate::{Fault, dropped, ends, twice};
 use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
 use ulocks_core::api::Token;
@@ -13,20 +13,36 @@ use ulocks_psrwlock::{Bulk, Nested, RawPsRwLock, Urgent};
 
 pub const TABLE: &[Fault] = &[
     ("write while reading", write_while_reading),
-    ("write while reading in a higher class", write_while_urgent),
+    twice! { "write while reading in a higher class", NoRecursion [lock = PsRwLock::new(())]
+    lock.read_in::<Urgent>();
+    lock.write() },
     ("read while writing", read_while_writing),
-    ("write while writing", write_while_writing),
+    twice! { "write while writing", NoRecursion [lock = RwLock::new(())]
+    lock.try_write().unwrap();
+    lock.write() },
     ("read again", read_again),
     ("read again, below", read_below),
     ("read again, beside two others", read_between),
-    ("read again after the release of the first of two", read_after_first),
-    ("read again after a try", read_after_try),
+    twice! { "read again after the release of the first of two", NoReadAgain [lock = RwLock::new(()), bulk = lock.read()]
+    (lock.read_in::<Urgent>(), drop(bulk));
+    lock.read() },
+    twice! { "read again after a try", NoReadAgain [lock = RwLock::new(())]
+    [(); 2].map(|()| lock.try_read().unwrap());
+    lock.read() },
     ("read again after a forgotten guard", read_forgotten),
-    ("upgradable while reading", upgradable_while_reading),
-    ("upgradable twice", upgradable_twice),
-    ("write while upgradable", write_while_upgradable),
+    twice! { "upgradable while reading", NoRecursion [lock = RwLock::new(())]
+    lock.read();
+    lock.upgradable_read() },
+    twice! { "upgradable twice", NoRecursion [lock = RwLock::new(())]
+    lock.upgradable_read();
+    lock.upgradable_read() },
+    twice! { "write while upgradable", NoRecursion [lock = RwLock::new(())]
+    lock.upgradable_read();
+    lock.write() },
     ("an upgrade beside a read of its own", upgrade_while_reading),
-    ("write after a downgrade", write_after_downgrade),
+    twice! { "write after a downgrade", NoRecursion [lock = RwLock::new(())]
+    RwLockWriteGuard::downgrade(lock.write());
+    lock.write() },
     ("read after an upgrade", read_after_upgrade),
     ("a read is released twice", second_read_release),
     ("a write is released twice", second_write_release),
@@ -34,11 +50,16 @@ pub const TABLE: &[Fault] = &[
     ("a write is released by another thread", foreign_write_release),
     ("moved while it is read, then released", moved_and_released),
     ("moved while it is read, then written", moved_and_written),
-    ("a thread ends as a reader", exit_reader),
+    ends! { "a thread ends as a reader", [a = RwLock::new(())]
+    a.read() },
     ("a thread ends as a writer, and upgradable", exit_two),
-    ("dropped while it is read", dropped),
+    dropped! { "dropped while it is read", [lock = RwLock::new(())]
+    lock.read();
+    drop(lock) },
     ("dropped while two other threads read it", dropped_by_other),
-    ("unwrapped while it is written", unwrapped),
+    dropped! { "unwrapped while it is written", [lock = RwLock::new(3)]
+    lock.write();
+    lock.into_inner() },
     ("a writer beside a reader", two_holders),
     ("fork while reading", fork),
     ("a wait while reading", wait_while_reading),
@@ -66,14 +87,6 @@ fn write_while_reading() -> Vec<Places> {
     vec![fault(Rule::NoRecursion, here, before)]
 }
 
-fn write_while_urgent() -> Vec<Places> {
-    let lock = PsRwLock::new(());
-    let (_held, before) = (lock.read_in::<Urgent>(), line!());
-    breaks(|| drop(lock.write()));
-    let here = line!() - 1;
-    vec![fault(Rule::NoRecursion, here, before)]
-}
-
 fn read_while_writing() -> Vec<Places> {
     let lock = RwLock::new(());
     let (held, before) = (lock.write(), line!());
@@ -83,14 +96,6 @@ fn read_while_writing() -> Vec<Places> {
     drop(held);
     is_free(&lock);
     vec![fault(Rule::NoRecursion, here, before), fault(Rule::NoRecursion, here + 2, before)]
-}
-
-fn write_while_writing() -> Vec<Places> {
-    let lock = RwLock::new(());
-    let (_held, before) = (lock.try_write().unwrap(), line!());
-    breaks(|| drop(lock.write()));
-    let here = line!() - 1;
-    vec![fault(Rule::NoRecursion, here, before)]
 }
 
 fn read_again() -> Vec<Places> {
@@ -127,25 +132,6 @@ fn read_between() -> Vec<Places> {
     vec![fault(Rule::NoReadAgain, here, before)]
 }
 
-fn read_after_first() -> Vec<Places> {
-    let lock = RwLock::new(());
-    let bulk = lock.read();
-    let (_urgent, before) = (lock.read_in::<Urgent>(), line!());
-    drop(bulk);
-    breaks(|| drop(lock.read()));
-    let here = line!() - 1;
-    vec![fault(Rule::NoReadAgain, here, before)]
-}
-
-fn read_after_try() -> Vec<Places> {
-    let lock = RwLock::new(());
-    let (_held, before) = (lock.try_read().unwrap(), line!());
-    let _again = lock.try_read().unwrap();
-    breaks(|| drop(lock.read()));
-    let here = line!() - 1;
-    vec![fault(Rule::NoReadAgain, here, before)]
-}
-
 fn read_forgotten() -> Vec<Places> {
     let lock = ManuallyDrop::new(RwLock::new(()));
     let before = line!() + 1;
@@ -158,30 +144,6 @@ fn read_forgotten() -> Vec<Places> {
     vec![fault(Rule::NoReadAgain, here, before)]
 }
 
-fn upgradable_while_reading() -> Vec<Places> {
-    let lock = RwLock::new(());
-    let (_held, before) = (lock.read(), line!());
-    breaks(|| drop(lock.upgradable_read()));
-    let here = line!() - 1;
-    vec![fault(Rule::NoRecursion, here, before)]
-}
-
-fn upgradable_twice() -> Vec<Places> {
-    let lock = RwLock::new(());
-    let (_held, before) = (lock.upgradable_read(), line!());
-    breaks(|| drop(lock.upgradable_read()));
-    let here = line!() - 1;
-    vec![fault(Rule::NoRecursion, here, before)]
-}
-
-fn write_while_upgradable() -> Vec<Places> {
-    let lock = RwLock::new(());
-    let (_held, before) = (lock.upgradable_read(), line!());
-    breaks(|| drop(lock.write()));
-    let here = line!() - 1;
-    vec![fault(Rule::NoRecursion, here, before)]
-}
-
 fn upgrade_while_reading() -> Vec<Places> {
     let lock = RwLock::new(());
     let upgradable = lock.upgradable_read();
@@ -192,15 +154,6 @@ fn upgrade_while_reading() -> Vec<Places> {
     assert_eq!(crate::deadlocks::held_by_me(), 1, "the upgradable access is released");
     drop(held);
     is_free(&lock);
-    vec![fault(Rule::NoRecursion, here, before)]
-}
-
-fn write_after_downgrade() -> Vec<Places> {
-    let lock = RwLock::new(());
-    let written = lock.write();
-    let (_held, before) = (RwLockWriteGuard::downgrade(written), line!());
-    breaks(|| drop(lock.write()));
-    let here = line!() - 1;
     vec![fault(Rule::NoRecursion, here, before)]
 }
 
@@ -283,27 +236,12 @@ fn moved_and_written() -> Vec<Places> {
     vec![fault(Rule::NotMoved, here, before), fault(Rule::NoExit, None, before)]
 }
 
-fn exit_reader() -> Vec<Places> {
-    static LOCK: RwLock<()> = RwLock::new(());
-    let before = line!() + 1;
-    mem::forget(LOCK.read());
-    vec![fault(Rule::NoExit, None, before)]
-}
-
 fn exit_two() -> Vec<Places> {
     static LOCKS: [RwLock<u32>; 2] = [RwLock::new(0), RwLock::new(0)];
     let before = line!() + 1;
     mem::forget(LOCKS[0].write());
     mem::forget(LOCKS[1].upgradable_read());
     vec![fault(Rule::NoExit, None, before), fault(Rule::NoExit, None, before + 1)]
-}
-
-fn dropped() -> Vec<Places> {
-    let lock = RwLock::new(());
-    let before = line!() + 1;
-    mem::forget(lock.read());
-    breaks(|| drop(lock));
-    vec![fault(Rule::NotDropped, None, before)]
 }
 
 fn dropped_by_other() -> Vec<Places> {
@@ -327,14 +265,6 @@ fn dropped_by_other() -> Vec<Places> {
     // The lock is gone, and is in no list: the end of the other reader is no fault.
     drop(done);
     reader.join().unwrap();
-    vec![fault(Rule::NotDropped, None, before)]
-}
-
-fn unwrapped() -> Vec<Places> {
-    let lock = RwLock::new(3);
-    let before = line!() + 1;
-    mem::forget(lock.write());
-    breaks(|| lock.into_inner());
     vec![fault(Rule::NotDropped, None, before)]
 }
 

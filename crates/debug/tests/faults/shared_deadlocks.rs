@@ -1,7 +1,7 @@
 //! Deadlocks that happen, with readers and writers.
 
 use crate::Fault;
-use crate::deadlocks::{await_waiters, only_deadlocks};
+use crate::deadlocks::{await_waiters, with_order};
 use crate::harness::{GO_ON, Places, breaks, circle};
 use std::sync::Barrier;
 use std::sync::atomic::Ordering::Relaxed;
@@ -47,7 +47,7 @@ fn writer_and_readers() -> Vec<Places> {
     OVER.wait();
     others.into_iter().for_each(|other| other.join().unwrap());
     let steps = [(l1, t2), (at, at + 2)];
-    only_deadlocks(circle(Rule::Deadlock, &steps), vec![circle(Rule::Order, &steps)])
+    with_order(&steps, &steps)
 }
 
 fn behind_a_writer() -> Vec<Places> {
@@ -70,7 +70,7 @@ fn behind_a_writer() -> Vec<Places> {
     other.join().unwrap();
     writer.join().unwrap();
     let steps = [(t1, l2), (at, at + 1), (w, w)];
-    only_deadlocks(circle(Rule::Deadlock, &steps), vec![circle(Rule::Order, &steps[..2])])
+    with_order(&steps, &steps[..2])
 }
 
 /// A writer that gives up comes first, and one that does not comes last.
@@ -96,8 +96,7 @@ fn writer_last() -> Vec<Places> {
     drop(in_log);
     reader.join().unwrap();
     let (timed, untimed) = ([(l1, w1), (t1, t1 + 2)], [(l1, w2), (t1, t1 + 2)]);
-    let first = vec![circle(Rule::Deadlock, &timed), circle(Rule::Order, &untimed)];
-    only_deadlocks(circle(Rule::Deadlock, &untimed), first)
+    [vec![circle(Rule::Deadlock, &timed)], with_order(&untimed, &untimed)].concat()
 }
 
 /// A warning: the writer in front gives up, and lets the reader in.
@@ -123,7 +122,7 @@ fn behind_a_timed_writer() -> Vec<Places> {
     other.join().unwrap();
     writer.join().unwrap();
     let steps = [(t1, l2), (at, at + 1), (w, w)];
-    only_deadlocks(circle(Rule::Deadlock, &steps), vec![circle(Rule::Order, &steps[..2])])
+    with_order(&steps, &steps[..2])
 }
 
 fn two_upgrades() -> Vec<Places> {
@@ -150,5 +149,5 @@ fn two_upgrades() -> Vec<Places> {
     other.join().unwrap();
     // The order: each holds one to read, and asks for the other to write.
     let steps = [(b1, a2), (at + 2, at + 4)];
-    only_deadlocks(circle(Rule::Deadlock, &steps), vec![circle(Rule::Order, &steps)])
+    with_order(&steps, &steps)
 }
