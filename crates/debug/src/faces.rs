@@ -16,7 +16,7 @@ mod strictly {
     pub use crate::{
         Checked as Of, CheckedMutex as Mutex, CheckedPiMutex as PiMutex, CheckedReentrant as ReentrantOf,
         CheckedReentrantMutex as ReentrantMutex, CheckedRw as RwOf, CheckedRwLock as RwLock,
-        CheckedSemaphore as Semaphore, watch::watch,
+        CheckedSemaphore as Semaphore, rules::watch::watch,
     };
     use ulocks_core::signal::Soft;
     use ulocks_psrwlock::{BULK, Central, NESTED, PhaseFair, Sifted, URGENT, Unchecked};

@@ -2,9 +2,9 @@
 //! news that they leave for threads.
 
 use super::{entry, joined, lock_of};
-use crate::asked::Asked;
-use crate::signal::{earlier, edges, take, used};
-use crate::thread::{Record, records};
+use crate::seen::asked::Asked;
+use crate::seen::signal::{earlier, edges, take, used};
+use crate::seen::thread::{Record, records};
 use ulocks_core::model::signal::{self, Signal};
 use ulocks_core::model::thread::spawn;
 
@@ -60,7 +60,7 @@ pub fn no_fault_of_a_handler_is_found_that_there_is_not() {
 /// the edge of the two.
 pub fn an_edge_through_a_handler_is_entered() {
     let enters = || {
-        let is_it = |edge: &crate::signal::Edge| {
+        let is_it = |edge: &crate::seen::signal::Edge| {
             (edge.held.class.vertex(0), edge.asked.class.vertex(0))
                 == (entry(0).class.vertex(0), entry(1).class.vertex(0))
         };

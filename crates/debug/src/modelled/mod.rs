@@ -9,11 +9,11 @@ mod handlers;
 
 pub use handlers::*;
 
-use crate::access::Access;
-use crate::class::{Node, Origin, resolve};
-use crate::report::Place;
-use crate::thread::{Held, Record, Wait};
-use crate::wait::deadlock;
+use crate::seen::access::Access;
+use crate::seen::class::{Node, Origin, resolve};
+use crate::seen::report::Place;
+use crate::seen::thread::{Held, Record, Wait};
+use crate::seen::wait::deadlock;
 use core::panic::Location;
 use core::ptr;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! What the profile keeps in the record of a thread. Only that thread uses it.
 
 use super::sums::{self, Entry, Key, Table};
-use crate::clock::now;
-use crate::thread::{Held, MOST, Wait};
-use crate::thread_identity::ThreadIdentity;
+use crate::rules::clock::now;
+use crate::seen::thread::ThreadIdentity;
+use crate::seen::thread::{Held, MOST, Wait};
 use core::cell::Cell;
 
 pub(crate) struct Counting {

@@ -65,9 +65,9 @@ mod text;
 
 pub use stamped::{Name, Named, Stamped};
 
-use crate::access::Access;
-use crate::clock::now;
-use crate::report::{LockName, Place, place, place_option};
+use crate::rules::clock::now;
+use crate::seen::access::Access;
+use crate::seen::report::{LockName, Place, place, place_option};
 use core::time::Duration;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ static RAN: BargingMutex<Ran> = BargingMutex::new(Ran { before: 0, since: None }
 
 /// Takes `RAN`, which forks know of from then on.
 fn ran() -> BargingMutexGuard<'static, Ran> {
-    crate::fork::watch();
+    crate::rules::fork::watch();
     RAN.lock()
 }
 

@@ -1,9 +1,10 @@
 //! [`Stamped`]: a meter by which a plain lock takes part in the profile.
 
 use super::sums::{self, Entry, Key};
-use crate::class::{Class, Node, Origin, resolve};
-use crate::clock::now;
-use crate::thread::{Record, current};
+use crate::rules::clock::now;
+use crate::rules::current::current;
+use crate::seen::class::{Class, Node, Origin, resolve};
+use crate::seen::thread::Record;
 use core::marker::PhantomData;
 use core::ptr;
 use ulocks_core::meter::{Event, Meter, sealed};
@@ -163,7 +164,7 @@ impl<N: Named> Meter for Stamped<N> {
 
     #[inline]
     fn released(&self) {
-        if let Some(table) = crate::thread::existing().and_then(|me| me.profile().known_table())
+        if let Some(table) = crate::seen::thread::existing().and_then(|me| me.profile().known_table())
             && let Some((_, began, entry)) = table.stamps.end_hold(self.lock())
         {
             entry.released(began);
@@ -171,7 +172,7 @@ impl<N: Named> Meter for Stamped<N> {
     }
 
     fn gave_up(&self) {
-        if let Some(table) = crate::thread::existing().and_then(|me| me.profile().known_table())
+        if let Some(table) = crate::seen::thread::existing().and_then(|me| me.profile().known_table())
             && let Some(began) = table.stamps.end_wait(self.lock())
         {
             table.entry(&self.key()).waited(began);

@@ -63,8 +63,8 @@ impl Stamps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::class::{Origin, resolve};
     use crate::profile::sums::{Key, Table};
+    use crate::seen::class::{Origin, resolve};
     use core::panic::Location;
 
     #[test]

@@ -29,9 +29,9 @@
 //! counters of an entry that is in use may differ by the acquisition that is counted just then.
 
 use super::stamps::Stamps;
-use crate::class::Node;
-use crate::clock::{PROFILE, is_exact, is_wanted, now, want};
-use crate::report::Place;
+use crate::rules::clock::{PROFILE, is_exact, is_wanted, now, want};
+use crate::seen::class::Node;
+use crate::seen::report::Place;
 use core::cell::Cell;
 use core::ptr;
 use ulocks_core::sync::{

@@ -1,0 +1,68 @@
+//! Guards that own a share of their lock.
+//!
+//! lock_api makes them of an `Arc` of its own type. The checked types are that type and nothing
+//! else (`repr(transparent)`), so an `Arc` of the one is an `Arc` of the other.
+
+use crate::locks::checker::Checked;
+use crate::locks::mutex::CheckedMutex;
+use crate::locks::rwlock::{CheckedRw, CheckedRwLock};
+use core::time::Duration;
+use std::sync::Arc;
+use std::time::Instant;
+use ulocks_core::api;
+use ulocks_core::futex::Local;
+use ulocks_core::raw::{RawMutex, RawRwLock, RawRwLockUpgrade};
+
+impl<R: RawMutex<Scope = Local>, T: ?Sized> CheckedMutex<R, T> {
+    fn share(self: &Arc<Self>) -> Arc<api::Mutex<Checked<R>, T>> {
+        // SAFETY: the pointer comes from `into_raw`, and the two types have one layout.
+        unsafe { Arc::from_raw(Arc::into_raw(Arc::clone(self)) as *const api::Mutex<Checked<R>, T>) }
+    }
+}
+
+impl<R: RawRwLock<Scope = Local>, T: ?Sized> CheckedRwLock<R, T> {
+    fn share(self: &Arc<Self>) -> Arc<api::RwLock<CheckedRw<R>, T>> {
+        // SAFETY: the pointer comes from `into_raw`, and the two types have one layout.
+        unsafe { Arc::from_raw(Arc::into_raw(Arc::clone(self)) as *const api::RwLock<CheckedRw<R>, T>) }
+    }
+}
+
+macro_rules! arc {
+    ($bound:ident $face:ident $checked:ident $guard:ident, $plain:literal:
+        $wait:ident $attempt:ident $attempt_for:ident $attempt_until:ident) => {
+        impl<R: $bound<Scope = Local>, T: ?Sized> $face<R, T> {
+            #[doc = concat!("As `", $plain, "`, with a guard that owns a share of the lock.")]
+            #[track_caller]
+            pub fn $wait(self: &Arc<Self>) -> api::$guard<$checked<R>, T> {
+                self.share().$wait()
+            }
+
+            #[doc = concat!("As [`", stringify!($wait), "`](Self::", stringify!($wait), "), without waiting.")]
+            #[track_caller]
+            pub fn $attempt(self: &Arc<Self>) -> Option<api::$guard<$checked<R>, T>> {
+                self.share().$attempt()
+            }
+
+            #[doc = concat!("As [`", stringify!($wait), "`](Self::", stringify!($wait), "), or gives up after `timeout`.")]
+            #[track_caller]
+            pub fn $attempt_for(self: &Arc<Self>, timeout: Duration) -> Option<api::$guard<$checked<R>, T>> {
+                self.share().$attempt_for(timeout)
+            }
+
+            #[doc = concat!("As [`", stringify!($wait), "`](Self::", stringify!($wait), "), or gives up at `timeout`.")]
+            #[track_caller]
+            pub fn $attempt_until(self: &Arc<Self>, timeout: Instant) -> Option<api::$guard<$checked<R>, T>> {
+                self.share().$attempt_until(timeout)
+            }
+        }
+    };
+}
+
+arc! { RawMutex CheckedMutex Checked ArcMutexGuard, "lock":
+lock_arc try_lock_arc try_lock_arc_for try_lock_arc_until }
+arc! { RawRwLock CheckedRwLock CheckedRw ArcRwLockReadGuard, "read":
+read_arc try_read_arc try_read_arc_for try_read_arc_until }
+arc! { RawRwLock CheckedRwLock CheckedRw ArcRwLockWriteGuard, "write":
+write_arc try_write_arc try_write_arc_for try_write_arc_until }
+arc! { RawRwLockUpgrade CheckedRwLock CheckedRw ArcRwLockUpgradableReadGuard, "upgradable_read":
+upgradable_read_arc try_upgradable_read_arc try_upgradable_read_arc_for try_upgradable_read_arc_until }

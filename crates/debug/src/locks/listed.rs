@@ -1,0 +1,76 @@
+//! Locks that know nothing of the checker: their guards enter them into the list of the thread.
+
+use crate::rules::clock::since;
+use crate::rules::deliver::{From, deliver};
+use crate::rules::faults;
+use crate::rules::handler;
+use crate::rules::order::{class_key, key};
+#[cfg(feature = "shm")]
+use crate::seen::access::Access;
+use crate::seen::asked::Asked;
+use crate::seen::thread::Record;
+use core::marker::PhantomData;
+
+/// The rules of an acquisition without a deadline, before it is made.
+#[track_caller]
+pub(crate) fn check(me: &'static Record, asked: &Asked) {
+    handler::look(me, asked, true);
+    if !me.holds_any() {
+        return;
+    }
+    if let Some(held) = me.held().find(|held| held.lock == asked.lock) {
+        // It is reported as such, and not as an inversion.
+        return deliver(&faults::again(me, asked, &held), From::Call);
+    }
+    if !me.is_validated_at_once(class_key(me, asked.class, asked.subclass, asked.access)) {
+        let key = key(me, asked);
+        if !me.is_validated(key) {
+            faults::order(me, asked, key);
+        }
+    }
+}
+
+/// A line in the list of its thread, until it is dropped.
+pub(crate) struct Listed {
+    /// `None` at the end of a thread, where nothing is listed.
+    listed: Option<(&'static Record, Asked)>,
+    /// The list is that of the thread.
+    not_send: PhantomData<*const ()>,
+}
+
+impl Listed {
+    pub fn new(how: Option<(&'static Record, &Asked)>) -> Self {
+        let listed = how.map(|(me, asked)| {
+            let held = asked.held(since(me));
+            if !me.push(&held) {
+                faults::too_many(me, &held);
+            }
+            (me, *asked)
+        });
+        Self { listed, not_send: PhantomData }
+    }
+
+    /// What was held in one way is held in another from now on.
+    #[cfg(feature = "shm")]
+    pub fn turned(self, access: Access) -> Self {
+        let listed = self.listed;
+        drop(self);
+        Self::new(
+            listed
+                .map(|(me, asked)| (me, Asked { access, ..asked }))
+                .as_ref()
+                .map(|(me, asked)| (*me, asked)),
+        )
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        if let Some((me, asked)) = self.listed
+            && !me.pop_as(asked.lock, |held| held == asked.access)
+        {
+            // There was no slot for it.
+            me.pop_over();
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Reading a [`PsRwLock`](crate::PsRwLock) in a class.
+
+use super::{CheckedRw, CheckedRwLock};
+use crate::seen::access::Access;
+use core::panic::Location;
+use core::time::Duration;
+use std::time::Instant;
+use ulocks_core::Policy;
+use ulocks_core::api::RwLockReadGuard;
+use ulocks_core::futex::Local;
+use ulocks_core::time::Deadline;
+use ulocks_psrwlock::{Configuration, RawPsRwLock, ThreadClass};
+
+/// The methods of `ulocks_psrwlock::ByClass` that name a class.
+impl<D, T: ?Sized> CheckedRwLock<RawPsRwLock<D>, T>
+where
+    D: Configuration,
+    D::Policy: Policy<Scope = Local>,
+{
+    /// Acquires for reading in a class, waiting as long as it takes.
+    ///
+    /// A thread that reads may read again in a higher class.
+    ///
+    /// # Panics
+    /// As `read`.
+    ///
+    /// # Examples
+    /// ```
+    /// use ulocks_debug::RwLock;
+    /// use ulocks_psrwlock::Nested;
+    ///
+    /// let routes = RwLock::new([1, 2, 3]);
+    /// let report = routes.read();
+    /// assert_eq!(routes.read_in::<Nested>().len(), report.len());
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn read_in<C: ThreadClass>(&self) -> RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T> {
+        let at = Location::caller();
+        let (access, lock) = (Access::Read(C::RANK as u8), self.checked());
+        // SAFETY: both are acquisitions of the lock that they get, and this is their only guard.
+        unsafe {
+            self.guard(lock.read_as(access, |raw| raw.try_read_in::<C>(at), |raw| raw.read_in::<C>(at)))
+        }
+    }
+
+    /// Acquires for reading in a class if that needs no waiting.
+    #[inline]
+    #[track_caller]
+    pub fn try_read_in<C: ThreadClass>(&self) -> Option<RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>> {
+        self.read_in_before::<C>(None)
+    }
+
+    /// Acquires for reading in a class, or gives up after `timeout`.
+    #[track_caller]
+    pub fn try_read_in_for<C: ThreadClass>(
+        &self,
+        timeout: Duration,
+    ) -> Option<RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>> {
+        self.read_in_before::<C>(Some(Deadline::after(timeout)))
+    }
+
+    /// Acquires for reading in a class, or gives up at `timeout`.
+    #[track_caller]
+    pub fn try_read_in_until<C: ThreadClass>(
+        &self,
+        timeout: Instant,
+    ) -> Option<RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>> {
+        self.read_in_before::<C>(Some(Deadline::at(timeout)))
+    }
+
+    #[track_caller]
+    fn read_in_before<C: ThreadClass>(
+        &self,
+        deadline: Option<Deadline>,
+    ) -> Option<RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>> {
+        let at = Location::caller();
+        let (access, lock) = (Access::Read(C::RANK as u8), self.checked());
+        let wait = deadline.map(|deadline| move |raw: &RawPsRwLock<D>| raw.read_in_until::<C>(deadline, at));
+        // SAFETY: as in `read_in`.
+        unsafe { Some(self.guard(lock.try_read_as(access, |raw| raw.try_read_in::<C>(at), wait)?)) }
+    }
+}

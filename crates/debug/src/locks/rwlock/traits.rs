@@ -1,0 +1,260 @@
+//! The traits of a raw reader-writer lock.
+
+use super::{CheckedReadToken, CheckedRw};
+use crate::rules::current::current;
+use crate::rules::waiting::waiting;
+use crate::seen::access::Access;
+use core::panic::Location;
+use ulocks_core::futex::Local;
+use ulocks_core::raw::{
+    Metered, RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair,
+};
+use ulocks_core::time::Deadline;
+
+const READ: Access = Access::Read(0);
+
+/// No wait, of the type that `attempt` asks for.
+fn no_wait<R, K>() -> Option<fn(&R) -> Option<K>> {
+    None
+}
+
+// SAFETY: every token is one of `raw`, from an acquisition of `raw` that has just returned, and is
+// given back to `raw` once at most. So exclusion and order are those of `raw`. A panic happens
+// before the acquisition or the release, or, of two holders, in a lock that is broken.
+unsafe impl<R: RawRwLock<Scope = Local>> RawRwLock for CheckedRw<R> {
+    type Scope = Local;
+    type ReadToken = CheckedReadToken<R::ReadToken>;
+    type WriteToken = R::WriteToken;
+
+    #[inline]
+    #[track_caller]
+    fn read(&self) -> Self::ReadToken {
+        // SAFETY: both are acquisitions of the lock that they get.
+        unsafe { self.read_as(READ, R::try_read, R::read) }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_read(&self) -> Option<Self::ReadToken> {
+        // SAFETY: as in `read`.
+        unsafe { self.try_read_as(READ, R::try_read, no_wait::<R, _>()) }
+    }
+
+    #[track_caller]
+    fn read_until(&self, deadline: Deadline) -> Option<Self::ReadToken> {
+        // SAFETY: as in `read`.
+        unsafe { self.try_read_as(READ, R::try_read, Some(|raw: &R| raw.read_until(deadline))) }
+    }
+
+    #[inline]
+    #[track_caller]
+    unsafe fn unlock_read(&self, token: Self::ReadToken) {
+        if self.leave(token.access.unwrap_or(READ), token.access.is_some()) {
+            // SAFETY: the caller's promise.
+            unsafe { self.raw.unlock_read(token.token) };
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn write(&self) -> R::WriteToken {
+        self.acquire((Access::Write, 0), R::try_write, R::write)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_write(&self) -> Option<R::WriteToken> {
+        self.attempt(Access::Write, R::try_write, no_wait::<R, _>())
+    }
+
+    #[track_caller]
+    fn write_until(&self, deadline: Deadline) -> Option<R::WriteToken> {
+        self.attempt(Access::Write, R::try_write, Some(|raw: &R| raw.write_until(deadline)))
+    }
+
+    #[inline]
+    #[track_caller]
+    unsafe fn unlock_write(&self, token: R::WriteToken) {
+        if self.leave(Access::Write, true) {
+            // SAFETY: the caller's promise.
+            unsafe { self.raw.unlock_write(token) };
+        }
+    }
+
+    fn is_locked(&self) -> bool {
+        self.raw.is_locked()
+    }
+
+    fn is_write_locked(&self) -> bool {
+        self.raw.is_write_locked()
+    }
+}
+
+// SAFETY: as `RawRwLock`; the downgrade is that of `raw`.
+unsafe impl<R: RawRwLockDowngrade<Scope = Local>> RawRwLockDowngrade for CheckedRw<R> {
+    #[track_caller]
+    unsafe fn downgrade(&self, token: R::WriteToken) -> Self::ReadToken {
+        self.turn(current(), Access::Write, READ, Location::caller());
+        // SAFETY: the caller's promise.
+        let token = unsafe { self.raw.downgrade(token) };
+        CheckedReadToken { token, access: Some(READ) }
+    }
+}
+
+/// Releases an upgradable access when dropped: what consumes an acquisition and panics has released
+/// it.
+struct Release<'a, R: RawRwLockUpgrade<Scope = Local>> {
+    lock: &'a CheckedRw<R>,
+    token: Option<R::UpgradableToken>,
+}
+
+impl<R: RawRwLockUpgrade<Scope = Local>> Drop for Release<'_, R> {
+    fn drop(&mut self) {
+        if let Some(token) = self.token.take() {
+            // SAFETY: the token of the access that its owner has given up.
+            unsafe { self.lock.unlock_upgradable(token) };
+        }
+    }
+}
+
+// SAFETY: as `RawRwLock`; all changes of an access are those of `raw`, and what fails there leaves
+// the access as it was.
+unsafe impl<R: RawRwLockUpgrade<Scope = Local>> RawRwLockUpgrade for CheckedRw<R> {
+    type UpgradableToken = R::UpgradableToken;
+
+    #[inline]
+    #[track_caller]
+    fn upgradable(&self) -> R::UpgradableToken {
+        self.acquire((Access::Upgradable, 0), R::try_upgradable, R::upgradable)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_upgradable(&self) -> Option<R::UpgradableToken> {
+        self.attempt(Access::Upgradable, R::try_upgradable, no_wait::<R, _>())
+    }
+
+    #[track_caller]
+    fn upgradable_until(&self, deadline: Deadline) -> Option<R::UpgradableToken> {
+        self.attempt(Access::Upgradable, R::try_upgradable, Some(|raw: &R| raw.upgradable_until(deadline)))
+    }
+
+    #[inline]
+    #[track_caller]
+    unsafe fn unlock_upgradable(&self, token: R::UpgradableToken) {
+        if self.leave(Access::Upgradable, true) {
+            // SAFETY: the caller's promise.
+            unsafe { self.raw.unlock_upgradable(token) };
+        }
+    }
+
+    #[track_caller]
+    unsafe fn upgrade(&self, token: R::UpgradableToken) -> R::WriteToken {
+        let at = Location::caller();
+        let Some(me) = current() else {
+            // SAFETY: the caller's promise.
+            let token = unsafe { self.raw.upgrade(token) };
+            self.turn(None, Access::Upgradable, Access::Write, at);
+            return token;
+        };
+        let asked = self.asked(Access::Upgrade, 0, at);
+        let mut release = Release { lock: self, token: Some(token) };
+        self.check(me, &asked);
+        // SAFETY: the caller's promise. A failed attempt gives the token back.
+        let upgrade = |token| unsafe { self.raw.try_upgrade(token) };
+        let token = match upgrade(release.token.take().expect("it is there until here")) {
+            Ok(token) => token,
+            Err(token) => {
+                release.token = Some(token);
+                waiting(me, &asked, false, || {
+                    let token = release.token.take().expect("it was put back");
+                    // SAFETY: the caller's promise.
+                    unsafe { self.raw.upgrade(token) }
+                })
+            }
+        };
+        self.turn(Some(me), Access::Upgradable, Access::Write, at);
+        token
+    }
+
+    #[track_caller]
+    unsafe fn try_upgrade(&self, token: R::UpgradableToken) -> Result<R::WriteToken, R::UpgradableToken> {
+        // SAFETY: the caller's promise.
+        let token = unsafe { self.raw.try_upgrade(token) }?;
+        self.turn(current(), Access::Upgradable, Access::Write, Location::caller());
+        Ok(token)
+    }
+
+    #[track_caller]
+    unsafe fn upgrade_until(
+        &self,
+        token: R::UpgradableToken,
+        deadline: Deadline,
+    ) -> Result<R::WriteToken, R::UpgradableToken> {
+        let at = Location::caller();
+        // SAFETY: the caller's promise.
+        let upgrade = |token| unsafe { self.raw.upgrade_until(token, deadline) };
+        let token = match current() {
+            Some(me) => waiting(me, &self.asked(Access::Upgrade, 0, at), true, || upgrade(token))?,
+            None => upgrade(token)?,
+        };
+        self.turn(current(), Access::Upgradable, Access::Write, at);
+        Ok(token)
+    }
+
+    #[track_caller]
+    unsafe fn downgrade_upgradable(&self, token: R::UpgradableToken) -> Self::ReadToken {
+        self.turn(current(), Access::Upgradable, READ, Location::caller());
+        // SAFETY: the caller's promise.
+        let token = unsafe { self.raw.downgrade_upgradable(token) };
+        CheckedReadToken { token, access: Some(READ) }
+    }
+
+    #[track_caller]
+    unsafe fn downgrade_to_upgradable(&self, token: R::WriteToken) -> R::UpgradableToken {
+        self.turn(current(), Access::Write, Access::Upgradable, Location::caller());
+        // SAFETY: the caller's promise.
+        unsafe { self.raw.downgrade_to_upgradable(token) }
+    }
+}
+
+// SAFETY: as `RawRwLock`; the fair releases are those of `raw`.
+unsafe impl<R: RawRwLockFair<Scope = Local>> RawRwLockFair for CheckedRw<R> {
+    #[inline]
+    #[track_caller]
+    unsafe fn unlock_read_fair(&self, token: Self::ReadToken) {
+        if self.leave(token.access.unwrap_or(READ), token.access.is_some()) {
+            // SAFETY: the caller's promise.
+            unsafe { self.raw.unlock_read_fair(token.token) };
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    unsafe fn unlock_write_fair(&self, token: R::WriteToken) {
+        if self.leave(Access::Write, true) {
+            // SAFETY: the caller's promise.
+            unsafe { self.raw.unlock_write_fair(token) };
+        }
+    }
+}
+
+// SAFETY: as `RawRwLockUpgrade`; the fair release is that of `raw`.
+unsafe impl<R: RawRwLockUpgradeFair<Scope = Local>> RawRwLockUpgradeFair for CheckedRw<R> {
+    #[inline]
+    #[track_caller]
+    unsafe fn unlock_upgradable_fair(&self, token: R::UpgradableToken) {
+        if self.leave(Access::Upgradable, true) {
+            // SAFETY: the caller's promise.
+            unsafe { self.raw.unlock_upgradable_fair(token) };
+        }
+    }
+}
+
+impl<R: RawRwLock<Scope = Local> + Metered> Metered for CheckedRw<R> {
+    type Meter = R::Meter;
+
+    fn meter(&self) -> &R::Meter {
+        self.raw.meter()
+    }
+}

@@ -1,0 +1,126 @@
+//! The clocks of the checker: one that is cheap, and one that is exact, for the profile.
+//!
+//! Both tell the time of `CLOCK_MONOTONIC` in nanoseconds. Bit 0 says which one it is: an exact
+//! time is odd, and so never 0.
+//!
+//! Each acquisition reads one of them, and the C library's function is a third of what the checker
+//! does then. So the kernel's own function, which the C library calls, is called directly. If it is
+//! not found, that of the C library is called.
+
+use crate::seen::thread::Record;
+use core::mem;
+use core::ptr;
+use ulocks_core::sync::{AtomicPtr, AtomicU32, Ordering::Relaxed};
+
+type Read = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
+
+/// The kernel's function, or null.
+static READ: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+/// Looks for the kernel's function. The first thread does so, and other threads do not wait for it:
+/// the search takes a lock of the dynamic linker.
+pub(crate) fn find() {
+    use ulocks_core::sync::AtomicBool;
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    if cfg!(miri) || BEGUN.swap(true, Relaxed) {
+        return;
+    }
+    let name = match () {
+        () if cfg!(target_arch = "aarch64") => c"__kernel_clock_gettime",
+        () => c"__vdso_clock_gettime",
+    };
+    // SAFETY: the two names are strings. The object is there already, if it is there at all, so no
+    // code of it runs. It stays as long as the process.
+    let read = unsafe {
+        let object = libc::dlopen(c"linux-vdso.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        if object.is_null() { ptr::null_mut() } else { libc::dlsym(object, name.as_ptr()) }
+    };
+    READ.store(read.cast(), Relaxed);
+}
+
+#[inline(always)]
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let read = READ.load(Relaxed);
+    if read.is_null() {
+        // SAFETY: `now` is a valid place for the answer.
+        unsafe { libc::clock_gettime(clock, &raw mut now) };
+    } else {
+        // SAFETY: `find` has stored the kernel's function, which has this type.
+        let read = unsafe { mem::transmute::<*mut (), Read>(read) };
+        // SAFETY: as above.
+        unsafe { read(clock, &raw mut now) };
+    }
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The time by a clock that is cheap and steps every few milliseconds.
+#[inline(always)]
+pub(crate) fn coarse_now() -> u64 {
+    read(libc::CLOCK_MONOTONIC_COARSE) & !1
+}
+
+/// The exact time.
+#[cold]
+#[inline(never)]
+pub(crate) fn now() -> u64 {
+    read(libc::CLOCK_MONOTONIC) | 1
+}
+
+/// The parts of the checker that want exact times, a bit each.
+static WANTED: AtomicU32 = AtomicU32::new(0);
+pub(crate) const PROFILE: u32 = 1;
+pub(crate) const STACKS: u32 = 2;
+
+/// `by` wants exact times from now on, or no more.
+pub(crate) fn want(by: u32, on: bool) {
+    if on {
+        WANTED.fetch_or(by, Relaxed)
+    } else {
+        WANTED.fetch_and(!by, Relaxed)
+    };
+}
+
+/// Whether `by` wants exact times.
+#[inline]
+pub(crate) fn is_wanted(by: u32) -> bool {
+    WANTED.load(Relaxed) & by != 0
+}
+
+/// The time of an acquisition by `me`: exact if that is wanted, but not in a signal handler.
+#[inline(always)]
+pub(crate) fn since(me: &Record) -> u64 {
+    if WANTED.load(Relaxed) != 0 && !me.is_handler() { now() } else { coarse_now() }
+}
+
+/// Whether a time is exact.
+#[inline]
+pub(crate) fn is_exact(time: u64) -> bool {
+    time & 1 != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_says_which_clock_told_it() {
+        let (coarse, exact) = (coarse_now(), now());
+        assert!(!is_exact(coarse) && is_exact(exact));
+        // The coarse clock is behind.
+        assert!(coarse <= exact);
+    }
+
+    #[test]
+    fn the_kernels_function_reads_the_same_clock() {
+        let before = coarse_now();
+        find();
+        assert!(before > 0);
+        let between = coarse_now();
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `now` is a valid place for the answer.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
+        let after = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        assert!((before..=after).contains(&between), "{before} {between} {after}");
+    }
+}

@@ -1,0 +1,279 @@
+//! The rules, and their reports. All of it is off the fast path.
+
+use crate::rules::deliver::{From, deliver};
+use crate::rules::handler;
+use crate::rules::order;
+use crate::seen::access::Access;
+use crate::seen::asked::Asked;
+use crate::seen::class::Node;
+use crate::seen::report::{LockName, Place, Report, Rule, Severity, ThreadName};
+use crate::seen::report::{Policy, policy};
+use crate::seen::stacks;
+use crate::seen::thread::{Held, MOST, Record, records};
+use core::fmt;
+use core::panic::Location;
+use core::ptr;
+
+/// Why [`CheckedMutex::try_lock_checked`](crate::CheckedMutex::try_lock_checked) gave no guard, or
+/// [`CheckedRwLock::try_read_checked`](crate::CheckedRwLock::try_read_checked).
+#[derive(Debug)]
+pub enum TryLockError {
+    /// Another thread holds the lock, or a reader would have to wait for a writer.
+    WouldBlock,
+    /// The acquisition would break a rule. It was not made.
+    Fault(Box<Report>),
+}
+
+impl fmt::Display for TryLockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WouldBlock => f.write_str("the lock is held by another thread"),
+            Self::Fault(report) => report.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for TryLockError {}
+
+/// A caller outside of lock_api, whose guards do not pass on the place of their drop, and outside
+/// of the condition variables.
+pub(crate) fn known(place: Place) -> Option<Place> {
+    let ours = ["/lock_api-", "/core/src/lock/", "/pi/src/condvar/"];
+    (!ours.iter().any(|path| place.file().contains(path))).then_some(place)
+}
+
+fn report(rule: Rule, lock: LockName, me: &Record) -> Report {
+    let severity = match rule {
+        Rule::NoFork | Rule::NoLockInWait | Rule::AtMost64 => Severity::Warning,
+        _ => Severity::Fault,
+    };
+    Report {
+        rule,
+        severity,
+        lock,
+        thread: me.name(),
+        here: None,
+        before: None,
+        held: None,
+        holder: None,
+        steps: Vec::new(),
+        signal: me.is_handler().then(|| me.signal()),
+        stack: stacks::here(None),
+        stack_before: None,
+    }
+}
+
+/// Where the thread is.
+fn here(report: &mut Report, place: Place) {
+    report.here = Some(place);
+    report.stack = report.stack.take().map(|stack| stack.at(place));
+}
+
+/// What came before: an acquisition, and the thread that made it.
+fn before(report: &mut Report, held: Option<Held>, holder: Option<&Record>) {
+    report.before = held.map(|held| held.place);
+    report.held = held.map(|held| held.access);
+    report.holder = holder.map(Record::name);
+    report.stack_before = holder.zip(held).and_then(|(holder, held)| stacks::of(holder, held.since));
+}
+
+/// Checks the order of an acquisition that is not known to be right.
+#[cold]
+#[track_caller]
+pub(crate) fn order(me: &Record, asked: &Asked, key: u64) {
+    if me.is_handler() {
+        return;
+    }
+    handler::report_news(From::Call);
+    match ordered(me, asked, matches!(policy(), Policy::Panic)) {
+        Ok(()) => me.validate(key),
+        Err(Some(report)) => deliver(&report, From::Call),
+        Err(None) => {}
+    }
+}
+
+pub(crate) fn ordered(me: &Record, asked: &Asked, again: bool) -> Result<(), Option<Box<Report>>> {
+    me.sweep();
+    order::check(me, asked, again)
+}
+
+/// As [`order`] and the rule about signal handlers, for an attempt. The report is the error.
+#[cold]
+pub(crate) fn attempt(me: &Record, asked: &Asked, has_order: bool) -> Result<(), TryLockError> {
+    let fault = |report| TryLockError::Fault(Box::new(report));
+    if asked.class.uses().watch() | me.signal() != 0 {
+        handler::fault(me, asked, false).map_or(Ok(()), |report| Err(fault(report)))?;
+    }
+    let key = order::key(me, asked);
+    if !has_order || !me.holds_any() || me.is_handler() || me.is_validated(key) {
+        return Ok(());
+    }
+    match ordered(me, asked, true) {
+        Ok(()) => me.validate(key),
+        Err(Some(report)) => return Err(TryLockError::Fault(report)),
+        Err(None) => {}
+    }
+    Ok(())
+}
+
+/// The thread asks for a lock that it holds.
+pub(crate) fn recursion(me: &Record, asked: &Asked, home: usize) -> Report {
+    let held = me.held().find(|held| held.lock == home);
+    let rule = if home == asked.lock { Rule::NoRecursion } else { Rule::NotMoved };
+    let name = asked.name();
+    let mut report = report(rule, name, me);
+    here(&mut report, asked.at);
+    before(&mut report, held, Some(me));
+    report
+}
+
+/// The thread asks for a lock that it holds in another way, or reads already.
+pub(crate) fn again(me: &Record, asked: &Asked, held: &Held) -> Report {
+    let rule = match (held.access.is_shared(), asked.access.is_shared()) {
+        _ if held.lock != asked.lock => Rule::NotMoved,
+        (true, true) => Rule::NoReadAgain,
+        _ => Rule::NoRecursion,
+    };
+    let mut report = report(rule, asked.name(), me);
+    here(&mut report, asked.at);
+    before(&mut report, Some(*held), Some(me));
+    report
+}
+
+/// The raw lock gave the thread a lock that another one holds.
+#[cold]
+#[track_caller]
+pub(crate) fn two_holders(me: &Record, asked: &Asked, holder: Option<&Record>) {
+    if holder.is_some_and(Record::has_ended) {
+        // Its thread was reported then, and the kernel has released the lock.
+        return;
+    }
+    let held = holder.and_then(|holder| holder.held().find(|held| held.lock == asked.lock));
+    let mut report = report(Rule::OneHolder, asked.name(), me);
+    here(&mut report, asked.at);
+    before(&mut report, held, holder);
+    deliver(&report, From::Call);
+}
+
+/// A release by a thread that is not the holder. `home` is where the lock was acquired.
+#[cold]
+#[track_caller]
+pub(crate) fn wrong_release(
+    me: &Record,
+    (lock, access): (usize, Access),
+    class: Option<&'static Node>,
+    holder: Holder,
+) {
+    let (rule, record, home) = match holder {
+        Holder::None => (Rule::ReleasedOnce, None, lock),
+        Holder::Other(record) => (Rule::OwnerReleases, Some(record), lock),
+        Holder::Moved(record, home) => (Rule::NotMoved, Some(record), home),
+    };
+    let mut report = report(rule, name(class, lock, access), me);
+    report.here = known(Location::caller());
+    let held = record.and_then(|record| record.held().find(|held| held.lock == home));
+    before(&mut report, held, record);
+    deliver(&report, From::Call);
+}
+
+/// The holder that a release finds.
+pub(crate) enum Holder {
+    None,
+    Other(&'static Record),
+    /// This thread acquired it at another address.
+    Moved(&'static Record, usize),
+}
+
+fn name(class: Option<&'static Node>, lock: usize, access: Access) -> LockName {
+    match class {
+        Some(class) => class.lock_name(lock, 0, access),
+        None => LockName { name: "lock".to_owned(), made: None, address: lock, subclass: 0, access },
+    }
+}
+
+/// A held lock is dropped.
+#[cold]
+#[track_caller]
+pub(crate) fn dropped(lock: usize, home: usize, class: Option<&'static Node>, holder: Option<&Record>) {
+    let held = holder.and_then(|holder| holder.held().find(|held| held.lock == home));
+    let access = held.map_or(Access::Exclusive, |held| held.access);
+    if let Some(holder) = holder {
+        holder.forget(home);
+    }
+    let Some(me) = crate::rules::current::current() else { return };
+    let mut report = report(Rule::NotDropped, name(class, lock, access), me);
+    before(&mut report, held, holder);
+    deliver(&report, From::Call);
+}
+
+/// A thread ends.
+pub(crate) fn exit(me: &Record) {
+    each_held(me, Rule::NoExit);
+}
+
+/// A thread forks.
+pub(crate) fn fork(me: &Record) {
+    each_held(me, Rule::NoFork);
+}
+
+fn each_held(me: &Record, rule: Rule) {
+    let held: Vec<Held> = me.held().collect();
+    for held in held {
+        let mut report = report(rule, held.name(), me);
+        before(&mut report, Some(held), Some(me));
+        deliver(&report, From::Inside);
+    }
+}
+
+/// A thread is about to wait on a condition variable of `mutex`, which it has released already in
+/// its own table.
+#[cold]
+pub(crate) fn wait(me: &Record, mutex: &Asked) {
+    let Some(other) = me.held().max_by_key(|held| held.since) else { return };
+    let salt = ptr::from_ref(other.place).addr() as u64;
+    let key = crate::seen::class::mix(order::key(me, mutex) ^ salt).rotate_left(7) ^ 0x77;
+    if me.is_validated(key) {
+        return;
+    }
+    me.validate(key);
+    let name = mutex.name();
+    let mut report = report(Rule::NoLockInWait, name, me);
+    here(&mut report, mutex.at);
+    before(&mut report, Some(other), Some(me));
+    deliver(&report, From::Inside);
+    // The mutex is acquired again while the other locks are held.
+    if let Err(Some(mut report)) = ordered(me, mutex, false) {
+        report.severity = Severity::Warning;
+        deliver(&report, From::Inside);
+    }
+}
+
+/// A task that is watched at `place` waits, and holds a lock.
+#[cold]
+pub(crate) fn awaits(me: &Record, held: &Held, place: Place) -> Report {
+    let mut report = report(Rule::NoAwait, held.name(), me);
+    here(&mut report, place);
+    before(&mut report, Some(*held), Some(me));
+    report
+}
+
+/// There is no slot for a lock.
+#[cold]
+pub(crate) fn too_many(me: &Record, held: &Held) {
+    let mut report = report(Rule::AtMost64, held.name(), me);
+    here(&mut report, held.place);
+    debug_assert_eq!(me.held().count(), MOST);
+    deliver(&report, From::Inside);
+}
+
+/// All held locks with their threads, and how many threads wait for each.
+pub(crate) fn all_held() -> Vec<(ThreadName, Held, usize)> {
+    let waits: Vec<usize> = records().filter_map(|record| Some(record.waiting()?.0.lock)).collect();
+    let mut all = Vec::new();
+    for record in records() {
+        for held in record.held() {
+            all.push((record.name(), held, waits.iter().filter(|&&lock| lock == held.lock).count()));
+        }
+    }
+    all
+}

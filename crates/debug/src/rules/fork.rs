@@ -1,0 +1,58 @@
+//! `fork`: the thread that forks should hold nothing, and its child has no other thread.
+
+use crate::profile;
+use crate::rules::order::GRAPH;
+use crate::seen::stacks::TABLE;
+use crate::seen::thread::{existing, records};
+use core::mem;
+use core::ptr;
+use std::sync::Once;
+use ulocks_core::api::Token;
+
+/// Has forks watched from now on.
+pub(crate) fn watch() {
+    static WATCH: Once = Once::new();
+    // SAFETY: the three functions do not unwind, and stay where they are.
+    WATCH.call_once(|| _ = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) });
+}
+
+extern "C" fn prepare() {
+    if let Some(me) = existing() {
+        super::faults::fork(me);
+    }
+    // The child must not find the two locked by a thread that it does not have.
+    mem::forget(GRAPH.lock());
+    mem::forget(TABLE.lock());
+    profile::before_fork();
+}
+
+/// Releases what `prepare` has locked.
+fn release() {
+    // SAFETY: `prepare` has locked both, on this thread; the tokens of these mutexes are nothing.
+    unsafe {
+        TABLE.force_unlock(Token::new(()));
+        GRAPH.force_unlock(Token::new(()));
+    }
+}
+
+extern "C" fn parent() {
+    // SAFETY: `prepare` has made the other call, on this thread.
+    unsafe { profile::after_fork() };
+    release();
+}
+
+extern "C" fn child() {
+    let me = existing();
+    for record in records() {
+        match me {
+            Some(me) if ptr::eq(me, record) => me.identity().set_tid(),
+            // No thread gets this record again, since locks may name it as their holder.
+            _ => record.vanish(),
+        }
+    }
+    // SAFETY: as in `parent`.
+    unsafe { profile::after_fork() };
+    // The sums are those of the parent.
+    profile::reset();
+    release();
+}

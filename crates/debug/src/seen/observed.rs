@@ -1,0 +1,71 @@
+//! What the profile and the stacks see of a record: calls from `thread.rs`, at these points. In a
+//! model there is neither.
+
+#[cfg(checking)]
+use crate::rules::clock::{PROFILE, is_exact, is_wanted};
+use crate::seen::slot::{Held, Slot};
+#[cfg(checking)]
+use crate::seen::stacks;
+use crate::seen::thread::{Record, Wait};
+
+#[cfg(checking)]
+impl Record {
+    /// This thread has entered a lock in that slot.
+    #[inline(always)]
+    pub(crate) fn has_entered(&self, index: usize, held: &Held) {
+        if is_exact(held.since) {
+            // A copy, so that no other acquisition needs the entry on the stack.
+            let held = *held;
+            self.has_entered_exactly(index, &held);
+        }
+    }
+
+    /// This thread is about to remove the lock of that slot.
+    #[inline(always)]
+    pub(crate) fn is_about_to_leave(&self, index: usize, slot: &Slot) {
+        let since = slot.since();
+        if is_exact(since) {
+            self.profile().released(index, since);
+            stacks::drop_at(self, since);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn has_entered_exactly(&self, index: usize, held: &Held) {
+        if is_wanted(PROFILE) {
+            self.profile().acquired(self.identity(), index, held);
+        }
+        stacks::keep(self, held.since, held.place);
+    }
+
+    /// This thread has published that it waits.
+    #[inline]
+    pub(crate) fn has_begun_to_wait(&self, wait: &Wait) {
+        if !self.is_handler() {
+            self.profile().begin_wait();
+            stacks::keep(self, wait.since, wait.place);
+        }
+    }
+
+    /// This thread is about to publish that it waits no longer.
+    #[inline]
+    pub(crate) fn is_about_to_end_its_wait(&self) {
+        let Some((wait, _)) = self.waiting() else { return };
+        stacks::drop_at(self, wait.since);
+        if let Some(began) = self.profile().end_wait() {
+            self.profile().waited(self.identity(), &wait, began);
+        }
+    }
+}
+
+#[cfg(modelled)]
+impl Record {
+    pub(crate) fn has_entered(&self, _: usize, _: &Held) {}
+
+    pub(crate) fn is_about_to_leave(&self, _: usize, _: &Slot) {}
+
+    pub(crate) fn has_begun_to_wait(&self, _: &Wait) {}
+
+    pub(crate) fn is_about_to_end_its_wait(&self) {}
+}

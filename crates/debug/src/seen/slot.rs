@@ -1,0 +1,169 @@
+//! An entry of a thread's list of held locks. The thread writes it, and any thread reads it.
+//!
+//! # Writing and reading
+//! A record has a word `used` with a bit for each entry; a set bit says that there is one. To enter
+//! a lock, the thread counts `turn` up (T), writes the fields behind a fence (U), and then sets the
+//! bit (S). To remove it, the thread clears the bit. Another thread reads `turn` (T), the bit (S),
+//! the fields, and behind a fence (U) `turn` again.
+//!
+//! - If it reads a field of a later entry, the fences (U) show it the later `turn`. It gives up.
+//! - If it reads the later `turn` at first, (T) shows it that the bit was cleared. So it finds no
+//!   bit, or by (S) the later entry.
+//!
+//! So what it reads is one entry. A lock that is held all the time is always found.
+//!
+//! An entry is a line of its own, and what is written into it is a word each: seven stores enter a
+//! lock and one removes it. They have to leave the CPU before the lock itself is released.
+
+use crate::seen::access::Access;
+use crate::seen::class::Node;
+use crate::seen::report::{LockName, Place};
+use core::panic::Location;
+use core::ptr;
+use ulocks_core::sync::{AtomicPtr, AtomicU64, AtomicUsize};
+use ulocks_core::sync::{
+    Ordering::{Acquire, Relaxed, Release},
+    fence,
+};
+
+/// How far `turn` is counted up: the bits below are the subclass and the access.
+const TURN: u64 = 1 << 8;
+
+/// A held lock, or what is left of one.
+#[repr(C, align(64))]
+pub(crate) struct Slot {
+    /// How many entries were written here, in steps of [`TURN`], and below that the subclass and
+    /// the access of the last one.
+    turn: AtomicU64,
+    /// The address of the lock; 0 if it was dropped.
+    lock: AtomicUsize,
+    class: AtomicPtr<Node>,
+    place: AtomicPtr<Location<'static>>,
+    instance: AtomicU64,
+    since: AtomicU64,
+}
+
+/// A held lock, read from its slot.
+#[derive(Clone, Copy)]
+pub(crate) struct Held {
+    pub lock: usize,
+    pub class: &'static Node,
+    pub subclass: u8,
+    pub access: Access,
+    pub instance: u64,
+    pub place: Place,
+    /// In nanoseconds, by the coarse clock, or by that of the profile; then bit 0 is set.
+    pub since: u64,
+}
+
+impl Held {
+    pub fn name(&self) -> LockName {
+        self.class.lock_name(self.lock, self.subclass, self.access)
+    }
+}
+
+/// A subclass and an access in one byte.
+#[inline]
+pub(crate) const fn how(subclass: u8, access: Access) -> u8 {
+    subclass | (access.code() as u8) << 4
+}
+
+/// What [`how`] has put together.
+#[inline]
+pub(crate) const fn subclass_and_access(how: u8) -> (u8, Access) {
+    (how % 16, Access::from_code(how as u32 / 16))
+}
+
+impl Slot {
+    pub fn new() -> Self {
+        Self {
+            turn: AtomicU64::new(0),
+            lock: AtomicUsize::new(0),
+            class: AtomicPtr::new(ptr::null_mut()),
+            place: AtomicPtr::new(ptr::null_mut()),
+            instance: AtomicU64::new(0),
+            since: AtomicU64::new(0),
+        }
+    }
+
+    /// Writes an entry. The bit of the slot is clear, and the caller sets it afterwards (S).
+    #[inline(always)]
+    pub fn write(&self, held: &Held) {
+        let turn = (self.turn.load(Relaxed) & !(TURN - 1)).wrapping_add(TURN);
+        self.turn.store(turn | u64::from(how(held.subclass, held.access)), Release); // (T)
+        fence(Release); // (U)
+        self.class.store(ptr::from_ref(held.class).cast_mut(), Relaxed);
+        self.place.store(ptr::from_ref(held.place).cast_mut(), Relaxed);
+        self.instance.store(held.instance, Relaxed);
+        self.since.store(held.since, Relaxed);
+        self.lock.store(held.lock, Relaxed);
+    }
+
+    /// The entry, if there is one and it is not written anew meanwhile. Its bit of `used` is `bit`.
+    pub fn read(&self, used: &AtomicU64, bit: u64) -> Option<Held> {
+        let turn = self.turn.load(Acquire); // (T)
+        if used.load(Acquire) & bit == 0 {
+            return None; // (S)
+        }
+        let (class, place) = (self.class.load(Relaxed), self.place.load(Relaxed));
+        // SAFETY: a slot with a bit has been written, with references that are `'static`. (S) shows
+        // those of that entry or of a later one, never the null pointers before the first.
+        let (class, place) = unsafe { (&*class, &*place) };
+        let (lock, how) = (self.lock.load(Relaxed), (turn % TURN) as u8);
+        let (instance, since) = (self.instance.load(Relaxed), self.since.load(Relaxed));
+        fence(Acquire); // (U)
+        let is_one = lock != 0 && self.turn.load(Relaxed) == turn;
+        let (subclass, access) = subclass_and_access(how);
+        is_one.then_some(Held { lock, class, subclass, access, instance, place, since })
+    }
+
+    /// The address of the lock of the last entry; 0 if the lock was dropped.
+    #[inline]
+    pub fn lock(&self) -> usize {
+        self.lock.load(Relaxed)
+    }
+
+    /// Which entry it is. The slot was written by the calling thread.
+    pub fn turn(&self) -> u64 {
+        self.turn.load(Relaxed)
+    }
+
+    /// The time of the entry. The slot was written by the calling thread.
+    #[inline]
+    pub fn since(&self) -> u64 {
+        self.since.load(Relaxed)
+    }
+
+    /// The access. The slot was written by the calling thread.
+    #[inline]
+    pub fn access(&self) -> Access {
+        self.subclass_and_access().1
+    }
+
+    #[inline]
+    fn subclass_and_access(&self) -> (u8, Access) {
+        subclass_and_access((self.turn.load(Relaxed) % TURN) as u8)
+    }
+
+    /// Whether the lock is one of `class`. The slot was written by the calling thread.
+    #[inline]
+    pub fn is_of(&self, class: &Node) -> bool {
+        ptr::eq(self.class.load(Relaxed), class)
+    }
+
+    /// The hash of the class, the subclass and the access. The slot was written by the calling
+    /// thread.
+    #[inline]
+    pub fn class_hash(&self) -> u64 {
+        // SAFETY: the slot has been written by this thread, with a reference that is `'static`.
+        let class = unsafe { &*self.class.load(Relaxed) };
+        let (subclass, access) = self.subclass_and_access();
+        class.hash(subclass, access)
+    }
+
+    /// There is no entry of `lock` from now on: it is dropped.
+    pub fn forget(&self, lock: usize) {
+        // If it is not here, nothing is to be done.
+        let _ = self.lock.compare_exchange(lock, 0, Relaxed, Relaxed);
+    }
+}

@@ -1,0 +1,385 @@
+//! What each thread holds, and what it waits for.
+//!
+//! A thread has one *record*, from its first acquisition to its end. Records are allocated once,
+//! never freed, and used again by later threads. So a pointer to a record is always valid, and
+//! their number is that of the threads that were alive at once.
+//!
+//! | field | written by | read by |
+//! |---|---|---|
+//! | `owner_only`, `validated`, `profile` | the thread | the thread |
+//! | `used`, `slots` | the thread; another one that drops a lock clears that lock's address | all |
+//! | `waits`, `waiting` | the thread | all |
+//! | `taken`, `ended`, `identity` | the thread, at its first acquisition and its end | all |
+//!
+//! # What other threads see
+//! Each held lock of a thread is an entry of a list (`slot.rs`) that any thread may read.
+//! The walk for deadlocks (`wait.rs`) needs more and says how it gets it.
+
+mod handlers;
+mod identity;
+mod validated;
+mod waits;
+
+pub(crate) use crate::seen::slot::Held;
+pub(crate) use handlers::{is_in_handler, restore, swap};
+pub(crate) use identity::ThreadIdentity;
+pub(crate) use waits::Wait;
+
+#[cfg(checking)]
+use crate::profile::counting::Counting;
+use crate::seen::access::Access;
+use crate::seen::class::Node;
+use crate::seen::report::{Place, ThreadName};
+use crate::seen::slot::Slot;
+use core::array;
+use core::cell::Cell;
+use core::ptr;
+use ulocks_core::sync::{
+    AtomicBool, AtomicPtr, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+use ulocks_core::sync_static;
+use waits::Waiting;
+
+/// How many held locks of a thread are checked: the bits of a word.
+pub(crate) const MOST: usize = 64;
+/// How many validated sets of held locks a thread remembers.
+const REMEMBERED: usize = 256;
+/// A set has so many places to choose from.
+const GROUP: usize = 8;
+
+/// What a waiter on a condition variable had, and will have again.
+#[derive(Clone, Copy)]
+pub(crate) struct Rewait {
+    pub lock: usize,
+    pub subclass: u8,
+    pub place: Place,
+}
+
+#[repr(C)]
+pub(crate) struct OwnerOnly {
+    /// The sum of the hashes of what is held, if anything is.
+    sum: Cell<u64>,
+    /// The address of the lock of `rewait`, or 0.
+    rewaits: Cell<usize>,
+    rewait: Cell<Option<Rewait>>,
+    /// How many held locks have no slot.
+    pub(crate) over: Cell<u32>,
+    /// Of a signal handler: its signal; otherwise 0.
+    signal: Cell<u32>,
+    /// Of a signal handler: the record of what it interrupts, if that has one.
+    interrupted: Cell<Option<&'static Record>>,
+    /// The slots of what watched futures hold and have reported, during the poll of an outer one.
+    pub(crate) awaits: Cell<u64>,
+}
+
+/// Two lines are the unit in which CPUs fetch memory. No two records share such a unit. `used` and
+/// what else each acquisition needs are in the first line, and each slot is a line.
+#[repr(C, align(128))]
+pub(crate) struct Record {
+    /// A bit for each slot that has an entry.
+    pub(crate) used: AtomicU64,
+    pub(crate) owner_only: OwnerOnly,
+    pub(crate) slots: [Slot; MOST],
+    /// Keys of acquisitions that broke no rule. For the thread itself.
+    validated: [Cell<u64>; REMEMBERED],
+    #[cfg(checking)]
+    profile: Counting,
+    /// Odd while the thread waits.
+    waits: AtomicU64,
+    waiting: Waiting,
+    taken: AtomicBool,
+    /// The thread has ended with locks held.
+    ended: AtomicBool,
+    identity: ThreadIdentity,
+    next: AtomicPtr<Record>,
+}
+
+// SAFETY: `owner_only`, `validated` and `profile` are used by the thread of the record only, as
+// their methods ask; the rest is atomic.
+unsafe impl Sync for Record {}
+
+sync_static! {
+    static RECORDS: AtomicPtr<Record> = AtomicPtr::new(ptr::null_mut());
+}
+
+/// All records, also those without a thread.
+pub(crate) fn records() -> impl Iterator<Item = &'static Record> {
+    let mut next = RECORDS.load(Acquire); // (R)
+    core::iter::from_fn(move || {
+        // SAFETY: records are never freed, and (R) has published this one.
+        let record = unsafe { next.as_ref() }?;
+        next = record.next.load(Relaxed);
+        Some(record)
+    })
+}
+
+/// The record of a thread that is at its end.
+pub(crate) const ENDED: *const Record = ptr::without_provenance(1);
+
+std::thread_local! {
+    pub(crate) static CURRENT: Cell<*const Record> = const { Cell::new(ptr::null()) };
+}
+
+/// The record of this thread, if it has one already.
+pub(crate) fn existing() -> Option<&'static Record> {
+    let current = CURRENT.get();
+    // SAFETY: neither of the two special values, so a record, and those are never freed.
+    (!current.is_null() && current != ENDED).then(|| unsafe { &*current })
+}
+
+/// The set bits of `used`, from the lowest.
+pub(crate) fn indices(mut used: u64) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let index = used.trailing_zeros();
+        used &= used.checked_sub(1)?;
+        Some(index as usize)
+    })
+}
+
+impl Record {
+    pub fn leak() -> &'static Self {
+        let owner_only = OwnerOnly {
+            sum: Cell::new(0),
+            rewaits: Cell::new(0),
+            rewait: Cell::new(None),
+            over: Cell::new(0),
+            signal: Cell::new(0),
+            interrupted: Cell::new(None),
+            awaits: Cell::new(0),
+        };
+        let record: &'static Self = Box::leak(Box::new(Self {
+            used: AtomicU64::new(0),
+            owner_only,
+            slots: array::from_fn(|_| Slot::new()),
+            validated: [const { Cell::new(0) }; REMEMBERED],
+            #[cfg(checking)]
+            profile: Counting::new(),
+            waits: AtomicU64::new(0),
+            waiting: Waiting::default(),
+            taken: AtomicBool::new(true),
+            ended: AtomicBool::new(false),
+            identity: ThreadIdentity::new(),
+            next: AtomicPtr::default(),
+        }));
+        record.publish();
+        record
+    }
+
+    /// Enters a new record into the list of all.
+    fn publish(&'static self) {
+        let mut head = RECORDS.load(Relaxed);
+        loop {
+            self.next.store(head, Relaxed);
+            let this = ptr::from_ref(self).cast_mut();
+            match RECORDS.compare_exchange_weak(head, this, Release, Relaxed) /* (R) */ {
+                Ok(_) => return,
+                Err(other) => head = other,
+            }
+        }
+    }
+
+    /// A thread without a record takes this one. `false` if another thread has it.
+    pub fn take(&self) -> bool {
+        !self.taken.load(Relaxed) && self.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok() // (E)
+    }
+
+    pub fn give_back(&self) {
+        self.set_rewait(None);
+        self.owner_only.over.set(0);
+        self.owner_only.awaits.set(0);
+        self.taken.store(false, Release); // (E)
+    }
+
+    /// The name and the number of the thread.
+    pub fn identity(&self) -> &ThreadIdentity {
+        &self.identity
+    }
+
+    pub fn name(&self) -> ThreadName {
+        self.identity.name()
+    }
+
+    pub fn is_taken(&self) -> bool {
+        self.taken.load(Acquire)
+    }
+
+    /// Whether the thread has ended with locks held. A thread that got one of these from the kernel
+    /// sees it.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Relaxed)
+    }
+
+    /// The thread ends with locks held. They name this record as their holder: no other thread may
+    /// get it.
+    pub fn end(&self) {
+        self.ended.store(true, Relaxed);
+        self.used.store(0, Relaxed);
+    }
+
+    pub fn is_main(&self) -> bool {
+        self.identity.tid() == std::process::id()
+    }
+
+    #[inline]
+    pub fn holds_any(&self) -> bool {
+        self.used.load(Relaxed) != 0
+    }
+
+    /// What the thread holds. Complete only for that thread itself.
+    pub fn held(&self) -> impl Iterator<Item = Held> {
+        let used = self.used.load(Relaxed);
+        indices(used).filter_map(|index| self.slots[index].read(&self.used, 1 << index))
+    }
+
+    /// This thread holds `lock` from now on. `false` if there is no slot for it.
+    #[inline(always)]
+    pub fn push(&self, held: &Held) -> bool {
+        let used = self.used.load(Relaxed);
+        let free = used.trailing_ones();
+        let Some(slot) = self.slots.get(free as usize) else {
+            return self.push_over();
+        };
+        slot.write(held);
+        self.used.store(used | 1 << free, Release); // (S) of `slot.rs`
+        let sum = if used == 0 { 0 } else { self.sum() };
+        self.owner_only.sum.set(sum.wrapping_add(held.class.hash(held.subclass, held.access)));
+        self.has_entered(free as usize, held);
+        true
+    }
+
+    #[cold]
+    pub(crate) fn push_over(&self) -> bool {
+        self.owner_only.over.set(self.owner_only.over.get().saturating_add(1));
+        false
+    }
+
+    /// What the profile keeps of this thread.
+    #[cfg(checking)]
+    #[inline]
+    pub fn profile(&self) -> &Counting {
+        &self.profile
+    }
+
+    /// This thread no longer holds the lock at the address `lock`. `false` if it had no slot.
+    #[inline(always)]
+    pub fn pop(&self, lock: usize) -> bool {
+        let used = self.used.load(Relaxed);
+        // Mostly it is the last one.
+        let last = (used | 1).ilog2() as usize;
+        if used & 1 << last != 0 && self.slots[last].lock() == lock {
+            self.release(used, last);
+            return true;
+        }
+        self.pop_below(used, lock)
+    }
+
+    #[inline(never)]
+    fn pop_below(&self, used: u64, lock: usize) -> bool {
+        match indices(used).find(|&index| self.slots[index].lock() == lock) {
+            Some(index) => {
+                self.release(used, index);
+                true
+            }
+            None => {
+                self.owner_only.over.set(self.owner_only.over.get().saturating_sub(1));
+                false
+            }
+        }
+    }
+
+    /// The lock of that slot is about to be released.
+    #[inline(always)]
+    fn release(&self, used: u64, index: usize) {
+        self.is_about_to_leave(index, &self.slots[index]);
+        self.clear(used, index);
+    }
+
+    /// As [`pop`](Self::pop), if this thread holds the lock with an access that `fits`.
+    #[inline]
+    pub fn pop_as(&self, lock: usize, fits: impl Fn(Access) -> bool) -> bool {
+        let used = self.used.load(Relaxed);
+        let is_it = |index: &usize| {
+            let slot = &self.slots[*index];
+            slot.lock() == lock && fits(slot.access())
+        };
+        // Mostly it is the last one. What is left of an older entry has no bit.
+        let last = Some((used | 1).ilog2() as usize).filter(|last| used & 1 << last != 0);
+        let found = last.filter(is_it).or_else(|| indices(used).filter(is_it).last());
+        if let Some(index) = found {
+            self.release(used, index);
+        }
+        found.is_some()
+    }
+
+    /// Forgets one lock that has no slot. `false` if there is none.
+    pub fn pop_over(&self) -> bool {
+        let over = self.owner_only.over.get();
+        self.owner_only.over.set(over.saturating_sub(1));
+        over > 0
+    }
+
+    #[inline(always)]
+    fn clear(&self, used: u64, index: usize) {
+        let left = used & !(1 << index);
+        if left != 0 {
+            self.owner_only.sum.set(self.sum().wrapping_sub(self.slots[index].class_hash()));
+        }
+        self.used.store(left, Release);
+    }
+
+    /// Another thread, or this one, drops a lock that this thread holds.
+    pub fn forget(&self, lock: usize) {
+        for slot in &self.slots {
+            // The bit stays set until the thread needs the slot.
+            slot.forget(lock);
+        }
+    }
+
+    /// Frees the slots of locks that were dropped.
+    #[cold]
+    pub fn sweep(&self) {
+        for index in indices(self.used.load(Relaxed)) {
+            if self.slots[index].lock() == 0 {
+                self.clear(self.used.load(Relaxed), index);
+            }
+        }
+    }
+
+    /// The sum of the hashes of what this thread holds. It holds something.
+    #[inline]
+    pub fn sum(&self) -> u64 {
+        self.owner_only.sum.get()
+    }
+
+    /// Whether this thread holds a lock of `class`.
+    #[inline]
+    pub fn holds_one_of(&self, class: &Node) -> bool {
+        indices(self.used.load(Relaxed)).any(|index| self.slots[index].is_of(class))
+    }
+
+    pub fn set_rewait(&self, rewait: Option<Rewait>) {
+        self.owner_only.rewaits.set(rewait.map_or(0, |rewait| rewait.lock));
+        self.owner_only.rewait.set(rewait);
+    }
+
+    /// If this thread released `lock` to wait on a condition variable: how it had acquired it.
+    #[inline(always)]
+    pub fn take_rewait(&self, lock: usize) -> Option<Rewait> {
+        if self.owner_only.rewaits.get() == lock { self.take_this_rewait() } else { None }
+    }
+
+    #[inline(never)]
+    fn take_this_rewait(&self) -> Option<Rewait> {
+        self.owner_only.rewaits.set(0);
+        self.owner_only.rewait.take()
+    }
+
+    /// In the child of a fork: the thread of this record is not there.
+    pub fn vanish(&self) {
+        self.owner_only.over.set(0);
+        self.set_rewait(None);
+        self.used.store(0, Relaxed);
+        self.waits.store(self.waits.load(Relaxed).next_multiple_of(2), Relaxed);
+    }
+}
