@@ -42,7 +42,7 @@ fn a_checked_lock_is_the_plain_one_and_some_words() {
     }
     for (checked, plain) in [size::<ulocks_unfair::RawThroughputMutex>(), size::<ulocks_fair::RawFairMutex>()]
     {
-        assert_eq!(checked - plain, 6 * size_of::<usize>());
+        assert_eq!(checked - plain, 5 * size_of::<usize>());
     }
     type Raw = ulocks_psrwlock::RawPsRwLock;
     assert_eq!(size_of::<ulocks_debug::CheckedRw<Raw>>() - size_of::<Raw>(), 5 * size_of::<usize>());

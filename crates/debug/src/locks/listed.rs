@@ -20,7 +20,7 @@ pub(crate) fn check(me: &'static Record, asked: &Asked) {
     }
     if let Some(held) = me.held().find(|held| held.lock == asked.lock) {
         // It is reported as such, and not as an inversion.
-        return deliver(&faults::again(me, asked, &held), From::Call);
+        return deliver(&faults::again(me, asked, Some(held)), From::Call);
     }
     if !me.is_validated_at_once(class_key(me, asked.class, asked.subclass, asked.access)) {
         let key = key(me, asked);

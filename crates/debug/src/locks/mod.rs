@@ -5,6 +5,7 @@ mod arc;
 mod checker;
 mod identity;
 mod listed;
+mod lock;
 mod mutex;
 mod pi;
 mod reentrant;

@@ -3,7 +3,7 @@
 use crate::locks::checker::Checked;
 use crate::locks::wrapper::wrapper;
 use crate::rules::faults::TryLockError;
-use crate::seen::class::Origin;
+use crate::seen::class::{Origin, SUBCLASSES};
 use core::panic::Location;
 use ulocks_core::api;
 use ulocks_core::futex::Local;
@@ -31,7 +31,7 @@ use ulocks_core::raw::RawMutex;
 /// If a rule is broken, unless [`set_policy`](crate::set_policy) says otherwise.
 ///
 /// # Memory
-/// Six words beside those of the plain lock. All-zero memory is an unlocked lock, if the data may
+/// Five words beside those of the plain lock. All-zero memory is an unlocked lock, if the data may
 /// be zero; its class is the line that acquires it first. The first acquisition of a thread
 /// allocates, and the first one in a new order. A checked lock can therefore not guard a global
 /// allocator.
@@ -90,7 +90,8 @@ impl<R: RawMutex<Scope = Local>, T: ?Sized> CheckedMutex<R, T> {
     /// ```
     #[track_caller]
     pub fn lock_nested(&self, subclass: u8) -> api::MutexGuard<'_, Checked<R>, T> {
-        let token = self.checked().lock_in(subclass);
+        assert!(subclass < SUBCLASSES, "a class has the subclasses 0 to 7");
+        let token = self.checked().lock_at(subclass, Location::caller());
         // SAFETY: the lock is held by this token, and this is the only guard made of it.
         unsafe { self.0.make_guard_unchecked(api::Token::new(token)) }
     }
@@ -123,7 +124,7 @@ impl<R: RawMutex<Scope = Local>, T: ?Sized> CheckedMutex<R, T> {
     /// The name of its class, or the name of the lock's type.
     #[track_caller]
     pub fn name(&self) -> &'static str {
-        self.checked().class(Location::caller()).name()
+        self.checked().0.class(Location::caller()).name()
     }
 }
 

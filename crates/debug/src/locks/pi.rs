@@ -5,9 +5,8 @@ use crate::locks::checker::Checked;
 use crate::locks::wrapper::wrapper;
 use crate::rules::current::current;
 use crate::rules::faults::TryLockError;
-use crate::rules::order::class_key;
-use crate::seen::access::Access;
-use crate::seen::class::{Origin, SUBCLASSES};
+use crate::seen::access::Access::Exclusive;
+use crate::seen::class::Origin;
 use core::panic::Location;
 use ulocks_core::condvar::Wakeup;
 use ulocks_core::futex::{Local, PiError};
@@ -84,7 +83,6 @@ impl<P: Policy<Scope = Local>, T: ?Sized> CheckedPiMutex<P, T> {
     /// If the subclass is greater than 7.
     #[track_caller]
     pub fn lock_nested(&self, subclass: u8) -> Result<Guard<'_, P, T>, PiLockError<Guard<'_, P, T>>> {
-        assert!(subclass < SUBCLASSES, "a class has the subclasses 0 to 7");
         let taken = self.0.raw().acquire_in(subclass, None);
         // SAFETY: it is the outcome of an acquisition of this mutex.
         unsafe { self.0.guard(taken) }
@@ -107,7 +105,7 @@ impl<P: Policy<Scope = Local>, T: ?Sized> CheckedPiMutex<P, T> {
     /// The name of its class, or the name of the lock's type.
     #[track_caller]
     pub fn name(&self) -> &'static str {
-        self.0.raw().class(Location::caller()).name()
+        self.0.raw().0.class(Location::caller()).name()
     }
 }
 
@@ -116,22 +114,14 @@ wrapper!(CheckedPiMutex<R: Policy, T> of PiMutexOf<Checked<RawPiMutex<R>>, T>);
 impl<P: Policy<Scope = Local>> Checked<RawPiMutex<P>> {
     #[track_caller]
     fn acquire_in(&self, subclass: u8, deadline: Option<Deadline>) -> Result<Taken, PiError> {
-        let Some(me) = current() else {
-            return self.inner().acquire(deadline).map(|taken| self.enter_untracked(taken));
-        };
-        let asked = self.asked(subclass, Location::caller());
-        let waits = deadline.is_none();
-        self.check_signals(me, asked.class, subclass, asked.at, waits);
-        let key = || class_key(me, asked.class, subclass, Access::Exclusive);
-        if waits && me.holds_any() && !me.is_validated_at_once(key()) {
-            self.check_order(me, subclass, asked.at);
+        let (at, attempt) = (Location::caller(), RawPiMutex::try_acquire);
+        let wait = |raw: &RawPiMutex<P>| raw.acquire(deadline);
+        if deadline.is_none() {
+            return self.0.acquire((Exclusive, subclass), at, attempt, wait);
         }
-        let taken = match self.inner().try_acquire()? {
-            Some(taken) => taken,
-            None => self.acquire_contended(me, &asked, !waits, |raw| raw.acquire(deadline))?,
-        };
-        self.enter(me, &asked);
-        Ok(taken)
+        let taken =
+            self.0.attempt(Exclusive, at, attempt, Some(|raw: &RawPiMutex<P>| wait(raw).map(Some)))?;
+        Ok(taken.expect("what ends without the mutex is an error"))
     }
 }
 
@@ -151,16 +141,8 @@ unsafe impl<P: Policy<Scope = Local>> RawPi for Checked<RawPiMutex<P>> {
 
     #[track_caller]
     fn try_acquire(&self) -> Result<Option<Taken>, PiError> {
-        let Some(me) = current() else {
-            return Ok(self.inner().try_acquire()?.map(|taken| self.enter_untracked(taken)));
-        };
-        let asked = self.asked(0, Location::caller());
-        self.check_signals(me, asked.class, 0, asked.at, false);
-        let taken = self.inner().try_acquire()?;
-        if taken.is_some() {
-            self.enter(me, &asked);
-        }
-        Ok(taken)
+        let wait = None::<fn(&RawPiMutex<P>) -> Result<Option<Taken>, PiError>>;
+        self.0.attempt(Exclusive, Location::caller(), RawPiMutex::try_acquire, wait)
     }
 
     /// The thread holds the mutex again as it did before. The kernel gives it the mutex, so the
@@ -175,9 +157,9 @@ unsafe impl<P: Policy<Scope = Local>> RawPi for Checked<RawPiMutex<P>> {
         let (_, held) = self.leave_to_wait();
         // SAFETY: the caller's promise.
         let ended = unsafe { condvar.wait(self.inner(), deadline) }?;
-        match held.or_else(|| Some((current()?, self.asked(0, Location::caller())))) {
-            Some((me, asked)) => self.enter(me, &asked),
-            None => self.enter_untracked(()),
+        match held.or_else(|| Some((current()?, self.0.asked(Exclusive, 0, Location::caller())))) {
+            Some((me, asked)) => self.0.enter(me, asked),
+            None => self.0.untracked(Exclusive, ()),
         }
         Ok(ended)
     }

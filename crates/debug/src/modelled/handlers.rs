@@ -90,21 +90,21 @@ pub fn a_handler_interrupts_at_any_step() {
         assert!(interrupted.map(|held| lock_of(&held)).all(|lock| lock < 2), "not held");
         assert!(own.push(&entry(2)));
         assert!(own.held().map(|held| lock_of(&held)).eq([2]), "the list of a handler is not its own");
-        assert!(own.pop(entry(2).lock));
+        assert!(own.pop_as(entry(2).lock, |_| true));
         own.end_handler();
     });
     let other = spawn(|| {
         let record = records().find(|record| record.take()).unwrap_or_else(Record::leak);
         assert!(record.push(&entry(1)));
         assert!(record.held().map(|held| lock_of(&held)).eq([1]), "the list of a thread is not its own");
-        assert!(record.pop(entry(1).lock));
+        assert!(record.pop_as(entry(1).lock, |_| true));
         record.give_back();
     });
     signal::arm(number, 1);
     assert!(me.push(&entry(0)));
     assert!(me.push(&entry(1)));
     assert!(me.held().map(|held| lock_of(&held)).eq([0, 1]), "the list of a thread is not its own");
-    assert!(me.pop(entry(1).lock) && me.pop(entry(0).lock));
+    assert!(me.pop_as(entry(1).lock, |_| true) && me.pop_as(entry(0).lock, |_| true));
     joined(other);
     assert!(!me.holds_any());
 }

@@ -84,7 +84,7 @@ pub fn entries_are_whole(turns: usize) {
         for turn in 0..turns {
             let lock = &locks[1 + turn % 2];
             assert!(record.push(lock));
-            assert!(record.pop(lock.lock));
+            assert!(record.pop_as(lock.lock, |_| true));
         }
     });
     let seen: Vec<usize> = record.held().map(|held| lock_of(&held)).collect();
@@ -98,7 +98,7 @@ pub fn a_later_thread_writes_whole_entries() {
     let record = Record::leak();
     let writer = spawn(move || {
         assert!(record.push(&entry(1)));
-        assert!(record.pop(entry(1).lock));
+        assert!(record.pop_as(entry(1).lock, |_| true));
         record.give_back();
     });
     let next = spawn(move || {
@@ -122,7 +122,7 @@ pub fn a_dropped_lock_is_forgotten() {
     assert!(record.held().map(|held| lock_of(&held)).eq([2]), "only the other one is held");
     record.sweep();
     assert!(record.push(&entry(0)), "a slot is free");
-    assert!(record.pop(entry(0).lock) && record.pop(entry(2).lock));
+    assert!(record.pop_as(entry(0).lock, |_| true) && record.pop_as(entry(2).lock, |_| true));
     assert!(!record.holds_any());
 }
 
@@ -179,7 +179,7 @@ pub fn waits_of_different_times_are_no_deadlock() {
         assert!(record.push(&entry(index)));
     }
     let release = |me: &'static Record, free: &[AtomicBool; 3], index: usize| {
-        assert!(me.pop(entry(index).lock));
+        assert!(me.pop_as(entry(index).lock, |_| true));
         free[index].store(true, Release);
     };
     let asks = |me: &'static Record, free: &[AtomicBool; 3], index: usize| {

@@ -116,27 +116,16 @@ pub(crate) fn attempt(me: &Record, asked: &Asked, has_order: bool) -> Result<(),
     Ok(())
 }
 
-/// The thread asks for a lock that it holds.
-pub(crate) fn recursion(me: &Record, asked: &Asked, home: usize) -> Report {
-    let held = me.held().find(|held| held.lock == home);
-    let rule = if home == asked.lock { Rule::NoRecursion } else { Rule::NotMoved };
-    let name = asked.name();
-    let mut report = report(rule, name, me);
-    here(&mut report, asked.at);
-    before(&mut report, held, Some(me));
-    report
-}
-
-/// The thread asks for a lock that it holds in another way, or reads already.
-pub(crate) fn again(me: &Record, asked: &Asked, held: &Held) -> Report {
-    let rule = match (held.access.is_shared(), asked.access.is_shared()) {
-        _ if held.lock != asked.lock => Rule::NotMoved,
-        (true, true) => Rule::NoReadAgain,
+/// The thread asks for a lock that it holds: as `held`, if that has a slot.
+pub(crate) fn again(me: &Record, asked: &Asked, held: Option<Held>) -> Report {
+    let rule = match held {
+        Some(held) if held.lock != asked.lock => Rule::NotMoved,
+        Some(held) if held.access.is_shared() && asked.access.is_shared() => Rule::NoReadAgain,
         _ => Rule::NoRecursion,
     };
     let mut report = report(rule, asked.name(), me);
     here(&mut report, asked.at);
-    before(&mut report, Some(*held), Some(me));
+    before(&mut report, held, Some(me));
     report
 }
 

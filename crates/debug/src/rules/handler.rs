@@ -190,7 +190,7 @@ pub(crate) fn waits(me: &'static Record, asked: &Asked) {
     let keeps = |held: &Held| held.lock == asked.lock && held.access.blocks(asked.access);
     let holder = me.interrupted().find_map(|record| Some((record, record.held().find(keeps)?)));
     if let Some((record, held)) = holder {
-        let mut report = faults::again(me, asked, &held);
+        let mut report = faults::again(me, asked, Some(held));
         report.rule = Rule::NoRecursion;
         report.holder = Some(record.name());
         deliver(&report, From::Call);

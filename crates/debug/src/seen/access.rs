@@ -46,6 +46,12 @@ impl Access {
         matches!(self, Self::Read(_) | Self::Recursive)
     }
 
+    /// Whether it excludes all others.
+    #[inline]
+    pub(crate) const fn is_alone(self) -> bool {
+        matches!(self, Self::Exclusive | Self::Write)
+    }
+
     /// Whether it shuts out readers while it waits for others.
     pub(crate) const fn shuts_out(self) -> bool {
         matches!(self, Self::Write | Self::Upgrade)

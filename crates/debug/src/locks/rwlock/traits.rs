@@ -13,7 +13,7 @@ use ulocks_core::time::Deadline;
 
 const READ: Access = Access::Read(0);
 
-/// No wait, of the type that `attempt` asks for.
+/// No wait, of the type that [`CheckedRw::attempt`] asks for.
 fn no_wait<R, K>() -> Option<fn(&R) -> Option<K>> {
     None
 }
@@ -51,7 +51,7 @@ unsafe impl<R: RawRwLock<Scope = Local>> RawRwLock for CheckedRw<R> {
     unsafe fn unlock_read(&self, token: Self::ReadToken) {
         if self.leave(token.access.unwrap_or(READ), token.access.is_some()) {
             // SAFETY: the caller's promise.
-            unsafe { self.raw.unlock_read(token.token) };
+            unsafe { self.0.raw.unlock_read(token.token) };
         }
     }
 
@@ -77,16 +77,16 @@ unsafe impl<R: RawRwLock<Scope = Local>> RawRwLock for CheckedRw<R> {
     unsafe fn unlock_write(&self, token: R::WriteToken) {
         if self.leave(Access::Write, true) {
             // SAFETY: the caller's promise.
-            unsafe { self.raw.unlock_write(token) };
+            unsafe { self.0.raw.unlock_write(token) };
         }
     }
 
     fn is_locked(&self) -> bool {
-        self.raw.is_locked()
+        self.0.raw.is_locked()
     }
 
     fn is_write_locked(&self) -> bool {
-        self.raw.is_write_locked()
+        self.0.raw.is_write_locked()
     }
 }
 
@@ -94,9 +94,9 @@ unsafe impl<R: RawRwLock<Scope = Local>> RawRwLock for CheckedRw<R> {
 unsafe impl<R: RawRwLockDowngrade<Scope = Local>> RawRwLockDowngrade for CheckedRw<R> {
     #[track_caller]
     unsafe fn downgrade(&self, token: R::WriteToken) -> Self::ReadToken {
-        self.turn(current(), Access::Write, READ, Location::caller());
+        self.0.turn(current(), Access::Write, READ, Location::caller());
         // SAFETY: the caller's promise.
-        let token = unsafe { self.raw.downgrade(token) };
+        let token = unsafe { self.0.raw.downgrade(token) };
         CheckedReadToken { token, access: Some(READ) }
     }
 }
@@ -144,7 +144,7 @@ unsafe impl<R: RawRwLockUpgrade<Scope = Local>> RawRwLockUpgrade for CheckedRw<R
     unsafe fn unlock_upgradable(&self, token: R::UpgradableToken) {
         if self.leave(Access::Upgradable, true) {
             // SAFETY: the caller's promise.
-            unsafe { self.raw.unlock_upgradable(token) };
+            unsafe { self.0.raw.unlock_upgradable(token) };
         }
     }
 
@@ -153,15 +153,15 @@ unsafe impl<R: RawRwLockUpgrade<Scope = Local>> RawRwLockUpgrade for CheckedRw<R
         let at = Location::caller();
         let Some(me) = current() else {
             // SAFETY: the caller's promise.
-            let token = unsafe { self.raw.upgrade(token) };
-            self.turn(None, Access::Upgradable, Access::Write, at);
+            let token = unsafe { self.0.raw.upgrade(token) };
+            self.0.turn(None, Access::Upgradable, Access::Write, at);
             return token;
         };
-        let asked = self.asked(Access::Upgrade, 0, at);
+        let asked = self.0.asked(Access::Upgrade, 0, at);
         let mut release = Release { lock: self, token: Some(token) };
-        self.check(me, &asked);
+        self.0.check(me, asked);
         // SAFETY: the caller's promise. A failed attempt gives the token back.
-        let upgrade = |token| unsafe { self.raw.try_upgrade(token) };
+        let upgrade = |token| unsafe { self.0.raw.try_upgrade(token) };
         let token = match upgrade(release.token.take().expect("it is there until here")) {
             Ok(token) => token,
             Err(token) => {
@@ -169,19 +169,19 @@ unsafe impl<R: RawRwLockUpgrade<Scope = Local>> RawRwLockUpgrade for CheckedRw<R
                 waiting(me, &asked, false, || {
                     let token = release.token.take().expect("it was put back");
                     // SAFETY: the caller's promise.
-                    unsafe { self.raw.upgrade(token) }
+                    unsafe { self.0.raw.upgrade(token) }
                 })
             }
         };
-        self.turn(Some(me), Access::Upgradable, Access::Write, at);
+        self.0.turn(Some(me), Access::Upgradable, Access::Write, at);
         token
     }
 
     #[track_caller]
     unsafe fn try_upgrade(&self, token: R::UpgradableToken) -> Result<R::WriteToken, R::UpgradableToken> {
         // SAFETY: the caller's promise.
-        let token = unsafe { self.raw.try_upgrade(token) }?;
-        self.turn(current(), Access::Upgradable, Access::Write, Location::caller());
+        let token = unsafe { self.0.raw.try_upgrade(token) }?;
+        self.0.turn(current(), Access::Upgradable, Access::Write, Location::caller());
         Ok(token)
     }
 
@@ -193,28 +193,28 @@ unsafe impl<R: RawRwLockUpgrade<Scope = Local>> RawRwLockUpgrade for CheckedRw<R
     ) -> Result<R::WriteToken, R::UpgradableToken> {
         let at = Location::caller();
         // SAFETY: the caller's promise.
-        let upgrade = |token| unsafe { self.raw.upgrade_until(token, deadline) };
+        let upgrade = |token| unsafe { self.0.raw.upgrade_until(token, deadline) };
         let token = match current() {
-            Some(me) => waiting(me, &self.asked(Access::Upgrade, 0, at), true, || upgrade(token))?,
+            Some(me) => waiting(me, &self.0.asked(Access::Upgrade, 0, at), true, || upgrade(token))?,
             None => upgrade(token)?,
         };
-        self.turn(current(), Access::Upgradable, Access::Write, at);
+        self.0.turn(current(), Access::Upgradable, Access::Write, at);
         Ok(token)
     }
 
     #[track_caller]
     unsafe fn downgrade_upgradable(&self, token: R::UpgradableToken) -> Self::ReadToken {
-        self.turn(current(), Access::Upgradable, READ, Location::caller());
+        self.0.turn(current(), Access::Upgradable, READ, Location::caller());
         // SAFETY: the caller's promise.
-        let token = unsafe { self.raw.downgrade_upgradable(token) };
+        let token = unsafe { self.0.raw.downgrade_upgradable(token) };
         CheckedReadToken { token, access: Some(READ) }
     }
 
     #[track_caller]
     unsafe fn downgrade_to_upgradable(&self, token: R::WriteToken) -> R::UpgradableToken {
-        self.turn(current(), Access::Write, Access::Upgradable, Location::caller());
+        self.0.turn(current(), Access::Write, Access::Upgradable, Location::caller());
         // SAFETY: the caller's promise.
-        unsafe { self.raw.downgrade_to_upgradable(token) }
+        unsafe { self.0.raw.downgrade_to_upgradable(token) }
     }
 }
 
@@ -225,7 +225,7 @@ unsafe impl<R: RawRwLockFair<Scope = Local>> RawRwLockFair for CheckedRw<R> {
     unsafe fn unlock_read_fair(&self, token: Self::ReadToken) {
         if self.leave(token.access.unwrap_or(READ), token.access.is_some()) {
             // SAFETY: the caller's promise.
-            unsafe { self.raw.unlock_read_fair(token.token) };
+            unsafe { self.0.raw.unlock_read_fair(token.token) };
         }
     }
 
@@ -234,7 +234,7 @@ unsafe impl<R: RawRwLockFair<Scope = Local>> RawRwLockFair for CheckedRw<R> {
     unsafe fn unlock_write_fair(&self, token: R::WriteToken) {
         if self.leave(Access::Write, true) {
             // SAFETY: the caller's promise.
-            unsafe { self.raw.unlock_write_fair(token) };
+            unsafe { self.0.raw.unlock_write_fair(token) };
         }
     }
 }
@@ -246,7 +246,7 @@ unsafe impl<R: RawRwLockUpgradeFair<Scope = Local>> RawRwLockUpgradeFair for Che
     unsafe fn unlock_upgradable_fair(&self, token: R::UpgradableToken) {
         if self.leave(Access::Upgradable, true) {
             // SAFETY: the caller's promise.
-            unsafe { self.raw.unlock_upgradable_fair(token) };
+            unsafe { self.0.raw.unlock_upgradable_fair(token) };
         }
     }
 }
@@ -255,6 +255,6 @@ impl<R: RawRwLock<Scope = Local> + Metered> Metered for CheckedRw<R> {
     type Meter = R::Meter;
 
     fn meter(&self) -> &R::Meter {
-        self.raw.meter()
+        self.0.raw.meter()
     }
 }

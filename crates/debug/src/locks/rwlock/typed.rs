@@ -140,7 +140,7 @@ impl<R: RawRwLock<Scope = Local>, T: ?Sized> CheckedRwLock<R, T> {
     #[track_caller]
     pub fn try_read_checked(&self) -> Result<api::RwLockReadGuard<'_, CheckedRw<R>, T>, TryLockError> {
         let access = Access::Read(0);
-        let token = self.checked().try_checked(access, R::try_read)?;
+        let token = self.checked().0.try_checked(access, R::try_read)?;
         // SAFETY: the token is of this acquisition.
         Ok(unsafe { self.guard(CheckedReadToken { token, access: Some(access) }) })
     }
@@ -152,7 +152,7 @@ impl<R: RawRwLock<Scope = Local>, T: ?Sized> CheckedRwLock<R, T> {
     /// The report, or that another thread has the lock.
     #[track_caller]
     pub fn try_write_checked(&self) -> Result<api::RwLockWriteGuard<'_, CheckedRw<R>, T>, TryLockError> {
-        let token = self.checked().try_checked(Access::Write, R::try_write)?;
+        let token = self.checked().0.try_checked(Access::Write, R::try_write)?;
         // SAFETY: the lock is held by this token, and this is the only guard made of it.
         Ok(unsafe { self.0.make_write_guard_unchecked(api::Token::new(token)) })
     }
@@ -160,7 +160,7 @@ impl<R: RawRwLock<Scope = Local>, T: ?Sized> CheckedRwLock<R, T> {
     /// The name of its class, or the name of the lock's type.
     #[track_caller]
     pub fn name(&self) -> &'static str {
-        self.checked().class(Location::caller()).name()
+        self.checked().0.class(Location::caller()).name()
     }
 }
 

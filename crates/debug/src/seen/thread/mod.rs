@@ -261,33 +261,6 @@ impl Record {
         &self.profile
     }
 
-    /// This thread no longer holds the lock at the address `lock`. `false` if it had no slot.
-    #[inline(always)]
-    pub fn pop(&self, lock: usize) -> bool {
-        let used = self.used.load(Relaxed);
-        // Mostly it is the last one.
-        let last = (used | 1).ilog2() as usize;
-        if used & 1 << last != 0 && self.slots[last].lock() == lock {
-            self.release(used, last);
-            return true;
-        }
-        self.pop_below(used, lock)
-    }
-
-    #[inline(never)]
-    fn pop_below(&self, used: u64, lock: usize) -> bool {
-        match indices(used).find(|&index| self.slots[index].lock() == lock) {
-            Some(index) => {
-                self.release(used, index);
-                true
-            }
-            None => {
-                self.owner_only.over.set(self.owner_only.over.get().saturating_sub(1));
-                false
-            }
-        }
-    }
-
     /// The lock of that slot is about to be released.
     #[inline(always)]
     fn release(&self, used: u64, index: usize) {
@@ -295,7 +268,8 @@ impl Record {
         self.clear(used, index);
     }
 
-    /// As [`pop`](Self::pop), if this thread holds the lock with an access that `fits`.
+    /// This thread no longer holds the lock at the address `lock`, if it holds it with an access
+    /// that `fits`.
     #[inline]
     pub fn pop_as(&self, lock: usize, fits: impl Fn(Access) -> bool) -> bool {
         let used = self.used.load(Relaxed);

@@ -1,0 +1,392 @@
+//! [`Lock`]: a raw lock with a checker around it, for mutexes and for reader-writer locks.
+//!
+//! | field | set by | cleared by | read by |
+//! |---|---|---|---|
+//! | `alone` | an acquisition that excludes all others, after that of `raw` | its release, before that of `raw` | all |
+//! | `identity`: the class and the number | the first acquisition | nothing | all |
+//!
+//! `alone` is the record of the thread that has the lock alone: the holder of a mutex, or the
+//! writer. Readers are not in the lock, which would be a cache line that all of them write. They
+//! are in the lists of their threads, under the number of the lock. All accesses are Relaxed. A
+//! thread compares `alone` with its own record, which no other thread stores. Otherwise `raw` orders
+//! it: a holder stores between an acquisition and a release.
+
+use crate::locks::identity::Identity;
+use crate::rules::clock::since;
+use crate::rules::current::current;
+use crate::rules::deliver::{From, deliver};
+use crate::rules::faults::{self, Holder, TryLockError};
+use crate::rules::handler;
+use crate::rules::order::{class_key, key};
+use crate::rules::waiting::waiting;
+use crate::seen::access::Access;
+use crate::seen::asked::Asked;
+use crate::seen::class::{Node, Origin, SUBCLASSES};
+use crate::seen::report::Place;
+use crate::seen::thread::{Held, Record};
+use core::convert::Infallible;
+use core::fmt;
+use core::panic::Location;
+use core::ptr;
+use ulocks_core::raw::Initial;
+use ulocks_core::sync::{AtomicPtr, Ordering::Relaxed};
+
+pub(super) struct Lock<R> {
+    pub raw: R,
+    alone: AtomicPtr<Record>,
+    identity: Identity,
+}
+
+/// The holder of a lock that was acquired at the end of a thread.
+const UNTRACKED: *mut Record = ptr::without_provenance_mut(1);
+
+/// No wait, of the type that [`Lock::attempt`] asks for.
+pub(super) fn no_wait<R, K>() -> Option<fn(&R) -> Result<Option<K>, Infallible>> {
+    None
+}
+
+impl<R: Initial> Lock<R> {
+    pub const fn with_origin(origin: Origin) -> Self {
+        Self { raw: R::INIT, alone: AtomicPtr::new(ptr::null_mut()), identity: Identity::new(origin) }
+    }
+}
+
+impl<R> Lock<R> {
+    pub fn address(&self) -> usize {
+        ptr::from_ref(self).addr()
+    }
+
+    #[inline]
+    pub fn class(&self, at: Place) -> &'static Node {
+        self.identity.class::<R>(at)
+    }
+
+    #[inline]
+    pub fn asked(&self, access: Access, subclass: u8, at: Place) -> Asked {
+        self.identity.asked::<R>(self.address(), access, subclass, at)
+    }
+
+    fn alone(&self) -> Option<&'static Record> {
+        let alone = self.alone.load(Relaxed);
+        if alone == UNTRACKED {
+            return None;
+        }
+        // SAFETY: null, or a record, and those are never freed.
+        unsafe { alone.as_ref() }
+    }
+
+    pub fn is_mine(&self, me: &Record) -> bool {
+        ptr::eq(self.alone.load(Relaxed), me)
+    }
+
+    /// The threads that hold the lock, at whatever address.
+    fn holders(&self) -> impl Iterator<Item = (&'static Record, Held)> {
+        let instance = self.identity.instance();
+        let each = move |record: &'static Record| {
+            let mine = record.held().filter(move |held| held.instance == instance);
+            mine.map(move |held| (record, held))
+        };
+        crate::seen::thread::records().flat_map(each)
+    }
+
+    /// Of the entries of this lock in the list of this thread, one that keeps it waiting, or any.
+    #[cold]
+    fn own(&self, me: &Record, asked: &Asked) -> Option<(bool, Held)> {
+        let keeps = |held: &Held| held.access.blocks(asked.access) || held.lock != asked.lock;
+        let own = me.held().filter(|held| held.instance == asked.instance);
+        own.map(|held| (keeps(&held), held)).min_by_key(|own| !own.0)
+    }
+
+    /// The rule about signal handlers. `waits` is whether the acquisition may wait for ever.
+    #[inline(always)]
+    #[track_caller]
+    fn look(me: &Record, asked: Asked, waits: bool) {
+        if asked.class.uses().watch() | me.signal() != 0 {
+            // A copy, so that no other acquisition needs it on the stack.
+            let asked = asked;
+            handler::check(me, &asked, waits);
+        }
+    }
+
+    /// The rules of an acquisition without a deadline, before it is made.
+    #[inline(always)]
+    #[track_caller]
+    pub fn check(&self, me: &'static Record, asked: Asked) {
+        Self::look(me, asked, true);
+        // A mutex that its holder asks for is found when that waits.
+        let may_have_it = || asked.access != Access::Exclusive && me.holds_one_of(asked.class);
+        let key = || class_key(me, asked.class, asked.subclass, asked.access);
+        if me.holds_any() && (may_have_it() || !me.is_validated_at_once(key())) {
+            let asked = asked;
+            self.check_order(me, &asked);
+        }
+    }
+
+    /// The class alone does not say that the acquisition breaks no rule.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn check_order(&self, me: &Record, asked: &Asked) {
+        if asked.access != Access::Exclusive {
+            match self.own(me, asked) {
+                // It is reported as such, and not as an inversion.
+                Some((true, held)) => return deliver(&faults::again(me, asked, Some(held)), From::Call),
+                // The access that it has keeps the lock open for it: it does not wait.
+                Some((false, _)) if asked.access.is_shared() => return,
+                _ => {}
+            }
+        }
+        let key = key(me, asked);
+        if !me.is_validated(key) && !self.is_mine(me) {
+            faults::order(me, asked, key);
+        }
+    }
+
+    /// Acquires without a deadline: `attempt` does not wait, and `wait` does.
+    #[inline(always)]
+    #[track_caller]
+    pub fn acquire<K, E>(
+        &self,
+        (access, subclass): (Access, u8),
+        at: Place,
+        attempt: impl FnOnce(&R) -> Result<Option<K>, E>,
+        wait: impl FnOnce(&R) -> Result<K, E>,
+    ) -> Result<K, E> {
+        assert!(subclass < SUBCLASSES, "a class has the subclasses 0 to 7");
+        let Some(me) = current() else { return wait(&self.raw).map(|taken| self.untracked(access, taken)) };
+        let asked = self.asked(access, subclass, at);
+        self.check(me, asked);
+        self.take(me, asked, attempt, wait)
+    }
+
+    /// The acquisition itself, after its rules.
+    #[inline(always)]
+    #[track_caller]
+    pub fn take<K, E>(
+        &self,
+        me: &'static Record,
+        asked: Asked,
+        attempt: impl FnOnce(&R) -> Result<Option<K>, E>,
+        wait: impl FnOnce(&R) -> Result<K, E>,
+    ) -> Result<K, E> {
+        let taken = match attempt(&self.raw)? {
+            Some(taken) => taken,
+            None => self.contended(me, &asked.clone(), false, wait)?,
+        };
+        self.enter_inline(me, asked);
+        Ok(taken)
+    }
+
+    /// Acquires with a deadline, or without waiting at all. No order is asked for.
+    #[inline]
+    #[track_caller]
+    pub fn attempt<K, E>(
+        &self,
+        access: Access,
+        at: Place,
+        attempt: impl FnOnce(&R) -> Result<Option<K>, E>,
+        wait: Option<impl FnOnce(&R) -> Result<Option<K>, E>>,
+    ) -> Result<Option<K>, E> {
+        let Some(me) = current() else {
+            let taken = match (attempt(&self.raw)?, wait) {
+                (None, Some(wait)) => wait(&self.raw)?,
+                (taken, _) => taken,
+            };
+            return Ok(taken.map(|taken| self.untracked(access, taken)));
+        };
+        let asked = self.asked(access, 0, at);
+        Self::look(me, asked, false);
+        let taken = match (attempt(&self.raw)?, wait) {
+            (None, Some(wait)) => self.contended(me, &asked.clone(), true, wait)?,
+            (taken, _) => taken,
+        };
+        if taken.is_some() {
+            self.enter(me, asked);
+        }
+        Ok(taken)
+    }
+
+    /// Waits by `wait`, which has a deadline if the wait is `timed`.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn contended<T>(&self, me: &'static Record, asked: &Asked, timed: bool, wait: impl FnOnce(&R) -> T) -> T {
+        if asked.access == Access::Exclusive && self.is_mine(me) {
+            // An acquisition with a deadline ends.
+            if !timed {
+                let held = self.own(me, asked).map(|own| own.1);
+                deliver(&faults::again(me, asked, held), From::Call);
+            }
+            return wait(&self.raw);
+        }
+        waiting(me, asked, timed, || wait(&self.raw))
+    }
+
+    /// Acquires if that needs no waiting and breaks no rule.
+    #[track_caller]
+    pub fn try_checked<K>(
+        &self,
+        access: Access,
+        attempt: impl FnOnce(&R) -> Option<K>,
+    ) -> Result<K, TryLockError> {
+        let Some(me) = current() else {
+            let taken = attempt(&self.raw).ok_or(TryLockError::WouldBlock)?;
+            return Ok(self.untracked(access, taken));
+        };
+        let asked = self.asked(access, 0, Location::caller());
+        let fault = |held| Err(TryLockError::Fault(Box::new(faults::again(me, &asked, held))));
+        let has_order = match self.own(me, &asked) {
+            Some((true, held)) => return fault(Some(held)),
+            Some((false, _)) => !access.is_shared(),
+            None if self.is_mine(me) => return fault(None),
+            None => true,
+        };
+        faults::attempt(me, &asked, has_order)?;
+        let taken = attempt(&self.raw).ok_or(TryLockError::WouldBlock)?;
+        self.enter(me, asked);
+        Ok(taken)
+    }
+
+    /// Enters the acquisition that the raw lock has just made.
+    #[inline(never)]
+    #[track_caller]
+    pub fn enter(&self, me: &'static Record, asked: Asked) {
+        self.enter_inline(me, asked);
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn enter_inline(&self, me: &'static Record, asked: Asked) {
+        let since = since(me);
+        if !self.alone.load(Relaxed).is_null() {
+            faults::two_holders(me, &asked.clone(), self.alone());
+        }
+        if asked.access.is_alone() {
+            self.alone.store(ptr::from_ref(me).cast_mut(), Relaxed);
+        }
+        if !me.push(&asked.held(since)) {
+            faults::too_many(me, &asked.held(since));
+        }
+    }
+
+    /// Enters an acquisition at the end of a thread, where nothing is checked, and passes on what
+    /// it gave.
+    #[cold]
+    pub fn untracked<T>(&self, access: Access, taken: T) -> T {
+        if access.is_alone() {
+            self.alone.store(UNTRACKED, Relaxed);
+        }
+        taken
+    }
+
+    /// Enters a release, before the raw lock makes it. Returns whether it may. `access` is what is
+    /// released, and `exact` whether a reader has exactly that one.
+    #[inline(always)]
+    #[track_caller]
+    pub fn leave(&self, access: Access, exact: bool, is_locked: impl FnOnce(&R) -> bool) -> bool {
+        if let Some(me) = current() {
+            let is_mine = !access.is_alone() || self.is_mine(me);
+            let fits = |held: Access| held == access || (!exact && held.is_shared() && access.is_shared());
+            if is_mine && me.pop_as(self.address(), fits) {
+                if access.is_alone() {
+                    self.alone.store(ptr::null_mut(), Relaxed);
+                }
+                return true;
+            }
+        }
+        self.leave_wrongly(access, is_locked(&self.raw))
+    }
+
+    /// A release of what the list of this thread does not have.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn leave_wrongly(&self, access: Access, is_locked: bool) -> bool {
+        let (is_alone, alone) = (access.is_alone(), self.alone());
+        let was_untracked = self.alone.load(Relaxed) == UNTRACKED;
+        let forget_alone = || {
+            if is_alone {
+                self.alone.store(ptr::null_mut(), Relaxed);
+            }
+        };
+        let same = |held: Access| held == access || (held.is_shared() && access.is_shared());
+        let Some(me) = current() else {
+            // At the end of a thread nothing is checked.
+            if let (true, Some(alone)) = (is_alone, alone) {
+                alone.forget(self.address());
+            }
+            forget_alone();
+            return true;
+        };
+        let instance = self.identity.instance();
+        let mine = me.held().find(|held| held.instance == instance && same(held.access));
+        let listed =
+            mine.map(|held| (me, held)).or_else(|| self.holders().find(|(_, held)| same(held.access)));
+        let is_unlisted = if is_alone { self.is_mine(me) } else { is_locked };
+        let is_moved = mine.is_some_and(|held| held.lock != self.address());
+        if (is_alone && was_untracked) || (!is_moved && is_unlisted && me.pop_over()) {
+            forget_alone();
+            return true;
+        }
+        let wrong = match (listed, alone) {
+            (Some((record, held)), _) if held.lock != self.address() => Holder::Moved(record, held.lock),
+            (Some((record, _)), _) => Holder::Other(record),
+            (None, Some(record)) if is_alone => Holder::Other(record),
+            (None, _) => Holder::None,
+        };
+        let may = !matches!(wrong, Holder::None);
+        faults::wrong_release(me, (self.address(), access), self.identity.known_class(), wrong);
+        if let Some((record, held)) = listed {
+            record.forget(held.lock);
+        }
+        forget_alone();
+        may
+    }
+
+    /// What was held in one way is held in another from now on.
+    #[inline]
+    #[track_caller]
+    pub fn turn(&self, me: Option<&'static Record>, from: Access, to: Access, at: Place) {
+        self.leave(from, true, |_| true);
+        match me {
+            Some(me) => self.enter(me, self.asked(to, 0, at)),
+            None => self.untracked(to, ()),
+        }
+    }
+
+    /// The lock is dropped. Holders at the end of a thread are not listed, and let be.
+    #[inline]
+    #[track_caller]
+    pub fn dropped(&self, is_locked: impl FnOnce(&R) -> bool) {
+        if self.identity.known_class().is_some() && is_locked(&self.raw) {
+            self.dropped_while_held();
+        }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn dropped_while_held(&self) {
+        let first = self.holders().min_by_key(|(_, held)| held.since);
+        let Some(holder) = first.map(|first| first.0).or(self.alone()) else { return };
+        let home = first.map_or(self.address(), |(_, held)| held.lock);
+        for other in crate::seen::thread::records().filter(|other| !ptr::eq(*other, holder)) {
+            other.forget(home);
+        }
+        faults::dropped(self.address(), home, self.identity.known_class(), Some(holder));
+    }
+
+    /// Whether a thread has the lock alone.
+    #[inline]
+    pub fn has_holder(&self) -> bool {
+        !self.alone.load(Relaxed).is_null()
+    }
+}
+
+impl<R: fmt::Debug> fmt::Debug for Lock<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checked")
+            .field("raw", &self.raw)
+            .field("identity", &self.identity)
+            .finish_non_exhaustive()
+    }
+}
