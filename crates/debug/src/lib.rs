@@ -3,6 +3,8 @@
 
 mod faces;
 #[cfg(checking)]
+pub mod guide;
+#[cfg(checking)]
 mod locks;
 #[cfg(modelled)]
 #[doc(hidden)]

@@ -158,7 +158,7 @@ unsafe impl<R: RawMutex<Scope = Local>> RawMutex for Checked<R> {
         self.0.raw.is_locked()
     }
 
-    fn requeue_key(&self) -> Option<FutexKey<Private>> {
+    fn requeue_key(&self) -> Option<FutexKey<Local>> {
         self.0.raw.requeue_key()
     }
 

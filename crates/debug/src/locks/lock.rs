@@ -8,8 +8,8 @@
 //! `alone` is the record of the thread that has the lock alone: the holder of a mutex, or the
 //! writer. Readers are not in the lock, which would be a cache line that all of them write. They
 //! are in the lists of their threads, under the number of the lock. All accesses are Relaxed. A
-//! thread compares `alone` with its own record, which no other thread stores. Otherwise `raw` orders
-//! it: a holder stores between an acquisition and a release.
+//! thread compares `alone` with its own record, which no other thread stores. Otherwise `raw`
+//! orders it: a holder stores between an acquisition and a release.
 
 use crate::locks::identity::Identity;
 use crate::rules::clock::since;

@@ -225,12 +225,14 @@ fn nanos<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Erro
 
 impl Sums {
     fn add(&mut self, more: &sums::Sums) {
-        self.acquired += more.acquired;
-        self.contended += more.contended;
-        self.waited += Duration::from_nanos(more.wait);
-        self.longest_wait = self.longest_wait.max(Duration::from_nanos(more.longest_wait));
-        self.held += Duration::from_nanos(more.hold);
-        self.longest_hold = self.longest_hold.max(Duration::from_nanos(more.longest_hold));
+        let [acquired, contended, times @ ..] = *more;
+        let [wait, longest_wait, hold, longest_hold] = times.map(Duration::from_nanos);
+        self.acquired += acquired;
+        self.contended += contended;
+        self.waited += wait;
+        self.longest_wait = self.longest_wait.max(longest_wait);
+        self.held += hold;
+        self.longest_hold = self.longest_hold.max(longest_hold);
     }
 }
 

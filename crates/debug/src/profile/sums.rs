@@ -75,28 +75,22 @@ fn counts(began: u64) -> bool {
     is_exact(began) && began >= SINCE.load(Relaxed) && is_on()
 }
 
-#[derive(Default)]
-struct Counters {
-    acquired: AtomicU64,
-    contended: AtomicU64,
-    wait: AtomicU64,
-    longest_wait: AtomicU64,
-    hold: AtomicU64,
-    longest_hold: AtomicU64,
+/// What an entry counts; times in nanoseconds.
+#[derive(Clone, Copy)]
+enum Counter {
+    Acquired,
+    Contended,
+    Wait,
+    LongestWait,
+    Hold,
+    LongestHold,
 }
 
-/// Counters of an entry as a reader found them; times in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sums {
-    pub acquired: u64,
-    pub contended: u64,
-    pub wait: u64,
-    pub longest_wait: u64,
-    pub hold: u64,
-    pub longest_hold: u64,
-}
+type Counters = [AtomicU64; 6];
+/// Counters of an entry as a reader found them, in their order.
+pub(crate) type Sums = [u64; 6];
 
-/// What an entry counts.
+/// The lock and the place that an entry is for.
 #[derive(Clone, Copy)]
 pub(crate) struct Key {
     pub class: &'static Node,
@@ -156,12 +150,14 @@ fn tables() -> impl Iterator<Item = &'static Table> {
 
 /// Adds to a counter of the calling thread.
 #[inline]
-fn add(counter: &AtomicU64, value: u64) {
+fn add(counters: &Counters, which: Counter, value: u64) {
+    let counter = &counters[which as usize];
     counter.store(counter.load(Relaxed).wrapping_add(value), Relaxed);
 }
 
 #[inline]
-fn raise(counter: &AtomicU64, value: u64) {
+fn raise(counters: &Counters, which: Counter, value: u64) {
+    let counter = &counters[which as usize];
     if counter.load(Relaxed) < value {
         counter.store(value, Relaxed);
     }
@@ -185,8 +181,7 @@ impl Entry {
     fn clear(&self, epoch: u64) {
         self.epoch.store(CLOSED, Relaxed);
         fence(Release); // (C)
-        let Counters { acquired, contended, wait, longest_wait, hold, longest_hold } = &self.counters;
-        for counter in [acquired, contended, wait, longest_wait, hold, longest_hold] {
+        for counter in &self.counters {
             counter.store(0, Relaxed);
         }
         self.epoch.store(epoch, Release); // (O)
@@ -196,7 +191,7 @@ impl Entry {
     #[inline]
     pub fn acquired(&self, began: u64) {
         if let Some(counters) = self.open(began) {
-            add(&counters.acquired, 1);
+            add(counters, Counter::Acquired, 1);
         }
     }
 
@@ -204,9 +199,9 @@ impl Entry {
     pub fn waited(&self, began: u64) {
         if let Some(counters) = self.open(began) {
             let wait = now().saturating_sub(began);
-            add(&counters.contended, 1);
-            add(&counters.wait, wait);
-            raise(&counters.longest_wait, wait);
+            add(counters, Counter::Contended, 1);
+            add(counters, Counter::Wait, wait);
+            raise(counters, Counter::LongestWait, wait);
         }
     }
 
@@ -215,24 +210,15 @@ impl Entry {
     pub fn released(&self, began: u64) {
         if let Some(counters) = self.open(began) {
             let hold = now().saturating_sub(began);
-            add(&counters.hold, hold);
-            raise(&counters.longest_hold, hold);
+            add(counters, Counter::Hold, hold);
+            raise(counters, Counter::LongestHold, hold);
         }
     }
 
     /// The sums of this epoch, for any thread.
     fn read(&self) -> Option<Sums> {
         let epoch = self.epoch.load(Acquire); // (O)
-        let get = |counter: &AtomicU64| counter.load(Relaxed);
-        let counters = &self.counters;
-        let sums = Sums {
-            acquired: get(&counters.acquired),
-            contended: get(&counters.contended),
-            wait: get(&counters.wait),
-            longest_wait: get(&counters.longest_wait),
-            hold: get(&counters.hold),
-            longest_hold: get(&counters.longest_hold),
-        };
+        let sums = self.counters.each_ref().map(|counter| counter.load(Relaxed));
         fence(Acquire); // (C)
         let same = epoch == self.epoch.load(Relaxed) && epoch == EPOCH.load(Relaxed);
         (same && sums != Sums::default()).then_some(sums)
@@ -304,7 +290,7 @@ impl Table {
         let entry: &'static Entry = Box::leak(Box::new(Entry {
             key,
             epoch: AtomicU64::new(CLOSED),
-            counters: Counters::default(),
+            counters: Default::default(),
             next: head.load(Relaxed),
         }));
         head.store(ptr::from_ref(entry).cast_mut(), Release); // (E)

@@ -192,7 +192,7 @@ pub fn on_signal(signal: c_int) -> io::Result<()> {
 
 /// Has `signal` print the held locks, and the locks that threads wait for, to `descriptor`.
 ///
-/// The list is that of [`held`](crate::rules::held()), one line for each lock. It begins with the thread
+/// The list is that of [`held`](crate::held()), one line for each lock. It begins with the thread
 /// that handles the signal. The handler allocates nothing and takes no lock. It may interrupt a
 /// thread inside of the checker. Then a lock that this thread is about to enter or to remove may be
 /// missing.

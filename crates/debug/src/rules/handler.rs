@@ -26,7 +26,7 @@ use ulocks_core::signal::Soft;
 ///
 /// The signals that are open are asked of the kernel when a lock of a class is acquired for the
 /// first time, and at each acquisition once a handler has acquired one of the class. That is a
-/// system call; the [crate](crate) says what was measured. While a `Soft` mask of
+/// system call; the [guide](crate::guide::cost) says what was measured. While a `Soft` mask of
 /// `ulocks_core::signal` is up, all signals count as blocked.
 ///
 /// If a thread opens the signal later, while it holds the lock, this is known once the handler has

@@ -1,5 +1,5 @@
-//! What threads see of each other: their lists of held locks, their waits, the classes of locks, and
-//! what signal handlers leave. The virtual machine models it.
+//! What threads see of each other: their lists of held locks, their waits, the classes of locks,
+//! and what signal handlers leave. The virtual machine models it.
 
 pub(crate) mod access;
 pub(crate) mod asked;

@@ -137,9 +137,10 @@ mod table {
     /// Has reports show stacks beside the places, from now on and in all threads.
     ///
     /// Each acquisition and each wait then captures the stack of its thread. That takes
-    /// microseconds and allocates; the [crate](crate) says what was measured. A lock that was
-    /// acquired before has no stack in reports. The environment variable `ULOCKS_DEBUG_STACKS`, if
-    /// it is set and not `0`, does the same at the first acquisition of the process.
+    /// microseconds and allocates; the [guide](crate::guide::cost) says what was measured. A lock
+    /// that was acquired before has no stack in reports. The environment variable
+    /// `ULOCKS_DEBUG_STACKS`, if it is set and not `0`, does the same at the first acquisition of
+    /// the process.
     ///
     /// A step of an inversion keeps the stacks of the thread that used that order first, as long as
     /// the process runs.

@@ -230,3 +230,78 @@ macro_rules! repairs {
     };
 }
 use repairs;
+
+/// The ways to acquire a lock as one `$access`, with the methods of the lock inside: for as long as
+/// it takes, without waiting, until a deadline, and perhaps for a time; and perhaps its reset.
+macro_rules! acquisitions {
+    ($lock:ident, $guard:ty, $access:ident:
+        $wait:ident $attempt:ident $until:ident $($for:ident $($reset:ident)?)?) => {
+        #[doc = concat!("As [`", stringify!($lock), "::", stringify!($wait), "`].")]
+        ///
+        /// # Errors
+        #[doc = concat!("As [`", stringify!($lock), "::", stringify!($wait), "`].")]
+        #[track_caller]
+        pub fn $wait<'b>(&'b self, me: &'b Member<'_>) -> Result<$guard, LockError<$guard>> {
+            self.acquire($access, || self.lock.$attempt(me), || self.lock.$wait(me))
+        }
+
+        #[doc = concat!("As [`", stringify!($lock), "::", stringify!($attempt), "`].")]
+        ///
+        /// # Errors
+        #[doc = concat!("As [`", stringify!($lock), "::", stringify!($attempt), "`].")]
+        #[track_caller]
+        pub fn $attempt<'b>(&'b self, me: &'b Member<'_>) -> Result<$guard, LockError<$guard>> {
+            self.attempt($access, || self.lock.$attempt(me), None::<fn() -> _>)
+        }
+
+        #[doc = concat!("As [`", stringify!($lock), "::", stringify!($until), "`].")]
+        ///
+        /// # Errors
+        #[doc = concat!("As [`", stringify!($lock), "::", stringify!($until), "`].")]
+        #[track_caller]
+        pub fn $until<'b>(
+            &'b self,
+            me: &'b Member<'_>,
+            deadline: Deadline,
+        ) -> Result<$guard, LockError<$guard>> {
+            let wait = || self.lock.$until(me, deadline);
+            self.attempt($access, || self.lock.$attempt(me), Some(wait))
+        }
+
+        $(
+        #[doc = concat!("As [`", stringify!($lock), "::", stringify!($for), "`].")]
+        ///
+        /// # Errors
+        #[doc = concat!("As [`", stringify!($lock), "::", stringify!($for), "`].")]
+        #[track_caller]
+        pub fn $for<'b>(
+            &'b self,
+            me: &'b Member<'_>,
+            timeout: Duration,
+        ) -> Result<$guard, LockError<$guard>> {
+            self.$until(me, Deadline::after(timeout))
+        }
+
+        $(
+        #[doc = concat!("As [`", stringify!($lock), "::", stringify!($reset), "`].")]
+        ///
+        /// # Errors
+        #[doc = concat!("As [`", stringify!($lock), "::", stringify!($reset), "`].")]
+        #[track_caller]
+        pub fn $reset<'b>(&'b self, me: &'b Member<'_>) -> Result<$guard, Refused> {
+            let reset = || self.lock.$reset(me).map_err(LockError::Refused);
+            // An attempt would leave a lock that is not recoverable as it is.
+            let blocked = || Err(LockError::Refused(Refused::TimedOut));
+            super::only_refused(self.acquire($access, blocked, reset))
+        }
+
+        /// Whether a thread has the lock, living or dead, at the moment of the look.
+        #[must_use]
+        pub fn is_locked(&self) -> bool {
+            self.lock.is_locked()
+        }
+        )?
+        )?
+    };
+}
+use acquisitions;
