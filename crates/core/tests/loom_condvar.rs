@@ -2,8 +2,8 @@
 //! `mutants/condvar.toml`.
 //!
 //! What these models cannot see: a wake-up that goes to a younger sleeper of higher priority (the
-//! modelled kernel is first in, first out), and the orderings (M)/(W), because a read-modify-write
-//! under loom always finds the newest counts.
+//! modelled kernel is first in, first out), and the orderings (advance)/(look), because a
+//! read-modify-write under loom always finds the newest counts.
 #![cfg(world = "loom")]
 
 mod condvar_clients;

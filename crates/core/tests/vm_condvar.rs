@@ -77,7 +77,7 @@ fn a_thread_that_hurries_waiters_leaves_a_freed_mutex_alone() {
 #[test]
 fn two_mutexes_do_not_mix() {
     explore(sampled(), two_mutexes::<SLEEPS>);
-    // Without the Release or the Acquire of (A) one execution in some 6,000 fails.
+    // Without the Release or the Acquire of (mix) one execution in some 6,000 fails.
     let many = Config { executions: 30_000, ..sampled() };
     explore(many, a_second_mutex_on_the_way::<SLEEPS>);
 }

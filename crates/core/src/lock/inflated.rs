@@ -8,22 +8,22 @@
 //! # States of the word
 //! | value | meaning | left by |
 //! |---|---|---|
-//! | 0 | free | (L) to 1, an acquisition |
-//! | 1 | held | (U) to 0, the release; (I) to an address, a thread that finds it held |
+//! | 0 | free | (take) to 1, an acquisition |
+//! | 1 | held | (release) to 0, the release; (inflate) to an address, a thread that finds it held |
 //! | an address | the mutex is the lock there, until [`Inflated::free`] | |
 //!
 //! # Invariants
-//! 1. At (I) the lock is held, on behalf of the thread whose (L) it was. That thread releases the
-//!    lock: its (U) fails.
+//! 1. At (inflate) the lock is held, on behalf of the thread whose (take) it was. That thread
+//!    releases the lock: its (release) fails.
 //! 2. The lock stays at its address until [`Inflated::free`], which its user calls when no thread
 //!    uses the mutex.
 //! 3. A thread decides by one load of the word. Between two loads a held word may become an
 //!    address.
 //!
 //! # Ordering
-//! (L) is Acquire and (U) is Release: they pair. (I) is Release: it pairs with the Acquire (A) of
-//! each thread that reads the address. What the holder of 1 did happens before its release of the
-//! lock.
+//! (take) is Acquire and (release) is Release: they pair. (inflate) is Release: it pairs with the
+//! Acquire (follow) of each thread that reads the address. What the holder of 1 did happens before
+//! its release of the lock.
 
 use super::traits::RawMutex;
 use crate::sys::futex::FutexKey;
@@ -61,22 +61,23 @@ crate::initial!([L, M] Inflated<L, M> = Self(AtomicUsize::new(FREE), PhantomData
 impl<L: RawMutex, M: Memory<L>> Inflated<L, M> {
     /// The lock at the word, if that is an address.
     fn at(&self, word: usize) -> Option<&L> {
-        // SAFETY: (I) stored the address of an initialised lock, which stays there (invariant 2).
+        // SAFETY: (inflate) stored the address of an initialised lock, which stays there (invariant
+        // 2).
         (word > HELD).then(|| unsafe { &*ptr::with_exposed_provenance(word) })
     }
 
-    /// (A)
+    /// (follow)
     fn lock_if_any(&self) -> Option<&L> {
         self.at(self.0.load(Acquire))
     }
 
-    /// (L)
+    /// (take)
     #[inline]
     fn take(&self) -> bool {
         self.0.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok()
     }
 
-    /// (I), if the mutex is held. `None` if it is free, or if there is no memory.
+    /// (inflate), if the mutex is held. `None` if it is free, or if there is no memory.
     #[cold]
     fn inflate(&self) -> Option<&L> {
         match self.0.load(Acquire) {
@@ -102,7 +103,7 @@ impl<L: RawMutex, M: Memory<L>> Inflated<L, M> {
         }
     }
 
-    /// What is done with the lock after (L) has failed; `None` if (L) succeeded.
+    /// What is done with the lock after (take) has failed; `None` if (take) succeeded.
     #[cfg_attr(world = "vm", track_caller)]
     fn or_take<R>(&self, then: impl FnOnce(&L) -> R) -> Option<R> {
         let mut found = None;
@@ -116,7 +117,7 @@ impl<L: RawMutex, M: Memory<L>> Inflated<L, M> {
         found.map(then)
     }
 
-    /// (U), or `unlock` of the lock that the word has become.
+    /// (release), or `unlock` of the lock that the word has become.
     #[inline]
     fn release(&self, unlock: impl FnOnce(&L)) {
         if let Err(word) = self.0.compare_exchange(HELD, FREE, Release, Acquire)
@@ -132,7 +133,8 @@ impl<L: RawMutex, M: Memory<L>> Inflated<L, M> {
     /// No thread uses the mutex, or will do so before it is initialised again.
     pub unsafe fn free(&self) {
         if self.lock_if_any().is_some() {
-            // SAFETY: the lock was allocated at (I), and the caller promises that it is not used.
+            // SAFETY: the lock was allocated at (inflate), and the caller promises that it is not
+            // used.
             unsafe { M::free(ptr::with_exposed_provenance_mut(self.0.swap(FREE, Relaxed))) };
         }
     }
@@ -175,7 +177,7 @@ unsafe impl<L: RawMutex<Token = ()>, M: Memory<L>> RawMutex for Inflated<L, M> {
     }
 
     fn is_locked(&self) -> bool {
-        let word = self.0.load(Acquire); // (A), invariant 3
+        let word = self.0.load(Acquire); // (follow), invariant 3
         self.at(word).map_or(word == HELD, L::is_locked)
     }
 

@@ -28,22 +28,22 @@
 //!
 //! | transition | by | label |
 //! |---|---|---|
-//! | free or died to between owners, `WAITERS` kept | a thread that claims the token, which has it pending | (C) |
-//! | sleepers woken, the generation increases | that thread | (G) |
-//! | between owners to the thread id | that thread | (A) |
-//! | `WAITERS` set | a thread that is about to sleep | (S) |
-//! | `OWNER_DIED` set, thread id cleared | the kernel | (D) |
-//! | the thread id to between owners; sleepers woken | the thread that leaves, which has it pending | (L) |
-//! | between owners to free | that thread | (F) |
+//! | free or died to between owners, `WAITERS` kept | a thread that claims the token, which has it pending | (claim) |
+//! | sleepers woken, the generation increases | that thread | (renew) |
+//! | between owners to the thread id | that thread | (own) |
+//! | `WAITERS` set | a thread that is about to sleep | (sleep) |
+//! | `OWNER_DIED` set, thread id cleared | the kernel | (die) |
+//! | the thread id to between owners; sleepers woken | the thread that leaves, which has it pending | (leave) |
+//! | between owners to free | that thread | (free) |
 //!
 //! # Invariants
 //! 1. While the word has a thread id, that thread owns the token. It alone changes the generation
 //!    and the namespace, and nobody else claims the token.
-//! 2. A thread that sleeps on the word has read the generation after its own (S), which needs a
+//! 2. A thread that sleeps on the word has read the generation after its own (sleep), which needs a
 //!    living owner. If that owner leaves or dies before the sleep, the word is another one, and the
-//!    sleep does not begin. If it does so later, (L) wakes all sleepers, and the kernel one, which
-//!    wakes the others. If (S) comes after the next (A), it has acquired what (A) released, and the
-//!    thread sees the new generation.
+//!    sleep does not begin. If it does so later, (leave) wakes all sleepers, and the kernel one,
+//!    which wakes the others. If (sleep) comes after the next (own), it has acquired what (own)
+//!    released, and the thread sees the new generation.
 //! 3. The kernel finds the token at each moment at which the word has a thread id: it is pending,
 //!    or on the list.
 //! 4. Only a thread that claims or owns the token has it pending or on its list. A claim that fails
@@ -55,12 +55,12 @@
 //!
 //! | after | the kernel finds | and leaves |
 //! |---|---|---|
-//! | it named the token as pending, or its (C) failed | a word without a thread id, or with another's | the word as it is; it may wake one sleeper, which looks again |
-//! | (C), or (G) | its own id, pending | `OWNER_DIED` and `WAITERS`; one sleeper of the owner before is woken, which wakes the others |
-//! | (A), the entry appended, nothing pending any more | its own id, pending or on the list | the same |
+//! | it named the token as pending, or its (claim) failed | a word without a thread id, or with another's | the word as it is; it may wake one sleeper, which looks again |
+//! | (claim), or (renew) | its own id, pending | `OWNER_DIED` and `WAITERS`; one sleeper of the owner before is woken, which wakes the others |
+//! | (own), the entry appended, nothing pending any more | its own id, pending or on the list | the same |
 //! | it named the token as pending, the entry removed | its own id, on the list or pending | the same |
-//! | (L), the sleepers woken | its own id, pending | the same |
-//! | (F) | no thread id, pending | free; all sleepers are awake |
+//! | (leave), the sleepers woken | its own id, pending | the same |
+//! | (free) | no thread id, pending | free; all sleepers are awake |
 //!
 //! The two rules of the kernels for a pending word (6.18 and 7.2, both of which the models know)
 //! differ where the word names another thread: then Linux 7.2 may wake a sleeper in vain, and no
@@ -72,14 +72,15 @@
 //! owns it by then, the kernel would mark a living owner. So a token keeps the namespace of its
 //! last claim, and a thread of another one takes it only if it finds no other (`claim_foreign`).
 //! What is left is this: one of the threads has found no other free slot, both claim this one at
-//! the same time, and one of them is killed between its failed (C) and the next instructions, or
-//! between (F) and those. Threads that see no `/proc` all count as of one namespace, whichever
-//! theirs are. So give containers that share a region a `/proc`.
+//! the same time, and one of them is killed between its failed (claim) and the next instructions,
+//! or between (free) and those. Threads that see no `/proc` all count as of one namespace,
+//! whichever theirs are. So give containers that share a region a `/proc`.
 //!
 //! # Ordering
-//! (D) is a full barrier, and so a thread that finds [`OWNER_DIED`] with Acquire sees all that the
-//! dead thread did. (C) acquires that too, and (G) releases it: so does a thread see it that finds
-//! a new generation. (A) is Release, (S) is Acquire: invariant 2. (F) releases, (C) acquires.
+//! (die) is a full barrier, and so a thread that finds [`OWNER_DIED`] with Acquire sees all that
+//! the dead thread did. (claim) acquires that too, and (renew) releases it: so does a thread see it
+//! that finds a new generation. (own) is Release, (sleep) is Acquire: invariant 2. (free) releases,
+//! (claim) acquires.
 //!
 //! # Sources
 //! Documentation/locking/robust-futexes.rst and robust-futex-ABI.rst in the kernel. The design with
@@ -166,7 +167,7 @@ impl Token {
         word & TID_MASK != 0 && word & OWNER_DIED == 0
     }
 
-    /// (S): marks the word for a sleeper. Returns the marked word, or `None` if the thread that
+    /// (sleep): marks the word for a sleeper. Returns the marked word, or `None` if the thread that
     /// claimed the token has died or left, or if the generation is not `generation` any more.
     pub fn watch(&self, generation: u32) -> Option<u32> {
         let mut seen = self.word().load(Acquire);
@@ -236,21 +237,21 @@ impl Token {
         }
         let (thread, process) = (thread_id(), std::process::id());
         list.set_pending(Some(self.address())); // invariant 3
-        // (C)
+        // (claim)
         let between = thread | OWNER_DIED | (seen & WAITERS);
         if self.word().compare_exchange(seen, between, Acquire, Relaxed).is_err() {
             list.set_pending(None); // invariant 4
             return Ok(None);
         }
         self.namespace.store(pid_namespace(), Relaxed);
-        // Those that the kernel has woken none of: the next (A) clears their mark.
+        // Those that the kernel has woken none of: the next (own) clears their mark.
         if seen & WAITERS != 0 {
             self.word().key().wake(u32::MAX);
         }
         let generation = self.generation.load(Relaxed).wrapping_add(1);
-        self.generation.store(generation, Release); // (G)
+        self.generation.store(generation, Release); // (renew)
         self.process.store(process, Relaxed);
-        self.word().store(thread, Release); // (A)
+        self.word().store(thread, Release); // (own)
         // SAFETY: an entry is a pointer behind another one, both of them this token's; the caller
         // keeps it mapped.
         let appended = unsafe { list.append(self.entry()) };
@@ -277,14 +278,14 @@ impl Token {
         foreign || last == 0 || last == mine
     }
 
-    /// (L) and (F), by the owner, whose list does not have the token any more, and which has it
-    /// pending.
+    /// (leave) and (free), by the owner, whose list does not have the token any more, and which has
+    /// it pending.
     fn leave(&self, list: List) {
-        let was = self.word().fetch_or(OWNER_DIED, Relaxed); // (L)
+        let was = self.word().fetch_or(OWNER_DIED, Relaxed); // (leave)
         if was & WAITERS != 0 {
             self.word().key().wake(u32::MAX);
         }
-        self.word().store(0, Release); // (F)
+        self.word().store(0, Release); // (free)
         list.set_pending(None);
     }
 

@@ -107,17 +107,18 @@
 //! # Memory ordering
 //! What a waiter sees of the notifier's work is the mutex's business. The orderings here keep the
 //! words in step:
-//! - (R) a registration releases, (G) a grant acquires: what the waiter read of `seq` is older
-//!   than the notifier's change. This is load buffering, which no model world has:
+//! - (register) a registration releases, (grant) a grant acquires: what the waiter read of `seq` is
+//!   older than the notifier's change. This is load buffering, which no model world has:
 //!   `xtask/litmus/condvar-registration.litmus`;
-//! - (M) a notifier's change of `seq` releases, (W) the poll of `seq` after a sleep acquires: a
-//!   waiter that sees the change sees the grant;
-//! - (A) the change by a waiter that has set `MIXED` releases, the change by a notifier acquires:
+//! - (advance) a notifier's change of `seq` releases, (look) the poll of `seq` after a sleep
+//!   acquires: a waiter that sees the change sees the grant;
+//! - (mix) the change by a waiter that has set `MIXED` releases, the change by a notifier acquires:
 //!   if the notifier's change is later, it sees `MIXED`. If its grant finds that waiter registered,
-//!   it sees `MIXED` by (R) and (G), too. The accesses to `target` are relaxed: a waiter that finds
-//!   `MIXED` sets it again and changes `seq` again, so it relies on no other waiter's change;
-//! - (P) clearing `REQUEUING` releases, a leave and the look for its end acquire: the notifier's
-//!   accesses to the mutex are over when a waiter returns.
+//!   it sees `MIXED` by (register) and (grant), too. The accesses to `target` are relaxed: a waiter
+//!   that finds `MIXED` sets it again and changes `seq` again, so it relies on no other waiter's
+//!   change;
+//! - (end requeuing) clearing `REQUEUING` releases, a leave and the look for its end acquire: the
+//!   notifier's accesses to the mutex are over when a waiter returns.
 //!
 //! A spinner needs none of these. It leaves, or gives up, by a CAS of `counts`, and that is the
 //! word that the grant has changed.
@@ -246,7 +247,7 @@ impl<L: RawMutex> Protocol<L> {
         // `MIXED` is not enough of a reason to skip this: the waiter that set it may not have
         // changed `seq` yet.
         self.target.swap(MIXED, Relaxed);
-        self.seq.fetch_add(1, Release); // (A)
+        self.seq.fetch_add(1, Release); // (mix)
     }
 
     fn distance_to(&self, mutex: &L) -> Option<u32> {
@@ -278,7 +279,7 @@ impl<L: RawMutex> Protocol<L> {
                 Some(process) => counts.with_spinner(process),
                 None => (counts.with_waiter(), false),
             };
-            // Release (R): pairs with (G) in `grant`.
+            // Release (register): pairs with (grant) in `grant`.
             // Mutant: Release -> Relaxed: load buffering, by litmus/condvar-registration.litmus.
             match self.counts.compare_exchange(counts.0, next.0, Release, Relaxed) {
                 Ok(_) => return Some((counts.epoch(), spins)),
@@ -300,7 +301,7 @@ impl<L: RawMutex> Protocol<L> {
             let eligible = counts.epoch() != epoch;
             let next = counts.without_spinner(eligible);
             let next = if eligible { next.without_waiter(counts.granted() > 0) } else { next };
-            // Acquire (P): pairs with `end_requeuing`.
+            // Acquire (end requeuing): pairs with `end_requeuing`.
             // Mutant: Acquire -> Relaxed: a sleeper of the grant acquires, too, or is a fork's.
             match self.counts.compare_exchange(counts.0, next.0, Acquire, Relaxed) {
                 Err(now) => counts = Counts(now),
@@ -334,9 +335,9 @@ impl<L: RawMutex> Protocol<L> {
         if waited == Waited::Interrupted {
             return None;
         }
-        // Acquire (W): pairs with (M) in `advance`. A read-modify-write, because the waiter may
-        // sleep again on what it finds here, and only that is sure to find what the kernel has
-        // just seen.
+        // Acquire (look): pairs with (advance) in `advance`. A read-modify-write, because the
+        // waiter may sleep again on what it finds here, and only that is sure to find what the
+        // kernel has just seen.
         *read = self.seq.fetch_add(0, Acquire);
         let key = self.seq.key();
         let left = self.leave(epoch, waited)?;
@@ -356,7 +357,7 @@ impl<L: RawMutex> Protocol<L> {
                 return None;
             }
             let next = counts.without_waiter(takes_grant);
-            // Acquire (P): pairs with `end_requeuing`.
+            // Acquire (end requeuing): pairs with `end_requeuing`.
             match self.counts.compare_exchange(counts.0, next.0, Acquire, Relaxed) {
                 Err(now) => counts = Counts(now),
                 Ok(_) => {
@@ -377,7 +378,7 @@ impl<L: RawMutex> Protocol<L> {
     #[cfg_attr(world = "vm", track_caller)]
     pub fn outlast_requeuing(&self) {
         if let Some(process) = spin::process() {
-            // Acquire (P): pairs with `end_requeuing`.
+            // Acquire (end requeuing): pairs with `end_requeuing`.
             spin::outlast(|| !Counts(self.counts.load(Acquire)).is_requeuing_in(process));
         }
     }
@@ -435,7 +436,7 @@ impl<L: RawMutex> Protocol<L> {
 
     pub fn end_requeuing(&self) {
         let mut counts = Counts(self.counts.load(Relaxed));
-        // Release (P): a waiter that finds `REQUEUING` cleared may free the mutex.
+        // Release (end requeuing): a waiter that finds `REQUEUING` cleared may free the mutex.
         while let Err(now) =
             self.counts.compare_exchange(counts.0, counts.without_requeuing().0, Release, Relaxed)
         {
@@ -464,7 +465,7 @@ impl<L: RawMutex> Protocol<L> {
                 .filter(|&process| !counts.is_requeuing_in(process))
                 .map(|process| granted.requeuing_in(process));
             let next = requeuing.unwrap_or(granted);
-            // Acquire (G): pairs with (R) in `register`.
+            // Acquire (grant): pairs with (register) in `register`.
             match self.counts.compare_exchange(counts.0, next.0, Acquire, Relaxed) {
                 Ok(_) => return Some(Grant { count, is_loud, requeues: requeuing.is_some() }),
                 Err(now) => counts = Counts(now),
@@ -479,7 +480,7 @@ impl<L: RawMutex> Protocol<L> {
 
     /// Changes `seq` and returns its new value.
     fn advance(&self) -> u32 {
-        // Release (M): pairs with (W) in `sleep`. Acquire (A): `check_target`.
+        // Release (advance): pairs with (look) in `sleep`. Acquire (mix): `check_target`.
         self.seq.fetch_add(1, AcqRel).wrapping_add(1)
     }
 }

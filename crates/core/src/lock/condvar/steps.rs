@@ -138,7 +138,7 @@ impl<L: RawMutex> RawCondvar<L> {
         let mut counts = Counts(self.0.counts.load(Relaxed));
         while counts.waiting() > 0 && !counts.is_requeuing_in(process) {
             let next = counts.requeuing_in(process);
-            // Acquire: as (G).
+            // Acquire: as (grant).
             match self.0.counts.compare_exchange(counts.0, next.0, Acquire, Relaxed) {
                 Ok(_) => return true,
                 Err(now) => counts = Counts(now),

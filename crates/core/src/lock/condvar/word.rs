@@ -16,6 +16,9 @@ use core::fmt;
 /// | `process` | 2 | the process to which `spinning` and `REQUEUING` belong, see [`spin::process`](crate::spin::process) |
 /// | `failed` | 5 | below `TRIES`: failed spins in a row. From `TRIES` on: waits since then that did not spin |
 /// | `epoch` | 21 | changes with each grant |
+///
+/// `waiting` may be too high, after a waiter was killed, never too low. `granted` is never more
+/// than the eligible waiters (Invariant 3). `failed` is a hint: no wake-up relies on it.
 #[derive(Clone, Copy)]
 pub(super) struct Counts(pub(super) u64);
 
@@ -30,7 +33,10 @@ impl Counts {
     const ONE_WAITING: u64 = 1;
     const GRANTED_SHIFT: u32 = Self::FIELD_BITS;
     const ONE_GRANTED: u64 = 1 << Self::GRANTED_SHIFT;
+    /// May be set after the last sleeper was moved, never clear while a notification may look at a
+    /// mutex that it reached by `target`.
     const REQUEUING: u64 = 1 << 32;
+    /// May be set although no waiter sleeps on the mutex, never clear while one does.
     pub(super) const REQUEUED: u64 = 1 << 33;
     const SPINNING_SHIFT: u32 = 34;
     const PROCESS_SHIFT: u32 = 36;

@@ -14,7 +14,7 @@
 //! | part | bits | law |
 //! |---|---|---|
 //! | `OPEN` | 1 | set: releases may be plain as long as there is no marker. Zero, the beginning, is shut |
-//! | `markers` | 23 | waiters between (G1) and (G4) |
+//! | `markers` | 23 | waiters between (enter) and (leave) |
 //! | `opening` | 40 | the number of the newest opening, among those of all gates |
 //!
 //! | gate | `OPEN` | `markers` | a thread that acquires a mutex now |
@@ -25,11 +25,11 @@
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
-//! | open | closing | a waiter that is about to mark a mutex, `markers + 1` | (G1) |
-//! | closing | shut | the same waiter, after its heavy fence | (G2), (G3) |
-//! | shut | shut | a further waiter: no fence | (G1) |
-//! | any | the same | a waiter that has set its mark, `markers - 1` | (G4) |
-//! | shut | open or closing, with a new number | a release, after so many that found no mark | (G5) |
+//! | open | closing | a waiter that is about to mark a mutex, `markers + 1` | (enter) |
+//! | closing | shut | the same waiter, after its heavy fence | (fence), (shut) |
+//! | shut | shut | a further waiter: no fence | (enter) |
+//! | any | the same | a waiter that has set its mark, `markers - 1` | (leave) |
+//! | shut | open or closing, with a new number | a release, after so many that found no mark | (open) |
 //!
 //! A second waiter that comes while the gate is closing makes a fence of its own instead of waiting
 //! for the first one's.
@@ -38,12 +38,12 @@
 //! 1. While a marker is inside, no thread gets a pass.
 //! 2. *A store whose thread then finds the gate as in its pass has overwritten no mark.* Take a
 //!    mark set by `M` while `U` holds the mutex, and `U`'s store over it. `M` comes after a heavy
-//!    fence (G2) made since the gate was last open: its own, or one it learnt of by (G1) from (G3).
-//!    The store comes after the mark, hence the light fence behind it after (G2), and so `U`'s last
-//!    look shows that closing or something newer. If it shows the gate of the pass all the same,
-//!    that is a later opening, without a marker: `M` had left (invariant 1), and the pass has
-//!    learnt of (G4). So the mark was there before `U` acquired, and no thread acquires a marked
-//!    mutex.
+//!    fence made since the gate was last open: its own, or one it learnt of by (enter) from
+//!    (shut). The store comes after the mark, hence the light fence behind it after (fence), and so
+//!    `U`'s last look shows that closing or something newer. If it shows the gate of the pass all
+//!    the same, that is a later opening, without a marker: `M` had left (invariant 1), and the pass
+//!    has learnt of (leave). So the mark was there before `U` acquired, and no thread acquires a
+//!    marked mutex.
 //! 3. No two openings have the same number, of one gate or of two. A mutex that is moved while
 //!    locked is released with another gate, whose word cannot be that of its pass.
 //! 4. A gate opens only if the heavy fence is known to work.
@@ -51,22 +51,22 @@
 //! # Ordering
 //! | access | order | pairs with |
 //! |---|---|---|
-//! | (G1) `fetch_add` | Acquire | (G3): what is marked now comes after that fence |
-//! | (G2) | `membarrier::heavy` | the light fence of a release |
-//! | (G3) `fetch_and` | Release | (G1) |
-//! | (G4) `fetch_sub` | Release | (G6): the marks set so far |
-//! | (G5) `compare_exchange` | Relaxed | nothing |
-//! | (G6) a pass is taken | Acquire | (G4) |
-//! | (G7) the look after the store | Relaxed | nothing: the light fence before it does |
+//! | (enter) `fetch_add` | Acquire | (shut): what is marked now comes after that fence |
+//! | (fence) | `membarrier::heavy` | the light fence of a release |
+//! | (shut) `fetch_and` | Release | (enter) |
+//! | (leave) `fetch_sub` | Release | (pass): the marks set so far |
+//! | (open) `compare_exchange` | Relaxed | nothing |
+//! | (pass) a pass is taken | Acquire | (leave) |
+//! | (look back) the look after the store | Relaxed | nothing: the light fence before it does |
 //!
 //! All changes are read-modify-writes. So a thread that acquires from one synchronises with every
 //! release before it.
 //!
-//! Without (G4) or (G6) a pass could learn of a mark that is set because of what its owner does
-//! next. This is load buffering. Some processors allow it. The models do not: their mutants
+//! Without (leave) or (pass) a pass could learn of a mark that is set because of what its owner
+//! does next. This is load buffering. Some processors allow it. The models do not: their mutants
 //! exchange the two accesses, and `xtask/litmus/asym-gate.litmus` has the instructions.
 //!
-//! Without (G1) or (G3) a mark might be older than the fence it relies on
+//! Without (enter) or (shut) a mark might be older than the fence it relies on
 //! (`xtask/litmus/asym-gate-second.litmus`). The kernel's comparison would find it gone, and the
 //! waiter awake. The proof does without the kernel.
 //!
@@ -88,7 +88,9 @@ use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::{const_fn, sync_static};
 
+/// May be clear although releases could be plain, never set while the heavy fence does not work.
 const OPEN: u64 = 1;
+/// Never too few: a marker counts from before its mark until after it.
 const ONE_MARKER: u64 = 1 << 1;
 const OPENING_SHIFT: u32 = 24;
 const MARKERS_MASK: u64 = (1 << OPENING_SHIFT) - ONE_MARKER;
@@ -135,7 +137,7 @@ impl Gate {
         &GATES[(address >> 6 ^ address >> 12) % GATES.len()]
     }
 
-    /// (G6): a pass, if the gate is open, for a thread that is about to acquire a mutex.
+    /// (pass): a pass, if the gate is open, for a thread that is about to acquire a mutex.
     #[inline(always)]
     pub(crate) fn pass(&self) -> Pass {
         // Mutant: Acquire -> Relaxed: load buffering, by litmus/asym-gate.litmus.
@@ -143,7 +145,7 @@ impl Gate {
         if word & (OPEN | MARKERS_MASK) == OPEN { Pass(word) } else { Pass::NONE }
     }
 
-    /// (G7): whether the gate is as it was, after a store with `pass` and its light fence.
+    /// (look back): whether the gate is as it was, after a store with `pass` and its light fence.
     #[inline(always)]
     pub(crate) fn is_as_in(&self, pass: Pass) -> bool {
         self.word.load(Relaxed) == pass.0
@@ -153,23 +155,23 @@ impl Gate {
     /// refuses the fence: then the mark may get lost.
     pub(crate) fn enter(&self) -> bool {
         // Mutant: Acquire -> Relaxed: the kernel's comparison finds an overwritten mark gone.
-        let before = self.word.fetch_add(ONE_MARKER, Acquire); // (G1)
+        let before = self.word.fetch_add(ONE_MARKER, Acquire); // (enter)
         self.bill.store(membarrier::worth().into(), Relaxed);
         if before & OPEN == 0 {
             return true;
         }
         if !membarrier::heavy() {
-            return false; // (G2)
+            return false; // (fence)
         }
-        // Mutant: Release -> Relaxed: as (G1).
-        self.word.fetch_and(!OPEN, Release); // (G3)
+        // Mutant: Release -> Relaxed: as (enter).
+        self.word.fetch_and(!OPEN, Release); // (shut)
         true
     }
 
     /// A waiter that has set its mark.
     pub(crate) fn leave(&self) {
         // Mutant: Release -> Relaxed: load buffering, by litmus/asym-gate.c.litmus.
-        self.word.fetch_sub(ONE_MARKER, Release); // (G4)
+        self.word.fetch_sub(ONE_MARKER, Release); // (leave)
     }
 
     /// A release that found the gate shut and no mark.
@@ -191,7 +193,7 @@ impl Gate {
         if word & OPEN == 0 {
             let nth = OPENINGS.fetch_add(1, Relaxed);
             let opened = nth << OPENING_SHIFT | word & MARKERS_MASK | OPEN;
-            let _ = self.word.compare_exchange(word, opened, Relaxed, Relaxed); // (G5)
+            let _ = self.word.compare_exchange(word, opened, Relaxed, Relaxed); // (open)
         }
     }
 }

@@ -44,13 +44,13 @@
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
-//! | `UNLOCKED` | `LOCKED` | an arriving thread, at once or while it spins | (L1) |
-//! | `UNLOCKED` | `CONTENDED` | a waiter that is about to sleep, by (L2), or has slept, by (L3) | (L2), (L3) |
-//! | `LOCKED` | `CONTENDED` | a waiter that is about to sleep, inside the gate | (L2) |
-//! | `LOCKED`, `CONTENDED` | `CONTENDED` | a notification that requeues a sleeper here, inside the gate | (M) |
-//! | `LOCKED`, or `CONTENDED` unseen | `UNLOCKED` | a holder with a pass, by a store. If the gate has changed, it wakes one sleeper | (U1) |
-//! | `LOCKED` | `UNLOCKED` | the holder, by an exchange | (U2) |
-//! | `CONTENDED` | `UNLOCKED` | the holder, by an exchange, and wakes one sleeper | (U2) |
+//! | `UNLOCKED` | `LOCKED` | an arriving thread, at once or while it spins | (take) |
+//! | `UNLOCKED` | `CONTENDED` | a waiter that is about to sleep, by (mark), or has slept, by (take awake) | (mark), (take awake) |
+//! | `LOCKED` | `CONTENDED` | a waiter that is about to sleep, inside the gate | (mark) |
+//! | `LOCKED`, `CONTENDED` | `CONTENDED` | a notification that requeues a sleeper here, inside the gate | (mark for others) |
+//! | `LOCKED`, or `CONTENDED` unseen | `UNLOCKED` | a holder with a pass, by a store. If the gate has changed, it wakes one sleeper | (store) |
+//! | `LOCKED` | `UNLOCKED` | the holder, by an exchange | (exchange) |
+//! | `CONTENDED` | `UNLOCKED` | the holder, by an exchange, and wakes one sleeper | (exchange) |
 //!
 //! # Invariants
 //! 1. At most one thread holds the mutex: only transitions out of `UNLOCKED` acquire, and only the
@@ -58,21 +58,23 @@
 //! 2. A waiter sleeps only if the word was `CONTENDED` at that moment: the kernel compares under
 //!    its queue's lock.
 //! 3. *No sleeper is forgotten.* While a waiter sleeps, one of three holds: the word is
-//!    `CONTENDED`; or a wake-up is on its way; or a woken waiter has not yet made (L2) or (L3). As
-//!    in [`BargingMutex`](crate::BargingMutex), but (U1) may also end `CONTENDED`. A mark on a
-//!    mutex that another thread holds was set inside the gate. So the holder finds the gate changed
-//!    (invariant 2 of the gate), and wakes. So does a holder that notifies, (M). A holder that set
-//!    its own mark, by (L2) or (L3) out of `UNLOCKED`, has no pass.
-//! 4. `CONTENDED` may be stale, and a (U1) may wake for another mutex of its gate. That costs a
+//!    `CONTENDED`; or a wake-up is on its way; or a woken waiter has not yet made (mark) or (take
+//!    awake). As in [`BargingMutex`](crate::BargingMutex), but (store) may also end `CONTENDED`. A
+//!    mark on a mutex that another thread holds was set inside the gate. So the holder finds the
+//!    gate changed (invariant 2 of the gate), and wakes. So does a holder that notifies, (mark for
+//!    others). A holder that set its own mark, by (mark) or (take awake) out of `UNLOCKED`, has no
+//!    pass.
+//! 4. `CONTENDED` may be stale, and a (store) may wake for another mutex of its gate. That costs a
 //!    wake-up that meets no sleeper. The reverse does not happen.
 //!
 //! # Ordering
-//! (L1), (L2), (L3) are Acquire and pair with (U1) and (U2), which are Release. One that acquires
-//! reads from the very release that freed the mutex. A pass is taken *before* the (L) that it is
-//! for: a mark set in between would be neither in the pass nor in what (L) replaces. Between (U1)
-//! and the look (G7) stands `light`, between (G1) and (L2) `heavy`: this is the store-buffering
-//! case, on the mutex and the gate. Without them the release could find an old gate, and its store
-//! reach the word after the mark. A futex call carries no ordering.
+//! (take), (mark), (take awake) are Acquire and pair with (store) and (exchange), which are
+//! Release. One that acquires reads from the very release that freed the mutex. A pass is taken
+//! *before* the acquisition that it is for: a mark set in between would be neither in the pass nor
+//! in what the acquisition replaces. Between (store) and the look (look back) stands `light`,
+//! between (enter) and (mark) `heavy`: this is the store-buffering case, on the mutex and the gate.
+//! Without them the release could find an old gate, and its store reach the word after the mark. A
+//! futex call carries no ordering.
 //!
 //! # If the barrier is taken away
 //! A gate opens only if the kernel has the fence. If the kernel refuses the fence later, because of
@@ -127,7 +129,7 @@ impl<P: Policy> RawAsymMutex<P> {
         &self.meter
     }
 
-    /// (L1) and (L3): takes the mutex if it is free, leaving `held` in the word.
+    /// (take) and (take awake): takes the mutex if it is free, leaving `held` in the word.
     #[inline(always)]
     fn take(&self, held: u32) -> bool {
         self.futex.compare_exchange(UNLOCKED, held, Acquire, Relaxed).is_ok()
@@ -155,7 +157,7 @@ impl<P: Policy> RawAsymMutex<P> {
         if Self::PLAIN { self.gate().pass() } else { Pass::NONE }
     }
 
-    /// An acquisition that does not wait: (L1).
+    /// An acquisition that does not wait: (take).
     #[inline(always)]
     fn arrive(&self) -> Option<Pass> {
         let pass = self.pass();
@@ -211,7 +213,7 @@ impl<P: Policy> RawAsymMutex<P> {
                 self.futex.wait(CONTENDED, Some(Deadline::after(LONGEST_SLEEP)));
                 deadline.is_some_and(|deadline| deadline.has_passed())
             };
-            // (L3)
+            // (take awake)
             if spin::closely::<P>(|| self.look(CONTENDED)) {
                 self.owe_wake();
                 return true;
@@ -219,7 +221,7 @@ impl<P: Policy> RawAsymMutex<P> {
         }
     }
 
-    /// (L2): marks the word, inside the gate. Returns the word before, and whether a release will
+    /// (mark): marks the word, inside the gate. Returns the word before, and whether a release will
     /// see the mark.
     fn mark(&self) -> (u32, bool) {
         let mark = || self.futex.swap(CONTENDED, Acquire);
@@ -233,8 +235,8 @@ impl<P: Policy> RawAsymMutex<P> {
         (was, safe)
     }
 
-    /// (M): marks the word of a held mutex, inside the gate. It is an exchange even where the word
-    /// does not change: a load could be out of date.
+    /// (mark for others): marks the word of a held mutex, inside the gate. It is an exchange even
+    /// where the word does not change: a load could be out of date.
     fn mark_held(&self) -> bool {
         let mut held = self.futex.load(Relaxed);
         while held != UNLOCKED {
@@ -253,7 +255,7 @@ impl<P: Policy> RawAsymMutex<P> {
         self.meter.count(Event::Woke);
     }
 
-    /// (U1): a release by a store.
+    /// (store): a release by a store.
     #[inline(always)]
     fn release_by_store(&self, key: FutexKey<P::Scope>, gate: &Gate, pass: Pass) {
         membarrier::store(&self.futex, UNLOCKED, Release); // From here on the mutex may be gone.
@@ -263,7 +265,7 @@ impl<P: Policy> RawAsymMutex<P> {
         }
     }
 
-    /// (U2): a release by an exchange.
+    /// (exchange): a release by an exchange.
     #[inline(never)]
     fn release_by_exchange(&self, key: FutexKey<P::Scope>) {
         let gate = self.gate();

@@ -19,31 +19,32 @@
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
-//! | `UNLOCKED` | `LOCKED` | an arrival, at once or while it spins | (L1) |
-//! | `UNLOCKED` | `CONTENDED` | a waiter that is about to sleep, or has slept | (L2) (L3) |
-//! | `LOCKED` | `CONTENDED` | a waiter that is about to sleep | (L2) |
-//! | `LOCKED`, `CONTENDED` | `CONTENDED` | a notification that moves a sleeper here | (M) |
-//! | `LOCKED` | `UNLOCKED` | the holder | (U1) |
-//! | `CONTENDED` | `UNLOCKED` | the holder, which then wakes one sleeper | (U2) |
+//! | `UNLOCKED` | `LOCKED` | an arrival, at once or while it spins | (take) |
+//! | `UNLOCKED` | `CONTENDED` | a waiter that is about to sleep, or has slept | (mark) (take awake) |
+//! | `LOCKED` | `CONTENDED` | a waiter that is about to sleep | (mark) |
+//! | `LOCKED`, `CONTENDED` | `CONTENDED` | a notification that moves a sleeper here | (mark for others) |
+//! | `LOCKED` | `UNLOCKED` | the holder | (release) |
+//! | `CONTENDED` | `UNLOCKED` | the holder, which then wakes one sleeper | (release and wake) |
 //!
 //! # Invariants
 //! 1. At most one thread holds the mutex: only transitions out of `UNLOCKED` acquire.
 //! 2. No thread sleeps unless the word was `CONTENDED` at that moment: the kernel compares under
 //!    its queue's lock.
 //! 3. *No sleeper is forgotten.* While a waiter sleeps, the word is `CONTENDED`, or a wake-up is on
-//!    its way, or a woken waiter is awake that has not yet come to (L2) or (L3). `CONTENDED` ends
-//!    in (U2) only, which wakes; and a waiter that was in the kernel stays a debtor until it has
-//!    set `CONTENDED` again: it acquires by (L2) or (L3), never by (L1), and a timed one leaves
-//!    only after (L2) has shown the mutex to be held and has marked it. So its own release, or the
-//!    present holder's, wakes the next.
+//!    its way, or a woken waiter is awake that has not yet come to (mark) or (take awake).
+//!    `CONTENDED` ends in (release and wake) only, which wakes; and a waiter that was in the kernel
+//!    stays a debtor until it has set `CONTENDED` again: it acquires by (mark) or (take awake),
+//!    never by (take), and a timed one leaves only after (mark) has shown the mutex to be held and
+//!    has marked it. So its own release, or the present holder's, wakes the next.
 //! 4. `CONTENDED` may be stale, which costs one wake-up that finds no thread, never the other way
 //!    round.
 //!
 //! # The waiting rule
-//! Molnar's: wake one, and no other until that one had its round. Here it needs no bit: (U2) clears
-//! the mark together with the lock, so that threads that come and go meanwhile release without a
-//! system call, until the woken one has run and marks the word again. What makes it fast is which
-//! thread spins, and how (the measurements and what else was tried are in `BENCHMARKS.md`):
+//! Molnar's: wake one, and no other until that one had its round. Here it needs no bit: (release
+//! and wake) clears the mark together with the lock, so that threads that come and go meanwhile
+//! release without a system call, until the woken one has run and marks the word again. What makes
+//! it fast is which thread spins, and how (the measurements and what else was tried are in
+//! `BENCHMARKS.md`):
 //! - An arrival spins before it queues, also while others sleep, for longer than a critical section
 //!   of a few microseconds lasts, and leaves an owner alone that writes
 //!   ([`spin`](ulocks_core::spin)): otherwise a CPU idles while the one waiter in flight is on its
@@ -58,9 +59,10 @@
 //! A loser sleeps at the tail of the kernel's queue: unlike Molnar's, it does not keep its place.
 //!
 //! # Ordering
-//! Each (L) is Acquire and pairs with (U1) and (U2), which are Release. All of them are
-//! read-modify-writes of one word, so an (L) that acquires reads from the very (U) that freed the
-//! mutex. The loads in the spins are Relaxed hints. A futex call carries no ordering.
+//! Each acquisition, (take), (mark) or (take awake), is Acquire and pairs with (release) and
+//! (release and wake), which are Release. All of them are read-modify-writes of one word, so one
+//! that acquires reads from the very release that freed the mutex. The loads in the spins are
+//! Relaxed hints. A futex call carries no ordering.
 //!
 //! # Sources
 //! I. Molnar, "Generic Mutex Subsystem" (LKML, 19 December 2005): wake one at a time. U. Drepper,
@@ -100,7 +102,7 @@ impl<P: Policy> RawBargingMutex<P> {
         &self.meter
     }
 
-    /// (L1) and (L3): takes the mutex if it is free, leaving `held` in the word.
+    /// (take) and (take awake): takes the mutex if it is free, leaving `held` in the word.
     #[inline(always)]
     fn take(&self, held: u32) -> bool {
         self.futex.compare_exchange(UNLOCKED, held, Acquire, Relaxed).is_ok()
@@ -134,7 +136,7 @@ impl<P: Policy> RawBargingMutex<P> {
     fn lock_asleep(&self, deadline: Option<Deadline>) -> bool {
         let mut expired = false;
         loop {
-            let was = self.futex.swap(CONTENDED, Acquire); // (L2)
+            let was = self.futex.swap(CONTENDED, Acquire); // (mark)
             if was != CONTENDED {
                 self.owe_wake();
             }
@@ -146,7 +148,7 @@ impl<P: Policy> RawBargingMutex<P> {
             }
             self.meter.count(Event::Slept);
             expired = self.futex.wait(CONTENDED, deadline) == Waited::TimedOut;
-            // (L3)
+            // (take awake)
             if spin::closely::<P>(|| self.look(CONTENDED)) {
                 self.owe_wake();
                 return true;
@@ -154,8 +156,8 @@ impl<P: Policy> RawBargingMutex<P> {
         }
     }
 
-    /// Counts the wake-up that comes of having marked the word: `CONTENDED` ends in one (U2). The
-    /// release cannot count it, for it must not touch the mutex again.
+    /// Counts the wake-up that comes of having marked the word: `CONTENDED` ends in one (release
+    /// and wake). The release cannot count it, for it must not touch the mutex again.
     #[inline]
     fn owe_wake(&self) {
         self.meter.count(Event::Woke);
@@ -223,7 +225,7 @@ unsafe impl<P: Policy> raw::RawMutex for RawBargingMutex<P> {
     unsafe fn unlock(&self, (): ()) {
         self.meter.released();
         let key = self.futex.key();
-        // (U1), (U2); from here on the mutex may be gone.
+        // (release), (release and wake); from here on the mutex may be gone.
         if self.futex.swap(UNLOCKED, Release) == CONTENDED {
             Self::wake_one(key);
         }
@@ -242,7 +244,8 @@ unsafe impl<P: Policy> raw::RawMutex for RawBargingMutex<P> {
     fn mark_for_requeued(&self) -> bool {
         let mut held = self.futex.load(Relaxed);
         while held != UNLOCKED {
-            // (M). An exchange also where the word does not change: a load could be out of date.
+            // (mark for others). An exchange also where the word does not change: a load could be
+            // out of date.
             match self.futex.compare_exchange(held, CONTENDED, Relaxed, Relaxed) {
                 Ok(_) => return true,
                 Err(now) => held = now,

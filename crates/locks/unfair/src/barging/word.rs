@@ -16,9 +16,11 @@ pub struct BargingState(pub u32);
 impl BargingState {
     /// Free.
     pub const UNLOCKED: Self = Self(0);
-    /// Held, and no thread is owed a wake-up.
+    /// Held, and no thread is owed a wake-up. Never while a waiter sleeps, unless a wake-up or a
+    /// waiter that is awake is about to end that (invariant 3).
     pub const LOCKED: Self = Self(1);
-    /// Held, and a release wakes one sleeper.
+    /// Held, and a release wakes one sleeper. May stand although no thread sleeps, for one wake-up
+    /// in vain.
     pub const CONTENDED: Self = Self(2);
 }
 

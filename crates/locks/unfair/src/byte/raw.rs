@@ -23,26 +23,27 @@
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
-//! | free | `LOCKED` | an arrival, or a waiter that owes no thread a wake-up | (L1) |
-//! | free | `LOCKED PARKED` | a debtor | (L2) |
-//! | `LOCKED` | `LOCKED PARKED` | a waiter that is about to park | (M) |
-//! | `LOCKED` | free | the holder | (U1) |
-//! | `LOCKED PARKED` | free | the holder, which then unparks one | (U2) |
+//! | free | `LOCKED` | an arrival, or a waiter that owes no thread a wake-up | (take) |
+//! | free | `LOCKED PARKED` | a debtor | (take and mark) |
+//! | `LOCKED` | `LOCKED PARKED` | a waiter that is about to park | (mark) |
+//! | `LOCKED` | free | the holder | (release) |
+//! | `LOCKED PARKED` | free | the holder, which then unparks one | (release and unpark) |
 //!
 //! A *debtor* is a waiter that was unparked and left others in the queue: the lot tells it so. It
-//! owes them a mark, and pays when it sees `PARKED` set, by (M), by (L2) or by another's hand.
+//! owes them a mark, and pays when it sees `PARKED` set, by (mark), by (take and mark) or by
+//! another's hand.
 //!
 //! # Invariants
 //! 1. At most one thread holds the lock: only transitions out of "free" acquire.
-//! 2. `PARKED` is never set while the lock is free: (M) sets it on a held lock, and a release
+//! 2. `PARKED` is never set while the lock is free: (mark) sets it on a held lock, and a release
 //!    clears both at once.
 //! 3. No thread parks unless the byte was `LOCKED PARKED` at that moment: the lot looks while its
 //!    queue is locked.
 //! 4. *No waiter is forgotten.* While a waiter is in the queue, `PARKED` is set, or a release that
 //!    cleared it is on its way to the parking lot, or there is a debtor that has not paid. A thread
-//!    that parks has `PARKED` set (invariant 3). (U2) goes to the parking lot. The parking lot
-//!    tells the waiter that it unparks that it is a debtor, if others are left. A debtor pays
-//!    before it acquires, parks or times out.
+//!    that parks has `PARKED` set (invariant 3). (release and unpark) goes to the parking lot. The
+//!    parking lot tells the waiter that it unparks that it is a debtor, if others are left. A
+//!    debtor pays before it acquires, parks or times out.
 //!
 //!    A debtor may be content with a mark that it only *saw*. The release before its own unpark had
 //!    cleared the mark, and the debtor has seen that release. So the mark was set after that. The
@@ -55,18 +56,19 @@
 //!    invariant 4 does not count it any more; if it leaves others behind, these are told of twice.
 //!
 //! # The waiting rule
-//! That of `unfair::BargingMutex`: wake one, and no other until that one had its round. (U2) clears
-//! the mark together with the lock, so threads that come and go meanwhile release without a visit
-//! to the lot. An arrival spins before it parks, half as long if it sees the mark; a woken waiter
-//! that finds the lock taken again does so for a while. No thread yields. A loser parks at the
-//! tail.
+//! That of `unfair::BargingMutex`: wake one, and no other until that one had its round. (release
+//! and unpark) clears the mark together with the lock, so threads that come and go meanwhile
+//! release without a visit to the lot. An arrival spins before it parks, half as long if it sees
+//! the mark; a woken waiter that finds the lock taken again does so for a while. No thread yields.
+//! A loser parks at the tail.
 //!
 //! # Ordering
-//! (L1) and (L2) are Acquire, and pair with (U1) and (U2), which are Release. The user's changes of
-//! the byte are read-modify-writes, hence part of the release sequence: an acquisition that reads
-//! from one of them still synchronises with the release before it. (M) and the looks in the spins
-//! are Relaxed. The look in the lot is Relaxed: a release that visited the lot before is visible to
-//! it by the lot's rule 1, and one that has not will find the thread.
+//! (take) and (take and mark) are Acquire, and pair with (release) and (release and unpark), which
+//! are Release. The user's changes of the byte are read-modify-writes, hence part of the release
+//! sequence: an acquisition that reads from one of them still synchronises with the release before
+//! it. (mark) and the looks in the spins are Relaxed. The look in the lot is Relaxed: a release
+//! that visited the lot before is visible to it by the lot's rule 1, and one that has not will find
+//! the thread.
 //!
 //! # Sources
 //! F. Pizlo, "Locking in WebKit" (2016): two bits of any byte, and a parking lot. `parking_lot` by
@@ -150,7 +152,7 @@ impl<P, const LOCKED: u8, const PARKED: u8> RawByteMutex<P, LOCKED, PARKED>
 where
     P: Policy<Scope = futex::Local>,
 {
-    /// What (L2) and (M) leave.
+    /// What (take and mark) and (mark) leave.
     const BOTH: u8 = ByteState::<LOCKED, PARKED>::LOCK_BITS;
 
     ulocks_core::const_fn! {
@@ -212,15 +214,15 @@ where
         ParkKey::of(&raw const self.byte)
     }
 
-    /// (L1) for an arrival: guesses that the byte is zero, which costs one step if it is, and two
+    /// (take) for an arrival: guesses that the byte is zero, which costs one step if it is, and two
     /// if the user has set bits.
     #[inline(always)]
     fn arrive(&self) -> bool {
         self.take(ByteState(0), LOCKED)
     }
 
-    /// (L1) and (L2): takes the lock if it is free, leaving `held` in its bits; `seen` is what the
-    /// byte was, or may be.
+    /// (take) and (take and mark): takes the lock if it is free, leaving `held` in its bits; `seen`
+    /// is what the byte was, or may be.
     #[inline(always)]
     fn take(&self, mut seen: ByteState<LOCKED, PARKED>, held: u8) -> bool {
         while !seen.is_locked() {
@@ -250,14 +252,14 @@ where
         false
     }
 
-    /// (L1), (L2) or (M). Fails also when nothing but the user's bits has changed.
+    /// (take), (take and mark) or (mark). Fails also when nothing but the user's bits has changed.
     #[inline(always)]
     fn exchange(
         &self,
         seen: ByteState<LOCKED, PARKED>,
         next: ByteState<LOCKED, PARKED>,
     ) -> Result<(), ByteState<LOCKED, PARKED>> {
-        // Acquire: pairs with (U1) and (U2). (M) could do without.
+        // Acquire: pairs with (release) and (release and unpark). (mark) could do without.
         match self.byte.compare_exchange(seen.0, next.0, Acquire, Relaxed) {
             Ok(_) => Ok(()),
             Err(now) => Err(ByteState(now)),
@@ -315,8 +317,8 @@ where
         }
     }
 
-    /// Counts the visit to the lot that comes of having marked the byte (U2). The release cannot
-    /// count it, for it must not touch the lock again.
+    /// Counts the visit to the lot that comes of having marked the byte (release and unpark). The
+    /// release cannot count it, for it must not touch the lock again.
     #[inline]
     fn owe_wake(&self) {
         self.meter.count(Event::Woke);
@@ -325,7 +327,8 @@ where
     #[inline(always)]
     fn release(&self) {
         let key = self.key();
-        // (U1), (U2); from here on the byte may be gone. A guess first, as in `arrive`.
+        // (release), (release and unpark); from here on the byte may be gone. A guess first, as in
+        // `arrive`.
         let mut was = ByteState::<LOCKED, PARKED>(LOCKED);
         while let Err(now) = self.byte.compare_exchange(was.0, was.user_bits(), Release, Relaxed) {
             was = ByteState(now);

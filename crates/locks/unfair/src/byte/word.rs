@@ -11,7 +11,9 @@ use core::fmt;
 /// | 1 | 1 | held; a release wakes one waiter |
 /// | 0 | 1 | never |
 ///
-/// What the other bits mean is the user's affair.
+/// `LOCKED` is exact. `PARKED` may be set although no waiter is in the queue, and is never clear
+/// while one is there, unless a release on its way to the lot or a debtor will see to it. What the
+/// other bits mean is the user's affair.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct ByteState<const LOCKED: u8 = 0b01, const PARKED: u8 = 0b10>(pub u8);

@@ -111,7 +111,7 @@ impl<P: InOneProcess, B: Bound> RawThroughputMutex<P, B> {
         loop {
             let sequence = &SEQUENCES[place.sequence];
             let seen = sequence.load(Relaxed);
-            // A read-modify-write, so that (Q2) learns of it, or it of (Q2).
+            // A read-modify-write, so that (leave) learns of it, or it of (leave).
             // Mutant: Release -> Relaxed: load buffering, by litmus/calock-sequence.litmus.
             if Queue(self.queue.fetch_add(0, Release)).is_head(ticket) {
                 return;
@@ -121,7 +121,7 @@ impl<P: InOneProcess, B: Bound> RawThroughputMutex<P, B> {
         }
     }
 
-    /// (Q2): takes the head out of the queue, and wakes the next waiter.
+    /// (leave): takes the head out of the queue, and wakes the next waiter.
     fn leave_queue(&self) {
         let mut queue = self.queue();
         let shorter = loop {
@@ -140,7 +140,7 @@ impl<P: InOneProcess, B: Bound> RawThroughputMutex<P, B> {
         }
     }
 
-    /// (L4): the head waiter acquires a free mutex.
+    /// (take as head): the head waiter acquires a free mutex.
     fn take_as_head(&self, was: State) -> Result<(), State> {
         // The queue does not get shorter behind a head.
         let pays = self.queue().length() <= 1;
@@ -163,7 +163,7 @@ impl<P: InOneProcess, B: Bound> RawThroughputMutex<P, B> {
         }
     }
 
-    /// (L4), (T), or (S2) and perhaps (R).
+    /// (take as head), (give up), or (sleep as head) and perhaps (reserve).
     fn settle(&self, due: bool, gives_up: bool) -> Settled {
         let mut was = self.state();
         loop {
@@ -183,7 +183,7 @@ impl<P: InOneProcess, B: Bound> RawThroughputMutex<P, B> {
         }
     }
 
-    /// (R) by the head waiter, which polls closely for a while before it sleeps. True if it
+    /// (reserve) by the head waiter, which polls closely for a while before it sleeps. True if it
     /// acquired.
     fn insist(&self) -> bool {
         let mut was = self.state();

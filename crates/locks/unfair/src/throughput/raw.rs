@@ -39,26 +39,26 @@
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
-//! | 0 | `LOCKED` | an arriving thread | (L1) |
-//! | open | `LOCKED` and a hint only | an arriving thread that finds more than 0, or spins | (L2) |
-//! | open | `LOCKED`, `MARKED` and a hint | an outsider that has slept | (L3) |
-//! | not `LOCKED` | `LOCKED`, a hint, and `MARKED` unless another waiter is queued | the head waiter | (L4) |
-//! | not open | with `MARKED` | an outsider about to sleep that finds no mark, or about to give up; a notification that requeues a waiter here | (S1) |
-//! | `LOCKED` | with `ASLEEP` | the head waiter, about to sleep | (S2) |
-//! | `LOCKED` | with `RESERVED`, its own CPU as the hint | the head waiter, when the bound has passed | (R) |
-//! | `LOCKED` | with `MARKED`, without `ASLEEP` and `RESERVED` | the head waiter, giving up | (T) |
-//! | `LOCKED` | without `LOCKED`, all else as it was | the holder, which then wakes as the old value says | (U) |
-//! | queue | one more | an outsider that was woken and found the mutex taken | (Q1) |
-//! | queue | one less, at the head | the head waiter, after (L4) or (T), which then wakes the next | (Q2) |
+//! | 0 | `LOCKED` | an arriving thread | (take) |
+//! | open | `LOCKED` and a hint only | an arriving thread that finds more than 0, or spins | (steal) |
+//! | open | `LOCKED`, `MARKED` and a hint | an outsider that has slept | (take awake) |
+//! | not `LOCKED` | `LOCKED`, a hint, and `MARKED` unless another waiter is queued | the head waiter | (take as head) |
+//! | not open | with `MARKED` | an outsider about to sleep that finds no mark, or about to give up; a notification that requeues a waiter here | (mark) |
+//! | `LOCKED` | with `ASLEEP` | the head waiter, about to sleep | (sleep as head) |
+//! | `LOCKED` | with `RESERVED`, its own CPU as the hint | the head waiter, when the bound has passed | (reserve) |
+//! | `LOCKED` | with `MARKED`, without `ASLEEP` and `RESERVED` | the head waiter, giving up | (give up) |
+//! | `LOCKED` | without `LOCKED`, all else as it was | the holder, which then wakes as the old value says | (release) |
+//! | queue | one more | an outsider that was woken and found the mutex taken | (join) |
+//! | queue | one less, at the head | the head waiter, after (take as head) or (give up), which then wakes the next | (leave) |
 //!
-//! (U) wakes the head waiter if `ASLEEP` was set; otherwise, if `MARKED` was, an outsider.
+//! (release) wakes the head waiter if `ASLEEP` was set; otherwise, if `MARKED` was, an outsider.
 //!
 //! # Invariants
 //! 1. At most one thread holds the mutex: only transitions out of a word without `LOCKED` acquire.
 //! 2. A waiter sleeps only if the word has the value that the waiter left or read.
-//! 3. *In an open word the marks are receipts*: (U) has sent the wake-up or is about to. So an
-//!    acquisition clears them. Threads that come and go before the woken waiter runs find a clean
-//!    word (Molnar's rule).
+//! 3. *In an open word the marks are receipts*: (release) has sent the wake-up or is about to. So
+//!    an acquisition clears them. Threads that come and go before the woken waiter runs find a
+//!    clean word (Molnar's rule).
 //! 4. *No head waiter is forgotten.* While it sleeps, the word is `LOCKED` and `ASLEEP`, or a
 //!    wake-up is on its way that only it can take. Only the head waiter sets `ASLEEP`, so the value
 //!    that it sleeps on does not come back.
@@ -67,28 +67,28 @@
 //!    three holds. `MARKED` is set on a mutex that is not open; or a wake-up for an outsider is on
 //!    its way; or there is a debtor: an outsider that was woken, or a queued waiter. A debtor is
 //!    awake, or itself not forgotten; so in the end it pays.
-//! 6. A queued waiter that is not the head sleeps in a *place*, and (Q2) wakes it. It has no
+//! 6. A queued waiter that is not the head sleeps in a *place*, and (leave) wakes it. It has no
 //!    deadline, so it stays in the queue until it is the head. So a head waiter with another behind
-//!    it need not pay at (L4). The places are in static memory ([`Place`](super::queue)): (Q2)
-//!    wakes the next waiter and no other of this mutex, however long the queue is.
+//!    it need not pay at (take as head). The places are in static memory ([`Place`](super::queue)):
+//!    (leave) wakes the next waiter and no other of this mutex, however long the queue is.
 //! 7. `RESERVED` implies a head waiter that set it. It is set and cleared on a locked mutex only.
-//!    So a free reserved mutex has a head waiter that is awake, or asleep with the wake-up of (U)
-//!    on its way, and that acquires.
+//!    So a free reserved mutex has a head waiter that is awake, or asleep with the wake-up of
+//!    (release) on its way, and that acquires.
 //! 8. A waiter that may have to sleep does not unwind: its ticket would stay in the queue, or its
 //!    debt unpaid. If the kernel refuses the wait, the process aborts.
-//! 9. An outsider that reads a word with `MARKED` that is not open may sleep on it without (S1).
+//! 9. An outsider that reads a word with `MARKED` that is not open may sleep on it without (mark).
 //!    The load may be out of date, but the kernel compares it with the word. If they are equal,
-//!    the word is marked and not open when the outsider falls asleep, as (S1) would leave it. So
-//!    invariant 5 holds. An outsider that gives up has no such comparison, and does (S1).
+//!    the word is marked and not open when the outsider falls asleep, as (mark) would leave it. So
+//!    invariant 5 holds. An outsider that gives up has no such comparison, and does (mark).
 //!
 //! # The bound
 //! Let `h` be the longest hold and `w` the time until a woken thread runs. The head waiter acquires
-//! with the first release after it has reserved, within `bound + h + w`. From (R) to (L4) no other
-//! thread acquires. An outsider is woken after those asleep before it. Others may overtake it until
-//! it is overdue, `bound` after it was first woken; then it keeps its position. So with `k` other
-//! waiters it waits `bound + (k + 1) * (bound + 2h + 2w)` at most; the first term only if several
-//! were woken at once. Reservations are `bound` apart. Each idles the mutex for `w`, so they cost
-//! `w / bound` of the throughput.
+//! with the first release after it has reserved, within `bound + h + w`. From (reserve) to (take as
+//! head) no other thread acquires. An outsider is woken after those asleep before it. Others may
+//! overtake it until it is overdue, `bound` after it was first woken; then it keeps its position.
+//! So with `k` other waiters it waits `bound + (k + 1) * (bound + 2h + 2w)` at most; the first term
+//! only if several were woken at once. Reservations are `bound` apart. Each idles the mutex for
+//! `w`, so they cost `w / bound` of the throughput.
 //!
 //! Two kinds of waiters are exempt. A waiter with a deadline that finds the queue not empty sleeps
 //! outside again, because it could not leave from behind the head. And the kernel forgets the
@@ -114,9 +114,10 @@
 //! leaves the line alone before it looks again, for twice as long each time, up to 80 us.
 //!
 //! All of them stop at once when the hint names their own CPU. Then the thread that they wait for
-//! is not running: the holder, or the head waiter that has reserved. Only (R) and an acquisition
-//! that had to wait leave a hint, in the same CAS. A hint at each acquisition would cost 2 ns of 12
-//! in a word of its own, since the release waits for the store, and 4 ns in this one.
+//! is not running: the holder, or the head waiter that has reserved. Only (reserve) and an
+//! acquisition that had to wait leave a hint, in the same CAS. A hint at each acquisition would
+//! cost 2 ns of 12 in a word of its own, since the release waits for the store, and 4 ns in this
+//! one.
 //!
 //! # One process
 //! A waiter that is killed leaves its ticket in the queue or its debt unpaid, and strands the
@@ -124,10 +125,10 @@
 //! together.
 //!
 //! # Ordering
-//! Each (L) is Acquire and pairs with (U), which is Release. All transitions of the first word are
-//! read-modify-writes, so the others continue the release sequence and are Relaxed. The second word
-//! orders the places, and carries no other data: see `queue.rs`. A futex call carries no ordering,
-//! and its result decides only which waiter joins the queue.
+//! Each acquisition is Acquire and pairs with (release), which is Release. All transitions of the
+//! first word are read-modify-writes, so the others continue the release sequence and are Relaxed.
+//! The second word orders the places, and carries no other data: see `queue.rs`. A futex call
+//! carries no ordering, and its result decides only which waiter joins the queue.
 //!
 //! # Sources
 //! W. Long, "futex: Throughput-optimized (TO) futexes" (LKML, 2016): steal, one top waiter that
@@ -191,7 +192,7 @@ impl<P: InOneProcess, B: Bound> RawThroughputMutex<P, B> {
         Queue(self.queue.load(Relaxed))
     }
 
-    /// (L1)
+    /// (take)
     #[inline(always)]
     fn take_at_once(&self) -> bool {
         self.futex.compare_exchange(State::UNLOCKED.0, LOCKED, Acquire, Relaxed).is_ok()
@@ -202,20 +203,20 @@ impl<P: InOneProcess, B: Bound> RawThroughputMutex<P, B> {
         let order = if learns { Acquire } else { Relaxed };
         self.futex.compare_exchange(was.0, now.0, order, Relaxed).map_err(State)?;
         if now.owes_wake() && !was.owes_wake() {
-            // Counted here: the release must not touch the mutex after (U).
+            // Counted here: the release must not touch the mutex after (release).
             self.meter.count(Event::Woke);
         }
         Ok(())
     }
 
-    /// (L2): an arriving thread acquires an open mutex.
+    /// (steal): an arriving thread acquires an open mutex.
     fn steal(&self, was: State, cpu: Option<u32>) -> Result<(), State> {
         self.change(was, State::held_on(cpu), true)?;
         self.meter.count(if was.has(MARKED | ASLEEP) { Event::Stolen } else { Event::Spun });
         Ok(())
     }
 
-    /// (L3): an outsider that has slept acquires an open mutex, and pays what it owes.
+    /// (take awake): an outsider that has slept acquires an open mutex, and pays what it owes.
     fn take_awake(&self, was: State) -> Result<(), State> {
         self.change(was, State::held_on(cpu::current()).with(MARKED), true)?;
         self.meter.count(Event::Woken);
@@ -311,7 +312,7 @@ impl<P: InOneProcess, B: Bound> RawThroughputMutex<P, B> {
         }
     }
 
-    /// (S1): leaves `MARKED` in a word that is not open, and returns that word; `None` if it
+    /// (mark): leaves `MARKED` in a word that is not open, and returns that word; `None` if it
     /// acquired instead. If the caller `sleeps` on that word, a mark that it has read is as good as
     /// its own (invariant 9).
     fn mark(&self, owes: bool, sleeps: bool) -> Option<State> {
@@ -333,7 +334,7 @@ impl<P: InOneProcess, B: Bound> RawThroughputMutex<P, B> {
         }
     }
 
-    /// (Q1): the ticket of an outsider that was woken and found the mutex taken. `None` if the
+    /// (join): the ticket of an outsider that was woken and found the mutex taken. `None` if the
     /// queue is full. Behind others it joins only without a deadline (invariant 6), and only if it
     /// is `overdue`: the bound has passed since it was first woken.
     fn join_queue(&self, deadline: Option<Deadline>, overdue: &mut Option<Deadline>) -> Option<Ticket> {
@@ -435,7 +436,7 @@ unsafe impl<P: InOneProcess, B: Bound> raw::RawMutex for RawThroughputMutex<P, B
     unsafe fn unlock(&self, (): ()) {
         self.meter.released();
         let key = self.futex.key();
-        // (U); from here on the mutex may be gone.
+        // (release); from here on the mutex may be gone.
         let was = State(self.futex.fetch_sub(LOCKED, Release));
         if was.has(MARKED | ASLEEP) {
             Self::wake(key, was);
@@ -455,7 +456,7 @@ unsafe impl<P: InOneProcess, B: Bound> raw::RawMutex for RawThroughputMutex<P, B
     fn mark_for_requeued(&self) -> bool {
         let mut was = self.state();
         while !was.is_open() {
-            // (S1)
+            // (mark)
             match self.change(was, was.with(MARKED), false) {
                 Ok(()) => return true,
                 Err(now) => was = now,

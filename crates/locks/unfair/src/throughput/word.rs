@@ -32,13 +32,16 @@ pub(super) const HEAD: Bits = Bits::one(1);
 impl ThroughputState {
     /// Free, and no thread waits.
     pub const UNLOCKED: Self = Self(0);
-    /// Held.
+    /// Held. Never set or clear by mistake: it is the exclusion.
     pub const LOCKED: u32 = 1 << 0;
-    /// An outsider may be asleep.
+    /// An outsider may be asleep. May be set although none sleeps. Never clear on a mutex that is
+    /// not open while one sleeps, unless a wake-up or a debtor is on its way (invariant 5).
     pub const MARKED: u32 = 1 << 1;
-    /// The head waiter may be asleep.
+    /// The head waiter may be asleep. May be set although it is awake. Never clear on a locked
+    /// mutex while it sleeps, unless a wake-up for it is on its way (invariant 4).
     pub const ASLEEP: u32 = 1 << 2;
-    /// Only the head waiter may acquire.
+    /// Only the head waiter may acquire. Never set without a head waiter that acquires or clears
+    /// it; may be clear although the head waiter is due.
     pub const RESERVED: u32 = 1 << 3;
 
     pub(super) const fn has(self, bits: u32) -> bool {
