@@ -1,5 +1,4 @@
-//! The protocol of [`RawCondvar`](super::RawCondvar). `PROTOCOL.md` beside this file tells it step
-//! by step.
+//! The protocol of [`RawCondvar`](super::RawCondvar). `PROTOCOL.md` beside this file has pictures.
 //!
 //! - 16 bytes, all-zero without waiters, no allocation, nothing to initialise.
 //! - Timed by absolute deadlines. A notification without waiters makes no system call.
@@ -19,7 +18,8 @@
 //!
 //! # Protocol
 //! A **wait**, holding the mutex:
-//! 1. checks the target;
+//! 1. checks the target: the first waiter sets it, one with a second mutex sets `MIXED` and changes
+//!    `seq`;
 //! 2. reads `seq`;
 //! 3. registers, `waiting + 1`, and `spinning + 1` if it is going to spin; it remembers the epoch;
 //! 4. releases the mutex;

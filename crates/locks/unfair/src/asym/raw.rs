@@ -1,32 +1,5 @@
 //! The protocol of [`AsymMutex`](crate::AsymMutex): the barging mutex, released by a plain store.
-//! `PROTOCOL.md` beside this file tells it step by step.
-//!
-//! # The question of 2005
-//! When Molnar posted his mutex, Ben LaHaise wished for a release like that of a spinlock, without
-//! "a locked, serialising instruction". Linus Torvalds answered that it is hard: a spinlock may be
-//! overwritten, but a mutex has to know whether a thread waits. "So I suspect you can't avoid
-//! serializing the unlock path for a mutex. The issue of 'was there contention while I held it'
-//! fundamentally *is* a serializing question" (LKML, 19 December 2005).
-//!
-//! He was right that a fence must be paid for. Since Linux 4.14 another thread can pay. A waiter
-//! that is about to sleep will spend microseconds anyway. It serialises *the others*: `membarrier`
-//! makes every CPU that runs this process pass a full fence. The release itself needs none
-//! (`ulocks_core::membarrier`).
-//!
-//! That alone is not enough. The obvious release looks at the word, and stores 0 if it reads
-//! `LOCKED`:
-//!
-//! | holder | waiter |
-//! |---|---|
-//! | loads the word: `LOCKED`, no thread waits | |
-//! | *is preempted* | marks it `CONTENDED` |
-//! | | makes its heavy fence, finds `CONTENDED` still there, sleeps |
-//! | stores `UNLOCKED` and wakes no thread | sleeps for ever |
-//!
-//! A fence orders accesses that were made; the holder's store was not made yet. A look before the
-//! store is too early, whatever fences follow. So the release stores first and looks afterwards.
-//! Then it must not look at the mutex, which may be gone (law 2), but at a word in static memory:
-//! the [`gate`](super::gate).
+//! `PROTOCOL.md` beside this file has the idea, a picture and traces.
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
