@@ -114,100 +114,69 @@ fn note() {
 
 ulocks_core::initial!([] Told = Self(PlainRw::new()));
 
+/// Methods that pass on, with and without a note of their caller.
+macro_rules! passes_on {
+    (notes: $(fn $name:ident($($arg:ident: $type:ty)?) $(-> $result:ty)?;)*) => {$(
+        fn $name(&self $(, $arg: $type)?) $(-> $result)? {
+            note();
+            self.0.$name($($arg)?)
+        }
+    )*};
+    (notes: $(unsafe fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
+        unsafe fn $name(&self, (): () $(, $arg: $type)*) $(-> $result)? {
+            note();
+            // SAFETY: the caller's promise.
+            unsafe { self.0.$name(() $(, $arg)*) }
+        }
+    )*};
+    ($(unsafe fn $name:ident();)*) => {$(
+        unsafe fn $name(&self, (): ()) {
+            // SAFETY: the caller's promise.
+            unsafe { self.0.$name(()) }
+        }
+    )*};
+}
+
 // SAFETY: all is passed on to a sound lock.
 unsafe impl RawRwLock for Told {
     type Scope = Local;
     type ReadToken = ();
     type WriteToken = ();
-    fn read(&self) {
-        note();
-        self.0.read();
+    passes_on! { notes:
+        fn read();
+        fn try_read() -> Option<()>;
+        fn read_until(deadline: Deadline) -> Option<()>;
+        fn write();
+        fn try_write() -> Option<()>;
+        fn write_until(deadline: Deadline) -> Option<()>;
+        fn is_locked() -> bool;
+        fn is_write_locked() -> bool;
     }
-    fn try_read(&self) -> Option<()> {
-        note();
-        self.0.try_read()
-    }
-    fn read_until(&self, deadline: Deadline) -> Option<()> {
-        note();
-        self.0.read_until(deadline)
-    }
-    unsafe fn unlock_read(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.unlock_read(()) };
-    }
-    fn write(&self) {
-        note();
-        self.0.write();
-    }
-    fn try_write(&self) -> Option<()> {
-        note();
-        self.0.try_write()
-    }
-    fn write_until(&self, deadline: Deadline) -> Option<()> {
-        note();
-        self.0.write_until(deadline)
-    }
-    unsafe fn unlock_write(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.unlock_write(()) };
-    }
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
-    }
-    fn is_write_locked(&self) -> bool {
-        self.0.is_write_locked()
-    }
+    passes_on! { unsafe fn unlock_read(); unsafe fn unlock_write(); }
 }
 
 // SAFETY: as above.
 unsafe impl RawRwLockDowngrade for Told {
-    unsafe fn downgrade(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.downgrade(()) };
-    }
+    passes_on! { unsafe fn downgrade(); }
 }
 
 // SAFETY: as above.
 unsafe impl RawRwLockUpgrade for Told {
     type UpgradableToken = ();
-    fn upgradable(&self) {
-        note();
-        self.0.upgradable();
+    passes_on! { notes:
+        fn upgradable();
+        fn try_upgradable() -> Option<()>;
+        fn upgradable_until(deadline: Deadline) -> Option<()>;
     }
-    fn try_upgradable(&self) -> Option<()> {
-        note();
-        self.0.try_upgradable()
+    passes_on! { notes:
+        unsafe fn upgrade();
+        unsafe fn try_upgrade() -> Result<(), ()>;
+        unsafe fn upgrade_until(deadline: Deadline) -> Result<(), ()>;
     }
-    fn upgradable_until(&self, deadline: Deadline) -> Option<()> {
-        note();
-        self.0.upgradable_until(deadline)
-    }
-    unsafe fn unlock_upgradable(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.unlock_upgradable(()) };
-    }
-    unsafe fn upgrade(&self, (): ()) {
-        note();
-        // SAFETY: the caller's promise.
-        unsafe { self.0.upgrade(()) };
-    }
-    unsafe fn try_upgrade(&self, (): ()) -> Result<(), ()> {
-        note();
-        // SAFETY: the caller's promise.
-        unsafe { self.0.try_upgrade(()) }
-    }
-    unsafe fn upgrade_until(&self, (): (), deadline: Deadline) -> Result<(), ()> {
-        note();
-        // SAFETY: the caller's promise.
-        unsafe { self.0.upgrade_until((), deadline) }
-    }
-    unsafe fn downgrade_upgradable(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.downgrade_upgradable(()) };
-    }
-    unsafe fn downgrade_to_upgradable(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.downgrade_to_upgradable(()) };
+    passes_on! {
+        unsafe fn unlock_upgradable();
+        unsafe fn downgrade_upgradable();
+        unsafe fn downgrade_to_upgradable();
     }
 }
 

@@ -39,37 +39,21 @@ fn signalled<T: Send>(signal: Signal, goes_on: bool, wait: impl FnOnce(&Futex<Lo
     })
 }
 
+/// Each wait, by each handler: it ends, unless the handler restarts and there is no deadline.
 #[test]
-fn a_plain_handler_interrupts_every_wait() {
+fn handlers_interrupt_waits_except_where_the_kernel_restarts_them() {
     let _alone = alone();
-    let signal = Signal::plain();
-    assert_eq!(signalled(signal, false, |futex| futex.wait(1, None)), Waited::Interrupted);
-    assert_eq!(signalled(signal, false, |futex| futex.wait(1, an_hour())), Waited::Interrupted);
-    let interruptible = |futex: &Futex<_>| futex.wait_interruptible(1, Bits::ANY, None);
-    assert_eq!(signalled(signal, false, interruptible), Waited::Interrupted);
-}
-
-#[test]
-fn a_restarting_handler_does_not_interrupt_a_wait_without_deadline() {
-    let _alone = alone();
-    assert_eq!(signalled(Signal::restarting(), true, |futex| futex.wait(1, None)), Waited::Woken);
-}
-
-#[test]
-fn a_restarting_handler_interrupts_a_wait_with_a_deadline() {
-    let _alone = alone();
-    let signal = Signal::restarting();
-    assert_eq!(signalled(signal, false, |futex| futex.wait(1, an_hour())), Waited::Interrupted);
-}
-
-#[test]
-fn a_restarting_handler_interrupts_an_interruptible_wait() {
-    let _alone = alone();
-    let signal = Signal::restarting();
-    let untimed = |futex: &Futex<_>| futex.wait_interruptible(1, Bits::ANY, None);
-    assert_eq!(signalled(signal, false, untimed), Waited::Interrupted);
-    let timed = |futex: &Futex<_>| futex.wait_interruptible(1, Bits::ANY, an_hour());
-    assert_eq!(signalled(signal, false, timed), Waited::Interrupted);
+    let waits: [(fn(&Futex<Local>) -> Waited, bool); 4] = [
+        (|futex| futex.wait(1, None), true),
+        (|futex| futex.wait(1, an_hour()), false),
+        (|futex| futex.wait_interruptible(1, Bits::ANY, None), false),
+        (|futex| futex.wait_interruptible(1, Bits::ANY, an_hour()), false),
+    ];
+    for (wait, restarts) in waits {
+        assert_eq!(signalled(Signal::plain(), false, wait), Waited::Interrupted);
+        let ends = if restarts { Waited::Woken } else { Waited::Interrupted };
+        assert_eq!(signalled(Signal::restarting(), restarts, wait), ends);
+    }
 }
 
 #[test]

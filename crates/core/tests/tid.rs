@@ -4,8 +4,6 @@
 
 mod support;
 
-use std::collections::HashSet;
-use std::sync::Barrier;
 use std::thread;
 use support::Child;
 use ulocks_core::tid;
@@ -25,24 +23,6 @@ fn wrong() -> i32 {
 fn it_is_the_kernels() {
     assert_eq!(wrong(), 0);
     assert_eq!(thread::spawn(wrong).join().unwrap(), 0);
-}
-
-#[test]
-fn threads_that_live_together_differ() {
-    let barrier = Barrier::new(8);
-    let ids: HashSet<_> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..8)
-            .map(|_| {
-                scope.spawn(|| {
-                    let id = tid::current();
-                    barrier.wait();
-                    id
-                })
-            })
-            .collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
-    assert_eq!(ids.len(), 8);
 }
 
 #[test]
