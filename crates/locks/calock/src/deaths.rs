@@ -29,9 +29,9 @@
 //! thousand sleepers 300 wake in a watch then.
 //!
 //! # What is done
-//! (D) is then made by one of the waiters that find out: a CAS that adds one to `promotions`, for
-//! the dead, chooses it. If the lock was granted to the dead, the chosen waiter frees the lock. It
-//! clears `LOCKED`, `GRANTED`, `PROMOTED`, `AWAKE` and `TO_STAND_BY`. Otherwise it becomes the
+//! (depose) is then made by one of the waiters that find out: a CAS that adds one to `promotions`,
+//! for the dead, chooses it. If the lock was granted to the dead, the chosen waiter frees the lock.
+//! It clears `LOCKED`, `GRANTED`, `PROMOTED`, `AWAKE` and `TO_STAND_BY`. Otherwise it becomes the
 //! standby, and the flag that is set is its own. If it dies too, another waiter is due, since
 //! `promotions` has changed.
 //!
@@ -218,8 +218,8 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
         (now.as_nanos() / Self::DEAD_AFTER.as_nanos()) as u32
     }
 
-    /// (D), if the waiter that was due must be dead; true if so. The CAS on `promotions` chooses
-    /// one of the waiters that find this out.
+    /// (depose), if the waiter that was due must be dead; true if so. The CAS on `promotions`
+    /// chooses one of the waiters that find this out.
     #[cold]
     pub(crate) fn act_for_the_dead(&self, waiter: &mut Waiter) -> bool {
         let (was, promotions) = (self.state(), self.promotions.load(Relaxed));

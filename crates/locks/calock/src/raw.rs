@@ -1,5 +1,5 @@
-//! The protocol of [`Calock`](crate::Calock). `PROTOCOL.md` beside this folder tells it step by
-//! step.
+//! The protocol of [`Calock`](crate::Calock). `PROTOCOL.md` beside this folder has a picture and a
+//! trace.
 //!
 //! | file | what of the protocol |
 //! |---|---|
@@ -34,22 +34,22 @@
 //!
 //! "Its own" are the count and the flags that a waiter has in the word.
 //!
-//! | label | from | to | by |
+//! | step | from | to | by |
 //! |---|---|---|---|
-//! | (T) | not `LOCKED` | `LOCKED` | an arriving thread, spinning or not |
-//! | (W) | not `LOCKED`; or `GRANTED`, for the promoted waiter | `LOCKED`; not its own, `AWAKE`, `TO_STAND_BY`, `GRANTED` | a parked waiter; or one about to park, which leaves `AWAKE` and `TO_STAND_BY` |
-//! | (P) | `LOCKED`; or free, for a waiter that is to stand by | one more parked, and what follows the table | a waiter that has spun, or was woken |
-//! | (R) | `LOCKED`, not `PROMOTED` | `PROMOTED`, `AWAKE` | a standby whose interval is over; an overdue waiter |
-//! | (G) | `LOCKED` | not its own, `AWAKE`, `TO_STAND_BY` | a waiter whose deadline has passed |
-//! | (M) | `LOCKED` | `REQUEUED` | a notification that requeues a sleeper to this lock |
-//! | (D) | `GRANTED` | not `LOCKED`, `GRANTED`, `PROMOTED`, `AWAKE`, `TO_STAND_BY` | between processes: a waiter, for a dead one |
-//! | (A) | held | `AWAKE`; `TO_STAND_BY` if the waiter is to stand by, else not | the holder, before it advances the sequence |
-//! | (U) | held | `GRANTED` if `PROMOTED`, else not `LOCKED`; not `WASTED`, `REQUEUED`; `SOLO` if a waiter is parked and the plan says so | the holder |
+//! | (take) | not `LOCKED` | `LOCKED` | an arriving thread, spinning or not |
+//! | (take parked) | not `LOCKED`; or `GRANTED`, for the promoted waiter | `LOCKED`; not its own, `AWAKE`, `TO_STAND_BY`, `GRANTED` | a parked waiter; or one about to park, which leaves `AWAKE` and `TO_STAND_BY` |
+//! | (park) | `LOCKED`; or free, for a waiter that is to stand by | one more parked, and what follows the table | a waiter that has spun, or was woken |
+//! | (promote) | `LOCKED`, not `PROMOTED` | `PROMOTED`, `AWAKE` | a standby whose interval is over; an overdue waiter |
+//! | (give up) | `LOCKED` | not its own, `AWAKE`, `TO_STAND_BY` | a waiter whose deadline has passed |
+//! | (requeue) | `LOCKED` | `REQUEUED` | a notification that requeues a sleeper to this lock |
+//! | (depose) | `GRANTED` | not `LOCKED`, `GRANTED`, `PROMOTED`, `AWAKE`, `TO_STAND_BY` | between processes: a waiter, for a dead one |
+//! | (announce) | held | `AWAKE`; `TO_STAND_BY` if the waiter is to stand by, else not | the holder, before it advances the sequence |
+//! | (unlock) | held | `GRANTED` if `PROMOTED`, else not `LOCKED`; not `WASTED`, `REQUEUED`; `SOLO` if a waiter is parked and the plan says so | the holder |
 //!
-//! (P) sets `STANDBY` if no waiter has it and this one may; see `may_stand_by`. A waiter that was
-//! woken, or is promoted, clears `AWAKE` and `TO_STAND_BY`. A waiter that was woken to contend sets
-//! `WASTED`. (P) and (W) set `REQUEUED` if a condition variable requeued the waiter and it has not
-//! set the bit yet.
+//! (park) sets `STANDBY` if no waiter has it and this one may; see `may_stand_by`. A waiter that
+//! was woken, or is promoted, clears `AWAKE` and `TO_STAND_BY`. A waiter that was woken to contend
+//! sets `WASTED`. (park) and (take parked) set `REQUEUED` if a condition variable requeued the
+//! waiter and it has not set the bit yet.
 //!
 //! # Which waiter a release wakes
 //! 1. If `PROMOTED`: the lock is handed over, and the promoted waiter woken unless `AWAKE` is set.
@@ -65,9 +65,9 @@
 //!
 //! In addition, if `REQUEUED` is set, a release wakes a waiter that a condition variable requeued.
 //!
-//! The steps of a release are: (A), then the sequence, then (U), then the wake-up. A waiter that is
-//! about to sleep on the old number does not fall asleep: the kernel compares and enqueues under
-//! one lock, which the wake-up takes after the sequence has advanced.
+//! The steps of a release are: (announce), then the sequence, then (unlock), then the wake-up. A
+//! waiter that is about to sleep on the old number does not fall asleep: the kernel compares and
+//! enqueues under one lock, which the wake-up takes after the sequence has advanced.
 //!
 //! # The standby
 //! One parked waiter sleeps with a timer, so that the others need none, and so that not every
@@ -79,42 +79,44 @@
 //! by.
 //!
 //! # Invariants
-//! 1. At most one thread holds the lock. (T) and (W) need a word without `LOCKED`. (W) of the
-//!    promoted waiter may also find `GRANTED`, and clears it. Only the holder clears `LOCKED` or
-//!    sets `GRANTED`; but a lock that is `GRANTED` has no holder, and (D) clears both.
-//! 2. If `AWAKE` is set, one of three holds. The holder has set it in (A) and is about to wake a
-//!    waiter. Or a parked waiter is awake or about to be, and clears it in (W), (P) or (G): it was
-//!    woken, or saw the sequence advanced. Or the promoted waiter is awake; then (P) or
-//!    (G) of another waiter may clear the bit, while the lock is held or granted.
-//! 3. *A wake-up meets its waiter.* If `AWAKE` stays set from (A) to (U), no waiter that was parked
-//!    at (A) has parked again with the new sequence number: it would have cleared `AWAKE`. A thread
-//!    that parks for the first time does not clear it; the wake-up may meet it instead. If `AWAKE`
-//!    was cleared and set again meanwhile, (R) set it, and the promoted waiter is awake. Otherwise
-//!    each waiter that was parked at (A) read the sequence before it advanced. So it sleeps and can
-//!    be woken, or it does not fall asleep. If `AWAKE` has gone before (U), the holder chooses
-//!    anew.
+//! 1. At most one thread holds the lock. (take) and (take parked) need a word without `LOCKED`.
+//!    (take parked) of the promoted waiter may also find `GRANTED`, and clears it. Only the holder
+//!    clears `LOCKED` or sets `GRANTED`; but a lock that is `GRANTED` has no holder, and (depose)
+//!    clears both.
+//! 2. If `AWAKE` is set, one of three holds. The holder has set it in (announce) and is about to
+//!    wake a waiter. Or a parked waiter is awake or about to be, and clears it in (take parked),
+//!    (park) or (give up): it was woken, or saw the sequence advanced. Or the promoted waiter is
+//!    awake; then (park) or (give up) of another waiter may clear the bit, while the lock is held
+//!    or granted.
+//! 3. *A wake-up meets its waiter.* If `AWAKE` stays set from (announce) to (unlock), no waiter
+//!    that was parked at (announce) has parked again with the new sequence number: it would have
+//!    cleared `AWAKE`. A thread that parks for the first time does not clear it; the wake-up may
+//!    meet it instead. If `AWAKE` was cleared and set again meanwhile, (promote) set it, and the
+//!    promoted waiter is awake. Otherwise each waiter that was parked at (announce) read the
+//!    sequence before it advanced. So it sleeps and can be woken, or it does not fall asleep. If
+//!    `AWAKE` has gone before (unlock), the holder chooses anew.
 //! 4. *No waiter is forgotten.* If a waiter is parked, one of four holds: the lock is held, so that
 //!    a release will come; or it is granted; or `AWAKE` is set; or the standby sleeps with a timer,
-//!    or is awake and will. For a standby leaves in (W), after which the lock is held, or in (G),
-//!    when it is held or granted. A release that finds neither a standby nor an awake waiter wakes
-//!    one to stand by. (P) on a free lock leaves `STANDBY` set. A standby without a timer is
-//!    promoted, so the lock is held or granted.
-//!    Between processes there is a fifth: (D) has freed the lock, and the waiter that made it is
-//!    awake. It takes the lock, or finds it held, or stands by in (P). If it is killed before, the
-//!    next waiter with a turn to watch finds the free lock: see `deaths.rs`.
+//!    or is awake and will. For a standby leaves in (take parked), after which the lock is held, or
+//!    in (give up), when it is held or granted. A release that finds neither a standby nor an awake
+//!    waiter wakes one to stand by. (park) on a free lock leaves `STANDBY` set. A standby without a
+//!    timer is promoted, so the lock is held or granted. Between processes there is a fifth:
+//!    (depose) has freed the lock, and the waiter that made it is awake. It takes the lock, or
+//!    finds it held, or stands by in (park). If it is killed before, the next waiter with a turn to
+//!    watch finds the free lock: see `deaths.rs`.
 //! 5. If the lock is granted, the promoted waiter is awake, or its wake-up is on its way: it parks
 //!    only before the grant, and clears `AWAKE`. The release that grants finds that, and wakes it.
-//!    `PROMOTED` implies `LOCKED`: (R) needs `LOCKED`, and (U) then keeps it.
+//!    `PROMOTED` implies `LOCKED`: (promote) needs `LOCKED`, and (unlock) then keeps it.
 //! 6. While a thread that a condition variable requeued sleeps here, one of three holds. `REQUEUED`
 //!    is set. Or such a thread is awake that will set it. Or the notifying thread, which requeues
-//!    first, is about to make (M); if (M) finds the lock free, that thread wakes one of those it
-//!    has moved. (M) may also set the flag on a lock that has become free. That costs one wake-up
-//!    that meets no sleeper.
+//!    first, is about to make (requeue); if (requeue) finds the lock free, that thread wakes one of
+//!    those it has moved. (requeue) may also set the flag on a lock that has become free. That
+//!    costs one wake-up that meets no sleeper.
 //! 7. A parked waiter does not unwind: its count and its flags would stay in the word. If the
 //!    kernel refuses the wait, the process aborts.
 //!
-//! `SOLO` and the plan decide three things only: how long a waiter polls before (P), how long the
-//! standby sleeps, and which waiters a release wakes beside those that the invariants require.
+//! `SOLO` and the plan decide three things only: how long a waiter polls before (park), how long
+//! the standby sleeps, and which waiters a release wakes beside those that the invariants require.
 //!
 //! # How long a waiter waits
 //! Within an interval the standby takes the lock, or is promoted. Then it waits for the present
@@ -132,12 +134,13 @@
 //! the largest number of other waiters parked meanwhile; and one interval more for each refusal.
 //!
 //! # Ordering
-//! - (T) and (W) are Acquire and pair with (U), Release. All transitions of the word are
-//!   read-modify-writes and continue its release sequence. The plan is plain data of the holder.
-//! - (P) is Release and pairs with (A), Acquire. A waiter reads the sequence before (P), and the
-//!   holder advances it after (A). So a waiter that (A) finds parked has read the sequence before
-//!   it advanced (`xtask/litmus/calock-sequence.litmus`). Loads and stores of the sequence itself are
-//!   Relaxed.
+//! - (take) and (take parked) are Acquire and pair with (unlock), Release. All transitions of the
+//!   word are read-modify-writes and continue its release sequence. The plan is plain data of the
+//!   holder.
+//! - (park) is Release and pairs with (announce), Acquire. A waiter reads the sequence before
+//!   (park), and the holder advances it after (announce). So a waiter that (announce) finds parked
+//!   has read the sequence before it advanced (`xtask/litmus/calock-sequence.litmus`). Loads and
+//!   stores of the sequence itself are Relaxed.
 //! - A transition that fails is Relaxed: the thread tries again from the word that it has found,
 //!   and the attempt that succeeds acquires.
 //!
@@ -187,8 +190,8 @@ pub struct RawCalock<P: Policy = Private, I: Interval = Every> {
     interval: PhantomData<fn() -> I>,
 }
 
-// SAFETY: only the holder reads and writes the plan, and (U) happens before the next (T) or (W)
-// returns.
+// SAFETY: only the holder reads and writes the plan, and (unlock) happens before the next (take) or
+// (take parked) returns.
 unsafe impl<P: Policy, I: Interval> Sync for RawCalock<P, I> {}
 
 impl<P: Policy, I: Interval> RawCalock<P, I> {
@@ -222,18 +225,18 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
 
     /// The holder's plan.
     pub(crate) fn plan<R>(&self, with: impl FnOnce(&mut Plan) -> R) -> R {
-        // SAFETY: called by the holder only, between (T) or (W) and (U), and no caller keeps the
-        // reference.
+        // SAFETY: called by the holder only, between (take) or (take parked) and (unlock), and no
+        // caller keeps the reference.
         self.plan.with_mut(|plan| with(unsafe { &mut *plan }))
     }
 
-    /// (T): sets `LOCKED`, and has acquired if that was clear.
+    /// (take): sets `LOCKED`, and has acquired if that was clear.
     #[inline(always)]
     fn take(&self) -> bool {
         self.word.fetch_or(LOCKED, Acquire) & LOCKED == 0
     }
 
-    /// (U). If it succeeds, the lock may be gone.
+    /// (unlock). If it succeeds, the lock may be gone.
     #[inline(always)]
     pub(crate) fn release(&self, was: u32, free: u32) -> Result<(), State> {
         self.word.compare_exchange(was, free, Release, Relaxed).map(drop).map_err(State)
@@ -241,7 +244,8 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
 
     /// Any other transition of the word.
     pub(crate) fn change(&self, was: State, now: State) -> Result<(), State> {
-        // Mutant: AcqRel -> Acquire, Release, Relaxed: load buffering, by litmus/calock-sequence.litmus.
+        // Mutant: AcqRel -> Acquire, Release, Relaxed: load buffering, by
+        // litmus/calock-sequence.litmus.
         self.word.compare_exchange(was.0, now.0, AcqRel, Relaxed).map(drop).map_err(State)
     }
 
@@ -359,7 +363,7 @@ unsafe impl<P: Policy, I: Interval> raw::RawMutex for RawCalock<P, I> {
     }
 
     fn mark_for_requeued(&self) -> bool {
-        // (M)
+        // (requeue)
         self.state().is_locked() && State(self.word.fetch_or(REQUEUED, Relaxed)).is_locked()
     }
 

@@ -7,16 +7,16 @@ use ulocks_core::futex::Bits;
 ///
 /// | bits | name | meaning | set by | cleared by |
 /// |---|---|---|---|---|
-/// | 0 | `LOCKED` | held, or granted to the promoted waiter | (T), (W) | (U), unless it grants; (D) |
-/// | 1 | `AWAKE` | a waiter was woken, or is promoted and awake | (A), (R) | (W), (P), (G) of that waiter; (D) |
-/// | 2 | `STANDBY` | a parked waiter sleeps with a timer, for an interval at most | (P) | (W), (G) of that waiter, or of the waiter that made (D) |
-/// | 3 | `PROMOTED` | the next release hands the lock over to the waiter that set this | (R) | (W), (G) of that waiter; (D) |
-/// | 4 | `WASTED` | a waiter was woken to contend and found the lock taken | (P) | (U) |
-/// | 5 | `REQUEUED` | a waiter that a condition variable requeued here may be asleep | (M); (W), (P) of such a waiter | (U), which wakes one |
-/// | 6 | `GRANTED` | no thread holds the lock; only the promoted waiter may take it | (U) | (W) of that waiter; (D) |
-/// | 7 | `TO_STAND_BY` | the woken waiter is to be the standby, and not to contend | (A) | with `AWAKE` |
-/// | 8 | `SOLO` | one thread is active; an arriving thread that finds the lock taken parks at once | (U) | (U) |
-/// | 9 to 31 | parked | how many waiters are asleep, about to sleep, or awake to try again | (P) | (W), (G) |
+/// | 0 | `LOCKED` | held, or granted to the promoted waiter | (take), (take parked) | (unlock), unless it grants; (depose) |
+/// | 1 | `AWAKE` | a waiter was woken, or is promoted and awake | (announce), (promote) | (take parked), (park), (give up) of that waiter; (depose) |
+/// | 2 | `STANDBY` | a parked waiter sleeps with a timer, for an interval at most | (park) | (take parked), (give up) of that waiter, or of the waiter that made (depose) |
+/// | 3 | `PROMOTED` | the next release hands the lock over to the waiter that set this | (promote) | (take parked), (give up) of that waiter; (depose) |
+/// | 4 | `WASTED` | a waiter was woken to contend and found the lock taken | (park) | (unlock) |
+/// | 5 | `REQUEUED` | a waiter that a condition variable requeued here may be asleep | (requeue); (take parked), (park) of such a waiter | (unlock), which wakes one |
+/// | 6 | `GRANTED` | no thread holds the lock; only the promoted waiter may take it | (unlock) | (take parked) of that waiter; (depose) |
+/// | 7 | `TO_STAND_BY` | the woken waiter is to be the standby, and not to contend | (announce) | with `AWAKE` |
+/// | 8 | `SOLO` | one thread is active; an arriving thread that finds the lock taken parks at once | (unlock) | (unlock) |
+/// | 9 to 31 | parked | how many waiters are asleep, about to sleep, or awake to try again | (park) | (take parked), (give up) |
 #[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u32);
@@ -31,7 +31,7 @@ pub(crate) mod sleepers {
     pub(crate) const PARKED: Bits = Bits::one(1);
     /// The promoted waiter.
     pub(crate) const PROMOTED: Bits = Bits::one(2);
-    /// The promoted waiter between processes, where (D) may have taken its promotion back.
+    /// The promoted waiter between processes, where (depose) may have taken its promotion back.
     pub(crate) const PROMOTED_PERHAPS: Bits = match Bits::new(PARKED.get() | PROMOTED.get()) {
         Some(bits) => bits,
         None => PROMOTED,
@@ -59,23 +59,28 @@ const ONE_PARKED: u32 = 1 << PARKED_SHIFT;
 impl State {
     /// Free, and no thread waits.
     pub const UNLOCKED: Self = Self(0);
-    /// Held, or granted.
+    /// Held, or granted. Never stale.
     pub const LOCKED: u32 = 1 << 0;
-    /// A waiter was woken, or is promoted and awake.
+    /// A waiter was woken, or is promoted and awake. Never set for long without one (invariant 2).
+    /// May be clear although a waiter is awake.
     pub const AWAKE: u32 = 1 << 1;
-    /// A parked waiter sleeps with a timer.
+    /// A parked waiter sleeps with a timer, or is awake and will. Never set without one, unless it
+    /// was killed; may be clear although waiters are parked.
     pub const STANDBY: u32 = 1 << 2;
-    /// The next release hands the lock over.
+    /// The next release hands the lock over. Set only while `LOCKED` is; never without its waiter,
+    /// unless that was killed.
     pub const PROMOTED: u32 = 1 << 3;
-    /// A waiter was woken to contend and found the lock taken.
+    /// A waiter was woken to contend and found the lock taken. Advice to the plan: may be stale in
+    /// either way.
     pub const WASTED: u32 = 1 << 4;
-    /// A waiter that a condition variable requeued here may be asleep.
+    /// A waiter that a condition variable requeued here may be asleep. May be set although none is;
+    /// never clear for long while one is (invariant 6).
     pub const REQUEUED: u32 = 1 << 5;
-    /// The promoted waiter may take the lock.
+    /// The promoted waiter may take the lock. Never set while a thread holds it.
     pub const GRANTED: u32 = 1 << 6;
-    /// The woken waiter is to be the standby.
+    /// The woken waiter is to be the standby. Set only while `AWAKE` is.
     pub const TO_STAND_BY: u32 = 1 << 7;
-    /// One thread is active alone.
+    /// One thread is active alone. May be stale in either way.
     pub const SOLO: u32 = 1 << 8;
 
     pub(crate) const fn has(self, flags: u32) -> bool {

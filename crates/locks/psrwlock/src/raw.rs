@@ -1,5 +1,5 @@
 //! The protocol of [`PsRwLock`](crate::PsRwLock), and its readers' part. `PROTOCOL.md` beside this
-//! folder tells it step by step.
+//! folder has a picture and traces.
 //!
 //! | file | what of the protocol |
 //! |---|---|

@@ -30,6 +30,7 @@ use ulocks_core::futex::Bits;
 /// three sleep at once. A writer that finds three does not count itself. If several find two at the
 /// same time, the second takes the number back to zero, until the first of them leaves.
 #[doc(hidden)]
+#[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u64);
 

@@ -16,23 +16,23 @@
 //! # State
 //! The values are those of [`State`]. `me` is the caller's thread id, `it` another's.
 //!
-//! | from | to | by | label |
+//! | from | to | by | step |
 //! |---|---|---|---|
-//! | 0 | `me` | an arrival, at once or while it spins | (L1) |
-//! | `me` | 0 | the owner | (U1) |
-//! | `it` | `it`, `WAITERS` | the kernel, for an arrival that then sleeps | (K1) |
-//! | 0 | `me`, maybe `WAITERS` | the kernel, for an arrival that came in time after all | (K2) |
-//! | `me`, `WAITERS` | `it`, `WAITERS` | the kernel, for the owner, to the best waiter | (K3) |
-//! | `me`, marked | 0 | the kernel, for the owner, if all waiters have timed out | (K4) |
-//! | `it`, `WAITERS` | `me`, `WAITERS`, `OWNER_DIED` | the kernel, at the end of the owner, to the best waiter | (K5) |
+//! | 0 | `me` | an arrival, at once or while it spins | (take) |
+//! | `me` | 0 | the owner | (free) |
+//! | `it` | `it`, `WAITERS` | the kernel, for an arrival that then sleeps | (enqueue) |
+//! | 0 | `me`, maybe `WAITERS` | the kernel, for an arrival that came in time after all | (take late) |
+//! | `me`, `WAITERS` | `it`, `WAITERS` | the kernel, for the owner, to the best waiter | (hand over) |
+//! | `me`, marked | 0 | the kernel, for the owner, if all waiters have timed out | (clear) |
+//! | `it`, `WAITERS` | `me`, `WAITERS`, `OWNER_DIED` | the kernel, at the end of the owner, to the best waiter | (bequeath) |
 //!
 //! # Invariants
 //! 1. User space changes the word only from 0 to its own id and from its own id, unmarked, to 0.
 //!    Hence a mark set by the kernel is never overwritten. While there is a waiter, the release is
 //!    a call, which hands over: no wake-up is lost.
-//! 2. At most one thread holds the mutex: the word has one id in it, and gets it in (L1), (K2),
-//!    (K3) and (K5) only, from a word that has none or by the kernel on behalf of an owner that
-//!    gives it up or has ended.
+//! 2. At most one thread holds the mutex: the word has one id in it, and gets it in (take), (take
+//!    late), (hand over) and (bequeath) only, from a word that has none or by the kernel on behalf
+//!    of an owner that gives it up or has ended.
 //! 3. A thread that returns from the kernel with the mutex finds its own id in the word.
 //! 4. The word is released by the thread whose id is in it and by no other: a guard that was copied
 //!    by fork into another process does nothing.
@@ -43,13 +43,13 @@
 //! loads, only while no waiter is known. It goes to the kernel as soon as it sees a mark that was
 //! not there when it came, or that has passed from one owner to another.
 //!
-//! A mark that the thread finds on its arrival is doubtful. (K3) marks the word of the new owner
-//! whether or not another thread waits, so the mark outlives the last waiter by one ownership. A
-//! thread that believes it becomes a waiter, and makes it true for another ownership. Two threads
-//! would never meet an unmarked word again: each acquisition would cost two system calls and a
-//! sleep. So the arriving thread gives a doubtful mark [`DOUBT_NS`]: if the mark was stale, (K4)
-//! clears it meanwhile. An arriving thread may enter the queue later by that time. The policy
-//! `NoSpin` has none of it.
+//! A mark that the thread finds on its arrival is doubtful. (hand over) marks the word of the new
+//! owner whether or not another thread waits, so the mark outlives the last waiter by one
+//! ownership. A thread that believes it becomes a waiter, and makes it true for another ownership.
+//! Two threads would never meet an unmarked word again: each acquisition would cost two system
+//! calls and a sleep. So the arriving thread gives a doubtful mark [`DOUBT_NS`]: if the mark was
+//! stale, (clear) clears it meanwhile. An arriving thread may enter the queue later by that time.
+//! The policy `NoSpin` has none of it.
 //!
 //! Measured on two CPUs of a Xeon, two threads with empty critical sections: 7 M/s without the
 //! doubt, 33 M/s with it, 0.3 M/s without any spin, as in glibc. The table in `BENCHMARKS.md`,
@@ -57,11 +57,11 @@
 //! may be asleep, and need this CPU.
 //!
 //! # Ordering
-//! Each (L1) is Acquire and pairs with (U1), Release, and with (K4). The kernel's changes are
-//! read-modify-writes with a full barrier. A thread that was handed the mutex by (K3) or (K5) has
-//! itself done nothing to the word, and no end of a call orders anything, so it looks at the word
-//! again: (L2) is Acquire and reads what (K2), (K3) or (K5) wrote, which it needs for `OWNER_DIED`
-//! in any case.
+//! Each (take) is Acquire and pairs with (free), Release, and with (clear). The kernel's changes
+//! are read-modify-writes with a full barrier. A thread that was handed the mutex by (hand over) or
+//! (bequeath) has itself done nothing to the word, and no end of a call orders anything, so it
+//! looks at the word again: (look again) is Acquire and reads what (take late), (hand over) or
+//! (bequeath) wrote, which it needs for `OWNER_DIED` in any case.
 //!
 //! # Sources
 //! Documentation/locking/pi-futex.rst and kernel/futex/pi.c of Linux. T. Gleixner's and I. Molnar's
@@ -165,13 +165,13 @@ impl<P: Policy> RawPiMutex<P> {
     pub(crate) fn release(&self) {
         self.meter.released();
         let me = tid::current();
-        // (U1); from here on the mutex may be gone.
+        // (free); from here on the mutex may be gone.
         if let Err(seen) = self.futex.compare_exchange(me, UNLOCKED, Release, Relaxed) {
             self.release_contended(me, State(seen));
         }
     }
 
-    /// (L1): takes the mutex if it is free, or tells what was seen.
+    /// (take): takes the mutex if it is free, or tells what was seen.
     #[inline(always)]
     fn take(&self, me: u32) -> Result<(), State> {
         self.futex.compare_exchange(UNLOCKED, me, Acquire, Relaxed).map(drop).map_err(State)
@@ -210,14 +210,14 @@ impl<P: Policy> RawPiMutex<P> {
         }
     }
 
-    /// (L2): what an owner by the kernel's hand finds in the word.
+    /// (look again): what an owner by the kernel's hand finds in the word.
     pub(crate) fn look_again(&self) -> Taken {
         let seen = State(self.futex.load(Acquire));
         debug_assert_eq!(seen.owner(), tid::current(), "the kernel gave the mutex to another: {seen:?}");
         if seen.owner_died() { Taken::OwnerDied } else { Taken::Sound }
     }
 
-    /// (K3), (K4): the release of a marked mutex, unless it is another's (invariant 4).
+    /// (hand over), (clear): the release of a marked mutex, unless it is another's (invariant 4).
     #[cold]
     #[inline(never)]
     fn release_contended(&self, me: u32, seen: State) {
