@@ -19,31 +19,31 @@
 //! The word is a `State`: the newest node, `LOCKED`, `QUEUE_LOCKED`, `LEAVERS`. Each transition is
 //! one compare-exchange:
 //!
-//! | from | to | by | label |
+//! | from | to | by | step |
 //! |---|---|---|---|
-//! | `FREE` | `LOCKED` | an arriving thread, or `try_lock` | (L1) |
-//! | anything else | the same with the node of the arriving thread as the newest | an arriving thread | (L2) |
-//! | `LOCKED` alone | `FREE` | the holder | (U1) |
-//! | `LOCKED`, waiters | `QUEUE_LOCKED`, waiters | the holder, which becomes the queue-lock holder | (U2) |
-//! | `LOCKED`, `QUEUE_LOCKED` | `QUEUE_LOCKED` | the holder; the queue-lock holder does the rest | (U3) |
-//! | not `QUEUE_LOCKED` | `QUEUE_LOCKED` | a waiter that leaves | (T1) |
-//! | `QUEUE_LOCKED` | `QUEUE_LOCKED`, `LEAVERS` | a waiter that leaves | (T2) |
-//! | `QUEUE_LOCKED`, `LEAVERS` | `QUEUE_LOCKED` | the queue-lock holder, which then removes the leavers | (T3) |
-//! | `QUEUE_LOCKED`, waiters | the same without the newest | the queue-lock holder | (T4) |
-//! | `QUEUE_LOCKED`, not `LEAVERS`, and `LOCKED` or no waiters | without `QUEUE_LOCKED` | the queue-lock holder | (T5) |
-//! | `QUEUE_LOCKED`, not `LEAVERS`, not `LOCKED` | `LOCKED`, one waiter less | the queue-lock holder, for the oldest | (T6) |
+//! | `FREE` | `LOCKED` | an arriving thread, or `try_lock` | (take) |
+//! | anything else | the same with the node of the arriving thread as the newest | an arriving thread | (enqueue) |
+//! | `LOCKED` alone | `FREE` | the holder | (free) |
+//! | `LOCKED`, waiters | `QUEUE_LOCKED`, waiters | the holder, which becomes the queue-lock holder | (serve) |
+//! | `LOCKED`, `QUEUE_LOCKED` | `QUEUE_LOCKED` | the holder; the queue-lock holder does the rest | (pass on) |
+//! | not `QUEUE_LOCKED` | `QUEUE_LOCKED` | a waiter that leaves | (lock queue) |
+//! | `QUEUE_LOCKED` | `QUEUE_LOCKED`, `LEAVERS` | a waiter that leaves | (ask to leave) |
+//! | `QUEUE_LOCKED`, `LEAVERS` | `QUEUE_LOCKED` | the queue-lock holder, which then removes the leavers | (take leavers) |
+//! | `QUEUE_LOCKED`, waiters | the same without the newest | the queue-lock holder | (detach newest) |
+//! | `QUEUE_LOCKED`, not `LEAVERS`, and `LOCKED` or no waiters | without `QUEUE_LOCKED` | the queue-lock holder | (unlock queue) |
+//! | `QUEUE_LOCKED`, not `LEAVERS`, not `LOCKED` | `LOCKED`, one waiter less | the queue-lock holder, for the oldest | (hand over) |
 //!
-//! `queue/mod.rs` describes the nodes, `queue/status.rs` the futex in each. (A), the answer, is
-//! described there.
+//! `queue/mod.rs` describes the nodes, `queue/status.rs` the futex in each. (answer), the answer,
+//! is described there.
 //!
 //! # The hand-over
 //! The queue-lock holder finds the mutex released and the queue not empty. It detaches the oldest
 //! node and chooses a waiter behind it to be *woken ahead*. It sets `LOCKED` and releases the queue
-//! lock in one step (T6), grants by one swap of the oldest waiter's status (A), and wakes the two
-//! if they were asleep. So the second one is on its way while the first is inside. `ahead.rs` says
-//! which waiter is chosen. A waiter spins only if it found the queue empty, or was woken ahead. A
-//! waiter that has parked again is woken when it is granted. No waiter is woken that has not
-//! parked.
+//! lock in one step (hand over), grants by one swap of the oldest waiter's status (answer), and
+//! wakes the two if they were asleep. So the second one is on its way while the first is inside.
+//! `ahead.rs` says which waiter is chosen. A waiter spins only if it found the queue empty, or was
+//! woken ahead. A waiter that has parked again is woken when it is granted. No waiter is woken that
+//! has not parked.
 //!
 //! The waiter that is to run on the CPU of the queue-lock holder is woken last: a wake-up may take
 //! the CPU away.
@@ -53,33 +53,38 @@
 //!
 //! # Invariants
 //! Beside those of the queue:
-//! 1. At most one thread holds the mutex: `LOCKED` is set by (L1), from zero, and by (T6) for one
-//!    waiter, and cleared by the holder.
+//! 1. At most one thread holds the mutex: `LOCKED` is set by (take), from zero, and by (hand over)
+//!    for one waiter, and cleared by the holder.
 //! 2. While the queue is not empty and no thread holds the mutex, `QUEUE_LOCKED` is set. It is
-//!    cleared by (T5) or (T6) only. So a release that finds it set, (U3), leaves the hand-over to
-//!    the queue-lock holder: (T5) and (T6) fail until that has seen the release.
+//!    cleared by (unlock queue) or (hand over) only. So a release that finds it set, (pass on),
+//!    leaves the hand-over to the queue-lock holder: (unlock queue) and (hand over) fail until that
+//!    has seen the release.
 //! 3. While `QUEUE_LOCKED` is set and `LOCKED` is not, no thread holds the mutex. So no thread may
-//!    free it, and the queue-lock holder may touch the word until (T5) or (T6). If `LOCKED` is set
-//!    at (T5), the queue-lock holder is a waiter that leaves: its own borrow keeps the mutex alive.
+//!    free it, and the queue-lock holder may touch the word until (unlock queue) or (hand over). If
+//!    `LOCKED` is set at (unlock queue), the queue-lock holder is a waiter that leaves: its own
+//!    borrow keeps the mutex alive.
 //! 4. A waiter is granted at most once, by the queue-lock holder that detached its node.
 //! 5. A waiter that is woken ahead has no claim: its turn comes by its position alone.
-//! 6. A waiter does not unwind from (L2) until the answer: the queue names its node. If something
-//!    panics there, such as a wait that the kernel refuses, the process aborts. A queue-lock holder
-//!    does not unwind either, since a refused wake-up aborts. So each leaver is answered.
+//! 6. A waiter does not unwind from (enqueue) until the answer: the queue names its node. If
+//!    something panics there, such as a wait that the kernel refuses, the process aborts. A
+//!    queue-lock holder does not unwind either, since a refused wake-up aborts. So each leaver is
+//!    answered.
 //!
 //! # Ordering
-//! - (U1), (U2), (U3) release and (L1) acquires: the word hands over directly.
-//! - (U2), (U3) release and the queue-lock holder's look at the word acquires. (A) passes that on.
-//! - (L2) releases the node, the queue-lock holder's look at the word acquires it. Links pass on
-//!   with the queue lock: (T5) and (T6) release, (U2) and (T1) acquire. All are read-modify-writes
-//!   of one word, so each continues the releases before it.
-//! - (T2) releases `Leaving`, (T3) acquires it.
-//! - (T4), (T5) and (T6) acquire nothing. They succeed on a word that the queue-lock holder has
-//!   written, or has read acquiring when it failed. While the queue lock is held, other threads
-//!   only add a newest node, clear `LOCKED`, or set `LEAVERS`, so no value comes back. If (T2)
-//!   writes the value that was there, `LEAVERS` is set, and (T3) follows.
-//! - (T1), (T3) and (T4) release nothing: links are read by the next queue-lock holder only, after
-//!   (T5) or (T6).
+//! - (free), (serve), (pass on) release and (take) acquires: the word hands over directly.
+//! - (serve), (pass on) release and the queue-lock holder's look at the word acquires. (answer)
+//!   passes that on.
+//! - (enqueue) releases the node, the queue-lock holder's look at the word acquires it. Links pass
+//!   on with the queue lock: (unlock queue) and (hand over) release, (serve) and (lock queue)
+//!   acquire. All are read-modify-writes of one word, so each continues the releases before it.
+//! - (ask to leave) releases `Leaving`, (take leavers) acquires it.
+//! - (detach newest), (unlock queue) and (hand over) acquire nothing. They succeed on a word that
+//!   the queue-lock holder has written, or has read acquiring when it failed. While the queue lock
+//!   is held, other threads only add a newest node, clear `LOCKED`, or set `LEAVERS`, so no value
+//!   comes back. If (ask to leave) writes the value that was there, `LEAVERS` is set, and (take
+//!   leavers) follows.
+//! - (lock queue), (take leavers) and (detach newest) release nothing: links are read by the next
+//!   queue-lock holder only, after (unlock queue) or (hand over).
 //!
 //! # Sources
 //! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. Here:
@@ -124,7 +129,7 @@ impl<P: Policy> Newest for Seen<'_, P> {
 
     fn replace(&mut self, _newest: *const Node, next: *const Node) -> bool {
         let next = self.word.with_newest(next);
-        // (T4)
+        // (detach newest)
         match self.mutex.change(self.word, next, Relaxed) {
             Ok(()) => self.word = next,
             Err(now) => {
@@ -151,7 +156,7 @@ impl<P: Policy> Protocol<P> {
         self.word.compare_exchange(now.0, next.0, order, Acquire).map(drop).map_err(State)
     }
 
-    /// (L1): takes the mutex if it is free and the queue is empty; the word as it is otherwise.
+    /// (take): takes the mutex if it is free and the queue is empty; the word as it is otherwise.
     #[inline(always)]
     fn take(&self) -> Result<(), State> {
         self.word.compare_exchange(State::FREE.0, State::HELD.0, Acquire, Relaxed).map(drop).map_err(State)
@@ -185,7 +190,7 @@ impl<P: Policy> Protocol<P> {
                 unsafe { Node::follow(node, older) };
                 let next = word.with_newest(node);
                 match self.meter.arrive(|| self.change(word, next, Release)) {
-                    Ok(()) => break older.is_null(), // (L2)
+                    Ok(()) => break older.is_null(), // (enqueue)
                     Err(now) => word = now,
                 }
             }
@@ -249,13 +254,13 @@ impl<P: Policy> Protocol<P> {
         while node.look() == leaving {
             if word.is_queue_locked() {
                 match self.change(word, word.with_leavers(), Release) {
-                    Ok(()) => break, // (T2)
+                    Ok(()) => break, // (ask to leave)
                     Err(now) => word = now,
                 }
             } else {
                 match self.change(word, word.queue_locked(), Acquire) {
                     Err(now) => word = now,
-                    // (T1)
+                    // (lock queue)
                     Ok(()) => {
                         let mut seen = Seen { mutex: self, word: word.queue_locked() };
                         // SAFETY: this thread holds the queue lock, and the node is its own.
@@ -283,7 +288,7 @@ impl<P: Policy> Protocol<P> {
             let word = seen.word;
             if word.has_leavers() {
                 match self.change(word, word.without_leavers(), Acquire) {
-                    // (T3)
+                    // (take leavers)
                     Ok(()) => {
                         seen.word = word.without_leavers();
                         // SAFETY: this thread holds the queue lock, and answers below.
@@ -304,7 +309,7 @@ impl<P: Policy> Protocol<P> {
                     let oldest = queue::complete(newest);
                     next = next.locked();
                     granted = oldest;
-                    // Before (T6), since the next queue-lock holder may ask.
+                    // Before (hand over), since the next queue-lock holder may ask.
                     Node::claim(oldest);
                     if oldest == newest {
                         next = State::HELD;
@@ -318,7 +323,7 @@ impl<P: Policy> Protocol<P> {
                     }
                 }
             }
-            // (T5), (T6); from (T6) on, the mutex may be gone.
+            // (unlock queue), (hand over); from (hand over) on, the mutex may be gone.
             match self.change(word, next, Release) {
                 Ok(()) => break granted,
                 Err(now) => seen.word = now,
@@ -337,7 +342,8 @@ impl<P: Policy> Protocol<P> {
         gone.answer_each(Kind::Removed);
     }
 
-    /// (U2), (U3): releases the mutex with a queue that is not empty, or while a waiter leaves.
+    /// (serve), (pass on): releases the mutex with a queue that is not empty, or while a waiter
+    /// leaves.
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self, mut word: State) {
@@ -408,7 +414,7 @@ unsafe impl<P: Policy<Scope = futex::Local>> raw::RawMutex for Protocol<P> {
     #[inline]
     unsafe fn unlock(&self, (): ()) {
         self.meter.released();
-        // (U1); from here on the mutex may be gone, if it succeeds.
+        // (free); from here on the mutex may be gone, if it succeeds.
         let released = self.word.compare_exchange(State::HELD.0, State::FREE.0, Release, Relaxed);
         if let Err(word) = released {
             self.unlock_contended(State(word));

@@ -26,14 +26,14 @@
 //! | `LATE` | a waiter further behind may have come too late for the release to see its ticket | that waiter | each release, which then wakes the second |
 //! | `WATCHED` | a waiter waits outside | that waiter | a release that leaves a short queue, and wakes one of them |
 //!
-//! | word | transition | by | label |
+//! | word | transition | by | step |
 //! |---|---|---|---|
-//! | `dispenser` | one ticket drawn, if there is room | an arriving thread | (D) |
-//! | `dispenser` | `near` moved forwards | the holder, which then wakes the waiters that would sleep elsewhere now | (N) |
-//! | `serving` | the next ticket that was not abandoned is served, `FIRST` and `LATE` cleared | the holder | (U) |
-//! | `serving` | `FIRST` or `LATE` set | a waiter that is about to sleep | (S) |
-//! | `serving` | a ticket abandoned | a waiter whose time is up | (G) |
-//! | `serving` | `WATCHED` set | a waiter outside | (W) |
+//! | `dispenser` | one ticket drawn, if there is room | an arriving thread | (draw) |
+//! | `dispenser` | `near` moved forwards | the holder, which then wakes the waiters that would sleep elsewhere now | (move near) |
+//! | `serving` | the next ticket that was not abandoned is served, `FIRST` and `LATE` cleared | the holder | (serve) |
+//! | `serving` | `FIRST` or `LATE` set | a waiter that is about to sleep | (flag) |
+//! | `serving` | a ticket abandoned | a waiter whose time is up | (abandon) |
+//! | `serving` | `WATCHED` set | a waiter outside | (watch) |
 //!
 //! # Which waiters sleep where, and which are woken
 //! The first waiter spins, then sets `FIRST` and sleeps on `serving`. All others sleep at once:
@@ -44,21 +44,21 @@
 //!
 //! # Invariants
 //! Beside those of `tickets.rs`:
-//! 1. `serving` passes a ticket only by its holder's (U), or if it was abandoned (G), after which
-//!    it is not served. So there is at most one holder.
-//! 2. The tickets drawn and not served stay fewer than 2^16: (D) makes sure. `dispenser` is read
-//!    before `serving` and has the same value at (D); `serving` can only have advanced since. So
-//!    there is room at (D) if there was at the look. But the value may be the same 2^16 draws
-//!    later, if the thread stood still for so long. So `serving` is read again after (D), where it
-//!    cannot be older than the look of the thread that drew the ticket before. The room has 4,096
-//!    places to spare for such threads.
+//! 1. `serving` passes a ticket only by its holder's (serve), or if it was abandoned (abandon),
+//!    after which it is not served. So there is at most one holder.
+//! 2. The tickets drawn and not served stay fewer than 2^16: (draw) makes sure. `dispenser` is read
+//!    before `serving` and has the same value at (draw); `serving` can only have advanced since. So
+//!    there is room at (draw) if there was at the look. But the value may be the same 2^16 draws
+//!    later, if the thread stood still for so long. So `serving` is read again after (draw), where
+//!    it cannot be older than the look of the thread that drew the ticket before. The room has
+//!    4,096 places to spare for such threads.
 //! 3. `near` is at most the ticket that is served. The first waiter sleeps on `serving` even if it
 //!    is far; then the tickets between it and the served one were abandoned, and no other waiter
 //!    sleeps there.
-//! 4. A waiter sleeps only after its own (S), which follows its draw, even if another waiter has
+//! 4. A waiter sleeps only after its own (flag), which follows its draw, even if another waiter has
 //!    set the flag. So the next release sees the flag, even if it does not see the ticket in
-//!    `dispenser`, which it reads before (U). Later releases see the ticket. A waiter sleeps on
-//!    `serving` only if that has not changed since (S).
+//!    `dispenser`, which it reads before (serve). Later releases see the ticket. A waiter sleeps on
+//!    `serving` only if that has not changed since (flag).
 //! 5. Whether to sleep on `dispenser` is decided by the very value that the kernel compares. The
 //!    holder that moves `near` wakes all waiters that become near. Each release that sees a far
 //!    ticket moves it.
@@ -75,26 +75,26 @@
 //!    refuses the wait, the process aborts.
 //!
 //! # Ordering
-//! - (U) releases, and a waiter that reads its own ticket in `serving` acquires. All changes of
+//! - (serve) releases, and a waiter that reads its own ticket in `serving` acquires. All changes of
 //!   `serving` are read-modify-writes and continue its releases.
-//! - (D) and the look at `dispenser` before it acquire, and (D) releases, so that the look at
+//! - (draw) and the look at `dispenser` before it acquire, and (draw) releases, so that the look at
 //!   `serving` that follows is not older than the last draw (invariant 2).
-//! - (S) and (G) release and (U) acquires, also if it fails: later holders see the ticket in
-//!   `dispenser`. A release that finds `LATE` has acquired the (S) that set it. So its
+//! - (flag) and (abandon) release and (serve) acquires, also if it fails: later holders see the
+//!   ticket in `dispenser`. A release that finds `LATE` has acquired the (flag) that set it. So its
 //!   read-modify-write of `dispenser` comes after that waiter's draw, and sees the ticket. A model
 //!   puts a read-modify-write behind all stores that were made before it, so none can show that a
-//!   failed (U) has to acquire.
-//! - All else is Relaxed. (W) tells nothing but the flag, (N) nothing but `near`: the kernel
-//!   compares the `dispenser` by which a waiter has decided where it sleeps. A release that looks
-//!   at an old `dispenser` without `LATE` misses only tickets whose waiters set a flag later, and
-//!   then (U) fails.
+//!   failed (serve) has to acquire.
+//! - All else is Relaxed. (watch) tells nothing but the flag, (move near) nothing but `near`: the
+//!   kernel compares the `dispenser` by which a waiter has decided where it sleeps. A release that
+//!   looks at an old `dispenser` without `LATE` misses only tickets whose waiters set a flag later,
+//!   and then (serve) fails.
 //!
 //! # What it cannot do
 //! It is not robust: a process that is killed while it waits or holds the mutex keeps its ticket
-//! for ever, and one that is killed between (U) and its wake-ups leaves those waiters asleep.
+//! for ever, and one that is killed between (serve) and its wake-ups leaves those waiters asleep.
 //!
-//! A thread that stands still between its look and (D) for 2^16 draws, exactly, has a ticket in a
-//! queue that it took for empty (invariant 2). If it came with `try_lock` or a deadline, it
+//! A thread that stands still between its look and (draw) for 2^16 draws, exactly, has a ticket in
+//! a queue that it took for empty (invariant 2). If it came with `try_lock` or a deadline, it
 //! abandons the ticket, or waits until it is served if more than twelve are ahead.
 //!
 //! # Sources
@@ -180,7 +180,8 @@ impl<P: Policy> Protocol<P> {
         self.serving.compare_exchange(now.0, next.0, Release, Acquire).map(drop).map_err(Serving)
     }
 
-    /// (D): draws a ticket if fewer than `room` are not served; with it, `serving` shortly after.
+    /// (draw): draws a ticket if fewer than `room` are not served; with it, `serving` shortly
+    /// after.
     #[inline(always)]
     fn draw(&self, room: u16) -> Result<(Ticket, Serving), Full> {
         // Mutant: Acquire -> Relaxed: for a look at `serving` that is 2^16 tickets old only.
@@ -209,8 +210,8 @@ impl<P: Policy> Protocol<P> {
         }
     }
 
-    /// (D) if the word still has the value `seen`; returns `serving` shortly after (invariant 2),
-    /// or the value that the word has.
+    /// (draw) if the word still has the value `seen`; returns `serving` shortly after (invariant
+    /// 2), or the value that the word has.
     #[inline(always)]
     fn draw_by(&self, seen: Dispenser) -> Result<Serving, Dispenser> {
         // Mutant: AcqRel -> Acquire, Release, Relaxed: no model draws 2^16 tickets (invariant 2).
@@ -219,7 +220,7 @@ impl<P: Policy> Protocol<P> {
         self.meter.arrive(step).map(|_| self.look()).map_err(Dispenser)
     }
 
-    /// Takes the mutex if it is free. A thread that finds after (D) that it is not waits until
+    /// Takes the mutex if it is free. A thread that finds after (draw) that it is not waits until
     /// `deadline`.
     #[inline(always)]
     fn take(&self, deadline: impl FnOnce() -> Option<Deadline>) -> bool {
@@ -249,7 +250,7 @@ impl<P: Policy> Protocol<P> {
             match self.draw(room) {
                 Ok((ticket, serving)) => {
                     if outside {
-                        self.serving.fetch_or(WATCHED, Relaxed); // (W), invariant 8
+                        self.serving.fetch_or(WATCHED, Relaxed); // (watch), invariant 8
                     }
                     return serving.ahead_of(ticket) == 0 || self.wait_after_all(ticket, serving, deadline);
                 }
@@ -291,7 +292,8 @@ impl<P: Policy> Protocol<P> {
             let dispenser = Dispenser(self.dispenser.load(Relaxed));
             let flag = if first { FIRST } else { LATE };
             let marked = serving.with(flag);
-            // (S). Even if the flag is set already: the next release has to learn of this ticket.
+            // (flag). Even if the flag is set already: the next release has to learn of this
+            // ticket.
             if let Err(now) = self.change(serving, marked) {
                 serving = now;
                 continue;
@@ -314,7 +316,7 @@ impl<P: Policy> Protocol<P> {
         }
     }
 
-    /// (G): abandons `ticket`, unless it is served: then true.
+    /// (abandon): abandons `ticket`, unless it is served: then true.
     #[cold]
     fn abandon(&self, ticket: Ticket, mut serving: Serving) -> bool {
         loop {
@@ -328,7 +330,7 @@ impl<P: Policy> Protocol<P> {
         }
     }
 
-    /// (U), with waiters, in the queue or outside.
+    /// (serve), with waiters, in the queue or outside.
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self, mut serving: Serving) {
@@ -375,8 +377,8 @@ impl<P: Policy> Protocol<P> {
         }
     }
 
-    /// (N): moves `near` to the group that is served `after` the release. Returns `dispenser` as it
-    /// is then, and `moved_on` with the bits of the waiters that become near.
+    /// (move near): moves `near` to the group that is served `after` the release. Returns
+    /// `dispenser` as it is then, and `moved_on` with the bits of the waiters that become near.
     fn move_near(&self, mut dispenser: Dispenser, after: Serving, moved_on: u32) -> (Dispenser, u32) {
         loop {
             let moved = dispenser.nearer(after.ticket(), GROUPS);
@@ -451,7 +453,7 @@ unsafe impl<P: Policy<Scope = futex::Global>> raw::RawMutex for Protocol<P> {
         let dispenser = Dispenser(self.dispenser.load(Relaxed));
         let near = !dispenser.has_far(GROUPS);
         let alone = after.ticket() == dispenser.ticket() && serving.is_plain() && near;
-        // (U); from here on the mutex may be gone, if it succeeds.
+        // (serve); from here on the mutex may be gone, if it succeeds.
         if !alone || self.serving.compare_exchange(serving.0, after.0, Release, Relaxed).is_err() {
             self.unlock_contended(self.look());
         }

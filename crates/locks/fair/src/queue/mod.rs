@@ -45,7 +45,7 @@
 //! there is another one by now. It links to that other node, which is right. It never looks inside.
 //!
 //! # Ordering
-//! - (A), the answer, releases, and each look of a waiter at its status acquires. So what the
+//! - (answer), the answer, releases, and each look of a waiter at its status acquires. So what the
 //!   answering thread did to the node happens before the waiter returns.
 //! - The caller releases as it pushes a node, and acquires as it reads the newest one: the
 //!   queue-lock holder sees the links of each node. The links pass from one queue-lock holder to
@@ -156,7 +156,7 @@ impl Node {
         unsafe { (*node).linked.with_mut(|linked| linked.replace(false)) }
     }
 
-    /// The status, acquiring: pairs with (A).
+    /// The status, acquiring: pairs with (answer).
     #[inline]
     pub(crate) fn look(&self) -> Status {
         Status(self.status.load(Acquire))
@@ -188,8 +188,8 @@ impl Node {
         }
     }
 
-    /// (A): answers `kind` to the thread of `node`, which may free the node from then on. Returns
-    /// by what to wake that thread if it is asleep.
+    /// (answer): answers `kind` to the thread of `node`, which may free the node from then on.
+    /// Returns by what to wake that thread if it is asleep.
     ///
     /// # Safety
     /// The caller has detached `node`, and has not answered yet.

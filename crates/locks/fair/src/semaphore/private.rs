@@ -8,54 +8,57 @@
 //! # State
 //! | flag | set by | cleared by | law |
 //! |---|---|---|---|
-//! | `QUEUE_LOCKED` | (S1), the queue-lock holder from then on | that thread, (S4) | only it detaches nodes |
-//! | `ARRIVED` | (S2), a waiter that has pushed its node and finds the queue locked | the queue-lock holder, (S3), which then examines the queue | |
-//! | `LEAVERS` | (S2), a waiter that leaves and finds the queue locked | the queue-lock holder, (S3), which then removes the leavers | |
+//! | `QUEUE_LOCKED` | (lock queue), the queue-lock holder from then on | that thread, (settle) | only it detaches nodes |
+//! | `ARRIVED` | (note), a waiter that has pushed its node and finds the queue locked | the queue-lock holder, (clear notes), which then examines the queue | |
+//! | `LEAVERS` | (note), a waiter that leaves and finds the queue locked | the queue-lock holder, (clear notes), which then removes the leavers | |
 //!
 //! `ARRIVED` and `LEAVERS` are the *notes*. The newest node is named by a word of its own,
-//! [`Queue`]. `queue/mod.rs` describes the nodes, and (A), the answer.
+//! [`Queue`]. `queue/mod.rs` describes the nodes, and (answer), the answer.
 //!
 //! # Protocol
-//! A **waiter** (1) comes, (C); (2) pushes its node, (Q1); (3) changes the word. If permits are
-//! there, it locks the queue (S1). If the queue is locked, it leaves a note (S2). Otherwise the
-//! word keeps its value, but this is a change all the same: a release that follows it finds the
-//! node. (4) It waits for its answer.
+//! A **waiter** (1) comes, (come); (2) pushes its node, (push); (3) changes the word. If permits
+//! are there, it locks the queue (lock queue). If the queue is locked, it leaves a note (note).
+//! Otherwise the word keeps its value, but this is a change all the same: a release that follows it
+//! finds the node. (4) It waits for its answer.
 //!
-//! A **release** gives, (G). If there are waiters and the queue is not locked, the same step locks
-//! it (S1). If it is locked, the release is done: the queue-lock holder will find the word changed.
+//! A **release** gives, (give). If there are waiters and the queue is not locked, the same step
+//! locks it (lock queue). If it is locked, the release is done: the queue-lock holder will find the
+//! word changed.
 //!
-//! The **queue-lock holder** (1) clears the notes (S3); (2) removes the leavers, if there was such
-//! a note; (3) detaches the oldest node as long as the permits last; (4) releases the queue lock,
-//! in one step with the permits and the waiters of the nodes it has detached (S4). If the word has
-//! changed since it looked, it begins again. (5) Only then it answers the nodes it has detached. In
-//! (5) it touches nothing of the semaphore, and nothing of a node after its answer.
+//! The **queue-lock holder** (1) clears the notes (clear notes); (2) removes the leavers, if there
+//! was such a note; (3) detaches the oldest node as long as the permits last; (4) releases the
+//! queue lock, in one step with the permits and the waiters of the nodes it has detached (settle).
+//! If the word has changed since it looked, it begins again. (5) Only then it answers the nodes it
+//! has detached. In (5) it touches nothing of the semaphore, and nothing of a node after its
+//! answer.
 //!
-//! A waiter that **leaves** becomes `Leaving`. It locks the queue (S1) and removes its node, or
-//! asks the queue-lock holder to do so (S2) and waits for the answer. It waits for no other waiter,
-//! only for steps of the queue-lock holder.
+//! A waiter that **leaves** becomes `Leaving`. It locks the queue (lock queue) and removes its
+//! node, or asks the queue-lock holder to do so (note) and waits for the answer. It waits for no
+//! other waiter, only for steps of the queue-lock holder.
 //!
 //! # Invariants
 //! Beside those of `raw.rs` and of the queue:
-//! 4. At most one thread holds the queue lock, from (S1) to (S4).
+//! 4. At most one thread holds the queue lock, from (lock queue) to (settle).
 //! 5. Each queued node is counted in the word. A waiter that is counted and not queued is on its
 //!    way to its step (3), or its node was detached by the queue-lock holder, which subtracts it
-//!    with (S4).
+//!    with (settle).
 //! 6. While the queue is not locked, the permits do not suffice for the oldest node whose waiter is
-//!    past its step (3). For nodes that the queue-lock holder saw, (S4) leaves such a word. For
-//!    other nodes their own step (3) sees to it. And permits come with (S1).
+//!    past its step (3). For nodes that the queue-lock holder saw, (settle) leaves such a word. For
+//!    other nodes their own step (3) sees to it. And permits come with (lock queue).
 //! 7. `Leaving` is answered. The waiter locks the queue itself, or has left a note in a word with
-//!    `QUEUE_LOCKED`, and (S4) fails as long as there are notes.
-//! 8. A waiter does not unwind from (Q1) to its answer: the queue names its node.
+//!    `QUEUE_LOCKED`, and (settle) fails as long as there are notes.
+//! 8. A waiter does not unwind from (push) to its answer: the queue names its node.
 //!
 //! # Ordering
-//! - (Q1) releases and (Q2) acquires: the queue-lock holder that finds a node finds its links. What
-//!   makes sure that a pushed node is looked for is step (3).
+//! - (push) releases and (find newest) acquires: the queue-lock holder that finds a node finds its
+//!   links. What makes sure that a pushed node is looked for is step (3).
 //! - The changes of the word here are Acquire and Release: links pass from one queue-lock holder to
 //!   the next that way, nodes from their waiters to the queue-lock holders, and what was done
-//!   before a release to the queue-lock holder that hands its permits over. Two do less: (S3)
-//!   releases nothing, since (S4) follows; (C) of `raw.rs` has nothing to publish, since the node
-//!   comes later. A change that fails is Relaxed: the attempt that succeeds acquires.
-//! - (A) passes that on to the waiter.
+//!   before a release to the queue-lock holder that hands its permits over. Two do less: (clear
+//!   notes) releases nothing, since (settle) follows; (come) of `raw.rs` has nothing to publish,
+//!   since the node comes later. A change that fails is Relaxed: the attempt that succeeds
+//!   acquires.
+//! - (answer) passes that on to the waiter.
 
 use super::raw::RawSemaphore;
 use super::word::State;
@@ -100,7 +103,7 @@ impl Queue {
         loop {
             // SAFETY: the node is the caller's, and not in the word yet.
             unsafe { Node::follow(node, newest) };
-            // (Q1)
+            // (push)
             let attempt = || self.newest.compare_exchange(newest, node.cast_mut(), Release, Relaxed);
             match meter.arrive(attempt) {
                 Ok(_) => return,
@@ -112,7 +115,7 @@ impl Queue {
 
 impl Newest for &Queue {
     fn newest(&mut self) -> *const Node {
-        self.newest.load(Acquire) // (Q2)
+        self.newest.load(Acquire) // (find newest)
     }
 
     fn replace(&mut self, newest: *const Node, next: *const Node) -> bool {
@@ -154,7 +157,7 @@ impl<P: Policy> RawSemaphore<P> {
             return true; // no other answer comes before it leaves
         }
         self.meter.count(Event::Slept);
-        self.meter.count(Event::Woke); // owed by (A) from here on, which must not count
+        self.meter.count(Event::Woke); // owed by (answer) from here on, which must not count
         loop {
             let waited = node.status.wait(parked.0, deadline);
             if node.look().is(Kind::Granted) {
@@ -172,9 +175,9 @@ impl<P: Policy> RawSemaphore<P> {
         loop {
             let serves = !state.has(State::QUEUE_LOCKED) && state.permits() > 0;
             let next = if state.has(State::QUEUE_LOCKED) {
-                state.with(State::ARRIVED) // (S2)
+                state.with(State::ARRIVED) // (note)
             } else if serves {
-                state.with(State::QUEUE_LOCKED) // (S1)
+                state.with(State::QUEUE_LOCKED) // (lock queue)
             } else {
                 state
             };
@@ -194,7 +197,7 @@ impl<P: Policy> RawSemaphore<P> {
         // Without waiters in the word the node is detached already, and the answer is on its way.
         while !state.has_no_waiters() {
             let serves = !state.has(State::QUEUE_LOCKED);
-            // (S1) or (S2)
+            // (lock queue) or (note)
             let next = state.with(if serves { State::QUEUE_LOCKED } else { State::LEAVERS });
             match self.state.compare_exchange(state.0, next.0, AcqRel, Relaxed) {
                 Ok(_) if serves => {
@@ -213,13 +216,13 @@ impl<P: Policy> RawSemaphore<P> {
         node.await_answer(leaving)
     }
 
-    /// (G) with waiters, or against other threads.
+    /// (give) with waiters, or against other threads.
     pub(super) fn give_to_queue(&self, count: u32) -> Result<(), TooManyPermits> {
         let mut state = State(self.state.load(Relaxed));
         loop {
             let given = state.given(count).ok_or(TooManyPermits)?;
             let serves = !given.has_no_waiters() && !given.has(State::QUEUE_LOCKED);
-            let next = if serves { given.with(State::QUEUE_LOCKED) } else { given }; // (S1)
+            let next = if serves { given.with(State::QUEUE_LOCKED) } else { given }; // (lock queue)
             match self.state.compare_exchange(state.0, next.0, AcqRel, Relaxed) {
                 Ok(_) if serves => break self.serve_queue(next, 0),
                 Ok(_) => break,
@@ -237,7 +240,7 @@ impl<P: Policy> RawSemaphore<P> {
         let mut permits = 0;
         loop {
             if state.has(NOTES) {
-                // (S3). Before the look: what comes after it is noted anew.
+                // (clear notes). Before the look: what comes after it is noted anew.
                 match self.state.compare_exchange(state.0, state.without(NOTES).0, Acquire, Relaxed) {
                     Ok(_) if state.has(State::LEAVERS) => {
                         // SAFETY: this thread holds the queue lock, and answers below.
@@ -270,7 +273,7 @@ impl<P: Policy> RawSemaphore<P> {
                 }
             }
             let next = state.departed(waiters, permits);
-            // (S4). The last touch.
+            // (settle). The last touch.
             match self.state.compare_exchange(state.0, next.0, AcqRel, Relaxed) {
                 Ok(_) => break,
                 Err(now) => state = State(now),

@@ -28,30 +28,30 @@
 //! | shared | tickets and two futexes | the head waiter itself | `shared.rs` |
 //!
 //! # Transitions
-//! | what | word | by | label |
+//! | what | word | by | step |
 //! |---|---|---|---|
-//! | take | permits - n, if there are no waiters and n permits | an arriving thread | (T) |
-//! | give | permits + n, if that is at most the maximum | a releasing thread | (G) |
-//! | come | waiters + 1, if (T) is not possible | an arriving thread | (C) |
-//! | go | waiters - 1, with permits or without | the queue | (S4) (L3) (L4) |
+//! | take | permits - n, if there are no waiters and n permits | an arriving thread | (take) |
+//! | give | permits + n, if that is at most the maximum | a releasing thread | (give) |
+//! | come | waiters + 1, if (take) is not possible | an arriving thread | (come) |
+//! | go | waiters - 1, with permits or without | the queue | (settle) (go with permits) (go) |
 //!
 //! # Invariants
 //! 1. The permits in the word and the permits that are out are together what was put in. Each
 //!    transition that takes permits is one read-modify-write that finds as many.
-//! 2. While there is a waiter, permits are taken for waiters only. (T) needs a word without
-//!    waiters. A waiter is counted there from (C), before it has its place in the queue, until it
-//!    goes.
+//! 2. While there is a waiter, permits are taken for waiters only. (take) needs a word without
+//!    waiters. A waiter is counted there from (come), before it has its place in the queue, until
+//!    it goes.
 //! 3. If there is a waiter and the permits suffice for the head waiter, then a thread is at work
 //!    that will find out.
 //!
 //! # Which thread comes first
-//! A waiter gets its place in the queue a moment after (C). So two threads that arrive at the same
-//! time may get their places in either order. A thread that arrives after another one's (C) cannot
-//! get permits before it. It gets a place behind it, or both wait for their places.
+//! A waiter gets its place in the queue a moment after (come). So two threads that arrive at the
+//! same time may get their places in either order. A thread that arrives after another one's (come)
+//! cannot get permits before it. It gets a place behind it, or both wait for their places.
 //!
 //! # Ordering
-//! (G) is Release and (T) is Acquire. All transitions are read-modify-writes. So (T) reads (G), or
-//! what follows (G) in its release sequence. The other pairs are in the two files.
+//! (give) is Release and (take) is Acquire. All transitions are read-modify-writes. So (take) reads
+//! (give), or what follows (give) in its release sequence. The other pairs are in the two files.
 //!
 //! # Sources
 //! H. Franke, "Lightweight userspace semaphores" (LKML, 26 February 2002): the count in user
@@ -184,13 +184,13 @@ impl<P: Policy> RawSemaphore<P> {
         }
     }
 
-    /// (G) on a semaphore without waiters.
+    /// (give) on a semaphore without waiters.
     #[inline(always)]
     fn change(&self, from: State, to: State) -> bool {
         self.state.compare_exchange(from.0, to.0, Release, Relaxed).is_ok()
     }
 
-    /// (T).
+    /// (take).
     #[inline(always)]
     fn take(&self, count: u32) -> bool {
         let mut state = State(self.state.load(Relaxed));
@@ -203,8 +203,8 @@ impl<P: Policy> RawSemaphore<P> {
         count == 0
     }
 
-    /// An arriving thread that has found too few permits, or a waiter: comes (C), and waits. False
-    /// if `deadline` passed first.
+    /// An arriving thread that has found too few permits, or a waiter: comes (come), and waits.
+    /// False if `deadline` passed first.
     #[cold]
     #[inline(never)]
     fn wait(&self, count: u32, deadline: Option<Deadline>) -> bool {
@@ -230,7 +230,7 @@ impl<P: Policy> RawSemaphore<P> {
             let Some(next) = state.with_waiter() else {
                 panic!("{} threads wait for this semaphore: no more can", State::MAX_WAITERS)
             };
-            // (C)
+            // (come)
             // Mutant: Acquire -> Relaxed: for waiters 32 tickets behind; no model has as many.
             match self.state.compare_exchange(state.0, next.0, Acquire, Relaxed) {
                 Ok(_) => break,

@@ -8,82 +8,87 @@
 //! Two futexes: `serving`, a `Serving` whose extra bits are a stamp, and `dispenser`, a `Dispenser`
 //! with a stamp. A stamp means nothing but that it changes.
 //!
-//! | word | transition | by | label |
+//! | word | transition | by | step |
 //! |---|---|---|---|
-//! | `dispenser` | one ticket drawn | an arriving thread | (L1) |
-//! | `dispenser` | the last ticket given back | its waiter, if its time is up | (L9) |
-//! | `dispenser` | the stamp changed | the waiter that has served a ticket, if others are near now | (L10) |
-//! | `serving` | the next ticket that was not abandoned is served | the first, when it leaves | (L5) |
-//! | `serving` | a ticket abandoned | a waiter whose time is up | (L6) |
-//! | `serving` | the stamp changed | a release that is about to give to a sleeping first | (D) |
+//! | `dispenser` | one ticket drawn | an arriving thread | (draw) |
+//! | `dispenser` | the last ticket given back | its waiter, if its time is up | (give back) |
+//! | `dispenser` | the stamp changed | the waiter that has served a ticket, if others are near now | (restamp) |
+//! | `serving` | the next ticket that was not abandoned is served | the first, when it leaves | (serve next) |
+//! | `serving` | a ticket abandoned | a waiter whose time is up | (abandon) |
+//! | `serving` | the stamp changed | a release that is about to give to a sleeping first | (disturb) |
 //!
 //! # Protocol
-//! A **waiter** comes, (C), draws a ticket (L1), and sleeps until it is served. As **the first** it
-//! looks for permits. If they suffice, it goes with them (L3). If not, it notes in the word for
-//! which value of `serving` it sleeps, `ARMED` (L2), and sleeps as long as `serving` has that
-//! value. When it leaves, with permits or without (L4), it **serves the next** ticket that was not
-//! abandoned (L5). If there are waiters (L8), it wakes the one that is served now. So the next one
-//! is awake, or has armed, when its permits come.
+//! A **waiter** comes, (come), draws a ticket (draw), and sleeps until it is served. As **the
+//! first** it looks for permits. If they suffice, it goes with them (go with permits). If not, it
+//! notes in the word for which value of `serving` it sleeps, `ARMED` (arm), and sleeps as long as
+//! `serving` has that value. When it leaves, with permits or without (go), it **serves the next**
+//! ticket that was not abandoned (serve next). If there are waiters (look for waiters), it wakes
+//! the one that is served now. So the next one is awake, or has armed, when its permits come.
 //!
-//! A **release** that finds the first armed changes the stamp (D), unless `serving` has changed
-//! already, *before* it gives (G). The same step clears `ARMED`. Then it wakes the first. If the
-//! first is not asleep yet, it finds the new stamp and does not fall asleep. If it then arms again
-//! before (G), or another has become the first and arms, then the word notes another value, (G)
-//! fails, and the release begins again. So no touch after (G) is needed to keep a waiter awake.
+//! A **release** that finds the first armed changes the stamp (disturb), unless `serving` has
+//! changed already, *before* it gives (give). The same step clears `ARMED`. Then it wakes the
+//! first. If the first is not asleep yet, it finds the new stamp and does not fall asleep. If it
+//! then arms again before (give), or another has become the first and arms, then the word notes
+//! another value, (give) fails, and the release begins again. So no touch after (give) is needed to
+//! keep a waiter awake.
 //!
-//! A waiter that **leaves** and has the last ticket gives it back (L9). Otherwise it abandons its
-//! ticket (L6), if that is among the twelve after the served one. There is no room for more: a
-//! waiter further back stays until one of the two is possible, looks every millisecond, and is
-//! late. If the ticket that is given back was served by then, the queue is empty, and the next
-//! arriving thread draws a ticket that is served already.
+//! A waiter that **leaves** and has the last ticket gives it back (give back). Otherwise it
+//! abandons its ticket (abandon), if that is among the twelve after the served one. There is no
+//! room for more: a waiter further back stays until one of the two is possible, looks every
+//! millisecond, and is late. If the ticket that is given back was served by then, the queue is
+//! empty, and the next arriving thread draws a ticket that is served already.
 //!
 //! # Which waiters sleep where
 //! A group is sixteen tickets; 32 are near, counted from the served one. A waiter reads `dispenser`
-//! (L11) before it looks whether it is far, and sleeps there only while that has this value. When
-//! (L5) comes to another group, its thread changes the stamp (L10), and wakes the waiters that are
-//! near now.
+//! (read stamp) before it looks whether it is far, and sleeps there only while that has this value.
+//! When (serve next) comes to another group, its thread changes the stamp (restamp), and wakes the
+//! waiters that are near now.
 //!
 //! # Invariants
 //! Beside those of `raw.rs` and of `tickets.rs`:
 //! 4. The waiter whose ticket is served is the first, or has not looked yet, and it alone serves
-//!    the next. A ticket is abandoned only while another one is served (L6), and (L5) does not stop
-//!    there.
+//!    the next. A ticket is abandoned only while another one is served (abandon), and (serve next)
+//!    does not stop there.
 //! 5. If the first sleeps, the word is `ARMED` for the value it sleeps on, or a wake-up is on its
-//!    way: only (G) clears `ARMED` in a word whose first stays. For (G) to do that unnoticed, the
-//!    first would have to sleep on a value that is newer than (D) and to have noted an older one in
-//!    the word.
+//!    way: only (give) clears `ARMED` in a word whose first stays. For (give) to do that unnoticed,
+//!    the first would have to sleep on a value that is newer than (disturb) and to have noted an
+//!    older one in the word.
 //! 6. Outstanding tickets, those of waiters and abandoned ones, are fewer than there are numbers.
 //! 7. If a near waiter sleeps on `dispenser`, a wake-up for it is on its way. It was far after it
-//!    had read `dispenser` (L11), so the (L10) that follows the (L5) which made it near came later.
-//!    It was asleep when that woke its group, or it has found another stamp.
-//! 8. A waiter does not unwind from (C) to (L3) or (L4). Its ticket would be served, and no thread
-//!    would serve the next. If the kernel refuses the wait, the process aborts.
+//!    had read `dispenser` (read stamp), so the (restamp) that follows the (serve next) which made
+//!    it near came later. It was asleep when that woke its group, or it has found another stamp.
+//! 8. A waiter does not unwind from (come) to (go with permits) or (go). Its ticket would be
+//!    served, and no thread would serve the next. If the kernel refuses the wait, the process
+//!    aborts.
 //!
 //! # Ordering
-//! - (L3) is Acquire and pairs with (G), Release, through the word.
-//! - (C) then a look at `serving`, against (L5) then a look at the waiters (L8), is store
-//!   buffering. (C) and (L8) are read-modify-writes of the word, (L8) Release and (C) Acquire. If
-//!   (C) comes second, its thread sees what (L5) serves. If (L8) does, its thread sees the waiter.
-//! - (L11) is Acquire and pairs with (L10), Release: a waiter that has read the stamp sees the
-//!   ticket for which it was changed. This and the pair before matter to far waiters only. If a
-//!   near waiter has seen an old value of `serving`, the kernel's comparison finds a newer one.
-//! - (L2) is Release, and the look of a releasing thread at the word is Acquire: it sees the value
-//!   for which the first has armed, or a newer one. (D) comes before (G) by the latter's Release.
-//! - All else is Relaxed, except (L5), for a look of tests. The tickets are numbers, and publish
-//!   nothing: the first takes its permits from the word, by (L3).
+//! - (go with permits) is Acquire and pairs with (give), Release, through the word.
+//! - (come) then a look at `serving`, against (serve next) then a look at the waiters (look for
+//!   waiters), is store buffering. (come) and (look for waiters) are read-modify-writes of the
+//!   word, (look for waiters) Release and (come) Acquire. If (come) comes second, its thread sees
+//!   what (serve next) serves. If (look for waiters) does, its thread sees the waiter.
+//! - (read stamp) is Acquire and pairs with (restamp), Release: a waiter that has read the stamp
+//!   sees the ticket for which it was changed. This and the pair before matter to far waiters only.
+//!   If a near waiter has seen an old value of `serving`, the kernel's comparison finds a newer
+//!   one.
+//! - (arm) is Release, and the look of a releasing thread at the word is Acquire: it sees the value
+//!   for which the first has armed, or a newer one. (disturb) comes before (give) by the latter's
+//!   Release.
+//! - All else is Relaxed, except (serve next), for a look of tests. The tickets are numbers, and
+//!   publish nothing: the first takes its permits from the word, by (go with permits).
 //!
 //! # Wrap-around
 //! The word notes 17 bits of `serving`, made of ticket and stamp. For a wake-up to be lost, a
-//! release must stand between its look at the word and its (G) until the same note is there again.
-//! For that a multiple of 8,192 tickets must be served, the stamp must be one of sixteen, and there
-//! must be as many permits and as many waiters.
+//! release must stand between its look at the word and its (give) until the same note is there
+//! again. For that a multiple of 8,192 tickets must be served, the stamp must be one of sixteen,
+//! and there must be as many permits and as many waiters.
 //!
 //! The stamp of `serving` has 4 bits, but a release changes it only from what the word noted. For
 //! it to come round while the first stands between its look at `serving` and its sleep, fifteen
-//! more releases have to stand between their look at the word and (D), each since another arming of
-//! the same first. That of `dispenser` cannot come round while a waiter stands between (L11) and
-//! its sleep: there are 4,096 groups, its own is not passed, and the rest of 65,536 stamps would
-//! have to come from as many threads that are late with (L10).
+//! more releases have to stand between their look at the word and (disturb), each since another
+//! arming of the same first. That of `dispenser` cannot come round while a waiter stands between
+//! (read stamp) and its sleep: there are 4,096 groups, its own is not passed, and the rest of
+//! 65,536 stamps would have to come from as many threads that are late with (restamp).
 
 use super::raw::RawSemaphore;
 use super::word::State;
@@ -102,7 +107,7 @@ use ulocks_core::time::Deadline;
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 /// Two groups of sixteen tickets are near.
 const GROUPS: Groups = Groups::new(16, 32);
-/// What (D) adds to `serving`.
+/// What (disturb) adds to `serving`.
 const ONE_STAMP: u32 = Serving::extra_bit(0);
 
 #[repr(C)]
@@ -126,7 +131,7 @@ impl<S: Scope> Tickets<S> {
         serving.ahead_of(Dispenser(self.dispenser.load(Relaxed)).ticket()) > 0
     }
 
-    /// (L1), an arrival for `meter`.
+    /// (draw), an arrival for `meter`.
     fn draw(&self, meter: &impl Meter) -> Ticket {
         let mut seen = Dispenser(self.dispenser.load(Relaxed));
         loop {
@@ -138,7 +143,7 @@ impl<S: Scope> Tickets<S> {
         }
     }
 
-    /// (L9): gives `ticket` back, if no other was drawn after it.
+    /// (give back): gives `ticket` back, if no other was drawn after it.
     fn give_back(&self, ticket: Ticket) -> bool {
         let mut seen = Dispenser(self.dispenser.load(Relaxed));
         while let Some(next) = seen.given_back(ticket) {
@@ -158,7 +163,7 @@ fn note(serving: Serving) -> u32 {
     (u32::from(serving.ticket()) + (serving.extra() << (State::NOTE_BITS - Serving::EXTRA_BITS))) & ALL
 }
 
-/// `serving` after (D).
+/// `serving` after (disturb).
 fn stamped(serving: Serving) -> Serving {
     Serving(serving.0.wrapping_add(ONE_STAMP))
 }
@@ -188,7 +193,7 @@ impl<P: Policy> RawSemaphore<P> {
         let (mut until, mut expired, mut slept) = (deadline, false, false);
         loop {
             // Mutant: Acquire -> Relaxed: for far waiters; the mutant `relaxed-look` is caught.
-            let dispenser = tickets.dispenser.load(Acquire); // (L11)
+            let dispenser = tickets.dispenser.load(Acquire); // (read stamp)
             let serving = Serving(tickets.serving.load(Relaxed));
             if serving.ticket() == ticket {
                 return Waiting::First { slept };
@@ -223,7 +228,7 @@ impl<P: Policy> RawSemaphore<P> {
                 if serving.ahead_of(ticket) > Serving::ABANDONABLE {
                     return None;
                 }
-                // (L6)
+                // (abandon)
                 match tickets.serving.compare_exchange(
                     serving.0,
                     serving.with_abandoned(ticket).0,
@@ -235,7 +240,7 @@ impl<P: Policy> RawSemaphore<P> {
                 }
             }
         }
-        self.go(); // (L4)
+        self.go(); // (go)
         Some(Waiting::Gone)
     }
 
@@ -250,14 +255,14 @@ impl<P: Policy> RawSemaphore<P> {
         let bit = GROUPS.near_bit(ticket);
         let mut acquired = spin::head_waiter::<P>(slept, || self.look(wanted));
         while !acquired {
-            let serving = Serving(tickets.serving.load(Relaxed)); // before (L2)
+            let serving = Serving(tickets.serving.load(Relaxed)); // before (arm)
             let state = State(self.state.load(Relaxed));
             if state.permits() >= wanted {
-                acquired = self.depart(state, wanted); // (L3)
+                acquired = self.depart(state, wanted); // (go with permits)
                 continue;
             }
             let armed = state.armed(note(serving));
-            // (L2)
+            // (arm)
             if self.state.compare_exchange(state.0, armed.0, Release, Relaxed).is_err() {
                 continue;
             }
@@ -282,13 +287,13 @@ impl<P: Policy> RawSemaphore<P> {
         state.permits() >= wanted && self.depart(state, wanted)
     }
 
-    /// (L3): the first goes with `permits`, if the word is `state` still.
+    /// (go with permits): the first goes with `permits`, if the word is `state` still.
     fn depart(&self, state: State, permits: u32) -> bool {
         self.state.compare_exchange(state.0, state.departed(1, permits).0, Acquire, Relaxed).is_ok()
     }
 
     /// The first has waited long enough: it takes the permits if they are there after all, or goes
-    /// without (L4).
+    /// without (go).
     #[cold]
     fn leave_first(&self, wanted: u32) -> bool {
         loop {
@@ -300,7 +305,7 @@ impl<P: Policy> RawSemaphore<P> {
         }
     }
 
-    /// (L4): a waiter that is not the first goes.
+    /// (go): a waiter that is not the first goes.
     fn go(&self) {
         let mut state = State(self.state.load(Relaxed));
         while let Err(now) = self.state.compare_exchange(state.0, state.without_waiter().0, Relaxed, Relaxed)
@@ -313,7 +318,7 @@ impl<P: Policy> RawSemaphore<P> {
     fn serve_next(&self) {
         let tickets = self.waiters.tickets();
         let mut before = Serving(tickets.serving.load(Relaxed));
-        // (L5)
+        // (serve next)
         let serving = loop {
             let serving = before.advanced();
             // Mutant: Release -> Relaxed: it pairs with the look of tests only, in `are_used`.
@@ -322,7 +327,7 @@ impl<P: Policy> RawSemaphore<P> {
                 Err(now) => before = Serving(now),
             }
         };
-        // (L8)
+        // (look for waiters)
         // Mutant: Release -> Relaxed: for far waiters; `relaxed-look-at-waiters` is caught.
         if State(self.state.fetch_add(0, Release)).has_no_waiters() {
             return;
@@ -331,13 +336,13 @@ impl<P: Policy> RawSemaphore<P> {
         tickets.serving.key().wake_bits(1, GROUPS.near_bit(serving.ticket()));
         if let Some(groups) = Bits::new(GROUPS.newly_near(before.ticket(), serving.ticket())) {
             // Mutant: Release -> Relaxed: for far waiters; the mutant `relaxed-stamp` is caught.
-            tickets.dispenser.fetch_add(Dispenser::ONE_STAMP, Release); // (L10)
+            tickets.dispenser.fetch_add(Dispenser::ONE_STAMP, Release); // (restamp)
             self.meter.count(Event::Woke);
             tickets.dispenser.key().wake_bits(u32::MAX, groups);
         }
     }
 
-    /// (G) with waiters, or against other threads.
+    /// (give) with waiters, or against other threads.
     pub(super) fn give_to_tickets(&self, count: u32) -> Result<(), TooManyPermits> {
         let tickets = self.waiters.tickets();
         let key = tickets.serving.key();
@@ -349,7 +354,7 @@ impl<P: Policy> RawSemaphore<P> {
                 let mut serving = Serving(tickets.serving.load(Relaxed));
                 first = Some(serving.ticket());
                 while note(serving) == state.note() {
-                    // (D)
+                    // (disturb)
                     match tickets.serving.compare_exchange(serving.0, stamped(serving).0, Relaxed, Relaxed) {
                         Ok(_) => break,
                         Err(now) => serving = Serving(now),

@@ -80,7 +80,7 @@ fn nobody_sleeps_for_ever() {
         explore(Config { seed, ..Config::sampled(200) }, || model::no_lost_wake::<Binary<P>>(4, 20));
     }
     on_each!(check);
-    // A release may look at the turn while that is passed on. Without the Release of (L2) one
+    // A release may look at the turn while that is passed on. Without the Release of (arm) one
     // execution in some 30,000 fails.
     explore(Config::sampled(200_000), || producers_and_consumers::<SleepsShared>(1, 2, false));
 }
