@@ -67,29 +67,6 @@ fn a_deadline_that_has_passed_tries_once() {
 }
 
 #[test]
-fn an_upgradable_reader_is_in_the_way_of_writers_only() {
-    with("upgradable", PsRwLock::new(0), |lock| {
-        let upgradable = lock.upgradable_read();
-        assert_eq!(lock.state().level(), 0);
-        thread::scope(|scope| {
-            let readers =
-                scope.spawn(|| *lock.read() + *lock.read_in::<Urgent>() + *lock.read_in::<Nested>());
-            assert_eq!(readers.join().unwrap(), 0);
-            assert!(lock.try_write().is_none() && lock.try_write_for(SHORT).is_none());
-            assert!(lock.try_upgradable_read().is_none() && lock.try_upgradable_read_for(SHORT).is_none());
-            assert!(lock.try_read().is_some(), "who gave up has shut nobody out");
-            let second = asleep(scope, || *lock.upgradable_read());
-            let writer = asleep(scope, || *lock.write() += 1);
-            assert!(lock.try_read().is_some(), "who waits for an upgradable reader has shut nobody out");
-            drop(upgradable);
-            assert!(second.join().unwrap() <= 1);
-            writer.join().unwrap();
-        });
-        assert_eq!(*lock.read(), 1);
-    });
-}
-
-#[test]
 fn an_attempt_to_upgrade_beside_a_reader_changes_nothing() {
     fn try_beside<C: ThreadClass>(lock: &PsRwLock<i32>) {
         let upgradable = lock.upgradable_read();
@@ -193,43 +170,6 @@ fn a_downgrade_lets_readers_in_and_no_writer() {
             writers.into_iter().for_each(|writer| writer.join().unwrap());
         });
         assert_eq!(*lock.read(), 3);
-    });
-}
-
-#[test]
-fn a_downgrade_to_upgradable_lets_readers_in_and_keeps_the_write_side() {
-    with("downgrade to upgradable", PsRwLock::new(0), |lock| {
-        thread::scope(|scope| {
-            let mut held = lock.write();
-            *held = 1;
-            let (bulk, nested) =
-                (asleep(scope, || *lock.read()), asleep(scope, || *lock.read_in::<Nested>()));
-            let writer = asleep(scope, || *lock.write() += 10);
-            let held = WriteGuard::downgrade_to_upgradable(held);
-            assert_eq!((bulk.join().unwrap(), nested.join().unwrap()), (1, 1));
-            assert_eq!(lock.state().level(), 0, "the writer has shut nobody out");
-            *UpgradableGuard::upgrade(held) *= 3;
-            writer.join().unwrap();
-        });
-        assert_eq!(*lock.read(), 13);
-    });
-}
-
-#[test]
-fn an_upgradable_reader_becomes_a_plain_one() {
-    with("upgradable to reader", PsRwLock::new(0), |lock| {
-        thread::scope(|scope| {
-            let mut held = lock.upgradable_read();
-            Partial::exclude::<Urgent>(&mut held);
-            let reader = asleep(scope, || *lock.read());
-            let writer = asleep(scope, || *lock.write() += 1);
-            let held = UpgradableGuard::downgrade(held);
-            assert_eq!(reader.join().unwrap(), 0, "it opens what it had shut");
-            until(|| lock.state().level() == 1);
-            assert!(!writer.is_finished());
-            drop(held);
-            writer.join().unwrap();
-        });
     });
 }
 

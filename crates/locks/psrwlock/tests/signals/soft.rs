@@ -9,14 +9,13 @@ use std::time::Duration;
 use ulocks_core::Private;
 use ulocks_psrwlock::signal::Soft;
 use ulocks_psrwlock::{
-    Bulk, ByClass, Configuration, Distributed, Nested, Partial, PhaseFair,
+    ByClass, Configuration, Distributed, Nested, Partial, PhaseFair,
     PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWriteGuard as WriteGuard, Sifted, Urgent,
 };
 use ulocks_testkit::task;
 use ulocks_testkit::watchdog::watch;
 
 const LONG: Duration = Duration::from_secs(60);
-const SHORT: Duration = Duration::from_millis(2);
 
 type AtSlots = Sifted<ALL, Private, PhaseFair, Distributed<2>>;
 
@@ -89,42 +88,6 @@ fn at_each_release<D: Configuration>(signal: i32) {
 fn a_handler_waits_for_the_write_of_its_own_thread() {
     at_each_release::<ByAll>(real_time(2));
     at_each_release::<AtSlots>(real_time(2));
-}
-
-#[test]
-fn a_handler_waits_for_nothing_else() {
-    let signal = real_time(3);
-    let struck = Struck::<ByAll>::new();
-    let _installed = struck.install(&[signal]);
-    let Struck { lock, seen } = struck;
-    let at_once = || runs_at_once(seen, signal, true);
-    at_once();
-    let held = (lock.read(), lock.read_in::<Urgent>(), lock.read_in::<Nested>());
-    at_once();
-    // Those that fail have lowered the mask again.
-    assert!(lock.try_write().is_none() && lock.try_write_for(SHORT).is_none());
-    at_once();
-    drop(held);
-    for class in 0..2 {
-        let mut upgradable = lock.upgradable_read();
-        at_once();
-        let held = lock.read_in::<Nested>();
-        let upgradable_again = UpgradableGuard::try_upgrade(upgradable).expect_err("there is a reader");
-        at_once();
-        upgradable =
-            UpgradableGuard::try_upgrade_for(upgradable_again, SHORT).expect_err("there is a reader");
-        at_once();
-        drop(held);
-        if class == 0 {
-            Partial::exclude::<Bulk>(&mut upgradable);
-        } else {
-            Partial::exclude::<Nested>(&mut upgradable);
-        }
-        assert!(lock.try_read().is_none());
-        at_once();
-    }
-    at_once();
-    seen.check();
 }
 
 /// A thread that waits for the lock in some way, and is struck meanwhile.

@@ -61,6 +61,16 @@ fn waits_go_on_after_signals() {
     with_each!(check);
 }
 
+#[test]
+fn the_last_unlocker_may_unmap() {
+    fn check<D: Configuration>() {
+        assert_eq!(stress::last_unlocker_unmaps::<RawPsRwLock<D>>(1, 3, 60), 60);
+        assert_eq!(stress::last_unlocker_unmaps::<RawPsRwLock<D>>(0, 3, 60), 60);
+        assert!(stress::last_unlocker_unmaps::<RawPsRwLock<D>>(3, 1, 60) <= 60);
+    }
+    with_each!(check);
+}
+
 /// Each acquisition is counted once, whichever way it went; a thread that waited was contended, and
 /// one that slept had been.
 #[test]

@@ -6,7 +6,6 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 mod face;
-mod last_touch;
 #[path = "../common/mixed.rs"]
 mod mixed;
 mod phases;
