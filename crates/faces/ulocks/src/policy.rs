@@ -1,5 +1,5 @@
-//! The type parameter of a lock beside its data: where the lock lives, how its waiters spin, what it
-//! counts.
+//! The type parameter of a lock beside its data: where the lock lives, how its waiters spin, and
+//! what it counts.
 //!
 //! ```
 //! use ulocks::policy::{Adaptive, Counted, Metered, NoSpin, Patience};
