@@ -107,15 +107,14 @@ fn one_program_runs_with_plain_and_with_checked_locks() {
 #[test]
 fn the_program_uses_all_names_of_locks() {
     let source = include_str!("../src/defaults.rs");
-    let mut names = BTreeSet::new();
-    for line in source.lines().map(str::trim_start) {
-        let name = line.strip_prefix("pub type ").or(line.strip_prefix("pub use ")).unwrap_or("");
-        let name = name.rsplit("::").next().unwrap_or(name);
-        let name = if line.starts_with("pub type") { line.trim_start_matches("pub type ") } else { name };
-        let end = name.find(|c: char| !c.is_alphanumeric()).unwrap_or(name.len());
-        names.insert(&name[..end]);
-    }
-    names.remove("");
+    let name_of = |text: &'static str| text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("");
+    let aliases = source.split("pub type ").skip(1).map(name_of);
+    // The last word of each part of a list: `Mutex` in `unfair::ThroughputMutex as Mutex`.
+    let lists = source.split("pub use ").skip(1).filter_map(|rest| Some(rest.split_once(';')?.0));
+    let parts = lists.flat_map(|list| list.split([',', '{', '}']));
+    let used = parts.filter_map(|part| part.rsplit([' ', ':']).find(|word| !word.trim().is_empty()));
+    let mut names: BTreeSet<&str> = aliases.chain(used.map(str::trim)).collect();
+    names.retain(|name| name.starts_with(char::is_uppercase));
     let used: BTreeSet<&str> = NAMES.split(' ').chain(WITH_ARC.split(' ')).collect();
     assert_eq!(names, used);
     let program = include_str!("checked.rs");
