@@ -4,7 +4,6 @@
 //! |---|---|---|
 //! | `ULOCKS_MUTEX` | `throughput`, `calock`, `fair`, `unfair`, `pi`, `glibc` | `throughput` |
 //! | `ULOCKS_RWLOCK` | `psrwlock`, `glibc` | `psrwlock` |
-//! | `ULOCKS_SEM` | `spin`, `glibc` | `glibc` |
 //! | `ULOCKS_STATS` | a file, to which a report is appended | none |
 //!
 //! A value that is not in the table is reported on standard error, and then all locks are glibc's.
@@ -43,10 +42,9 @@ pub struct Choice(u8);
 
 const ALGORITHM: u8 = 0b111;
 const PSRWLOCK: u8 = 1 << 3;
-const SPINNING_SEM: u8 = 1 << 4;
-const STATS: u8 = 1 << 5;
+const STATS: u8 = 1 << 4;
 /// This process is the child of a fork of a program with this library.
-const FORKED: u8 = 1 << 6;
+const FORKED: u8 = 1 << 5;
 
 /// The page that is zero again in the child of a fork.
 #[repr(C, align(4096))]
@@ -99,10 +97,6 @@ impl Choice {
 
     pub fn has_psrwlock(self) -> bool {
         self.0 & PSRWLOCK != 0
-    }
-
-    pub fn has_spinning_semaphores(self) -> bool {
-        self.0 & SPINNING_SEM != 0
     }
 
     pub fn has_stats(self) -> bool {
@@ -174,9 +168,8 @@ fn read_environment() -> Choice {
         &mut is_valid,
     );
     let rwlock = one_of(c"ULOCKS_RWLOCK", &[("psrwlock", PSRWLOCK), ("glibc", 0)], &mut is_valid);
-    let semaphore = one_of(c"ULOCKS_SEM", &[("glibc", 0), ("spin", SPINNING_SEM)], &mut is_valid);
     let stats = if variable(c"ULOCKS_STATS").is_some() { STATS } else { 0 };
-    let choice = if is_valid { mutex | rwlock | semaphore | stats } else { Algorithm::Glibc as u8 };
+    let choice = if is_valid { mutex | rwlock | stats } else { Algorithm::Glibc as u8 };
     wipe_on_fork();
     _ = OWN_PAGE.choice.compare_exchange(0, choice, Relaxed, Relaxed);
     let choice = OWN_PAGE.choice.load(Relaxed);

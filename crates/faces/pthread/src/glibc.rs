@@ -10,7 +10,7 @@ use core::mem;
 use core::ptr;
 use libc::{
     clockid_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t,
-    pthread_rwlockattr_t, sem_t, timespec,
+    pthread_rwlockattr_t, timespec,
 };
 use ulocks_core::sync::AtomicPtr;
 use ulocks_core::sync::Ordering::{Acquire, Release};
@@ -71,10 +71,6 @@ functions! {
     pthread_rwlock_timedwrlock(lock: *mut pthread_rwlock_t, deadline: *const timespec);
     pthread_rwlock_clockwrlock(lock: *mut pthread_rwlock_t, clock: clockid_t, deadline: *const timespec);
     pthread_rwlock_unlock(lock: *mut pthread_rwlock_t);
-    sem_wait(semaphore: *mut sem_t);
-    sem_timedwait(semaphore: *mut sem_t, deadline: *const timespec);
-    sem_clockwait(semaphore: *mut sem_t, clock: clockid_t, deadline: *const timespec);
-    sem_trywait(semaphore: *mut sem_t);
 }
 
 fn address(place: &AtomicPtr<c_void>, name: &str) -> *mut c_void {

@@ -9,7 +9,6 @@ mod glibc;
 mod mutex;
 mod old;
 mod rwlock;
-mod semaphore;
 mod spin;
 mod stats;
 mod time;

@@ -171,32 +171,37 @@ impl RwLock {
         is_fair.then(|| unsafe { &*(&raw const self.lock).cast() })
     }
 
+    /// Before an acquisition: what speaks against it, or zero.
+    ///
+    /// # Safety
+    /// A deadline points to a `timespec`.
+    #[inline(always)]
+    unsafe fn begin(&self, choice: Choice, patience: Patience) -> c_int {
+        // SAFETY: the caller's promise.
+        match unsafe { check(patience) } {
+            0 => self.renew(choice),
+            error => return error,
+        }
+        match patience {
+            _ if !is_mine(&self.writer) => 0,
+            Patience::Never => libc::EBUSY,
+            _ => libc::EDEADLK,
+        }
+    }
+
     /// # Safety
     /// A deadline points to a `timespec`.
     #[inline(always)]
     unsafe fn read(&self, patience: Patience) -> c_int {
         let choice = Choice::get();
         if self.is_passed_on(choice) {
-            let lock = self.address();
-            // SAFETY: it is a lock that glibc knows.
-            return unsafe {
-                match patience {
-                    Patience::Forever => glibc::pthread_rwlock_rdlock(lock),
-                    Patience::Never => glibc::pthread_rwlock_tryrdlock(lock),
-                    Patience::Until(Clock::Monotonic, deadline) => {
-                        glibc::pthread_rwlock_clockrdlock(lock, libc::CLOCK_MONOTONIC, deadline)
-                    }
-                    Patience::Until(_, deadline) => glibc::pthread_rwlock_timedrdlock(lock, deadline),
-                }
-            };
+            // SAFETY: it is a lock that glibc knows; the caller's promise.
+            return unsafe { self.pass_on_read(patience) };
         }
         // SAFETY: the caller's promise.
-        match unsafe { check(patience) } {
-            0 => self.renew(choice),
+        match unsafe { self.begin(choice, patience) } {
+            0 => {}
             error => return error,
-        }
-        if is_mine(&self.writer) {
-            return if matches!(patience, Patience::Never) { libc::EBUSY } else { libc::EDEADLK };
         }
         let lock = &self.lock;
         let wait = |deadline| match deadline {
@@ -220,26 +225,13 @@ impl RwLock {
     unsafe fn write(&self, patience: Patience) -> c_int {
         let choice = Choice::get();
         if self.is_passed_on(choice) {
-            let lock = self.address();
-            // SAFETY: it is a lock that glibc knows.
-            return unsafe {
-                match patience {
-                    Patience::Forever => glibc::pthread_rwlock_wrlock(lock),
-                    Patience::Never => glibc::pthread_rwlock_trywrlock(lock),
-                    Patience::Until(Clock::Monotonic, deadline) => {
-                        glibc::pthread_rwlock_clockwrlock(lock, libc::CLOCK_MONOTONIC, deadline)
-                    }
-                    Patience::Until(_, deadline) => glibc::pthread_rwlock_timedwrlock(lock, deadline),
-                }
-            };
+            // SAFETY: it is a lock that glibc knows; the caller's promise.
+            return unsafe { self.pass_on_write(patience) };
         }
         // SAFETY: the caller's promise.
-        match unsafe { check(patience) } {
-            0 => self.renew(choice),
+        match unsafe { self.begin(choice, patience) } {
+            0 => {}
             error => return error,
-        }
-        if is_mine(&self.writer) {
-            return if matches!(patience, Patience::Never) { libc::EBUSY } else { libc::EDEADLK };
         }
         // SAFETY: the caller's promise.
         let result = unsafe {
@@ -346,84 +338,74 @@ pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> 
     unsafe { glibc::pthread_rwlock_destroy(lock) }
 }
 
-/// # Safety
-/// As POSIX says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_rwlock_rdlock(lock: *mut pthread_rwlock_t) -> c_int {
-    // SAFETY: the caller's promise; no deadline.
-    unsafe { RwLock::at(lock).read(Patience::Forever) }
+/// The functions that acquire a rwlock by `$method`, and the way to glibc's.
+macro_rules! acquisitions {
+    ($method:ident, $pass_on:ident: $lock:ident, $try:ident, $timed:ident, $clocked:ident) => {
+        impl RwLock {
+            /// # Safety
+            /// glibc knows the lock. A deadline points to a `timespec`.
+            unsafe fn $pass_on(&self, patience: Patience) -> c_int {
+                let lock = self.address();
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match patience {
+                        Patience::Forever => glibc::$lock(lock),
+                        Patience::Never => glibc::$try(lock),
+                        Patience::Until(Clock::Monotonic, deadline) => {
+                            glibc::$clocked(lock, libc::CLOCK_MONOTONIC, deadline)
+                        }
+                        Patience::Until(_, deadline) => glibc::$timed(lock, deadline),
+                    }
+                }
+            }
+        }
+
+        /// # Safety
+        /// As POSIX says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $lock(lock: *mut pthread_rwlock_t) -> c_int {
+            // SAFETY: the caller's promise; no deadline.
+            unsafe { RwLock::at(lock).$method(Patience::Forever) }
+        }
+
+        /// # Safety
+        /// As POSIX says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $try(lock: *mut pthread_rwlock_t) -> c_int {
+            // SAFETY: the caller's promise; no deadline.
+            unsafe { RwLock::at(lock).$method(Patience::Never) }
+        }
+
+        /// # Safety
+        /// As POSIX says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $timed(lock: *mut pthread_rwlock_t, deadline: *const timespec) -> c_int {
+            // SAFETY: the caller's promise.
+            unsafe { RwLock::at(lock).$method(Patience::Until(Clock::Realtime, deadline)) }
+        }
+
+        /// # Safety
+        /// As glibc says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $clocked(
+            lock: *mut pthread_rwlock_t,
+            clock: clockid_t,
+            deadline: *const timespec,
+        ) -> c_int {
+            let Some(patience) = Patience::on(clock, deadline) else { return libc::EINVAL };
+            // SAFETY: the caller's promise.
+            unsafe { RwLock::at(lock).$method(patience) }
+        }
+    };
 }
 
-/// # Safety
-/// As POSIX says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_rwlock_tryrdlock(lock: *mut pthread_rwlock_t) -> c_int {
-    // SAFETY: the caller's promise; no deadline.
-    unsafe { RwLock::at(lock).read(Patience::Never) }
+acquisitions! {
+    read, pass_on_read: pthread_rwlock_rdlock, pthread_rwlock_tryrdlock,
+    pthread_rwlock_timedrdlock, pthread_rwlock_clockrdlock
 }
-
-/// # Safety
-/// As POSIX says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_rwlock_timedrdlock(
-    lock: *mut pthread_rwlock_t,
-    deadline: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { RwLock::at(lock).read(Patience::Until(Clock::Realtime, deadline)) }
-}
-
-/// # Safety
-/// As glibc says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_rwlock_clockrdlock(
-    lock: *mut pthread_rwlock_t,
-    clock: clockid_t,
-    deadline: *const timespec,
-) -> c_int {
-    let Some(patience) = Patience::on(clock, deadline) else { return libc::EINVAL };
-    // SAFETY: the caller's promise.
-    unsafe { RwLock::at(lock).read(patience) }
-}
-
-/// # Safety
-/// As POSIX says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_rwlock_wrlock(lock: *mut pthread_rwlock_t) -> c_int {
-    // SAFETY: the caller's promise; no deadline.
-    unsafe { RwLock::at(lock).write(Patience::Forever) }
-}
-
-/// # Safety
-/// As POSIX says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_rwlock_trywrlock(lock: *mut pthread_rwlock_t) -> c_int {
-    // SAFETY: the caller's promise; no deadline.
-    unsafe { RwLock::at(lock).write(Patience::Never) }
-}
-
-/// # Safety
-/// As POSIX says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_rwlock_timedwrlock(
-    lock: *mut pthread_rwlock_t,
-    deadline: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { RwLock::at(lock).write(Patience::Until(Clock::Realtime, deadline)) }
-}
-
-/// # Safety
-/// As glibc says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_rwlock_clockwrlock(
-    lock: *mut pthread_rwlock_t,
-    clock: clockid_t,
-    deadline: *const timespec,
-) -> c_int {
-    let Some(patience) = Patience::on(clock, deadline) else { return libc::EINVAL };
-    // SAFETY: the caller's promise.
-    unsafe { RwLock::at(lock).write(patience) }
+acquisitions! {
+    write, pass_on_write: pthread_rwlock_wrlock, pthread_rwlock_trywrlock,
+    pthread_rwlock_timedwrlock, pthread_rwlock_clockwrlock
 }
 
 /// # Safety

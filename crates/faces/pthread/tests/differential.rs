@@ -27,11 +27,9 @@ const PROGRAMS: &[Program] = &[
     Program::c("cond_process"), Program::c("cond_stress"), Program::c("cond_odd"),
     Program::c("rwlock_results"), Program::c("rwlock_threads"), Program::c("rwlock_readers"),
     Program::c("spin"),
-    Program::c("sem_results"), Program::c("sem_threads"),
     Program::c("start_up").with_plugin("plugin"), Program::c("c11"), Program::cpp("standard"),
     Program::c("preinit"), Program::c("fork_handlers"), Program::c("old_names"),
     Program::c_with_exceptions("cond_cancel_unwinding", "cond_cancel"),
-    Program::c_with_exceptions("sem_threads_unwinding", "sem_threads"),
     Program::c("cond_handlers"), Program::c_with_exceptions("cond_handlers_unwinding", "cond_handlers"),
     Program::cpp("cond_handlers_cpp"),
 ];
@@ -74,17 +72,12 @@ fn the_pi_mutex_behaves_as_glibc() {
 
 #[test]
 fn the_readers_writer_lock_behaves_as_glibc_beside_its_mutexes() {
-    under(Choice { mutex: Some("glibc"), rwlock: Some("psrwlock"), sem: Some("glibc") });
-}
-
-#[test]
-fn the_semaphore_behaves_as_glibc_beside_its_mutexes() {
-    under(Choice { mutex: Some("glibc"), rwlock: Some("glibc"), sem: Some("spin") });
+    under(Choice { mutex: Some("glibc"), rwlock: Some("psrwlock") });
 }
 
 #[test]
 fn a_choice_of_glibc_for_everything_behaves_as_glibc() {
-    under(Choice { mutex: Some("glibc"), rwlock: Some("glibc"), sem: Some("glibc") });
+    under(Choice { mutex: Some("glibc"), rwlock: Some("glibc") });
 }
 
 /// Not compared: glibc's own lock lets such a child wait for ever.
@@ -198,7 +191,6 @@ fn an_unknown_name_is_reported_once_and_the_program_runs() {
     for (variable, allowed) in [
         ("ULOCKS_MUTEX", &["throughput", "calock", "fair", "unfair", "pi", "glibc"][..]),
         ("ULOCKS_RWLOCK", &["psrwlock", "glibc"]),
-        ("ULOCKS_SEM", &["spin", "glibc"]),
     ] {
         let outcome = harness::run_with(ONE, &Choice::default(), &[(variable, "quick")]);
         assert_eq!(outcome.code(), Some(0), "{outcome:?}");

@@ -52,9 +52,8 @@ const LOCKS: &[Lock] = &[
     Lock { name: "fair", face: Face::Pthread, variables: &[("ULOCKS_MUTEX", "fair")], by_default: true },
     Lock { name: "unfair", face: Face::Pthread, variables: &[("ULOCKS_MUTEX", "unfair")], by_default: false },
     Lock { name: "pi", face: Face::Pthread, variables: &[("ULOCKS_MUTEX", "pi")], by_default: false },
-    Lock { name: "psrwlock", face: Face::Pthread, variables: &[("ULOCKS_MUTEX", "glibc"), ("ULOCKS_RWLOCK", "psrwlock"), ("ULOCKS_SEM", "glibc")], by_default: false },
-    Lock { name: "spin-sem", face: Face::Pthread, variables: &[("ULOCKS_MUTEX", "glibc"), ("ULOCKS_RWLOCK", "glibc"), ("ULOCKS_SEM", "spin")], by_default: false },
-    Lock { name: "passed-on", face: Face::Pthread, variables: &[("ULOCKS_MUTEX", "glibc"), ("ULOCKS_RWLOCK", "glibc"), ("ULOCKS_SEM", "glibc")], by_default: false },
+    Lock { name: "psrwlock", face: Face::Pthread, variables: &[("ULOCKS_MUTEX", "glibc"), ("ULOCKS_RWLOCK", "psrwlock")], by_default: false },
+    Lock { name: "passed-on", face: Face::Pthread, variables: &[("ULOCKS_MUTEX", "glibc"), ("ULOCKS_RWLOCK", "glibc")], by_default: false },
     Lock { name: "sysv", face: Face::Sysv, variables: &[], by_default: true },
 ];
 

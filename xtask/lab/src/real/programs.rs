@@ -64,7 +64,7 @@ impl Bench {
 /// A program with the locks of glibc.
 pub fn plain(program: &str) -> Command {
     let mut command = Command::new(program);
-    for name in ["LD_PRELOAD", "ULOCKS_MUTEX", "ULOCKS_RWLOCK", "ULOCKS_SEM", "ULOCKS_STATS"] {
+    for name in ["LD_PRELOAD", "ULOCKS_MUTEX", "ULOCKS_RWLOCK", "ULOCKS_STATS"] {
         command.env_remove(name);
     }
     command

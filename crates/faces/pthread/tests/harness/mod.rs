@@ -59,17 +59,16 @@ impl Program {
 pub struct Choice {
     pub mutex: Option<&'static str>,
     pub rwlock: Option<&'static str>,
-    pub sem: Option<&'static str>,
 }
 
 impl Choice {
     /// This mutex, with the default of the library for everything else.
     pub const fn mutex(name: &'static str) -> Self {
-        Self { mutex: Some(name), rwlock: None, sem: None }
+        Self { mutex: Some(name), rwlock: None }
     }
 
     fn variables(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let all = [("ULOCKS_MUTEX", self.mutex), ("ULOCKS_RWLOCK", self.rwlock), ("ULOCKS_SEM", self.sem)];
+        let all = [("ULOCKS_MUTEX", self.mutex), ("ULOCKS_RWLOCK", self.rwlock)];
         all.into_iter().filter_map(|(variable, name)| Some((variable, name?)))
     }
 }
@@ -77,7 +76,7 @@ impl Choice {
 const OPTIONS: [&str; 6] = ["-O1", "-g", "-pthread", "-Wall", "-Wextra", "-Werror"];
 
 /// Variables that choose locks. A run inherits none of them.
-const VARIABLES: [&str; 5] = ["ULOCKS_MUTEX", "ULOCKS_RWLOCK", "ULOCKS_SEM", "ULOCKS_STATS", "LD_PRELOAD"];
+const VARIABLES: [&str; 4] = ["ULOCKS_MUTEX", "ULOCKS_RWLOCK", "ULOCKS_STATS", "LD_PRELOAD"];
 
 /// What is found out once for each program, by its name.
 type Memory<T> = LazyLock<Mutex<HashMap<&'static str, Arc<OnceLock<T>>>>>;
