@@ -12,11 +12,6 @@ pub fn exact(preemptions: usize) -> Config {
     Config::bounded(preemptions)
 }
 
-/// A wake-up wakes every sleeper of the key.
-pub fn cheap(preemptions: usize) -> Config {
-    Config { grade: Grade::Cheap, ..Config::bounded(preemptions) }
-}
-
 /// A wake-up orders nothing, as on the machine: what a woken waiter sees it has from the word.
 pub fn unordered(preemptions: usize) -> Config {
     Config { grade: Grade::Unordered, ..Config::bounded(preemptions) }
@@ -33,9 +28,10 @@ pub fn exclusion<L: RawMutex + Send + Sync + 'static>() {
     explore(exact(2), || model::exclusion::<L>(2));
 }
 
-/// Explores [`model::no_lost_wake`], and a chain of two wake-ups.
+/// Explores [`model::no_lost_wake`], also with wake-ups that order nothing, and a chain of two.
 pub fn no_lost_wake<L: RawMutex + Send + Sync + 'static>() {
-    explore(exact(2), || model::no_lost_wake::<L>(2, 1));
+    explore(exact(2), || model::no_lost_wake::<L>(2, 2));
+    explore(unordered(1), || model::no_lost_wake::<L>(2, 2));
     explore(exact(1), || model::no_lost_wake::<L>(3, 1));
 }
 

@@ -28,9 +28,7 @@ mod machine;
 mod vm;
 
 #[cfg(world = "loom")]
-pub use loom::{
-    cheap, exact, exclusion, last_unlocker_frees, no_lost_wake, timed, timeout_vs_unlock, unordered,
-};
+pub use loom::{exact, exclusion, last_unlocker_frees, no_lost_wake, timed, timeout_vs_unlock, unordered};
 #[cfg(world = "machine")]
 pub use machine::{
     Effort, clients, contended, counters_agree, counts_what_happened, excludes, last_unlocker_unmaps,
@@ -207,43 +205,6 @@ macro_rules! loom_models {
         fn the_release_is_the_last_access() {
             $($crate::suite::last_unlocker_frees::<$lock>();)+
         }
-    };
-    // With bounds of its own for each exploration, `BOUNDS => THREADS`.
-    (
-        locks: [$($lock:ty),+ $(,)?],
-        exclusion: $exclusion:tt,
-        try_lock: $tried:ty,
-        no_lost_wake: $wakes:tt,
-        timeout_vs_unlock: $timeouts:tt,
-        last_unlocker_frees: $last:tt $(,)?
-    ) => {
-        #[test]
-        fn at_most_one_is_inside() {
-            $($crate::loom_models!(@each exclusion $lock, $exclusion);)+
-            let bounds = $crate::suite::exact(2);
-            ulocks_core::model::explore(bounds, || $crate::model::try_lock_coherence::<$tried>(3));
-        }
-
-        #[test]
-        fn nobody_sleeps_for_ever() {
-            $($crate::loom_models!(@each no_lost_wake $lock, $wakes);)+
-        }
-
-        #[test]
-        fn a_timeout_strands_nobody() {
-            $($crate::loom_models!(@each timeout_vs_unlock $lock, $timeouts);)+
-        }
-
-        #[test]
-        fn the_release_is_the_last_access() {
-            $($crate::loom_models!(@each last_unlocker_frees $lock, $last);)+
-        }
-    };
-    (@each no_lost_wake $lock:ty, [$($bounds:expr => ($threads:expr, $rounds:expr)),+ $(,)?]) => {
-        $(ulocks_core::model::explore($bounds, || $crate::model::no_lost_wake::<$lock>($threads, $rounds));)+
-    };
-    (@each $client:ident $lock:ty, [$($bounds:expr => $threads:expr),+ $(,)?]) => {
-        $(ulocks_core::model::explore($bounds, || $crate::model::$client::<$lock>($threads));)+
     };
 }
 
