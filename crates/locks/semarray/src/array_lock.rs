@@ -8,8 +8,8 @@
 //! | 2 | locked, and a thread may sleep for it |
 //!
 //! This is Molnar's mutex of 2005. A thread that has slept locks it as 2, so the mark is never lost
-//! (law 5). The release is an exchange (A2). The sleeper that it finds is woken later, when the
-//! cells are published, too.
+//! (law 5). The release is an exchange (release array lock). The sleeper that it finds is woken
+//! later, when the cells are published, too.
 
 use crate::node::{AGED, List, Node};
 use ulocks_core::futex::{self, Futex, FutexKey};
@@ -32,7 +32,7 @@ impl ArrayLock {
         Self { word: Futex::new(0), aged: UnsafeCell::new(List::new()) }
     }
 
-    /// (A1): takes the lock.
+    /// (take array lock): takes the lock.
     pub fn lock(&self) {
         if self.word.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
             return;
@@ -47,7 +47,8 @@ impl ArrayLock {
         }
     }
 
-    /// (A2): releases the lock. Returns where to wake a thread, if one may sleep for the lock.
+    /// (release array lock): releases the lock. Returns where to wake a thread, if one may sleep
+    /// for the lock.
     pub fn unlock_without_waking(&self) -> Option<FutexKey<futex::Local>> {
         let key = self.word.key();
         (self.word.swap(0, Release) == 2).then_some(key)

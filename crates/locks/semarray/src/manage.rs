@@ -60,9 +60,9 @@ impl<P: InOneProcess> RawSemArray<P> {
         Ok(self.settled(index as u32))
     }
 
-    /// (V): the value of a cell that is not locked. A session may take back what it writes before
-    /// it publishes. And if it has published another cell already, a reader must not miss its value
-    /// here. A follower is parted from its leader first.
+    /// (read value): the value of a cell that is not locked. A session may take back what it writes
+    /// before it publishes. And if it has published another cell already, a reader must not miss
+    /// its value here. A follower is parted from its leader first.
     fn settled(&self, index: u32) -> u32 {
         let cell = &self.cells[index as usize];
         loop {

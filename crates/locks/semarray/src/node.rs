@@ -128,13 +128,13 @@ impl Node {
         unsafe { &*self.ops }
     }
 
-    /// (O2): the outcome, as its thread reads it.
+    /// (read outcome): the outcome, as its thread reads it.
     #[inline]
     pub fn outcome(&self) -> Outcome {
         Outcome::decode(self.status.load(Acquire))
     }
 
-    /// (O1): completes `node`, which may be gone from here on.
+    /// (complete): completes `node`, which may be gone from here on.
     ///
     /// # Safety
     /// The node has not been completed, and belongs to the caller.

@@ -23,33 +23,35 @@
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
-//! | free | held | a set in one pass, a session | (F2), (L1) |
-//! | held | free | the same | (F3), (L2) |
-//! | held | follower | a set in one pass that has locked both, after its operations | (F5) |
-//! | follower | follower | a set whose first cell is the leader: operations by stores | (F4) |
-//! | follower | held | a session that has locked the leader | (L3) |
+//! | free | held | a set in one pass, a session | (lock with value), (lock) |
+//! | held | free | the same | (unlock), (publish) |
+//! | held | follower | a set in one pass that has locked both, after its operations | (follow) |
+//! | follower | follower | a set whose first cell is the leader: operations by stores | (store led) |
+//! | follower | held | a session that has locked the leader | (part) |
 //!
 //! # Invariants
-//! 1. *Only the thread that has locked the leader writes to a follower.* (F5) and (L3) happen under
-//!    the leader's `LOCK`, so its holder reads `lead` exactly. Another thread may read an old
+//! 1. *Only the thread that has locked the leader writes to a follower.* (follow) and (part) happen
+//!    under the leader's `LOCK`, so its holder reads `lead` exactly. Another thread may read an old
 //!    `lead`. It acts on that only after it has locked the leader and read `lead` again.
-//! 2. *A leader is no follower.* (F5) asks for a cell without followers, and its leader was locked
-//!    by (F2), which a follower's `LOCK` refuses. So a thread that waits for a leader waits for its
-//!    holder, which is a thread. The argument against deadlocks (`session/mod.rs`) holds as it
-//!    stands: (L3) locks two cells, and does not wait.
-//! 3. *A follower has no flag but `LOCK`.* (F2) needs a word without the flags that matter to its
-//!    operation; (F5) looks again. To queue a set there a session comes, and parts the two. So (F4)
-//!    need not look for flags, and no change of a follower helps a waiting set.
+//! 2. *A leader is no follower.* (follow) asks for a cell without followers, and its leader was
+//!    locked by (lock with value), which a follower's `LOCK` refuses. So a thread that waits for a
+//!    leader waits for its holder, which is a thread. The argument against deadlocks
+//!    (`session/mod.rs`) holds as it stands: (part) locks two cells, and does not wait.
+//! 3. *A follower has no flag but `LOCK`.* (lock with value) needs a word without the flags that
+//!    matter to its operation; (follow) looks again. To queue a set there a session comes, and
+//!    parts the two. So (store led) need not look for flags, and no change of a follower helps a
+//!    waiting set.
 //! 4. *A set takes effect at one moment.* All its cells are locked until the first one, the leader,
 //!    is published, which is last. A thread that wants to see a follower locks the leader.
 //! 5. *No thread parks for a follower.* A thread that finds one parks for the leader, if that is
-//!    held. A thread that parks for a held cell ends when it is held no more: (F5) stores `lead`
-//!    before the fence (W6), and names the cell among those that it releases.
+//!    held. A thread that parks for a held cell ends when it is held no more: (follow) stores
+//!    `lead` before the fence (releasing fence), and names the cell among those that it releases.
 //!
 //! # Ordering
-//! (F4), (F5) and all accesses to `lead` are Relaxed. What is read under the leader's `LOCK` is
-//! ordered by its (F2) or (L1), Acquire, and (F3) or (L2), Release. What a parking thread reads is
-//! ordered by the fences (W2) and (W6).
+//! (store led), (follow) and all accesses to `lead` are Relaxed. What is read under the leader's
+//! `LOCK` is ordered by its (lock with value) or (lock), Acquire, and (unlock) or (publish),
+//! Release. What a parking thread reads is ordered by the fences (parking fence) and (releasing
+//! fence).
 //!
 //! # When to follow
 //! To lock a cell for itself costs a set a locked instruction more than to find a follower. To part
@@ -72,10 +74,10 @@ use ulocks_core::policy::InOneProcess;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 
 impl<P: InOneProcess> RawSemArray<P> {
-    /// (F2) to (F5): a set, if no flag is in the way. Locks each word together with its next value,
-    /// then unlocks all. If the result is not `Done`, nothing has changed. Operations on one
-    /// semaphore may follow each other directly. A set that comes back later to a semaphore that it
-    /// has locked needs a session.
+    /// (lock with value) to (follow): a set, if no flag is in the way. Locks each word together
+    /// with its next value, then unlocks all. If the result is not `Done`, nothing has changed.
+    /// Operations on one semaphore may follow each other directly. A set that comes back later to a
+    /// semaphore that it has locked needs a session.
     pub(crate) fn perform_several(&self, ops: &[Op]) -> Attempt {
         let Some(first) = ops.first().filter(|first| Lead::can_name(first.index)) else {
             return Attempt::Unclear;
@@ -123,7 +125,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         Attempt::Done
     }
 
-    /// (F2): locks a cell together with the next value of its word.
+    /// (lock with value): locks a cell together with the next value of its word.
     #[inline(always)]
     fn lock_for(&self, cell: &Cell, op: &Op) -> bool {
         let word = cell.word.load(Relaxed);
@@ -132,8 +134,8 @@ impl<P: InOneProcess> RawSemArray<P> {
         })
     }
 
-    /// (F4): performs operations on followers of a cell that this thread has locked, as far as they
-    /// are such and can proceed. Returns how many.
+    /// (store led): performs operations on followers of a cell that this thread has locked, as far
+    /// as they are such and can proceed. Returns how many.
     #[inline(always)]
     fn perform_led(&self, leader: u32, ops: &[Op]) -> usize {
         let (cells, limit) = (&self.cells[..], self.limit);
@@ -153,9 +155,9 @@ impl<P: InOneProcess> RawSemArray<P> {
         self.publish_words(ops, repeats, false, State::before);
     }
 
-    /// (F3), (F5): publishes the words of `ops` from the last one back, each as `last` makes it.
-    /// Where operations on one semaphore follow each other, which `repeats` says, the first of them
-    /// publishes.
+    /// (unlock), (follow): publishes the words of `ops` from the last one back, each as `last`
+    /// makes it. Where operations on one semaphore follow each other, which `repeats` says, the
+    /// first of them publishes.
     fn publish_words(&self, ops: &[Op], repeats: bool, binds: bool, last: impl Fn(State, &Op) -> State) {
         let Some(first) = ops.first() else { return };
         let slot = self.slot();
@@ -175,12 +177,12 @@ impl<P: InOneProcess> RawSemArray<P> {
                 if lead.may_follow() && leader.lead().may_lead() && State(word).is_only_locked() {
                     cell.word.store(word, Relaxed);
                     leader.lead.store(leader.lead().more().0, Relaxed);
-                    cell.lead.store(first.index, Relaxed); // (F5)
+                    cell.lead.store(first.index, Relaxed); // (follow)
                     continue;
                 }
                 cell.lead.store(lead.paid().0, Relaxed);
             }
-            membarrier::store(&cell.word, word & !State::LOCK, Release); // (F3)
+            membarrier::store(&cell.word, word & !State::LOCK, Release); // (unlock)
         }
         slot.released(bits);
     }

@@ -1,5 +1,5 @@
 //! The protocol of [`SemArray`](crate::SemArray): sets of semaphore operations, all or nothing, in
-//! user space. `PROTOCOL.md` beside this folder tells it step by step.
+//! user space. `PROTOCOL.md` beside this folder has a picture, traces, and what was weighed.
 //!
 //! A set means what it means in System V. Its operations are evaluated in their order, and each
 //! sees what the earlier ones did. The first operation that cannot proceed *stops* the set. Either
@@ -19,24 +19,16 @@
 //!   others proceed. A set is *aged* if it has waited longer than the bound of strict fairness.
 //!
 //! # Files
-//! ```text
-//!  array.rs, builder.rs, op.rs, permit.rs, error.rs: what users see
-//!      |
-//!      v
-//!  raw.rs, pass.rs, manage.rs  at once (F1) to (F5); values (V); close
-//!      |         |
-//!      |         v
-//!      |     session/mod.rs   locks cells (L1), evaluates, publishes (L2), completes (O1)
-//!      |      ^         ^ |
-//!      |      |         | v
-//!      |      |  session/cascade.rs, session/aged.rs   serve with the array lock
-//!      v      |
-//!  sleep/mod.rs               waits for the outcome (O2); times out, or ages, in a session
-//! ```
-//! All of them use `word.rs`, `cell.rs` and `node.rs`: a semaphore's word, its queues, and what is
-//! in these. Sessions use `session/array_lock.rs` (A1), (A2), and cascades `session/heap.rs`. Two
-//! files are about static memory: waiters sleep in `sleep/groups`, and threads that find a cell
-//! locked wait in `sleep/slots.rs`.
+//! Each floor uses those below it only:
+//!
+//! | floor | files |
+//! |---|---|
+//! | what users see | `array.rs`, `builder.rs`, `permit.rs` |
+//! | what a call does | `set.rs`: performs a set, waits for it; `manage.rs`: values, close |
+//! | sessions | `session/mod.rs`; with the array lock `session/cascade.rs`, `session/aged.rs` and `session/heap.rs` |
+//! | what is done at once | this file, and `pass.rs` for a set of several |
+//! | what an array is made of | `cell.rs`, `node.rs`, `array_lock.rs`, `word.rs`, `op.rs`, `error.rs` |
+//! | static memory | `sleep/groups`: waiters; `sleep/slots.rs`: threads that find a cell locked |
 //!
 //! # Properties
 //! - A set takes effect at one moment between call and return, or not at all. The array is strictly
@@ -77,33 +69,33 @@
 //!
 //! | flag | set by | cleared by | meaning |
 //! |---|---|---|---|
-//! | `LOCK` | a session (L1), a set in one pass (F2) | the same, (L2), (F3); never by (F5) | other threads wait, or part it from its leader (L3) |
-//! | `SUBTRACTIONS` | (L2), if a subtraction is queued | (L2) | an addition must serve |
-//! | `ZERO` | (L2), if the other queue is not empty | (L2) | a change to zero must serve |
-//! | `COMPLEX` | (L2), if a complex set is queued here, or watches | (L2) | a session needs the array lock |
-//! | `CLOSED` | (L2) of `close` | never | every operation fails |
+//! | `LOCK` | a session (lock), a set in one pass (lock with value) | the same, (publish), (unlock); never by (follow) | other threads wait, or part it from its leader (part) |
+//! | `SUBTRACTIONS` | (publish), if a subtraction is queued | (publish) | an addition must serve |
+//! | `ZERO` | (publish), if the other queue is not empty | (publish) | a change to zero must serve |
+//! | `COMPLEX` | (publish), if a complex set is queued here, or watches | (publish) | a session needs the array lock |
+//! | `CLOSED` | (publish) of `close` | never | every operation fails |
 //!
 //! # Transitions
 //! | what | if | label |
 //! |---|---|---|
-//! | one operation changes the word, or finds zero | no flag is in the way: [`State::alone`] | (F1) |
-//! | each word of a set becomes its next value with `LOCK` | the same | (F2) |
-//! | each of these words loses `LOCK`; if (F2) failed somewhere, also its change | | (F3) |
-//! | a word of a follower becomes its next value | the set has locked the leader | (F4) |
-//! | instead of (F3) the cell becomes a follower of the set's first | `pass.rs` | (F5) |
-//! | a session locks a cell | not `LOCK`; without the array lock, not `COMPLEX` | (L1) |
-//! | a session locks a follower, which is none from then on | it has locked the leader | (L3) |
-//! | the session publishes a cell | it has locked the cell | (L2) |
-//! | a thread reads a value | not `LOCK` | (V) |
-//! | a session takes the array lock, releases it | | (A1), (A2) |
-//! | the session completes a waiter | its node is out of its queue, the words are published | (O1) |
-//! | the waiter reads its outcome | | (O2) |
+//! | one operation changes the word, or finds zero | no flag is in the way: [`State::alone`] | (at once) |
+//! | each word of a set becomes its next value with `LOCK` | the same | (lock with value) |
+//! | each of these words loses `LOCK`; if (lock with value) failed somewhere, also its change | | (unlock) |
+//! | a word of a follower becomes its next value | the set has locked the leader | (store led) |
+//! | instead of (unlock) the cell becomes a follower of the set's first | `pass.rs` | (follow) |
+//! | a session locks a cell | not `LOCK`; without the array lock, not `COMPLEX` | (lock) |
+//! | a session locks a follower, which is none from then on | it has locked the leader | (part) |
+//! | the session publishes a cell | it has locked the cell | (publish) |
+//! | a thread reads a value | not `LOCK` | (read value) |
+//! | a session takes the array lock, releases it | | (take array lock), (release array lock) |
+//! | the session completes a waiter | its node is out of its queue, the words are published | (complete) |
+//! | the waiter reads its outcome | | (read outcome) |
 //!
-//! A session does what (F1) and (F2) cannot do. It locks the cells, evaluates the set on the words,
-//! serves, and publishes. Without the array lock it meets simple waiters only, and serves them by a
-//! walk along one queue a cell. If its set is complex and must wait, or if it meets `COMPLEX`, it
-//! begins again with the array lock, and serves by a cascade. Other sets take the array lock only
-//! if they find their cells locked again and again.
+//! A session does what (at once) and (lock with value) cannot do. It locks the cells, evaluates the
+//! set on the words, serves, and publishes. Without the array lock it meets simple waiters only,
+//! and serves them by a walk along one queue a cell. If its set is complex and must wait, or if it
+//! meets `COMPLEX`, it begins again with the array lock, and serves by a cascade. Other sets take
+//! the array lock only if they find their cells locked again and again.
 //!
 //! # Invariants
 //! 1. *A waiting set stops where it is queued.* While no cell has `LOCK`, an evaluation would stop
@@ -129,20 +121,20 @@
 //! # Ordering
 //! | access | order | pairs with |
 //! |---|---|---|
-//! | (F1) compare-exchange, and the load that finds zero | Acquire, Release | (F1), (F3), (L2) |
-//! | (F2), (L1) compare-exchange | Acquire | (F1), (F3), (L2) |
-//! | (F3), (L2) store | Release | (F1), (F2), (L1), (V) |
-//! | (V) load | Acquire | (F1), (F3), (L2) |
-//! | a session's fence after it has read `CLOSED` | Acquire | (L2) |
-//! | (O1) store of the outcome | Release | (O2) |
-//! | (O2) load | Acquire | (O1) |
-//! | (A1), (A2) | Acquire, Release | each other |
+//! | (at once) compare-exchange, and the load that finds zero | Acquire, Release | (at once), (unlock), (publish) |
+//! | (lock with value), (lock) compare-exchange | Acquire | (at once), (unlock), (publish) |
+//! | (unlock), (publish) store | Release | (at once), (lock with value), (lock), (read value) |
+//! | (read value) load | Acquire | (at once), (unlock), (publish) |
+//! | a session's fence after it has read `CLOSED` | Acquire | (publish) |
+//! | (complete) store of the outcome | Release | (read outcome) |
+//! | (read outcome) load | Acquire | (complete) |
+//! | (take array lock), (release array lock) | Acquire, Release | each other |
 //! | store and load of `closed` | Release, Acquire | each other |
 //!
-//! Stores between (L1) and (L2) are relaxed: a thread that reads one sees `LOCK`, and learns
-//! nothing. A waiter sees by (O1) and (O2) what was done before its units were given: the session
-//! that serves it has acquired each cell that it evaluates. Only the parking slots need `SeqCst`,
-//! for their fences.
+//! Stores between (lock) and (publish) are relaxed: a thread that reads one sees `LOCK`, and learns
+//! nothing. A waiter sees by (complete) and (read outcome) what was done before its units were
+//! given: the session that serves it has acquired each cell that it evaluates. Only the parking
+//! slots need `SeqCst`, for their fences.
 //!
 //! # Wrap-around
 //! Tickets have 64 bits.
@@ -192,7 +184,8 @@ pub struct Waiters {
     pub zero: usize,
 }
 
-/// Which sets may pass which. [`SemArray`](crate::SemArray#fairness) says what each choice promises.
+/// Which sets may pass which. [`SemArray`](crate::SemArray#fairness) says what each choice
+/// promises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fairness {
     /// As System V on Linux: an arriving set is tried first, and of the waiting sets the oldest
@@ -251,7 +244,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         }
     }
 
-    /// (F1): one operation, if no flag is in the way.
+    /// (at once): one operation, if no flag is in the way.
     ///
     /// A compare-exchange that fails is Relaxed. Only an operation that changes the word comes to
     /// it, so the value it finds then never completes the operation. The attempt that succeeds

@@ -3,7 +3,7 @@
 //!
 //! | what happens to a waiter | by | how |
 //! |---|---|---|
-//! | it is completed | the session that took its node out of its queue | (O1), after publishing |
+//! | it is completed | the session that took its node out of its queue | (complete), after publishing |
 //! | it times out, or a signal interrupts it; simple | its own thread, with the cell's `LOCK`; with `COMPLEX`, with the array lock, too | takes the node out, if it is still queued |
 //! | the same; complex | its own thread, with the array lock and its cells | the same, and serves the sets that stopped for it |
 //! | it becomes aged | its own thread, when the time has come, with the array lock | adds the node to the list of aged sets |

@@ -14,16 +14,19 @@ pub(crate) struct State(pub u32);
 
 impl State {
     /// A thread has locked the cell, or it is a follower (`pass.rs`): no other thread writes this
-    /// word, or learns its value.
+    /// word, or learns its value. It may be set although no thread is in a call; it is never clear
+    /// while a word is half changed.
     pub const LOCK: u32 = 1;
-    /// Sets wait here until the value is greater.
+    /// Sets wait here until the value is greater. Of a word without `LOCK` it is exact: it may be
+    /// neither set while the queue is empty, nor clear while a set is in it.
     pub const SUBTRACTIONS: u32 = 1 << 1;
-    /// Sets wait here until the value is zero.
+    /// Sets wait here until the value is zero, or stop for an aged set. Exact like `SUBTRACTIONS`.
     pub const ZERO: u32 = 1 << 2;
     /// A complex set is queued here, or watches this value: a session that changes it needs the
-    /// array lock.
+    /// array lock. Exact like `SUBTRACTIONS`.
     pub const COMPLEX: u32 = 1 << 3;
-    /// The array was closed.
+    /// The array was closed. It may be clear for a moment in some cells of an array that is being
+    /// closed; it never becomes clear again.
     pub const CLOSED: u32 = 1 << 4;
 
     const SHIFT: u32 = 5;

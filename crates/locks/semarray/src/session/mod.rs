@@ -14,18 +14,18 @@
 //!
 //! A cell may be a follower: it stays locked, and belongs to the thread that locks its leader
 //! (`pass.rs`). A session that comes to one locks the leader, too, and takes the follower over
-//! (L3). If the leader is locked, the session waits for that cell, by the same rule.
+//! (part). If the leader is locked, the session waits for that cell, by the same rule.
 //!
 //! # Publishing
-//! 1. The array lock is released first (A2). The session is done with all that it guards, and the
-//!    cells are still locked.
-//! 2. (L2) Each word is stored with its value, its flags, and without `LOCK`. A plain store is
+//! 1. The array lock is released first (release array lock). The session is done with all that it
+//!    guards, and the cells are still locked.
+//! 2. (publish) Each word is stored with its value, its flags, and without `LOCK`. A plain store is
 //!    enough, because no other thread writes a word with `LOCK`. The last of these stores is the
 //!    last touch of the array.
 //! 3. One fence, and one load of the parking slot: if a thread waits there for one of the cells, it
 //!    is woken (`sleep/slots.rs`).
-//! 4. (O1) The session completes the waiters that it has served, and wakes them. A node is alive
-//!    until it is completed. The waiters sleep in static memory (`sleep/groups`).
+//! 4. (complete) The session completes the waiters that it has served, and wakes them. A node is
+//!    alive until it is completed. The waiters sleep in static memory (`sleep/groups`).
 
 mod aged;
 mod cascade;
@@ -46,7 +46,9 @@ use ulocks_core::policy::InOneProcess;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{fence, is_abandoned};
 
-/// How often a session without the array lock starts again because a cell is locked.
+/// How often a session without the array lock starts again because a cell is locked. It was not
+/// measured. Each round waits for one holder, so it bounds how many strangers pass a set before
+/// that shuts all others out. Models have fewer, so that they come to the array lock.
 const RESTARTS: usize = if FEW { 1 } else { 16 };
 
 /// Why a cell was not locked.
@@ -116,7 +118,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         }
     }
 
-    /// (L3): locks the leader of a follower, and takes the follower over.
+    /// (part): locks the leader of a follower, and takes the follower over.
     #[cold]
     fn try_part(&mut self, index: u32) -> Result<(), Obstacle> {
         let cell = &self.array.cells[index as usize];
@@ -133,7 +135,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         Ok(())
     }
 
-    /// (L1): locks a cell that follows no other, if that is possible at once.
+    /// (lock): locks a cell that follows no other, if that is possible at once.
     fn try_lock_alone(&mut self, index: u32) -> Result<(), Obstacle> {
         let cell = &self.array.cells[index as usize];
         let mut word = cell.word.load(Relaxed);
@@ -353,7 +355,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         self.complete();
     }
 
-    /// (L2): publishes the cell that was locked last.
+    /// (publish): publishes the cell that was locked last.
     fn publish_last(&mut self) {
         let cell = &self.array.cells[self.held as usize];
         // SAFETY: the cell is locked, and its flags are read without following a queue.
@@ -365,7 +367,7 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         membarrier::store(&cell.word, State(flags | closed).set(value).0, Release);
     }
 
-    /// Completes the waiters that were served, (O1), and wakes them.
+    /// Completes the waiters that were served, (complete), and wakes them.
     fn complete(&mut self) {
         if self.first_completed.is_null() {
             return;

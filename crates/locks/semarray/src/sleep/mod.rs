@@ -1,4 +1,5 @@
-//! Static memory in which threads sleep: waiters in groups, threads that find a cell locked in slots.
+//! Static memory in which threads sleep: waiters in groups, and threads that find a cell locked in
+//! slots.
 
 #[doc(hidden)]
 pub mod groups;

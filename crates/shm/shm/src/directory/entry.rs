@@ -149,7 +149,7 @@ impl Entry {
 
     /// Its words, read once; zeroes if it is free.
     pub fn words(&self) -> [u64; WORDS] {
-        // The label (L) of `table.rs`.
+        // The label (list) of `table.rs`.
         let state = self.0[at::STATE].load(Acquire);
         let mut words = [0; WORDS];
         if state != 0 {
@@ -159,7 +159,7 @@ impl Entry {
         words
     }
 
-    /// Writes an entry that is free, and makes it one: the label (P) of `table.rs`.
+    /// Writes an entry that is free, and makes it one: the label (publish) of `table.rs`.
     pub fn publish(&self, contents: &Contents) {
         let words = contents.words();
         for (place, word) in self.0.iter().zip(words).skip(at::IDENTITY) {
@@ -169,7 +169,7 @@ impl Entry {
         self.0[at::STATE].store(READY, Release);
     }
 
-    /// Says that the value was reset in `epoch`: the label (R) of `table.rs`.
+    /// Says that the value was reset in `epoch`: the label (reset) of `table.rs`.
     pub fn set_epoch(&self, epoch: u32) {
         // Mutant: Release -> Relaxed: the directory lock orders the threads. This is for the
         // compiler, whose order counts if the thread dies, and models have no compiler.

@@ -17,29 +17,29 @@
 //!
 //! | transition | by | label |
 //! |---|---|---|
-//! | a free entry to a ready one, when all of its other words and its value are written | a thread that creates, with the directory lock | (P) |
-//! | the epoch of an entry to that of the directory, when its value is reset | a thread that asks for it, with the directory lock | (R) |
-//! | `epoch` increased; the directory lock released | a process that is alone and resets the region | (E) |
+//! | a free entry to a ready one, when all of its other words and its value are written | a thread that creates, with the directory lock | (publish) |
+//! | the epoch of an entry to that of the directory, when its value is reset | a thread that asks for it, with the directory lock | (reset) |
+//! | `epoch` increased; the directory lock released | a process that is alone and resets the region | (begin epoch) |
 //!
 //! A reset of the region cannot reset the values: it does not know their types. So it only makes
-//! (E), which makes all of them *stale*. A thread that asks for a stale value by its type resets it
-//! first. It has the directory lock meanwhile, so another thread that asks waits.
+//! (begin epoch), which makes all of them *stale*. A thread that asks for a stale value by its type
+//! resets it first. It has the directory lock meanwhile, so another thread that asks waits.
 //!
 //! # Invariants
-//! 1. Words of a ready entry do not change, except by (R). The ready entries are the first ones,
-//!    and each has its value behind that of the one before. So the free room of the arena is
+//! 1. Words of a ready entry do not change, except by (reset). The ready entries are the first
+//!    ones, and each has its value behind that of the one before. So the free room of the arena is
 //!    derived from the entries, and no counter can disagree with them.
 //! 2. A thread gets a reference to a value under the directory lock only, and only if the entry has
 //!    the epoch of the directory. So no thread has a reference to a stale value: none got one in
-//!    this epoch, and those that got one before are gone, since (E) was made by a process that was
-//!    alone. The thread that resets it has it alone.
-//! 3. Before (P) no thread but the creating one has a reference to the value. If that thread dies,
-//!    the entry is free, its words mean nothing, and the next creation begins anew: it zeroes the
-//!    value and writes all words.
-//! 4. If a thread dies between the reset of a value and (R), the value is stale. The next thread
-//!    resets it again, which a reset permits.
-//! 5. (E) is one store. If the process dies before it, the region is reset again. If it dies after
-//!    it, the region is too, and an epoch is skipped.
+//!    this epoch, and those that got one before are gone, since (begin epoch) was made by a process
+//!    that was alone. The thread that resets it has it alone.
+//! 3. Before (publish) no thread but the creating one has a reference to the value. If that thread
+//!    dies, the entry is free, its words mean nothing, and the next creation begins anew: it zeroes
+//!    the value and writes all words.
+//! 4. If a thread dies between the reset of a value and (reset), the value is stale. The next
+//!    thread resets it again, which a reset permits.
+//! 5. (begin epoch) is one store. If the process dies before it, the region is reset again. If it
+//!    dies after it, the region is too, and an epoch is skipped.
 //! 6. So the holder of the directory lock may die at any step, and leaves nothing to repair. An
 //!    acquisition that tells of a death is one like others.
 //!
@@ -47,10 +47,11 @@
 //! count of such threads would be wrong after the first death.
 //!
 //! # Ordering
-//! The directory lock orders all accesses of those that hold it. (P) releases what the entry says,
-//! and a thread that lists without the lock reads the state with Acquire (L). (R) releases, so that
-//! the compiler leaves it behind the reset: for a death only this order counts, and the next holder
-//! acquires the death. (E) is ordered before all others by the lock of the file.
+//! The directory lock orders all accesses of those that hold it. (publish) releases what the entry
+//! says, and a thread that lists without the lock reads the state with Acquire (list). (reset)
+//! releases, so that the compiler leaves it behind the reset: for a death only this order counts,
+//! and the next holder acquires the death. (begin epoch) is ordered before all others by the lock
+//! of the file.
 //!
 //! # Sources
 //! This project's. The lazy reset is that of a slab with generations.
@@ -210,7 +211,7 @@ impl<const ENTRIES: usize> Table<ENTRIES> {
                 }
                 if contents.epoch != epoch {
                     prepare(contents.offset, Fresh::Reset);
-                    entry.set_epoch(epoch); // (R)
+                    entry.set_epoch(epoch); // (reset)
                 }
                 contents.offset
             }
@@ -220,7 +221,7 @@ impl<const ENTRIES: usize> Table<ENTRIES> {
                 let offset = place(begin, &wanted.kind, room)?;
                 self.tell(room);
                 prepare(offset, Fresh::Created);
-                entry.publish(&Contents { name: wanted.name, kind: wanted.kind, offset, epoch }); // (P)
+                entry.publish(&Contents { name: wanted.name, kind: wanted.kind, offset, epoch }); // (publish)
                 offset
             }
         };
@@ -235,7 +236,7 @@ impl<const ENTRIES: usize> Table<ENTRIES> {
             if over {
                 return None;
             }
-            // (L). The epoch last: it does not fall.
+            // (list). The epoch last: it does not fall.
             let words = entry.words();
             let checked = self.epoch().and_then(|epoch| {
                 let corrupt = |what| DirectoryError::Corrupt { entry: Some(index), what };
@@ -247,7 +248,7 @@ impl<const ENTRIES: usize> Table<ENTRIES> {
         })
     }
 
-    /// (E), if no thread uses the table.
+    /// (begin epoch), if no thread uses the table.
     pub fn reset(&self) {
         self.epoch.store(next_epoch(self.epoch.load(Relaxed)), Relaxed);
         self.lock.reset();

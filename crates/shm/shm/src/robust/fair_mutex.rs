@@ -18,29 +18,30 @@
 //!
 //! | transition | by | label |
 //! |---|---|---|
-//! | free to the owner | an arriving thread | (A) |
-//! | the owner to free | the holder, if there is no `WAITERS` | (F) |
-//! | `WAITERS` set | an arriving thread with the queue lock, before its request is in the queue | (S) |
-//! | `CLEAN` set | the holder whose (F) has failed; then it takes the queue lock | (U) |
-//! | `CLEAN` set, and `died` before it | a thread with the queue lock that finds the owner dead | (D) |
-//! | an owner with `CLEAN` to another one with `WAITERS` | a thread with the queue lock, for a request | (G) |
-//! | the owner with `CLEAN` to free | the holder after (U), if no thread waits | (Q) |
+//! | free to the owner | an arriving thread | (acquire) |
+//! | the owner to free | the holder, if there is no `WAITERS` | (free) |
+//! | `WAITERS` set | an arriving thread with the queue lock, before its request is in the queue | (mark waiters) |
+//! | `CLEAN` set | the holder whose (free) has failed; then it takes the queue lock | (leave) |
+//! | `CLEAN` set, and `died` before it | a thread with the queue lock that finds the owner dead | (bury) |
+//! | an owner with `CLEAN` to another one with `WAITERS` | a thread with the queue lock, for a request | (grant) |
+//! | the owner with `CLEAN` to free | the holder after (leave), if no thread waits | (settle) |
 //!
 //! # Invariants
-//! 1. While a request waits, the word has `WAITERS` or `CLEAN`. So no thread makes (A) or (F) then.
-//! 2. `died` is set from (D) to the next acquisition, which clears it and tells its caller. If that
-//!    thread dies before, (D) sets it again.
+//! 1. While a request waits, the word has `WAITERS` or `CLEAN`. So no thread makes (acquire) or
+//!    (free) then.
+//! 2. `died` is set from (bury) to the next acquisition, which clears it and tells its caller. If
+//!    that thread dies before, (bury) sets it again.
 //! 3. A word with `CLEAN` is granted by the next thread that has the queue lock. Its owner takes
-//!    that lock after (U). If the owner dies first, the head waiter does, which watches it.
+//!    that lock after (leave). If the owner dies first, the head waiter does, which watches it.
 //!
 //! # Ordering
-//! (A) and (G) acquire, (F) and (U) release. A dead owner made no release: the thread that makes
-//! (D) has acquired what the kernel's full barrier released. The queue lock orders (D), (G) and the
-//! looks at an owner.
+//! (acquire) and (grant) acquire, (free) and (leave) release. A dead owner made no release: the
+//! thread that makes (bury) has acquired what the kernel's full barrier released. The queue lock
+//! orders (bury), (grant) and the looks at an owner.
 //!
-//! (A) without the queue lock also releases, and a thread that asks whether an owner lives has read
-//! the word with Acquire. So it sees the owner's slot as the owner has claimed it, and not as it
-//! was before.
+//! (acquire) without the queue lock also releases, and a thread that asks whether an owner lives
+//! has read the word with Acquire. So it sees the owner's slot as the owner has claimed it, and not
+//! as it was before.
 
 use crate::robust::RawRobust;
 use crate::robust::mutex::{Acquired, Refused, RobustMutex};
@@ -116,7 +117,7 @@ impl<P: Policy<Scope = futex::Global>> RawRobustFairMutex<P> {
     #[inline]
     fn acquire(&self, me: &Member<'_>, patience: Patience) -> Result<Acquired, Refused> {
         me.check_process();
-        // (A), without the queue lock
+        // (acquire), without the queue lock
         if self.word.compare_exchange(FREE, me.owner().bits(), AcqRel, Relaxed).is_err() {
             if Owner::of(self.word.load(Relaxed)) == Some(me.owner()) {
                 return Err(Refused::Deadlock);
@@ -134,7 +135,7 @@ impl<P: Policy<Scope = futex::Global>> RawRobustFairMutex<P> {
     #[inline]
     fn release(&self, me: &Member<'_>) {
         me.check_process();
-        // (F)
+        // (free)
         if self.word.compare_exchange(me.owner().bits(), FREE, Release, Relaxed).is_err() {
             self.hand_over(me);
         }
@@ -144,20 +145,20 @@ impl<P: Policy<Scope = futex::Global>> RawRobustFairMutex<P> {
     #[cold]
     #[inline(never)]
     fn hand_over(&self, me: &Member<'_>) {
-        self.word.fetch_or(CLEAN, Release); // (U)
+        self.word.fetch_or(CLEAN, Release); // (leave)
         // If the queue is corrupt, a later thread may still take the clean mutex.
         if let Ok(mut section) = self.queue.enter(me, self) {
             section.settle(Reap::Nothing);
             let mine = me.owner().bits() | CLEAN | WAITERS;
-            let _ = self.word.compare_exchange(mine, FREE, Relaxed, Relaxed); // (Q)
+            let _ = self.word.compare_exchange(mine, FREE, Relaxed, Relaxed); // (settle)
         }
     }
 }
 
 ulocks_core::initial!([P: Policy<Scope = futex::Global>] RawRobustFairMutex<P> = Self::new());
 
-// SAFETY: exclusion is the word's: (A) and (G) make one owner, and only (F), (Q), and a grant after
-// (U) or (D) end that. The fields are atomics; all zero is unlocked.
+// SAFETY: exclusion is the word's: (acquire) and (grant) make one owner, and only (free), (settle),
+// and a grant after (leave) or (bury) end that. The fields are atomics; all zero is unlocked.
 unsafe impl<P: Policy<Scope = futex::Global>> RawRobust for RawRobustFairMutex<P> {
     const NAME: &'static str = "RobustFairMutex";
 
@@ -191,7 +192,7 @@ unsafe impl<P: Policy<Scope = futex::Global>> RawRobust for RawRobustFairMutex<P
 }
 
 impl<P: Policy<Scope = futex::Global>> Rule for RawRobustFairMutex<P> {
-    /// (A), (G) or (S).
+    /// (acquire), (grant) or (mark waiters).
     fn grant(&self, owner: Owner, _want: u32) -> bool {
         let mut seen = self.word.load(Relaxed);
         loop {
@@ -223,7 +224,7 @@ impl<P: Policy<Scope = futex::Global>> Rule for RawRobustFairMutex<P> {
         Owner::of(self.word.load(Relaxed)) == Some(owner)
     }
 
-    /// (D).
+    /// (bury).
     fn reap(&self, gone: Owner) {
         let word = self.word.load(Relaxed);
         if Owner::of(word) == Some(gone) && word & CLEAN == 0 {

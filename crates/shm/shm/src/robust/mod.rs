@@ -10,9 +10,9 @@ macro_rules! ways {
         $(#[$doc])*
         ///
         /// # Errors
-        /// See [the type](Self#errors), and
-        /// [`Refused::TimedOut`](crate::robust::mutex::Refused::TimedOut) if it would have to wait, or
-        /// if its time is over.
+        /// See [the type](Self#errors); and
+        /// [`Refused::TimedOut`](crate::robust::mutex::Refused::TimedOut) if it would have to wait,
+        /// or if its time is over.
         ///
         /// # Panics
         /// See [the type](Self#panics).

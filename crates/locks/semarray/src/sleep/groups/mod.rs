@@ -34,12 +34,12 @@
 //!
 //! | what | by | label |
 //! |---|---|---|
-//! | a bit of `used` is set | a thread that is about to queue, on the CPU it runs on | (C1) |
-//! | it is cleared | the same thread, when it was completed, or has left its queue | (C2) |
-//! | a waiter reads `seq` | before its status and its sleep | (S1) |
-//! | `seq` + 1 | a waker, after the statuses | (S2) |
-//! | bits of `rest` are set | a waker that wakes one of their owners, after (S2) and before the call | (R1) |
-//! | all bits of `rest` are cleared, and their owners are woken by a call | a thread at (C2), and one that was woken but not completed | (R2) |
+//! | a bit of `used` is set | a thread that is about to queue, on the CPU it runs on | (claim) |
+//! | it is cleared | the same thread, when it was completed, or has left its queue | (give back) |
+//! | a waiter reads `seq` | before its status and its sleep | (read group seq) |
+//! | `seq` + 1 | a waker, after the statuses | (bump group seq) |
+//! | bits of `rest` are set | a waker that wakes one of their owners, after (bump group seq) and before the call | (leave the rest) |
+//! | all bits of `rest` are cleared, and their owners are woken by a call | a thread at (give back), and one that was woken but not completed | (wake the rest) |
 //!
 //! The last group of each CPU is *common*, for when all others are full: several threads may have
 //! the same seat there. Its `used` counts claims, which spreads them over the seats. Nothing is
@@ -53,37 +53,38 @@
 //! seconds, and a set finds hardly two in the same group.
 //!
 //! # Invariants
-//! 1. A seat of a group that is not common has one owner from (C1) to (C2). At (C2) the owner is
-//!    awake. So no two threads in the kernel's queue have the same seat.
+//! 1. A seat of a group that is not common has one owner from (claim) to (give back). At (give
+//!    back) the owner is awake. So no two threads in the kernel's queue have the same seat.
 //! 2. *So a call that wakes as many threads as it has bits wakes all of them*: no more can match.
 //!    In a common group any number can match, and the call is for all.
-//! 3. *A call after (S2) finds every sleeper of its seats.* A waiter reads `seq` (S1), then its
-//!    status, then sleeps while `seq` is what it read. If (S1) reads what (S2) wrote, the waiter
-//!    sees its status. If not, the kernel finds `seq` changed, or has the waiter in its queue
-//!    before (S2), and so before every call after (S2).
-//! 4. *No completed waiter sleeps on.* If the waker calls for all, by 2 and 3. If it chains (R1)
-//!    and no owner of its bits is in the kernel's queue, then by 3 none will be. Otherwise the call
-//!    wakes one of them. This thread comes to (R2) before it sleeps again or returns, whether it
-//!    was completed or not. There it finds all bits of (R1), and wakes their owners. If it does not
-//!    find them, another thread has come to (R2) since (R1), has found them, and wakes: that thread
-//!    is awake.
-//! 5. Bits of `rest` may be set although no owner sleeps. The next (R2) clears them. Its call wakes
-//!    no thread, or a new owner of the seat.
+//! 3. *A call after (bump group seq) finds every sleeper of its seats.* A waiter reads `seq` (read
+//!    group seq), then its status, then sleeps while `seq` is what it read. If (read group seq)
+//!    reads what (bump group seq) wrote, the waiter sees its status. If not, the kernel finds `seq`
+//!    changed, or has the waiter in its queue before (bump group seq), and so before every call
+//!    after (bump group seq).
+//! 4. *No completed waiter sleeps on.* If the waker calls for all, by 2 and 3. If it chains (leave
+//!    the rest) and no owner of its bits is in the kernel's queue, then by 3 none will be.
+//!    Otherwise the call wakes one of them. This thread comes to (wake the rest) before it sleeps
+//!    again or returns, whether it was completed or not. There it finds all bits of (leave the
+//!    rest), and wakes their owners. If it does not find them, another thread has come to (wake the
+//!    rest) since (leave the rest), has found them, and wakes: that thread is awake.
+//! 5. Bits of `rest` may be set although no owner sleeps. The next (wake the rest) clears them. Its
+//!    call wakes no thread, or a new owner of the seat.
 //! 6. A thread that was woken, or refused by the kernel, and was not completed, reads its status
 //!    once more and sleeps again. So to share a group or a seat costs only time.
 //!
 //! # Ordering
 //! | access | order | pairs with |
 //! |---|---|---|
-//! | (S1) load of `seq` | Acquire | (S2): a waiter that sees the count sees the statuses stored before it |
-//! | (S2) `fetch_add` of `seq` | Release | (S1) |
-//! | (C1) `fetch_or` of `seats` | Acquire | (C2): the previous owner is out of the kernel's queue |
-//! | (R1) `fetch_or` of `seats` | Release | (R2): (S2) comes before the call |
-//! | (C2), (R2) one `fetch_and` of `seats` | Acquire, Release | (R1); (C1) |
+//! | (read group seq) load of `seq` | Acquire | (bump group seq): a waiter that sees the count sees the statuses stored before it |
+//! | (bump group seq) `fetch_add` of `seq` | Release | (read group seq) |
+//! | (claim) `fetch_or` of `seats` | Acquire | (give back): the previous owner is out of the kernel's queue |
+//! | (leave the rest) `fetch_or` of `seats` | Release | (wake the rest): (bump group seq) comes before the call |
+//! | (give back), (wake the rest) one `fetch_and` of `seats` | Acquire, Release | (leave the rest); (claim) |
 //!
-//! That (R2) finds the bits of (R1) needs no order: both are read-modify-writes of one word, and
-//! one follows the other in time. A completed waiter sees what was done before by its status, which
-//! the caller stores and loads.
+//! That (wake the rest) finds the bits of (leave the rest) needs no order: both are
+//! read-modify-writes of one word, and one follows the other in time. A completed waiter sees what
+//! was done before by its status, which the caller stores and loads.
 //!
 //! # What chaining costs
 //! One more switch: the owners of the rest sleep until the woken thread has run. On the same CPU
@@ -92,13 +93,13 @@
 //! threads first, and knows no order among the others.
 //!
 //! # Wrap-around
-//! A waiter would have to stay preempted between (S1) and the kernel for exactly 2^32 calls, an
-//! hour of nothing else.
+//! A waiter would have to stay preempted between (read group seq) and the kernel for exactly 2^32
+//! calls, an hour of nothing else.
 //!
 //! # Forks
 //! A child has one thread. The seats of its parent's other threads are taken for good in it, so
-//! waiters fill the common groups a little earlier. The next (R2) clears the rest that was left to
-//! them, and wakes no thread.
+//! waiters fill the common groups a little earlier. The next (wake the rest) clears the rest that
+//! was left to them, and wakes no thread.
 //!
 //! # Sources
 //! C. Mason, "ipc semaphores: order wakeups based on waiter CPU" (LKML, April 2010) sorts a list of
@@ -158,7 +159,7 @@ impl Group {
         self.seats.load(Relaxed) as u32
     }
 
-    /// (C1): claims a free seat of this group, if there is one.
+    /// (claim): claims a free seat of this group, if there is one.
     #[inline]
     fn claim(&self) -> Option<u32> {
         let mut used = self.used();
@@ -173,10 +174,10 @@ impl Group {
         None
     }
 
-    /// (C2): gives the seats `bits` back. (R2): wakes the rest.
+    /// (give back): gives the seats `bits` back. (wake the rest): wakes the rest.
     #[inline]
     fn pass_on(&self, bits: u32) {
-        // Mutant: AcqRel -> Acquire, Release, Relaxed: as (C1) and (R1).
+        // Mutant: AcqRel -> Acquire, Release, Relaxed: as (claim) and (leave the rest).
         let rest = (self.seats.fetch_and(u64::from(!bits), AcqRel) >> u32::BITS) as u32;
         if let Some(rest) = Bits::new(rest) {
             self.wake_rest(rest);
@@ -305,13 +306,13 @@ impl Seat {
         let bits = Bits::one(self.bit());
         let mut woken = false;
         loop {
-            let seq = group.seq.load(Acquire); // (S1)
+            let seq = group.seq.load(Acquire); // (read group seq)
             if until() {
                 self.give_back();
                 return Slept::Completed;
             }
             if woken && !common {
-                group.pass_on(0); // (R2)
+                group.pass_on(0); // (wake the rest)
             }
             let waited = if interruptible {
                 group.seq.wait_interruptible(seq, bits, deadline)
@@ -335,7 +336,7 @@ impl Seat {
     }
 
     /// Gives back the seat of a waiter that has left its queue, or that was completed while it was
-    /// awake: (C2) and (R2).
+    /// awake: (give back) and (wake the rest).
     #[inline]
     pub fn give_back(self) {
         let (group, common) = group(self.group());

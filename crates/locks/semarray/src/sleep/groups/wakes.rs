@@ -6,7 +6,8 @@ use ulocks_core::futex::Bits;
 use ulocks_core::sync::Ordering::Release;
 
 /// From this many waiters of a group on another CPU, one of them wakes the rest. To wake one more
-/// from here costs about half as much as the call that the woken one makes.
+/// from here costs about half as much as the call that the woken one makes. The workload `wakes` of
+/// the benches counts the calls.
 pub const CHAINED: u32 = if FEW { 2 } else { 3 };
 /// Groups that a list of wake-ups has room for.
 const CAPACITY: usize = if FEW { 2 } else { 16 };
@@ -75,11 +76,11 @@ impl Wakes {
     /// Wakes the owners of the seats `bits` of a group: all, or if the group is `far`, one of many.
     fn call(number: u32, bits: u32, far: bool) {
         let (group, common) = group(number);
-        group.seq.fetch_add(1, Release); // (S2)
+        group.seq.fetch_add(1, Release); // (bump group seq)
         let chained = far && !common && bits.count_ones() >= CHAINED;
         if chained {
             // Mutant: Release -> Relaxed: the kernel of a model compares with the newest `seq`.
-            group.seats.fetch_or(u64::from(bits) << u32::BITS, Release); // (R1)
+            group.seats.fetch_or(u64::from(bits) << u32::BITS, Release); // (leave the rest)
         }
         let most = match (chained, common) {
             (true, _) => 1,

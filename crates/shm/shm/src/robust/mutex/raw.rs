@@ -22,38 +22,41 @@
 //!
 //! | transition | by | label |
 //! |---|---|---|
-//! | free to the owner, `WAITERS` kept | a thread that acquires | (A) |
-//! | a dead owner to the owner with `WAITERS` | a thread that acquires | (T) |
-//! | `WAITERS` and `FRESH` set | a waiter that is about to sleep | (S) |
-//! | the owner without flags to free | the holder | (F) |
-//! | the owner to free with `WAITERS`; then one sleeper is woken | the holder | (U) |
-//! | free with `WAITERS` to the owner with `CLEAN` and `WAITERS` | a releasing thread whose wake-up found no sleeper | (Q1) |
-//! | the owner with `CLEAN` and `WAITERS`, not `FRESH`, to free | the same thread, after a second vain wake-up | (Q2) |
+//! | free to the owner, `WAITERS` kept | a thread that acquires | (acquire) |
+//! | a dead owner to the owner with `WAITERS` | a thread that acquires | (take over) |
+//! | `WAITERS` and `FRESH` set | a waiter that is about to sleep | (mark sleepers) |
+//! | the owner without flags to free | the holder | (free) |
+//! | the owner to free with `WAITERS`; then one sleeper is woken | the holder | (unlock) |
+//! | free with `WAITERS` to the owner with `CLEAN` and `WAITERS` | a releasing thread whose wake-up found no sleeper | (hold again) |
+//! | the owner with `CLEAN` and `WAITERS`, not `FRESH`, to free | the same thread, after a second vain wake-up | (settle) |
 //!
 //! # Why `WAITERS` stays
-//! After (U) the mutex is free, and a woken waiter W is on its way. A third thread takes the mutex.
-//! If W dies now, the kernel does not pass the wake-up on, because the word names an owner (Linux
-//! 6.18). So the third thread must know that others may sleep: (A) keeps `WAITERS`, and its release
-//! wakes one of them.
+//! After (unlock) the mutex is free, and a woken waiter W is on its way. A third thread takes the
+//! mutex. If W dies now, the kernel does not pass the wake-up on, because the word names an owner
+//! (Linux 6.18). So the third thread must know that others may sleep: (acquire) keeps `WAITERS`,
+//! and its release wakes one of them.
 //!
-//! So `WAITERS` is cleared only by (Q2), when no thread sleeps. (Q1) has cleared `FRESH`. Each
-//! sleeper that fell asleep before the wake-up after (Q1) would have been found by it. Each that
-//! came later has set `FRESH`, and (Q2) fails.
+//! So `WAITERS` is cleared only by (settle), when no thread sleeps. (hold again) has cleared
+//! `FRESH`. Each sleeper that fell asleep before the wake-up after (hold again) would have been
+//! found by it. Each that came later has set `FRESH`, and (settle) fails.
 //!
 //! # Invariants
-//! 1. Only the thread that the word names acts as its holder; (A) and (T) name the thread that
-//!    makes them. (T) replaces an owner that is gone, by the table (`slots.rs`, invariant 1).
+//! 1. Only the thread that the word names acts as its holder; (acquire) and (take over) name the
+//!    thread that makes them. (take over) replaces an owner that is gone, by the table (`slots.rs`,
+//!    invariant 1).
 //! 2. While a thread sleeps, `WAITERS` is set.
 //! 3. While a thread sleeps, another thread is awake in this protocol and will look at the word, or
-//!    a sleeper watches the owner that the word names. (U) wakes a waiter. If that finds another
-//!    owner, it watches that one. If it finds the mutex free, it wakes another waiter before (A),
-//!    which then watches it. If it leaves without the mutex, it wakes another waiter.
-//! 4. A waiter between a wake-up and (A) has named the word as pending. If it dies, the kernel
-//!    wakes the next sleeper if the mutex is free; otherwise its owner has `WAITERS`, and wakes at
-//!    its release. A thread that dies between (U) and its wake-up is still watched (invariant 3).
-//! 5. A thread that sleeps watches the token of the owner that the word named at (S). The kernel
-//!    compares both words. If the token wakes a thread, that thread wakes all others that sleep on
-//!    the token.
+//!    a sleeper watches the owner that the word names. (unlock) wakes a waiter. If that finds
+//!    another owner, it watches that one. If it finds the mutex free, it wakes another waiter
+//!    before (acquire), which then watches it. If it leaves without the mutex, it wakes another
+//!    waiter.
+//! 4. A waiter between a wake-up and (acquire) has named the word as pending. If it dies, the
+//!    kernel wakes the next sleeper if the mutex is free; otherwise its owner has `WAITERS`, and
+//!    wakes at its release. A thread that dies between (unlock) and its wake-up is still watched
+//!    (invariant 3).
+//! 5. A thread that sleeps watches the token of the owner that the word named at (mark sleepers).
+//!    The kernel compares both words. If the token wakes a thread, that thread wakes all others
+//!    that sleep on the token.
 //!
 //! # What two deaths do
 //! If the owner dies, and then the waiter that the kernel woke, before it has woken the others,
@@ -62,14 +65,15 @@
 //! after [`RECHECK`](crate::slots::RECHECK) for this reason.
 //!
 //! # Ordering
-//! (A) acquires; (F) and (U) release. A dead owner made no release: a thread that finds its token
-//! marked has acquired what the kernel's full barrier released, and then makes (T). (Q1) and (Q2)
-//! are Relaxed: all changes of the word are read-modify-writes, so they continue the release of
-//! (U).
+//! (acquire) acquires; (free) and (unlock) release. A dead owner made no release: a thread that
+//! finds its token marked has acquired what the kernel's full barrier released, and then makes
+//! (take over). (hold again) and (settle) are Relaxed: all changes of the word are
+//! read-modify-writes, so they continue the release of (unlock).
 //!
-//! (A) and (T) also release, and a waiter reads the word with Acquire. So it sees the generation of
-//! the owner that the word names. With an older generation it would take a living owner for one
-//! that is gone. (S) is Relaxed: it continues the release, and the kernel compares the word.
+//! (acquire) and (take over) also release, and a waiter reads the word with Acquire. So it sees the
+//! generation of the owner that the word names. With an older generation it would take a living
+//! owner for one that is gone. (mark sleepers) is Relaxed: it continues the release, and the kernel
+//! compares the word.
 //!
 //! # Sources
 //! The robust list of the kernel; the tokens of `ulocks_core::robust`. U. Drepper, "Futexes Are
@@ -179,7 +183,7 @@ impl<P: Policy<Scope = futex::Global>> RawRobustMutex<P> {
         self.pending(me, || self.lock_contended(me, deadline))
     }
 
-    /// (A) of a mutex without waiters.
+    /// (acquire) of a mutex without waiters.
     #[inline]
     fn take_free(&self, me: &Member<'_>) -> bool {
         self.word.compare_exchange(FREE, me.owner().bits(), AcqRel, Relaxed).is_ok()
@@ -229,7 +233,7 @@ impl<P: Policy<Scope = futex::Global>> RawRobustMutex<P> {
         }
     }
 
-    /// A spinning thread's look; (A) if the mutex is free.
+    /// A spinning thread's look; (acquire) if the mutex is free.
     #[inline]
     fn look(&self, me: &Member<'_>) -> Look {
         let seen = self.word.load(Relaxed);
@@ -251,7 +255,7 @@ impl<P: Policy<Scope = futex::Global>> RawRobustMutex<P> {
         self.look(me)
     }
 
-    /// (A) or (T), unless a living thread holds the mutex.
+    /// (acquire) or (take over), unless a living thread holds the mutex.
     fn attempt<'s>(&self, me: &Member<'s>, has_slept: bool) -> Result<Attempt<'s>, Refused> {
         let mine = me.owner().bits();
         let mut seen = self.word.load(Acquire);
@@ -284,8 +288,8 @@ impl<P: Policy<Scope = futex::Global>> RawRobustMutex<P> {
         }
     }
 
-    /// (S), then sleeps until the mutex may be free, its owner may have died, or the deadline may
-    /// have passed. Whether the thread may have slept.
+    /// (mark sleepers), then sleeps until the mutex may be free, its owner may have died, or the
+    /// deadline may have passed. Whether the thread may have slept.
     fn sleep(&self, me: &Member<'_>, held: Held<'_>, deadline: Option<Deadline>) -> bool {
         let marked = held.seen | WAITERS | FRESH;
         if held.seen != marked && self.word.compare_exchange(held.seen, marked, Relaxed, Relaxed).is_err() {
@@ -317,7 +321,7 @@ impl<P: Policy<Scope = futex::Global>> RawRobustMutex<P> {
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self, me: &Member<'_>) {
-        self.word.swap(WAITERS, Release); // (U)
+        self.word.swap(WAITERS, Release); // (unlock)
         if self.word.key().wake(1) == 0 {
             self.quiesce(me);
         }
@@ -326,12 +330,12 @@ impl<P: Policy<Scope = futex::Global>> RawRobustMutex<P> {
     /// Clears `WAITERS` if no thread sleeps.
     fn quiesce(&self, me: &Member<'_>) {
         let mine = me.owner().bits() | CLEAN | WAITERS;
-        // (Q1)
+        // (hold again)
         if self.word.compare_exchange(WAITERS, mine, Relaxed, Relaxed).is_err() {
             return; // Another thread has it, and wakes at its release.
         }
         let woken = self.word.key().wake(1);
-        // (Q2)
+        // (settle)
         if woken == 0 && self.word.compare_exchange(mine, FREE, Relaxed, Relaxed).is_ok() {
             return;
         }
@@ -374,7 +378,7 @@ unsafe impl<P: Policy<Scope = futex::Global>> RawRobust for RawRobustMutex<P> {
     #[inline]
     unsafe fn unlock(&self, me: &Member<'_>) {
         me.check_process();
-        // (F)
+        // (free)
         if self.word.compare_exchange(me.owner().bits(), FREE, Release, Relaxed).is_err() {
             self.unlock_contended(me);
         }

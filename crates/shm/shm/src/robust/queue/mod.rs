@@ -19,16 +19,16 @@
 //!
 //! | transition of the word | by, with the queue lock | label |
 //! |---|---|---|
-//! | any to `WAITING` | a thread that enqueues its request, and again before each sleep | (W) |
-//! | `WAITING` to `GRANTED`; the waiter is woken | a thread that grants | (G) |
-//! | `WAITING` to `WAITING` with `REARM`; the waiter is woken | a thread that changes what it must watch | (R) |
-//! | `WAITING` to 0 | a waiter whose deadline has passed | (C) |
+//! | any to `WAITING` | a thread that enqueues its request, and again before each sleep | (wait) |
+//! | `WAITING` to `GRANTED`; the waiter is woken | a thread that grants | (grant) |
+//! | `WAITING` to `WAITING` with `REARM`; the waiter is woken | a thread that changes what it must watch | (rearm) |
+//! | `WAITING` to 0 | a waiter whose deadline has passed | (withdraw) |
 //!
 //! # A grant
-//! The [`Rule`] of a lock makes the owner a holder, in memory of the lock. Then (G) tells the
-//! waiter, and it is woken. If the granting thread dies before (G), the next thread with the queue
-//! lock grants again: a rule that has made an owner a holder for a request says so again. If it
-//! dies after (G), that thread wakes all granted waiters.
+//! The [`Rule`] of a lock makes the owner a holder, in memory of the lock. Then (grant) tells the
+//! waiter, and it is woken. If the granting thread dies before (grant), the next thread with the
+//! queue lock grants again: a rule that has made an owner a holder for a request says so again. If
+//! it dies after (grant), that thread wakes all granted waiters.
 //!
 //! # Which thread watches which
 //! A sleeper watches tokens, and the kernel wakes it when one of their threads dies. The *head
@@ -39,9 +39,9 @@
 //! 2. After a change under the queue lock, no waiter remains that could be granted (`settle`).
 //! 3. Each waiter but the head watches the waiter that was before it when it went to sleep. So a
 //!    waiter that dies while it leaves the queue is noticed.
-//! 4. The head waiter watches each holder, or is awake. A thread that adds a holder gives it (R),
-//!    unless the only holder is the one that it watches: the granted waiter that was before it. So
-//!    does a thread that leaves the queue to a head that watched another waiter.
+//! 4. The head waiter watches each holder, or is awake. A thread that adds a holder gives it
+//!    (rearm), unless the only holder is the one that it watches: the granted waiter that was
+//!    before it. So does a thread that leaves the queue to a head that watched another waiter.
 //! 5. A sleeper that the kernel wakes for a death wakes all that sleep on the same token. Then it
 //!    takes the queue lock, takes back what dead holders have, and grants (`settle`).
 //! 6. If a thread dies with the queue lock after it has changed the lock, another thread takes the
@@ -59,12 +59,13 @@
 //! those that only try, or have a deadline.
 //!
 //! # Ordering
-//! The queue lock orders all accesses but one: a waiter reads its word without it. (G) releases
+//! The queue lock orders all accesses but one: a waiter reads its word without it. (grant) releases
 //! what the granting thread has acquired, and the waiter acquires it.
 //!
-//! A thread that scans reads the slots of threads that enqueue elsewhere. (W) releases the rest of
-//! the request and the scan acquires it. So a word with `WAITING` is seen with the lock that it is
-//! for. A thread that sees this lock's name sees a request that only changes under the queue lock.
+//! A thread that scans reads the slots of threads that enqueue elsewhere. (wait) releases the rest
+//! of the request and the scan acquires it. So a word with `WAITING` is seen with the lock that it
+//! is for. A thread that sees this lock's name sees a request that only changes under the queue
+//! lock.
 //!
 //! # Sources
 //! This project's, after the prototypes of tickets in slots. That waiters watch their predecessor
@@ -281,7 +282,7 @@ pub(crate) struct Section<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> {
     queue: &'q Queue<P>,
     me: &'q Member<'s>,
     rule: &'q R,
-    /// Whether a thread has become a holder since the head waiter was last given (R).
+    /// Whether a thread has become a holder since the head waiter was last given (rearm).
     added: bool,
 }
 
@@ -342,7 +343,7 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         granted
     }
 
-    /// Enqueues the calling thread's request, (W). Call [`arm`](Self::arm) before the sleep.
+    /// Enqueues the calling thread's request, (wait). Call [`arm`](Self::arm) before the sleep.
     pub(crate) fn enqueue(&mut self, want: u32) {
         let ticket = self.queue.next.load(Relaxed);
         self.queue.next.store(ticket.wrapping_add(1), Relaxed);
@@ -405,7 +406,8 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         Err(head)
     }
 
-    /// Wakes all granted waiters: a thread may have died before the wake-up that belongs to (G).
+    /// Wakes all granted waiters: a thread may have died before the wake-up that belongs to
+    /// (grant).
     fn wake_granted(&self) {
         for Slot { request, .. } in self.me.slots() {
             let is_granted = request.word.load(Relaxed) & GRANTED != 0;
@@ -415,7 +417,7 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         }
     }
 
-    /// (G).
+    /// (grant).
     fn notify(&self, waiter: Waiting<'s>) {
         waiter.request.word.store(waiter.owner.bits() | GRANTED, Release);
         waiter.request.word.key().wake(1);
@@ -432,15 +434,16 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
             return;
         }
         self.added = false;
-        // (R), unless the calling thread is the head: it is awake.
+        // (rearm), unless the calling thread is the head: it is awake.
         if head.owner != self.me.owner() {
-            // Mutant: Release -> Relaxed: as (W), for a scan of the queue that the slot was in before.
+            // Mutant: Release -> Relaxed: as (wait), for a scan of the queue that the slot was in
+            // before.
             head.request.word.store(head.owner.bits() | WAITING | REARM, Release);
             head.request.word.key().wake(1);
         }
     }
 
-    /// Chooses what the calling thread watches, (W). `None` if one of these has died.
+    /// Chooses what the calling thread watches, (wait). `None` if one of these has died.
     fn arm(&mut self) -> Result<Option<Watched<'s>>, Refused> {
         let request = self.me.request();
         let place = Place(request.place.load(Relaxed));
@@ -466,7 +469,7 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         before.max_by_key(|waiter| waiter.place.order())
     }
 
-    /// (C): withdraws the calling thread's request.
+    /// (withdraw): withdraws the calling thread's request.
     pub(crate) fn leave(&mut self) {
         self.me.request().word.store(0, Relaxed);
         self.settle(Reap::Nothing);

@@ -9,7 +9,7 @@
 //!   trace.
 //!
 //! # State
-//! All words change under the queue lock, except for (U).
+//! All words change under the queue lock, except for (leave).
 //!
 //! | word | meaning |
 //! |---|---|
@@ -20,11 +20,11 @@
 //!
 //! | transition | by | label |
 //! |---|---|---|
-//! | `readers[slot]` set, then `reading` increased | a thread that grants a read | (R) |
-//! | `writer` set | a thread that grants a write: there is no reader and no writer | (W) |
-//! | `CLEAN` set | the writer, before it takes the queue lock to release | (U) |
-//! | `writer` cleared; `readers[slot]` cleared, then `reading` decreased | its owner | (F) |
-//! | the same; `health` is dirty first if it was a writer without `CLEAN` | a thread that finds the owner dead | (D) |
+//! | `readers[slot]` set, then `reading` increased | a thread that grants a read | (note reader) |
+//! | `writer` set | a thread that grants a write: there is no reader and no writer | (note writer) |
+//! | `CLEAN` set | the writer, before it takes the queue lock to release | (leave) |
+//! | `writer` cleared; `readers[slot]` cleared, then `reading` decreased | its owner | (forget) |
+//! | the same; `health` is dirty first if it was a writer without `CLEAN` | a thread that finds the owner dead | (bury) |
 //!
 //! # Invariants
 //! 1. If `writer` is not 0, no reader's word is, but between the two stores of a downgrade. The
@@ -33,8 +33,8 @@
 //!    thread counts again (`repair`).
 //!
 //! # Ordering
-//! The queue lock orders all of it. (U) releases, so that the compiler leaves it behind the data:
-//! the data of a dead writer with `CLEAN` is whole for the thread that acquires its death.
+//! The queue lock orders all of it. (leave) releases, so that the compiler leaves it behind the
+//! data: the data of a dead writer with `CLEAN` is whole for the thread that acquires its death.
 
 use crate::robust::health;
 use crate::robust::mutex::Refused;
@@ -121,7 +121,7 @@ impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> RawRobustPsRwLock<P, 
         Ok(())
     }
 
-    /// (F) of a reader.
+    /// (forget) of a reader.
     ///
     /// # Safety
     /// `me` reads.
@@ -137,14 +137,14 @@ impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> RawRobustPsRwLock<P, 
         me.count(-1);
     }
 
-    /// (U), and (F) of the writer.
+    /// (leave), and (forget) of the writer.
     ///
     /// # Safety
     /// `me` writes.
     pub(super) unsafe fn unlock_write(&self, me: &Member<'_>) {
         me.check_process();
         // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
-        self.writer.fetch_or(CLEAN, Release); // (U)
+        self.writer.fetch_or(CLEAN, Release); // (leave)
         if let Ok(mut section) = self.queue.enter(me, self) {
             self.writer.store(NO_OWNER, Relaxed);
             section.settle(Reap::Nothing);
@@ -159,7 +159,7 @@ impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> RawRobustPsRwLock<P, 
     pub(super) unsafe fn downgrade(&self, me: &Member<'_>) {
         me.check_process();
         // Mutant: Release -> Relaxed: as in `unlock_write`.
-        self.writer.fetch_or(CLEAN, Release); // (U)
+        self.writer.fetch_or(CLEAN, Release); // (leave)
         if let Ok(mut section) = self.queue.enter(me, self) {
             self.note_reader(me.owner());
             self.writer.store(NO_OWNER, Relaxed);
@@ -221,7 +221,7 @@ impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> RawRobustPsRwLock<P, 
         (0..SLOTS).filter_map(|slot| self.reader(slot))
     }
 
-    /// (R).
+    /// (note reader).
     fn note_reader(&self, owner: Owner) -> bool {
         let Some(word) = self.readers.get(owner.slot()) else { return false };
         match self.reader(owner.slot()) {
@@ -247,7 +247,7 @@ impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> Rule for RawRobustPsR
         u8::from(Want::of(want) != Want::Urgent)
     }
 
-    /// (R) or (W).
+    /// (note reader) or (note writer).
     fn grant(&self, owner: Owner, want: u32) -> bool {
         let writer = self.writer.load(Relaxed);
         match Want::of(want) {
@@ -282,7 +282,7 @@ impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> Rule for RawRobustPsR
         Some(self.reading.load(Relaxed)).filter(|reading| *reading as usize != self.readers().count())
     }
 
-    /// (D).
+    /// (bury).
     fn reap(&self, gone: Owner) {
         let writer = self.writer.load(Relaxed);
         if Owner::of(writer) == Some(gone) {

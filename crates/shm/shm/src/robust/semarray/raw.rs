@@ -19,26 +19,26 @@
 //!
 //! | transition | label |
 //! |---|---|
-//! | the entries written, while their number is 0 | (J) |
-//! | their number set: from here on the change is made, if need be by another thread | (C) |
-//! | values, row, outcome written | (M) |
-//! | the number cleared | (E) |
+//! | the entries written, while their number is 0 | (journal) |
+//! | their number set: from here on the change is made, if need be by another thread | (commit) |
+//! | values, row, outcome written | (make) |
+//! | the number cleared | (end) |
 //!
-//! `set` is such a change too: its only entry is for no row, and (M) clears what deaths give back
-//! to the semaphore.
+//! `set` is such a change too: its only entry is for no row, and (make) clears what deaths give
+//! back to the semaphore.
 //!
 //! # Invariants
 //! 1. If the number of entries is not 0 when a thread gets the queue lock, the last holder has died
-//!    between (C) and (E). The thread makes the change again: (M) stores absolute values.
+//!    between (commit) and (end). The thread makes the change again: (make) stores absolute values.
 //! 2. A row whose owner is not 0 belongs to that thread, or to one that has died and whose row was
 //!    not given back yet. It is given back before the slot's next thread uses the row.
 //! 3. A thread clears its outcome under the queue lock, before it asks. So an outcome is that of
 //!    the request, and a request whose outcome is set is not performed again.
 //!
 //! # Ordering
-//! The queue lock orders all of it. A death is between two instructions of one thread: it sees (J)
-//! to (E) in program order, which the compiler must keep ([`in_order`]). Other threads have
-//! acquired the kernel's barrier at the death.
+//! The queue lock orders all of it. A death is between two instructions of one thread: it sees
+//! (journal) to (end) in program order, which the compiler must keep ([`in_order`]). Other threads
+//! have acquired the kernel's barrier at the death.
 
 use super::SemError;
 use crate::robust::mutex::Refused;
@@ -291,7 +291,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         self.journal.entries[0][0].store(index as u32, Relaxed);
         self.journal.entries[0][1].store(value, Relaxed);
         in_order();
-        self.journal.number.store(1, Relaxed); // (C)
+        self.journal.number.store(1, Relaxed); // (commit)
         self.complete();
         section.settle(Reap::Nothing);
         Ok(())
@@ -371,7 +371,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         Verdict::Proceeds(changes)
     }
 
-    /// (J), (C), then the rest.
+    /// (journal), (commit), then the rest.
     fn make(&self, owner: Owner, outcome: u32, changes: &Changes<OPS>) {
         let Some(row) = self.rows.get(owner.slot()) else { return };
         let changes = &changes.list[..changes.number];
@@ -388,11 +388,11 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
             entry[2].store((change.undo as i32).cast_unsigned(), Relaxed);
         }
         in_order();
-        journal.number.store(changes.len() as u32, Relaxed); // (C)
+        journal.number.store(changes.len() as u32, Relaxed); // (commit)
         self.complete();
     }
 
-    /// (M) and (E), of what the journal says.
+    /// (make) and (end), of what the journal says.
     fn complete(&self) {
         in_order();
         let journal = &self.journal;
@@ -417,7 +417,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
             row.outcome.store(journal.outcome.load(Relaxed), Relaxed);
         }
         in_order();
-        journal.number.store(0, Relaxed); // (E)
+        journal.number.store(0, Relaxed); // (end)
     }
 }
 

@@ -10,8 +10,8 @@ use ulocks_semarray::{Op, Set};
 
 /// A counting semaphore between processes: the permits of a thread that dies come back.
 ///
-/// A [`RobustSemArray`] of one semaphore; its fairness and blocking are the array's. All zero has no
-/// permits.
+/// A [`RobustSemArray`] of one semaphore; its fairness and blocking are the array's. All zero has
+/// no permits.
 ///
 /// # Errors
 /// As [`RobustSemArray`]. [`SemError::Limit`] for more than 32,767 permits.
