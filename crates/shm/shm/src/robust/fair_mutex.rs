@@ -12,36 +12,36 @@
 //!
 //! | part | meaning |
 //! |---|---|
-//! | the owner | the slot and generation of the holder; all zero if the mutex is free |
+//! | the holder | its slot and generation; all zero if the mutex is free |
 //! | `WAITERS` | a thread may wait in the queue: the holder releases under the queue lock |
-//! | `CLEAN` | the owner is outside of its critical section: the mutex may be granted |
+//! | `CLEAN` | the holder is outside of its critical section: the mutex may be granted |
 //!
 //! | transition | by | label |
 //! |---|---|---|
-//! | free to the owner | an arriving thread | (acquire) |
-//! | the owner to free | the holder, if there is no `WAITERS` | (free) |
+//! | free to the holder | an arriving thread | (acquire) |
+//! | the holder to free | the holder, if there is no `WAITERS` | (free) |
 //! | `WAITERS` set | an arriving thread with the queue lock, before its request is in the queue | (mark waiters) |
 //! | `CLEAN` set | the holder whose (free) has failed; then it takes the queue lock | (leave) |
-//! | `CLEAN` set, and `died` before it | a thread with the queue lock that finds the owner dead | (bury) |
-//! | an owner with `CLEAN` to another one with `WAITERS` | a thread with the queue lock, for a request | (grant) |
-//! | the owner with `CLEAN` to free | the holder after (leave), if no thread waits | (settle) |
+//! | `CLEAN` set, and `died` before it | a thread with the queue lock that finds the holder dead | (bury) |
+//! | a holder with `CLEAN` to another one with `WAITERS` | a thread with the queue lock, for a request | (grant) |
+//! | the holder with `CLEAN` to free | the holder after (leave), if no thread waits | (settle) |
 //!
 //! # Invariants
 //! 1. While a request waits, the word has `WAITERS` or `CLEAN`. So no thread makes (acquire) or
 //!    (free) then.
 //! 2. `died` is set from (bury) to the next acquisition, which clears it and tells its caller. If
 //!    that thread dies before, (bury) sets it again.
-//! 3. A word with `CLEAN` is granted by the next thread that has the queue lock. Its owner takes
-//!    that lock after (leave). If the owner dies first, the head waiter does, which watches it.
+//! 3. A word with `CLEAN` is granted by the next thread that has the queue lock. Its holder takes
+//!    that lock after (leave). If the holder dies first, the head waiter does, which watches it.
 //!
 //! # Ordering
-//! (acquire) and (grant) acquire, (free) and (leave) release. A dead owner made no release: the
+//! (acquire) and (grant) acquire, (free) and (leave) release. A dead holder made no release: the
 //! thread that makes (bury) has acquired what the kernel's full barrier released. The queue lock
-//! orders (bury), (grant) and the looks at an owner.
+//! orders (bury), (grant) and the looks at a holder.
 //!
-//! (acquire) without the queue lock also releases, and a thread that asks whether an owner lives
-//! has read the word with Acquire. So it sees the owner's slot as the owner has claimed it, and not
-//! as it was before.
+//! (acquire) without the queue lock also releases, and a thread that asks whether a holder lives
+//! has read the word with Acquire. So it sees the holder's slot as the holder has claimed it, and
+//! not as it was before.
 
 use crate::robust::RawRobust;
 use crate::robust::mutex::{Acquired, Refused, RobustMutex};
@@ -157,8 +157,9 @@ impl<P: Policy<Scope = futex::Global>> RawRobustFairMutex<P> {
 
 ulocks_core::initial!([P: Policy<Scope = futex::Global>] RawRobustFairMutex<P> = Self::new());
 
-// SAFETY: exclusion is the word's: (acquire) and (grant) make one owner, and only (free), (settle),
-// and a grant after (leave) or (bury) end that. The fields are atomics; all zero is unlocked.
+// SAFETY: exclusion is the word's: (acquire) and (grant) make one holder, and only (free),
+// (settle), and a grant after (leave) or (bury) end that. The fields are atomics; all zero is
+// unlocked.
 unsafe impl<P: Policy<Scope = futex::Global>> RawRobust for RawRobustFairMutex<P> {
     const NAME: &'static str = "RobustFairMutex";
 

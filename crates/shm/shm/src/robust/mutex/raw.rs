@@ -1,4 +1,4 @@
-//! The protocol of a [`RobustMutex`](super::RobustMutex): one word that names its owner, and the
+//! The protocol of a [`RobustMutex`](super::RobustMutex): one word that names its holder, and the
 //! tokens of the threads that take part.
 //!
 //! # Properties
@@ -15,24 +15,24 @@
 //!
 //! | part | meaning |
 //! |---|---|
-//! | the owner (`Owner`) | the slot and generation of the holder; all zero if the mutex is free |
-//! | `CLEAN` | the owner is outside of its critical section |
-//! | `FRESH` | a thread has set out to sleep since the owner acquired |
+//! | the holder (`Owner`) | its slot and generation; all zero if the mutex is free |
+//! | `CLEAN` | the holder is outside of its critical section |
+//! | `FRESH` | a thread has set out to sleep since the holder acquired |
 //! | `WAITERS` | threads may sleep, or a woken waiter may not have acquired yet |
 //!
 //! | transition | by | label |
 //! |---|---|---|
-//! | free to the owner, `WAITERS` kept | a thread that acquires | (acquire) |
-//! | a dead owner to the owner with `WAITERS` | a thread that acquires | (take over) |
+//! | free to the holder, `WAITERS` kept | a thread that acquires | (acquire) |
+//! | a dead holder to the holder with `WAITERS` | a thread that acquires | (take over) |
 //! | `WAITERS` and `FRESH` set | a waiter that is about to sleep | (mark sleepers) |
-//! | the owner without flags to free | the holder | (free) |
-//! | the owner to free with `WAITERS`; then one sleeper is woken | the holder | (unlock) |
-//! | free with `WAITERS` to the owner with `CLEAN` and `WAITERS` | a releasing thread whose wake-up found no sleeper | (hold again) |
-//! | the owner with `CLEAN` and `WAITERS`, not `FRESH`, to free | the same thread, after a second vain wake-up | (settle) |
+//! | the holder without flags to free | the holder | (free) |
+//! | the holder to free with `WAITERS`; then one sleeper is woken | the holder | (unlock) |
+//! | free with `WAITERS` to the holder with `CLEAN` and `WAITERS` | a releasing thread whose wake-up found no sleeper | (hold again) |
+//! | the holder with `CLEAN` and `WAITERS`, not `FRESH`, to free | the same thread, after a second vain wake-up | (settle) |
 //!
 //! # Why `WAITERS` stays
 //! After (unlock) the mutex is free, and a woken waiter W is on its way. A third thread takes the
-//! mutex. If W dies now, the kernel does not pass the wake-up on, because the word names an owner
+//! mutex. If W dies now, the kernel does not pass the wake-up on, because the word names a holder
 //! (Linux 6.18). So the third thread must know that others may sleep: (acquire) keeps `WAITERS`,
 //! and its release wakes one of them.
 //!
@@ -42,38 +42,38 @@
 //!
 //! # Invariants
 //! 1. Only the thread that the word names acts as its holder; (acquire) and (take over) name the
-//!    thread that makes them. (take over) replaces an owner that is gone, by the table (`slots.rs`,
+//!    thread that makes them. (take over) replaces a holder that is gone, by the table (`slots.rs`,
 //!    invariant 1).
 //! 2. While a thread sleeps, `WAITERS` is set.
 //! 3. While a thread sleeps, another thread is awake in this protocol and will look at the word, or
-//!    a sleeper watches the owner that the word names. (unlock) wakes a waiter. If that finds
-//!    another owner, it watches that one. If it finds the mutex free, it wakes another waiter
+//!    a sleeper watches the holder that the word names. (unlock) wakes a waiter. If that finds
+//!    another holder, it watches that one. If it finds the mutex free, it wakes another waiter
 //!    before (acquire), which then watches it. If it leaves without the mutex, it wakes another
 //!    waiter.
 //! 4. A waiter between a wake-up and (acquire) has named the word as pending. If it dies, the
-//!    kernel wakes the next sleeper if the mutex is free; otherwise its owner has `WAITERS`, and
+//!    kernel wakes the next sleeper if the mutex is free; otherwise its holder has `WAITERS`, and
 //!    wakes at its release. A thread that dies between (unlock) and its wake-up is still watched
 //!    (invariant 3).
-//! 5. A thread that sleeps watches the token of the owner that the word named at (mark sleepers).
+//! 5. A thread that sleeps watches the token of the holder that the word named at (mark sleepers).
 //!    The kernel compares both words. If the token wakes a thread, that thread wakes all others
 //!    that sleep on the token.
 //!
 //! # What two deaths do
-//! If the owner dies, and then the waiter that the kernel woke, before it has woken the others,
+//! If the holder dies, and then the waiter that the kernel woke, before it has woken the others,
 //! then these sleep on until [`RECHECK`](crate::slots::RECHECK) has passed. The same holds if a
 //! woken waiter dies while a passing thread has the mutex, and then that thread. Each sleep ends
 //! after [`RECHECK`](crate::slots::RECHECK) for this reason.
 //!
 //! # Ordering
-//! (acquire) acquires; (free) and (unlock) release. A dead owner made no release: a thread that
+//! (acquire) acquires; (free) and (unlock) release. A dead holder made no release: a thread that
 //! finds its token marked has acquired what the kernel's full barrier released, and then makes
 //! (take over). (hold again) and (settle) are Relaxed: all changes of the word are
 //! read-modify-writes, so they continue the release of (unlock).
 //!
 //! (acquire) and (take over) also release, and a waiter reads the word with Acquire. So it sees the
-//! generation of the owner that the word names. With an older generation it would take a living
-//! owner for one that is gone. (mark sleepers) is Relaxed: it continues the release, and the kernel
-//! compares the word.
+//! generation of the holder that the word names. With an older generation it would take a living
+//! holder for one that is gone. (mark sleepers) is Relaxed: it continues the release, and the
+//! kernel compares the word.
 //!
 //! # Sources
 //! The robust list of the kernel; the tokens of `ulocks_core::robust`. U. Drepper, "Futexes Are
@@ -288,7 +288,7 @@ impl<P: Policy<Scope = futex::Global>> RawRobustMutex<P> {
         }
     }
 
-    /// (mark sleepers), then sleeps until the mutex may be free, its owner may have died, or the
+    /// (mark sleepers), then sleeps until the mutex may be free, its holder may have died, or the
     /// deadline may have passed. Whether the thread may have slept.
     fn sleep(&self, me: &Member<'_>, held: Held<'_>, deadline: Option<Deadline>) -> bool {
         let marked = held.seen | WAITERS | FRESH;
@@ -311,7 +311,7 @@ impl<P: Policy<Scope = futex::Global>> RawRobustMutex<P> {
     }
 
     /// A waiter leaves without the mutex. If it has slept, it may have used up a wake-up, or have
-    /// been the one that watched the owner (invariant 3).
+    /// been the one that watched the holder (invariant 3).
     fn leave(&self, has_slept: bool) {
         if has_slept {
             self.word.key().wake(1);
@@ -408,7 +408,7 @@ struct Held<'s> {
     /// The word.
     seen: u32,
     owner: Owner,
-    /// The owner's token, and its word while the owner lives.
+    /// The holder's token, and its word while the holder lives.
     token: &'s Futex<SharedFutex>,
     alive: u32,
 }
@@ -418,7 +418,7 @@ mod tests {
     use super::*;
     use crate::slots::Slot;
 
-    /// How the mutex is acquired from an owner that has left, with `flags` in the word.
+    /// How the mutex is acquired from a holder that has left, with `flags` in the word.
     fn found(flags: u32) -> Result<Acquired, Refused> {
         let (slots, mutex) = ([Slot::new(), Slot::new()], RawRobustMutex::<Shared>::new());
         // SAFETY: the slots outlive both members.

@@ -25,9 +25,9 @@
 //! | `WAITING` to 0 | a waiter whose deadline has passed | (withdraw) |
 //!
 //! # A grant
-//! The [`Rule`] of a lock makes the owner a holder, in memory of the lock. Then (grant) tells the
+//! The [`Rule`] of a lock makes the waiter a holder, in memory of the lock. Then (grant) tells the
 //! waiter, and it is woken. If the granting thread dies before (grant), the next thread with the
-//! queue lock grants again: a rule that has made an owner a holder for a request says so again. If
+//! queue lock grants again: a rule that has made a waiter a holder for a request says so again. If
 //! it dies after (grant), that thread wakes all granted waiters.
 //!
 //! # Which thread watches which

@@ -13,8 +13,8 @@
 //!
 //! | word | meaning |
 //! |---|---|
-//! | `writer` | the owner that writes, or 0; with `CLEAN`, it is outside of its critical section |
-//! | `readers[slot]` | the owner of the slot that reads, or 0 |
+//! | `writer` | the holder that writes, or 0; with `CLEAN`, it is outside of its critical section |
+//! | `readers[slot]` | the thread of the slot, if it reads, or 0 |
 //! | `reading` | how many of these are not 0 |
 //! | `health` | whether the data is consistent |
 //!
@@ -23,8 +23,8 @@
 //! | `readers[slot]` set, then `reading` increased | a thread that grants a read | (note reader) |
 //! | `writer` set | a thread that grants a write: there is no reader and no writer | (note writer) |
 //! | `CLEAN` set | the writer, before it takes the queue lock to release | (leave) |
-//! | `writer` cleared; `readers[slot]` cleared, then `reading` decreased | its owner | (forget) |
-//! | the same; `health` is dirty first if it was a writer without `CLEAN` | a thread that finds the owner dead | (bury) |
+//! | `writer` cleared; `readers[slot]` cleared, then `reading` decreased | its holder | (forget) |
+//! | the same; `health` is dirty first if it was a writer without `CLEAN` | a thread that finds the holder dead | (bury) |
 //!
 //! # Invariants
 //! 1. If `writer` is not 0, no reader's word is, but between the two stores of a downgrade. The
@@ -211,7 +211,7 @@ impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> RawRobustPsRwLock<P, 
         Owner::of(self.writer.load(Relaxed))
     }
 
-    /// The owner of `slot`, if it reads.
+    /// The thread of `slot`, if it reads.
     fn reader(&self, slot: usize) -> Option<Owner> {
         let owner = Owner::of(self.readers.get(slot)?.load(Relaxed));
         owner.filter(|owner| owner.slot() == slot)
