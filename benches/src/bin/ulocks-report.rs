@@ -91,8 +91,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     let path = cli.record.context("no record is given")?;
     let record = read(&path)?;
     let page = cli.output.unwrap_or_else(|| path.with_extension("html"));
-    std::fs::write(&page, report::render(&record))
-        .with_context(|| format!("cannot write {}", page.display()))?;
+    evidence::write_one(&path, &page)?;
     if cli.tables {
         print!("{}", report::tables(&record));
     }

@@ -142,9 +142,6 @@ pub struct Summary {
     /// went to another reader.
     #[serde(default)]
     pub cpu_share: Option<f64>,
-    /// How fast the CPU was before each trial, by the calibration: median, slowest, fastest.
-    #[serde(default)]
-    pub speed: Option<[f64; 3]>,
 }
 
 impl Summary {
@@ -172,7 +169,7 @@ pub fn summarise(report: &Report) -> Summary {
         }
     }
     let scores = report.locks.iter().map(|l| score(report, &rates, &cpu, &points, &l.name)).collect();
-    Summary { points, scores, cpu_share: cpu_share(report), speed: speed(report) }
+    Summary { points, scores, cpu_share: cpu_share(report) }
 }
 
 fn cpu_share(report: &Report) -> Option<f64> {
@@ -184,12 +181,6 @@ fn cpu_share(report: &Report) -> Option<f64> {
         })
         .collect();
     (!shares.is_empty()).then(|| statistics::median(&shares))
-}
-
-fn speed(report: &Report) -> Option<[f64; 3]> {
-    let speeds: Vec<f64> = report.trials.iter().map(|t| t.result.speed).filter(|&s| s > 0.0).collect();
-    let range = |of: fn(f64, f64) -> f64| speeds.iter().copied().reduce(of);
-    Some([statistics::median(&speeds), range(f64::min)?, range(f64::max)?])
 }
 
 /// The throughput of each (lock, main cell) by round.

@@ -181,13 +181,17 @@ struct Found {
     shown: Result<Shown>,
 }
 
-/// The records of the folders. Files that are no record of a program are left out.
-fn find(folders: &[PathBuf]) -> Result<Vec<Found>> {
+/// The records in the folders and files. Files that are no record of a program are left out.
+fn find(places: &[PathBuf]) -> Result<Vec<Found>> {
     let mut found = Vec::new();
-    for folder in folders {
-        let names = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-        let mut paths = names.map(|name| Ok(name?.path())).collect::<Result<Vec<_>>>()?;
-        paths.sort();
+    for place in places {
+        let mut paths = vec![place.clone()];
+        if !place.is_file() {
+            let names =
+                std::fs::read_dir(place).with_context(|| format!("cannot read {}", place.display()))?;
+            paths = names.map(|name| Ok(name?.path())).collect::<Result<Vec<_>>>()?;
+            paths.sort();
+        }
         for path in paths.iter().filter(|path| path.extension().is_some_and(|end| end == "json")) {
             let json =
                 std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -233,11 +237,21 @@ pub fn folder() -> Result<PathBuf> {
 /// another version is no error: its section says so.
 pub fn write(folders: &[PathBuf], output: &Path) -> Result<()> {
     let found = find(folders)?;
-    let save = |path: &Path, text: String| {
-        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-    };
-    save(output, page::html(&found))?;
-    save(&output.with_extension("md"), page::markdown(&found))
+    save(output, &page::html(&found, true))?;
+    save(&output.with_extension("md"), &page::markdown(&found))
+}
+
+/// Writes the page of the records in one file, without what was not run.
+///
+/// # Errors
+///
+/// As of [`write`].
+pub fn write_one(record: &Path, output: &Path) -> Result<()> {
+    save(output, &page::html(&find(&[record.to_path_buf()])?, false))
+}
+
+fn save(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Writes the page of this build's own records, and says where it is.

@@ -20,7 +20,8 @@ enum Block<'a> {
     Record(&'a Found, &'a Shown, bool),
 }
 
-fn blocks(found: &[Found]) -> Vec<Block<'_>> {
+/// All blocks, or those of the records alone.
+fn blocks(found: &[Found], all: bool) -> Vec<Block<'_>> {
     let mut blocks = vec![
         Block::Title("ulocks: all figures".into()),
         Block::Text(
@@ -28,9 +29,11 @@ fn blocks(found: &[Found]) -> Vec<Block<'_>> {
              of one run; rates of two machines do not compare."
                 .into(),
         ),
-        Block::Table(overview(found)),
     ];
-    for mail in MAILS {
+    if all {
+        blocks.push(Block::Table(overview(found)));
+    }
+    for mail in MAILS.iter().filter(|_| all) {
         blocks.push(Block::Section(mail.title.into(), ""));
         blocks.push(Block::Text(mail.note.into()));
         if let Some(source) = mail.programs.first().and_then(|name| SOURCES.iter().find(|s| s.name == *name))
@@ -43,7 +46,7 @@ fn blocks(found: &[Found]) -> Vec<Block<'_>> {
         let today = mail.programs.iter().map(|program| format!("All of today: the section {program}."));
         blocks.extend(today.map(Block::Text));
     }
-    for source in SOURCES {
+    for source in SOURCES.iter().filter(|source| all || of(found, source).next().is_some()) {
         blocks.push(Block::Section(format!("{}: {}", source.name, source.about), source.name));
         blocks.push(Block::Command(source.command.into()));
         if of(found, source).next().is_none() {
@@ -104,8 +107,8 @@ fn overview(found: &[Found]) -> Vec<Vec<String>> {
 }
 
 /// The page: one file, no scripts, nothing fetched. Of the records of a program, one is open.
-pub(super) fn html(found: &[Found]) -> String {
-    let blocks = blocks(found);
+pub(super) fn html(found: &[Found], all: bool) -> String {
+    let blocks = blocks(found, all);
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n\
@@ -184,7 +187,7 @@ fn record(page: &mut String, nth: usize, run: &Found, shown: &Shown, first: bool
 /// The same in Markdown, without the drawings.
 pub(super) fn markdown(found: &[Found]) -> String {
     let mut page = String::new();
-    for block in blocks(found) {
+    for block in blocks(found, true) {
         match block {
             Block::Title(text) => writeln!(page, "# {text}\n"),
             Block::Section(text, _) => writeln!(page, "## {text}\n"),

@@ -139,3 +139,62 @@ fn each_mail_names_programs_and_sections_that_exist() {
         assert!(mail.heading.is_none_or(says), "{}", mail.title);
     }
 }
+
+/// Reads XML as far as this page needs it: every tag is closed in order, attributes are quoted,
+/// text is escaped.
+fn check(page: &str) -> Result<usize, String> {
+    let (mut open, mut elements, mut rest) = (Vec::new(), 0, page);
+    while let Some(start) = rest.find('<') {
+        let text = &rest[..start];
+        let entity = |t: &str| {
+            t.split('&').skip(1).all(|e| {
+                e.find(';').is_some_and(|end| e[..end].chars().all(|c| c.is_alphanumeric() || c == '#'))
+            })
+        };
+        if text.contains('>') && open.last() != Some(&"style") || !entity(text) {
+            return Err(format!("unescaped text {text:?}"));
+        }
+        let end = rest[start..].find('>').ok_or("a tag without an end")? + start;
+        let tag = &rest[start + 1..end];
+        rest = &rest[end + 1..];
+        if tag.starts_with('!') {
+            continue;
+        }
+        if let Some(name) = tag.strip_prefix('/') {
+            match open.pop() {
+                Some(top) if top == name => continue,
+                top => return Err(format!("</{name}> closes {top:?}")),
+            }
+        }
+        elements += 1;
+        if tag.matches('"').count() % 2 != 0 || tag.contains('<') {
+            return Err(format!("damaged tag <{tag}>"));
+        }
+        if !tag.ends_with('/') {
+            open.push(tag.split_whitespace().next().unwrap_or(tag));
+        }
+    }
+    if open.is_empty() { Ok(elements) } else { Err(format!("never closed: {open:?}")) }
+}
+
+#[test]
+fn the_checker_finds_damage() {
+    assert_eq!(check("<a><b x=\"1\"/>t &amp; u</a>"), Ok(2));
+    for damaged in ["<a>", "<a></b>", "<a>&</a>", "<a>x > y</a>", "<a x=\"1></a>"] {
+        assert!(check(damaged).is_err(), "{damaged}");
+    }
+}
+
+#[test]
+fn the_page_of_a_run_is_well_formed_and_has_its_plots() {
+    let two_modes = fixture::filled(4, |_, _, round| if round == 1 { 1e6 } else { 1e5 });
+    for report in [fixture::plain(1), fixture::plain(7), two_modes] {
+        let (page, _) = page_of("formed", &[("scaling.json", report.to_json())]);
+        check(&page).unwrap_or_else(|e| panic!("{e}\n{page}"));
+        assert!(!page.contains("NaN") && !page.contains("inf\""));
+        assert_eq!(page.matches("<figure>").count(), 3 * report.workloads().len());
+        let figure = page.split("<figure>").nth(1).unwrap().split("</figure>").next().unwrap();
+        assert_eq!(figure.matches("class=\"line\"").count(), report.locks.len());
+        assert!(report.rounds() < 2 || page.contains("&lt;ours&gt; &amp; co"));
+    }
+}

@@ -59,11 +59,6 @@ pub trait Program: Sized {
 
     /// What goes to standard output.
     fn tables(record: &RecordOf<Self>) -> String;
-
-    /// Writes what there is beside tables and record.
-    fn finish(_: &RecordOf<Self>) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// What a run of `P` leaves behind.
@@ -175,7 +170,6 @@ fn measure<P: Program>(cli: &P::Cli) -> Result<Option<i32>> {
     record.rows = subjects.iter().filter_map(|subject| subject.row(&record.trials)).collect();
     // A reader that closes the pipe has seen enough; the files are written all the same.
     let _ = std::io::stdout().lock().write_all(P::tables(&record).as_bytes());
-    P::finish(&record)?;
     record.write(P::NAME)?;
     Ok(signal)
 }

@@ -20,12 +20,11 @@ pub use row::{Role, Row, Times};
 use crate::programs::harness::plan::Effort;
 use crate::programs::harness::{self, Cli, Program};
 use crate::programs::shares;
-use crate::report::{self, Mode};
+use crate::report::Mode;
 use crate::subjects::locks;
 use crate::subjects::rwlocks::{Entry, Traits};
 use crate::workloads::cell::{Cell, Probe, Trial};
 use crate::workloads::readers::{self, Handlers, Rank, Run};
-use anyhow::{Context, Result};
 
 /// What a run leaves behind.
 pub type Record = harness::Record<Row>;
@@ -154,16 +153,6 @@ impl Program for Psrw {
 
     fn tables(record: &Record) -> String {
         tables::all(record)
-    }
-
-    /// Writes the page with the properties.
-    fn finish(record: &Record) -> Result<()> {
-        if let Some(page) = page::render(record) {
-            let path = report::folder()?.join(report::stem_of(Self::NAME, record.ended) + ".html");
-            std::fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
-            eprintln!("{}: {}", Self::NAME, path.display());
-        }
-        Ok(())
     }
 }
 

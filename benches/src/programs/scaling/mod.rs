@@ -345,6 +345,6 @@ fn write(report: &Report, copy: Option<&Path>) -> anyhow::Result<Files> {
     }
     let files = Files::of(&record);
     save(&files.tables, &report::tables(report))?;
-    save(&files.page, &report::render(report))?;
+    crate::programs::evidence::write_one(&record, &files.page)?;
     Ok(files)
 }

@@ -13,52 +13,31 @@ in one directory; reported are loops a second, CPU use, and loops of a CPU secon
 /// Measures locks as Ingo Molnar did in 2005.
 #[derive(Debug, Parser)]
 #[command(name = "test-mutex", version, long_about = ABOUT)]
-struct Arguments {
+pub struct Arguments {
     /// Tasks that want the lock
     #[arg(long, value_name = "N", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    tasks: u32,
+    pub tasks: u32,
     /// Length of a trial, in seconds; his took 10
     #[arg(long, value_name = "S", default_value = "0.5", value_parser = options::seconds)]
-    seconds: Duration,
+    pub seconds: Duration,
     /// How often each lock runs
     #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=100))]
-    rounds: u32,
+    pub rounds: u32,
     /// The locks to measure; ratios are to the first
     #[arg(long, value_name = "LIST",
           default_value = "semaphore,throughput,unfair,asym,calock,fair,pi,std,parking_lot,pthread,sem_t",
           value_parser = options::lock_names)]
-    locks: List<&'static Entry>,
+    pub locks: List<&'static Entry>,
     /// Write the record here [default: test-mutex.json in target/ulocks-report]
     #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-}
-
-/// What the command line asks for.
-#[derive(Debug)]
-pub struct Order {
-    /// Tasks that want the lock.
-    pub tasks: u32,
-    /// Length of a trial.
-    pub window_ms: u64,
-    /// How often each lock runs.
-    pub rounds: u32,
-    /// The locks; ratios are to the first.
-    pub locks: Vec<&'static Entry>,
-    /// Where to write the record.
     pub json: Option<PathBuf>,
 }
 
 /// Parses the command line, or ends the program: help with 0, an error with 2.
-pub fn parse() -> Order {
+pub fn parse() -> Arguments {
     let arguments = options::parse::<Arguments>();
     if let Some(file) = &arguments.json {
         options::writable("--json", file).unwrap_or_else(|error| options::refuse(&error));
     }
-    Order {
-        tasks: arguments.tasks,
-        window_ms: (arguments.seconds.as_millis() as u64).max(1),
-        rounds: arguments.rounds,
-        locks: arguments.locks.0,
-        json: arguments.json,
-    }
+    arguments
 }

@@ -26,7 +26,7 @@ use crate::run::child::Runner;
 use crate::run::machine::{self, Machine};
 use crate::subjects::locks::Entry;
 use anyhow::Result;
-use cli::Order;
+use cli::Arguments;
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 
@@ -71,11 +71,11 @@ pub fn main() -> ExitCode {
     turns::main::<TestMutexSpec>(|| run(cli::parse()))
 }
 
-fn run(order: Order) -> Result<ExitCode> {
+fn run(order: Arguments) -> Result<ExitCode> {
     let runner = Runner::new()?;
     let destination = turns::Destination::new("test-mutex", order.json)?;
     let mut signal = None;
-    let Order { tasks, window_ms, .. } = order;
+    let (tasks, window_ms) = (order.tasks, (order.seconds.as_millis() as u64).max(1));
     let mut record = Record {
         schema: SCHEMA.into(),
         ended: Ended::Rounds,
@@ -86,7 +86,7 @@ fn run(order: Order) -> Result<ExitCode> {
     println!("test-mutex: {tasks} tasks, {} rounds; {}", order.rounds, record.machine);
     for case in Case::ALL {
         let spec = |lock: &&Entry| TestMutexSpec { lock: lock.name.into(), case, tasks, window_ms };
-        let specs: Vec<_> = order.locks.iter().map(spec).collect();
+        let specs: Vec<_> = order.locks.0.iter().map(spec).collect();
         let what = |spec: &TestMutexSpec| format!("{}, {case}", spec.lock);
         let (answers, interrupted) = turns::take(&runner, &specs, order.rounds, what)?;
         let row = |(spec, rounds): (TestMutexSpec, _)| Row { case, lock: spec.lock, rounds };

@@ -1,6 +1,5 @@
 //! The command line.
 
-use super::Section;
 use crate::programs::options::{self, List};
 use crate::subjects::locks::Entry;
 use clap::Parser;
@@ -13,54 +12,33 @@ a number of times; reported are the times until they are done, the system time, 
 /// Measures locks as Waiman Long did in 2016.
 #[derive(Debug, Parser)]
 #[command(name = "tofutex", version, long_about = ABOUT)]
-struct Arguments {
+pub struct Arguments {
     /// Threads that want the lock
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    threads: u32,
+    pub threads: u32,
     /// Acquisitions with the short section, all threads together; his were 10,000,000
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = clap::value_parser!(u64).range(1..))]
-    operations: u64,
+    pub operations: u64,
     /// Acquisitions with the section that sleeps, all threads together; his were 100,000
     #[arg(long, value_name = "N", default_value = "20000", value_parser = clap::value_parser!(u64).range(1..))]
-    sleeps: u64,
+    pub sleeps: u64,
     /// How often each lock runs
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
-    rounds: u32,
+    pub rounds: u32,
     /// The locks to measure; ratios are to the first
     #[arg(long, value_name = "LIST", default_value = "wait-wake,pi,throughput,unfair,calock,std,parking_lot",
           value_parser = options::lock_names)]
-    locks: List<&'static Entry>,
+    pub locks: List<&'static Entry>,
     /// Write the record here [default: tofutex.json in target/ulocks-report]
     #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-}
-
-/// What the command line asks for.
-#[derive(Debug)]
-pub struct Order {
-    /// Threads that want the lock.
-    pub threads: u32,
-    /// How often each lock runs.
-    pub rounds: u32,
-    /// The sections, with the acquisitions of all threads together.
-    pub sections: [(Section, u64); 2],
-    /// The locks; ratios are to the first.
-    pub locks: Vec<&'static Entry>,
-    /// Where to write the record.
     pub json: Option<PathBuf>,
 }
 
 /// Parses the command line, or ends the program: help with 0, an error with 2.
-pub fn parse() -> Order {
+pub fn parse() -> Arguments {
     let arguments = options::parse::<Arguments>();
     if let Some(file) = &arguments.json {
         options::writable("--json", file).unwrap_or_else(|error| options::refuse(&error));
     }
-    Order {
-        threads: arguments.threads,
-        rounds: arguments.rounds,
-        sections: [(Section::Short, arguments.operations), (Section::Sleep, arguments.sleeps)],
-        locks: arguments.locks.0,
-        json: arguments.json,
-    }
+    arguments
 }

@@ -23,7 +23,7 @@ use crate::run::child::Runner;
 use crate::run::machine::{self, Machine};
 use crate::subjects::locks::Entry;
 use anyhow::Result;
-use cli::Order;
+use cli::Arguments;
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 
@@ -64,7 +64,7 @@ pub fn main() -> ExitCode {
     turns::main::<TofutexSpec>(|| run(cli::parse()))
 }
 
-fn run(order: Order) -> Result<ExitCode> {
+fn run(order: Arguments) -> Result<ExitCode> {
     let runner = Runner::new()?;
     let destination = turns::Destination::new("tofutex", order.json)?;
     let mut signal = None;
@@ -77,10 +77,10 @@ fn run(order: Order) -> Result<ExitCode> {
         rows: Vec::new(),
     };
     println!("tofutex: {threads} threads, {} rounds; {}", order.rounds, record.machine);
-    for (section, operations) in order.sections {
+    for (section, operations) in [(Section::Short, order.operations), (Section::Sleep, order.sleeps)] {
         let each = (operations / u64::from(threads)).max(1);
         let spec = |lock: &&Entry| TofutexSpec { lock: lock.name.into(), section, threads, each };
-        let specs: Vec<_> = order.locks.iter().map(spec).collect();
+        let specs: Vec<_> = order.locks.0.iter().map(spec).collect();
         let what = |spec: &TofutexSpec| format!("{}, {section}", spec.lock);
         let (answers, interrupted) = turns::take(&runner, &specs, order.rounds, what)?;
         let operations = each * u64::from(threads);
