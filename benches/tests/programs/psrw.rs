@@ -1,6 +1,8 @@
 //! The program `psrw` from outside: exit codes, one-line errors, what it writes.
 
 use crate::common;
+use std::path::Path;
+use ulocks_benches::programs::evidence;
 use ulocks_benches::programs::psrw::Row;
 use ulocks_benches::subjects::rwlocks;
 use ulocks_benches::workloads::readers::Run;
@@ -12,7 +14,9 @@ pub fn a_smoke_run_leaves_a_record_and_a_page() {
     for words in ["Uncontended, ns", "High contention", "Invariance: ", "Queue: "] {
         assert!(out.contains(words), "{words}: {out}");
     }
-    let page = err.lines().rev().filter_map(|line| line.strip_prefix("psrw: ")).nth(1).unwrap();
+    let written = err.lines().rev().find_map(|line| line.strip_prefix("psrw: ")).unwrap();
+    let page = Path::new(written).with_extension("html");
+    evidence::write_one(Path::new(written), &page).unwrap();
     assert!(std::fs::read_to_string(page).unwrap().contains("<svg"));
     assert_eq!(record.rows.len(), record.trials.len());
     // Every lock ran, and those that say how long they keep signals off have said it.

@@ -156,7 +156,7 @@ pub(super) fn tofutex(record: Option<&tofutex::Record>) -> Vec<Line> {
                 let then_of = |lock| tofutex::seed::find(section, lock).and_then(then);
                 let Some((ours, first)) = then_of(lock).zip(then_of(FIRST)) else { continue };
                 let rounds = |lock: &str| {
-                    let same = |row: &&tofutex::Row| row.section == section && row.lock == lock;
+                    let same = |row: &&tofutex::Row| row.case == section && row.lock == lock;
                     Some(&record?.rows.iter().find(same)?.rounds)
                 };
                 let today =

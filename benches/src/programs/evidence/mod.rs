@@ -140,7 +140,7 @@ fn scaling(json: Value) -> Result<Shown> {
 fn test_mutex(json: Value) -> Result<Shown> {
     let record: test_mutex::Record = serde_json::from_value(json)?;
     let rounds = record.rows.first().map_or(0, |row| row.rounds.len());
-    let run = format!("{} tasks, {rounds} rounds", record.tasks);
+    let run = format!("{} tasks, {rounds} rounds", record.workers);
     let shown = Shown::of(&record.machine, Mode::Full, test_mutex::tables(&record));
     Ok(Shown { run, beside: beside::test_mutex(Some(&record)), ..shown })
 }
@@ -148,7 +148,7 @@ fn test_mutex(json: Value) -> Result<Shown> {
 fn tofutex(json: Value) -> Result<Shown> {
     let record: tofutex::Record = serde_json::from_value(json)?;
     let rounds = record.rows.first().map_or(0, |row| row.rounds.len());
-    let run = format!("{} threads, {rounds} rounds", record.threads);
+    let run = format!("{} threads, {rounds} rounds", record.workers);
     let shown = Shown::of(&record.machine, Mode::Full, tofutex::tables(&record));
     Ok(Shown { run, beside: beside::tofutex(Some(&record)), ..shown })
 }

@@ -21,13 +21,6 @@ mod trial;
 pub use trial::{Case, Count, TestMutexSpec};
 
 use crate::programs::turns;
-use crate::report::{Ended, distinct};
-use crate::run::child::Runner;
-use crate::run::machine::{self, Machine};
-use crate::subjects::locks::Entry;
-use anyhow::Result;
-use cli::Arguments;
-use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 
 /// The version of the record.
@@ -40,77 +33,18 @@ pub const THEN: [(&str, f64, f64); 2] = [
 ];
 
 /// What a run leaves behind.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Record {
-    /// The version of what it writes.
-    pub schema: String,
-    /// Why it ended.
-    #[serde(default)]
-    pub ended: Ended,
-    /// The machine it ran on, at the start of the run.
-    pub machine: Machine,
-    /// How many tasks there are.
-    pub tasks: u32,
-    /// One for each case and lock.
-    pub rows: Vec<Row>,
-}
-
+pub type Record = turns::RecordOf<TestMutexSpec>;
 /// A lock in a case.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Row {
-    /// What a task does.
-    pub case: Case,
-    /// The lock's name in the registry.
-    pub lock: String,
-    /// A trial for each round.
-    pub rounds: Vec<Count>,
-}
+pub type Row = turns::RowOf<TestMutexSpec>;
 
 /// The program.
 pub fn main() -> ExitCode {
-    turns::main::<TestMutexSpec>(|| run(cli::parse()))
-}
-
-fn run(order: Arguments) -> Result<ExitCode> {
-    let runner = Runner::new()?;
-    let destination = turns::Destination::new("test-mutex", order.json)?;
-    let mut signal = None;
-    let (tasks, window_ms) = (order.tasks, (order.seconds.as_millis() as u64).max(1));
-    let mut record = Record {
-        schema: SCHEMA.into(),
-        ended: Ended::Rounds,
-        machine: machine::describe(),
-        tasks,
-        rows: Vec::new(),
-    };
-    println!("test-mutex: {tasks} tasks, {} rounds; {}", order.rounds, record.machine);
-    for case in Case::ALL {
-        let spec = |lock: &&Entry| TestMutexSpec { lock: lock.name.into(), case, tasks, window_ms };
-        let specs: Vec<_> = order.locks.0.iter().map(spec).collect();
-        let what = |spec: &TestMutexSpec| format!("{}, {case}", spec.lock);
-        let (answers, interrupted) = turns::take(&runner, &specs, order.rounds, what)?;
-        let row = |(spec, rounds): (TestMutexSpec, _)| Row { case, lock: spec.lock, rounds };
-        let ran = specs.into_iter().zip(answers).filter(|(_, rounds)| !rounds.is_empty());
-        let rows: Vec<Row> = ran.map(row).collect();
-        if !rows.is_empty() {
-            print!("{}", text::table(case, &rows));
-        }
-        record.rows.extend(rows);
-        if interrupted.is_some() {
-            (signal, record.ended) = (interrupted, Ended::Interrupted);
-            break;
-        }
-    }
-    println!("\n{}", text::NOTES);
-    destination.write(&record, signal)
+    turns::main::<TestMutexSpec>(cli::parse)
 }
 
 /// All tables of a record, with what their columns mean.
 pub fn tables(record: &Record) -> String {
-    let cases = distinct(record.rows.iter().map(|row| row.case));
-    let of = |case| record.rows.iter().filter(|row| row.case == case).cloned().collect::<Vec<_>>();
-    let tables = cases.into_iter().map(|case| text::table(case, &of(case)));
-    format!("{} tasks\n{}\n{}\n", record.tasks, tables.collect::<String>(), text::NOTES)
+    turns::tables::<TestMutexSpec>(record)
 }
 
 /// The median over rounds of `figure` of `lock` by that of `other`, in the case with files.

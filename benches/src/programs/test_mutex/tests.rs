@@ -1,4 +1,6 @@
 use super::*;
+use crate::programs::turns;
+use crate::report::Ended;
 use crate::run::child::Task;
 
 #[test]
@@ -23,11 +25,12 @@ fn a_table_has_the_ratios_of_2005_beside_the_default_mutex() {
     let count = |loops, cpu_s| Count { loops, elapsed_s: 1.0, cpu_s, cpus: 2 };
     let row = |lock: &str, loops| Row {
         case: Case::Files,
+        operations: 0,
         lock: lock.into(),
         rounds: vec![count(loops, 1.0), count(2 * loops, 2.0)],
     };
     let rows = [row("semaphore", 100), row("throughput", 300), row("std", 200)];
-    let text = text::table(Case::Files, &rows);
+    let text = turns::table::<TestMutexSpec>(Case::Files, &rows);
     let line = |lock: &str| text.lines().find(|line| line.starts_with(lock)).unwrap();
     assert!(line("throughput").contains("3.00 [3.00 3.00]  2.42, 1.42"), "{text}");
     // Loops of a CPU second, as he gives them: 6.9 and 4.1 times.
@@ -37,7 +40,7 @@ fn a_table_has_the_ratios_of_2005_beside_the_default_mutex() {
         schema: SCHEMA.into(),
         ended: Ended::Rounds,
         machine: crate::run::machine::describe(),
-        tasks: 2,
+        workers: 2,
         rows: rows.to_vec(),
     };
     assert_eq!(ratio(&record, "throughput", "semaphore", Count::per_s), Some(3.0));

@@ -36,12 +36,15 @@ fn a_table_has_a_row_for_each_lock_with_the_ratios_of_2016() {
         calls: Some(crate::run::syscalls::Calls { waits: 50, refused: 0, wakes: 25 }),
     };
     let row = |lock: &str, max_s| Row {
-        section: Section::Short,
+        case: Section::Short,
         operations: 100,
         lock: lock.into(),
         rounds: vec![times(max_s), times(2.0 * max_s)],
     };
-    let text = text::table(Section::Short, &[row("wait-wake", 4.0), row("pi", 8.0), row("std", 2.0)]);
+    let text = crate::programs::turns::table::<TofutexSpec>(
+        Section::Short,
+        &[row("wait-wake", 4.0), row("pi", 8.0), row("std", 2.0)],
+    );
     let line = |lock: &str| text.lines().find(|line| line.starts_with(lock)).unwrap();
     assert!(line("pi").contains("2.00 [2.00 2.00]") && line("pi").contains("14.6"), "{text}");
     let words: Vec<_> = line("std").split_whitespace().collect();

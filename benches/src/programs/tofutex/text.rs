@@ -1,28 +1,16 @@
 //! The tables on standard output.
 
 use super::seed::{self, Figures};
-use super::{Row, Section, Times};
-use crate::programs::turns;
-use crate::report::{Table, units};
+use super::{Row, SCHEMA, Section, Times, TofutexSpec};
+use crate::programs::turns::{Order, Turns, by};
+use crate::report::units;
 use crate::statistics::median;
-use std::fmt::Write;
 
-/// What the columns mean.
-pub const NOTES: &str = "\
-last, first, mean   seconds until the last thread was done, until the first was, and of a thread in the mean: medians of
-                    the rounds. A first that is far before the last is an unfair lock
-sys                 CPU time in the kernel, of all threads
-lock, unlock calls  calls to the kernel, of one operation; - where they cannot be counted
-by the first row    the same figure by that of the first lock, in the median of the rounds [least, most]
-2016                the same ratio in Long's tables, of other machines: wait-wake futex, PI futex and TO futex.
-                    His mail does not say how many threads there were";
-
-/// The table of a section.
-pub fn table(section: Section, rows: &[Row]) -> String {
-    let mut out = String::new();
-    let operations = rows.first().map_or(0, |row| row.operations);
-    writeln!(out, "\n{section}, {operations} operations").unwrap();
-    let header = [
+impl Turns for TofutexSpec {
+    const NAME: &'static str = "tofutex";
+    const SCHEMA: &'static str = SCHEMA;
+    const WORKERS: &'static str = "threads";
+    const HEADER: &'static [&'static str] = &[
         "lock",
         "last",
         "by the first row",
@@ -39,56 +27,54 @@ pub fn table(section: Section, rows: &[Row]) -> String {
         "unlock calls",
         "2016",
     ];
-    let mut table = Table::new(&[0], &header);
-    for row in rows {
-        table.row(fields(section, row, &rows[0]));
-    }
-    table.print(&mut out);
-    out
-}
+    const NOTES: &'static str = "\
+last, first, mean   seconds until the last thread was done, until the first was, and of a thread in the mean: medians of
+                    the rounds. A first that is far before the last is an unfair lock
+sys                 CPU time in the kernel, of all threads
+lock, unlock calls  calls to the kernel, of one operation; - where they cannot be counted
+by the first row    the same figure by that of the first lock, in the median of the rounds [least, most]
+2016                the same ratio in Long's tables, of other machines: wait-wake futex, PI futex and TO futex.
+                    His mail does not say how many threads there were";
+    type Case = Section;
 
-fn fields(section: Section, row: &Row, first: &Row) -> Vec<String> {
-    let of = |get: fn(&Times) -> f64| {
-        let values: Vec<f64> = row.rounds.iter().map(get).collect();
-        units::time(median(&values) * 1e9)
-    };
-    let by = |get: fn(&Times) -> f64| {
-        let text = |value: f64| if value.is_finite() { units::digits(value) } else { "-".into() };
-        match turns::ratio(&row.rounds, &first.rounds, get) {
-            Some((middle, least, most)) if row.lock != first.lock => {
-                format!("{} [{} {}]", text(middle), text(least), text(most))
-            }
-            _ => "1".into(),
-        }
-    };
-    let (then, then_first) = (seed::find(section, &row.lock), seed::find(section, &first.lock));
-    let before = |get: fn(&Figures) -> Option<f64>| {
-        let ratio = then.and_then(get).zip(then_first.and_then(get)).map(|(a, b)| a / b);
-        ratio.map_or_else(|| "-".into(), units::digits)
-    };
-    let calls = |get: fn(&crate::run::syscalls::Calls) -> u64| {
-        let counts: Option<Vec<f64>> =
-            row.rounds.iter().map(|times| Some(get(times.calls.as_ref()?) as f64)).collect();
-        counts.map_or_else(|| "-".into(), |counts| units::digits(median(&counts) / row.operations as f64))
-    };
-    let calls_before = |get: fn((f64, f64)) -> f64| {
-        then.and_then(|then| then.calls).map_or_else(|| "-".into(), |calls| units::digits(get(calls)))
-    };
-    vec![
-        row.lock.clone(),
-        of(|times| times.max_s),
-        by(|times| times.max_s),
-        before(|then| Some(then.max_s)),
-        of(|times| times.min_s),
-        of(|times| times.average_s),
-        by(|times| times.average_s),
-        before(|then| Some(then.average_s)),
-        of(|times| times.system_s),
-        by(|times| times.system_s),
-        before(|then| then.system_s),
-        calls(|calls| calls.waits),
-        calls_before(|calls| calls.0),
-        calls(|calls| calls.wakes),
-        calls_before(|calls| calls.1),
-    ]
+    fn new(lock: &str, order: &Order, section: Section, each: u64) -> Self {
+        Self { lock: lock.into(), section, threads: order.workers, each }
+    }
+
+    fn fields(section: Section, row: &Row, first: &Row) -> Vec<String> {
+        let of = |get: fn(&Times) -> f64| {
+            let values: Vec<f64> = row.rounds.iter().map(get).collect();
+            units::time(median(&values) * 1e9)
+        };
+        let (then, then_first) = (seed::find(section, &row.lock), seed::find(section, &first.lock));
+        let before = |get: fn(&Figures) -> Option<f64>| {
+            let ratio = then.and_then(get).zip(then_first.and_then(get)).map(|(a, b)| a / b);
+            ratio.map_or_else(|| "-".into(), units::digits)
+        };
+        let calls = |get: fn(&crate::run::syscalls::Calls) -> u64| {
+            let counts: Option<Vec<f64>> =
+                row.rounds.iter().map(|times| Some(get(times.calls.as_ref()?) as f64)).collect();
+            counts.map_or_else(|| "-".into(), |counts| units::digits(median(&counts) / row.operations as f64))
+        };
+        let calls_before = |get: fn((f64, f64)) -> f64| {
+            then.and_then(|then| then.calls).map_or_else(|| "-".into(), |calls| units::digits(get(calls)))
+        };
+        vec![
+            row.lock.clone(),
+            of(|times| times.max_s),
+            by(row, first, |times| times.max_s),
+            before(|then| Some(then.max_s)),
+            of(|times| times.min_s),
+            of(|times| times.average_s),
+            by(row, first, |times| times.average_s),
+            before(|then| Some(then.average_s)),
+            of(|times| times.system_s),
+            by(row, first, |times| times.system_s),
+            before(|then| then.system_s),
+            calls(|calls| calls.waits),
+            calls_before(|calls| calls.0),
+            calls(|calls| calls.wakes),
+            calls_before(|calls| calls.1),
+        ]
+    }
 }
