@@ -26,26 +26,258 @@ fn count(report: &Report) {
 }
 
 const TABLE: &[(&str, fn())] = &[
-    ("one order in all threads", one_order),
-    ("an order by address", by_address),
-    ("hand over hand", hand_over_hand),
-    ("tries against the order", tries),
-    ("deadlines against the order", deadlines),
-    ("a try of a lock that the thread holds", try_own),
-    ("releases in any order", any_order),
-    ("a guard that is unlocked for a while", unlocked),
-    ("condition variables", condvars),
-    ("a panic with a guard", panic_with_guard),
-    ("locks that move while they are free", moving),
-    ("a new lock at an old address", new_at_old_address),
-    ("a tree by subclasses", tree),
-    ("sixty-four locks", sixty_four),
-    ("fair releases and bumps", fair_releases),
-    ("a child of a fork", fork_free),
-    ("many threads on a few locks", contended),
-    ("a lock in a thread-local destructor", in_destructor),
-    ("a lock without a size", unsized_data),
-    ("a list of two locks in turn", a_list_of_two_locks_in_turn),
+    ("one order in all threads", || {
+        let (a, b) = (Mutex::new(0), FairMutex::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        let mut in_a = a.lock();
+                        *b.lock() += 1;
+                        *in_a += 1;
+                    }
+                });
+            }
+        });
+        assert_eq!((a.into_inner(), b.into_inner()), (2000, 2000));
+    }),
+    ("an order by address", || {
+        let accounts: Vec<Mutex<i64>> = (0..8).map(|_| Mutex::new(100)).collect();
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let accounts = &accounts;
+                scope.spawn(move || {
+                    for round in 0..500 {
+                        let (from, to) = ((round + thread) % 8, (round * 3 + 1) % 8);
+                        if from == to {
+                            continue;
+                        }
+                        let mut first = accounts[from.min(to)].lock();
+                        let mut second = accounts[from.max(to)].lock();
+                        *first -= 1;
+                        *second += 1;
+                    }
+                });
+            }
+        });
+        assert_eq!(accounts.iter().map(|account| *account.lock()).sum::<i64>(), 800);
+    }),
+    ("hand over hand", || {
+        let nodes: Vec<BargingMutex<u32>> = (0..200).map(|_| BargingMutex::new(0)).collect();
+        for _ in 0..3 {
+            let mut guard = nodes[0].lock();
+            for node in &nodes[1..] {
+                let next = node.lock();
+                *guard += 1;
+                guard = next;
+            }
+        }
+        assert_eq!(*nodes[7].lock(), 3);
+    }),
+    ("tries against the order", || {
+        let (a, b) = (Mutex::new(()), Mutex::new(()));
+        let (in_a, in_b) = (a.lock(), b.lock());
+        drop((in_a, in_b));
+        let (in_b, in_a) = (b.lock(), a.try_lock());
+        assert!(in_a.is_some());
+        drop((in_a, in_b));
+    }),
+    ("deadlines against the order", || {
+        let (a, b) = (Calock::new(()), Mutex::new(()));
+        let (in_a, in_b) = (a.lock(), b.lock());
+        drop((in_a, in_b));
+        let (in_b, in_a) = (b.lock(), a.try_lock_for(Duration::from_secs(1)));
+        assert!(in_a.is_some());
+        drop((in_a, in_b));
+    }),
+    ("a try of a lock that the thread holds", || {
+        let a = Mutex::new(());
+        let held = a.lock();
+        assert!(a.try_lock().is_none());
+        assert!(a.try_lock_for(Duration::from_millis(1)).is_none());
+        drop(held);
+        assert!(a.try_lock_checked().is_ok());
+    }),
+    ("releases in any order", || {
+        let locks = [(); 5].map(|()| Mutex::new(()));
+        let mut guards: Vec<_> = locks.iter().map(|lock| lock.lock()).collect();
+        drop(guards.remove(1));
+        drop(guards.remove(2));
+        drop(guards);
+        assert!(locks.iter().all(|lock| !lock.is_locked()));
+    }),
+    ("a guard that is unlocked for a while", || {
+        let a = Mutex::new(1);
+        let mut guard = a.lock();
+        MutexGuard::unlocked(&mut guard, || *a.lock() += 1);
+        assert_eq!(*guard, 2);
+    }),
+    ("condition variables", || {
+        static FULL: Mutex<u32> = Mutex::new(0);
+        static CHANGED: Condvar = Condvar::new();
+        let takers: Vec<_> = (0..3)
+            .map(|_| {
+                std::thread::spawn(|| {
+                    let mut full = FULL.lock();
+                    while *full == 0 {
+                        CHANGED.wait(&mut full);
+                    }
+                    *full -= 1;
+                })
+            })
+            .collect();
+        for _ in 0..3 {
+            *FULL.lock() += 1;
+            CHANGED.notify_all();
+        }
+        takers.into_iter().for_each(|taker| taker.join().unwrap());
+        assert_eq!(*FULL.lock(), 0);
+    }),
+    ("a panic with a guard", || {
+        let a = Arc::new(Mutex::new(()));
+        let shared = Arc::clone(&a);
+        let result = std::thread::spawn(move || {
+            let _guard = shared.lock();
+            std::panic::resume_unwind(Box::new(()));
+        });
+        assert!(result.join().is_err());
+        assert!(!a.is_locked());
+    }),
+    ("locks that move while they are free", || {
+        let mut locks = Vec::new();
+        for round in 0..50 {
+            locks.push(Mutex::new(round));
+            *locks[0].lock() += 1;
+        }
+        assert_eq!(*locks.swap_remove(0).lock(), 50);
+    }),
+    ("a new lock at an old address", || {
+        let other = FairMutex::new(());
+        for round in 0..20 {
+            if round % 2 == 0 {
+                let lock = Box::new(Mutex::new(()));
+                let _guard = (lock.lock(), other.lock());
+            } else {
+                let lock = Box::new(Mutex::new(()));
+                let _guard = (other.lock(), lock.try_lock());
+            }
+        }
+    }),
+    ("a tree by subclasses", || {
+        let nodes: Vec<Mutex<u32>> = (0..6).map(|_| Mutex::new(0)).collect();
+        // The levels are ordered, the addresses are not.
+        for (parent, child) in [(0, 3), (3, 1), (1, 0), (5, 2)] {
+            let _parent = nodes[parent].lock();
+            *nodes[child].lock_nested(1) += 1;
+        }
+    }),
+    ("sixty-four locks", || {
+        let locks: Vec<Mutex<()>> = (0..64).map(|_| Mutex::new(())).collect();
+        for _ in 0..3 {
+            let guards: Vec<_> = locks.iter().map(|lock| lock.lock()).collect();
+            drop(guards);
+        }
+    }),
+    ("fair releases and bumps", || {
+        let a = FairMutex::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let mut guard = a.lock();
+                        *guard += 1;
+                        FairMutexGuard::bump(&mut guard);
+                        *guard += 1;
+                        FairMutexGuard::unlock_fair(guard);
+                    }
+                });
+            }
+        });
+        assert_eq!(*a.lock(), 1200);
+    }),
+    ("a child of a fork", || {
+        static A: Mutex<u32> = Mutex::new(0);
+        *A.lock() += 1;
+        // SAFETY: the child uses the lock and exits.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let is_right = *A.lock() == 1 && held().locks().is_empty();
+            // SAFETY: nothing is to be run down.
+            unsafe { libc::_exit(i32::from(!is_right)) };
+        }
+        let mut status = 0;
+        // SAFETY: `status` is a place for the answer.
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!(status, 0);
+    }),
+    ("many threads on a few locks", || {
+        let locks = [(); 3].map(|()| Mutex::new(0_u64));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for round in 0..2000 {
+                        let mut first = locks[round % 2].lock();
+                        *locks[2].lock() += 1;
+                        *first += 1;
+                    }
+                });
+            }
+        });
+        assert_eq!(*locks[2].lock(), 16_000);
+    }),
+    ("a lock in a thread-local destructor", || {
+        static LOG: Mutex<u32> = Mutex::new(0);
+        struct Logs;
+        impl Drop for Logs {
+            fn drop(&mut self) {
+                *LOG.lock() += 1;
+            }
+        }
+        std::thread_local! { static LOGS: Logs = const { Logs }; }
+        for _ in 0..3 {
+            std::thread::spawn(|| {
+                LOGS.with(|_| ());
+                *LOG.lock() += 1;
+            })
+            .join()
+            .unwrap();
+        }
+        assert_eq!(*LOG.lock(), 6);
+    }),
+    ("a lock without a size", || {
+        let boxed: Box<Mutex<[u8]>> = Box::new(Mutex::new([1, 2, 3]));
+        boxed.lock()[1] = 5;
+        assert_eq!(boxed.lock().iter().sum::<u8>(), 9);
+    }),
+    // Two locks take turns in one place of a thread's list, while another thread reads the list.
+    ("a list of two locks in turn", || {
+        const LEFT: &Class = &Class::new("left");
+        const RIGHT: &Class = &Class::new("right");
+        let (left, right) = (Mutex::new_in(LEFT, ()), Mutex::new_in(RIGHT, ()));
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    drop(left.lock());
+                    drop(right.lock());
+                }
+            });
+            let address = |lock: &Mutex<()>| core::ptr::from_ref(lock) as usize;
+            let (mut seen, mut torn) = ([0, 0], None);
+            while seen.iter().any(|&seen| seen < 2_000) && torn.is_none() {
+                for held in held().locks() {
+                    let is_left = held.lock.name == "left";
+                    // The raw lock is somewhere inside of the lock.
+                    let lock = address(if is_left { &left } else { &right });
+                    let inside = lock..lock + size_of::<Mutex<()>>();
+                    torn = torn.or((!inside.contains(&held.lock.address)).then(|| held.lock.name.clone()));
+                    seen[usize::from(is_left)] += 1;
+                }
+            }
+            is_over.store(true, Relaxed);
+            assert_eq!(torn, None, "it has the address of the other");
+        });
+    }),
 ];
 
 #[test]
@@ -60,278 +292,6 @@ fn nothing_is_reported_of_correct_programs() {
     println!("{} correct programs", table.len());
     large();
     assert_eq!(REPORTS.load(Relaxed), 0);
-}
-
-fn one_order() {
-    let (a, b) = (Mutex::new(0), FairMutex::new(0));
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                for _ in 0..500 {
-                    let mut in_a = a.lock();
-                    *b.lock() += 1;
-                    *in_a += 1;
-                }
-            });
-        }
-    });
-    assert_eq!((a.into_inner(), b.into_inner()), (2000, 2000));
-}
-
-fn by_address() {
-    let accounts: Vec<Mutex<i64>> = (0..8).map(|_| Mutex::new(100)).collect();
-    std::thread::scope(|scope| {
-        for thread in 0..4 {
-            let accounts = &accounts;
-            scope.spawn(move || {
-                for round in 0..500 {
-                    let (from, to) = ((round + thread) % 8, (round * 3 + 1) % 8);
-                    if from == to {
-                        continue;
-                    }
-                    let mut first = accounts[from.min(to)].lock();
-                    let mut second = accounts[from.max(to)].lock();
-                    *first -= 1;
-                    *second += 1;
-                }
-            });
-        }
-    });
-    assert_eq!(accounts.iter().map(|account| *account.lock()).sum::<i64>(), 800);
-}
-
-fn hand_over_hand() {
-    let nodes: Vec<BargingMutex<u32>> = (0..200).map(|_| BargingMutex::new(0)).collect();
-    for _ in 0..3 {
-        let mut guard = nodes[0].lock();
-        for node in &nodes[1..] {
-            let next = node.lock();
-            *guard += 1;
-            guard = next;
-        }
-    }
-    assert_eq!(*nodes[7].lock(), 3);
-}
-
-fn tries() {
-    let (a, b) = (Mutex::new(()), Mutex::new(()));
-    let (in_a, in_b) = (a.lock(), b.lock());
-    drop((in_a, in_b));
-    let (in_b, in_a) = (b.lock(), a.try_lock());
-    assert!(in_a.is_some());
-    drop((in_a, in_b));
-}
-
-fn deadlines() {
-    let (a, b) = (Calock::new(()), Mutex::new(()));
-    let (in_a, in_b) = (a.lock(), b.lock());
-    drop((in_a, in_b));
-    let (in_b, in_a) = (b.lock(), a.try_lock_for(Duration::from_secs(1)));
-    assert!(in_a.is_some());
-    drop((in_a, in_b));
-}
-
-fn try_own() {
-    let a = Mutex::new(());
-    let held = a.lock();
-    assert!(a.try_lock().is_none());
-    assert!(a.try_lock_for(Duration::from_millis(1)).is_none());
-    drop(held);
-    assert!(a.try_lock_checked().is_ok());
-}
-
-fn any_order() {
-    let locks = [(); 5].map(|()| Mutex::new(()));
-    let mut guards: Vec<_> = locks.iter().map(|lock| lock.lock()).collect();
-    drop(guards.remove(1));
-    drop(guards.remove(2));
-    drop(guards);
-    assert!(locks.iter().all(|lock| !lock.is_locked()));
-}
-
-fn unlocked() {
-    let a = Mutex::new(1);
-    let mut guard = a.lock();
-    MutexGuard::unlocked(&mut guard, || *a.lock() += 1);
-    assert_eq!(*guard, 2);
-}
-
-fn condvars() {
-    static FULL: Mutex<u32> = Mutex::new(0);
-    static CHANGED: Condvar = Condvar::new();
-    let takers: Vec<_> = (0..3)
-        .map(|_| {
-            std::thread::spawn(|| {
-                let mut full = FULL.lock();
-                while *full == 0 {
-                    CHANGED.wait(&mut full);
-                }
-                *full -= 1;
-            })
-        })
-        .collect();
-    for _ in 0..3 {
-        *FULL.lock() += 1;
-        CHANGED.notify_all();
-    }
-    takers.into_iter().for_each(|taker| taker.join().unwrap());
-    assert_eq!(*FULL.lock(), 0);
-}
-
-fn panic_with_guard() {
-    let a = Arc::new(Mutex::new(()));
-    let shared = Arc::clone(&a);
-    let result = std::thread::spawn(move || {
-        let _guard = shared.lock();
-        std::panic::resume_unwind(Box::new(()));
-    });
-    assert!(result.join().is_err());
-    assert!(!a.is_locked());
-}
-
-fn moving() {
-    let mut locks = Vec::new();
-    for round in 0..50 {
-        locks.push(Mutex::new(round));
-        *locks[0].lock() += 1;
-    }
-    assert_eq!(*locks.swap_remove(0).lock(), 50);
-}
-
-fn new_at_old_address() {
-    let other = FairMutex::new(());
-    for round in 0..20 {
-        if round % 2 == 0 {
-            let lock = Box::new(Mutex::new(()));
-            let _guard = (lock.lock(), other.lock());
-        } else {
-            let lock = Box::new(Mutex::new(()));
-            let _guard = (other.lock(), lock.try_lock());
-        }
-    }
-}
-
-fn tree() {
-    let nodes: Vec<Mutex<u32>> = (0..6).map(|_| Mutex::new(0)).collect();
-    // The levels are ordered, the addresses are not.
-    for (parent, child) in [(0, 3), (3, 1), (1, 0), (5, 2)] {
-        let _parent = nodes[parent].lock();
-        *nodes[child].lock_nested(1) += 1;
-    }
-}
-
-fn sixty_four() {
-    let locks: Vec<Mutex<()>> = (0..64).map(|_| Mutex::new(())).collect();
-    for _ in 0..3 {
-        let guards: Vec<_> = locks.iter().map(|lock| lock.lock()).collect();
-        drop(guards);
-    }
-}
-
-fn fair_releases() {
-    let a = FairMutex::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                for _ in 0..200 {
-                    let mut guard = a.lock();
-                    *guard += 1;
-                    FairMutexGuard::bump(&mut guard);
-                    *guard += 1;
-                    FairMutexGuard::unlock_fair(guard);
-                }
-            });
-        }
-    });
-    assert_eq!(*a.lock(), 1200);
-}
-
-fn fork_free() {
-    static A: Mutex<u32> = Mutex::new(0);
-    *A.lock() += 1;
-    // SAFETY: the child uses the lock and exits.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let is_right = *A.lock() == 1 && held().locks().is_empty();
-        // SAFETY: nothing is to be run down.
-        unsafe { libc::_exit(i32::from(!is_right)) };
-    }
-    let mut status = 0;
-    // SAFETY: `status` is a place for the answer.
-    unsafe { libc::waitpid(child, &raw mut status, 0) };
-    assert_eq!(status, 0);
-}
-
-fn contended() {
-    let locks = [(); 3].map(|()| Mutex::new(0_u64));
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                for round in 0..2000 {
-                    let mut first = locks[round % 2].lock();
-                    *locks[2].lock() += 1;
-                    *first += 1;
-                }
-            });
-        }
-    });
-    assert_eq!(*locks[2].lock(), 16_000);
-}
-
-fn in_destructor() {
-    static LOG: Mutex<u32> = Mutex::new(0);
-    struct Logs;
-    impl Drop for Logs {
-        fn drop(&mut self) {
-            *LOG.lock() += 1;
-        }
-    }
-    std::thread_local! { static LOGS: Logs = const { Logs }; }
-    for _ in 0..3 {
-        std::thread::spawn(|| {
-            LOGS.with(|_| ());
-            *LOG.lock() += 1;
-        })
-        .join()
-        .unwrap();
-    }
-    assert_eq!(*LOG.lock(), 6);
-}
-
-fn unsized_data() {
-    let boxed: Box<Mutex<[u8]>> = Box::new(Mutex::new([1, 2, 3]));
-    boxed.lock()[1] = 5;
-    assert_eq!(boxed.lock().iter().sum::<u8>(), 9);
-}
-
-/// Two locks take turns in one place of a thread's list, while another thread reads the list.
-fn a_list_of_two_locks_in_turn() {
-    const LEFT: &Class = &Class::new("left");
-    const RIGHT: &Class = &Class::new("right");
-    let (left, right) = (Mutex::new_in(LEFT, ()), Mutex::new_in(RIGHT, ()));
-    let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Relaxed) {
-                drop(left.lock());
-                drop(right.lock());
-            }
-        });
-        let address = |lock: &Mutex<()>| core::ptr::from_ref(lock) as usize;
-        let (mut seen, mut torn) = ([0, 0], None);
-        while seen.iter().any(|&seen| seen < 2_000) && torn.is_none() {
-            for held in held().locks() {
-                let is_left = held.lock.name == "left";
-                // The raw lock is somewhere inside of the lock.
-                let lock = address(if is_left { &left } else { &right });
-                let inside = lock..lock + size_of::<Mutex<()>>();
-                torn = torn.or((!inside.contains(&held.lock.address)).then(|| held.lock.name.clone()));
-                seen[usize::from(is_left)] += 1;
-            }
-        }
-        is_over.store(true, Relaxed);
-        assert_eq!(torn, None, "it has the address of the other");
-    });
 }
 
 /// The resident memory of the process, in bytes.

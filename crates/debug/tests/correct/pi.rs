@@ -6,133 +6,121 @@ use ulocks_debug::*;
 use ulocks_testkit::task::until_asleep;
 
 pub const TABLE: &[(&str, fn())] = &[
-    ("a queue with a PiCondvar", queue),
-    ("a wait does not hold its PiMutex", holds_nothing),
-    ("a wait is as the acquisition before it", same_acquisition),
-    ("deadlines of a PiMutex against the order", deadlines),
-    ("a wait whose deadline passes while another thread has the PiMutex", ends_late),
-    ("a PiMutex by its infallible face", infallible),
+    // Several threads put and take, and are notified one by one and all at once.
+    ("a queue with a PiCondvar", || {
+        static ITEMS: PiMutex<(Vec<u32>, u32)> = PiMutex::new((Vec::new(), 0));
+        static CHANGED: PiCondvar = PiCondvar::new();
+        static TOTAL: Mutex<u32> = Mutex::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    loop {
+                        let items = ITEMS.lock().unwrap();
+                        let mut items =
+                            CHANGED.wait_while(items, |(items, done)| items.is_empty() && *done < 2).unwrap();
+                        let Some(item) = items.0.pop() else { return };
+                        // In one order with the mutex.
+                        *TOTAL.lock() += item;
+                    }
+                });
+            }
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for item in 1..=100 {
+                        ITEMS.lock().unwrap().0.push(item);
+                        CHANGED.notify_one(&ITEMS).unwrap();
+                    }
+                    let mut items = ITEMS.lock().unwrap();
+                    items.1 += 1;
+                    CHANGED.notify_all(&ITEMS).unwrap();
+                });
+            }
+        });
+        assert_eq!(*TOTAL.lock(), 2 * 5050);
+    }),
+    ("a wait does not hold its PiMutex", || {
+        let (ready, changed) = (PiMutex::new(false), PiCondvar::new());
+        let (say, hear) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (held_here, line) = (ready.lock().unwrap(), line!());
+                say.send(ulocks_core::tid::current()).unwrap();
+                let _held = changed.wait_while(held_here, |ready| !*ready).unwrap();
+                // Its place is that of the acquisition.
+                let (all, me) = (held(), ulocks_core::tid::current());
+                let mine: Vec<_> = all.locks().iter().filter(|held| held.thread.tid == me).collect();
+                assert_eq!((mine.len(), mine[0].at.line()), (1, line), "{all}");
+            });
+            until_asleep(&[hear.recv().unwrap().cast_signed()]);
+            assert!(held().locks().is_empty() && waiters().is_empty(), "{}", held());
+            let mut now = ready.lock().unwrap();
+            assert_eq!(held().locks().len(), 1);
+            *now = true;
+            // The waiter is moved to the mutex, and waits for this thread.
+            assert_eq!(changed.notify_all(&ready).unwrap(), 1);
+            assert_eq!(held().locks().len(), 1);
+        });
+        assert!(!ready.is_locked());
+    }),
+    // A wait acquires the mutex in the subclass in which it was acquired.
+    ("a wait is as the acquisition before it", || {
+        let (nodes, changed) = ([(); 2].map(|()| PiMutex::new(())), PiCondvar::new());
+        let child = nodes[1].lock_nested(1).unwrap();
+        let (child, _) = changed.wait_for(child, Duration::from_millis(1)).unwrap();
+        assert_eq!(held().locks()[0].lock.subclass, 1);
+        drop(child);
+        let parent = nodes[0].lock().unwrap();
+        drop(nodes[1].lock_nested(1).unwrap());
+        drop(parent);
+    }),
+    ("deadlines of a PiMutex against the order", || {
+        let (a, b) = (PiMutex::new(()), PiMutex::new(()));
+        let in_a = a.lock().unwrap();
+        drop(b.lock().unwrap());
+        drop(in_a);
+        let in_b = b.lock().unwrap();
+        assert!(a.try_lock_for(Duration::from_secs(1)).unwrap().is_some());
+        assert!(a.try_lock_until(Instant::now()).unwrap().is_some());
+        assert!(a.try_lock().unwrap().is_some());
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                assert!(b.try_lock().unwrap().is_none());
+                assert!(b.try_lock_for(Duration::from_millis(1)).unwrap().is_none());
+            });
+            other.join().unwrap();
+        });
+        drop(in_b);
+    }),
+    // Another thread has the mutex when the deadline passes.
+    ("a wait whose deadline passes while another thread has the PiMutex", || {
+        let (mutex, changed) = (PiMutex::new(()), PiCondvar::new());
+        let (say, hear) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| {
+                let guard = mutex.lock().unwrap();
+                say.send(()).unwrap();
+                let (guard, wakeup) = changed.wait_for(guard, Duration::from_millis(20)).unwrap();
+                assert_eq!((wakeup, held_by_me()), (Wakeup::TimedOut, 1));
+                drop(guard);
+                assert_eq!(held_by_me(), 0);
+            });
+            hear.recv().unwrap();
+            let held = mutex.lock().unwrap();
+            std::thread::sleep(Duration::from_millis(40));
+            drop(held);
+            waiter.join().unwrap();
+        });
+    }),
+    ("a PiMutex by its infallible face", || {
+        let mutex = PiMutex::new(1);
+        *mutex.as_infallible().lock() += 1;
+        assert!(mutex.as_infallible().try_lock().is_some());
+        assert_eq!(mutex.name(), "PiMutex");
+        assert_eq!(mutex.into_inner(), 2);
+    }),
 ];
-
-/// Several threads put and take, and are notified one by one and all at once.
-fn queue() {
-    static ITEMS: PiMutex<(Vec<u32>, u32)> = PiMutex::new((Vec::new(), 0));
-    static CHANGED: PiCondvar = PiCondvar::new();
-    static TOTAL: Mutex<u32> = Mutex::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                loop {
-                    let items = ITEMS.lock().unwrap();
-                    let mut items =
-                        CHANGED.wait_while(items, |(items, done)| items.is_empty() && *done < 2).unwrap();
-                    let Some(item) = items.0.pop() else { return };
-                    // In one order with the mutex.
-                    *TOTAL.lock() += item;
-                }
-            });
-        }
-        for _ in 0..2 {
-            scope.spawn(|| {
-                for item in 1..=100 {
-                    ITEMS.lock().unwrap().0.push(item);
-                    CHANGED.notify_one(&ITEMS).unwrap();
-                }
-                let mut items = ITEMS.lock().unwrap();
-                items.1 += 1;
-                CHANGED.notify_all(&ITEMS).unwrap();
-            });
-        }
-    });
-    assert_eq!(*TOTAL.lock(), 2 * 5050);
-}
-
-fn holds_nothing() {
-    let (ready, changed) = (PiMutex::new(false), PiCondvar::new());
-    let (say, hear) = mpsc::channel();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let (held_here, line) = (ready.lock().unwrap(), line!());
-            say.send(ulocks_core::tid::current()).unwrap();
-            let _held = changed.wait_while(held_here, |ready| !*ready).unwrap();
-            // Its place is that of the acquisition.
-            let (all, me) = (held(), ulocks_core::tid::current());
-            let mine: Vec<_> = all.locks().iter().filter(|held| held.thread.tid == me).collect();
-            assert_eq!((mine.len(), mine[0].at.line()), (1, line), "{all}");
-        });
-        until_asleep(&[hear.recv().unwrap().cast_signed()]);
-        assert!(held().locks().is_empty() && waiters().is_empty(), "{}", held());
-        let mut now = ready.lock().unwrap();
-        assert_eq!(held().locks().len(), 1);
-        *now = true;
-        // The waiter is moved to the mutex, and waits for this thread.
-        assert_eq!(changed.notify_all(&ready).unwrap(), 1);
-        assert_eq!(held().locks().len(), 1);
-    });
-    assert!(!ready.is_locked());
-}
-
-/// A wait acquires the mutex in the subclass in which it was acquired.
-fn same_acquisition() {
-    let (nodes, changed) = ([(); 2].map(|()| PiMutex::new(())), PiCondvar::new());
-    let child = nodes[1].lock_nested(1).unwrap();
-    let (child, _) = changed.wait_for(child, Duration::from_millis(1)).unwrap();
-    assert_eq!(held().locks()[0].lock.subclass, 1);
-    drop(child);
-    let parent = nodes[0].lock().unwrap();
-    drop(nodes[1].lock_nested(1).unwrap());
-    drop(parent);
-}
-
-fn deadlines() {
-    let (a, b) = (PiMutex::new(()), PiMutex::new(()));
-    let in_a = a.lock().unwrap();
-    drop(b.lock().unwrap());
-    drop(in_a);
-    let in_b = b.lock().unwrap();
-    assert!(a.try_lock_for(Duration::from_secs(1)).unwrap().is_some());
-    assert!(a.try_lock_until(Instant::now()).unwrap().is_some());
-    assert!(a.try_lock().unwrap().is_some());
-    std::thread::scope(|scope| {
-        let other = scope.spawn(|| {
-            assert!(b.try_lock().unwrap().is_none());
-            assert!(b.try_lock_for(Duration::from_millis(1)).unwrap().is_none());
-        });
-        other.join().unwrap();
-    });
-    drop(in_b);
-}
-
-/// Another thread has the mutex when the deadline passes.
-fn ends_late() {
-    let (mutex, changed) = (PiMutex::new(()), PiCondvar::new());
-    let (say, hear) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| {
-            let guard = mutex.lock().unwrap();
-            say.send(()).unwrap();
-            let (guard, wakeup) = changed.wait_for(guard, Duration::from_millis(20)).unwrap();
-            assert_eq!((wakeup, held_by_me()), (Wakeup::TimedOut, 1));
-            drop(guard);
-            assert_eq!(held_by_me(), 0);
-        });
-        hear.recv().unwrap();
-        let held = mutex.lock().unwrap();
-        std::thread::sleep(Duration::from_millis(40));
-        drop(held);
-        waiter.join().unwrap();
-    });
-}
 
 fn held_by_me() -> usize {
     let me = ulocks_core::tid::current();
     held().locks().iter().filter(|held| held.thread.tid == me).count()
-}
-
-fn infallible() {
-    let mutex = PiMutex::new(1);
-    *mutex.as_infallible().lock() += 1;
-    assert!(mutex.as_infallible().try_lock().is_some());
-    assert_eq!(mutex.name(), "PiMutex");
-    assert_eq!(mutex.into_inner(), 2);
 }

@@ -1,7 +1,7 @@
 //! Faults that attempts return as errors, and do not report.
 
 use crate::common::{blocked, interrupt, leaked};
-use crate::harness::{Places, fault, is_error};
+use crate::harness::{fault, is_error};
 use crate::{Fault, order_error, twice_error};
 use libc::SIGUSR1;
 use ulocks_debug::*;
@@ -45,24 +45,20 @@ pub const TABLE: &[Fault] = &[
     lock.try_write_checked().unwrap();
     lock.read();
     mutex.try_lock_checked() },
-    ("a mutex of a handler with the signal open, as an error", open_mutex),
-    ("a read with the signal open, as an error", open_read),
+    ("a mutex of a handler with the signal open, as an error", || {
+        let mutex = leaked(Mutex::new(()));
+        let before = line!() + 1;
+        interrupt(SIGUSR1, || drop(mutex.lock()));
+        drop(blocked(&[SIGUSR1], || mutex.try_lock_checked().unwrap()));
+        let (result, here) = (mutex.try_lock_checked(), line!());
+        is_error(result, &fault(Rule::NoOpenSignal, here, before))
+    }),
+    ("a read with the signal open, as an error", || {
+        let lock = leaked(RwLock::new(()));
+        let before = line!() + 1;
+        interrupt(SIGUSR1, || drop(lock.write()));
+        drop(blocked(&[SIGUSR1], || lock.try_read_checked().unwrap()));
+        let (result, here) = (lock.try_read_checked(), line!());
+        is_error(result, &fault(Rule::NoOpenSignal, here, before))
+    }),
 ];
-
-fn open_mutex() -> Vec<Places> {
-    let mutex = leaked(Mutex::new(()));
-    let before = line!() + 1;
-    interrupt(SIGUSR1, || drop(mutex.lock()));
-    drop(blocked(&[SIGUSR1], || mutex.try_lock_checked().unwrap()));
-    let (result, here) = (mutex.try_lock_checked(), line!());
-    is_error(result, &fault(Rule::NoOpenSignal, here, before))
-}
-
-fn open_read() -> Vec<Places> {
-    let lock = leaked(RwLock::new(()));
-    let before = line!() + 1;
-    interrupt(SIGUSR1, || drop(lock.write()));
-    drop(blocked(&[SIGUSR1], || lock.try_read_checked().unwrap()));
-    let (result, here) = (lock.try_read_checked(), line!());
-    is_error(result, &fault(Rule::NoOpenSignal, here, before))
-}

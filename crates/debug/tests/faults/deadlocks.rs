@@ -29,8 +29,50 @@ pub const TABLE: &[Fault] = &[
     b.lock();
     a.acquire_as_lock();
     b.lock() },
-    ("deadlock of three threads, and a fourth that waits outside", three),
-    ("deadlock of a wait with a deadline", timed),
+    ("deadlock of three threads, and a fourth that waits outside", || {
+        static LOCKS: [Mutex<()>; 3] = [Mutex::new(()), Mutex::new(()), Mutex::new(())];
+        GO_ON.store(true, Relaxed);
+        static ALL: Barrier = Barrier::new(3);
+        let at = line!() + 3;
+        let others = [1, 2].map(|index: usize| {
+            std::thread::spawn(move || {
+                let _first = LOCKS[index].lock();
+                ALL.wait();
+                drop(LOCKS[(index + 1) % 3].lock());
+            })
+        });
+        let (first, a1) = (LOCKS[0].lock(), line!());
+        ALL.wait();
+        await_waiters(2);
+        let outside = std::thread::spawn(|| drop(LOCKS[0].lock()));
+        await_waiters(3);
+        breaks(|| drop(LOCKS[1].lock()));
+        let a2 = line!() - 1;
+        drop(first);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        outside.join().unwrap();
+        let steps = [(a1, a2), (at, at + 2), (at, at + 2)];
+        with_order(&steps, &steps)
+    }),
+    ("deadlock of a wait with a deadline", || {
+        static A: Mutex<()> = Mutex::new(());
+        static B: Calock<()> = Calock::new(());
+        let (in_a, a1) = (A.lock(), line!());
+        let (say, hear) = mpsc::channel();
+        let other = std::thread::spawn(move || {
+            let (_b, b1) = (B.lock(), line!());
+            say.send(()).unwrap();
+            (b1, (drop(A.lock()), line!()).1)
+        });
+        hear.recv().unwrap();
+        await_waiters(1);
+        // No edge leads to a lock with a deadline, so there is no inversion.
+        assert!(B.try_lock_for(Duration::from_millis(20)).is_none());
+        let b2 = line!() - 1;
+        drop(in_a);
+        let (b1, a2) = other.join().unwrap();
+        vec![circle(Rule::Deadlock, &[(a1, b2), (b1, a2)])]
+    }),
 ];
 
 /// Waits until so many threads wait. They have then looked for a deadlock, and sleep. Otherwise one
@@ -51,50 +93,4 @@ pub fn with_order(steps: &[(u32, u32)], order: &[(u32, u32)]) -> Vec<Places> {
 pub fn held_by_me() -> usize {
     let me = ulocks_core::tid::current();
     held().locks().iter().filter(|held| held.thread.tid == me).count()
-}
-
-fn three() -> Vec<Places> {
-    static LOCKS: [Mutex<()>; 3] = [Mutex::new(()), Mutex::new(()), Mutex::new(())];
-    GO_ON.store(true, Relaxed);
-    static ALL: Barrier = Barrier::new(3);
-    let at = line!() + 3;
-    let others = [1, 2].map(|index: usize| {
-        std::thread::spawn(move || {
-            let _first = LOCKS[index].lock();
-            ALL.wait();
-            drop(LOCKS[(index + 1) % 3].lock());
-        })
-    });
-    let (first, a1) = (LOCKS[0].lock(), line!());
-    ALL.wait();
-    await_waiters(2);
-    let outside = std::thread::spawn(|| drop(LOCKS[0].lock()));
-    await_waiters(3);
-    breaks(|| drop(LOCKS[1].lock()));
-    let a2 = line!() - 1;
-    drop(first);
-    others.into_iter().for_each(|other| other.join().unwrap());
-    outside.join().unwrap();
-    let steps = [(a1, a2), (at, at + 2), (at, at + 2)];
-    with_order(&steps, &steps)
-}
-
-fn timed() -> Vec<Places> {
-    static A: Mutex<()> = Mutex::new(());
-    static B: Calock<()> = Calock::new(());
-    let (in_a, a1) = (A.lock(), line!());
-    let (say, hear) = mpsc::channel();
-    let other = std::thread::spawn(move || {
-        let (_b, b1) = (B.lock(), line!());
-        say.send(()).unwrap();
-        (b1, (drop(A.lock()), line!()).1)
-    });
-    hear.recv().unwrap();
-    await_waiters(1);
-    // No edge leads to a lock with a deadline, so there is no inversion.
-    assert!(B.try_lock_for(Duration::from_millis(20)).is_none());
-    let b2 = line!() - 1;
-    drop(in_a);
-    let (b1, a2) = other.join().unwrap();
-    vec![circle(Rule::Deadlock, &[(a1, b2), (b1, a2)])]
 }

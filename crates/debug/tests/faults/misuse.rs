@@ -17,26 +17,88 @@ pub const TABLE: &[Fault] = &[
     ("recursion: FairMutex", recursion::<ulocks_fair::RawFairMutex>),
     ("recursion: Calock", recursion::<ulocks_calock::RawCalock>),
     ("recursion: PiMutex", recursion::<ulocks_pi::RawPiMutex>),
-    ("recursion through a function", recursion_in_function),
+    ("recursion through a function", || {
+        fn inner(mutex: &FairMutex<u32>) -> u32 {
+            *mutex.lock()
+        }
+        let here = line!() - 2;
+        let mutex = FairMutex::new(7);
+        let (_held, before) = (mutex.lock(), line!());
+        breaks(|| inner(&mutex));
+        vec![fault(Rule::NoRecursion, here, before)]
+    }),
     twice! { "recursion by a mapped guard", NoRecursion [mutex = Mutex::new([1, 2])]
     MutexGuard::map(mutex.lock(), |pair| &mut pair[0]);
     mutex.lock() },
-    ("recursion after a forgotten guard", recursion_forgotten),
+    ("recursion after a forgotten guard", || {
+        let mutex = Mutex::new(());
+        let before = line!() + 1;
+        mem::forget(mutex.lock());
+        let here = line!() + 1;
+        breaks(|| drop(mutex.lock()));
+        clean(&mutex);
+        vec![fault(Rule::NoRecursion, here, before)]
+    }),
     twice! { "recursion in a subclass", NoRecursion [mutex = Mutex::new(())]
     mutex.lock_nested(1);
     mutex.lock_nested(2) },
     ("a second release: Mutex", second_release::<ulocks_unfair::RawThroughputMutex>),
     ("a second release: FairMutex", second_release::<ulocks_fair::RawFairMutex>),
-    ("a release of what was never held", release_of_nothing),
+    ("a release of what was never held", || {
+        let mutex = Calock::new(());
+        // SAFETY: as in `second_release`.
+        breaks(|| unsafe { mutex.force_unlock(Token::new(())) });
+        let here = line!() - 1;
+        vec![fault(Rule::ReleasedOnce, here, None)]
+    }),
     ("a release by another thread: Mutex", foreign_release::<ulocks_unfair::RawThroughputMutex>),
     ("a release by another thread: FairMutex", foreign_release::<ulocks_fair::RawFairMutex>),
-    ("moved, then released", moved_and_released),
-    ("moved, then locked", moved_and_locked),
-    ("copied, then released", copied),
+    // The moved lock stays held to the end of the thread, which is a fault of its own.
+    ("moved, then released", || {
+        let mutex = Mutex::new(());
+        let before = line!() + 1;
+        mem::forget(mutex.lock());
+        let moved = ManuallyDrop::new(Box::new(mutex));
+        // SAFETY: the lock is held by this thread, at another address.
+        breaks(|| unsafe { moved.force_unlock(Token::new(())) });
+        let here = line!() - 1;
+        vec![fault(Rule::NotMoved, here, before), fault(Rule::NoExit, None, before)]
+    }),
+    ("moved, then locked", || {
+        let mutex = Mutex::new(());
+        let before = line!() + 1;
+        mem::forget(mutex.lock());
+        let moved = ManuallyDrop::new(Box::new(mutex));
+        let here = line!() + 1;
+        breaks(|| drop(moved.lock()));
+        vec![fault(Rule::NotMoved, here, before), fault(Rule::NoExit, None, before)]
+    }),
+    ("copied, then released", || {
+        let mutex = Mutex::new(());
+        let (held, before) = (mutex.lock(), line!());
+        // SAFETY: a planted fault: a lock is no plain memory. The copy is never dropped.
+        let copy = ManuallyDrop::new(unsafe { core::ptr::read(&raw const mutex) });
+        // SAFETY: as above.
+        breaks(|| unsafe { copy.force_unlock(Token::new(())) });
+        let here = line!() - 1;
+        drop(held);
+        vec![fault(Rule::NotMoved, here, before)]
+    }),
     ends! { "a thread ends with a forgotten guard", [a = Mutex::new(())]
     a.lock() },
-    ("a thread ends with a leaked guard", exit_leaked),
-    ("a thread ends with two locks", exit_two),
+    ("a thread ends with a leaked guard", || {
+        static LOCK: FairMutex<u32> = FairMutex::new(1);
+        let before = line!() + 1;
+        *FairMutexGuard::leak(LOCK.lock()) = 2;
+        vec![fault(Rule::NoExit, None, before)]
+    }),
+    ("a thread ends with two locks", || {
+        static LOCKS: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
+        let before = line!() + 1;
+        mem::forget(LOCKS[0].lock());
+        mem::forget(LOCKS[1].lock());
+        vec![fault(Rule::NoExit, None, before), fault(Rule::NoExit, None, before + 1)]
+    }),
     dropped! { "dropped while held", [mutex = Mutex::new(())]
     mutex.lock();
     drop(mutex) },
@@ -46,11 +108,45 @@ pub const TABLE: &[Fault] = &[
     dropped! { "dropped while another thread holds it", [mutex = Arc::new(Mutex::new(()))]
     mutex.lock();
     std::thread::spawn(move || breaks(|| drop(mutex))).join().unwrap() },
-    ("two holders", two_holders),
+    ("two holders", || {
+        let mutex = CheckedMutex::<Broken, ()>::new(());
+        let (held, before) = (mutex.lock(), line!());
+        let here = line!() + 2;
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| breaks(|| drop(mutex.lock())));
+            other.join().unwrap();
+        });
+        drop(held);
+        vec![fault(Rule::OneHolder, here, before)]
+    }),
     ("fork", fork),
-    ("a wait with another lock: Condvar", wait_with_lock),
-    ("a wait with another lock: FairCondvar", fair_wait_with_lock),
-    ("the sixty-fifth lock", too_many),
+    ("a wait with another lock: Condvar", || {
+        let (mutex, other, changed) = (Mutex::new(()), Mutex::new(()), Condvar::new());
+        let (_other, before) = (other.lock(), line!());
+        let (mut held, here) = (mutex.lock(), line!());
+        for _ in 0..3 {
+            changed.wait_for(&mut held, std::time::Duration::from_millis(1));
+        }
+        // Once, not each time.
+        vec![fault(Rule::NoLockInWait, here, before)]
+    }),
+    ("a wait with another lock: FairCondvar", || {
+        let (mutex, other, changed) = (FairMutex::new(()), Mutex::new(()), FairCondvar::new());
+        let (mut held, here) = (mutex.lock(), line!());
+        let (_other, before) = (other.try_lock().unwrap(), line!());
+        changed.wait_for(&mut held, std::time::Duration::from_millis(1));
+        // Only the warning: no thread has asked for the other lock in a way that blocks.
+        vec![fault(Rule::NoLockInWait, here, before)]
+    }),
+    ("the sixty-fifth lock", || {
+        let locks: Vec<Mutex<()>> = (0..65).map(|_| Mutex::new(())).collect();
+        let here = line!() + 1;
+        let guards: Vec<_> = locks.iter().map(|lock| lock.lock()).collect();
+        drop(guards);
+        let all = held();
+        assert!(all.locks().iter().all(|held| held.at.line() != here), "{all}");
+        vec![fault(Rule::AtMost64, here, None)]
+    }),
     ends! { "a thread ends with a reentrant lock that it has twice", [a = ReentrantMutex::new(())]
     (a.lock(), a.lock()) },
     dropped! { "a reentrant lock is dropped while it is held", [mutex = ReentrantMutex::new(())]
@@ -75,27 +171,6 @@ fn recursion<R: RawMutex<Scope = Local>>() -> Vec<Places> {
     fault()
 }
 
-fn recursion_in_function() -> Vec<Places> {
-    fn inner(mutex: &FairMutex<u32>) -> u32 {
-        *mutex.lock()
-    }
-    let here = line!() - 2;
-    let mutex = FairMutex::new(7);
-    let (_held, before) = (mutex.lock(), line!());
-    breaks(|| inner(&mutex));
-    vec![fault(Rule::NoRecursion, here, before)]
-}
-
-fn recursion_forgotten() -> Vec<Places> {
-    let mutex = Mutex::new(());
-    let before = line!() + 1;
-    mem::forget(mutex.lock());
-    let here = line!() + 1;
-    breaks(|| drop(mutex.lock()));
-    clean(&mutex);
-    vec![fault(Rule::NoRecursion, here, before)]
-}
-
 fn second_release<R: RawMutex<Scope = Local, Token = ()>>() -> Vec<Places> {
     let mutex = CheckedMutex::<R, ()>::new(());
     drop(mutex.lock());
@@ -104,14 +179,6 @@ fn second_release<R: RawMutex<Scope = Local, Token = ()>>() -> Vec<Places> {
     let here = line!() - 1;
     assert!(!mutex.is_locked());
     drop(mutex.lock());
-    vec![fault(Rule::ReleasedOnce, here, None)]
-}
-
-fn release_of_nothing() -> Vec<Places> {
-    let mutex = Calock::new(());
-    // SAFETY: as in `second_release`.
-    breaks(|| unsafe { mutex.force_unlock(Token::new(())) });
-    let here = line!() - 1;
     vec![fault(Rule::ReleasedOnce, here, None)]
 }
 
@@ -129,55 +196,6 @@ fn foreign_release<R: RawMutex<Scope = Local, Token = ()> + Sync>() -> Vec<Place
     assert!(mutex.is_locked());
     drop(held);
     vec![fault(Rule::OwnerReleases, here, before)]
-}
-
-/// The moved lock stays held to the end of the thread, which is a fault of its own.
-fn moved_and_released() -> Vec<Places> {
-    let mutex = Mutex::new(());
-    let before = line!() + 1;
-    mem::forget(mutex.lock());
-    let moved = ManuallyDrop::new(Box::new(mutex));
-    // SAFETY: the lock is held by this thread, at another address.
-    breaks(|| unsafe { moved.force_unlock(Token::new(())) });
-    let here = line!() - 1;
-    vec![fault(Rule::NotMoved, here, before), fault(Rule::NoExit, None, before)]
-}
-
-fn moved_and_locked() -> Vec<Places> {
-    let mutex = Mutex::new(());
-    let before = line!() + 1;
-    mem::forget(mutex.lock());
-    let moved = ManuallyDrop::new(Box::new(mutex));
-    let here = line!() + 1;
-    breaks(|| drop(moved.lock()));
-    vec![fault(Rule::NotMoved, here, before), fault(Rule::NoExit, None, before)]
-}
-
-fn copied() -> Vec<Places> {
-    let mutex = Mutex::new(());
-    let (held, before) = (mutex.lock(), line!());
-    // SAFETY: a planted fault: a lock is no plain memory. The copy is never dropped.
-    let copy = ManuallyDrop::new(unsafe { core::ptr::read(&raw const mutex) });
-    // SAFETY: as above.
-    breaks(|| unsafe { copy.force_unlock(Token::new(())) });
-    let here = line!() - 1;
-    drop(held);
-    vec![fault(Rule::NotMoved, here, before)]
-}
-
-fn exit_leaked() -> Vec<Places> {
-    static LOCK: FairMutex<u32> = FairMutex::new(1);
-    let before = line!() + 1;
-    *FairMutexGuard::leak(LOCK.lock()) = 2;
-    vec![fault(Rule::NoExit, None, before)]
-}
-
-fn exit_two() -> Vec<Places> {
-    static LOCKS: [Mutex<()>; 2] = [Mutex::new(()), Mutex::new(())];
-    let before = line!() + 1;
-    mem::forget(LOCKS[0].lock());
-    mem::forget(LOCKS[1].lock());
-    vec![fault(Rule::NoExit, None, before), fault(Rule::NoExit, None, before + 1)]
 }
 
 /// A lock that is always free.
@@ -202,18 +220,6 @@ unsafe impl RawMutex for Broken {
     }
 }
 
-fn two_holders() -> Vec<Places> {
-    let mutex = CheckedMutex::<Broken, ()>::new(());
-    let (held, before) = (mutex.lock(), line!());
-    let here = line!() + 2;
-    std::thread::scope(|scope| {
-        let other = scope.spawn(|| breaks(|| drop(mutex.lock())));
-        other.join().unwrap();
-    });
-    drop(held);
-    vec![fault(Rule::OneHolder, here, before)]
-}
-
 fn fork() -> Vec<Places> {
     let mutex = Mutex::new(());
     let (held, before) = (mutex.lock(), line!());
@@ -227,36 +233,6 @@ fn fork() -> Vec<Places> {
     unsafe { libc::waitpid(child, core::ptr::null_mut(), 0) };
     drop(held);
     vec![fault(Rule::NoFork, None, before)]
-}
-
-fn wait_with_lock() -> Vec<Places> {
-    let (mutex, other, changed) = (Mutex::new(()), Mutex::new(()), Condvar::new());
-    let (_other, before) = (other.lock(), line!());
-    let (mut held, here) = (mutex.lock(), line!());
-    for _ in 0..3 {
-        changed.wait_for(&mut held, std::time::Duration::from_millis(1));
-    }
-    // Once, not each time.
-    vec![fault(Rule::NoLockInWait, here, before)]
-}
-
-fn fair_wait_with_lock() -> Vec<Places> {
-    let (mutex, other, changed) = (FairMutex::new(()), Mutex::new(()), FairCondvar::new());
-    let (mut held, here) = (mutex.lock(), line!());
-    let (_other, before) = (other.try_lock().unwrap(), line!());
-    changed.wait_for(&mut held, std::time::Duration::from_millis(1));
-    // Only the warning: no thread has asked for the other lock in a way that blocks.
-    vec![fault(Rule::NoLockInWait, here, before)]
-}
-
-fn too_many() -> Vec<Places> {
-    let locks: Vec<Mutex<()>> = (0..65).map(|_| Mutex::new(())).collect();
-    let here = line!() + 1;
-    let guards: Vec<_> = locks.iter().map(|lock| lock.lock()).collect();
-    drop(guards);
-    let all = held();
-    assert!(all.locks().iter().all(|held| held.at.line() != here), "{all}");
-    vec![fault(Rule::AtMost64, here, None)]
 }
 
 /// The raw face: a lock without a constructor of this crate.

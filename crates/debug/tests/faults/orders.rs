@@ -1,6 +1,6 @@
 //! Inversions that do not deadlock in the run.
 
-use crate::harness::{Places, breaks, circle, fault};
+use crate::harness::{breaks, circle, fault};
 use crate::misuse::Unplaced;
 use crate::{Fault, order, order_of_three};
 use std::time::Duration;
@@ -20,8 +20,39 @@ pub const TABLE: &[Fault] = &[
     b.lock();
     b.lock();
     a.lock() },
-    ("inversion in two threads", two_threads),
-    ("inversion of other locks of the same classes", other_instances),
+    ("inversion in two threads", || {
+        static A: Mutex<()> = Mutex::new(());
+        static B: Mutex<()> = Mutex::new(());
+        fn first() -> (u32, u32) {
+            let (_a, at) = (A.lock(), line!());
+            (at, (drop(B.lock()), line!()).1)
+        }
+        fn second() -> (u32, u32) {
+            let (_b, at) = (B.lock(), line!());
+            (at, (breaks(|| drop(A.lock())), line!()).1)
+        }
+        // One after the other: they cannot deadlock.
+        let first = std::thread::spawn(first).join().unwrap();
+        let second = std::thread::spawn(second).join().unwrap();
+        vec![circle(Rule::Order, &[second, first])]
+    }),
+    ("inversion of other locks of the same classes", || {
+        fn account() -> FairMutex<u32> {
+            FairMutex::new(0)
+        }
+        fn log() -> FairMutex<u32> {
+            FairMutex::new(0)
+        }
+        let (a, b) = (account(), log());
+        let (in_a, first) = (a.lock(), line!());
+        let (in_b, second) = (b.lock(), line!());
+        drop((in_b, in_a));
+        let (c, d) = (account(), log());
+        let (_in_d, third) = (d.lock(), line!());
+        breaks(|| drop(c.lock()));
+        let fourth = line!() - 1;
+        vec![circle(Rule::Order, &[(third, fourth), (first, second)])]
+    }),
     order! { "inversion of two kinds of locks", [a = Calock::new(()), b = PiMutex::new(())]
     a.lock();
     b.lock().unwrap();
@@ -34,7 +65,18 @@ pub const TABLE: &[Fault] = &[
     c.lock();
     c.lock();
     a.lock() },
-    ("inversion below the last held lock", below),
+    ("inversion below the last held lock", || {
+        let (a, b, c) = (Mutex::new(()), AsymMutex::new(()), FairMutex::new(()));
+        let (in_a, a1) = (a.lock(), line!());
+        let (in_b, b1) = (b.lock(), line!());
+        drop((in_b, in_a));
+        let (_in_b, b2) = (b.lock(), line!());
+        // There is no edge to the last held lock, by which the circle could be found as well.
+        let _in_c = c.try_lock().unwrap();
+        breaks(|| drop(a.lock()));
+        let a2 = line!() - 1;
+        vec![circle(Rule::Order, &[(b2, a2), (a1, b1)])]
+    }),
     // The edge leads from the tried lock, since it is held. None leads to it.
     order! { "inversion over a lock that was tried", [a = Mutex::new(()), b = FairMutex::new(())]
     a.try_lock().unwrap();
@@ -68,120 +110,64 @@ pub const TABLE: &[Fault] = &[
     of[1].lock();
     of[1].lock();
     of[0].lock() },
-    ("three philosophers of one class", philosophers),
+    ("three philosophers of one class", || {
+        let forks = [(); 3].map(|()| Mutex::new(()));
+        let eat = |left: usize| {
+            let _left = forks[left].lock();
+            breaks(|| drop(forks[(left + 1) % 3].lock()));
+        };
+        let at = line!() - 3;
+        (0..3).for_each(eat);
+        vec![circle(Rule::Order, &[(at, at + 1); 3])]
+    }),
     order! { "inversion of locks without a constructor", [a = Unplaced::new(()), b = Unplaced::new(())]
     a.lock();
     b.lock();
     b.lock();
     a.lock() },
-    ("inversion of locks in zeroed memory", in_zeroed_memory),
+    ("inversion of locks in zeroed memory", || {
+        // SAFETY: zeroes are an unlocked lock around 0.
+        let zeroed = || unsafe { Box::<Mutex<u32>>::new_zeroed().assume_init() };
+        let (a, b) = (zeroed(), zeroed());
+        let (in_a, a1) = (a.lock(), line!());
+        let (in_b, b1) = (b.lock(), line!());
+        assert_eq!((a.name(), held().locks()[0].lock.made.unwrap().line()), ("ThroughputMutex", a1));
+        drop((in_b, in_a));
+        let (_in_b, b2) = (b.lock(), line!());
+        breaks(|| drop(a.lock()));
+        let a2 = line!() - 1;
+        vec![circle(Rule::Order, &[(b2, a2), (a1, b1)])]
+    }),
     // A callback gets it once.
     order! { "inversion that is found again", [a = Mutex::new(()), b = FairMutex::new(())]
     a.lock();
     b.lock();
     b.lock();
     Vec::from([(); 3].map(|()| breaks(|| drop(a.lock())))) },
-    ("inversion by a wait", by_wait),
+    ("inversion by a wait", || {
+        let (mutex, other, changed) = (Mutex::new(()), FairMutex::new(()), Condvar::new());
+        let (mut in_mutex, m) = (mutex.lock(), line!());
+        let (_in_other, o) = (other.lock(), line!());
+        // The mutex is acquired again while the other lock is held.
+        changed.wait_for(&mut in_mutex, Duration::from_millis(1));
+        vec![fault(Rule::NoLockInWait, m, o), circle(Rule::Order, &[(o, m), (m, o)])]
+    }),
     // Only the first acquisition counts, and the lock is held until the last release.
     order! { "inversion of a reentrant lock", [a = ReentrantMutex::new(()), b = Mutex::new(())]
     (a.lock(), a.lock());
     b.lock();
     b.lock();
     a.lock() },
-    ("inversion after a release out of order", out_of_order),
+    ("inversion after a release out of order", || {
+        let (a, b, c) = (Mutex::new(()), AsymMutex::new(()), FairMutex::new(()));
+        let in_a = a.lock();
+        let (in_b, b1) = (b.lock(), line!());
+        drop(in_a);
+        let (in_c, c1) = (c.lock(), line!());
+        drop((in_b, in_c));
+        let (_in_c, c2) = (c.lock(), line!());
+        breaks(|| drop(b.lock()));
+        let b2 = line!() - 1;
+        vec![circle(Rule::Order, &[(c2, b2), (b1, c1)])]
+    }),
 ];
-
-fn two_threads() -> Vec<Places> {
-    static A: Mutex<()> = Mutex::new(());
-    static B: Mutex<()> = Mutex::new(());
-    fn first() -> (u32, u32) {
-        let (_a, at) = (A.lock(), line!());
-        (at, (drop(B.lock()), line!()).1)
-    }
-    fn second() -> (u32, u32) {
-        let (_b, at) = (B.lock(), line!());
-        (at, (breaks(|| drop(A.lock())), line!()).1)
-    }
-    // One after the other: they cannot deadlock.
-    let first = std::thread::spawn(first).join().unwrap();
-    let second = std::thread::spawn(second).join().unwrap();
-    vec![circle(Rule::Order, &[second, first])]
-}
-
-fn other_instances() -> Vec<Places> {
-    fn account() -> FairMutex<u32> {
-        FairMutex::new(0)
-    }
-    fn log() -> FairMutex<u32> {
-        FairMutex::new(0)
-    }
-    let (a, b) = (account(), log());
-    let (in_a, first) = (a.lock(), line!());
-    let (in_b, second) = (b.lock(), line!());
-    drop((in_b, in_a));
-    let (c, d) = (account(), log());
-    let (_in_d, third) = (d.lock(), line!());
-    breaks(|| drop(c.lock()));
-    let fourth = line!() - 1;
-    vec![circle(Rule::Order, &[(third, fourth), (first, second)])]
-}
-
-fn below() -> Vec<Places> {
-    let (a, b, c) = (Mutex::new(()), AsymMutex::new(()), FairMutex::new(()));
-    let (in_a, a1) = (a.lock(), line!());
-    let (in_b, b1) = (b.lock(), line!());
-    drop((in_b, in_a));
-    let (_in_b, b2) = (b.lock(), line!());
-    // There is no edge to the last held lock, by which the circle could be found as well.
-    let _in_c = c.try_lock().unwrap();
-    breaks(|| drop(a.lock()));
-    let a2 = line!() - 1;
-    vec![circle(Rule::Order, &[(b2, a2), (a1, b1)])]
-}
-
-fn philosophers() -> Vec<Places> {
-    let forks = [(); 3].map(|()| Mutex::new(()));
-    let eat = |left: usize| {
-        let _left = forks[left].lock();
-        breaks(|| drop(forks[(left + 1) % 3].lock()));
-    };
-    let at = line!() - 3;
-    (0..3).for_each(eat);
-    vec![circle(Rule::Order, &[(at, at + 1); 3])]
-}
-
-fn in_zeroed_memory() -> Vec<Places> {
-    // SAFETY: zeroes are an unlocked lock around 0.
-    let zeroed = || unsafe { Box::<Mutex<u32>>::new_zeroed().assume_init() };
-    let (a, b) = (zeroed(), zeroed());
-    let (in_a, a1) = (a.lock(), line!());
-    let (in_b, b1) = (b.lock(), line!());
-    assert_eq!((a.name(), held().locks()[0].lock.made.unwrap().line()), ("ThroughputMutex", a1));
-    drop((in_b, in_a));
-    let (_in_b, b2) = (b.lock(), line!());
-    breaks(|| drop(a.lock()));
-    let a2 = line!() - 1;
-    vec![circle(Rule::Order, &[(b2, a2), (a1, b1)])]
-}
-
-fn by_wait() -> Vec<Places> {
-    let (mutex, other, changed) = (Mutex::new(()), FairMutex::new(()), Condvar::new());
-    let (mut in_mutex, m) = (mutex.lock(), line!());
-    let (_in_other, o) = (other.lock(), line!());
-    // The mutex is acquired again while the other lock is held.
-    changed.wait_for(&mut in_mutex, Duration::from_millis(1));
-    vec![fault(Rule::NoLockInWait, m, o), circle(Rule::Order, &[(o, m), (m, o)])]
-}
-
-fn out_of_order() -> Vec<Places> {
-    let (a, b, c) = (Mutex::new(()), AsymMutex::new(()), FairMutex::new(()));
-    let in_a = a.lock();
-    let (in_b, b1) = (b.lock(), line!());
-    drop(in_a);
-    let (in_c, c1) = (c.lock(), line!());
-    drop((in_b, in_c));
-    let (_in_c, c2) = (c.lock(), line!());
-    breaks(|| drop(b.lock()));
-    let b2 = line!() - 1;
-    vec![circle(Rule::Order, &[(c2, b2), (b1, c1)])]
-}

@@ -1,7 +1,7 @@
 //! Semaphores that are used as locks.
 
 use crate::common::leaked;
-use crate::harness::{Places, fault};
+use crate::harness::fault;
 use crate::{Fault, awaits, open, order, twice};
 use std::mem;
 use ulocks_debug::*;
@@ -15,17 +15,15 @@ pub const TABLE: &[Fault] = &[
     mutex.lock();
     mutex.lock();
     slot.acquire_as_lock() },
-    ("a thread ends with the permit of a semaphore that is a lock", ends_with_permit),
+    ("a thread ends with the permit of a semaphore that is a lock", || {
+        let slot = leaked(Semaphore::new(1));
+        let before = line!() + 1;
+        std::thread::spawn(|| mem::forget(slot.try_acquire_as_lock())).join().unwrap();
+        vec![fault(Rule::NoExit, None, before)]
+    }),
     awaits! { "an await with the permit of a semaphore that is a lock", [slot = Semaphore::new(1)]
     slot.acquire_as_lock() },
     open! { "a semaphore that is a lock of a handler, with the signal open", libc::SIGUSR1, [slot = Semaphore::new(1)]
     slot.acquire_as_lock();
     slot.try_acquire_as_lock() },
 ];
-
-fn ends_with_permit() -> Vec<Places> {
-    let slot = leaked(Semaphore::new(1));
-    let before = line!() + 1;
-    std::thread::spawn(|| mem::forget(slot.try_acquire_as_lock())).join().unwrap();
-    vec![fault(Rule::NoExit, None, before)]
-}

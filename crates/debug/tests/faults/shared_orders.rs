@@ -1,6 +1,6 @@
 //! Inversions with readers that do not deadlock in the run.
 
-use crate::harness::{Places, breaks, circle};
+use crate::harness::{breaks, circle};
 use crate::{Fault, order, order_of_three};
 use ulocks_debug::*;
 use ulocks_psrwlock::{Nested, Urgent};
@@ -33,7 +33,18 @@ pub const TABLE: &[Fault] = &[
     log.lock();
     log.lock();
     table.read_in::<Nested>() },
-    ("inversion by an upgrade", upgrade),
+    ("inversion by an upgrade", || {
+        let (table, log) = (RwLock::new(()), Mutex::new(()));
+        let (in_table, first) = (table.read(), line!());
+        let (in_log, second) = (log.lock(), line!());
+        drop((in_log, in_table));
+        let upgradable = table.upgradable_read();
+        let (_in_log, third) = (log.lock(), line!());
+        breaks(|| drop(RwLockUpgradableReadGuard::upgrade(upgradable)));
+        let fourth = line!() - 1;
+        assert!(!table.is_locked());
+        vec![circle(Rule::Order, &[(third, fourth), (first, second)])]
+    }),
     order! { "inversion of upgradable readers", [table = RwLock::new(()), log = Mutex::new(())]
     table.upgradable_read();
     log.lock();
@@ -52,16 +63,3 @@ pub const TABLE: &[Fault] = &[
     c.lock();
     { drop(a.read_in::<Urgent>()); a.read() } },
 ];
-
-fn upgrade() -> Vec<Places> {
-    let (table, log) = (RwLock::new(()), Mutex::new(()));
-    let (in_table, first) = (table.read(), line!());
-    let (in_log, second) = (log.lock(), line!());
-    drop((in_log, in_table));
-    let upgradable = table.upgradable_read();
-    let (_in_log, third) = (log.lock(), line!());
-    breaks(|| drop(RwLockUpgradableReadGuard::upgrade(upgradable)));
-    let fourth = line!() - 1;
-    assert!(!table.is_locked());
-    vec![circle(Rule::Order, &[(third, fourth), (first, second)])]
-}

@@ -18,8 +18,29 @@ pub const TABLE: &[Fault] = &[
     ("a lock of a handler, with the signal open: FairMutex", of_handler::<ulocks_fair::RawFairMutex>),
     ("a lock of a handler, with the signal open: Calock", of_handler::<ulocks_calock::RawCalock>),
     ("a lock of a handler, with the signal open: PiMutex", of_handler::<ulocks_pi::RawPiMutex>),
-    ("a lock with the signal open, and then in a handler", open_first),
-    ("a lock with the signal open, and then in a handler, and never again", never_again),
+    // The place is that of the first acquisition, which the thread made in between.
+    ("a lock with the signal open, and then in a handler", || {
+        let mutex = leaked(Mutex::new(()));
+        let (first, here) = (mutex.lock(), line!());
+        drop(first);
+        let before = line!() + 1;
+        interrupt(SIGUSR1, || drop(mutex.lock()));
+        breaks(|| blocked(&[SIGUSR1], || drop(mutex.lock())));
+        // Once is enough.
+        blocked(&[SIGUSR1], || drop(mutex.lock()));
+        vec![fault(Rule::NoOpenSignal, here, before)]
+    }),
+    ("a lock with the signal open, and then in a handler, and never again", || {
+        let mutex = leaked(Mutex::new(()));
+        let (first, here) = (mutex.lock(), line!());
+        drop(first);
+        let before = line!() + 1;
+        interrupt(SIGUSR1, || drop(mutex.lock()));
+        AT_EXIT.store(true, Relaxed);
+        std::thread::spawn(|| drop(Mutex::new(()).lock())).join().unwrap();
+        AT_EXIT.store(false, Relaxed);
+        vec![fault(Rule::NoOpenSignal, here, before)]
+    }),
     open! { "another lock of the class, with the signal open", SIGUSR1, [of = [0, 1].map(Mutex::new)]
     of[0].lock();
     of[1].lock() },
@@ -36,7 +57,15 @@ pub const TABLE: &[Fault] = &[
     open! { "another signal blocked than that of the handler", SIGUSR2, [mutex = Mutex::new(())]
     mutex.lock();
     blocked(&[SIGUSR1], || mutex.lock()) },
-    ("a lock of two handlers, of which one may interrupt the other", two_handlers),
+    ("a lock of two handlers, of which one may interrupt the other", || {
+        let (mutex, other) = (leaked(Mutex::new(())), own_signal(0));
+        let here = line!() + 1;
+        interrupt(SIGUSR1, move || opened(&[other], || drop(mutex.lock())));
+        let before = line!() + 1;
+        interrupt(other, || drop(mutex.lock()));
+        breaks(|| blocked(&signals(), || drop(mutex.lock())));
+        vec![fault(Rule::NoOpenSignal, here, before)]
+    }),
     open! { "a reentrant lock of a handler, with the signal open", SIGUSR1, [mutex = ReentrantMutex::new(())]
     (mutex.lock(), mutex.lock());
     mutex.lock() },
@@ -53,7 +82,12 @@ pub const TABLE: &[Fault] = &[
     open! { "an upgrade with the signal open, and a handler that reads in a high class", SIGUSR1, [lock = RwLock::new(())]
     lock.read_in::<Nested>();
     RwLockUpgradableReadGuard::upgrade(lock.upgradable_read()) },
-    ("a handler ends with a lock", ends_with_lock),
+    ("a handler ends with a lock", || {
+        let mutex = leaked(Mutex::new(()));
+        let before = line!() + 1;
+        interrupt(SIGUSR1, || mem::forget(mutex.lock()));
+        vec![fault(Rule::NoExit, None, before)]
+    }),
 ];
 
 fn of_handler<R: RawMutex<Scope = Local> + Send + Sync + 'static>() -> Vec<Places> {
@@ -61,46 +95,4 @@ fn of_handler<R: RawMutex<Scope = Local> + Send + Sync + 'static>() -> Vec<Place
     mutex.lock();
     { blocked(&[SIGUSR1], || drop(mutex.lock())); mutex.lock() } };
     fault()
-}
-
-/// The place is that of the first acquisition, which the thread made in between.
-fn open_first() -> Vec<Places> {
-    let mutex = leaked(Mutex::new(()));
-    let (first, here) = (mutex.lock(), line!());
-    drop(first);
-    let before = line!() + 1;
-    interrupt(SIGUSR1, || drop(mutex.lock()));
-    breaks(|| blocked(&[SIGUSR1], || drop(mutex.lock())));
-    // Once is enough.
-    blocked(&[SIGUSR1], || drop(mutex.lock()));
-    vec![fault(Rule::NoOpenSignal, here, before)]
-}
-
-fn never_again() -> Vec<Places> {
-    let mutex = leaked(Mutex::new(()));
-    let (first, here) = (mutex.lock(), line!());
-    drop(first);
-    let before = line!() + 1;
-    interrupt(SIGUSR1, || drop(mutex.lock()));
-    AT_EXIT.store(true, Relaxed);
-    std::thread::spawn(|| drop(Mutex::new(()).lock())).join().unwrap();
-    AT_EXIT.store(false, Relaxed);
-    vec![fault(Rule::NoOpenSignal, here, before)]
-}
-
-fn two_handlers() -> Vec<Places> {
-    let (mutex, other) = (leaked(Mutex::new(())), own_signal(0));
-    let here = line!() + 1;
-    interrupt(SIGUSR1, move || opened(&[other], || drop(mutex.lock())));
-    let before = line!() + 1;
-    interrupt(other, || drop(mutex.lock()));
-    breaks(|| blocked(&signals(), || drop(mutex.lock())));
-    vec![fault(Rule::NoOpenSignal, here, before)]
-}
-
-fn ends_with_lock() -> Vec<Places> {
-    let mutex = leaked(Mutex::new(()));
-    let before = line!() + 1;
-    interrupt(SIGUSR1, || mem::forget(mutex.lock()));
-    vec![fault(Rule::NoExit, None, before)]
 }
