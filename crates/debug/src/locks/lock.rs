@@ -40,8 +40,10 @@ pub(super) struct Lock<R> {
 /// The holder of a lock that was acquired at the end of a thread.
 const UNTRACKED: *mut Record = ptr::without_provenance_mut(1);
 
+type Wait<R, K> = fn(&R) -> Result<Option<K>, Infallible>;
+
 /// No wait, of the type that [`Lock::attempt`] asks for.
-pub(super) fn no_wait<R, K>() -> Option<fn(&R) -> Result<Option<K>, Infallible>> {
+pub(super) fn no_wait<R, K>() -> Option<Wait<R, K>> {
     None
 }
 
@@ -103,8 +105,8 @@ impl<R> Lock<R> {
     fn look(me: &Record, asked: Asked, waits: bool) {
         if asked.class.uses().watch() | me.signal() != 0 {
             // A copy, so that no other acquisition needs it on the stack.
-            let asked = asked;
-            handler::check(me, &asked, waits);
+            let copy = asked;
+            handler::check(me, &copy, waits);
         }
     }
 
@@ -117,8 +119,8 @@ impl<R> Lock<R> {
         let may_have_it = || asked.access != Access::Exclusive && me.holds_one_of(asked.class);
         let key = || class_key(me, asked.class, asked.subclass, asked.access);
         if me.holds_any() && (may_have_it() || !me.is_validated_at_once(key())) {
-            let asked = asked;
-            self.check_order(me, &asked);
+            let copy = asked;
+            self.check_order(me, &copy);
         }
     }
 
@@ -171,7 +173,10 @@ impl<R> Lock<R> {
     ) -> Result<K, E> {
         let taken = match attempt(&self.raw)? {
             Some(taken) => taken,
-            None => self.contended(me, &asked.clone(), false, wait)?,
+            None => {
+                let copy = asked;
+                self.contended(me, &copy, false, wait)?
+            }
         };
         self.enter_inline(me, asked);
         Ok(taken)
@@ -197,7 +202,10 @@ impl<R> Lock<R> {
         let asked = self.asked(access, 0, at);
         Self::look(me, asked, false);
         let taken = match (attempt(&self.raw)?, wait) {
-            (None, Some(wait)) => self.contended(me, &asked.clone(), true, wait)?,
+            (None, Some(wait)) => {
+                let copy = asked;
+                self.contended(me, &copy, true, wait)?
+            }
             (taken, _) => taken,
         };
         if taken.is_some() {
@@ -259,7 +267,8 @@ impl<R> Lock<R> {
     fn enter_inline(&self, me: &'static Record, asked: Asked) {
         let since = since(me);
         if !self.alone.load(Relaxed).is_null() {
-            faults::two_holders(me, &asked.clone(), self.alone());
+            let copy = asked;
+            faults::two_holders(me, &copy, self.alone());
         }
         if asked.access.is_alone() {
             self.alone.store(ptr::from_ref(me).cast_mut(), Relaxed);

@@ -153,11 +153,9 @@ pub const TABLE: &[(&str, fn())] = &[
                 .collect();
             let ids: Vec<_> = receiver.iter().take(3).collect();
             for sent in 0..SIGNALS {
+                let id = ids[sent as usize % 3] as libc::pthread_t;
                 // SAFETY: the threads run until `is_over`.
-                assert_eq!(
-                    unsafe { libc::pthread_kill(ids[sent as usize % 3] as libc::pthread_t, SIGUSR1) },
-                    0
-                );
+                assert_eq!(unsafe { libc::pthread_kill(id, SIGUSR1) }, 0);
                 ulocks_testkit::limit::until("the signal is handled", || HANDLED.load(Relaxed) > sent);
             }
             is_over.store(true, Relaxed);
