@@ -20,7 +20,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::Path;
-use xtask::workspace::{Package, Workspace, sources};
+use toml::Value;
+use xtask::workspace::{Manifest, Package, Workspace, sources};
 
 /// Packages that check locks, and are no part of one.
 const TOOLS: [&str; 4] = ["ulocks-vm", "ulocks-vm-cost", "ulocks-loom", "ulocks-testkit"];
@@ -52,7 +53,7 @@ impl Codes {
             if build.is_file() {
                 source(&build, &package.dir, &mut hasher)?;
             }
-            package.build_settings().for_each(|section| section.hash(&mut hasher));
+            settings(&package.manifest, &mut hasher);
             own.insert(package.name.as_str(), hasher.finish());
         }
         let mut of = BTreeMap::new();
@@ -76,6 +77,28 @@ impl Codes {
     #[cfg(test)]
     pub fn fixed(of: &[(&str, &str)]) -> Self {
         Self { of: of.iter().map(|&(package, code)| (package.to_owned(), code.to_owned())).collect() }
+    }
+}
+
+/// Hashes what a manifest says of the code that is built: features, and dependencies other than
+/// development dependencies.
+fn settings(manifest: &Manifest, hasher: &mut Fnv) {
+    if let Some(features) = manifest.table("features") {
+        features.iter().for_each(|(name, value)| hash_value(name, value, hasher));
+    }
+    for one in manifest.dependencies().filter(|one| !one.is_of_tests) {
+        one.table.hash(hasher);
+        hash_value(one.name, one.value, hasher);
+    }
+}
+
+fn hash_value(name: &str, value: &Value, hasher: &mut Fnv) {
+    name.hash(hasher);
+    match value {
+        Value::Table(table) => table.iter().for_each(|(name, value)| hash_value(name, value, hasher)),
+        Value::Array(values) => values.iter().for_each(|value| hash_value("", value, hasher)),
+        Value::Boolean(value) => value.hash(hasher),
+        value => value.as_str().hash(hasher),
     }
 }
 
@@ -196,7 +219,6 @@ impl Hasher for Fnv {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xtask::workspace::Manifest;
 
     #[test]
     fn code_counts_and_comments_and_unit_tests_do_not() {
@@ -230,8 +252,11 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("ulocks-manifests-{}", std::process::id()));
         fs::create_dir_all(dir.join("src")).unwrap();
         let code = |manifest: &str| {
-            let package =
-                Package { name: "lock".into(), manifest: Manifest::parse(manifest), dir: dir.clone() };
+            let package = Package {
+                name: "lock".into(),
+                manifest: Manifest::parse(manifest).unwrap(),
+                dir: dir.clone(),
+            };
             Codes::load(&Workspace { root: dir.clone(), packages: vec![package] })
                 .unwrap()
                 .of("lock")
@@ -256,7 +281,7 @@ mod tests {
         };
         let package = |name: &str, manifest: &str| {
             write(&format!("{name}/src/deep/x.rs"), "fn x() {}");
-            Package { name: name.into(), manifest: Manifest::parse(manifest), dir: dir.join(name) }
+            Package { name: name.into(), manifest: Manifest::parse(manifest).unwrap(), dir: dir.join(name) }
         };
         let uses = "[dependencies]\ncore.workspace = true\nulocks-vm.workspace = true\n\
                     [dev-dependencies]\nbeside.workspace = true\n";

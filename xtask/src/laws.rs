@@ -38,8 +38,9 @@ use anyhow::Context;
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
+use toml::Value;
 use xtask::steps::Steps;
-use xtask::workspace::{Manifest, Package, Workspace, sources, targets, unquoted};
+use xtask::workspace::{Manifest, Package, Workspace, sources, targets};
 
 const MAX_LINES: usize = 500;
 const MAX_COLUMNS: usize = 100;
@@ -271,10 +272,11 @@ fn missing_files_of(dir: &Path) -> anyhow::Result<Vec<&'static str>> {
 fn manifest_laws(package: &Package) -> Vec<String> {
     let manifest = &package.manifest;
     let mut found = Vec::new();
-    if manifest.get("lints", "workspace") != Some("true") {
+    if manifest.get("lints", "workspace") != Some(&Value::Boolean(true)) {
         found.push("does not inherit the workspace's lints: [lints] workspace = true".into());
     }
-    if package.dir.join("src/lib.rs").exists() && manifest.get("lib", "bench") != Some("false") {
+    if package.dir.join("src/lib.rs").exists() && manifest.get("lib", "bench") != Some(&Value::Boolean(false))
+    {
         found.push("the library is a bench target: [lib] bench = false".into());
     }
     for bin in package.bins() {
@@ -294,9 +296,11 @@ fn manifest_laws(package: &Package) -> Vec<String> {
 
 /// Whether the target `name` of a kind says `key = false`.
 fn declares(manifest: &Manifest, kind: &str, name: &str, key: &str) -> bool {
-    let mut of_kind = manifest.sections.iter().filter(|section| section.name == kind);
-    of_kind
-        .any(|section| section.get("name").map(unquoted) == Some(name) && section.get(key) == Some("false"))
+    let mut of_kind = manifest.declared(kind);
+    of_kind.any(|target| {
+        target.get("name").and_then(Value::as_str) == Some(name)
+            && target.get(key) == Some(&Value::Boolean(false))
+    })
 }
 
 fn shown(path: &Path, root: &Path) -> String {
@@ -407,7 +411,7 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         let manifest = files.iter().find(|(path, _)| *path == "Cargo.toml").map_or("", |(_, text)| text);
-        Package { name: name.into(), manifest: Manifest::parse(manifest), dir }
+        Package { name: name.into(), manifest: Manifest::parse(manifest).unwrap(), dir }
     }
 
     #[test]

@@ -1,13 +1,11 @@
 //! The packages of the workspace, read from the manifests.
-//!
-//! Our manifests are simple, so a scanner of sections and `key = value` lines is enough. The
-//! specifications of mutants contain source text, so a TOML parser reads them (`mutants/spec.rs`).
 
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
+use toml::{Table, Value};
 
 /// The repository.
 pub struct Workspace {
@@ -38,7 +36,7 @@ impl Workspace {
         let manifest = Manifest::read(&root)?;
         let members = manifest.get("workspace", "members").context("no members in the root manifest")?;
         let mut dirs = Vec::new();
-        for member in strings(members) {
+        for member in members.as_array().into_iter().flatten().filter_map(Value::as_str) {
             match member.strip_suffix("/*") {
                 Some(parent) => dirs.extend(children(&root.join(parent))?),
                 None => dirs.push(root.join(member)),
@@ -99,12 +97,12 @@ impl Package {
     pub fn read(dir: PathBuf) -> anyhow::Result<Self> {
         let manifest = Manifest::read(&dir)?;
         let name = manifest.get("package", "name").context("a package without a name")?;
-        Ok(Self { name: unquoted(name).to_owned(), manifest, dir })
+        Ok(Self { name: name.as_str().context("a name that is no text")?.to_owned(), manifest, dir })
     }
 
     /// Whether it goes to crates.io.
     pub fn is_public(&self) -> bool {
-        self.manifest.get("package", "publish") != Some("false")
+        self.manifest.get("package", "publish").and_then(Value::as_bool) != Some(false)
     }
 
     /// Whether it has the feature `name`.
@@ -114,36 +112,18 @@ impl Package {
 
     /// Its features, except for those of the model worlds.
     pub fn features_on_the_machine(&self) -> impl Iterator<Item = &str> {
-        let sections = self.manifest.sections.iter().filter(|section| section.name == "features");
-        let names = sections.flat_map(|section| &section.entries).map(|(key, _)| key.as_str());
-        names.filter(|name| !["loom", "vm"].contains(name))
+        let names = self.manifest.table("features").into_iter().flatten();
+        names.map(|(name, _)| name.as_str()).filter(|name| !["loom", "vm"].contains(name))
     }
 
     /// Whether one of its dependencies is `name`.
     pub fn depends_on(&self, name: &str) -> bool {
-        let of_dependencies =
-            self.manifest.sections.iter().filter(|section| section.name.ends_with("dependencies"));
-        let mut keys = of_dependencies.flat_map(|section| &section.entries).map(|(key, _)| key);
-        keys.any(|key| key.split('.').next() == Some(name))
+        self.manifest.dependencies().any(|dependency| dependency.name == name)
     }
 
     /// Whether `name` is one of its dependencies, other than a development dependency.
     pub fn needs(&self, name: &str) -> bool {
-        let of_dependencies = self.manifest.sections.iter().filter(|section| {
-            section.name.ends_with("dependencies") && !section.name.ends_with("dev-dependencies")
-        });
-        let mut keys = of_dependencies.flat_map(|section| &section.entries).map(|(key, _)| key);
-        keys.any(|key| key.split('.').next() == Some(name))
-    }
-
-    /// What its manifest says of the code that is built: features, and dependencies other than
-    /// development dependencies, without comments.
-    pub fn build_settings(&self) -> impl Iterator<Item = (&str, &[(String, String)])> {
-        let sections = self.manifest.sections.iter().filter(|section| {
-            let is_of_tests = section.name.contains("dev-dependencies");
-            section.name == "features" || section.name.contains("dependencies") && !is_of_tests
-        });
-        sections.map(|section| (section.name.as_str(), section.entries.as_slice()))
+        self.manifest.dependencies().any(|dependency| dependency.name == name && !dependency.is_of_tests)
     }
 
     /// The names of the integration tests that begin with `prefix`.
@@ -227,20 +207,20 @@ fn children(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?)
 }
 
-/// A manifest as sections of `key = value` lines.
+/// A manifest.
 #[derive(Default)]
-pub struct Manifest {
-    /// In their order. Each entry of an array of tables (`[[bin]]`) is a section.
-    pub sections: Vec<Section>,
-}
+pub struct Manifest(Table);
 
-/// A section: its header without brackets, and its lines.
-#[derive(Default)]
-pub struct Section {
-    /// `package`, `bin`, `workspace.dependencies`, ..
-    pub name: String,
-    /// Its keys and their values, as written.
-    pub entries: Vec<(String, String)>,
+/// A dependency.
+pub struct Dependency<'a> {
+    /// The table that it is in, with the target: `cfg(unix) dev-dependencies`.
+    pub table: String,
+    /// Its name, as code writes it.
+    pub name: &'a str,
+    /// How it is declared.
+    pub value: &'a Value,
+    /// Whether it is a development dependency.
+    pub is_of_tests: bool,
 }
 
 impl Manifest {
@@ -248,79 +228,58 @@ impl Manifest {
     pub fn read(dir: &Path) -> anyhow::Result<Self> {
         let path = dir.join("Cargo.toml");
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(Self::parse(&text))
+        Self::parse(&text).with_context(|| path.display().to_string())
     }
 
-    /// Reads sections and entries. A value ends where its brackets are closed.
-    pub fn parse(text: &str) -> Self {
-        let mut sections = vec![Section::default()];
-        let mut open: Option<(String, String)> = None;
-        for line in text.lines().map(|line| without_comment(line).trim()) {
-            let section = sections.last_mut().expect("there is always one");
-            let (key, value) = match open.take() {
-                Some((key, value)) => (key, value + line),
-                None if line.starts_with('[') => {
-                    let name = line.trim_matches(['[', ']']).to_owned();
-                    sections.push(Section { name, entries: Vec::new() });
-                    continue;
-                }
-                None => match line.split_once('=') {
-                    Some((key, value)) => (key.trim().to_owned(), value.trim().to_owned()),
-                    None => continue,
-                },
-            };
-            if value.matches('[').count() > value.matches(']').count() {
-                open = Some((key, value));
-            } else {
-                section.entries.push((key, value));
-            }
-        }
-        Self { sections }
+    /// The manifest with this text.
+    pub fn parse(text: &str) -> anyhow::Result<Self> {
+        Ok(Self(text.parse()?))
     }
 
-    /// The first value of `key` in a section called `section`.
-    pub fn get(&self, section: &str, key: &str) -> Option<&str> {
-        self.sections.iter().filter(|s| s.name == section).find_map(|s| s.get(key))
+    /// The value of `key` in the table `section`.
+    pub fn get(&self, section: &str, key: &str) -> Option<&Value> {
+        self.0.get(section)?.get(key)
     }
 
-    /// The targets of a kind: the targets `found` in its directory, and the targets that are only
-    /// declared in the manifest.
+    /// The table `name`.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.0.get(name)?.as_table()
+    }
+
+    /// All dependencies, those of single targets too.
+    pub fn dependencies(&self) -> impl Iterator<Item = Dependency<'_>> {
+        let of_targets = self.table("target").into_iter().flatten();
+        let of_targets = of_targets.filter_map(|(target, table)| Some((target.as_str(), table.as_table()?)));
+        [("", &self.0)].into_iter().chain(of_targets).flat_map(|(target, tables)| {
+            let tables = tables.iter().filter(|(name, _)| name.ends_with("dependencies"));
+            tables.flat_map(move |(table, entries)| {
+                let is_of_tests = table == "dev-dependencies";
+                let table = format!("{target} {table}");
+                let entries = entries.as_table().into_iter().flatten();
+                entries.map(move |(name, value)| Dependency {
+                    table: table.clone(),
+                    name,
+                    value,
+                    is_of_tests,
+                })
+            })
+        })
+    }
+
+    /// The targets of a kind that are declared: `[[bin]]`.
+    pub fn declared(&self, kind: &str) -> impl Iterator<Item = &Value> {
+        self.0.get(kind).and_then(Value::as_array).into_iter().flatten()
+    }
+
+    /// The targets of a kind: the targets `found` in its directory, and those that are only
+    /// declared.
     pub fn target_names(&self, kind: &str, mut found: Vec<String>) -> Vec<String> {
-        let declared = self.sections.iter().filter(|section| section.name == kind);
-        found
-            .extend(declared.filter_map(|section| section.get("name")).map(|name| unquoted(name).to_owned()));
+        let declared = self.declared(kind).filter_map(|target| target.get("name")?.as_str());
+        found.extend(declared.map(str::to_owned));
         found.sort();
         found.dedup();
         found
     }
-}
-
-impl Section {
-    /// The value of `key`, as written.
-    pub fn get(&self, key: &str) -> Option<&str> {
-        self.entries.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
-    }
-}
-
-/// A string value without its quotes.
-pub fn unquoted(value: &str) -> &str {
-    value.trim_matches('"')
-}
-
-fn strings(array: &str) -> Vec<&str> {
-    array.split('"').skip(1).step_by(2).collect()
-}
-
-fn without_comment(line: &str) -> &str {
-    let mut quoted = false;
-    for (at, c) in line.char_indices() {
-        match c {
-            '"' => quoted = !quoted,
-            '#' if !quoted => return &line[..at],
-            _ => {}
-        }
-    }
-    line
 }
 
 #[cfg(test)]
@@ -328,17 +287,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn manifests_are_read_as_sections_and_values() {
-        let manifest = Manifest::parse(
-            "[package]\nname = \"a#b\" # not a comment inside\nversion.workspace = true\n\n[[bin]]\nname = \"x\"\n\
-             [[bin]]\nname = \"y\"\nbench = false\n[workspace]\nmembers = [\n  \"crates/*\", # all\n  \"xtask\",\n]\n",
-        );
-        assert_eq!(manifest.get("package", "name"), Some("\"a#b\""));
-        assert_eq!(manifest.get("package", "version.workspace"), Some("true"));
-        assert_eq!(manifest.sections.iter().filter(|s| s.name == "bin").count(), 2);
-        assert_eq!(manifest.get("bin", "bench"), Some("false"));
+    fn dependencies_and_targets_are_read_from_all_tables() {
+        let text = "[dependencies]\na.workspace = true\n[target.'cfg(x)'.dev-dependencies]\nb = \"1\"\n\
+                    [[bin]]\nname = \"x\"\n[[bin]]\nname = \"y\"\nbench = false\n[lib]\nbench = false\n";
+        let manifest = Manifest::parse(text).unwrap();
+        let all: Vec<_> = manifest.dependencies().map(|one| (one.name, one.is_of_tests, one.table)).collect();
+        let tables = [" dependencies", "cfg(x) dev-dependencies"].map(str::to_owned);
+        let [a, b] = tables;
+        assert_eq!(all, [("a", false, a), ("b", true, b)]);
         assert_eq!(manifest.target_names("bin", vec!["z".into(), "x".into()]), ["x", "y", "z"]);
-        assert_eq!(strings(manifest.get("workspace", "members").unwrap()), ["crates/*", "xtask"]);
+        assert_eq!(manifest.get("lib", "bench"), Some(&Value::Boolean(false)));
         assert_eq!(manifest.get("package", "publish"), None);
     }
 

@@ -8,7 +8,8 @@
 use super::{has_word, shown, without_comment};
 use std::collections::BTreeSet;
 use std::fs;
-use xtask::workspace::{Manifest, Workspace, sources, unquoted};
+use toml::Value;
+use xtask::workspace::{Dependency, Manifest, Workspace, sources};
 
 /// The dependencies that nothing uses, as `MANIFEST: what`.
 pub fn faults(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
@@ -16,7 +17,7 @@ pub fn faults(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     let mut inherited = BTreeSet::new();
     let library = |name: &str| {
         let member = workspace.packages.iter().find(|package| package.name == name);
-        let own = member.and_then(|package| package.manifest.get("lib", "name")).map(unquoted);
+        let own = member.and_then(|package| package.manifest.get("lib", "name")?.as_str());
         own.unwrap_or(name).replace('-', "_")
     };
     for package in &workspace.packages {
@@ -31,7 +32,7 @@ pub fn faults(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
         let manifest = shown(&package.dir.join("Cargo.toml"), &workspace.root);
         let unused = unused(&package.manifest, library, &plain, &of_tests).into_iter();
         found.extend(unused.map(|name| format!("{manifest}: no source uses `{name}`: delete it")));
-        inherited.extend(dependencies(&package.manifest).map(|(name, _)| name.to_owned()));
+        inherited.extend(package.manifest.dependencies().map(|one| one.name.to_owned()));
     }
     let root = Manifest::read(&workspace.root)?;
     found.extend(
@@ -42,19 +43,6 @@ pub fn faults(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     Ok(found)
 }
 
-/// The names in all sections of dependencies, and whether tests are enough as a user of each.
-fn dependencies(manifest: &Manifest) -> impl Iterator<Item = (&str, bool)> {
-    let is_of_dependencies = |name: &str| name.ends_with("dependencies") && !name.starts_with("workspace");
-    let sections = manifest.sections.iter().filter(move |section| is_of_dependencies(&section.name));
-    sections.flat_map(|section| {
-        let is_of_tests = section.name.ends_with("dev-dependencies");
-        section.entries.iter().map(move |(key, value)| {
-            let is_optional = value.contains("optional = true");
-            (key.split('.').next().unwrap_or(key), is_of_tests || is_optional)
-        })
-    })
-}
-
 /// The dependencies that neither `plain`, the source of a library or program, nor `of_tests` uses.
 fn unused(
     manifest: &Manifest,
@@ -62,15 +50,16 @@ fn unused(
     plain: &str,
     of_tests: &str,
 ) -> BTreeSet<String> {
-    let is_unused = |(name, is_of_tests): &(&str, bool)| {
-        let krate = library(name);
+    let is_unused = |one: &Dependency<'_>| {
+        let krate = library(one.name);
+        let is_of_tests = one.is_of_tests || one.value.get("optional") == Some(&Value::Boolean(true));
         let code = |line: &&str| names_crate(without_comment(line), &krate);
         let documentation = |line: &&str| line.trim_start().starts_with("//") && names_crate(line, &krate);
         let in_tests = || of_tests.lines().any(|line| names_crate(line, &krate));
-        !(plain.lines().any(|line| code(&line) || (*is_of_tests && documentation(&line)))
-            || (*is_of_tests && in_tests()))
+        !(plain.lines().any(|line| code(&line) || (is_of_tests && documentation(&line)))
+            || (is_of_tests && in_tests()))
     };
-    dependencies(manifest).filter(is_unused).map(|(name, _)| name.to_owned()).collect()
+    manifest.dependencies().filter(is_unused).map(|one| one.name.to_owned()).collect()
 }
 
 /// Whether a line of code names the crate `krate`.
@@ -87,9 +76,8 @@ fn names_crate(line: &str, krate: &str) -> bool {
 
 /// The entries of the workspace that are not among `inherited`.
 fn unclaimed<'a>(root: &'a Manifest, inherited: &BTreeSet<String>) -> impl Iterator<Item = &'a str> {
-    let sections = root.sections.iter().filter(|section| section.name == "workspace.dependencies");
-    let names = sections.flat_map(|section| &section.entries).map(|(name, _)| name.as_str());
-    names.filter(|name| !inherited.contains(*name))
+    let all = root.get("workspace", "dependencies").and_then(Value::as_table).into_iter().flatten();
+    all.map(|(name, _)| name.as_str()).filter(|name| !inherited.contains(*name))
 }
 
 #[cfg(test)]
@@ -101,7 +89,8 @@ mod tests {
         let manifest = Manifest::parse(
             "[dependencies]\nlock-api.workspace = true\nserde = \"1\"\nlibc = \"0.2\"\n\
              lib = { version = \"1\", optional = true }\n[dev-dependencies]\nold = { package = \"new\", version = \"1\" }\ncc = \"1\"\nproptest = \"1\"\n",
-        );
+        )
+        .unwrap();
         let found = |plain: &str, tests: &str| -> Vec<String> {
             let library = |name: &str| if name == "lib" { "other".into() } else { name.replace('-', "_") };
             unused(&manifest, library, plain, tests).into_iter().collect()
@@ -121,7 +110,8 @@ mod tests {
 
     #[test]
     fn an_entry_of_the_workspace_that_no_member_takes_is_found() {
-        let root = Manifest::parse("[workspace.dependencies]\nlibc = \"1\"\nloom = { version = \"0.7\" }\n");
+        let root = Manifest::parse("[workspace.dependencies]\nlibc = \"1\"\nloom = { version = \"0.7\" }\n")
+            .unwrap();
         let inherited = BTreeSet::from(["libc".to_owned()]);
         assert_eq!(unclaimed(&root, &inherited).collect::<Vec<_>>(), ["loom"]);
     }

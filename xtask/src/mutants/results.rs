@@ -179,7 +179,7 @@ mod tests {
             fs::create_dir_all(dir.join(name).join("src/deep")).unwrap();
             fs::write(dir.join(name).join("Cargo.toml"), manifest).unwrap();
             fs::write(dir.join(name).join("src/deep/x.rs"), "fn x() {}").unwrap();
-            Package { name: name.into(), manifest: Manifest::parse(manifest), dir: dir.join(name) }
+            Package { name: name.into(), manifest: Manifest::parse(manifest).unwrap(), dir: dir.join(name) }
         };
         let packages = vec![
             package("a", "[dev-dependencies]\nb.workspace = true\n"),
