@@ -21,6 +21,7 @@
 //! | tests have a limit ([`limits`]) | the roots of tests |
 //! | a file that is named exists, and no record lies at the top ([`house`]) | the documents at the top |
 //! | ratios are those of the records ([`figures`]) | README.md |
+//! | what has lines of its own is in a `CachePadded` ([`padding`]) | every source file |
 //! | each dependency is used ([`dependencies`]) | every manifest |
 //! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
 
@@ -31,6 +32,7 @@ mod limits;
 mod locks;
 mod markdown;
 mod nodes;
+mod padding;
 
 use crate::mutants::{spec, weaken};
 use crate::verify;
@@ -79,6 +81,8 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
                 let found = labels_twice(&text).into_iter().chain(public_states(&text));
                 findings.extend(found.map(|(line, what)| format!("{file}:{line}: {what}")));
             }
+            let padded = padding::by_hand(&file, &text).into_iter();
+            findings.extend(padded.map(|(line, what)| format!("{file}:{line}: {what}")));
             if file != THIS_FILE {
                 let found = code_laws(&text, in_lock);
                 findings.extend(found.into_iter().map(|(line, what)| format!("{file}:{line}: {what}")));

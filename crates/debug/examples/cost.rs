@@ -7,6 +7,7 @@
 #![cfg_attr(any(ulocks_loom, ulocks_vm), no_main)]
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+use crossbeam_utils::CachePadded;
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -32,23 +33,18 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-/// A word that shares no line with anything.
-#[derive(Default)]
-#[repr(align(128))]
-struct Apart<T>(T);
-
 /// Rounds of all threads in a millisecond. Each thread has a `subject` of its own.
 fn rate<T>(threads: usize, make: impl Fn() -> T + Sync, round: impl Fn(&T) + Sync) -> f64 {
     let ready = Barrier::new(threads + 1);
     let window = Duration::from_millis(30);
     let total: u64 = std::thread::scope(|scope| {
         let run = || {
-            let subject = Apart(make());
+            let subject = CachePadded::new(make());
             ready.wait();
             let (start, mut rounds) = (Instant::now(), 0);
             while start.elapsed() < window {
                 for _ in 0..500 {
-                    round(&subject.0);
+                    round(&subject);
                 }
                 rounds += 500;
             }

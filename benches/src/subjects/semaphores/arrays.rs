@@ -2,6 +2,7 @@
 
 use super::kernel_set::SemSet;
 use anyhow::{Result, ensure};
+use crossbeam_utils::CachePadded;
 use std::cell::UnsafeCell;
 use std::io;
 use std::ops::Range;
@@ -166,8 +167,7 @@ impl Array for Ours {
 pub struct Posix(Box<[OwnLine]>);
 
 #[derive(Debug)]
-#[repr(align(128))]
-struct OwnLine(UnsafeCell<libc::sem_t>);
+struct OwnLine(CachePadded<UnsafeCell<libc::sem_t>>);
 
 // SAFETY: a semaphore is made to be called from several threads; only its functions touch it.
 unsafe impl Send for OwnLine {}
@@ -186,7 +186,7 @@ impl Posix {
     pub fn new(values: &[u32]) -> Result<Self> {
         let one = |&value: &u32| {
             // SAFETY: all-zero is a valid sem_t, which is initialised where it will stay.
-            OwnLine(UnsafeCell::new(unsafe { std::mem::zeroed() })).with_value(value)
+            OwnLine(CachePadded::new(UnsafeCell::new(unsafe { std::mem::zeroed() }))).with_value(value)
         };
         let all: Vec<OwnLine> = values.iter().map(one).collect::<Result<_>>()?;
         Ok(Self(all.into()))
