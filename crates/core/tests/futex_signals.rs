@@ -43,7 +43,8 @@ fn signalled<T: Send>(signal: Signal, goes_on: bool, wait: impl FnOnce(&Futex<Lo
 #[test]
 fn handlers_interrupt_waits_except_where_the_kernel_restarts_them() {
     let _alone = alone();
-    let waits: [(fn(&Futex<Local>) -> Waited, bool); 4] = [
+    type Wait = fn(&Futex<Local>) -> Waited;
+    let waits: [(Wait, bool); 4] = [
         (|futex| futex.wait(1, None), true),
         (|futex| futex.wait(1, an_hour()), false),
         (|futex| futex.wait_interruptible(1, Bits::ANY, None), false),
