@@ -6,9 +6,6 @@
 #[path = "common/mixed.rs"]
 mod mixed;
 #[allow(dead_code, reason = "each test crate uses its part of it")]
-#[path = "common/threads.rs"]
-mod threads;
-#[allow(dead_code, reason = "each test crate uses its part of it")]
 #[path = "common/variables.rs"]
 mod variables;
 
@@ -16,7 +13,6 @@ use mixed::{Classes, Lock, check_is_free, classes, operate};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-use threads::asleep;
 use ulocks_core::Shared;
 use ulocks_core::spin::NoSpin;
 use ulocks_psrwlock::{
@@ -108,24 +104,6 @@ fn processes_do_everything_at_two_addresses() {
     check(classes!(AtSlots: Bulk, Urgent, Nested));
     type One = Sifted<BULK, Shared>;
     check(classes!(One: Bulk));
-}
-
-/// A sleeper at one address is woken at the other.
-#[test]
-fn a_release_at_one_address_wakes_those_at_the_other() {
-    type Plain = PsRwLockWith<u32, Sifted<THREE, Shared<NoSpin>>>;
-    let views = Views::new();
-    let [one, other] = views.get::<Plain>();
-    let _watchdog = watch("two addresses", || "a thread at the other address sleeps on".into());
-    for round in 0..20 {
-        let mut held = one.write();
-        *held = round;
-        std::thread::scope(|scope| {
-            let waiter = asleep(scope, || if round % 2 == 0 { *other.read() } else { *other.write() });
-            drop(held);
-            assert_eq!(waiter.join().unwrap(), round);
-        });
-    }
 }
 
 type Plain = PsRwLockWith<u32, Sifted<{ BULK | URGENT }, Shared<NoSpin>>>;

@@ -4,7 +4,7 @@ use crate::place::{Of, Place};
 use crate::{FOUR, Sleeps, THREE, sampled, tame};
 use core::time::Duration;
 use ulocks_core::futex::{Futex, Local};
-use ulocks_core::model::{Config, Strategy, explore, finds_bug_saying};
+use ulocks_core::model::{Config, explore, finds_bug_saying};
 use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
 use ulocks_core::signal::{Soft, dispatch};
 use ulocks_core::time::Deadline;
@@ -126,37 +126,4 @@ fn the_owner_polls_the_stage_of_handlers() {
         );
         place.check_at_rest(1);
     });
-}
-
-/// Time that passes whenever it may: deadlines in line, in the wait for other writers, and at each
-/// stage.
-#[test]
-fn deadlines_pass_anywhere() {
-    use crate::place::Role::{Nest, Read, TimedRead, TimedUpgrade, TimedWrite, Write};
-    use crate::place::{Of::Bulk, Of::Urgent, Role, play};
-    const ROLES: [&[Role]; 3] = [
-        &[TimedWrite, TimedRead(Bulk), TimedWrite],
-        &[TimedWrite, TimedRead(Bulk), TimedUpgrade, TimedRead(Urgent), Write, Nest],
-        &[
-            TimedWrite,
-            TimedRead(Bulk),
-            TimedUpgrade,
-            TimedRead(Urgent),
-            Write,
-            TimedWrite,
-            TimedUpgrade,
-            Read(Bulk),
-            TimedRead(Bulk),
-            TimedWrite,
-            Read(Urgent),
-            TimedWrite,
-        ],
-    ];
-    for roles in ROLES {
-        for strategy in [Strategy::Random, Strategy::Pct { depth: 4 }] {
-            let config = |seed| Config { strategy: strategy.clone(), ..sampled(roles.len(), seed) };
-            explore(config(1), move || play::<All>(roles, 3));
-            explore(config(2), move || play::<All<FOUR, Distributed<2>>>(roles, 3));
-        }
-    }
 }
