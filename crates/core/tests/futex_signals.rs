@@ -39,11 +39,12 @@ fn signalled<T: Send>(signal: Signal, goes_on: bool, wait: impl FnOnce(&Futex<Lo
     })
 }
 
+type Wait = fn(&Futex<Local>) -> Waited;
+
 /// Each wait, by each handler: it ends, unless the handler restarts and there is no deadline.
 #[test]
 fn handlers_interrupt_waits_except_where_the_kernel_restarts_them() {
     let _alone = alone();
-    type Wait = fn(&Futex<Local>) -> Waited;
     let waits: [(Wait, bool); 4] = [
         (|futex| futex.wait(1, None), true),
         (|futex| futex.wait(1, an_hour()), false),

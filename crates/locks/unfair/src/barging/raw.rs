@@ -19,7 +19,7 @@
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
-//! | `UNLOCKED` | `LOCKED` | an arrival, at once or while it spins | (take) |
+//! | `UNLOCKED` | `LOCKED` | an arriving thread, at once or while it spins | (take) |
 //! | `UNLOCKED` | `CONTENDED` | a waiter that is about to sleep, or has slept | (mark) (take awake) |
 //! | `LOCKED` | `CONTENDED` | a waiter that is about to sleep | (mark) |
 //! | `LOCKED`, `CONTENDED` | `CONTENDED` | a notification that moves a sleeper here | (mark for others) |
@@ -45,8 +45,8 @@
 //! release without a system call, until the woken one has run and marks the word again. What makes
 //! it fast is which thread spins, and how (the measurements and what else was tried are in
 //! `BENCHMARKS.md`):
-//! - An arrival spins before it queues, also while others sleep, for longer than a critical section
-//!   of a few microseconds lasts, and leaves an owner alone that writes
+//! - An arriving thread spins before it queues, also while others sleep, for longer than a critical
+//!   section of a few microseconds lasts, and leaves a holder alone that writes
 //!   ([`spin`](ulocks_core::spin)): otherwise a CPU idles while the one waiter in flight is on its
 //!   way.
 //! - It has half that patience when it sees `CONTENDED`: then the holder itself was asleep or has
@@ -119,7 +119,8 @@ impl<P: Policy> RawBargingMutex<P> {
         }
     }
 
-    /// An arrival that found the mutex taken: spins, then sleeps. False if `deadline` passed first.
+    /// An arriving thread that found the mutex taken: spins, then sleeps. False if `deadline`
+    /// passed first.
     #[cold]
     #[inline(never)]
     fn lock_contended(&self, deadline: Option<Deadline>) -> bool {

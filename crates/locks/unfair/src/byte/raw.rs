@@ -23,7 +23,7 @@
 //!
 //! | from | to | by | label |
 //! |---|---|---|---|
-//! | free | `LOCKED` | an arrival, or a waiter that owes no thread a wake-up | (take) |
+//! | free | `LOCKED` | an arriving thread, or a waiter that owes no thread a wake-up | (take) |
 //! | free | `LOCKED PARKED` | a debtor | (take and mark) |
 //! | `LOCKED` | `LOCKED PARKED` | a waiter that is about to park | (mark) |
 //! | `LOCKED` | free | the holder | (release) |
@@ -58,9 +58,9 @@
 //! # The waiting rule
 //! That of `unfair::BargingMutex`: wake one, and no other until that one had its round. (release
 //! and unpark) clears the mark together with the lock, so threads that come and go meanwhile
-//! release without a visit to the lot. An arrival spins before it parks, half as long if it sees
-//! the mark; a woken waiter that finds the lock taken again does so for a while. No thread yields.
-//! A loser parks at the tail.
+//! release without a visit to the lot. An arriving thread spins before it parks, half as long if it
+//! sees the mark; a woken waiter that finds the lock taken again does so for a while. No thread
+//! yields. A loser parks at the tail.
 //!
 //! # Ordering
 //! (take) and (take and mark) are Acquire, and pair with (release) and (release and unpark), which
@@ -214,8 +214,8 @@ where
         ParkKey::of(&raw const self.byte)
     }
 
-    /// (take) for an arrival: guesses that the byte is zero, which costs one step if it is, and two
-    /// if the user has set bits.
+    /// (take) for an arriving thread: guesses that the byte is zero, which costs one step if it is,
+    /// and two if the user has set bits.
     #[inline(always)]
     fn arrive(&self) -> bool {
         self.take(ByteState(0), LOCKED)
@@ -276,7 +276,8 @@ where
         }
     }
 
-    /// An arrival that found the lock taken: spins, then parks. False if `deadline` passed first.
+    /// An arriving thread that found the lock taken: spins, then parks. False if `deadline` passed
+    /// first.
     #[cold]
     #[inline(never)]
     fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
