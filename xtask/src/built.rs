@@ -21,8 +21,8 @@ use xtask::workspace::Workspace;
 
 /// How many test programs run at once.
 const AT_ONCE: usize = 2;
-/// The beginnings of the names of targets that load every CPU.
-const ALONE: [&str; 3] = ["stress", "many", "crowd"];
+/// The beginnings of the names of targets that load every CPU, and the package that measures.
+const ALONE: [&str; 4] = ["stress", "many", "crowd", "ulocks-benches"];
 /// A program that takes longer hangs.
 const HANGS: Duration = Duration::from_secs(1200);
 
@@ -153,7 +153,7 @@ impl Built {
     /// Whether it needs the machine alone.
     fn is_alone(&self) -> bool {
         let name = self.target.strip_prefix("--test ").unwrap_or_default();
-        ALONE.iter().any(|alone| name.starts_with(alone))
+        ALONE.iter().any(|alone| name.starts_with(alone) || self.package == *alone)
     }
 
     fn command(&self) -> Command {

@@ -310,12 +310,12 @@ fn no_public_lock_is_missing() {
     let here = include_str!("zeroed.rs");
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let sources = [
-        ("fn unfair()", "locks/unfair/src", 24),
+        ("fn unfair()", "locks/unfair/src", 16),
         ("fn fair()", "locks/fair/src", 6),
         ("fn pi()", "locks/pi/src", 6),
         ("fn calock()", "locks/calock/src", 4),
         ("fn psrwlock()", "locks/psrwlock/src", 2),
-        ("fn ulocks()", "faces/ulocks/src", 5),
+        ("fn ulocks()", "faces/ulocks/src", 1),
         ("macro_rules! debug", "debug/src/faces.rs", 20),
         ("macro_rules! parking_lot", "faces/parking-lot/src/current.rs", 6),
         ("macro_rules! parking_lot", "faces/parking-lot/src/v0_12", 5),
