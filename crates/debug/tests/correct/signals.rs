@@ -106,7 +106,8 @@ pub const TABLE: &[(&str, fn())] = &[
         });
         looks();
     }),
-    // The handler's read passes a writer of the other lock that waits, and no writer holds this one.
+    // The handler's read passes a writer of the other lock that waits, and no writer holds this
+    // one.
     ("a lock of a handler that reads above the writes of threads", || {
         let (usual, table) = (leaked(Mutex::new(0)), leaked(RwLock::new(1)));
         *usual.lock() += 1;

@@ -103,7 +103,8 @@ pub const TABLE: &[Fault] = &[
     nodes[0].lock() },
     ends! { "a thread ends with a PiMutex that a wait gave it", [a = PiMutex::new(()), changed = PiCondvar::new()]
     wait(changed, a.lock().unwrap()) },
-    // The kernel gives the mutex to a waiter. That one is told of the death, and is no second holder.
+    // The kernel gives the mutex to a waiter. That one is told of the death, and is no second
+    // holder.
     ("a thread ends with a PiMutex, and the next one gets it", || {
         static LOCK: PiMutex<()> = PiMutex::new(());
         let (say, hear) = mpsc::channel();
