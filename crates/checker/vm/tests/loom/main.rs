@@ -9,8 +9,7 @@
 //! which is right: the axioms of RC11, by enumeration of graphs ([`axioms`]).
 //!
 //! # What is demanded
-//! Of the machine, in every class: exactly the outcomes that the axioms allow, and among them all
-//! of interleaving. Of loom:
+//! Of the machine, in every class: exactly the outcomes that the axioms allow. Of loom:
 //!
 //! | class: programs with | loom's outcomes are | because it |
 //! |---|---|---|
@@ -22,11 +21,7 @@
 //! | threads that access a word twice | neither | remembers only the last access to a word, and misses even plain interleavings (#166); its order of stores is not transitive, and it invents last values |
 //!
 //! The first row has 400 programs of two threads and three words, and a few of three threads and two
-//! words, of which each takes loom thousands of executions. The table with the counts, and the
-//! shortest program of each class on which loom is wrong, is printed:
-//!
-//! `RUSTFLAGS="--cfg ulocks_loom" cargo test --profile model -p ulocks-vm --test loom --
-//! --nocapture`
+//! words, of which each takes loom thousands of executions.
 //!
 //! `ULOCKS_VM_FUZZ` is the number of programs of each class, `ULOCKS_VM_SEED` where they begin. One
 //! program for each of the reasons above stands by itself in [`agreement`]; if loom is mended, it

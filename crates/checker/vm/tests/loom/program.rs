@@ -2,7 +2,6 @@
 
 pub(crate) use crate::op::{FAILED, Op, Outcome, Program, words};
 use core::any::Any;
-use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -79,85 +78,31 @@ fn taken(found: &Mutex<BTreeSet<Outcome>>) -> BTreeSet<Outcome> {
     core::mem::take(&mut found.lock().expect("no panic here"))
 }
 
-/// Every outcome that the explorer of this crate reaches, and the number of executions.
-pub fn by_machine(program: &Program) -> (BTreeSet<Outcome>, u64) {
+/// Every outcome that the explorer of this crate reaches.
+pub fn by_machine(program: &Program) -> BTreeSet<Outcome> {
     let (model, found) = collecting(program, on_the_machine);
     // No program here looks at a word so often that it would have to see the newest value.
     let config = Config { stale: 16, ..Config::exhaustive() };
     let report = run(&config, model).unwrap_or_else(|failure| panic!("{program:#?}\n{failure}"));
     assert!(report.finished, "more than {} executions: {program:#?}", config.executions);
-    (taken(&found), report.executions + report.redundant)
+    taken(&found)
 }
 
-/// Every outcome that loom reaches, without a bound on preemptions, and the number of executions.
-/// Nothing in the environment changes what is explored.
-pub fn by_loom(program: &Program) -> (BTreeSet<Outcome>, u64) {
+/// Every outcome that loom reaches, without a bound on preemptions. Nothing in the environment
+/// changes what is explored.
+pub fn by_loom(program: &Program) -> BTreeSet<Outcome> {
     let (model, found) = collecting(program, under_loom);
     let mut loom = loom::model::Builder::new();
     (loom.preemption_bound, loom.max_branches) = (None, 2_000);
     (loom.max_permutations, loom.max_duration, loom.checkpoint_file) = (None, None, None);
-    let executions = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&executions);
-    let explored = catch_unwind(AssertUnwindSafe(|| {
-        loom.check(move || {
-            count.fetch_add(1, Relaxed);
-            model();
-        });
-    }));
+    let explored = catch_unwind(AssertUnwindSafe(|| loom.check(model)));
     if let Err(panic) = explored {
         panic!("loom: {}: {program:#?}", message(&*panic));
     }
-    (taken(&found), executions.load(Relaxed) as u64)
+    taken(&found)
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message")
-}
-
-/// Every outcome of interleaving: one operation after another, on words that hold one value.
-pub fn by_interleaving(program: &Program) -> BTreeSet<Outcome> {
-    fn go(
-        program: &Program,
-        next: &mut [usize],
-        memory: &[u64],
-        reads: &mut [Vec<u64>],
-        found: &mut BTreeSet<Outcome>,
-    ) {
-        let mut is_end = true;
-        for t in 0..program.len() {
-            let Some(&op) = program[t].get(next[t]) else { continue };
-            is_end = false;
-            let mut after = memory.to_vec();
-            let returned = match op {
-                Op::Load(x, _) => Some(memory[x]),
-                Op::Store(x, value, _) => {
-                    after[x] = value;
-                    None
-                }
-                Op::Swap(x, value, _) => Some(core::mem::replace(&mut after[x], value)),
-                Op::Add(x, value, _) => Some(core::mem::replace(&mut after[x], memory[x] + value)),
-                Op::Cas { x, expected, new, .. } if memory[x] == expected => {
-                    Some(core::mem::replace(&mut after[x], new))
-                }
-                Op::Cas { x, .. } => Some(memory[x] | FAILED),
-                Op::Fence(_) => None,
-                Op::Copy(..) | Op::If(..) => unreachable!("{NO_DEPENDENCE}"),
-            };
-            next[t] += 1;
-            reads[t].extend(returned);
-            go(program, next, &after, reads, found);
-            if returned.is_some() {
-                reads[t].pop();
-            }
-            next[t] -= 1;
-        }
-        if is_end {
-            found.insert(Outcome { reads: reads.to_vec(), last: memory.to_vec() });
-        }
-    }
-    let mut found = BTreeSet::new();
-    let (mut next, mut reads) = (vec![0; program.len()], vec![Vec::new(); program.len()]);
-    go(program, &mut next, &vec![0; words(program)], &mut reads, &mut found);
-    found
 }
