@@ -64,6 +64,7 @@
 //! comment demands the same two fences. A table of static queues by address as in `wait_on_bit` (W.
 //! L. Irwin, 2004).
 
+use crossbeam_utils::CachePadded;
 use ulocks_core::futex::{Bits, Futex, Local};
 use ulocks_core::membarrier::SLOTS;
 use ulocks_core::spin::{self, Look};
@@ -76,16 +77,15 @@ use ulocks_core::{Policy, const_fn, sync_static};
 /// other value between the two was measured.
 const SPIN_NS: u32 = 4_000;
 
-/// One slot, on cache lines of its own.
+/// One slot; in the table each has cache lines of its own.
 #[derive(Debug)]
-#[repr(align(128))]
 pub struct Slot {
     seq: Futex<Local>,
     waiting: AtomicU32,
 }
 
 sync_static! {
-    static TABLE: [Slot; SLOTS] = ulocks_core::each!(Slot::new(); SLOTS);
+    static TABLE: [CachePadded<Slot>; SLOTS] = ulocks_core::each!(CachePadded::new(Slot::new()); SLOTS);
 }
 
 impl Slot {

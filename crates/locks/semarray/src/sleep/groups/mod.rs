@@ -113,6 +113,7 @@ mod wakes;
 pub use wakes::{CHAINED, Wakes};
 
 use core::{fmt, iter};
+use crossbeam_utils::CachePadded;
 use ulocks_core::futex::{Bits, Futex, Local, Waited};
 use ulocks_core::membarrier::SLOTS;
 use ulocks_core::sync::AtomicU64;
@@ -191,21 +192,10 @@ impl Group {
 }
 
 /// The groups of one CPU, on cache lines of their own.
-#[repr(align(128))]
-struct CpuGroups {
-    groups: [Group; PER_CPU],
-}
-
-impl CpuGroups {
-    const_fn! {
-        fn new() -> Self {
-            Self { groups: each!(Group::new(); PER_CPU) }
-        }
-    }
-}
+type CpuGroups = CachePadded<[Group; PER_CPU]>;
 
 sync_static! {
-    static GROUPS: [CpuGroups; CPUS] = each!(CpuGroups::new(); CPUS);
+    static GROUPS: [CpuGroups; CPUS] = each!(CachePadded::new(each!(Group::new(); PER_CPU)); CPUS);
 }
 
 /// The CPU on which the calling thread runs, and whose groups it uses.
@@ -218,16 +208,14 @@ fn own_cpu() -> u32 {
 #[inline]
 fn group(number: u32) -> (&'static Group, bool) {
     let (cpu, nth) = (number as usize / PER_CPU, number as usize % PER_CPU);
-    (&GROUPS[cpu].groups[nth], nth == PER_CPU - 1)
+    (&GROUPS[cpu][nth], nth == PER_CPU - 1)
 }
 
 /// How many seats are claimed at this moment, common groups aside. It is zero while no waiter
 /// sleeps.
 #[must_use]
 pub fn claimed() -> u32 {
-    let own = |cpu: &CpuGroups| {
-        cpu.groups[..PER_CPU - 1].iter().map(|group| group.used().count_ones()).sum::<u32>()
-    };
+    let own = |cpu: &CpuGroups| cpu[..PER_CPU - 1].iter().map(|group| group.used().count_ones()).sum::<u32>();
     GROUPS.iter().map(own).sum()
 }
 
@@ -267,7 +255,7 @@ impl Seat {
     pub fn claim_near(address: usize) -> Self {
         let cpu = own_cpu() as usize;
         let first = cpu * PER_CPU;
-        let (common, own) = GROUPS[cpu].groups.split_last().expect("a CPU has groups");
+        let (common, own) = GROUPS[cpu].split_last().expect("a CPU has groups");
         let near = 1 + (address >> NEIGHBOURHOOD) % (own.len() - 1);
         let neighbours = (own[near].used() != 0).then_some(near);
         for nth in neighbours.into_iter().chain(iter::once(0)).chain(near..own.len()).chain(1..near) {
