@@ -1,5 +1,5 @@
-//! The clients pass on the plain locks in loom's world too. What they find there is a matter for the
-//! virtual machine, which is given the planted bugs.
+//! The clients pass on the plain locks in loom's world too. What they find there is a matter for
+//! the virtual machine, which is given the planted bugs.
 #![cfg(world = "loom")]
 
 use ulocks_core::model::{Config, explore};

@@ -37,7 +37,7 @@ fn nothing_happened() {
     assert_eq!(order.configurations(), 1);
 }
 
-// Herlihy & Wing 1990, figure 1: the queue histories H2 and H4. What the search does with H1 and H3,
+// Herlihy & Wing 1990, figure 1: the queue histories H2 and H4. What the search does with H1, H3,
 // and with operations that never return, is held against brute force.
 
 #[test]

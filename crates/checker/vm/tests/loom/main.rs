@@ -20,8 +20,8 @@
 //! | words that are stored to and updated | neither | lets a store come between the two halves of an update (#254); lets an update read the newest value only |
 //! | threads that access a word twice | neither | remembers only the last access to a word, and misses even plain interleavings (#166); its order of stores is not transitive, and it invents last values |
 //!
-//! The first row has 400 programs of two threads and three words, and a few of three threads and two
-//! words, of which each takes loom thousands of executions.
+//! The first row has 400 programs of two threads and three words, and a few of three threads and
+//! two words, of which each takes loom thousands of executions.
 //!
 //! `ULOCKS_VM_FUZZ` is the number of programs of each class, `ULOCKS_VM_SEED` where they begin. One
 //! program for each of the reasons above stands by itself in [`agreement`]; if loom is mended, it
