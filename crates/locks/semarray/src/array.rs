@@ -47,12 +47,12 @@ use ulocks_core::time::Deadline;
 /// proceed, the one that has waited longest, whichever semaphore it stopped at. How long a set
 /// waits has no bound.
 ///
-/// [`Fairness::Strict`] bounds it. A set that has waited for `after` is *aged*. The oldest aged set
-/// stops others: a set that came later waits at an operation that takes from the aged set, even if
-/// it could proceed. Such an operation is a subtraction where the aged set subtracts, or an
-/// addition where it waits for zero. Only the aged set's operations up to the one at which it stops
-/// count. So the aged set waits until the holders of what it needs have given that back, at most
-/// once for each of its operations. Then the next set is the oldest.
+/// [`Fairness::Strict`](crate::Fairness::Strict) bounds it. A set that has waited for `after` is
+/// *aged*. The oldest aged set stops others: a set that came later waits at an operation that takes
+/// from the aged set, even if it could proceed. Such an operation is a subtraction where the aged
+/// set subtracts, or an addition where it waits for zero. Only the aged set's operations up to the
+/// one at which it stops count. So the aged set waits until the holders of what it needs have given
+/// that back, at most once for each of its operations. Then the next set is the oldest.
 ///
 /// Three things do not stop for an aged set:
 /// - a set that also gives it something that it needs, since perhaps no other set would;
@@ -86,7 +86,8 @@ use ulocks_core::time::Deadline;
 /// - a call that changes a semaphore that decides about such a waiting set;
 /// - a set that finds its semaphores locked again and again.
 ///
-/// With [`Fairness::Strict`] every waiting set counts as one of several operations.
+/// With [`Fairness::Strict`](crate::Fairness::Strict) every waiting set counts as one of several
+/// operations.
 ///
 /// A set that cannot proceed sleeps in the kernel at once; [`SemArrayWith`] has policies that spin
 /// first. A thread that finds a semaphore or the mutex locked by another call spins for up to 5 us,
