@@ -216,11 +216,6 @@ impl Plan {
         self.locks.len() * self.cells.len()
     }
 
-    /// Trials of a round that measure throughput: the ones that have to settle.
-    pub fn trials_of_throughput(&self) -> usize {
-        self.locks.len() * self.cells.iter().filter(|c| c.is_main()).count()
-    }
-
     /// How long a round will take.
     pub fn round_s(&self) -> f64 {
         let trial = (self.window_ms + self.warmup_ms) as f64 / 1e3;
