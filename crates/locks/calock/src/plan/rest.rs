@@ -7,7 +7,7 @@
 //!
 //! # Without this rule
 //! Two CPUs of a Xeon, 23 November 2026, medians of six interleaved rounds of 60 ms; see
-//! BENCHMARKS.md, "The rules of the calock's plan". Futex calls a second, with the rule and
+//! `benches/results/NOTES-2026-11-24.md`. Futex calls a second, with the rule and
 //! without:
 //!
 //! | inside, outside | 2 threads | 8 | 32 | 100 |

@@ -25,7 +25,7 @@
 //!
 //! # Without this rule
 //! Two CPUs of a Xeon, 23 November 2026, medians of six interleaved rounds of 60 ms; see
-//! BENCHMARKS.md, "The rules of the calock's plan". Throughput, and CPU time an operation, without
+//! `benches/results/NOTES-2026-11-24.md`. Throughput, and CPU time an operation, without
 //! the rule by those with it; 2, 8, 32 and 100 threads differ by less than 0.05 in throughput:
 //!
 //! | inside, outside | throughput | CPU time |

@@ -44,7 +44,7 @@
 //! and wake) clears the mark together with the lock, so that threads that come and go meanwhile
 //! release without a system call, until the woken one has run and marks the word again. What makes
 //! it fast is which thread spins, and how (the measurements and what else was tried are in
-//! `BENCHMARKS.md`):
+//! `benches/results/NOTES-2026-11-24.md`):
 //! - An arriving thread spins before it queues, also while others sleep, for longer than a critical
 //!   section of a few microseconds lasts, and leaves a holder alone that writes
 //!   ([`spin`](ulocks_core::spin)): otherwise a CPU idles while the one waiter in flight is on its
