@@ -18,8 +18,8 @@
 //!    [`unfair::ThroughputMutex`](crate::unfair::ThroughputMutex), within milliseconds for each
 //!    waiter before it.
 //! 6. *Many more threads want it than there are CPUs*: [`calock::Calock`](crate::calock::Calock),
-//!    which lets as many go round as can run and leaves the others asleep, so that a thousand cost
-//!    what a few cost. Each gets its turn, within tens of milliseconds for each waiter before it.
+//!    which lets as many go round as can run and leaves the others asleep, so that a thousand take
+//!    no more CPU time than a few. Each gets its turn, within tens of milliseconds for each waiter before it.
 //! 7. *It is locked very often, nearly always by one thread at a time, in one process*:
 //!    [`unfair::AsymMutex`](crate::unfair::AsymMutex), whose release is a plain store.
 //! 8. *It is in every one of a million small objects*: `unfair::ByteMutex`, with the feature
@@ -89,11 +89,11 @@
 //!
 //! | type | meaning |
 //! |---|---|
-//! | `Mutex<T>` | threads of this process, spinning as long as measurement found best, no counters |
-//! | `MutexWith<T, Shared>` | every process that maps the lock; not of each lock |
-//! | `MutexWith<T, Private<NoSpin>>` | sleep at once: for holds far longer than a wake-up, or when CPU time is dear |
-//! | `MutexWith<T, Private<Patience<3_000>>>` | spin for up to 3 us: enough to cover a hold of that length |
-//! | `MutexWith<T, Private<Adaptive, Counted>>` | count acquisitions, contention, sleeps and wake-ups in the lock |
+//! | `BargingMutex<T>` | threads of this process, spinning as long as measurement found best, no counters |
+//! | `BargingMutexWith<T, Shared>` | every process that maps the lock; not of each lock |
+//! | `BargingMutexWith<T, Private<NoSpin>>` | sleep at once: for holds far longer than a wake-up, or when CPU time is dear |
+//! | `BargingMutexWith<T, Private<Patience<3_000>>>` | spin for up to 3 us: enough to cover a hold of that length |
+//! | `BargingMutexWith<T, Private<Adaptive, Counted>>` | count acquisitions, contention, sleeps and wake-ups in the lock |
 //!
 //! A policy is part of the type, so it costs nothing to look up, and two locks with different
 //! policies are two types.
@@ -105,5 +105,5 @@
 //! together:
 //!
 //! ```console
-//! $ cargo bench -- --hold 3us --non-hold 7us --threads 1,2,4..64
+//! $ cargo bench --bench scaling -- --hold 3us --non-hold 7us --threads 1,2,4..64
 //! ```
