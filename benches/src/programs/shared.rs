@@ -60,7 +60,6 @@ fn pairs() -> Vec<Promise> {
         row("robust-semaphore", "robust-set", UNDO[1], most(0.1), "set of two with undo, and its return"),
         row("robust-semaphore", "robust-semaphore", UNDO[0], Bound::Shown, "permit, and its return"),
         row("robust-semaphore", "robust-semaphore", "sem_t", Bound::Shown, "permit, and its return"),
-        row("robust", "robust", "ofd", Bound::Shown, "pair"),
     ]
 }
 
@@ -73,7 +72,6 @@ fn loops() -> Vec<Promise> {
         ("robust-rw", ROBUST, Bound::Shown),
         ("robust-semaphore", UNDO[0], Bound::Shown),
         ("robust-semaphore", "sem_t", Bound::Shown),
-        ("robust", "ofd", Bound::Shown),
     ];
     let mut list = Vec::new();
     for (lock, peer, bound) in rows {

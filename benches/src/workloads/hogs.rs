@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn many_of_both() {
-        let mut spec = spec("ticket-futex", Place::Together);
+        let mut spec = spec("sysv", Place::Together);
         spec.run = Hogs { hogs: 3, victims: 5, hold_ns: 10_000, ..spec.run };
         let result = spec.carry_out().unwrap();
         assert_eq!((result.hogs.len(), result.victims.len()), (3, 5));

@@ -20,10 +20,7 @@ pub fn wrong_options_are_one_line_and_exit_code_2() {
             (&["-w", "many"], "'many' is not a number of threads; allowed: 1 to 10000"),
             (&["-r", "0"], "allowed: 0.001 to 3600"),
             (&["-r", "1", "--seconds", "1"], "cannot be used with"),
-            (
-                &["-o", "1"],
-                "unknown mode '1'; allowed: sysv, sysv-single, futex, futex-private, futex-groups, ",
-            ),
+            (&["-o", "1"], "unknown mode '1'; allowed: sysv, sysv-single, futex, futex-private, "),
             (&["-o", "sem_t"], "unknown mode 'sem_t'; allowed: "),
             (&["--order", "fifo,upwards"], "unknown order 'upwards'; allowed: fifo, lifo, random"),
         ],

@@ -72,7 +72,7 @@ fn options_choose_buffers() {
         "buffer/3+2/2/under/one/asym",
     ];
     assert_eq!(names(&arguments), expected);
-    assert_eq!(names(&["--only", "timed", "--locks", "pi"]), ["timed/4/pi", "timed/4/pi-generic"]);
+    assert_eq!(names(&["--only", "timed", "--locks", "pi"]), ["timed/4/pi"]);
     let places = ["--only", "ping-pong/after", "--place", "free,together", "--locks", "std"];
     assert_eq!(names(&places), ["ping-pong/after/std", "ping-pong/after/together/std"]);
 }

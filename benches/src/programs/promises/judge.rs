@@ -1,8 +1,7 @@
 //! From trials to verdicts.
 //!
 //! A ratio is taken inside a round and averaged over rounds geometrically; which of several peers
-//! is the best is decided over all rounds, by the figure itself or, for what a rate may cost, by
-//! the rate. What is possible without a lock is decided in each round, since it is the machine's
+//! is the best is decided over all rounds, by the figure itself. What is possible without a lock is decided in each round, since it is the machine's
 //! and not a competitor's. The interval is that of `scaling`: a bootstrap over rounds, under six
 //! rounds the wider t interval. A promise *holds* if the whole interval keeps the bound, *falls
 //! short* if all of it is beyond, and in between there is no verdict. Where one of the two rates
@@ -35,8 +34,6 @@ pub enum Verdict {
     None,
     /// Nothing was promised.
     Shown,
-    /// There is no such lock yet.
-    NotBuilt,
     /// Nothing was measured.
     NoData,
 }
@@ -48,7 +45,6 @@ impl fmt::Display for Verdict {
             Self::FallsShort => "FALLS SHORT",
             Self::None => "no verdict",
             Self::Shown => "-",
-            Self::NotBuilt => "not built",
             Self::NoData => "no data",
         })
     }
@@ -78,10 +74,9 @@ pub struct Row {
 }
 
 /// Judges a promise by the trials there are.
-pub fn judge(promise: &Promise, built: bool, trials: &[Trial]) -> Row {
-    let measured = if built { measure(promise, trials) } else { None };
+pub fn judge(promise: &Promise, trials: &[Trial]) -> Row {
+    let measured = measure(promise, trials);
     let (verdict, reason) = match (&measured, promise.obstacle) {
-        _ if !built => (Verdict::NotBuilt, Some(format!("there is no lock '{}' yet", promise.lock))),
         (None, Some(obstacle)) => (Verdict::NoData, Some(obstacle.to_owned())),
         (None, None) => (Verdict::NoData, Some("no round was completed".to_owned())),
         (Some(measured), _) => (verdict(promise.bound, measured), None),
@@ -124,12 +119,6 @@ fn measure(promise: &Promise, trials: &[Trial]) -> Option<Measured> {
         Claim::Ratio { mine, others } => {
             let others: Vec<Series<'_>> = others.iter().map(series).collect();
             series(mine).by(Series::best(&others)?)
-        }
-        Claim::ByBestIn { mine, others, best_in } => {
-            let of = |subject: &Subject| Series::new(trials, subject.lock, subject.cell, *best_in);
-            let rates: Vec<Series<'_>> = others.iter().map(of).collect();
-            let best = Series::best(&rates)?.lock();
-            series(mine).by(&series(others.iter().find(|other| other.lock == best)?))
         }
         Claim::Share { mine, limits } => {
             let limits: Vec<Series<'_>> = limits.iter().map(series).collect();

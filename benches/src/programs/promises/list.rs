@@ -6,11 +6,9 @@ use super::promise::{
     Bound, Claim, Promise, Subject, against, at_most, threads, versus, versus_best, workload,
 };
 use crate::run::syscalls;
-use crate::subjects::condvars;
 use crate::subjects::rwlocks::FAMILY as PSRW;
 use crate::subjects::semaphores::{FUTEX, KERNEL, POSIX, SEMARRAY, STRICT};
 use crate::workloads::cell::Cell;
-use crate::workloads::condvars::{Load, Notify, Place as Apart};
 use crate::workloads::figure::Figure;
 use crate::workloads::hogs::{Hogs, Place};
 use crate::workloads::readers::{Probe, Run};
@@ -48,18 +46,8 @@ const fn here<'a>(names: &'a [&'a str]) -> &'a [&'a str] {
 
 /// Every promise, on a machine with so many CPUs.
 pub fn all(cpus: u32) -> Vec<Promise> {
-    let anywhere = [
-        uncontended(),
-        throughput(),
-        fair(cpus),
-        asym(),
-        handed_over(),
-        calock(),
-        on_one_cpu(),
-        readers(),
-        arrays(),
-        buffers(),
-    ];
+    let anywhere =
+        [uncontended(), fair(cpus), asym(), handed_over(), calock(), on_one_cpu(), readers(), arrays()];
     let apart = [hogs(), readers_in_order()].into_iter().flatten();
     let obstacle = (cpus < 2).then_some("needs two CPUs");
     anywhere.into_iter().flatten().chain(apart.map(|row| Promise { obstacle, ..row })).collect()
@@ -106,14 +94,7 @@ fn uncontended() -> Vec<Promise> {
     list.into_iter().map(|row| Promise { quick: true, ..row }).collect()
 }
 
-/// `ThroughputMutex`: as fast as the fastest everywhere.
-fn throughput() -> Vec<Promise> {
-    let row =
-        |n, us| Promise { quick: n == 2 && us != (10, 0), ..against("throughput", us, n, &PEERS, 0.95) };
-    [2, 8, 32].into_iter().flat_map(|n| WORKLOADS_US.map(|us| row(n, us))).collect()
-}
-
-/// And no thread starves.
+/// `ThroughputMutex`: no thread starves. How fast it is, the tables of `scaling` say.
 fn hogs() -> Vec<Promise> {
     let mut list = Vec::new();
     for (hogs, victims, id, words) in
@@ -343,35 +324,4 @@ fn arrays() -> Vec<Promise> {
             ..share
         },
     ]
-}
-
-/// Condition variables: a bounded buffer moves as many items as with the better of std and
-/// parking_lot, at the price of that one. A mutex that hands over puts a thread to sleep where
-/// others barge, so it is held to peers that hand over, too.
-fn buffers() -> Vec<Promise> {
-    let two = |notify| Load::Buffer { producers: 1, consumers: 1, capacity: 2, notify, one: false };
-    let eight = |notify| Load::Buffer { producers: 4, consumers: 4, capacity: 2, notify, one: false };
-    let run = |load, place| crate::workloads::condvars::Run { load, place };
-    let under = [run(two(Notify::Under), Apart::Apart), run(eight(Notify::Under), Apart::Free)];
-    let mut list = Vec::new();
-    let mut add = |lock: &'static str, run: crate::workloads::condvars::Run, peers: &[&'static str]| {
-        let (mine, others) = (of(lock, Cell::Condvar(run)), all_of(peers, Cell::Condvar(run)));
-        let name = |figure: &str| format!("condvar/{}/{figure}", run.name());
-        let those = peers.join(", ");
-        let what = format!("buffer {run}: items by the better of {those}");
-        let bound = Bound::AtLeast(0.95);
-        let rate = versus_best(mine.clone(), others.clone(), Figure::PerSecond, bound, &name("rate"), what);
-        let what = format!("buffer {run}: CPU time an item by that of the one with more items of {those}");
-        let bound = Bound::AtMost(1.1);
-        let cpu = versus_best(mine.clone(), others.clone(), Figure::CpuPerOp, bound, &name("cpu"), what);
-        let claim = Claim::ByBestIn { mine, others, best_in: Figure::PerSecond };
-        let quick = lock == "unfair" && run.place == Apart::Free;
-        list.extend([Promise { quick, ..rate }, Promise { quick, claim, ..cpu }]);
-    };
-    for lock in ["unfair", "throughput"] {
-        under.iter().for_each(|&run| add(lock, run, &condvars::PEERS));
-    }
-    add("fair", under[1], &["mcs-park", "pthread-pi"]);
-    add("pi", under[1], &["pthread-pi"]);
-    list
 }

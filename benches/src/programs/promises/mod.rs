@@ -2,8 +2,7 @@
 //!
 //! One row a promise ([`list`]): what, the measured ratio with its interval, the bound, and a
 //! verdict ([`judge`]). One round is every trial that the promises need once ([`harness`]). A
-//! promise whose lock does not exist yet is listed as not built; one that could not be measured
-//! says why. A promise that falls short is a result, not a failure.
+//! promise that could not be measured says why. A promise that falls short is a result, not a failure.
 
 pub mod judge;
 pub mod list;
@@ -14,18 +13,13 @@ use crate::programs::harness::plan::Effort;
 use crate::programs::harness::{self, Cli, Program, Subject};
 use crate::programs::shares;
 use crate::report::Mode;
-use crate::subjects::{locks, rwlocks};
+use crate::subjects::locks;
 use crate::workloads::cell::{Probe, Trial};
 use judge::Row;
 use promise::Promise;
 
 /// What a run leaves behind: the promises, what became of them, and the trials.
 pub type Record = harness::Record<Row>;
-
-/// Whether the lock that the promise is about exists.
-pub fn is_built(lock: &str) -> bool {
-    locks::Entry::find(lock).is_ok() || rwlocks::Entry::find(lock).is_ok()
-}
 
 impl Subject for Promise {
     type Row = Row;
@@ -39,7 +33,7 @@ impl Subject for Promise {
     }
 
     fn row(&self, trials: &[Trial]) -> Option<Row> {
-        Some(judge::judge(self, is_built(self.lock), trials))
+        Some(judge::judge(self, trials))
     }
 }
 
@@ -74,7 +68,7 @@ impl Program for Promises {
     /// Each lock in each cell once; uncontended pairs of all locks together.
     fn trials(promises: &[Promise]) -> (Vec<Probe>, Vec<Probe>) {
         let mut probes: Vec<Probe> = Vec::new();
-        let can = |promise: &&Promise| is_built(promise.lock) && promise.obstacle.is_none();
+        let can = |promise: &&Promise| promise.obstacle.is_none();
         for subject in promises.iter().filter(can).flat_map(|promise| promise.claim.subjects()) {
             let lock = subject.lock.to_owned();
             let cell = subject.cell;

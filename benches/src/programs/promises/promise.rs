@@ -40,16 +40,6 @@ pub enum Claim {
         /// Below it.
         others: Vec<Subject>,
     },
-    /// The figure of one by that of another, round by round: of several others by that of the one
-    /// that is best in another figure.
-    ByBestIn {
-        /// Above the line.
-        mine: Subject,
-        /// One of them is below it.
-        others: Vec<Subject>,
-        /// In this.
-        best_in: Figure,
-    },
     /// The rate of one by what is possible, which in each round is the least of some rates without
     /// a lock.
     Share {
@@ -67,9 +57,9 @@ impl Claim {
     pub fn subjects(&self) -> Vec<&Subject> {
         match self {
             Self::Value(mine) => vec![mine],
-            Self::Ratio { mine, others }
-            | Self::ByBestIn { mine, others, .. }
-            | Self::Share { mine, limits: others } => [mine].into_iter().chain(others).collect(),
+            Self::Ratio { mine, others } | Self::Share { mine, limits: others } => {
+                [mine].into_iter().chain(others).collect()
+            }
         }
     }
 }

@@ -71,7 +71,7 @@ fn a_promise_holds_if_all_of_the_interval_does() {
         ([1.0, 1.4, 1.1, 1.3], Verdict::None),
     ] {
         let mine = times(factors);
-        let row = judge(&rates(&["std"], 1.2), true, &rounds_of(&[("unfair", &mine), ("std", &peer)]));
+        let row = judge(&rates(&["std"], 1.2), &rounds_of(&[("unfair", &mine), ("std", &peer)]));
         assert_eq!(row.verdict, verdict, "{row:?}");
         let measured = row.measured.unwrap();
         let (low, high) = measured.interval.unwrap();
@@ -88,12 +88,12 @@ fn the_best_peer_is_the_one_to_beat() {
         ("parking_lot", &[50.0; 4]),
         ("usync", &[90.0, 60.0, 60.0, 60.0]),
     ]);
-    let row = judge(&rates(&["parking_lot", "std", "usync"], 1.2), true, &trials);
+    let row = judge(&rates(&["parking_lot", "std", "usync"], 1.2), &trials);
     let measured = row.measured.unwrap();
     assert_eq!((measured.other.unwrap().lock.as_str(), row.verdict), ("std", Verdict::Holds));
     assert!((measured.value - 1.25).abs() < 1e-9);
     // Without one of them there is no best.
-    let row = judge(&rates(&["std", "sem_t"], 1.2), true, &trials);
+    let row = judge(&rates(&["std", "sem_t"], 1.2), &trials);
     assert_eq!((row.verdict, row.measured.is_none()), (Verdict::NoData, true));
     assert_eq!(row.reason.unwrap(), "no round was completed");
 }
@@ -101,20 +101,20 @@ fn the_best_peer_is_the_one_to_beat() {
 #[test]
 fn only_rounds_that_both_ran_are_compared() {
     let trials = rounds_of(&[("unfair", &[100.0, 100.0, 500.0]), ("std", &[50.0, 50.0])]);
-    let measured = judge(&rates(&["std"], 1.2), true, &trials).measured.unwrap();
+    let measured = judge(&rates(&["std"], 1.2), &trials).measured.unwrap();
     assert_eq!((measured.value, measured.rounds), (2.0, 2));
 }
 
 #[test]
 fn one_round_is_no_verdict() {
-    let row = judge(&rates(&["std"], 1.2), true, &rounds_of(&[("unfair", &[900.0]), ("std", &[1.0])]));
+    let row = judge(&rates(&["std"], 1.2), &rounds_of(&[("unfair", &[900.0]), ("std", &[1.0])]));
     assert_eq!((row.verdict, row.measured.unwrap().interval), (Verdict::None, None));
 }
 
 #[test]
 fn two_modes_are_shown_and_need_six_rounds_that_agree() {
     let fifo = [58e3, 5.6e6, 60e3, 59e3];
-    let row = judge(&rates(&["std"], 1.2), true, &rounds_of(&[("unfair", &fifo), ("std", &[40e3; 4])]));
+    let row = judge(&rates(&["std"], 1.2), &rounds_of(&[("unfair", &fifo), ("std", &[40e3; 4])]));
     assert_eq!(row.verdict, Verdict::None, "four rounds");
     let measured = row.measured.unwrap();
     let (slow, fast) = measured.mine.modes.unwrap();
@@ -122,9 +122,9 @@ fn two_modes_are_shown_and_need_six_rounds_that_agree() {
     assert_eq!(measured.interval.unwrap(), (58.0 / 40.0, 140.0));
 
     let fifo = [58e3, 5.6e6, 60e3, 59e3, 61e3, 5.5e6];
-    let row = judge(&rates(&["std"], 1.2), true, &rounds_of(&[("unfair", &fifo), ("std", &[40e3; 6])]));
+    let row = judge(&rates(&["std"], 1.2), &rounds_of(&[("unfair", &fifo), ("std", &[40e3; 6])]));
     assert_eq!(row.verdict, Verdict::Holds, "six rounds");
-    let row = judge(&rates(&["std"], 1.5), true, &rounds_of(&[("unfair", &fifo), ("std", &[40e3; 6])]));
+    let row = judge(&rates(&["std"], 1.5), &rounds_of(&[("unfair", &fifo), ("std", &[40e3; 6])]));
     assert_eq!(row.verdict, Verdict::None, "one of six does not");
 }
 
@@ -137,7 +137,7 @@ fn a_figure_by_itself_is_held_to_its_bound() {
     let trials: Vec<Trial> =
         [9, 12, 10].iter().enumerate().map(|(round, &ns)| wait(round as u32, "unfair", ns)).collect();
     for (bound, verdict) in [(12.0, Verdict::Holds), (11.0, Verdict::None), (8.0, Verdict::FallsShort)] {
-        let row = judge(&of(bound), true, &trials);
+        let row = judge(&of(bound), &trials);
         assert_eq!((row.verdict, row.measured.unwrap().value), (verdict, 10.0));
     }
 }
@@ -146,7 +146,7 @@ fn a_figure_by_itself_is_held_to_its_bound() {
 fn two_that_are_to_be_alike_may_differ_by_a_factor_either_way() {
     let alike = |mine: [f64; 4]| {
         let promise = Promise { bound: Bound::Within(1.15), ..rates(&["std"], 0.0) };
-        judge(&promise, true, &rounds_of(&[("unfair", &mine), ("std", &[100.0; 4])])).verdict
+        judge(&promise, &rounds_of(&[("unfair", &mine), ("std", &[100.0; 4])])).verdict
     };
     for (mine, verdict) in [
         ([90.0, 91.0, 89.0, 90.0], Verdict::Holds),
@@ -167,11 +167,11 @@ fn less_is_better_where_the_bound_is_above() {
     let trials = |ns| -> Vec<Trial> {
         (0..4).flat_map(|round| [wait(round, "unfair", ns), wait(round, "std", 1000)]).collect()
     };
-    let row = judge(&promise, true, &trials(10));
+    let row = judge(&promise, &trials(10));
     let side = row.measured.unwrap().mine;
     // The longest of all rounds, and never two modes: waits differ by more than that in every lock.
     assert_eq!((row.verdict, side.value, side.modes), (Verdict::Holds, 100.0, None));
-    assert_eq!(judge(&promise, true, &trials(100)).verdict, Verdict::FallsShort);
+    assert_eq!(judge(&promise, &trials(100)).verdict, Verdict::FallsShort);
 }
 
 /// A loop of `lock` with so many operations, CPU time, and futex calls.
@@ -205,32 +205,10 @@ fn of_several_costs_the_least_is_to_be_beaten() {
     let of = |lock, cpu_s| (0..3).map(move |round| cost(round, lock, 1000, cpu_s, None));
     let trials: Vec<Trial> =
         of("unfair", 3e-3).chain(of("std", 6e-3)).chain(of("parking_lot", 2e-3)).collect();
-    let row = judge(&promise, true, &trials);
+    let row = judge(&promise, &trials);
     let measured = row.measured.unwrap();
     assert_eq!((measured.other.unwrap().lock.as_str(), row.verdict), ("parking_lot", Verdict::FallsShort));
     assert!((measured.value - 1.5).abs() < 1e-9);
-}
-
-#[test]
-fn a_cost_may_be_that_of_the_peer_with_the_best_rate() {
-    let of = |lock| Subject { lock, cell: LOOP };
-    let claim = Claim::ByBestIn {
-        mine: of("unfair"),
-        others: vec![of("std"), of("parking_lot")],
-        best_in: Figure::PerSecond,
-    };
-    let promise = promise(Figure::CpuPerOp, claim, Bound::AtMost(1.1));
-    // std does more at a higher price: 3 us where parking_lot takes 2.
-    let of = |lock, operations, cpu_s| (0..3).map(move |round| cost(round, lock, operations, cpu_s, None));
-    let peers = || of("std", 2000, 6e-3).chain(of("parking_lot", 1000, 2e-3));
-    let trials: Vec<Trial> = peers().chain(of("unfair", 1000, 3e-3)).collect();
-    let row = judge(&promise, true, &trials);
-    let measured = row.measured.unwrap();
-    assert_eq!((measured.other.unwrap().lock.as_str(), row.verdict), ("std", Verdict::Holds));
-    assert!((measured.value - 1.0).abs() < 1e-9, "{}", measured.value);
-    // Without one of the peers there is no best.
-    let trials: Vec<Trial> = of("std", 2000, 6e-3).chain(of("unfair", 1000, 3e-3)).collect();
-    assert_eq!(judge(&promise, true, &trials).verdict, Verdict::NoData);
 }
 
 #[test]
@@ -242,17 +220,14 @@ fn what_is_possible_is_the_least_limit_of_each_round() {
     let trials =
         rounds_of(&[("unfair", &[95.0, 60.0, 95.0]), ("std", &[100.0, 100.0, 160.0]), ("none", &[200.0])]);
     let trials: Vec<Trial> = trials.into_iter().chain([rate(2, "none", 100.0)]).collect();
-    let row = judge(&promise, true, &trials);
+    let row = judge(&promise, &trials);
     let measured = row.measured.unwrap();
     assert_eq!((measured.rounds, row.ratio, row.verdict), (2, true, Verdict::Holds));
     assert!((measured.value - 0.95).abs() < 1e-9, "{measured:?}");
     let other = measured.other.unwrap();
     assert_eq!((other.lock.as_str(), other.value.round()), ("possible", 100.0));
     // Without one of the limits nothing is known.
-    assert_eq!(
-        judge(&promise, true, &rounds_of(&[("unfair", &[1.0; 3]), ("std", &[1.0; 3])])).measured,
-        None
-    );
+    assert_eq!(judge(&promise, &rounds_of(&[("unfair", &[1.0; 3]), ("std", &[1.0; 3])])).measured, None);
 }
 
 #[test]
@@ -265,33 +240,26 @@ fn pairs_have_a_figure_for_each_lock() {
 }
 
 #[test]
-fn a_lock_that_does_not_exist_is_not_built() {
-    let row = judge(&rates(&["std"], 1.2), false, &rounds_of(&[("std", &[1.0, 1.0])]));
-    assert_eq!((row.verdict, row.measured), (Verdict::NotBuilt, None));
-}
-
-#[test]
 fn what_the_machine_cannot_do_says_so() {
     const ONE_CPU: &str = "needs two CPUs";
     let with = |cpus, obstacle| list::all(cpus).into_iter().filter(move |p| p.obstacle == Some(obstacle));
     let apart: Vec<Promise> = with(1, ONE_CPU).collect();
     assert!(!apart.is_empty() && with(2, ONE_CPU).count() == 0);
-    let row = judge(&apart[0], true, &[]);
+    let row = judge(&apart[0], &[]);
     assert_eq!((row.verdict, row.reason.as_deref()), (Verdict::NoData, Some(ONE_CPU)));
 }
 
 #[test]
-fn names_are_unique_and_peers_exist() {
+fn names_are_unique_and_locks_exist() {
     for cpus in [1, 2, 64] {
         let promises = list::all(cpus);
         let names: HashSet<&str> = promises.iter().map(|promise| promise.name.as_str()).collect();
         assert_eq!(names.len(), promises.len());
         for promise in &promises {
-            for other in promise.claim.subjects().into_iter().filter(|other| other.lock != promise.lock) {
+            for other in promise.claim.subjects() {
                 let is_known = locks::Entry::find(other.lock).is_ok()
                     || crate::subjects::rwlocks::Entry::find(other.lock).is_ok()
-                    || crate::subjects::semaphores::Entry::find(other.lock).is_ok()
-                    || crate::subjects::condvars::Entry::find(other.lock).is_ok();
+                    || crate::subjects::semaphores::Entry::find(other.lock).is_ok();
                 assert!(is_known, "{}: {}", promise.name, other.lock);
             }
         }

@@ -13,17 +13,9 @@ pub fn tables(record: &Record) -> String {
     let mut out = String::new();
     let locks = distinct(record.rows.iter().map(|row| row.lock.as_str()));
     let of = |lock: &str| record.rows.iter().filter(|row| row.lock == lock).collect::<Vec<_>>();
-    let is_built = |lock: &&str| of(lock).iter().any(|row| row.verdict != Verdict::NotBuilt);
-    let (built, missing): (Vec<&str>, Vec<&str>) = locks.into_iter().partition(is_built);
-    for lock in built {
+    for lock in locks {
         writeln!(out, "\n{lock}").unwrap();
         table(&of(lock)).print(&mut out);
-    }
-    if !missing.is_empty() {
-        out.push('\n');
-    }
-    for lock in missing {
-        writeln!(out, "{lock}: not built; promises waiting for it: {}", of(lock).len()).unwrap();
     }
     write!(out, "\n{}", record.notes(NOTES)).unwrap();
     writeln!(out, "\n{}", summary(record)).unwrap();
@@ -119,7 +111,6 @@ fn summary(record: &Record) -> String {
         (Verdict::FallsShort, "fall short"),
         (Verdict::None, "without a verdict"),
         (Verdict::NoData, "without data"),
-        (Verdict::NotBuilt, "of locks not built"),
     ] {
         if count(verdict) > 0 {
             parts.push(format!("{} {words}", count(verdict)));

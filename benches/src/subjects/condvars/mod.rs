@@ -1,13 +1,9 @@
-//! Condition variables under test, each with its mutex: the family's, the peers', and one for
-//! mutexes that have none.
+//! Condition variables under test, each with its mutex: the family's and the peers'.
 
 mod peers;
-mod placed;
 
-use super::locks::{INHERIT, McsPark, NORMAL, SysV};
 use anyhow::Result;
-use peers::{Api, ParkingLot012, Pi, Std, Usync};
-use placed::{Pthread, WithSequence};
+use peers::{Api, Pi, Std, Usync};
 use std::ops::DerefMut;
 use std::time::Duration;
 use ulocks_core::api::RawCondvar;
@@ -77,13 +73,6 @@ subjects! {
         "std" "std's" ["std"]: Std;
         "parking_lot" "parking_lot 0.13's" ["parking_lot"]: Api<parking_lot::RawCondvar>;
         "usync" "usync's" ["usync"]: Usync;
-        "pthread" "glibc's, with a normal mutex" ["pthread"]: Pthread<NORMAL>;
-        "pthread-pi" "glibc's, with a mutex of priority inheritance" ["pthread-pi"]: Pthread<INHERIT>;
-        "mcs-park" "a sequence word with an MCS mutex, strictly in order" ["mcs-park"]: WithSequence<McsPark>;
-    }
-    probes {
-        "parking_lot-0.12" "parking_lot 0.12's" ["parking_lot-0.12"]: ParkingLot012;
-        "sysv" "a sequence word with a SysV semaphore, strictly in order" ["sysv"]: WithSequence<SysV>;
     }
     family {
         "unfair" "ulocks unfair BargingMutex" ["unfair"]: Own<ulocks_unfair::RawBargingMutex<Private>>;
@@ -93,6 +82,5 @@ subjects! {
         "calock" "ulocks Calock" ["calock"]: Own<ulocks_calock::RawCalock<Private>>;
         "fair" "ulocks fair FairMutex" ["fair"]: Own<ulocks_fair::RawFairMutex<Private>>;
         "pi" "ulocks PiMutex with PiCondvar, whose notification names the mutex" ["pi"]: Pi;
-        "pi-generic" "ulocks PiMutex with the condition variable of the others" ["pi"]: Own<ulocks_pi::RawPiMutex<Private>>;
     }
 }

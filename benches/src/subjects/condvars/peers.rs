@@ -121,17 +121,12 @@ macro_rules! by_reference {
 #[derive(Debug)]
 pub struct Usync;
 
-/// parking_lot 0.12's, another algorithm.
-#[derive(Debug)]
-pub struct ParkingLot012;
-
 by_reference! {
     {<C>} Api<C> where {
         C: RawCondvarTimed + Send + Sync + 'static,
         C::RawMutex: RawMutexTimed<Duration = Duration> + Send + Sync + 'static,
     }: lock_api::Mutex<C::RawMutex, T>, lock_api::MutexGuard<'a, C::RawMutex, T>, lock_api::Condvar<C>;
     {} Usync: usync::Mutex<T>, usync::MutexGuard<'a, T>, usync::Condvar;
-    {} ParkingLot012: parking_lot_012::Mutex<T>, parking_lot_012::MutexGuard<'a, T>, parking_lot_012::Condvar;
 }
 
 /// `PiMutex` with its own condition variable: a notification names the mutex.

@@ -6,7 +6,6 @@
 
 mod lock_array;
 mod mcs_park;
-mod ofd;
 mod one_of_array;
 mod one_permit;
 mod peers;
@@ -14,13 +13,11 @@ mod posix;
 mod robust;
 mod rwlock;
 mod sysv;
-mod ticket_futex;
 mod ulock;
 mod wait_wake;
 
 pub use lock_array::LockArray;
 pub use mcs_park::McsPark;
-pub use ofd::Ofd;
 pub use one_of_array::OneOfArray;
 pub use one_permit::OnePermit;
 pub use peers::{NoLock, ParkingLot, ParkingLot012, ParkingLotFair, Std, Usync};
@@ -28,7 +25,6 @@ pub use posix::{INHERIT, NORMAL, Posix, PosixSem};
 pub use robust::{InRegion, Robust};
 pub use rwlock::Rw;
 pub use sysv::SysV;
-pub use ticket_futex::TicketFutex;
 pub use ulock::{Readable, Ulock};
 pub use wait_wake::WaitWake;
 
@@ -414,10 +410,8 @@ locks! {
     }
     probes {
         "mcs-park" 'Q' "MCS queue lock, spins for 100 pauses, then parks": McsPark;
-        "ticket-futex" 'n' "ticket lock on a futex with bit sets": TicketFutex<false> | TicketFutex<true>;
         "wait-wake" 'h' "mutex on FUTEX_WAIT and FUTEX_WAKE that never spins": WaitWake;
         "sysv-undo" 'u' "SysV semaphore with SEM_UNDO": SysV<true> | SysV<true>;
-        "ofd" 'l' "lock of an open file description, two fcntl calls an operation": Ofd | Ofd;
         "std-rw" 'R' "std::sync::RwLock": Rw<Peer<crate::subjects::rwlocks::Std>>;
         "parking_lot-rw" 'W' "parking_lot 0.13 RwLock": Rw<Peer<crate::subjects::rwlocks::ParkingLot>>;
         "usync-rw" 'V' "usync RwLock": Rw<Peer<crate::subjects::rwlocks::Usync>>;

@@ -25,13 +25,6 @@ pub struct Posix<const KIND: u8>(UnsafeCell<libc::pthread_mutex_t>);
 // SAFETY: a pthread mutex is made to be called from several threads; only its functions touch it.
 unsafe impl<const KIND: u8> Sync for Posix<KIND> {}
 
-impl<const KIND: u8> Posix<KIND> {
-    /// The mutex itself, for a condition variable to wait with.
-    pub(crate) fn raw(&self) -> *mut libc::pthread_mutex_t {
-        self.0.get()
-    }
-}
-
 impl<const KIND: u8> Drop for Posix<KIND> {
     fn drop(&mut self) {
         // SAFETY: `place` initialised the mutex, and `&mut self` says that no thread uses it. One

@@ -32,10 +32,8 @@ fn a_capital_letter_spins_before_it_sleeps() {
         "pthread-robust",
         "sem_t",
         "sysv",
-        "ticket-futex",
         "wait-wake",
         "sysv-undo",
-        "ofd",
         "pthread-rw",
         "pthread-rw-writer",
     ];
@@ -57,13 +55,13 @@ fn has_policy(entry: &Entry) -> bool {
 #[test]
 fn probes_run_when_they_are_named() {
     let probes: Vec<_> = Entry::all().iter().filter(|entry| entry.probe).map(|entry| entry.name).collect();
-    let wanted = ["mcs-park", "ticket-futex", "wait-wake"];
+    let wanted = ["mcs-park", "wait-wake"];
     assert_eq!(probes[..wanted.len()], wanted);
     let elsewhere = |name: &&str| {
         crate::subjects::rwlocks::Entry::find(name).is_ok()
             || crate::subjects::semaphores::Entry::find(name).is_ok()
             || name.starts_with("robust")
-            || ["sysv-undo", "ofd"].contains(name) // `shared`
+            || *name == "sysv-undo" // `shared`
     };
     assert!(probes[wanted.len()..].iter().all(elsewhere), "{probes:?}");
     assert!(Entry::all().iter().all(|entry| entry.is_usual() == (entry.is_plain() && !entry.probe)));
@@ -197,7 +195,7 @@ fn queue_locks_serve_in_order() {
             assert_eq!(served.into_inner().unwrap(), [0, 1, 2, 3, 4], "{}", entry.name);
         }
     }
-    for name in ["mcs-park", "ticket-futex", "sysv"] {
+    for name in ["mcs-park", "sysv"] {
         visit(Entry::find(name).unwrap(), Scope::Threads, InOrder).unwrap();
     }
 }

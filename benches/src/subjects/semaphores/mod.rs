@@ -21,9 +21,6 @@ pub enum Made {
         /// Whether it says so.
         private: bool,
     },
-    /// A word that 32 threads of one CPU sleep on, each with a bit of it. On another CPU than that
-    /// of the poster, one woken thread wakes the rest.
-    Groups,
     /// Words and nothing else.
     Floor,
 }
@@ -36,8 +33,6 @@ pub const SEMARRAY: &str = "semarray";
 pub const POSIX: &str = "sem_t";
 /// What the seed of 2010 was twice as fast as.
 pub const FUTEX: &str = "futex";
-/// As many as can be woken by a call, and nothing else: what no lock can do better.
-pub const GROUPS: &str = "futex-groups";
 /// Words and nothing else: what no semaphores in user space can do better.
 pub const FLOOR: &str = "floor";
 /// Ours, never passed.
@@ -67,17 +62,11 @@ impl super::Kind for Traits {
     }
 }
 
-static ALL: [Entry; 12] = [
+static ALL: [Entry; 11] = [
     entry(KERNEL, "System V semaphores, many operations a call", Made::Kernel, false),
     entry("sysv-single", "System V semaphores, one operation a call", Made::Kernel, true),
     entry(FUTEX, "a word a sleeper, one FUTEX_WAKE each, as the seed of 2010 has it", futex(false), true),
     entry("futex-private", "a word a sleeper, one FUTEX_WAKE_PRIVATE each", futex(true), true),
-    entry(
-        GROUPS,
-        "a word for 32 sleepers of a CPU, one FUTEX_WAKE_BITSET each, chained on other CPUs: the fewest wake calls possible",
-        Made::Groups,
-        false,
-    ),
     entry(POSIX, "POSIX unnamed semaphores, each on lines of its own", Made::Posix, true),
     entry(SEMARRAY, "ulocks SemArray", Made::Ours(Fairness::Barging), false),
     entry("semarray-single", "ulocks SemArray, one operation a call", Made::Ours(Fairness::Barging), true),

@@ -32,7 +32,6 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
-use ulocks_semarray::groups::CHAINED;
 
 /// Semaphores in an array.
 pub const EACH: usize = 250;
@@ -142,127 +141,6 @@ impl Post for Words {
     }
 }
 
-/// A word for every [`SEATS`] workers of a CPU. Of those on another CPU than the main thread's,
-/// one is woken, and that one wakes the rest.
-struct Groups {
-    groups: Vec<Group>,
-    /// Those that workers are dealt to, in their order.
-    cpus: Vec<usize>,
-}
-
-/// A group.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-struct Group {
-    /// Wake-ups so far: the word that is slept on.
-    count: AtomicU32,
-    /// Bits of the workers that the woken worker must wake.
-    left: AtomicU32,
-}
-
-impl Group {
-    fn wake(&self, most: u32, bits: u32) {
-        let operation = libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG;
-        let (no_time, no_word) = (ptr::null::<libc::timespec>(), ptr::null::<u32>());
-        // SAFETY: a wake needs the address alone.
-        unsafe {
-            libc::syscall(libc::SYS_futex, self.count.as_ptr(), operation, most, no_time, no_word, bits)
-        };
-    }
-}
-
-/// As many as a call can tell apart.
-const SEATS: usize = 32;
-
-impl Groups {
-    fn new(workers: usize, cpus: Vec<usize>) -> Self {
-        let each = workers.div_ceil(cpus.len()).div_ceil(SEATS);
-        Self { groups: (0..each * cpus.len()).map(|_| Group::default()).collect(), cpus }
-    }
-
-    /// Workers are dealt to the CPUs in turn.
-    fn seat(&self, index: usize) -> (usize, u32) {
-        let cpus = self.cpus.len();
-        let (cpu, nth) = (index % cpus, index / cpus);
-        (nth / SEATS * cpus + cpu, 1 << (nth % SEATS))
-    }
-}
-
-impl Post for Groups {
-    /// The bits of each group, and the groups that have some.
-    type Scratch = (Vec<u32>, Vec<usize>);
-
-    fn scratch(&self) -> Self::Scratch {
-        (vec![0; self.groups.len()], Vec::with_capacity(self.groups.len()))
-    }
-
-    fn wait(&self, index: usize, worker: &Worker) {
-        let (group, bit) = self.seat(index);
-        let group = &self.groups[group];
-        let word = &group.count;
-        loop {
-            // Acquire, twice: with the Releases in `post`.
-            let count = word.load(Acquire);
-            if worker.waiting.load(Acquire) == 0 {
-                return;
-            }
-            let operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
-            let (forever, no_word) = (ptr::null::<libc::timespec>(), ptr::null::<u32>());
-            // SAFETY: the word lives until all workers have been joined; no other pointer is
-            // followed.
-            unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, count, forever, no_word, bit) };
-            // Posted to or not: one that is back already may have been woken in the place of
-            // another.
-            let left = group.left.swap(0, Acquire);
-            if left != 0 {
-                group.wake(left.count_ones(), left);
-            }
-        }
-    }
-
-    fn post(
-        &self,
-        (bits, groups): &mut Self::Scratch,
-        workers: &[CachePadded<Worker>],
-        found: &[usize],
-    ) -> u64 {
-        let mut calls = 0;
-        for set in found.chunks(PER_CALL) {
-            for &index in set {
-                workers[index].waiting.store(0, Release);
-                let (group, bit) = self.seat(index);
-                if bits[group] == 0 {
-                    groups.push(group);
-                }
-                bits[group] |= bit;
-            }
-            // SAFETY: no pointer is followed.
-            let here = usize::try_from(unsafe { libc::sched_getcpu() }).ok();
-            let is_own = |group: usize| Some(self.cpus[group % self.cpus.len()]) == here;
-            // CPU by CPU, our own last: its workers may take it from us.
-            groups.sort_unstable_by_key(|&group| (is_own(group), group % self.cpus.len(), group));
-            calls += groups.len() as u64;
-            for number in groups.drain(..) {
-                let (group, bits) = (&self.groups[number], std::mem::take(&mut bits[number]));
-                group.count.fetch_add(1, Release);
-                // Workers have bits of their own: a call for as many as there are bits wakes all
-                // that sleep.
-                let all = bits.count_ones();
-                let most = if is_own(number) || all < CHAINED { all } else { 1 };
-                if most < all {
-                    group.left.fetch_or(bits, Release);
-                }
-                group.wake(most, bits);
-            }
-        }
-        calls
-    }
-
-    fn is_clean(&self) -> Result<bool> {
-        Ok(true)
-    }
-}
-
 /// Carries out a run of this kind.
 pub(super) fn run(spec: &Spec, entry: &Entry) -> Result<Outcome> {
     let Run::Wakes { threads, wakes, .. } = spec.run else { bail!("a run of another kind") };
@@ -277,7 +155,6 @@ pub(super) fn run(spec: &Spec, entry: &Entry) -> Result<Outcome> {
         Made::Futex { private } => {
             run_with(spec, &Words { flag: if private { libc::FUTEX_PRIVATE_FLAG } else { 0 } }, true)
         }
-        Made::Groups => run_with(spec, &Groups::new(workers, pinning::order(Pin::Scatter)?), true),
         Made::Posix | Made::Floor => bail!("'{}' takes no part in sembench", entry.name),
     }
 }
