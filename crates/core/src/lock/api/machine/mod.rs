@@ -11,7 +11,7 @@ pub use reentrant::{MappedReentrantMutexGuard, ReentrantMutex, ReentrantMutexGua
 pub use rwlock::{ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard};
 pub use rwlock::{
     MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard,
-    RwLockWriteGuard, read_with, upgradable_with, write_with,
+    RwLockWriteGuard, read_with,
 };
 
 use super::{Raw, RawCondvar, Token};

@@ -55,44 +55,6 @@ pub unsafe fn read_with<'a, L: RawRwLock, T: ?Sized, E>(
     Ok(unsafe { rwlock.make_read_guard_unchecked(Token::new(token)) })
 }
 
-/// As [`read_with`], for writing.
-///
-/// # Errors
-/// Those of `acquire`.
-///
-/// # Safety
-/// As [`read_with`].
-#[inline]
-#[track_caller]
-pub unsafe fn write_with<'a, L: RawRwLock, T: ?Sized, E>(
-    rwlock: &'a RwLock<L, T>,
-    acquire: impl FnOnce(&L) -> Result<L::WriteToken, E>,
-) -> Result<RwLockWriteGuard<'a, L, T>, E> {
-    // SAFETY: as in `read_with`.
-    let token = acquire(unsafe { rwlock.raw() }.inner())?;
-    // SAFETY: as in `read_with`.
-    Ok(unsafe { rwlock.make_write_guard_unchecked(Token::new(token)) })
-}
-
-/// As [`read_with`], for reading and perhaps writing later.
-///
-/// # Errors
-/// Those of `acquire`.
-///
-/// # Safety
-/// As [`read_with`].
-#[inline]
-#[track_caller]
-pub unsafe fn upgradable_with<'a, L: RawRwLockUpgrade, T: ?Sized, E>(
-    rwlock: &'a RwLock<L, T>,
-    acquire: impl FnOnce(&L) -> Result<L::UpgradableToken, E>,
-) -> Result<RwLockUpgradableReadGuard<'a, L, T>, E> {
-    // SAFETY: as in `read_with`.
-    let token = acquire(unsafe { rwlock.raw() }.inner())?;
-    // SAFETY: as in `read_with`.
-    Ok(unsafe { rwlock.make_upgradable_guard_unchecked(Token::new(token)) })
-}
-
 /// What the result of an upgrade is to lock_api.
 #[inline]
 fn tokens<W, U>(result: Result<W, U>) -> Result<Token<W>, Token<U>> {

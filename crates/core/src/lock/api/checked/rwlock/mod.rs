@@ -287,36 +287,6 @@ pub unsafe fn read_with<'a, L: RawRwLock, T: ?Sized, E>(
     Ok(Guard::new(rwlock, rwlock.lock.acquire_with::<Shared, E>(acquire)?))
 }
 
-/// As [`read_with`], for writing.
-///
-/// # Errors
-/// Those of `acquire`.
-///
-/// # Safety
-/// As [`read_with`].
-#[track_caller]
-pub unsafe fn write_with<'a, L: RawRwLock, T: ?Sized, E>(
-    rwlock: &'a RwLock<L, T>,
-    acquire: impl FnOnce(&L) -> Result<L::WriteToken, E>,
-) -> Result<RwLockWriteGuard<'a, L, T>, E> {
-    Ok(Guard::new(rwlock, rwlock.lock.acquire_with::<Exclusive, E>(acquire)?))
-}
-
-/// As [`read_with`], for reading and perhaps writing later.
-///
-/// # Errors
-/// Those of `acquire`.
-///
-/// # Safety
-/// As [`read_with`].
-#[track_caller]
-pub unsafe fn upgradable_with<'a, L: RawRwLockUpgrade, T: ?Sized, E>(
-    rwlock: &'a RwLock<L, T>,
-    acquire: impl FnOnce(&L) -> Result<L::UpgradableToken, E>,
-) -> Result<RwLockUpgradableReadGuard<'a, L, T>, E> {
-    Ok(Guard::new(rwlock, rwlock.lock.acquire_with::<Upgradable, E>(acquire)?))
-}
-
 impl<L: RawRwLock, T: Default> Default for RwLock<L, T> {
     #[track_caller]
     fn default() -> Self {
