@@ -18,6 +18,7 @@ pub mod protocols {
 
 ulocks_core::on_machine! {
     mod below;
+    mod traits;
     mod locks;
     mod current;
     #[cfg(feature = "checked")]

@@ -3,6 +3,7 @@
 //! once for the plain locks, and once more for the checked ones.
 
 use crate::condvar::{ExactCondvar, OtherMutex};
+use crate::rwlock::Patience;
 use super::below::{Fair, FaultsAbort, Recursive, Throughput};
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use ulocks_core::raw::Initial as _;
@@ -58,6 +59,12 @@ impl RawFairMutex {
 impl<const RECURSIVE: bool> RawRwLock<RECURSIVE> {
     pub(crate) const fn new() -> Self {
         Self(Recursive::new())
+    }
+
+    #[inline]
+    #[track_caller]
+    pub(crate) fn acquire_shared(&self, patience: Patience) -> bool {
+        if RECURSIVE { self.0.read_again(patience) } else { self.0.read(patience) }
     }
 }
 
