@@ -1,5 +1,52 @@
 //! The typed face on the machine: lock_api's types over [`Raw`].
 
+// What acquires and releases is `#[track_caller]`, without a closure in between. So a raw lock that
+// looks for misuse can name the line of its user. A raw lock that is not `#[track_caller]` itself
+// pays nothing for it. Each macro makes a method of lock_api of the method of a raw lock.
+
+macro_rules! acquires {
+    ($method:ident = $acquire:ident -> $Guard:ident) => {
+        #[inline]
+        #[track_caller]
+        fn $method(&self) -> Self::$Guard {
+            Token::new(self.inner().$acquire())
+        }
+    };
+}
+
+macro_rules! attempts {
+    ($method:ident = $attempt:ident -> $Guard:ident) => {
+        #[inline]
+        #[track_caller]
+        fn $method(&self) -> Option<Self::$Guard> {
+            self.inner().$attempt().map(Token::new)
+        }
+    };
+    ($method:ident($limit:ty) = $attempt:ident, $until:ident($deadline:path) -> $Guard:ident) => {
+        #[inline]
+        #[track_caller]
+        fn $method(&self, limit: $limit) -> Option<Self::$Guard> {
+            // The clock is not read if there is nothing to wait for.
+            let token = match self.inner().$attempt() {
+                None => self.inner().$until($deadline(limit)),
+                token => token,
+            };
+            token.map(Token::new)
+        }
+    };
+}
+
+macro_rules! releases {
+    ($method:ident($Guard:ident) = $release:ident) => {
+        #[inline]
+        #[track_caller]
+        unsafe fn $method(&self, guard: Self::$Guard) {
+            // SAFETY: the caller passes the token of its acquisition of this lock.
+            unsafe { self.inner().$release(guard.into_inner()) };
+        }
+    };
+}
+
 mod condvar;
 mod reentrant;
 mod rwlock;
@@ -19,10 +66,6 @@ use crate::lock::traits::{RawMutex, RawMutexFair};
 use crate::sys::time::Deadline;
 use core::time::Duration;
 use std::time::Instant;
-
-// What acquires and releases is `#[track_caller]`, without a closure in between. So a raw lock that
-// looks for misuse can name the line of its user. A raw lock that is not `#[track_caller]` itself
-// pays nothing for it.
 
 /// Data behind a lock.
 pub type Mutex<L, T> = lock_api::Mutex<Raw<L>, T>;
@@ -83,24 +126,9 @@ unsafe impl<L: RawMutex> lock_api::RawMutex for Raw<L> {
 
     type Guard = Token<L::Token>;
 
-    #[inline]
-    #[track_caller]
-    fn lock(&self) -> Self::Guard {
-        Token::new(self.inner().lock())
-    }
-
-    #[inline]
-    #[track_caller]
-    fn try_lock(&self) -> Option<Self::Guard> {
-        self.inner().try_lock().map(Token::new)
-    }
-
-    #[inline]
-    #[track_caller]
-    unsafe fn unlock(&self, guard: Self::Guard) {
-        // SAFETY: the caller passes the token of its acquisition of this mutex.
-        unsafe { self.inner().unlock(guard.into_inner()) };
-    }
+    acquires!(lock = lock -> Guard);
+    attempts!(try_lock = try_lock -> Guard);
+    releases!(unlock(Guard) = unlock);
 
     #[inline]
     fn is_locked(&self) -> bool {
@@ -113,34 +141,11 @@ unsafe impl<L: RawMutex> lock_api::RawMutexTimed for Raw<L> {
     type Duration = Duration;
     type Instant = Instant;
 
-    #[inline]
-    #[track_caller]
-    fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard> {
-        // The clock is not read if there is nothing to wait for.
-        let token = match self.inner().try_lock() {
-            None => self.inner().lock_until(Deadline::after(timeout)),
-            token => token,
-        };
-        token.map(Token::new)
-    }
-
-    #[inline]
-    #[track_caller]
-    fn try_lock_until(&self, timeout: Instant) -> Option<Self::Guard> {
-        let token = match self.inner().try_lock() {
-            None => self.inner().lock_until(Deadline::at(timeout)),
-            token => token,
-        };
-        token.map(Token::new)
-    }
+    attempts!(try_lock_for(Duration) = try_lock, lock_until(Deadline::after) -> Guard);
+    attempts!(try_lock_until(Instant) = try_lock, lock_until(Deadline::at) -> Guard);
 }
 
 // SAFETY: as `RawMutex`; a fair release is a release.
 unsafe impl<L: RawMutexFair> lock_api::RawMutexFair for Raw<L> {
-    #[inline]
-    #[track_caller]
-    unsafe fn unlock_fair(&self, guard: Self::Guard) {
-        // SAFETY: the caller passes the token of its acquisition of this mutex.
-        unsafe { self.inner().unlock_fair(guard.into_inner()) };
-    }
+    releases!(unlock_fair(Guard) = unlock_fair);
 }

@@ -55,6 +55,17 @@ pub unsafe fn read_with<'a, L: RawRwLock, T: ?Sized, E>(
     Ok(unsafe { rwlock.make_read_guard_unchecked(Token::new(token)) })
 }
 
+macro_rules! exchanges {
+    ($method:ident($From:ident) -> $To:ident) => {
+        #[inline]
+        #[track_caller]
+        unsafe fn $method(&self, guard: Self::$From) -> Self::$To {
+            // SAFETY: the caller passes the token of its acquisition of this lock.
+            Token::new(unsafe { self.inner().$method(guard.into_inner()) })
+        }
+    };
+}
+
 /// What the result of an upgrade is to lock_api.
 #[inline]
 fn tokens<W, U>(result: Result<W, U>) -> Result<Token<W>, Token<U>> {
@@ -62,6 +73,25 @@ fn tokens<W, U>(result: Result<W, U>) -> Result<Token<W>, Token<U>> {
         Ok(token) => Ok(Token::new(token)),
         Err(token) => Err(Token::new(token)),
     }
+}
+
+macro_rules! upgrades {
+    ($method:ident($limit:ty) = $deadline:path) => {
+        #[inline]
+        #[track_caller]
+        unsafe fn $method(
+            &self,
+            guard: Self::UpgradableGuard,
+            limit: $limit,
+        ) -> Result<Self::ExclusiveGuard, Self::UpgradableGuard> {
+            // SAFETY: the caller passes the token of its acquisition of this lock.
+            tokens(match unsafe { self.inner().try_upgrade(guard.into_inner()) } {
+                // SAFETY: the upgradable access is still held by the token that came back.
+                Err(token) => unsafe { self.inner().upgrade_until(token, $deadline(limit)) },
+                upgraded => upgraded,
+            })
+        }
+    };
 }
 
 // SAFETY: our contract is lock_api's: readers or one writer, a release happens before the
@@ -73,43 +103,12 @@ unsafe impl<L: RawRwLock> lock_api::RawRwLock for Raw<L> {
     type SharedGuard = Token<L::ReadToken>;
     type ExclusiveGuard = Token<L::WriteToken>;
 
-    #[inline]
-    #[track_caller]
-    fn lock_shared(&self) -> Self::SharedGuard {
-        Token::new(self.inner().read())
-    }
-
-    #[inline]
-    #[track_caller]
-    fn try_lock_shared(&self) -> Option<Self::SharedGuard> {
-        self.inner().try_read().map(Token::new)
-    }
-
-    #[inline]
-    #[track_caller]
-    unsafe fn unlock_shared(&self, guard: Self::SharedGuard) {
-        // SAFETY: the caller passes the token of its acquisition of this lock.
-        unsafe { self.inner().unlock_read(guard.into_inner()) };
-    }
-
-    #[inline]
-    #[track_caller]
-    fn lock_exclusive(&self) -> Self::ExclusiveGuard {
-        Token::new(self.inner().write())
-    }
-
-    #[inline]
-    #[track_caller]
-    fn try_lock_exclusive(&self) -> Option<Self::ExclusiveGuard> {
-        self.inner().try_write().map(Token::new)
-    }
-
-    #[inline]
-    #[track_caller]
-    unsafe fn unlock_exclusive(&self, guard: Self::ExclusiveGuard) {
-        // SAFETY: the caller passes the token of its acquisition of this lock.
-        unsafe { self.inner().unlock_write(guard.into_inner()) };
-    }
+    acquires!(lock_shared = read -> SharedGuard);
+    attempts!(try_lock_shared = try_read -> SharedGuard);
+    releases!(unlock_shared(SharedGuard) = unlock_read);
+    acquires!(lock_exclusive = write -> ExclusiveGuard);
+    attempts!(try_lock_exclusive = try_write -> ExclusiveGuard);
+    releases!(unlock_exclusive(ExclusiveGuard) = unlock_write);
 
     #[inline]
     fn is_locked(&self) -> bool {
@@ -122,79 +121,26 @@ unsafe impl<L: RawRwLock> lock_api::RawRwLock for Raw<L> {
     }
 }
 
-// In what is timed the lock is tried first: the clock is not read if there is nothing to wait for.
-
 // SAFETY: as `RawRwLock`; what gives up does so no earlier than its deadline.
 unsafe impl<L: RawRwLock> lock_api::RawRwLockTimed for Raw<L> {
     type Duration = Duration;
     type Instant = Instant;
 
-    #[inline]
-    #[track_caller]
-    fn try_lock_shared_for(&self, timeout: Duration) -> Option<Self::SharedGuard> {
-        let token = match self.inner().try_read() {
-            None => self.inner().read_until(Deadline::after(timeout)),
-            token => token,
-        };
-        token.map(Token::new)
-    }
-
-    #[inline]
-    #[track_caller]
-    fn try_lock_shared_until(&self, timeout: Instant) -> Option<Self::SharedGuard> {
-        let token = match self.inner().try_read() {
-            None => self.inner().read_until(Deadline::at(timeout)),
-            token => token,
-        };
-        token.map(Token::new)
-    }
-
-    #[inline]
-    #[track_caller]
-    fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<Self::ExclusiveGuard> {
-        let token = match self.inner().try_write() {
-            None => self.inner().write_until(Deadline::after(timeout)),
-            token => token,
-        };
-        token.map(Token::new)
-    }
-
-    #[inline]
-    #[track_caller]
-    fn try_lock_exclusive_until(&self, timeout: Instant) -> Option<Self::ExclusiveGuard> {
-        let token = match self.inner().try_write() {
-            None => self.inner().write_until(Deadline::at(timeout)),
-            token => token,
-        };
-        token.map(Token::new)
-    }
+    attempts!(try_lock_shared_for(Duration) = try_read, read_until(Deadline::after) -> SharedGuard);
+    attempts!(try_lock_shared_until(Instant) = try_read, read_until(Deadline::at) -> SharedGuard);
+    attempts!(try_lock_exclusive_for(Duration) = try_write, write_until(Deadline::after) -> ExclusiveGuard);
+    attempts!(try_lock_exclusive_until(Instant) = try_write, write_until(Deadline::at) -> ExclusiveGuard);
 }
 
 // SAFETY: as `RawRwLock`; a fair release is a release.
 unsafe impl<L: RawRwLockFair> lock_api::RawRwLockFair for Raw<L> {
-    #[inline]
-    #[track_caller]
-    unsafe fn unlock_shared_fair(&self, guard: Self::SharedGuard) {
-        // SAFETY: the caller passes the token of its acquisition of this lock.
-        unsafe { self.inner().unlock_read_fair(guard.into_inner()) };
-    }
-
-    #[inline]
-    #[track_caller]
-    unsafe fn unlock_exclusive_fair(&self, guard: Self::ExclusiveGuard) {
-        // SAFETY: the caller passes the token of its acquisition of this lock.
-        unsafe { self.inner().unlock_write_fair(guard.into_inner()) };
-    }
+    releases!(unlock_shared_fair(SharedGuard) = unlock_read_fair);
+    releases!(unlock_exclusive_fair(ExclusiveGuard) = unlock_write_fair);
 }
 
 // SAFETY: as `RawRwLock`; a downgrade releases to later acquisitions and lets no writer in.
 unsafe impl<L: RawRwLockDowngrade> lock_api::RawRwLockDowngrade for Raw<L> {
-    #[inline]
-    #[track_caller]
-    unsafe fn downgrade(&self, guard: Self::ExclusiveGuard) -> Self::SharedGuard {
-        // SAFETY: the caller passes the token of its acquisition of this lock.
-        Token::new(unsafe { self.inner().downgrade(guard.into_inner()) })
-    }
+    exchanges!(downgrade(ExclusiveGuard) -> SharedGuard);
 }
 
 // SAFETY: as `RawRwLock`; one upgradable holder at most, and its upgrade comes after the releases
@@ -202,31 +148,10 @@ unsafe impl<L: RawRwLockDowngrade> lock_api::RawRwLockDowngrade for Raw<L> {
 unsafe impl<L: RawRwLockUpgrade> lock_api::RawRwLockUpgrade for Raw<L> {
     type UpgradableGuard = Token<L::UpgradableToken>;
 
-    #[inline]
-    #[track_caller]
-    fn lock_upgradable(&self) -> Self::UpgradableGuard {
-        Token::new(self.inner().upgradable())
-    }
-
-    #[inline]
-    #[track_caller]
-    fn try_lock_upgradable(&self) -> Option<Self::UpgradableGuard> {
-        self.inner().try_upgradable().map(Token::new)
-    }
-
-    #[inline]
-    #[track_caller]
-    unsafe fn unlock_upgradable(&self, guard: Self::UpgradableGuard) {
-        // SAFETY: the caller passes the token of its acquisition of this lock.
-        unsafe { self.inner().unlock_upgradable(guard.into_inner()) };
-    }
-
-    #[inline]
-    #[track_caller]
-    unsafe fn upgrade(&self, guard: Self::UpgradableGuard) -> Self::ExclusiveGuard {
-        // SAFETY: the caller passes the token of its acquisition of this lock.
-        Token::new(unsafe { self.inner().upgrade(guard.into_inner()) })
-    }
+    acquires!(lock_upgradable = upgradable -> UpgradableGuard);
+    attempts!(try_lock_upgradable = try_upgradable -> UpgradableGuard);
+    releases!(unlock_upgradable(UpgradableGuard) = unlock_upgradable);
+    exchanges!(upgrade(UpgradableGuard) -> ExclusiveGuard);
 
     #[inline]
     #[track_caller]
@@ -241,80 +166,21 @@ unsafe impl<L: RawRwLockUpgrade> lock_api::RawRwLockUpgrade for Raw<L> {
 
 // SAFETY: as the traits above; what gives up does so no earlier than its deadline.
 unsafe impl<L: RawRwLockUpgrade> lock_api::RawRwLockUpgradeTimed for Raw<L> {
-    #[inline]
-    #[track_caller]
-    fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<Self::UpgradableGuard> {
-        let token = match self.inner().try_upgradable() {
-            None => self.inner().upgradable_until(Deadline::after(timeout)),
-            token => token,
-        };
-        token.map(Token::new)
-    }
-
-    #[inline]
-    #[track_caller]
-    fn try_lock_upgradable_until(&self, timeout: Instant) -> Option<Self::UpgradableGuard> {
-        let token = match self.inner().try_upgradable() {
-            None => self.inner().upgradable_until(Deadline::at(timeout)),
-            token => token,
-        };
-        token.map(Token::new)
-    }
-
-    #[inline]
-    #[track_caller]
-    unsafe fn try_upgrade_for(
-        &self,
-        guard: Self::UpgradableGuard,
-        timeout: Duration,
-    ) -> Result<Self::ExclusiveGuard, Self::UpgradableGuard> {
-        // SAFETY: the caller passes the token of its acquisition of this lock.
-        tokens(match unsafe { self.inner().try_upgrade(guard.into_inner()) } {
-            // SAFETY: the upgradable access is still held by the token that came back.
-            Err(token) => unsafe { self.inner().upgrade_until(token, Deadline::after(timeout)) },
-            upgraded => upgraded,
-        })
-    }
-
-    #[inline]
-    #[track_caller]
-    unsafe fn try_upgrade_until(
-        &self,
-        guard: Self::UpgradableGuard,
-        timeout: Instant,
-    ) -> Result<Self::ExclusiveGuard, Self::UpgradableGuard> {
-        // SAFETY: the caller passes the token of its acquisition of this lock.
-        tokens(match unsafe { self.inner().try_upgrade(guard.into_inner()) } {
-            // SAFETY: the upgradable access is still held by the token that came back.
-            Err(token) => unsafe { self.inner().upgrade_until(token, Deadline::at(timeout)) },
-            upgraded => upgraded,
-        })
-    }
+    attempts!(try_lock_upgradable_for(Duration)
+        = try_upgradable, upgradable_until(Deadline::after) -> UpgradableGuard);
+    attempts!(try_lock_upgradable_until(Instant)
+        = try_upgradable, upgradable_until(Deadline::at) -> UpgradableGuard);
+    upgrades!(try_upgrade_for(Duration) = Deadline::after);
+    upgrades!(try_upgrade_until(Instant) = Deadline::at);
 }
 
 // SAFETY: as the traits above.
 unsafe impl<L: RawRwLockUpgrade> lock_api::RawRwLockUpgradeDowngrade for Raw<L> {
-    #[inline]
-    #[track_caller]
-    unsafe fn downgrade_upgradable(&self, guard: Self::UpgradableGuard) -> Self::SharedGuard {
-        // SAFETY: the caller passes the token of its acquisition of this lock.
-        Token::new(unsafe { self.inner().downgrade_upgradable(guard.into_inner()) })
-    }
-
-    #[inline]
-    #[track_caller]
-    unsafe fn downgrade_to_upgradable(&self, guard: Self::ExclusiveGuard) -> Self::UpgradableGuard {
-        // SAFETY: the caller passes the token of its acquisition of this lock.
-        Token::new(unsafe { self.inner().downgrade_to_upgradable(guard.into_inner()) })
-    }
+    exchanges!(downgrade_upgradable(UpgradableGuard) -> SharedGuard);
+    exchanges!(downgrade_to_upgradable(ExclusiveGuard) -> UpgradableGuard);
 }
 
 // SAFETY: as the traits above; a fair release is a release.
 unsafe impl<L: RawRwLockUpgradeFair> lock_api::RawRwLockUpgradeFair for Raw<L> {
-    #[inline]
-    #[track_caller]
-    unsafe fn unlock_upgradable_fair(&self, guard: Self::UpgradableGuard) {
-        // SAFETY: the caller passes the token of its acquisition of this lock.
-        unsafe { self.inner().unlock_upgradable_fair(guard.into_inner()) };
-    }
+    releases!(unlock_upgradable_fair(UpgradableGuard) = unlock_upgradable_fair);
 }
