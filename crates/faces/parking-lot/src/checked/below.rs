@@ -15,45 +15,41 @@ impl Initial for RecursiveRwLock {
     const INIT: Self = Self::new();
 }
 
+macro_rules! acquires {
+    ($acquire:ident, $attempt:ident, $until:ident) => {
+        fn $acquire(&self) {
+            self.$acquire(Patience::Forever);
+        }
+
+        fn $attempt(&self) -> Option<()> {
+            self.$acquire(Patience::Never).then_some(())
+        }
+
+        fn $until(&self, deadline: Deadline) -> Option<()> {
+            self.$acquire(Patience::Until(deadline)).then_some(())
+        }
+    };
+}
+
+/// What ends an access or makes another of it.
+macro_rules! leaves {
+    ($($method:ident = $leave:ident;)*) => { $(
+        unsafe fn $method(&self, (): ()) {
+            // SAFETY: the caller's promise.
+            unsafe { self.$leave() };
+        }
+    )* };
+}
+
 // SAFETY: the methods are those of the lock, which keeps the promise.
 unsafe impl RawRwLock for RecursiveRwLock {
     type Scope = futex::Local;
     type ReadToken = ();
     type WriteToken = ();
 
-    fn read(&self) {
-        self.read(Patience::Forever);
-    }
-
-    fn try_read(&self) -> Option<()> {
-        self.read(Patience::Never).then_some(())
-    }
-
-    fn read_until(&self, deadline: Deadline) -> Option<()> {
-        self.read(Patience::Until(deadline)).then_some(())
-    }
-
-    unsafe fn unlock_read(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.unlock_read() };
-    }
-
-    fn write(&self) {
-        self.write(Patience::Forever);
-    }
-
-    fn try_write(&self) -> Option<()> {
-        self.write(Patience::Never).then_some(())
-    }
-
-    fn write_until(&self, deadline: Deadline) -> Option<()> {
-        self.write(Patience::Until(deadline)).then_some(())
-    }
-
-    unsafe fn unlock_write(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.unlock_write() };
-    }
+    acquires!(read, try_read, read_until);
+    acquires!(write, try_write, write_until);
+    leaves! { unlock_read = unlock_read; unlock_write = unlock_write; }
 
     fn is_locked(&self) -> bool {
         self.is_locked()
@@ -66,31 +62,18 @@ unsafe impl RawRwLock for RecursiveRwLock {
 
 // SAFETY: as above.
 unsafe impl RawRwLockDowngrade for RecursiveRwLock {
-    unsafe fn downgrade(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.downgrade() };
-    }
+    leaves! { downgrade = downgrade; }
 }
 
 // SAFETY: as above; what fails leaves the access as it was.
 unsafe impl RawRwLockUpgrade for RecursiveRwLock {
     type UpgradableToken = ();
 
-    fn upgradable(&self) {
-        self.upgradable(Patience::Forever);
-    }
-
-    fn try_upgradable(&self) -> Option<()> {
-        self.upgradable(Patience::Never).then_some(())
-    }
-
-    fn upgradable_until(&self, deadline: Deadline) -> Option<()> {
-        self.upgradable(Patience::Until(deadline)).then_some(())
-    }
-
-    unsafe fn unlock_upgradable(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.unlock_upgradable() };
+    acquires!(upgradable, try_upgradable, upgradable_until);
+    leaves! {
+        unlock_upgradable = unlock_upgradable;
+        downgrade_upgradable = downgrade_upgradable;
+        downgrade_to_upgradable = downgrade_to_upgradable;
     }
 
     unsafe fn upgrade(&self, (): ()) {
@@ -107,37 +90,43 @@ unsafe impl RawRwLockUpgrade for RecursiveRwLock {
         // SAFETY: the caller's promise.
         unsafe { self.upgrade(Patience::Until(deadline)) }.then_some(()).ok_or(())
     }
-
-    unsafe fn downgrade_upgradable(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.downgrade_upgradable() };
-    }
-
-    unsafe fn downgrade_to_upgradable(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.downgrade_to_upgradable() };
-    }
 }
 
 // SAFETY: as above; a fair release is a release.
 unsafe impl RawRwLockFair for RecursiveRwLock {
-    unsafe fn unlock_read_fair(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.unlock_read() };
-    }
-
-    unsafe fn unlock_write_fair(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.unlock_write_fair() };
-    }
+    leaves! { unlock_read_fair = unlock_read; unlock_write_fair = unlock_write_fair; }
 }
 
 // SAFETY: as above.
 unsafe impl RawRwLockUpgradeFair for RecursiveRwLock {
-    unsafe fn unlock_upgradable_fair(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.unlock_upgradable_fair() };
-    }
+    leaves! { unlock_upgradable_fair = unlock_upgradable_fair; }
+}
+
+macro_rules! patiently {
+    ($acquire:ident, $attempt:ident, $until:ident) => {
+        #[track_caller]
+        pub fn $acquire(&self, patience: Patience) -> bool {
+            match patience {
+                Patience::Forever => _ = self.0.$acquire(),
+                Patience::Until(deadline) => return self.0.$until(deadline).is_some(),
+                Patience::Never => return self.0.$attempt().is_some(),
+            }
+            true
+        }
+    };
+}
+
+/// What ends an access or makes another of it, by the token of that access.
+macro_rules! by_token {
+    ($token:expr => $($method:ident)*) => { $(
+        /// # Safety
+        /// The caller has acquired in this way.
+        #[track_caller]
+        pub unsafe fn $method(&self) {
+            // SAFETY: the caller's promise.
+            unsafe { self.0.$method($token) };
+        }
+    )* };
 }
 
 /// A [`RecursiveRwLock`] that is checked, with the same methods.
@@ -148,15 +137,12 @@ impl Recursive {
         Self(CheckedRw::INIT)
     }
 
-    #[track_caller]
-    pub fn read(&self, patience: Patience) -> bool {
-        match patience {
-            Patience::Forever => self.0.read(),
-            Patience::Until(deadline) => return self.0.read_until(deadline).is_some(),
-            Patience::Never => return self.0.try_read().is_some(),
-        };
-        true
-    }
+    patiently!(read, try_read, read_until);
+    patiently!(write, try_write, write_until);
+    patiently!(upgradable, try_upgradable, upgradable_until);
+    by_token!(CheckedReadToken::new(()) => unlock_read);
+    by_token!(() => unlock_write unlock_write_fair downgrade downgrade_to_upgradable);
+    by_token!(() => unlock_upgradable unlock_upgradable_fair downgrade_upgradable);
 
     #[track_caller]
     pub fn read_again(&self, patience: Patience) -> bool {
@@ -180,74 +166,6 @@ impl Recursive {
     }
 
     /// # Safety
-    /// The caller has acquired for reading.
-    #[track_caller]
-    pub unsafe fn unlock_read(&self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.unlock_read(CheckedReadToken::new(())) };
-    }
-
-    #[track_caller]
-    pub fn write(&self, patience: Patience) -> bool {
-        match patience {
-            Patience::Forever => self.0.write(),
-            Patience::Until(deadline) => return self.0.write_until(deadline).is_some(),
-            Patience::Never => return self.0.try_write().is_some(),
-        }
-        true
-    }
-
-    /// # Safety
-    /// The caller has acquired for writing.
-    #[track_caller]
-    pub unsafe fn unlock_write(&self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.unlock_write(()) };
-    }
-
-    /// # Safety
-    /// The caller has acquired for writing.
-    #[track_caller]
-    pub unsafe fn unlock_write_fair(&self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.unlock_write_fair(()) };
-    }
-
-    /// # Safety
-    /// The caller has acquired for writing.
-    #[track_caller]
-    pub unsafe fn downgrade(&self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.downgrade(()) };
-    }
-
-    #[track_caller]
-    pub fn upgradable(&self, patience: Patience) -> bool {
-        match patience {
-            Patience::Forever => self.0.upgradable(),
-            Patience::Until(deadline) => return self.0.upgradable_until(deadline).is_some(),
-            Patience::Never => return self.0.try_upgradable().is_some(),
-        }
-        true
-    }
-
-    /// # Safety
-    /// The caller has acquired as an upgradable reader.
-    #[track_caller]
-    pub unsafe fn unlock_upgradable(&self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.unlock_upgradable(()) };
-    }
-
-    /// # Safety
-    /// The caller has acquired as an upgradable reader.
-    #[track_caller]
-    pub unsafe fn unlock_upgradable_fair(&self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.unlock_upgradable_fair(()) };
-    }
-
-    /// # Safety
     /// The caller has acquired as an upgradable reader.
     #[track_caller]
     pub unsafe fn upgrade(&self, patience: Patience) -> bool {
@@ -260,22 +178,6 @@ impl Recursive {
             }
         }
         true
-    }
-
-    /// # Safety
-    /// The caller has acquired as an upgradable reader.
-    #[track_caller]
-    pub unsafe fn downgrade_upgradable(&self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.downgrade_upgradable(()) };
-    }
-
-    /// # Safety
-    /// The caller has acquired for writing.
-    #[track_caller]
-    pub unsafe fn downgrade_to_upgradable(&self) {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.downgrade_to_upgradable(()) };
     }
 
     pub fn is_locked(&self) -> bool {
