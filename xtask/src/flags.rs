@@ -37,8 +37,6 @@ xflags::xflags! {
             optional --budget n: u64
             /// Only this package; may be repeated.
             repeated -p, --package name: String
-            /// Also prints what never happened at which site of the source, in all models together.
-            optional --coverage
             /// Runs no model, but predicts what the locks would cost, in a table and as JSON.
             optional --cost
             /// With --cost: numbers of virtual CPUs, as 1..256 or 1,2,8.

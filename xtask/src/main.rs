@@ -19,7 +19,6 @@ mod test;
 mod tsan;
 mod verify;
 mod vm;
-mod vm_coverage;
 
 use crate::flags::{Xtask, XtaskCmd};
 use std::env;

@@ -1,12 +1,10 @@
 //! `cargo xtask vm`: runs the models in the world of the virtual machine, `tests/vm*.rs`. With
 //! `--cost` it predicts what the locks would cost on machines with many CPUs.
 //!
-//! Each model says how many executions it runs. `--budget` replaces that number. With `--coverage`
-//! the models also say what never happened at which site.
+//! Each model says how many executions it runs. `--budget` replaces that number.
 
 use crate::flags::{Loom, Vm};
-use crate::vm_coverage::{self, Total};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use xshell::{Shell, cmd};
 use xtask::steps::Steps;
 use xtask::workspace::Workspace;
@@ -29,19 +27,8 @@ pub fn run(flags: &Vm, shell: &Shell, workspace: &Workspace, steps: &mut Steps) 
         return cost(flags, shell, workspace, steps);
     }
     let budget = flags.budget.map(|executions| executions.to_string());
-    let mut env: Vec<_> = budget.iter().map(|executions| (BUDGET, executions.as_str())).collect();
-    let counts = workspace.target().join("vm-coverage.tsv");
-    if flags.coverage {
-        // What an earlier run has left.
-        _ = std::fs::remove_file(&counts);
-        env.push((vm_coverage::VARIABLE, counts.to_str().context("the target directory is not UTF-8")?));
-    }
+    let env: Vec<_> = budget.iter().map(|executions| (BUDGET, executions.as_str())).collect();
     World::vm(workspace).run_models(&flags.package, &flags.filter, &env, shell, workspace, steps)?;
-    if flags.coverage {
-        let report = Total::read(&counts)?.report(&flags.package);
-        println!("{report}");
-        return Ok(());
-    }
     if flags.package.is_empty() && flags.filter.is_empty() {
         downstream(shell, workspace, steps)?;
         loom_tests(shell, workspace, steps)?;
@@ -79,8 +66,8 @@ fn check(flags: &Vm) -> anyhow::Result<()> {
         bail!("--budget 0: give at least 1; a budget is a number of executions");
     }
     if flags.cost {
-        if flags.budget.is_some() || flags.coverage || !flags.package.is_empty() {
-            bail!("--cost runs no models: leave out --budget, --coverage and -p");
+        if flags.budget.is_some() || !flags.package.is_empty() {
+            bail!("--cost runs no models: leave out --budget and -p");
         }
     } else if flags.cpus.is_some() || flags.locks.is_some() {
         bail!("--cpus and --locks need --cost: cargo xtask vm --cost --cpus 1..256");
@@ -130,8 +117,7 @@ mod tests {
         assert_eq!(refusal("vm --cost --cpus 1..256 --locks ticket,mcs"), None);
         assert!(refusal("vm --budget 0").unwrap().contains("at least 1"));
         assert!(refusal("vm --cost --budget 9").unwrap().contains("--budget"));
-        assert!(refusal("vm --cost --coverage").unwrap().contains("--coverage"));
-        assert_eq!(refusal("vm --coverage -p ulocks-unfair"), None);
+        assert!(refusal("vm --cost -p ulocks-unfair").unwrap().contains("-p"));
         assert!(refusal("vm --cpus 4").unwrap().contains("--cost"));
     }
 }

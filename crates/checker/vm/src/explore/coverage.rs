@@ -10,12 +10,8 @@ use super::machine::Machine;
 use crate::clock::Time;
 use crate::engine::{At, Update};
 use core::fmt;
-use core::fmt::Write as _;
 use core::panic::Location;
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Write as _;
 
 /// What is called at a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -232,38 +228,6 @@ impl Coverage {
             site.counts.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         }
         sites.into_values().collect()
-    }
-
-    /// The counts as lines of fields between tabs: file, line, column, operation, how often it ran,
-    /// and `EVENT=COUNT` for each of [`Operation::expected`]. `cargo xtask vm --coverage` of this
-    /// project adds such lines up.
-    #[must_use]
-    pub fn to_tsv(&self) -> String {
-        let mut text = String::new();
-        for site in self.sites() {
-            let Site { at, operation, .. } = site;
-            let ran = site.count(Event::Ran);
-            let _ = write!(text, "{}\t{}\t{}\t{operation}\t{ran}", at.file(), at.line(), at.column());
-            for event in operation.expected() {
-                let _ = write!(text, "\t{event}={}", site.count(*event));
-            }
-            text.push('\n');
-        }
-        text
-    }
-}
-
-impl Coverage {
-    /// Does what `ULOCKS_VM_COVERAGE` asks for, for the exploration that was begun at `at`.
-    pub(super) fn publish(&self, asked: &OsStr, at: &Location<'_>) {
-        if asked == "1" {
-            println!("{}: coverage: {self}", super::story::place_of(at));
-            return;
-        }
-        // One write, at the end of the file: tests run at the same time.
-        let file = File::options().append(true).create(true).open(asked);
-        let written = file.and_then(|mut file| file.write_all(self.to_tsv().as_bytes()));
-        written.unwrap_or_else(|error| panic!("ULOCKS_VM_COVERAGE={}: {error}", asked.display()));
     }
 }
 

@@ -53,7 +53,7 @@
 //! | `ULOCKS_VM_SECONDS` | how long an exploration goes on looking: [`Config::budget`] |
 //! | `ULOCKS_VM_REPLAY` | runs this one execution |
 //! | `ULOCKS_VM_HTML` | the directory to which a failed exploration writes its story as a page |
-//! | `ULOCKS_VM_COVERAGE` | `1`: an exploration without a failure prints its [`Coverage`]; else the file to which it appends it |
+//! | `ULOCKS_VM_COVERAGE` | `1`: an exploration without a failure prints its [`Coverage`] |
 
 mod bounds;
 mod coverage;
@@ -444,13 +444,12 @@ pub fn note(text: impl Fn() -> String) {
 pub fn explore(config: Config, model: impl Fn() + 'static) -> Report {
     let at = Location::caller();
     let config = config.with_environment();
-    let asked = env::var_os("ULOCKS_VM_COVERAGE");
-    let mut coverage = asked.is_some().then(Coverage::default);
+    let mut coverage = env::var_os("ULOCKS_VM_COVERAGE").is_some().then(Coverage::default);
     match run_from(&config, &(Rc::new(model) as Rc<dyn Fn()>), &mut |_| (), &mut coverage) {
         Ok(report) => {
             println!("{}: {report} ({config})", story::place_of(at));
-            if let (Some(asked), Some(coverage)) = (asked, coverage) {
-                coverage.publish(&asked, at);
+            if let Some(coverage) = coverage {
+                println!("{}: coverage: {coverage}", story::place_of(at));
             }
             assert!(
                 report.finished || report.out_of_time || config.strategy != Strategy::Exhaustive,
