@@ -2,7 +2,7 @@
 
 use super::joined::joined;
 use super::scratch::{Scratch, turn};
-use super::{Plain, list, list_json, open};
+use super::{Plain, list, open};
 use std::fs;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::Relaxed;
@@ -13,19 +13,6 @@ use ulocks_shm::robust::mutex::{LockError, RobustMutex};
 use ulocks_shm::robust::rwlock::RobustPsRwLock;
 use ulocks_shm::robust::semarray::{RobustSemArray, RobustSemaphore};
 use ulocks_testkit::Child;
-
-/// The value of a field of the first object in `json` that has the other field.
-fn field<'a>(json: &'a str, object: &str, name: &str) -> &'a str {
-    let object = &json[json.find(object).unwrap_or_else(|| panic!("no {object} in {json}"))..];
-    let name = format!("\"{name}\":");
-    let value = &object[object.find(&name).unwrap_or_else(|| panic!("no {name} in {object}")) + name.len()..];
-    let mut depth = 0;
-    let end = value.find(|char| {
-        depth += i32::from("[{".contains(char)) - i32::from("]}".contains(char));
-        depth < 0 || (depth == 0 && char == ',')
-    });
-    &value[..end.unwrap_or(value.len())]
-}
 
 /// The program takes no part: a region that nobody uses is not attached to, and not reset.
 #[test]
@@ -98,21 +85,6 @@ fn holders_and_waiters() {
     ran.has(&["\"plain\": Mutex<", "no robust lock"]);
     ran.has_not("DAMAGED");
 
-    let ran = list_json(&scratch);
-    assert_eq!(ran.code, 0);
-    let fair = |name| field(&ran.out, "\"name\":\"fair\"", name);
-    assert_eq!((fair("waiters"), fair("health"), fair("stale")), ("1", "\"consistent\"", "false"));
-    assert_eq!(
-        (field(fair("holders"), "{", "slot"), field(fair("holders"), "{", "state")),
-        ("0", "\"live\"")
-    );
-    assert_eq!(field(&ran.out, "\"slot\":1,\"gen", "pid"), waiter.id().to_string());
-    let waiters = field(&ran.out, "\"name\":\"condvar\"", "waiters");
-    assert_eq!(waiters, "0", "the condition variable has no waiters");
-    assert_eq!(field(&ran.out, "\"name\":\"plain\"", "lock"), "null");
-    assert_eq!(field(&ran.out, "\"name\":\"array\"", "values"), "[5,6,7]");
-    assert_eq!(ran.out.matches(['{', '[']).count(), ran.out.matches(['}', ']']).count());
-
     holder.killed();
     waiter.ends();
     let ran = list(&scratch);
@@ -122,7 +94,7 @@ fn holders_and_waiters() {
     drop(region);
 }
 
-/// Names that a terminal would obey, and that JSON must escape.
+/// Names that a terminal would obey.
 #[test]
 fn names_are_escaped() {
     let _turn = turn();
@@ -132,8 +104,6 @@ fn names_are_escaped() {
     region.find_or_create::<u64>(&me, "\u{1b}[31m\"\\\n\u{85}é").expect("room");
     let ran = list(&scratch);
     ran.has(&[r#""\u{1b}[31m\"\\\n\u{85}é": u64 (8 bytes)"#]);
-    let ran = list_json(&scratch);
-    ran.has(&[r#""name":"\u001b[31m\"\\\u000a\u0085é""#]);
 }
 
 /// Two directories, one of them far inside of a root that is searched in parts.
@@ -181,7 +151,6 @@ fn the_state_of_the_header() {
     ran.has(&["no process is attached"]);
     ran.has(&["no directory with names"]);
     assert_eq!(ran.code, 0);
-    assert_eq!(field(&list_json(&Scratch::with(&sound)).out, "{", "state"), "\"ready\"");
 }
 
 /// The number of a slot's process is in use by another process here, as it is if the slot's process
@@ -227,8 +196,6 @@ fn a_slot_between_owners() {
     assert_eq!(ran.code, 0);
     ran.has(&["1 of 64 slots are taken"]);
     ran.has(&["slot 2", "thread 77 is claiming it, or leaves it"]);
-    let ran = list_json(&scratch);
-    assert_eq!(field(&ran.out, "\"slots\"", "state"), "\"between owners\"");
 }
 
 /// The id of the boot is another, as in a container: attached processes run now.

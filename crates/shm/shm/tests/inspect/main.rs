@@ -57,10 +57,6 @@ fn list(scratch: &Scratch) -> Ran {
     run(&[OsStr::new("list"), scratch.path().as_os_str()])
 }
 
-fn list_json(scratch: &Scratch) -> Ran {
-    run(&[OsStr::new("list"), OsStr::new("--json"), scratch.path().as_os_str()])
-}
-
 fn repair(scratch: &Scratch) -> Ran {
     run(&[OsStr::new("repair"), scratch.path().as_os_str()])
 }

@@ -1,13 +1,11 @@
 //! Shows what is in a region, and repairs one that no process uses: see `HELP`.
 
 #[cfg(regions)]
-mod json;
-#[cfg(regions)]
 mod text;
 
 #[cfg(regions)]
 mod run {
-    use super::{json, text};
+    use super::text;
     use std::ffi::OsString;
     use std::io::{self, Write};
     use std::path::{Path, PathBuf};
@@ -17,7 +15,7 @@ mod run {
     const HELP: &str = "\
 Shows what is in a region of ulocks-shm, and repairs one that no process uses.
 
-usage: ulocks-region list FILE [--json]
+usage: ulocks-region list FILE
        ulocks-region repair FILE
        ulocks-region --help | --version
 
@@ -40,19 +38,18 @@ exit code  0  done, and no damage found
     enum Command {
         Help,
         Version,
-        List { path: PathBuf, json: bool },
+        List { path: PathBuf },
         Repair { path: PathBuf },
     }
 
     /// What the arguments say, or what is wrong with them.
     fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Command, String> {
-        let (mut words, mut json, mut options_end) = (Vec::new(), false, false);
+        let (mut words, mut options_end) = (Vec::new(), false);
         for argument in arguments {
             match argument.to_str() {
                 Some("--") if !options_end => options_end = true,
                 Some("--help" | "-h") if !options_end => return Ok(Command::Help),
                 Some("--version" | "-V") if !options_end => return Ok(Command::Version),
-                Some("--json") if !options_end => json = true,
                 Some(option) if !options_end && option.starts_with('-') && option != "-" => {
                     return Err(format!("there is no option {option:?}"));
                 }
@@ -66,24 +63,19 @@ exit code  0  done, and no damage found
             return Err(format!("one file at a time, and not {more:?} too"));
         }
         match (command.to_str(), path) {
-            (Some("list"), Some(path)) => Ok(Command::List { path, json }),
-            (Some("repair"), Some(_)) if json => Err("--json is an option of list".to_string()),
+            (Some("list"), Some(path)) => Ok(Command::List { path }),
             (Some("repair"), Some(path)) => Ok(Command::Repair { path }),
             (Some("list" | "repair"), None) => Err("which file?".to_string()),
             _ => Err(format!("there is no command {command:?}: say list or repair")),
         }
     }
 
-    fn list(path: &Path, as_json: bool, out: &mut impl Write) -> io::Result<Result<bool, RegionError>> {
+    fn list(path: &Path, out: &mut impl Write) -> io::Result<Result<bool, RegionError>> {
         let report = match inspect::look(path) {
             Ok(report) => report,
             Err(error) => return Ok(Err(error)),
         };
-        if as_json {
-            writeln!(out, "{}", json::report(&report))?;
-        } else {
-            text::report(&report, path, out)?;
-        }
+        text::report(&report, path, out)?;
         Ok(Ok(!report.is_damaged()))
     }
 
@@ -110,7 +102,7 @@ exit code  0  done, and no damage found
             Command::Version => {
                 (None, writeln!(out, "ulocks-region {}", env!("CARGO_PKG_VERSION")).map(|()| Ok(true)))
             }
-            Command::List { path, json } => (Some(path), list(path, *json, &mut out)),
+            Command::List { path } => (Some(path), list(path, &mut out)),
             Command::Repair { path } => (Some(path), repair(path, &mut out)),
         };
         match done {
