@@ -28,15 +28,8 @@ use xtask::steps::{Steps, exit};
 use xtask::tools::help;
 use xtask::workspace::Workspace;
 
-/// The commands of the laboratory.
-const OF_LAB: [&str; 6] = ["machines", "real", "page", "long", "litmus", "picture"];
-
 fn main() -> ExitCode {
     let command = env::args().nth(1).unwrap_or_default();
-    if OF_LAB.contains(&command.as_str()) {
-        eprintln!("xtask: it is `cargo lab {command}` now");
-        return ExitCode::from(2);
-    }
     let flags = match Xtask::from_env() {
         Ok(flags) => flags,
         Err(error) if error.is_help() => {

@@ -19,44 +19,12 @@ pub struct Tests {
     possible: BTreeSet<String>,
     /// All names in their source, and in the modules that it takes from elsewhere.
     words: BTreeSet<String>,
-    /// The words in the calls of macros, by the macro.
-    calls: BTreeMap<String, BTreeSet<String>>,
-    /// The words in the definitions of macros, by the macro.
-    definitions: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Tests {
     /// Whether there is a test `name`, or a macro may make one.
     pub fn has(&self, name: &str) -> bool {
         self.all.contains(name) || self.possible.contains(name)
-    }
-
-    /// Whether a test has `part` in its name, or a macro of the target may make such a test.
-    pub fn has_part(&self, part: &str) -> bool {
-        let makers = self.makers();
-        let all = self.definitions.iter().chain(&self.calls);
-        let made = all.filter(|(name, _)| makers.contains(name.as_str())).flat_map(|(_, words)| words);
-        // A macro knows no module that it is called in.
-        let last = part.rsplit("::").next().unwrap_or(part);
-        self.all.iter().any(|name| name.contains(part)) || made.into_iter().any(|word| word.contains(last))
-    }
-
-    /// The macros of the target that may make tests: those that say `test`, or are given it, or
-    /// name the test kit, or another such macro.
-    fn makers(&self) -> BTreeSet<&str> {
-        let mut makers = BTreeSet::from(["test", KIT]);
-        loop {
-            let all = self.definitions.iter().chain(&self.calls);
-            let more = all.filter(|(name, words)| {
-                let is_ours = self.definitions.contains_key(*name) && !makers.contains(name.as_str());
-                is_ours && words.iter().any(|word| makers.contains(word.as_str()))
-            });
-            let more: Vec<_> = more.map(|(name, _)| name.as_str()).collect();
-            if more.is_empty() {
-                return makers;
-            }
-            makers.extend(more);
-        }
     }
 
     /// Whether the source names `word`.
@@ -95,43 +63,16 @@ fn read_target(root: &Path) -> Result<Tests, String> {
 fn read(file: &Path, children: &Path, prefix: &str, found: &mut Tests) -> Result<(), String> {
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let tokens: TokenStream = text.parse().map_err(|error| format!("{}: {error}", file.display()))?;
-    words(tokens.clone(), found);
+    words(tokens.clone(), &mut found.words);
     items(tokens, file, children, prefix, found)
 }
 
-/// Reads the words, and which of them belong to macros.
-fn words(tokens: TokenStream, found: &mut Tests) {
-    let trees: Vec<TokenTree> = tokens.into_iter().collect();
-    for (at, tree) in trees.iter().enumerate() {
-        match tree {
-            TokenTree::Ident(name) => _ = found.words.insert(name.to_string()),
-            TokenTree::Group(group) => {
-                let of_macro = match &trees[..at] {
-                    [.., TokenTree::Ident(name), bang] if is_bang(bang) => Some((name, &mut found.calls)),
-                    [.., TokenTree::Ident(_), bang, TokenTree::Ident(name)] if is_bang(bang) => {
-                        Some((name, &mut found.definitions))
-                    }
-                    _ => None,
-                };
-                if let Some((name, known)) = of_macro {
-                    all_words(group.stream(), known.entry(name.to_string()).or_default());
-                }
-                words(group.stream(), found);
-            }
-            _ => {}
-        }
-    }
-}
-
-fn is_bang(tree: &TokenTree) -> bool {
-    matches!(tree, TokenTree::Punct(punct) if punct.as_char() == '!')
-}
-
-fn all_words(tokens: TokenStream, found: &mut BTreeSet<String>) {
+/// Reads the words.
+fn words(tokens: TokenStream, found: &mut BTreeSet<String>) {
     for tree in tokens {
         match tree {
             TokenTree::Ident(name) => _ = found.insert(name.to_string()),
-            TokenTree::Group(group) => all_words(group.stream(), found),
+            TokenTree::Group(group) => words(group.stream(), found),
             _ => {}
         }
     }
@@ -332,7 +273,6 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(Vec::from_iter(found.all.clone()), ["a::deep::three", "a::one", "b::c", "e::four"]);
-        assert!(found.has_part("deep::th") && !found.has_part("two"), "two is no test");
         assert!(found.names("two") && found.names("four") && !found.names("five"));
     }
 
@@ -348,19 +288,7 @@ mod tests {
         let text = "macro_rules! all { ($name:ident) => { #[test] fn $name() {} } }\nall!(one, two);";
         let found = scan(&[("vm.rs", text)]).unwrap();
         assert!(found.has("one") && found.has("two") && !found.has("three"));
-        assert!(found.has_part("a::one") && found.has_part("tw") && !found.has_part("three"));
         assert_eq!(Vec::from_iter(found.all.clone()), [""; 0]);
-    }
-
-    #[test]
-    fn only_words_of_macros_that_make_tests_may_be_tests() {
-        let text = "macro_rules! class { ($a:ident) => { const RANK: u32 = 1; } }\nclass!(Urgent);\n\
-                    macro_rules! one { ($a:ident) => { #[test] fn $a() {} } }\n\
-                    macro_rules! all { ($($a:ident)*) => { $(one!($a);)* } }\nall!(two three);\n\
-                    macro_rules! plain { ($($x:tt)*) => { $($x)* } }\nplain!(#[test] fn four() {});";
-        let found = scan(&[("vm.rs", text)]).unwrap();
-        assert!(!found.has_part("RANK") && !found.has_part("Urgent"));
-        assert!(found.has_part("two") && found.has_part("three") && found.has_part("four"));
     }
 
     #[test]
@@ -376,5 +304,15 @@ mod tests {
     fn what_is_missing_is_named() {
         assert!(scan(&[("loom.rs", "")]).unwrap_err().contains("no tests/vm.rs"));
         assert!(scan(&[("vm.rs", "mod gone;")]).unwrap_err().contains("no file for the module `gone`"));
+    }
+
+    #[test]
+    fn the_tests_of_all_packages_can_be_read() {
+        let workspace = crate::workspace::Workspace::load().unwrap();
+        for package in workspace.packages.iter().filter(|package| package.is_public()) {
+            for target in package.tests("").into_iter().chain([LIB.to_owned()]) {
+                assert_eq!(tests(&package.dir, &target).err(), None, "{}", package.name);
+            }
+        }
     }
 }

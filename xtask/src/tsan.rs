@@ -13,7 +13,6 @@ use xtask::workspace::{LOCKS, Workspace, dash_p, features};
 /// Runs the stress tests under ThreadSanitizer.
 pub fn run(flags: &Tsan, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let packages = workspace.select(&flags.package, "stress tests", |p| !p.tests("stress").is_empty())?;
-    filters::check(&flags.filter, &packages, "stress", false)?;
     Sanitizer::Thread.needs()?;
     let rustflags = Sanitizer::Thread.rustflags();
     let args = Sanitizer::Thread.cargo_args(&workspace.target())?;

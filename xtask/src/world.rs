@@ -88,7 +88,6 @@ impl World {
     ) -> anyhow::Result<()> {
         let name = self.name.as_str();
         let packages = workspace.select(names, &format!("{name} models"), |p| self.has_models(p))?;
-        filters::check(filter, &packages, name, false)?;
         let (packages, models) = (self.args(&packages), format!("{name}*"));
         let run = cmd!(
             shell,

@@ -9,7 +9,6 @@ use super::map::{Check, Tool};
 use crate::code::Codes;
 use crate::mutants::{Audited, Orderings};
 use anyhow::Context;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -60,12 +59,6 @@ enum Line {
         #[serde(flatten)]
         audited: Audited,
     },
-    /// The score without the orderings that it is of: it counts for nothing.
-    #[serde(skip_serializing)]
-    Score {
-        #[serde(rename = "audit")]
-        _audit: IgnoredAny,
-    },
     Test {
         test: String,
         figures: Figures,
@@ -108,7 +101,6 @@ impl Records {
         for (nth, line) in (1..).zip(text.lines()) {
             match serde_json::from_str(line).with_context(|| format!("{FILE}:{nth}"))? {
                 Line::Ordering { ordering, audited } => _ = records.orderings.insert(ordering, audited),
-                Line::Score { .. } => {}
                 Line::Test { test, figures } => _ = records.tests.insert(test, figures),
             }
         }
@@ -256,8 +248,6 @@ mod tests {
         records.note(&check("b"), Some(Figures::default()));
         let text = records.text().unwrap();
         assert_eq!(Records::parse(&text).unwrap(), records);
-        let score = "{\"audit\":{\"date\":\"2026-11-23\",\"standing\":{\"caught\":1}}}\n";
-        assert_eq!(Records::parse(&format!("{score}{text}")).unwrap(), records);
         assert!(Records::parse("{\"test\": 1}").unwrap_err().to_string().contains("verification.jsonl:1"));
     }
 
