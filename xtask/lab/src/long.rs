@@ -30,15 +30,26 @@ use xtask::steps::Steps;
 use xtask::tools::Missing;
 use xtask::workspace::{Package, Workspace};
 
-/// The parts in their order, with their shares.
-const PARTS: [(Part, u32); 7] = [
-    (Part::Mutants, 30),
-    (Part::Vm, 25),
-    (Part::Miri, 15),
-    (Part::Tsan, 8),
-    (Part::Asan, 6),
-    (Part::Fuzz, 8),
-    (Part::Soak, 8),
+/// A part of a run.
+struct Part {
+    name: &'static str,
+    /// Its share of the time, beside those of the others.
+    weight: u32,
+    /// Demands its tool.
+    needs: fn() -> Result<(), Missing>,
+    run: fn(&Long<'_>) -> anyhow::Result<Did>,
+}
+
+/// The parts in their order.
+#[rustfmt::skip]
+const PARTS: [Part; 7] = [
+    Part { name: "mutants", weight: 30, needs: || Ok(()), run: |long| long.mutants() },
+    Part { name: "vm", weight: 25, needs: || Ok(()), run: |long| long.vm() },
+    Part { name: "miri", weight: 15, needs: needs_miri, run: |long| long.miri() },
+    Part { name: "tsan", weight: 8, needs: || Sanitizer::Thread.needs(), run: |long| long.tsan() },
+    Part { name: "asan", weight: 6, needs: || Sanitizer::Address.needs(), run: |long| long.asan() },
+    Part { name: "fuzz", weight: 8, needs: needs_fuzz, run: |long| long.fuzz() },
+    Part { name: "soak", weight: 8, needs: || Ok(()), run: |long| long.soak() },
 ];
 
 /// A run that takes longer counts as a hang. The slowest model with the largest budget takes a
@@ -56,43 +67,6 @@ const SOAK_TESTS: &str = "4";
 const SOAK_KILLS: &str = "2000";
 /// The time in which the fuzz targets are built. It is subtracted, since a target ends by itself.
 const FUZZ_BUILD: Duration = Duration::from_secs(90);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Mutants,
-    Vm,
-    Miri,
-    Tsan,
-    Asan,
-    Fuzz,
-    Soak,
-}
-
-impl Part {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Mutants => "mutants",
-            Self::Vm => "vm",
-            Self::Miri => "miri",
-            Self::Tsan => "tsan",
-            Self::Asan => "asan",
-            Self::Fuzz => "fuzz",
-            Self::Soak => "soak",
-        }
-    }
-
-    /// The tool that the part needs, if it is not installed.
-    fn missing(self) -> Option<Missing> {
-        let there = match self {
-            Self::Miri => needs_miri(),
-            Self::Tsan => Sanitizer::Thread.needs(),
-            Self::Asan => Sanitizer::Address.needs(),
-            Self::Fuzz => needs_fuzz(),
-            Self::Mutants | Self::Vm | Self::Soak => Ok(()),
-        };
-        there.err()
-    }
-}
 
 /// What a part did.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -128,30 +102,29 @@ pub fn run(flags: &flags::Long, workspace: &Workspace, steps: &mut Steps) -> any
     let seed = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / 60;
     println!("the seed of this run is {seed}");
     let (mut lines, mut first) = (Vec::new(), Ok(()));
-    for (nth, (part, weight)) in parts.iter().enumerate() {
-        let part = *part;
+    for (nth, Part { name, weight, needs, run }) in parts.iter().enumerate() {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            lines.push(format!("{:8} {:>8}  not begun: the time is up", part.name(), ""));
+            lines.push(format!("{name:8} {:>8}  not begun: the time is up", ""));
             continue;
         }
-        if let Some(missing) = part.missing() {
-            println!("\npart {} is skipped: {missing}", part.name());
-            lines.push(format!("{:8} {:>8}  skipped: {missing}", part.name(), ""));
+        if let Err(missing) = needs() {
+            println!("\npart {name} is skipped: {missing}");
+            lines.push(format!("{name:8} {:>8}  skipped: {missing}", ""));
             continue;
         }
-        let weights: u32 = parts[nth..].iter().map(|(_, weight)| weight).sum();
+        let weights: u32 = parts[nth..].iter().map(|part| part.weight).sum();
         let share = left * *weight / weights;
         let mut did = Did::default();
         let start = Instant::now();
-        let repeat = format!("cargo lab long --minutes {} --only {}", flags.minutes, part.name());
-        let ran = steps.check(part.name(), &repeat, || {
+        let repeat = format!("cargo lab long --minutes {} --only {name}", flags.minutes);
+        let ran = steps.check(name, &repeat, || {
             println!("this part runs for {} s", share.as_secs());
             let long = Long { workspace, until: start + share, seed };
-            did = long.part(part)?;
+            did = run(&long)?;
             Ok(did.findings == 0)
         });
-        lines.push(format!("{:8} {:>6.0} s  {}", part.name(), start.elapsed().as_secs_f64(), did.text()));
+        lines.push(format!("{name:8} {:>6.0} s  {}", start.elapsed().as_secs_f64(), did.text()));
         if let (Ok(()), Err(failed)) = (&first, ran) {
             first = Err(failed);
         }
@@ -162,14 +135,14 @@ pub fn run(flags: &flags::Long, workspace: &Workspace, steps: &mut Steps) -> any
 }
 
 /// The parts that `only` names, or all.
-fn select(only: Option<&str>) -> anyhow::Result<Vec<(Part, u32)>> {
+fn select(only: Option<&str>) -> anyhow::Result<Vec<Part>> {
     let Some(only) = only else { return Ok(PARTS.into()) };
     let names: Vec<_> = only.split(',').collect();
-    let known = PARTS.map(|(part, _)| part.name());
+    let known = PARTS.map(|part| part.name);
     if let Some(name) = names.iter().find(|name| !known.contains(name)) {
         bail!("--only {name}: no such part; there are: {}", known.join(", "));
     }
-    Ok(PARTS.into_iter().filter(|(part, _)| names.contains(&part.name())).collect())
+    Ok(PARTS.into_iter().filter(|part| names.contains(&part.name)).collect())
 }
 
 /// A command that runs once in each round, with the number of the round.
@@ -186,22 +159,20 @@ struct Long<'a> {
 }
 
 impl Long<'_> {
-    fn part(&self, part: Part) -> anyhow::Result<Did> {
-        match part {
-            Part::Mutants => self.mutants(),
-            Part::Vm => self.vm(),
-            Part::Miri => self.miri(),
-            Part::Tsan => self.tests(How::Instrumented(Sanitizer::Thread), &["stress*"], |_| {}),
-            Part::Asan => self.tests(How::Instrumented(Sanitizer::Address), &["stress*"], |command| {
-                let (name, value) = Sanitizer::NO_LEAKS;
-                command.env(name, value);
-            }),
-            Part::Fuzz => self.fuzz(),
-            Part::Soak => self.tests(How::Optimised, &["stress*", "shared*", "many*"], |command| {
-                command.args(["--test-threads", SOAK_TESTS]);
-                command.env("ULOCKS_KILLS", SOAK_KILLS);
-            }),
-        }
+    fn tsan(&self) -> anyhow::Result<Did> {
+        self.tests(How::Instrumented(Sanitizer::Thread), &["stress*"], |_| {})
+    }
+
+    fn asan(&self) -> anyhow::Result<Did> {
+        let (name, value) = Sanitizer::NO_LEAKS;
+        let how = How::Instrumented(Sanitizer::Address);
+        self.tests(how, &["stress*"], |command| _ = command.env(name, value))
+    }
+
+    fn soak(&self) -> anyhow::Result<Did> {
+        self.tests(How::Optimised, &["stress*", "shared*", "many*"], |command| {
+            command.args(["--test-threads", SOAK_TESTS]).env("ULOCKS_KILLS", SOAK_KILLS);
+        })
     }
 
     /// Runs the planted bugs first, since they are few. The audit of the orderings resumes where
@@ -433,10 +404,9 @@ mod tests {
     #[test]
     fn a_part_that_does_not_exist_is_refused_with_those_that_do() {
         assert_eq!(select(None).unwrap().len(), PARTS.len());
-        let some: Vec<_> =
-            select(Some("soak,vm")).unwrap().into_iter().map(|(part, _)| part.name()).collect();
+        let some: Vec<_> = select(Some("soak,vm")).unwrap().into_iter().map(|part| part.name).collect();
         assert_eq!(some, ["vm", "soak"]);
-        let refused = select(Some("vm,sock")).unwrap_err().to_string();
+        let refused = select(Some("vm,sock")).err().unwrap().to_string();
         assert_eq!(
             refused,
             "--only sock: no such part; there are: mutants, vm, miri, tsan, asan, fuzz, soak"

@@ -159,10 +159,9 @@ pub fn run(command: Command, dir: &Path, guard: Duration) -> anyhow::Result<Ende
 /// path is a file that must be there.
 pub fn installed(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let postgresql = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let postgresql = postgresql.map(|version| version.path().join("bin"));
-    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]).chain(postgresql);
-    folders.map(|folder| folder.join(name)).find(|file| file.is_file())
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+    let mut files = folders.map(|folder| folder.join(name));
+    files.find(|file| file.is_file())
 }
 
 #[cfg(test)]

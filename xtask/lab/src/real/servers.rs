@@ -1,10 +1,9 @@
-//! Servers with a client of their own: redis, mariadb and postgresql.
+//! Servers with a client of their own: redis and mariadb.
 
-use super::process::{Job, installed, run};
+use super::process::{Job, run};
 use super::programs::{Bench, GUARD, Outcome, number_after, path, plain};
 use anyhow::Context;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -101,73 +100,5 @@ fn make_database(bench: &Bench, data: &Path, socket: &Path) -> anyhow::Result<()
     let server = start(plain("mariadbd"), bench, data, socket)?;
     query(bench, socket, "create database ulocks")?;
     run(sysbench(socket, "prepare"), &bench.dir, GUARD)?;
-    server.stop().map(drop)
-}
-
-/// PostgreSQL, which refuses to run as root: then it runs as the user of its package.
-pub fn postgresql(bench: &Bench) -> anyhow::Result<Outcome> {
-    let data = bench.dir.join("data");
-    if !data.exists() {
-        let made = make_cluster(bench, &data);
-        if made.is_err() {
-            _ = fs::remove_dir_all(&data);
-        }
-        made.context("cannot make a database")?;
-    }
-    let server = postgres_server(&bench.variables, &data, bench)?;
-    let mut load = postgres_client("pgbench", bench)?;
-    load.args(["-n", "-c", "8", "-j", "2", "-T", &bench.seconds.to_string(), "postgres"]);
-    let output = run(load, &bench.dir, bench.guard())?.output;
-    let cpu = server.stop()?.cpu;
-    let rate = number_after(&output, "tps =")?;
-    let transactions = number_after(&output, "transactions actually processed:")?;
-    Ok(Outcome { rate, ..Outcome::of(transactions, transactions / rate, cpu) })
-}
-
-/// A program of PostgreSQL with these variables, as a user that it accepts.
-fn postgres_command(name: &str, variables: &[(&str, String)]) -> anyhow::Result<std::process::Command> {
-    let program = installed(name).with_context(|| format!("no `{name}`"))?;
-    let is_root = fs::metadata("/proc/self")?.uid() == 0;
-    let mut command = plain(if is_root { "setpriv" } else { "env" });
-    if is_root {
-        // It becomes the program: a parent in between would hide the CPU time.
-        command.args(["--reuid=postgres", "--regid=postgres", "--init-groups", "env"]);
-    }
-    command.args(variables.iter().map(|(name, value)| format!("{name}={value}"))).arg(program);
-    Ok(command)
-}
-
-fn postgres_client(name: &str, bench: &Bench) -> anyhow::Result<std::process::Command> {
-    let mut command = postgres_command(name, &[])?;
-    command.args(["-U", "postgres", "-h", &path(&bench.dir)]);
-    Ok(command)
-}
-
-fn postgres_server(variables: &[(&str, String)], data: &Path, bench: &Bench) -> anyhow::Result<Job> {
-    let mut command = postgres_command("postgres", variables)?;
-    command.args(["-D", &path(data), "-k", &path(&bench.dir)]);
-    command.args(["-c", "listen_addresses=", "-c", "fsync=off"]);
-    let server = Job::start(command, &bench.dir)?;
-    server.until_exists(&bench.dir.join(".s.PGSQL.5432"), GUARD)?;
-    // The socket is there a little before the server answers.
-    let begin = Instant::now();
-    while run(postgres_client("pg_isready", bench)?, &bench.dir, GUARD).is_err() && begin.elapsed() < GUARD {
-        sleep(Duration::from_millis(20));
-    }
-    Ok(server)
-}
-
-/// Once, on glibc.
-fn make_cluster(bench: &Bench, data: &Path) -> anyhow::Result<()> {
-    let mut permit = plain("chmod");
-    permit.args(["1777", &path(&bench.dir)]);
-    run(permit, &bench.dir, GUARD)?;
-    let mut command = postgres_command("initdb", &[])?;
-    command.args(["-D", &path(data), "-A", "trust", "-U", "postgres", "--no-sync"]);
-    run(command, &bench.dir, GUARD)?;
-    let server = postgres_server(&[], data, bench)?;
-    let mut fill = postgres_client("pgbench", bench)?;
-    fill.args(["-i", "-q", "postgres"]);
-    run(fill, &bench.dir, GUARD)?;
     server.stop().map(drop)
 }
