@@ -42,7 +42,7 @@ pub fn run(flags: &Fuzz, shell: &Shell, workspace: &Workspace, steps: &mut Steps
             shell,
             "rustup run {NIGHTLY} cargo fuzz run --fuzz-dir {FUZZ} --target-dir {build} --sanitizer none {target} -- {limits...}"
         );
-        steps.run_uncounted(&format!("fuzz {target}"), fuzz, &[("RUSTFLAGS", &rustflags)])?;
+        steps.run(&format!("fuzz {target}"), fuzz, &[("RUSTFLAGS", &rustflags)])?;
     }
     Ok(())
 }

@@ -88,7 +88,7 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
                 findings.extend(found.into_iter().map(|(line, what)| format!("{file}:{line}: {what}")));
             }
             findings.extend(
-                wide(&text)
+                wide(&text, comment)
                     .into_iter()
                     .map(|line| format!("{file}:{line}: wrap it at {MAX_COLUMNS} columns")),
             );
@@ -134,22 +134,27 @@ fn code_laws(text: &str, in_lock: bool) -> Vec<(usize, &'static str)> {
     found
 }
 
-/// The lines of comments whose prose is too wide. A comment behind code does not count.
-fn wide(text: &str) -> Vec<usize> {
+/// The lines whose prose is too wide. `prose` reads it from a line; None ends a fence too.
+fn wide(text: &str, prose: fn(&str) -> Option<&str>) -> Vec<usize> {
     let (mut found, mut in_code) = (Vec::new(), false);
     for (number, line) in (1..).zip(text.lines()) {
-        let Some(comment) = line.trim_start().strip_prefix("//") else {
+        let Some(prose) = prose(line.trim_start()) else {
             in_code = false;
             continue;
         };
-        let prose = comment.trim_start_matches(['/', '!']).trim_start();
         in_code ^= prose.starts_with("```");
-        let is_prose = !in_code && !prose.starts_with('|') && !prose.starts_with("Mutant: ");
-        if is_prose && line.chars().count() > MAX_COLUMNS {
+        if !in_code && !prose.starts_with('|') && line.chars().count() > MAX_COLUMNS {
             found.push(number);
         }
     }
     found
+}
+
+/// The text of a comment on a line of its own, with explained mutants as a table. A comment behind
+/// code does not count.
+fn comment(line: &str) -> Option<&str> {
+    let text = line.strip_prefix("//")?.trim_start_matches(['/', '!']).trim_start();
+    Some(if text.starts_with("Mutant: ") { "|" } else { text })
 }
 
 /// Rows of a table of transitions whose label another row has.
@@ -372,9 +377,12 @@ mod tests {
     #[test]
     fn wide_prose_is_found_and_wide_tables_code_and_reasons_are_not() {
         let x = "x".repeat(100);
-        assert_eq!(wide(&format!("//! {x}\n    /// {x}\n// short\n// {x}\n")), [1, 2, 4]);
-        assert_eq!(wide(&format!("//! | {x} |\n// Mutant: {x}\nlet a = 1; // {x}\n")), [0; 0]);
-        assert_eq!(wide(&format!("/// ```\n/// {x}\n/// ```\n/// {x}\n")), [4]);
+        let code = |text: String| wide(&text, comment);
+        assert_eq!(code(format!("//! {x}\n    /// {x}\n// short\n// {x}\n")), [1, 2, 4]);
+        assert_eq!(code(format!("//! | {x} |\n// Mutant: {x}\nlet a = 1; // {x}\n")), [0; 0]);
+        assert_eq!(code(format!("/// ```\n/// {x}\n/// ```\n/// {x}\n")), [4]);
+        let text = format!("{x}.\n| {x} |\n[a]: {x}\n```\n{x}.\n```\n  {x}\n");
+        assert_eq!(wide(&text, markdown::prose), [1, 7]);
     }
 
     #[test]

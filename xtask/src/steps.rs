@@ -81,15 +81,6 @@ impl Steps {
         ran
     }
 
-    /// Runs `cmd` as [`Steps::run`] does, but counts nothing: for a command that runs no tests.
-    pub fn run_uncounted(&mut self, name: &str, cmd: Cmd<'_>, env: &[(&str, &str)]) -> Result<(), Failed> {
-        let repeat = command_line(&cmd, env);
-        eprintln!("\n== {name}\n$ {repeat}");
-        let mut command = Command::from(cmd);
-        command.envs(env.iter().copied()).stdin(Stdio::null());
-        self.timed(name, repeat, |_| Ok(command.status()?.success()))
-    }
-
     /// Runs a check that is a function of this program. `repeat` is a command line that does the
     /// same.
     pub fn check(

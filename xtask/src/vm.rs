@@ -97,7 +97,7 @@ fn cost(flags: &Vm, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> 
         shell,
         "cargo run --profile model {packages...} --bin {program} -- {args...} {out...} {rest...}"
     );
-    Ok(steps.run_uncounted("cost", run, &world.env())?)
+    Ok(steps.run("cost", run, &world.env())?)
 }
 
 #[cfg(test)]

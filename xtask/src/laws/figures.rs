@@ -182,6 +182,5 @@ mod tests {
         let marks =
             |document| fs::read_to_string(root.join(document)).unwrap().matches("<!-- record ").count();
         assert_eq!(DOCUMENTS.map(marks).iter().sum::<usize>(), 2);
-        assert_eq!(faults(&root).unwrap(), [""; 0]);
     }
 }

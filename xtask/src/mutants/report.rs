@@ -68,7 +68,7 @@ pub fn table(rows: &[Row]) -> String {
 pub fn score(orderings: &[Row]) -> Option<String> {
     let count = |verdicts: &[Verdict]| orderings.iter().filter(|row| verdicts.contains(&row.verdict)).count();
     let caught = count(&[Verdict::Caught]);
-    let survived = count(&[Verdict::Survived, Verdict::NotReached, Verdict::OutOfTime]);
+    let survived = count(&[Verdict::Survived, Verdict::OutOfTime]);
     let (all, explained) = (caught + survived, count(&[Verdict::Explained]));
     (all > 0).then(|| {
         let percent = 100.0 * caught as f64 / all as f64;
@@ -90,7 +90,7 @@ mod tests {
             Verdict::Caught,
             Verdict::Caught,
             Verdict::Survived,
-            Verdict::NotReached,
+            Verdict::OutOfTime,
             Verdict::Explained,
             Verdict::NotRun,
         ];

@@ -350,11 +350,4 @@ found-by = [{ world = "native", package = "ulocks-core", test = "TEST", filter =
         let found = with("name =", "on = \"two\"\nname =");
         assert_eq!(found, ["m.toml: mutant `one`: no mutant `two` of xtask/src/tools.rs stands before it"]);
     }
-
-    #[test]
-    fn the_mutants_of_this_workspace_apply() {
-        let (mutants, faults) = load(&Workspace::load().unwrap()).unwrap();
-        assert_eq!(faults, [""; 0]);
-        assert!(mutants.iter().any(|mutant| mutant.spec == "crates/locks/unfair/mutants/barging.toml"));
-    }
 }

@@ -24,8 +24,6 @@ pub enum Verdict {
     NotRun,
     /// It did not end in time.
     OutOfTime,
-    /// It passed, and no test runs the mutated code.
-    NotReached,
     /// It was not run: a comment in the source says why no model can report it.
     Explained,
 }
@@ -48,7 +46,6 @@ impl fmt::Display for Verdict {
             Self::NoTest => "NO TEST",
             Self::NotRun => "NOT RUN",
             Self::OutOfTime => "OUT OF TIME",
-            Self::NotReached => "NOT REACHED",
             Self::Explained => "explained",
         })
     }

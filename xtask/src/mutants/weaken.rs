@@ -2,9 +2,8 @@
 //!
 //! A mutant runs on the models of its lock, without the models that are only there for planted
 //! bugs. It runs on the virtual machine first, and if it survives, under loom. The first test that
-//! fails ends the run. If a mutant survives a world, it runs there once more, to find out whether
-//! any model reaches its site at all. Each world has a record of its own, so a run in one world is
-//! a part of the run in both.
+//! fails ends the run. Each world has a record of its own, so a run in one world is a part of the
+//! run in both.
 
 use super::audit::{Audit, Course, Needed, Once, Store};
 use super::models::{Models, WORLDS, models};
@@ -295,7 +294,7 @@ impl<'a> Job<'a> {
 
     /// The record of the world that decides the verdict.
     fn deciding(&self) -> Option<&Record> {
-        let verdicts = [Verdict::Caught, Verdict::OutOfTime, Verdict::Survived, Verdict::NotReached];
+        let verdicts = [Verdict::Caught, Verdict::OutOfTime, Verdict::Survived];
         verdicts.iter().find_map(|verdict| self.found.iter().find(|record| record.verdict == *verdict))
     }
 
@@ -348,7 +347,7 @@ impl<'a> Job<'a> {
         known: &Passes,
         worker: usize,
     ) -> anyhow::Result<()> {
-        let Outcome { mut verdict, failed, executions, passed } = outcome;
+        let Outcome { verdict, failed, executions, passed } = outcome;
         if let Some((target, test)) = &failed {
             let key = (models.clone(), target.clone(), test.clone());
             if !known.get(key, || passes(audit, &models, (target, test.as_deref()), worker))? {
@@ -360,28 +359,12 @@ impl<'a> Job<'a> {
             self.not = Some("its models are no tests".into());
             return Ok(());
         }
-        if verdict == Verdict::Survived && !self.is_reached(audit, &models, worker)? {
-            verdict = Verdict::NotReached;
-        }
         let (key, hash) = self.key(audit.store, &models);
         let (by, code) = (failed.and_then(|(_, test)| test), Some(self.weakening.code.clone()));
         let record = Record { key, hash, verdict, took, by, executions, code };
         audit.store.results.add(&record)?;
         self.found.push(record);
         Ok(())
-    }
-
-    /// Whether some of the models run the site.
-    fn is_reached(&self, audit: &Audit<'_>, models: &Models, worker: usize) -> anyhow::Result<bool> {
-        let value = format!("{}:!", id(&self.weakening.value));
-        for test in &models.tests {
-            let mut command = command(audit, models, test, Some(&value))?;
-            let ran = exec::finish(&mut command, &audit.output(worker), Duration::MAX)?;
-            if ran.output.contains("the mutant is reached") {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 }
 
