@@ -1,6 +1,7 @@
 //! [`Checked`]: a raw mutex with a checker around it.
 
 use super::lock::{Lock, no_wait};
+use crate::profile::events;
 use crate::rules::current::current;
 use crate::rules::faults::{self, TryLockError};
 use crate::seen::access::Access::Exclusive;
@@ -138,6 +139,7 @@ unsafe impl<R: RawMutex<Scope = Local>> RawMutex for Checked<R> {
         if self.leave() {
             // SAFETY: the caller's promise.
             unsafe { self.0.raw.unlock(token) };
+            events::released();
         }
     }
 
@@ -187,6 +189,7 @@ unsafe impl<R: RawMutexFair<Scope = Local>> RawMutexFair for Checked<R> {
         if self.leave() {
             // SAFETY: the caller's promise.
             unsafe { self.0.raw.unlock_fair(token) };
+            events::released();
         }
     }
 }

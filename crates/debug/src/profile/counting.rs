@@ -1,5 +1,6 @@
 //! What the profile keeps in the record of a thread. Only that thread uses it.
 
+use super::events;
 use super::sums::{self, Entry, Key, Table};
 use crate::rules::clock::now;
 use crate::seen::thread::ThreadIdentity;
@@ -66,7 +67,7 @@ impl Counting {
     }
 
     pub fn begin_wait(&self) {
-        if sums::is_on() {
+        if sums::is_on() || events::wants_waits() {
             self.wait_began.set(now());
         }
     }
@@ -83,5 +84,6 @@ impl Counting {
             let key = Key { class: wait.class, place: wait.place, lock: wait.lock };
             self.table(me).entry(&key).waited(began);
         }
+        events::waited(wait, now() - began);
     }
 }

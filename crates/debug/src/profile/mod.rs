@@ -56,8 +56,10 @@
 //! ```
 
 pub(crate) mod counting;
+pub(crate) mod events;
 #[cfg(feature = "pprof")]
 mod pprof;
+pub(crate) mod probes;
 mod stamped;
 mod stamps;
 pub(crate) mod sums;

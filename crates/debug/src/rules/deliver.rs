@@ -1,5 +1,6 @@
 //! What becomes of a report.
 
+use crate::profile::{events, probes::probe};
 use crate::seen::report::{Policy, Report, Severity, policy};
 use crate::seen::thread::is_in_handler;
 use core::cell::Cell;
@@ -55,6 +56,9 @@ fn abort(report: &Report, why: &str) -> ! {
 #[cold]
 #[track_caller]
 pub(crate) fn deliver(report: &Report, from: From) {
+    events::reported(report);
+    let title = report.rule.title();
+    probe!(ulocks, reported, report.lock.address, title.as_ptr(), title.len());
     let is_fault = report.severity == Severity::Fault;
     match policy() {
         Policy::Call(function) => function(report),

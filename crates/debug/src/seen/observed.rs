@@ -1,6 +1,8 @@
-//! What the profile and the stacks see of a record: calls from `thread.rs`, at these points. In a
+//! What the profile, the probes and the stacks see of a record: calls from `thread.rs`, at these points. In a
 //! model there is neither.
 
+#[cfg(checking)]
+use crate::profile::probes::{probe, probe_with_place};
 #[cfg(checking)]
 use crate::rules::clock::{PROFILE, is_exact, is_wanted};
 use crate::seen::slot::{Held, Slot};
@@ -13,6 +15,7 @@ impl Record {
     /// This thread has entered a lock in that slot.
     #[inline(always)]
     pub(crate) fn has_entered(&self, index: usize, held: &Held) {
+        probe_with_place!(acquired, held);
         if is_exact(held.since) {
             // A copy, so that no other acquisition needs the entry on the stack.
             let held = *held;
@@ -23,6 +26,7 @@ impl Record {
     /// This thread is about to remove the lock of that slot.
     #[inline(always)]
     pub(crate) fn is_about_to_leave(&self, index: usize, slot: &Slot) {
+        probe!(ulocks, released, slot.lock());
         let since = slot.since();
         if is_exact(since) {
             self.profile().released(index, since);
@@ -42,6 +46,7 @@ impl Record {
     /// This thread has published that it waits.
     #[inline]
     pub(crate) fn has_begun_to_wait(&self, wait: &Wait) {
+        probe_with_place!(wait_begin, wait);
         if !self.is_handler() {
             self.profile().begin_wait();
             stacks::keep(self, wait.since, wait.place);
@@ -52,6 +57,7 @@ impl Record {
     #[inline]
     pub(crate) fn is_about_to_end_its_wait(&self) {
         let Some((wait, _)) = self.waiting() else { return };
+        probe!(ulocks, wait_end, wait.lock);
         stacks::drop_at(self, wait.since);
         if let Some(began) = self.profile().end_wait() {
             self.profile().waited(self.identity(), &wait, began);

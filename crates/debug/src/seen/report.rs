@@ -55,7 +55,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    const fn title(self) -> &'static str {
+    pub(crate) const fn title(self) -> &'static str {
         match self {
             Self::OneHolder => "a lock has two holders",
             Self::OwnerReleases => "a lock is released by a thread that does not hold it",

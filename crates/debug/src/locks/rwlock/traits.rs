@@ -1,6 +1,7 @@
 //! The traits of a raw reader-writer lock.
 
 use super::{CheckedReadToken, CheckedRw};
+use crate::profile::events;
 use crate::rules::current::current;
 use crate::rules::waiting::waiting;
 use crate::seen::access::Access;
@@ -52,6 +53,7 @@ unsafe impl<R: RawRwLock<Scope = Local>> RawRwLock for CheckedRw<R> {
         if self.leave(token.access.unwrap_or(READ), token.access.is_some()) {
             // SAFETY: the caller's promise.
             unsafe { self.0.raw.unlock_read(token.token) };
+            events::released();
         }
     }
 
@@ -78,6 +80,7 @@ unsafe impl<R: RawRwLock<Scope = Local>> RawRwLock for CheckedRw<R> {
         if self.leave(Access::Write, true) {
             // SAFETY: the caller's promise.
             unsafe { self.0.raw.unlock_write(token) };
+            events::released();
         }
     }
 
@@ -145,6 +148,7 @@ unsafe impl<R: RawRwLockUpgrade<Scope = Local>> RawRwLockUpgrade for CheckedRw<R
         if self.leave(Access::Upgradable, true) {
             // SAFETY: the caller's promise.
             unsafe { self.0.raw.unlock_upgradable(token) };
+            events::released();
         }
     }
 
@@ -226,6 +230,7 @@ unsafe impl<R: RawRwLockFair<Scope = Local>> RawRwLockFair for CheckedRw<R> {
         if self.leave(token.access.unwrap_or(READ), token.access.is_some()) {
             // SAFETY: the caller's promise.
             unsafe { self.0.raw.unlock_read_fair(token.token) };
+            events::released();
         }
     }
 
@@ -235,6 +240,7 @@ unsafe impl<R: RawRwLockFair<Scope = Local>> RawRwLockFair for CheckedRw<R> {
         if self.leave(Access::Write, true) {
             // SAFETY: the caller's promise.
             unsafe { self.0.raw.unlock_write_fair(token) };
+            events::released();
         }
     }
 }
@@ -247,6 +253,7 @@ unsafe impl<R: RawRwLockUpgradeFair<Scope = Local>> RawRwLockUpgradeFair for Che
         if self.leave(Access::Upgradable, true) {
             // SAFETY: the caller's promise.
             unsafe { self.0.raw.unlock_upgradable_fair(token) };
+            events::released();
         }
     }
 }

@@ -17,7 +17,7 @@
 //! - Of `R` nothing is written. Its list is read as another thread reads it.
 //! - A handler does not touch the graph of the order: that is behind a lock, and allocates. It
 //!   leaves its edges to threads (`news.rs`).
-//! - It counts nothing for the profile, and does not walk for deadlocks.
+//! - It counts nothing for the profile, makes no events, and does not walk for deadlocks.
 //! - The report of a fault in a handler allocates, and may wait for ever in the allocator, if the
 //!   handler has interrupted that. Then a program hangs that is wrong.
 //!
