@@ -8,7 +8,7 @@
 //!
 //! How trials are run and what a run leaves behind is written in [`harness`]. Contention and
 //! entries into the kernel are counted inside the lock by a twin that counts, in one further trial
-//! of the first round. A lock that does not exist yet is listed as not built.
+//! of the first round.
 
 mod row;
 pub mod seed;
@@ -81,10 +81,6 @@ impl Subject {
         let workers = Workers::Processes(self.children);
         Cell::Loop { workload: self.workload, workers, second: self.children >= CROWD }
     }
-
-    fn is_built(&self) -> bool {
-        Entry::find(self.lock.name).is_ok()
-    }
 }
 
 impl harness::Subject for Subject {
@@ -145,11 +141,10 @@ impl Program for Convoy {
     fn trials(subjects: &[Subject]) -> (Vec<Probe>, Vec<Probe>) {
         let (mut probes, mut once) = (Vec::new(), Vec::new());
         for subject in subjects {
-            let Ok(entry) = Entry::find(subject.lock.name) else { continue };
-            for name in [entry.name, SYSV, SEMAPHORE] {
+            for name in [subject.lock.name, SYSV, SEMAPHORE] {
                 Probe::add(&mut probes, subject.cell(), name);
             }
-            if let Some(twin) = entry.metered_twin() {
+            if let Some(twin) = Entry::find(subject.lock.name).ok().and_then(Entry::metered_twin) {
                 Probe::add(&mut once, subject.counting_cell(), twin.name);
             }
         }

@@ -21,7 +21,7 @@ pub struct Row {
     pub workload: Workload,
     /// Processes that contend.
     pub children: u32,
-    /// What was measured; nothing if there is no such lock yet, or if no round got so far.
+    /// What was measured; nothing if no round got so far.
     pub now: Option<Measured>,
     /// His row, if he has one.
     pub then: Option<Figures>,
@@ -29,8 +29,6 @@ pub struct Row {
     pub then_by_sysv: Option<f64>,
     /// His throughput by that of usema.
     pub then_by_usema: Option<f64>,
-    /// Why nothing was measured.
-    pub reason: Option<String>,
 }
 
 /// What was measured here.
@@ -56,18 +54,12 @@ impl Row {
     /// Sums up the trials there are.
     pub(super) fn new(subject: &Subject, trials: &[Trial]) -> Self {
         let &Subject { lock, workload, children } = subject;
-        let now = now(subject, trials);
-        let reason = || match subject.is_built() {
-            true => "no round was completed".to_owned(),
-            false => format!("there is no lock '{}' yet", lock.name),
-        };
         Self {
             lock: lock.name.to_owned(),
             name: subject.name(),
             workload,
             children,
-            reason: now.is_none().then(reason),
-            now,
+            now: now(subject, trials),
             then: seed::find(lock.then, workload, children).copied(),
             then_by_sysv: seed::ratio(lock.then, seed::SYSV, workload, children),
             then_by_usema: seed::ratio(lock.then, seed::USEMA, workload, children),

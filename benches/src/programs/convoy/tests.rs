@@ -41,8 +41,8 @@ fn the_table_is_his() {
         .map(|row| (row.letter, row.patience_us, row.workload, row.children))
         .collect();
     assert_eq!(compared.len(), seed::rows().iter().filter(has).count());
-    // Whatever exists works between processes.
-    assert!(LOCKS.iter().filter_map(|lock| Entry::find(lock.name).ok()).all(|entry| entry.processes));
+    // All of them work between processes.
+    assert!(LOCKS.iter().all(|lock| Entry::find(lock.name).unwrap().processes));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_row_has_what_was_measured_beside_what_he_measured() {
     }
     let row = Row::new(&subject("fair", 1000), &trials);
     let now = row.now.unwrap();
-    assert_eq!((row.name.as_str(), row.reason), ("(1,9)x1000/fair", None));
+    assert_eq!(row.name, "(1,9)x1000/fair");
     assert_eq!((now.by_sysv.unwrap().value, now.by_semaphore.unwrap().value), (2.0, 1.5));
     assert_eq!((now.contended, now.reentries, now.cov), (Some(50.0), Some(3.0), 0.0));
     assert!((now.per_s.value - 60_000.0).abs() < 1e-6 && (now.cpu_ns.unwrap() - 2e9 / 6e4).abs() < 1e-6);
@@ -87,12 +87,11 @@ fn a_row_has_what_was_measured_beside_what_he_measured() {
     // No lock is compared with itself, and SysV does not count.
     let sysv = Row::new(&subject(SYSV, 1000), &trials).now.unwrap();
     assert_eq!((sysv.by_sysv, sysv.contended, sysv.by_semaphore.unwrap().value), (None, None, 0.75));
-    let nothing = Row::new(&subject("none", 1000), &trials);
-    assert_eq!((nothing.now, nothing.reason.as_deref()), (None, Some("no round was completed")));
+    assert_eq!(Row::new(&subject("none", 1000), &trials).now, None);
 }
 
 #[test]
-fn the_text_shows_both_tables_and_what_became_of_the_factors() {
+fn the_text_shows_both_tables() {
     let trials: Vec<Trial> = (0..2)
         .flat_map(|round| [trial(round, "fair", 1000, 60_000, None), trial(round, SYSV, 1000, 30_000, None)])
         .collect();
@@ -103,9 +102,4 @@ fn the_text_shows_both_tables_and_what_became_of_the_factors() {
     let fields: Vec<_> = line.split_whitespace().collect();
     assert_eq!(fields[..7], ["1000", "fair", "60.0k", "2.64k", "2.00", "[2.00", "2.00]"]);
     assert_eq!(fields[7], "1.94", "{line}");
-    assert!(text.contains("took 736us in 2002 (13.1us alone) and takes 33.3us here"), "{text}");
-    assert!(
-        text.contains("  fair: 379us then, 16.7us here; by sysv 1.94 then, 2.00 [2.00 2.00] here"),
-        "{text}"
-    );
 }

@@ -1,11 +1,11 @@
 //! The tables on standard output.
 
-use super::{Record, Row, SYSV, seed};
+use super::{Record, Row};
 use crate::programs::harness::comparison::Measured as Compared;
 use crate::report::{Table, describe, distinct, units};
 use std::fmt::Write;
 
-/// A table a workload, what its columns mean, and what the largest crowd says.
+/// A table a workload, and what its columns mean.
 pub fn tables(record: &Record) -> String {
     let mut out = String::new();
     for workload in distinct(record.rows.iter().map(|row| row.workload)) {
@@ -13,7 +13,7 @@ pub fn tables(record: &Record) -> String {
         table(record.rows.iter().filter(|row| row.workload == workload)).print(&mut out);
     }
     writeln!(out, "\n{NOTES}").unwrap();
-    for line in crowd(record).into_iter().chain(record.caveats()) {
+    for line in record.caveats() {
         writeln!(out, "{line}").unwrap();
     }
     out
@@ -68,11 +68,7 @@ fn fields(row: &Row) -> Vec<String> {
     vec![
         row.children.to_string(),
         row.lock.clone(),
-        match (now, &row.reason) {
-            (Some(now), _) => now.per_s.rate(),
-            (None, Some(_)) if crate::subjects::locks::Entry::find(&row.lock).is_err() => "not built".into(),
-            (None, _) => "no data".into(),
-        },
+        now.map_or("no data".into(), |now| now.per_s.rate()),
         known(then.map(|then| then.per_s), units::rate),
         by(now.and_then(|now| now.by_sysv.as_ref())),
         known(row.then_by_sysv, units::fixed),
@@ -90,42 +86,4 @@ fn fields(row: &Row) -> Vec<String> {
 
 fn percent(value: f64) -> String {
     format!("{value:.1}")
-}
-
-/// Why the factors of 2002 do not come back, in the figures of the largest crowd that both have:
-/// what grew with the number of children then was the time of a lock that switches at each
-/// hand-over.
-fn crowd(record: &Record) -> Vec<String> {
-    let known = record.rows.iter().filter(|row| row.now.is_some() && row.then.is_some());
-    let sysv = known.clone().filter(|row| row.lock == SYSV).max_by_key(|row| row.children);
-    let Some((sysv, now, then)) =
-        sysv.and_then(|row| Some((row, row.now.as_ref()?.per_s.value, row.then?.per_s)))
-    else {
-        return Vec::new();
-    };
-    let alone = seed::find(seed::SYSV, sysv.workload, 1).map(|alone| 1e9 / alone.per_s);
-    let first = format!(
-        "{} children, {}: a loop of all children over sysv, which switches at each hand-over, took {} in 2002{} and takes \
-         {} here.",
-        sysv.children,
-        describe(sysv.workload),
-        units::time(1e9 / then),
-        alone.map_or(String::new(), |alone| format!(" ({} alone)", units::time(alone))),
-        units::time(1e9 / now),
-    );
-    let mut lines = vec![first];
-    for row in known.filter(|row| (row.workload, row.children) == (sysv.workload, sysv.children)) {
-        let (Some(here), Some(then)) = (&row.now, &row.then) else { continue };
-        if let (Some(by_sysv), Some(then_by_sysv)) = (&here.by_sysv, row.then_by_sysv) {
-            lines.push(format!(
-                "  {}: {} then, {} here; by sysv {} then, {} here",
-                row.lock,
-                units::time(1e9 / then.per_s),
-                units::time(1e9 / here.per_s.value),
-                units::fixed(then_by_sysv),
-                by_sysv.ratio(),
-            ));
-        }
-    }
-    lines
 }

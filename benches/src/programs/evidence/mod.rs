@@ -1,21 +1,18 @@
-//! One page of evidence: what every program has left in a folder of records, the mails that the
-//! family grew from beside it, and for each figure the command that makes it.
+//! One page of evidence: what every program has left in a folder of records, and for each figure
+//! the command that makes it.
 //!
 //! A program is one entry of `SOURCES`. Its section is what the program itself prints, computed
 //! again from its record, so nothing on the page comes from anywhere else.
 
-mod beside;
-mod mails;
 mod page;
 #[cfg(test)]
 mod tests;
 
-use self::beside::Line;
 use super::condvar::Condvar;
 use super::convoy::Convoy;
 use super::harness::{Program, RecordOf, Subject};
 use super::promises::Promises;
-use super::psrw::Psrw;
+use super::psrw::{self, Psrw};
 use super::semaphores::sembench::Sembench;
 use super::semaphores::semscale::Semscale;
 use super::shared::Shared;
@@ -35,8 +32,6 @@ struct Source {
     about: &'static str,
     command: &'static str,
     read: fn(Value) -> Result<Shown>,
-    /// The table of its mail before anything is measured.
-    beside: fn() -> Vec<Line>,
 }
 
 /// What the page says of a record.
@@ -48,55 +43,31 @@ struct Shown {
     date: String,
     /// How it ran.
     run: String,
-    /// Whether its figures can be quoted.
-    measures: bool,
     text: String,
-    /// The table of its mail.
-    beside: Vec<Line>,
     charts: Option<Charts>,
-}
-
-/// What a program has for the page beside its tables.
-trait Evidence: Program {
-    /// The table of its mail: what, then, today. Without a record, nothing is known of today.
-    fn beside(_: Option<&RecordOf<Self>>) -> Vec<Line> {
-        Vec::new()
-    }
-
-    /// Its drawings.
-    fn charts(_: &RecordOf<Self>) -> Option<Charts> {
-        None
-    }
 }
 
 /// Every program, in the order of the page.
 #[rustfmt::skip]
 const SOURCES: &[Source] = &[
-    Source { name: "scaling", schema: report::SCHEMA, about: "all locks over thread counts", command: "cargo bench --bench scaling", read: scaling, beside: Vec::new },
+    Source { name: "scaling", schema: report::SCHEMA, about: "all locks over thread counts", command: "cargo bench --bench scaling", read: scaling },
     of::<Promises>("each lock of the family against what is promised of it", "cargo bench --bench promises"),
     of::<Convoy>("the table of 2002, measured again", "cargo bench --bench convoy"),
-    of::<Psrw>("reader-writer locks", "cargo bench --bench psrw"),
+    Source { read: psrw, ..of::<Psrw>("reader-writer locks", "cargo bench --bench psrw") },
     of::<Sembench>("semaphore arrays: the program of 2010", "cargo bench --bench sembench"),
     of::<Semscale>("semaphore arrays over thread counts", "cargo bench --bench semscale"),
     of::<Condvar>("condition variables", "cargo bench --bench condvar"),
     of::<Shared>("locks between processes, and the death of a holder", "cargo bench --bench shared"),
-    Source { name: "test-mutex", schema: test_mutex::SCHEMA, about: "the program of 2005", command: "cargo run --release --bin test-mutex", read: test_mutex, beside: || beside::test_mutex(None) },
-    Source { name: "tofutex", schema: tofutex::SCHEMA, about: "the program of 2016", command: "cargo run --release --bin tofutex", read: tofutex, beside: || beside::tofutex(None) },
-    Source { name: "predicted", schema: "ulocks-predicted/1", about: "what the locks would cost on many CPUs, in virtual time; nothing of it is measured", command: "cargo xtask vm --cost --cpus 1..64", read: predicted, beside: Vec::new },
+    Source { name: "test-mutex", schema: test_mutex::SCHEMA, about: "the program of 2005", command: "cargo run --release --bin test-mutex", read: test_mutex },
+    Source { name: "tofutex", schema: tofutex::SCHEMA, about: "the program of 2016", command: "cargo run --release --bin tofutex", read: tofutex },
+    Source { name: "predicted", schema: "ulocks-predicted/1", about: "what the locks would cost on many CPUs, in virtual time; nothing of it is measured", command: "cargo xtask vm --cost --cpus 1..64", read: predicted },
 ];
 
-const fn of<P: Evidence>(about: &'static str, command: &'static str) -> Source
+const fn of<P: Program>(about: &'static str, command: &'static str) -> Source
 where
     <P::Subject as Subject>::Row: DeserializeOwned,
 {
-    Source {
-        name: P::NAME,
-        schema: P::SCHEMA,
-        about,
-        command,
-        read: program::<P>,
-        beside: || P::beside(None),
-    }
+    Source { name: P::NAME, schema: P::SCHEMA, about, command, read: program::<P> }
 }
 
 impl Shown {
@@ -111,21 +82,24 @@ impl Shown {
                 Mode::Smoke => "a smoke run, which measures nothing",
             }
             .into(),
-            measures: mode == Mode::Full,
             text,
-            beside: Vec::new(),
             charts: None,
         }
     }
 }
 
-fn program<P: Evidence>(json: Value) -> Result<Shown>
+fn program<P: Program>(json: Value) -> Result<Shown>
 where
     <P::Subject as Subject>::Row: DeserializeOwned,
 {
     let record: RecordOf<P> = serde_json::from_value(json)?;
-    let shown = Shown::of(&record.machine, record.mode, P::tables(&record));
-    Ok(Shown { beside: P::beside(Some(&record)), charts: P::charts(&record), ..shown })
+    Ok(Shown::of(&record.machine, record.mode, P::tables(&record)))
+}
+
+fn psrw(json: Value) -> Result<Shown> {
+    let record: RecordOf<Psrw> = serde_json::from_value(json)?;
+    let shown = Shown::of(&record.machine, record.mode, Psrw::tables(&record));
+    Ok(Shown { charts: psrw::plots(&record), ..shown })
 }
 
 fn scaling(json: Value) -> Result<Shown> {
@@ -142,7 +116,7 @@ fn test_mutex(json: Value) -> Result<Shown> {
     let rounds = record.rows.first().map_or(0, |row| row.rounds.len());
     let run = format!("{} tasks, {rounds} rounds", record.workers);
     let shown = Shown::of(&record.machine, Mode::Full, test_mutex::tables(&record));
-    Ok(Shown { run, beside: beside::test_mutex(Some(&record)), ..shown })
+    Ok(Shown { run, ..shown })
 }
 
 fn tofutex(json: Value) -> Result<Shown> {
@@ -150,7 +124,7 @@ fn tofutex(json: Value) -> Result<Shown> {
     let rounds = record.rows.first().map_or(0, |row| row.rounds.len());
     let run = format!("{} threads, {rounds} rounds", record.workers);
     let shown = Shown::of(&record.machine, Mode::Full, tofutex::tables(&record));
-    Ok(Shown { run, beside: beside::tofutex(Some(&record)), ..shown })
+    Ok(Shown { run, ..shown })
 }
 
 /// The record of `ulocks-cost`, whose machine is a model.
@@ -167,9 +141,7 @@ fn predicted(json: Value) -> Result<Shown> {
         machine: record.machine,
         date: String::new(),
         run: "predicted".into(),
-        measures: false,
         text: format!("{}\n\n{}", record.load, record.tables),
-        beside: Vec::new(),
         charts: None,
     })
 }

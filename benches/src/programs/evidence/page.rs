@@ -1,6 +1,5 @@
 //! The page and its twin in Markdown: one list of blocks, written in two ways.
 
-use super::mails::{MAILS, today};
 use super::{Found, SOURCES, Shown, Source};
 use crate::report;
 use crate::report::svg::escape;
@@ -33,19 +32,6 @@ fn blocks(found: &[Found], all: bool) -> Vec<Block<'_>> {
     if all {
         blocks.push(Block::Table(overview(found)));
     }
-    for mail in MAILS.iter().filter(|_| all) {
-        blocks.push(Block::Section(mail.title.into(), ""));
-        blocks.push(Block::Text(mail.note.into()));
-        if let Some(source) = mail.programs.first().and_then(|name| SOURCES.iter().find(|s| s.name == *name))
-        {
-            blocks.extend(beside(found, source));
-        }
-        if let Some(heading) = mail.heading {
-            blocks.push(Block::Text(format!("BENCHMARKS.md, \"{heading}\": {}", today(heading))));
-        }
-        let today = mail.programs.iter().map(|program| format!("All of today: the section {program}."));
-        blocks.extend(today.map(Block::Text));
-    }
     for source in SOURCES.iter().filter(|source| all || of(found, source).next().is_some()) {
         blocks.push(Block::Section(format!("{}: {}", source.name, source.about), source.name));
         blocks.push(Block::Command(source.command.into()));
@@ -59,21 +45,6 @@ fn blocks(found: &[Found], all: bool) -> Vec<Block<'_>> {
         }));
     }
     blocks
-}
-
-/// The table of a mail beside the newest run of its program, and the machine of that run.
-fn beside<'a>(found: &'a [Found], source: &Source) -> impl Iterator<Item = Block<'a>> {
-    let newest = of(found, source)
-        .filter_map(|run| Some((run, run.shown.as_ref().ok().filter(|shown| shown.measures)?)))
-        .next();
-    let lines = newest.map_or_else(source.beside, |(_, shown)| shown.beside.clone());
-    let header = ["what, as a ratio", "then", "today"].map(String::from).to_vec();
-    let rows = [header].into_iter().chain(lines.into_iter().map(Vec::from)).collect();
-    let text = newest.map_or_else(
-        || format!("Not run yet: {}", source.command),
-        |(run, shown)| format!("Today: {}, {}; {}", run.file, shown.machine, source.command),
-    );
-    [Block::Table(rows), Block::Text(text)].into_iter()
 }
 
 fn of<'a>(found: &'a [Found], source: &Source) -> impl Iterator<Item = &'a Found> {
@@ -123,7 +94,6 @@ pub(super) fn html(found: &[Found], all: bool) -> String {
     for (nth, block) in blocks.iter().enumerate() {
         match block {
             Block::Title(text) => writeln!(page, "<h1>{}</h1>", escape(text)),
-            Block::Section(text, "") => writeln!(page, "<h2>{}</h2>", escape(text)),
             Block::Section(text, name) => writeln!(page, "<h2 id=\"{name}\">{}</h2>", escape(text)),
             Block::Text(text) => writeln!(page, "<p>{}</p>", escape(text)),
             Block::Command(text) => {

@@ -32,7 +32,7 @@ fn a_program_without_a_record_has_a_row_and_its_command() {
         assert!(html.contains(&row), "{row}");
         assert!(markdown.contains(&format!("| {} | not run | none |", source.name)), "{markdown}");
     }
-    assert_eq!(html.matches("Not run yet").count(), SOURCES.len() + mails::MAILS.len());
+    assert_eq!(html.matches("Not run yet").count(), SOURCES.len());
 }
 
 #[test]
@@ -104,40 +104,6 @@ fn predictions_are_on_the_page() {
     let (_, markdown) = page_of("predicted", &[("predicted.json", predicted.into())]);
     assert!(markdown.contains("| predicted | predicted | a model |"), "{markdown}");
     assert!(markdown.contains("machine large\n\n```text\n30 ns\n\npredicted: 7\n"), "{markdown}");
-}
-
-#[test]
-fn the_tables_of_the_mails_have_the_figures_of_their_time() {
-    let lines = |lines: Vec<beside::Line>| lines.iter().map(|line| line.join(" | ")).collect::<Vec<_>>();
-    let franke = lines(Convoy::beside(None));
-    assert_eq!(franke.len(), 9);
-    assert!(
-        franke.contains(
-            &"(1, 9) us, 1000 processes: loops of a calock without spinning by System V's | 77.1 | not run"
-                .into()
-        ),
-        "{franke:?}"
-    );
-    let desnoyers = lines(Psrw::beside(None));
-    assert!(desnoyers[0].contains("| 0.787 |") && desnoyers[3].contains("| 0.016 |"), "{desnoyers:?}");
-    let molnar = lines(beside::test_mutex(None));
-    assert!(molnar[0].ends_with("| 2.42 on 8 CPUs, 1.42 on a P4 of 2 | not run"), "{molnar:?}");
-    let long = lines(beside::tofutex(None));
-    // The table of the section that sleeps has no system time.
-    assert_eq!(long.len(), 6);
-    assert!(long[0].ends_with("last thread is done, pi by wait-wake | 14.6 | not run"), "{long:?}");
-    assert_eq!(Sembench::beside(None).len(), 3);
-}
-
-#[test]
-fn each_mail_names_programs_and_sections_that_exist() {
-    for mail in mails::MAILS {
-        let known = |name: &str| SOURCES.iter().any(|source| source.name == name);
-        assert!(mail.programs.iter().all(|name| known(name)), "{}", mail.title);
-        assert!(!mail.programs.is_empty(), "{}", mail.title);
-        let says = |heading| mails::today(heading).len() > 40;
-        assert!(mail.heading.is_none_or(says), "{}", mail.title);
-    }
 }
 
 /// Reads XML as far as this page needs it: every tag is closed in order, attributes are quoted,

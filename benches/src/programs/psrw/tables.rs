@@ -41,7 +41,10 @@ had: acquisitions a second; of those who try, also the share of attempts that su
 shares: the most acquisitions of one thread by the fewest of another. fewest: acquisitions in the worst tenth of a second.
 preempted: involuntary context switches a second. steal: CPU time that went to other machines, in the worst round.
 masked: signals kept off the thread, from mask up to mask down. held off: that without the time for which the thread was
-ready and had no CPU, when no handler could have run. delivery: expiry of the timer to entry of the handler.";
+ready and had no CPU, when no handler could have run. delivery: expiry of the timer to entry of the handler.
+2008: cycles of Desnoyers' lock by the kernel's rwlock, on eight CPUs: one writer alone, lock and unlock, 63 by 80; one
+reader alone, 49 by 81; four readers, mean time to lock, 433 by 250; busy readers and writers, mean time of a writer to
+lock, 13.6 k by 841 k. His lock is in the kernel; ours is in processes, where a holder can be preempted.";
 
 /// What a run is called above its table.
 fn title(run: Run) -> String {

@@ -47,11 +47,5 @@ pub fn tables(record: &Record) -> String {
     turns::tables::<TestMutexSpec>(record)
 }
 
-/// The median over rounds of `figure` of `lock` by that of `other`, in the case with files.
-pub fn ratio(record: &Record, lock: &str, other: &str, figure: fn(&Count) -> f64) -> Option<f64> {
-    let find = |lock: &str| record.rows.iter().find(|row| row.case == Case::Files && row.lock == lock);
-    turns::ratio(&find(lock)?.rounds, &find(other)?.rounds, figure).map(|(middle, ..)| middle)
-}
-
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,5 @@
 use super::*;
 use crate::programs::turns;
-use crate::report::Ended;
 use crate::run::child::Task;
 
 #[test]
@@ -36,13 +35,4 @@ fn a_table_has_the_ratios_of_2005_beside_the_default_mutex() {
     // Loops of a CPU second, as he gives them: 6.9 and 4.1 times.
     assert!(line("throughput").ends_with("6.94, 4.17"), "{text}");
     assert!(line("std").contains("75 %") && !line("std").contains("2.42"), "{text}");
-    let record = Record {
-        schema: SCHEMA.into(),
-        ended: Ended::Rounds,
-        machine: crate::run::machine::describe(),
-        workers: 2,
-        rows: rows.to_vec(),
-    };
-    assert_eq!(ratio(&record, "throughput", "semaphore", Count::per_s), Some(3.0));
-    assert_eq!(ratio(&record, "asym", "semaphore", Count::per_s), None);
 }
