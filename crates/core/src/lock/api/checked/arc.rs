@@ -1,6 +1,7 @@
 //! `ArcMutexGuard`, and the methods of `Mutex` that make one, as in lock_api.
 
 use super::Token;
+use super::access::Held;
 use super::mutex::Mutex;
 use crate::lock::traits::{RawMutex, RawMutexFair};
 use crate::sys::time::Deadline;
@@ -35,25 +36,25 @@ impl<L: RawMutex, T: ?Sized> Mutex<L, T> {
     /// Acquires the lock, waiting as long as it takes; the guard owns a share of the mutex.
     #[track_caller]
     pub fn lock_arc(self: &Arc<Self>) -> ArcMutexGuard<L, T> {
-        ArcMutexGuard::new(self, self.parts().acquire())
+        ArcMutexGuard::new(self, self.parts().acquire::<Held>())
     }
 
     /// Acquires the lock if that needs no waiting; the guard owns a share of the mutex.
     #[track_caller]
     pub fn try_lock_arc(self: &Arc<Self>) -> Option<ArcMutexGuard<L, T>> {
-        Some(ArcMutexGuard::new(self, self.parts().try_acquire()?))
+        Some(ArcMutexGuard::new(self, self.parts().try_acquire::<Held>()?))
     }
 
     /// Acquires the lock, or gives up after `timeout`; the guard owns a share of the mutex.
     #[track_caller]
     pub fn try_lock_arc_for(self: &Arc<Self>, timeout: Duration) -> Option<ArcMutexGuard<L, T>> {
-        Some(ArcMutexGuard::new(self, self.parts().acquire_until(|| Deadline::after(timeout))?))
+        Some(ArcMutexGuard::new(self, self.parts().acquire_until::<Held>(|| Deadline::after(timeout))?))
     }
 
     /// Acquires the lock, or gives up at `timeout`; the guard owns a share of the mutex.
     #[track_caller]
     pub fn try_lock_arc_until(self: &Arc<Self>, timeout: Instant) -> Option<ArcMutexGuard<L, T>> {
-        Some(ArcMutexGuard::new(self, self.parts().acquire_until(|| Deadline::at(timeout))?))
+        Some(ArcMutexGuard::new(self, self.parts().acquire_until::<Held>(|| Deadline::at(timeout))?))
     }
 }
 
@@ -79,7 +80,7 @@ impl<L: RawMutex, T: ?Sized> ArcMutexGuard<L, T> {
     pub fn into_arc(s: Self) -> Arc<Mutex<L, T>> {
         let (mutex, token) = Self::into_parts(s);
         // SAFETY: the token is of the guard just taken apart.
-        unsafe { mutex.parts().release(token) };
+        unsafe { mutex.parts().release::<Held>(token) };
         mutex
     }
 
@@ -89,10 +90,10 @@ impl<L: RawMutex, T: ?Sized> ArcMutexGuard<L, T> {
         if let Some(token) = s.token.take() {
             // SAFETY: the token is of this guard, whose exclusive borrow rules out references to
             // the data.
-            unsafe { s.mutex.parts().release(token) };
+            unsafe { s.mutex.parts().release::<Held>(token) };
         }
         let result = f();
-        s.token = Some(s.mutex.parts().acquire());
+        s.token = Some(s.mutex.parts().acquire::<Held>());
         result
     }
 }
@@ -109,7 +110,7 @@ impl<L: RawMutexFair, T: ?Sized> ArcMutexGuard<L, T> {
     pub fn into_arc_fair(s: Self) -> Arc<Mutex<L, T>> {
         let (mutex, token) = Self::into_parts(s);
         // SAFETY: the token is of the guard just taken apart.
-        unsafe { mutex.parts().release_fair(token) };
+        unsafe { mutex.parts().release_fair::<Held>(token) };
         mutex
     }
 
@@ -119,10 +120,10 @@ impl<L: RawMutexFair, T: ?Sized> ArcMutexGuard<L, T> {
         if let Some(token) = s.token.take() {
             // SAFETY: the token is of this guard, whose exclusive borrow rules out references to
             // the data.
-            unsafe { s.mutex.parts().release_fair(token) };
+            unsafe { s.mutex.parts().release_fair::<Held>(token) };
         }
         let result = f();
-        s.token = Some(s.mutex.parts().acquire());
+        s.token = Some(s.mutex.parts().acquire::<Held>());
         result
     }
 
@@ -153,7 +154,7 @@ impl<L: RawMutex, T: ?Sized> Drop for ArcMutexGuard<L, T> {
     fn drop(&mut self) {
         if let Some(token) = self.token.take() {
             // SAFETY: the token is of this guard, and so was every reference to the data.
-            unsafe { self.mutex.parts().release(token) };
+            unsafe { self.mutex.parts().release::<Held>(token) };
         }
     }
 }

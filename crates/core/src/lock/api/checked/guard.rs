@@ -1,7 +1,7 @@
 //! `MutexGuard`, as in lock_api.
 
 use super::Token;
-use super::lock::Lock;
+use super::access::{Held, Watched};
 use super::mapped::MappedMutexGuard;
 use super::mutex::Mutex;
 use crate::lock::traits::{RawMutex, RawMutexFair};
@@ -31,7 +31,7 @@ impl<'a, L: RawMutex, T: ?Sized> MutexGuard<'a, L, T> {
     }
 
     /// The lock and the token, which the caller now has to release.
-    fn into_parts(s: Self) -> (&'a Lock<L>, Token<L::Token>) {
+    fn into_parts(s: Self) -> (&'a Watched<L>, Token<L::Token>) {
         let mut s = ManuallyDrop::new(s);
         (s.mutex.parts(), s.token.take().expect("a guard that can be moved is locked"))
     }
@@ -76,10 +76,10 @@ impl<'a, L: RawMutex, T: ?Sized> MutexGuard<'a, L, T> {
         if let Some(token) = s.token.take() {
             // SAFETY: the token is of this guard, whose exclusive borrow rules out references to
             // the data.
-            unsafe { s.mutex.parts().release(token) };
+            unsafe { s.mutex.parts().release::<Held>(token) };
         }
         let result = f();
-        s.token = Some(s.mutex.parts().acquire());
+        s.token = Some(s.mutex.parts().acquire::<Held>());
         result
     }
 
@@ -89,8 +89,8 @@ impl<'a, L: RawMutex, T: ?Sized> MutexGuard<'a, L, T> {
     pub(super) fn wait_with<E>(s: Self, wait: impl FnOnce(&L) -> Result<L::Token, E>) -> Result<Self, E> {
         let mutex = s.mutex;
         let (lock, _token) = Self::into_parts(s);
-        lock.close();
-        Ok(Self::new(mutex, lock.acquire_with(wait)?))
+        lock.close::<Held>();
+        Ok(Self::new(mutex, lock.acquire_with::<Held, E>(wait)?))
     }
 
     /// The data, for as long as the mutex lives; the lock is never released.
@@ -117,7 +117,7 @@ impl<L: RawMutexFair, T: ?Sized> MutexGuard<'_, L, T> {
     pub fn unlock_fair(s: Self) {
         let (lock, token) = Self::into_parts(s);
         // SAFETY: the token is of the guard just taken apart.
-        unsafe { lock.release_fair(token) };
+        unsafe { lock.release_fair::<Held>(token) };
     }
 
     /// Runs `f` with the lock released to the longest waiter, and acquires it again.
@@ -126,10 +126,10 @@ impl<L: RawMutexFair, T: ?Sized> MutexGuard<'_, L, T> {
         if let Some(token) = s.token.take() {
             // SAFETY: the token is of this guard, whose exclusive borrow rules out references to
             // the data.
-            unsafe { s.mutex.parts().release_fair(token) };
+            unsafe { s.mutex.parts().release_fair::<Held>(token) };
         }
         let result = f();
-        s.token = Some(s.mutex.parts().acquire());
+        s.token = Some(s.mutex.parts().acquire::<Held>());
         result
     }
 
@@ -160,7 +160,7 @@ impl<L: RawMutex, T: ?Sized> Drop for MutexGuard<'_, L, T> {
     fn drop(&mut self) {
         if let Some(token) = self.token.take() {
             // SAFETY: the token is of this guard, and so was every reference to the data.
-            unsafe { self.mutex.parts().release(token) };
+            unsafe { self.mutex.parts().release::<Held>(token) };
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `MappedMutexGuard`, as in lock_api.
 
 use super::Token;
-use super::lock::Lock;
+use super::access::{Held, Watched};
 use crate::lock::traits::{RawMutex, RawMutexFair};
 use core::fmt;
 use core::marker::PhantomData;
@@ -12,7 +12,7 @@ use core::ops::{Deref, DerefMut};
 #[must_use = "if unused the Mutex will immediately unlock"]
 #[clippy::has_significant_drop]
 pub struct MappedMutexGuard<'a, L: RawMutex, T: ?Sized> {
-    lock: &'a Lock<L>,
+    lock: &'a Watched<L>,
     data: *mut T,
     token: Option<Token<L::Token>>,
     marker: PhantomData<&'a mut T>,
@@ -22,11 +22,11 @@ pub struct MappedMutexGuard<'a, L: RawMutex, T: ?Sized> {
 unsafe impl<L: RawMutex + Sync, T: ?Sized + Sync> Sync for MappedMutexGuard<'_, L, T> where L::Token: Sync {}
 
 impl<'a, L: RawMutex, T: ?Sized> MappedMutexGuard<'a, L, T> {
-    pub(super) fn new(lock: &'a Lock<L>, data: *mut T, token: Token<L::Token>) -> Self {
+    pub(super) fn new(lock: &'a Watched<L>, data: *mut T, token: Token<L::Token>) -> Self {
         Self { lock, data, token: Some(token), marker: PhantomData }
     }
 
-    fn into_parts(s: Self) -> (&'a Lock<L>, Token<L::Token>) {
+    fn into_parts(s: Self) -> (&'a Watched<L>, Token<L::Token>) {
         let mut s = ManuallyDrop::new(s);
         (s.lock, s.token.take().expect("a mapped guard is locked until its drop"))
     }
@@ -72,7 +72,7 @@ impl<L: RawMutexFair, T: ?Sized> MappedMutexGuard<'_, L, T> {
     pub fn unlock_fair(s: Self) {
         let (lock, token) = Self::into_parts(s);
         // SAFETY: the token is of the guard just taken apart.
-        unsafe { lock.release_fair(token) };
+        unsafe { lock.release_fair::<Held>(token) };
     }
 }
 
@@ -97,7 +97,7 @@ impl<L: RawMutex, T: ?Sized> Drop for MappedMutexGuard<'_, L, T> {
     fn drop(&mut self) {
         if let Some(token) = self.token.take() {
             // SAFETY: the token is of this guard, and so was every reference to the data.
-            unsafe { self.lock.release(token) };
+            unsafe { self.lock.release::<Held>(token) };
         }
     }
 }

@@ -2,14 +2,14 @@
 //! model sees.
 //!
 //! The holder of the lock has an access open in the lock's `Watch`, from the moment the raw lock is
-//! acquired to just before it is released (`lock`, and for readers and writers `rwlock::access`).
+//! acquired to just before it is released (`access`).
 //! Two accesses that overlap, or that nothing orders, fail the model, unless both are readers'.
 
+mod access;
 #[cfg(feature = "arc_lock")]
 mod arc;
 mod condvar;
 mod guard;
-mod lock;
 mod mapped;
 mod mutex;
 mod rwlock;
@@ -29,6 +29,7 @@ pub use rwlock::{
 
 use super::{Raw, RawCondvar, Token};
 use crate::lock::traits::RawMutex;
+use access::Held;
 
 /// Acquires the lock of `mutex` in a way that the traits do not know: one that can fail, or that
 /// tells more.
@@ -43,7 +44,7 @@ pub unsafe fn lock_with<'a, L: RawMutex, T: ?Sized, E>(
     mutex: &'a Mutex<L, T>,
     acquire: impl FnOnce(&L) -> Result<L::Token, E>,
 ) -> Result<MutexGuard<'a, L, T>, E> {
-    Ok(MutexGuard::new(mutex, mutex.parts().acquire_with(acquire)?))
+    Ok(MutexGuard::new(mutex, mutex.parts().acquire_with::<Held, E>(acquire)?))
 }
 
 /// Gives up the lock of `guard` for as long as `wait` takes, which acquires it again or fails;

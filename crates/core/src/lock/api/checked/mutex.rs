@@ -1,7 +1,7 @@
 //! `Mutex`, as in lock_api.
 
+use super::access::{Held, Watched};
 use super::guard::MutexGuard;
-use super::lock::Lock;
 use super::{Raw, Token};
 use crate::lock::traits::{RawMutex, RawMutexFair};
 use crate::sys::time::Deadline;
@@ -12,7 +12,7 @@ use std::time::Instant;
 
 /// Data behind a lock.
 pub struct Mutex<L, T: ?Sized> {
-    lock: Lock<L>,
+    lock: Watched<L>,
     data: UnsafeCell<T>,
 }
 
@@ -37,7 +37,7 @@ impl<L, T> Mutex<L, T> {
     /// A mutex around an existing raw lock.
     #[track_caller]
     pub fn from_raw(raw: Raw<L>, value: T) -> Self {
-        Self { lock: Lock::new(raw), data: UnsafeCell::new(value) }
+        Self { lock: Watched::new(raw), data: UnsafeCell::new(value) }
     }
 
     /// The raw lock and the data, out of the mutex.
@@ -47,7 +47,7 @@ impl<L, T> Mutex<L, T> {
 }
 
 impl<L: RawMutex, T: ?Sized> Mutex<L, T> {
-    pub(super) fn parts(&self) -> &Lock<L> {
+    pub(super) fn parts(&self) -> &Watched<L> {
         &self.lock
     }
 
@@ -63,25 +63,25 @@ impl<L: RawMutex, T: ?Sized> Mutex<L, T> {
     /// Acquires the lock, waiting as long as it takes.
     #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, L, T> {
-        MutexGuard::new(self, self.lock.acquire())
+        MutexGuard::new(self, self.lock.acquire::<Held>())
     }
 
     /// Acquires the lock if that needs no waiting.
     #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, L, T>> {
-        Some(MutexGuard::new(self, self.lock.try_acquire()?))
+        Some(MutexGuard::new(self, self.lock.try_acquire::<Held>()?))
     }
 
     /// Acquires the lock, or gives up after `timeout`.
     #[track_caller]
     pub fn try_lock_for(&self, timeout: Duration) -> Option<MutexGuard<'_, L, T>> {
-        Some(MutexGuard::new(self, self.lock.acquire_until(|| Deadline::after(timeout))?))
+        Some(MutexGuard::new(self, self.lock.acquire_until::<Held>(|| Deadline::after(timeout))?))
     }
 
     /// Acquires the lock, or gives up at `timeout`.
     #[track_caller]
     pub fn try_lock_until(&self, timeout: Instant) -> Option<MutexGuard<'_, L, T>> {
-        Some(MutexGuard::new(self, self.lock.acquire_until(|| Deadline::at(timeout))?))
+        Some(MutexGuard::new(self, self.lock.acquire_until::<Held>(|| Deadline::at(timeout))?))
     }
 
     /// The data; the borrow stands for the lock.
@@ -91,7 +91,7 @@ impl<L: RawMutex, T: ?Sized> Mutex<L, T> {
 
     /// Whether a thread holds the lock at this moment.
     pub fn is_locked(&self) -> bool {
-        self.lock.is_locked()
+        self.lock.raw().inner().is_locked()
     }
 
     /// Releases the lock without a guard.
@@ -102,7 +102,7 @@ impl<L: RawMutex, T: ?Sized> Mutex<L, T> {
     #[track_caller]
     pub unsafe fn force_unlock(&self, guard: Token<L::Token>) {
         // SAFETY: the caller's promise.
-        unsafe { self.lock.release(guard) };
+        unsafe { self.lock.release::<Held>(guard) };
     }
 
     /// As [`Mutex::force_unlock`], to the longest waiter.
@@ -115,7 +115,7 @@ impl<L: RawMutex, T: ?Sized> Mutex<L, T> {
         L: RawMutexFair,
     {
         // SAFETY: the caller's promise.
-        unsafe { self.lock.release_fair(guard) };
+        unsafe { self.lock.release_fair::<Held>(guard) };
     }
 
     /// The raw lock.

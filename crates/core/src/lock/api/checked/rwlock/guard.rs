@@ -2,8 +2,8 @@
 //! access it gives.
 
 use super::super::Token;
+use super::super::access::{Access, Exclusive, FairAccess, Shared, Upgradable, Watched};
 use super::RwLock;
-use super::access::{Access, Exclusive, FairAccess, Shared, Upgradable, Watched};
 use crate::lock::traits::RawRwLock;
 use core::fmt;
 use core::mem::ManuallyDrop;

@@ -1,8 +1,8 @@
 //! `MappedRwLockReadGuard` and `MappedRwLockWriteGuard`, as in lock_api.
 
 use super::super::Token;
+use super::super::access::{Access, Exclusive, FairAccess, Shared, Watched};
 use super::RwLock;
-use super::access::{Access, Exclusive, FairAccess, Shared, Watched};
 use super::guard::{Guard, RwLockReadGuard, RwLockWriteGuard};
 use crate::lock::traits::RawRwLock;
 use core::fmt;

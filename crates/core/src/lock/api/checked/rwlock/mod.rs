@@ -1,6 +1,5 @@
 //! `RwLock`, as in lock_api.
 
-mod access;
 mod guard;
 mod mapped;
 mod upgrade;
@@ -10,10 +9,10 @@ pub use guard::{ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWrite
 pub use guard::{RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard};
 pub use mapped::{MappedRwLockReadGuard, MappedRwLockWriteGuard};
 
+use super::access::{Exclusive, Shared, Upgradable, Watched};
 use super::{Raw, Token};
 use crate::lock::traits::{RawRwLock, RawRwLockFair, RawRwLockUpgrade};
 use crate::sys::time::Deadline;
-use access::{Exclusive, Shared, Upgradable, Watched};
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::time::Duration;

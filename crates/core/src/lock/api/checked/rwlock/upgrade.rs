@@ -1,7 +1,7 @@
 //! Guards that turn into one another, as in lock_api.
 
 use super::super::Token;
-use super::access::{Exclusive, Shared, Upgradable, Watched};
+use super::super::access::{Exclusive, Shared, Upgradable, Watched};
 use super::guard::{Guard, Hold};
 use crate::lock::traits::{RawRwLockDowngrade, RawRwLockUpgrade};
 use crate::sys::time::Deadline;

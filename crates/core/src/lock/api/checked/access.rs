@@ -1,21 +1,25 @@
-//! A raw reader-writer lock together with the watch over what it protects, and the three kinds of
-//! access to that.
+//! A raw lock together with the watch over what it protects, and the kinds of access to that.
 //!
 //! | access | in the watch |
 //! |---|---|
 //! | [`Shared`], [`Upgradable`] | a shared one is open |
-//! | [`Exclusive`] | an exclusive one is open |
+//! | [`Held`], [`Exclusive`] | an exclusive one is open |
 //!
 //! An access is open from the return of the acquisition to just before the release. Where one kind
 //! turns into another the watch has a shared access open *while* the raw lock works, so that a
 //! writer that slips in between is seen.
 
-use super::super::{Raw, Token};
-use crate::lock::traits::{RawRwLock, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair};
+use super::{Raw, Token};
+use crate::lock::traits::{
+    RawMutex, RawMutexFair, RawRwLock, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair,
+};
 use crate::sys::time::Deadline;
 use crate::sys::world::Watch;
 use std::thread::panicking;
 
+/// That of the holder of a mutex.
+#[derive(Debug)]
+pub enum Held {}
 /// Beside other readers.
 #[derive(Debug)]
 pub enum Shared {}
@@ -38,6 +42,7 @@ pub trait Access<L> {
     fn acquire_until(lock: &L, deadline: Deadline) -> Option<Self::Token>;
     /// # Safety
     /// The token comes from an acquisition of `lock` for this kind of access.
+    #[track_caller]
     unsafe fn release(lock: &L, token: Self::Token);
     /// Whether it excludes all others.
     const EXCLUSIVE: bool = false;
@@ -47,6 +52,7 @@ pub trait Access<L> {
 pub trait FairAccess<L>: Access<L> {
     /// # Safety
     /// As [`Access::release`].
+    #[track_caller]
     unsafe fn release_fair(lock: &L, token: Self::Token);
 }
 
@@ -68,12 +74,14 @@ macro_rules! access {
             fn acquire_until(lock: &L, deadline: Deadline) -> Option<L::$token> {
                 lock.$acquire_until(deadline)
             }
+            #[track_caller]
             unsafe fn release(lock: &L, token: L::$token) {
                 // SAFETY: the caller's promise.
                 unsafe { lock.$release(token) };
             }
         }
         impl<L: $fair> FairAccess<L> for $kind {
+            #[track_caller]
             unsafe fn release_fair(lock: &L, token: L::$token) {
                 // SAFETY: the caller's promise.
                 unsafe { lock.$release_fair(token) };
@@ -82,6 +90,7 @@ macro_rules! access {
     };
 }
 
+access!(Held, RawMutex, RawMutexFair, Token, true, lock, try_lock, lock_until, unlock, unlock_fair);
 access!(
     Shared,
     RawRwLock,
@@ -119,7 +128,7 @@ access!(
     unlock_upgradable_fair
 );
 
-/// What a reader-writer lock is beside its data; the guards of every kind release through it.
+/// What a lock is beside its data; the guards of every kind release through it.
 pub struct Watched<L> {
     raw: Raw<L>,
     watch: Watch,
@@ -149,8 +158,9 @@ impl<L> Watched<L> {
         Token::new(token)
     }
 
+    /// The access of a guard ends, though its lock is not released yet.
     #[track_caller]
-    fn close<A: Access<L>>(&self) {
+    pub(super) fn close<A: Access<L>>(&self) {
         if A::EXCLUSIVE { self.watch.close_write() } else { self.watch.close_read() }
     }
 
@@ -214,6 +224,21 @@ impl<L> Watched<L> {
         self.close::<A>();
         // SAFETY: the caller's promise.
         unsafe { A::release_fair(self.raw.inner(), token.into_inner()) };
+    }
+
+    /// Runs `wait`, which releases the lock by the token it gets and returns with another.
+    #[track_caller]
+    pub(super) fn without<R>(
+        &self,
+        token: Token<L::Token>,
+        wait: impl FnOnce(&L, L::Token) -> (L::Token, R),
+    ) -> (Token<L::Token>, R)
+    where
+        L: RawMutex,
+    {
+        self.close::<Held>();
+        let (token, result) = wait(self.raw.inner(), token.into_inner());
+        (self.open::<Held>(token), result)
     }
 
     /// Turns one access into a weaker or equal one, by `turn` of the raw lock. What it was ends
