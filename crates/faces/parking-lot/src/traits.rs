@@ -197,7 +197,7 @@ macro_rules! names {
         pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, RawRwLock, T>;
         /// Access to write the data of a [`RwLock`]; its drop unlocks.
         pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, RawRwLock, T>;
-        /// Access to read the data of a [`RwLock`] that can become access to write; its drop unlocks.
+        /// As [`RwLockReadGuard`], and can become access to write; its drop unlocks.
         pub type RwLockUpgradableReadGuard<'a, T> = lock_api::RwLockUpgradableReadGuard<'a, RawRwLock, T>;
         /// A [`RwLockReadGuard`] narrowed to a part of the data.
         pub type MappedRwLockReadGuard<'a, T> = lock_api::MappedRwLockReadGuard<'a, RawRwLock, T>;
