@@ -8,7 +8,7 @@ use ulocks_core::condvar::RawCondvar;
 use ulocks_core::futex::Local;
 use ulocks_core::raw::RawMutex;
 use ulocks_testkit::plain::ThreeState;
-use ulocks_testkit::task;
+use ulocks_testkit::{Child, task};
 
 /// Long enough for a fork to come into the spin.
 type Patient = ThreeState<Local, 500_000_000>;
@@ -82,18 +82,7 @@ fn a_spinner_left_behind_by_a_fork_takes_no_notification() {
     scope(|threads| {
         threads.spawn(|| place.pass());
         place.until_registered(1);
-        // SAFETY: the child uses what does not depend on the parent's other thread: new threads,
-        // and this place.
-        let child = unsafe { libc::fork() };
-        assert!(child >= 0, "fork failed");
-        if child == 0 {
-            in_child(place);
-            // SAFETY: ends the child at once.
-            unsafe { libc::_exit(0) };
-        }
-        let mut status = 0;
-        // SAFETY: `child` is ours, and the status is written to a place of its own.
-        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        let status = Child::runs(|| in_child(place)).waited();
         place.open();
         assert_eq!(status, 0, "the child's waiter was not notified");
     });

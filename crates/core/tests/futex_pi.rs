@@ -8,14 +8,14 @@ mod support;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
-use support::{Child, Mapping, asleep, memory_file};
+use support::{Mapping, asleep, memory_file, until_child_asleep};
 use ulocks_core::capabilities::{Capability, force_fallback};
 use ulocks_core::futex::{
     Futex, Global, Local, OWNER_DIED, PiError, PiWaited, RequeueError, Scope, TID_MASK, WAITERS, Waited,
 };
 use ulocks_core::tid;
 use ulocks_core::time::{Clock, Deadline};
-use ulocks_testkit as _;
+use ulocks_testkit::Child;
 
 /// Beyond every limit the kernel sets to thread ids (2^22).
 const NOBODY: u32 = TID_MASK;
@@ -253,17 +253,16 @@ fn processes_inherit_from_each_other() {
     let page = Mapping::anonymous();
     let futex = page.futex::<Global>(0);
     lock(futex);
-    let child = Child::run(|| match futex.lock_pi(None) {
-        Ok(()) if futex.load(Relaxed) & TID_MASK == tid::current() => 0,
-        Ok(()) => 1,
-        Err(_) => 2,
+    let child = Child::runs(|| {
+        assert_eq!(futex.lock_pi(None), Ok(()));
+        assert_eq!(futex.load(Relaxed) & TID_MASK, tid::current());
     });
-    child.until_asleep();
+    until_child_asleep(&child);
     assert_eq!(futex.unlock_pi(), Ok(()));
     // The child ends without unlocking. Its waiters, of which there are none, would be told by the
     // kernel.
-    let id = child.0;
-    assert_eq!(child.join(), 0);
+    let id = child.id() as u32;
+    child.ends();
     assert_eq!(futex.load(Relaxed) & TID_MASK, id);
     assert_eq!(futex.lock_pi(None), Err(PiError::OwnerGone));
 }

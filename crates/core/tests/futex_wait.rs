@@ -6,10 +6,10 @@ mod support;
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
-use support::{Child, Mapping, Sleeper, asleep, memory_file, until};
+use support::{Mapping, Sleeper, asleep, memory_file, until, until_child_asleep};
 use ulocks_core::futex::{Bits, Futex, FutexKey, Global, Local, Scope, Waited};
 use ulocks_core::time::{Clock, Deadline};
-use ulocks_testkit as _;
+use ulocks_testkit::Child;
 
 const SHORT: Duration = Duration::from_millis(3);
 
@@ -122,41 +122,33 @@ fn processes_meet_at_the_same_word_of_different_mappings() {
     let (mine, theirs) = (Mapping::of_file(&file, access), Mapping::of_file(&file, access));
     let (mine, theirs) = (mine.futex::<Global>(5), theirs.futex::<Global>(5));
     assert_ne!(mine.key(), theirs.key());
-    let child = Child::run(|| (theirs.wait(0, None) != Waited::Woken).into());
-    child.until_asleep();
+    let child = Child::runs(|| assert_eq!(theirs.wait(0, None), Waited::Woken));
+    until_child_asleep(&child);
     assert_eq!(mine.key().wake(2), 1);
-    assert_eq!(child.join(), 0);
+    child.ends();
 }
 
 #[test]
 fn processes_do_not_meet_at_a_private_futex() {
     let page = Mapping::anonymous();
     let futex = page.futex::<Local>(0);
-    let child = Child::run(|| {
-        let waited = futex.wait(0, Some(Deadline::after(Duration::from_secs(100))));
-        (waited != Waited::Interrupted).into()
-    });
-    child.until_asleep();
+    let child = Child::runs(|| _ = futex.wait(0, Some(Deadline::after(Duration::from_secs(100)))));
+    until_child_asleep(&child);
     assert_eq!(futex.key().wake(1), 0);
-    // SAFETY: our child, which is still there to be waited for.
-    unsafe { libc::kill(child.0 as i32, libc::SIGKILL) };
-    let mut status = 0;
-    // SAFETY: our child, and `status` is writable.
-    unsafe { libc::waitpid(child.0 as i32, &raw mut status, 0) };
-    assert!(libc::WIFSIGNALED(status));
+    child.killed();
 }
 
 #[test]
 fn a_key_outlives_its_memory() {
-    fn woken_after_unmapping<S: Scope>() -> u32 {
+    fn none_woken_after_unmapping<S: Scope>() {
         let page = Mapping::anonymous();
         let key = page.futex::<S>(0).key();
         drop(page);
-        key.wake(u32::MAX)
+        assert_eq!(key.wake(u32::MAX), 0);
     }
     // In a child, which is alone, so that no other thread maps or sleeps at that address meanwhile.
-    assert_eq!(Child::run(|| woken_after_unmapping::<Local>() as i32).join(), 0);
-    assert_eq!(Child::run(|| woken_after_unmapping::<Global>() as i32).join(), 0);
+    Child::runs(none_woken_after_unmapping::<Local>).ends();
+    Child::runs(none_woken_after_unmapping::<Global>).ends();
     assert_eq!(FutexKey::<Local>::of(std::ptr::null()).wake(1), 0);
     assert_eq!(FutexKey::<Global>::of(std::ptr::null()).wake(1), 0);
 }

@@ -6,11 +6,11 @@ mod support;
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
-use support::{Child, Mapping, asleep, memory_file};
+use support::{Mapping, asleep, memory_file, until_child_asleep};
 use ulocks_core::capabilities::{Capability, capabilities};
 use ulocks_core::futex::{Futex, Global, Local, Waiter, WaitvError, WaitvOutcome, waitv};
 use ulocks_core::time::Deadline;
-use ulocks_testkit as _;
+use ulocks_testkit::Child;
 
 /// Whether to go on: if not, the call was seen to be refused.
 fn supported() -> bool {
@@ -96,17 +96,14 @@ fn scopes_mix_across_processes() {
     let page = Mapping::anonymous();
     let (ours, other) = (page.futex::<Global>(0), page.futex::<Global>(1));
     for woken in 1..=2 {
-        let child = Child::run(|| {
+        let child = Child::runs(|| {
             let mine = Futex::<Local>::new(9);
             let waiters = [Waiter::new(&mine, 9), Waiter::new(ours, 0), Waiter::new(other, 0)];
-            match waitv(&waiters, None) {
-                Ok(WaitvOutcome::Woken(index)) => index as i32,
-                _ => 100,
-            }
+            assert_eq!(waitv(&waiters, None), Ok(WaitvOutcome::Woken(woken)));
         });
-        child.until_asleep();
+        until_child_asleep(&child);
         assert_eq!(page.futex::<Global>(woken - 1).key().wake(1), 1);
-        assert_eq!(child.join(), woken as i32);
+        child.ends();
     }
 }
 

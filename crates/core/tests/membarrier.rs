@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 use ulocks_core::capabilities::{Capability, capabilities, force_fallback};
 use ulocks_core::membarrier::{heavy, light, ready, store};
-use ulocks_testkit as _;
+use ulocks_testkit::Child;
 
 /// A capability that is forced away is away for the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -39,16 +39,7 @@ fn what_is_forced_away_is_refused() {
 fn a_child_has_it_too() {
     let _alone = ALONE.lock();
     let expected = ready();
-    // SAFETY: the child makes a system call or two and leaves.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        // SAFETY: leaves at once, without running anything of the parent's.
-        unsafe { libc::_exit(i32::from(heavy() != expected)) };
-    }
-    let mut status = 0;
-    // SAFETY: `status` is writable.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0);
+    Child::runs(|| assert_eq!(heavy(), expected)).ends();
 }
 
 /// Store buffering on real processors, the light side with no fence at all: never both zero.

@@ -7,10 +7,9 @@ mod support;
 
 use signals::{alone, blocked, queue, realtime, set_blocked, strike};
 use std::cell::Cell;
-use support::Child;
 use ulocks_core::signal::{self, Handlers, Hard, Installed, Mask, Soft, Unmasked};
 use ulocks_core::tid;
-use ulocks_testkit as _;
+use ulocks_testkit::Child;
 
 thread_local! {
     static LOG: Log = const { Log { entries: [const { Cell::new(Entry::NONE) }; 16], length: Cell::new(0) } };
@@ -130,7 +129,7 @@ fn sigqueue_and_fork() {
     let _alone = alone();
     let signal = realtime(4);
     let installed = logging(&[signal]);
-    let child = Child::run(|| {
+    let child = Child::runs(|| {
         // SAFETY: the signal has a handler, and the child has one thread.
         let send = |value| unsafe {
             libc::sigqueue(
@@ -160,9 +159,9 @@ fn sigqueue_and_fork() {
             // SAFETY: its child.
             unsafe { libc::waitpid(grandchild, &raw mut status, 0) };
         }
-        i32::from(!(sent && right && blocked() & signal::of(&[signal]) == 0 && status == 0))
+        assert!(sent && right && blocked() & signal::of(&[signal]) == 0 && status == 0);
     });
-    assert_eq!(child.join(), 0);
+    child.ends();
     installed.uninstall();
 }
 
@@ -177,13 +176,13 @@ fn a_signal_that_was_put_aside_at_a_fork_is_handled_in_both() {
     let installed = logging(&[libc::SIGUSR1]);
     Soft::raise();
     strike(libc::SIGUSR1);
-    let child = Child::run(|| {
+    let child = Child::runs(|| {
         Soft::lower();
-        i32::from(logged_signals() != [libc::SIGUSR1])
+        assert_eq!(logged_signals(), [libc::SIGUSR1]);
     });
     Soft::lower();
     assert_eq!(logged_signals(), [libc::SIGUSR1]);
-    assert_eq!(child.join(), 0);
+    child.ends();
     installed.uninstall();
 }
 

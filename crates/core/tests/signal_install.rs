@@ -8,7 +8,7 @@ mod support;
 use signals::{action, alone, errno, sa_mask, strike};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use ulocks_core::signal::{self, Handlers, Hard, InstallError, Mask, Soft};
-use ulocks_testkit as _;
+use ulocks_testkit::Child;
 
 #[test]
 fn handlers_of_the_class_keep_each_other_out() {
@@ -129,22 +129,14 @@ fn a_panic_in_a_handler_aborts() {
     // SAFETY: no handler should panic; this one is in a child that has one thread.
     let installed = unsafe { Handlers::new().signal(libc::SIGUSR1).install(|_| panic!("in a handler")) };
     for is_masked in [false, true] {
-        // SAFETY: the child strikes itself and ends.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
+        let child = Child::runs(|| {
             if is_masked {
                 Soft::raise();
             }
-            let result = std::panic::catch_unwind(|| {
-                strike(libc::SIGUSR1);
-                Soft::lower();
-            });
-            // SAFETY: ends the child.
-            unsafe { libc::_exit(i32::from(result.is_ok())) };
-        }
-        let mut status = 0;
-        // SAFETY: our child.
-        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            strike(libc::SIGUSR1);
+            Soft::lower();
+        });
+        let status = child.waited();
         assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGABRT, "{status:#x}");
     }
     installed.unwrap().uninstall();

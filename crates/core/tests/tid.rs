@@ -2,37 +2,35 @@
 
 #![cfg(all(world = "machine", not(miri)))]
 
-mod support;
-
 use std::thread;
-use support::Child;
 use ulocks_core::tid;
-use ulocks_testkit::refusal;
+use ulocks_testkit::{Child, refusal};
 
 fn kernels() -> u32 {
     // SAFETY: takes nothing, cannot fail.
     unsafe { libc::gettid() as u32 }
 }
 
-/// 0 if the id is right, twice.
-fn wrong() -> i32 {
-    (tid::current() != kernels() || tid::current() != kernels()).into()
+/// The id is right, twice.
+fn is_right() {
+    assert_eq!([tid::current(), tid::current()], [kernels(); 2]);
 }
 
 #[test]
 fn it_is_the_kernels() {
-    assert_eq!(wrong(), 0);
-    assert_eq!(thread::spawn(wrong).join().unwrap(), 0);
+    is_right();
+    thread::spawn(is_right).join().unwrap();
 }
 
 #[test]
 fn a_child_has_its_own() {
     let mine = tid::current();
-    let child = Child::run(|| {
-        let grandchild = Child::run(wrong);
-        wrong() + grandchild.join()
+    let child = Child::runs(|| {
+        let grandchild = Child::runs(is_right);
+        is_right();
+        grandchild.ends();
     });
-    assert_eq!(child.join(), 0);
+    child.ends();
     assert_eq!(tid::current(), mine);
 }
 
@@ -44,10 +42,12 @@ fn a_child_of_a_raw_call_has_its_own() {
     let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0usize, 0usize, 0usize, 0usize) };
     if child == 0 {
         // SAFETY: ends the child.
-        unsafe { libc::_exit(wrong()) };
+        unsafe { libc::_exit((tid::current() != kernels()).into()) };
     }
-    assert!(child > 0);
-    assert_eq!(Child(child as u32).join(), 0);
+    let mut status = 0;
+    // SAFETY: our child, and `status` is writable.
+    assert_eq!(unsafe { libc::waitpid(child as i32, &raw mut status, 0) }, child as i32);
+    assert_eq!(status, 0);
     assert_eq!(tid::current(), mine);
 }
 
@@ -55,21 +55,21 @@ fn a_child_of_a_raw_call_has_its_own() {
 /// again. The copied thread must not take its own for valid.
 #[test]
 fn a_copied_cache_stays_invalid_when_another_thread_asks_first() {
-    assert_eq!(wrong(), 0);
-    let child = Child::run(|| {
-        let other = thread::spawn(wrong).join().unwrap_or(1);
-        other + wrong()
+    is_right();
+    let child = Child::runs(|| {
+        thread::spawn(is_right).join().unwrap();
+        is_right();
     });
-    assert_eq!(child.join(), 0);
+    child.ends();
 }
 
 #[test]
 fn a_child_of_a_thread_has_its_own() {
     let forked = thread::spawn(|| {
-        let first = wrong();
-        first + Child::run(wrong).join()
+        is_right();
+        Child::runs(is_right).ends();
     });
-    assert_eq!(forked.join().unwrap(), 0);
+    forked.join().unwrap();
 }
 
 /// Some emulators of the kernel answer success to every advice, and wipe nothing. Here a filter
@@ -78,7 +78,7 @@ fn a_child_of_a_thread_has_its_own() {
 fn a_child_under_a_kernel_that_accepts_any_advice_has_its_own() {
     refusal::survives("a_child_under_a_kernel_that_accepts_any_advice_has_its_own", || {
         refusal::refuse(libc::SYS_madvise, 0);
-        assert_eq!(wrong(), 0);
-        assert_eq!(Child::run(wrong).join(), 0);
+        is_right();
+        Child::runs(is_right).ends();
     });
 }

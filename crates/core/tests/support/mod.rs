@@ -1,4 +1,4 @@
-//! What the futex tests share: threads one can watch falling asleep, children, mappings, signals.
+//! What the futex tests share: threads one can watch falling asleep, mappings, signals.
 //!
 //! A test never sleeps to wait for another thread; it asks the kernel, in `/proc`, whether that
 //! thread is asleep in a futex call. A watchdog ends a test program that hangs, and one whose
@@ -16,6 +16,7 @@ use std::time::Duration;
 use ulocks_core::futex::{Futex, Scope as FutexScope};
 use ulocks_core::tid;
 use ulocks_testkit::watchdog::patience;
+use ulocks_testkit::{Child, task};
 
 /// Ends the program if it is still there after [`patience`]. What any thread panicked with before
 /// is on stderr then: written past the test harness, which holds output back until a test has
@@ -79,6 +80,11 @@ pub fn started<'scope, T: Send + 'scope>(
     });
     until(|| id.load(Relaxed) != 0);
     Sleeper { id: id.load(Relaxed), handle }
+}
+
+/// Returns once the first thread of `child` sleeps in a futex call.
+pub fn until_child_asleep(child: &Child) {
+    until_asleep(child.id() as u32, child.id() as u32);
 }
 
 /// Returns once `thread` of `process` sleeps in a futex call.
@@ -176,40 +182,6 @@ pub fn memory_file() -> fs::File {
     file
 }
 
-/// A child process.
-pub struct Child(pub u32);
-
-impl Child {
-    /// Forks; `body` runs in the child, which ends with its result. It may make futex calls and
-    /// little else: the other threads of the parent do not exist there, and their locks stay as
-    /// they were.
-    pub fn run(body: impl FnOnce() -> i32) -> Self {
-        watchdog();
-        // SAFETY: the child calls nothing but `body`, which is held to the above, and `_exit`.
-        match unsafe { libc::fork() } {
-            // SAFETY: ends the child without running the parent's exit handlers.
-            0 => unsafe { libc::_exit(body()) },
-            id => {
-                assert!(id > 0);
-                Self(id as u32)
-            }
-        }
-    }
-
-    pub fn until_asleep(&self) {
-        until_asleep(self.0, self.0);
-    }
-
-    /// What the child's body returned.
-    pub fn join(self) -> i32 {
-        let mut status = 0;
-        // SAFETY: our child, and `status` is writable.
-        assert_eq!(unsafe { libc::waitpid(self.0 as i32, &raw mut status, 0) }, self.0 as i32);
-        assert!(libc::WIFEXITED(status), "the child was killed: {status:#x}");
-        libc::WEXITSTATUS(status)
-    }
-}
-
 /// How often a handler has run.
 pub static HANDLED: AtomicU32 = AtomicU32::new(0);
 
@@ -245,9 +217,7 @@ impl Signal {
 
     /// Sends the signal to a thread of this process.
     pub fn send(self, thread: u32) {
-        // SAFETY: sends a signal that has a handler.
-        let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread as i32, self.0) };
-        assert_eq!(sent, 0);
+        task::signal(thread as i32, self.0);
     }
 
     /// Sends the signal to a thread of this process that is asleep; returns once its handler has
