@@ -11,13 +11,11 @@
 //! With `--table` no test runs: the table is generated from the records. Verdicts on orderings that
 //! are in `target/mutants` are added to the records first.
 //!
-//! With `--stale` only tests without a record of the present source run. The tools and packages
-//! whose tests were the quickest last time come first. Cargo builds once for each of them. A record
-//! is stored when its test ends, so a run that is stopped, or whose `--budget` ends, keeps what it
-//! has.
+//! With `--stale` only tests without a record of the present source run. The quickest tools come
+//! first. Cargo builds once for each tool and package. A record is stored when its test ends, so a
+//! run that is stopped, or whose `--budget` ends, keeps what it has.
 
 pub mod map;
-mod plan;
 mod records;
 mod run;
 mod table;
@@ -27,9 +25,8 @@ use crate::flags;
 use crate::mutants::{self, spec};
 use anyhow::{Context, bail};
 use map::{Check, Lock, Tool};
-use plan::Group;
 use records::{Records, State};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::time::{Duration, Instant};
 use table::Sources;
@@ -132,11 +129,11 @@ fn run_chosen(
     if flags.stale {
         chosen.retain(|check| records.state(check, codes) < State::Today);
     }
-    let groups = plan::groups(&chosen, records);
+    let groups = groups(&chosen);
     let (mut first, mut left, mut results) = (Ok(()), 0, 0);
     let nothing_to_do = groups.is_empty();
     let mut skipped = BTreeSet::new();
-    for Group { tool: of_group, package, checks, .. } in groups {
+    for ((_, of_group, package), checks) in groups {
         if let Some(missing) = run::missing(of_group) {
             if tool.is_some() {
                 return Err(missing.into());
@@ -187,6 +184,21 @@ fn demand_results(excused: bool, results: usize, skipped: &BTreeSet<Tool>) -> an
     }
 }
 
+/// The tools in the order of how long one of their tests takes. Miri interprets sixteen schedules.
+const QUICKEST_FIRST: [Tool; 7] =
+    [Tool::Stress, Tool::Differential, Tool::Vm, Tool::Tsan, Tool::Loom, Tool::Fuzz, Tool::Miri];
+
+/// The tests of one tool and one package each, for which cargo builds once, in the order in which
+/// they run.
+fn groups<'a>(checks: &BTreeSet<&'a Check>) -> BTreeMap<(usize, Tool, &'a str), Vec<&'a Check>> {
+    let mut groups = BTreeMap::<_, Vec<&Check>>::new();
+    for check in checks {
+        let place = QUICKEST_FIRST.iter().position(|tool| *tool == check.tool).expect("it has each tool");
+        groups.entry((place, check.tool, check.package.as_str())).or_default().push(check);
+    }
+    groups
+}
+
 /// The checks that `--only` and `--tool` select.
 fn choose<'a>(
     locks: &'a [Lock],
@@ -230,6 +242,25 @@ mod tests {
         assert!(some.iter().all(|check| check.package == "ulocks-unfair"));
         assert!(checks(&locks, |_| true, None).len() > some.len());
         assert!(checks(&locks, |_| false, None).is_empty());
+    }
+
+    #[test]
+    fn tests_of_quick_tools_run_first_and_those_of_a_package_together() {
+        let check = |tool, package: &str, test: &str| Check {
+            tool,
+            package: package.into(),
+            target: "t".into(),
+            test: test.into(),
+        };
+        let checks = [
+            check(Tool::Miri, "a", "x"),
+            check(Tool::Vm, "a", "x"),
+            check(Tool::Vm, "a", "y"),
+            check(Tool::Stress, "b", "x"),
+        ];
+        let groups = groups(&checks.iter().collect()).into_iter();
+        let order: Vec<_> = groups.map(|((_, tool, _), checks)| (tool, checks.len())).collect();
+        assert_eq!(order, [(Tool::Stress, 1), (Tool::Vm, 2), (Tool::Miri, 1)]);
     }
 
     #[test]
