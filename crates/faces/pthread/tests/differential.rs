@@ -1,8 +1,7 @@
 //! Runs C programs on glibc and under the library, and demands the same lines from both.
 //!
 //! Each program of `tests/programs` prints the result of each case. glibc's own locks give the
-//! expected lines, so no file of expected lines can become stale. `ULOCKS_TEST_PTHREAD_ONLY` names
-//! programs, with commas between them; the test of a choice then runs only these.
+//! expected lines, so no file of expected lines can become stale.
 
 #[path = "../../capi/tests/harness/elf.rs"]
 mod elf;
@@ -34,50 +33,29 @@ const PROGRAMS: &[Program] = &[
     Program::cpp("cond_handlers_cpp"),
 ];
 
-fn under(choice: Choice) {
-    let compared = harness::chosen(PROGRAMS).into_iter().map(|program| compare(program, &choice));
-    let differences: Vec<_> = compared.filter_map(Result::err).collect();
-    assert!(differences.is_empty(), "{} programs differ:\n{}", differences.len(), differences.concat());
+/// A test for each choice of locks: all programs behave under it as on glibc.
+macro_rules! choices {
+    ($($name:ident: $choice:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            let compared = PROGRAMS.iter().map(|program| compare(*program, &$choice));
+            let differences: Vec<_> = compared.filter_map(Result::err).collect();
+            assert!(differences.is_empty(), "{} programs differ:\n{}", differences.len(), differences.concat());
+        }
+    )*};
 }
 
-#[test]
-fn the_default_choice_behaves_as_glibc() {
-    under(Choice::default());
-}
-
-#[test]
-fn the_throughput_mutex_behaves_as_glibc() {
-    under(Choice::mutex("throughput"));
-}
-
-#[test]
-fn calock_behaves_as_glibc() {
-    under(Choice::mutex("calock"));
-}
-
-#[test]
-fn the_fair_mutex_behaves_as_glibc() {
-    under(Choice::mutex("fair"));
-}
-
-#[test]
-fn the_unfair_mutex_behaves_as_glibc() {
-    under(Choice::mutex("unfair"));
-}
-
-#[test]
-fn the_pi_mutex_behaves_as_glibc() {
-    under(Choice::mutex("pi"));
-}
-
-#[test]
-fn the_readers_writer_lock_behaves_as_glibc_beside_its_mutexes() {
-    under(Choice { mutex: Some("glibc"), rwlock: Some("psrwlock") });
-}
-
-#[test]
-fn a_choice_of_glibc_for_everything_behaves_as_glibc() {
-    under(Choice { mutex: Some("glibc"), rwlock: Some("glibc") });
+choices! {
+    the_default_choice_behaves_as_glibc: Choice::default();
+    the_throughput_mutex_behaves_as_glibc: Choice::mutex("throughput");
+    calock_behaves_as_glibc: Choice::mutex("calock");
+    the_fair_mutex_behaves_as_glibc: Choice::mutex("fair");
+    the_unfair_mutex_behaves_as_glibc: Choice::mutex("unfair");
+    the_pi_mutex_behaves_as_glibc: Choice::mutex("pi");
+    the_readers_writer_lock_behaves_as_glibc_beside_its_mutexes:
+        Choice { mutex: Some("glibc"), rwlock: Some("psrwlock") };
+    a_choice_of_glibc_for_everything_behaves_as_glibc:
+        Choice { mutex: Some("glibc"), rwlock: Some("glibc") };
 }
 
 /// Not compared: glibc's own lock lets such a child wait for ever.

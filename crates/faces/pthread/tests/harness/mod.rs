@@ -96,13 +96,6 @@ impl Outcome {
     }
 }
 
-/// The programs of a list that `ULOCKS_TEST_PTHREAD_ONLY` names, or all.
-pub fn chosen(programs: &'static [Program]) -> Vec<Program> {
-    let Ok(only) = std::env::var("ULOCKS_TEST_PTHREAD_ONLY") else { return programs.to_vec() };
-    let names: Vec<_> = only.split(',').collect();
-    programs.iter().copied().filter(|program| names.contains(&program.name)).collect()
-}
-
 /// What the program prints under the library and not on glibc, with the command that shows it.
 pub fn compare(program: Program, choice: &Choice) -> Result<(), String> {
     let Some(expected) = on_glibc(program) else {
