@@ -2,7 +2,8 @@
 //!
 //! One row a promise ([`list`]): what, the measured ratio with its interval, the bound, and a
 //! verdict ([`judge`]). One round is every trial that the promises need once ([`harness`]). A
-//! promise that could not be measured says why. A promise that falls short is a result, not a failure.
+//! promise that could not be measured says why. A promise that falls short is a result, not a
+//! failure.
 
 pub mod judge;
 pub mod list;
