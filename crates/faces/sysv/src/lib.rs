@@ -10,8 +10,8 @@ mod layout;
 mod list;
 mod lock;
 mod op;
-// Unit tests do not interpose their own calls. The programs and the other tests do, since one library
-// is linked and preloaded: what is no call of semaphores goes on to the C library there, too.
+// Unit tests do not interpose their own calls. The programs and the other tests do, since one
+// library is linked and preloaded: what is no call of semaphores goes on to the C library there.
 #[cfg(not(test))]
 mod preload;
 mod process;

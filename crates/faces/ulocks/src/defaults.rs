@@ -9,10 +9,10 @@ use crate::{psrwlock, unfair};
 /// [`unfair::BargingMutex`] is smaller, and may leave a waiter behind for any length of time.
 ///
 /// With 2 to 32 threads on two virtual CPUs its rate was 0.91 to 1.56 of the better of std and
-/// parking_lot, when a waiter reserved it after 1 ms. With 2 to 128 threads on sixteen it was 1.34 of std's and 1.24 of parking_lot's
-/// over all cells together, and at least 0.83 of the better of both in a cell. In empty sections
-/// with more threads than CPUs it was a fifth of usync's. BENCHMARKS.md has the machines and the
-/// tables.
+/// parking_lot, when a waiter reserved it after 1 ms. With 2 to 128 threads on sixteen it was 1.34
+/// of std's and 1.24 of parking_lot's over all cells together, and at least 0.83 of the better of
+/// both in a cell. In empty sections with more threads than CPUs it was a fifth of usync's.
+/// BENCHMARKS.md has the machines and the tables.
 ///
 /// ```
 /// use ulocks::Mutex;
