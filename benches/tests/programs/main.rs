@@ -57,7 +57,6 @@ fn main() -> ExitCode {
         tests! {
             wrong_options_are_one_line_and_exit_code_2;
             foreign_filters_and_lists_run_nothing;
-            condvar::wrong_options_are_one_line_and_exit_code_2;
             condvar::a_smoke_run_leaves_a_record_of_every_pair;
             condvar::what_is_asked_for_is_compared_with_the_peers;
             convoy::a_smoke_run_leaves_a_record;

@@ -7,8 +7,7 @@
 
 use crate::programs::harness::comparison::{Measured, Series, Side};
 use crate::programs::harness::plan::Effort;
-use crate::programs::harness::{self, Program, Subject as _};
-use crate::programs::options::{BenchOptions, List, named};
+use crate::programs::harness::{self, Cli, Program, Subject as _};
 use crate::programs::shares;
 use crate::report::{Mode, Table, units};
 use crate::subjects::condvars::{Entry, PEERS};
@@ -16,8 +15,6 @@ use crate::subjects::locks;
 use crate::workloads::cell::{Cell, Probe, Trial};
 use crate::workloads::condvars::{Load, Notify, Place, Run};
 use crate::workloads::figure::Figure;
-use anyhow::{Context, Result, ensure};
-use clap::Parser;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -27,77 +24,16 @@ pub type Record = harness::Record<Row>;
 /// Producers and consumers, and capacities.
 pub(crate) const CREWS: [(u32, u32); 4] = [(1, 1), (2, 2), (4, 4), (1, 8)];
 pub(crate) const CAPACITIES: [u32; 3] = [1, 2, 64];
-/// What is also run with one condition variable for both sides, unless options say what to run.
+/// What is also run with one condition variable for both sides.
 const OF_ONE: (u32, Notify) = (2, Notify::After);
 const WAITERS: u32 = 100;
 const TIMED_WAITERS: u32 = 4;
 
-/// Where so many threads run, unless the user says where. What two threads do depends on nothing as
+/// Where so many threads run. What two threads do depends on nothing as
 /// much as on whether they share a CPU, and the scheduler keeps to one or the other for as long as
 /// a window. So both are run, each by itself.
 pub(crate) fn usual_places(threads: u32) -> &'static [Place] {
     if threads == 2 { &[Place::Apart, Place::Together] } else { &[Place::Free] }
-}
-
-/// The command line.
-#[derive(Parser)]
-#[command(name = "condvar")]
-pub struct Cli {
-    #[command(flatten)]
-    options: BenchOptions,
-    /// Producers and consumers of the bounded buffers, such as 1+1,1+8
-    #[arg(long, value_name = "LIST", value_parser = crews)]
-    crews: Option<List<(u32, u32)>>,
-    /// Capacities of the bounded buffers
-    #[arg(long, value_name = "LIST", value_parser = capacities)]
-    capacity: Option<List<u32>>,
-    /// Where threads run: free, apart, together
-    #[arg(long, value_name = "LIST", value_parser = places)]
-    place: Option<List<Place>>,
-    /// When threads notify: under, after
-    #[arg(long, value_name = "LIST", value_parser = orders)]
-    notify: Option<List<Notify>>,
-}
-
-impl AsRef<BenchOptions> for Cli {
-    fn as_ref(&self) -> &BenchOptions {
-        &self.options
-    }
-}
-
-impl Cli {
-    /// Whether options say which buffers are to be run.
-    fn asks(&self) -> bool {
-        self.crews.is_some() || self.capacity.is_some()
-    }
-}
-
-fn crews(text: &str) -> Result<List<(u32, u32)>> {
-    let allowed = "allowed: 1+1 to 1000+1000, as in 1+1,1+8";
-    let side = |text: &str| text.parse().ok().filter(|side| (1..=1000).contains(side));
-    let one = |text: &str| {
-        let sides = text.split_once('+').and_then(|(p, c)| Some((side(p)?, side(c)?)));
-        sides.with_context(|| format!("'{text}' is not a number of producers and of consumers; {allowed}"))
-    };
-    text.split(',').map(one).collect::<Result<_>>().map(List)
-}
-
-fn capacities(text: &str) -> Result<List<u32>> {
-    let one = |text: &str| -> Result<u32> {
-        let allowed = "allowed: 1 to 1000000";
-        let capacity = text.parse().ok().with_context(|| format!("'{text}' is not a capacity; {allowed}"))?;
-        ensure!((1..=1_000_000).contains(&capacity), "a capacity of {capacity} is out of range; {allowed}");
-        Ok(capacity)
-    };
-    text.split(',').map(one).collect::<Result<_>>().map(List)
-}
-
-fn orders(text: &str) -> Result<List<Notify>> {
-    named(text, "order", &Notify::ALL.map(|order| (order.name(), order)))
-}
-
-fn places(text: &str) -> Result<List<Place>> {
-    named(text, "place", &Place::ALL.map(|place| (place.name(), place)))
 }
 
 /// A pair in a run: what will be a row.
@@ -109,34 +45,28 @@ pub struct Subject {
 
 /// The runs that are asked for, in the order of the table.
 fn runs(cli: &Cli, mode: Mode) -> Vec<Run> {
-    let few = mode != Mode::Full && cli.options.only.is_none();
-    let usual_crews = if few { &[(1, 1), (4, 4)][..] } else { &CREWS };
-    let usual_capacities = if few { &[2][..] } else { &CAPACITIES };
-    let crews = cli.crews.as_ref().map_or(usual_crews, |crews| &crews.0);
-    let capacities = cli.capacity.as_ref().map_or(usual_capacities, |capacities| &capacities.0);
-    let usual_orders = if few { &[Notify::After][..] } else { &Notify::ALL };
-    let orders = cli.notify.as_ref().map_or(usual_orders, |orders| &orders.0);
-    let places = |threads| cli.place.as_ref().map_or(usual_places(threads), |places| &places.0);
+    let few = mode != Mode::Full && cli.as_ref().only.is_none();
+    let crews = if few { &[(1, 1), (4, 4)][..] } else { &CREWS };
+    let capacities = if few { &[2][..] } else { &CAPACITIES };
+    let orders = if few { &[Notify::After][..] } else { &Notify::ALL };
     let mut runs = Vec::new();
     let mut add = |load, places: &[Place]| runs.extend(places.iter().map(|&place| Run { load, place }));
     for one in [false, true] {
         for &(producers, consumers) in crews {
             for &capacity in capacities {
                 for &notify in orders {
-                    if one && !cli.asks() && (capacity, notify) != OF_ONE {
+                    if one && (capacity, notify) != OF_ONE {
                         continue;
                     }
                     let load = Load::Buffer { producers, consumers, capacity, notify, one };
-                    add(load, places(producers + consumers));
+                    add(load, usual_places(producers + consumers));
                 }
             }
         }
     }
-    if !cli.asks() {
-        orders.iter().for_each(|&notify| add(Load::PingPong { notify }, places(2)));
-        orders.iter().for_each(|&notify| add(Load::Crowd { waiters: WAITERS, notify }, places(WAITERS)));
-        add(Load::Timed { waiters: TIMED_WAITERS }, places(TIMED_WAITERS));
-    }
+    orders.iter().for_each(|&notify| add(Load::PingPong { notify }, usual_places(2)));
+    orders.iter().for_each(|&notify| add(Load::Crowd { waiters: WAITERS, notify }, usual_places(WAITERS)));
+    add(Load::Timed { waiters: TIMED_WAITERS }, usual_places(TIMED_WAITERS));
     runs
 }
 
@@ -176,7 +106,7 @@ impl Program for Condvar {
     }
 
     fn subjects(cli: &Cli, mode: Mode, _: u32) -> Vec<Subject> {
-        let takes_part = |entry: &&Entry| match (&cli.options.locks, mode) {
+        let takes_part = |entry: &&Entry| match (&cli.as_ref().locks, mode) {
             (Some(_), _) => true,
             (None, Mode::Quick) => entry.family || PEERS.contains(&entry.name),
             (None, _) => !entry.probe,

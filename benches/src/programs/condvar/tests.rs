@@ -52,34 +52,8 @@ fn a_part_of_the_table_keeps_its_peers() {
 }
 
 #[test]
-fn options_choose_buffers() {
-    let names = |arguments: &[&str]| -> Vec<String> {
-        asked::<Condvar>(arguments, Mode::Full).1.iter().map(Subject::name).collect()
-    };
-    let arguments = ["--crews", "1+1,3+2", "--capacity", "1,2", "--notify", "under", "--locks", "asym"];
-    let expected = [
-        "buffer/1+1/1/under/apart/asym",
-        "buffer/1+1/1/under/together/asym",
-        "buffer/1+1/2/under/apart/asym",
-        "buffer/1+1/2/under/together/asym",
-        "buffer/3+2/1/under/asym",
-        "buffer/3+2/2/under/asym",
-        "buffer/1+1/1/under/one/apart/asym",
-        "buffer/1+1/1/under/one/together/asym",
-        "buffer/1+1/2/under/one/apart/asym",
-        "buffer/1+1/2/under/one/together/asym",
-        "buffer/3+2/1/under/one/asym",
-        "buffer/3+2/2/under/one/asym",
-    ];
-    assert_eq!(names(&arguments), expected);
-    assert_eq!(names(&["--only", "timed", "--locks", "pi"]), ["timed/4/pi"]);
-    let places = ["--only", "ping-pong/after", "--place", "free,together", "--locks", "std"];
-    assert_eq!(names(&places), ["ping-pong/after/std", "ping-pong/after/together/std"]);
-}
-
-#[test]
 fn names_are_unique() {
-    let subjects = asked::<Condvar>(&["--place", "free,apart,together"], Mode::Full).1;
+    let subjects = asked::<Condvar>(&[], Mode::Full).1;
     let names: HashSet<String> = subjects.iter().map(Subject::name).collect();
     assert_eq!(names.len(), subjects.len());
 }
