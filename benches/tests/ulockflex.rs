@@ -1,10 +1,8 @@
 //! The program from outside: what it prints, what it refuses, what it leaves behind. Windows are
 //! tiny, so nothing here looks at how fast a lock is.
 
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -45,20 +43,6 @@ fn field<'a>(row: &'a [String], heading: &str) -> &'a str {
     &row[COLUMNS.iter().position(|column| *column == heading).unwrap()]
 }
 
-/// A name for a file that no other test uses.
-fn scratch(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("ulockflex-{}-{name}", std::process::id()))
-}
-
-/// Runs, and returns the table and the JSON file.
-fn with_json(name: &str, arguments: &[&str]) -> (String, Value) {
-    let file = scratch(name);
-    let text = table(&[arguments, &["--json", file.to_str().unwrap()]].concat());
-    let json = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    std::fs::remove_file(file).unwrap();
-    (text, json)
-}
-
 #[test]
 fn legend_and_columns() {
     let text =
@@ -86,49 +70,10 @@ fn legend_and_columns() {
 }
 
 #[test]
-fn json_agrees_with_the_table() {
-    let options = ["--threads", "1,2", "--locks", "none,std,pthread"];
-    let (text, json) = with_json("agrees", &[&TINY[..], &options].concat());
-    let rows = rows(&text);
-    let same = json["rows"].as_array().unwrap();
-    assert_eq!((rows.len(), same.len()), (6, 6));
-    assert_eq!((&json["complete"], &json["children_are"]), (&Value::Bool(true), &Value::from("threads")));
-    for (row, json) in rows.iter().zip(same) {
-        let number = |name: &str| json[name].as_f64().unwrap();
-        assert_eq!(field(row, "c"), json["children"].to_string());
-        assert_eq!(field(row, "L"), json["letter"].as_str().unwrap());
-        assert_eq!(field(row, "COV"), format!("{:.6}", number("cov")));
-        assert_eq!(field(row, "p99.9"), format!("{:.1}", number("wait_p999_ns") / 1e3));
-        assert_eq!(field(row, "CPU"), format!("{:.3}", number("cpu_ns_per_loop") / 1e3));
-        let mark = if json["settled"].as_bool().unwrap() { "" } else { "*" };
-        assert_eq!(field(row, "i"), format!("{}{mark}", json["runs"]));
-        let rate = match json["bimodal"].as_bool().unwrap() {
-            true => format!("{:.0}..{:.0}", number("throughput_min"), number("throughput_max")),
-            false => format!("{:.0}", number("throughput")),
-        };
-        assert_eq!(field(row, "ThPut"), rate);
-        // The trials are those of the row.
-        let trials = json["trials"].as_array().unwrap();
-        assert_eq!(trials.len() as u64, json["runs"].as_u64().unwrap());
-        let rate = |trial: &Value| {
-            let counts = trial["counts"].as_array().unwrap();
-            assert_eq!(counts.len() as u64, json["children"].as_u64().unwrap());
-            counts.iter().map(|count| count.as_u64().unwrap()).sum::<u64>() as f64
-                / trial["elapsed_s"].as_f64().unwrap()
-        };
-        let mean = trials.iter().map(rate).sum::<f64>() / trials.len() as f64;
-        assert!((mean - number("throughput")).abs() <= 1e-6 * mean, "{mean}, {}", number("throughput"));
-    }
-}
-
-#[test]
 fn wait_times_of_short_loops_come_from_a_further_run() {
     let options = ["--threads", "2", "--locks", "std", "--seconds", "0.02", "--max-runs", "2", "--hold", "0"];
-    let (text, json) = with_json("short", &options);
-    let row = &json["rows"][0];
-    assert!(row["trials"].as_array().unwrap().iter().all(|trial| trial["waits"].is_null()));
-    let p999 = row["close_look"]["waits"]["p999"].as_f64().unwrap();
-    assert_eq!(field(&rows(&text)[0], "p99.9"), format!("{:.1}", p999 / 1e3));
+    let text = table(&options);
+    assert!(field(&rows(&text)[0], "p99.9").parse::<f64>().unwrap() >= 0.0, "{text}");
 }
 
 #[test]
@@ -173,11 +118,12 @@ fn each_patience_runs_between_processes() {
 #[test]
 fn children_may_be_processes() {
     let options = ["--processes", "1,3", "--locks", "none,pthread-robust,sysv", "--lock-count", "2"];
-    let (text, json) = with_json("processes", &[&TINY[..], &options].concat());
-    assert_eq!(rows(&text).len(), 6);
-    assert_eq!(json["children_are"], "processes");
-    for row in json["rows"].as_array().unwrap() {
-        assert!(row["throughput"].as_f64().unwrap() > 0.0, "{row}");
+    let text = table(&[&TINY[..], &options].concat());
+    assert!(text.contains("\nchildren are processes, pinned: "), "{text}");
+    let rows = rows(&text);
+    assert_eq!(rows.len(), 6);
+    for row in &rows {
+        assert!(field(row, "ThPut") != "0", "{row:?}");
     }
 }
 
@@ -243,7 +189,6 @@ fn refusals_take_one_line() {
         ),
         (&["--patience", "soon"], "'soon' is not a unit of time", "allowed: 0, or a number with ns"),
         (&["--pin", "tight"], "unknown pinning 'tight'", "allowed: none, compact, scatter"),
-        (&["--json", "/nowhere/at/all"], "--json: cannot write /nowhere/at/all", "allowed: "),
     ];
     for (arguments, wrong, allowed) in cases {
         let output = ulockflex(arguments);
@@ -261,12 +206,10 @@ struct Started {
     trial: i32,
     /// The set the trial uses.
     set: i32,
-    json: PathBuf,
 }
 
 impl Started {
-    fn new(name: &str) -> Self {
-        let json = scratch(name);
+    fn new() -> Self {
         let mut command = Command::new(PROGRAM);
         // A shell without job control lets what it starts behind `&` ignore SIGINT.
         // SAFETY: between fork and exec; `signal` is async-signal-safe, and its arguments are
@@ -290,7 +233,6 @@ impl Started {
                 "--max-runs",
                 "2",
             ])
-            .args(["--json", json.to_str().unwrap()])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -307,39 +249,35 @@ impl Started {
             };
             Some((trial, semaphore_sets().into_iter().find(used)?))
         });
-        Self { program, trial, set, json }
+        Self { program, trial, set }
     }
 
-    /// The exit code, stdout, and the JSON file.
-    fn end(self) -> (Option<i32>, String, Value) {
+    /// The exit code, and stdout.
+    fn end(self) -> (Option<i32>, String) {
         let output = self.program.wait_with_output().unwrap();
-        let json = serde_json::from_slice(&std::fs::read(&self.json).unwrap()).unwrap();
-        std::fs::remove_file(&self.json).unwrap();
         assert!(group(self.trial).is_empty(), "children are left over");
         assert!(!semaphore_sets().contains(&self.set), "a semaphore set is left over");
-        (output.status.code(), String::from_utf8(output.stdout).unwrap(), json)
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
     }
 }
 
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
-    let started = Started::new("interrupt");
+    let started = Started::new();
     kill(started.program.id() as i32, libc::SIGINT);
-    let (code, text, json) = started.end();
+    let (code, text) = started.end();
     assert_eq!(code, Some(128 + libc::SIGINT));
-    assert_eq!((rows(&text).len(), &json["complete"]), (0, &Value::Bool(false)));
+    assert_eq!(rows(&text).len(), 0);
 }
 
 #[test]
 fn a_failed_trial_leaves_nothing_behind_and_is_reported() {
-    let started = Started::new("failed");
+    let started = Started::new();
     kill(started.trial, libc::SIGKILL);
-    let (code, text, json) = started.end();
+    let (code, text) = started.end();
     assert_eq!(code, Some(1));
     let reason = "the trial was killed by signal 9";
     assert!(text.contains(&format!("failed: {reason}")), "{text}");
-    assert_eq!(json["failures"][0]["reason"], reason);
-    assert_eq!((&json["failures"][0]["lock"], &json["complete"]), (&Value::from("sysv"), &Value::Bool(true)));
 }
 
 fn kill(process: i32, signal: i32) {

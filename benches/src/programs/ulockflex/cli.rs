@@ -11,7 +11,6 @@ use crate::subjects::locks::{self, Entry};
 use crate::workloads::trial::Workers;
 use anyhow::{Result, bail};
 use clap::Parser;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Franke's numbers of children but the last, 1000, which is had on request.
@@ -63,9 +62,6 @@ struct Arguments {
     /// Where children run: none (wherever the scheduler likes), compact, scatter or node
     #[arg(long, value_name = "HOW", default_value_t = Pin::default())]
     pin: Pin,
-    /// Write everything here, too, each run included
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
 }
 
 /// What the command line asks for.
@@ -73,8 +69,6 @@ struct Arguments {
 pub struct Order {
     /// What to measure.
     pub plan: Plan,
-    /// Where to write JSON.
-    pub json: Option<PathBuf>,
     /// What was left out because the user did not ask for it by name, one line each.
     pub notes: Vec<String>,
 }
@@ -88,9 +82,6 @@ pub fn parse() -> Order {
 fn order(arguments: Arguments, iterations_per_us: f64) -> Result<Order> {
     for (option, mean) in [("--hold", arguments.hold), ("--non-hold", arguments.non_hold)] {
         options::measurable(option, mean.unwrap_or_default(), arguments.seconds, iterations_per_us)?;
-    }
-    if let Some(file) = &arguments.json {
-        options::writable("--json", file)?;
     }
     let workloads: Vec<(u64, u64)> = match (arguments.non_hold, arguments.hold) {
         (None, None) => WORKLOADS_US.iter().map(|(r, x)| (r * 1000, x * 1000)).collect(),
@@ -132,7 +123,7 @@ fn order(arguments: Arguments, iterations_per_us: f64) -> Result<Order> {
         iterations_per_us,
         seed: 2002,
     };
-    Ok(Order { plan, json: arguments.json, notes })
+    Ok(Order { plan, notes })
 }
 
 fn lock_count(text: &str) -> Result<u32> {

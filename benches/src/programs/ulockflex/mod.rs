@@ -10,7 +10,7 @@
 //!   machine that changes its speed or its load changes it for all of them. [`child`] gives each
 //!   run a process of its own and clears up after it.
 //! - A `row` is repeated, after one warm-up run, until the 95 % interval of its throughput is
-//!   narrow enough, and goes into the `table` and the JSON file.
+//!   narrow enough, and goes into the `table`.
 
 mod cli;
 mod plan;

@@ -3,7 +3,6 @@
 use crate::run::pinning::Pin;
 use crate::subjects::locks::Entry;
 use crate::workloads::trial::{TrialSpec, Workers};
-use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
 
@@ -71,13 +70,11 @@ pub enum Purpose {
 }
 
 /// The whole order.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Plan {
     /// The cells, in the order of the table.
-    #[serde(skip)]
     pub cells: Vec<Cell>,
     /// What runs in each cell.
-    #[serde(skip)]
     pub variants: Vec<Variant>,
     /// Lock instances; child `i` uses lock `i % lock_count`.
     pub lock_count: u32,

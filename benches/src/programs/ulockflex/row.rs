@@ -2,9 +2,8 @@
 
 use super::plan::{Cell, Plan, Purpose, Variant};
 use crate::statistics;
-use crate::subjects::locks::{Entry, Meters};
+use crate::subjects::locks::Entry;
 use crate::workloads::trial::TrialResult;
-use serde::Serialize;
 use std::fmt::Display;
 
 /// The runs of a variant so far.
@@ -42,8 +41,8 @@ impl Series {
     }
 }
 
-/// A finished row, as it goes into the table and into the JSON file.
-#[derive(Debug, Serialize)]
+/// A finished row, as it goes into the table.
+#[derive(Debug)]
 pub struct Row {
     /// Column c: children.
     pub children: u32,
@@ -57,8 +56,6 @@ pub struct Row {
     pub settled: bool,
     /// Whether the runs lie so far apart that their mean means nothing.
     pub bimodal: bool,
-    /// The lock's name.
-    pub lock: &'static str,
     /// Column L: its letter, and the percentage of readers if it has a shared mode.
     pub letter: String,
     /// Column p, for locks that have it as a parameter.
@@ -67,8 +64,6 @@ pub struct Row {
     pub non_hold_ns: u64,
     /// Column x: mean time inside.
     pub hold_ns: u64,
-    /// Percentage of shared acquisitions.
-    pub read_share: u8,
     /// Column WC: contended exclusive acquisitions, percent.
     pub write_contention: Option<f64>,
     /// Column RC: contended shared acquisitions, percent.
@@ -79,24 +74,14 @@ pub struct Row {
     pub cov: f64,
     /// Column ThPut: loops per second of all children, mean of the runs.
     pub throughput: f64,
-    /// Half width of its 95 % interval, as a share of the mean; none for fewer than two runs.
-    pub throughput_half_width: Option<f64>,
     /// The slowest run.
     pub throughput_min: f64,
     /// The fastest run.
     pub throughput_max: f64,
     /// Column p99.9: 99.9th percentile of the wait for the lock.
     pub wait_p999_ns: Option<f64>,
-    /// The longest wait.
-    pub wait_max_ns: Option<u64>,
     /// Column CPU: processor time of a loop.
     pub cpu_ns_per_loop: Option<f64>,
-    /// Counters of the lock, if it has a twin that counts or counts itself.
-    pub meters: Option<Meters>,
-    /// Each counted run.
-    pub trials: Vec<TrialResult>,
-    /// The run that looked closer, if one did.
-    pub close_look: Option<TrialResult>,
 }
 
 impl Row {
@@ -128,27 +113,19 @@ impl Row {
             runs: runs.len(),
             settled,
             bimodal: statistics::bimodal(&rates),
-            lock: variant.entry.name,
             letter: letter(variant.entry, variant.read_share),
             patience_ns: variant.entry.patience_ns,
             non_hold_ns: cell.non_hold_ns,
             hold_ns: cell.hold_ns,
-            read_share: variant.read_share,
             write_contention: meters.and_then(|meters| meters.write_contention(variant.read_share)),
             read_contention: meters.and_then(|meters| meters.read_contention(variant.read_share)),
             reentries: meters.map(|meters| meters.reentries()),
             cov: statistics::mean(&covs),
             throughput: statistics::mean(&rates),
-            throughput_half_width: (runs.len() > 1)
-                .then(|| statistics::mean_interval(&rates).relative_half_width()),
             throughput_min: slowest,
             throughput_max: fastest,
             wait_p999_ns: (!p999.is_empty()).then(|| statistics::median(&p999)),
-            wait_max_ns: waits.iter().map(|waits| waits.max).max(),
             cpu_ns_per_loop: (loops > 0).then(|| cpu_s * 1e9 / loops as f64),
-            meters,
-            trials: runs,
-            close_look: closer,
         })
     }
 }
@@ -171,7 +148,7 @@ fn throughput(run: &TrialResult) -> f64 {
 mod tests {
     use super::*;
     use crate::run::pinning::Pin;
-    use crate::subjects::locks;
+    use crate::subjects::locks::{self, Meters};
     use crate::workloads::trial::{Waits, Workers};
 
     const METERS: Meters =

@@ -1,51 +1,24 @@
 //! One execution of the program: cell by cell, the locks of a cell in turn.
 
 use super::cli::Order;
-use super::plan::{Cell, Plan, Purpose, Variant, children_are};
+use super::plan::{Cell, Plan, Purpose};
 use super::progress::Progress;
 use super::row::{Row, Series};
 use super::table;
 use crate::run::child::{Outcome, Runner};
-use crate::run::machine::{self, Machine};
+use crate::run::machine;
 use anyhow::{Context, Result};
-use serde::Serialize;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What is measured, and what has come out of it so far.
 pub struct Session {
     plan: Plan,
     notes: Vec<String>,
-    json: Option<PathBuf>,
     keeper: Runner,
     progress: Progress,
-    rows: Vec<Row>,
-    failures: Vec<Failure>,
-}
-
-/// A row that came to nothing.
-#[derive(Debug, Serialize)]
-struct Failure {
-    children: u32,
-    non_hold_ns: u64,
-    hold_ns: u64,
-    lock: &'static str,
-    read_share: u8,
-    reason: String,
-}
-
-impl Failure {
-    fn new(cell: &Cell, variant: &Variant, reason: String) -> Self {
-        Self {
-            children: cell.workers.count(),
-            non_hold_ns: cell.non_hold_ns,
-            hold_ns: cell.hold_ns,
-            lock: variant.entry.name,
-            read_share: variant.read_share,
-            reason,
-        }
-    }
+    /// Whether a row came to nothing.
+    failed: bool,
 }
 
 /// Why a session ends before its last cell.
@@ -64,38 +37,23 @@ impl From<anyhow::Error> for Stop {
     }
 }
 
-/// The JSON file.
-#[derive(Serialize)]
-struct Report<'a> {
-    program: &'static str,
-    version: &'static str,
-    command: Vec<String>,
-    machine: Machine,
-    children_are: &'static str,
-    plan: &'a Plan,
-    complete: bool,
-    rows: &'a [Row],
-    failures: &'a [Failure],
-}
-
 impl Session {
     /// Prepares what `order` asks for.
     pub fn start(order: Order) -> Result<Self> {
-        let Order { plan, json, notes } = order;
+        let Order { plan, notes } = order;
         let (progress, keeper) = (Progress::new(&plan), Runner::new()?);
-        Ok(Self { plan, notes, json, keeper, progress, rows: Vec::new(), failures: Vec::new() })
+        Ok(Self { plan, notes, keeper, progress, failed: false })
     }
 
-    /// Measures every cell, prints its rows as they are known, and writes the JSON file.
+    /// Measures every cell, and prints its rows as they are known.
     pub fn measure(mut self) -> Result<ExitCode> {
         for note in &self.notes {
             eprintln!("note: {note}");
         }
         let stop = self.table().err();
         self.progress.clear();
-        self.write_json(stop.is_none())?;
         match stop {
-            None | Some(Stop::Unread) if self.failures.is_empty() => Ok(ExitCode::SUCCESS),
+            None | Some(Stop::Unread) if !self.failed => Ok(ExitCode::SUCCESS),
             None | Some(Stop::Unread) => Ok(ExitCode::FAILURE),
             Some(Stop::Signal(signal)) => {
                 eprintln!("ulockflex: ended by signal {signal}; what is printed is complete");
@@ -115,15 +73,10 @@ impl Session {
             for series in all {
                 let variant = series.variant;
                 let line = match Row::new(&self.plan, &cell, series) {
-                    Ok(row) => {
-                        let line = table::row(&row);
-                        self.rows.push(row);
-                        line
-                    }
+                    Ok(row) => table::row(&row),
                     Err(reason) => {
-                        let line = table::failure(&self.plan, &cell, &variant, &reason);
-                        self.failures.push(Failure::new(&cell, &variant, reason));
-                        line
+                        self.failed = true;
+                        table::failure(&self.plan, &cell, &variant, &reason)
                     }
                 };
                 self.print(&line)?;
@@ -168,22 +121,5 @@ impl Session {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Stop::Unread),
             other => Ok(other.context("cannot print the table")?),
         }
-    }
-
-    fn write_json(&self, complete: bool) -> Result<()> {
-        let Some(file) = &self.json else { return Ok(()) };
-        let report = Report {
-            program: "ulockflex",
-            version: env!("CARGO_PKG_VERSION"),
-            command: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
-            machine: machine::describe(),
-            children_are: children_are(self.plan.cells[0].workers),
-            plan: &self.plan,
-            complete,
-            rows: &self.rows,
-            failures: &self.failures,
-        };
-        let text = serde_json::to_string(&report)? + "\n";
-        std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
     }
 }
