@@ -347,6 +347,16 @@ fn a_requeue_that_makes_no_sense_is_refused() {
 }
 
 #[test]
+fn a_kernel_thread_owns_no_lock() {
+    // The kernel's thread number 2, unless this is a container with its own numbers.
+    if std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name.trim() == "kthreadd") {
+        both_calls(|| assert_eq!(Futex::<Local>::new(2).lock_pi(None), Err(PiError::NotPermitted)));
+    } else {
+        println!("not tested: no kernel threads are to be seen here");
+    }
+}
+
+#[test]
 fn errors_say_what_to_do() {
     for (error, advice) in [
         (PiError::TimedOut, "not held"),
