@@ -1,5 +1,5 @@
 //! What the profile, the probes and the stacks see of a record: calls from `thread.rs`, at these
-//! points. In a model there is neither.
+//! points. In a model there are none of these.
 
 #[cfg(checking)]
 use crate::profile::probes::{probe, probe_with_place};
