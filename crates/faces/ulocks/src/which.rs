@@ -19,7 +19,8 @@
 //!    waiter before it.
 //! 6. *Many more threads want it than there are CPUs*: [`calock::Calock`](crate::calock::Calock),
 //!    which lets as many go round as can run and leaves the others asleep, so that a thousand take
-//!    no more CPU time than a few. Each gets its turn, within tens of milliseconds for each waiter before it.
+//!    no more CPU time than a few. Each gets its turn, within tens of milliseconds for each waiter
+//!    before it.
 //! 7. *It is locked very often, nearly always by one thread at a time, in one process*:
 //!    [`unfair::AsymMutex`](crate::unfair::AsymMutex), whose release is a plain store.
 //! 8. *It is in every one of a million small objects*: `unfair::ByteMutex`, with the feature
