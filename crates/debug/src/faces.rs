@@ -122,8 +122,8 @@ macro_rules! faces {
         pub type $read<'a, T> = api::RwLockReadGuard<'a, types::RwOf<types::RawPsRwLock>, T>;
         #[doc = concat!("Access to write the data of a [`", stringify!($rwlock), "`].")]
         pub type $write<'a, T> = api::RwLockWriteGuard<'a, types::RwOf<types::RawPsRwLock>, T>;
-        #[doc = concat!("Access to read the data of a [`", stringify!($rwlock), "`] that can become
-        #access to write.")]
+        #[doc = concat!("Access to read the data of a [`", stringify!($rwlock), "`] that can become \
+            access to write.")]
         pub type $upgradable<'a, T> = api::RwLockUpgradableReadGuard<'a, types::RwOf<types::RawPsRwLock>, T>;
         #[doc = concat!("A [`", stringify!($read), "`] narrowed to a part of the data.")]
         pub type $mapped_read<'a, T> = api::MappedRwLockReadGuard<'a, types::RwOf<types::RawPsRwLock>, T>;
@@ -142,8 +142,8 @@ macro_rules! faces {
         pub type $condvar = api::Condvar<types::Of<$raw>>;
     };
     (guards $mutex:ident $guard:ident $mapped:ident: $lock:ty) => {
-        #[doc = concat!("Access to the data of a [`", stringify!($mutex), "`]; its drop releases the
-        #lock.")]
+        #[doc = concat!("Access to the data of a [`", stringify!($mutex), "`]; its drop releases the \
+            lock.")]
         pub type $guard<'a, T> = api::MutexGuard<'a, $lock, T>;
         #[doc = concat!("A [`", stringify!($guard), "`] narrowed to a part of the data.")]
         pub type $mapped<'a, T> = api::MappedMutexGuard<'a, $lock, T>;
