@@ -206,7 +206,7 @@ impl<R> Drop for Checked<R> {
     #[track_caller]
     fn drop(&mut self) {
         if self.0.has_holder() {
-            self.0.dropped(|_| true);
+            self.0.dropped(|_| true, true);
         }
     }
 }

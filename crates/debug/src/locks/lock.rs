@@ -331,9 +331,11 @@ impl<R> Lock<R> {
         let mine = me.held().find(|held| held.instance == instance && same(held.access));
         let listed =
             mine.map(|held| (me, held)).or_else(|| self.holders().find(|(_, held)| same(held.access)));
-        let is_unlisted = if is_alone { self.is_mine(me) } else { is_locked };
+        let is_mine = is_alone && self.is_mine(me);
         let is_moved = mine.is_some_and(|held| held.lock != self.address());
-        if (is_alone && was_untracked) || (!is_moved && is_unlisted && me.pop_over()) {
+        // One that has it alone needs no entry: the fault of a lock that lay here may have cleared it.
+        let is_right = !is_moved && (is_mine || (!is_alone && is_locked)) && (me.pop_over() || is_mine);
+        if (is_alone && was_untracked) || is_right {
             forget_alone();
             return true;
         }
@@ -363,23 +365,26 @@ impl<R> Lock<R> {
         }
     }
 
-    /// The lock is dropped. Holders at the end of a thread are not listed, and let be.
+    /// The lock is dropped. Holders at the end of a thread are not listed, and let be. `or_alone`
+    /// is whether one that is not listed counts if it has the lock alone.
     #[inline]
     #[track_caller]
-    pub fn dropped(&self, is_locked: impl FnOnce(&R) -> bool) {
+    pub fn dropped(&self, is_locked: impl FnOnce(&R) -> bool, or_alone: bool) {
         if self.identity.known_class().is_some() && is_locked(&self.raw) {
-            self.dropped_while_held();
+            self.dropped_while_held(or_alone);
         }
     }
 
     #[cold]
     #[track_caller]
-    fn dropped_while_held(&self) {
+    fn dropped_while_held(&self, or_alone: bool) {
         let first = self.holders().min_by_key(|(_, held)| held.since);
-        let Some(holder) = first.map(|first| first.0).or(self.alone()) else { return };
+        let alone = || self.alone().filter(|_| or_alone);
+        let Some(holder) = first.map(|first| first.0).or_else(alone) else { return };
         let home = first.map_or(self.address(), |(_, held)| held.lock);
-        for other in crate::seen::thread::records().filter(|other| !ptr::eq(*other, holder)) {
-            other.forget(home);
+        // Not by the address alone: another lock may lie where this one was.
+        for (other, held) in self.holders().filter(|(other, _)| !ptr::eq(*other, holder)) {
+            other.forget(held.lock);
         }
         faults::dropped(self.address(), home, self.identity.known_class(), Some(holder));
     }

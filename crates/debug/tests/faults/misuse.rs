@@ -3,7 +3,7 @@
 use crate::harness::{Places, breaks, fault};
 use crate::{Fault, dropped, ends, twice};
 use std::mem::{self, ManuallyDrop};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use ulocks_core::api::{self, Token};
 use ulocks_core::futex::Local;
 use ulocks_core::raw::RawMutex;
@@ -108,6 +108,36 @@ pub const TABLE: &[Fault] = &[
     dropped! { "dropped while another thread holds it", [mutex = Arc::new(Mutex::new(()))]
     mutex.lock();
     std::thread::spawn(move || breaks(|| drop(mutex))).join().unwrap() },
+    ("a lock lies where one was that is held, and another thread has it", || {
+        let mut place = Box::new(Mutex::new(()));
+        let before = line!() + 1;
+        mem::forget(place.lock());
+        let (moved, place) = (mem::replace(&mut *place, Mutex::new(())), &place);
+        let ((say, hear), (done, over)) = (mpsc::channel(), mpsc::channel::<()>());
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let held = place.lock();
+                say.send(()).unwrap();
+                _ = over.recv();
+                assert_eq!(crate::deadlocks::held_by_me(), 1);
+                breaks(|| drop(held));
+            });
+            hear.recv().unwrap();
+            breaks(|| drop(moved));
+            drop(done);
+        });
+        vec![fault(Rule::NotDropped, None, before)]
+    }),
+    ("a lock lies where one was that is held, and the same thread has it", || {
+        let mut place = Box::new(Mutex::new(()));
+        let before = line!() + 1;
+        mem::forget(place.lock());
+        let moved = mem::replace(&mut *place, Mutex::new(()));
+        let held = place.lock();
+        breaks(|| drop(moved));
+        breaks(|| drop(held));
+        vec![fault(Rule::NotDropped, None, before)]
+    }),
     ("two holders", || {
         let mutex = CheckedMutex::<Broken, ()>::new(());
         let (held, before) = (mutex.lock(), line!());

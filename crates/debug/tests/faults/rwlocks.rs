@@ -216,6 +216,14 @@ pub const TABLE: &[Fault] = &[
         reader.join().unwrap();
         vec![fault(Rule::NotDropped, None, before)]
     }),
+    ("dropped after its writer has ended", || {
+        let lock = Arc::new(RwLock::new(()));
+        let other = Arc::clone(&lock);
+        let before = line!() + 1;
+        std::thread::spawn(move || mem::forget(other.write())).join().unwrap();
+        breaks(|| drop(lock));
+        vec![fault(Rule::NoExit, None, before)]
+    }),
     dropped! { "unwrapped while it is written", [lock = RwLock::new(3)]
     lock.write();
     lock.into_inner() },

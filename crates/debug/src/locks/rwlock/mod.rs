@@ -126,6 +126,6 @@ impl<R: RawRwLock<Scope = Local>> CheckedRw<R> {
 impl<R: RawRwLock<Scope = Local>> Drop for CheckedRw<R> {
     #[track_caller]
     fn drop(&mut self) {
-        self.0.dropped(R::is_locked);
+        self.0.dropped(R::is_locked, false);
     }
 }
