@@ -272,6 +272,33 @@ pub const TABLE: &[(&str, fn())] = &[
         });
         assert_eq!(*table.read(), 600);
     }),
+    // The child does not have the writer's thread, and its copy of the lock is its own to drop.
+    ("a fork while another thread writes", || {
+        let lock = RwLock::new(());
+        let (is_held, done) = (AtomicBool::new(false), AtomicBool::new(false));
+        let mut status = -1;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _writes = lock.write();
+                is_held.store(true, Relaxed);
+                ulocks_testkit::limit::until("the child has ended", || done.load(Relaxed));
+            });
+            ulocks_testkit::limit::until("the writer has the lock", || is_held.load(Relaxed));
+            // SAFETY: the child drops its lock, counts, and leaves.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                // SAFETY: the child has one thread, which does not use the lock any more.
+                unsafe { core::ptr::drop_in_place((&raw const lock).cast_mut()) };
+                // SAFETY: as above.
+                unsafe { libc::_exit(crate::REPORTS.load(Relaxed) as i32) };
+            }
+            // SAFETY: the status is a number.
+            let waited = unsafe { libc::waitpid(child, &mut status, 0) };
+            done.store(true, Relaxed);
+            assert_eq!(waited, child);
+        });
+        assert_eq!(status, 0, "reports of the child");
+    }),
     // Each reader is in the list of held locks, with its class.
     ("lists of readers", || {
         let lock = RwLock::new(());
