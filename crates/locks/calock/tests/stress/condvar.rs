@@ -91,3 +91,51 @@ fn a_broadcast_reaches_hundreds() {
     everybody_sees_every_round::<Private, Every>(400, 5, 2);
     everybody_sees_every_round::<Private<NoSpin>, Every<100_000>>(400, 5, 0);
 }
+
+/// A place for one item, with a notification for each change; every third wait of a consumer has a
+/// deadline that passes soon. With a notification lost, all would sleep.
+#[test]
+fn every_notification_arrives() {
+    const ITEMS: usize = 1_000;
+    const THREADS: usize = 6;
+    fn check<P: Policy, I: Interval>() {
+        let _watchdog = watch("one notification for each item under a calock", String::new);
+        let items = CalockWith::<usize, P, I>::new(0);
+        let (come, gone) = (CalockCondvarWith::<P, I>::new(), CalockCondvarWith::<P, I>::new());
+        thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (items, come, gone) = (&items, &come, &gone);
+                scope.spawn(move || {
+                    for _ in 0..ITEMS {
+                        let mut guard = items.lock();
+                        while *guard == 1 {
+                            gone.wait(&mut guard);
+                        }
+                        *guard += 1;
+                        // Every second producer notifies while it holds the lock.
+                        let held = (thread % 2 == 0).then_some(guard);
+                        come.notify_one();
+                        drop(held);
+                    }
+                });
+                scope.spawn(move || {
+                    for nth in 0..ITEMS {
+                        let mut guard = items.lock();
+                        while *guard == 0 {
+                            if nth % 3 == 0 {
+                                come.wait_for(&mut guard, Duration::from_micros(50));
+                            } else {
+                                come.wait(&mut guard);
+                            }
+                        }
+                        *guard -= 1;
+                        drop(guard);
+                        gone.notify_one();
+                    }
+                });
+            }
+        });
+        assert_eq!(*items.lock(), 0);
+    }
+    with_each!(check);
+}
