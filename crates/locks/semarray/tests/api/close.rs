@@ -1,6 +1,6 @@
 //! `close`: waiting sets and arriving sets get the error.
 
-use crate::steps::{applying, asleep, sleeping, with};
+use crate::steps::{applying, asleep, sleeping, with, with_values};
 use std::time::{Duration, Instant};
 use ulocks_core::time::Deadline;
 use ulocks_semarray::{Builder, Error, Fairness, Op, SemArray};
@@ -66,4 +66,40 @@ fn an_arriving_set_gets_closed() {
     assert_eq!(array.apply(&[Op::add(2, 1)]), Err(Error::IndexOutOfRange { index: 2, len: 2 }));
     assert_eq!((array.values(), array.value(0)), (vec![3, 0], Ok(3)));
     assert_eq!(sleeping(&array), [(0, 0); 2]);
+}
+
+/// A set that is about to wait while the array is closed gets the error, and no set is performed
+/// after that.
+#[test]
+fn closing_beside_threads_that_come_and_go() {
+    let sets = [
+        vec![Op::sub(0, 1)],
+        vec![Op::sub(1, 1), Op::sub(0, 1)],
+        vec![Op::sub(0, 1), Op::sub(1, 1), Op::wait_zero(0)],
+    ];
+    for round in 0..300 {
+        with_values([1, 1], |scope, array| {
+            let workers = sets.each_ref().map(|set| {
+                let set = set.clone();
+                scope.spawn(move || {
+                    loop {
+                        match array.acquire(&set[..]) {
+                            Ok(permit) => drop(permit),
+                            Err(error) => return error,
+                        }
+                    }
+                })
+            });
+            // In time, not in pauses: where QEMU translates the instructions, a pause gives the CPU
+            // to another one.
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_nanos(400) * round {}
+            array.close();
+            let values = array.values();
+            for worker in workers {
+                assert_eq!(worker.join().unwrap(), Error::Closed);
+            }
+            assert_eq!(array.values(), values, "a closed array has changed");
+        });
+    }
 }

@@ -1,7 +1,8 @@
 //! Deadlines and signals: a set that times out changes nothing.
 
 use crate::steps::{STRUCK, Sleeper, applying, asleep, sleeping, with, with_values};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use ulocks_core::time::Deadline;
 use ulocks_semarray::{Builder, Error, Fairness, Op, SemArray};
@@ -36,6 +37,38 @@ fn a_deadline_ends_the_sleep_and_changes_nothing() {
             assert_eq!((array.values(), sleeping(array)), (vec![1, 0, 2], vec![(0, 0); 3]));
             // No set is in the way any more.
             array.apply(&[Op::sub(0, 1), Op::add(1, 1), Op::sub(2, 2)]).unwrap();
+        });
+    }
+}
+
+/// A waiter is served and times out at the same time: it has the unit, or the unit is still there.
+#[test]
+fn a_unit_is_not_lost_between_a_deadline_and_an_addition() {
+    for ops in [vec![Op::sub(0, 1)], vec![Op::sub(0, 1), Op::sub(1, 1)], vec![Op::sub(1, 1), Op::sub(0, 1)]] {
+        with_values([0, 0], |scope, array| {
+            let had = Arc::new(AtomicUsize::new(0));
+            for id in 0..3 {
+                let (had, ops) = (Arc::clone(&had), ops.clone());
+                scope.spawn(move || {
+                    for nth in 0..500 {
+                        match array.apply_for(&ops, Duration::from_micros((nth * 7 + id * 13) % 120)) {
+                            Ok(()) => _ = had.fetch_add(1, Relaxed),
+                            Err(error) => assert_eq!(error, Error::TimedOut),
+                        }
+                    }
+                });
+            }
+            let back: Vec<_> = ops.iter().map(|op| Op::add(op.index(), 1)).collect();
+            let mut given = 0;
+            while Arc::strong_count(&had) > 1 {
+                if array.values() == [0, 0] {
+                    array.apply(&back).unwrap();
+                    given += 1;
+                }
+                std::thread::yield_now();
+            }
+            let left = array.value(0).unwrap() as usize;
+            assert_eq!(had.load(Relaxed) + left, given, "units were lost or made");
         });
     }
 }
