@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
 use ulocks_core::robust::ListError;
 use ulocks_semarray::{Op, Set};
@@ -306,4 +307,42 @@ fn a_thread_takes_part_no_more_often_than_the_kernel_finds() {
     .ends();
     let members: Vec<_> = (0..2_000).map(|_| joined(&region)).collect();
     assert_eq!(members.len(), 2_000);
+}
+
+/// Each thread has its whole body in the closure. All of them leave with what they hold.
+#[test]
+fn threads_that_forget_by_turns_lose_no_count() {
+    let _watch = watch("threads that forget", || "a thread sleeps for ever".into());
+    const ROUNDS: u32 = 300;
+    let (region, deaths) = (region(), AtomicU32::new(0));
+    let count = |me: &Member<'_>, forgets: bool| {
+        let mut guard = region.fair.lock(me).unwrap_or_else(|error| match error {
+            LockError::OwnerDied(mut guard) => {
+                deaths.fetch_add(1, Relaxed);
+                guard.mark_consistent();
+                guard
+            }
+            error => panic!("{error}"),
+        });
+        *guard += 1;
+        let count = *guard;
+        if forgets {
+            forget(guard);
+        }
+        count
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..SLOTS as u32 {
+            let (region, count) = (&region, &count);
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    member(region, |me| count(me, (round + thread).is_multiple_of(3)));
+                }
+            });
+        }
+    });
+    let all = SLOTS as u32 * ROUNDS;
+    assert_eq!(member(&region, |me| count(me, false)), all + 1);
+    assert_eq!(deaths.load(Relaxed), all / 3, "each forgotten guard is told once");
+    is_as_new(region);
 }
