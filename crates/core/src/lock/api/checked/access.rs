@@ -56,6 +56,11 @@ pub trait FairAccess<L>: Access<L> {
     unsafe fn release_fair(lock: &L, token: Self::Token);
 }
 
+/// A kind of access that excludes all others.
+pub trait SoleAccess<L>: Access<L> {}
+impl<L: RawMutex> SoleAccess<L> for Held {}
+impl<L: RawRwLock> SoleAccess<L> for Exclusive {}
+
 macro_rules! access {
     ($kind:ident, $raw:ident, $fair:ident, $token:ident, $exclusive:literal,
      $acquire:ident, $try_acquire:ident, $acquire_until:ident, $release:ident, $release_fair:ident) => {

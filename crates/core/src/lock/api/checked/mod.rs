@@ -6,26 +6,19 @@
 //! Two accesses that overlap, or that nothing orders, fail the model, unless both are readers'.
 
 mod access;
-#[cfg(feature = "arc_lock")]
-mod arc;
 mod condvar;
 mod guard;
 mod mapped;
 mod mutex;
 mod rwlock;
 
-#[cfg(feature = "arc_lock")]
-pub use arc::ArcMutexGuard;
 pub use condvar::{Condvar, WaitTimeoutResult};
-pub use guard::MutexGuard;
-pub use mapped::MappedMutexGuard;
-pub use mutex::Mutex;
 #[cfg(feature = "arc_lock")]
-pub use rwlock::{ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard};
-pub use rwlock::{
-    MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard,
-    RwLockWriteGuard, read_with,
-};
+pub use guard::{ArcMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard};
+pub use guard::{MutexGuard, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard};
+pub use mapped::{MappedMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard};
+pub use mutex::Mutex;
+pub use rwlock::{RwLock, read_with};
 
 use super::{Raw, RawCondvar, Token};
 use crate::lock::traits::RawMutex;

@@ -1,13 +1,17 @@
 //! `Mutex`, as in lock_api.
 
 use super::access::{Held, Watched};
-use super::guard::MutexGuard;
+#[cfg(feature = "arc_lock")]
+use super::guard::ArcMutexGuard;
+use super::guard::{Guard, MutexGuard};
 use super::{Raw, Token};
 use crate::lock::traits::{RawMutex, RawMutexFair};
 use crate::sys::time::Deadline;
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::time::Duration;
+#[cfg(feature = "arc_lock")]
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Data behind a lock.
@@ -46,42 +50,49 @@ impl<L, T> Mutex<L, T> {
     }
 }
 
-impl<L: RawMutex, T: ?Sized> Mutex<L, T> {
+impl<L, T: ?Sized> Mutex<L, T> {
     pub(super) fn parts(&self) -> &Watched<L> {
         &self.lock
     }
 
+    /// The address of the data. The model does not see accesses through it.
+    pub fn data_ptr(&self) -> *mut T {
+        self.data.get()
+    }
+}
+
+impl<L: RawMutex, T: ?Sized> Mutex<L, T> {
     /// A guard from the token of an acquisition made elsewhere, whose access to the data was never
     /// closed.
     ///
     /// # Safety
     /// The caller holds the lock by `guard`, and no other guard stands for that acquisition.
     pub unsafe fn make_guard_unchecked(&self, guard: Token<L::Token>) -> MutexGuard<'_, L, T> {
-        MutexGuard::new(self, guard)
+        Guard::new(self, guard)
     }
 
     /// Acquires the lock, waiting as long as it takes.
     #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, L, T> {
-        MutexGuard::new(self, self.lock.acquire::<Held>())
+        Guard::new(self, self.lock.acquire::<Held>())
     }
 
     /// Acquires the lock if that needs no waiting.
     #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, L, T>> {
-        Some(MutexGuard::new(self, self.lock.try_acquire::<Held>()?))
+        Some(Guard::new(self, self.lock.try_acquire::<Held>()?))
     }
 
     /// Acquires the lock, or gives up after `timeout`.
     #[track_caller]
     pub fn try_lock_for(&self, timeout: Duration) -> Option<MutexGuard<'_, L, T>> {
-        Some(MutexGuard::new(self, self.lock.acquire_until::<Held>(|| Deadline::after(timeout))?))
+        Some(Guard::new(self, self.lock.acquire_until::<Held>(|| Deadline::after(timeout))?))
     }
 
     /// Acquires the lock, or gives up at `timeout`.
     #[track_caller]
     pub fn try_lock_until(&self, timeout: Instant) -> Option<MutexGuard<'_, L, T>> {
-        Some(MutexGuard::new(self, self.lock.acquire_until::<Held>(|| Deadline::at(timeout))?))
+        Some(Guard::new(self, self.lock.acquire_until::<Held>(|| Deadline::at(timeout))?))
     }
 
     /// The data; the borrow stands for the lock.
@@ -125,10 +136,41 @@ impl<L: RawMutex, T: ?Sized> Mutex<L, T> {
     pub unsafe fn raw(&self) -> &Raw<L> {
         self.lock.raw()
     }
+}
 
-    /// The address of the data. The model does not see accesses through it.
-    pub fn data_ptr(&self) -> *mut T {
-        self.data.get()
+#[cfg(feature = "arc_lock")]
+impl<L: RawMutex, T: ?Sized> Mutex<L, T> {
+    /// A guard from the token of an acquisition made elsewhere, whose access to the data was never
+    /// closed.
+    ///
+    /// # Safety
+    /// The caller holds the lock by `guard`, and no other guard stands for that acquisition.
+    pub unsafe fn make_arc_guard_unchecked(self: &Arc<Self>, guard: Token<L::Token>) -> ArcMutexGuard<L, T> {
+        Guard::new(Arc::clone(self), guard)
+    }
+
+    /// Acquires the lock, waiting as long as it takes; the guard owns a share of the mutex.
+    #[track_caller]
+    pub fn lock_arc(self: &Arc<Self>) -> ArcMutexGuard<L, T> {
+        Guard::new(Arc::clone(self), self.lock.acquire::<Held>())
+    }
+
+    /// Acquires the lock if that needs no waiting; the guard owns a share of the mutex.
+    #[track_caller]
+    pub fn try_lock_arc(self: &Arc<Self>) -> Option<ArcMutexGuard<L, T>> {
+        Some(Guard::new(Arc::clone(self), self.lock.try_acquire::<Held>()?))
+    }
+
+    /// Acquires the lock, or gives up after `timeout`; the guard owns a share of the mutex.
+    #[track_caller]
+    pub fn try_lock_arc_for(self: &Arc<Self>, timeout: Duration) -> Option<ArcMutexGuard<L, T>> {
+        Some(Guard::new(Arc::clone(self), self.lock.acquire_until::<Held>(|| Deadline::after(timeout))?))
+    }
+
+    /// Acquires the lock, or gives up at `timeout`; the guard owns a share of the mutex.
+    #[track_caller]
+    pub fn try_lock_arc_until(self: &Arc<Self>, timeout: Instant) -> Option<ArcMutexGuard<L, T>> {
+        Some(Guard::new(Arc::clone(self), self.lock.acquire_until::<Held>(|| Deadline::at(timeout))?))
     }
 }
 

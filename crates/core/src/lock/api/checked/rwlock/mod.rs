@@ -1,22 +1,17 @@
 //! `RwLock`, as in lock_api.
 
-mod guard;
-mod mapped;
 mod upgrade;
 
-#[cfg(feature = "arc_lock")]
-pub use guard::{ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard};
-pub use guard::{RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard};
-pub use mapped::{MappedRwLockReadGuard, MappedRwLockWriteGuard};
-
 use super::access::{Exclusive, Shared, Upgradable, Watched};
+#[cfg(feature = "arc_lock")]
+use super::guard::{ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard};
+use super::guard::{Guard, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard};
 use super::{Raw, Token};
 use crate::lock::traits::{RawRwLock, RawRwLockFair, RawRwLockUpgrade};
 use crate::sys::time::Deadline;
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::time::Duration;
-use guard::Guard;
 #[cfg(feature = "arc_lock")]
 use std::sync::Arc;
 use std::time::Instant;
@@ -54,6 +49,17 @@ impl<L, T> RwLock<L, T> {
     /// The raw lock and the data, out of the lock.
     pub fn into_inner_with_raw(self) -> (Raw<L>, T) {
         (self.lock.into_raw(), self.data.into_inner())
+    }
+}
+
+impl<L, T: ?Sized> RwLock<L, T> {
+    pub(super) fn parts(&self) -> &Watched<L> {
+        &self.lock
+    }
+
+    /// The address of the data. The model does not see accesses through it.
+    pub fn data_ptr(&self) -> *mut T {
+        self.data.get()
     }
 }
 
@@ -242,11 +248,6 @@ impl<L: RawRwLock, T: ?Sized> RwLock<L, T> {
     /// What is done to it keeps the promises of the guards that live.
     pub unsafe fn raw(&self) -> &Raw<L> {
         self.lock.raw()
-    }
-
-    /// The address of the data. The model does not see accesses through it.
-    pub fn data_ptr(&self) -> *mut T {
-        self.data.get()
     }
 }
 

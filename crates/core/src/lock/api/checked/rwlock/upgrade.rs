@@ -2,7 +2,7 @@
 
 use super::super::Token;
 use super::super::access::{Exclusive, Shared, Upgradable, Watched};
-use super::guard::{Guard, Hold};
+use super::super::guard::{Guard, Hold};
 use crate::lock::traits::{RawRwLockDowngrade, RawRwLockUpgrade};
 use crate::sys::time::Deadline;
 use core::time::Duration;
@@ -13,7 +13,7 @@ impl<H: Hold<L>, L: RawRwLockDowngrade> Guard<H, L, Exclusive> {
     #[track_caller]
     pub fn downgrade(s: Self) -> Guard<H, L, Shared> {
         let (rwlock, token) = Self::into_parts(s);
-        let token = rwlock.lock.weaken::<Exclusive, Shared>(token, |lock, token| {
+        let token = rwlock.watched().weaken::<Exclusive, Shared>(token, |lock, token| {
             // SAFETY: the token is of the guard just taken apart.
             unsafe { lock.downgrade(token) }
         });
@@ -28,7 +28,7 @@ impl<H: Hold<L>, L: RawRwLockUpgrade> Guard<H, L, Exclusive> {
     pub fn downgrade_to_upgradable(s: Self) -> Guard<H, L, Upgradable> {
         let (rwlock, token) = Self::into_parts(s);
         // SAFETY: the token is of the guard just taken apart.
-        let token = unsafe { to_upgradable(&rwlock.lock, token) };
+        let token = unsafe { to_upgradable(rwlock.watched(), token) };
         Guard::new(rwlock, token)
     }
 }
@@ -88,7 +88,7 @@ impl<H: Hold<L>, L: RawRwLockUpgrade> Guard<H, L, Upgradable> {
     fn upgrade_with(s: Self, patience: &Patience) -> Result<Guard<H, L, Exclusive>, Self> {
         let (rwlock, token) = Self::into_parts(s);
         // SAFETY: the token is of the guard just taken apart.
-        match unsafe { upgrade(&rwlock.lock, token, patience) } {
+        match unsafe { upgrade(rwlock.watched(), token, patience) } {
             Ok(token) => Ok(Guard::new(rwlock, token)),
             Err(token) => Err(Guard::new(rwlock, token)),
         }
@@ -98,12 +98,12 @@ impl<H: Hold<L>, L: RawRwLockUpgrade> Guard<H, L, Upgradable> {
     fn with_upgraded_with<R>(&mut self, patience: &Patience, f: impl FnOnce(&mut H::Data) -> R) -> Option<R> {
         Self::replace(self, |rwlock, token| {
             // SAFETY: the token is of this guard, which is borrowed exclusively.
-            match unsafe { upgrade(&rwlock.lock, token, patience) } {
+            match unsafe { upgrade(rwlock.watched(), token, patience) } {
                 Ok(token) => {
                     // SAFETY: the lock is held alone.
-                    let result = f(unsafe { &mut *rwlock.data_ptr() });
+                    let result = f(unsafe { &mut *rwlock.data() });
                     // SAFETY: the token is of the upgrade above, and the borrow for `f` has ended.
-                    (unsafe { to_upgradable(&rwlock.lock, token) }, Some(result))
+                    (unsafe { to_upgradable(rwlock.watched(), token) }, Some(result))
                 }
                 Err(token) => (token, None),
             }
@@ -148,7 +148,7 @@ impl<H: Hold<L>, L: RawRwLockUpgrade> Guard<H, L, Upgradable> {
     #[track_caller]
     pub fn downgrade(s: Self) -> Guard<H, L, Shared> {
         let (rwlock, token) = Self::into_parts(s);
-        let token = rwlock.lock.weaken::<Upgradable, Shared>(token, |lock, token| {
+        let token = rwlock.watched().weaken::<Upgradable, Shared>(token, |lock, token| {
             // SAFETY: the token is of the guard just taken apart.
             unsafe { lock.downgrade_upgradable(token) }
         });
