@@ -333,7 +333,8 @@ impl<R> Lock<R> {
             mine.map(|held| (me, held)).or_else(|| self.holders().find(|(_, held)| same(held.access)));
         let is_mine = is_alone && self.is_mine(me);
         let is_moved = mine.is_some_and(|held| held.lock != self.address());
-        // One that has it alone needs no entry: the fault of a lock that lay here may have cleared it.
+        // One that has it alone needs no entry: the fault of a lock that lay here may have cleared
+        // it.
         let is_right = !is_moved && (is_mine || (!is_alone && is_locked)) && (me.pop_over() || is_mine);
         if (is_alone && was_untracked) || is_right {
             forget_alone();
