@@ -19,18 +19,24 @@ mod seen;
 
 pub use faces::checked;
 
+#[cfg(any(checking, modelled))]
+pub use seen::{
+    access::Access,
+    class::Class,
+    report::{
+        FaultsAbort, LockName, Place, Policy, Report, Rule, Severity, Step, ThreadName, policy, set_policy,
+    },
+    stacks::Stack,
+    wait::deadlocks,
+};
+
 #[cfg(checking)]
 pub use {
     faces::strict::*,
     locks::*,
-    rules::deliver::FaultsAbort,
     rules::faults::TryLockError,
     rules::handler::SignalContext,
     rules::held::{self, Held, HeldLock, Waiter, held, waiters},
     rules::watch::Watch,
-    seen::access::Access,
-    seen::class::Class,
-    seen::report::{LockName, Place, Policy, Report, Rule, Severity, Step, ThreadName, policy, set_policy},
-    seen::stacks::{Stack, set_stacks},
-    seen::wait::deadlocks,
+    seen::stacks::set_stacks,
 };

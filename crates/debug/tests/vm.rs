@@ -5,6 +5,12 @@
 
 use ulocks_core::model::{Config, Report, explore};
 use ulocks_debug::modelled::*;
+// A program that names these compiles for the virtual machine too.
+#[allow(unused_imports)]
+use ulocks_debug::{
+    Access, Class, FaultsAbort, LockName, Place, Policy, Rule, Severity, Stack, Step, ThreadName, deadlocks,
+    policy, set_policy,
+};
 
 fn sampled(executions: u64) -> Config {
     Config { spurious: 0, ..Config::sampled(executions) }

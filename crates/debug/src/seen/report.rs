@@ -2,7 +2,9 @@
 
 use crate::seen::access::Access;
 use crate::seen::stacks::Stack;
+use core::cell::Cell;
 use core::fmt;
+use core::marker::PhantomData;
 use core::mem;
 use core::panic::Location;
 use core::ptr;
@@ -412,4 +414,38 @@ pub fn policy() -> Policy {
         // SAFETY: `set_policy` is the only other source of values, and stores such a function.
         function => Policy::Call(unsafe { mem::transmute::<*mut (), fn(&Report)>(function) }),
     }
+}
+
+std::thread_local! {
+    /// Why this thread may not unwind, if a [`FaultsAbort`] says so.
+    static NO_UNWINDING: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// As long as it lives, a fault that would panic on this thread is printed and aborts the process:
+/// for faces that cannot bear a panic. It says why.
+#[doc(hidden)]
+#[must_use = "it ends when it is dropped, which is at once"]
+pub struct FaultsAbort {
+    before: Option<&'static str>,
+    /// It is for the thread that has made it.
+    stays: PhantomData<*const ()>,
+}
+
+impl FaultsAbort {
+    #[inline]
+    pub fn because(line: &'static str) -> Self {
+        Self { before: NO_UNWINDING.replace(Some(line)), stays: PhantomData }
+    }
+}
+
+impl Drop for FaultsAbort {
+    #[inline]
+    fn drop(&mut self) {
+        NO_UNWINDING.set(self.before);
+    }
+}
+
+/// Why this thread may not unwind, if it may not.
+pub(crate) fn no_unwinding() -> Option<&'static str> {
+    NO_UNWINDING.get()
 }

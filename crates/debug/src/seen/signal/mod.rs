@@ -29,6 +29,8 @@ mod news;
 mod pages;
 mod uses;
 
-pub(crate) use news::{Edge, earlier, edges, interrupts, put_back, take};
+pub(crate) use news::{Edge, earlier, edges, take};
+#[cfg(checking)]
+pub(crate) use news::{interrupts, put_back};
 pub(crate) use pages::{forget, keep, zeroed};
 pub(crate) use uses::{Uses, used};
