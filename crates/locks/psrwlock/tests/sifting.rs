@@ -257,6 +257,17 @@ fn a_class_that_is_full_admits_nobody_and_leaves_the_others_alone() {
     });
 }
 
+#[test]
+fn three_classes_have_more_room_than_four() {
+    type Three = Sifted<THREE, Private, PhaseFair, Central, Soft, Unchecked>;
+    with("full with three classes", PsRwLockWith::<u32, Three>::new(0), |lock| {
+        let inside = fill::<Urgent, _>(lock);
+        assert_eq!(inside.len(), 1 << 17);
+        assert!(message(|| lock.read_in::<Urgent>()).contains("131072"));
+        assert!(lock.try_read().is_some() && lock.try_read_in::<Nested>().is_some());
+    });
+}
+
 /// At slots there is room for more, on any number of classes; a thread that finds its slot full is
 /// counted in the state.
 #[test]

@@ -1,18 +1,25 @@
 //! Clients of every reader-writer lock, for what operations drawn by lot (`phases`) may not meet.
 
+use crate::mixed::idle;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use ulocks_core::Private;
 use ulocks_core::meter::{Counted, Snapshot};
 use ulocks_core::raw::{Metered, RawRwLock};
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_psrwlock::{
-    BULK, Configuration, Distributed, HANDLER, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT,
+    BULK, Bulk, ByClass, Configuration, Distributed, HANDLER, NESTED, Nested, Partial, PhaseFair,
+    PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWith, PsRwLockWriteGuard as WriteGuard,
+    RawPsRwLock, Sifted, URGENT, Urgent,
 };
 use ulocks_testkit::model::rw::{
     self as model,
     Role::{Read, Write},
 };
 use ulocks_testkit::rw::{Counts, stress};
+use ulocks_testkit::shared::Mapping;
 use ulocks_testkit::stress::Load;
+use ulocks_testkit::thread::together;
 use ulocks_testkit::watchdog::watch;
 
 const THREE: u8 = BULK | URGENT | NESTED;
@@ -69,6 +76,70 @@ fn the_last_unlocker_may_unmap() {
         assert!(stress::last_unlocker_unmaps::<RawPsRwLock<D>>(3, 1, 60) <= 60);
     }
     with_each!(check);
+}
+
+/// Gets the lock in some way, calls the closure, and lets go in some way.
+type Use<D> = fn(&PsRwLockWith<AtomicUsize, D>, &mut dyn FnMut(&AtomicUsize));
+
+/// One user of each kind at once on a page, of which the last takes the page away. Readers come one
+/// at a time: of two that are inside together none knows that it is the last.
+#[test]
+fn the_last_of_all_kinds_may_unmap() {
+    fn check<D: Configuration>() {
+        let writers: [Use<D>; 4] = [
+            |lock, body| body(&lock.write()),
+            |lock, body| {
+                let held = lock.write();
+                body(&held);
+                WriteGuard::unlock_fair(held);
+            },
+            |lock, body| body(&UpgradableGuard::upgrade(lock.upgradable_read())),
+            |lock, body| {
+                let mut held = lock.upgradable_read();
+                Partial::exclude::<Bulk>(&mut held);
+                body(&UpgradableGuard::upgrade(held));
+            },
+        ];
+        let readers: [Use<D>; 7] = [
+            |lock, body| body(&lock.read()),
+            |lock, body| body(&lock.read_in::<Nested>()),
+            |lock, body| body(&WriteGuard::downgrade(lock.write())),
+            |lock, body| body(&WriteGuard::downgrade_to_upgradable(lock.write())),
+            |lock, body| body(&UpgradableGuard::downgrade(lock.upgradable_read())),
+            |lock, body| body(&lock.upgradable_read()),
+            |lock, body| {
+                let mut held = lock.upgradable_read();
+                Partial::exclude::<Urgent>(&mut held);
+                body(&held);
+            },
+        ];
+        let _watchdog = watch("last touch", || "somebody waits for a lock that is gone".into());
+        for round in 0..20 * readers.len() {
+            let users: Vec<_> = writers.into_iter().chain([readers[round % readers.len()]]).collect();
+            let page = Mapping::private().leak::<PsRwLockWith<AtomicUsize, D>>();
+            // SAFETY: a fresh page, writable, larger than a lock and aligned to more than it needs.
+            unsafe { page.write(PsRwLockWith::new(AtomicUsize::new(users.len()))) };
+            let (address, start) = (page.expose_provenance(), Barrier::new(users.len()));
+            let unmapped = together(users.len(), move |me| {
+                start.wait();
+                idle(50 * me as u32);
+                let page = std::ptr::with_exposed_provenance_mut::<PsRwLockWith<AtomicUsize, D>>(address);
+                let mut last = false;
+                // SAFETY: this user is not counted out yet, so the page is mapped.
+                users[me](unsafe { &*page }, &mut |left| last = left.fetch_sub(1, Relaxed) == 1);
+                if last {
+                    // SAFETY: all the others have let go before this one got the lock.
+                    assert_eq!(unsafe { libc::munmap(page.cast(), 4096) }, 0);
+                }
+                usize::from(last)
+            });
+            assert_eq!(unmapped.into_iter().sum::<usize>(), 1);
+        }
+    }
+    check::<Sifted>();
+    check::<Sifted<THREE, Private<NoSpin>>>();
+    check::<Sifted<{ THREE | HANDLER }>>();
+    check::<Sifted<THREE, Private<NoSpin>, PhaseFair, Distributed<2>>>();
 }
 
 /// Each acquisition is counted once, whichever way it went; a thread that waited was contended, and
