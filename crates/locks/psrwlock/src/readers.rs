@@ -71,7 +71,8 @@ pub trait Readers: sealed::Sealed + Initial + Send + Sync + 'static {
 pub struct Central;
 
 /// In `N` slots of 1 to 255, each on cache lines of its own, 128 bytes on x86-64 and AArch64; one
-/// for each CPU is best.
+/// for each CPU is best. On other machines the size is crossbeam's choice: there a lock with slots
+/// in hand-laid shared memory is for programs of one build.
 #[repr(C)]
 pub struct Distributed<const N: usize = 8>([Count; N]);
 
@@ -80,6 +81,10 @@ pub struct Distributed<const N: usize = 8>([Count; N]);
 #[repr(C)]
 #[derive(Debug)]
 pub struct Count(CachePadded<AtomicU32>);
+
+// Programs of different builds share it on these; crossbeam might choose another size one day.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+const _: () = assert!(size_of::<Count>() == 128);
 
 /// Where a reader is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
