@@ -126,28 +126,6 @@ impl Plan {
     pub fn close_look(&self, cell: &Cell, variant: &Variant) -> bool {
         !cell.timed() || variant.entry.metered_twin().is_some()
     }
-
-    /// How long all of it takes, if each row settles at once and if none does.
-    pub fn estimate(&self) -> (Duration, Duration) {
-        let with = |counted: usize| {
-            let of = |cell: &Cell| {
-                let closer = self.variants.iter().filter(|variant| self.close_look(cell, variant)).count();
-                self.run_time(cell.workers) * (self.variants.len() * (1 + counted) + closer) as u32
-            };
-            self.cells.iter().map(of).sum()
-        };
-        (with(self.min_runs), with(self.max_runs))
-    }
-
-    /// How long one run takes. What it costs to create and reap the children was measured on two
-    /// cores.
-    fn run_time(&self, workers: Workers) -> Duration {
-        let per_child = match workers {
-            Workers::Threads(n) => Duration::from_micros(60) * n,
-            Workers::Processes(n) => Duration::from_micros(400) * n,
-        };
-        Duration::from_millis(self.warmup_ms + self.window_ms + 5) + per_child
-    }
 }
 
 #[cfg(test)]
@@ -199,15 +177,5 @@ mod tests {
             |cell| plan.variants.iter().map(|variant| plan.close_look(cell, variant)).collect::<Vec<_>>();
         assert_eq!(needed(&LONG), [false, true, false]);
         assert_eq!(needed(&SHORT), [true, true, true]);
-    }
-
-    #[test]
-    fn the_estimate_covers_every_run() {
-        let (least, most) = plan(&["std", "unfair"]).estimate();
-        // Two cells of two locks: a warm-up and five or seven counted runs, and one and two closer
-        // looks.
-        let runs = |counted: u32| Duration::from_millis(120) * (2 * 2 * (1 + counted) + 3);
-        assert!(least >= runs(5) && least < runs(6), "{least:?}");
-        assert!(most >= runs(7) && most < runs(8), "{most:?}");
     }
 }

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 pub struct Progress {
     start: Instant,
     line: StatusLine,
-    estimate: (Duration, Duration),
     locks: usize,
     cells: usize,
     /// Cells that have begun.
@@ -24,7 +23,6 @@ impl Progress {
         Self {
             start: Instant::now(),
             line: StatusLine::new(),
-            estimate: plan.estimate(),
             locks: plan.variants.len(),
             cells: plan.cells.len(),
             begun: 0,
@@ -32,11 +30,9 @@ impl Progress {
         }
     }
 
-    /// Says what is coming and how long it will take.
+    /// Says what is coming.
     pub fn announce(&self) {
-        let (least, most) = (rounded(self.estimate.0), rounded(self.estimate.1));
-        let time = if least == most { least } else { format!("{least} to {most}") };
-        eprintln!("ulockflex: cells: {}, rows in each: {}, takes about {time}", self.cells, self.locks);
+        eprintln!("ulockflex: cells: {}, rows in each: {}", self.cells, self.locks);
     }
 
     /// `cell` begins.
