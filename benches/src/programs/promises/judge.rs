@@ -1,12 +1,12 @@
 //! From trials to verdicts.
 //!
 //! A ratio is taken inside a round and averaged over rounds geometrically; which of several peers
-//! is the best is decided over all rounds, by the figure itself. What is possible without a lock
-//! is decided in each round, since it is the machine's and not a competitor's. The interval is that
-//! of `scaling`: a bootstrap over rounds, under six rounds the wider t interval. A promise *holds*
-//! if the whole interval keeps the bound, *falls short* if all of it is beyond, and in between there
-//! is no verdict. Where one of the two rates has two modes (the best round more than twice the worst), both are shown, the ratio is a range,
-//! and a verdict needs six rounds that agree.
+//! is the best is decided over all rounds, by the figure itself. What is possible without a lock is
+//! decided in each round, since it is the machine's and not a competitor's. The interval is that of
+//! `scaling`: a bootstrap over rounds, under six rounds the wider t interval. A promise *holds* if
+//! the whole interval keeps the bound, *falls short* if all of it is beyond, and in between there
+//! is no verdict. Where one of the two rates has two modes (the best round more than twice the
+//! worst), both are shown, the ratio is a range, and a verdict needs six rounds that agree.
 //!
 //! A figure by itself is the median over rounds, with the interval of order statistics: the whole
 //! range under six.
