@@ -29,9 +29,9 @@ const OF_ONE: (u32, Notify) = (2, Notify::After);
 const WAITERS: u32 = 100;
 const TIMED_WAITERS: u32 = 4;
 
-/// Where so many threads run. What two threads do depends on nothing as
-/// much as on whether they share a CPU, and the scheduler keeps to one or the other for as long as
-/// a window. So both are run, each by itself.
+/// Where so many threads run. What two threads do depends on nothing as much as on whether they
+/// share a CPU, and the scheduler keeps to one or the other for as long as a window. So both are
+/// run, each by itself.
 pub(crate) fn usual_places(threads: u32) -> &'static [Place] {
     if threads == 2 { &[Place::Apart, Place::Together] } else { &[Place::Free] }
 }
