@@ -27,8 +27,8 @@ impl Identity {
     /// The class, if the lock was ever acquired.
     #[inline]
     pub fn known_class(&self) -> Option<&'static Node> {
-        // SAFETY: a class is never freed, and (N) has published it.
-        unsafe { self.class.load(Acquire).as_ref() } // (N)
+        // SAFETY: a class is never freed, and it came by (publish).
+        unsafe { self.class.load(Acquire).as_ref() } // (publish)
     }
 
     /// The number; 0 if the lock was never acquired.
@@ -54,7 +54,7 @@ impl Identity {
         let number = INSTANCES.fetch_add(1, Relaxed);
         let _ = self.instance.compare_exchange(0, number, Relaxed, Relaxed);
         let (none, mine) = (ptr::null_mut(), ptr::from_ref(class).cast_mut());
-        match self.class.compare_exchange(none, mine, Release, Acquire) /* (N) */ {
+        match self.class.compare_exchange(none, mine, Release, Acquire) /* (publish) */ {
             Ok(_) => class,
             // SAFETY: not null, and as in `known_class`.
             Err(first) => unsafe { &*first },

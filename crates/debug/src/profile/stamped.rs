@@ -30,7 +30,7 @@ impl Name {
 
     #[inline]
     fn node(&'static self) -> &'static Node {
-        // SAFETY: null, or a class; those are never freed, and (N) has published this one.
+        // SAFETY: null, or a class; those are never freed, and this one came by (publish).
         match unsafe { self.node.load(Acquire).as_ref() } {
             Some(node) => node,
             None => self.find(),
@@ -40,7 +40,7 @@ impl Name {
     #[cold]
     fn find(&'static self) -> &'static Node {
         let node = resolve(Origin::named(&self.class), self.class.place(), "");
-        self.node.store(ptr::from_ref(node).cast_mut(), Release); // (N)
+        self.node.store(ptr::from_ref(node).cast_mut(), Release); // (publish)
         node
     }
 }

@@ -8,25 +8,25 @@
 //! |---|---|---|
 //! | `ON`, `SINCE`, `EPOCH` | `start`, `stop`, `reset`, the child of a fork | all |
 //! | `taken` of a table | a thread, when it takes a table and when it ends | all |
-//! | the name of a table | its first thread, before (T) | all |
-//! | a list of entries | the thread of the table puts a new one at the head (E) | all |
-//! | the key of an entry | its thread, before (E) | all |
+//! | the name of a table | its first thread, before (publish table) | all |
+//! | a list of entries | the thread of the table puts a new one at the head (publish entry) | all |
+//! | the key of an entry | its thread, before (publish entry) | all |
 //! | the epoch and the counters of an entry | the thread of the table | all |
 //!
 //! # Invariants
 //! 1. Only the thread of a table stores to the counters of its entries. So an addition is a load
-//!    and a store, and nothing is locked. (G) orders the stores of two threads of one table.
+//!    and a store, and nothing is locked. (pass on) orders the stores of two threads of one table.
 //! 2. A counter counts in the epoch of its entry. `reset` begins a new epoch and touches no entry.
-//!    A thread that meets an entry of an older epoch closes it (C), clears it behind a fence, and
-//!    opens it (O) in the new epoch.
+//!    A thread that meets an entry of an older epoch closes it (close), clears it behind a fence,
+//!    and opens it (open) in the new epoch.
 //! 3. What began before `SINCE` is not counted. So a hold counts if the profile was on, and was not
-//!    reset, from its begin to its end. `reset` stores `SINCE` before it begins the epoch (P). A
-//!    thread that adds in the new epoch has seen by (P) the new `SINCE`.
+//!    reset, from its begin to its end. `reset` stores `SINCE` before it begins the epoch
+//!    (begin epoch). A thread that adds in the new epoch has seen by (begin epoch) the new `SINCE`.
 //!
 //! # Reading
-//! A reader loads the epoch (O), the counters, and behind a fence (C) the epoch again. If it has
-//! read a counter that was cleared for a later epoch, the second load shows the closed epoch. The
-//! counters of an entry that is in use may differ by the acquisition that is counted just then.
+//! A reader loads the epoch (open), the counters, and behind a fence (close) the epoch again. If it
+//! has read a counter that was cleared for a later epoch, the second load shows the closed epoch.
+//! The counters of an entry that is in use may differ by the acquisition that is counted just then.
 
 use super::stamps::Stamps;
 use crate::rules::clock::{PROFILE, is_exact, is_wanted, now, want};
@@ -66,7 +66,7 @@ pub(crate) fn switch(on: bool) {
 /// Forgets all sums.
 pub(crate) fn reset() {
     SINCE.store(now(), Relaxed);
-    EPOCH.fetch_add(1, Release); // (P)
+    EPOCH.fetch_add(1, Release); // (begin epoch)
 }
 
 /// Whether what began at that time counts: it is of no earlier profile.
@@ -133,15 +133,15 @@ pub(crate) struct Table {
 }
 
 // SAFETY: `count` and `stamps` are used by the thread of the table only; names and links do not
-// change after (T) and (E); the rest is atomic.
+// change after (publish table) and (publish entry); the rest is atomic.
 unsafe impl Sync for Table {}
 
 static ALL: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
 
 fn tables() -> impl Iterator<Item = &'static Table> {
-    let mut next: *const Table = ALL.load(Acquire); // (T)
+    let mut next: *const Table = ALL.load(Acquire); // (publish table)
     core::iter::from_fn(move || {
-        // SAFETY: null, or a table; those are never freed, and (T) has published this one.
+        // SAFETY: null, or a table; those are never freed, and this one came by (publish table).
         let table = unsafe { next.as_ref() }?;
         next = table.next;
         Some(table)
@@ -167,7 +167,7 @@ impl Entry {
     /// The counters, for the thread of the table, if what began at that time counts.
     #[inline]
     fn open(&self, began: u64) -> Option<&Counters> {
-        let epoch = EPOCH.load(Acquire); // (P)
+        let epoch = EPOCH.load(Acquire); // (begin epoch)
         if !counts(began) {
             return None;
         }
@@ -180,11 +180,11 @@ impl Entry {
     #[cold]
     fn clear(&self, epoch: u64) {
         self.epoch.store(CLOSED, Relaxed);
-        fence(Release); // (C)
+        fence(Release); // (close)
         for counter in &self.counters {
             counter.store(0, Relaxed);
         }
-        self.epoch.store(epoch, Release); // (O)
+        self.epoch.store(epoch, Release); // (open)
     }
 
     /// The lock was acquired at `began`.
@@ -217,9 +217,9 @@ impl Entry {
 
     /// The sums of this epoch, for any thread.
     fn read(&self) -> Option<Sums> {
-        let epoch = self.epoch.load(Acquire); // (O)
+        let epoch = self.epoch.load(Acquire); // (open)
         let sums = self.counters.each_ref().map(|counter| counter.load(Relaxed));
-        fence(Acquire); // (C)
+        fence(Acquire); // (close)
         let same = epoch == self.epoch.load(Relaxed) && epoch == EPOCH.load(Relaxed);
         (same && sums != Sums::default()).then_some(sums)
     }
@@ -232,7 +232,7 @@ impl Table {
         let is_full = tables().count() >= TABLES && !tables().any(|table| &*table.name == thread);
         let name = if is_full { OTHERS } else { thread };
         let free = tables().filter(|table| &*table.name == name).find(|table| {
-            !table.taken.load(Relaxed) && table.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok() // (G)
+            !table.taken.load(Relaxed) && table.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok() // (pass on)
         });
         free.unwrap_or_else(|| Self::leak(name))
     }
@@ -249,7 +249,7 @@ impl Table {
         let mut head = ALL.load(Relaxed);
         loop {
             table.next = head;
-            match ALL.compare_exchange_weak(head, table, Release, Relaxed) /* (T) */ {
+            match ALL.compare_exchange_weak(head, table, Release, Relaxed) /* (publish table) */ {
                 Ok(_) => return table,
                 Err(other) => head = other,
             }
@@ -259,7 +259,7 @@ impl Table {
     /// Leaves the table to a later thread. The caller is the thread of the table.
     pub fn give_back(&self) {
         self.stamps.clear();
-        self.taken.store(false, Release); // (G)
+        self.taken.store(false, Release); // (pass on)
     }
 
     /// The entry of `key`, made if it is new. The caller is the thread of the table.
@@ -293,15 +293,15 @@ impl Table {
             counters: Default::default(),
             next: head.load(Relaxed),
         }));
-        head.store(ptr::from_ref(entry).cast_mut(), Release); // (E)
+        head.store(ptr::from_ref(entry).cast_mut(), Release); // (publish entry)
         entry
     }
 }
 
 fn list(head: &AtomicPtr<Entry>) -> impl Iterator<Item = &'static Entry> {
-    let mut next: *const Entry = head.load(Acquire); // (E)
+    let mut next: *const Entry = head.load(Acquire); // (publish entry)
     core::iter::from_fn(move || {
-        // SAFETY: null, or an entry; those are never freed, and (E) has published this one.
+        // SAFETY: null, or an entry; those are never freed, and this one came by (publish entry).
         let entry = unsafe { next.as_ref() }?;
         next = entry.next;
         Some(entry)

@@ -147,11 +147,11 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
     let hash =
         mix(u64::from(place.line()) << 32 | u64::from(place.column()) << 16 | place.file().len() as u64);
     let list = &LISTS[hash as usize % LISTS.len()];
-    let mut head = list.load(Acquire); // (C)
+    let mut head = list.load(Acquire); // (publish)
     let mut made: Option<NonNull<Node>> = None;
     loop {
         let mut next = head;
-        // SAFETY: classes are never freed, and (C) has published those of the list.
+        // SAFETY: classes are never freed, and those of the list came by (publish).
         while let Some(node) = unsafe { next.as_ref() } {
             // The name is compared as a text, since the compiler may have it twice. A place may
             // make locks of several types.
@@ -181,7 +181,7 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
         // SAFETY: it stays from here on, unless it is not published.
         let node = unsafe { mine.as_ref() };
         node.next.store(head, Relaxed);
-        match list.compare_exchange(head, mine.as_ptr(), Release, Acquire) /* (C) */ {
+        match list.compare_exchange(head, mine.as_ptr(), Release, Acquire) /* (publish) */ {
             Ok(_) => return node,
             Err(other) => head = other,
         }

@@ -2,13 +2,14 @@
 //!
 //! # Writing and reading
 //! A record has a word `used` with a bit for each entry; a set bit says that there is one. To enter
-//! a lock, the thread counts `turn` up (T), writes the fields behind a fence (U), and then sets the
-//! bit (S). To remove it, the thread clears the bit. Another thread reads `turn` (T), the bit (S),
-//! the fields, and behind a fence (U) `turn` again.
+//! a lock, the thread counts `turn` up (begin), writes the fields behind a fence, (fence), and then
+//! sets the bit (publish). To remove it, the thread clears the bit. Another thread reads `turn`,
+//! the bit, the fields, and behind a fence `turn` again. Its loads and its fence have the names of
+//! the steps that they pair with.
 //!
-//! - If it reads a field of a later entry, the fences (U) show it the later `turn`. It gives up.
-//! - If it reads the later `turn` at first, (T) shows it that the bit was cleared. So it finds no
-//!   bit, or by (S) the later entry.
+//! - If it reads a field of a later entry, the fences show it the later `turn`. It gives up.
+//! - If it reads the later `turn` at first, (begin) shows it that the bit was cleared. So it finds
+//!   no bit, or by (publish) the later entry.
 //!
 //! So what it reads is one entry. A lock that is held all the time is always found.
 //!
@@ -86,12 +87,13 @@ impl Slot {
         }
     }
 
-    /// Writes an entry. The bit of the slot is clear, and the caller sets it afterwards (S).
+    /// Writes an entry. The bit of the slot is clear, and the caller sets it afterwards
+    /// (publish).
     #[inline(always)]
     pub fn write(&self, held: &Held) {
         let turn = (self.turn.load(Relaxed) & !(TURN - 1)).wrapping_add(TURN);
-        self.turn.store(turn | u64::from(how(held.subclass, held.access)), Release); // (T)
-        fence(Release); // (U)
+        self.turn.store(turn | u64::from(how(held.subclass, held.access)), Release); // (begin)
+        fence(Release); // (fence)
         self.class.store(ptr::from_ref(held.class).cast_mut(), Relaxed);
         self.place.store(ptr::from_ref(held.place).cast_mut(), Relaxed);
         self.instance.store(held.instance, Relaxed);
@@ -101,17 +103,17 @@ impl Slot {
 
     /// The entry, if there is one and it is not written anew meanwhile. Its bit of `used` is `bit`.
     pub fn read(&self, used: &AtomicU64, bit: u64) -> Option<Held> {
-        let turn = self.turn.load(Acquire); // (T)
+        let turn = self.turn.load(Acquire); // (begin)
         if used.load(Acquire) & bit == 0 {
-            return None; // (S)
+            return None; // (publish)
         }
         let (class, place) = (self.class.load(Relaxed), self.place.load(Relaxed));
-        // SAFETY: a slot with a bit has been written, with references that are `'static`. (S) shows
-        // those of that entry or of a later one, never the null pointers before the first.
+        // SAFETY: a slot with a bit has been written, with references that are `'static`. (publish)
+        // shows those of that entry or of a later one, never the null pointers before the first.
         let (class, place) = unsafe { (&*class, &*place) };
         let (lock, how) = (self.lock.load(Relaxed), (turn % TURN) as u8);
         let (instance, since) = (self.instance.load(Relaxed), self.since.load(Relaxed));
-        fence(Acquire); // (U)
+        fence(Acquire); // (fence)
         let is_one = lock != 0 && self.turn.load(Relaxed) == turn;
         let (subclass, access) = subclass_and_access(how);
         is_one.then_some(Held { lock, class, subclass, access, instance, place, since })

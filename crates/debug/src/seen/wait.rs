@@ -3,9 +3,9 @@
 //! A thread that has to wait publishes the lock, and then walks: to the holders of that lock, to
 //! the locks which those threads wait for, and so on. If the walk comes back to the thread, there
 //! is a deadlock. Of the threads of a circle, the last one to publish finds it: between the
-//! publication and the walk is a `fence(SeqCst)` (F). Two threads that publish at once store and
-//! then load each other's words, and by (F) one of them sees both. If both do, both report. The
-//! walk stops no thread and takes no lock.
+//! publication and the walk is a `fence(SeqCst)`, (fence). Two threads that publish at once store
+//! and then load each other's words, and by (fence) one of them sees both. If both do, both report.
+//! The walk stops no thread and takes no lock.
 //!
 //! A thread waits for *each* holder that keeps it waiting: a writer for all readers. So one circle
 //! is enough.
@@ -172,7 +172,7 @@ fn is_still(link: &Link) -> bool {
 /// The deadlock that `start` is part of.
 #[cold]
 pub(crate) fn deadlock(start: &'static Record) -> Option<Box<Report>> {
-    fence(SeqCst); // (F)
+    fence(SeqCst); // (fence)
     // Most walks end here, at a holder that does not wait.
     confirmed(start).map(|links| Box::new(report(&links)))
 }

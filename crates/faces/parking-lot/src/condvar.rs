@@ -23,41 +23,43 @@
 //!
 //! | label | the status of a node | by |
 //! |---|---|---|
-//! | (W) | made as `WAITING`, then put at the end of the queue | its thread, which holds the mutex |
-//! | (T) | stays `WAITING`, and out of the queue | its thread, holding the queue lock, after its deadline |
-//! | (N) | `WAITING` to `TAKEN`, and out of the queue | a notification, holding the queue lock |
-//! | (M) | `TAKEN` to `MOVING` | the deliverer, if the mutex is held, before it moves the sleeper |
-//! | (D) | `TAKEN` or `MOVING` to `WOKEN`, or to `MOVED` if it has moved the sleeper | the deliverer |
+//! | (enqueue) | made as `WAITING`, then put at the end of the queue | its thread, which holds the mutex |
+//! | (time out) | stays `WAITING`, and out of the queue | its thread, holding the queue lock, after its deadline |
+//! | (take) | `WAITING` to `TAKEN`, and out of the queue | a notification, holding the queue lock |
+//! | (begin move) | `TAKEN` to `MOVING` | the deliverer, if the mutex is held, before it moves the sleeper |
+//! | (deliver) | `TAKEN` or `MOVING` to `WOKEN`, or to `MOVED` if it has moved the sleeper | the deliverer |
 //!
 //! The *deliverer* of the first node that a notification takes is the notifier. That of each
 //! further one is the thread of the node before it, when it has acquired the mutex.
 //!
 //! # Invariants
 //! 1. While the queue lock is free, a node is in the queue if and only if it is `WAITING` and its
-//!    thread has done (W) and not (T). So (N) and (T) exclude each other, and a notification that
-//!    has counted a waiter is not taken back.
-//! 2. *No notification is missed.* A waiter does (W) before it releases the mutex. A notifier that
-//!    has held the mutex since, or is ordered after that release otherwise, finds `waiting` not
-//!    zero, and the node.
-//! 3. *A node and its mutex live until (D)*, or (T). A waiter does not return before, and (D) is
-//!    the last access to either by another thread. A wake-up goes by an address, as a key.
+//!    thread has done (enqueue) and not (time out). So (take) and (time out) exclude each other,
+//!    and a notification that has counted a waiter is not taken back.
+//! 2. *No notification is missed.* A waiter does (enqueue) before it releases the mutex. A notifier
+//!    that has held the mutex since, or is ordered after that release otherwise, finds `waiting`
+//!    not zero, and the node.
+//! 3. *A node and its mutex live until (deliver)*, or (time out). A waiter does not return before,
+//!    and (deliver) is the last access to either by another thread. A wake-up goes by an address,
+//!    as a key.
 //! 4. *No waiter that was taken is forgotten.* Its deliverer is awake or not forgotten, and does
 //!    not unwind. A waiter sleeps only while it is `WAITING` or `TAKEN`: the kernel compares. If it
-//!    was asleep, the deliverer has either moved it or wakes it after (D). If it was not, it sees
-//!    (M) or (D). While it sees `MOVING` it polls, and sleeps between polls if that takes long: the
-//!    deliverer is in two system calls at most, and may be preempted there.
+//!    was asleep, the deliverer has either moved it or wakes it after (deliver). If it was not, it
+//!    sees (begin move) or (deliver). While it sees `MOVING` it polls, and sleeps between polls if
+//!    that takes long: the deliverer is in two system calls at most, and may be preempted there.
 //! 5. A thread that was moved sleeps on the mutex. The deliverer has then marked the mutex, which
 //!    was held, or has woken a thread there. A waiter that was moved locks by `lock_requeued`, so
 //!    each release wakes the next thread that sleeps there. A waiter whose deadline passes while it
 //!    sleeps there locks in this way, too: it is `MOVED`.
-//! 6. From (W) to the end a waiter does not unwind: the queue would name a dead node.
+//! 6. From (enqueue) to the end a waiter does not unwind: the queue would name a dead node.
 //!
 //! # Memory ordering
 //! - The queue and the links pass from one queue-lock holder to the next by the queue lock.
-//! - (D) is Release. A waiter's look at its status is Acquire, and sees its links: the deliverer
-//!   has the node from the queue-lock holder, or from a waiter that has.
-//! - (N) and (M) are Relaxed: no thread reads anything by them. All of them are read-modify-writes,
-//!   since loom orders a plain store and the kernel's comparison in both ways, whichever was first.
+//! - (deliver) is Release. A waiter's look at its status is Acquire, and sees its links: the
+//!   deliverer has the node from the queue-lock holder, or from a waiter that has.
+//! - (take) and (begin move) are Relaxed: no thread reads anything by them. All of them are
+//!   read-modify-writes, since loom orders a plain store and the kernel's comparison in both ways,
+//!   whichever was first.
 //! - `waiting` is Relaxed: invariant 2 rests on what orders the notifier after the waiter's release
 //!   of its mutex. A notifier that nothing orders may miss a waiter, as if it had come before.
 //! - What a waiter sees of the notifier's work comes by the mutex.
@@ -96,7 +98,7 @@ struct Node {
 #[derive(Clone, Copy)]
 struct Links {
     previous: *const Node,
-    /// After (N): the waiter that this one is the deliverer of.
+    /// After (take): the waiter that this one is the deliverer of.
     next: *const Node,
 }
 
@@ -107,7 +109,7 @@ impl Node {
     }
 
     fn links(&self) -> Links {
-        // SAFETY: read by the queue-lock holder, or after (D) by its own thread.
+        // SAFETY: read by the queue-lock holder, or after (deliver) by its own thread.
         self.links.with(|links| unsafe { *links })
     }
 
@@ -120,13 +122,13 @@ impl Node {
         self.links.with_mut(|links| change(unsafe { &mut *links }));
     }
 
-    /// (M) and (D): notifies the thread of a node that is `TAKEN`. After that the node and the
-    /// mutex may be gone.
+    /// (begin move) and (deliver): notifies the thread of a node that is `TAKEN`. After that the
+    /// node and the mutex may be gone.
     ///
     /// # Safety
     /// The caller is the deliverer of `node`, and `mutex` is that of its thread.
     unsafe fn deliver<L: RawMutex<Scope = Local>>(node: *const Self, mutex: *const L) {
-        // SAFETY: both live until (D).
+        // SAFETY: both live until (deliver).
         let (node, mutex) = unsafe { (&*node, &*mutex) };
         let key = node.status.key();
         without_unwinding(|| {
@@ -193,7 +195,7 @@ impl<L> Queue<L> {
         }
     }
 
-    /// (N) for the first waiter.
+    /// (take) for the first waiter.
     fn take_first(&mut self) -> *const Node {
         let first = self.first;
         // SAFETY: a node in the queue lives, and this one is in it.
@@ -208,10 +210,10 @@ impl<L> Queue<L> {
         first
     }
 
-    /// (N) for all waiters. Returns the first, from which the links lead to the others.
+    /// (take) for all waiters. Returns the first, from which the links lead to the others.
     fn take_all(&mut self) -> *const Node {
         let mut node = self.first;
-        // SAFETY: a node in the queue lives, and until (D).
+        // SAFETY: a node in the queue lives, and until (deliver).
         while let Some(taken) = unsafe { node.as_ref() } {
             node = taken.links().next;
             taken.status.swap(TAKEN, Relaxed);
@@ -277,7 +279,7 @@ impl<L: RawMutex<Scope = Local>> ExactCondvar<L> {
                     return (false, waiting);
                 }
                 queue.mutex = mutex;
-                // (W). SAFETY: the node is new, and lives until (N) or (T).
+                // (enqueue). SAFETY: the node is new, and lives until (take) or (time out).
                 unsafe { queue.push(&node) };
                 (true, waiting + 1)
             });
@@ -297,7 +299,7 @@ impl<L: RawMutex<Scope = Local>> ExactCondvar<L> {
         })
     }
 
-    /// Sleeps until (D), or does (T). Returns the status at the end.
+    /// Sleeps until (deliver), or does (time out). Returns the status at the end.
     fn sleep(&self, node: &Node, deadline: Option<Deadline>) -> u32 {
         loop {
             match node.status.load(Acquire) {
@@ -314,11 +316,11 @@ impl<L: RawMutex<Scope = Local>> ExactCondvar<L> {
         }
     }
 
-    /// (T), unless the waiter is notified already.
+    /// (time out), unless the waiter is notified already.
     #[cold]
     fn give_up(&self, node: &Node) -> bool {
         self.locked(|queue, waiting| {
-            // Relaxed: (N) happens under the queue lock.
+            // Relaxed: (take) happens under the queue lock.
             if node.status.load(Relaxed) != WAITING {
                 return (false, waiting);
             }

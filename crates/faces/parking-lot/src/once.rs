@@ -12,19 +12,20 @@
 //!
 //! | label | from | to | by |
 //! |---|---|---|---|
-//! | (S) | not `RUNNING`, not `DONE` | with `RUNNING`, without `POISONED` | a call, which then runs its closure |
-//! | (W) | not `DONE` | with `SLEEPERS` | a thread that is about to sleep |
-//! | (E) | `RUNNING` | `DONE`, or `POISONED` after a panic; no other bit | the thread of (S), which wakes all if `SLEEPERS` was set |
+//! | (start) | not `RUNNING`, not `DONE` | with `RUNNING`, without `POISONED` | a call, which then runs its closure |
+//! | (sleep) | not `DONE` | with `SLEEPERS` | a thread that is about to sleep |
+//! | (end) | `RUNNING` | `DONE`, or `POISONED` after a panic; no other bit | the thread of (start), which wakes all if `SLEEPERS` was set |
 //!
 //! # Invariants
-//! 1. One thread runs a closure: only (S) sets `RUNNING`, and only its thread clears it.
+//! 1. One thread runs a closure: only (start) sets `RUNNING`, and only its thread clears it.
 //! 2. No sleeper is forgotten: a thread sleeps only while the word has the value with `SLEEPERS`
-//!    that it has seen. (S) keeps that bit, and (E) wakes all if it was set. After (S) the word
-//!    differs from what a sleeper of [`Once::wait`] has seen; it sleeps on, and (E) wakes it.
+//!    that it has seen. (start) keeps that bit, and (end) wakes all if it was set. After (start)
+//!    the word differs from what a sleeper of [`Once::wait`] has seen; it sleeps on, and (end)
+//!    wakes it.
 //!
 //! # Memory ordering
-//! (S) is Acquire, and so is every look that returns or panics. They pair with (E), Release. (W) is
-//! Relaxed.
+//! (start) is Acquire, and so is every look that returns or panics. They pair with (end), Release.
+//! (sleep) is Relaxed.
 //!
 //! # Sources
 //! The promises are those of `parking_lot::Once`.
@@ -185,7 +186,7 @@ impl Once {
         end.1 = DONE;
     }
 
-    /// (S), or waits until it is done.
+    /// (start), or waits until it is done.
     #[cold]
     fn start(&self, is_forced: bool) -> Option<OnceState> {
         let mut word = self.0.load(Acquire);
@@ -214,7 +215,7 @@ impl Once {
         }
     }
 
-    /// (W), if the word is `word`, and sleeps. Returns the word after that.
+    /// (sleep), if the word is `word`, and sleeps. Returns the word after that.
     fn sleep(&self, word: u32) -> u32 {
         let marked = word | SLEEPERS;
         if word == marked || self.0.compare_exchange(word, marked, Relaxed, Relaxed).is_ok() {
@@ -233,7 +234,7 @@ fn go_on(word: u32, is_forced: bool) -> bool {
     word & DONE == 0
 }
 
-/// (E), with this word, when it is dropped: by a panic, or at the end.
+/// (end), with this word, when it is dropped: by a panic, or at the end.
 struct End<'a>(&'a Once, u32);
 
 impl Drop for End<'_> {

@@ -19,30 +19,32 @@
 //!
 //! | label | from | to | by |
 //! |---|---|---|---|
-//! | (S) | any | one share more | a reader that has acquired the lock as `Nested` |
-//! | (J) | a share | one more that has joined | a reader that reads again |
-//! | (L) | one that has joined | one less | any reader that leaves |
-//! | (R) | a share, none that has joined | one share less | any reader that leaves, and then releases the lock as `Nested` |
+//! | (share) | any | one share more | a reader that has acquired the lock as `Nested` |
+//! | (join) | a share | one more that has joined | a reader that reads again |
+//! | (unjoin) | one that has joined | one less | any reader that leaves |
+//! | (unshare) | a share, none that has joined | one share less | any reader that leaves, and then releases the lock as `Nested` |
 //! | | nothing | nothing | any reader that leaves: it releases the lock as `Bulk` |
 //!
 //! # Invariants
-//! 1. Each share is an acquisition of the lock: (S) comes after that, (R) before the release.
-//! 2. If any reader has joined, there is a share: (J) needs one, and (R) takes none before the last
-//!    that has joined has left.
+//! 1. Each share is an acquisition of the lock: (share) comes after that, (unshare) before the
+//!    release.
+//! 2. If any reader has joined, there is a share: (join) needs one, and (unshare) takes none before
+//!    the last that has joined has left.
 //! 3. *A reader is covered until it leaves.* A reader that leaves may give up what covers another,
-//!    and leaves behind its own: a `Bulk` reader that does (L) or (R) leaves its `Bulk` acquisition
-//!    to one of those that came by (S) or (J). When the word is zero, as many of them have left or
-//!    got a `Bulk` acquisition as have come. So a reader that sees zero after its own (S) or (J) is
-//!    covered by `Bulk`. A reader that came by `read` is so in any case, also if the zero is old.
+//!    and leaves behind its own: a `Bulk` reader that does (unjoin) or (unshare) leaves its `Bulk`
+//!    acquisition to one of those that came by (share) or (join). When the word is zero, as many of
+//!    them have left or got a `Bulk` acquisition as have come. So a reader that sees zero after its
+//!    own (share) or (join) is covered by `Bulk`. A reader that came by `read` is so in any case,
+//!    also if the zero is old.
 //! 4. *Reading again does not wait for a waiting writer.* By 3 the thread's first read is covered.
-//!    If there is a share, (J) succeeds. If not, there is a `Bulk` acquisition, and the class of
+//!    If there is a share, (join) succeeds. If not, there is a `Bulk` acquisition, and the class of
 //!    `Nested` is open as long as that is not released.
 //!
 //! # Memory ordering
-//! - (S) is Release, and (J) Acquire: a reader that joins has acquired by the acquisition that made
-//!   a share. All changes are read-modify-writes, so they continue the release sequences.
-//! - (L) and (R) are Release, and (R) is Acquire: the release of the lock after (R) is ordered
-//!   after the readers that have left by (L) or (R) before.
+//! - (share) is Release, and (join) Acquire: a reader that joins has acquired by the acquisition
+//!   that made a share. All changes are read-modify-writes, so they continue the release sequences.
+//! - (unjoin) and (unshare) are Release, and (unshare) is Acquire: the release of the lock after
+//!   (unshare) is ordered after the readers that have left by (unjoin) or (unshare) before.
 //! - A reader that sees zero needs no ordering: it releases the lock for itself.
 
 use ulocks_core::Private;
@@ -133,12 +135,12 @@ impl RecursiveRwLock {
             Patience::Never => self.lock.try_read_in::<Nested>(at),
         };
         if acquired.is_some() {
-            self.again.fetch_add(SHARE, Release); // (S)
+            self.again.fetch_add(SHARE, Release); // (share)
         }
         acquired.is_some()
     }
 
-    /// (J). False without a share.
+    /// (join). False without a share.
     #[inline]
     fn join(&self) -> Result<bool, TooMany> {
         let mut was = self.again.load(Relaxed);
@@ -171,7 +173,7 @@ impl RecursiveRwLock {
         unsafe { self.lock.unlock_read(token) };
     }
 
-    /// (L), (R), or neither. Returns what is to be released.
+    /// (unjoin), (unshare), or neither. Returns what is to be released.
     #[cold]
     fn leave(&self, mut was: u64) -> Option<ReadToken> {
         while was != 0 {

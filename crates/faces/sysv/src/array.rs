@@ -11,12 +11,12 @@
 //!
 //! | transition | by | label |
 //! |---|---|---|
-//! | one more, if not `RETIRED` | a thread that is about to take the array lock | (H) |
-//! | `RETIRED` set | the thread that takes the array out of the table | (R) |
-//! | one less | a thread that has released the lock, or that sleeps no more | (L) |
+//! | one more, if not `RETIRED` | a thread that is about to take the array lock | (hold) |
+//! | `RETIRED` set | the thread that takes the array out of the table | (retire) |
+//! | one less | a thread that has released the lock, or that sleeps no more | (let go) |
 //!
 //! # Invariants
-//! 1. The mapping is made blank after (R), when no user is left. So a lock is released in the
+//! 1. The mapping is made blank after (retire), when no user is left. So a lock is released in the
 //!    memory in which it was acquired, and a set that was performed is not taken for a removed one.
 //! 2. A child of fork inherits the number, but not the other threads. It may keep the memory of a
 //!    removed array until it ends.
@@ -443,14 +443,14 @@ impl Array {
         }
     }
 
-    /// (R)
+    /// (retire)
     fn retire(&self) {
         if self.users.fetch_or(RETIRED, AcqRel) & !RETIRED == 0 {
             let _ = self.blank(0); // Without it, the mapping stays marked as removed.
         }
     }
 
-    /// (H): the mapping keeps its contents until [`let_go`](Self::let_go).
+    /// (hold): the mapping keeps its contents until [`let_go`](Self::let_go).
     ///
     /// # Errors
     /// EINVAL if the array is removed.
@@ -462,12 +462,13 @@ impl Array {
         Ok(())
     }
 
-    /// (H) of a thread that holds the mapping already, and so does not ask whether it is retired.
+    /// (hold) of a thread that holds the mapping already, and so does not ask whether it is
+    /// retired.
     pub fn hold_again(&self) {
         self.users.fetch_add(1, AcqRel);
     }
 
-    /// (L)
+    /// (let go)
     pub fn let_go(&self) {
         if self.users.fetch_sub(1, AcqRel) == RETIRED + 1 {
             let _ = self.blank(0); // As in `retire`.
@@ -475,7 +476,7 @@ impl Array {
     }
 
     /// Makes the mapping blank from the page of its byte `first` on: invariants 1 and 3. Two
-    /// threads may come here, one after a failed (H): the second changes nothing.
+    /// threads may come here, one after a failed (hold): the second changes nothing.
     fn blank(&self, first: usize) -> Answer<()> {
         // SAFETY: the range is this array's. All-zero parts are valid, and the first page or
         // `is_lost` says that it is gone.

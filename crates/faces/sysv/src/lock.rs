@@ -10,19 +10,19 @@
 //!
 //! | transition | by | label |
 //! |---|---|---|
-//! | free or died to the thread id, `WAITERS` kept | a thread that acquires | (A) |
-//! | `WAITERS` set | a thread that is about to sleep | (S) |
-//! | anything to free; then one sleeper is woken | the holder | (U) |
-//! | a thread id to `OWNER_DIED` | the kernel, or a waiter that finds that thread gone | (D) |
+//! | free or died to the thread id, `WAITERS` kept | a thread that acquires | (acquire) |
+//! | `WAITERS` set | a thread that is about to sleep | (mark waiting) |
+//! | anything to free; then one sleeper is woken | the holder | (release) |
+//! | a thread id to `OWNER_DIED` | the kernel, or a waiter that finds that thread gone | (mark dead) |
 //!
 //! # Invariants
-//! 1. From before (A) until after the wake-up of (U), the word is the *pending* word of the
-//!    thread's robust list. So the kernel makes (D) if the holder dies. If the thread dies after
-//!    (U) and before its wake-up, the kernel wakes a sleeper.
-//! 2. A thread that has slept sets `WAITERS` at (A): others may sleep.
-//! 3. All signals but SIGBUS are blocked from (A) to (U), and a SIGBUS that was sent waits for (U)
-//!    too (see `fault.rs`). So a handler never finds its own thread inside, and cannot leave it by
-//!    a jump.
+//! 1. From before (acquire) until after the wake-up of (release), the word is the *pending* word of
+//!    the thread's robust list. So the kernel makes (mark dead) if the holder dies. If the thread
+//!    dies after (release) and before its wake-up, the kernel wakes a sleeper.
+//! 2. A thread that has slept sets `WAITERS` at (acquire): others may sleep.
+//! 3. All signals but SIGBUS are blocked from (acquire) to (release), and a SIGBUS that was sent
+//!    waits for (release) too (see `fault.rs`). So a handler never finds its own thread inside, and
+//!    cannot leave it by a jump.
 //! 4. A thread holds one lock of this kind at a time, for there is one pending word.
 //!
 //! A sleep lasts at most [`RECHECK`]: a woken thread may die while another thread takes the lock
@@ -30,7 +30,7 @@
 //! found gone by its number.
 //!
 //! # Ordering
-//! (U) is Release and (A) is Acquire. The kernel's (D) is a full barrier.
+//! (release) is Release and (acquire) is Acquire. The kernel's (mark dead) is a full barrier.
 //!
 //! # Sources
 //! Documentation/locking/robust-futex-ABI.rst in the kernel. U. Drepper, "Futexes Are Tricky".
@@ -159,7 +159,7 @@ impl Lock {
         loop {
             let seen = self.word.load(Relaxed);
             if seen & THREAD == 0 {
-                // (A)
+                // (acquire)
                 let taken = self.word.compare_exchange(seen, mine | seen & WAITERS, Acquire, Relaxed);
                 if taken.is_ok() {
                     return seen & OWNER_DIED != 0;
@@ -172,14 +172,14 @@ impl Lock {
                 continue;
             }
             let marked = seen | WAITERS;
-            // (S)
+            // (mark waiting)
             if seen != marked && self.word.compare_exchange(seen, marked, Relaxed, Relaxed).is_err() {
                 continue;
             }
             mine |= WAITERS; // invariant 2
             let slept = sys::wait(&self.word, marked, sys::monotonic() + RECHECK);
             if slept == Err(libc::ETIMEDOUT) && !sys::thread_exists(marked & THREAD) {
-                // (D). The exchange fails if the word has another holder by now.
+                // (mark dead). The exchange fails if the word has another holder by now.
                 let _ = self.word.compare_exchange(marked, OWNER_DIED | WAITERS, Relaxed, Relaxed);
             }
         }
@@ -190,7 +190,7 @@ impl Held<'_> {
     /// Releases it, with the signals still blocked.
     pub fn unlock(self) -> Thread {
         if self.lock.word.swap(0, Release) & WAITERS != 0 {
-            sys::wake(&self.lock.word, 1); // (U)
+            sys::wake(&self.lock.word, 1); // (release)
         }
         self.thread.set_pending(self.before);
         self.thread

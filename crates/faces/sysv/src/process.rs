@@ -6,9 +6,9 @@
 //!
 //! | transition | by | label |
 //! |---|---|---|
-//! | free or dead to the new identity | a process that needs a slot, under the registry's lock | (C) |
-//! | the epoch increases | the same process after an `execve` | (E) |
-//! | dead to free | a process that has applied its adjustments | (F) |
+//! | free or dead to the new identity | a process that needs a slot, under the registry's lock | (claim) |
+//! | the epoch increases | the same process after an `execve` | (renew) |
+//! | dead to free | a process that has applied its adjustments | (free) |
 //!
 //! # Invariants
 //! 1. While the token is unmarked, its thread lives, and so does the process.
@@ -183,7 +183,7 @@ fn claim_new(registry: &'static Registry, me: &'static Me) -> Answer<Slot> {
     Ok(slot)
 }
 
-/// (C) or (E).
+/// (claim) or (renew).
 fn reserve(registry: &'static Registry, number: u32, start: u64) -> Answer<Option<Slot>> {
     let section = registry.enter()?;
     let high = (registry.process_high.load(Relaxed) as usize).min(PROCESSES);
@@ -196,7 +196,7 @@ fn reserve(registry: &'static Registry, number: u32, start: u64) -> Answer<Optio
     let slot = if let Some(index) = own {
         let process = &registry.processes[index];
         let epoch = process.epoch.load(Relaxed).wrapping_add(1);
-        process.epoch.store(epoch, Relaxed); // (E)
+        process.epoch.store(epoch, Relaxed); // (renew)
         Some(Slot { index, identity: process.identity.load(Relaxed), epoch })
     } else {
         let free = (0..PROCESSES).find(|&index| {
@@ -212,7 +212,7 @@ fn reserve(registry: &'static Registry, number: u32, start: u64) -> Answer<Optio
             process.start.store(start, Relaxed);
             process.epoch.store(0, Relaxed);
             process.rows.store(0, Relaxed);
-            process.identity.store(identity, Release); // (C)
+            process.identity.store(identity, Release); // (claim)
             registry.process_high.store((high.max(index + 1)) as u32, Relaxed);
             Slot { index, identity, epoch: 0 }
         })
@@ -231,7 +231,7 @@ pub fn scavenge(registry: &'static Registry) {
     }
 }
 
-/// Applies the adjustments of a slot in all arrays, then (F).
+/// Applies the adjustments of a slot in all arrays, then (free).
 fn give_up(registry: &'static Registry, index: usize, identity: u64) {
     let process = &registry.processes[index];
     let has_undo = process.rows.load(Relaxed) != 0;
@@ -241,7 +241,7 @@ fn give_up(registry: &'static Registry, index: usize, identity: u64) {
     let Ok(section) = registry.enter() else { return };
     if process.identity.load(Relaxed) == identity {
         process.rows.store(0, Relaxed);
-        process.identity.store(0, Release); // (F)
+        process.identity.store(0, Release); // (free)
     }
     section.leave();
 }

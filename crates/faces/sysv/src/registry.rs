@@ -6,22 +6,22 @@
 //!
 //! | transition | by | label |
 //! |---|---|---|
-//! | free to used, when the array's file is complete | a thread that makes an array | (M) |
-//! | used to free, after the array was marked as removed | a thread that removes it, or finds it removed | (F) |
+//! | free to used, when the array's file is complete | a thread that makes an array | (publish) |
+//! | used to free, after the array was marked as removed | a thread that removes it, or finds it removed | (free) |
 //!
 //! # Invariants
 //! 1. Entries change under the registry's lock. So does the claim of a process slot.
 //!    The file has its size and its format before it has its name. Another size is damage.
-//! 2. A used entry has its id, key and length written before (M), and (M) is one store. If the
-//!    holder of the lock dies before (M), a file without an entry is left. The thread that gets the
-//!    lock then removes the file of the last sequence number.
-//! 3. A remover marks the array, removes its file, and makes (F). If it dies on the way, the next
-//!    thread that uses the id, finds the key, or shows the directory does the rest.
+//! 2. A used entry has its id, key and length written before (publish), and (publish) is one store.
+//!    If the holder of the lock dies before (publish), a file without an entry is left. The thread
+//!    that gets the lock then removes the file of the last sequence number.
+//! 3. A remover marks the array, removes its file, and makes (free). If it dies on the way, the
+//!    next thread that uses the id, finds the key, or shows the directory does the rest.
 //! 4. `count`, `semaphores` and `high` are derived: a thread that gets the lock from a dead holder
-//!    counts again. `high` increases before (M), so no used entry is above it.
+//!    counts again. `high` increases before (publish), so no used entry is above it.
 //!
 //! # Ordering
-//! (M) is Release, and lookups without the lock are Acquire. All else is ordered by the lock.
+//! (publish) is Release, and lookups without the lock are Acquire. All else is ordered by the lock.
 
 use crate::config;
 use crate::lock::{Held, Lock, Thread};
@@ -293,7 +293,7 @@ impl Section {
         Ok(sequence * ARRAYS as u32 + free as u32)
     }
 
-    /// (M)
+    /// (publish)
     pub fn add(&self, id: u32, key: u32, nsems: u32) {
         let index = id as usize % ARRAYS;
         let entry = &self.registry.entries[index];
@@ -301,16 +301,16 @@ impl Section {
         entry.nsems.store(nsems, Relaxed);
         let high = self.registry.high.load(Relaxed).max(index as u32 + 1);
         self.registry.high.store(high, Release); // Invariant 4.
-        entry.state.store(id | USED, Release); // (M)
+        entry.state.store(id | USED, Release); // (publish)
         self.recount();
     }
 
-    /// Removes the file, then (F), if the entry is still that of array `id`.
+    /// Removes the file, then (free), if the entry is still that of array `id`.
     pub fn remove(&self, id: u32) {
         let entry = &self.registry.entries[id as usize % ARRAYS];
         if entry.state.load(Relaxed) == id | USED {
             let _ = sys::unlink(&config::path_of(id)); // Only the maker may, in a sticky folder.
-            entry.state.store(0, Release); // (F)
+            entry.state.store(0, Release); // (free)
             self.recount();
         }
     }

@@ -24,14 +24,14 @@
 //!
 //! | transition | label |
 //! |---|---|
-//! | the entries and the fields written, while the state is 0 | (J) |
-//! | the state set to the number of entries and 1 | (C) |
-//! | values, adjustments, the status of a sleeper written | (M) |
-//! | the state cleared | (E) |
+//! | the entries and the fields written, while the state is 0 | (write journal) |
+//! | the state set to the number of entries and 1 | (commit) |
+//! | values, adjustments, the status of a sleeper written | (apply) |
+//! | the state cleared | (clear journal) |
 //!
 //! # Invariants
-//! 1. If the state is not 0 when a thread gets the lock, the last holder has died between (C) and
-//!    (E). The thread makes (M) again, which stores absolute values.
+//! 1. If the state is not 0 when a thread gets the lock, the last holder has died between (commit)
+//!    and (clear journal). The thread makes (apply) again, which stores absolute values.
 //! 2. Flags, watch counts, and the order of the queue can be derived from the words, the rows, and
 //!    the sleepers. A thread that gets the lock from a dead holder derives them anew.
 //! 3. Words named by a sleeper, and words with an adjustment, are watched. So no operation passes a
@@ -48,7 +48,7 @@
 //! # Ordering
 //! The exchange that sets `BUSY` acquires what the exchanges before released. Clearing it is
 //! Release. The array lock orders the rest. A death is between two instructions of one thread: it
-//! sees (J) to (E) in program order, which the compiler must keep.
+//! sees (write journal) to (clear journal) in program order, which the compiler must keep.
 //!
 //! # Sources
 //! ipc/sem.c in the kernel, for what is promised. The journal and the flags are this project's.
@@ -207,7 +207,7 @@ impl Section {
         }
     }
 
-    /// (C), (M) and (E), of the first `entries` of the journal.
+    /// (commit), (apply) and (clear journal), of the first `entries` of the journal.
     pub fn commit(&self, entries: usize, actor: Actor) {
         let journal = &self.array.head().journal;
         let place = |index: Option<usize>| index.map_or(NONE, |index| index as u32);
@@ -216,11 +216,11 @@ impl Section {
         journal.slot.store(place(actor.slot), Relaxed);
         journal.sets.store(actor.sets.into(), Relaxed);
         compiler_fence(SeqCst);
-        journal.state.store(entries as u32 + 1, Release); // (C)
+        journal.state.store(entries as u32 + 1, Release); // (commit)
         self.complete();
     }
 
-    /// (M) and (E), of what the journal says.
+    /// (apply) and (clear journal), of what the journal says.
     fn complete(&self) {
         compiler_fence(SeqCst);
         let (array, journal) = (self.array, &self.array.head().journal);
@@ -242,7 +242,7 @@ impl Section {
             sleeper.status.store(Status::DONE, Release);
         }
         compiler_fence(SeqCst);
-        journal.state.store(0, Release); // (E)
+        journal.state.store(0, Release); // (clear journal)
     }
 
     /// Sets an adjustment.

@@ -11,14 +11,14 @@ use ulocks_core::sync::{
 /// The link of an entry to the next one.
 pub(super) type Next<T> = fn(&T) -> &AtomicPtr<T>;
 
-/// Publishes an entry that was written, and is never freed (P).
+/// Publishes an entry that was written, and is never freed (publish).
 pub(super) fn push<T>(head: &AtomicPtr<T>, new: NonNull<T>, next: Next<T>) {
     // SAFETY: it is never freed.
     let link = next(unsafe { new.as_ref() });
     let mut first = head.load(Relaxed);
     loop {
         link.store(first, Relaxed);
-        match head.compare_exchange_weak(first, new.as_ptr(), Release, Relaxed) /* (P) */ {
+        match head.compare_exchange_weak(first, new.as_ptr(), Release, Relaxed) /* (publish) */ {
             Ok(_) => return,
             Err(other) => first = other,
         }
@@ -31,9 +31,9 @@ pub(super) fn each<T: 'static>(
     next: Next<T>,
 ) -> impl Iterator<Item = &'static T> + use<T> {
     let follow = |entry: *mut T| {
-        // SAFETY: entries are never freed, and (P) has published those of the list.
+        // SAFETY: entries are never freed, and those of the list came by (publish).
         unsafe { entry.as_ref() }
     };
-    let first = follow(head.load(Acquire)); // (P)
+    let first = follow(head.load(Acquire)); // (publish)
     iter::successors(first, move |entry| follow(next(entry).load(Relaxed)))
 }

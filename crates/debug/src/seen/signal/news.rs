@@ -12,7 +12,7 @@
 //! # The word
 //! | bit of `NEWS` | set by | cleared by |
 //! |---|---|---|
-//! | `UNREAD` | a thread or a handler that has published a use or a nesting (G) | a thread, before it looks at all lists (T) |
+//! | `UNREAD` | a thread or a handler that has published a use or a nesting (tell) | a thread, before it looks at all lists (look) |
 //! | `HANDLERS` | with `UNREAD`, once a handler has published one | nothing |
 //!
 //! A thread looks when it acquires a lock of a watched class, when it enters a new order, and when
@@ -21,7 +21,8 @@
 //! # Invariant
 //! Of any two uses, some look comes after both, or `UNREAD` is set. Each use sets the bit after its
 //! publication. All changes of the word are read-modify-writes. So the look that clears the later
-//! of the two bits (T) has read from a sequence that both releases (G) are in, and sees both uses.
+//! of the two bits (look) has read from a sequence that both releases (tell) are in, and sees both
+//! uses.
 //!
 //! A look reports one fault at a time, and sets the bit again before it does so: a panic loses
 //! nothing.
@@ -70,7 +71,7 @@ pub(crate) struct Edge {
 /// A use or a nesting has been published.
 pub(super) fn left(by_handler: bool) {
     let handlers = if by_handler { HANDLERS } else { 0 };
-    NEWS.fetch_or(UNREAD | handlers, Release); // (G)
+    NEWS.fetch_or(UNREAD | handlers, Release); // (tell)
 }
 
 /// A fault was found and is about to be reported. There may be more.
@@ -81,7 +82,7 @@ pub(crate) fn put_back() {
 /// Whether the caller has to look at all lists.
 pub(crate) fn take() -> bool {
     // Without handlers no two uses are a fault.
-    NEWS.load(Relaxed) & UNREAD != 0 && NEWS.fetch_and(!UNREAD, Acquire) & HANDLERS != 0 // (T)
+    NEWS.load(Relaxed) & UNREAD != 0 && NEWS.fetch_and(!UNREAD, Acquire) & HANDLERS != 0 // (look)
 }
 
 fn nestings() -> impl Iterator<Item = &'static Nesting> {

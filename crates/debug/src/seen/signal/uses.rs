@@ -225,7 +225,7 @@ pub(crate) fn used(me: &Record, asked: &Asked, waits: bool, open: u64) -> Option
     if me.is_handler() {
         if waits {
             add(&uses.handled, bit(me.signal()), me, asked, true);
-            uses.watch.fetch_or(HANDLED, Release); // (Q)
+            uses.watch.fetch_or(HANDLED, Release); // (mark handled)
             news::nest(me, asked);
         }
         add_opened(open, me, asked);
@@ -235,6 +235,6 @@ pub(crate) fn used(me: &Record, asked: &Asked, waits: bool, open: u64) -> Option
         add_opened(open, me, asked);
         uses.watch.fetch_and(!FRESH, Release);
     }
-    let is_handled = uses.watch.load(Acquire) & HANDLED != 0; // (Q)
+    let is_handled = uses.watch.load(Acquire) & HANDLED != 0; // (mark handled)
     if is_handled { uses.fault(me, asked, open) } else { None }
 }

@@ -107,9 +107,9 @@ sync_static! {
 
 /// All records, also those without a thread.
 pub(crate) fn records() -> impl Iterator<Item = &'static Record> {
-    let mut next = RECORDS.load(Acquire); // (R)
+    let mut next = RECORDS.load(Acquire); // (publish)
     core::iter::from_fn(move || {
-        // SAFETY: records are never freed, and (R) has published this one.
+        // SAFETY: records are never freed, and this one came by (publish).
         let record = unsafe { next.as_ref() }?;
         next = record.next.load(Relaxed);
         Some(record)
@@ -174,7 +174,7 @@ impl Record {
         loop {
             self.next.store(head, Relaxed);
             let this = ptr::from_ref(self).cast_mut();
-            match RECORDS.compare_exchange_weak(head, this, Release, Relaxed) /* (R) */ {
+            match RECORDS.compare_exchange_weak(head, this, Release, Relaxed) /* (publish) */ {
                 Ok(_) => return,
                 Err(other) => head = other,
             }
@@ -183,14 +183,14 @@ impl Record {
 
     /// A thread without a record takes this one. `false` if another thread has it.
     pub fn take(&self) -> bool {
-        !self.taken.load(Relaxed) && self.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok() // (E)
+        !self.taken.load(Relaxed) && self.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok() // (pass on)
     }
 
     pub fn give_back(&self) {
         self.set_rewait(None);
         self.owner_only.over.set(0);
         self.owner_only.awaits.set(0);
-        self.taken.store(false, Release); // (E)
+        self.taken.store(false, Release); // (pass on)
     }
 
     /// The name and the number of the thread.
@@ -243,7 +243,7 @@ impl Record {
             return self.push_over();
         };
         slot.write(held);
-        self.used.store(used | 1 << free, Release); // (S) of `slot.rs`
+        self.used.store(used | 1 << free, Release); // (publish) of `slot.rs`
         let sum = if used == 0 { 0 } else { self.sum() };
         self.owner_only.sum.set(sum.wrapping_add(held.class.hash(held.subclass, held.access)));
         self.has_entered(free as usize, held);

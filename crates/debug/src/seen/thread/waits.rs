@@ -52,7 +52,7 @@ impl Record {
         waiting.since.store(wait.since, Relaxed);
         waiting.how.store(how(wait.subclass, wait.access).into(), Relaxed);
         waiting.lock.store(wait.lock, Relaxed);
-        self.waits.store(self.waits.load(Relaxed) + 1, Release); // (W)
+        self.waits.store(self.waits.load(Relaxed) + 1, Release); // (begin wait)
         self.has_begun_to_wait(wait);
     }
 
@@ -64,7 +64,7 @@ impl Record {
 
     /// What the thread waits for, and the number of that wait.
     pub fn waiting(&self) -> Option<(Wait, u64)> {
-        let number = self.waits.load(Acquire); // (W)
+        let number = self.waits.load(Acquire); // (begin wait)
         if number.is_multiple_of(2) {
             return None;
         }

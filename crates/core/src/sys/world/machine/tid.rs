@@ -76,7 +76,7 @@ static NEWEST: AtomicU32 = AtomicU32::new(0);
 /// The kernel's id of the calling thread.
 #[inline]
 pub(crate) fn current() -> u32 {
-    let page = PAGE.load(Acquire); // Acquire: pairs with (P1) in `page`.
+    let page = PAGE.load(Acquire); // Acquire: pairs with (publish page) in `page`.
     if !page.is_null() {
         // SAFETY: what PAGE points to is never unmapped, and is a static or a page that `map` has
         // handed out.
@@ -93,7 +93,7 @@ pub(crate) fn current() -> u32 {
 /// The generation of the process (Invariant 1). `None` without a page: then it is not known.
 #[inline]
 pub(crate) fn generation() -> Option<u32> {
-    let page = PAGE.load(Acquire); // Acquire: pairs with (P1) in `page`.
+    let page = PAGE.load(Acquire); // Acquire: pairs with (publish page) in `page`.
     if !page.is_null() {
         // SAFETY: as in `current`.
         let generation = unsafe { &*page }.load(Relaxed);
@@ -122,12 +122,12 @@ fn ask() -> u32 {
     let page = page();
     if !core::ptr::eq(page, &UNCACHED) {
         let generation = match page.load(Acquire) {
-            // (P2)
+            // (publish generation)
             0 => {
                 let mine = NEWEST.fetch_add(1, Relaxed) + 1;
-                // The second thread takes the generation of the first. Release: (P2), pairs with
-                // the loads of the page. A thread that sees a generation sees it counted in NEWEST,
-                // and so does the child that it forks.
+                // The second thread takes the generation of the first. Release:
+                // (publish generation), pairs with the loads of the page. A thread that sees a
+                // generation sees it counted in NEWEST, and so does the child that it forks.
                 page.compare_exchange(0, mine, Release, Acquire).map_or_else(|first| first, |_| mine)
             }
             generation => generation,
@@ -148,8 +148,8 @@ fn page() -> &'static AtomicU32 {
     let mut page = PAGE.load(Acquire);
     if page.is_null() {
         let mapped = map().unwrap_or((&raw const UNCACHED).cast_mut());
-        // Release: (P1), pairs with the loads of PAGE: a thread that sees the page finds it mapped
-        // and zero.
+        // Release: (publish page), pairs with the loads of PAGE: a thread that sees the page finds
+        // it mapped and zero.
         match PAGE.compare_exchange(null_mut(), mapped, AcqRel, Acquire) {
             Ok(_) => page = mapped,
             Err(first) => {
