@@ -217,7 +217,7 @@ pub fn write(folders: &[PathBuf], output: &Path) -> Result<()> {
 ///
 /// # Errors
 ///
-/// As of [`write`].
+/// As of [`write()`].
 pub fn write_one(record: &Path, output: &Path) -> Result<()> {
     save(output, &page::html(&find(&[record.to_path_buf()])?, false))
 }
