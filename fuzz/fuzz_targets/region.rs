@@ -279,9 +279,9 @@ fn call(input: &mut Unstructured<'_>, root: &Root, me: &Member<'_>) -> Result<()
         _ => {
             root.condvar.notify_one(me);
             root.condvar.notify_all(me);
-            root.condvar.waiters(me);
-            root.array.waiters(me);
-            root.array.values();
+            _ = root.condvar.waiters(me);
+            _ = root.array.waiters(me);
+            _ = root.array.values();
         }
     }
     Ok(())
