@@ -1,25 +1,25 @@
-//! What every benchmark of this repository shares, from the bottom up:
+//! The benchmarks of this repository: one program, its rows, and what is made of its records.
 //!
 //! | folder | what |
 //! |---|---|
 //! | `statistics` | means, intervals, ratios over rounds, delays, random numbers |
 //! | `run` | one run on this machine: a process for it, its CPUs, clocks, busy work, counted system calls |
-//! | `subjects` | what is measured: mutexes, reader-writer locks, semaphores, condition variables, each by name |
-//! | `workloads` | what subjects are put through, each workload in a process of its own |
-//! | `report` | the record of a run of `scaling`, its tables and its page |
-//! | `programs` | which workloads, which subjects, and the tables; and the harness that all of them share |
+//! | `subjects` | what is measured, each by name and without its type; the inner loops, compiled for each |
+//! | `workloads` | what subjects are put through: a [`Scenario`](workloads::Scenario), carried out in a process of its own |
+//! | `engine` | cells and records, the plan of a run, its turns, its command line |
+//! | `rows` | the rows of the program: which scenarios, which subjects, which columns and sentences |
+//! | `report` | tables, the answer, the page, comparisons and kept records |
+//! | `mails` | the programs of the five mails, with their own arguments and columns |
 //!
-//! No folder uses one below it in this table. The harness needs workloads and reports, and both of
-//! these need what is in `run`: so the harness is among the programs.
-//!
-//! Programs that compare locks run trials of all of them in turn, in fresh processes, and judge
-//! ratios within a round.
+//! No folder uses one below it in this table.
 
 #[cfg(test)]
 use ulocks_testkit as _;
 
-pub mod programs;
+pub mod engine;
+pub mod mails;
 pub mod report;
+pub mod rows;
 pub mod run;
 pub mod statistics;
 pub mod subjects;

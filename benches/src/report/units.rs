@@ -1,8 +1,7 @@
 //! Numbers as people read them: three significant digits and a unit.
 
-use super::Point;
 use crate::statistics::rounds::{Estimate, Ratio};
-use crate::workloads::Workload;
+use crate::workloads::Times;
 
 /// Three significant digits, no exponent between 0.001 and 1000.
 pub fn digits(value: f64) -> String {
@@ -14,11 +13,6 @@ pub fn digits(value: f64) -> String {
         v if v >= 0.000_95 => format!("{v:.3}"),
         v => format!("{v:.0e}"),
     }
-}
-
-/// Two significant digits below 10, whole numbers above.
-fn two_digits(value: f64) -> String {
-    if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
 
 /// Operations per second.
@@ -38,26 +32,6 @@ pub fn time(ns: f64) -> String {
         v if v >= 999.5e3 => format!("{}ms", digits(v / 1e6)),
         v if v >= 999.5 => format!("{}us", digits(v / 1e3)),
         v => format!("{}ns", digits(v)),
-    }
-}
-
-/// A throughput; two modes as both, never as their mean.
-pub fn throughput(point: &Point) -> String {
-    match point.modes {
-        Some((slow, fast)) => format!("{}|{}", rate(slow.per_s), rate(fast.per_s)),
-        None => rate(point.per_s.value),
-    }
-}
-
-/// How well a throughput is known: half-width of its interval, or how many rounds ran in each mode.
-pub fn certainty(point: &Point) -> String {
-    match (point.modes, point.per_s.interval) {
-        (Some((slow, fast)), _) => format!("{}+{}", slow.rounds, fast.rounds),
-        (None, Some((_, high))) => {
-            let half = (high / point.per_s.value - 1.0) * 100.0;
-            if half < 1000.0 { format!("+-{}%", two_digits(half)) } else { "+-?".into() }
-        }
-        (None, None) => "?".into(),
     }
 }
 
@@ -82,9 +56,13 @@ pub fn fixed(value: f64) -> String {
     }
 }
 
-/// `hold 3 us, non-hold 7 us`.
-pub fn workload(workload: Workload) -> String {
-    format!("hold {}, non-hold {}", short_time(workload.hold_ns), short_time(workload.non_hold_ns))
+/// `(3, 7) us`: inside and outside.
+pub fn times(times: Times) -> String {
+    let short = |ns: u64| if ns < 1000 && ns > 0 { None } else { Some(ns as f64 / 1e3) };
+    match (short(times.hold_ns), short(times.think_ns)) {
+        (Some(hold), Some(think)) => format!("({hold}, {think}) us"),
+        _ => format!("({}, {}) ns", times.hold_ns, times.think_ns),
+    }
 }
 
 /// A time that was given, without padding zeros.

@@ -1,45 +1,134 @@
-//! What subjects are put through. Each workload is a [`Task`]: a
-//! specification, carried out in a process of its own, and its outcome.
+//! What subjects are put through. A [`Scenario`] is carried out in a process of its own, and gives
+//! figures.
 
-pub mod cell;
-pub mod condvars;
-pub mod figure;
-pub mod handoff;
-pub mod hogs;
-pub mod process_pairs;
-pub mod readers;
-pub mod recovery;
-pub mod semaphores;
-pub mod trial;
-pub mod uncontended;
-pub mod uncontended_sets;
-mod window;
-
+use crate::engine::record::Outcome;
 use crate::run::child::Task;
+use crate::run::pinning::Pin;
 use anyhow::{Result, ensure};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What one subject is put through, for the length of a window.
-pub trait Scenario: Copy + Serialize + DeserializeOwned {
-    /// What comes back.
-    type Outcome: Serialize + DeserializeOwned;
+pub mod condvars;
+pub mod files;
+pub mod fixed;
+pub mod handoff;
+pub mod hogs;
+pub mod pairs;
+pub mod readers;
+pub mod recovery;
+pub mod semaphores;
+pub mod sets;
+pub mod turns;
 
-    /// How many threads it has.
-    fn threads(self) -> u32;
-
-    /// Carries it out in this process.
-    fn carry_out(spec: &Spec<Self>) -> Result<Self::Outcome>;
+/// Mean times inside and outside the lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Times {
+    /// Inside, in nanoseconds.
+    pub hold_ns: u64,
+    /// Outside, in nanoseconds.
+    pub think_ns: u64,
 }
 
-/// A scenario with a subject, for a process of its own.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Spec<S> {
-    /// A name in the registry of subjects.
-    pub subject: String,
-    /// The scenario.
-    pub run: S,
+impl Times {
+    /// Both in microseconds.
+    pub const fn us(hold: u64, think: u64) -> Self {
+        Self { hold_ns: 1000 * hold, think_ns: 1000 * think }
+    }
+
+    /// Nothing inside or outside: the loop is the lock and nothing else, and clock reads would be
+    /// most of it.
+    pub fn is_bare(self) -> bool {
+        self.hold_ns == 0 && self.think_ns == 0
+    }
+}
+
+/// The contenders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Workers {
+    /// Threads of this process.
+    Threads(u32),
+    /// Forked processes over a mapped file.
+    Processes(u32),
+}
+
+impl Workers {
+    /// How many.
+    pub fn count(self) -> u32 {
+        match self {
+            Self::Threads(n) | Self::Processes(n) => n,
+        }
+    }
+}
+
+/// What subjects are put through. Subjects are mutexes of `subjects::locks` if nothing else is
+/// said.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scenario {
+    /// The loop of 2002: outside, lock, inside, unlock.
+    Turns(turns::Turns),
+    /// Threads that hold the lock nearly always, and threads that want it now and then.
+    Hogs(hogs::Hogs),
+    /// A lock passed to and fro between two threads.
+    Handoff,
+    /// Uncontended acquisitions and releases; all subjects in one process.
+    Pairs(pairs::Pairs),
+    /// A holder that is killed while processes sleep for its lock.
+    Recovery(recovery::Recovery),
+    /// The program of 2016: a number of operations for each thread, and when they are done.
+    Fixed(fixed::Fixed),
+    /// The program of 2005: tasks that create and unlink files, or add one to a number.
+    Files(files::Files),
+    /// Roles around one of `subjects::rwlocks`: the program of 2008.
+    Readers(readers::Run),
+    /// Threads around one of `subjects::semaphores`: the program of 2010.
+    Semaphores(semaphores::Run),
+    /// Uncontended sets of operations on `subjects::semaphores`; all subjects in one process.
+    Sets(sets::Sets),
+    /// Threads around one of `subjects::condvars`.
+    Condvars(condvars::Run),
+}
+
+/// Asks the scenario itself.
+macro_rules! each {
+    ($scenario:expr, $run:ident => $ask:expr, $handoff:expr) => {
+        match $scenario {
+            Scenario::Turns($run) => $ask,
+            Scenario::Hogs($run) => $ask,
+            Scenario::Handoff => $handoff,
+            Scenario::Pairs($run) => $ask,
+            Scenario::Recovery($run) => $ask,
+            Scenario::Fixed($run) => $ask,
+            Scenario::Files($run) => $ask,
+            Scenario::Readers($run) => $ask,
+            Scenario::Semaphores($run) => $ask,
+            Scenario::Sets($run) => $ask,
+            Scenario::Condvars($run) => $ask,
+        }
+    };
+}
+
+impl Scenario {
+    /// Whether all subjects of a cell run in one process.
+    pub fn is_shared(self) -> bool {
+        matches!(self, Self::Pairs(_) | Self::Sets(_))
+    }
+
+    /// Workers that it starts.
+    pub fn workers(self) -> u32 {
+        each!(self, run => run.workers(), 2)
+    }
+
+    /// How long its window is where that of the plan is `window_ms`.
+    pub fn window_ms(self, window_ms: u64) -> u64 {
+        each!(self, run => run.window_ms(window_ms), 2 * window_ms)
+    }
+}
+
+/// What a trial is run under.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Conditions {
     /// Not counted, before the window.
     pub warmup_ms: u64,
     /// The measured window.
@@ -48,45 +137,68 @@ pub struct Spec<S> {
     pub iterations_per_us: f64,
     /// Of random numbers.
     pub seed: u64,
+    /// Where workers run, where the scenario does not say.
+    pub pin: Pin,
 }
 
-impl<S: Scenario> Task for Spec<S> {
-    type Answer = S::Outcome;
+/// A trial, for a process of its own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Trial {
+    /// What subjects are put through.
+    pub scenario: Scenario,
+    /// One subject, or several if the scenario [is shared](Scenario::is_shared).
+    pub subjects: Vec<String>,
+    /// What it is run under.
+    pub conditions: Conditions,
+}
 
-    fn carry_out(&self) -> Result<S::Outcome> {
-        ensure!(self.window_ms > 0, "a window of 0 ms measures nothing; allowed: at least 1 ms");
-        S::carry_out(self)
+impl Trial {
+    /// A trial whose windows follow from the plan's.
+    pub fn new(scenario: Scenario, subjects: Vec<String>, conditions: Conditions) -> Self {
+        let window_ms = scenario.window_ms(conditions.window_ms);
+        Self { scenario, subjects, conditions: Conditions { window_ms, ..conditions } }
+    }
+
+    /// What it takes, in seconds, its process included. What it costs to create a worker, to give
+    /// it its first turn and to reap it was measured on two cores.
+    pub fn takes_s(&self) -> f64 {
+        let each = match self.scenario {
+            Scenario::Turns(turns::Turns { workers: Workers::Processes(_), .. }) => 0.000_5,
+            _ => 0.000_3,
+        };
+        self.own_time().as_secs_f64() + 0.020 + each * f64::from(self.scenario.workers())
+    }
+}
+
+impl Task for Trial {
+    /// The figures of each subject.
+    type Answer = Vec<Outcome>;
+
+    fn carry_out(&self) -> Result<Vec<Outcome>> {
+        let Self { scenario, subjects, conditions } = self;
+        ensure!(conditions.window_ms > 0, "a window of 0 ms measures nothing; allowed: at least 1 ms");
+        let subject = subjects.first().map_or("", |name| name.as_str());
+        Ok(vec![match scenario {
+            Scenario::Turns(run) => run.carry_out(subject, conditions)?,
+            Scenario::Hogs(run) => run.carry_out(subject, conditions)?,
+            Scenario::Handoff => handoff::carry_out(subject, conditions)?,
+            Scenario::Pairs(run) => return run.carry_out(subjects, conditions),
+            Scenario::Recovery(run) => run.carry_out(subject, conditions)?,
+            Scenario::Fixed(run) => run.carry_out(subject, conditions)?,
+            Scenario::Files(run) => run.carry_out(subject, conditions)?,
+            Scenario::Readers(run) => run.carry_out(subject, conditions)?,
+            Scenario::Semaphores(run) => run.carry_out(subject, conditions)?,
+            Scenario::Sets(run) => return run.carry_out(subjects, conditions),
+            Scenario::Condvars(run) => run.carry_out(subject, conditions)?,
+        }])
     }
 
     fn own_time(&self) -> Duration {
-        Duration::from_millis(self.warmup_ms + self.window_ms)
+        let windows = if self.scenario.is_shared() { self.subjects.len() as u64 } else { 1 };
+        Duration::from_millis(self.conditions.warmup_ms + windows * self.conditions.window_ms)
     }
 
     fn workers(&self) -> u32 {
-        self.run.threads()
-    }
-}
-
-/// Mean times inside and outside the lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Workload {
-    /// Inside, in nanoseconds.
-    pub hold_ns: u64,
-    /// Outside, in nanoseconds.
-    pub non_hold_ns: u64,
-}
-
-impl Workload {
-    /// Short critical sections: 20 to 500 ns inside, with 20 to 500 ns outside.
-    pub fn short() -> impl Iterator<Item = Self> {
-        const OUTSIDE_NS: [u64; 3] = [20, 100, 500];
-        let outside = |hold_ns| OUTSIDE_NS.map(|non_hold_ns| Self { hold_ns, non_hold_ns });
-        [20, 50, 100, 200, 500].into_iter().flat_map(outside)
-    }
-
-    /// No time inside or outside: the loop is the lock and nothing else, and clock reads would be
-    /// most of it.
-    pub fn is_bare(self) -> bool {
-        self.hold_ns == 0 && self.non_hold_ns == 0
+        self.scenario.workers()
     }
 }

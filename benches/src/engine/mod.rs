@@ -1,0 +1,9 @@
+//! The harness of the one program: what a cell is, what a run leaves behind, which trials are run
+//! in which order, and the command line.
+
+pub mod cell;
+pub mod figures;
+pub mod options;
+pub mod plan;
+pub mod record;
+pub mod run;
