@@ -163,8 +163,7 @@ impl Record {
     pub fn best(&self, cell: usize, figure: &str, wanted: impl Fn(Kind) -> bool) -> Option<&str> {
         let sign = if Figure::find(figure)?.more_is_better { 1.0 } else { -1.0 };
         let of_kind = self.subjects.iter().filter(|subject| wanted(subject.kind));
-        let value =
-            |name: &str| self.measured(cell, name, figure).map(|measured| sign * measured.value);
+        let value = |name: &str| self.measured(cell, name, figure).map(|measured| sign * measured.value);
         let known = of_kind.filter_map(|subject| Some((subject.name.as_str(), value(&subject.name)?)));
         Some(known.max_by(|a, b| a.1.total_cmp(&b.1))?.0)
     }

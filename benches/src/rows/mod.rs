@@ -3,9 +3,17 @@
 //! A row is data: jobs for the engine, columns for its tables, and its sentences, the part of the
 //! last screen that is about it.
 
-use crate::engine::cell::Job;
+use crate::engine::cell::{Cell, Job};
 use crate::engine::record::{Mode, Record};
-use crate::workloads::Times;
+use crate::workloads::turns::Turns;
+use crate::workloads::{Scenario, Times, Workers};
+
+pub mod claims;
+mod convoy;
+mod many;
+mod promises;
+mod scaling;
+mod shared;
 
 /// A row of the program.
 #[derive(Clone, Copy)]
@@ -24,6 +32,8 @@ pub struct Row {
     pub drop_first: &'static [&'static str],
     /// The columns of its tables.
     pub columns: &'static [Column],
+    /// What is promised and judged by its record; rows with claims have no other tables.
+    pub claims: fn(&Record) -> Vec<claims::Claim>,
     /// What its record says, in sentences of at most 100 characters: who is ahead and where.
     pub sentences: fn(&Record) -> Vec<String>,
     /// What the reader of its tables must know, beside the meaning of the columns.
@@ -68,4 +78,68 @@ pub struct Wish {
 }
 
 /// Every row, in the order in which they run and are shown.
-pub const ALL: &[Row] = &[];
+pub const ALL: &[Row] = &[scaling::ROW, many::ROW, convoy::ROW, shared::ROW, promises::ROW];
+
+impl Row {
+    /// The row called `name`.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        ALL.iter().find(|row| row.name == name)
+    }
+}
+
+/// Of a row that promises nothing.
+pub fn no_claims(_: &Record) -> Vec<claims::Claim> {
+    Vec::new()
+}
+
+/// Thread counts when none are given: doubled up to twice the CPUs, then eight times the CPUs.
+pub fn thread_counts(wish: &Wish) -> Vec<u32> {
+    if let Some(threads) = &wish.threads {
+        return threads.clone();
+    }
+    if wish.mode == Mode::Smoke {
+        return vec![1, 2];
+    }
+    let doubled = std::iter::successors(Some(1_u32), |n| n.checked_mul(2));
+    let mut threads: Vec<u32> = doubled.take_while(|&n| n < 2 * wish.cpus).collect();
+    threads.extend([wish.cpus, 2 * wish.cpus, 8 * wish.cpus]);
+    threads.sort_unstable();
+    threads.dedup();
+    threads
+}
+
+/// The loop of 2002 with `threads` threads.
+fn turns(times: Times, workers: Workers) -> Turns {
+    Turns {
+        times,
+        workers,
+        read_share: 0,
+        locks: 1,
+        timed: false,
+        least_ms: 0,
+        counted: false,
+        patience_ns: None,
+    }
+}
+
+/// The cell of a loop, in the section that is named by its times.
+fn cell(section: String, turns: Turns) -> Cell {
+    let (n, kind) = match turns.workers {
+        Workers::Threads(n) => (n, "thread"),
+        Workers::Processes(n) => (n, "process"),
+    };
+    let plural = match (n, kind) {
+        (1, kind) => kind.to_owned(),
+        (_, "thread") => "threads".to_owned(),
+        _ => "processes".to_owned(),
+    };
+    Cell { section, label: format!("{n} {plural}"), x: Some(f64::from(n)), scenario: Scenario::Turns(turns) }
+}
+
+/// The `subjects`, or those of them that the command line names.
+fn chosen(wish: &Wish, subjects: &[&str]) -> Vec<String> {
+    match &wish.subjects {
+        Some(names) => names.clone(),
+        None => subjects.iter().map(|&name| name.to_owned()).collect(),
+    }
+}

@@ -1,0 +1,70 @@
+//! `convoy`: the loops of Franke's mail of 2002, with his numbers of children, as processes.
+//!
+//! What is compared is not a throughput of 2002 with one of today but the ratio of two locks then
+//! with the ratio of the same two locks now; [`mails::ulockflex`](crate::mails) has his whole table.
+
+use super::{By, Column, Row, Turns, Wish, cell, chosen, no_claims, turns};
+use crate::engine::cell::{Job, Kind};
+use crate::engine::record::{Mode, Record};
+use crate::report::units;
+use crate::workloads::{Times, Workers};
+
+pub const ROW: Row = Row {
+    name: "convoy",
+    about: "processes on one lock: the loops of 2002, by System V's semaphore",
+    mail: Some("Franke 2002"),
+    share_s: (90, 14),
+    jobs,
+    drop_first: &["semaphore-3us", "calock-3us", "fair", "none"],
+    columns: &[
+        Column { figure: "rate", by: By::Nothing },
+        Column { figure: "rate", by: By::Subject("sysv") },
+        Column { figure: "cpu", by: By::Nothing },
+        Column { figure: "contended", by: By::Nothing },
+        Column { figure: "reentries", by: By::Nothing },
+        Column { figure: "cov", by: By::Nothing },
+    ],
+    claims: no_claims,
+    sentences,
+    notes: "Children are processes, and the locks lie in memory that they share. `calock-0` sleeps at \
+            once, as his c; `calock` spins first, as his C; `semaphore` is today's usema.",
+};
+
+const CHILDREN: [u32; 6] = [1, 2, 3, 4, 100, 1000];
+const WORKLOADS: [Times; 3] = [Times::us(10, 0), Times::us(3, 7), Times::us(1, 9)];
+const SUBJECTS: [&str; 8] =
+    ["none", "sysv", "semaphore", "semaphore-3us", "calock-0", "calock", "calock-3us", "fair"];
+
+fn jobs(wish: &Wish) -> Vec<Job> {
+    let (workloads, children): (&[_], &[u32]) = match wish.mode {
+        Mode::Full => (&WORKLOADS, &CHILDREN),
+        Mode::Quick => (&WORKLOADS[1..], &[2, 4, 100]),
+        Mode::Smoke => (&WORKLOADS[2..], &[2]),
+    };
+    let children = wish.threads.as_deref().unwrap_or(children);
+    let workloads = wish.times.map_or(workloads.to_vec(), |times| vec![times]);
+    let mut jobs = Vec::new();
+    for times in workloads {
+        for &n in children {
+            let turns = Turns { counted: true, ..turns(times, Workers::Processes(n)) };
+            let subjects = chosen(wish, &SUBJECTS);
+            jobs.push(Job { cell: cell(units::times(times), turns), subjects });
+        }
+    }
+    jobs
+}
+
+/// In each workload the best lock of the family by System V's semaphore, with the most children.
+fn sentences(record: &Record) -> Vec<String> {
+    let sentence = |section: &str| {
+        let cell = record.cells_of(section).last()?;
+        let best = record.best(cell, "rate", |kind| kind == Kind::Family)?;
+        let ratio = record.ratio((cell, best), (cell, "sysv"), "rate")?;
+        let children = &record.cells[cell].label;
+        Some(format!(
+            "convoy: {section}, {children}: {best} has {} of sysv's rate.",
+            units::ratio(Some(ratio))
+        ))
+    };
+    record.sections().into_iter().filter_map(sentence).collect()
+}

@@ -1,0 +1,66 @@
+//! `scaling`: mutexes over thread counts and workloads, the row that the answer is made of.
+
+use super::{By, Column, Row, Wish, cell, chosen, no_claims, thread_counts, turns};
+use crate::engine::cell::Job;
+use crate::engine::record::{Mode, Record};
+use crate::report::units;
+use crate::workloads::{Times, Workers};
+
+pub const ROW: Row = Row {
+    name: "scaling",
+    about: "mutexes over thread counts: rate, CPU time, fairness and waits",
+    mail: None,
+    share_s: (330, 110),
+    jobs,
+    // The last are dropped last: std, parking_lot and usync are what people use today.
+    drop_first: &[
+        "tbb",
+        "pthread-adaptive",
+        "parking_lot-0.12",
+        "asym",
+        "pi",
+        "semaphore",
+        "pthread",
+        "usync",
+    ],
+    columns: &[
+        Column { figure: "rate", by: By::Nothing },
+        Column { figure: "rate", by: By::BestPeer },
+        Column { figure: "cpu", by: By::Nothing },
+        Column { figure: "starved", by: By::Nothing },
+        Column { figure: "cov", by: By::Nothing },
+        Column { figure: "wait-p50", by: By::Nothing },
+        Column { figure: "wait-p99.9", by: By::Nothing },
+        Column { figure: "wait-now", by: By::Nothing },
+        Column { figure: "wait-max", by: By::Nothing },
+    ],
+    claims: no_claims,
+    sentences: |_: &Record| Vec::new(),
+    notes: "With nothing inside or outside, the best rate is one thread that runs alone while the \
+            others wait: look at `hardly ran` and at the waits. Rates of (0, 0) are of a loop that \
+            reads no clock.",
+};
+
+/// Nothing, and the three workloads of 2002, (inside, outside).
+pub const WORKLOADS: [Times; 4] = [Times::us(0, 0), Times::us(1, 9), Times::us(3, 7), Times::us(10, 0)];
+
+/// What runs when the command line names no locks.
+const SUBJECTS: [&str; 9] =
+    ["none", "std", "parking_lot", "usync", "throughput", "unfair", "byte", "calock", "fair"];
+
+fn jobs(wish: &Wish) -> Vec<Job> {
+    let workloads = match wish.times {
+        Some(times) => vec![times],
+        None if wish.mode == Mode::Smoke => WORKLOADS[..2].to_vec(),
+        None => WORKLOADS.to_vec(),
+    };
+    let subjects = chosen(wish, &SUBJECTS);
+    let mut jobs = Vec::new();
+    for times in workloads {
+        for threads in thread_counts(wish) {
+            let turns = super::Turns { timed: true, ..turns(times, Workers::Threads(threads)) };
+            jobs.push(Job { cell: cell(units::times(times), turns), subjects: subjects.clone() });
+        }
+    }
+    jobs
+}

@@ -1,0 +1,111 @@
+//! `shared`: locks between processes, against their peers, and what the death of a holder costs.
+//!
+//! Contenders are forked processes. The robust locks of `ulocks-shm` lie in regions, which the
+//! processes inherit.
+
+use super::claims::{self, Bound, Claim, place};
+use super::{Row, Wish, turns};
+use crate::engine::cell::Job;
+use crate::engine::record::{Mode, Record};
+use crate::report::units;
+use crate::workloads::pairs::Pairs;
+use crate::workloads::recovery::Recovery;
+use crate::workloads::{Scenario, Times, Workers};
+
+pub const ROW: Row = Row {
+    name: "shared",
+    about: "locks between processes, and the death of a holder",
+    mail: None,
+    share_s: (36, 12),
+    jobs,
+    drop_first: &[],
+    columns: &[],
+    claims: |_: &Record| all(),
+    sentences: |record: &Record| claims::sentences(&ROW, record),
+    notes: "Recovery is the time from the SIGKILL of a holder until one of the sleepers has the lock. \
+            A waiter that no event wakes looks again after 200 ms.",
+};
+
+/// glibc's mutex, process-shared.
+const PLAIN: &str = "pthread";
+/// The same, robust.
+const ROBUST: &str = "pthread-robust";
+/// System V's semaphore with SEM_UNDO.
+const UNDO: &str = "sysv-undo";
+
+/// Processes that sleep for the lock when its holder is killed.
+const SLEEPERS: u32 = 5;
+
+fn jobs(wish: &Wish) -> Vec<Job> {
+    let mut claims = claims::wished(all(), wish);
+    if wish.mode == Mode::Smoke {
+        claims.retain(|claim| claim.figure != "rate");
+    }
+    claims::jobs(&claims)
+}
+
+/// Every claim.
+fn all() -> Vec<Claim> {
+    let all = [pairs(), loops(), recoveries()].into_iter().flatten();
+    all.map(|claim| Claim { quick: true, ..claim }).collect()
+}
+
+/// Lock and unlock with no other process about.
+fn pairs() -> Vec<Claim> {
+    let scenario = Scenario::Pairs(Pairs { reads: false, processes: true });
+    let at = |subject| place(subject, "uncontended", scenario);
+    let claim = |mine, other, bound, what: &str| {
+        let what = format!("uncontended {what}: time by that of {other}");
+        Claim::versus(at(mine), vec![at(other)], "pair", bound, what)
+    };
+    let most = Bound::AtMost;
+    vec![
+        claim("unfair", PLAIN, Bound::Shown, "pair, process-shared"),
+        claim("robust", ROBUST, most(1.0), "pair"),
+        claim("robust-fair", ROBUST, most(1.1), "pair"),
+        claim("robust-rw", ROBUST, Bound::Shown, "pair of a writer"),
+        claim("robust-semaphore", UNDO, Bound::Shown, "permit, and its return"),
+        claim("robust-semaphore", "sem_t", Bound::Shown, "permit, and its return"),
+    ]
+}
+
+/// Processes that contend.
+fn loops() -> Vec<Claim> {
+    let rows = [
+        ("unfair", PLAIN, Bound::Shown),
+        ("robust", ROBUST, Bound::AtLeast(1.0)),
+        ("robust-fair", ROBUST, Bound::Shown),
+        ("robust-rw", ROBUST, Bound::Shown),
+        ("robust-semaphore", UNDO, Bound::Shown),
+        ("robust-semaphore", "sem_t", Bound::Shown),
+    ];
+    let mut list = Vec::new();
+    for (subject, peer, bound) in rows {
+        for n in [2, 32] {
+            for times in [Times::us(1, 9), Times::us(10, 0)] {
+                let words = format!("{}, {n} processes", units::times(times));
+                let scenario = Scenario::Turns(turns(times, Workers::Processes(n)));
+                let [mine, other] = [subject, peer].map(|name| place(name, &words, scenario));
+                let what = format!("{words}: rate by that of {peer}");
+                list.push(Claim::versus(mine, vec![other], "rate", bound, what));
+            }
+        }
+    }
+    list
+}
+
+/// Holders that are killed.
+fn recoveries() -> Vec<Claim> {
+    let scenario = Scenario::Recovery(Recovery { sleepers: SLEEPERS });
+    let words = format!("SIGKILL of a holder with {SLEEPERS} sleepers");
+    let rows = |subject: &'static str| {
+        let of = |figure, bound, which: &str| {
+            let what = format!("{words}: {which} until one has the lock");
+            Claim::of(place(subject, &words, scenario), figure, bound, what)
+        };
+        let (median, longest) = (Bound::AtMost(2e6), Bound::AtMost(300e6));
+        [of("recovery", median, "median time"), of("recovery-max", longest, "longest time")]
+    };
+    let peer = rows(ROBUST).map(|claim| Claim { bound: Bound::Shown, ..claim });
+    ["robust", "robust-fair", "robust-rw"].into_iter().flat_map(rows).chain(peer).collect()
+}
