@@ -14,7 +14,8 @@ pub fn keep_a_thread_asleep() {
                 thread::park();
             }
         };
-        thread::Builder::new().name("asleep".into()).spawn(sleep).expect("one more thread can be had");
+        let started = thread::Builder::new().name("asleep".into()).spawn(sleep);
+        drop(started.unwrap_or_else(|error| panic!("cannot start a thread that sleeps: {error}")));
     });
 }
 
