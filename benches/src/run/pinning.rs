@@ -16,10 +16,10 @@
 //! Only CPUs of the process's affinity mask are used; the [`topology`] comes from sysfs.
 
 use super::topology::{self, Cpu};
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Error, Result, ensure};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt;
-use std::path::Path;
 use std::str::FromStr;
 
 /// Where workers run.
@@ -38,32 +38,24 @@ pub enum Pin {
 }
 
 impl Pin {
-    /// All of them.
-    const ALL: [Self; 4] = [Self::None, Self::Compact, Self::Scatter, Self::Node];
+    /// All of them, in the order of their declaration.
+    const ALL: [(Self, &str); 4] =
+        [(Self::None, "none"), (Self::Compact, "compact"), (Self::Scatter, "scatter"), (Self::Node, "node")];
 }
 
 impl FromStr for Pin {
-    type Err = anyhow::Error;
+    type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        match Self::ALL.into_iter().find(|pin| pin.to_string() == name) {
-            Some(pin) => Ok(pin),
-            None => bail!(
-                "unknown pinning '{name}'; allowed: {}",
-                Self::ALL.map(|pin| pin.to_string()).join(", ")
-            ),
-        }
+        let known = Self::ALL.iter().find(|pin| pin.1 == name);
+        let allowed = Self::ALL.map(|pin| pin.1).join(", ");
+        Ok(known.with_context(|| format!("unknown pinning '{name}'; allowed: {allowed}"))?.0)
     }
 }
 
 impl fmt::Display for Pin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "none",
-            Self::Compact => "compact",
-            Self::Scatter => "scatter",
-            Self::Node => "node",
-        })
+        f.write_str(Self::ALL[*self as usize].1)
     }
 }
 
@@ -81,10 +73,10 @@ pub fn allowed() -> Result<Vec<usize>> {
 /// The order in which workers are dealt to CPUs; empty for [`Pin::None`]. Worker `i` runs on entry
 /// `i % len`.
 pub fn order(pin: Pin) -> Result<Vec<usize>> {
-    if pin == Pin::None {
-        return Ok(Vec::new());
+    match pin {
+        Pin::None => Ok(Vec::new()),
+        _ => Ok(arrange(pin, &topology::read(&topology::sysfs, &allowed()?))),
     }
-    Ok(arrange(pin, topology::read(Path::new(topology::SYSFS), &allowed()?)?))
 }
 
 /// Binds the calling thread to `cpu`.
@@ -100,116 +92,85 @@ pub fn bind(cpu: usize) -> Result<()> {
     Ok(())
 }
 
-fn arrange(pin: Pin, mut cpus: Vec<Cpu>) -> Vec<usize> {
-    cpus.sort_by_key(|cpu| (cpu.domain(), cpu.core, cpu.id));
-    let ranks = cpus.iter().map(|cpu| Rank::of(cpu, &cpus));
-    let mut ranked: Vec<_> = ranks.zip(&cpus).collect();
-    ranked.sort_by_key(|&(Rank { node, core, sibling }, cpu)| match pin {
-        Pin::None | Pin::Compact => (0, 0, 0, cpu.domain(), core, sibling),
-        Pin::Node => (0, 0, 0, cpu.domain(), sibling, core),
-        Pin::Scatter => (sibling, core, node, cpu.domain(), 0, 0),
-    });
-    ranked.into_iter().map(|(_, cpu)| cpu.id).collect()
+fn arrange(pin: Pin, cpus: &[Cpu]) -> Vec<usize> {
+    let mut ids: Vec<_> = cpus.iter().map(|cpu| (place(pin, cpu, cpus), cpu.id)).collect();
+    ids.sort_unstable();
+    ids.into_iter().map(|(_, id)| id).collect()
 }
 
-/// The place of a CPU among its equals, from 0.
-struct Rank {
-    /// Of its node in the package.
-    node: usize,
-    /// Of its core in the node.
-    core: usize,
-    /// Of itself in the core.
-    sibling: usize,
-}
-
-impl Rank {
-    /// `cpus` are in the order of their domains, cores and ids.
-    fn of(cpu: &Cpu, cpus: &[Cpu]) -> Self {
-        let mut nodes: Vec<_> = cpus.iter().filter(|o| o.package == cpu.package).map(|o| o.node).collect();
-        nodes.dedup();
-        let in_domain = || cpus.iter().filter(|other| other.domain() == cpu.domain());
-        let mut cores: Vec<_> = in_domain().map(|other| other.core).collect();
-        cores.dedup();
-        Self {
-            node: nodes.iter().position(|&node| node == cpu.node).unwrap_or(0),
-            core: cores.iter().position(|&core| core == cpu.core).unwrap_or(0),
-            sibling: in_domain().filter(|other| other.core == cpu.core && other.id < cpu.id).count(),
-        }
+/// What comes first has the lower place.
+fn place(pin: Pin, cpu: &Cpu, cpus: &[Cpu]) -> (usize, usize, usize, (usize, usize)) {
+    /// How many different ones come before `mine`.
+    fn rank(mine: usize, all: impl Iterator<Item = usize>) -> usize {
+        all.filter(|&other| other < mine).collect::<BTreeSet<_>>().len()
+    }
+    let in_domain = || cpus.iter().filter(|other| other.domain() == cpu.domain());
+    let sibling = rank(cpu.id, in_domain().filter(|other| other.core == cpu.core).map(|other| other.id));
+    let core = rank(cpu.core, in_domain().map(|other| other.core));
+    let in_package = cpus.iter().filter(|other| other.package == cpu.package);
+    match pin {
+        Pin::None | Pin::Compact => (cpu.package, cpu.node, core, (sibling, 0)),
+        Pin::Node => (cpu.package, cpu.node, sibling, (core, 0)),
+        Pin::Scatter => (sibling, core, rank(cpu.node, in_package.map(|other| other.node)), cpu.domain()),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::topology::tests::{Sysfs, clustered};
+    use super::super::topology::tests::clustered;
     use super::*;
+
+    const PINS: [Pin; 3] = [Pin::Compact, Pin::Node, Pin::Scatter];
 
     /// Two packages of two cores with two siblings each, numbered as Linux does: siblings in the
     /// upper half.
     fn two_by_two_by_two() -> Vec<Cpu> {
-        let cpu = |id| Cpu { id, package: id % 4 / 2, node: id % 4 / 2, core: (0, id % 2) };
+        let cpu = |id| Cpu { id, core: id % 4, node: id % 4 / 2, package: id % 4 / 2 };
         (0..8).map(cpu).collect()
     }
 
-    #[test]
-    fn compact_fills_a_core_first() {
-        assert_eq!(arrange(Pin::Compact, two_by_two_by_two()), [0, 4, 1, 5, 2, 6, 3, 7]);
+    fn orders(cpus: &[Cpu]) -> [Vec<usize>; 3] {
+        PINS.map(|pin| arrange(pin, cpus))
     }
 
     #[test]
-    fn node_fills_a_node_first_and_takes_its_siblings_last() {
-        assert_eq!(arrange(Pin::Node, two_by_two_by_two()), [0, 1, 4, 5, 2, 3, 6, 7]);
+    fn compact_fills_cores_node_fills_nodes_and_scatter_spreads() {
+        let expected = [[0, 4, 1, 5, 2, 6, 3, 7], [0, 1, 4, 5, 2, 3, 6, 7], [0, 2, 1, 3, 4, 6, 5, 7]];
+        assert_eq!(orders(&two_by_two_by_two()), expected);
+        let one_node: Vec<Cpu> = two_by_two_by_two().into_iter().map(|cpu| Cpu { node: 0, ..cpu }).collect();
+        assert_eq!(orders(&one_node), expected, "packages that share a node are told apart");
     }
 
-    #[test]
-    fn scatter_alternates_packages_and_takes_siblings_last() {
-        assert_eq!(arrange(Pin::Scatter, two_by_two_by_two()), [0, 2, 1, 3, 4, 6, 5, 7]);
-    }
-
-    /// CPUs 0 to 3 and 8 to 11 are the first package: 0, 1, 8, 9 its first node.
+    /// CPUs 0 to 3 and 8 to 11 are the first package: 0, 1, 8, 9 its first node. Nodes 0 and 1 are
+    /// of the first package, 2 and 3 of the second: scattered they are 0, 2, 1, 3.
     #[test]
     fn clusters_of_a_package_are_nodes() {
-        let order = |pin| arrange(pin, clustered(&format!("order-{pin}")));
-        assert_eq!(order(Pin::Compact), [0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15]);
-        assert_eq!(order(Pin::Node), [0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15]);
-        // The nodes are 0 and 1 of the first package, 2 and 3 of the second: in turn 0, 2, 1, 3.
-        assert_eq!(order(Pin::Scatter), [0, 4, 2, 6, 1, 5, 3, 7, 8, 12, 10, 14, 9, 13, 11, 15]);
-    }
-
-    #[test]
-    fn packages_that_share_a_node_are_told_apart() {
-        let one_node: Vec<Cpu> = two_by_two_by_two().into_iter().map(|cpu| Cpu { node: 0, ..cpu }).collect();
-        for pin in [Pin::Compact, Pin::Node, Pin::Scatter] {
-            assert_eq!(arrange(pin, one_node.clone()), arrange(pin, two_by_two_by_two()), "{pin}");
-        }
+        let expected = [
+            [0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15],
+            [0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15],
+            [0, 4, 2, 6, 1, 5, 3, 7, 8, 12, 10, 14, 9, 13, 11, 15],
+        ];
+        assert_eq!(orders(&topology::read(&clustered, &Vec::from_iter(0..16))), expected);
     }
 
     #[test]
     fn nodes_of_unequal_size_end_one_after_the_other() {
-        let mut sysfs = Sysfs::new("unequal").node(0, "0-3").node(1, "4").node(2, "");
-        for id in 0..5 {
-            sysfs = sysfs.cpu(id, id / 4, id % 4);
-        }
-        let order = |pin| arrange(pin, sysfs.read(&[0, 1, 2, 3, 4]));
-        assert_eq!(order(Pin::Scatter), [0, 4, 1, 2, 3]);
-        assert_eq!(order(Pin::Node), [0, 1, 2, 3, 4]);
-        assert_eq!(order(Pin::Compact), order(Pin::Node));
+        let cpu = |id| Cpu { id, core: id, node: id / 4, package: id / 4 * 4 };
+        let expected = [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4], [0, 4, 1, 2, 3]];
+        assert_eq!(orders(&(0..5).map(cpu).collect::<Vec<_>>()), expected);
     }
 
     #[test]
     fn every_order_copes_with_a_hole_in_the_mask() {
-        let order = |pin| {
-            let cpus = two_by_two_by_two().into_iter().filter(|cpu| cpu.id != 0 && cpu.id != 3);
-            arrange(pin, cpus.collect())
-        };
-        assert_eq!(order(Pin::Scatter), [4, 2, 1, 7, 6, 5]);
-        assert_eq!(order(Pin::Compact), [4, 1, 5, 2, 6, 7]);
-        assert_eq!(order(Pin::Node), [4, 1, 5, 2, 7, 6]);
+        let cpus: Vec<Cpu> =
+            two_by_two_by_two().into_iter().filter(|cpu| ![0, 3].contains(&cpu.id)).collect();
+        assert_eq!(orders(&cpus), [[4, 1, 5, 2, 6, 7], [4, 1, 5, 2, 7, 6], [4, 2, 1, 7, 6, 5]]);
     }
 
     #[test]
     fn names_round_trip_and_a_wrong_one_is_explained() {
-        for pin in Pin::ALL {
-            assert_eq!(pin.to_string().parse::<Pin>().unwrap(), pin);
+        for (pin, name) in Pin::ALL {
+            assert_eq!((pin.to_string().as_str(), name.parse().unwrap()), (name, pin));
         }
         let error = "near".parse::<Pin>().unwrap_err().to_string();
         assert_eq!(error, "unknown pinning 'near'; allowed: none, compact, scatter, node");
@@ -217,17 +178,12 @@ mod tests {
 
     #[test]
     fn binding_moves_this_thread() {
-        for pin in [Pin::Compact, Pin::Node, Pin::Scatter] {
+        for pin in PINS {
             assert_eq!(order(pin).unwrap().len(), allowed().unwrap().len());
         }
+        assert!(order(Pin::None).unwrap().is_empty() && bind(usize::MAX).is_err());
         let last = *order(Pin::Compact).unwrap().last().unwrap();
-        std::thread::spawn(move || {
-            bind(last).unwrap();
-            assert_eq!(allowed().unwrap(), [last]);
-        })
-        .join()
-        .unwrap();
-        assert!(order(Pin::None).unwrap().is_empty());
-        assert!(bind(usize::MAX).is_err());
+        let bound = std::thread::spawn(move || bind(last).and_then(|()| allowed()));
+        assert_eq!(bound.join().unwrap().unwrap(), [last]);
     }
 }

@@ -1,26 +1,19 @@
 //! Where the CPUs of this machine are: in which core, NUMA node and package. Read from sysfs.
 
-use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::{read_dir, read_to_string};
-use std::path::Path;
 
-/// Where the kernel describes its devices.
-pub(super) const SYSFS: &str = "/sys/devices/system";
-
-/// A CPU and its place in the machine.
+/// A CPU and its place in the machine. A core and a package are named by their first CPU: the
+/// kernel's own numbers of cores repeat in another die and in another package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cpu {
-    /// The kernel's number of it.
     pub id: usize,
-    /// The socket.
-    pub package: usize,
+    pub core: usize,
     /// The memory that is near. A node may be a part of a package (sub-NUMA clustering).
     pub node: usize,
-    /// Die and core. Numbers of cores may repeat in another die and in another package.
-    pub core: (usize, usize),
+    /// The socket.
+    pub package: usize,
 }
 
 impl Cpu {
@@ -47,21 +40,18 @@ pub struct Counts {
 impl Counts {
     /// Of this machine; none if the kernel does not tell.
     pub fn of_this_machine() -> Option<Self> {
-        let folder = Path::new(SYSFS);
-        let online = list(read_to_string(folder.join("cpu/online")).ok()?.trim())?;
-        Some(Self::of(&read(folder, &online).ok()?))
+        Some(Self::of(&read(&sysfs, &list(&sysfs("cpu/online")?)?)))
     }
 
     pub(super) fn of(cpus: &[Cpu]) -> Self {
-        let nodes: BTreeSet<_> = cpus.iter().map(|cpu| cpu.node).collect();
-        let packages: BTreeSet<_> = cpus.iter().map(|cpu| cpu.package).collect();
-        let cores: BTreeSet<_> = cpus.iter().map(|cpu| (cpu.package, cpu.core)).collect();
-        let threads = |core| cpus.iter().filter(|cpu| (cpu.package, cpu.core) == core).count();
+        let distinct = |what: fn(&Cpu) -> usize| cpus.iter().map(what).collect::<BTreeSet<_>>();
+        let cores = distinct(|cpu| cpu.core);
+        let threads = |core: &usize| cpus.iter().filter(|cpu| cpu.core == *core).count();
         Self {
-            nodes: nodes.len(),
-            packages: packages.len(),
+            nodes: distinct(|cpu| cpu.node).len(),
+            packages: distinct(|cpu| cpu.package).len(),
+            siblings: cores.iter().map(threads).max().unwrap_or(0),
             cores: cores.len(),
-            siblings: cores.iter().map(|&core| threads(core)).max().unwrap_or(0),
         }
     }
 }
@@ -69,64 +59,39 @@ impl Counts {
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
-        let Self { nodes, packages, cores, siblings } = *self;
-        write!(
-            f,
-            "{}, {}, {} of {}",
-            count(packages, "package"),
-            count(nodes, "NUMA node"),
-            count(cores, "core"),
-            count(siblings, "thread")
-        )
+        let (packages, nodes) = (count(self.packages, "package"), count(self.nodes, "NUMA node"));
+        let (cores, threads) = (count(self.cores, "core"), count(self.siblings, "thread"));
+        write!(f, "{packages}, {nodes}, {cores} of {threads}")
     }
 }
 
-/// The CPUs with these ids. `sysfs` is [`SYSFS`], or a copy of it.
-///
-/// The ids are those that a thread can run on, so none of them is offline.
-pub(super) fn read(sysfs: &Path, ids: &[usize]) -> Result<Vec<Cpu>> {
-    let nodes = nodes(&sysfs.join("node"))?;
-    let node_of = |id| nodes.iter().find(|(_, cpus)| cpus.contains(&id)).map_or(0, |&(node, _)| node);
-    ids.iter()
-        .map(|&id| {
-            let folder = sysfs.join(format!("cpu/cpu{id}/topology"));
-            let node = node_of(id);
-            // A kernel without this folder (a sandbox) still has CPUs: each counts as a core of its
-            // own.
-            if !folder.exists() {
-                return Ok(Cpu { id, package: 0, node, core: (0, id) });
-            }
-            let number = |name: &str| number(&folder.join(name));
-            let die = if folder.join("die_id").exists() { number("die_id")? } else { 0 };
-            Ok(Cpu { id, package: number("physical_package_id")?, node, core: (die, number("core_id")?) })
-        })
-        .collect()
+/// What a file below this folder says.
+pub(super) fn sysfs(path: &str) -> Option<String> {
+    std::fs::read_to_string(format!("/sys/devices/system/{path}")).ok()
 }
 
-/// The NUMA nodes and their CPUs; none where the kernel knows no nodes. A node may be memory
-/// without CPUs.
-fn nodes(folder: &Path) -> Result<Vec<(usize, Vec<usize>)>> {
-    let Ok(entries) = read_dir(folder) else { return Ok(Vec::new()) };
-    let mut nodes = Vec::new();
-    for entry in entries {
-        let entry = entry.with_context(|| format!("cannot read {}", folder.display()))?;
-        let name = entry.file_name();
-        let node = name.to_str().and_then(|name| name.strip_prefix("node")?.parse().ok());
-        let Some(node) = node else { continue };
-        let path = entry.path().join("cpulist");
-        let text = read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let cpus =
-            list(text.trim()).with_context(|| format!("{} is no list of CPUs: {text}", path.display()))?;
-        nodes.push((node, cpus));
-    }
-    nodes.sort();
-    Ok(nodes)
+/// The CPUs with these ids, as the files have them. Where a file is missing (a sandbox, a kernel
+/// that knows no nodes), a CPU is a core of its own, and all are in one node and one package.
+pub(super) fn read(file: &dyn Fn(&str) -> Option<String>, ids: &[usize]) -> Vec<Cpu> {
+    let list = |path: String| file(&path).and_then(|text| list(&text)).unwrap_or_default();
+    // A node may be memory without CPUs.
+    let nodes: Vec<_> = list("node/online".into())
+        .into_iter()
+        .map(|node| (node, list(format!("node/node{node}/cpulist"))))
+        .collect();
+    let place = |&id: &usize| {
+        let first =
+            |name, unknown| list(format!("cpu/cpu{id}/topology/{name}")).first().copied().unwrap_or(unknown);
+        let node = nodes.iter().find(|(_, cpus)| cpus.contains(&id)).map_or(0, |&(node, _)| node);
+        Cpu { id, core: first("thread_siblings_list", id), node, package: first("core_siblings_list", 0) }
+    };
+    ids.iter().map(place).collect()
 }
 
 /// Parses the kernel's form of a list: `0-3,8,10-11`, or nothing.
 fn list(text: &str) -> Option<Vec<usize>> {
     let mut all = Vec::new();
-    for part in text.split(',').filter(|part| !part.is_empty()) {
+    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
         let (from, to): (usize, usize) = (from.parse().ok()?, to.parse().ok()?);
         all.extend(from..=to);
@@ -134,11 +99,57 @@ fn list(text: &str) -> Option<Vec<usize>> {
     Some(all)
 }
 
-fn number(path: &Path) -> Result<usize> {
-    let text = read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    // Some virtual machines say -1 for "unknown".
-    Ok(text.trim().parse().unwrap_or(0))
-}
-
 #[cfg(test)]
-pub(super) mod tests;
+pub(super) mod tests {
+    use super::*;
+
+    /// Two packages of two nodes (sub-NUMA clustering), each of two cores with two siblings. The
+    /// numbers are Linux's: siblings in the upper half. Another node is memory alone.
+    pub fn clustered(path: &str) -> Option<String> {
+        let id = |path: &str| path.trim_matches(|c: char| !c.is_ascii_digit()).parse::<usize>().ok();
+        let half = |first: usize, width| {
+            format!("{first}-{},{}-{}\n", first + width - 1, first + 8, first + 7 + width)
+        };
+        Some(match path.rsplit_once('/')? {
+            ("node", "online") => "0-4\n".into(),
+            (node, "cpulist") => {
+                id(node).filter(|&node| node < 4).map_or("\n".into(), |node| half(2 * node, 2))
+            }
+            (cpu, "thread_siblings_list") => format!("{},{}\n", id(cpu)? % 8, id(cpu)? % 8 + 8),
+            (cpu, "core_siblings_list") => half(id(cpu)? % 8 / 4 * 4, 4),
+            _ => return None,
+        })
+    }
+
+    #[test]
+    fn lists_are_those_of_the_kernel() {
+        assert_eq!(list("0-3,8,10-11\n"), Some(vec![0, 1, 2, 3, 8, 10, 11]));
+        assert_eq!(list("\n"), Some(vec![]));
+        assert_eq!(list("0-x"), None);
+    }
+
+    #[test]
+    fn nodes_may_be_parts_of_packages() {
+        let cpus = read(&clustered, &Vec::from_iter(0..16));
+        assert_eq!(Counts::of(&cpus).to_string(), "2 packages, 4 NUMA nodes, 8 cores of 2 threads");
+        assert_eq!((cpus[3].domain(), cpus[11].domain(), cpus[12].domain()), ((0, 1), (0, 1), (4, 2)));
+        assert_eq!(cpus[3].core, cpus[11].core);
+    }
+
+    #[test]
+    fn a_machine_that_tells_nothing_has_a_core_for_each_cpu() {
+        let cpus = read(&|_| None, &[0, 1, 5]);
+        assert_eq!(Counts::of(&cpus), Counts { nodes: 1, packages: 1, cores: 3, siblings: 1 });
+    }
+
+    #[test]
+    fn this_machine_has_some_of_everything() {
+        let ids = crate::run::pinning::allowed().unwrap();
+        let counts = Counts::of(&read(&sysfs, &ids));
+        let Counts { nodes, packages, cores, siblings } = counts;
+        assert!(
+            nodes >= 1 && packages >= 1 && cores >= packages && siblings * cores >= ids.len(),
+            "{counts}"
+        );
+    }
+}
