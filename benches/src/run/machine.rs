@@ -6,6 +6,7 @@ use super::topology::Counts;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::read_to_string;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// The machine and the moment.
@@ -17,6 +18,9 @@ pub struct Machine {
     pub cpus_online: usize,
     /// CPUs this process may use.
     pub cpus_allowed: usize,
+    /// The time of so many CPUs is all that its cgroups let it have, if they limit that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<f64>,
     /// Packages, NUMA nodes, cores and siblings of the CPUs online, where the kernel tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Counts>,
@@ -37,6 +41,11 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// With how many CPUs to plan: those allowed, or fewer if a quota gives the time of fewer.
+    pub fn cpus(&self) -> usize {
+        self.quota.map_or(self.cpus_allowed, |quota| self.cpus_allowed.min(quota.ceil() as usize)).max(1)
+    }
+
     /// What a reader must know of the figures if QEMU translates the machine's instructions.
     pub fn translated(&self) -> Option<String> {
         let is_translated = self.cpu_model.contains("QEMU TCG");
@@ -48,6 +57,11 @@ impl Machine {
     }
 }
 
+/// With how many CPUs to plan on this machine.
+pub fn cpus() -> usize {
+    describe().cpus()
+}
+
 /// Describes this machine at this moment. What cannot be read is called unknown.
 pub fn describe() -> Machine {
     let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -56,6 +70,7 @@ pub fn describe() -> Machine {
         // SAFETY: no pointers are involved.
         cpus_online: unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize,
         cpus_allowed: pinning::allowed().map_or(1, |cpus| cpus.len()),
+        quota: quota(&|path| read_to_string(path).ok()),
         topology: Counts::of_this_machine(),
         governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         kernel: line("/proc/sys/kernel/osrelease").unwrap_or_else(unknown),
@@ -74,6 +89,9 @@ impl fmt::Display for Machine {
         write!(f, "{}, {} CPUs", self.cpu_model, self.cpus_online)?;
         if self.cpus_allowed != self.cpus_online {
             write!(f, " ({} allowed)", self.cpus_allowed)?;
+        }
+        if let Some(quota) = self.quota {
+            write!(f, ", quota of {} CPUs", (quota * 100.0).round() / 100.0)?;
         }
         if let Some(topology) = &self.topology {
             write!(f, ", {topology}")?;
@@ -97,6 +115,30 @@ fn line(path: &str) -> Option<String> {
     read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
+/// The smallest limit of the groups that this process is in, and of those above them. In a
+/// container the folder of its group may be out of sight; the topmost one, which is there, is its
+/// own then.
+fn quota(file: &dyn Fn(&str) -> Option<String>) -> Option<f64> {
+    let groups = file("/proc/self/cgroup")?;
+    let group = |line: &str| line.splitn(3, ':').nth(2).map(PathBuf::from);
+    let all: Vec<_> = groups.lines().filter_map(group).collect();
+    let folders = all.iter().flat_map(|group| group.ancestors()).map(|folder| folder.to_string_lossy());
+    let limits = folders.flat_map(|folder| {
+        let folder = folder.trim_end_matches('/');
+        let old = ["cpu.cfs_quota_us", "cpu.cfs_period_us"];
+        let [quota, period] = old.map(|name| file(&format!("/sys/fs/cgroup/cpu{folder}/{name}")));
+        let old = quota.zip(period).map(|(quota, period)| format!("{quota} {period}"));
+        [file(&format!("/sys/fs/cgroup{folder}/cpu.max")), old]
+    });
+    let cpus = |text: String| {
+        let mut numbers = text.split_whitespace().map(str::parse::<f64>);
+        // No limit is "max" in the new files, and -1 in the old ones.
+        let (quota, period) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        (quota > 0.0 && period > 0.0).then(|| quota / period)
+    };
+    limits.flatten().filter_map(cpus).min_by(f64::total_cmp)
+}
+
 fn cpu_model(cpuinfo: &str) -> String {
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     // Not every architecture gives a name.
@@ -106,7 +148,7 @@ fn cpu_model(cpuinfo: &str) -> String {
 fn hypervisor(cpuinfo: &str) -> bool {
     let flagged = cpuinfo.lines().find(|line| line.starts_with("flags"));
     flagged.is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"))
-        || std::path::Path::new("/sys/hypervisor/type").exists()
+        || Path::new("/sys/hypervisor/type").exists()
 }
 
 fn load_average(text: &str) -> [f64; 3] {
@@ -182,6 +224,28 @@ mod tests {
         let started = parent_started().unwrap();
         let now = SystemTime::now();
         assert!(started < now && started > now - Duration::from_secs(365 * 86_400), "{started:?}");
+    }
+
+    #[test]
+    fn quotas_of_both_kinds_and_of_groups_above_are_found() {
+        let quota_of = |files: &[(&str, &str)]| {
+            quota(&|path| files.iter().find(|file| file.0 == path).map(|file| file.1.to_owned()))
+        };
+        let new = ("/proc/self/cgroup", "0::/a/b\n");
+        assert_eq!(quota_of(&[new, ("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n")]), None);
+        let both = [
+            ("/sys/fs/cgroup/a/b/cpu.max", "300000 100000\n"),
+            ("/sys/fs/cgroup/a/cpu.max", "150000 100000"),
+        ];
+        assert_eq!(quota_of(&[&[new][..], &both].concat()), Some(1.5));
+        let old = ("/proc/self/cgroup", "4:memory:/x\n1:cpu,cpuacct:/x\n0::/\n");
+        let period = ("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+        for (quota, cpus) in [("-1\n", None), ("50000\n", Some(0.5))] {
+            assert_eq!(quota_of(&[old, period, ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota)]), cpus);
+        }
+        let machine = |quota| Machine { cpus_allowed: 4, quota, ..describe() };
+        assert_eq!([None, Some(0.5), Some(1.5), Some(9.0)].map(|quota| machine(quota).cpus()), [4, 1, 2, 4]);
+        assert!(machine(Some(1.5)).to_string().contains("quota of 1.5 CPUs,"));
     }
 
     #[test]
