@@ -22,14 +22,15 @@
 //!
 //! SIGINT, SIGTERM and SIGHUP (those that are not ignored, think of `nohup`) and SIGCHLD stay
 //! blocked in this program and are fetched with `sigtimedwait`: no handler, hence no race between a
-//! flag and a sleep. The trial has a process group of its own, so that Ctrl-C reaches only us. Once
-//! a signal has come the program writes what it has and ends; a further one waits for that.
+//! flag and a sleep. The trial has a process group of its own, so that Ctrl-C reaches only us, and
+//! we kill it at once. Then the program writes what it has and ends; a further signal waits for
+//! that.
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::collections::BTreeSet;
-use std::fs::File;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
 use std::os::fd::FromRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -40,8 +41,9 @@ use std::{io, mem, ptr};
 /// The argument that turns this program into one trial.
 pub const TRIAL: &str = "--trial";
 
-/// How long a trial that is past its work may take to end when we are asked to stop.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long a trial that is past its work, and that we are to stop, may take to remove a semaphore
+/// set: the last process that has used the set may be reaped, and then we do not know it.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// What can be run in a process of its own.
 pub trait Task: Serialize + DeserializeOwned {
@@ -56,6 +58,12 @@ pub trait Task: Serialize + DeserializeOwned {
 
     /// How many workers it creates.
     fn workers(&self) -> u32;
+
+    /// How long it may take: its own time, several times over for a machine that is busy, and what
+    /// it costs to create and reap the workers.
+    fn limit(&self) -> Duration {
+        self.own_time() * 4 + Duration::from_millis(60_000 + u64::from(self.workers()) * 50)
+    }
 }
 
 /// The trial's side of [`Runner::run`]: what a program does when its only argument is [`TRIAL`].
@@ -93,6 +101,8 @@ pub enum Outcome<A> {
 pub struct Runner {
     /// What we wait for: the end of a trial, or a reason to stop.
     signals: libc::sigset_t,
+    /// What makes this program a trial.
+    arguments: &'static [&'static str],
 }
 
 impl Runner {
@@ -110,7 +120,7 @@ impl Runner {
         if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } != 0 {
             return Err(io::Error::last_os_error()).context("cannot adopt orphaned workers");
         }
-        Ok(Self { signals })
+        Ok(Self { signals, arguments: &[TRIAL] })
     }
 
     /// Runs `task` in a fresh process; an error says in one line why there is no result.
@@ -119,20 +129,21 @@ impl Runner {
             return Ok(Outcome::Interrupted(signal));
         }
         let sets_before = semaphore_sets();
+        let question = serde_json::to_string(task)?;
         let mut order = memory_file("trial-order")?;
-        order.write_all(&serde_json::to_vec(task)?)?;
+        order.write_all(question.as_bytes())?;
         order.rewind()?;
         let mut answer = memory_file("trial-answer")?;
         let mut complaint = memory_file("trial-complaint")?;
-        let mut trial = spawn(order, answer.try_clone()?, complaint.try_clone()?)?;
+        let mut trial = spawn(self.arguments, order, answer.try_clone()?, complaint.try_clone()?)?;
 
-        let started = Instant::now();
-        let ended = self.wait(&trial, deadline(task));
-        if matches!(ended, Ended::BySignal(_)) && started.elapsed() >= task.own_time() {
-            // It is reaping its workers, perhaps the last user of a semaphore set: better let it
-            // finish.
+        let (started, limit) = (Instant::now(), task.limit());
+        let ended = self.wait(&trial, limit);
+        let is_past_its_work = started.elapsed() >= task.own_time();
+        if matches!(ended, Ended::BySignal(_)) && is_past_its_work && semaphore_sets() != sets_before {
             self.wait(&trial, GRACE);
         }
+        let waits = if matches!(ended, Ended::Overdue) { activity(trial.id()) } else { String::new() };
         let (status, family) = clear(&mut trial)?;
         if matches!(ended, Ended::ByItself) && status.success() && family.len() == 1 {
             let result =
@@ -144,7 +155,14 @@ impl Runner {
             Ended::ByItself if status.success() => bail!("{} workers outlived their trial", family.len() - 1),
             Ended::ByItself => bail!("{}", reason(status, &text(&mut complaint)?)),
             Ended::BySignal(signal) => Ok(Outcome::Interrupted(signal)),
-            Ended::Overdue(limit) => bail!("the trial did not end within {} s", limit.as_secs()),
+            Ended::Overdue => {
+                let words = first_words(&text(&mut complaint)?);
+                let words = if words.is_empty() { words } else { format!("; it said: {words}") };
+                let limit = limit.as_secs_f64();
+                bail!(
+                    "the trial did not end within {limit} s and was killed: {waits}{words}; it is {question}"
+                )
+            }
         }
     }
 
@@ -168,7 +186,7 @@ impl Runner {
             }
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Ended::Overdue(limit);
+                return Ended::Overdue;
             }
             if let Some(signal) = self.next_signal(left).filter(|&signal| signal != libc::SIGCHLD) {
                 return Ended::BySignal(signal);
@@ -189,16 +207,16 @@ impl Runner {
 enum Ended {
     ByItself,
     BySignal(i32),
-    Overdue(Duration),
+    Overdue,
 }
 
 /// Starts this program again as a trial, in a process group of its own, with a clean signal mask.
-fn spawn(order: File, answer: File, complaint: File) -> Result<Child> {
+fn spawn(arguments: &[&str], order: File, answer: File, complaint: File) -> Result<Child> {
     let parent = std::process::id();
     // Not `current_exe`: a rebuild may have replaced the file, and the numbers would come from two
     // programs.
     let mut command = Command::new("/proc/self/exe");
-    command.arg(TRIAL).stdin(order).stdout(answer).stderr(Stdio::from(complaint)).process_group(0);
+    command.args(arguments).stdin(order).stdout(answer).stderr(Stdio::from(complaint)).process_group(0);
     let prepare = move || {
         let none = signals([]);
         // SAFETY: `none` is an initialised set, the other calls touch no memory; all three are
@@ -216,12 +234,6 @@ fn spawn(order: File, answer: File, complaint: File) -> Result<Child> {
     // SAFETY: `prepare` allocates nothing and takes no lock (see inside).
     unsafe { command.pre_exec(prepare) };
     command.spawn().context("cannot start a trial process")
-}
-
-/// How long a trial may take: its own time, several times over for a machine that is busy, and what
-/// it costs to create and reap the workers.
-fn deadline(task: &impl Task) -> Duration {
-    task.own_time() * 4 + Duration::from_millis(60_000 + u64::from(task.workers()) * 50)
 }
 
 /// Whether the trial is a zombie; leaves it one, so that its process group keeps its number until
@@ -256,13 +268,27 @@ fn clear(trial: &mut Child) -> Result<(ExitStatus, BTreeSet<i32>)> {
     }
 }
 
+/// What the threads of the trial and of its worker processes do at the moment.
+fn activity(trial: u32) -> String {
+    let (mut processes, mut counts) = (vec![trial], BTreeMap::<_, usize>::new());
+    while let Some(process) = processes.pop() {
+        for thread in fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
+            let file = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
+            processes.extend(file("children").split_whitespace().filter_map(|id| id.parse::<u32>().ok()));
+            let (state, place) = (file("stat"), file("wchan"));
+            // The state follows the name, which is in brackets. The place is 0 if it is a secret.
+            let runs = state.rsplit(") ").next().is_some_and(|state| state.starts_with('R'));
+            let place = if ["", "0"].contains(&place.as_str()) { "the kernel" } else { &place };
+            let does = if runs { "run".to_owned() } else { format!("wait in {place}") };
+            *counts.entry(does).or_default() += 1;
+        }
+    }
+    counts.iter().map(|(does, n)| format!("{n} of its threads {does}")).collect::<Vec<_>>().join(", ")
+}
+
 /// One line for a trial that failed: its own last words, or how it died.
 fn reason(status: ExitStatus, complaint: &str) -> String {
-    // A trial says what is wrong in one line, a panic in two; a backtrace behind that has no place
-    // in a table.
-    let lines = complaint.lines().map(str::trim).filter(|line| !line.is_empty());
-    let words = lines.take(2).collect::<Vec<_>>().join("; ");
-    match (status.signal(), words.as_str()) {
+    match (status.signal(), first_words(complaint).as_str()) {
         (Some(signal), "") => format!("the trial was killed by signal {signal}"),
         (Some(signal), words) => format!("the trial was killed by signal {signal}: {words}"),
         (None, "") => format!("the trial failed without a word, {status}"),
@@ -270,9 +296,16 @@ fn reason(status: ExitStatus, complaint: &str) -> String {
     }
 }
 
+/// A trial says what is wrong in one line, a panic in two; a backtrace behind that has no place in
+/// a table.
+fn first_words(complaint: &str) -> String {
+    let lines = complaint.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.take(2).collect::<Vec<_>>().join("; ")
+}
+
 /// Ids of the SysV semaphore sets of this machine; none if the kernel does not tell.
 fn semaphore_sets() -> BTreeSet<i32> {
-    let listing = std::fs::read_to_string("/proc/sysvipc/sem").unwrap_or_default();
+    let listing = fs::read_to_string("/proc/sysvipc/sem").unwrap_or_default();
     // key semid perms nsems uid gid cuid cgid otime ctime, below one line of headings
     listing.lines().skip(1).filter_map(|line| line.split_whitespace().nth(1)?.parse().ok()).collect()
 }
@@ -320,7 +353,7 @@ fn memory_file(name: &str) -> Result<File> {
     // SAFETY: `name` is a C string that outlives the call.
     let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
     if fd < 0 {
-        return Err(io::Error::last_os_error()).context("cannot create a file in memory");
+        return Err(io::Error::last_os_error()).context("cannot create a file in memory (memfd_create)");
     }
     // SAFETY: the descriptor is new and ours alone.
     Ok(unsafe { File::from_raw_fd(fd) })
@@ -332,4 +365,103 @@ fn text(file: &mut File) -> Result<String> {
     file.rewind()?;
     file.read_to_string(&mut text)?;
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+    use std::env::{args, current_exe};
+    use std::process::exit;
+    use ulocks_testkit::limit::output;
+
+    const TEST: &str = "run::child::tests::a_trial_answers_or_goes_and_leaves_nothing";
+    /// The test again, alone. A filter that fits no test says whether as the program or as a trial.
+    const AS_PROGRAM: [&str; 5] = ["--exact", TEST, "as-program", "--nocapture", "--test-threads=1"];
+    const AS_TRIAL: [&str; 5] = ["--exact", TEST, "as-trial", "--nocapture", "--test-threads=1"];
+
+    #[derive(Serialize, Deserialize)]
+    enum Probe {
+        Answers,
+        Hangs,
+        /// Sends its parent a signal, and hangs.
+        Interrupts,
+        LeavesAWorker,
+    }
+
+    impl Task for Probe {
+        type Answer = u32;
+
+        fn carry_out(&self) -> Result<u32> {
+            let hang = || Command::new("sleep").arg("600").spawn();
+            // SAFETY: no pointers are involved; the parent is the runner.
+            let interrupt = || unsafe { libc::kill(libc::getppid(), libc::SIGINT) };
+            match self {
+                Self::Answers => return Ok(7),
+                Self::LeavesAWorker => return Ok(hang()?.id()),
+                Self::Interrupts => _ = interrupt(),
+                Self::Hangs => eprintln!("I hang"),
+            }
+            hang()?.wait()?;
+            bail!("nothing ends it")
+        }
+
+        fn own_time(&self) -> Duration {
+            Duration::ZERO
+        }
+
+        fn workers(&self) -> u32 {
+            1
+        }
+
+        fn limit(&self) -> Duration {
+            Duration::from_secs(if matches!(self, Self::Hangs) { 1 } else { 60 })
+        }
+    }
+
+    /// A runner adopts, blocks and reaps what other tests would miss: hence a process for it.
+    #[test]
+    fn a_trial_answers_or_goes_and_leaves_nothing() {
+        let is = |filter: &str| args().any(|argument| argument == filter);
+        if is(AS_PROGRAM[2]) {
+            runs_probes();
+        } else if is(AS_TRIAL[2]) {
+            // What the harness has written is no answer.
+            io::stdout().flush().unwrap();
+            // SAFETY: the calls touch no memory.
+            assert_eq!(unsafe { (libc::ftruncate(1, 0), libc::lseek(1, 0, libc::SEEK_SET)) }, (0, 0));
+            exit(i32::from(serve::<Probe>() != ExitCode::SUCCESS));
+        } else {
+            let mut command = Command::new(current_exe().unwrap());
+            // The harness has another thread, which must not take the signal.
+            let block = || {
+                // SAFETY: the set is initialised, the old mask is not wanted; async-signal-safe.
+                unsafe { libc::sigprocmask(libc::SIG_BLOCK, &signals([libc::SIGINT]), ptr::null_mut()) };
+                Ok(())
+            };
+            // SAFETY: `block` allocates nothing and takes no lock.
+            unsafe { command.args(AS_PROGRAM).pre_exec(block) };
+            let output = output(&mut command);
+            assert!(output.status.success(), "{output:?}");
+        }
+    }
+
+    fn runs_probes() {
+        let runner = Runner { arguments: &AS_TRIAL, ..Runner::new().unwrap() };
+        let run = |probe| {
+            let outcome = runner.run(&probe);
+            // SAFETY: a null status pointer is allowed.
+            let child = unsafe { libc::waitpid(-1, ptr::null_mut(), libc::WNOHANG) };
+            assert_eq!((child, io::Error::last_os_error().raw_os_error()), (-1, Some(libc::ECHILD)));
+            outcome
+        };
+        assert!(matches!(run(Probe::Answers), Ok(Outcome::Done(7))));
+        assert!(matches!(run(Probe::Interrupts), Ok(Outcome::Interrupted(libc::SIGINT))));
+        let said = run(Probe::LeavesAWorker).unwrap_err().to_string();
+        assert_eq!(said, "1 workers outlived their trial");
+        let said = run(Probe::Hangs).unwrap_err().to_string();
+        let rest = said.strip_prefix("the trial did not end within 1 s and was killed: ").expect(&said);
+        assert!(rest.contains(" of its threads wait in "), "{said}");
+        assert!(rest.ends_with("; it said: I hang; it is \"Hangs\""), "{said}");
+    }
 }
