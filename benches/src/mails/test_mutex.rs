@@ -1,0 +1,136 @@
+//! `test-mutex`: the program of Molnar's mail of 2005. Tasks create, unlink and close files of their
+//! own in one directory.
+//!
+//! His files were in /tmp, and the lock was the kernel's, of the directory. Here the directory is a
+//! tree in memory under the lock that is measured. He compared a kernel with semaphores and one
+//! with mutexes: the ratios are to the first lock, a semaphore in the order of arrival.
+
+use super::MailTable;
+use crate::engine::cell::{Cell, Job};
+use crate::engine::record::{Line, Record};
+use crate::report::units;
+use crate::workloads::Scenario;
+use crate::workloads::files::Files;
+
+/// The name of its records.
+pub const ROW: &str = "test-mutex";
+
+/// What runs when the command line names no locks; the first plays the kernel's semaphore.
+pub const SUBJECTS: [&str; 8] =
+    ["semaphore", "throughput", "unfair", "calock", "fair", "std", "parking_lot", "pthread"];
+
+/// What he measured, of 16 tasks: machine, then of semaphores and of mutexes each loops a second
+/// and use of the CPUs in per cent.
+const FIRST: [(&str, [(f64, f64); 2]); 2] = [
+    ("8-way x86", [(34_713.0, 63.0), (84_153.0, 22.0)]),
+    ("2-way P4 with hyper-threading", [(127_659.0, 100.0), (181_082.0, 34.0)]),
+];
+
+/// His second run on the 8-way, as an answer to whether mutexes are fair: operations a second, and
+/// cost and deviance of an operation in microseconds.
+const SECOND: [(f64, f64, f64); 2] = [(34_381.0, 512.13, 573.10), (85_130.0, 206.59, 319.08)];
+
+/// `V` and `tasks` tasks; without `V` they add one to a number under the lock.
+pub fn jobs(tasks: u32, files: bool, subjects: &[String]) -> Vec<Job> {
+    let section = if files { "V: files" } else { "L: lock and unlock" };
+    let cell = Cell {
+        section: section.into(),
+        label: format!("{tasks} tasks"),
+        x: Some(f64::from(tasks)),
+        scenario: Scenario::Files(Files { tasks, files }),
+    };
+    vec![Job { cell, subjects: subjects.to_vec() }]
+}
+
+/// What his program prints, as it prints it, of a subject.
+pub fn own_lines(record: &Record, line: &Line) -> String {
+    let Scenario::Files(run) = record.cells[line.cell].scenario else { return String::new() };
+    let figure = |name: &str| line.measured(name).map(|measured| measured.value);
+    let known = |value: Option<f64>, text: fn(f64) -> String| value.map_or("-".into(), text);
+    format!(
+        "{}\n{} CPUs, running {} parallel test-tasks.\nchecking {} performance.\navg ops/sec: {}\n\
+         CPU utilization: {}\naverage cost per op: {}\naverage deviance per op: {}\n",
+        line.subject,
+        record.machine.cpus_allowed,
+        run.tasks,
+        if run.files { "VFS" } else { "lock" },
+        known(figure("rate"), |rate| format!("{rate:.0}")),
+        known(figure("busy"), |busy| format!("{:.0}%", 100.0 * busy)),
+        known(figure("op-cost"), |ns| format!("{:.2} usecs", ns / 1e3)),
+        known(figure("op-deviance"), |ns| format!("{:.2} usecs", ns / 1e3)),
+    )
+}
+
+/// His two tables, beside today's.
+pub fn tables(record: &Record) -> Vec<MailTable> {
+    let mut tables = Vec::new();
+    for (at, cell) in record.cells.iter().enumerate() {
+        let lines: Vec<&Line> = record.lines.iter().filter(|line| line.cell == at).collect();
+        let Some(first) = lines.first() else { continue };
+        let is_his = matches!(cell.scenario, Scenario::Files(Files { files: true, .. }));
+        let rows = lines.iter().map(|line| row(line, first, is_his)).collect();
+        tables.push(MailTable {
+            title: format!("Molnar 2005, test-mutex {}, {}", cell.section, cell.label),
+            header: HEADER.to_vec(),
+            rows,
+            today: if is_his { TODAY } else { &[] },
+        });
+    }
+    tables
+}
+
+const HEADER: &[&str] = &[
+    "lock", "ops/s", "by first", "2005", "CPU", "by first", "2005", "ops/CPU", "2005", "cost/op", "by first",
+    "2005", "dev/op", "by first", "2005",
+];
+
+const TODAY: &[&str] = &[
+    "ops/s: operations of all tasks; CPU: use of all CPUs; ops/CPU: the ratio of ops/s by that of CPU;",
+    "cost/op, dev/op: the mean time of an operation, and the mean change from one to the next.",
+    "2005: ratios of the kernel with mutexes to that with semaphores, on 8 CPUs, and on 2 with hyper-threading;",
+    "cost and deviance were given for 8 CPUs only. Then the directory was /tmp and its lock the kernel's;",
+    "today it is a tree in memory under the lock that is measured, so an operation acquires it twice.",
+];
+
+fn row(line: &Line, first: &Line, is_his: bool) -> Vec<String> {
+    let value = |name: &str, text: fn(f64) -> String| {
+        line.measured(name).map_or("-".into(), |measured| text(measured.value))
+    };
+    let ratio = |name: &str| match line.ratio(first, name) {
+        _ if line.subject == first.subject => "1".into(),
+        ratio => units::ratio(ratio),
+    };
+    // His mutexes stand beside the mutex that is the default here.
+    let is_mutex = is_his && line.subject == "throughput";
+    let then = |of: fn((f64, f64)) -> f64| {
+        let ratios = FIRST.map(|(_, [semaphore, mutex])| units::digits(of(mutex) / of(semaphore)));
+        if is_mutex { ratios.join(", ") } else { "-".into() }
+    };
+    let second = |of: fn((f64, f64, f64)) -> f64| {
+        if is_mutex { units::digits(of(SECOND[1]) / of(SECOND[0])) } else { "-".into() }
+    };
+    let both = line
+        .measured("rate")
+        .zip(line.measured("busy"))
+        .zip(first.measured("rate").zip(first.measured("busy")));
+    let efficiency = both.map_or("-".into(), |((rate, busy), (first_rate, first_busy))| {
+        units::digits((rate.value / busy.value) / (first_rate.value / first_busy.value))
+    });
+    vec![
+        line.subject.clone(),
+        value("rate", units::rate),
+        ratio("rate"),
+        then(|(rate, _)| rate),
+        value("busy", |busy| format!("{:.0} %", 100.0 * busy)),
+        ratio("busy"),
+        then(|(_, busy)| busy),
+        efficiency,
+        then(|(rate, busy)| rate / busy),
+        value("op-cost", units::time),
+        ratio("op-cost"),
+        second(|(_, cost, _)| cost),
+        value("op-deviance", units::time),
+        ratio("op-deviance"),
+        second(|(_, _, deviance)| deviance),
+    ]
+}
