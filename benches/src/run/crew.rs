@@ -6,23 +6,25 @@
 use anyhow::{Result, bail};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
+use std::thread::{Builder, Scope};
 
-/// Where the threads wait for each other.
+/// Where the threads wait for each other, and the thread that has started them waits for them.
 #[derive(Default)]
 struct Gate {
     count: usize,
     state: Mutex<State>,
-    all_ready: Condvar,
+    changed: Condvar,
     decided: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// How many threads are at the gate.
+    /// How many threads are at the gate, or were.
     ready: usize,
     /// Whether they go on or leave, once that is known.
     opened: Option<bool>,
+    /// How many threads have come to their end.
+    gone: usize,
 }
 
 impl Gate {
@@ -35,7 +37,7 @@ impl Gate {
         let mut state = self.state();
         state.ready += 1;
         if state.ready == self.count {
-            self.all_ready.notify_one();
+            self.changed.notify_one();
         }
         let state = self.decided.wait_while(state, |state| state.opened.is_none());
         state.expect("nothing panics with it").opened == Some(true)
@@ -44,91 +46,67 @@ impl Gate {
     /// When all threads are at the gate, they go on. Whether they do.
     fn open(&self) -> bool {
         let waits = |state: &mut State| state.ready < self.count && state.opened.is_none();
-        drop(self.all_ready.wait_while(self.state(), waits).expect("nothing panics with it"));
-        self.decide(true)
+        let state = self.changed.wait_while(self.state(), waits);
+        let decision = *state.expect("nothing panics with it").opened.get_or_insert(true);
+        self.decided.notify_all();
+        decision
     }
 
-    /// The first decision holds. Returns it.
-    fn decide(&self, opened: bool) -> bool {
-        let decision = *self.state().opened.get_or_insert(opened);
-        self.decided.notify_all();
-        self.all_ready.notify_one();
-        decision
+    /// Waits until so many threads have come to their end.
+    fn end(&self, threads: usize) {
+        let ended = self.changed.wait_while(self.state(), |state| state.gone < threads);
+        drop(ended.expect("nothing panics with it"));
     }
 }
 
-/// A thread's way to the gate. If it panics before it is there, nobody goes on.
+/// What a thread has of the gate. If it goes before a decision, nobody goes on: it has panicked, or
+/// there is no such thread.
 struct Way(Arc<Gate>);
 
 impl Drop for Way {
     fn drop(&mut self) {
-        self.0.decide(false);
+        let mut state = self.0.state();
+        state.gone += 1;
+        state.opened.get_or_insert(false);
+        drop(state);
+        self.0.decided.notify_all();
+        self.0.changed.notify_one();
     }
 }
 
-/// What a thread has returned.
-type Slot<T> = Arc<Mutex<Option<T>>>;
-
-type Job<'scope> = Box<dyn FnOnce() + Send + 'scope>;
-
-enum Thread<'scope> {
-    Scoped(ScopedJoinHandle<'scope, ()>),
-    Detached(JoinHandle<()>),
-}
-
-impl Thread<'_> {
-    fn join(self) -> std::thread::Result<()> {
-        match self {
-            Self::Scoped(thread) => thread.join(),
-            Self::Detached(thread) => thread.join(),
-        }
-    }
-}
-
-fn spawn_scoped<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    builder: Builder,
-    job: Job<'scope>,
-) -> io::Result<Thread<'scope>> {
-    builder.spawn_scoped(scope, job).map(Thread::Scoped)
-}
-
-fn spawn_detached(builder: Builder, job: Job<'static>) -> io::Result<Thread<'static>> {
-    builder.spawn(job).map(Thread::Detached)
-}
+type Job<'scope> = Box<dyn FnOnce(&Gate) + Send + 'scope>;
+type Spawn<'a, 'scope> = &'a mut dyn FnMut(usize, Way, Job<'scope>) -> io::Result<()>;
 
 /// Starts all threads of the gate. If one cannot be had, the others are gone when this returns.
 fn start_all<'scope>(
-    gate: &Gate,
-    spawn: &mut dyn FnMut(usize) -> io::Result<Thread<'scope>>,
-) -> Result<Vec<Thread<'scope>>> {
-    let (count, mut threads, mut missing) = (gate.count, Vec::with_capacity(gate.count), None);
-    while missing.is_none() && threads.len() < count {
-        match spawn(threads.len()) {
-            Ok(thread) => threads.push(thread),
-            Err(error) => missing = Some(error),
+    gate: &Arc<Gate>,
+    job: &dyn Fn(usize) -> Job<'scope>,
+    spawn: Spawn<'_, 'scope>,
+) -> Result<()> {
+    let count = gate.count;
+    for index in 0..count {
+        if let Err(error) = spawn(index, Way(gate.clone()), job(index)) {
+            // Its way has gone as well.
+            gate.end(index + 1);
+            let known = error.kind() == io::ErrorKind::WouldBlock;
+            let advice = if known { "; take fewer, or raise `ulimit -u`" } else { "" };
+            bail!("cannot start thread {} of {count}: {error}{advice}", index + 1);
         }
     }
-    if missing.is_none() && gate.open() {
-        return Ok(threads);
+    if !gate.open() {
+        gate.end(count);
+        bail!("one of {count} threads panicked before they began");
     }
-    gate.decide(false);
-    let got = threads.len();
-    // A panic of theirs has been printed.
-    threads.into_iter().for_each(|thread| _ = thread.join());
-    match missing {
-        Some(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            bail!("cannot start thread {} of {count}: {error}; take fewer, or raise `ulimit -u`", got + 1)
-        }
-        Some(error) => bail!("cannot start thread {} of {count}: {error}", got + 1),
-        None => bail!("one of {count} threads panicked before they began"),
-    }
+    Ok(())
 }
 
 /// Threads that have begun together.
-pub struct Crew<'scope, T>(Vec<(Thread<'scope>, Slot<T>)>);
+pub struct Crew<T> {
+    gate: Arc<Gate>,
+    results: Arc<Mutex<Vec<Option<T>>>>,
+}
 
-impl<'scope, T: Send + 'scope> Crew<'scope, T> {
+impl<'scope, T: Send + 'scope> Crew<T> {
     /// Starts `count` threads in `scope`, each with `builder(index)`. Each prepares itself. When
     /// all have, this returns, and each runs `body(index, what it has prepared)`.
     ///
@@ -142,30 +120,31 @@ impl<'scope, T: Send + 'scope> Crew<'scope, T> {
         prepare: impl Fn(usize) -> P + Clone + Send + 'scope,
         body: impl Fn(usize, P) -> T + Clone + Send + 'scope,
     ) -> Result<Self> {
-        Self::begin(count, prepare, body, &mut |index, job| spawn_scoped(scope, builder(index), job))
+        Self::begin(count, prepare, body, &mut |index, way, job| {
+            builder(index).spawn_scoped(scope, move || job(&way.0)).map(drop)
+        })
     }
 
     fn begin<P>(
         count: usize,
         prepare: impl Fn(usize) -> P + Clone + Send + 'scope,
         body: impl Fn(usize, P) -> T + Clone + Send + 'scope,
-        spawn: &mut dyn FnMut(usize, Job<'scope>) -> io::Result<Thread<'scope>>,
+        spawn: Spawn<'_, 'scope>,
     ) -> Result<Self> {
         let gate = Arc::new(Gate { count, ..Gate::default() });
-        let results: Vec<Slot<T>> = (0..count).map(|_| Arc::default()).collect();
-        let threads = start_all(&gate, &mut |index| {
-            let (way, result) = (Way(gate.clone()), results[index].clone());
-            let (prepare, body) = (prepare.clone(), body.clone());
-            let job = move || {
+        let results = Arc::new(Mutex::new(Vec::from_iter((0..count).map(|_| None))));
+        let job = |index| -> Job<'scope> {
+            let (prepare, body, results) = (prepare.clone(), body.clone(), Arc::clone(&results));
+            Box::new(move |gate| {
                 let prepared = prepare(index);
-                if way.0.pass() {
+                if gate.pass() {
                     let done = body(index, prepared);
-                    *result.lock().expect("nothing panics with it") = Some(done);
+                    results.lock().expect("nothing panics with it")[index] = Some(done);
                 }
-            };
-            spawn(index, Box::new(job))
-        })?;
-        Ok(Self(threads.into_iter().zip(results).collect()))
+            })
+        };
+        start_all(&gate, &job, spawn)?;
+        Ok(Self { gate, results })
     }
 
     /// Waits for the threads. What each has returned.
@@ -173,15 +152,13 @@ impl<'scope, T: Send + 'scope> Crew<'scope, T> {
     /// # Panics
     /// If one has panicked.
     pub fn join(self) -> Vec<T> {
-        let done = |(thread, result): (Thread<'_>, Slot<T>)| {
-            thread.join().expect("a thread comes to its end");
-            result.lock().expect("nothing panics with it").take().expect("it went through the gate")
-        };
-        self.0.into_iter().map(done).collect()
+        self.gate.end(self.gate.count);
+        let done = self.results.lock().expect("nothing panics with it").split_off(0);
+        done.into_iter().map(|done| done.expect("a thread comes to its end")).collect()
     }
 }
 
-impl<T: Send + 'static> Crew<'static, T> {
+impl<T: Send + 'static> Crew<T> {
     /// As [`start`](Self::start), without a scope: who is not joined is left behind. For work that
     /// may never come to its end.
     ///
@@ -193,7 +170,9 @@ impl<T: Send + 'static> Crew<'static, T> {
         prepare: impl Fn(usize) -> P + Clone + Send + 'static,
         body: impl Fn(usize, P) -> T + Clone + Send + 'static,
     ) -> Result<Self> {
-        Self::begin(count, prepare, body, &mut |index, job| spawn_detached(builder(index), job))
+        Self::begin(count, prepare, body, &mut |index, way, job| {
+            builder(index).spawn(move || job(&way.0)).map(drop)
+        })
     }
 }
 
@@ -230,12 +209,12 @@ mod tests {
         let shared = Arc::new(AtomicUsize::new(0));
         let begun = shared.clone();
         let body = move |_, ()| _ = begun.fetch_add(1, Relaxed);
-        let error = Crew::begin(64, |_| (), body, &mut |index, job| match index {
+        let error = Crew::begin(64, |_| (), body, &mut |index, way, job| match index {
             16 => Err(io::Error::from_raw_os_error(libc::EAGAIN)),
-            _ => spawn_detached(Builder::new(), job),
+            _ => Builder::new().spawn(move || job(&way.0)).map(drop),
         });
         let sentence = "cannot start thread 17 of 64: Resource temporarily unavailable";
-        let error = error.map(|_| ()).unwrap_err().to_string();
+        let error = error.map(drop).unwrap_err().to_string();
         assert!(
             error.starts_with(sentence) && error.ends_with("; take fewer, or raise `ulimit -u`"),
             "{error}"
@@ -249,10 +228,8 @@ mod tests {
 
     #[test]
     fn a_panic_before_the_gate_is_an_error_and_no_hang() {
-        let error = thread::scope(|scope| {
-            let prepare = |index| assert_ne!(index, 2, "on purpose");
-            Crew::start(scope, 5, |_| Builder::new(), prepare, |_, ()| ()).map(|_| ())
-        });
+        let prepare = |index| assert_ne!(index, 2, "on purpose");
+        let error = Crew::detached(5, |_| Builder::new(), prepare, |_, ()| ()).map(drop);
         assert_eq!(error.unwrap_err().to_string(), "one of 5 threads panicked before they began");
     }
 
@@ -262,10 +239,8 @@ mod tests {
     fn the_limit_of_a_user_is_an_error_at_once() {
         const LIMITED: &str = "ULOCKS_LIMITED";
         if var_os(LIMITED).is_some() {
-            let started = thread::scope(|scope| {
-                Crew::start(scope, 64, |_| Builder::new(), |_| (), |_, ()| ()).map(|_| ())
-            });
-            return println!("said: {:#}", started.unwrap_err());
+            let started = Crew::detached(64, |_| Builder::new(), |_| (), |_, ()| ()).map(drop);
+            return println!("said: {}", started.unwrap_err());
         }
         let mut command = Command::new(current_exe().unwrap());
         let test = thread::current().name().unwrap().to_owned();
