@@ -32,10 +32,7 @@ pub fn mean(values: &[f64]) -> f64 {
 
 /// Geometric mean of positive values; 0 of nothing.
 pub fn geometric_mean(values: &[f64]) -> f64 {
-    if values.is_empty() {
-        return 0.0;
-    }
-    mean(&values.iter().map(|value| value.ln()).collect::<Vec<_>>()).exp()
+    if values.is_empty() { 0.0 } else { mean(&logarithms(values)).exp() }
 }
 
 /// Median; the mean of the two in the middle if their number is even; 0 of nothing.
@@ -62,13 +59,6 @@ pub fn cov(counts: &[u64]) -> f64 {
     if mean == 0.0 { 0.0 } else { (squares(&values) / values.len() as f64).sqrt() / mean }
 }
 
-/// Jain's index of the workers' counts: 1 if all are equal, 1/n if one has everything.
-pub fn jain(counts: &[u64]) -> f64 {
-    let values = floats(counts);
-    let squares: f64 = values.iter().map(|value| value * value).sum();
-    if squares == 0.0 { 1.0 } else { values.iter().sum::<f64>().powi(2) / (values.len() as f64 * squares) }
-}
-
 /// The smallest and the largest count as multiples of a fair share: (1, 1) is perfectly fair.
 pub fn shares(counts: &[u64]) -> (f64, f64) {
     let mean = mean(&floats(counts));
@@ -80,45 +70,34 @@ pub fn shares(counts: &[u64]) -> (f64, f64) {
 
 /// Student's 95 % confidence interval of the mean. Of fewer than two values it is infinitely wide.
 pub fn mean_interval(values: &[f64]) -> Interval {
-    let mid = mean(values);
-    if values.len() < 2 {
-        return Interval { low: f64::NEG_INFINITY, mid, high: f64::INFINITY };
-    }
-    let half = student_t(values.len() - 1) * standard_deviation(values) / (values.len() as f64).sqrt();
+    let (n, mid) = (values.len(), mean(values));
+    let half = match n {
+        0 | 1 => f64::INFINITY,
+        _ => student_t(n - 1) * standard_deviation(values) / (n as f64).sqrt(),
+    };
     Interval { low: mid - half, mid, high: mid + half }
 }
 
 /// Student's 95 % confidence interval of the geometric mean: computed of the logarithms, as fits
 /// ratios and rates.
 pub fn geometric_mean_interval(values: &[f64]) -> Interval {
-    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let interval = mean_interval(&logs);
+    let interval = mean_interval(&logarithms(values));
     Interval { low: interval.low.exp(), mid: interval.mid.exp(), high: interval.high.exp() }
 }
 
-/// Geometric mean of paired ratios `a[i] / b[i]`, with a 95 % percentile bootstrap interval over
-/// the pairs. Pairs are rounds: what both members of a round suffered alike cancels. The slices
-/// have equal lengths; `seed` makes it reproducible.
-pub fn ratio_interval(a: &[f64], b: &[f64], seed: u64) -> Interval {
+/// Geometric mean of ratios with a 95 % percentile bootstrap interval over them. `seed` makes it
+/// reproducible.
+fn bootstrap(ratios: &[f64], seed: u64) -> Interval {
     const RESAMPLES: usize = 2000;
-    assert_eq!(a.len(), b.len(), "ratios are paired");
-    let logs: Vec<f64> = a.iter().zip(b).map(|(a, b)| (a / b).ln()).collect();
-    if logs.is_empty() {
-        return Interval { low: 0.0, mid: f64::NAN, high: f64::INFINITY };
-    }
-    let mut rng = Rng::new(seed);
-    let mut means: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            let sum: f64 = logs.iter().map(|_| logs[rng.below(logs.len() as u64) as usize]).sum();
-            sum / logs.len() as f64
-        })
-        .collect();
+    let (logs, mut rng) = (logarithms(ratios), Rng::new(seed));
+    let mut resample = || {
+        let sum: f64 = logs.iter().map(|_| logs[rng.below(logs.len() as u64) as usize]).sum();
+        sum / logs.len() as f64
+    };
+    let mut means: Vec<f64> = (0..RESAMPLES).map(|_| resample()).collect();
     means.sort_by(f64::total_cmp);
-    Interval {
-        low: means[RESAMPLES / 40].exp(),
-        mid: mean(&logs).exp(),
-        high: means[RESAMPLES - 1 - RESAMPLES / 40].exp(),
-    }
+    let [low, high] = [RESAMPLES / 40, RESAMPLES - 1 - RESAMPLES / 40].map(|rank| means[rank].exp());
+    Interval { low, mid: geometric_mean(ratios), high }
 }
 
 /// Whether repeated measurements have two modes: the largest is more than twice the smallest. Then
@@ -153,6 +132,10 @@ fn floats(counts: &[u64]) -> Vec<f64> {
     counts.iter().map(|&count| count as f64).collect()
 }
 
+fn logarithms(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|value| value.ln()).collect()
+}
+
 fn squares(values: &[f64]) -> f64 {
     let mean = mean(values);
     values.iter().map(|value| (value - mean).powi(2)).sum()
@@ -160,44 +143,39 @@ fn squares(values: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::rounds::{Spread, Verdict, mean_ratio, modes, range_ratio};
     use super::*;
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-3 * b.abs().max(1e-9)
     }
 
-    /// The textbook sample with mean 5 and population deviation 2.
-    const SAMPLE: [f64; 8] = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
-
     #[test]
     fn location_and_spread() {
-        assert_eq!(mean(&SAMPLE), 5.0);
-        assert_eq!(median(&SAMPLE), 4.5);
-        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
-        assert!(close(standard_deviation(&SAMPLE), (32.0f64 / 7.0).sqrt()));
+        // The textbook sample with mean 5 and population deviation 2.
+        let sample = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
+        assert_eq!((mean(&sample), median(&sample), median(&[3.0, 1.0, 2.0])), (5.0, 4.5, 2.0));
+        assert!(close(standard_deviation(&sample), (32.0f64 / 7.0).sqrt()));
         assert!(close(geometric_mean(&[1.0, 10.0, 100.0]), 10.0));
-        assert_eq!(
-            (mean(&[]), median(&[]), standard_deviation(&[1.0]), geometric_mean(&[])),
-            (0.0, 0.0, 0.0, 0.0)
-        );
-    }
-
-    #[test]
-    fn fairness() {
+        let nothing = [mean(&[]), median(&[]), standard_deviation(&[1.0]), geometric_mean(&[])];
+        assert_eq!(nothing, [0.0; 4]);
         assert!(close(cov(&[2, 4, 4, 4, 5, 5, 7, 9]), 0.4));
         assert_eq!((cov(&[7, 7, 7]), cov(&[0, 0])), (0.0, 0.0));
-        assert!(close(jain(&[1, 0, 0, 0]), 0.25));
-        assert_eq!((jain(&[3, 3]), jain(&[0, 0])), (1.0, 1.0));
-        assert!(close(jain(&[1, 2, 3]), 36.0 / 42.0));
-        assert_eq!(shares(&[5, 10, 15]), (0.5, 1.5));
-        assert_eq!(shares(&[]), (1.0, 1.0));
+        assert_eq!((shares(&[5, 10, 15]), shares(&[])), ((0.5, 1.5), (1.0, 1.0)));
     }
 
     #[test]
-    fn student() {
-        assert_eq!((student_t(1), student_t(4), student_t(30)), (12.706, 2.776, 2.042));
+    fn intervals_of_student() {
         // From tables: 40, 60 and 120 degrees of freedom, and the normal distribution.
-        for (degrees, t) in [(31, 2.0395), (40, 2.0211), (60, 2.0003), (120, 1.9799), (1_000_000, 1.96)] {
+        for (degrees, t) in [
+            (1, 12.706),
+            (30, 2.042),
+            (31, 2.0395),
+            (40, 2.0211),
+            (60, 2.0003),
+            (120, 1.9799),
+            (1_000_000, 1.96),
+        ] {
             assert!((student_t(degrees) - t).abs() < 5e-4, "{degrees}: {}", student_t(degrees));
         }
         let interval = mean_interval(&[9.0, 10.0, 11.0, 10.0, 10.0]);
@@ -205,30 +183,35 @@ mod tests {
         assert!(close(interval.low, 10.0 - 0.8779) && close(interval.high, 10.0 + 0.8779));
         assert!(close(interval.relative_half_width(), 0.08779));
         assert_eq!(mean_interval(&[1.0]).relative_half_width(), f64::INFINITY);
-        let interval = geometric_mean_interval(&[1.0, 10.0, 100.0]);
-        assert!(
-            close(interval.mid, 10.0) && close(interval.mid / interval.low, interval.high / interval.mid)
-        );
+        let Interval { low, mid, high } = geometric_mean_interval(&[1.0, 10.0, 100.0]);
+        assert!(close(mid, 10.0) && close(mid / low, high / mid));
     }
 
     #[test]
-    fn ratios_are_paired() {
-        // Rounds differ by a factor of ten, the ratio within a round does not: the interval is a
-        // point.
-        let (a, b) = ([2.0, 20.0, 200.0], [1.0, 10.0, 100.0]);
-        let interval = ratio_interval(&a, &b, 1);
-        assert!(close(interval.low, 2.0) && close(interval.mid, 2.0) && close(interval.high, 2.0));
-        // One round of four says 16: resampling finds means from 1 to 16, mostly between.
-        let interval = ratio_interval(&[1.0, 1.0, 1.0, 16.0], &[1.0; 4], 1);
-        assert!(
-            close(interval.mid, 2.0) && close(interval.low, 1.0) && close(interval.high, 8.0),
-            "{interval:?}"
-        );
+    fn ratios_have_an_interval_and_a_verdict() {
+        // One of four says 16: resampling finds means from 1 to 16, mostly between.
+        let Interval { low, mid, high } = bootstrap(&[1.0, 1.0, 1.0, 16.0], 1);
+        assert!(close(mid, 2.0) && close(low, 1.0) && close(high, 8.0), "{low} {mid} {high}");
+        let verdict = |ratios: &[f64]| mean_ratio(ratios).unwrap().verdict();
+        assert_eq!(verdict(&[2.0; 6]), Verdict::Faster);
+        assert_eq!(verdict(&[0.5, 0.51, 0.49]), Verdict::Slower);
+        assert_eq!([verdict(&[2.0]), verdict(&[0.9, 1.2, 1.1])], [Verdict::None; 2]);
+        // All rounds must agree where there are two modes, and there must be enough of them.
+        let verdict = |ratios: &[f64]| range_ratio(ratios).unwrap().verdict();
+        assert_eq!(verdict(&[2.0; 6]), Verdict::Faster);
+        assert_eq!([verdict(&[2.0; 5]), verdict(&[0.9, 2.0, 2.0, 2.0, 2.0, 2.0])], [Verdict::TwoModes; 2]);
+        assert_eq!((mean_ratio(&[]), range_ratio(&[])), (None, None));
     }
 
     #[test]
-    fn two_modes() {
-        assert!(bimodal(&[58e3, 5.6e6, 60e3]));
-        assert!(!bimodal(&[10.0, 12.0, 19.0]) && !bimodal(&[1.0]) && !bimodal(&[]));
+    fn rounds_have_modes_and_a_spread() {
+        let (low, high) = modes(&[58e3, 5.6e6, 60e3]).unwrap();
+        assert_eq!((low.rounds, high.rounds, close(high.per_s, 5.6e6)), (2, 1, true));
+        assert!(modes(&[10.0, 12.0, 19.0]).is_none() && !bimodal(&[1.0]) && !bimodal(&[]));
+        // From tables of the sign test: of 8 values the 1st and the 8th, of 9 the 2nd and the 8th.
+        let spread = |n: u32| Spread::of(&(1..=n).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(spread(8), Spread { median: 4.5, low: 1.0, high: 8.0 });
+        assert_eq!(spread(9), Spread { median: 5.0, low: 2.0, high: 8.0 });
+        assert_eq!((spread(3).low, spread(3).high, Spread::of(&[]).median), (1.0, 3.0, 0.0));
     }
 }

@@ -10,7 +10,7 @@
 //! - Other figures are medians, with the interval that order statistics give without any
 //!   assumption. Under six rounds that is the whole range, and covers less than 95 %.
 
-use super::{bimodal, geometric_mean_interval, median, ratio_interval};
+use super::{Interval, bimodal, bootstrap, geometric_mean_interval, median};
 use serde::{Deserialize, Serialize};
 
 /// Rounds from which a bootstrap is used and agreement of all rounds is a verdict (2 * 0.5^6 <
@@ -103,8 +103,8 @@ pub struct Spread {
 
 /// Geometric mean and the t interval of the logarithm.
 pub fn log_t(values: &[f64]) -> Estimate {
-    let estimate = geometric_mean_interval(values);
-    Estimate { value: estimate.mid, interval: (values.len() > 1).then_some((estimate.low, estimate.high)) }
+    let Interval { low, mid, high } = geometric_mean_interval(values);
+    Estimate { value: mid, interval: (values.len() > 1).then_some((low, high)) }
 }
 
 /// The two modes, parted at the widest gap between neighbours on a logarithmic scale.
@@ -122,34 +122,20 @@ pub fn modes(values: &[f64]) -> Option<(Level, Level)> {
 
 /// A ratio with its interval over rounds.
 pub fn mean_ratio(values: &[f64]) -> Option<Ratio> {
-    if values.is_empty() {
-        return None;
+    let Estimate { value, mut interval } = log_t(values);
+    if values.len() >= ENOUGH_ROUNDS {
+        let Interval { low, high, .. } = bootstrap(values, SEED);
+        interval = Some((low, high));
     }
-    let by_t = log_t(values);
-    let interval = if values.len() >= ENOUGH_ROUNDS {
-        let bootstrap = ratio_interval(values, &vec![1.0; values.len()], SEED);
-        Some((bootstrap.low, bootstrap.high))
-    } else {
-        by_t.interval
-    };
-    Some(Ratio { value: by_t.value, interval, rounds: values.len(), two_modes: false })
+    let rounds = values.len();
+    (rounds > 0).then_some(Ratio { value, interval, rounds, two_modes: false })
 }
 
 /// A ratio of what has two modes: its range.
 pub fn range_ratio(values: &[f64]) -> Option<Ratio> {
-    if values.is_empty() {
-        return None;
-    }
-    Some(Ratio {
-        value: Spread::of(values).median,
-        interval: Some(range(values)),
-        rounds: values.len(),
-        two_modes: true,
-    })
-}
-
-fn range(values: &[f64]) -> (f64, f64) {
-    values.iter().fold((f64::INFINITY, 0.0), |(low, high), &v| (low.min(v), high.max(v)))
+    let range = values.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), &v| (low.min(v), high.max(v)));
+    let (value, rounds) = (median(values), values.len());
+    (rounds > 0).then_some(Ratio { value, interval: Some(range), rounds, two_modes: true })
 }
 
 impl Spread {
@@ -158,11 +144,10 @@ impl Spread {
     pub fn of(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let n = sorted.len();
+        let (n, median) = (sorted.len(), median(values));
         if n == 0 {
-            return Self { median: 0.0, low: 0.0, high: 0.0 };
+            return Self { median, low: 0.0, high: 0.0 };
         }
-        let median = median(values);
         // The interval from the k-th smallest to the k-th greatest misses the median with
         // probability 2 * P(Binomial(n, 1/2) < k); take the greatest k that keeps this under 5 %.
         let (mut k, mut term, mut tail) = (0, 0.5_f64.powi(n as i32), 0.0);
