@@ -89,4 +89,38 @@ impl Span {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_spread_around_their_mean() {
+        let span = Span::new("a hold time", 3_000, 1_000.0).unwrap();
+        let mut rng = Rng::new(7);
+        let draws: Vec<u64> = (0..10_000).map(|_| span.draw(&mut rng)).collect();
+        let (min, max) = (*draws.iter().min().unwrap(), *draws.iter().max().unwrap());
+        // Uniform in [1500, 4500] with mean 3000; 10 000 draws reach within 1 % of the ends.
+        assert!((1_500..1_530).contains(&min) && (4_470..=4_500).contains(&max), "{min} {max}");
+        let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
+        assert!((mean - 3_000.0).abs() < 50.0, "{mean}");
+        assert_ne!(Rng::new(1).bits(), Rng::new(2).bits());
+    }
+
+    #[test]
+    fn a_time_that_cannot_be_measured_is_refused() {
+        let span = |ns| Span::new("a hold time", ns, 1_000.0);
+        let error = span(7).unwrap_err().to_string();
+        assert_eq!(error, "a hold time of 7 ns cannot be measured; allowed: 0, or 8 ns to 1 s");
+        assert!(span(0).unwrap().is_zero() && span(8).is_ok() && span(2_000_000_000).is_err());
+        for calibration in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(Span::new("a hold time", 100, calibration).is_err());
+        }
+    }
+
+    /// An iteration is a multiplication at least: between a tenth of a nanosecond and a tenth of a
+    /// microsecond.
+    #[test]
+    fn calibration_is_a_speed() {
+        let speed = calibrate();
+        assert!((10.0..10_000.0).contains(&speed), "{speed}");
+    }
+}

@@ -125,8 +125,10 @@ impl Runner {
 
     /// Runs `task` in a fresh process; an error says in one line why there is no result.
     pub fn run<T: Task>(&self, task: &T) -> Result<Outcome<T::Answer>> {
-        if let Some(signal) = self.interrupted() {
-            return Ok(Outcome::Interrupted(signal));
+        while let Some(signal) = self.next_signal(Duration::ZERO) {
+            if signal != libc::SIGCHLD {
+                return Ok(Outcome::Interrupted(signal));
+            }
         }
         let sets_before = semaphore_sets();
         let question = serde_json::to_string(task)?;
@@ -143,35 +145,22 @@ impl Runner {
         if matches!(ended, Ended::BySignal(_)) && is_past_its_work && semaphore_sets() != sets_before {
             self.wait(&trial, GRACE);
         }
-        let waits = if matches!(ended, Ended::Overdue) { activity(trial.id()) } else { String::new() };
+        let does = if matches!(ended, Ended::Overdue) { activity(trial.id()) } else { String::new() };
         let (status, family) = clear(&mut trial)?;
-        if matches!(ended, Ended::ByItself) && status.success() && family.len() == 1 {
-            let result =
-                serde_json::from_str(&text(&mut answer)?).context("the trial's answer is garbled")?;
-            return Ok(Outcome::Done(result));
-        }
         remove_semaphores(&sets_before, &family);
         match ended {
-            Ended::ByItself if status.success() => bail!("{} workers outlived their trial", family.len() - 1),
-            Ended::ByItself => bail!("{}", reason(status, &text(&mut complaint)?)),
             Ended::BySignal(signal) => Ok(Outcome::Interrupted(signal)),
-            Ended::Overdue => {
-                let words = first_words(&text(&mut complaint)?);
-                let words = if words.is_empty() { words } else { format!("; it said: {words}") };
-                let limit = limit.as_secs_f64();
-                bail!(
-                    "the trial did not end within {limit} s and was killed: {waits}{words}; it is {question}"
-                )
+            Ended::ByItself if !status.success() => bail!("{}", reason(status, &text(&mut complaint)?)),
+            Ended::ByItself if family.len() > 1 => bail!("{} workers outlived their trial", family.len() - 1),
+            Ended::ByItself => {
+                let answer = serde_json::from_str(&text(&mut answer)?);
+                Ok(Outcome::Done(answer.context("the trial's answer is garbled")?))
             }
-        }
-    }
-
-    /// The signal that asks us to stop, if one has come since the last look.
-    fn interrupted(&self) -> Option<i32> {
-        loop {
-            match self.next_signal(Duration::ZERO) {
-                Some(libc::SIGCHLD) => {}
-                other => return other,
+            Ended::Overdue => {
+                let said = first_words(&text(&mut complaint)?);
+                let said = if said.is_empty() { said } else { format!("; it said: {said}") };
+                let limit = limit.as_secs_f64();
+                bail!("the trial did not end within {limit} s and was killed: {does}{said}; it is {question}")
             }
         }
     }

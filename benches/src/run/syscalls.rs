@@ -231,21 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn libcs_function_is_replaced_where_that_is_possible() {
-        assert_eq!(countable(), cfg!(all(target_arch = "x86_64", target_pointer_width = "64")));
-    }
-
-    #[test]
     fn sleeps_refusals_and_wakes_of_this_thread_are_told_apart() {
         let (word, counters) = (AtomicU32::new(7), Counters::default());
         let private = libc::FUTEX_PRIVATE_FLAG;
         count(&counters, || {
             // One that sleeps and times out, two that may not sleep, and three wakes.
-            assert_eq!(futex(&word, libc::FUTEX_WAIT | private, 7), -1);
-            assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::ETIMEDOUT));
-            for _ in 0..2 {
-                assert_eq!(futex(&word, libc::FUTEX_WAIT, 8), -1);
-                assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EAGAIN));
+            for (value, errno) in [(7, libc::ETIMEDOUT), (8, libc::EAGAIN), (8, libc::EAGAIN)] {
+                assert_eq!(futex(&word, libc::FUTEX_WAIT | private, value), -1);
+                assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(errno));
             }
             for _ in 0..3 {
                 assert_eq!(futex(&word, libc::FUTEX_WAKE | private, 1), 0);
@@ -253,12 +246,12 @@ mod tests {
         });
         futex(&word, libc::FUTEX_WAKE, 1);
         std::thread::spawn(|| futex(&AtomicU32::new(0), libc::FUTEX_WAKE, 1)).join().unwrap();
-        let expected = match countable() {
-            true => Calls { waits: 3, refused: 2, wakes: 3 },
-            false => Calls::default(),
-        };
-        assert_eq!(counters.read(), expected);
-        assert_eq!(expected.plus(expected).since(expected), expected);
+        let panicked = std::panic::catch_unwind(|| count(&counters, || panic!("on purpose")));
+        assert!(panicked.is_err() && MINE.get().is_null(), "a panic ends the count");
+        assert_eq!(countable(), cfg!(all(target_arch = "x86_64", target_pointer_width = "64")));
+        let calls = Calls { waits: 3, refused: 2, wakes: 3 };
+        assert_eq!(counters.read(), if countable() { calls } else { Calls::default() });
+        assert_eq!(calls.plus(calls).since(calls), calls);
     }
 
     #[test]
@@ -291,12 +284,5 @@ mod tests {
         if countable() {
             assert!(std.read().waits > 0 && parking_lot.read().waits > 0, "{std:?}, {parking_lot:?}");
         }
-    }
-
-    #[test]
-    fn a_panic_ends_the_count() {
-        let counters = Counters::default();
-        let panicked = std::panic::catch_unwind(|| count(&counters, || panic!("on purpose")));
-        assert!(panicked.is_err() && MINE.get().is_null());
     }
 }
