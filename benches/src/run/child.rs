@@ -6,25 +6,15 @@
 //! The program executes itself with a hidden argument ([`TRIAL`], answered by [`serve`]); the order
 //! goes in on stdin and the result comes back on stdout, both as JSON.
 //!
-//! # What may be left over, and what clears it
-//!
-//! | leftover | cleared by |
-//! |---|---|
-//! | the trial process | a kill of its process group, then `wait`; if this program is killed outright, `PR_SET_PDEATHSIG` |
-//! | its worker processes | the same group; orphans fall to us, since we are their subreaper |
-//! | a SysV semaphore set | removed if it appeared during the trial and a process of the trial was the last to use it |
-//! | the mapped file | has no name, ends with its processes |
-//!
-//! One thing is beyond us: a semaphore set stays if this program itself dies by SIGKILL while a
-//! trial uses it.
-//!
-//! # Signals
+//! What may be left over is the trial and its workers, which are a process group: we kill it, and
+//! adopt and reap its orphans, since we are their subreaper. If we are killed outright,
+//! `PR_SET_PDEATHSIG` ends the trial. A SysV semaphore set is removed if it appeared during the
+//! trial and a process of the trial was the last to use it. It stays if we die by SIGKILL.
 //!
 //! SIGINT, SIGTERM and SIGHUP (those that are not ignored, think of `nohup`) and SIGCHLD stay
 //! blocked in this program and are fetched with `sigtimedwait`: no handler, hence no race between a
-//! flag and a sleep. The trial has a process group of its own, so that Ctrl-C reaches only us, and
-//! we kill it at once. Then the program writes what it has and ends; a further signal waits for
-//! that.
+//! flag and a sleep. Ctrl-C reaches only us, and we kill the trial at once. Then the program writes
+//! what it has and ends; a further signal waits for that.
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
@@ -125,23 +115,32 @@ impl Runner {
 
     /// Runs `task` in a fresh process; an error says in one line why there is no result.
     pub fn run<T: Task>(&self, task: &T) -> Result<Outcome<T::Answer>> {
+        let order = serde_json::to_string(task)?;
+        Ok(match self.run_order(&order, task.own_time(), task.limit())? {
+            Outcome::Done(answer) => {
+                Outcome::Done(serde_json::from_str(&answer).context("the trial's answer is garbled")?)
+            }
+            Outcome::Interrupted(signal) => Outcome::Interrupted(signal),
+        })
+    }
+
+    /// What does not depend on the kind of the task, and is compiled once.
+    fn run_order(&self, order: &str, own_time: Duration, limit: Duration) -> Result<Outcome<String>> {
         while let Some(signal) = self.next_signal(Duration::ZERO) {
             if signal != libc::SIGCHLD {
                 return Ok(Outcome::Interrupted(signal));
             }
         }
         let sets_before = semaphore_sets();
-        let question = serde_json::to_string(task)?;
-        let mut order = memory_file("trial-order")?;
-        order.write_all(question.as_bytes())?;
-        order.rewind()?;
-        let mut answer = memory_file("trial-answer")?;
-        let mut complaint = memory_file("trial-complaint")?;
-        let mut trial = spawn(self.arguments, order, answer.try_clone()?, complaint.try_clone()?)?;
+        let [mut input, mut answer, mut complaint] =
+            [memory_file(c"trial-order")?, memory_file(c"trial-answer")?, memory_file(c"trial-complaint")?];
+        input.write_all(order.as_bytes())?;
+        input.rewind()?;
+        let mut trial = spawn(self.arguments, input, answer.try_clone()?, complaint.try_clone()?)?;
 
-        let (started, limit) = (Instant::now(), task.limit());
+        let started = Instant::now();
         let ended = self.wait(&trial, limit);
-        let is_past_its_work = started.elapsed() >= task.own_time();
+        let is_past_its_work = started.elapsed() >= own_time;
         if matches!(ended, Ended::BySignal(_)) && is_past_its_work && semaphore_sets() != sets_before {
             self.wait(&trial, GRACE);
         }
@@ -152,15 +151,12 @@ impl Runner {
             Ended::BySignal(signal) => Ok(Outcome::Interrupted(signal)),
             Ended::ByItself if !status.success() => bail!("{}", reason(status, &text(&mut complaint)?)),
             Ended::ByItself if family.len() > 1 => bail!("{} workers outlived their trial", family.len() - 1),
-            Ended::ByItself => {
-                let answer = serde_json::from_str(&text(&mut answer)?);
-                Ok(Outcome::Done(answer.context("the trial's answer is garbled")?))
-            }
+            Ended::ByItself => Ok(Outcome::Done(text(&mut answer)?)),
             Ended::Overdue => {
                 let said = first_words(&text(&mut complaint)?);
                 let said = if said.is_empty() { said } else { format!("; it said: {said}") };
                 let limit = limit.as_secs_f64();
-                bail!("the trial did not end within {limit} s and was killed: {does}{said}; it is {question}")
+                bail!("the trial did not end within {limit} s and was killed: {does}{said}; it is {order}")
             }
         }
     }
@@ -337,8 +333,7 @@ fn signals(list: impl IntoIterator<Item = i32>) -> libc::sigset_t {
 }
 
 /// A file without a name: unlike a pipe it needs no reader while the trial runs.
-fn memory_file(name: &str) -> Result<File> {
-    let name = std::ffi::CString::new(name)?;
+fn memory_file(name: &std::ffi::CStr) -> Result<File> {
     // SAFETY: `name` is a C string that outlives the call.
     let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
     if fd < 0 {
@@ -357,100 +352,4 @@ fn text(file: &mut File) -> Result<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde::Deserialize;
-    use std::env::{args, current_exe};
-    use std::process::exit;
-    use ulocks_testkit::limit::output;
-
-    const TEST: &str = "run::child::tests::a_trial_answers_or_goes_and_leaves_nothing";
-    /// The test again, alone. A filter that fits no test says whether as the program or as a trial.
-    const AS_PROGRAM: [&str; 5] = ["--exact", TEST, "as-program", "--nocapture", "--test-threads=1"];
-    const AS_TRIAL: [&str; 5] = ["--exact", TEST, "as-trial", "--nocapture", "--test-threads=1"];
-
-    #[derive(Serialize, Deserialize)]
-    enum Probe {
-        Answers,
-        Hangs,
-        /// Sends its parent a signal, and hangs.
-        Interrupts,
-        LeavesAWorker,
-    }
-
-    impl Task for Probe {
-        type Answer = u32;
-
-        fn carry_out(&self) -> Result<u32> {
-            let hang = || Command::new("sleep").arg("600").spawn();
-            // SAFETY: no pointers are involved; the parent is the runner.
-            let interrupt = || unsafe { libc::kill(libc::getppid(), libc::SIGINT) };
-            match self {
-                Self::Answers => return Ok(7),
-                Self::LeavesAWorker => return Ok(hang()?.id()),
-                Self::Interrupts => _ = interrupt(),
-                Self::Hangs => eprintln!("I hang"),
-            }
-            hang()?.wait()?;
-            bail!("nothing ends it")
-        }
-
-        fn own_time(&self) -> Duration {
-            Duration::ZERO
-        }
-
-        fn workers(&self) -> u32 {
-            1
-        }
-
-        fn limit(&self) -> Duration {
-            Duration::from_secs(if matches!(self, Self::Hangs) { 1 } else { 60 })
-        }
-    }
-
-    /// A runner adopts, blocks and reaps what other tests would miss: hence a process for it.
-    #[test]
-    fn a_trial_answers_or_goes_and_leaves_nothing() {
-        let is = |filter: &str| args().any(|argument| argument == filter);
-        if is(AS_PROGRAM[2]) {
-            runs_probes();
-        } else if is(AS_TRIAL[2]) {
-            // What the harness has written is no answer.
-            io::stdout().flush().unwrap();
-            // SAFETY: the calls touch no memory.
-            assert_eq!(unsafe { (libc::ftruncate(1, 0), libc::lseek(1, 0, libc::SEEK_SET)) }, (0, 0));
-            exit(i32::from(serve::<Probe>() != ExitCode::SUCCESS));
-        } else {
-            let mut command = Command::new(current_exe().unwrap());
-            // The harness has another thread, which must not take the signal.
-            let block = || {
-                // SAFETY: the set is initialised, the old mask is not wanted; async-signal-safe.
-                unsafe { libc::sigprocmask(libc::SIG_BLOCK, &signals([libc::SIGINT]), ptr::null_mut()) };
-                Ok(())
-            };
-            // SAFETY: `block` allocates nothing and takes no lock.
-            unsafe { command.args(AS_PROGRAM).pre_exec(block) };
-            let output = output(&mut command);
-            assert!(output.status.success(), "{output:?}");
-        }
-    }
-
-    fn runs_probes() {
-        let runner = Runner { arguments: &AS_TRIAL, ..Runner::new().unwrap() };
-        let run = |probe| {
-            let outcome = runner.run(&probe);
-            // SAFETY: a null status pointer is allowed.
-            let child = unsafe { libc::waitpid(-1, ptr::null_mut(), libc::WNOHANG) };
-            assert_eq!((child, io::Error::last_os_error().raw_os_error()), (-1, Some(libc::ECHILD)));
-            outcome
-        };
-        assert!(matches!(run(Probe::Answers), Ok(Outcome::Done(7))));
-        assert!(matches!(run(Probe::Interrupts), Ok(Outcome::Interrupted(libc::SIGINT))));
-        let said = run(Probe::LeavesAWorker).unwrap_err().to_string();
-        assert_eq!(said, "1 workers outlived their trial");
-        let said = run(Probe::Hangs).unwrap_err().to_string();
-        let rest = said.strip_prefix("the trial did not end within 1 s and was killed: ").expect(&said);
-        assert!(rest.contains(" of its threads wait in "), "{said}");
-        assert!(rest.ends_with("; it said: I hang; it is \"Hangs\""), "{said}");
-    }
-}
+mod tests;

@@ -7,7 +7,7 @@
 //! shorter than a [step](Calibration::step) cannot be told from nothing: see
 //! `workloads::readers::batch`.
 
-use crate::statistics;
+use super::threads::clock_time;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -49,10 +49,7 @@ pub fn now() -> u64 {
 /// The monotonic clock, which timers expire by. Async-signal-safe.
 #[inline]
 pub fn monotonic_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the time is writable; the clock always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    clock_time(libc::CLOCK_MONOTONIC).as_nanos() as u64
 }
 
 /// What was found out about the counter.
@@ -76,19 +73,17 @@ impl Calibration {
             let ticks = now();
             let pair = now() - ticks;
             if pairs.len() < pairs.capacity() {
-                pairs.push(pair as f64);
+                pairs.push(pair);
             }
         }
-        let (ticks, ns) = (now() - first, start.elapsed().as_nanos());
-        let ends = pairs.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), &pair| (a.min(pair), b.max(pair)));
+        let per_ns = (now() - first) as f64 / start.elapsed().as_nanos() as f64;
+        pairs.sort_unstable();
+        let empty = [0, pairs.len() / 2, pairs.len() - 1].map(|rank| pairs[rank]);
         // Pairs are whole numbers of steps; so is the difference of two of them.
-        let mut lengths: Vec<u64> = pairs.iter().map(|&pair| pair as u64).collect();
-        lengths.sort_unstable();
-        lengths.dedup();
-        let steps = lengths.windows(2).map(|two| two[1] - two[0]);
-        let step = steps.chain(lengths.first().copied()).filter(|&step| step > 0).min().unwrap_or(1);
-        let empty = [ends.0 as u64, statistics::median(&pairs) as u64, ends.1 as u64];
-        Self { per_ns: ticks as f64 / ns as f64, empty, step }
+        pairs.dedup();
+        let steps = pairs.windows(2).map(|two| two[1] - two[0]);
+        let step = steps.chain([pairs[0]]).filter(|&step| step > 0).min().unwrap_or(1);
+        Self { per_ns, empty, step }
     }
 
     /// What is subtracted from each delay.

@@ -44,9 +44,8 @@ pub fn round_trip_ns() -> Option<f64> {
 
 /// Round trips in words: the lowest and the highest of them, if there are any.
 pub fn describe(round_trips_ns: &[f64]) -> Option<String> {
-    let (low, high) = round_trips_ns.iter().fold(None, |range: Option<(f64, f64)>, &ns| {
-        Some(range.map_or((ns, ns), |(low, high)| (low.min(ns), high.max(ns))))
-    })?;
+    let end = |pick: fn(f64, f64) -> f64| round_trips_ns.iter().copied().reduce(pick);
+    let (low, high) = (end(f64::min)?, end(f64::max)?);
     Some(format!("A cache line went to another CPU and back in {low:.0} to {high:.0} ns, before each round."))
 }
 
@@ -55,15 +54,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_trip_takes_a_time_where_there_are_two_cpus() {
+    fn a_round_trip_takes_a_time_where_there_are_two_cpus_and_is_described() {
         let two = pinning::allowed().unwrap().len() > 1;
         let ns = round_trip_ns();
         assert_eq!(ns.is_some(), two);
         assert!(ns.is_none_or(|ns| ns.is_finite() && ns > 0.0), "{ns:?}");
-    }
-
-    #[test]
-    fn round_trips_are_described_by_their_range() {
         let text = describe(&[66.4, 310.2, 70.0]).unwrap();
         assert_eq!(text, "A cache line went to another CPU and back in 66 to 310 ns, before each round.");
         assert_eq!(describe(&[]), None);

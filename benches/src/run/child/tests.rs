@@ -1,0 +1,95 @@
+use super::*;
+use serde::Deserialize;
+use std::env::{args, current_exe};
+use std::process::exit;
+use ulocks_testkit::limit::output;
+
+const TEST: &str = "run::child::tests::a_trial_answers_or_goes_and_leaves_nothing";
+/// The test again, alone. A filter that fits no test says whether as the program or as a trial.
+const AS_PROGRAM: [&str; 5] = ["--exact", TEST, "as-program", "--nocapture", "--test-threads=1"];
+const AS_TRIAL: [&str; 5] = ["--exact", TEST, "as-trial", "--nocapture", "--test-threads=1"];
+
+#[derive(Serialize, Deserialize)]
+enum Probe {
+    Answers,
+    Hangs,
+    /// Sends its parent a signal, and hangs.
+    Interrupts,
+    LeavesAWorker,
+}
+
+impl Task for Probe {
+    type Answer = u32;
+
+    fn carry_out(&self) -> Result<u32> {
+        let hang = || Command::new("sleep").arg("600").spawn();
+        // SAFETY: no pointers are involved; the parent is the runner.
+        let interrupt = || unsafe { libc::kill(libc::getppid(), libc::SIGINT) };
+        match self {
+            Self::Answers => return Ok(7),
+            Self::LeavesAWorker => return Ok(hang()?.id()),
+            Self::Interrupts => _ = interrupt(),
+            Self::Hangs => eprintln!("I hang"),
+        }
+        hang()?.wait()?;
+        bail!("nothing ends it")
+    }
+
+    fn own_time(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn workers(&self) -> u32 {
+        1
+    }
+
+    fn limit(&self) -> Duration {
+        Duration::from_secs(if matches!(self, Self::Hangs) { 1 } else { 60 })
+    }
+}
+
+/// A runner adopts, blocks and reaps what other tests would miss: hence a process for it.
+#[test]
+fn a_trial_answers_or_goes_and_leaves_nothing() {
+    let is = |filter: &str| args().any(|argument| argument == filter);
+    if is(AS_PROGRAM[2]) {
+        runs_probes();
+    } else if is(AS_TRIAL[2]) {
+        // What the harness has written is no answer.
+        io::stdout().flush().unwrap();
+        // SAFETY: the calls touch no memory.
+        assert_eq!(unsafe { (libc::ftruncate(1, 0), libc::lseek(1, 0, libc::SEEK_SET)) }, (0, 0));
+        exit(i32::from(serve::<Probe>() != ExitCode::SUCCESS));
+    } else {
+        let mut command = Command::new(current_exe().unwrap());
+        // The harness has another thread, which must not take the signal.
+        let block = || {
+            // SAFETY: the set is initialised, the old mask is not wanted; async-signal-safe.
+            unsafe { libc::sigprocmask(libc::SIG_BLOCK, &signals([libc::SIGINT]), ptr::null_mut()) };
+            Ok(())
+        };
+        // SAFETY: `block` allocates nothing and takes no lock.
+        unsafe { command.args(AS_PROGRAM).pre_exec(block) };
+        let output = output(&mut command);
+        assert!(output.status.success(), "{output:?}");
+    }
+}
+
+fn runs_probes() {
+    let runner = Runner { arguments: &AS_TRIAL, ..Runner::new().unwrap() };
+    let run = |probe| {
+        let outcome = runner.run(&probe);
+        // SAFETY: a null status pointer is allowed.
+        let child = unsafe { libc::waitpid(-1, ptr::null_mut(), libc::WNOHANG) };
+        assert_eq!((child, io::Error::last_os_error().raw_os_error()), (-1, Some(libc::ECHILD)));
+        outcome
+    };
+    assert!(matches!(run(Probe::Answers), Ok(Outcome::Done(7))));
+    assert!(matches!(run(Probe::Interrupts), Ok(Outcome::Interrupted(libc::SIGINT))));
+    let said = run(Probe::LeavesAWorker).unwrap_err().to_string();
+    assert_eq!(said, "1 workers outlived their trial");
+    let said = run(Probe::Hangs).unwrap_err().to_string();
+    let rest = said.strip_prefix("the trial did not end within 1 s and was killed: ").expect(&said);
+    assert!(rest.contains(" of its threads wait in "), "{said}");
+    assert!(rest.ends_with("; it said: I hang; it is \"Hangs\""), "{said}");
+}
