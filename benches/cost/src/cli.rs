@@ -1,9 +1,10 @@
 //! `ulocks-cost`: the command line.
 
-use super::{Cell, Lock, all, select, table};
-use anyhow::{Context, Result, bail, ensure};
+use super::locks::{Lock, all, select};
+use super::{Cell, table};
+use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use serde::Serialize;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use ulocks_vm_cost::{MOST_CPUS, Machine, Placement, Run};
 
@@ -106,31 +107,17 @@ pub fn run(cli: &Cli) -> Result<()> {
             cells.push(Cell { lock: lock.name.to_owned(), outcome });
         }
     }
-    let record = Record {
-        schema: SCHEMA,
-        machine: machine.to_string().lines().next().unwrap_or_default().to_owned(),
-        load: cli.load(),
-        tables: table::text(&cells),
-        cells: &cells,
-    };
-    print!("{}", record.tables);
-    let json = serde_json::to_string_pretty(&record)? + "\n";
-    cli.keep("predicted.json", &json)
-}
-
-/// The version of the record. The page of all figures reads it.
-const SCHEMA: &str = "ulocks-predicted/1";
-
-/// What a run leaves behind.
-#[derive(Serialize)]
-struct Record<'a> {
-    schema: &'static str,
-    /// The first line of what the model says of itself.
-    machine: String,
-    load: String,
-    /// What is on standard output.
-    tables: String,
-    cells: &'a [Cell],
+    let tables = table::text(&cells, locks.len());
+    print!("{tables}");
+    // The page of all figures reads it.
+    let record = json!({
+        "schema": "ulocks-predicted/1",
+        "machine": machine.to_string().lines().next(),
+        "load": cli.load(),
+        "tables": tables,
+        "cells": cells,
+    });
+    cli.keep("predicted.json", &(serde_json::to_string_pretty(&record)? + "\n"))
 }
 
 impl Cli {
@@ -169,24 +156,17 @@ fn cpus(text: &str) -> Result<Cpus> {
         ensure!((1..=MOST_CPUS).contains(&number), "{number} CPUs: from 1 to {MOST_CPUS}");
         Ok(number)
     };
-    let list = match text.split_once("..") {
+    let mut list = match text.split_once("..") {
         Some((first, last)) => {
             let (first, last) = (number(first)?, number(last)?);
-            if first > last {
-                bail!("{first}..{last} is empty");
-            }
+            ensure!(first <= last, "{first}..{last} is empty");
             let doublings = std::iter::successors(Some(first), |cpus| Some(cpus * 2));
-            let mut list: Vec<_> = doublings.take_while(|&cpus| cpus < last).collect();
-            list.push(last);
-            list
+            doublings.take_while(|&cpus| cpus < last).chain([last]).collect()
         }
-        None => {
-            let mut list = text.split(',').map(number).collect::<Result<Vec<_>>>()?;
-            list.sort_unstable();
-            list.dedup();
-            list
-        }
+        None => text.split(',').map(number).collect::<Result<Vec<_>>>()?,
     };
+    list.sort_unstable();
+    list.dedup();
     Ok(Cpus(list))
 }
 

@@ -11,7 +11,7 @@ mod locks;
 mod reference;
 mod table;
 
-pub use locks::{Lock, all, select};
+pub use locks::{Lock, all};
 
 use serde::Serialize;
 use ulocks_vm_cost::Outcome;

@@ -1,7 +1,7 @@
 //! The locks that can be costed, by name.
 
-use super::reference::{Mcs, Section, Tas, Ticket, Ttas};
-use anyhow::{Result, bail};
+use super::reference::{Mcs, Section, Tas, Ticket};
+use anyhow::{Context, Result};
 use ulocks_calock::RawCalock;
 use ulocks_core::raw::{RawMutex, RawRwLock};
 use ulocks_core::signal::Soft;
@@ -51,19 +51,17 @@ const LOCKS: &[Lock] = &[
         "psrwlock::PsRwLock with 64 slots for readers; one operation in a thousand is a write",
         mostly_read::<Ps<Distributed<64>>>,
     ),
-    lock("semarray", "one semaphore of a semarray::SemArray", shared_semaphore),
-    lock(
-        "semarray-own",
-        "a semaphore of its own for each thread, all in one semarray::SemArray",
-        own_semaphore,
-    ),
+    lock("semarray", "one semaphore of a semarray::SemArray", |run| sets(run, 1, |_, _| vec![0])),
+    lock("semarray-own", "a semaphore of its own for each thread, all in one semarray::SemArray", |run| {
+        sets(run, run.threads, |me, _| vec![me])
+    }),
     lock(
         "semarray-two",
         "two neighbours of as many semaphores as threads, in one set: philosophers",
-        two_semaphores,
+        |run| sets(run, run.threads.max(2), |me, count| vec![me, (me + 1) % count]),
     ),
-    lock("tas", "test-and-set, no back-off", reference::<Tas>),
-    lock("ttas", "test-and-test-and-set", reference::<Ttas>),
+    lock("tas", "test-and-set, no back-off", reference::<Tas<false>>),
+    lock("ttas", "test-and-test-and-set", reference::<Tas<true>>),
     lock("ticket", "ticket lock, global spinning", reference::<Ticket>),
     lock("mcs", "queue lock, local spinning", reference::<Mcs>),
 ];
@@ -81,16 +79,11 @@ pub fn all() -> &'static [Lock] {
 }
 
 /// The locks of these names, in this order.
-///
-/// # Errors
-/// If there is no lock of one of the names.
-pub fn select(names: &[String]) -> Result<Vec<Lock>> {
-    let find = |name: &String| match LOCKS.iter().find(|lock| lock.name == name) {
-        Some(lock) => Ok(*lock),
-        None => {
-            let known: Vec<_> = LOCKS.iter().map(|lock| lock.name).collect();
-            bail!("there is no lock `{name}`; there are {}", known.join(", "))
-        }
+pub(super) fn select(names: &[String]) -> Result<Vec<Lock>> {
+    let known = || LOCKS.iter().map(|lock| lock.name).collect::<Vec<_>>().join(", ");
+    let find = |name: &String| {
+        let lock = LOCKS.iter().find(|lock| lock.name == name).copied();
+        lock.with_context(|| format!("there is no lock `{name}`; there are {}", known()))
     };
     names.iter().map(find).collect()
 }
@@ -126,18 +119,6 @@ fn mostly_read<L: RawRwLock + 'static>(run: &Run) -> Result<Outcome, CostError> 
             }
         },
     )
-}
-
-fn shared_semaphore(run: &Run) -> Result<Outcome, CostError> {
-    sets(run, 1, |_, _| vec![0])
-}
-
-fn own_semaphore(run: &Run) -> Result<Outcome, CostError> {
-    sets(run, run.threads, |me, _| vec![me])
-}
-
-fn two_semaphores(run: &Run) -> Result<Outcome, CostError> {
-    sets(run, run.threads.max(2), |me, count| vec![me, (me + 1) % count])
 }
 
 /// An array of `count` semaphores, of which each thread takes `mine` at once.

@@ -19,39 +19,25 @@ pub(super) trait Section {
     fn leave(&self, me: usize, token: u32);
 }
 
-/// Test-and-set: every look is a write.
-pub(super) struct Tas(CachePadded<AtomicBool>);
+/// Test-and-set: every look is a write. Test-and-test-and-set `LOOKS` until the lock seems free.
+#[derive(Default)]
+pub(super) struct Tas<const LOOKS: bool>(CachePadded<AtomicBool>);
 
-impl Section for Tas {
+impl<const LOOKS: bool> Section for Tas<LOOKS> {
     fn new(_: usize) -> Self {
-        Self(CachePadded::new(AtomicBool::new(false)))
-    }
-
-    fn enter(&self, _: usize) -> u32 {
-        while self.0.swap(true, Acquire) {
-            pause();
-        }
-        0
-    }
-
-    fn leave(&self, _: usize, _: u32) {
-        self.0.store(false, Release);
-    }
-}
-
-/// Test-and-test-and-set: looks until the lock seems free.
-pub(super) struct Ttas(CachePadded<AtomicBool>);
-
-impl Section for Ttas {
-    fn new(_: usize) -> Self {
-        Self(CachePadded::new(AtomicBool::new(false)))
+        Self::default()
     }
 
     fn enter(&self, _: usize) -> u32 {
         loop {
-            spin_until(|| !self.0.load(Relaxed));
+            if LOOKS {
+                spin_until(|| !self.0.load(Relaxed));
+            }
             if !self.0.swap(true, Acquire) {
                 return 0;
+            }
+            if !LOOKS {
+                pause();
             }
         }
     }
@@ -62,6 +48,7 @@ impl Section for Ttas {
 }
 
 /// First come, first served; all look at one word.
+#[derive(Default)]
 pub(super) struct Ticket {
     next: CachePadded<AtomicU32>,
     serving: CachePadded<AtomicU32>,
@@ -69,7 +56,7 @@ pub(super) struct Ticket {
 
 impl Section for Ticket {
     fn new(_: usize) -> Self {
-        Self { next: CachePadded::new(AtomicU32::new(0)), serving: CachePadded::new(AtomicU32::new(0)) }
+        Self::default()
     }
 
     fn enter(&self, _: usize) -> u32 {
@@ -89,6 +76,7 @@ pub(super) struct Mcs {
     nodes: Vec<CachePadded<Node>>,
 }
 
+#[derive(Default)]
 struct Node {
     next: AtomicU32,
     waits: AtomicBool,
@@ -96,8 +84,7 @@ struct Node {
 
 impl Section for Mcs {
     fn new(threads: usize) -> Self {
-        let node = |_| CachePadded::new(Node { next: AtomicU32::new(0), waits: AtomicBool::new(false) });
-        Self { tail: CachePadded::new(AtomicU32::new(0)), nodes: (0..=threads).map(node).collect() }
+        Self { tail: CachePadded::default(), nodes: (0..=threads).map(|_| CachePadded::default()).collect() }
     }
 
     fn enter(&self, me: usize) -> u32 {
