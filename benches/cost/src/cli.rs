@@ -1,29 +1,32 @@
 //! `ulocks-cost`: the command line.
 
-use super::locks::{Lock, all, select};
+use super::locks::{Lock, all, named};
 use super::{Cell, table};
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
+use clap::builder::RangedU64ValueParser;
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::fs::{File, create_dir_all, rename};
+use std::io::Write;
+use std::path::PathBuf;
 use ulocks_vm_cost::{MOST_CPUS, Machine, Placement, Run};
 
 /// Predicts what the locks cost on many CPUs: throughput, line transfers, fairness, waits. Nothing
 /// is measured.
 #[derive(Debug, Parser)]
-#[command(name = "ulocks-cost", version)]
+#[command(name = "ulocks-cost", version, allow_negative_numbers = true)]
 pub struct Cli {
     /// Numbers of CPUs: `1,2,24`, or `1..256` for doublings
     #[arg(long, default_value = "1..64", value_parser = cpus)]
     cpus: Cpus,
     /// The locks, by name
-    #[arg(long, value_delimiter = ',', default_value = "unfair,tas,ttas,ticket,mcs")]
-    locks: Vec<String>,
+    #[arg(long, value_delimiter = ',', default_value = "unfair,tas,ttas,ticket,mcs", value_parser = named)]
+    locks: Vec<Lock>,
     /// Threads for each CPU
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = at_least(1))]
     threads_per_cpu: usize,
     /// Threads, however many CPUs there are
-    #[arg(long, conflicts_with = "threads_per_cpu")]
+    #[arg(long, conflicts_with = "threads_per_cpu", value_parser = at_least(1))]
     threads: Option<usize>,
     /// Time inside the lock, in nanoseconds
     #[arg(long, default_value_t = 30.0)]
@@ -32,7 +35,7 @@ pub struct Cli {
     #[arg(long, default_value_t = 150.0)]
     think: f64,
     /// Cache lines of data that a section writes
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = at_least(0))]
     lines: usize,
     /// Spread the threads over all sockets of the machine, instead of filling one after the other
     #[arg(long)]
@@ -47,9 +50,9 @@ pub struct Cli {
     /// large server]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
-    /// Where predicted.json goes [default: ulocks-report in the target directory]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    /// Where predicted.json goes
+    #[arg(long, value_name = "DIR", default_value = "ulocks-report")]
+    out: PathBuf,
     /// List the locks
     #[arg(long)]
     list: bool,
@@ -70,8 +73,7 @@ pub fn run(cli: &Cli) -> Result<()> {
         }
         return Ok(());
     }
-    let locks = select(&cli.locks)?;
-    let Cpus(cpus) = &cli.cpus;
+    let (locks, Cpus(cpus)) = (&cli.locks, &cli.cpus);
     let most = cpus.last().copied().unwrap_or(1);
     let machine = match &cli.machine {
         Some(path) => Machine::load(path)?,
@@ -80,13 +82,15 @@ pub fn run(cli: &Cli) -> Result<()> {
     machine.check()?;
     let has = machine.topology.total();
     ensure!(most <= has, "--cpus goes to {most}, and the machine {} has {has}", machine.name);
-    ensure!(cli.threads_per_cpu > 0, "--threads-per-cpu is 0: at least 1");
-    ensure!(cli.threads != Some(0), "--threads is 0: at least 1");
+    // A folder that cannot be written is found now, and a run that is cut keeps the last record.
+    let [path, new] = ["predicted.json", "predicted.json.new"].map(|name| cli.out.join(name));
+    let cannot = || format!("cannot write {}", path.display());
+    let mut record = create_dir_all(&cli.out).and_then(|()| File::create(&new)).with_context(cannot)?;
 
     println!("{machine}\n");
     let mut cells = Vec::new();
     for &cpus in cpus {
-        for lock in &locks {
+        for lock in locks {
             let threads = cli.threads.unwrap_or(cpus * cli.threads_per_cpu);
             let (cpus, placement) = match cli.spread {
                 true => (has, Placement::Spread),
@@ -109,45 +113,28 @@ pub fn run(cli: &Cli) -> Result<()> {
     }
     let tables = table::text(&cells, locks.len());
     print!("{tables}");
+    let threads =
+        cli.threads.map_or(format!("{} thread(s) a CPU", cli.threads_per_cpu), |n| format!("{n} thread(s)"));
+    let Cli { hold, think, time, warm_up, .. } = cli;
+    let load = format!(
+        "{hold} ns inside the lock, {think} ns outside, {threads}, {time} us of virtual time after {warm_up} us"
+    );
     // The page of all figures reads it.
-    let record = json!({
+    let json = json!({
         "schema": "ulocks-predicted/1",
         "machine": machine.to_string().lines().next(),
-        "load": cli.load(),
+        "load": load,
         "tables": tables,
         "cells": cells,
     });
-    cli.keep("predicted.json", &(serde_json::to_string_pretty(&record)? + "\n"))
+    writeln!(record, "{json:#}").and_then(|()| rename(&new, &path)).with_context(cannot)?;
+    println!("{}", path.display());
+    Ok(())
 }
 
-impl Cli {
-    /// Writes a file of the report, and says where it is.
-    fn keep(&self, name: &str, content: &str) -> Result<()> {
-        let out = self.out.clone().map_or_else(default_out, Ok)?;
-        std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-        let path = out.join(name);
-        std::fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
-        println!("{}", path.display());
-        Ok(())
-    }
-
-    /// The load, for people.
-    fn load(&self) -> String {
-        let threads = self
-            .threads
-            .map_or(format!("{} thread(s) a CPU", self.threads_per_cpu), |n| format!("{n} thread(s)"));
-        format!(
-            "{} ns inside the lock, {} ns outside, {threads}, {} us of virtual time after {} us",
-            self.hold, self.think, self.time, self.warm_up
-        )
-    }
-}
-
-/// Beside this program: the target directory it was built in.
-fn default_out() -> Result<PathBuf> {
-    let program = std::env::current_exe().context("cannot find this program")?;
-    let target = program.ancestors().find(|folder| folder.join("CACHEDIR.TAG").exists());
-    Ok(target.unwrap_or(Path::new(".")).join("ulocks-report"))
+/// More than 65,536 threads or lines of data no run has.
+fn at_least(least: u64) -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(least..=65_536)
 }
 
 fn cpus(text: &str) -> Result<Cpus> {
@@ -178,12 +165,7 @@ mod tests {
     fn a_range_of_cpus_doubles_and_keeps_its_end() {
         assert_eq!(cpus("1..256").unwrap().0, [1, 2, 4, 8, 16, 32, 64, 128, 256]);
         assert_eq!(cpus("3..20").unwrap().0, [3, 6, 12, 20]);
-        assert_eq!(cpus("5..5").unwrap().0, [5]);
-        assert_eq!(cpus("8, 1,8").unwrap().0, [1, 8]);
-    }
-
-    #[test]
-    fn what_is_no_number_of_cpus_is_named() {
+        assert_eq!((cpus("5..5").unwrap().0, cpus("8, 1,8").unwrap().0), (vec![5], vec![1, 8]));
         for (text, says) in [("0..4", "0 CPUs"), ("4..2", "empty"), ("two", "two"), ("1..99999", "99999")] {
             assert!(format!("{:#}", cpus(text).unwrap_err()).contains(says), "{text}");
         }

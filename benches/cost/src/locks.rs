@@ -18,7 +18,7 @@ use ulocks_unfair::{
 use ulocks_vm_cost::{CostError, Outcome, Run};
 
 /// A lock that can be costed.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Lock {
     /// How it is asked for.
     pub name: &'static str,
@@ -30,36 +30,26 @@ pub struct Lock {
 
 const LOCKS: &[Lock] = &[
     lock("unfair", "unfair::BargingMutex, default patience", family::<Unfair<Private>>),
-    lock(
-        "unfair-nospin",
-        "unfair::BargingMutex whose waiters sleep at once",
-        family::<Unfair<Private<NoSpin>>>,
-    ),
+    lock("unfair-nospin", "unfair, but waiters sleep at once", family::<Unfair<Private<NoSpin>>>),
     lock("unfair-shared", "unfair::BargingMutex between processes", family::<Unfair<Shared>>),
     lock("asym", "unfair::AsymMutex, default patience", family::<Asym<Private>>),
-    lock("asym-nospin", "unfair::AsymMutex whose waiters sleep at once", family::<Asym<Private<NoSpin>>>),
+    lock("asym-nospin", "asym, but waiters sleep at once", family::<Asym<Private<NoSpin>>>),
     lock("byte", "unfair::ByteMutex over a lot of one queue", family::<Byte<Private>>),
     lock("throughput", "unfair::ThroughputMutex, default patience", family::<Throughput<Private>>),
     lock("calock", "calock::Calock, default patience", family::<RawCalock<Private>>),
-    lock("calock-nospin", "calock::Calock whose waiters sleep at once", family::<RawCalock<Private<NoSpin>>>),
+    lock("calock-nospin", "calock, but waiters sleep at once", family::<RawCalock<Private<NoSpin>>>),
     lock("calock-shared", "calock::Calock between processes", family::<RawCalock<Shared>>),
     lock("fair", "fair::FairMutex, default patience", family::<Fair<Private>>),
     lock("fair-shared", "fair::FairMutex between processes", family::<Fair<Shared>>),
-    lock("psrw", "psrwlock::PsRwLock; one operation in a thousand is a write", mostly_read::<Ps<Central>>),
-    lock(
-        "psrw-slots",
-        "psrwlock::PsRwLock with 64 slots for readers; one operation in a thousand is a write",
-        mostly_read::<Ps<Distributed<64>>>,
-    ),
+    lock("psrw", "psrwlock::PsRwLock, one write in a thousand operations", mostly_read::<Ps<Central>>),
+    lock("psrw-slots", "psrw, with 64 slots for readers", mostly_read::<Ps<Distributed<64>>>),
     lock("semarray", "one semaphore of a semarray::SemArray", |run| sets(run, 1, |_, _| vec![0])),
-    lock("semarray-own", "a semaphore of its own for each thread, all in one semarray::SemArray", |run| {
+    lock("semarray-own", "a semaphore for each thread, all in one SemArray", |run| {
         sets(run, run.threads, |me, _| vec![me])
     }),
-    lock(
-        "semarray-two",
-        "two neighbours of as many semaphores as threads, in one set: philosophers",
-        |run| sets(run, run.threads.max(2), |me, count| vec![me, (me + 1) % count]),
-    ),
+    lock("semarray-two", "two neighbours of such a row at once: philosophers", |run| {
+        sets(run, run.threads.max(2), |me, count| vec![me, (me + 1) % count])
+    }),
     lock("tas", "test-and-set, no back-off", reference::<Tas<false>>),
     lock("ttas", "test-and-test-and-set", reference::<Tas<true>>),
     lock("ticket", "ticket lock, global spinning", reference::<Ticket>),
@@ -78,14 +68,11 @@ pub fn all() -> &'static [Lock] {
     LOCKS
 }
 
-/// The locks of these names, in this order.
-pub(super) fn select(names: &[String]) -> Result<Vec<Lock>> {
+/// The lock of this name.
+pub(super) fn named(name: &str) -> Result<Lock> {
     let known = || LOCKS.iter().map(|lock| lock.name).collect::<Vec<_>>().join(", ");
-    let find = |name: &String| {
-        let lock = LOCKS.iter().find(|lock| lock.name == name).copied();
-        lock.with_context(|| format!("there is no lock `{name}`; there are {}", known()))
-    };
-    names.iter().map(find).collect()
+    let lock = LOCKS.iter().find(|lock| lock.name == name).copied();
+    lock.with_context(|| format!("there is no lock `{name}`; there are {}", known()))
 }
 
 fn family<L: RawMutex + 'static>(run: &Run) -> Result<Outcome, CostError> {
