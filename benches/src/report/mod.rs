@@ -1,3 +1,6 @@
 //! What is made of records: tables, the answer, the page, comparisons, and records that are kept.
 
+pub mod answer;
+pub mod page;
+pub mod tables;
 pub mod units;
