@@ -1,6 +1,8 @@
 //! What is measured: a cell is a scenario with its place in the tables.
 
+use crate::subjects::{condvars, locks, rwlocks, semaphores};
 use crate::workloads::Scenario;
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 /// A scenario and its place in tables and charts.
@@ -40,6 +42,49 @@ pub struct Subject {
     pub about: String,
 }
 
+impl Subject {
+    /// The subject called `name` that is put through this scenario.
+    ///
+    /// # Errors
+    /// If the registry that the scenario draws from does not know it.
+    pub fn of(scenario: &Scenario, name: &str) -> Result<Self> {
+        macro_rules! find {
+            ($registry:ident) => {{
+                let entry = $registry::Entry::find(name)?;
+                (entry.name, entry.about, entry.family)
+            }};
+        }
+        let (name, about, family) = match scenario {
+            Scenario::Readers(_) => find!(rwlocks),
+            Scenario::Semaphores(_) | Scenario::Sets(_) => find!(semaphores),
+            Scenario::Condvars(_) => find!(condvars),
+            _ => find!(locks),
+        };
+        let kind = match (name, family) {
+            ("none", _) => Kind::Baseline,
+            (_, true) => Kind::Family,
+            (_, false) => Kind::Peer,
+        };
+        Ok(Self { name: name.into(), kind, about: about.into() })
+    }
+
+    /// Whether a registry knows a subject called `name`.
+    pub fn is_known(name: &str) -> bool {
+        Self::names().contains(&name)
+    }
+
+    /// The names of all registries.
+    pub fn names() -> Vec<&'static str> {
+        let mut names: Vec<&str> = locks::Entry::all().iter().map(|entry| entry.name).collect();
+        names.extend(rwlocks::Entry::all().iter().map(|entry| entry.name));
+        names.extend(semaphores::Entry::all().iter().map(|entry| entry.name));
+        names.extend(condvars::Entry::all().iter().map(|entry| entry.name));
+        let mut seen = std::collections::BTreeSet::new();
+        names.retain(|name| seen.insert(*name));
+        names
+    }
+}
+
 /// A cell and the subjects that are put through it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
@@ -47,4 +92,23 @@ pub struct Job {
     pub cell: Cell,
     /// Names of subjects. All of them run in one process if the scenario says so.
     pub subjects: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_lock_of_the_family_is_a_peer() {
+        let of = |name| Subject::of(&Scenario::Handoff, name).unwrap().kind;
+        assert_eq!(
+            ["none", "std", "unfair", "mcs-park"].map(of),
+            [Kind::Baseline, Kind::Peer, Kind::Family, Kind::Peer]
+        );
+        for entry in locks::Entry::all().iter().filter(|entry| entry.about.starts_with("ulocks ")) {
+            assert_eq!(of(entry.name), Kind::Family, "{}", entry.name);
+        }
+        let error = Subject::of(&Scenario::Handoff, "lockless").unwrap_err().to_string();
+        assert!(error.starts_with("unknown lock 'lockless'; allowed: "), "{error}");
+    }
 }

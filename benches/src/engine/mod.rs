@@ -3,7 +3,11 @@
 
 pub mod cell;
 pub mod figures;
+pub mod files;
+mod journal;
 pub mod options;
 pub mod plan;
+pub mod program;
+mod progress;
 pub mod record;
 pub mod run;

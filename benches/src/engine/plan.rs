@@ -1,1 +1,274 @@
-//! Stub.
+//! What to run, how long, how often, worked out from the time there is.
+//!
+//! Windows grow until [`Effort::aim`] rounds fill the time; what is left over buys more rounds. If
+//! the shortest windows do not fit, rounds go down to the fewest that give an interval. If that
+//! does not fit either, subjects are left out, those of [`Row::drop_first`] in their order. No cell
+//! is ever left out: a row measures every core count, on a machine of any size. What still does not
+//! fit is done all the same, and the plan says how long it will take.
+//!
+//! Subjects that the command line names stay. If it gives a window, a number of rounds, or
+//! `--full`, all subjects stay.
+
+use super::cell::Job;
+use super::record::Mode;
+use crate::report::units::clock;
+use crate::rows::Row;
+use crate::run::pinning::Pin;
+use crate::statistics::random::Rng;
+use crate::workloads::{Conditions, Trial};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A run ends in any case when it has taken so many times what its plan reckons with. A plan knows
+/// how long its windows are, and supposes that processes and threads cost what they do on a usual
+/// machine. Where QEMU translates the machine's instructions, they cost a hundred times as much.
+const OVERRUN: f64 = 2.0;
+
+/// What is run, how long, how often.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The row, or the program whose record it is.
+    pub row: String,
+    /// The command that asked for it.
+    pub command: String,
+    /// How much it can support.
+    pub mode: Mode,
+    /// The cells, and the subjects of each.
+    pub jobs: Vec<Job>,
+    /// The measured window.
+    pub window_ms: u64,
+    /// How often.
+    pub rounds: u32,
+    /// Where workers run.
+    pub pin: Pin,
+    /// What the plan left out, in words.
+    pub left_out: Vec<String>,
+    /// The time meant for it; none if it may take as long as it needs.
+    pub budget_s: Option<f64>,
+    /// After how long it ends in any case.
+    pub limit: Option<Duration>,
+    /// Where its trials are written down when they have ended.
+    pub journal: Option<PathBuf>,
+    /// Whether it goes on with the run in the journal.
+    pub resume: bool,
+    /// What is planned for after it, in seconds.
+    pub after_s: f64,
+}
+
+/// A trial's place in its round: the job, and the subject of it unless all run in one trial.
+pub type Turn = (usize, Option<usize>);
+
+impl Order {
+    /// All of it, without a limit or a journal.
+    pub fn new(row: &str, jobs: Vec<Job>, window_ms: u64, rounds: u32, pin: Pin) -> Self {
+        let arguments: Vec<String> =
+            std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+        Self {
+            row: row.into(),
+            command: format!("{row} {}", arguments.join(" ")).trim_end().into(),
+            mode: Mode::Full,
+            jobs,
+            window_ms,
+            rounds,
+            pin,
+            left_out: Vec::new(),
+            budget_s: None,
+            limit: None,
+            journal: None,
+            resume: false,
+            after_s: 0.0,
+        }
+    }
+
+    /// How long it will take, in seconds.
+    pub fn takes_s(&self) -> f64 {
+        f64::from(self.rounds) * round_s(&self.jobs, self.window_ms)
+    }
+
+    /// The trials of all rounds.
+    pub fn trials(&self) -> usize {
+        self.rounds as usize * turns(&self.jobs).len()
+    }
+
+    /// The trials of a round in an order drawn from the seed.
+    pub fn round(&self, seed: u64) -> Vec<Turn> {
+        let mut order = turns(&self.jobs);
+        let mut rng = Rng::new(seed);
+        for last in (1..order.len()).rev() {
+            order.swap(last, rng.below(last as u64 + 1) as usize);
+        }
+        order
+    }
+
+    /// A trial.
+    pub fn trial(&self, (job, subject): Turn, iterations_per_us: f64, seed: u64) -> Trial {
+        let job = &self.jobs[job];
+        let subjects = match subject {
+            Some(subject) => vec![job.subjects[subject].clone()],
+            None => job.subjects.clone(),
+        };
+        let (window_ms, warmup_ms) = (self.window_ms, warmup_ms(self.window_ms));
+        let conditions = Conditions { warmup_ms, window_ms, iterations_per_us, seed, pin: self.pin };
+        Trial::new(job.cell.scenario, subjects, conditions)
+    }
+
+    /// A trial in words, for progress and errors.
+    pub fn describe(&self, (job, subject): Turn) -> String {
+        let Job { cell, subjects } = &self.jobs[job];
+        let names = subject.map_or_else(|| subjects.join(", "), |subject| subjects[subject].clone());
+        let place = [cell.section.as_str(), &cell.label].into_iter().filter(|part| !part.is_empty());
+        format!("{names}, {}", place.collect::<Vec<_>>().join(", "))
+    }
+
+    /// The plan in words.
+    pub fn summary(&self) -> String {
+        let Self { row, rounds, window_ms, .. } = self;
+        let trials = turns(&self.jobs).len();
+        let mut text = format!(
+            "{row}: {} cells; {rounds} rounds of {trials} trials in random order, windows of {window_ms} ms: {} min",
+            self.jobs.len(),
+            clock(self.takes_s())
+        );
+        if let Some(budget_s) = self.budget_s.filter(|budget_s| self.takes_s() > 1.05 * budget_s) {
+            text += &format!(
+                ", more than the {} min meant for it: fewer rounds or shorter windows say nothing",
+                clock(budget_s)
+            );
+        }
+        for what in &self.left_out {
+            text += &format!("\n  {what}");
+        }
+        text
+    }
+}
+
+/// The trials of a round in no order.
+fn turns(jobs: &[Job]) -> Vec<Turn> {
+    let of = |(at, job): (usize, &Job)| -> Vec<Turn> {
+        match job.cell.scenario.is_shared() {
+            true => vec![(at, None)],
+            false => (0..job.subjects.len()).map(|subject| (at, Some(subject))).collect(),
+        }
+    };
+    jobs.iter().enumerate().flat_map(of).collect()
+}
+
+/// A quarter of the window, within reason.
+fn warmup_ms(window_ms: u64) -> u64 {
+    (window_ms / 4).clamp(1, 100)
+}
+
+/// How long a round takes, in seconds.
+fn round_s(jobs: &[Job], window_ms: u64) -> f64 {
+    let order = Order::new("", jobs.to_vec(), window_ms, 1, Pin::None);
+    turns(jobs).into_iter().map(|turn| order.trial(turn, 1.0, 0).takes_s()).sum()
+}
+
+/// How much is spent on a run.
+#[derive(Clone, Copy, Debug)]
+struct Effort {
+    /// The time meant for it.
+    budget_s: f64,
+    /// Fewer give no interval worth its name.
+    least: u32,
+    /// Rounds aimed at when the window is chosen: agreement of six is a verdict.
+    aim: u32,
+    /// More say no more.
+    most: u32,
+    /// The shortest window that says anything, and one that is long enough.
+    windows_ms: (u64, u64),
+}
+
+impl Effort {
+    fn of(row: &Row, mode: Mode) -> Self {
+        let (full, quick) = (row.share_s.0 as f64, row.share_s.1 as f64);
+        match mode {
+            Mode::Full => Self { budget_s: full, least: 3, aim: 6, most: 13, windows_ms: (60, 500) },
+            Mode::Quick => Self { budget_s: quick, least: 3, aim: 3, most: 6, windows_ms: (60, 200) },
+            Mode::Smoke => Self { budget_s: 1e9, least: 1, aim: 1, most: 1, windows_ms: (1, 1) },
+        }
+    }
+}
+
+/// What the command line says, so that no plan changes it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given {
+    /// The window.
+    pub window_ms: Option<u64>,
+    /// The number of rounds.
+    pub rounds: Option<u32>,
+    /// The longest windows and all rounds, however long that takes.
+    pub full: bool,
+    /// The subjects.
+    pub subjects: bool,
+}
+
+/// What is run of these jobs of a row.
+pub fn plan(row: &Row, mode: Mode, mut jobs: Vec<Job>, given: Given) -> Order {
+    let effort = Effort::of(row, mode);
+    let everything = given.full || given.subjects || given.window_ms.is_some() || given.rounds.is_some();
+    let mut dropped: Vec<&str> = Vec::new();
+    let mut next = row.drop_first.iter().filter(|_| !everything);
+    let (window_ms, rounds) = loop {
+        let (window_ms, rounds) = fit(&jobs, effort, given);
+        if f64::from(rounds) * round_s(&jobs, window_ms) <= effort.budget_s {
+            break (window_ms, rounds);
+        }
+        match next.next() {
+            Some(name) => {
+                if leave_out(&mut jobs, name) {
+                    dropped.push(name);
+                }
+            }
+            None => break (window_ms, rounds),
+        }
+    };
+    let mut order = Order::new(row.name, jobs, window_ms, rounds, Pin::default());
+    order.mode = mode;
+    if !dropped.is_empty() {
+        let (names, share) = (dropped.join(", "), clock(effort.budget_s));
+        order
+            .left_out
+            .push(format!("left out, to take no longer than {share} min: {names}; --full measures all"));
+    }
+    let bounded = mode != Mode::Smoke && !given.full && given.rounds.is_none();
+    order.budget_s = bounded.then_some(effort.budget_s);
+    order.limit =
+        order.budget_s.map(|budget_s| Duration::from_secs_f64(OVERRUN * budget_s.max(order.takes_s())));
+    order
+}
+
+/// Takes the subject called `name` out of every job that has another one; whether there was any.
+fn leave_out(jobs: &mut [Job], name: &str) -> bool {
+    let mut any = false;
+    for job in jobs.iter_mut().filter(|job| job.subjects.len() > 1) {
+        let all = job.subjects.len();
+        job.subjects.retain(|subject| subject != name);
+        any |= job.subjects.len() < all;
+    }
+    any
+}
+
+/// The window and the rounds with which these jobs fill their time.
+fn fit(jobs: &[Job], effort: Effort, given: Given) -> (u64, u32) {
+    let Effort { budget_s, least, aim, most, windows_ms: (shortest, longest) } = effort;
+    let window_ms = given.window_ms.unwrap_or_else(|| {
+        if given.full {
+            return longest;
+        }
+        let aim = f64::from(given.rounds.unwrap_or(aim));
+        // What a round takes grows steadily with its window.
+        let (mut short, mut long) = (shortest, longest);
+        while short < long {
+            let middle = (short + long).div_ceil(2);
+            match aim * round_s(jobs, middle) <= budget_s {
+                true => short = middle,
+                false => long = middle - 1,
+            }
+        }
+        short
+    });
+    let fitting = || (budget_s / round_s(jobs, window_ms).max(1e-9)).min(1e6) as u32;
+    let rounds = given.rounds.unwrap_or_else(|| if given.full { most } else { fitting().clamp(least, most) });
+    (window_ms, rounds)
+}

@@ -1,0 +1,89 @@
+//! Where the files of a run go, and what they are called.
+
+use super::progress::say;
+use super::record::{Ended, Mode, Record};
+use anyhow::{Context, Result, anyhow};
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+
+/// The folder of records and pages: `ulocks-report` in the target directory.
+///
+/// That is the one that `CARGO_TARGET_DIR` names, else the nearest directory above this program
+/// that cargo has marked as a cache. A program that was copied elsewhere has neither, and writes
+/// into the current directory. A relative `CARGO_TARGET_DIR` is relative to where cargo was
+/// started, which a bench does not know.
+pub fn folder() -> Result<PathBuf> {
+    let given = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from).filter(|target| target.is_absolute());
+    let program = std::env::current_exe().context("cannot find out where this program lies")?;
+    let marked =
+        || Some(program.ancestors().skip(1).find(|above| above.join("CACHEDIR.TAG").is_file())?.into());
+    let target: PathBuf = match given.or_else(marked) {
+        Some(target) => target,
+        None => std::env::current_dir().context("there is no current directory")?,
+    };
+    Ok(target.join("ulocks-report"))
+}
+
+/// The folder, once it is known that files can be made there: a run that could not leave its record
+/// would be lost.
+pub fn writable_folder() -> Result<PathBuf> {
+    let folder = folder()?;
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let probe = folder.join(format!(".probe-{}", std::process::id()));
+    std::fs::write(&probe, "").with_context(|| format!("cannot write into {}", folder.display()))?;
+    std::fs::remove_file(&probe).with_context(|| format!("cannot remove {}", probe.display()))?;
+    if folder.parent().is_some_and(|target| Some(target) == std::env::current_dir().ok().as_deref()) {
+        say(&format!("records and pages go to {}", folder.display()));
+    }
+    Ok(folder)
+}
+
+/// Refuses a file that cannot be written, before anything is measured in vain. What it holds stays
+/// until there is something better.
+pub fn writable(option: &str, file: &Path) -> Result<()> {
+    let opened = OpenOptions::new().append(true).create(true).open(file);
+    opened.map(drop).map_err(|error| {
+        anyhow!("{option}: cannot write {}: {error}; allowed: a file that can be created", file.display())
+    })
+}
+
+/// What the files of a run are called.
+pub fn stem(row: &str, mode: Mode) -> String {
+    match mode {
+        Mode::Full => row.into(),
+        Mode::Quick => format!("{row}-quick"),
+        Mode::Smoke => format!("{row}-smoke"),
+    }
+}
+
+/// The record as JSON text, with a line of the text for each of its lines and its cells.
+pub fn json(record: &Record) -> Result<String> {
+    let mut value = serde_json::to_value(record)?;
+    let parts = ["cells", "lines", "subjects"].map(|name| (name, value[name].take()));
+    let mut text = serde_json::to_string_pretty(&value)?;
+    for (name, part) in parts {
+        let each = part.as_array().into_iter().flatten().map(|item| format!("    {item}"));
+        let list = format!("\"{name}\": [\n{}\n  ]", each.collect::<Vec<_>>().join(",\n"));
+        text = text.replacen(&format!("\"{name}\": null"), &list, 1);
+    }
+    Ok(text + "\n")
+}
+
+/// Writes `text`, all of it or nothing: what was there stays until the new one is complete.
+pub fn write(path: &Path, text: &str) -> Result<()> {
+    let new = path.with_extension("new");
+    let written = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, path));
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Writes the record into the folder, and says where. That of an interrupted run replaces none of a
+/// complete one.
+pub fn keep(folder: &Path, record: &Record) -> Result<PathBuf> {
+    let mut name = stem(&record.row, record.mode);
+    if record.ended == Ended::Interrupted {
+        name += "-interrupted";
+    }
+    let path = folder.join(name + ".json");
+    write(&path, &json(record)?)?;
+    Ok(path)
+}

@@ -1,0 +1,203 @@
+//! The journal of a row's run, which `--resume` goes on from.
+//!
+//! It lies beside the record and goes when the records of all rows are written. Every line is JSON,
+//! and lines are only ever added: the head, then each trial when it has ended. A run that was
+//! killed may leave half a last line, which does not count.
+//!
+//! A run goes on only if plan, machine and program are those of the head. It has the calibration
+//! and the seed of the head, so the order of its trials is the one that the interrupted run would
+//! have had.
+
+use super::plan::Order;
+use super::progress::say;
+use super::record::{Outcome, SCHEMA};
+use crate::run::machine::Machine;
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A journal that is being written, or none but the clock of a run that needs no journal.
+pub struct Journal {
+    file: Option<File>,
+    /// How long the runs before this one took.
+    before: Duration,
+    start: Instant,
+}
+
+/// A line.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Line {
+    Head(Box<Head>),
+    Done(Done),
+}
+
+/// What a run has of its own.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Head {
+    /// The command that began it.
+    pub command: String,
+    /// The machine at its start.
+    pub machine: Machine,
+    /// Calibration of the busy work.
+    pub iterations_per_us: f64,
+    /// Of the order of trials, and of random numbers in them.
+    pub seed: u64,
+    /// What it must have in common with the run that goes on with it.
+    identity: Value,
+}
+
+/// Something that has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Done {
+    /// How long the run had taken by then.
+    pub at_s: f64,
+    /// The round trip of a cache line before the round, if this is its first trial.
+    #[serde(default)]
+    pub round_trip_ns: Option<f64>,
+    /// Its place in its round.
+    pub turn: (usize, Option<usize>),
+    /// What it gave, one for each subject.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl Head {
+    /// Of a run that begins now.
+    pub fn new(order: &Order, machine: Machine, iterations_per_us: f64, seed: u64) -> Result<Self> {
+        // The file may have been replaced by a build, but the program that runs is the old one.
+        let program = std::fs::read("/proc/self/exe").context("cannot read this program")?;
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&program);
+        let mut of_machine = serde_json::to_value(&machine)?;
+        // Two runs differ in these in any case.
+        for name in ["load_average", "date"] {
+            of_machine.as_object_mut().and_then(|fields| fields.remove(name));
+        }
+        let jobs: Vec<Value> =
+            order.jobs.iter().map(|job| serde_json::json!([job.cell, job.subjects])).collect();
+        let identity = serde_json::json!({
+            "schema": SCHEMA,
+            "program": format!("{:016x}", hasher.finish()),
+            "mode": order.mode,
+            "machine": of_machine,
+            "window": order.window_ms,
+            "rounds": order.rounds,
+            "pin": order.pin,
+            "cells": jobs,
+        });
+        Ok(Self { command: order.command.clone(), machine, iterations_per_us, seed, identity })
+    }
+
+    /// What differs from an interrupted run, in words.
+    fn differences(&self, old: &Self) -> Vec<String> {
+        let short = |value: &Value| match value {
+            Value::Array(_) | Value::Object(_) => None,
+            value => Some(value.to_string()),
+        };
+        let Some(fields) = self.identity.as_object() else { return Vec::new() };
+        let differ = fields.iter().filter(|(name, new)| old.identity.get(name.as_str()) != Some(*new));
+        let describe = |(name, new): (&String, &Value)| {
+            let old = old.identity.get(name.as_str()).unwrap_or(&Value::Null);
+            match (short(old), short(new)) {
+                (Some(old), Some(new)) => format!("{name} was {old} and is {new}"),
+                _ => format!("{name}: another"),
+            }
+        };
+        differ.map(describe).collect()
+    }
+}
+
+impl Journal {
+    /// The journal that `order` asks for. Where it goes on with a run, `head` becomes that run's,
+    /// and what had ended is returned. An error says in one line why that cannot be.
+    pub fn open(order: &Order, head: &mut Head) -> Result<(Self, Vec<Done>)> {
+        let start = Instant::now();
+        let Some(path) = &order.journal else {
+            return Ok((Self { file: None, before: Duration::ZERO, start }, Vec::new()));
+        };
+        let mut file = open(path)?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut done = Vec::new();
+        if order.resume && !text.is_empty() {
+            let anew = "without --resume a run begins anew";
+            let (old, old_done, length) =
+                parse(&text).with_context(|| format!("--resume: {} is damaged; {anew}", path.display()))?;
+            let differences = head.differences(&old);
+            if !differences.is_empty() {
+                bail!(
+                    "--resume: the interrupted run is another one: {}; it was begun with '{}'; {anew}",
+                    differences.join(", "),
+                    old.command
+                );
+            }
+            (*head, done) = (old, old_done);
+            file.set_len(length).and_then(|()| file.seek(SeekFrom::End(0)))?;
+        } else if !text.is_empty() {
+            let old = path.with_extension("journal.old");
+            std::fs::rename(path, &old).with_context(|| format!("cannot rename {}", path.display()))?;
+            say(&format!(
+                "{}: begins anew; what an interrupted run had done is in {}",
+                order.row,
+                old.display()
+            ));
+            file = open(path)?;
+        }
+        let before = done.last().and_then(|last| Duration::try_from_secs_f64(last.at_s).ok());
+        let mut journal = Self { file: Some(file), before: before.unwrap_or_default(), start };
+        if done.is_empty() {
+            if let Some(file) = &mut journal.file {
+                file.set_len(0).and_then(|()| file.rewind())?;
+            }
+            journal.add(&Line::Head(Box::new(head.clone())))?;
+        }
+        Ok((journal, done))
+    }
+
+    /// How long the run has taken, the time before an interruption included.
+    pub fn elapsed(&self) -> Duration {
+        self.before + self.start.elapsed()
+    }
+
+    /// A trial has ended.
+    pub fn done(&mut self, done: &Done) -> Result<()> {
+        self.add(&Line::Done(done.clone()))
+    }
+
+    /// In one call: another program sees all of a line, or what the kernel got of it.
+    fn add(&mut self, line: &Line) -> Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let text = serde_json::to_string(line)? + "\n";
+        file.write_all(text.as_bytes()).context("cannot write the journal of this run")
+    }
+}
+
+/// A journal that no other run is writing.
+fn open(path: &Path) -> Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    let file = file.with_context(|| format!("cannot open {}", path.display()))?;
+    // A file system without locks has no say.
+    let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+    ensure!(!taken, "another run is writing {}", path.display());
+    Ok(file)
+}
+
+/// The head, what had ended, and the length of all of it in bytes.
+fn parse(text: &[u8]) -> Result<(Head, Vec<Done>, u64)> {
+    let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let mut lines = text[..whole].split_inclusive(|&byte| byte == b'\n').map(serde_json::from_slice);
+    let Some(Ok(Line::Head(head))) = lines.next() else { bail!("its first line is not a head") };
+    let mut done = Vec::new();
+    for line in lines {
+        match line? {
+            Line::Head(_) => bail!("it has two heads"),
+            Line::Done(trial) => done.push(trial),
+        }
+    }
+    Ok((*head, done, whole as u64))
+}

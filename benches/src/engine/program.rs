@@ -1,0 +1,263 @@
+//! The program of the rows: what `cargo bench` starts.
+//!
+//! Tables, records and the page go to the folder of [`files`], progress to standard error, and the
+//! last screen, on standard output, is the answer.
+//!
+//! Exit codes: 0; 1 when a trial fails (a lock that lost an update, a trial that hung) or a file
+//! cannot be written; 2 for wrong options; 128 + N after signal N (Ctrl-C, SIGTERM, SIGHUP), which
+//! leaves a record of the trials that had ended.
+
+use super::cell::Kind;
+use super::files;
+use super::options::{self, Options};
+use super::plan::{self, Given, Order};
+use super::progress::say;
+use super::record::{Ended, Mode, Record};
+use super::run::{self, exit_code, serve_or};
+use crate::report::{answer, page, tables, units};
+use crate::rows::{Row, Wish};
+use crate::run::{busy_work, machine, pinning};
+use crate::workloads::Times;
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// The whole program of these rows.
+pub fn main(rows: &'static [Row]) -> ExitCode {
+    serve_or(|| {
+        let options = options::parse_bench(rows);
+        if options.list {
+            return print(&options::list(rows));
+        }
+        let chosen = choose(rows, &options.rows).unwrap_or_else(|error| options::refuse(&error));
+        if chosen.is_empty() {
+            // Only groups of criterion's are named.
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut orders = plan(&chosen, &options).unwrap_or_else(|error| options::refuse(&error));
+        let folder = files::writable_folder()?;
+        for (_, order) in &mut orders {
+            order.journal = Some(folder.join(files::stem(&order.row, order.mode) + ".journal"));
+            order.resume = options.resume;
+        }
+        let begun = |order: &Order| order.journal.as_ref().is_some_and(|journal| journal.exists());
+        if options.resume && !orders.iter().any(|(_, order)| begun(order)) {
+            let folder = folder.display();
+            options::refuse(&anyhow!(
+                "--resume: there is no interrupted run of these rows in {folder}; without --resume a run begins anew"
+            ));
+        }
+        measure(&orders, &options, &folder)
+    })
+}
+
+/// The rows with these names, in their own order; all if there is no name.
+fn choose<'a>(rows: &'a [Row], names: &[String]) -> Result<Vec<&'a Row>> {
+    for name in names {
+        let all = || rows.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
+        ensure!(
+            options::is_group(name) || rows.iter().any(|row| row.name == name),
+            "unknown row '{name}'; allowed: {}, and what criterion runs: {}",
+            all(),
+            options::GROUPS.join(", ")
+        );
+    }
+    Ok(rows.iter().filter(|row| names.is_empty() || names.iter().any(|name| name == row.name)).collect())
+}
+
+/// What is run of these rows. Everything that can be wrong with the options shows here.
+fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<Vec<(&'a Row, Order)>> {
+    let mode = options.mode();
+    let wish = Wish {
+        cpus: pinning::allowed().map_or(1, |cpus| u32::try_from(cpus.len()).unwrap_or(u32::MAX)).max(1),
+        mode,
+        full: options.full,
+        threads: options.threads.as_ref().map(|list| list.0.clone()),
+        times: options.times(),
+        subjects: options.locks.as_ref().map(|list| list.0.clone()),
+    };
+    for option in ["--threads", "--hold and --think", "--locks"] {
+        heeded(rows, &wish, option)?;
+    }
+    let given = Given {
+        window_ms: options.seconds.map(|window| (window.as_millis() as u64).max(1)),
+        rounds: options.rounds,
+        full: options.full,
+        subjects: options.locks.is_some(),
+    };
+    let mut orders = Vec::new();
+    for row in rows {
+        let mut jobs = (row.jobs)(&wish);
+        if let Some(part) = &options.only {
+            jobs.retain(|job| job.cell.section.contains(part) || job.cell.label.contains(part));
+        }
+        jobs.retain(|job| !job.subjects.is_empty());
+        if jobs.is_empty() {
+            continue;
+        }
+        let mut order = plan::plan(row, mode, jobs, given);
+        order.pin = options.pin.unwrap_or_default();
+        orders.push((*row, order));
+    }
+    let names = || rows.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
+    match (&options.only, &options.locks) {
+        _ if !orders.is_empty() => {}
+        (Some(part), _) => bail!("--only: no cell of {} with these options contains '{part}'", names()),
+        (None, Some(_)) => bail!("--locks: no cell of {} has one of these locks", names()),
+        (None, None) => bail!("nothing is left of {} with these options", names()),
+    }
+    let iterations_per_us = busy_work::calibrate();
+    for (_, order) in orders.iter().filter(|_| options.times().is_some() && mode != Mode::Smoke) {
+        let window = Duration::from_millis(order.window_ms);
+        for (option, mean) in [("--hold", options.hold), ("--think", options.think)] {
+            options::measurable(option, mean.unwrap_or_default(), window, iterations_per_us)?;
+        }
+    }
+    if let Some(file) = &options.json {
+        files::writable("--json", file)?;
+    }
+    let mut after_s = 0.0;
+    for (_, order) in orders.iter_mut().rev() {
+        order.after_s = after_s;
+        after_s += order.takes_s();
+    }
+    Ok(orders)
+}
+
+/// Refuses an option that none of these rows heeds, and names those that do not. A row heeds what
+/// changes its jobs.
+fn heeded(rows: &[&Row], wish: &Wish, option: &str) -> Result<()> {
+    // Nobody has these by default.
+    let mut odd = Wish { threads: None, times: None, subjects: None, ..wish.clone() };
+    let plain = odd.clone();
+    match option {
+        "--threads" if wish.threads.is_some() => odd.threads = Some(vec![7]),
+        "--locks" if wish.subjects.is_some() => odd.subjects = Some(Vec::new()),
+        "--hold and --think" if wish.times.is_some() => {
+            odd.times = Some(Times { hold_ns: 12_345, think_ns: 54_321 });
+        }
+        _ => return Ok(()),
+    }
+    let deaf: Vec<&str> =
+        rows.iter().filter(|row| (row.jobs)(&plain) == (row.jobs)(&odd)).map(|row| row.name).collect();
+    if deaf.is_empty() {
+        return Ok(());
+    }
+    let text = format!("{option}: not heeded by {}", deaf.join(", "));
+    ensure!(deaf.len() < rows.len(), "{text}; {option} is of no use here");
+    say(&text);
+    Ok(())
+}
+
+/// Measures, and writes everything.
+fn measure(orders: &[(&Row, Order)], options: &Options, folder: &Path) -> Result<ExitCode> {
+    let all_s: f64 = orders.iter().map(|(_, order)| order.takes_s()).sum();
+    let what = match options.mode() {
+        Mode::Full if options.full => "a full run, as long as it takes",
+        Mode::Full => "a run",
+        Mode::Quick => "a quick look",
+        Mode::Smoke => "a smoke run, which measures nothing (for a measurement: cargo bench)",
+    };
+    say(&format!("ulocks: {what}, {} min, on {}", units::clock(all_s), machine::describe()));
+    for (_, order) in orders {
+        say(&order.summary());
+    }
+    let (mut records, mut failed, mut signal) = (Vec::new(), false, None);
+    for (row, order) in orders {
+        let (record, interrupted) = match run::run(order) {
+            Ok(ended) => ended,
+            Err(error) => {
+                say(&format!("error: {}: {error:#}", row.name));
+                failed = true;
+                continue;
+            }
+        };
+        signal = interrupted;
+        report(row, order, &record, options, folder)?;
+        records.push(record);
+        if signal.is_some() {
+            break;
+        }
+    }
+    if let Some(file) = &options.json {
+        let all: Vec<String> = records.iter().map(files::json).collect::<Result<_>>()?;
+        std::fs::write(file, format!("[\n{}\n]\n", all.join(",\n")))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let page = page::write(folder)?;
+    let mut out = String::new();
+    records.retain(answers);
+    if !records.is_empty() {
+        out += &answer::screen(&records);
+    }
+    out += &format!("page: {}\nrecords and tables: {}\n", page.display(), folder.display());
+    let printed = print(&out)?;
+    match signal {
+        Some(_) => say("interrupted; to go on: the same command, with --resume"),
+        None if failed => return Ok(ExitCode::FAILURE),
+        None => {
+            for journal in orders.iter().filter_map(|(_, order)| order.journal.as_ref()) {
+                std::fs::remove_file(journal)
+                    .with_context(|| format!("cannot remove {}", journal.display()))?;
+            }
+        }
+    }
+    Ok(if signal.is_some() { exit_code(signal) } else { printed })
+}
+
+/// Writes the record of a row and its tables, and says what it says.
+fn report(row: &Row, order: &Order, record: &Record, options: &Options, folder: &Path) -> Result<()> {
+    let path = files::keep(folder, record)?;
+    let tables = tables::tables(record, row);
+    let text: PathBuf = path.with_extension("txt");
+    files::write(&text, &tables)?;
+    let rounds = record.rounds_done();
+    match record.ended {
+        Ended::Rounds => {}
+        Ended::Budget => say(&format!(
+            "{}: took far longer than its plan reckons and was ended; there are {rounds} of {} rounds",
+            row.name, order.rounds
+        )),
+        Ended::Interrupted => {
+            say(&format!("{}: interrupted in round {rounds} of {}", row.name, order.rounds))
+        }
+    }
+    say(&format!("{}: {}", row.name, path.display()));
+    if options.verbose {
+        print(&tables)?;
+    }
+    if answers(record) {
+        (row.sentences)(record).iter().for_each(|sentence| say(&format!("  {sentence}")));
+    }
+    Ok(())
+}
+
+/// Whether a record supports an answer. That of an interrupted run does if one whole round has
+/// ended in which a peer and two subjects of the family ran.
+fn answers(record: &Record) -> bool {
+    let in_first = |subject: &str| {
+        let mut lines = record.lines.iter().filter(|line| line.subject == subject).peekable();
+        let known = |values: &Vec<Option<f64>>| values.first().is_some_and(Option::is_some);
+        lines.peek().is_some() && lines.all(|line| line.rounds.values().any(known))
+    };
+    let of = |kind: Kind| {
+        record.subjects.iter().filter(|subject| subject.kind == kind && in_first(&subject.name)).count()
+    };
+    let whole = || record.rounds_done() > 1 && of(Kind::Peer) >= 1 && of(Kind::Family) >= 2;
+    record.mode != Mode::Smoke && (record.ended != Ended::Interrupted || whole())
+}
+
+/// Prints. A reader that closes the pipe has seen enough; any other failure is one, though what was
+/// measured is in files.
+fn print(text: &str) -> Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            say(&format!("error: cannot write to standard output: {error}"));
+            Ok(ExitCode::FAILURE)
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}

@@ -1,0 +1,78 @@
+//! How far a run is, on standard error: one line that is written over on a terminal, and elsewhere
+//! a line for each tenth of the run.
+
+use crate::report::units::clock;
+use std::io::{IsTerminal, Write, stderr};
+use std::time::Duration;
+
+/// Says something on standard error. Where that cannot be had, nobody wants to hear it.
+pub fn say(text: &str) {
+    let _ = writeln!(stderr().lock(), "{text}");
+}
+
+/// The display of one row's run.
+pub struct Progress {
+    row: String,
+    /// The greatest length of the line; none where there is no terminal to show it.
+    columns: Option<usize>,
+    /// What is planned for after this row, in seconds.
+    after_s: f64,
+    /// Tenths of the run that have a line.
+    tenths: u32,
+}
+
+impl Progress {
+    /// Of a row of which this share is done. A terminal that cannot write over a line gets whole
+    /// ones.
+    pub fn new(row: &str, share: f64, after_s: f64) -> Self {
+        let given = || std::env::var("COLUMNS").ok()?.parse().ok();
+        let can = stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let columns = can.then(|| given().unwrap_or(79));
+        Self { row: row.into(), columns, after_s, tenths: (10.0 * share) as u32 }
+    }
+
+    /// This share of the row's time is done, it took so long, and `what` comes next.
+    pub fn show(&mut self, share: f64, elapsed: Duration, what: &str) {
+        let so_far = format!("{}: {}", self.row, how_far(share, elapsed.as_secs_f64(), self.after_s));
+        if let Some(columns) = self.columns {
+            let text: String = format!("{so_far}  {what}").chars().take(columns).collect();
+            let mut stderr = stderr().lock();
+            let _ = write!(stderr, "\r\x1b[2K{text}").and_then(|()| stderr.flush());
+        } else if (10.0 * share) as u32 > self.tenths {
+            self.tenths = (10.0 * share) as u32;
+            say(&format!("{so_far}  {what}"));
+        }
+    }
+
+    /// Makes room for other output.
+    pub fn clear(&self) {
+        if self.columns.is_some() {
+            let _ = write!(stderr().lock(), "\r\x1b[2K");
+        }
+    }
+}
+
+/// The share done, the time it took, what is left at that pace, and what is left of everything.
+fn how_far(share: f64, elapsed_s: f64, after_s: f64) -> String {
+    let mut text = format!("{:.0} % in {}", (share * 100.0).floor(), clock(elapsed_s));
+    if share > 0.02 {
+        let left_s = elapsed_s / share - elapsed_s;
+        text += &format!(", {} left", clock(left_s));
+        if after_s > 0.0 {
+            text += &format!(", {} of all rows", clock(left_s + after_s));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_follows_from_the_pace() {
+        assert_eq!(how_far(0.25, 60.0, 0.0), "25 % in 1:00, 3:00 left");
+        assert_eq!(how_far(0.999, 999.0, 60.0), "99 % in 16:39, 0:01 left, 1:01 of all rows");
+        assert_eq!(how_far(0.01, 2.0, 60.0), "1 % in 0:02");
+    }
+}

@@ -1,0 +1,342 @@
+//! The program from outside: exit codes, one-line errors, what it writes.
+//!
+//! A bench has no path that a test could know, so a test starts itself again, and in that process
+//! is the program, with two rows of its own. Its trials measure nothing: what they do is in the
+//! environment.
+
+use std::io::{Read, stdin};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Output, Stdio};
+use std::time::{Duration, Instant};
+use ulocks_benches::engine::cell::{Cell, Job};
+use ulocks_benches::engine::program;
+use ulocks_benches::engine::record::{Ended, Mode, Record};
+use ulocks_benches::rows::{Row, Wish};
+use ulocks_benches::workloads::{Scenario, Trial};
+use ulocks_testkit::limit;
+
+/// That this process is the program. Inherited by the trials.
+const AS: &str = "ULOCKS_TEST_AS_PROGRAM";
+/// What trials do: `fail`, `hang`, or take so many milliseconds.
+const TRIALS: &str = "ULOCKS_TEST_TRIALS";
+
+/// The rows of the program under test.
+static ROWS: [Row; 2] = [
+    Row {
+        name: "pingpong",
+        about: "a row that heeds threads and locks",
+        mail: None,
+        share_s: (1, 1),
+        jobs: |wish| jobs(wish, wish.threads.clone().unwrap_or_else(|| vec![1, 2])),
+        drop_first: &[],
+        columns: &[],
+        sentences: |record| vec![format!("{} cells are known.", record.cells.len())],
+        notes: "",
+    },
+    Row {
+        name: "deaf",
+        about: "a row that heeds nothing",
+        jobs: |_| jobs(&Wish::default(), vec![3]),
+        ..ROWS_0
+    },
+];
+
+const ROWS_0: Row = Row {
+    name: "",
+    about: "",
+    mail: None,
+    share_s: (1, 1),
+    jobs: |_| Vec::new(),
+    drop_first: &[],
+    columns: &[],
+    sentences: |_| Vec::new(),
+    notes: "",
+};
+
+fn jobs(wish: &Wish, threads: Vec<u32>) -> Vec<Job> {
+    let names = wish.subjects.clone().unwrap_or_else(|| ["unfair", "fair", "std"].map(Into::into).into());
+    let job = |threads: u32| Job {
+        cell: Cell {
+            section: "hand-over".into(),
+            label: format!("{threads} threads"),
+            x: Some(f64::from(threads)),
+            scenario: Scenario::Handoff,
+        },
+        subjects: names.clone(),
+    };
+    threads.into_iter().map(job).collect()
+}
+
+/// Tests by their names.
+macro_rules! tests {
+    ($($name:ident;)*) => { &[$((stringify!($name), $name as fn())),*] };
+}
+
+fn main() -> ExitCode {
+    if std::env::var_os(AS).is_some() {
+        let is_trial = std::env::args_os().nth(1).is_some_and(|argument| argument == "--trial");
+        return if is_trial { trial() } else { program::main(&ROWS) };
+    }
+    let filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
+    let tests: &[(&str, fn())] = tests! {
+        wrong_options_are_one_line_and_exit_code_2;
+        help_and_list_say_what_there_is;
+        a_smoke_run_leaves_a_record;
+        an_interrupt_keeps_what_there_is_and_no_good_record_is_lost;
+        a_killed_run_goes_on;
+        a_trial_that_fails_or_hangs_ends_its_row;
+        what_cannot_be_written_is_said_before_measuring;
+    };
+    let (mut passed, mut failed) = (0, Vec::new());
+    for (name, test) in tests.iter().filter(|(name, _)| name.contains(&filter)) {
+        let ended = std::panic::catch_unwind(test);
+        println!("test {name} ... {}", if ended.is_ok() { "ok" } else { "FAILED" });
+        match ended {
+            Ok(()) => passed += 1,
+            Err(_) => failed.push(*name),
+        }
+    }
+    // The lines of std's own harness, which `cargo xtask test` counts and shows.
+    if !failed.is_empty() {
+        println!("\nfailures:\n    {}", failed.join("\n    "));
+    }
+    let result = if failed.is_empty() { "ok" } else { "FAILED" };
+    println!("\ntest result: {result}. {passed} passed; {} failed; 0 ignored", failed.len());
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(101) }
+}
+
+/// A trial that answers without a lock.
+fn trial() -> ExitCode {
+    let mut text = String::new();
+    stdin().read_to_string(&mut text).unwrap();
+    let trial: Trial = serde_json::from_str(&text).unwrap();
+    let wanted = std::env::var(TRIALS).unwrap_or_default();
+    match wanted.as_str() {
+        "fail" => {
+            eprintln!("cannot start thread 2 of 2: no more threads");
+            return ExitCode::FAILURE;
+        }
+        "hang" => std::thread::sleep(Duration::from_secs(1000)),
+        ms => std::thread::sleep(Duration::from_millis(ms.parse().unwrap_or(0))),
+    }
+    let rate = trial.conditions.window_ms as f64;
+    println!("[{{\"rate\": {rate}}}]");
+    ExitCode::SUCCESS
+}
+
+/// The target directory of a test, which is empty.
+fn target(name: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&target);
+    std::fs::create_dir_all(&target).unwrap();
+    target
+}
+
+/// The program with these arguments.
+fn program(target: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(arguments).env(AS, "1").env("CARGO_TARGET_DIR", target).env(TRIALS, "1");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A shell without job control lets what it starts behind `&` ignore SIGINT, and the tests that
+    // send it would wait for ever. SAFETY: between fork and exec; `signal` is async-signal-safe,
+    // and its arguments are constants.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        })
+    };
+    command
+}
+
+fn run(target: &Path, arguments: &[&str]) -> Output {
+    limit::output(&mut program(target, arguments))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn record(target: &Path, name: &str) -> Record {
+    let path = target.join("ulocks-report").join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap()
+}
+
+fn wrong_options_are_one_line_and_exit_code_2() {
+    let target = target("wrong");
+    let wrong: &[(&[&str], &str)] = &[
+        (
+            &["pingpang"],
+            "unknown row 'pingpang'; allowed: pingpong, deaf, and what criterion runs: contended,",
+        ),
+        (&["--thread", "2"], "unexpected argument '--thread'; allowed: --list, --quick, "),
+        (&["--threads", "-2"], "'-2' is not a number of workers; allowed: 1 to 10000"),
+        (&["--threads", "1000000"], "1000000 workers are out of range; allowed: 1 to 10000"),
+        (&["--seconds", "1e9"], "1e9 seconds are out of range; allowed: 0.001 to 3600"),
+        (&["--seconds", "-1"], "-1 seconds are out of range; allowed: 0.001 to 3600"),
+        (&["--rounds", "0"], "'0' is not a number of rounds; allowed: 1 to 1000"),
+        (&["--hold", "-3us"], "a time of -3us is out of range; allowed: 0 to 1000s"),
+        (&["--pin", "near"], "unknown pinning 'near'; allowed: none, compact, scatter, node"),
+        (&["--locks", "std,lockless"], "unknown lock 'lockless'; allowed: "),
+        (&["--locks", "sysv", "deaf"], "--locks: not heeded by deaf"),
+        (&["--hold", "3us"], "--hold and --think: not heeded by pingpong, deaf"),
+        (&["--only", "no such"], "--only: no cell of pingpong, deaf with these options contains 'no such'"),
+        (&["--json", "/nonexistent/x"], "--json: cannot write /nonexistent/x: No such file"),
+        (&["--resume"], "--resume: there is no interrupted run of these rows in "),
+        (&["--full", "--quick"], "'--full' cannot be used with '--quick'"),
+    ];
+    for (arguments, reason) in wrong {
+        let output = run(&target, arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.starts_with("error: ") && said.contains(reason), "{arguments:?}: {said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{arguments:?}: {said}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+fn help_and_list_say_what_there_is() {
+    let target = target("help");
+    let help = text(&run(&target, &["--help"]).stdout);
+    assert!(help.starts_with("Measures the locks of the ulocks family"), "{help}");
+    assert!(help.contains("  deaf            1 s,   1 s quick   a row that heeds nothing\n"), "{help}");
+    let list = text(&run(&target, &["--list", "--bench"]).stdout);
+    assert!(list.starts_with("Rows, and how long each takes:\n  pingpong "), "{list}");
+    let nothing = run(&target, &["contended/unfair", "--bench", "--sample-size", "10"]);
+    assert!(nothing.status.success() && nothing.stdout.is_empty() && nothing.stderr.is_empty());
+}
+
+fn a_smoke_run_leaves_a_record() {
+    let target = target("smoke");
+    let copy = target.join("copy.json");
+    let output = run(&target, &["--test", "--bench", "--sample-size", "9", "--json", copy.to_str().unwrap()]);
+    let (out, said) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("a smoke run, which measures nothing"), "{said}");
+    assert!(out.contains("page: ") && out.lines().count() < 40, "{out}");
+    let record = record(&target, "pingpong-smoke.json");
+    assert_eq!((record.mode, record.ended, record.rounds_done()), (Mode::Smoke, Ended::Rounds, 1));
+    assert_eq!((record.cells.len(), record.lines.len()), (2, 6));
+    assert!(record.lines.iter().all(|line| line.values("rate").len() == 1));
+    let all: Vec<Record> = serde_json::from_str(&std::fs::read_to_string(copy).unwrap()).unwrap();
+    assert_eq!(all.iter().map(|record| record.row.as_str()).collect::<Vec<_>>(), ["pingpong", "deaf"]);
+    assert!(!target.join("ulocks-report/pingpong-smoke.journal").exists());
+
+    // What cannot be printed is said; the files are there.
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = program(&target, &["--test", "deaf"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("cannot write to standard output: No space left"));
+}
+
+/// Waits until the journal has so many lines, and returns them.
+fn journal(target: &Path, lines: usize, child: &mut Child) -> Vec<String> {
+    let path = target.join("ulocks-report/pingpong.journal");
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        if text.lines().count() >= lines {
+            return text.lines().map(str::to_owned).collect();
+        }
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before its journal had {lines} lines");
+        assert!(Instant::now() < end, "the journal did not come to {lines} lines in a minute: {text}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn interrupt(child: &Child) {
+    // SAFETY: `kill` has no preconditions; the child was not waited for, so its number is still its
+    // own.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+}
+
+const LONG: [&str; 6] = ["--bench", "pingpong", "--rounds", "1000", "--seconds", "0.001"];
+
+fn an_interrupt_keeps_what_there_is_and_no_good_record_is_lost() {
+    let target = target("interrupt");
+    let output = run(&target, &["--bench", "pingpong", "--rounds", "3", "--seconds", "0.001"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("  2 cells are known.\n"));
+    // In the first round nothing supports an answer, in the third something does.
+    for (lines, answers) in [(3, false), (16, true)] {
+        let mut child = program(&target, &LONG).env(TRIALS, "20").spawn().unwrap();
+        journal(&target, lines, &mut child);
+        interrupt(&child);
+        let output = child.wait_with_output().unwrap();
+        let (out, said) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(130), "{said}");
+        assert!(said.contains("pingpong: interrupted in round "), "{said}");
+        assert!(said.contains("to go on: the same command, with --resume"), "{said}");
+        assert_eq!(said.contains("  2 cells are known.\n"), answers, "{said}");
+        assert_eq!(out.lines().count() > 2, answers, "{out}");
+        let kept = record(&target, "pingpong-interrupted.json");
+        assert_eq!((kept.ended, kept.rounds), (Ended::Interrupted, 1000));
+        assert!(kept.rounds_done() >= 1 && kept.rounds_done() < 1000);
+        assert_eq!(record(&target, "pingpong.json").rounds, 3);
+    }
+    assert!(target.join("ulocks-report/pingpong.journal.old").exists());
+}
+
+fn a_killed_run_goes_on() {
+    let target = target("resume");
+    let arguments = ["--bench", "pingpong", "--rounds", "4", "--seconds", "0.001"];
+    let mut child = program(&target, &arguments).env(TRIALS, "50").spawn().unwrap();
+    let before = journal(&target, 4, &mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let path = target.join("ulocks-report/pingpong.journal");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{whole}{{\"done\":{{\"at_s\":1.5,")).unwrap();
+
+    let other = run(&target, &[&arguments[..], &["--pin", "compact", "--resume"]].concat());
+    let said = text(&other.stderr);
+    assert_eq!(other.status.code(), Some(1), "{said}");
+    assert!(said.contains("pin was \"scatter\" and is \"compact\""), "{said}");
+
+    let output = run(&target, &[&arguments[..], &["--resume"]].concat());
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains(&format!("{} of 24 trials, ", whole.lines().count() - 1)), "{said}");
+    let record = record(&target, "pingpong.json");
+    assert_eq!((record.ended, record.rounds_done()), (Ended::Rounds, 4));
+    assert!(record.lines.iter().all(|line| line.values("rate") == [2.0; 4]));
+    assert!(before.len() >= 4 && !path.exists());
+}
+
+fn a_trial_that_fails_or_hangs_ends_its_row() {
+    let target = target("fail");
+    let output = program(&target, &["--bench"]).env(TRIALS, "fail").output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(errors.len(), 2, "{said}");
+    for (error, row) in errors.iter().zip(["pingpong", "deaf"]) {
+        assert!(error.starts_with(&format!("error: {row}: ")), "{error}");
+        assert!(error.ends_with(" threads: cannot start thread 2 of 2: no more threads"), "{error}");
+    }
+    assert!(!target.join("ulocks-report/pingpong.json").exists());
+
+    let mut child = program(&target, &["--bench", "deaf"]).env(TRIALS, "hang").spawn().unwrap();
+    let end = Instant::now() + Duration::from_secs(60);
+    let trials = || {
+        let id = child.id();
+        std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default()
+    };
+    while trials().is_empty() {
+        assert!(Instant::now() < end, "no trial began in a minute");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    interrupt(&child);
+    assert!(child.wait().unwrap().code() == Some(130));
+}
+
+fn what_cannot_be_written_is_said_before_measuring() {
+    let target = target("unwritable");
+    std::fs::write(target.join("ulocks-report"), "a file").unwrap();
+    let output = program(&target, &["--bench"]).env(TRIALS, "fail").output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.starts_with("error: cannot create "), "{said}");
+}
