@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use ulocks_benches::engine::cell::{Cell, Job};
 use ulocks_benches::engine::program;
 use ulocks_benches::engine::record::{Ended, Mode, Record};
-use ulocks_benches::rows::{Row, Wish};
+use ulocks_benches::rows::{Row, Wish, no_claims};
 use ulocks_benches::workloads::{Scenario, Trial};
 use ulocks_testkit::limit;
 
@@ -21,38 +21,24 @@ const AS: &str = "ULOCKS_TEST_AS_PROGRAM";
 /// What trials do: `fail`, `hang`, or take so many milliseconds.
 const TRIALS: &str = "ULOCKS_TEST_TRIALS";
 
-/// The rows of the program under test.
-static ROWS: [Row; 2] = [
-    Row {
-        name: "pingpong",
-        about: "a row that heeds threads and locks",
-        mail: None,
-        share_s: (1, 1),
-        jobs: |wish| jobs(wish, wish.threads.clone().unwrap_or_else(|| vec![1, 2])),
-        drop_first: &[],
-        columns: &[],
-        sentences: |record| vec![format!("{} cells are known.", record.cells.len())],
-        notes: "",
-    },
-    Row {
-        name: "deaf",
-        about: "a row that heeds nothing",
-        jobs: |_| jobs(&Wish::default(), vec![3]),
-        ..ROWS_0
-    },
-];
-
-const ROWS_0: Row = Row {
-    name: "",
-    about: "",
+/// A row of the program under test.
+const ROW: Row = Row {
+    name: "pingpong",
+    about: "a row that heeds threads and locks",
     mail: None,
     share_s: (1, 1),
-    jobs: |_| Vec::new(),
+    jobs: |wish| jobs(wish, wish.threads.clone().unwrap_or_else(|| vec![1, 2])),
     drop_first: &[],
     columns: &[],
-    sentences: |_| Vec::new(),
+    claims: no_claims,
+    sentences: |record| vec![format!("{} cells are known.", record.cells.len())],
     notes: "",
 };
+
+static ROWS: [Row; 2] = [
+    ROW,
+    Row { name: "deaf", about: "a row that heeds nothing", jobs: |_| jobs(&Wish::default(), vec![3]), ..ROW },
+];
 
 fn jobs(wish: &Wish, threads: Vec<u32>) -> Vec<Job> {
     let names = wish.subjects.clone().unwrap_or_else(|| ["unfair", "fair", "std"].map(Into::into).into());

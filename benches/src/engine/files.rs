@@ -1,8 +1,8 @@
 //! Where the files of a run go, and what they are called.
 
 use super::progress::say;
-use super::record::{Ended, Mode, Record};
-use anyhow::{Context, Result, anyhow};
+use super::record::{Ended, Mode, Record, SCHEMA};
+use anyhow::{Context, Result, anyhow, ensure};
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
@@ -67,6 +67,22 @@ pub fn json(record: &Record) -> Result<String> {
         text = text.replacen(&format!("\"{name}\": null"), &list, 1);
     }
     Ok(text + "\n")
+}
+
+/// Reads a record. An error says in one line what is wrong with it.
+pub fn read(path: &Path) -> Result<Record> {
+    let at = || path.display().to_string();
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", at()))?;
+    let value: serde_json::Value =
+        serde_json::from_str(&text).with_context(|| format!("{} is not JSON", at()))?;
+    let schema = value["schema"].as_str().unwrap_or("no schema");
+    ensure!(schema == SCHEMA, "{} is a record of {schema}; this program reads {SCHEMA}", at());
+    let record: Record =
+        serde_json::from_value(value).with_context(|| format!("{} is a damaged record", at()))?;
+    let cells = record.cells.len();
+    let is_known = record.lines.iter().all(|line| line.cell < cells);
+    ensure!(is_known, "{} is a damaged record: it has a line of a cell that it has not", at());
+    Ok(record)
 }
 
 /// Writes `text`, all of it or nothing: what was there stays until the new one is complete.

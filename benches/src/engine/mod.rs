@@ -8,6 +8,6 @@ mod journal;
 pub mod options;
 pub mod plan;
 pub mod program;
-mod progress;
+pub mod progress;
 pub mod record;
 pub mod run;

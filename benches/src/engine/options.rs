@@ -371,3 +371,6 @@ pub fn measurable(option: &str, mean: Duration, run: Duration, iterations_per_us
     );
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,10 @@ use std::time::Duration;
 /// machine. Where QEMU translates the machine's instructions, they cost a hundred times as much.
 const OVERRUN: f64 = 2.0;
 
+/// How long the groups of criterion take of the fifteen minutes of `cargo bench`, and of the four
+/// of `cargo bench -- --quick`, in seconds.
+pub const CRITERION_S: (u64, u64) = (86, 47);
+
 /// What is run, how long, how often.
 #[derive(Clone, Debug)]
 pub struct Order {
@@ -272,3 +276,6 @@ fn fit(jobs: &[Job], effort: Effort, given: Given) -> (u64, u32) {
     let rounds = given.rounds.unwrap_or_else(|| if given.full { most } else { fitting().clamp(least, most) });
     (window_ms, rounds)
 }
+
+#[cfg(test)]
+mod tests;

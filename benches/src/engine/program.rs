@@ -7,19 +7,18 @@
 //! cannot be written; 2 for wrong options; 128 + N after signal N (Ctrl-C, SIGTERM, SIGHUP), which
 //! leaves a record of the trials that had ended.
 
-use super::cell::Kind;
+use super::cell::{Kind, Subject};
 use super::files;
 use super::options::{self, Options};
 use super::plan::{self, Given, Order};
-use super::progress::say;
+use super::progress::{print, say};
 use super::record::{Ended, Mode, Record};
 use super::run::{self, exit_code, serve_or};
 use crate::report::{answer, page, tables, units};
 use crate::rows::{Row, Wish};
-use crate::run::{busy_work, machine, pinning};
+use crate::run::{busy_work, machine};
 use crate::workloads::Times;
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -29,7 +28,7 @@ pub fn main(rows: &'static [Row]) -> ExitCode {
     serve_or(|| {
         let options = options::parse_bench(rows);
         if options.list {
-            return print(&options::list(rows));
+            return Ok(print(&options::list(rows)));
         }
         let chosen = choose(rows, &options.rows).unwrap_or_else(|error| options::refuse(&error));
         if chosen.is_empty() {
@@ -71,15 +70,16 @@ fn choose<'a>(rows: &'a [Row], names: &[String]) -> Result<Vec<&'a Row>> {
 fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<Vec<(&'a Row, Order)>> {
     let mode = options.mode();
     let wish = Wish {
-        cpus: pinning::allowed().map_or(1, |cpus| u32::try_from(cpus.len()).unwrap_or(u32::MAX)).max(1),
+        cpus: machine::describe().cpus() as u32,
         mode,
         full: options.full,
         threads: options.threads.as_ref().map(|list| list.0.clone()),
         times: options.times(),
         subjects: options.locks.as_ref().map(|list| list.0.clone()),
     };
+    let mut remarks = Vec::new();
     for option in ["--threads", "--hold and --think", "--locks"] {
-        heeded(rows, &wish, option)?;
+        remarks.extend(heeded(rows, &wish, option)?);
     }
     let given = Given {
         window_ms: options.seconds.map(|window| (window.as_millis() as u64).max(1)),
@@ -93,8 +93,14 @@ fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<Vec<(&'a Row, Order)>
         if let Some(part) = &options.only {
             jobs.retain(|job| job.cell.section.contains(part) || job.cell.label.contains(part));
         }
+        for job in &mut jobs {
+            // What --locks names is of any registry.
+            let scenario = job.cell.scenario;
+            job.subjects.retain(|name| !given.subjects || Subject::of(&scenario, name).is_ok());
+        }
         jobs.retain(|job| !job.subjects.is_empty());
         if jobs.is_empty() {
+            remarks.push(format!("{}: with these options there is nothing to run", row.name));
             continue;
         }
         let mut order = plan::plan(row, mode, jobs, given);
@@ -118,6 +124,7 @@ fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<Vec<(&'a Row, Order)>
     if let Some(file) = &options.json {
         files::writable("--json", file)?;
     }
+    remarks.iter().for_each(|remark| say(remark));
     let mut after_s = 0.0;
     for (_, order) in orders.iter_mut().rev() {
         order.after_s = after_s;
@@ -128,7 +135,7 @@ fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<Vec<(&'a Row, Order)>
 
 /// Refuses an option that none of these rows heeds, and names those that do not. A row heeds what
 /// changes its jobs.
-fn heeded(rows: &[&Row], wish: &Wish, option: &str) -> Result<()> {
+fn heeded(rows: &[&Row], wish: &Wish, option: &str) -> Result<Option<String>> {
     // Nobody has these by default.
     let mut odd = Wish { threads: None, times: None, subjects: None, ..wish.clone() };
     let plain = odd.clone();
@@ -138,17 +145,19 @@ fn heeded(rows: &[&Row], wish: &Wish, option: &str) -> Result<()> {
         "--hold and --think" if wish.times.is_some() => {
             odd.times = Some(Times { hold_ns: 12_345, think_ns: 54_321 });
         }
-        _ => return Ok(()),
+        _ => return Ok(None),
     }
-    let deaf: Vec<&str> =
-        rows.iter().filter(|row| (row.jobs)(&plain) == (row.jobs)(&odd)).map(|row| row.name).collect();
+    let is_deaf = |row: &&&Row| {
+        let jobs = (row.jobs)(&odd);
+        !jobs.is_empty() && (row.jobs)(&plain) == jobs
+    };
+    let deaf: Vec<&str> = rows.iter().filter(is_deaf).map(|row| row.name).collect();
     if deaf.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let text = format!("{option}: not heeded by {}", deaf.join(", "));
     ensure!(deaf.len() < rows.len(), "{text}; {option} is of no use here");
-    say(&text);
-    Ok(())
+    Ok(Some(text))
 }
 
 /// Measures, and writes everything.
@@ -193,7 +202,7 @@ fn measure(orders: &[(&Row, Order)], options: &Options, folder: &Path) -> Result
         out += &answer::screen(&records);
     }
     out += &format!("page: {}\nrecords and tables: {}\n", page.display(), folder.display());
-    let printed = print(&out)?;
+    let printed = print(&out);
     match signal {
         Some(_) => say("interrupted; to go on: the same command, with --resume"),
         None if failed => return Ok(ExitCode::FAILURE),
@@ -226,7 +235,7 @@ fn report(row: &Row, order: &Order, record: &Record, options: &Options, folder: 
     }
     say(&format!("{}: {}", row.name, path.display()));
     if options.verbose {
-        print(&tables)?;
+        print(&tables);
     }
     if answers(record) {
         (row.sentences)(record).iter().for_each(|sentence| say(&format!("  {sentence}")));
@@ -247,17 +256,4 @@ fn answers(record: &Record) -> bool {
     };
     let whole = || record.rounds_done() > 1 && of(Kind::Peer) >= 1 && of(Kind::Family) >= 2;
     record.mode != Mode::Smoke && (record.ended != Ended::Interrupted || whole())
-}
-
-/// Prints. A reader that closes the pipe has seen enough; any other failure is one, though what was
-/// measured is in files.
-fn print(text: &str) -> Result<ExitCode> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            say(&format!("error: cannot write to standard output: {error}"));
-            Ok(ExitCode::FAILURE)
-        }
-        _ => Ok(ExitCode::SUCCESS),
-    }
 }

@@ -1,13 +1,27 @@
-//! How far a run is, on standard error: one line that is written over on a terminal, and elsewhere
+//! What a program says, and how far its run is: on standard error one line that is written over on a terminal, and elsewhere
 //! a line for each tenth of the run.
 
 use crate::report::units::clock;
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// Says something on standard error. Where that cannot be had, nobody wants to hear it.
 pub fn say(text: &str) {
     let _ = writeln!(stderr().lock(), "{text}");
+}
+
+/// Prints on standard output, and returns the exit code. A reader that closes the pipe has seen
+/// enough; any other failure is one, though what was measured is in files.
+pub fn print(text: &str) -> ExitCode {
+    let mut out = stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            say(&format!("error: cannot write to standard output: {error}"));
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    }
 }
 
 /// The display of one row's run.
