@@ -13,8 +13,6 @@ const GIVE: Op = Op::add(0, 1);
 
 impl Lock for OneOfArray {
     const TIMED: bool = true;
-    /// The runs of arrays are `workloads::semaphores`.
-    const BY_NAME: bool = true;
 
     fn unlocked(_: Scope) -> Result<Self> {
         Ok(Self(SemArray::with_values([1])))

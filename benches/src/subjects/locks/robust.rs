@@ -3,9 +3,12 @@
 //! A region is never given back: a thread that has joined it stays in it until it ends. Trials are
 //! processes, so what stays behind is little.
 
+use super::loops::time;
 use super::{Lock, Scope};
 use anyhow::Result;
 use std::cell::RefCell;
+use std::hint::black_box;
+use std::time::Duration;
 use ulocks_shm::robust::RawRobust;
 use ulocks_shm::robust::mutex::{LockError, Refused, RobustGuard, RobustMutex};
 use ulocks_shm::robust::rwlock::{RobustPsRwLock, RobustWriteGuard};
@@ -15,6 +18,9 @@ use ulocks_shm::{Joined, Region, SharedSafe};
 
 /// A robust lock around a number. A reader-writer lock is acquired for writing.
 pub trait Robust: SharedSafe + Sync + 'static {
+    /// Whether [`read`](Self::read) lets several readers in.
+    const READERS: bool = false;
+
     /// Its guard.
     type Guard<'a>;
 
@@ -25,6 +31,13 @@ pub trait Robust: SharedSafe + Sync + 'static {
 
     /// Acquires, and repairs what a dead holder has left.
     fn lock<'a>(&'a self, me: &'a Member<'_>) -> Self::Guard<'a>;
+
+    /// Runs `f` while it is held together with other readers.
+    #[inline]
+    fn read<R>(&self, me: &Member<'_>, f: impl FnOnce() -> R) -> R {
+        let _held = self.lock(me);
+        f()
+    }
 
     /// Acquires if that needs no wait.
     fn try_lock<'a>(&'a self, me: &'a Member<'_>) -> Option<Self::Guard<'a>>;
@@ -61,6 +74,7 @@ impl<L: RawRobust> Robust for RobustMutex<u64, L> {
 }
 
 impl Robust for RobustPsRwLock<u64> {
+    const READERS: bool = true;
     type Guard<'a> = RobustWriteGuard<'a, u64, 64, ulocks_core::Shared>;
 
     #[inline]
@@ -71,6 +85,12 @@ impl Robust for RobustPsRwLock<u64> {
     #[inline]
     fn try_lock<'a>(&'a self, me: &'a Member<'_>) -> Option<Self::Guard<'a>> {
         had(self.try_write(me), RobustWriteGuard::mark_consistent)
+    }
+
+    #[inline]
+    fn read<R>(&self, me: &Member<'_>, f: impl FnOnce() -> R) -> R {
+        let _held = self.read(me);
+        f()
     }
 }
 
@@ -125,8 +145,7 @@ impl<R: Robust> InRegion<R> {
 
 impl<R: Robust> Lock for InRegion<R> {
     const TIMED: bool = true;
-    /// Its runs are those of `shared`.
-    const BY_NAME: bool = true;
+    const SHARED_MODE: bool = R::READERS;
 
     fn unlocked(_: Scope) -> Result<Self> {
         let region = Region::<R>::options().anonymous()?;
@@ -144,5 +163,21 @@ impl<R: Robust> Lock for InRegion<R> {
     #[inline]
     fn try_acquire(&self) -> Option<Self::Held<'_>> {
         self.0.try_lock(self.member())
+    }
+
+    #[inline]
+    fn shared<T>(&self, f: impl FnOnce() -> T) -> T {
+        R::read(self.0, self.member(), f)
+    }
+
+    /// The thread joins the region before and leaves it afterwards, neither of which is timed: in
+    /// the blocks of the peers their robust lists are empty.
+    fn time_pairs(&self, times: u32, reads: bool) -> Duration {
+        let lock: &R = black_box(self.0);
+        let timed = self.0.with_member(|me| match reads {
+            true => time(times, || R::read(lock, me, || ())),
+            false => time(times, || drop(R::lock(lock, me))),
+        });
+        timed.unwrap_or_else(|error| panic!("robust lock: {error}"))
     }
 }

@@ -5,6 +5,8 @@ use super::{Lock, Scope};
 use crate::subjects::rwlocks::{Bulk, RwLock};
 use anyhow::{Result, ensure};
 use std::mem::MaybeUninit;
+use ulocks_core::policy::Shared;
+use ulocks_psrwlock::{BULK, PsRwLockWith, PsRwLockWriteGuard, Sifted, URGENT};
 
 /// A reader-writer lock, whose writer is the holder, and whose readers are those of
 /// class `Bulk`.
@@ -39,8 +41,40 @@ impl<L: RwLock> Lock for Rw<L> {
     }
 
     #[inline]
-    fn with_shared<R>(&self, f: impl FnOnce() -> R) -> R {
+    fn shared<R>(&self, f: impl FnOnce() -> R) -> R {
         let _held = self.0.read::<Bulk>();
+        f()
+    }
+}
+
+/// The family's lock between processes: the classes that it has there are two.
+#[derive(Debug)]
+pub struct PsrwShared(PsRwLockWith<(), Between>);
+
+type Between = Sifted<{ BULK | URGENT }, Shared>;
+
+impl Lock for PsrwShared {
+    const SHARED_MODE: bool = true;
+
+    fn unlocked(_: Scope) -> Result<Self> {
+        Ok(Self(PsRwLockWith::new(())))
+    }
+
+    type Held<'a> = PsRwLockWriteGuard<'a, (), Between>;
+
+    #[inline]
+    fn acquire(&self) -> Self::Held<'_> {
+        self.0.write()
+    }
+
+    #[inline]
+    fn try_acquire(&self) -> Option<Self::Held<'_>> {
+        self.0.try_write()
+    }
+
+    #[inline]
+    fn shared<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _held = self.0.read();
         f()
     }
 }

@@ -22,8 +22,6 @@ impl<const UNDO: bool> SysV<UNDO> {
 impl<const UNDO: bool> Lock for SysV<UNDO> {
     const TIMED: bool = true;
     const COUNTABLE: bool = false;
-    /// The runs with undo are those of `shared`.
-    const BY_NAME: bool = UNDO;
 
     fn unlocked(_: Scope) -> Result<Self> {
         Ok(Self(SemSet::new(&[1])?))

@@ -12,23 +12,17 @@ pub struct Ulock<M>(M);
 
 /// A meter whose counters a trial can record.
 pub trait Readable {
-    /// Whether it counts.
-    const COUNTS: bool;
     /// What it has counted.
     fn read(&self) -> Option<Meters>;
 }
 
 impl Readable for Off {
-    const COUNTS: bool = false;
-
     fn read(&self) -> Option<Meters> {
         None
     }
 }
 
 impl Readable for Counted {
-    const COUNTS: bool = true;
-
     fn read(&self) -> Option<Meters> {
         let seen = self.snapshot();
         Some(Meters {
@@ -36,7 +30,6 @@ impl Readable for Counted {
             contended: seen.contended,
             spun: seen.spun,
             slept: seen.slept,
-            woke: seen.woke,
             reader_contended: seen.reader_contended,
         })
     }
@@ -44,7 +37,6 @@ impl Readable for Counted {
 
 impl<M: RawMutex + Metered<Meter: Readable> + Sync + 'static> Lock for Ulock<M> {
     const TIMED: bool = true;
-    const METERED: bool = M::Meter::COUNTS;
 
     fn unlocked(_: Scope) -> Result<Self> {
         Ok(Self(M::INIT))

@@ -1,5 +1,5 @@
-//! A probe: a queue lock whose waiters spin for a hundred pauses, then park. Strict first in, first
-//! out.
+//! Two probes: a queue lock whose waiters spin for a hundred pauses, then park; and one whose
+//! waiters spin for as long as it takes, for no more threads than CPUs. Strict first in, first out.
 //!
 //! The queue is that of Mellor-Crummey and Scott, in the form of the K42 kernel: a node is on the
 //! stack of its waiter, and a waiter that gets the lock moves the head of the queue behind it into
@@ -43,14 +43,14 @@ struct Node {
     state: AtomicU32,
 }
 
-/// The lock.
+/// The lock, whose waiters park after a while if `PARKS`.
 #[derive(Debug)]
-pub struct McsPark {
+pub struct Mcs<const PARKS: bool> {
     tail: AtomicPtr<Node>,
     head: AtomicPtr<Node>,
 }
 
-impl McsPark {
+impl<const PARKS: bool> Mcs<PARKS> {
     fn take_free(&self) -> bool {
         self.tail.compare_exchange(ptr::null_mut(), HELD, Acquire, Relaxed).is_ok()
     }
@@ -81,7 +81,7 @@ impl McsPark {
             unsafe { &(*tail).next }
         };
         link.store(me, Rel);
-        node.until_granted();
+        node.until_granted(PARKS);
 
         // The lock is this waiter's; what is behind its node goes into the lock.
         let mut next = node.next.load(Acquire);
@@ -97,13 +97,18 @@ impl McsPark {
 }
 
 impl Node {
-    fn until_granted(&self) {
-        for _ in 0..PAUSES {
-            if self.state.load(Acquire) == GRANTED {
-                return;
+    fn until_granted(&self, parks: bool) {
+        let mut looks = 0;
+        while self.state.load(Acquire) != GRANTED {
+            if parks && looks == PAUSES {
+                return self.park();
             }
+            looks = looks.wrapping_add(1);
             std::hint::spin_loop();
         }
+    }
+
+    fn park(&self) {
         if self.state.compare_exchange(WAITING, PARKED, Acquire, Acquire).is_err() {
             return;
         }
@@ -136,7 +141,7 @@ fn linked(link: &AtomicPtr<Node>) -> *mut Node {
     }
 }
 
-impl Lock for McsPark {
+impl<const PARKS: bool> Lock for Mcs<PARKS> {
     fn unlocked(_: Scope) -> Result<Self> {
         Ok(Self { tail: AtomicPtr::new(ptr::null_mut()), head: AtomicPtr::new(ptr::null_mut()) })
     }
@@ -157,7 +162,7 @@ impl Lock for McsPark {
     }
 }
 
-impl Release for McsPark {
+impl<const PARKS: bool> Release for Mcs<PARKS> {
     #[inline]
     fn release(&self) {
         let mut first = self.head.load(Acquire);

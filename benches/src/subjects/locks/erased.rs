@@ -1,0 +1,224 @@
+//! Locks without their types, so that all but the measured loops is compiled once.
+
+use super::loops::{self, Lane, Turned, Worker};
+use super::{Form, Lock, Meters, Scope, Traits};
+use crate::subjects::Entry;
+use anyhow::{Result, ensure};
+use std::any::Any;
+use std::io;
+use std::ptr;
+use std::time::Duration;
+
+/// A lock under test; every [`Lock`] is one. It works also in a forked process, which has the same
+/// code at the same addresses.
+pub trait Mutex: Any + Sync {
+    /// Runs `f` while holding the lock.
+    fn with(&self, f: &mut dyn FnMut());
+    /// The same if that needs no waiting; whether it has run.
+    fn try_with(&self, f: &mut dyn FnMut()) -> bool;
+    /// Runs `f` while holding the lock together with other readers.
+    fn with_shared(&self, f: &mut dyn FnMut());
+    /// The loop of 2002, until the phase is [`STOP`](loops::phase::STOP).
+    fn turns(&self, lane: Lane<'_>, worker: &mut dyn Worker) -> Turned;
+    /// The time of so many acquisitions and releases.
+    fn pairs(&self, times: u32, reads: bool) -> Duration;
+    /// This lock and three more of its type, passed around between two threads, of which this one
+    /// is the `first` or the second. `ready` is called once it has its first two locks.
+    fn hand_over(
+        &self,
+        others: [&dyn Mutex; 3],
+        first: bool,
+        turns: u64,
+        ready: &mut dyn FnMut(),
+    ) -> Duration;
+    /// What the lock counted, if it counts.
+    fn meters(&self) -> Option<Meters>;
+    /// Gives back what outlives the process; see [`Lock::abandon`].
+    fn abandon(&self);
+}
+
+impl<L: Lock> Mutex for L {
+    fn with(&self, f: &mut dyn FnMut()) {
+        let _held = self.acquire();
+        f();
+    }
+
+    fn try_with(&self, f: &mut dyn FnMut()) -> bool {
+        let held = self.try_acquire();
+        if held.is_some() {
+            f();
+        }
+        held.is_some()
+    }
+
+    fn with_shared(&self, f: &mut dyn FnMut()) {
+        self.shared(f);
+    }
+
+    fn turns(&self, lane: Lane<'_>, worker: &mut dyn Worker) -> Turned {
+        if lane.bare {
+            loops::turns::<L, true>(self, lane, worker)
+        } else {
+            loops::turns::<L, false>(self, lane, worker)
+        }
+    }
+
+    fn pairs(&self, times: u32, reads: bool) -> Duration {
+        self.time_pairs(times, reads)
+    }
+
+    fn hand_over(
+        &self,
+        others: [&dyn Mutex; 3],
+        first: bool,
+        turns: u64,
+        ready: &mut dyn FnMut(),
+    ) -> Duration {
+        loops::hand_over(self, others, first, turns, ready)
+    }
+
+    fn meters(&self) -> Option<Meters> {
+        Lock::meters(self)
+    }
+
+    fn abandon(&self) {
+        Lock::abandon(self);
+    }
+}
+
+/// The type of a lock, as a value.
+#[derive(Clone, Copy, Debug)]
+pub struct Type {
+    /// Whether it excludes at all.
+    pub excludes: bool,
+    /// Whether it has a mode for several readers.
+    pub shared_mode: bool,
+    /// Whether it has an acquisition with a timeout.
+    pub timed: bool,
+    /// Whether its calls to sleep and to wake can be counted.
+    pub countable: bool,
+    /// Its name in the language.
+    pub name: fn() -> &'static str,
+    size: usize,
+    place: unsafe fn(*mut u8, Scope) -> Result<()>,
+    lock: fn(*mut u8) -> *mut dyn Mutex,
+}
+
+/// A lock on lines of its own, 128 bytes because of adjacent-line prefetch.
+#[repr(C, align(128))]
+struct Spaced<L>(L);
+
+impl Type {
+    /// That of `L`.
+    pub const fn of<L: Lock>() -> Self {
+        Self {
+            excludes: L::EXCLUDES,
+            shared_mode: L::SHARED_MODE,
+            timed: L::TIMED,
+            countable: L::COUNTABLE,
+            name: std::any::type_name::<L>,
+            size: size_of::<Spaced<L>>(),
+            // SAFETY: of the call: the contract of `place` is the one of `Lock::place`.
+            place: |place, scope| unsafe { L::place(place.cast(), scope) },
+            lock: |place| place.cast::<L>(),
+        }
+    }
+}
+
+/// Zeroed memory that forked processes share.
+#[derive(Debug)]
+pub struct Mapping {
+    base: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: it is memory; those who use it say how.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// So many bytes, at a page.
+    pub fn new(bytes: usize) -> Result<Self> {
+        let bytes = bytes.max(1);
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        // SAFETY: a fresh mapping harms no other.
+        let base = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
+        ensure!(base != libc::MAP_FAILED, "cannot map {bytes} bytes: {}", io::Error::last_os_error());
+        Ok(Self { base: base.cast(), bytes })
+    }
+
+    /// The address of the byte with this offset.
+    pub fn at(&self, offset: usize) -> *mut u8 {
+        assert!(offset <= self.bytes, "there are {} bytes", self.bytes);
+        // SAFETY: within the mapping, or at its end.
+        unsafe { self.base.add(offset) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: this is the mapping of `new`, and all references into it borrowed `self`.
+        unsafe { libc::munmap(self.base.cast(), self.bytes) };
+    }
+}
+
+/// Locks of one type, each on lines of its own, in memory that forked processes share.
+#[derive(Debug)]
+pub struct Locks {
+    memory: Mapping,
+    kind: Type,
+    len: usize,
+}
+
+impl Locks {
+    /// So many locks of the registry.
+    pub fn new(entry: &Entry<Traits>, form: Form, len: usize) -> Result<Self> {
+        Self::of(entry.make(form)?, form.scope, len)
+    }
+
+    /// So many locks of a type.
+    pub fn of(kind: Type, scope: Scope, len: usize) -> Result<Self> {
+        let mut locks = Self { memory: Mapping::new(len * kind.size)?, kind, len: 0 };
+        while locks.len < len {
+            // Counted only once it stands, so that a failure drops those before it. SAFETY: the
+            // mapping has room for it, is writable, and aligned to a page; sizes are multiples of
+            // 128, which is the alignment. The lock stays there until `drop`.
+            unsafe { (kind.place)(locks.memory.at(locks.len * kind.size), scope)? };
+            locks.len += 1;
+        }
+        Ok(locks)
+    }
+
+    /// Their type.
+    pub fn kind(&self) -> Type {
+        self.kind
+    }
+
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.len
+    }
+
+    /// The lock with this index.
+    pub fn get(&self, index: usize) -> &dyn Mutex {
+        assert!(index < self.len, "there are {} locks", self.len);
+        // SAFETY: that lock was placed there; it lives as long as `self`.
+        unsafe { &*(self.kind.lock)(self.memory.at(index * self.kind.size)) }
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn Mutex> {
+        (0..self.len).map(|index| self.get(index))
+    }
+}
+
+impl Drop for Locks {
+    fn drop(&mut self) {
+        for index in 0..self.len {
+            // SAFETY: this lock was placed and no thread uses it: the locks are owned by all their
+            // users, and forked workers leave through `_exit`, so that only their maker is here.
+            unsafe { ptr::drop_in_place((self.kind.lock)(self.memory.at(index * self.kind.size))) };
+        }
+    }
+}
