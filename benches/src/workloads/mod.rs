@@ -8,6 +8,7 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
+pub mod children;
 pub mod condvars;
 pub mod files;
 pub mod fixed;
@@ -19,6 +20,8 @@ pub mod recovery;
 pub mod semaphores;
 pub mod sets;
 pub mod turns;
+pub mod waits;
+mod window;
 
 /// Mean times inside and outside the lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

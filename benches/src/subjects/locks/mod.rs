@@ -194,7 +194,7 @@ pub struct Form {
     pub scope: Scope,
     /// How long it spins, instead of its own way.
     pub patience_ns: Option<u32>,
-    /// Whether it counts its own events.
+    /// Whether it counts its own events, if it can.
     pub counted: bool,
 }
 
@@ -231,11 +231,9 @@ impl Entry {
             let known = if known.is_empty() { "none".into() } else { known.join(", ") };
             bail!("lock '{}' has no patience of {}; allowed: {known}", self.name, patience_text(ns));
         }
-        if counted && !self.counts {
-            let names = Self::names(|entry| entry.counts);
-            bail!("lock '{}' does not count its events; allowed: {names}", self.name);
-        }
-        (self.types)(form).ok_or_else(|| anyhow!("lock '{}' has no form {form:?}", self.name))
+        let counted = counted && self.counts;
+        let made = (self.types)(Form { counted, ..form });
+        made.ok_or_else(|| anyhow!("lock '{}' has no form {form:?}", self.name))
     }
 
     /// Its letter where it spins for so long.

@@ -1,0 +1,179 @@
+//! The loop of 2002: outside, lock, inside, unlock; both times uniform in [0.5x, 1.5x].
+//!
+//! Workers start behind a barrier and run Franke's loop. Before the warm-up each of them has its
+//! first turn, and where there are more of them than CPUs makes room for the next: a thousand
+//! runnable threads would take a time slice each, seconds together, and until then there would be
+//! fewer contenders than the trial says. The coordinator opens the window after the warm-up and
+//! closes it; what is counted are the operations that *completed* in between, divided by the time
+//! that really passed. The protected counter of each lock is raised by a load at the start of the
+//! critical section and a store at its end: an operation lost by two holders at once shows in the
+//! sum, and the trial is an error, not a result.
+//!
+//! Wait times cover every acquisition that ended in the window, however long before it began, and
+//! for each worker the wait that was not over when the window closed, with the length it came
+//! to. Otherwise a lock could hide its worst waits by not ending them.
+//!
+//! CPU time and [futex calls](crate::run::syscalls) are looked at from outside, by the coordinator
+//! at both edges of the window, for all workers together. System time and context switches are each
+//! worker's own, as it notices the window's start and end: a worker that waits as the window opens
+//! takes its first sample when it gets in, so what it cost to wake up is in none of them.
+
+mod arena;
+mod conductor;
+mod worker;
+
+use super::*;
+use crate::run::busy_work::Span;
+use crate::run::pinning;
+use crate::run::syscalls;
+use crate::run::threads::keep_a_thread_asleep;
+use crate::subjects::locks::{Entry, Form, Locks, Scope, Type};
+use arena::Arena;
+pub(super) use arena::{announce, wait_while};
+use conductor::{Conductor, Window};
+use std::sync::Arc;
+use waits::Waits;
+use worker::Plan;
+
+/// How long workers may take beyond what their work explains.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The loop of 2002: outside, lock, inside, unlock; both times uniform in [0.5x, 1.5x].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Turns {
+    /// Times inside and outside.
+    pub times: Times,
+    /// The contenders.
+    pub workers: Workers,
+    /// Percentage of acquisitions that are shared.
+    pub read_share: u8,
+    /// Lock instances; worker i uses lock i % locks.
+    pub locks: u32,
+    /// Whether each acquisition is timed: then the outcome has waits.
+    pub timed: bool,
+    /// The window lasts so long at least.
+    pub least_ms: u64,
+    /// Whether the subject counts its own events, as its twin with counters inside; then the outcome has contention and sleeps.
+    pub counted: bool,
+    /// How long the subject spins, instead of its own patience; subjects with a fixed patience only.
+    pub patience_ns: Option<u32>,
+}
+
+impl Turns {
+    /// Workers that it starts.
+    pub fn workers(self) -> u32 {
+        self.workers.count()
+    }
+
+    /// How long its window is where that of the plan is `window_ms`.
+    pub fn window_ms(self, window_ms: u64) -> u64 {
+        window_ms.max(self.least_ms)
+    }
+
+    /// Carries it out in this process.
+    pub fn carry_out(self, subject: &str, conditions: &Conditions) -> Result<Outcome> {
+        let form = Form { scope: self.scope(), patience_ns: self.patience_ns, counted: self.counted };
+        self.run(subject, Entry::find(subject)?.make(form)?, conditions, PATIENCE)
+    }
+
+    fn scope(self) -> Scope {
+        match self.workers {
+            Workers::Threads(_) => Scope::Threads,
+            Workers::Processes(_) => Scope::Processes,
+        }
+    }
+
+    /// Carries it out with locks of a type, which need not be registered; gives up on workers that
+    /// hang for `patience`.
+    fn run(self, name: &str, kind: Type, conditions: &Conditions, patience: Duration) -> Result<Outcome> {
+        let plan = self.plan(name, kind, conditions)?;
+        keep_a_thread_asleep();
+        let locks = Locks::of(kind, self.scope(), self.locks as usize)?;
+        let arena = Arc::new(Arena::new(self.workers() as usize, self.timed, locks)?);
+        let window = Conductor { name, turns: self, conditions, arena: &arena, patience }.conduct(plan)?;
+        let mut outcome = self.say(kind, &window);
+        let mut waits = Waits::new();
+        for worker in 0..self.workers() as usize {
+            // SAFETY: all workers have finished, and nobody writes.
+            if let Some(theirs) = unsafe { arena.waits(worker) } {
+                waits.add(theirs);
+            }
+        }
+        waits.say(&mut outcome);
+        Ok(outcome)
+    }
+
+    /// Checks what can be checked before anything runs.
+    fn plan(self, name: &str, kind: Type, conditions: &Conditions) -> Result<Plan> {
+        let (Times { hold_ns, think_ns }, window_ms) = (self.times, conditions.window_ms);
+        let (workers, read_share) = (self.workers(), self.read_share);
+        ensure!(workers > 0, "zero workers cannot contend; allowed: at least 1");
+        ensure!(self.locks > 0, "zero locks cannot be contended; allowed: at least 1");
+        ensure!(read_share <= 100, "a read share of {read_share} %; allowed: 0 to 100");
+        ensure!(
+            read_share == 0 || kind.shared_mode,
+            "lock '{name}' has no shared mode: a read share of {read_share} % is impossible; allowed: 0"
+        );
+        let hold = Span::new("a hold time", hold_ns, conditions.iterations_per_us)?;
+        let think = Span::new("a non-hold time", think_ns, conditions.iterations_per_us)?;
+        let loop_ns = hold_ns + think_ns;
+        ensure!(
+            loop_ns <= window_ms.saturating_mul(1_000_000),
+            "one loop of {loop_ns} ns does not fit the window of {window_ms} ms; allowed: shorter times or a longer window"
+        );
+        Ok(Plan {
+            hold,
+            think,
+            read_share,
+            timed: self.timed,
+            seed: conditions.seed,
+            cpus: pinning::order(conditions.pin)?,
+            workers,
+            crowded: workers as usize > pinning::allowed()?.len(),
+        })
+    }
+
+    /// The figures of a window. What a clock cannot see is left out.
+    fn say(self, kind: Type, window: &Window) -> Outcome {
+        let mut outcome = Outcome::new();
+        let mut put = |name: &str, value: f64| _ = outcome.insert(name.to_owned(), value);
+        let counts: Vec<f64> = window.tallies.iter().map(|tally| tally.counted as f64).collect();
+        let operations: f64 = counts.iter().sum();
+        if operations == 0.0 {
+            return outcome;
+        }
+        let mean = operations / counts.len() as f64;
+        put("rate", operations / window.elapsed.as_secs_f64());
+        let squares: f64 = counts.iter().map(|count| (count - mean) * (count - mean)).sum();
+        put("cov", (squares / counts.len() as f64).sqrt() / mean);
+        put("least", counts.iter().copied().fold(f64::INFINITY, f64::min) / mean);
+        let starved = counts.iter().filter(|&&count| count < mean / 10.0).count();
+        put("starved", starved as f64 / counts.len() as f64);
+        let switches: u64 = window.tallies.iter().map(|tally| tally.switches).sum();
+        put("switches", switches as f64 / operations);
+        if kind.countable && syscalls::countable() {
+            put("futexes", window.futexes.all() as f64 / operations);
+        }
+        if let Some(meters) = window.meters {
+            let reads = f64::from(self.read_share) / 100.0;
+            let share = |part: u64, whole: f64| (whole > 0.0).then(|| part as f64 / whole);
+            let (acquired, contended) = (meters.acquired as f64, meters.contended as f64);
+            let writes = meters.contended.saturating_sub(meters.reader_contended);
+            // Meters do not count shared acquisitions by themselves; they are that share of all, but
+            // for chance.
+            let figures = [
+                ("contended", share(writes, acquired * (1.0 - reads))),
+                ("read-contended", share(meters.reader_contended, acquired * reads)),
+                ("spun", share(meters.spun, contended)),
+                ("reentries", share(meters.slept, contended)),
+            ];
+            figures.into_iter().filter_map(|(name, value)| Some((name, value?))).for_each(|(n, v)| put(n, v));
+        }
+        let system_ns: u64 = window.tallies.iter().map(|tally| tally.system_ns).sum();
+        window::cpu_figures(&mut outcome, window.cpu, Duration::from_nanos(system_ns), operations);
+        outcome
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,68 @@
+//! Threads that begin together, the window in which they are counted, and what is said of it.
+
+use super::Conditions;
+use crate::engine::record::Outcome;
+use crate::run::crew::Crew;
+use crate::run::pinning;
+use crate::run::threads::{Urgent, clock_time};
+use anyhow::Result;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Release;
+use std::thread::{self, Builder};
+use std::time::{Duration, Instant};
+
+/// The first phase of a run: nothing counts yet.
+pub(super) const WARM_UP: u32 = 0;
+/// The second: the window.
+pub(super) const MEASURE: u32 = 1;
+/// The last: threads end.
+pub(super) const STOP: u32 = 2;
+
+/// Below this a clock that goes by ticks has seen too few of them.
+const LEAST_CPU: Duration = Duration::from_millis(1);
+
+/// Runs `body(index)` on so many threads, each bound to its CPU, if it has one, which begin
+/// together, and `meanwhile` on the calling thread. Returns what all of them return.
+pub(super) fn together<T: Send, R>(
+    threads: usize,
+    cpus: &[usize],
+    body: &(dyn Fn(usize) -> Result<T> + Sync),
+    meanwhile: impl FnOnce() -> R,
+) -> Result<(Vec<T>, R)> {
+    let bind = |index: usize| match cpus.len() {
+        0 => Ok(()),
+        len => pinning::bind(cpus[index % len]),
+    };
+    let work = |index: usize, bound: Result<()>| bound.and_then(|()| body(index));
+    thread::scope(|scope| {
+        let small = |_| Builder::new().stack_size(256 * 1024);
+        let crew = Crew::start(scope, threads, small, &bind, &work)?;
+        let seen = meanwhile();
+        Ok((crew.join().into_iter().collect::<Result<Vec<T>>>()?, seen))
+    })
+}
+
+/// Opens and closes the window. Returns its length, and the CPU time of the process in it.
+pub(super) fn open(conditions: &Conditions, phase: &AtomicU32) -> (Duration, Duration) {
+    let _urgent = Urgent::new();
+    let cpu_time = || clock_time(libc::CLOCK_PROCESS_CPUTIME_ID);
+    thread::sleep(Duration::from_millis(conditions.warmup_ms));
+    let (start, cpu) = (Instant::now(), cpu_time());
+    phase.store(MEASURE, Release);
+    thread::sleep(Duration::from_millis(conditions.window_ms));
+    let seen = (start.elapsed(), cpu_time() - cpu);
+    phase.store(STOP, Release);
+    seen
+}
+
+/// CPU time and system time for an operation, where the clocks have seen enough. The kernel may
+/// split the time of a process by ticks: then none in the kernel means that no tick fell there.
+pub(super) fn cpu_figures(outcome: &mut Outcome, cpu: Duration, system: Duration, operations: f64) {
+    if cpu < LEAST_CPU || operations == 0.0 {
+        return;
+    }
+    outcome.insert("cpu".into(), cpu.as_nanos() as f64 / operations);
+    if !system.is_zero() {
+        outcome.insert("system".into(), system.as_nanos() as f64 / operations);
+    }
+}
