@@ -2,7 +2,8 @@
 //! of.
 
 use super::mask::Timed;
-use super::{Class, OnSignal, Rank, RwLock};
+use super::timed::struck;
+use super::{Class, Install, Rank, RwLock};
 use anyhow::{Result, anyhow};
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
@@ -12,9 +13,6 @@ use ulocks_psrwlock::{
     BULK, Bulk, ByClass, Central, Distributed, HANDLER, NESTED, Nested, PhaseFair, PsRwLockReadGuard,
     PsRwLockWith, PsRwLockWriteGuard, Sifted, URGENT, Urgent,
 };
-
-/// What the benches call the family's lock as it is by default.
-pub const FAMILY: &str = "psrw";
 
 /// Three classes of threads, as by default.
 type Threads = Sifted<{ BULK | URGENT | NESTED }>;
@@ -33,22 +31,20 @@ static INSTALLED: Mutex<Option<signal::Installed>> = Mutex::new(None);
 /// the compiler wherever it is named, called or not: in its place stands `Bulk`, and no code calls
 /// that.
 macro_rules! subjects {
-    ($($(#[$doc:meta])* $name:ident: $discipline:ty, nested $has_nested:literal $nested:ty,
-       handler $has_handler:tt, timed $timed:literal;)*) => {$(
-        $(#[$doc])*
+    ($(#[$doc:meta] $name:ident: $discipline:ty, nested $has_nested:literal $nested:ty,
+       handler $handler:tt, timed $timed:literal;)*) => {$(
+        #[$doc]
         #[derive(Debug)]
         pub struct $name(PsRwLockWith<(), $discipline>);
 
         impl RwLock for $name {
             const URGENT: bool = true;
             const NESTED: bool = $has_nested;
-            const HANDLER: bool = $has_handler;
             const TIMED_MASK: bool = $timed;
+            const INSTALL: Option<Install> = subjects!(@handler $handler);
 
             type Write<'a> = PsRwLockWriteGuard<'a, (), $discipline>;
             type Read<'a> = PsRwLockReadGuard<'a, (), $discipline>;
-            type Handler<'a> = PsRwLockReadGuard<'a, (), $discipline>;
-            type Context<'a> = Context<'a>;
 
             fn place(place: &mut MaybeUninit<Self>) -> Result<()> {
                 place.write(Self(PsRwLockWith::new(())));
@@ -82,28 +78,12 @@ macro_rules! subjects {
                     Rank::Nested => self.0.try_read_in::<$nested>(),
                 }
             }
-
-            #[inline]
-            fn read_handler<'a>(&'a self, context: &'a Context<'_>) -> Option<Self::Handler<'a>> {
-                subjects!(@handler $has_handler, self, context)
-            }
-
-            #[inline]
-            fn try_read_handler<'a>(&'a self, context: &'a Context<'_>) -> Option<Self::Handler<'a>> {
-                self.read_handler(context)
-            }
-
-            unsafe fn install<H: OnSignal<Self>>(signal: i32) -> Result<()> {
-                // SAFETY: the caller's word.
-                unsafe { install(signal, H::run) }
-            }
         }
     )*};
-    (@handler true, $this:ident, $context:ident) => { $this.0.read_handler($context) };
-    (@handler false, $this:ident, $context:ident) => {{
-        let _ = $context;
-        None
-    }};
+    (@handler true) => {
+        Some(|signal| install(signal, |context| struck(|lock: &'static Self| lock.0.read_handler(context))))
+    };
+    (@handler false) => { None };
 }
 
 subjects! {
@@ -118,15 +98,13 @@ subjects! {
 }
 
 /// Installs the handler, in place of the one before.
-///
-/// # Safety
-/// As [`signal::Handlers::install`].
-unsafe fn install(signal: i32, run: fn(&Context<'_>)) -> Result<()> {
+fn install(signal: i32, run: fn(&Context<'_>)) -> Result<()> {
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(before) = installed.take() {
         before.uninstall();
     }
-    // SAFETY: the caller's word.
+    // SAFETY: `run` reads the lock by its function for handlers, and beside that does what the
+    // caller of `Entry::install` has named, which is async-signal-safe by that caller's word.
     let handlers = unsafe { signal::Handlers::new().signal(signal).install(run) };
     *installed = Some(handlers.map_err(|error| anyhow!("{error}"))?);
     Ok(())

@@ -27,8 +27,8 @@
 //! for a CPU, which can only make *held off* longer than it was. Where the kernel does not count,
 //! there is no second note.
 
-use super::peers::{Plain, place_inside};
-use super::{Class, OnSignal, RwLock};
+use super::timed::struck;
+use super::{Bulk, Class, Install, RwLock};
 use crate::run::clock;
 use crate::statistics::delays::Delays;
 use anyhow::{Result, ensure};
@@ -270,18 +270,18 @@ impl<G> Drop for Held<G> {
     }
 }
 
-impl<P: Plain> RwLock for Masked<P> {
-    const HANDLER: bool = true;
+impl<P: RwLock> RwLock for Masked<P> {
     const TIMED_MASK: bool = true;
     const COUNTABLE: bool = P::COUNTABLE;
+    const INSTALL: Option<Install> = Some(install::<P>);
 
     type Write<'a> = Held<P::Write<'a>>;
     type Read<'a> = Held<P::Read<'a>>;
-    type Handler<'a> = P::Read<'a>;
-    type Context<'a> = ();
 
     fn place(place: &mut MaybeUninit<Self>) -> Result<()> {
-        place_inside::<P, Self>(place)
+        // SAFETY: `Masked` is a transparent wrapper; uninitialised memory of one is that of the
+        // other.
+        P::place(unsafe { &mut *place.as_mut_ptr().cast::<MaybeUninit<P>>() })
     }
 
     #[inline]
@@ -296,44 +296,36 @@ impl<P: Plain> RwLock for Masked<P> {
 
     #[inline]
     fn read<C: Class>(&self) -> Self::Read<'_> {
-        Held::waiting(|| self.0.read())
+        Held::waiting(|| self.0.read::<C>())
     }
 
     #[inline]
     fn try_read<C: Class>(&self) -> Option<Self::Read<'_>> {
-        Held::new(|| self.0.try_read())
+        Held::new(|| self.0.try_read::<C>())
     }
+}
 
-    /// Waits: the holder is another thread, and not this one below the handler.
-    #[inline]
-    fn read_handler<'a>(&'a self, (): &'a ()) -> Option<P::Read<'a>> {
-        Some(self.0.read())
+/// Installs a handler that waits for the peer: its holder is another thread, and not the one below
+/// the handler.
+fn install<P: RwLock>(signal: i32) -> Result<()> {
+    extern "C" fn handler<P: RwLock>(_: i32) {
+        // SAFETY: errno is the thread's own.
+        let errno = unsafe { &mut *libc::__errno_location() };
+        let before = *errno;
+        struck(|lock: &'static Masked<P>| Some(lock.0.read::<Bulk>()));
+        *errno = before;
     }
-
-    #[inline]
-    fn try_read_handler<'a>(&'a self, (): &'a ()) -> Option<P::Read<'a>> {
-        self.0.try_read()
-    }
-
-    unsafe fn install<H: OnSignal<Self>>(signal: i32) -> Result<()> {
-        extern "C" fn handler<P: Plain, H: OnSignal<Masked<P>>>(_: i32) {
-            // SAFETY: errno is the thread's own.
-            let errno = unsafe { &mut *libc::__errno_location() };
-            let before = *errno;
-            H::run(&());
-            *errno = before;
-        }
-        // SAFETY: all-zero is a valid action with an empty mask; the signal itself is blocked while
-        // it runs. `H` is async-signal-safe by the caller's word.
-        let rc = unsafe {
-            let mut action: libc::sigaction = mem::zeroed();
-            action.sa_sigaction = handler::<P, H> as extern "C" fn(i32) as usize;
-            action.sa_flags = libc::SA_RESTART;
-            libc::sigaction(signal, &action, ptr::null_mut())
-        };
-        ensure!(rc == 0, "sigaction: {}", io::Error::last_os_error());
-        Ok(())
-    }
+    // SAFETY: all-zero is a valid action with an empty mask; the signal itself is blocked while it
+    // runs. The handler reads the lock, which no code below it wants or has, and beside that does
+    // what the caller of `Entry::install` has named, which is async-signal-safe by its word.
+    let rc = unsafe {
+        let mut action: libc::sigaction = mem::zeroed();
+        action.sa_sigaction = handler::<P> as extern "C" fn(i32) as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(signal, &action, ptr::null_mut())
+    };
+    ensure!(rc == 0, "sigaction: {}", io::Error::last_os_error());
+    Ok(())
 }
 
 #[cfg(test)]

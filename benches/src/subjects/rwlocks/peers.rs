@@ -1,131 +1,58 @@
 //! The peers. They know readers and writers, and nothing of classes.
 
-use super::{Class, OnSignal, RwLock};
-use anyhow::{Result, bail, ensure};
+use super::{Class, RwLock};
+use anyhow::{Result, ensure};
 use std::cell::UnsafeCell;
+use std::convert::identity;
 use std::io;
 use std::mem::MaybeUninit;
-use std::sync::PoisonError;
-
-/// A lock with one kind of reader.
-pub trait Plain: Send + Sync + Sized + 'static {
-    /// As [`RwLock::COUNTABLE`].
-    const COUNTABLE: bool = true;
-    /// Holding it with others.
-    type Read<'a>;
-    /// Holding it alone.
-    type Write<'a>;
-    /// An unlocked lock that may still be moved.
-    fn unlocked() -> Result<Self> {
-        bail!("this lock has no value to be moved: it is made where it stays")
-    }
-    /// Creates an unlocked lock where it stays.
-    fn place(place: &mut MaybeUninit<Self>) -> Result<()> {
-        place.write(Self::unlocked()?);
-        Ok(())
-    }
-    /// Locks for reading.
-    fn read(&self) -> Self::Read<'_>;
-    /// Locks for reading if that needs no waiting.
-    fn try_read(&self) -> Option<Self::Read<'_>>;
-    /// Locks for writing.
-    fn write(&self) -> Self::Write<'_>;
-    /// Locks for writing if that needs no waiting.
-    fn try_write(&self) -> Option<Self::Write<'_>>;
-}
+use std::sync::{self, LockResult, PoisonError};
 
 /// A peer as it is: all its readers alike, and none in signal handlers.
-#[derive(Debug)]
-#[repr(transparent)]
-pub struct Peer<P>(pub(super) P);
+pub type Peer<P> = P;
 
-/// Places the lock inside a transparent wrapper.
-pub(super) fn place_inside<P: Plain, W>(place: &mut MaybeUninit<W>) -> Result<()> {
-    const { assert!(size_of::<P>() == size_of::<W>() && align_of::<P>() == align_of::<W>()) };
-    // SAFETY: `W` is a transparent wrapper around `P`, as both callers know and the assertion
-    // supports; uninitialised memory of one is that of the other.
-    P::place(unsafe { &mut *place.as_mut_ptr().cast::<MaybeUninit<P>>() })
+/// No section of a benchmark leaves anything half done.
+#[inline]
+fn whole<G>(held: LockResult<G>) -> G {
+    held.unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<P: Plain> RwLock for Peer<P> {
-    const COUNTABLE: bool = P::COUNTABLE;
-
-    type Write<'a> = P::Write<'a>;
-    type Read<'a> = P::Read<'a>;
-    type Handler<'a> = P::Read<'a>;
-    type Context<'a> = ();
-
-    fn place(place: &mut MaybeUninit<Self>) -> Result<()> {
-        place_inside::<P, Self>(place)
-    }
-
-    #[inline]
-    fn write(&self) -> P::Write<'_> {
-        self.0.write()
-    }
-
-    #[inline]
-    fn try_write(&self) -> Option<P::Write<'_>> {
-        self.0.try_write()
-    }
-
-    #[inline]
-    fn read<C: Class>(&self) -> P::Read<'_> {
-        self.0.read()
-    }
-
-    #[inline]
-    fn try_read<C: Class>(&self) -> Option<P::Read<'_>> {
-        self.0.try_read()
-    }
-
-    /// None: a handler on a thread that has or wants the lock would wait for itself.
-    fn read_handler<'a>(&'a self, (): &'a ()) -> Option<P::Read<'a>> {
-        None
-    }
-
-    fn try_read_handler<'a>(&'a self, (): &'a ()) -> Option<P::Read<'a>> {
-        None
-    }
-
-    unsafe fn install<H: OnSignal<Self>>(_: i32) -> Result<()> {
-        bail!("this lock is not read in signal handlers; allowed: its masked twin")
-    }
-}
-
-/// Locks in the manner of lock_api.
+/// Locks in the manner of lock_api, and what makes guards of that which they return: those that
+/// wait, and those that try.
 macro_rules! guarded {
-    ($($(#[$doc:meta])* $name:ident($lock:ty), $read:ty, $write:ty;)*) => {$(
-        $(#[$doc])*
+    ($(#[$doc:meta] $name:ident($lock:ty), $read:ty, $write:ty, $waited:expr, $tried:expr;)*) => {$(
+        #[$doc]
         #[derive(Debug)]
+        #[repr(transparent)]
         pub struct $name($lock);
 
-        impl Plain for $name {
+        impl RwLock for $name {
             type Read<'a> = $read;
             type Write<'a> = $write;
 
-            fn unlocked() -> Result<Self> {
-                Ok(Self(<$lock>::new(())))
+            fn place(place: &mut MaybeUninit<Self>) -> Result<()> {
+                place.write(Self(<$lock>::new(())));
+                Ok(())
             }
 
             #[inline]
-            fn read(&self) -> Self::Read<'_> {
-                self.0.read()
+            fn read<C: Class>(&self) -> Self::Read<'_> {
+                $waited(self.0.read())
             }
 
             #[inline]
-            fn try_read(&self) -> Option<Self::Read<'_>> {
-                self.0.try_read()
+            fn try_read<C: Class>(&self) -> Option<Self::Read<'_>> {
+                $tried(self.0.try_read())
             }
 
             #[inline]
             fn write(&self) -> Self::Write<'_> {
-                self.0.write()
+                $waited(self.0.write())
             }
 
             #[inline]
             fn try_write(&self) -> Option<Self::Write<'_>> {
-                self.0.try_write()
+                $tried(self.0.try_write())
             }
         }
     )*};
@@ -133,43 +60,14 @@ macro_rules! guarded {
 
 guarded! {
     /// parking_lot 0.13.
-    ParkingLot(parking_lot::RwLock<()>),
-        parking_lot::RwLockReadGuard<'a, ()>, parking_lot::RwLockWriteGuard<'a, ()>;
+    ParkingLot(parking_lot::RwLock<()>), parking_lot::RwLockReadGuard<'a, ()>,
+        parking_lot::RwLockWriteGuard<'a, ()>, identity, identity;
     /// usync.
-    Usync(usync::RwLock<()>), usync::RwLockReadGuard<'a, ()>, usync::RwLockWriteGuard<'a, ()>;
-}
-
-/// `std::sync::RwLock`.
-#[derive(Debug)]
-pub struct Std(std::sync::RwLock<()>);
-
-impl Plain for Std {
-    type Read<'a> = std::sync::RwLockReadGuard<'a, ()>;
-    type Write<'a> = std::sync::RwLockWriteGuard<'a, ()>;
-
-    fn unlocked() -> Result<Self> {
-        Ok(Self(std::sync::RwLock::new(())))
-    }
-
-    #[inline]
-    fn read(&self) -> Self::Read<'_> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    #[inline]
-    fn try_read(&self) -> Option<Self::Read<'_>> {
-        self.0.try_read().ok()
-    }
-
-    #[inline]
-    fn write(&self) -> Self::Write<'_> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    #[inline]
-    fn try_write(&self) -> Option<Self::Write<'_>> {
-        self.0.try_write().ok()
-    }
+    Usync(usync::RwLock<()>), usync::RwLockReadGuard<'a, ()>, usync::RwLockWriteGuard<'a, ()>,
+        identity, identity;
+    /// `std::sync::RwLock`.
+    Std(sync::RwLock<()>), sync::RwLockReadGuard<'a, ()>, sync::RwLockWriteGuard<'a, ()>,
+        whole, Result::ok;
 }
 
 /// A `pthread_rwlock_t`: readers first, as by default, or writers first.
@@ -181,7 +79,7 @@ pub struct Pthread<const WRITERS_FIRST: bool>(UnsafeCell<libc::pthread_rwlock_t>
 #[cfg(target_env = "gnu")]
 const PREFER_WRITER_NONRECURSIVE: libc::c_int = 2;
 
-/// Asks for a lock that serves writers first. The registry leaves it out where the libc has none.
+/// Asks for a lock that serves writers first. The list leaves it out where the libc has none.
 ///
 /// # Safety
 /// The attributes are initialised.
@@ -234,7 +132,7 @@ impl<const WRITERS_FIRST: bool> Pthread<WRITERS_FIRST> {
     }
 }
 
-impl<const WRITERS_FIRST: bool> Plain for Pthread<WRITERS_FIRST> {
+impl<const WRITERS_FIRST: bool> RwLock for Pthread<WRITERS_FIRST> {
     const COUNTABLE: bool = false;
 
     type Read<'a> = PthreadHeld<'a>;
@@ -261,12 +159,12 @@ impl<const WRITERS_FIRST: bool> Plain for Pthread<WRITERS_FIRST> {
     }
 
     #[inline]
-    fn read(&self) -> Self::Read<'_> {
+    fn read<C: Class>(&self) -> Self::Read<'_> {
         self.take(libc::pthread_rwlock_rdlock).expect("rdlock waits")
     }
 
     #[inline]
-    fn try_read(&self) -> Option<Self::Read<'_>> {
+    fn try_read<C: Class>(&self) -> Option<Self::Read<'_>> {
         self.take(libc::pthread_rwlock_tryrdlock)
     }
 

@@ -10,96 +10,67 @@ fn names_are_unique() {
     assert!(error.starts_with("unknown reader-writer lock 'rwlock'; allowed: std-rw, "), "{error}");
 }
 
-/// What the registry says of a lock is what its type says.
-struct Agrees;
-
-impl Visitor for Agrees {
-    type Output = ();
-
-    fn visit<L: RwLock>(self, entry: &'static Entry) {
-        let said = (entry.urgent, entry.nested, entry.handler, entry.timed_mask);
-        assert_eq!(said, (L::URGENT, L::NESTED, L::HANDLER, L::TIMED_MASK), "{}", entry.name);
-    }
-}
-
-/// Which holders may have the lock together, by all functions.
-struct Excludes;
-
-impl Visitor for Excludes {
-    type Output = ();
-
-    fn visit<L: RwLock>(self, entry: &'static Entry) {
-        let placed = Placed::<L>::new().unwrap();
-        let lock = placed.lock();
+/// Which holders may have a lock together, by all functions.
+#[test]
+fn locks_exclude_whom_they_should() {
+    for entry in Entry::all() {
+        let lock = entry.place(1).unwrap();
+        // Whether another thread could write, and read.
         let elsewhere = || {
-            // One at a time: a guard in an array would be held until the array is complete.
-            let look = || {
-                let alone = lock.try_write().is_some();
-                let shared = lock.try_read::<Bulk>().is_some();
-                let urgent = lock.try_read::<Urgent>().is_some();
-                [alone, shared, urgent]
-            };
-            std::thread::scope(|s| s.spawn(look).join().unwrap())
+            let had = |ask| lock.once(ask, &mut || ()).is_some();
+            std::thread::scope(|s| s.spawn(|| [Ask::TryWrite, Ask::TryRead].map(had)).join().unwrap())
         };
-        let name = entry.name;
-        assert_eq!(elsewhere(), [true; 3], "{name}: free");
-        {
-            let _held = lock.write();
-            assert_eq!(elsewhere(), [false; 3], "{name}: written");
+        let nested = entry.nested.then_some(Ask::Read(Rank::Nested));
+        for ask in ASKS.into_iter().chain(nested) {
+            let readers_beside = matches!(ask, Ask::Read(_) | Ask::TryRead);
+            let mut seen = None;
+            assert!(lock.once(ask, &mut || seen = Some(elsewhere())).is_some(), "{}: {ask:?}", entry.name);
+            assert_eq!(seen, Some([false, readers_beside]), "{}: {ask:?}", entry.name);
+            assert_eq!(elsewhere(), [true; 2], "{}: after {ask:?}", entry.name);
         }
-        {
-            let _held = lock.try_write().unwrap();
-            assert_eq!(elsewhere(), [false; 3], "{name}: written after a try");
+        if entry.nested {
+            let mut seen = None;
+            lock.once(Ask::Read(Rank::Bulk), &mut || {
+                lock.once(Ask::Read(Rank::Nested), &mut || seen = Some(elsewhere()));
+                assert_eq!(elsewhere(), [false, true], "{}: still read", entry.name);
+            });
+            assert_eq!(seen, Some([false, true]), "{}: read twice", entry.name);
         }
-        {
-            let _held = lock.read::<Bulk>();
-            assert_eq!(elsewhere(), [false, true, true], "{name}: read");
-        }
-        {
-            let _held = lock.try_read::<Urgent>().unwrap();
-            assert_eq!(elsewhere(), [false, true, true], "{name}: read in a hurry");
-        }
-        if L::NESTED {
-            let _below = lock.read::<Bulk>();
-            let _held = lock.read::<Nested>();
-            assert_eq!(elsewhere(), [false, true, true], "{name}: read twice");
-        }
-        assert_eq!(elsewhere(), [true; 3], "{name}: free again");
     }
 }
 
 /// A writer gets the lock when the reader has let go.
-struct Waits;
-
-impl Visitor for Waits {
-    type Output = ();
-
-    fn visit<L: RwLock>(self, entry: &'static Entry) {
-        let placed = Placed::<L>::new().unwrap();
-        let lock = placed.lock();
+#[test]
+fn a_writer_waits() {
+    for entry in Entry::all() {
+        let lock = entry.place(1).unwrap();
         let (say, hear) = channel();
         std::thread::scope(|s| {
-            let held = lock.read::<Bulk>();
-            let first = say.clone();
-            s.spawn(move || {
-                let _held = lock.write();
-                say.send("writer").unwrap();
+            lock.once(Ask::Read(Rank::Bulk), &mut || {
+                let first = say.clone();
+                s.spawn(move || lock.once(Ask::Write, &mut || first.send("writer").unwrap()));
+                // Long enough that the writer sleeps more often than not; the order must hold
+                // either way.
+                std::thread::sleep(std::time::Duration::from_millis(2));
+                say.send("reader").unwrap();
             });
-            // Long enough that the writer sleeps more often than not; the order must hold either
-            // way.
-            std::thread::sleep(std::time::Duration::from_millis(2));
-            first.send("reader").unwrap();
-            drop(held);
         });
+        drop(say);
         assert_eq!(hear.iter().collect::<Vec<_>>(), ["reader", "writer"], "{}", entry.name);
     }
 }
 
 #[test]
-fn locks_are_what_they_are_said_to_be() {
+fn rows_and_pairs_leave_the_locks_free() {
     for entry in Entry::all() {
-        visit(entry, Agrees);
-        visit(entry, Excludes);
-        visit(entry, Waits);
+        let row = entry.place(ROW).unwrap();
+        for ask in ASKS {
+            if !entry.timed_mask {
+                let [lock, unlock] = row.rows(ask, 2, 0);
+                assert!(lock > 0 && unlock > 0, "{}: {ask:?}", entry.name);
+            }
+            assert!(row.pairs(ask, 10) > 0, "{}: {ask:?}", entry.name);
+            assert!(row.once(Ask::TryWrite, &mut || ()).is_some(), "{}: {ask:?}", entry.name);
+        }
     }
 }

@@ -1,0 +1,181 @@
+//! A lock without its type, and the code that is compiled for each: clock reads around one
+//! acquisition, and the loops in which none is.
+
+use super::{Bulk, Nested, Rank, RwLock, Urgent};
+use crate::run::clock;
+use anyhow::Result;
+use std::any::Any;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::sync::OnceLock;
+
+/// Locks in a row: they fit into the first cache.
+pub const ROW: usize = 64;
+
+/// What a thread asks of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// To write.
+    Write,
+    /// To write if that needs no waiting.
+    TryWrite,
+    /// To read.
+    Read(Rank),
+    /// To read, in class `Bulk`, if that needs no waiting.
+    TryRead,
+}
+
+/// Everything that can be asked of every lock.
+pub const ASKS: [Ask; 5] =
+    [Ask::Write, Ask::TryWrite, Ask::Read(Rank::Bulk), Ask::Read(Rank::Urgent), Ask::TryRead];
+
+/// How long an acquisition and its release took, in ticks of the clock, its own part included.
+#[derive(Clone, Copy, Debug)]
+pub struct Took {
+    /// To lock.
+    pub lock: u64,
+    /// To unlock.
+    pub unlock: u64,
+}
+
+/// Locks without their type. The first of them is the one that threads contend for.
+pub trait Subject: Any + Send + Sync {
+    /// One attempt, and if it succeeds `section` with the lock held.
+    fn once(&self, ask: Ask, section: &mut dyn FnMut()) -> Option<Took>;
+
+    /// Takes all locks and lets go of them, so many times: the ticks of all locks and those of all
+    /// unlocks. Two clock reads belong to [`ROW`] locks, so that the two are told apart though each
+    /// takes some nanoseconds. Nobody else has the locks, and there are [`ROW`] of them.
+    fn rows(&self, ask: Ask, times: usize, overhead: u64) -> [u64; 2];
+
+    /// Takes the first lock and lets go of it, so many times: the ticks of all that.
+    fn pairs(&self, ask: Ask, times: usize) -> u64;
+}
+
+/// A lock on lines of its own.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Placed<L>(L);
+
+/// Locks of one type.
+#[derive(Debug)]
+pub struct Row<L>(Box<[Placed<L>]>);
+
+impl<L: RwLock> Row<L> {
+    pub(super) fn place(count: usize) -> Result<&'static dyn Subject> {
+        let mut row = Box::<[Placed<L>]>::new_uninit_slice(count);
+        for place in &mut row {
+            // SAFETY: a pointer to the field of an allocated, aligned value; `MaybeUninit` may be
+            // uninitialised, and no other code refers to it.
+            L::place(unsafe { &mut *(&raw mut (*place.as_mut_ptr()).0).cast::<MaybeUninit<L>>() })?;
+        }
+        // SAFETY: the only field of each has just been initialised. A box does not move what is in it.
+        Ok(Box::leak(Box::new(Self(unsafe { row.assume_init() }))))
+    }
+}
+
+/// Calls `$use` with the function that does what is asked.
+macro_rules! asked {
+    ($ask:expr, $lock:ident: $type:ty, $take:ident => $use:expr) => {
+        asked!(@ $ask, $lock: $type, $take => $use;
+            Ask::Write => Some($lock.write()),
+            Ask::TryWrite => $lock.try_write(),
+            Ask::Read(Rank::Bulk) => Some($lock.read::<Bulk>()),
+            Ask::Read(Rank::Urgent) => Some($lock.read::<Urgent>()),
+            Ask::Read(Rank::Nested) => Some($lock.read::<Nested>()),
+            Ask::TryRead => $lock.try_read::<Bulk>())
+    };
+    (@ $ask:expr, $lock:ident: $type:ty, $take:ident => $use:expr; $($which:pat => $call:expr),*) => {
+        match $ask {$(
+            $which => {
+                let $take = |$lock: $type| $call;
+                $use
+            }
+        )*}
+    };
+}
+
+impl<L: RwLock> Subject for Row<L> {
+    fn once<'l>(&'l self, ask: Ask, section: &mut dyn FnMut()) -> Option<Took> {
+        let first = &self.0[0].0;
+        asked!(ask, lock: &'l L, take => timed(|| take(first), section))
+    }
+
+    fn rows<'l>(&'l self, ask: Ask, times: usize, overhead: u64) -> [u64; 2] {
+        let row: [&'l L; ROW] = std::array::from_fn(|index| &self.0[index].0);
+        asked!(ask, lock: &'l L, take => rows(&row, times, overhead, take))
+    }
+
+    fn pairs<'l>(&'l self, ask: Ask, times: usize) -> u64 {
+        let first = &self.0[0].0;
+        asked!(ask, lock: &'l L, take => {
+            let before = clock::now();
+            for _ in 0..times {
+                drop(take(black_box(first)));
+            }
+            clock::now() - before
+        })
+    }
+}
+
+/// One attempt. Fence, clock, lock, clock, section, clock, unlock, clock: so in the seed, so here.
+#[inline(always)]
+fn timed<G>(take: impl FnOnce() -> Option<G>, section: &mut dyn FnMut()) -> Option<Took> {
+    let asked = clock::now();
+    let held = take();
+    let had = clock::now();
+    let held = held?;
+    section();
+    let done = clock::now();
+    drop(held);
+    let free = clock::now();
+    Some(Took { lock: had - asked, unlock: free - done })
+}
+
+#[inline(always)]
+fn rows<'l, L, G>(
+    row: &[&'l L; ROW],
+    times: usize,
+    overhead: u64,
+    take: impl Fn(&'l L) -> Option<G>,
+) -> [u64; 2] {
+    let [mut lock, mut unlock] = [0, 0];
+    for _ in 0..times {
+        let start = clock::now();
+        let held: [Option<G>; ROW] = std::array::from_fn(|index| take(black_box(row[index])));
+        let had = clock::now();
+        // The last first, as masks nest.
+        held.into_iter().rev().for_each(drop);
+        let free = clock::now();
+        lock += (had - start).saturating_sub(overhead);
+        unlock += (free - had).saturating_sub(overhead);
+    }
+    [lock, unlock]
+}
+
+/// Reads a lock in a signal handler, once, for as long as it takes, and runs a section with it
+/// held. None if this is not the lock whose handler it is.
+pub type Read<'r> = &'r mut dyn FnMut(&'static dyn Subject, &mut dyn FnMut()) -> Option<Took>;
+
+/// What is run in signal handlers.
+static ON_SIGNAL: OnceLock<fn(Read<'_>)> = OnceLock::new();
+
+pub(super) fn install(on_signal: fn(Read<'_>)) {
+    let _ = ON_SIGNAL.set(on_signal);
+}
+
+/// The body of a signal handler, which reads the lock by `read`: an attempt, or patience. A reader
+/// asks until it has the lock, as the seed's interrupt did. The holder is another thread and gets on.
+pub(super) fn struck<L: RwLock, G>(read: impl Fn(&'static L) -> Option<G>) {
+    let Some(run) = ON_SIGNAL.get() else { return };
+    run(&mut |subject, section| {
+        let subject: &'static dyn Any = subject;
+        let lock = &subject.downcast_ref::<Row<L>>()?.0[0].0;
+        let patiently = || loop {
+            if let Some(held) = read(lock) {
+                return Some(held);
+            }
+        };
+        timed(patiently, section)
+    });
+}
