@@ -1,0 +1,175 @@
+//! What the threads of a run do.
+//!
+//! A delay counts if it ended in the window, however long before it began; and so does one that was
+//! still to end when the window closed, with the length it comes to, or the longest would be
+//! missing.
+
+use super::Duty;
+use super::timer::{Handled, Timer};
+use crate::run::busy_work::{self, Span};
+use crate::run::clock::{self, Calibration};
+use crate::run::threads::wake_on_time;
+use crate::statistics::delays::Delays;
+use crate::statistics::random::Rng;
+use crate::subjects::rwlocks::{Ask, Subject, mask};
+use anyhow::Result;
+use crossbeam_utils::CachePadded;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::thread;
+use std::time::Duration;
+
+/// The first phase of a run: nothing counts yet.
+pub(super) const WARM_UP: u64 = 0;
+/// The second: the window.
+pub(super) const MEASURE: u64 = 1;
+/// The last: threads end.
+pub(super) const STOP: u64 = 2;
+
+/// What the lock protects: variables that are all equal whenever no thread writes, as many as the
+/// seed's NR_VARS.
+///
+/// A reader checks that they are, a writer checks and then sets all of them to the low bits of the
+/// cycle counter, as in the seed. So every run is a test of the lock as well. They are relaxed
+/// atomics: under a lock that works no test can tell them from plain ones, and under one that does
+/// not, a torn state is counted rather than undefined.
+pub(super) struct Data(CachePadded<[AtomicU32; 100]>);
+
+impl Data {
+    pub(super) fn new() -> Self {
+        Self(CachePadded::new([const { AtomicU32::new(0) }; 100]))
+    }
+
+    /// Whether all are equal.
+    #[inline]
+    pub(super) fn are_equal(&self) -> bool {
+        let first = self.0[0].load(Relaxed);
+        self.0.iter().fold(true, |equal, var| equal & (var.load(Relaxed) == first))
+    }
+
+    /// Checks, and gives all of them another value; says whether they were equal.
+    #[inline]
+    fn change(&self) -> bool {
+        let equal = self.are_equal();
+        let value = clock::now() as u32;
+        self.0.iter().for_each(|var| var.store(value, Relaxed));
+        equal
+    }
+}
+
+/// What all threads share.
+pub(super) struct Shared {
+    pub(super) lock: &'static dyn Subject,
+    pub(super) data: Data,
+    pub(super) phase: CachePadded<AtomicU64>,
+    pub(super) clock: Calibration,
+    pub(super) timed_mask: bool,
+}
+
+/// What a thread has done.
+#[derive(Default)]
+pub(super) struct Tally {
+    /// In the window.
+    pub(super) counted: u64,
+    pub(super) attempts: u64,
+    pub(super) failures: u64,
+    torn: u64,
+    pub(super) lock: Delays,
+    pub(super) unlock: Delays,
+    /// From first to last, the warm-up included, where the lock says.
+    pub(super) masked: Option<mask::Log>,
+    pub(super) handled: Option<Box<Handled>>,
+}
+
+impl Tally {
+    /// How often the thread or its handlers saw a state that no writer leaves.
+    pub(super) fn torn(&self) -> u64 {
+        self.torn + self.handled.as_ref().map_or(0, |handled| handled.torn)
+    }
+}
+
+/// A duty in iterations of work.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loads {
+    hold: Span,
+    work: Span,
+    sleep: Duration,
+    /// Whether the time between is drawn: a probe with a fixed rhythm sees what else has that
+    /// rhythm.
+    drawn: bool,
+}
+
+impl Loads {
+    pub(super) fn new(duty: &Duty, iterations_per_us: f64) -> Result<Self> {
+        Ok(Self {
+            hold: Span::new("a hold time", duty.hold_ns, iterations_per_us)?,
+            work: Span::new("a time between", duty.work_ns, iterations_per_us)?,
+            sleep: Duration::from_nanos(duty.sleep_ns),
+            drawn: duty.apart,
+        })
+    }
+
+    /// What a thread does between two acquisitions.
+    #[inline]
+    fn between(&self, rng: &mut Rng) {
+        if !self.work.is_zero() {
+            busy_work::burn(if self.drawn { self.work.draw(rng) } else { self.work.mean() });
+        }
+        if !self.sleep.is_zero() {
+            thread::sleep(self.sleep);
+        }
+    }
+}
+
+impl Shared {
+    /// A thread from first to last.
+    pub(super) fn serve(&'static self, duty: &Duty, loads: Loads, seed: u64) -> Result<Tally> {
+        if duty.sleep_ns > 0 {
+            wake_on_time();
+        }
+        let (mut tally, mut rng) = (Tally::default(), Rng::new(seed));
+        if self.timed_mask {
+            mask::start(self.clock.per_ns);
+        }
+        let timer = duty.timer_ns.map(|period_ns| Timer::start(self, period_ns)).transpose()?;
+        while self.phase.load(Relaxed) != STOP {
+            if let Some(ask) = duty.ask {
+                self.turn(ask, duty.attempts, loads.hold.mean(), &mut tally);
+            }
+            loads.between(&mut rng);
+        }
+        tally.handled = timer.map(Timer::stop);
+        tally.masked = mask::take();
+        Ok(tally)
+    }
+
+    /// So many attempts at most, until one succeeds. The calls by pointer are outside of what the
+    /// lock's own code times.
+    fn turn(&self, ask: Ask, attempts: u32, hold: u64, tally: &mut Tally) {
+        let writes = matches!(ask, Ask::Write | Ask::TryWrite);
+        let mut torn = 0;
+        let mut section = || {
+            let equal = if writes { self.data.change() } else { self.data.are_equal() };
+            torn += u64::from(!equal);
+            busy_work::burn(hold);
+        };
+        let (mut tried, mut phase, mut took) = (0, WARM_UP, None);
+        while tried < attempts && took.is_none() && phase != STOP {
+            took = self.lock.once(ask, &mut section);
+            phase = self.phase.load(Acquire);
+            tried += 1;
+            tally.attempts += u64::from(phase == MEASURE);
+        }
+        tally.torn += torn;
+        let Some(took) = took else {
+            tally.failures += u64::from(phase == MEASURE);
+            return;
+        };
+        tally.counted += u64::from(phase == MEASURE);
+        if phase != WARM_UP {
+            let overhead = self.clock.overhead();
+            tally.lock.record(took.lock.saturating_sub(overhead));
+            tally.unlock.record(took.unlock.saturating_sub(overhead));
+        }
+    }
+}
