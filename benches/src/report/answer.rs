@@ -1,8 +1,501 @@
-//! Stub: the last screen.
+//! The answer of a run: which lock for which workload, what it costs, and who is ahead.
+//!
+//! # The rule
+//! For a workload, a section of `scaling`, count the cells from two threads up to as many as there
+//! are CPUs. There are two answers, since one rule cannot serve both wishes:
+//! - the lock of the family with the greatest rate, and
+//! - that with the greatest rate of those with which **everybody runs**: in each of these cells no
+//!   thread has less than a tenth of the mean of all.
+//!
+//! What happens with the most threads stands beside it, for the answers and for the best peer.
 
-use crate::engine::record::Record;
+use super::tables::{Table, WIDTH, cut, wrapped};
+use super::units;
+use crate::engine::cell::Kind;
+use crate::engine::record::{Ended, Measured, Mode, Record};
+use crate::rows::{self, Row};
+use crate::statistics::geometric_mean;
+use crate::statistics::rounds::Verdict;
+use std::collections::BTreeMap;
 
-/// The last screen, of fewer than forty lines.
+/// Lines of the screen; the paths of files stand below it, and all is shorter than 40 lines.
+pub const HEIGHT: usize = 35;
+/// The row that answers.
+const ROW: &str = "scaling";
+/// To whose CPU time that of others is compared.
+const STD: &str = "std";
+/// What `ulocks::Mutex` is among the subjects.
+const MUTEX: &str = "throughput";
+/// A thread with less of the mean than this hardly ran.
+const TENTH: f64 = 0.1;
+
+/// A workload of the record, and its numbers of threads.
+struct Workload<'a> {
+    record: &'a Record,
+    section: &'a str,
+    /// Numbers of threads from two up to the CPUs, or all from two if there are none such.
+    span: Vec<f64>,
+    /// The greatest number of threads.
+    most: f64,
+}
+
+/// The locks that are named for a workload.
+struct Choice<'a> {
+    /// The fastest with which everybody runs.
+    even: Option<&'a str>,
+    /// The fastest.
+    fast: &'a str,
+    /// The fastest peer.
+    peer: &'a str,
+}
+
+/// The first cell of a section with so many threads in which a subject has a figure. The same
+/// number of threads may have two: one with a clock around each acquisition, and one without.
+pub(crate) fn cell_at(record: &Record, section: &str, x: f64, subject: &str, figure: &str) -> Option<usize> {
+    let here = |cell: &usize| record.cells[*cell].x == Some(x);
+    let known = |cell: &usize| record.measured(*cell, subject, figure).is_some();
+    record.cells_of(section).filter(here).find(known)
+}
+
+/// The places of the cells of a section on its axis, each once.
+pub(crate) fn places(record: &Record, section: &str) -> Vec<f64> {
+    let mut places: Vec<f64> = record.cells_of(section).filter_map(|cell| record.cells[cell].x).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    places
+}
+
+impl<'a> Workload<'a> {
+    fn of(record: &'a Record, section: &'a str) -> Option<Self> {
+        let mut all = places(record, section);
+        all.retain(|&x| x >= 2.0);
+        let most = *all.last()?;
+        let cpus = record.machine.cpus_allowed as f64;
+        let within: Vec<f64> = all.iter().copied().filter(|&x| x <= cpus).collect();
+        Some(Self { record, section, span: if within.is_empty() { all } else { within }, most })
+    }
+
+    fn cell(&self, x: f64, subject: &str, figure: &str) -> Option<usize> {
+        cell_at(self.record, self.section, x, subject, figure)
+    }
+
+    fn measured(&self, x: f64, subject: &str, figure: &str) -> Option<Measured> {
+        self.record.measured(self.cell(x, subject, figure)?, subject, figure)
+    }
+
+    /// The mean of the rates over the span; nothing if a cell is unknown.
+    fn rate(&self, subject: &str) -> Option<f64> {
+        let rates: Option<Vec<f64>> =
+            self.span.iter().map(|&x| Some(self.measured(x, subject, "rate")?.value)).collect();
+        Some(geometric_mean(&rates?))
+    }
+
+    fn everybody_runs(&self, subject: &str) -> bool {
+        let runs = |&x: &f64| {
+            let of = |figure| Some(self.measured(x, subject, figure)?.value);
+            of("starved").is_some_and(|part| part == 0.0) && of("least").is_some_and(|part| part >= TENTH)
+        };
+        self.span.iter().all(runs)
+    }
+
+    /// Figures of a subject by those of the best peer of each cell, or of another subject.
+    fn ratios(&self, subject: &str, other: Option<&str>, figure: &str) -> Vec<f64> {
+        let ratio = |&x: &f64| {
+            let cell = self.cell(x, subject, figure)?;
+            let other = other.or_else(|| self.record.best_peer(cell, figure))?;
+            Some(self.record.ratio((cell, subject), (cell, other), figure)?.value)
+        };
+        self.span.iter().filter_map(ratio).collect()
+    }
+
+    /// The locks to name; nothing without a peer and two locks of the family.
+    fn choose(&self) -> Option<Choice<'a>> {
+        let of = |kind: Kind| {
+            let subjects = self.record.subjects.iter().filter(move |subject| subject.kind == kind);
+            let mut rates: Vec<(&'a str, f64)> =
+                subjects.filter_map(|s| Some((s.name.as_str(), self.rate(&s.name)?))).collect();
+            rates.sort_by(|a, b| b.1.total_cmp(&a.1));
+            rates
+        };
+        let (family, peers) = (of(Kind::Family), of(Kind::Peer));
+        let (&(fast, _), &(peer, _)) = (family.first().filter(|_| family.len() > 1)?, peers.first()?);
+        let even = family.iter().map(|lock| lock.0).find(|lock| self.everybody_runs(lock));
+        Some(Choice { even, fast, peer })
+    }
+
+    fn row(&self, subject: &str, what: &str, first: bool) -> Vec<String> {
+        let ratio_or_rate = match self.record.kind(subject) {
+            Some(Kind::Peer) => range(
+                &self
+                    .span
+                    .iter()
+                    .filter_map(|&x| Some(self.measured(x, subject, "rate")?.value))
+                    .collect::<Vec<_>>(),
+                |rate| units::rate(rate) + "/s",
+            ),
+            _ => range(&self.ratios(subject, None, "rate"), units::fixed),
+        };
+        let last = self.span.last().copied().unwrap_or(self.most);
+        let ends = if last < self.most { vec![last, self.most] } else { vec![self.most] };
+        let both = |figure: &str, show: fn(f64) -> String| {
+            let one = |&x: &f64| self.measured(x, subject, figure).map_or("-".into(), |of| show(of.value));
+            ends.iter().map(one).collect::<Vec<_>>().join(" | ")
+        };
+        vec![
+            if first { self.section.into() } else { String::new() },
+            subject.into(),
+            what.into(),
+            size(subject).map_or("-".into(), |bytes| format!("{bytes} B")),
+            ratio_or_rate,
+            if subject == STD {
+                "1".into()
+            } else {
+                range(&self.ratios(subject, Some(STD), "cpu"), units::fixed)
+            },
+            both("starved", units::share),
+            both("wait-max", units::time),
+        ]
+    }
+}
+
+fn range(values: &[f64], show: impl Fn(f64) -> String) -> String {
+    let (low, high) = values.iter().fold((f64::MAX, 0.0_f64), |(l, h), &v| (l.min(v), h.max(v)));
+    match values {
+        [] => "-".into(),
+        _ if show(low) == show(high) => show(low),
+        _ => format!("{}..{}", show(low), show(high)),
+    }
+}
+
+/// How many bytes a lock of the family has.
+fn size(subject: &str) -> Option<usize> {
+    Some(match subject {
+        "unfair" => size_of::<ulocks_unfair::RawBargingMutex>(),
+        "throughput" => size_of::<ulocks_unfair::RawThroughputMutex>(),
+        "asym" => size_of::<ulocks_unfair::RawAsymMutex>(),
+        "byte" => size_of::<ulocks_unfair::RawByteMutex>(),
+        "calock" => size_of::<ulocks_calock::RawCalock>(),
+        "fair" => size_of::<ulocks_fair::RawFairMutex>(),
+        "pi" => size_of::<ulocks_pi::RawPiMutex>(),
+        _ => return None,
+    })
+}
+
+/// What a reader must know before quoting a figure of these records, each once.
+pub fn caveats(records: &[Record]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut say = |line: String| {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    };
+    for record in records {
+        match record.mode {
+            Mode::Full => {}
+            Mode::Quick => {
+                say("This is a quick look: short windows, few rounds. Quote full runs only.".into())
+            }
+            Mode::Smoke => {
+                say("This is a smoke run: it shows that the program works, and measures nothing.".into())
+            }
+        }
+        record.machine.translated().into_iter().for_each(&mut say);
+        let (row, rounds) = (&record.row, record.rounds_done());
+        match record.ended {
+            Ended::Rounds => {}
+            Ended::Budget => {
+                say(format!("{row}: the time was over after {rounds} rounds of {}.", record.rounds))
+            }
+            Ended::Interrupted => {
+                say(format!("{row} was interrupted in round {rounds} of {}.", record.rounds))
+            }
+        }
+        if !record.left_out.is_empty() {
+            say(format!(
+                "{row}: left out to keep the time: {}. `--full` has it.",
+                record.left_out.join(", ")
+            ));
+        }
+    }
+    lines
+}
+
+/// The last screen of a run: what a reader must know first, the answer, and what other rows say.
 pub fn screen(records: &[Record]) -> String {
-    records.iter().map(|record| format!("{}: {} rounds\n", record.row, record.rounds_done())).collect()
+    let mut out = String::new();
+    for caveat in caveats(records) {
+        out += &wrapped(&caveat, 4);
+    }
+    if let Some(record) = records.iter().find(|record| record.row == ROW) {
+        out += "\n";
+        out += &answer(record, HEIGHT - height(&out))
+            .unwrap_or_else(|why| wrapped(&format!("No answer: {why}."), 4));
+    }
+    let others: Vec<(&str, Vec<String>)> = records
+        .iter()
+        .filter_map(|record| {
+            let row = rows::ALL.iter().find(|row: &&Row| row.name == record.row)?;
+            let whole = record.ended != Ended::Interrupted || record.rounds_done() > 1;
+            let sentences = if whole { (row.sentences)(record) } else { Vec::new() };
+            (row.name != ROW || !sentences.is_empty()).then_some((row.name, sentences))
+        })
+        .collect();
+    let room = HEIGHT.saturating_sub(height(&out));
+    out + &sentences(&others, room)
+}
+
+/// The first sentence of each row, then the second ones, as far as there is room.
+fn sentences(of_rows: &[(&str, Vec<String>)], room: usize) -> String {
+    let deepest = of_rows.iter().map(|row| row.1.len()).max().unwrap_or(0);
+    let mut shown: BTreeMap<usize, String> = BTreeMap::new();
+    let (mut used, mut left_out) = (1, 0);
+    for depth in 0..deepest {
+        for (at, (name, sentences)) in of_rows.iter().enumerate() {
+            let Some(sentence) = sentences.get(depth) else { continue };
+            let text = wrapped(&format!("{name}: {sentence}"), 4);
+            // The last line says what is left out.
+            if left_out > 0 || used + height(&text) >= room {
+                left_out += 1;
+                continue;
+            }
+            used += height(&text);
+            *shown.entry(at).or_default() += &text;
+        }
+    }
+    let mut out: String = shown.into_values().collect();
+    if !out.is_empty() {
+        out.insert(0, '\n');
+    }
+    if left_out > 0 && room > 0 {
+        out += &format!("And {left_out} sentences more, in the tables of the rows.\n");
+    }
+    out
+}
+
+fn height(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count().div_ceil(WIDTH).max(1)).sum()
+}
+
+/// Why there is no answer, or the answer in at most so many lines.
+fn answer(record: &Record, room: usize) -> Result<String, String> {
+    if record.ended == Ended::Interrupted && record.rounds_done() < 2 {
+        return Err(format!("{ROW} was interrupted before a whole round had ended"));
+    }
+    let sections = record.sections();
+    let workloads: Vec<Workload<'_>> = sections.iter().filter_map(|s| Workload::of(record, s)).collect();
+    let choices: Vec<(&Workload<'_>, Choice<'_>)> =
+        workloads.iter().filter_map(|workload| Some((workload, workload.choose()?))).collect();
+    let Some((first, _)) = choices.first() else {
+        return Err("it takes a peer and two locks of the family, with two threads and more".into());
+    };
+    let mut head = wrapped(&title(record, first), 4);
+    head.push('\n');
+    let mut tail = format!(
+        "(in, out): time inside and outside the lock. all run: the fastest with which no thread hardly ran.\n\
+         hardly ran: threads with less than a tenth of the mean, in a window of {} ms; `-` is unknown.\n",
+        record.window_ms
+    );
+    for line in [ahead(&choices), overall(record, &choices)] {
+        tail += &wrapped(&line, 4);
+    }
+    let table = |shown: usize| {
+        let names = ["in, out", "take", "", "size", "rate by peer", "CPU by std"];
+        let mut table = Table::new(3, names.into_iter().chain(["hardly ran", "longest wait"]));
+        for (workload, Choice { even, fast, peer }) in &choices[..shown] {
+            let lines: Vec<(&str, &str)> = match even {
+                Some(even) if even == fast => vec![(fast, "both")],
+                Some(even) => vec![(even, "all run"), (fast, "fastest")],
+                None => vec![(fast, "fastest")],
+            };
+            let lines = lines.into_iter().chain([(*peer, "best peer")]).enumerate();
+            table.rows.extend(lines.map(|(nth, (lock, what))| workload.row(lock, what, nth == 0)));
+        }
+        let left_out = choices.len() - shown;
+        let more = if left_out > 0 {
+            format!("And {left_out} workloads more, in the tables.\n")
+        } else {
+            String::new()
+        };
+        let text: String = table.text().lines().map(|line| cut(line, WIDTH) + "\n").collect();
+        head.clone() + &text + &more + &tail
+    };
+    let fitting = (1..=choices.len()).rev().map(table).find(|text| height(text) <= room);
+    Ok(fitting.unwrap_or_else(|| table(1)))
+}
+
+/// The model of a CPU without what says nothing.
+pub(crate) fn short_model(model: &str) -> String {
+    let model = model.split('@').next().unwrap_or(model).replace("(R)", "").replace("(TM)", "");
+    let idle = ["Processor", "CPU"];
+    model.split_whitespace().filter(|word| !idle.contains(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn title(record: &Record, workload: &Workload<'_>) -> String {
+    let (cpus, rounds) = (record.machine.cpus_allowed, record.rounds_done());
+    let ends = [workload.span.first(), workload.span.last()].map(|end| end.copied().unwrap_or(workload.most));
+    let span = if ends[0] < ends[1] { format!("{} to {}", ends[0], ends[1]) } else { ends[0].to_string() };
+    let beside = if ends[1] < workload.most {
+        format!("; a | b: {} | {} threads", ends[1], workload.most)
+    } else {
+        String::new()
+    };
+    let plural = |n: usize| if n == 1 { "" } else { "s" };
+    format!(
+        "THE ANSWER: {}, {cpus} CPU{}, {rounds} round{}; rate and CPU time with {span} threads{beside}",
+        short_model(&record.machine.cpu_model),
+        plural(cpus),
+        plural(rounds)
+    )
+}
+
+/// Who is ahead, and where.
+fn ahead(choices: &[(&Workload<'_>, Choice<'_>)]) -> String {
+    let (mut ahead, mut level, mut behind) = (0, 0, Vec::new());
+    for (workload, choice) in choices {
+        let lock = choice.even.unwrap_or(choice.fast);
+        for &x in &workload.span {
+            let Some(cell) = workload.cell(x, lock, "rate") else { continue };
+            let Some(peer) = workload.record.best_peer(cell, "rate") else { continue };
+            let ratio = workload.record.ratio((cell, lock), (cell, peer), "rate");
+            match ratio.map(|ratio| (ratio.verdict(), ratio.value)) {
+                Some((Verdict::Faster, _)) => ahead += 1,
+                Some((Verdict::Slower, part)) => {
+                    let place = format!("{} with {x} threads", workload.section);
+                    behind.push(format!("{place} ({} of {peer})", units::fixed(part)));
+                }
+                Some(_) => level += 1,
+                None => {}
+            }
+        }
+    }
+    let count = behind.len();
+    let list = match behind.as_slice() {
+        [] => String::new(),
+        [first, second, _, _, ..] => format!(": {first}, {second}, and {} more", count - 2),
+        few => format!(": {}", few.join(", ")),
+    };
+    format!(
+        "The first of each workload, by the best peer of each cell: {ahead} ahead, {level} without a verdict, \
+         {count} behind{list}."
+    )
+}
+
+/// The lock for those who do not know their workload, and what `ulocks::Mutex` is.
+fn overall(record: &Record, choices: &[(&Workload<'_>, Choice<'_>)]) -> String {
+    let mean = |lock: &str| {
+        let ratios: Vec<f64> = choices.iter().flat_map(|(of, _)| of.ratios(lock, None, "rate")).collect();
+        let cells: usize = choices.iter().map(|(of, _)| of.span.len()).sum();
+        (ratios.len() == cells).then(|| geometric_mean(&ratios))
+    };
+    let family = record.subjects.iter().filter(|subject| subject.kind == Kind::Family);
+    let runs = |lock: &str| choices.iter().all(|(workload, _)| workload.everybody_runs(lock));
+    let means = family.clone().filter(|s| runs(&s.name)).filter_map(|s| Some((&s.name, mean(&s.name)?)));
+    let bytes = |lock: &str| size(lock).map_or(String::new(), |bytes| format!(" ({bytes} B)"));
+    let mut line = match means.max_by(|a, b| a.1.total_cmp(&b.1)) {
+        Some((lock, part)) => format!(
+            "Any workload: {lock}{}, {} of the best peer of each cell in the mean, and everybody runs.",
+            bytes(lock),
+            units::fixed(part)
+        ),
+        None => "Any workload: with no lock of the family everybody runs in each of them.".into(),
+    };
+    if let Some(part) = family.map(|s| s.name.as_str()).find(|name| *name == MUTEX).and_then(mean) {
+        line += &format!(" `ulocks::Mutex` is `{MUTEX}`{}: {}.", bytes(MUTEX), units::fixed(part));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::{plain, record};
+
+    #[test]
+    fn a_workload_has_two_answers_and_its_best_peer() {
+        let text = screen(&[plain(7)]);
+        let line =
+            |start: &str| text.lines().find(|line| line.contains(start)).unwrap_or_else(|| panic!("{text}"));
+        assert!(line("THE ANSWER").contains("Xeon, 4 CPUs, 7 rounds; rate and CPU time with 2 to 4 threads"));
+        assert!(line("all run  ").starts_with("(0, 0) us"), "{text}");
+        let words: Vec<&str> = line("all run  ").split_whitespace().skip(3).collect();
+        assert_eq!(words[..6], ["even", "all", "run", "-", "1.20", "0.80"], "{text}");
+        assert!(line("fastest ").contains("50 % | 50 %") && line("fastest ").contains("50.0ms"), "{text}");
+        assert!(line("best peer  ").contains("usync"), "{text}");
+        assert!(text.contains("4 ahead, 0 without a verdict, 0 behind."), "{text}");
+        assert!(text.contains("Any workload: even, 1.20 of the best peer"), "{text}");
+    }
+
+    #[test]
+    fn a_peer_that_is_ahead_is_named_with_its_place() {
+        let text = screen(&[record(7, |figure, subject, threads, round| match (figure, subject) {
+            ("rate", "std") if threads == 4.0 => 200.0 + round as f64,
+            ("rate", _) => 100.0 + (round % 2) as f64,
+            ("starved", _) => 0.0,
+            _ => 1.0,
+        })]);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("2 behind: (0, 0) us with 4 threads (0.49 of std)"), "{text}");
+        assert!(text.contains("both"), "{text}");
+    }
+
+    #[test]
+    fn half_a_run_gives_no_answer() {
+        let mut cut = plain(1);
+        cut.ended = Ended::Interrupted;
+        let text = screen(&[cut]);
+        assert!(
+            !text.contains("THE ANSWER") && text.contains("No answer: scaling was interrupted"),
+            "{text}"
+        );
+        for kind in [Kind::Family, Kind::Peer] {
+            let mut record = plain(3);
+            let first = record.subjects.iter().position(|subject| subject.kind == kind).unwrap();
+            record.subjects.retain(|subject| subject.kind != kind || kind == Kind::Family);
+            if kind == Kind::Family {
+                record.subjects.remove(first);
+            }
+            let text = screen(&[record]);
+            assert!(text.contains("No answer: it takes a peer and two locks"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_screen_is_one_screen_however_much_there_is_to_say() {
+        let mut record = plain(3);
+        (record.mode, record.ended) = (Mode::Quick, Ended::Budget);
+        record.left_out = (0..40).map(|n| format!("lock number {n}")).collect();
+        let (cells, lines) = (record.cells.clone(), record.lines.clone());
+        for more in 1..8 {
+            for cell in &cells {
+                let section = format!("{more}: {}", cell.section);
+                record.cells.push(crate::engine::cell::Cell { section, ..cell.clone() });
+            }
+            for line in &lines {
+                record.lines.push(crate::engine::record::Line {
+                    cell: line.cell + more * cells.len(),
+                    ..line.clone()
+                });
+            }
+        }
+        let text = screen(&[record]);
+        assert!(height(&text) <= HEIGHT && HEIGHT + 4 < 40, "{} lines: {text}", height(&text));
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.contains("workloads more, in the tables") && text.contains("quick look"), "{text}");
+    }
+
+    #[test]
+    fn sentences_are_dealt_to_all_rows_as_far_as_there_is_room() {
+        let row = |name| (name, vec![format!("{name} first"), format!("{name} second")]);
+        let all = sentences(&[row("a"), row("b")], 10);
+        assert_eq!(all, "\na: a first\na: a second\nb: b first\nb: b second\n");
+        assert_eq!(
+            sentences(&[row("a"), row("b")], 4),
+            "\na: a first\nb: b first\nAnd 2 sentences more, in the tables of the rows.\n"
+        );
+    }
+
+    #[test]
+    fn a_model_is_named_in_short() {
+        assert_eq!(short_model("Intel(R) Xeon(R) Processor @ 2.90GHz"), "Intel Xeon");
+    }
 }

@@ -2,5 +2,8 @@
 
 pub mod answer;
 pub mod page;
+#[cfg(test)]
+pub(crate) mod fixture;
+pub mod svg;
 pub mod tables;
 pub mod units;

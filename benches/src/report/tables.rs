@@ -1,9 +1,336 @@
-//! Stub: the tables of a record.
+//! The tables of a record: one for each section, a line for each label and subject.
 
-use crate::engine::record::Record;
-use crate::rows::Row;
+use super::svg::escape;
+use super::units;
+use crate::engine::cell::Kind;
+use crate::engine::figures::{Figure, Unit};
+use crate::engine::record::{Line, Measured, Record};
+use crate::rows::{By, Column, Row};
+use std::fmt::Write;
 
-/// All tables of a record.
-pub fn tables(record: &Record, _: &Row) -> String {
-    format!("{}: {} lines\n", record.row, record.lines.len())
+/// No table is wider.
+pub const WIDTH: usize = 100;
+/// Labels and names of subjects are cut to so many characters where a table would be too wide.
+const LABEL: usize = 44;
+const NAME: usize = 18;
+
+/// A table as text, Markdown, and HTML.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// The heads of the columns.
+    pub head: Vec<String>,
+    /// The lines; an empty one is a gap.
+    pub rows: Vec<Vec<String>>,
+    /// So many columns stand left, all others right.
+    pub left: usize,
+}
+
+impl Table {
+    /// A table without lines.
+    pub fn new(left: usize, head: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { head: head.into_iter().map(Into::into).collect(), rows: Vec::new(), left }
+    }
+
+    fn widths(&self) -> Vec<usize> {
+        let width = |at: usize| {
+            let cells = [&self.head].into_iter().chain(&self.rows).filter_map(|row| row.get(at));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        (0..self.head.len()).map(width).collect()
+    }
+
+    fn lines(&self, open: &str, between: &str, close: &str) -> (String, Vec<String>) {
+        let widths = self.widths();
+        let line = |row: &Vec<String>| {
+            let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, &width))| {
+                if at < self.left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+            });
+            let line = cells.collect::<Vec<_>>().join(between);
+            format!("{open}{line}{close}").trim_end().to_owned()
+        };
+        (line(&self.head), self.rows.iter().map(line).collect())
+    }
+
+    /// Columns as wide as what stands in them.
+    pub fn text(&self) -> String {
+        let (head, rows) = self.lines("", "  ", "");
+        let widths = self.widths();
+        let rule = "-".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1));
+        [head, rule].into_iter().chain(rows).fold(String::new(), |text, line| text + &line + "\n")
+    }
+
+    /// A table of Markdown, without gaps.
+    pub fn markdown(&self) -> String {
+        let (head, rows) = self.lines("| ", " | ", " |");
+        let rule = |(at, width): (usize, &usize)| {
+            if at < self.left { "-".repeat(width + 2) } else { "-".repeat(width + 1) + ":" }
+        };
+        let rules: Vec<String> = self.widths().iter().enumerate().map(rule).collect();
+        let rows = rows.into_iter().zip(&self.rows).filter(|(_, row)| !row.is_empty()).map(|(line, _)| line);
+        let all = [head, format!("|{}|", rules.join("|"))].into_iter().chain(rows);
+        all.fold(String::new(), |text, line| text + &line + "\n")
+    }
+
+    /// A table of HTML. A line that follows on a gap has the class `first`.
+    pub fn html(&self) -> String {
+        let cells = |tag: &str, row: &[String]| {
+            let cell = |(at, cell): (usize, &String)| {
+                let class = if at < self.left { " class=\"l\"" } else { "" };
+                format!("<{tag}{class}>{}</{tag}>", escape(cell))
+            };
+            row.iter().enumerate().map(cell).collect::<String>()
+        };
+        let mut html = format!("<table><thead><tr>{}</tr></thead><tbody>\n", cells("th", &self.head));
+        let mut first = "";
+        for row in &self.rows {
+            if !row.is_empty() {
+                writeln!(html, "<tr{first}>{}</tr>", cells("td", row)).unwrap();
+            }
+            first = if row.is_empty() { " class=\"first\"" } else { "" };
+        }
+        html + "</tbody></table>\n"
+    }
+
+    /// Tables that are not wider than [`WIDTH`]: the columns that do not fit stand in another one,
+    /// behind the same columns on the left.
+    fn fitting(mut self) -> Vec<Self> {
+        let widths = self.widths();
+        let own: usize = widths.iter().map(|width| width + 2).sum::<usize>().saturating_sub(2);
+        if own > WIDTH {
+            for (at, room) in [LABEL, NAME].into_iter().enumerate().take(self.left) {
+                let cells = self.rows.iter_mut().filter_map(|row| row.get_mut(at));
+                cells.for_each(|cell| *cell = cut(cell, room));
+            }
+        }
+        let widths = self.widths();
+        let fixed: usize = widths[..self.left].iter().map(|width| width + 2).sum();
+        let mut parts: Vec<Vec<usize>> = vec![Vec::new()];
+        let mut used = fixed;
+        for (at, width) in widths.iter().enumerate().skip(self.left) {
+            if used + width > WIDTH && parts.last().is_some_and(|part| !part.is_empty()) {
+                parts.push(Vec::new());
+                used = fixed;
+            }
+            parts.last_mut().expect("there is one").push(at);
+            used += width + 2;
+        }
+        let part = |columns: Vec<usize>| {
+            let pick = |row: &Vec<String>| {
+                let all = (0..self.left).chain(columns.iter().copied());
+                all.filter_map(|at| row.get(at).cloned()).collect::<Vec<_>>()
+            };
+            Self { head: pick(&self.head), rows: self.rows.iter().map(pick).collect(), left: self.left }
+        };
+        parts.into_iter().map(part).collect()
+    }
+}
+
+/// The first characters of a text, and two dots in place of the others.
+pub fn cut(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.into();
+    }
+    text.chars().take(room - 2).collect::<String>().trim_end().to_owned() + ".."
+}
+
+/// Text in lines that are not wider than [`WIDTH`]; those behind the first are indented.
+pub fn wrapped(text: &str, indent: usize) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is one");
+        let begins = line.trim_start().is_empty();
+        if !begins && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push(" ".repeat(indent) + word);
+        } else {
+            line.push_str(if begins { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A value in the unit of its figure; two modes are shown as two.
+pub fn value(figure: Figure, measured: &Measured) -> String {
+    if let Some((slow, fast)) = measured.modes {
+        return format!("{}|{}", units::rate(slow.per_s), units::rate(fast.per_s));
+    }
+    number(figure.unit, measured.value)
+}
+
+/// A number in this unit.
+pub fn number(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::PerSecond => units::rate(value),
+        Unit::Nanoseconds => units::time(value),
+        Unit::Number => units::fixed(value),
+        Unit::Share => units::share(value),
+    }
+}
+
+/// The head of a column: `urgent p99.9, by std`.
+fn head(column: &Column, figure: Figure) -> String {
+    let role = column.figure.rsplit_once('/').map_or(String::new(), |(role, _)| format!("{role} "));
+    let by = match column.by {
+        By::Nothing => String::new(),
+        By::BestPeer => ", by best peer".into(),
+        By::Subject(name) => format!(", by {name}"),
+    };
+    format!("{role}{}{by}", figure.title)
+}
+
+/// What stands in a column for a subject in a cell.
+/// `other` is what it is divided by, or the best of the cell.
+fn entry(line: &Line, other: Option<&Line>, column: &Column, figure: Figure) -> String {
+    let itself = other.is_some_and(|other| std::ptr::eq(other, line));
+    let Some(measured) = line.measured(column.figure) else { return "-".into() };
+    match (column.by, other) {
+        (By::Nothing, _) => value(figure, &measured) + if itself { "*" } else { "" },
+        (_, Some(_)) if itself => "1".into(),
+        (_, other) => units::ratio(other.and_then(|other| line.ratio(other, column.figure))),
+    }
+}
+
+/// The tables of a section, in parts that fit.
+pub fn section(record: &Record, row: &Row, section: &str) -> Vec<Table> {
+    let columns: Vec<(&Column, Figure)> = used(record, row, section);
+    let names = ["", "subject"].map(String::from).into_iter();
+    let mut table = Table::new(2, names.chain(columns.iter().map(|(column, figure)| head(column, *figure))));
+    let cells: Vec<usize> = record.cells_of(section).collect();
+    for &cell in &cells {
+        let lines: Vec<&Line> =
+            record.subjects.iter().filter_map(|subject| record.line(cell, &subject.name)).collect();
+        let other = |column: &Column| {
+            let name = match column.by {
+                By::Nothing if lines.len() < 3 => None,
+                By::Nothing => record.best(cell, column.figure, |kind| kind != Kind::Baseline),
+                By::BestPeer => record.best_peer(cell, column.figure),
+                By::Subject(name) => Some(name),
+            };
+            lines.iter().find(|line| Some(line.subject.as_str()) == name).copied()
+        };
+        let others: Vec<Option<&Line>> = columns.iter().map(|(column, _)| other(column)).collect();
+        for (nth, line) in lines.iter().enumerate() {
+            let label = if nth == 0 { record.cells[cell].label.clone() } else { String::new() };
+            let entries = columns.iter().zip(&others);
+            let entries = entries.map(|((column, figure), other)| entry(line, *other, column, *figure));
+            table.rows.push([label, line.subject.clone()].into_iter().chain(entries).collect());
+        }
+        if lines.len() > 1 && Some(&cell) != cells.last() {
+            table.rows.push(Vec::new());
+        }
+    }
+    if table.rows.is_empty() || columns.is_empty() { Vec::new() } else { table.fitting() }
+}
+
+/// The columns for which something is known in the section.
+fn used<'a>(record: &Record, row: &'a Row, section: &str) -> Vec<(&'a Column, Figure)> {
+    let known = |column: &&Column| {
+        let is_here = |line: &&Line| record.cells[line.cell].section == section;
+        record.lines.iter().filter(is_here).any(|line| !line.values(column.figure).is_empty())
+    };
+    let columns = row.columns.iter().filter(known);
+    columns.filter_map(|column| Some((column, Figure::find(column.figure)?))).collect()
+}
+
+/// What the columns of these sections mean, a line each, and the marks in them.
+pub fn legend(record: &Record, row: &Row) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for (_, figure) in record.sections().iter().flat_map(|section| used(record, row, section)) {
+        let line = format!("{}: {}", figure.title, figure.about);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.push(
+        "by: round by round, geometric mean [95 % interval]; {a .. b}: range over two modes. -: unknown."
+            .into(),
+    );
+    lines
+        .push("*: best of its cell, no lock at all aside. a|b: two modes, no mean is given for them.".into());
+    lines
+}
+
+/// All tables of a record, with what their columns mean.
+pub fn tables(record: &Record, row: &Row) -> String {
+    let mut out = String::new();
+    for name in record.sections() {
+        for (part, table) in section(record, row, name).iter().enumerate() {
+            let more = if part == 0 { "" } else { ", more columns" };
+            writeln!(
+                out,
+                "\n{}\n{}",
+                wrapped(&format!("{name}{more}"), 4).trim_end(),
+                table.text().trim_end()
+            )
+            .unwrap();
+        }
+    }
+    out.push('\n');
+    for line in legend(record, row).iter().map(String::as_str).chain(row.notes.lines()) {
+        out += &wrapped(line, 4);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::{ROW, plain};
+
+    #[test]
+    fn a_table_has_a_line_for_each_label_and_subject() {
+        let text = tables(&plain(7), &ROW);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        let line = text.lines().find(|line| line.contains("even")).unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words[..2], ["1", "threads"], "{line}");
+        assert!(line.contains("0.80 [0.80 0.80]"), "{line}");
+        assert!(text.contains("rate: Operations a second of all workers together.\n"), "{text}");
+        assert!(!text.contains("pair: ") && text.ends_with("A note.\n"), "{text}");
+    }
+
+    #[test]
+    fn what_is_unknown_and_two_modes_are_shown_as_such() {
+        let mut record = plain(4);
+        record.lines[0].rounds.remove("wait-max");
+        record.lines[0].rounds.insert("rate".into(), vec![Some(1e3), Some(9e3), None]);
+        let text = tables(&record, &ROW);
+        let line = text.lines().find(|line| line.contains("even")).unwrap();
+        assert!(line.contains("1.00k|9.00k") && line.ends_with('-'), "{line}");
+    }
+
+    #[test]
+    fn no_table_is_wider_than_the_screen() {
+        let long = Table {
+            head: (0..12).map(|at| format!("column number {at}")).collect(),
+            rows: vec![(0..12).map(|at| "x".repeat(if at == 0 { 70 } else { 9 })).collect(), Vec::new()],
+            left: 2,
+        };
+        let parts = long.clone().fitting();
+        assert!(parts.len() > 1);
+        for part in &parts {
+            assert!(part.text().lines().all(|line| line.chars().count() <= WIDTH), "{}", part.text());
+            assert!(part.rows[0][0].ends_with(".."));
+        }
+        let columns: usize = parts.iter().map(|part| part.head.len() - part.left).sum();
+        assert_eq!(columns, 10, "every column is in one part");
+    }
+
+    #[test]
+    fn one_table_is_written_in_three_ways() {
+        let mut table = Table::new(1, ["a", "b"]);
+        table.rows = vec![vec!["<x>".into(), "1".into()], Vec::new(), vec!["y".into(), "22".into()]];
+        assert_eq!(table.text(), "a     b\n-------\n<x>   1\n\ny    22\n");
+        assert_eq!(table.markdown(), "| a   |  b |\n|-----|---:|\n| <x> |  1 |\n| y   | 22 |\n");
+        let html = table.html();
+        assert!(html.contains("<td class=\"l\">&lt;x&gt;</td><td>1</td>"), "{html}");
+        assert!(html.contains("<tr class=\"first\"><td class=\"l\">y</td>"), "{html}");
+    }
+
+    #[test]
+    fn text_is_wrapped_between_words() {
+        let text = wrapped(&"word ".repeat(40), 2);
+        assert!(text.lines().count() == 3 && text.lines().all(|line| line.len() <= WIDTH), "{text}");
+        assert_eq!(cut("parking_lot-fair", 10), "parking_..");
+    }
 }

@@ -35,6 +35,16 @@ pub fn time(ns: f64) -> String {
     }
 }
 
+/// A part of a whole in per cent.
+pub fn share(part: f64) -> String {
+    let percent = 100.0 * part;
+    if percent < 10.0 && percent.fract() != 0.0 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
 /// `1.02 [0.99 1.05]`; a range over two modes stands in braces.
 pub fn ratio(ratio: Option<Ratio>) -> String {
     let Some(ratio) = ratio else { return "-".into() };
@@ -93,6 +103,7 @@ mod tests {
         assert_eq!(times, ["9.30ns", "40.0ns", "1.00us", "1.23ms", "2.50s"]);
         assert_eq!([0.12, 0.0123, 0.000_01].map(digits), ["0.120", "0.012", "1e-5"]);
         assert_eq!([3_000, 1_500, 0, 2_000_000].map(short_time), ["3 us", "1500 ns", "0", "2 ms"]);
+        assert_eq!([0.0, 0.004, 0.05, 0.563].map(share), ["0 %", "0.4 %", "5 %", "56 %"]);
         assert_eq!([0.4, 61.0, 600.0].map(clock), ["0:00", "1:01", "10:00"]);
     }
 

@@ -1,0 +1,110 @@
+//! A small record with known figures, for tests.
+
+use crate::engine::cell::{Cell, Kind, Subject};
+use crate::engine::record::{Ended, Line, Mode, Record, SCHEMA};
+use crate::rows::{By, Column, Row};
+use crate::run::machine;
+use crate::workloads::Scenario;
+use std::collections::BTreeMap;
+
+/// Columns of every kind.
+pub const ROW: Row = Row {
+    name: "scaling",
+    about: "threads around one lock",
+    mail: None,
+    share_s: (1, 1),
+    jobs: |_| Vec::new(),
+    drop_first: &[],
+    columns: &[
+        Column { figure: "rate", by: By::Nothing },
+        Column { figure: "rate", by: By::BestPeer },
+        Column { figure: "cpu", by: By::Subject("std") },
+        Column { figure: "wait-max", by: By::Nothing },
+    ],
+    sentences: |_| vec!["A sentence.".into()],
+    notes: "A note.",
+};
+
+/// How a figure of a subject comes about with so many threads, in a round.
+pub type Rule = fn(&str, &str, f64, usize) -> f64;
+
+/// Two workloads with 1, 2, 4 and 16 threads on a machine of 4 CPUs; of `rounds` rounds.
+pub fn record(rounds: usize, rule: Rule) -> Record {
+    let subject = |name: &str, kind| Subject { name: name.into(), kind, about: format!("<{name}> & co") };
+    let subjects = vec![
+        subject("even", Kind::Family),
+        subject("greedy", Kind::Family),
+        subject("std", Kind::Peer),
+        subject("usync", Kind::Peer),
+        subject("none", Kind::Baseline),
+    ];
+    let mut cells = Vec::new();
+    for section in ["(0, 0) us", "(3, 7) us"] {
+        cells.extend([1.0, 2.0, 4.0, 16.0].map(|x| Cell {
+            section: section.into(),
+            label: format!("{x} threads"),
+            x: Some(x),
+            scenario: Scenario::Handoff,
+        }));
+    }
+    let mut lines = Vec::new();
+    for (cell, Cell { x, .. }) in cells.iter().enumerate() {
+        for Subject { name, .. } in &subjects {
+            let of = |figure: &&str| {
+                let value = |round| Some(rule(figure, name, x.unwrap_or(1.0), round));
+                ((*figure).into(), (0..rounds).map(value).collect::<Vec<_>>())
+            };
+            let rounds: BTreeMap<_, _> =
+                ["rate", "cpu", "starved", "least", "wait-p50", "wait-p99", "wait-p99.9", "wait-max"]
+                    .iter()
+                    .map(of)
+                    .collect();
+            lines.push(Line { cell, subject: name.clone(), rounds });
+        }
+    }
+    let mut machine = machine::describe();
+    (machine.cpu_model, machine.cpus_allowed) = ("Xeon".into(), 4);
+    Record {
+        schema: SCHEMA.into(),
+        row: ROW.name.into(),
+        command: "cargo bench -- scaling".into(),
+        mode: Mode::Full,
+        ended: Ended::Rounds,
+        machine,
+        took_s: 61.0,
+        window_ms: 100,
+        rounds: rounds as u32,
+        pin: "scatter".into(),
+        left_out: Vec::new(),
+        round_trips_ns: Vec::new(),
+        subjects,
+        cells,
+        lines,
+    }
+}
+
+/// `greedy` is the fastest and starves half of the threads, `even` is ahead of the peers and starves
+/// nobody, `usync` is ahead of `std` and behind it in turn. The machine differs from round to round.
+pub fn plain(rounds: usize) -> Record {
+    record(rounds, |figure, subject, threads, round| {
+        let noise = [1.0, 0.99, 1.01, 0.98, 1.0, 1.02, 0.97][round % 7];
+        match (figure, subject) {
+            ("rate", "greedy") => 300e3 * noise,
+            ("rate", "even") => 120e3 * noise,
+            ("rate", "usync") => [101e3, 99e3][round % 2] * noise,
+            ("rate", "none") => 900e3 * noise,
+            ("rate", _) => 100e3 * noise,
+            ("cpu", "even") => 8e3,
+            ("cpu", _) => 10e3,
+            ("starved", "greedy") if threads > 1.0 => 0.5,
+            ("starved", _) => 0.0,
+            ("least", "greedy") if threads > 1.0 => 0.0,
+            ("least", _) => 0.9,
+            ("wait-p50", _) => 1e3,
+            ("wait-p99", _) => 5e3,
+            ("wait-p99.9", _) => 20e3,
+            ("wait-max", "greedy") => 50e6,
+            (_, _) => 200e3 * threads,
+        }
+    })
+}
