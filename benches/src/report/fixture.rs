@@ -21,6 +21,7 @@ pub const ROW: Row = Row {
         Column { figure: "cpu", by: By::Subject("std") },
         Column { figure: "wait-max", by: By::Nothing },
     ],
+    claims: crate::rows::no_claims,
     sentences: |_| vec!["A sentence.".into()],
     notes: "A note.",
 };

@@ -1,9 +1,9 @@
 //! What is made of records: tables, the answer, the page, comparisons, and records that are kept.
 
 pub mod answer;
-pub mod page;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod page;
 pub mod svg;
 pub mod tables;
 pub mod units;

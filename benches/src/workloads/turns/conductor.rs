@@ -24,7 +24,7 @@ const PATIENCE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// The workers.
 enum Workforce {
-    Threads(Crew<'static, ()>),
+    Threads(Crew<()>),
     Processes(Children),
 }
 
