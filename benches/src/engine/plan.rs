@@ -57,6 +57,8 @@ pub struct Order {
     pub resume: bool,
     /// What is planned for after it, in seconds.
     pub after_s: f64,
+    /// Calibration of the busy work, if not that of the moment.
+    pub iterations_per_us: Option<f64>,
 }
 
 /// A trial's place in its round: the job, and the subject of it unless all run in one trial.
@@ -81,6 +83,7 @@ impl Order {
             journal: None,
             resume: false,
             after_s: 0.0,
+            iterations_per_us: None,
         }
     }
 

@@ -44,7 +44,8 @@ pub fn exit_code(signal: Option<i32>) -> ExitCode {
 pub fn run(order: &Order) -> Result<(Record, Option<i32>)> {
     ensure!(!order.jobs.is_empty(), "there is nothing to run");
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| u64::from(now.subsec_nanos()));
-    let mut head = Head::new(order, machine::describe(), busy_work::calibrate(), seed)?;
+    let iterations_per_us = order.iterations_per_us.unwrap_or_else(busy_work::calibrate);
+    let mut head = Head::new(order, machine::describe(), iterations_per_us, seed)?;
     let (mut journal, done) = Journal::open(order, &mut head)?;
     let runner = Runner::new()?;
     let mut maker = Maker::new(order, &head)?;

@@ -8,8 +8,15 @@ pub mod test_mutex;
 pub mod tofutex;
 pub mod ulockflex;
 
-use crate::engine::record::Record;
+use crate::engine::files;
+use crate::engine::plan::Order;
+use crate::engine::progress::{print, say};
+use crate::engine::record::{Ended, Record};
+use crate::engine::run::{self, exit_code};
+use anyhow::{Context, Result};
 use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// A table of a mail, with today's figures beside its own.
 #[derive(Clone, Debug)]
@@ -57,6 +64,42 @@ pub const ALL: &[Mail] = &[
         tables: tofutex::tables,
     },
 ];
+
+/// Runs a program of a mail: measures, prints what `shown` makes of the record, and keeps the
+/// record where it was asked for, or beside those of the benches.
+fn measure(order: &Order, json: Option<PathBuf>, shown: impl FnOnce(&Record) -> String) -> Result<ExitCode> {
+    let folder = match &json {
+        Some(file) => {
+            files::writable("--json", file)?;
+            None
+        }
+        None => Some(files::writable_folder()?),
+    };
+    say(&order.summary());
+    let (record, signal) = run::run(order)?;
+    keep(&record, folder, json)?;
+    let mut out = shown(&record);
+    if record.ended == Ended::Interrupted {
+        out += "The run was interrupted: what stands above rests on the trials that had ended.\n";
+    }
+    let printed = print(&out);
+    Ok(if signal.is_some() { exit_code(signal) } else { printed })
+}
+
+/// Writes the record and says where.
+fn keep(record: &Record, folder: Option<PathBuf>, json: Option<PathBuf>) -> Result<()> {
+    let path = match (folder, json) {
+        (Some(folder), _) => files::keep(&folder, record)?,
+        (None, Some(file)) => {
+            let text = files::json(record)?;
+            std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+            file
+        }
+        (None, None) => return Ok(()),
+    };
+    say(&format!("record: {}", path.display()));
+    Ok(())
+}
 
 impl MailTable {
     /// As text: the first column to the left, the others to the right.

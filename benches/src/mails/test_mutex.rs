@@ -6,11 +6,20 @@
 //! with mutexes: the ratios are to the first lock, a semaphore in the order of arrival.
 
 use super::MailTable;
+use super::measure;
 use crate::engine::cell::{Cell, Job};
+use crate::engine::options::{self, List};
+use crate::engine::plan::Order;
 use crate::engine::record::{Line, Record};
+use crate::engine::run::serve_or;
 use crate::report::units;
+use crate::run::pinning::Pin;
 use crate::workloads::Scenario;
 use crate::workloads::files::Files;
+use clap::Parser;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
 
 /// The name of its records.
 pub const ROW: &str = "test-mutex";
@@ -29,6 +38,63 @@ const FIRST: [(&str, [(f64, f64); 2]); 2] = [
 /// His second run on the 8-way, as an answer to whether mutexes are fair: operations a second, and
 /// cost and deviance of an operation in microseconds.
 const SECOND: [(f64, f64, f64); 2] = [(34_381.0, 512.13, 573.10), (85_130.0, 206.59, 319.08)];
+
+/// Measures locks as Ingo Molnar's test-mutex of 2005 did: tasks create, unlink and close files of
+/// their own in one directory.
+///
+/// His command was `test-mutex V 16 10`. Reported are operations a second, use of the CPUs, and
+/// cost and deviance of an operation, as he printed them, and the ratios to the first lock.
+#[derive(Parser, Debug)]
+#[command(name = "test-mutex", version)]
+struct Arguments {
+    /// V: files in a directory; L: tasks add one to a number under the lock
+    #[arg(value_name = "TEST", default_value = "V", value_parser = ["V", "L"])]
+    test: String,
+    /// Tasks that want the lock
+    #[arg(value_name = "TASKS", default_value = "16", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    tasks: u32,
+    /// Length of a trial, in seconds
+    #[arg(value_name = "SECONDS", default_value = "0.5", value_parser = options::seconds)]
+    seconds: Duration,
+    /// How often each lock runs
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// The locks to measure; ratios are to the first
+    #[arg(long, value_name = "LIST", value_parser = options::lock_names)]
+    locks: Option<List<String>>,
+    /// Write the record here [default: test-mutex.json in ulocks-report of the target directory]
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// The program.
+pub fn main() -> ExitCode {
+    serve_or(|| {
+        let Arguments { test, tasks, seconds, rounds, locks, json } = options::parse();
+        let subjects = locks.map_or_else(|| SUBJECTS.map(str::to_owned).to_vec(), |list| list.0);
+        let window_ms = (seconds.as_millis() as u64).max(1);
+        let jobs = jobs(tasks, test == "V", &subjects);
+        measure(&Order::new(ROW, jobs, window_ms, rounds, Pin::None), json, |record| {
+            let own = record.lines.iter().map(|line| own_lines(record, line) + "\n");
+            let tables = tables(record).into_iter().map(|table| table.text());
+            own.chain(tables).collect::<String>() + &sentence(record)
+        })
+    })
+}
+
+/// What his mail says, said of today.
+fn sentence(record: &Record) -> String {
+    let Some(cell) = record.cells.first() else { return String::new() };
+    let (first, mutex) = (SUBJECTS[0], SUBJECTS[1]);
+    let ratio = |figure| record.ratio((0, mutex), (0, first), figure);
+    let (Some(rate), Some(busy)) = (ratio("rate"), ratio("busy")) else { return String::new() };
+    format!(
+        "With {} the mutex does {} times the semaphore's operations at {} of its CPU; in 2005 2.42 and 0.35.\n",
+        cell.label,
+        units::ratio(Some(rate)),
+        units::ratio(Some(busy))
+    )
+}
 
 /// `V` and `tasks` tasks; without `V` they add one to a number under the lock.
 pub fn jobs(tasks: u32, files: bool, subjects: &[String]) -> Vec<Job> {

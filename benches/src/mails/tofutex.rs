@@ -4,11 +4,19 @@
 //! other.
 
 use super::MailTable;
+use super::measure;
 use crate::engine::cell::{Cell, Job};
+use crate::engine::options::{self, List};
+use crate::engine::plan::Order;
 use crate::engine::record::{Line, Record};
+use crate::engine::run::serve_or;
 use crate::report::units;
+use crate::run::pinning::Pin;
 use crate::workloads::Scenario;
 use crate::workloads::fixed::{Fixed, Inside};
+use clap::Parser;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// The name of its records.
 pub const ROW: &str = "tofutex";
@@ -21,6 +29,59 @@ pub const SUBJECTS: [&str; 8] =
 const SHORT: u32 = 10;
 /// Nanoseconds of the sleep.
 const SLEEP_NS: u64 = 1_000;
+
+/// Measures locks as Waiman Long did in his mail on throughput-optimised futexes of 2016.
+///
+/// Threads lock and unlock one lock a number of times. Reported are the times until they are done,
+/// the system time, the calls to the kernel, and the waits.
+#[derive(Parser, Debug)]
+#[command(name = "tofutex", version)]
+struct Arguments {
+    /// Threads that want the lock
+    #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    threads: u32,
+    /// Operations with the short section, all threads together; his were 10,000,000
+    #[arg(long, value_name = "N", default_value = "1000000", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
+    operations: u64,
+    /// Operations with the section that sleeps, all threads together; his were 100,000
+    #[arg(long, value_name = "N", default_value = "20000", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
+    sleeps: u64,
+    /// How often each lock runs
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// The locks to measure; ratios are to the first
+    #[arg(long, value_name = "LIST", value_parser = options::lock_names)]
+    locks: Option<List<String>>,
+    /// Write the record here [default: tofutex.json in ulocks-report of the target directory]
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// The program.
+pub fn main() -> ExitCode {
+    serve_or(|| {
+        let Arguments { threads, operations, sleeps, rounds, locks, json } = options::parse();
+        let subjects = locks.map_or_else(|| SUBJECTS.map(str::to_owned).to_vec(), |list| list.0);
+        let each = |all: u64| all.div_ceil(u64::from(threads));
+        let jobs = jobs(threads, each(operations), each(sleeps), &subjects);
+        measure(&Order::new(ROW, jobs, 1, rounds, Pin::None), json, |record| {
+            let tables = tables(record).into_iter();
+            tables.map(|table| table.text() + "\n").collect::<String>() + &sentence(record)
+        })
+    })
+}
+
+/// What his mail says, said of today.
+fn sentence(record: &Record) -> String {
+    let ratio = |figure| record.ratio((0, "throughput"), (0, "wait-wake"), figure);
+    let (Some(last), Some(mean)) = (ratio("last"), ratio("mean-done")) else { return String::new() };
+    format!(
+        "Short section: the throughput-optimised lock takes {} of the wait-wake futex's time until all are done, \
+         {} on average; in 2016 0.76 and 0.54.\n",
+        units::ratio(Some(last)),
+        units::ratio(Some(mean))
+    )
+}
 
 /// His two tables, of `threads` threads with so many operations each.
 pub fn jobs(threads: u32, each: u64, sleeps_each: u64, subjects: &[String]) -> Vec<Job> {

@@ -4,7 +4,6 @@
 
 use super::claims::{self, Bound, Claim, Place, With, place};
 use super::{Row, Turns, Wish, turns};
-use crate::engine::cell::Job;
 use crate::engine::record::{Mode, Record};
 use crate::report::units;
 use crate::run::syscalls;

@@ -1,0 +1,5 @@
+//! See [`ulocks_benches::mails::test_mutex`].
+
+fn main() -> std::process::ExitCode {
+    ulocks_benches::mails::test_mutex::main()
+}
