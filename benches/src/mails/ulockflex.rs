@@ -304,22 +304,15 @@ fn find<'a>(record: &'a Record, row: &Row) -> Option<&'a Line> {
 }
 
 fn line(record: &Record, then: &Row) -> Vec<String> {
-    let kernel = |row: &Row| {
-        let is_it = |other: &&Row| {
-            other.letter == 'k'
-                && (other.children, other.locks, other.times) == (row.children, row.locks, row.times)
-        };
-        franke::rows().iter().find(is_it)
-    };
+    let kernel = Row { letter: 'k', patience_us: 0, readers: None, ..*then };
+    let his_kernel = franke::rows().iter().find(|row| job(row, false) == job(&kernel, false));
     let today = find(record, then);
     let figure = |name: &str| today.and_then(|line| line.measured(name)).map(|measured| measured.value);
     let per_cent = |name: &str| figure(name).map_or("-".into(), |share| format!("{:.2}", 100.0 * share));
     let rate = today.and_then(|line| line.measured("rate"));
     let runs = today.map_or(0, |line| line.values("rate").len());
     let settled = today.is_some_and(is_settled);
-    let by_kernel = today
-        .zip(kernel(then).and_then(|row| find(record, row)))
-        .and_then(|(mine, other)| mine.ratio(other, "rate"));
+    let by_kernel = today.zip(find(record, &kernel)).and_then(|(mine, other)| mine.ratio(other, "rate"));
     let us = |ns: u64| (ns / 1000).to_string();
     let his =
         |value: f64, digits: usize| if value.is_finite() { format!("{value:.digits$}") } else { "-".into() };
@@ -350,7 +343,7 @@ fn line(record: &Record, then: &Row) -> Vec<String> {
         his(then.resolved, 2),
         his(then.cov, 4),
         his(then.per_s, 0),
-        kernel(then)
+        his_kernel
             .filter(|_| then.per_s.is_finite())
             .map_or("-".into(), |kernel| units::fixed(then.per_s / kernel.per_s)),
     ]
