@@ -107,7 +107,7 @@ pub struct List<T>(pub Vec<T>);
 
 /// The groups of benchmarks that criterion runs. As a name of a row each of them, and what begins
 /// with it and a slash, is criterion's filter.
-pub const GROUPS: [&str; 5] = ["contended", "handoff", "no_contention", "readers", "sets"];
+pub const GROUPS: [&str; 4] = ["no_contention", "contended", "readers", "handoff"];
 
 /// What cargo bench hands on for the rows and criterion does not know. A `=` stands behind what
 /// takes a value. `--quick`, `--verbose` and `--list` mean something to both.
