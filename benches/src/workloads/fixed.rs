@@ -1,6 +1,20 @@
-//! The program of 2016: each thread does a number of operations.
+//! The program of 2016: each thread does a number of operations, and it ends when all have done
+//! theirs. What is said is when the first and the last were done, and how the kernel was asked.
+//!
+//! Each acquisition is timed, for the distribution that was asked for in that thread: two clock
+//! reads an operation, the same for all locks. Threads run wherever the scheduler likes.
 
+use super::window::{cpu_figures, together};
 use super::*;
+use crate::run::clock::monotonic_ns;
+use crate::run::syscalls::{self, Calls, Counters};
+use crate::run::threads::{time, usage};
+use crate::statistics;
+use crate::subjects::locks::{Entry, Form, Locks, Scope, Type};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+use waits::Waits;
 
 /// The program of 2016: each thread does a number of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -9,25 +23,8 @@ pub struct Fixed {
     pub threads: u32,
     /// Operations of each.
     pub operations: u64,
-    /// What is done inside: nothing but a loop of so many pauses, or a sleep of so many nanoseconds.
+    /// What is done inside, beside adding one to a number.
     pub inside: Inside,
-}
-
-impl Fixed {
-    /// Workers that it starts.
-    pub fn workers(self) -> u32 {
-        todo!()
-    }
-
-    /// How long its window is where that of the plan is `window_ms`.
-    pub fn window_ms(self, window_ms: u64) -> u64 {
-        window_ms
-    }
-
-    /// Carries it out in this process.
-    pub fn carry_out(self, _: &str, _: &Conditions) -> Result<Outcome> {
-        todo!()
-    }
 }
 
 /// What is done inside the lock.
@@ -36,6 +33,130 @@ impl Fixed {
 pub enum Inside {
     /// A short section: so many pauses.
     Pauses(u32),
-    /// A sleep of so many nanoseconds.
+    /// A sleep of so many nanoseconds, which the kernel's timer slack makes some 50 us longer.
     Sleep(u64),
+}
+
+/// What a thread has seen.
+struct Seen {
+    began_ns: u64,
+    done_ns: u64,
+    calls: Calls,
+    waits: Box<Waits>,
+}
+
+impl Fixed {
+    /// Workers that it starts.
+    pub fn workers(self) -> u32 {
+        self.threads
+    }
+
+    /// How long it takes, about: a hand-over between idle CPUs takes some microseconds.
+    pub fn window_ms(self, _: u64) -> u64 {
+        let each_ns = match self.inside {
+            Inside::Pauses(pauses) => 4_000 + 10 * u64::from(pauses),
+            Inside::Sleep(ns) => 60_000 + ns,
+        };
+        let all = self.operations.saturating_mul(u64::from(self.threads));
+        (all.saturating_mul(each_ns) / 1_000_000).max(1)
+    }
+
+    /// Carries it out in this process.
+    pub fn carry_out(self, subject: &str, _: &Conditions) -> Result<Outcome> {
+        self.run(subject, Entry::find(subject)?.make(Form::plain(Scope::Threads))?)
+    }
+
+    fn run(self, name: &str, kind: Type) -> Result<Outcome> {
+        ensure!(
+            self.threads > 0 && self.operations > 0,
+            "no operation is measured; allowed: at least 1 thread, and 1 operation of each"
+        );
+        let locks = Locks::of(kind, Scope::Threads, 1)?;
+        let (lock, number) = (locks.get(0), AtomicU64::new(0));
+        let work = |_| {
+            let (mut waits, counters) = (Waits::new(), Counters::default());
+            let began_ns = monotonic_ns();
+            syscalls::count(&counters, || {
+                for _ in 0..self.operations {
+                    let asked = monotonic_ns();
+                    let mut had = 0;
+                    lock.with(&mut || {
+                        had = monotonic_ns();
+                        let next = number.load(Relaxed) + 1;
+                        match self.inside {
+                            Inside::Pauses(pauses) => (0..pauses).for_each(|_| std::hint::spin_loop()),
+                            Inside::Sleep(ns) => thread::sleep(Duration::from_nanos(ns)),
+                        }
+                        number.store(next, Relaxed);
+                    });
+                    waits.record(had - asked);
+                }
+            });
+            Ok(Seen { began_ns, done_ns: monotonic_ns(), calls: counters.read(), waits })
+        };
+        let before = usage(libc::RUSAGE_SELF);
+        let (seen, ()) = together(self.threads as usize, &[], &work, || ())?;
+        let after = usage(libc::RUSAGE_SELF);
+        let (wanted, found) = (self.operations * u64::from(self.threads), number.into_inner());
+        ensure!(
+            found == wanted || !kind.excludes,
+            "lost updates: lock '{name}' was held {wanted} times, but the counter it protects says {found}"
+        );
+
+        let began_ns = seen.iter().map(|seen| seen.began_ns).min().unwrap_or(0);
+        let done: Vec<f64> = seen.iter().map(|seen| (seen.done_ns - began_ns) as f64).collect();
+        let mut figures = vec![
+            ("first", done.iter().copied().fold(f64::INFINITY, f64::min)),
+            ("last", done.iter().copied().fold(0.0, f64::max)),
+            ("mean-done", statistics::mean(&done)),
+        ];
+        if kind.countable && syscalls::countable() {
+            let calls = seen.iter().map(|seen| seen.calls).fold(Calls::default(), Calls::plus);
+            figures.extend([("sleep-calls", calls.waits as f64), ("wake-calls", calls.wakes as f64)]);
+            if calls.waits > 0 {
+                figures.push(("refused", calls.refused as f64 / calls.waits as f64));
+            }
+        }
+        let mut outcome: Outcome =
+            figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let system = time(after.ru_stime).saturating_sub(time(before.ru_stime));
+        let user = time(after.ru_utime).saturating_sub(time(before.ru_utime));
+        cpu_figures(&mut outcome, user + system, system, wanted as f64);
+        let mut waits = Waits::new();
+        seen.iter().for_each(|seen| waits.add(&seen.waits));
+        waits.say(&mut outcome);
+        Ok(outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads::turns::tests::{Open, conditions};
+
+    #[test]
+    fn threads_do_their_operations_and_say_when() {
+        for (lock, inside, operations) in [
+            ("std", Inside::Pauses(10), 1_000),
+            ("wait-wake", Inside::Sleep(1_000), 20),
+            ("pi", Inside::Pauses(0), 500),
+        ] {
+            let fixed = Fixed { threads: 3, operations, inside };
+            let trial = Trial::new(Scenario::Fixed(fixed), vec![lock.into()], conditions());
+            let figures = trial.carry_out().unwrap().remove(0);
+            let done = ["first", "mean-done", "last"].map(|name| figures[name]);
+            assert!(done.is_sorted() && done[0] > 0.0, "{lock}: {figures:?}");
+            let waits = ["wait-p50", "wait-p99", "wait-p99.9", "wait-max"].map(|name| figures[name]);
+            assert!(waits.is_sorted(), "{lock}: {figures:?}");
+            assert_eq!(figures.contains_key("sleep-calls"), syscalls::countable());
+            assert!(figures.get("refused").is_none_or(|share| (0.0..=1.0).contains(share)), "{figures:?}");
+        }
+    }
+
+    #[test]
+    fn a_lock_that_does_not_exclude_is_found_out() {
+        let fixed = Fixed { threads: 4, operations: 20, inside: Inside::Sleep(100_000) };
+        let error = fixed.run("open", Type::of::<Open>()).unwrap_err().to_string();
+        assert!(error.starts_with("lost updates: lock 'open' was held 80 times, but "), "{error}");
+    }
 }

@@ -1,8 +1,99 @@
-//! A lock passed to and fro between two threads.
+//! A lock on its way from a thread that lets go to a thread that waits, and back: one round trip is
+//! two hand-overs.
+//!
+//! Two threads pass four locks around so that each acquisition finds its lock held by the other
+//! thread, which releases it next. No thread can barge, no thread polls: what is measured is the
+//! release, the wake-up if the waiter sleeps, and the return of the acquisition. The threads run on
+//! CPUs as far apart as possible, if there are two.
+//!
+//! A lock that spins has two steady states here: both threads spin and a trip takes less than a
+//! microsecond, or both sleep, because a wake-up takes longer than the other is patient. A wide
+//! interval says that it saw both.
+//!
+//! ```text
+//!   A holds 0 2                                    B holds 1 3
+//!   release 0 ───────────────────────────────────▶ acquire 0
+//!   acquire 1 ◀─────────────────────────────────── release 1
+//!   release 2 ───────────────────────────────────▶ acquire 2
+//!   acquire 3 ◀─────────────────────────────────── release 3
+//!   A holds 1 3: the same again the other way round B holds 0 2
+//!   release 1 ───────────────────────────────────▶ acquire 1
+//!   acquire 0 ◀─────────────────────────────────── release 0
+//!   release 3 ───────────────────────────────────▶ acquire 3
+//!   acquire 2 ◀─────────────────────────────────── release 2
+//! ```
 
 use super::*;
+use crate::run::crew::Crew;
+use crate::run::pinning;
+use crate::run::threads::keep_a_thread_asleep;
+use crate::subjects::locks::{Entry, Form, Locks, Scope};
+use std::sync::Barrier;
+use std::thread::{self, Builder};
+use std::time::Instant;
 
-/// Carries it out in this process.
-pub fn carry_out(_: &str, _: &Conditions) -> Result<Outcome> {
-    todo!()
+/// Locks that are passed around.
+pub const LOCKS: usize = 4;
+
+/// Round trips in the figure above.
+const ROUND_TRIPS: u64 = 4;
+
+/// The time `round_trips` of four locks take between threads on the first two of `cpus`.
+pub fn measure(locks: &Locks, cpus: &[usize], round_trips: u64) -> Result<Duration> {
+    let turns = round_trips.div_ceil(ROUND_TRIPS);
+    let [zero, one, two, three] = [0, 1, 2, 3].map(|index| locks.get(index));
+    let both = Barrier::new(2);
+    let play = |index: usize, bound: Result<()>| {
+        // A panic here is a fault of the lock's, and ends the trial by its limit.
+        let mut ready = || _ = both.wait();
+        let took = zero.hand_over([one, two, three], index == 0, turns, &mut ready);
+        bound.map(|()| took)
+    };
+    let elapsed = thread::scope(|scope| {
+        let bind = |index: usize| pinning::bind(cpus[index % cpus.len()]);
+        let crew = Crew::start(scope, 2, |_| Builder::new(), bind, &play)?;
+        let times: Result<Vec<Duration>> = crew.join().into_iter().collect();
+        times.map(|times| times[0])
+    })?;
+    // What was asked for, of what was done.
+    Ok(elapsed.mul_f64(round_trips as f64 / (turns * ROUND_TRIPS) as f64))
+}
+
+/// Carries it out in this process: the rate is hand-overs a second, two a round trip.
+pub fn carry_out(subject: &str, conditions: &Conditions) -> Result<Outcome> {
+    let entry = Entry::find(subject)?;
+    // Without exclusion no thread waits for another.
+    ensure!(entry.excludes, "lock '{subject}' is never handed over; allowed: locks that exclude");
+    keep_a_thread_asleep();
+    let locks = Locks::new(entry, Form::plain(Scope::Threads), LOCKS)?;
+    let (cpus, window) = (pinning::order(Pin::Scatter)?, Duration::from_millis(conditions.window_ms));
+    // The first chunk warms up; each of the others is a tenth of what fits by the one before.
+    let mut chunk = 100;
+    measure(&locks, &cpus, chunk)?;
+    let (start, mut trips, mut took) = (Instant::now(), 0, Duration::ZERO);
+    while start.elapsed() < window {
+        let time = measure(&locks, &cpus, chunk)?;
+        (trips, took) = (trips + chunk, took + time);
+        let fitting = window.as_secs_f64() / 10.0 / (time.as_secs_f64() / chunk as f64);
+        chunk = (fitting as u64).clamp(100, 10_000_000);
+    }
+    Ok(Outcome::from([("rate".to_owned(), 2.0 * trips as f64 / took.as_secs_f64())]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads::turns::tests::conditions;
+
+    #[test]
+    fn locks_are_handed_over() {
+        let carry_out =
+            |lock: &str| Trial::new(Scenario::Handoff, vec![lock.into()], conditions()).carry_out();
+        for lock in ["std", "sem_t", "mcs", "mcs-park", "unfair", "robust"] {
+            let rate = carry_out(lock).unwrap()[0]["rate"];
+            assert!(rate.is_finite() && rate > 0.0, "{lock}");
+        }
+        let error = carry_out("none").unwrap_err().to_string();
+        assert!(error.starts_with("lock 'none' is never handed over; allowed: "), "{error}");
+    }
 }

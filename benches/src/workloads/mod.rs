@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-pub mod children;
+mod children;
 pub mod condvars;
 pub mod files;
 pub mod fixed;

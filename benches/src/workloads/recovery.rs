@@ -1,6 +1,18 @@
-//! A holder that is killed while other processes sleep for its lock.
+//! A holder is killed while other processes sleep for its lock: how long until one of them has it.
+//!
+//! The lock of one trial is had by one holder after the other, each of which is killed. It must
+//! come to all sleepers, so a lock that forgets one of them fails its trial.
 
+use super::children::Children;
 use super::*;
+use crate::run::clock::monotonic_ns;
+use crate::statistics;
+use crate::subjects::locks::{Entry, Form, Locks, Mapping, Scope, Type};
+use anyhow::bail;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::thread;
+use std::time::Instant;
 
 /// A holder that is killed while other processes sleep for its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -9,10 +21,35 @@ pub struct Recovery {
     pub sleepers: u32,
 }
 
+/// How long processes may take for a step that takes milliseconds.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// What the processes say.
+#[repr(C)]
+struct Said {
+    /// Whether the holder has the lock.
+    held: AtomicU32,
+    /// Sleepers that are about to ask for it.
+    began: AtomicU32,
+    /// Sleepers that have had it.
+    ended: AtomicU32,
+    /// When the first of them had it; `u64::MAX` before.
+    had_ns: AtomicU64,
+}
+
+/// A trial.
+struct Trial<'a> {
+    name: &'a str,
+    sleepers: u32,
+    locks: Locks,
+    said: &'a Said,
+    limit: Duration,
+}
+
 impl Recovery {
     /// Workers that it starts.
     pub fn workers(self) -> u32 {
-        todo!()
+        self.sleepers + 1
     }
 
     /// How long its window is where that of the plan is `window_ms`.
@@ -21,7 +58,99 @@ impl Recovery {
     }
 
     /// Carries it out in this process.
-    pub fn carry_out(self, _: &str, _: &Conditions) -> Result<Outcome> {
-        todo!()
+    pub fn carry_out(self, subject: &str, conditions: &Conditions) -> Result<Outcome> {
+        let kind = Entry::find(subject)?.make(Form::plain(Scope::Processes))?;
+        self.run(subject, kind, conditions, LIMIT)
+    }
+
+    fn run(self, name: &str, kind: Type, conditions: &Conditions, limit: Duration) -> Result<Outcome> {
+        ensure!(self.sleepers > 0, "nobody sleeps for the lock; allowed: at least 1 sleeper");
+        let memory = Mapping::new(size_of::<Said>())?;
+        // SAFETY: zeros are a valid `Said`, which consists of atomics; the mapping is long enough,
+        // aligned to a page, and lives as long as the trial.
+        let said: &Said = unsafe { &*memory.at(0).cast() };
+        let locks = Locks::of(kind, Scope::Processes, 1)?;
+        let trial = Trial { name, sleepers: self.sleepers, locks, said, limit };
+        let (start, mut ns) = (Instant::now(), Vec::new());
+        while ns.is_empty() || start.elapsed() < Duration::from_millis(conditions.window_ms) {
+            ns.push(trial.recovery()? as f64);
+        }
+        let longest = ns.iter().copied().fold(0.0, f64::max);
+        let figures = [("recovery", statistics::median(&ns)), ("recovery-max", longest)];
+        Ok(figures.map(|(name, ns)| (name.to_owned(), ns)).into())
+    }
+}
+
+impl Trial<'_> {
+    /// One of them.
+    fn recovery(&self) -> Result<u64> {
+        let Said { held, began, ended, had_ns } = self.said;
+        let (lock, everybody) = (self.locks.get(0), self.sleepers);
+        [held, began, ended].iter().for_each(|word| word.store(0, Relaxed));
+        had_ns.store(u64::MAX, Relaxed);
+        // Dropping processes kills and reaps them.
+        let mut holder = Children::fork(1, &mut |_| {
+            lock.with(&mut || {
+                held.store(1, Release);
+                loop {
+                    thread::park();
+                }
+            });
+        })?;
+        self.until(&mut holder, "take a free lock", &|_| held.load(Acquire) == 1)?;
+        let mut sleepers = Children::fork(everybody as usize, &mut |_| {
+            began.fetch_add(1, Release);
+            lock.with(&mut || _ = had_ns.fetch_min(monotonic_ns(), Relaxed));
+            ended.fetch_add(1, Release);
+        })?;
+        self.until(&mut sleepers, "fall asleep for the lock", &|sleepers| {
+            began.load(Acquire) == everybody && sleepers.are_asleep()
+        })?;
+        let killed_ns = monotonic_ns();
+        drop(holder);
+        let had = "have the lock after SIGKILL of its holder";
+        self.until(&mut sleepers, had, &|_| ended.load(Acquire) == everybody)?;
+        Ok(had_ns.load(Relaxed).saturating_sub(killed_ns))
+    }
+
+    /// Waits until processes have done `what`, or says that they do not.
+    fn until(&self, processes: &mut Children, what: &str, done: &dyn Fn(&Children) -> bool) -> Result<()> {
+        let (name, start, ms) = (self.name, Instant::now(), self.limit.as_millis());
+        while !done(processes) {
+            // A process that has done all it has to do may have ended.
+            if let Some(death) = processes.reap() {
+                bail!("lock '{name}': {death}");
+            }
+            ensure!(start.elapsed() < self.limit, "lock '{name}': not all processes {what} within {ms} ms");
+            thread::sleep(Duration::from_micros(200));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subjects::locks::{NORMAL, Posix};
+    use crate::workloads::turns::tests::conditions;
+
+    const FIVE: Recovery = Recovery { sleepers: 5 };
+
+    #[test]
+    fn all_sleepers_have_the_lock_of_a_dead_holder() {
+        for lock in ["robust", "robust-fair", "robust-rw", "pthread-robust"] {
+            let conditions = Conditions { window_ms: 1, ..conditions() };
+            let trial = super::super::Trial::new(Scenario::Recovery(FIVE), vec![lock.into()], conditions);
+            let figures = trial.carry_out().unwrap().remove(0);
+            assert!(0.0 < figures["recovery"] && figures["recovery"] <= figures["recovery-max"], "{lock}");
+        }
+    }
+
+    #[test]
+    fn a_lock_that_is_lost_with_its_holder_is_an_error() {
+        let kind = Type::of::<Posix<NORMAL>>();
+        let error = FIVE.run("pthread", kind, &conditions(), Duration::from_millis(50));
+        let said = "lock 'pthread': not all processes have the lock after SIGKILL of its holder within 50 ms";
+        assert_eq!(error.unwrap_err().to_string(), said);
     }
 }

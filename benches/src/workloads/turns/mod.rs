@@ -27,6 +27,7 @@ use crate::run::busy_work::Span;
 use crate::run::pinning;
 use crate::run::syscalls;
 use crate::run::threads::keep_a_thread_asleep;
+use crate::statistics;
 use crate::subjects::locks::{Entry, Form, Locks, Scope, Type};
 use arena::Arena;
 pub(super) use arena::{announce, wait_while};
@@ -137,17 +138,16 @@ impl Turns {
     fn say(self, kind: Type, window: &Window) -> Outcome {
         let mut outcome = Outcome::new();
         let mut put = |name: &str, value: f64| _ = outcome.insert(name.to_owned(), value);
-        let counts: Vec<f64> = window.tallies.iter().map(|tally| tally.counted as f64).collect();
-        let operations: f64 = counts.iter().sum();
+        let counts: Vec<u64> = window.tallies.iter().map(|tally| tally.counted).collect();
+        let operations = counts.iter().sum::<u64>() as f64;
         if operations == 0.0 {
             return outcome;
         }
-        let mean = operations / counts.len() as f64;
         put("rate", operations / window.elapsed.as_secs_f64());
-        let squares: f64 = counts.iter().map(|count| (count - mean) * (count - mean)).sum();
-        put("cov", (squares / counts.len() as f64).sqrt() / mean);
-        put("least", counts.iter().copied().fold(f64::INFINITY, f64::min) / mean);
-        let starved = counts.iter().filter(|&&count| count < mean / 10.0).count();
+        put("cov", statistics::cov(&counts));
+        put("least", statistics::shares(&counts).0);
+        let mean = operations / counts.len() as f64;
+        let starved = counts.iter().filter(|&&count| (count as f64) < mean / 10.0).count();
         put("starved", starved as f64 / counts.len() as f64);
         let switches: u64 = window.tallies.iter().map(|tally| tally.switches).sum();
         put("switches", switches as f64 / operations);
