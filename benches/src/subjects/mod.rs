@@ -9,6 +9,7 @@
 mod registry;
 
 pub mod condvars;
+pub mod laps;
 pub mod locks;
 pub mod rwlocks;
 pub mod semaphores;

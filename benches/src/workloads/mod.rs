@@ -4,7 +4,7 @@
 use crate::engine::record::Outcome;
 use crate::run::child::Task;
 use crate::run::pinning::Pin;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ pub mod semaphores;
 pub mod sets;
 pub mod turns;
 pub mod waits;
+mod watched;
 mod window;
 
 /// Mean times inside and outside the lock.

@@ -1,6 +1,10 @@
 //! Sets of operations that no other thread stands in the way of, taken and given back.
+//!
+//! One thread, all subjects in one process, as [uncontended locks](super::pairs) are.
 
+use super::pairs::in_turns;
 use super::*;
+use crate::subjects::semaphores::{Block, Entry, Part};
 
 /// Sets of operations that no other thread stands in the way of, taken and given back.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,7 +18,7 @@ pub struct Sets {
 impl Sets {
     /// Workers that it starts.
     pub fn workers(self) -> u32 {
-        todo!()
+        1
     }
 
     /// How long its window is where that of the plan is `window_ms`.
@@ -23,7 +27,17 @@ impl Sets {
     }
 
     /// Carries it out in this process.
-    pub fn carry_out(self, _: &[String], _: &Conditions) -> Result<Vec<Outcome>> {
-        todo!()
+    pub fn carry_out(self, subjects: &[String], conditions: &Conditions) -> Result<Vec<Outcome>> {
+        ensure!((1..=500).contains(&self.ops), "sets of {}; allowed: 1 to 500 operations", self.ops);
+        let blocks = subjects.iter().map(|name| self.block(name)).collect::<Result<Vec<_>>>()?;
+        let medians = in_turns(subjects.len(), conditions, &|index: usize| blocks[index]())?;
+        Ok(medians.into_iter().map(|ns| Outcome::from([("pair".into(), ns)])).collect())
+    }
+
+    fn block(self, name: &str) -> Result<Block> {
+        let entry = Entry::find(name)?;
+        ensure!(entry.parts.contains(&Part::Uncontended), "'{name}' takes no part in uncontended sets");
+        let block = (entry.make)(&vec![1; self.ops as usize])?.block(self.ops, self.one_by_one);
+        block.with_context(|| format!("'{name}' does not take sets"))
     }
 }

@@ -1,86 +1,103 @@
 //! Condition variables under test, each with its mutex: the family's and the peers'.
+//!
+//! A new one implements [`Monitor`], and has a line in the registry.
 
+mod pair;
 mod peers;
 
-use anyhow::Result;
+use super::laps::Lap;
+pub use pair::{Duty, Notify, Pair, State};
 use peers::{Api, Pi, Std, Usync};
 use std::ops::DerefMut;
-use std::time::Duration;
 use ulocks_core::api::RawCondvar;
 use ulocks_core::policy::Private;
-
-/// What every condition variable is compared with.
-pub const PEERS: [&str; 2] = ["std", "parking_lot"];
 
 /// A kind of mutex and a kind of condition variable that work together.
 ///
 /// Guards go in and out of a wait by value: std and the PI mutex want it so, and the others do not
 /// mind.
 pub trait Monitor: 'static {
-    /// The mutex over a value.
-    type Mutex<T: Send + 'static>: Send + Sync + 'static;
+    /// The mutex.
+    type Mutex: Send + Sync;
     /// What holds the mutex.
-    type Guard<'a, T: Send + 'static>: DerefMut<Target = T>;
+    type Guard<'a>: DerefMut<Target = State>;
     /// The condition variable.
-    type Condvar: Send + Sync + 'static;
+    type Condvar: Send + Sync;
 
     /// A mutex that no thread holds.
-    fn mutex<T: Send + 'static>(value: T) -> Result<Self::Mutex<T>>;
+    fn mutex() -> Self::Mutex;
 
     /// A condition variable that no thread waits on.
-    fn condvar() -> Result<Self::Condvar>;
+    fn condvar() -> Self::Condvar;
 
     /// Acquires the mutex.
-    fn lock<T: Send + 'static>(mutex: &Self::Mutex<T>) -> Self::Guard<'_, T>;
+    fn lock(mutex: &Self::Mutex) -> Self::Guard<'_>;
 
     /// Releases the mutex, sleeps until notified, and holds the mutex again.
-    fn wait<'a, T: Send + 'static>(condvar: &Self::Condvar, guard: Self::Guard<'a, T>) -> Self::Guard<'a, T>;
-
-    /// The same for a limited time; says whether the time ran out.
-    fn wait_for<'a, T: Send + 'static>(
-        condvar: &Self::Condvar,
-        guard: Self::Guard<'a, T>,
-        timeout: Duration,
-    ) -> (Self::Guard<'a, T>, bool);
+    fn wait<'a>(condvar: &Self::Condvar, guard: Self::Guard<'a>) -> Self::Guard<'a>;
 
     /// Notifies one thread that waits with this mutex.
-    fn notify_one<T: Send + 'static>(condvar: &Self::Condvar, mutex: &Self::Mutex<T>);
+    fn notify_one(condvar: &Self::Condvar, mutex: &Self::Mutex);
 
     /// Notifies all threads that wait with this mutex.
-    fn notify_all<T: Send + 'static>(condvar: &Self::Condvar, mutex: &Self::Mutex<T>);
+    fn notify_all(condvar: &Self::Condvar, mutex: &Self::Mutex);
+}
+
+/// A mutex and two condition variables, as they lie in a structure of a program, without their
+/// types.
+pub trait Monitored: Send + Sync {
+    /// Does this turn after turn, until the run is closed.
+    fn go_round(&self, duty: Duty, lap: &mut Lap<'_>);
+
+    /// Closes the run and notifies all, once.
+    fn close(&self);
+
+    /// What is under the mutex.
+    fn state(&self) -> State;
 }
 
 /// What is known of a condition variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Traits {
-    /// Its mutex in the registry of [`locks`](super::locks), for `--locks`.
-    pub lock: &'static str,
+    /// Makes one whose threads notify so.
+    pub make: fn(Notify) -> Box<dyn Monitored>,
 }
 
-impl Traits {
-    #[expect(clippy::extra_unused_type_parameters, reason = "entries of all kinds are made alike")]
-    fn of<M: Monitor>(lock: &'static str) -> Self {
-        Self { lock }
+/// A subject of this kind.
+pub type Entry = super::Entry<Traits>;
+
+impl super::Kind for Traits {
+    const WHAT: &'static str = "condition variable";
+
+    fn entries() -> &'static [Entry] {
+        &ALL
     }
 }
 
 /// A mutex of the family with the condition variable of the family.
 type Own<L> = Api<RawCondvar<L>>;
 
-subjects! {
-    Traits: Monitor, "condition variable";
-    peers {
-        "std" "std's" ["std"]: Std;
-        "parking_lot" "parking_lot 0.13's" ["parking_lot"]: Api<parking_lot::RawCondvar>;
-        "usync" "usync's" ["usync"]: Usync;
-    }
-    family {
-        "unfair" "ulocks unfair BargingMutex" ["unfair"]: Own<ulocks_unfair::RawBargingMutex<Private>>;
-        "throughput" "ulocks unfair ThroughputMutex" ["throughput"]: Own<ulocks_unfair::RawThroughputMutex<Private>>;
-        "asym" "ulocks unfair AsymMutex" ["asym"]: Own<ulocks_unfair::RawAsymMutex<Private>>;
-        "byte" "ulocks unfair ByteMutex" ["byte"]: Own<ulocks_unfair::RawByteMutex<Private>>;
-        "calock" "ulocks Calock" ["calock"]: Own<ulocks_calock::RawCalock<Private>>;
-        "fair" "ulocks fair FairMutex" ["fair"]: Own<ulocks_fair::RawFairMutex<Private>>;
-        "pi" "ulocks PiMutex with PiCondvar, whose notification names the mutex" ["pi"]: Pi;
-    }
+static ALL: [Entry; 10] = [
+    peer::<Std>("std", "std's"),
+    peer::<Api<parking_lot::RawCondvar>>("parking_lot", "parking_lot 0.13's"),
+    peer::<Usync>("usync", "usync's"),
+    ours::<Own<ulocks_unfair::RawBargingMutex<Private>>>("unfair", "ulocks unfair BargingMutex"),
+    ours::<Own<ulocks_unfair::RawThroughputMutex<Private>>>("throughput", "ulocks unfair ThroughputMutex"),
+    ours::<Own<ulocks_unfair::RawAsymMutex<Private>>>("asym", "ulocks unfair AsymMutex"),
+    ours::<Own<ulocks_unfair::RawByteMutex<Private>>>("byte", "ulocks unfair ByteMutex"),
+    ours::<Own<ulocks_calock::RawCalock<Private>>>("calock", "ulocks Calock"),
+    ours::<Own<ulocks_fair::RawFairMutex<Private>>>("fair", "ulocks fair FairMutex"),
+    ours::<Pi>("pi", "ulocks PiMutex with PiCondvar, whose notification names the mutex"),
+];
+
+fn make<M: Monitor>(notify: Notify) -> Box<dyn Monitored> {
+    Box::new(Pair::<M>::new(notify))
+}
+
+const fn peer<M: Monitor>(name: &'static str, about: &'static str) -> Entry {
+    Entry { name, about, family: false, probe: false, kind: Traits { make: make::<M> } }
+}
+
+const fn ours<M: Monitor>(name: &'static str, about: &'static str) -> Entry {
+    Entry { family: true, ..peer::<M>(name, about) }
 }

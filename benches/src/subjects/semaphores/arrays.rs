@@ -1,73 +1,19 @@
 //! What is measured: arrays of semaphores, and what has one semaphore at a time.
 
+use super::erased::{BLOCK, timed};
 use super::kernel_set::SemSet;
+use super::{Array, Block, PER_CALL, Singles};
+use crate::subjects::laps::{self, Cell};
 use anyhow::{Result, ensure};
 use crossbeam_utils::CachePadded;
-use std::cell::UnsafeCell;
-use std::io;
-use std::ops::Range;
+use std::cell::{OnceCell, UnsafeCell};
+use std::hint::black_box;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::{io, ptr};
 use ulocks_semarray::{Builder, Fairness, Op, SemArray};
-
-/// An array of semaphores on which sets of operations are performed.
-pub trait Array: Send + Sync + Sized + 'static {
-    /// An operation on one semaphore.
-    type Op: Copy + Send + Sync + 'static;
-
-    /// Adds `amount` to a semaphore.
-    fn add(index: usize, amount: u32) -> Self::Op;
-    /// The same in a set that does not wait.
-    fn add_at_once(index: usize, amount: u32) -> Self::Op;
-    /// Subtracts `amount` from a semaphore that is as great.
-    fn sub(index: usize, amount: u32) -> Self::Op;
-    /// Proceeds when a semaphore is zero.
-    fn wait_zero(index: usize) -> Self::Op;
-
-    /// Performs the set, waiting until that is possible.
-    ///
-    /// # Panics
-    /// If it is refused for another reason, which is a mistake of the benchmark.
-    fn apply(&self, set: &[Self::Op]);
-
-    /// The values of all semaphores.
-    fn values(&self) -> Result<Vec<u32>>;
-}
-
-/// Semaphores of which one is used at a time.
-pub trait Singles: Send + Sync {
-    /// Subtracts one from a semaphore, waiting until that is possible.
-    fn down(&self, index: usize);
-    /// Adds one to it.
-    fn up(&self, index: usize);
-    /// Adds one to each of these, and takes that back, in as few calls as there can be.
-    fn poster(&self, semaphores: Range<usize>) -> Box<dyn FnMut() + '_>;
-    /// The values of all semaphores.
-    fn values(&self) -> Result<Vec<u32>>;
-}
-
-impl<A: Array> Singles for A {
-    #[inline]
-    fn down(&self, index: usize) {
-        self.apply(&[A::sub(index, 1)]);
-    }
-
-    #[inline]
-    fn up(&self, index: usize) {
-        self.apply(&[A::add(index, 1)]);
-    }
-
-    fn poster(&self, semaphores: Range<usize>) -> Box<dyn FnMut() + '_> {
-        let post: Vec<A::Op> = semaphores.clone().map(|index| A::add(index, 1)).collect();
-        let take: Vec<A::Op> = semaphores.map(|index| A::sub(index, 1)).collect();
-        Box::new(move || {
-            self.apply(&post);
-            self.apply(&take);
-        })
-    }
-
-    fn values(&self) -> Result<Vec<u32>> {
-        Array::values(self)
-    }
-}
+use ulocks_shm::robust::semarray::RobustSemArray;
+use ulocks_shm::{Joined, Region};
 
 /// The kernel's.
 #[derive(Debug)]
@@ -80,32 +26,14 @@ impl Kernel {
     }
 }
 
-/// One operation as the kernel wants it. Indices and amounts of the benchmarks are small.
-fn sembuf(index: usize, change: i32, flags: libc::c_int) -> libc::sembuf {
-    libc::sembuf { sem_num: index as u16, sem_op: change as i16, sem_flg: flags as i16 }
-}
-
 impl Array for Kernel {
     type Op = libc::sembuf;
 
+    /// Indices and amounts of the benchmarks are small.
     #[inline]
-    fn add(index: usize, amount: u32) -> libc::sembuf {
-        sembuf(index, amount as i32, 0)
-    }
-
-    #[inline]
-    fn add_at_once(index: usize, amount: u32) -> libc::sembuf {
-        sembuf(index, amount as i32, libc::IPC_NOWAIT)
-    }
-
-    #[inline]
-    fn sub(index: usize, amount: u32) -> libc::sembuf {
-        sembuf(index, -(amount as i32), 0)
-    }
-
-    #[inline]
-    fn wait_zero(index: usize) -> libc::sembuf {
-        sembuf(index, 0, 0)
+    fn op(op: Op) -> libc::sembuf {
+        let flags = if op.is_no_wait() { libc::IPC_NOWAIT } else { 0 };
+        libc::sembuf { sem_num: op.index() as u16, sem_op: op.change() as i16, sem_flg: flags as i16 }
     }
 
     #[inline]
@@ -133,23 +61,8 @@ impl Array for Ours {
     type Op = Op;
 
     #[inline]
-    fn add(index: usize, amount: u32) -> Op {
-        Op::add(index, amount)
-    }
-
-    #[inline]
-    fn add_at_once(index: usize, amount: u32) -> Op {
-        Op::add(index, amount).no_wait()
-    }
-
-    #[inline]
-    fn sub(index: usize, amount: u32) -> Op {
-        Op::sub(index, amount)
-    }
-
-    #[inline]
-    fn wait_zero(index: usize) -> Op {
-        Op::wait_zero(index)
+    fn op(op: Op) -> Op {
+        op
     }
 
     #[inline]
@@ -223,13 +136,6 @@ impl Singles for Posix {
         unsafe { libc::sem_post(self.get(index)) };
     }
 
-    fn poster(&self, semaphores: Range<usize>) -> Box<dyn FnMut() + '_> {
-        Box::new(move || {
-            semaphores.clone().for_each(|index| self.up(index));
-            semaphores.clone().for_each(|index| self.down(index));
-        })
-    }
-
     fn values(&self) -> Result<Vec<u32>> {
         let one = |index| {
             let mut value = 0;
@@ -239,5 +145,146 @@ impl Singles for Posix {
             Ok(value as u32)
         };
         (0..self.0.len()).map(one).collect()
+    }
+}
+
+/// A word a sleeper: one when it was posted to. A sleeper takes the post back when it comes out.
+#[derive(Debug)]
+pub struct Sleepers {
+    words: &'static [CachePadded<Cell>],
+    flag: libc::c_int,
+}
+
+impl Sleepers {
+    /// Words with these values, of one process or of several.
+    pub fn new(values: &[u32], private: bool) -> Result<Self> {
+        let words = laps::cells(values.len())?;
+        words.iter().zip(values).for_each(|(cell, &value)| cell.word.store(value, Relaxed));
+        Ok(Self { words, flag: if private { libc::FUTEX_PRIVATE_FLAG } else { 0 } })
+    }
+}
+
+impl Singles for Sleepers {
+    fn down(&self, index: usize) {
+        let word = &self.words[index].word;
+        // Acquire: with the Release in `up`.
+        while word.load(Acquire) == 0 {
+            let (operation, forever) = (libc::FUTEX_WAIT | self.flag, ptr::null::<libc::timespec>());
+            // SAFETY: the word lives as long as the process; without a timeout no other pointer is
+            // followed.
+            unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 0, forever) };
+        }
+        word.store(0, Relaxed);
+    }
+
+    fn up(&self, index: usize) {
+        let word = &self.words[index].word;
+        word.store(1, Release);
+        // SAFETY: a wake needs the address alone.
+        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | self.flag, 1) };
+    }
+
+    fn values(&self) -> Result<Vec<u32>> {
+        Ok(self.words.iter().map(|cell| cell.word.load(Relaxed)).collect())
+    }
+}
+
+/// Words each on a line of its own, and nothing else: what semaphores in user space come to at
+/// least.
+#[derive(Debug)]
+pub struct Words(Box<[CachePadded<AtomicU32>]>);
+
+impl Words {
+    /// Words with these values.
+    pub fn new(values: &[u32]) -> Self {
+        Self(values.iter().map(|&value| CachePadded::new(AtomicU32::new(value << 1))).collect())
+    }
+
+    fn add(&self, index: usize, change: u32) {
+        let (word, mut now) = (&self.0[index], self.0[index].load(Relaxed));
+        while let Err(other) = word.compare_exchange_weak(now, now.wrapping_add(change), AcqRel, Relaxed) {
+            now = other;
+        }
+    }
+}
+
+impl Singles for Words {
+    #[inline]
+    fn down(&self, index: usize) {
+        self.add(index, 0u32.wrapping_sub(2));
+    }
+
+    #[inline]
+    fn up(&self, index: usize) {
+        self.add(index, 2);
+    }
+
+    fn values(&self) -> Result<Vec<u32>> {
+        Ok(self.0.iter().map(|word| word.load(Relaxed) >> 1).collect())
+    }
+
+    /// A bit in each word, set by a compare-exchange that changes its value too, and cleared in
+    /// each by a store.
+    fn sets(self, ops: u32) -> Option<Block> {
+        Some(Box::new(move || {
+            let words = black_box(&self.0[..ops as usize]);
+            let perform = |change: u32| {
+                for word in words {
+                    let now = word.load(Relaxed);
+                    let _ = word.compare_exchange(now, now.wrapping_add(change) | 1, Acquire, Relaxed);
+                }
+                for word in words {
+                    word.store(word.load(Relaxed) & !1, Release);
+                }
+            };
+            timed(BLOCK / ops, || {
+                perform(0u32.wrapping_sub(2));
+                perform(2);
+            })
+        }))
+    }
+}
+
+/// Semaphores of our array between processes.
+const SEMS: usize = 250;
+type Shared = RobustSemArray<SEMS, 256, PER_CALL>;
+
+/// Ours between processes. A trial has one such array; its region stays until the process ends, so
+/// that threads may be members of it without a lifetime.
+#[derive(Debug)]
+pub struct Robust(&'static Region<Shared>);
+
+thread_local! {
+    /// This thread as a member. The thread that makes the array is none: it is going to fork.
+    static ME: OnceCell<Joined<'static>> = const { OnceCell::new() };
+}
+
+impl Robust {
+    /// An array that starts with these values.
+    pub fn new(values: &[u32]) -> Result<Self> {
+        ensure!(values.len() <= SEMS, "{} semaphores between processes; allowed: {SEMS}", values.len());
+        let region = Region::<Shared>::options().participants(256).anonymous()?;
+        let mut all = (0..).zip(values);
+        region.with_member(|me| all.try_for_each(|(index, &value)| region.set(me, index, value)))??;
+        Ok(Self(Box::leak(Box::new(region))))
+    }
+}
+
+impl Array for Robust {
+    type Op = Op;
+
+    fn op(op: Op) -> Op {
+        op
+    }
+
+    fn apply(&self, set: &[Op]) {
+        // SAFETY: nothing is lent to the member: sets that are applied give no guards.
+        let join = || unsafe { self.0.join() }.unwrap_or_else(|error| panic!("robust-semarray: {error}"));
+        ME.with(|me| self.0.apply(me.get_or_init(join), set))
+            .unwrap_or_else(|error| panic!("robust-semarray: {error}"));
+    }
+
+    fn values(&self) -> Result<Vec<u32>> {
+        Ok(self.0.values().to_vec())
     }
 }

@@ -1,54 +1,111 @@
 //! Semaphore arrays under test: the kernel's, ours, and what has one semaphore at a time.
+//!
+//! A new one implements [`Array`] or [`Singles`], and has a line in the registry.
 
 pub mod arrays;
+mod erased;
 pub mod kernel_set;
 
+use super::laps::Lap;
+use anyhow::Result;
+use arrays::{Kernel, Ours, Posix, Robust, Sleepers, Words};
+use erased::{OneByOne, Sets};
 use std::time::Duration;
-use ulocks_semarray::Fairness;
+use ulocks_semarray::{Fairness, Op};
 
-/// What a subject is made of.
+/// An array of semaphores on which sets of operations are performed.
+pub trait Array: Send + Sync + Sized + 'static {
+    /// An operation as it wants it.
+    type Op: Copy;
+
+    /// Brings an operation into that form.
+    fn op(op: Op) -> Self::Op;
+
+    /// Performs the set, waiting until that is possible.
+    ///
+    /// # Panics
+    /// If it is refused, which is a mistake of the benchmark.
+    fn apply(&self, set: &[Self::Op]);
+
+    /// The values of all semaphores.
+    fn values(&self) -> Result<Vec<u32>>;
+}
+
+/// Semaphores of which one is used at a time.
+pub trait Singles: Send + Sync + 'static {
+    /// Subtracts one from a semaphore, waiting until that is possible.
+    fn down(&self, index: usize);
+    /// Adds one to it.
+    fn up(&self, index: usize);
+    /// The values of all semaphores.
+    fn values(&self) -> Result<Vec<u32>>;
+
+    /// Sets of so many operations, if it has any.
+    fn sets(self, _ops: u32) -> Option<Block>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+/// Runs a block of some tens of microseconds and says how many nanoseconds a set and its opposite
+/// took.
+pub type Block = Box<dyn Fn() -> f64>;
+
+/// Semaphores without their type. Nothing is called through this more often than once a sleep, or
+/// once a set of several microseconds; what is shorter is a loop inside of it.
+pub trait Semaphores: Send + Sync {
+    /// Readies a set, to be performed by a call of what this returns. Where there are no sets, one
+    /// operation comes after the other.
+    fn set<'a>(&'a self, set: &[Op]) -> Box<dyn Fn() + 'a>;
+
+    /// Readies posts: adds one to each of these semaphores, so many in a call, and says how many
+    /// calls that took.
+    fn poster<'a>(&'a self, per_call: usize) -> Box<dyn FnMut(&[usize]) -> u64 + 'a>;
+
+    /// Performs the two sets by turns.
+    fn turns(&self, first: &[Op], second: &[Op], lap: &mut Lap<'_>);
+
+    /// Sets of so many operations, each performed and taken back, or single operations on so many
+    /// semaphores; nothing if it takes no sets.
+    fn block(self: Box<Self>, ops: u32, one_by_one: bool) -> Option<Block>;
+
+    /// The values of all semaphores.
+    fn values(&self) -> Result<Vec<u32>>;
+}
+
+/// In what a subject can take part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Made {
-    /// The kernel's array.
-    Kernel,
-    /// Ours, in this order of service.
-    Ours(Fairness),
-    /// Semaphores by themselves.
-    Posix,
-    /// A word that a thread sleeps on, with or without the flag that says that it is of one
-    /// process.
-    Futex {
-        /// Whether it says so.
-        private: bool,
-    },
-    /// Words and nothing else.
-    Floor,
+pub enum Part {
+    /// Posts to many that sleep.
+    Wakes,
+    /// The same between processes.
+    Processes,
+    /// Single operations on semaphores of an array.
+    Singles,
+    /// Sets.
+    Sets,
+    /// Sets of one who must not starve.
+    Manager,
+    /// Nothing stands in the way of sets and single operations.
+    Uncontended,
 }
 
-/// The kernel's array: what ratios are taken to.
-pub const KERNEL: &str = "sysv";
-/// Ours.
-pub const SEMARRAY: &str = "semarray";
-/// Semaphores by themselves.
-pub const POSIX: &str = "sem_t";
-/// What the seed of 2010 was twice as fast as.
-pub const FUTEX: &str = "futex";
-/// Words and nothing else: what no semaphores in user space can do better.
-pub const FLOOR: &str = "floor";
-/// Ours, never passed.
-pub const STRICT: &str = "semarray-strict-0";
-
-const fn strict(after: Duration) -> Made {
-    Made::Ours(Fairness::Strict { after })
-}
+type Make = fn(&[u32]) -> Result<Box<dyn Semaphores>>;
+type Parts = &'static [Part];
 
 /// What is known of semaphores.
 #[derive(Clone, Copy, Debug)]
 pub struct Traits {
-    /// What they are made of.
-    pub made_of: Made,
-    /// Whether operations that could go together go one by one.
-    pub one_by_one: bool,
+    /// Makes some with these values.
+    pub make: Make,
+    /// In what they can take part.
+    pub parts: Parts,
+    /// The most operations in a call that posts.
+    pub per_call: usize,
+    /// Whether each call is a system call; else those are counted that wake.
+    pub in_kernel: bool,
 }
 
 /// A subject of this kind.
@@ -62,44 +119,104 @@ impl super::Kind for Traits {
     }
 }
 
-static ALL: [Entry; 11] = [
-    entry(KERNEL, "System V semaphores, many operations a call", Made::Kernel, false),
-    entry("sysv-single", "System V semaphores, one operation a call", Made::Kernel, true),
-    entry(FUTEX, "a word a sleeper, one FUTEX_WAKE each, as the seed of 2010 has it", futex(false), true),
-    entry("futex-private", "a word a sleeper, one FUTEX_WAKE_PRIVATE each", futex(true), true),
-    entry(POSIX, "POSIX unnamed semaphores, each on lines of its own", Made::Posix, true),
-    entry(SEMARRAY, "ulocks SemArray", Made::Ours(Fairness::Barging), false),
-    entry("semarray-single", "ulocks SemArray, one operation a call", Made::Ours(Fairness::Barging), true),
-    entry(STRICT, "ulocks SemArray, no set overtakes a sleeper", strict(Duration::ZERO), false),
-    entry(
+/// The kernel's array: what ratios are taken to.
+pub const KERNEL: &str = "sysv";
+/// Ours.
+pub const SEMARRAY: &str = "semarray";
+/// Ours between processes.
+pub const ROBUST: &str = "robust-semarray";
+/// Semaphores by themselves.
+pub const POSIX: &str = "sem_t";
+/// What the program of 2010 was twice as fast as.
+pub const FUTEX: &str = "futex";
+/// Words and nothing else: what no semaphores in user space can do better.
+pub const FLOOR: &str = "floor";
+/// Ours, never passed.
+pub const STRICT: &str = "semarray-strict-0";
+/// The most operations in a call that posts.
+pub const PER_CALL: usize = 64;
+
+use Part::{Manager, Processes, Uncontended, Wakes};
+const SETS: &[Part] = &[Wakes, Part::Singles, Part::Sets, Manager, Uncontended];
+const BOTH: &[Part] = &[Wakes, Processes];
+const KERNELS: &[Part] = &[Wakes, Processes, Part::Singles, Part::Sets, Manager, Uncontended];
+
+const SINGLY: &[Part] = &[Part::Singles, Uncontended];
+
+static ALL: [Entry; 12] = [
+    kernel(
+        KERNEL,
+        "System V semaphores, many operations a call",
+        |v| sets(Kernel::new(v)),
+        KERNELS,
+        PER_CALL,
+    ),
+    kernel("sysv-single", "System V, one operation a call", |v| sets(Kernel::new(v)), BOTH, 1),
+    kernel(FUTEX, "a word a sleeper, one FUTEX_WAKE each, as in 2010", |v| sleepers(v, false), BOTH, 1),
+    kernel(
+        "futex-private",
+        "a word a sleeper, one FUTEX_WAKE_PRIVATE each",
+        |v| sleepers(v, true),
+        &[Wakes],
+        1,
+    ),
+    peer(POSIX, "POSIX unnamed semaphores, each on lines of its own", |v| singles(Posix::new(v)), SINGLY),
+    ours(SEMARRAY, "ulocks SemArray", barging, SETS, PER_CALL),
+    ours("semarray-single", "ulocks SemArray, one operation a call", barging, &[Wakes], 1),
+    ours(STRICT, "ulocks SemArray, no set overtakes a sleeper", strict::<0>, &[Manager], PER_CALL),
+    ours(
         "semarray-strict-100us",
-        "ulocks SemArray, no set overtakes a sleeper of 100 us",
-        strict(micros(100)),
-        false,
+        "no set overtakes a sleeper of 100 us",
+        strict::<100>,
+        &[Manager],
+        PER_CALL,
     ),
-    entry(
-        "semarray-strict-1ms",
-        "ulocks SemArray, no set overtakes a sleeper of 1 ms",
-        strict(micros(1000)),
-        false,
+    ours("semarray-strict-1ms", "no set overtakes a sleeper of 1 ms", strict::<1000>, &[Manager], PER_CALL),
+    ours(
+        ROBUST,
+        "ulocks RobustSemArray, between processes",
+        |v| sets(Robust::new(v)),
+        &[Processes],
+        PER_CALL,
     ),
-    entry(
-        FLOOR,
-        "a compare-exchange and, in a set, a store for each operation: the least that is possible",
-        Made::Floor,
-        false,
-    ),
+    peer(FLOOR, "a compare-exchange and, in a set, a store each: the least there is", floor, &[Uncontended]),
 ];
 
-const fn futex(private: bool) -> Made {
-    Made::Futex { private }
+pub(crate) fn sets<A: Array>(array: Result<A>) -> Result<Box<dyn Semaphores>> {
+    Ok(Box::new(Sets(array?)))
 }
 
-const fn micros(us: u64) -> Duration {
-    Duration::from_micros(us)
+fn singles<S: Singles>(semaphores: Result<S>) -> Result<Box<dyn Semaphores>> {
+    Ok(Box::new(OneByOne(semaphores?)))
 }
 
-const fn entry(name: &'static str, about: &'static str, made_of: Made, one_by_one: bool) -> Entry {
-    let family = matches!(made_of, Made::Ours(_));
-    Entry { name, about, family, probe: false, kind: Traits { made_of, one_by_one } }
+fn strict<const US: u64>(values: &[u32]) -> Result<Box<dyn Semaphores>> {
+    sets(Ours::new(values, Fairness::Strict { after: Duration::from_micros(US) }))
+}
+
+fn floor(values: &[u32]) -> Result<Box<dyn Semaphores>> {
+    singles(Ok(Words::new(values)))
+}
+
+fn sleepers(values: &[u32], private: bool) -> Result<Box<dyn Semaphores>> {
+    singles(Sleepers::new(values, private))
+}
+
+fn barging(values: &[u32]) -> Result<Box<dyn Semaphores>> {
+    sets(Ours::new(values, Fairness::Barging))
+}
+
+const fn kernel(name: &'static str, about: &'static str, make: Make, parts: Parts, per_call: usize) -> Entry {
+    let kind = Traits { make, parts, per_call, in_kernel: true };
+    Entry { name, about, family: false, probe: false, kind }
+}
+
+const fn peer(name: &'static str, about: &'static str, make: Make, parts: Parts) -> Entry {
+    let kind = Traits { make, parts, per_call: 1, in_kernel: false };
+    Entry { name, about, family: false, probe: false, kind }
+}
+
+const fn ours(name: &'static str, about: &'static str, make: Make, parts: Parts, per_call: usize) -> Entry {
+    let kind = Traits { make, parts, per_call, in_kernel: false };
+    Entry { name, about, family: true, probe: false, kind }
 }

@@ -1,0 +1,71 @@
+//! Turns of a worker, counted where others can look while it works.
+
+use anyhow::{Result, ensure};
+use crossbeam_utils::CachePadded;
+use std::ptr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// What a worker has for itself. All-zero is one that has done nothing.
+#[derive(Debug, Default)]
+pub struct Cell {
+    /// Its turns.
+    pub turns: AtomicU64,
+    /// One when it may be posted to.
+    pub ready: AtomicU32,
+    /// A word that it sleeps on.
+    pub word: AtomicU32,
+}
+
+/// So many of them, each on lines of its own, which forked processes share. They stay as long as
+/// the process, which is that of a trial.
+pub fn cells(count: usize) -> Result<&'static [CachePadded<Cell>]> {
+    let bytes = size_of::<CachePadded<Cell>>() * count.max(1);
+    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    // SAFETY: a fresh mapping harms no other.
+    let base = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
+    ensure!(base != libc::MAP_FAILED, "cannot map {bytes} bytes: {}", std::io::Error::last_os_error());
+    // SAFETY: the mapping is as long, aligned to a page, zero, which is a valid cell, and is never
+    // unmapped. Cells are atomics.
+    Ok(unsafe { std::slice::from_raw_parts(base.cast(), count) })
+}
+
+/// Counts the turns of a worker, and says when it is over.
+#[derive(Debug)]
+pub struct Lap<'a> {
+    count: u64,
+    turns: &'a AtomicU64,
+    stop: &'a AtomicU32,
+}
+
+impl<'a> Lap<'a> {
+    /// Of the worker with this cell, until `stop` is not zero.
+    pub fn new(cell: &'a Cell, stop: &'a AtomicU32) -> Self {
+        Self { count: 0, turns: &cell.turns, stop }
+    }
+
+    /// Whether the worker shall go on.
+    #[inline]
+    pub fn goes_on(&self) -> bool {
+        self.stop.load(Relaxed) == 0
+    }
+
+    /// A turn is done.
+    #[inline]
+    pub fn done(&mut self) {
+        self.count += 1;
+        self.turns.store(self.count, Relaxed);
+    }
+
+    /// Turn after turn until it is over, one at least.
+    #[inline]
+    pub fn run(&mut self, mut turn: impl FnMut()) {
+        loop {
+            turn();
+            self.done();
+            if !self.goes_on() {
+                return;
+            }
+        }
+    }
+}

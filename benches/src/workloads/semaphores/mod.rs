@@ -1,0 +1,323 @@
+//! Semaphore arrays: the program of 2010, and threads that do the same thing over and over.
+//!
+//! Exclusion is checked: a thread that takes a fork, a turn or the reader-writer lock raises a
+//! counter by a load and a store, and in the end the counters must say as much as the threads. And
+//! an array must be left as it was found.
+
+mod wakes;
+
+use super::watched::{GRACE, Seen, Watch, Work};
+use super::*;
+use crate::run::busy_work::{Span, burn};
+use crate::run::pinning;
+use crate::statistics::random::Rng;
+use crate::subjects::laps::Lap;
+use crate::subjects::semaphores::{Entry, Part, Semaphores};
+use crossbeam_utils::CachePadded;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use ulocks_semarray::Op;
+pub use wakes::EACH;
+
+/// How many semaphores a poster posts to.
+pub const BULK: usize = 64;
+
+/// In which order workers that have been found ready are posted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// As they were found.
+    Fifo,
+    /// The last first.
+    Lifo,
+    /// Shuffled.
+    Random,
+}
+
+/// What semaphores are put through.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Run {
+    /// Chris Mason's `sembench`: each waits for a semaphore of its own, and one posts to many at a
+    /// time.
+    Wakes {
+        /// Those that wait.
+        workers: Workers,
+        /// The most that are posted to in a round.
+        wakes: u32,
+        /// In which order.
+        order: Order,
+    },
+    /// Each takes and gives back a semaphore of its own, all in one array.
+    Own {
+        /// How many.
+        threads: u32,
+        /// Whether one more posts to many others of the array and takes that back, all the time.
+        poster: bool,
+    },
+    /// Pairs that pass a turn to and fro: each posts to the other and waits for itself.
+    PingPong {
+        /// How many pairs.
+        pairs: u32,
+    },
+    /// Each waits for a semaphore of its own to be zero and raises it, in one set, and lowers it
+    /// again.
+    Complex {
+        /// How many.
+        threads: u32,
+    },
+    /// A reader-writer lock made of two semaphores, as Perl's documentation has it: readers wait
+    /// until there is no writer, writers until there is no thread.
+    Readers {
+        /// How many.
+        threads: u32,
+        /// Percentage of acquisitions that read.
+        reads: u8,
+    },
+    /// Philosophers at a round table. Each takes both forks at once.
+    Philosophers {
+        /// How many.
+        seats: u32,
+    },
+    /// Workers that each want one of two semaphores, and a manager that wants both.
+    Manager {
+        /// How many workers.
+        workers: u32,
+        /// How long each of them holds what it took, in microseconds.
+        hold_us: u32,
+    },
+}
+
+impl Run {
+    /// What a subject needs for it.
+    fn part(self) -> Part {
+        match self {
+            Self::Wakes { workers: Workers::Threads(_), .. } => Part::Wakes,
+            Self::Wakes { workers: Workers::Processes(_), .. } => Part::Processes,
+            Self::Own { .. } | Self::PingPong { .. } => Part::Singles,
+            Self::Manager { .. } => Part::Manager,
+            _ => Part::Sets,
+        }
+    }
+
+    /// Whether a subject can take part in it.
+    pub fn admits(self, entry: &Entry) -> bool {
+        entry.parts.contains(&self.part())
+    }
+
+    /// Workers that it starts.
+    pub fn workers(self) -> u32 {
+        match self {
+            Self::Wakes { workers, .. } => workers.count() + 1,
+            Self::Own { threads, poster } => threads + u32::from(poster),
+            Self::PingPong { pairs } => 2 * pairs,
+            Self::Complex { threads } | Self::Readers { threads, .. } => threads,
+            Self::Philosophers { seats } => seats,
+            Self::Manager { workers, .. } => workers + 1,
+        }
+    }
+
+    /// How long its window is where that of the plan is `window_ms`: many have to wake up in it.
+    pub fn window_ms(self, window_ms: u64) -> u64 {
+        if matches!(self, Self::Wakes { .. }) { 2 * window_ms } else { window_ms }
+    }
+
+    /// Carries it out in this process.
+    pub fn carry_out(self, subject: &str, conditions: &Conditions) -> Result<Outcome> {
+        let entry = Entry::find(subject)?;
+        let others = Entry::names(|entry| self.admits(entry));
+        ensure!(self.admits(entry), "'{subject}' takes no part in a run of this kind; allowed: {others}");
+        ensure!(self.workers() > 0, "a run without threads; allowed: at least one");
+        self.carry_out_on(entry, conditions, GRACE)
+    }
+
+    fn carry_out_on(self, entry: &Entry, conditions: &Conditions, grace: Duration) -> Result<Outcome> {
+        let count = self.workers() as usize;
+        let workers = match self {
+            Self::Wakes { workers: Workers::Processes(_), .. } => Workers::Processes(count as u32 - 1),
+            _ => Workers::Threads(count as u32),
+        };
+        let watch = Watch {
+            who: format!("'{}'", entry.name),
+            workers,
+            cpus: pinning::order(conditions.pin)?,
+            last_is_free: matches!(self, Self::Wakes { .. }),
+            conditions,
+            grace,
+        };
+        if let Self::Wakes { wakes, order, .. } = self {
+            return wakes::carry_out(entry, &watch, (count - 1, wakes as usize), order);
+        }
+        let job = Arc::new(Job::new(self, entry, conditions)?);
+        let seen = watch.run(job.clone())?;
+        job.check(&watch.who, &seen)?;
+        let beside = matches!(self, Self::Manager { .. } | Self::Own { poster: true, .. });
+        let mut outcome = seen.figures(0..count - usize::from(beside), entry.family);
+        if beside {
+            let (alone, others) = seen.counts.split_last().expect("one is beside");
+            let mean = others.iter().sum::<u64>().max(1) as f64 / others.len() as f64;
+            // None at all counts as one: less cannot be seen.
+            outcome.insert("share".into(), (*alone).max(1) as f64 / mean);
+        }
+        Ok(outcome)
+    }
+}
+
+/// A value on lines of its own.
+#[derive(Default)]
+struct Protected(CachePadded<AtomicU64>);
+
+impl Protected {
+    /// Adds one by a load and a store, which is right only if one thread at a time does it.
+    fn raise(&self) {
+        let next = self.0.load(Relaxed).wrapping_add(1);
+        self.0.store(next, Relaxed);
+    }
+}
+
+/// Readers of semaphore 0, writers of semaphore 1.
+const READERS: usize = 0;
+const WRITERS: usize = 1;
+
+/// A run of some semaphores.
+struct Job {
+    run: Run,
+    semaphores: Box<dyn Semaphores>,
+    /// As they were, and must be in the end.
+    values: Vec<u32>,
+    /// What semaphores protect, one for each, or one for all of the reader-writer lock.
+    taken: Vec<Protected>,
+    /// How often that was raised in a reader-writer lock, and how often a reader saw a writer.
+    written: AtomicU64,
+    torn: AtomicU64,
+    hold: Span,
+    seed: u64,
+}
+
+impl Job {
+    fn new(run: Run, entry: &Entry, conditions: &Conditions) -> Result<Self> {
+        let (values, hold_us) = match run {
+            Run::Own { threads, .. } => ([vec![1; threads as usize], vec![0; BULK]].concat(), 0),
+            Run::Philosophers { seats } => (vec![1; seats as usize], 0),
+            Run::Manager { hold_us, .. } => (vec![1; 2], hold_us),
+            Run::Readers { .. } => (vec![0; 2], 0),
+            _ => (vec![0; run.workers() as usize], 0),
+        };
+        ensure!(
+            values.len() > 1 || !matches!(run, Run::Philosophers { .. }),
+            "a philosopher dines alone; allowed: at least 2"
+        );
+        Ok(Self {
+            run,
+            semaphores: (entry.make)(&values)?,
+            taken: values.iter().map(|_| Protected::default()).collect(),
+            values,
+            written: AtomicU64::new(0),
+            torn: AtomicU64::new(0),
+            hold: Span::new("a hold time", u64::from(hold_us) * 1000, conditions.iterations_per_us)?,
+            seed: conditions.seed,
+        })
+    }
+
+    /// What a thread takes at once, in runs in which it takes and gives back.
+    fn mine(&self, index: usize) -> Vec<usize> {
+        match self.run {
+            Run::Philosophers { seats } => vec![index, (index + 1) % seats as usize],
+            // Workers that want the same semaphore run on all CPUs.
+            Run::Manager { workers, .. } if index < workers as usize => vec![2 * index / workers as usize],
+            Run::Manager { .. } => vec![0, 1],
+            _ => Vec::new(),
+        }
+    }
+
+    fn take(&self, index: usize, lap: &mut Lap<'_>) {
+        let mine = self.mine(index);
+        let of = |op: fn(usize, u32) -> Op| mine.iter().map(|&i| op(i, 1)).collect::<Vec<_>>();
+        let (take, give) = (self.semaphores.set(&of(Op::sub)), self.semaphores.set(&of(Op::add)));
+        let mut rng = Rng::new(self.seed.wrapping_add(index as u64));
+        lap.run(|| {
+            take();
+            mine.iter().for_each(|&semaphore| self.taken[semaphore].raise());
+            burn(self.hold.draw(&mut rng));
+            give();
+        });
+    }
+
+    /// A reader waits until there is no writer, a writer until there is no thread.
+    fn read_and_write(&self, index: usize, reads: u64, lap: &mut Lap<'_>) {
+        let set = |ops: &[Op]| self.semaphores.set(ops);
+        let read = set(&[Op::wait_zero(WRITERS), Op::add(READERS, 1)]);
+        let has_read = set(&[Op::sub(READERS, 1)]);
+        let write = set(&[Op::wait_zero(READERS), Op::wait_zero(WRITERS), Op::add(WRITERS, 1)]);
+        let has_written = set(&[Op::sub(WRITERS, 1)]);
+        let mut rng = Rng::new(self.seed.wrapping_add(index as u64));
+        let (mut writes, mut torn) = (0, 0);
+        lap.run(|| {
+            if rng.below(100) < reads {
+                read();
+                // A writer leaves it odd for a moment.
+                torn += self.taken[0].0.load(Relaxed) % 2;
+                has_read();
+            } else {
+                write();
+                self.taken[0].raise();
+                self.taken[0].raise();
+                has_written();
+                writes += 2;
+            }
+        });
+        self.written.fetch_add(writes, Relaxed);
+        self.torn.fetch_add(torn, Relaxed);
+    }
+
+    /// What must be true when all have ended.
+    fn check(&self, who: &str, seen: &Seen) -> Result<()> {
+        let raised: u64 = self.taken.iter().map(|taken| taken.0.load(Relaxed)).sum();
+        let each = seen.turns.iter().enumerate();
+        let told: u64 = each.map(|(index, turns)| turns * self.mine(index).len() as u64).sum();
+        let told = told + self.written.load(Relaxed);
+        let torn = self.torn.load(Relaxed);
+        ensure!(torn == 0, "{who} let a reader in beside a writer, {torn} times");
+        ensure!(raised == told, "{who}: lost updates: {told} turns, but the counters say {raised}");
+        // Posts that nobody waits for any more are left to pairs.
+        let now = self.semaphores.values()?;
+        let as_found = matches!(self.run, Run::PingPong { .. }) || now == self.values;
+        ensure!(as_found, "{who} was not left as it was found: {now:?}");
+        Ok(())
+    }
+}
+
+impl Work for Job {
+    fn go_round(&self, index: usize, lap: &mut Lap<'_>) {
+        let turns =
+            |first: &[Op], second: &[Op], lap: &mut Lap<'_>| self.semaphores.turns(first, second, lap);
+        match self.run {
+            Run::Own { threads, .. } if index == threads as usize => {
+                let of =
+                    |op: fn(usize, u32) -> Op| (index..index + BULK).map(|i| op(i, 1)).collect::<Vec<_>>();
+                turns(&of(Op::add), &of(Op::sub), lap);
+            }
+            Run::Own { .. } => turns(&[Op::sub(index, 1)], &[Op::add(index, 1)], lap),
+            // One turn in each pair: the first posts and waits, the second waits and posts.
+            Run::PingPong { .. } => {
+                let (give, take) = ([Op::add(index ^ 1, 1)], [Op::sub(index, 1)]);
+                let (first, second) = if index.is_multiple_of(2) { (give, take) } else { (take, give) };
+                turns(&first, &second, lap);
+                self.semaphores.set(&give)();
+            }
+            Run::Complex { .. } => {
+                turns(&[Op::wait_zero(index), Op::add(index, 1)], &[Op::sub(index, 1)], lap);
+            }
+            Run::Readers { reads, .. } => self.read_and_write(index, u64::from(reads), lap),
+            _ => self.take(index, lap),
+        }
+    }
+
+    fn enough(&self) -> u64 {
+        2 * u64::from(self.run.workers())
+    }
+}
+
+#[cfg(test)]
+mod tests;
