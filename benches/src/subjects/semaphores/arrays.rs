@@ -1,13 +1,11 @@
 //! What is measured: arrays of semaphores, and what has one semaphore at a time.
 
-use super::erased::{BLOCK, timed};
 use super::kernel_set::SemSet;
-use super::{Array, Block, PER_CALL, Singles};
+use super::{Array, PER_CALL};
 use crate::subjects::laps::{self, Cell};
 use anyhow::{Result, ensure};
 use crossbeam_utils::CachePadded;
 use std::cell::{OnceCell, UnsafeCell};
-use std::hint::black_box;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::{io, ptr};
@@ -97,54 +95,51 @@ impl Drop for OwnLine {
 impl Posix {
     /// Semaphores with these values, private to the process.
     pub fn new(values: &[u32]) -> Result<Self> {
-        let one = |&value: &u32| {
-            // SAFETY: all-zero is a valid sem_t, which is initialised where it will stay.
-            OwnLine(CachePadded::new(UnsafeCell::new(unsafe { std::mem::zeroed() }))).with_value(value)
-        };
-        let all: Vec<OwnLine> = values.iter().map(one).collect::<Result<_>>()?;
-        Ok(Self(all.into()))
-    }
-
-    fn get(&self, index: usize) -> *mut libc::sem_t {
-        self.0[index].0.get()
-    }
-}
-
-impl OwnLine {
-    /// glibc's semaphore may be moved as long as no thread uses it: it holds no address.
-    fn with_value(self, value: u32) -> Result<Self> {
-        // SAFETY: the semaphore is writable and no other code refers to it.
-        let rc = unsafe { libc::sem_init(self.0.get(), 0, value) };
-        ensure!(rc == 0, "sem_init: {}", io::Error::last_os_error());
-        Ok(self)
+        // SAFETY: all-zero is a valid sem_t.
+        let zero = |_: &u32| OwnLine(CachePadded::new(UnsafeCell::new(unsafe { std::mem::zeroed() })));
+        let all: Box<[OwnLine]> = values.iter().map(zero).collect();
+        for (semaphore, &value) in all.iter().zip(values) {
+            // SAFETY: the semaphore is writable, no other code refers to it, and it stays there.
+            let rc = unsafe { libc::sem_init(semaphore.0.get(), 0, value) };
+            ensure!(rc == 0, "sem_init: {}", io::Error::last_os_error());
+        }
+        Ok(Self(all))
     }
 }
 
-impl Singles for Posix {
+impl Array for Posix {
+    type Op = Op;
+    const SETS: bool = false;
+
     #[inline]
-    fn down(&self, index: usize) {
-        // SAFETY: `new` initialised the semaphore, and it does not move any more.
-        while unsafe { libc::sem_wait(self.get(index)) } != 0 {
-            let error = io::Error::last_os_error();
-            assert!(error.kind() == io::ErrorKind::Interrupted, "sem_wait: {error}");
+    fn op(op: Op) -> Op {
+        op
+    }
+
+    #[inline]
+    fn apply(&self, set: &[Op]) {
+        for op in set {
+            let semaphore = self.0[op.index()].0.get();
+            // SAFETY: `new` initialised the semaphore, and it does not move any more.
+            let step = || unsafe {
+                if op.change() < 0 { libc::sem_wait(semaphore) } else { libc::sem_post(semaphore) }
+            };
+            while step() != 0 {
+                let error = io::Error::last_os_error();
+                assert!(error.kind() == io::ErrorKind::Interrupted, "sem_t: {error}");
+            }
         }
     }
 
-    #[inline]
-    fn up(&self, index: usize) {
-        // SAFETY: `new` initialised the semaphore, and it does not move any more.
-        unsafe { libc::sem_post(self.get(index)) };
-    }
-
     fn values(&self) -> Result<Vec<u32>> {
-        let one = |index| {
+        let one = |semaphore: &OwnLine| {
             let mut value = 0;
             // SAFETY: `new` initialised the semaphore, and `value` is writable.
-            let rc = unsafe { libc::sem_getvalue(self.get(index), &mut value) };
+            let rc = unsafe { libc::sem_getvalue(semaphore.0.get(), &mut value) };
             ensure!(rc == 0, "sem_getvalue: {}", io::Error::last_os_error());
             Ok(value as u32)
         };
-        (0..self.0.len()).map(one).collect()
+        self.0.iter().map(one).collect()
     }
 }
 
@@ -164,24 +159,32 @@ impl Sleepers {
     }
 }
 
-impl Singles for Sleepers {
-    fn down(&self, index: usize) {
-        let word = &self.words[index].word;
-        // Acquire: with the Release in `up`.
-        while word.load(Acquire) == 0 {
-            let (operation, forever) = (libc::FUTEX_WAIT | self.flag, ptr::null::<libc::timespec>());
-            // SAFETY: the word lives as long as the process; without a timeout no other pointer is
-            // followed.
-            unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 0, forever) };
-        }
-        word.store(0, Relaxed);
+impl Array for Sleepers {
+    type Op = Op;
+    const SETS: bool = false;
+
+    fn op(op: Op) -> Op {
+        op
     }
 
-    fn up(&self, index: usize) {
-        let word = &self.words[index].word;
-        word.store(1, Release);
-        // SAFETY: a wake needs the address alone.
-        unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | self.flag, 1) };
+    fn apply(&self, set: &[Op]) {
+        for op in set {
+            let word = &self.words[op.index()].word;
+            if op.change() > 0 {
+                word.store(1, Release);
+                // SAFETY: a wake needs the address alone.
+                unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | self.flag, 1) };
+                continue;
+            }
+            // Acquire: with the Release above.
+            while word.load(Acquire) == 0 {
+                let (operation, forever) = (libc::FUTEX_WAIT | self.flag, ptr::null::<libc::timespec>());
+                // SAFETY: the word lives as long as the process; without a timeout no other pointer
+                // is followed.
+                unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 0, forever) };
+            }
+            word.store(0, Relaxed);
+        }
     }
 
     fn values(&self) -> Result<Vec<u32>> {
@@ -190,58 +193,49 @@ impl Singles for Sleepers {
 }
 
 /// Words each on a line of its own, and nothing else: what semaphores in user space come to at
-/// least.
+/// least. In a set, a bit in each word is set by a compare-exchange that changes its value too, and
+/// cleared by a store.
 #[derive(Debug)]
 pub struct Words(Box<[CachePadded<AtomicU32>]>);
 
 impl Words {
     /// Words with these values.
-    pub fn new(values: &[u32]) -> Self {
-        Self(values.iter().map(|&value| CachePadded::new(AtomicU32::new(value << 1))).collect())
-    }
-
-    fn add(&self, index: usize, change: u32) {
-        let (word, mut now) = (&self.0[index], self.0[index].load(Relaxed));
-        while let Err(other) = word.compare_exchange_weak(now, now.wrapping_add(change), AcqRel, Relaxed) {
-            now = other;
-        }
+    pub fn new(values: &[u32]) -> Result<Self> {
+        Ok(Self(values.iter().map(|&value| CachePadded::new(AtomicU32::new(value << 1))).collect()))
     }
 }
 
-impl Singles for Words {
+impl Array for Words {
+    /// An index, and what is added.
+    type Op = (usize, u32);
+
     #[inline]
-    fn down(&self, index: usize) {
-        self.add(index, 0u32.wrapping_sub(2));
+    fn op(op: Op) -> (usize, u32) {
+        (op.index(), (2 * op.change()) as u32)
     }
 
     #[inline]
-    fn up(&self, index: usize) {
-        self.add(index, 2);
+    fn apply(&self, set: &[(usize, u32)]) {
+        if let [(index, change)] = set {
+            let (word, mut now) = (&self.0[*index], self.0[*index].load(Relaxed));
+            while let Err(other) = word.compare_exchange_weak(now, now.wrapping_add(*change), AcqRel, Relaxed)
+            {
+                now = other;
+            }
+            return;
+        }
+        for (index, change) in set {
+            let (word, now) = (&self.0[*index], self.0[*index].load(Relaxed));
+            let _ = word.compare_exchange(now, now.wrapping_add(*change) | 1, Acquire, Relaxed);
+        }
+        for (index, _) in set {
+            let word = &self.0[*index];
+            word.store(word.load(Relaxed) & !1, Release);
+        }
     }
 
     fn values(&self) -> Result<Vec<u32>> {
         Ok(self.0.iter().map(|word| word.load(Relaxed) >> 1).collect())
-    }
-
-    /// A bit in each word, set by a compare-exchange that changes its value too, and cleared in
-    /// each by a store.
-    fn sets(self, ops: u32) -> Option<Block> {
-        Some(Box::new(move || {
-            let words = black_box(&self.0[..ops as usize]);
-            let perform = |change: u32| {
-                for word in words {
-                    let now = word.load(Relaxed);
-                    let _ = word.compare_exchange(now, now.wrapping_add(change) | 1, Acquire, Relaxed);
-                }
-                for word in words {
-                    word.store(word.load(Relaxed) & !1, Release);
-                }
-            };
-            timed(BLOCK / ops, || {
-                perform(0u32.wrapping_sub(2));
-                perform(2);
-            })
-        }))
     }
 }
 

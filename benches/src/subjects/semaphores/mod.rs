@@ -1,6 +1,6 @@
 //! Semaphore arrays under test: the kernel's, ours, and what has one semaphore at a time.
 //!
-//! A new one implements [`Array`] or [`Singles`], and has a line in the registry.
+//! A new one implements [`Array`], and has a line in the registry.
 
 pub mod arrays;
 mod erased;
@@ -9,14 +9,16 @@ pub mod kernel_set;
 use super::laps::Lap;
 use anyhow::Result;
 use arrays::{Kernel, Ours, Posix, Robust, Sleepers, Words};
-use erased::{OneByOne, Sets};
 use std::time::Duration;
 use ulocks_semarray::{Fairness, Op};
 
 /// An array of semaphores on which sets of operations are performed.
 pub trait Array: Send + Sync + Sized + 'static {
     /// An operation as it wants it.
-    type Op: Copy;
+    type Op: Copy + Send + Sync;
+
+    /// Whether it performs the operations of a set at once, and not one after the other.
+    const SETS: bool = true;
 
     /// Brings an operation into that form.
     fn op(op: Op) -> Self::Op;
@@ -29,24 +31,6 @@ pub trait Array: Send + Sync + Sized + 'static {
 
     /// The values of all semaphores.
     fn values(&self) -> Result<Vec<u32>>;
-}
-
-/// Semaphores of which one is used at a time.
-pub trait Singles: Send + Sync + 'static {
-    /// Subtracts one from a semaphore, waiting until that is possible.
-    fn down(&self, index: usize);
-    /// Adds one to it.
-    fn up(&self, index: usize);
-    /// The values of all semaphores.
-    fn values(&self) -> Result<Vec<u32>>;
-
-    /// Sets of so many operations, if it has any.
-    fn sets(self, _ops: u32) -> Option<Block>
-    where
-        Self: Sized,
-    {
-        None
-    }
 }
 
 /// Runs a block of some tens of microseconds and says how many nanoseconds a set and its opposite
@@ -147,20 +131,26 @@ static ALL: [Entry; 12] = [
     kernel(
         KERNEL,
         "System V semaphores, many operations a call",
-        |v| sets(Kernel::new(v)),
+        |v| made(Kernel::new(v)),
         KERNELS,
         PER_CALL,
     ),
-    kernel("sysv-single", "System V, one operation a call", |v| sets(Kernel::new(v)), BOTH, 1),
-    kernel(FUTEX, "a word a sleeper, one FUTEX_WAKE each, as in 2010", |v| sleepers(v, false), BOTH, 1),
+    kernel("sysv-single", "System V, one operation a call", |v| made(Kernel::new(v)), BOTH, 1),
+    kernel(
+        FUTEX,
+        "a word a sleeper, one FUTEX_WAKE each, as in 2010",
+        |v| made(Sleepers::new(v, false)),
+        BOTH,
+        1,
+    ),
     kernel(
         "futex-private",
         "a word a sleeper, one FUTEX_WAKE_PRIVATE each",
-        |v| sleepers(v, true),
+        |v| made(Sleepers::new(v, true)),
         &[Wakes],
         1,
     ),
-    peer(POSIX, "POSIX unnamed semaphores, each on lines of its own", |v| singles(Posix::new(v)), SINGLY),
+    peer(POSIX, "POSIX unnamed semaphores, each on lines of its own", |v| made(Posix::new(v)), SINGLY),
     ours(SEMARRAY, "ulocks SemArray", barging, SETS, PER_CALL),
     ours("semarray-single", "ulocks SemArray, one operation a call", barging, &[Wakes], 1),
     ours(STRICT, "ulocks SemArray, no set overtakes a sleeper", strict::<0>, &[Manager], PER_CALL),
@@ -175,35 +165,28 @@ static ALL: [Entry; 12] = [
     ours(
         ROBUST,
         "ulocks RobustSemArray, between processes",
-        |v| sets(Robust::new(v)),
+        |v| made(Robust::new(v)),
         &[Processes],
         PER_CALL,
     ),
-    peer(FLOOR, "a compare-exchange and, in a set, a store each: the least there is", floor, &[Uncontended]),
+    peer(
+        FLOOR,
+        "a compare-exchange and, in a set, a store each: the least there is",
+        |v| made(Words::new(v)),
+        &[Uncontended],
+    ),
 ];
 
-pub(crate) fn sets<A: Array>(array: Result<A>) -> Result<Box<dyn Semaphores>> {
-    Ok(Box::new(Sets(array?)))
-}
-
-fn singles<S: Singles>(semaphores: Result<S>) -> Result<Box<dyn Semaphores>> {
-    Ok(Box::new(OneByOne(semaphores?)))
-}
-
-fn strict<const US: u64>(values: &[u32]) -> Result<Box<dyn Semaphores>> {
-    sets(Ours::new(values, Fairness::Strict { after: Duration::from_micros(US) }))
-}
-
-fn floor(values: &[u32]) -> Result<Box<dyn Semaphores>> {
-    singles(Ok(Words::new(values)))
-}
-
-fn sleepers(values: &[u32], private: bool) -> Result<Box<dyn Semaphores>> {
-    singles(Sleepers::new(values, private))
+pub(crate) fn made<A: Array>(array: Result<A>) -> Result<Box<dyn Semaphores>> {
+    Ok(Box::new(array?))
 }
 
 fn barging(values: &[u32]) -> Result<Box<dyn Semaphores>> {
-    sets(Ours::new(values, Fairness::Barging))
+    made(Ours::new(values, Fairness::Barging))
+}
+
+fn strict<const US: u64>(values: &[u32]) -> Result<Box<dyn Semaphores>> {
+    made(Ours::new(values, Fairness::Strict { after: Duration::from_micros(US) }))
 }
 
 const fn kernel(name: &'static str, about: &'static str, make: Make, parts: Parts, per_call: usize) -> Entry {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::subjects::semaphores::arrays::{Kernel, Ours, Posix};
-use crate::subjects::semaphores::{Array, FUTEX, KERNEL, POSIX, ROBUST, SEMARRAY, Singles, Traits, sets};
+use crate::subjects::semaphores::{Array, FUTEX, KERNEL, POSIX, ROBUST, SEMARRAY, Traits, made};
 use crate::workloads::sets::Sets;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use ulocks_semarray::Fairness;
@@ -85,7 +85,7 @@ fn sets_of_all_sizes_have_a_figure() {
 #[test]
 fn arrays_do_what_they_are_told() {
     fn behaves<A: Array>(array: A) {
-        let array = sets(Ok(array)).unwrap();
+        let array = made(Ok(array)).unwrap();
         array.set(&[Op::sub(0, 1), Op::add(2, 3).no_wait(), Op::wait_zero(1)])();
         assert_eq!(array.values().unwrap(), [1, 0, 3]);
         assert_eq!((array.poster(2)(&[0, 1, 2]), array.poster(1)(&[1])), (2, 1));
@@ -94,9 +94,8 @@ fn arrays_do_what_they_are_told() {
     behaves(Kernel::new(&[2, 0, 0]).unwrap());
     behaves(Ours::new(&[2, 0, 0], Fairness::Barging).unwrap());
     let posix = Posix::new(&[2, 0, 0]).unwrap();
-    posix.down(0);
-    posix.up(2);
-    assert_eq!(posix.values().unwrap(), [1, 0, 1]);
+    posix.apply(&[Op::sub(0, 1), Op::add(2, 1)]);
+    assert_eq!(Array::values(&posix).unwrap(), [1, 0, 1]);
 }
 
 #[test]
@@ -147,7 +146,7 @@ impl<const FAULT: u8> Array for Broken<FAULT> {
 
 fn broken<const FAULT: u8>(run: Run) -> String {
     fn make<const FAULT: u8>(values: &[u32]) -> Result<Box<dyn Semaphores>> {
-        sets(Ours::new(values, Fairness::Barging).map(Broken::<FAULT>))
+        made(Ours::new(values, Fairness::Barging).map(Broken::<FAULT>))
     }
     let kind = Traits { make: make::<FAULT>, parts: &[], per_call: 1, in_kernel: false };
     let entry = Entry { name: "broken", about: "", family: false, probe: false, kind };
