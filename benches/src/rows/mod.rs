@@ -12,6 +12,7 @@ pub mod claims;
 mod convoy;
 mod many;
 mod promises;
+mod psrw;
 mod scaling;
 mod shared;
 
@@ -78,7 +79,7 @@ pub struct Wish {
 }
 
 /// Every row, in the order in which they run and are shown.
-pub const ALL: &[Row] = &[scaling::ROW, many::ROW, convoy::ROW, shared::ROW, promises::ROW];
+pub const ALL: &[Row] = &[scaling::ROW, many::ROW, convoy::ROW, shared::ROW, psrw::ROW, promises::ROW];
 
 impl Row {
     /// The row called `name`.
