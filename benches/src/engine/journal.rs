@@ -11,13 +11,13 @@
 use super::plan::Order;
 use super::progress::say;
 use super::record::{Outcome, SCHEMA};
-use crate::run::machine::Machine;
+use crate::run::machine::{self, Machine};
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{DefaultHasher, Hasher};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -121,24 +121,11 @@ impl Journal {
             return Ok((Self { file: None, before: Duration::ZERO, start }, Vec::new()));
         };
         let mut file = open(path)?;
-        let mut text = Vec::new();
-        file.read_to_end(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
         let mut done = Vec::new();
-        if order.resume && !text.is_empty() {
-            let anew = "without --resume a run begins anew";
-            let (old, old_done, length) =
-                parse(&text).with_context(|| format!("--resume: {} is damaged; {anew}", path.display()))?;
-            let differences = head.differences(&old);
-            if !differences.is_empty() {
-                bail!(
-                    "--resume: the interrupted run is another one: {}; it was begun with '{}'; {anew}",
-                    differences.join(", "),
-                    old.command
-                );
-            }
+        if let Some((old, old_done, length)) = previous(order, head)? {
             (*head, done) = (old, old_done);
             file.set_len(length).and_then(|()| file.seek(SeekFrom::End(0)))?;
-        } else if !text.is_empty() {
+        } else if file.metadata().is_ok_and(|file| file.len() > 0) {
             let old = path.with_extension("journal.old");
             std::fs::rename(path, &old).with_context(|| format!("cannot rename {}", path.display()))?;
             say(&format!(
@@ -175,6 +162,32 @@ impl Journal {
         let text = serde_json::to_string(line)? + "\n";
         file.write_all(text.as_bytes()).context("cannot write the journal of this run")
     }
+}
+
+/// Whether the run in the journal, if `order` goes on with one, is what it orders.
+pub fn check(order: &Order) -> Result<()> {
+    previous(order, &Head::new(order, machine::describe(), 0.0, 0)?).map(drop)
+}
+
+/// The run in the journal that `order` goes on with, if there is one, and its length in bytes.
+fn previous(order: &Order, head: &Head) -> Result<Option<(Head, Vec<Done>, u64)>> {
+    let Some(path) = order.journal.as_ref().filter(|path| order.resume && path.exists()) else {
+        return Ok(None);
+    };
+    let anew = "without --resume a run begins anew";
+    let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let run = parse(&text).with_context(|| format!("--resume: {} is damaged; {anew}", path.display()))?;
+    let differences = head.differences(&run.0);
+    ensure!(
+        differences.is_empty(),
+        "--resume: the interrupted run is another one: {}; it was begun with '{}'; {anew}",
+        differences.join(", "),
+        run.0.command
+    );
+    Ok(Some(run))
 }
 
 /// A journal that no other run is writing.

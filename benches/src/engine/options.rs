@@ -22,11 +22,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// Measures the locks of the ulocks family and those that people use today, and says which to take.
-///
-/// A row is a question: a workload, its locks, its core counts. Each trial runs in a process of its
-/// own. The last screen is the answer; records, tables and a page are written to `ulocks-report` in
-/// the target directory.
+/// Measures the locks of the ulocks family and those that people use today, and says which to take
 #[derive(Parser, Clone, Debug, Default)]
 #[command(name = "ulocks", bin_name = "cargo bench --")]
 pub struct Options {
@@ -122,6 +118,12 @@ const CRITERIONS: &str = "\
     --nresamples= --noise-threshold= --confidence-level= --significance-level= \
     --plotting-backend= --output-format= --nocapture --show-output --include-ignored";
 
+/// What help ends with.
+const NOTES: &str = "
+Each trial runs in a process of its own. The last screen is the answer; records, tables and a page
+are written to `ulocks-report` in the target directory. Options of criterion, such as --baseline,
+reach its groups.";
+
 /// Parses the command line of a program, or ends it: help with 0, an error in one line with 2.
 pub fn parse<P: Parser>() -> P {
     parse_from(P::command(), std::env::args_os().collect())
@@ -147,8 +149,7 @@ pub fn list(rows: &[Row]) -> String {
 
 /// The command line with the rows in its help.
 fn with_rows(rows: &[Row]) -> clap::Command {
-    Options::command()
-        .after_help(list(rows) + "The options of criterion reach its groups, such as --baseline.")
+    Options::command().after_help(list(rows) + NOTES)
 }
 
 /// Prepares the bench that criterion runs: checks the whole command line, and hands criterion only

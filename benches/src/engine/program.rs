@@ -8,12 +8,12 @@
 //! leaves a record of the trials that had ended.
 
 use super::cell::{Kind, Subject};
-use super::files;
 use super::options::{self, Options};
 use super::plan::{self, Given, Order};
 use super::progress::{print, say};
 use super::record::{Ended, Mode, Record};
 use super::run::{self, exit_code, serve_or};
+use super::{files, journal};
 use crate::report::{answer, page, tables, units};
 use crate::rows::{Row, Wish};
 use crate::run::{busy_work, machine};
@@ -47,6 +47,10 @@ pub fn main(rows: &'static [Row]) -> ExitCode {
             options::refuse(&anyhow!(
                 "--resume: there is no interrupted run of these rows in {folder}; without --resume a run begins anew"
             ));
+        }
+        for (row, order) in &orders {
+            let checked = journal::check(order).with_context(|| row.name);
+            checked.unwrap_or_else(|error| options::refuse(&error));
         }
         measure(&orders, &options, &folder)
     })
@@ -205,7 +209,10 @@ fn measure(orders: &[(&Row, Order)], options: &Options, folder: &Path) -> Result
     let printed = print(&out);
     match signal {
         Some(_) => say("interrupted; to go on: the same command, with --resume"),
-        None if failed => return Ok(ExitCode::FAILURE),
+        None if failed => {
+            say("what had ended before the error is kept; to go on: the same command, with --resume");
+            return Ok(ExitCode::FAILURE);
+        }
         None => {
             for journal in orders.iter().filter_map(|(_, order)| order.journal.as_ref()) {
                 std::fs::remove_file(journal)

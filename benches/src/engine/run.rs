@@ -116,6 +116,11 @@ fn in_short(outcomes: &[Outcome]) -> String {
     per_s.or_else(|| figure("pair", units::time)).unwrap_or_else(|| "done".into())
 }
 
+/// What a measurement has at most. All digits would double the size of a record.
+fn six_digits(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
 /// A record in the making.
 struct Maker {
     record: Record,
@@ -172,7 +177,7 @@ impl Maker {
             for (name, &value) in outcome {
                 let values = line.rounds.entry(name.clone()).or_default();
                 values.resize(round as usize, None);
-                values.push(Some(value).filter(|value| value.is_finite()));
+                values.push(Some(value).filter(|value| value.is_finite()).map(six_digits));
             }
         }
         self.record.round_trips_ns.extend(done.round_trip_ns);
