@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Output, Stdio};
 use std::time::{Duration, Instant};
 use ulocks_benches::engine::cell::{Cell, Job};
-use ulocks_benches::engine::program;
 use ulocks_benches::engine::record::{Ended, Mode, Record};
+use ulocks_benches::engine::{options, program};
 use ulocks_benches::rows::{Row, Wish, no_claims};
 use ulocks_benches::workloads::{Scenario, Trial};
 use ulocks_testkit::limit;
@@ -60,6 +60,11 @@ macro_rules! tests {
 }
 
 fn main() -> ExitCode {
+    if std::env::var_os(AS).is_some_and(|program| program == "criterion") {
+        let options = options::for_criterion(&ROWS);
+        println!("{:?}\n{options:?}", std::env::args().skip(1).collect::<Vec<_>>());
+        return ExitCode::SUCCESS;
+    }
     if std::env::var_os(AS).is_some() {
         let is_trial = std::env::args_os().nth(1).is_some_and(|argument| argument == "--trial");
         return if is_trial { trial() } else { program::main(&ROWS) };
@@ -68,6 +73,7 @@ fn main() -> ExitCode {
     let tests: &[(&str, fn())] = tests! {
         wrong_options_are_one_line_and_exit_code_2;
         help_and_list_say_what_there_is;
+        criterion_gets_what_it_knows;
         a_smoke_run_leaves_a_record;
         an_interrupt_keeps_what_there_is_and_no_good_record_is_lost;
         a_killed_run_goes_on;
@@ -194,6 +200,30 @@ fn help_and_list_say_what_there_is() {
     assert!(nothing.status.success() && nothing.stdout.is_empty() && nothing.stderr.is_empty());
 }
 
+fn criterion_gets_what_it_knows() {
+    let target = target("criterion");
+    let criterion = |line: &str| {
+        let arguments: Vec<&str> = line.split_whitespace().collect();
+        limit::output(program(&target, &arguments).env(AS, "criterion"))
+    };
+    let output =
+        criterion("--bench contended/std pingpong --threads 1,3 --rounds 2 --sample-size 20 --locks std");
+    let out = text(&output.stdout);
+    assert!(out.starts_with(r#"["--bench", "contended/std", "--sample-size", "20"]"#), "{out}");
+    assert!(
+        out.contains(r#"groups: ["contended/std"], locks: Some(["std"]), threads: Some([1, 3])"#),
+        "{out}"
+    );
+    let both = text(&criterion("readers contended --bench").stdout);
+    assert!(both.starts_with("[\"--bench\"]\n"), "{both}");
+    for nothing in ["deaf --bench", "--list"] {
+        let output = criterion(nothing);
+        assert!(output.status.success() && output.stdout.is_empty(), "{nothing}");
+    }
+    assert_eq!(criterion("--threads 0").status.code(), Some(2));
+    assert_eq!(criterion("--bench pingpang").status.code(), Some(2));
+}
+
 fn a_smoke_run_leaves_a_record() {
     let target = target("smoke");
     let copy = target.join("copy.json");
@@ -279,7 +309,7 @@ fn a_killed_run_goes_on() {
     let other = run(&target, &[&arguments[..], &["--pin", "compact", "--resume"]].concat());
     let said = text(&other.stderr);
     assert_eq!((other.status.code(), said.lines().count()), (Some(2), 1), "{said}");
-    assert!(said.contains("pin was \"scatter\" and is \"compact\""), "{said}");
+    assert!(said.contains("run had other options; it was begun with 'cargo bench -- pingpong "), "{said}");
 
     let output = run(&target, &[&arguments[..], &["--resume"]].concat());
     let said = text(&output.stderr);

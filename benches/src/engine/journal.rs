@@ -14,7 +14,6 @@ use super::record::{Outcome, SCHEMA};
 use crate::run::machine::{self, Machine};
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{Seek, SeekFrom, Write};
@@ -48,8 +47,9 @@ pub struct Head {
     pub iterations_per_us: f64,
     /// Of the order of trials, and of random numbers in them.
     pub seed: u64,
-    /// What it must have in common with the run that goes on with it.
-    identity: Value,
+    /// Hashes of the program's file, and of all that is run.
+    program: u64,
+    plan: u64,
 }
 
 /// Something that has ended.
@@ -68,47 +68,37 @@ pub struct Done {
 
 impl Head {
     /// Of a run that begins now.
-    pub fn new(order: &Order, machine: Machine, iterations_per_us: f64, seed: u64) -> Result<Self> {
+    pub fn new(order: &Order, iterations_per_us: f64, seed: u64) -> Result<Self> {
+        let hash = |bytes: &[u8]| {
+            let mut hasher = DefaultHasher::new();
+            hasher.write(bytes);
+            hasher.finish()
+        };
         // The file may have been replaced by a build, but the program that runs is the old one.
         let program = std::fs::read("/proc/self/exe").context("cannot read this program")?;
-        let mut hasher = DefaultHasher::new();
-        hasher.write(&program);
-        let mut of_machine = serde_json::to_value(&machine)?;
-        // Two runs differ in these in any case.
-        for name in ["load_average", "date"] {
-            of_machine.as_object_mut().and_then(|fields| fields.remove(name));
-        }
-        let jobs: Vec<Value> =
-            order.jobs.iter().map(|job| serde_json::json!([job.cell, job.subjects])).collect();
-        let identity = serde_json::json!({
-            "schema": SCHEMA,
-            "program": format!("{:016x}", hasher.finish()),
-            "mode": order.mode,
-            "machine": of_machine,
-            "window": order.window_ms,
-            "rounds": order.rounds,
-            "pin": order.pin,
-            "cells": jobs,
-        });
-        Ok(Self { command: order.command.clone(), machine, iterations_per_us, seed, identity })
+        let jobs: Vec<_> = order.jobs.iter().map(|job| (&job.cell, &job.subjects)).collect();
+        let plan = serde_json::to_vec(&(SCHEMA, order.mode, order.window_ms, order.rounds, order.pin, jobs))?;
+        Ok(Self {
+            command: order.command.clone(),
+            machine: machine::describe(),
+            iterations_per_us,
+            seed,
+            program: hash(&program),
+            plan: hash(&plan),
+        })
     }
 
-    /// What differs from an interrupted run, in words.
-    fn differences(&self, old: &Self) -> Vec<String> {
-        let short = |value: &Value| match value {
-            Value::Array(_) | Value::Object(_) => None,
-            value => Some(value.to_string()),
-        };
-        let Some(fields) = self.identity.as_object() else { return Vec::new() };
-        let differ = fields.iter().filter(|(name, new)| old.identity.get(name.as_str()) != Some(*new));
-        let describe = |(name, new): (&String, &Value)| {
-            let old = old.identity.get(name.as_str()).unwrap_or(&Value::Null);
-            match (short(old), short(new)) {
-                (Some(old), Some(new)) => format!("{name} was {old} and is {new}"),
-                _ => format!("{name}: another"),
-            }
-        };
-        differ.map(describe).collect()
+    /// What differs from an interrupted run.
+    fn differences(&self, old: &Self) -> Vec<&'static str> {
+        // Two runs differ in load and date in any case.
+        let lasting =
+            |of: &Self| Machine { load_average: [0.0; 3], date: String::new(), ..of.machine.clone() };
+        let found = [
+            ("options", self.plan != old.plan),
+            ("program", self.program != old.program),
+            ("machine", lasting(self) != lasting(old)),
+        ];
+        found.into_iter().filter(|found| found.1).map(|found| found.0).collect()
     }
 }
 
@@ -166,7 +156,7 @@ impl Journal {
 
 /// Whether the run in the journal, if `order` goes on with one, is what it orders.
 pub fn check(order: &Order) -> Result<()> {
-    previous(order, &Head::new(order, machine::describe(), 0.0, 0)?).map(drop)
+    previous(order, &Head::new(order, 0.0, 0)?).map(drop)
 }
 
 /// The run in the journal that `order` goes on with, if there is one, and its length in bytes.
@@ -183,8 +173,8 @@ fn previous(order: &Order, head: &Head) -> Result<Option<(Head, Vec<Done>, u64)>
     let differences = head.differences(&run.0);
     ensure!(
         differences.is_empty(),
-        "--resume: the interrupted run is another one: {}; it was begun with '{}'; {anew}",
-        differences.join(", "),
+        "--resume: the interrupted run had other {}; it was begun with '{}'; {anew}",
+        differences.join(", other "),
         run.0.command
     );
     Ok(Some(run))

@@ -6,6 +6,7 @@
 //! says what is wrong and what is allowed, and the exit code is 2.
 
 use super::cell::Subject;
+use super::program;
 use super::progress::say;
 use super::record::Mode;
 use crate::rows::Row;
@@ -158,7 +159,7 @@ fn with_rows(rows: &[Row]) -> clap::Command {
 /// criterion reads the arguments of the process, so a process that was given others starts itself
 /// again without them; what remains to be known survives that in the environment. Where only rows
 /// are named it ends here.
-pub fn for_criterion(rows: &[Row]) -> ForCriterion {
+pub fn for_criterion(rows: &[Row]) -> CriterionOptions {
     const KNOWN: &str = "ULOCKS_BENCH_CRITERION";
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let given = std::env::var(KNOWN).ok().and_then(|text| serde_json::from_str(&text).ok());
@@ -166,20 +167,27 @@ pub fn for_criterion(rows: &[Row]) -> ForCriterion {
         return known;
     }
     let options: Options = parse_from(with_rows(rows), without(arguments.clone(), CRITERIONS));
-    let groups: Vec<&String> = options.rows.iter().filter(|name| is_group(name)).collect();
+    program::check(rows, &options).unwrap_or_else(|error| refuse(&error));
+    let groups: Vec<String> = options.rows.iter().filter(|name| is_group(name)).cloned().collect();
     let has = |option: &str| arguments.iter().any(|argument| argument == option);
     // A list of criterion is hundreds of lines; tools that want it name a format.
-    if (options.rows.len() > groups.len() && groups.is_empty()) || (options.list && !has("--format")) {
+    if (groups.is_empty() && !options.rows.is_empty()) || (options.list && !has("--format")) {
         std::process::exit(0);
     }
-    let known = ForCriterion {
+    // criterion takes one filter.
+    let is_foreign = |argument: &OsString| {
+        let is_name = options.rows.iter().any(|name| argument.as_os_str() == name.as_str());
+        is_name && !(groups.len() == 1 && argument.as_os_str() == groups[0].as_str())
+    };
+    let rest: Vec<OsString> =
+        without(arguments, OURS).into_iter().skip(1).filter(|argument| !is_foreign(argument)).collect();
+    let known = CriterionOptions {
+        groups,
         locks: options.locks.map(|list| list.0),
         threads: options.threads.map(|list| list.0),
         quick: options.quick,
         full: options.full,
     };
-    let is_row = |argument: &OsString| rows.iter().any(|row| argument.as_os_str() == row.name);
-    let rest = without(arguments, OURS).into_iter().skip(1).filter(|argument| !is_row(argument));
     let known = serde_json::to_string(&known).unwrap_or_default();
     let error = Command::new("/proc/self/exe").args(rest).env(KNOWN, known).exec();
     refuse(&anyhow::Error::new(error).context("cannot start this bench again"));
@@ -194,7 +202,9 @@ pub fn is_group(name: &str) -> bool {
 
 /// What the bench of criterion needs to know beside criterion's own options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ForCriterion {
+pub struct CriterionOptions {
+    /// The groups asked for, each as a filter; none if all are.
+    pub groups: Vec<String>,
     /// The locks asked for, by name; none if none was.
     pub locks: Option<Vec<String>>,
     /// The numbers of threads asked for.
@@ -205,7 +215,13 @@ pub struct ForCriterion {
     pub full: bool,
 }
 
-impl ForCriterion {
+impl CriterionOptions {
+    /// Whether something of this group was asked for.
+    pub fn runs(&self, group: &str) -> bool {
+        let is_of = |name: &String| name.split('/').next() == Some(group);
+        self.groups.is_empty() || self.groups.iter().any(is_of)
+    }
+
     /// Whether the lock called so was asked for, or none was.
     pub fn asked_for(&self, name: &str) -> bool {
         self.locks.as_ref().is_none_or(|locks| locks.iter().any(|lock| lock == name))
@@ -335,20 +351,6 @@ pub fn rounds(text: &str) -> Result<u32> {
         Ok(rounds @ 1..=1000) => Ok(rounds),
         _ => bail!("'{text}' is not a number of rounds; allowed: 1 to 1000"),
     }
-}
-
-/// Parses a list of times.
-pub fn durations(text: &str) -> Result<List<Duration>> {
-    text.split(',').map(duration).collect::<Result<_>>().map(List)
-}
-
-/// Parses a list of percentages.
-pub fn percentages(text: &str) -> Result<List<u8>> {
-    let one = |text: &str| match text.parse() {
-        Ok(share @ 0..=100) => Ok(share),
-        _ => bail!("'{text}' is not a percentage; allowed: 0 to 100"),
-    };
-    text.split(',').map(one).collect::<Result<_>>().map(List)
 }
 
 /// Parses a list of subjects of any registry.

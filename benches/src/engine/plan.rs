@@ -188,7 +188,9 @@ struct Effort {
 
 impl Effort {
     fn of(row: &Row, mode: Mode) -> Self {
-        let (full, quick) = (row.share_s.0 as f64, row.share_s.1 as f64);
+        let full = row.share_s.0 as f64;
+        // A row that a quick look leaves out is run when it is asked for.
+        let quick = if row.share_s.1 == 0 { full } else { row.share_s.1 as f64 };
         match mode {
             Mode::Full => Self { budget_s: full, least: 3, aim: 6, most: 13, windows_ms: (60, 500) },
             Mode::Quick => Self { budget_s: quick, least: 3, aim: 3, most: 6, windows_ms: (60, 200) },

@@ -35,7 +35,7 @@ pub fn main(rows: &'static [Row]) -> ExitCode {
             // Only groups of criterion's are named.
             return Ok(ExitCode::SUCCESS);
         }
-        let mut orders = plan(&chosen, &options).unwrap_or_else(|error| options::refuse(&error));
+        let (mut orders, remarks) = plan(&chosen, &options).unwrap_or_else(|error| options::refuse(&error));
         let folder = files::writable_folder()?;
         for (_, order) in &mut orders {
             order.journal = Some(folder.join(files::stem(&order.row, order.mode) + ".journal"));
@@ -52,8 +52,15 @@ pub fn main(rows: &'static [Row]) -> ExitCode {
             let checked = journal::check(order).with_context(|| row.name);
             checked.unwrap_or_else(|error| options::refuse(&error));
         }
+        remarks.iter().for_each(|remark| say(remark));
         measure(&orders, &options, &folder)
     })
+}
+
+/// Refuses what [`main`] would refuse. The bench that runs before it asks.
+pub fn check(rows: &[Row], options: &Options) -> Result<()> {
+    let chosen = choose(rows, &options.rows)?;
+    if chosen.is_empty() || options.list { Ok(()) } else { plan(&chosen, options).map(drop) }
 }
 
 /// The rows with these names, in their own order; all if there is no name.
@@ -70,8 +77,8 @@ fn choose<'a>(rows: &'a [Row], names: &[String]) -> Result<Vec<&'a Row>> {
     Ok(rows.iter().filter(|row| names.is_empty() || names.iter().any(|name| name == row.name)).collect())
 }
 
-/// What is run of these rows. Everything that can be wrong with the options shows here.
-fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<Vec<(&'a Row, Order)>> {
+/// What is run of these rows, and remarks. Everything that can be wrong with the options shows here.
+fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<(Vec<(&'a Row, Order)>, Vec<String>)> {
     let mode = options.mode();
     let wish = Wish {
         cpus: machine::describe().cpus() as u32,
@@ -91,6 +98,9 @@ fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<Vec<(&'a Row, Order)>
         full: options.full,
         subjects: options.locks.is_some(),
     };
+    let arguments =
+        std::env::args().skip(1).filter(|argument| !["--bench", "--resume"].contains(&argument.as_str()));
+    let command = ["cargo bench --".to_owned()].into_iter().chain(arguments).collect::<Vec<_>>().join(" ");
     let mut orders = Vec::new();
     for row in rows {
         let mut jobs = (row.jobs)(&wish);
@@ -109,6 +119,7 @@ fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<Vec<(&'a Row, Order)>
         }
         let mut order = plan::plan(row, mode, jobs, given);
         order.pin = options.pin.unwrap_or_default();
+        order.command = command.clone();
         orders.push((*row, order));
     }
     let names = || rows.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
@@ -128,13 +139,12 @@ fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<Vec<(&'a Row, Order)>
     if let Some(file) = &options.json {
         files::writable("--json", file)?;
     }
-    remarks.iter().for_each(|remark| say(remark));
     let mut after_s = 0.0;
     for (_, order) in orders.iter_mut().rev() {
         order.after_s = after_s;
         after_s += order.takes_s();
     }
-    Ok(orders)
+    Ok((orders, remarks))
 }
 
 /// Refuses an option that none of these rows heeds, and names those that do not. A row heeds what
@@ -250,7 +260,7 @@ fn report(row: &Row, order: &Order, record: &Record, options: &Options, folder: 
     Ok(())
 }
 
-/// Whether a record supports an answer. That of an interrupted run does if one whole round has
+/// Whether a record supports an answer. That of a run that ended early does if one whole round has
 /// ended in which a peer and two subjects of the family ran.
 fn answers(record: &Record) -> bool {
     let in_first = |subject: &str| {
@@ -262,5 +272,5 @@ fn answers(record: &Record) -> bool {
         record.subjects.iter().filter(|subject| subject.kind == kind && in_first(&subject.name)).count()
     };
     let whole = || record.rounds_done() > 1 && of(Kind::Peer) >= 1 && of(Kind::Family) >= 2;
-    record.mode != Mode::Smoke && (record.ended != Ended::Interrupted || whole())
+    record.mode != Mode::Smoke && (record.ended == Ended::Rounds || whole())
 }

@@ -12,7 +12,7 @@ use super::progress::{Progress, say};
 use super::record::{Ended, Line, Outcome, Record, SCHEMA};
 use crate::report::units;
 use crate::run::child::{self, Runner};
-use crate::run::{busy_work, line, machine};
+use crate::run::{busy_work, line};
 use crate::workloads::Trial;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ pub fn run(order: &Order) -> Result<(Record, Option<i32>)> {
     ensure!(!order.jobs.is_empty(), "there is nothing to run");
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| u64::from(now.subsec_nanos()));
     let iterations_per_us = order.iterations_per_us.unwrap_or_else(busy_work::calibrate);
-    let mut head = Head::new(order, machine::describe(), iterations_per_us, seed)?;
+    let mut head = Head::new(order, iterations_per_us, seed)?;
     let (mut journal, done) = Journal::open(order, &mut head)?;
     let runner = Runner::new()?;
     let mut maker = Maker::new(order, &head)?;
