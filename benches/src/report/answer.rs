@@ -9,11 +9,11 @@
 //!
 //! What happens with the most threads stands beside it, for the answers and for the best peer.
 
+use super::kept::row_of;
 use super::tables::{Table, WIDTH, cut, wrapped};
 use super::units;
 use crate::engine::cell::Kind;
 use crate::engine::record::{Ended, Measured, Mode, Record};
-use crate::rows::{self, Row};
 use crate::statistics::geometric_mean;
 use crate::statistics::rounds::Verdict;
 use std::collections::BTreeMap;
@@ -184,64 +184,55 @@ fn size(subject: &str) -> Option<usize> {
 /// What a reader must know before quoting a figure of these records, each once.
 pub fn caveats(records: &[Record]) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut say = |line: String| {
-        if !lines.contains(&line) {
-            lines.push(line);
+    let any = |mode| records.iter().any(|record| record.mode == mode);
+    if any(Mode::Smoke) {
+        lines.push("This is a smoke run: it shows that the program works, and measures nothing.".into());
+    }
+    if any(Mode::Quick) {
+        lines.push("This is a quick look: short windows, few rounds. Quote full runs only.".into());
+    }
+    lines.extend(records.iter().find_map(|record| record.machine.translated()));
+    let mut say = |what: &str, of: &dyn Fn(&Record) -> Option<String>| {
+        let parts: Vec<String> =
+            records.iter().filter_map(|record| Some(format!("{} {}", record.row, of(record)?))).collect();
+        if !parts.is_empty() {
+            lines.push(cut(&format!("{what}: {}.", parts.join("; ")), 3 * WIDTH));
         }
     };
-    for record in records {
-        match record.mode {
-            Mode::Full => {}
-            Mode::Quick => {
-                say("This is a quick look: short windows, few rounds. Quote full runs only.".into())
-            }
-            Mode::Smoke => {
-                say("This is a smoke run: it shows that the program works, and measures nothing.".into())
-            }
-        }
-        record.machine.translated().into_iter().for_each(&mut say);
-        let (row, rounds) = (&record.row, record.rounds_done());
-        match record.ended {
-            Ended::Rounds => {}
-            Ended::Budget => {
-                say(format!("{row}: the time was over after {rounds} rounds of {}.", record.rounds))
-            }
-            Ended::Interrupted => {
-                say(format!("{row} was interrupted in round {rounds} of {}.", record.rounds))
-            }
-        }
-        if !record.left_out.is_empty() {
-            say(format!(
-                "{row}: left out to keep the time: {}. `--full` has it.",
-                record.left_out.join(", ")
-            ));
-        }
-    }
+    let rounds = |record: &Record| format!("in round {} of {}", record.rounds_done(), record.rounds);
+    say("Interrupted", &|record| (record.ended == Ended::Interrupted).then(|| rounds(record)));
+    say("The time was over", &|record| (record.ended == Ended::Budget).then(|| rounds(record)));
+    let left_out = |record: &Record| record.left_out.join(", ");
+    say("Left out to keep the time, `--full` has all", &|record| {
+        Some(left_out(record)).filter(|all| !all.is_empty())
+    });
     lines
+}
+
+/// The record that answers, and its answer or why there is none.
+pub(crate) fn answered(records: &[Record]) -> Option<Result<Answer, String>> {
+    records.iter().find(|record| record.row == ROW).map(answer)
 }
 
 /// The last screen of a run: what a reader must know first, the answer, and what other rows say.
 pub fn screen(records: &[Record]) -> String {
-    let mut out = String::new();
-    for caveat in caveats(records) {
-        out += &wrapped(&caveat, 4);
+    let mut out: String = caveats(records).iter().map(|caveat| wrapped(caveat, 4)).collect();
+    let room = HEIGHT.saturating_sub(height(&out) + 1);
+    match answered(records) {
+        Some(Ok(answer)) => out = out + "\n" + &answer.text(room),
+        Some(Err(why)) => out = out + "\n" + &wrapped(&why, 4),
+        None => {}
     }
-    if let Some(record) = records.iter().find(|record| record.row == ROW) {
-        out += "\n";
-        out += &answer(record, HEIGHT - height(&out))
-            .unwrap_or_else(|why| wrapped(&format!("No answer: {why}."), 4));
-    }
-    let others: Vec<(&str, Vec<String>)> = records
-        .iter()
-        .filter_map(|record| {
-            let row = rows::ALL.iter().find(|row: &&Row| row.name == record.row)?;
-            let whole = record.ended != Ended::Interrupted || record.rounds_done() > 1;
-            let sentences = if whole { (row.sentences)(record) } else { Vec::new() };
-            (row.name != ROW || !sentences.is_empty()).then_some((row.name, sentences))
-        })
-        .collect();
+    let others: Vec<(&str, Vec<String>)> =
+        records.iter().map(|record| (record.row.as_str(), sentences_of(record))).collect();
     let room = HEIGHT.saturating_sub(height(&out));
     out + &sentences(&others, room)
+}
+
+/// What the row of a record says of it; nothing of half a round.
+pub(crate) fn sentences_of(record: &Record) -> Vec<String> {
+    let is_cut = record.ended == Ended::Interrupted && record.rounds_done() < 2;
+    row_of(&record.row).filter(|_| !is_cut).map_or(Vec::new(), |row| (row.sentences)(record))
 }
 
 /// The first sentence of each row, then the second ones, as far as there is room.
@@ -276,51 +267,74 @@ fn height(text: &str) -> usize {
     text.lines().map(|line| line.chars().count().div_ceil(WIDTH).max(1)).sum()
 }
 
-/// Why there is no answer, or the answer in at most so many lines.
-fn answer(record: &Record, room: usize) -> Result<String, String> {
+/// What is said of the workloads of a record.
+pub(crate) struct Answer {
+    /// Of which machine and run it is.
+    pub title: String,
+    /// The lines of each workload.
+    pub table: Table,
+    /// The lines of the table in which a workload begins.
+    starts: Vec<usize>,
+    /// What the words mean, who is ahead, and what to take for any workload.
+    pub lines: Vec<String>,
+}
+
+impl Answer {
+    /// As text in at most so many lines, with one workload at least.
+    fn text(&self, room: usize) -> String {
+        let tail: String = self.lines.iter().map(|line| wrapped(line, 4)).collect();
+        let text = |shown: usize| {
+            let mut table = self.table.clone();
+            let mut more = String::new();
+            if let Some(end) = self.starts.get(shown) {
+                table.rows.truncate(*end);
+                more = format!("And {} workloads more, in the tables.\n", self.starts.len() - shown);
+            }
+            let lines: String = table.text().lines().map(|line| cut(line, WIDTH) + "\n").collect();
+            wrapped(&self.title, 4) + "\n" + &lines + &more + &tail
+        };
+        let fitting = (1..=self.starts.len()).rev().map(text).find(|text| height(text) <= room);
+        fitting.unwrap_or_else(|| text(1))
+    }
+}
+
+/// The answer of a record, or why there is none.
+fn answer(record: &Record) -> Result<Answer, String> {
     if record.ended == Ended::Interrupted && record.rounds_done() < 2 {
-        return Err(format!("{ROW} was interrupted before a whole round had ended"));
+        return Err(format!("No answer: {ROW} was interrupted before a whole round had ended."));
     }
     let sections = record.sections();
     let workloads: Vec<Workload<'_>> = sections.iter().filter_map(|s| Workload::of(record, s)).collect();
     let choices: Vec<(&Workload<'_>, Choice<'_>)> =
         workloads.iter().filter_map(|workload| Some((workload, workload.choose()?))).collect();
     let Some((first, _)) = choices.first() else {
-        return Err("it takes a peer and two locks of the family, with two threads and more".into());
+        return Err(
+            "No answer: it takes a peer and two locks of the family, with two threads and more.".into()
+        );
     };
-    let mut head = wrapped(&title(record, first), 4);
-    head.push('\n');
-    let mut tail = format!(
-        "(in, out): time inside and outside the lock. all run: the fastest with which no thread hardly ran.\n\
-         hardly ran: threads with less than a tenth of the mean, in a window of {} ms; `-` is unknown.\n",
-        record.window_ms
-    );
-    for line in [ahead(&choices), overall(record, &choices)] {
-        tail += &wrapped(&line, 4);
-    }
-    let table = |shown: usize| {
-        let names = ["in, out", "take", "", "size", "rate by peer", "CPU by std"];
-        let mut table = Table::new(3, names.into_iter().chain(["hardly ran", "longest wait"]));
-        for (workload, Choice { even, fast, peer }) in &choices[..shown] {
-            let lines: Vec<(&str, &str)> = match even {
-                Some(even) if even == fast => vec![(fast, "both")],
-                Some(even) => vec![(even, "all run"), (fast, "fastest")],
-                None => vec![(fast, "fastest")],
-            };
-            let lines = lines.into_iter().chain([(*peer, "best peer")]).enumerate();
-            table.rows.extend(lines.map(|(nth, (lock, what))| workload.row(lock, what, nth == 0)));
-        }
-        let left_out = choices.len() - shown;
-        let more = if left_out > 0 {
-            format!("And {left_out} workloads more, in the tables.\n")
-        } else {
-            String::new()
+    let names = ["in, out", "take", "", "size", "rate by peer", "CPU by std", "hardly ran", "longest wait"];
+    let (mut table, mut starts) = (Table::new(3, names), Vec::new());
+    for (workload, Choice { even, fast, peer }) in &choices {
+        let lines: Vec<(&str, &str)> = match even {
+            Some(even) if even == fast => vec![(fast, "both")],
+            Some(even) => vec![(even, "all run"), (fast, "fastest")],
+            None => vec![(fast, "fastest")],
         };
-        let text: String = table.text().lines().map(|line| cut(line, WIDTH) + "\n").collect();
-        head.clone() + &text + &more + &tail
-    };
-    let fitting = (1..=choices.len()).rev().map(table).find(|text| height(text) <= room);
-    Ok(fitting.unwrap_or_else(|| table(1)))
+        starts.push(table.rows.len());
+        let lines = lines.into_iter().chain([(*peer, "best peer")]).enumerate();
+        table.rows.extend(lines.map(|(nth, (lock, what))| workload.row(lock, what, nth == 0)));
+    }
+    let lines = vec![
+        "(in, out): time inside and outside the lock. all run: the fastest with which no thread hardly ran."
+            .into(),
+        format!(
+            "hardly ran: threads with less than a tenth of the mean, in a window of {} ms; `-` is unknown.",
+            record.window_ms
+        ),
+        ahead(&choices),
+        overall(record, &choices),
+    ];
+    Ok(Answer { title: title(record, first), table, starts, lines })
 }
 
 /// The model of a CPU without what says nothing.

@@ -1,10 +1,245 @@
-//! Stub: the page of a folder of records.
+//! The page of all records in a folder: the answer and one chart, then each row, then the runs.
+//! One file without scripts, and nothing is fetched.
 
+use super::svg::escape;
+use super::tables::{Table, all, legend};
+use super::{answer, charts, compare, kept, looks};
+use crate::engine::record::{Ended, Mode, Record};
+use crate::rows::{self, Row};
+use anyhow::{Context, Result};
+use std::fmt::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Writes the page of all records in `folder`, and says where.
-pub fn write(folder: &Path) -> anyhow::Result<PathBuf> {
+/// The words of the page, in five lines.
+const LEGEND: [&str; 5] = [
+    "Solid lines are locks of this family, dashed ones are its peers; a lock has one colour on the page.",
+    "By the best peer: the figure by that of the best peer of the same cell, round by round; at 1 they are level.",
+    "A thin line is a 95 % interval, [..] in tables. Two open circles, and a|b, are two modes: no mean is given.",
+    "(in, out): mean times inside and outside the lock. All run: the fastest with which no thread hardly ran.",
+    "COV: standard deviation by mean of the threads' operations; 0 is fair. -: unknown, or not measured.",
+];
+
+/// The records of one place: the loose ones of a folder, or those of a packed file.
+#[derive(Default)]
+struct Place {
+    name: String,
+    records: Vec<Record>,
+    before: Vec<Record>,
+    /// A line for each file.
+    files: Vec<Vec<String>>,
+}
+
+/// Writes `index.html` of all records in a folder.
+pub fn write(folder: &Path) -> Result<PathBuf> {
     let page = folder.join("index.html");
-    std::fs::write(&page, "")?;
+    write_to(&[folder.to_owned()], &page)?;
     Ok(page)
 }
+
+/// Writes the page of all records in these files and folders.
+pub fn write_to(paths: &[PathBuf], page: &Path) -> Result<()> {
+    let mut loose = Place { name: "this folder".into(), ..Place::default() };
+    let mut packed = Vec::new();
+    for path in paths {
+        let mut files = vec![path.clone()];
+        if path.is_dir() {
+            let entries = fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))?;
+            files = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+            files.retain(|file| file.extension().is_some_and(|end| end == "json"));
+            files.sort();
+        }
+        for file in files {
+            take(&file, &mut loose, &mut packed);
+        }
+    }
+    packed.sort_by(|a, b| b.name.cmp(&a.name));
+    let mut places: Vec<Place> = [loose].into_iter().chain(packed).collect();
+    places.retain(|place| !place.files.is_empty());
+    places.iter_mut().for_each(settle);
+    let parent = page.parent().unwrap_or(Path::new("."));
+    let criterion = parent.join("../criterion/report/index.html").is_file();
+    fs::write(page, html(&places, rows::ALL, criterion))
+        .with_context(|| format!("cannot write {}", page.display()))
+}
+
+fn take(file: &Path, loose: &mut Place, packed: &mut Vec<Place>) {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let line = |record: &Record| {
+        let ended = if record.ended == Ended::Interrupted { ", interrupted" } else { "" };
+        let rounds = format!("{} rounds{ended}", record.rounds_done());
+        let machine = answer::short_model(&record.machine.cpu_model);
+        let machine = format!("{machine}, {} CPUs", record.machine.cpus_allowed);
+        vec![record.row.clone(), record.machine.date.clone(), machine, rounds, stem.clone()]
+    };
+    match kept::read(file) {
+        Ok(records) if records.len() == 1 => {
+            loose.files.extend(records.iter().map(line));
+            if stem.ends_with(".before") { &mut loose.before } else { &mut loose.records }.extend(records);
+        }
+        Ok(records) => {
+            let files = records.iter().map(line).collect();
+            packed.push(Place { name: stem.clone(), records, before: Vec::new(), files });
+        }
+        Err(error) => loose.files.push(vec![stem, format!("not shown: {error:#}")]),
+    }
+}
+
+/// One record of each row, in the order of the rows: a measurement rather than a smoke run, a
+/// complete one rather than an interrupted one, and the newest.
+fn settle(place: &mut Place) {
+    let order = |record: &Record| {
+        kept::row_of(&record.row).and_then(|row| rows::ALL.iter().position(|r| r.name == row.name))
+    };
+    let age = |record: &Record| {
+        let whole = record.ended != Ended::Interrupted;
+        (record.mode != Mode::Smoke, whole, record.machine.date.clone())
+    };
+    place.records.sort_by_key(|record| std::cmp::Reverse(age(record)));
+    let mut seen = Vec::new();
+    place.records.retain(|record| {
+        !seen.contains(&record.row) && {
+            seen.push(record.row.clone());
+            true
+        }
+    });
+    place.records.sort_by_key(|record| (order(record).unwrap_or(usize::MAX), record.row.clone()));
+}
+
+/// What the page is made of while it is written.
+#[derive(Default)]
+struct Page {
+    style: String,
+    body: String,
+    looks: looks::Looks,
+    tables: usize,
+}
+
+impl Page {
+    fn tag(&mut self, tag: &str, text: &str) {
+        let name = tag.split(' ').next().unwrap_or(tag);
+        writeln!(self.body, "<{tag}>{}</{name}>", escape(text)).unwrap();
+    }
+
+    fn table(&mut self, table: &Table) {
+        self.tables += 1;
+        let (html, style) = table.html(&format!("t{}", self.tables));
+        self.body += &html;
+        self.style += &style;
+    }
+
+    /// Two beside each other; of an odd number the last is as wide as two.
+    fn charts(&mut self, charts: &[charts::Chart]) {
+        if charts.is_empty() {
+            return;
+        }
+        self.body += "<div class=\"plots\">\n";
+        for (nth, charts::Chart { caption, svg }) in charts.iter().enumerate() {
+            let wide = if nth + 1 == charts.len() && nth % 2 == 0 { " class=\"wide\"" } else { "" };
+            let caption = escape(caption);
+            writeln!(self.body, "<figure{wide}><figcaption>{caption}</figcaption>{svg}</figure>").unwrap();
+        }
+        self.body += "</div>\n";
+    }
+
+    fn answer(&mut self, place: &Place, rows: &[Row]) {
+        let caveats = answer::caveats(&place.records);
+        if !caveats.is_empty() {
+            let lines: String = caveats.iter().map(|line| format!("<p>{}</p>", escape(line))).collect();
+            writeln!(self.body, "<div class=\"note\">{lines}</div>").unwrap();
+        }
+        match answer::answered(&place.records) {
+            Some(Ok(answer)) => {
+                self.tag("h2", &answer.title);
+                self.table(&answer.table);
+                answer.lines.iter().skip(1).for_each(|line| self.tag("p", line));
+            }
+            Some(Err(why)) => self.tag("p", &why),
+            None => self.tag("p", "No answer: `scaling` was not run."),
+        }
+        let first = place.records.iter().find_map(|record| {
+            let row = rows.iter().find(|row| row.name == record.row)?;
+            let section = *record.sections().first()?;
+            charts::of_section(record, row, section, &mut self.looks).into_iter().next()
+        });
+        self.charts(first.as_slice());
+    }
+
+    fn record(&mut self, nth: usize, record: &Record, before: Option<&Record>, row: &Row) {
+        writeln!(self.body, "<section id=\"{}-{nth}\">", record.row).unwrap();
+        self.tag("h2", &format!("{}: {}", record.row, row.about));
+        self.tag(
+            "p",
+            &format!("{}, {} rounds of {} ms", record.command, record.rounds_done(), record.window_ms),
+        );
+        answer::sentences_of(record).iter().for_each(|sentence| self.tag("p", sentence));
+        if let Some(line) = before.and_then(|before| compare::summary(before, record)) {
+            self.tag("p", &line);
+        }
+        let drawn = charts::of_record(record, row, &mut self.looks);
+        self.charts(&drawn);
+        self.body += "<details><summary>All figures</summary>\n";
+        for (name, parts) in all(record, row) {
+            self.tag("h3", &name);
+            parts.iter().for_each(|table| self.table(table));
+        }
+        for line in legend(record, row).iter().map(String::as_str).chain(row.notes.lines()) {
+            self.tag("p", line);
+        }
+        self.body += "</details>\n</section>\n";
+    }
+}
+
+fn html(places: &[Place], rows: &[Row], criterion: bool) -> String {
+    let mut page = Page::default();
+    page.tag("h1", "ulocks: figures");
+    if let Some(place) = places.first() {
+        page.answer(place, rows);
+    }
+    page.body += "<div class=\"legend\">\n";
+    LEGEND.iter().for_each(|line| page.tag("p", line));
+    page.body += "</div>\n";
+    for (nth, place) in places.iter().enumerate() {
+        if nth > 0 {
+            page.tag("h1", &place.name);
+            page.answer(place, rows);
+        }
+        for record in &place.records {
+            let before = place.before.iter().find(|before| before.row == record.row);
+            let name = kept::row_of(&record.row).map_or(record.row.as_str(), |row| row.name);
+            if let Some(row) = rows.iter().find(|row| row.name == name) {
+                page.record(nth, record, before, row);
+            }
+        }
+    }
+    for rows::MailTable { title, rows, why } in
+        places.first().map_or(Vec::new(), |place| rows::mail_tables(&place.records))
+    {
+        page.tag("h2", &title);
+        let mut beside = Table::new(1, ["", "then", "today"]);
+        beside.rows = rows;
+        page.table(&beside);
+        page.tag("p", &why);
+    }
+    page.tag("h2", "Runs");
+    if criterion {
+        page.body += "<p>Uncontended and contended pairs by criterion: \
+                      <a href=\"../criterion/report/index.html\">its own report</a>.</p>\n";
+    }
+    let mut runs = Table::new(5, ["row", "date", "machine", "rounds", "file"]);
+    runs.rows = places.iter().flat_map(|place| place.files.clone()).collect();
+    page.table(&runs);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>ulocks: figures</title>\n\
+         <style>\n{}{}{}</style>\n</head>\n<body>\n<main>\n{}</main>\n</body>\n</html>\n",
+        include_str!("page.css"),
+        looks::style(),
+        page.style,
+        page.body
+    )
+}
+
+#[cfg(test)]
+mod tests;

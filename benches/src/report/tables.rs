@@ -5,7 +5,7 @@ use super::units;
 use crate::engine::cell::Kind;
 use crate::engine::figures::{Figure, Unit};
 use crate::engine::record::{Line, Measured, Record};
-use crate::rows::{By, Column, Row};
+use crate::rows::{By, Column, Row, claims};
 use std::fmt::Write;
 
 /// No table is wider.
@@ -71,8 +71,14 @@ impl Table {
         all.fold(String::new(), |text, line| text + &line + "\n")
     }
 
-    /// A table of HTML. A line that follows on a gap has the class `first`.
-    pub fn html(&self) -> String {
+    /// A table of HTML, and its style: on a narrow page each entry stands behind the head of its
+    /// column. A line that follows on a gap has the class `first`.
+    pub fn html(&self, id: &str) -> (String, String) {
+        let named = self.head.iter().enumerate().filter(|(at, head)| *at >= self.left && !head.is_empty());
+        let name = |(at, head): (usize, &String)| {
+            format!("#{id} td:nth-child({})::before {{ content: \"{head} \" }}\n", at + 1)
+        };
+        let style = named.map(name).collect::<String>();
         let cells = |tag: &str, row: &[String]| {
             let cell = |(at, cell): (usize, &String)| {
                 let class = if at < self.left { " class=\"l\"" } else { "" };
@@ -80,7 +86,8 @@ impl Table {
             };
             row.iter().enumerate().map(cell).collect::<String>()
         };
-        let mut html = format!("<table><thead><tr>{}</tr></thead><tbody>\n", cells("th", &self.head));
+        let mut html =
+            format!("<table id=\"{id}\"><thead><tr>{}</tr></thead><tbody>\n", cells("th", &self.head));
         let mut first = "";
         for row in &self.rows {
             if !row.is_empty() {
@@ -88,16 +95,18 @@ impl Table {
             }
             first = if row.is_empty() { " class=\"first\"" } else { "" };
         }
-        html + "</tbody></table>\n"
+        (html + "</tbody></table>\n", style)
     }
 
     /// Tables that are not wider than [`WIDTH`]: the columns that do not fit stand in another one,
     /// behind the same columns on the left.
-    fn fitting(mut self) -> Vec<Self> {
+    pub(crate) fn fitting(mut self) -> Vec<Self> {
         let widths = self.widths();
         let own: usize = widths.iter().map(|width| width + 2).sum::<usize>().saturating_sub(2);
         if own > WIDTH {
-            for (at, room) in [LABEL, NAME].into_iter().enumerate().take(self.left) {
+            // The longer of the two is the label.
+            let rooms = if widths.get(1) > widths.first() { [NAME, LABEL] } else { [LABEL, NAME] };
+            for (at, room) in rooms.into_iter().enumerate().take(self.left) {
                 let cells = self.rows.iter_mut().filter_map(|row| row.get_mut(at));
                 cells.for_each(|cell| *cell = cut(cell, room));
             }
@@ -191,7 +200,7 @@ fn entry(line: &Line, other: Option<&Line>, column: &Column, figure: Figure) -> 
 }
 
 /// The tables of a section, in parts that fit.
-pub fn section(record: &Record, row: &Row, section: &str) -> Vec<Table> {
+fn section(record: &Record, row: &Row, section: &str) -> Vec<Table> {
     let columns: Vec<(&Column, Figure)> = used(record, row, section);
     let names = ["", "subject"].map(String::from).into_iter();
     let mut table = Table::new(2, names.chain(columns.iter().map(|(column, figure)| head(column, *figure))));
@@ -250,19 +259,36 @@ pub fn legend(record: &Record, row: &Row) -> Vec<String> {
     lines
 }
 
-/// All tables of a record, with what their columns mean.
+/// The promises of a record: a line for each, with its figure, its bound and the verdict.
+fn promises(record: &Record, row: &Row) -> Vec<Table> {
+    let mut table = Table::new(2, ["subject", "promise", "is", "promised", ""]);
+    let judged = claims::judged(row, record);
+    let line = |judged: &claims::Judged| {
+        let claims::Claim { mine, what, obstacle, .. } = &judged.claim;
+        let verdict = obstacle.map_or(judged.verdict.to_string(), Into::into);
+        vec![mine.0.into(), what.clone(), judged.value(), judged.bound(), verdict]
+    };
+    table.rows.extend(judged.iter().map(line));
+    if table.rows.is_empty() { Vec::new() } else { table.fitting() }
+}
+
+/// The tables of a record under their headings.
+pub fn all(record: &Record, row: &Row) -> Vec<(String, Vec<Table>)> {
+    let judged = promises(record, row);
+    if !judged.is_empty() {
+        return vec![("promises".into(), judged)];
+    }
+    record.sections().into_iter().map(|name| (name.to_owned(), section(record, row, name))).collect()
+}
+
+/// All tables of a record as text, with what their columns mean.
 pub fn tables(record: &Record, row: &Row) -> String {
     let mut out = String::new();
-    for name in record.sections() {
-        for (part, table) in section(record, row, name).iter().enumerate() {
+    for (name, parts) in all(record, row) {
+        for (part, table) in parts.iter().enumerate() {
             let more = if part == 0 { "" } else { ", more columns" };
-            writeln!(
-                out,
-                "\n{}\n{}",
-                wrapped(&format!("{name}{more}"), 4).trim_end(),
-                table.text().trim_end()
-            )
-            .unwrap();
+            let heading = wrapped(&format!("{name}{more}"), 4);
+            writeln!(out, "\n{heading}{}", table.text().trim_end()).unwrap();
         }
     }
     out.push('\n');
@@ -322,7 +348,8 @@ mod tests {
         table.rows = vec![vec!["<x>".into(), "1".into()], Vec::new(), vec!["y".into(), "22".into()]];
         assert_eq!(table.text(), "a     b\n-------\n<x>   1\n\ny    22\n");
         assert_eq!(table.markdown(), "| a   |  b |\n|-----|---:|\n| <x> |  1 |\n| y   | 22 |\n");
-        let html = table.html();
+        let (html, style) = table.html("t1");
+        assert_eq!(style, "#t1 td:nth-child(2)::before { content: \"b \" }\n");
         assert!(html.contains("<td class=\"l\">&lt;x&gt;</td><td>1</td>"), "{html}");
         assert!(html.contains("<tr class=\"first\"><td class=\"l\">y</td>"), "{html}");
     }

@@ -1,0 +1,157 @@
+//! Two records of a row side by side: what changed from one run to another.
+//!
+//! Rounds of two runs are not paired. So an interval is that of two independent means of logarithms
+//! (Welch's, with the fewer degrees of freedom of the two), and is wider than those inside a run. A
+//! machine that became faster or slower shows in all subjects alike: those of the peers say so.
+
+use super::tables::{Table, number, wrapped};
+use super::units;
+use crate::engine::cell::Kind;
+use crate::engine::figures::Figure;
+use crate::engine::record::Record;
+use crate::statistics::rounds::{Ratio, Verdict};
+use crate::statistics::{geometric_mean, mean, standard_deviation, student_t};
+use std::collections::BTreeMap;
+
+/// How the main figure of a subject in a cell changed.
+struct Change {
+    words: Vec<String>,
+    ratio: Ratio,
+    kind: Kind,
+    more_is_better: bool,
+}
+
+/// The figure that is compared: the rate if there is one, or the first that both have.
+fn changes(before: &Record, after: &Record) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for line in &after.lines {
+        let cell = &after.cells[line.cell];
+        let same =
+            before.cells.iter().position(|other| other.section == cell.section && other.label == cell.label);
+        let Some(old) = same.and_then(|cell| before.line(cell, &line.subject)) else { continue };
+        let usual = ["rate", "pair", "recovery", "mean-done"].map(String::from);
+        let names = usual.iter().chain(line.rounds.keys());
+        let both = |name: &&String| !line.values(name).is_empty() && !old.values(name).is_empty();
+        let Some((name, figure)) =
+            names.into_iter().find(both).and_then(|name| Some((name, Figure::find(name)?)))
+        else {
+            continue;
+        };
+        let (a, b) = (old.values(name), line.values(name));
+        if a.iter().chain(&b).any(|&value| value <= 0.0) {
+            continue;
+        }
+        let ratio = unpaired(&b, &a);
+        let show = |values: &[f64]| number(figure.unit, geometric_mean(values));
+        let place = format!("{}, {}", cell.section, cell.label);
+        let mut words = vec![place, line.subject.clone(), figure.title.into(), show(&a), show(&b)];
+        words.extend([units::ratio(Some(ratio)), verdict(ratio, figure.more_is_better).into()]);
+        let kind = after.kind(&line.subject).unwrap_or(Kind::Peer);
+        changes.push(Change { words, ratio, kind, more_is_better: figure.more_is_better });
+    }
+    changes
+}
+
+fn verdict(ratio: Ratio, more_is_better: bool) -> &'static str {
+    match ratio.verdict() {
+        Verdict::Faster if more_is_better => "better",
+        Verdict::Slower if !more_is_better => "better",
+        Verdict::Faster | Verdict::Slower => "worse",
+        Verdict::None | Verdict::TwoModes => "no verdict",
+    }
+}
+
+fn counted(changes: &[Change]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for change in changes {
+        *counts.entry(verdict(change.ratio, change.more_is_better)).or_default() += 1;
+    }
+    let of = |what| counts.get(what).copied().unwrap_or(0);
+    let others = changes.iter().filter(|change| change.kind != Kind::Family && change.ratio.value > 0.0);
+    let drift: Vec<f64> =
+        others.map(|change| change.ratio.value.powi(if change.more_is_better { 1 } else { -1 })).collect();
+    let machine = if drift.is_empty() {
+        String::new()
+    } else {
+        format!(
+            " The machine: what is not of this family does {} of what it did.",
+            units::fixed(geometric_mean(&drift))
+        )
+    };
+    format!(
+        "{} figures: {} better, {} worse, {} without a verdict; by chance one in twenty has a wrong one.{machine}",
+        changes.len(),
+        of("better"),
+        of("worse"),
+        of("no verdict")
+    )
+}
+
+/// The verdict of a run on the one before it, in a sentence or two.
+pub fn summary(before: &Record, after: &Record) -> Option<String> {
+    let changes = changes(before, after);
+    (!changes.is_empty()).then(|| format!("Since the run of {}: {}", before.machine.date, counted(&changes)))
+}
+
+/// The comparison, as text: a line for each cell and subject that both have, then the verdicts
+/// counted.
+pub fn compare(before: &Record, after: &Record) -> String {
+    let mut out = format!("A: {}\nB: {}\n", before.machine, after.machine);
+    if before.machine.cpu_model != after.machine.cpu_model {
+        out += "These are two processors: compare ratios inside a run, not these.\n";
+    }
+    let changes = changes(before, after);
+    if changes.is_empty() {
+        return out + "The records have no cell and subject in common.\n";
+    }
+    let mut table = Table::new(3, ["cell", "subject", "figure", "A", "B", "B by A", "verdict"]);
+    table.rows.extend(changes.iter().map(|change| change.words.clone()));
+    out += &table.fitting().iter().map(Table::text).collect::<Vec<_>>().join("\n");
+    out + "\n" + &wrapped(&counted(&changes), 0)
+}
+
+/// The ratio of two geometric means whose values are not paired.
+fn unpaired(a: &[f64], b: &[f64]) -> Ratio {
+    let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<f64>>();
+    let (log_a, log_b) = (logs(a), logs(b));
+    let value = mean(&log_a) - mean(&log_b);
+    let fewer = log_a.len().min(log_b.len());
+    let interval = (fewer >= 2).then(|| {
+        let part = |values: &[f64]| standard_deviation(values).powi(2) / values.len() as f64;
+        let half = student_t(fewer - 1) * (part(&log_a) + part(&log_b)).sqrt();
+        ((value - half).exp(), (value + half).exp())
+    });
+    Ratio { value: value.exp(), interval, rounds: fewer, two_modes: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture::plain;
+
+    #[test]
+    fn every_figure_of_a_changed_run_has_a_verdict() {
+        let (before, mut after) = (plain(7), plain(7));
+        assert!(compare(&before, &after).contains("40 figures: 0 better, 0 worse, 40 without"));
+        for line in after.lines.iter_mut().filter(|line| line.subject == "even") {
+            line.rounds.values_mut().flatten().flatten().for_each(|value| *value *= 2.0);
+        }
+        let text = compare(&before, &after);
+        assert!(text.contains("8 better, 0 worse, 32 without") && text.contains("does 1.00 of"), "{text}");
+        assert!(text.lines().skip(2).all(|line| line.chars().count() <= 100), "{text}");
+        after.cells.iter_mut().for_each(|cell| cell.section.push('x'));
+        assert!(compare(&before, &after).contains("no cell and subject in common"));
+    }
+
+    #[test]
+    fn an_interval_is_that_of_two_independent_means() {
+        // Logarithms 0, 1, 2 and 1, 2, 3: means 1 apart, each of variance 1 / 3; t(2) = 4.303.
+        let values = |first: i32| (first..first + 3).map(|log| f64::from(log).exp()).collect::<Vec<_>>();
+        let ratio = unpaired(&values(1), &values(0));
+        let half = 4.303 * (2.0_f64 / 3.0).sqrt();
+        let (low, high) = ratio.interval.unwrap();
+        assert!((ratio.value.ln() - 1.0).abs() < 1e-9);
+        assert!((low.ln() - (1.0 - half)).abs() < 1e-2 && (high.ln() - (1.0 + half)).abs() < 1e-2);
+        assert_eq!(unpaired(&[1.0], &[2.0]).interval, None);
+    }
+}

@@ -1,0 +1,186 @@
+//! The page has none of these faults, and each is found where it is planted.
+
+use super::super::fixture::{ROW, plain};
+use super::super::looks::{LOOKS, distance};
+use super::super::svg::{SIZE, WIDTH, text_width};
+use super::*;
+
+/// The room of text at 1280 and at 400 pixels.
+const ROOM: [f64; 2] = [1116.0, 380.0];
+
+/// What stands between `start` and `end`, each time.
+fn between<'a>(text: &'a str, start: &str, end: &str) -> Vec<&'a str> {
+    text.split(start).skip(1).map(|rest| rest.split(end).next().unwrap_or(rest)).collect()
+}
+
+fn attribute<'a>(tag: &'a str, name: &str) -> &'a str {
+    between(tag, &format!("{name}=\""), "\"").first().copied().unwrap_or("")
+}
+
+fn plain_text(html: &str) -> String {
+    let text: String = html.split('<').map(|part| part.split_once('>').map_or(part, |tag| tag.1)).collect();
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
+}
+
+/// What is wrong with a page, a line each: its kind, and where.
+fn faults(page: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    for svg in between(page, "<svg ", "</svg>") {
+        chart_faults(svg, &mut faults);
+    }
+    for plots in between(page, "<div class=\"plots\">", "</div>") {
+        let (all, wide) = (plots.matches("<figure").count(), plots.matches("class=\"wide\"").count());
+        if (all + wide) % 2 != 0 || wide > 1 {
+            faults.push(format!("empty: {all} charts in two columns, {wide} of them wide"));
+        }
+    }
+    for section in between(page, "<section ", "</section>") {
+        if !section.contains("<svg ") {
+            faults.push(format!("missing: no chart in {}", attribute(section, "id")));
+        }
+    }
+    for table in between(page, "<table ", "</table>") {
+        let width = |row: &&str| -> f64 {
+            let cells = row.split("</td>").map(plain_text).filter(|cell| !cell.is_empty());
+            cells.map(|cell| 1.12 * text_width(&cell) + 15.0).sum()
+        };
+        let widest = between(table, "<tr", "</tr>").iter().skip(1).map(width).fold(0.0, f64::max);
+        if widest > ROOM[0] {
+            faults.push(format!("overflow: a table of {widest:.0} px"));
+        }
+    }
+    for word in plain_text(between(page, "<main>", "</main>").first().unwrap_or(&"")).split_whitespace() {
+        if 1.4 * text_width(word) > ROOM[1] {
+            faults.push(format!("overflow: {word}"));
+        }
+    }
+    let wants = ["min-width: 4", "<pre", "overflow-x"].iter().filter(|what| page.contains(**what));
+    faults.extend(wants.map(|what| format!("overflow: {what}")));
+    let fetches =
+        ["<script", " src=", "<link", "@import", "url("].iter().filter(|what| page.contains(**what));
+    faults.extend(fetches.map(|what| format!("fetches: {what}")));
+    faults
+}
+
+fn chart_faults(svg: &str, faults: &mut Vec<String>) {
+    let number = |text: &str| text.parse::<f64>().unwrap_or(f64::NAN);
+    let height = number(attribute(svg, "viewBox").rsplit(' ').next().unwrap_or(""));
+    let mut boxes: Vec<(f64, f64, f64, &str)> = Vec::new();
+    for text in between(svg, "<text ", "</text>") {
+        let (x, y) = (number(attribute(text, "x")), number(attribute(text, "y")));
+        let label = text.split_once('>').map_or("", |tag| tag.1);
+        let width = text_width(&plain_text(&format!("<{text}")));
+        let left = x - width
+            * match attribute(text, "text-anchor") {
+                "end" => 1.0,
+                "middle" => 0.5,
+                _ => 0.0,
+            };
+        if !(left >= -1.0 && left + width <= WIDTH + 1.0 && y >= SIZE - 2.0 && y <= height - 1.0) {
+            faults
+                .push(format!("cut: {label} from {left:.0} to {:.0} at {y:.0} of {height:.0}", left + width));
+        }
+        let touch = boxes
+            .iter()
+            .find(|(l, w, at, _)| left < l + w && *l < left + width && (y - at).abs() < SIZE - 1.0);
+        if let Some((.., other)) = touch {
+            faults.push(format!("cut: {label} covers {other}"));
+        }
+        boxes.push((left, width, y, label));
+    }
+    let mut seen: Vec<(usize, String)> = Vec::new();
+    for series in
+        between(svg, "<g class=\"s c", "</text>").iter().filter(|part| part.contains("class=\"name\""))
+    {
+        // The last of a line's group is its name.
+        let Some(last) = series.rsplit("<g class=\"s c").next() else { continue };
+        let look = last.split('"').next().and_then(|number| number.parse().ok()).unwrap_or(usize::MAX);
+        let name = series.rsplit('>').next().unwrap_or("").to_owned();
+        let colour =
+            |look: usize, night: bool| LOOKS.get(look).map_or("#000000", |l| if night { l.1 } else { l.0 });
+        for (other, its) in seen.iter().filter(|(_, its)| *its != name) {
+            let near = [false, true].map(|night| distance(colour(look, night), colour(*other, night)));
+            if near.iter().any(|distance| *distance < 25.0) {
+                faults.push(format!("alike: {name} and {its}"));
+            }
+        }
+        seen.push((look, name));
+    }
+}
+
+fn page(records: Vec<Record>) -> String {
+    let files = records.iter().map(|record| vec![record.row.clone(), "2026-11-26".into()]).collect();
+    html(&[Place { name: "here".into(), records, before: vec![plain(7)], files }], &[ROW], true)
+}
+
+#[test]
+fn the_page_has_no_fault() {
+    let mut rows = plain(7);
+    // Cells without an axis, with labels that are longer than a chart is wide.
+    rows.cells.iter_mut().for_each(|cell| {
+        cell.x = None;
+        cell.label = format!("{} with a condition that takes many words to say, and more", cell.label);
+    });
+    assert_eq!(faults(&page(vec![rows])), [""; 0]);
+    {
+        let page = page(vec![plain(7)]);
+        assert_eq!(faults(&page), [""; 0]);
+        let places = [
+            "THE ANSWER",
+            "<svg",
+            "Solid lines",
+            "<section",
+            "40 figures: 0 better",
+            "Runs",
+            "its own report",
+        ];
+        let found = places.map(|what| page.find(what).unwrap_or_else(|| panic!("no {what}")));
+        assert!(found.is_sorted(), "the answer stands first and the runs last: {found:?}");
+    }
+}
+
+#[test]
+fn each_planted_fault_is_found() {
+    let good = page(vec![plain(7)]);
+    let section = between(&good, "<section ", "</section>")[0].to_owned();
+    let svg = format!("<svg {}</svg>", between(&good, "<svg ", "</svg>")[0]);
+    let planted: [(&str, String); 9] = [
+        ("cut", good.replace(">greedy</text>", ">a name that leaves the chart</text>")),
+        ("cut", good.replacen("y=\"", "y=\"-", 400)),
+        ("cut", good.replace(">usync</text>", ">usync</text><text x=\"380\" y=\"240\">16 CPUs of it</text>")),
+        ("empty", good.replace(" class=\"wide\"", "")),
+        ("alike", good.replace("s c1\"", "s c0\"")),
+        ("overflow", good.replace("1 threads", &"an entry of a table ".repeat(9))),
+        ("overflow", good.replace("svg { display: block;", "svg { min-width: 400px;")),
+        (
+            "missing",
+            good.replace(
+                &section,
+                &section.replace(&between(&section, "<div class=\"plots\">", "</div>")[0].to_owned(), ""),
+            ),
+        ),
+        ("fetches", good.replace(&svg, "<img src=\"a.png\"/>")),
+    ];
+    for (kind, page) in planted {
+        let found = faults(&page);
+        assert!(page != good && found.iter().any(|fault| fault.starts_with(kind)), "{kind}: {found:?}");
+    }
+}
+
+#[test]
+fn a_folder_has_a_page_of_its_newest_complete_records() {
+    let folder = std::env::temp_dir().join(format!("ulocks-page-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let mut cut = plain(1);
+    (cut.ended, cut.machine.date) = (Ended::Interrupted, "2099-01-01".into());
+    for (name, record) in
+        [("scaling", &plain(3)), ("scaling.before", &plain(2)), ("scaling-interrupted", &cut)]
+    {
+        fs::write(folder.join(format!("{name}.json")), serde_json::to_string(record).unwrap()).unwrap();
+    }
+    fs::write(folder.join("other.json"), "{}").unwrap();
+    let page = fs::read_to_string(write(&folder).unwrap()).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(page.contains("4 CPUs, 3 rounds") && !page.contains("No answer"), "{page}");
+    assert!(page.contains("1 rounds, interrupted") && page.contains("not shown: "), "{page}");
+}
