@@ -93,13 +93,17 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
 }
 
 /// Writes the record into the folder, and says where. That of an interrupted run replaces none of a
-/// complete one.
+/// complete one; a complete one that was there stays as `ROW.before.json`, for a verdict on this one.
 pub fn keep(folder: &Path, record: &Record) -> Result<PathBuf> {
     let mut name = stem(&record.row, record.mode);
     if record.ended == Ended::Interrupted {
         name += "-interrupted";
     }
-    let path = folder.join(name + ".json");
+    let path = folder.join(format!("{name}.json"));
+    if record.ended != Ended::Interrupted && path.is_file() {
+        let before = folder.join(format!("{name}.before.json"));
+        std::fs::rename(&path, &before).with_context(|| format!("cannot write {}", before.display()))?;
+    }
     write(&path, &json(record)?)?;
     Ok(path)
 }
