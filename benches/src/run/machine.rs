@@ -78,9 +78,7 @@ pub fn describe() -> Machine {
         rustc: env!("ULOCKS_BENCHES_RUSTC").to_owned(),
         hypervisor: hypervisor(&cpuinfo),
         load_average: load_average(&read_to_string("/proc/loadavg").unwrap_or_default()),
-        date: date(
-            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs()),
-        ),
+        date: date(SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs())),
     }
 }
 
@@ -176,15 +174,8 @@ fn date(seconds: u64) -> String {
     let mut tm: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: both point to values of this function.
     unsafe { libc::gmtime_r(&time, &mut tm) };
-    format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
-        tm.tm_year + 1900,
-        tm.tm_mon + 1,
-        tm.tm_mday,
-        tm.tm_hour,
-        tm.tm_min,
-        tm.tm_sec
-    )
+    let (year, month, day) = (tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", tm.tm_hour, tm.tm_min, tm.tm_sec)
 }
 
 /// When the process was started that started this one, to a hundredth of a second.
