@@ -15,7 +15,7 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion};
 use std::hint::black_box;
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
-use ulocks_benches::engine::options::{self, ForCriterion, GROUPS};
+use ulocks_benches::engine::options::{self, CriterionOptions, GROUPS};
 use ulocks_benches::engine::plan::CRITERION_S;
 use ulocks_benches::engine::record::Mode;
 use ulocks_benches::rows::{self, Wish};
@@ -84,12 +84,18 @@ impl Load {
         let share = operations.div_ceil(threads as u64);
         let ends = thread::scope(|scope| {
             let bind = |index: usize| pinning::bind(cpus[index % cpus.len()]);
-            let crew = Crew::start(scope, threads, |_| Builder::new(), bind, move |index, bound| {
-                bound.unwrap_or_else(|error| options::refuse(&error));
-                let start = Instant::now();
-                self.run(lock, share, index as u64);
-                (start, Instant::now())
-            });
+            let crew = Crew::start(
+                scope,
+                threads,
+                |_| Builder::new(),
+                bind,
+                move |index, bound| {
+                    bound.unwrap_or_else(|error| options::refuse(&error));
+                    let start = Instant::now();
+                    self.run(lock, share, index as u64);
+                    (start, Instant::now())
+                },
+            );
             crew.unwrap_or_else(|error| options::refuse(&error)).join()
         });
         let (start, end) = (ends.iter().map(|end| end.0).min(), ends.iter().map(|end| end.1).max());
@@ -100,7 +106,7 @@ impl Load {
 
 /// What the groups need.
 struct Bench {
-    options: ForCriterion,
+    options: CriterionOptions,
     cpus: Vec<usize>,
     threads: Vec<usize>,
 }
@@ -161,8 +167,7 @@ impl Bench {
     }
 
     fn load(&self, criterion: &mut Criterion, name: &str, locks: &[&'static Entry], load: Load) {
-        let time =
-            |row: &Locks, threads: usize, n| load.time(row.get(0), threads, n, &self.cpus);
+        let time = |row: &Locks, threads: usize, n| load.time(row.get(0), threads, n, &self.cpus);
         self.across(criterion.benchmark_group(name), locks, &self.threads, 1, time);
     }
 
@@ -174,10 +179,10 @@ impl Bench {
         self.across(criterion.benchmark_group("handoff"), &self.locks(), &counts, handoff::LOCKS, time);
     }
 
-    /// How many benchmarks there are.
+    /// How many benchmarks there are, all groups together.
     fn count(&self) -> usize {
         let (locks, rw, points) = (self.locks().len(), self.rw_locks().len(), self.threads.len());
-        2 * locks + (2 * locks + 2 * rw + locks) * points
+        2 * locks + (3 * locks + 2 * rw) * points
     }
 }
 
@@ -207,10 +212,9 @@ fn main() {
         .warm_up_time(WARM_UP)
         .measurement_time(sampling.clamp(SAMPLING[0], SAMPLING[1]))
         .configure_from_args();
-    let load = |hold, think, reads| {
-        Load::new(hold, think, reads).unwrap_or_else(|error| options::refuse(&error))
-    };
-    for group in GROUPS {
+    let load =
+        |hold, think, reads| Load::new(hold, think, reads).unwrap_or_else(|error| options::refuse(&error));
+    for group in GROUPS.into_iter().filter(|group| bench.options.runs(group)) {
         match group {
             "no_contention" => bench.no_contention(&mut criterion),
             "contended" => {
@@ -219,7 +223,12 @@ fn main() {
             }
             "readers" => {
                 bench.load(&mut criterion, "readers/100 % reads", &bench.rw_locks(), load(0, 0, 100));
-                bench.load(&mut criterion, "readers/80 % reads, 3 us of 10 inside", &bench.rw_locks(), load(3, 7, 80));
+                bench.load(
+                    &mut criterion,
+                    "readers/80 % reads, 3 us of 10 inside",
+                    &bench.rw_locks(),
+                    load(3, 7, 80),
+                );
             }
             "handoff" => bench.handoff(&mut criterion),
             other => unreachable!("{other} is a group without a function"),

@@ -38,25 +38,27 @@ pub const LOCKS: usize = 4;
 /// Round trips in the figure above.
 const ROUND_TRIPS: u64 = 4;
 
-/// The time `round_trips` of four locks take between threads on the first two of `cpus`.
-pub fn measure(locks: &Locks, cpus: &[usize], round_trips: u64) -> Result<Duration> {
+/// The time that `round_trips` take in each of so many pairs of threads, which run on neighbours in
+/// the list of `cpus`. Each pair has [`LOCKS`] locks of its own.
+pub fn measure(locks: &Locks, cpus: &[usize], pairs: usize, round_trips: u64) -> Result<Duration> {
     let turns = round_trips.div_ceil(ROUND_TRIPS);
-    let [zero, one, two, three] = [0, 1, 2, 3].map(|index| locks.get(index));
-    let both = Barrier::new(2);
+    let gates: Vec<Barrier> = (0..pairs).map(|_| Barrier::new(2)).collect();
     let play = |index: usize, bound: Result<()>| {
+        let pair = index / 2;
+        let [zero, one, two, three] = [0, 1, 2, 3].map(|lock| locks.get(LOCKS * pair + lock));
         // A panic here is a fault of the lock's, and ends the trial by its limit.
-        let mut ready = || _ = both.wait();
-        let took = zero.hand_over([one, two, three], index == 0, turns, &mut ready);
+        let mut ready = || _ = gates[pair].wait();
+        let took = zero.hand_over([one, two, three], index % 2 == 0, turns, &mut ready);
         bound.map(|()| took)
     };
-    let elapsed = thread::scope(|scope| {
+    let longest = thread::scope(|scope| {
         let bind = |index: usize| pinning::bind(cpus[index % cpus.len()]);
-        let crew = Crew::start(scope, 2, |_| Builder::new(), bind, &play)?;
+        let crew = Crew::start(scope, 2 * pairs, |_| Builder::new(), bind, &play)?;
         let times: Result<Vec<Duration>> = crew.join().into_iter().collect();
-        times.map(|times| times[0])
+        times.map(|times| times.into_iter().max().unwrap_or_default())
     })?;
     // What was asked for, of what was done.
-    Ok(elapsed.mul_f64(round_trips as f64 / (turns * ROUND_TRIPS) as f64))
+    Ok(longest.mul_f64(round_trips as f64 / (turns * ROUND_TRIPS) as f64))
 }
 
 /// Carries it out in this process: the rate is hand-overs a second, two a round trip.
@@ -69,10 +71,10 @@ pub fn carry_out(subject: &str, conditions: &Conditions) -> Result<Outcome> {
     let (cpus, window) = (pinning::order(Pin::Scatter)?, Duration::from_millis(conditions.window_ms));
     // The first chunk warms up; each of the others is a tenth of what fits by the one before.
     let mut chunk = 100;
-    measure(&locks, &cpus, chunk)?;
+    measure(&locks, &cpus, 1, chunk)?;
     let (start, mut trips, mut took) = (Instant::now(), 0, Duration::ZERO);
     while start.elapsed() < window {
-        let time = measure(&locks, &cpus, chunk)?;
+        let time = measure(&locks, &cpus, 1, chunk)?;
         (trips, took) = (trips + chunk, took + time);
         let fitting = window.as_secs_f64() / 10.0 / (time.as_secs_f64() / chunk as f64);
         chunk = (fitting as u64).clamp(100, 10_000_000);
