@@ -184,6 +184,8 @@ pub struct Traits {
     pub counts: bool,
     /// How long it can be made to spin, beside its own way.
     pub patience_ns: &'static [u32],
+    /// How long it spins in any case: `calock-3us` is the calock that does so for 3 us.
+    pub fixed_ns: Option<u32>,
     types: fn(Form) -> Option<Type>,
 }
 
@@ -219,6 +221,7 @@ impl Entry {
     /// # Errors
     /// If there is none.
     pub fn make(&self, form: Form) -> Result<Type> {
+        let form = Form { patience_ns: self.fixed_ns.or(form.patience_ns), ..form };
         let Form { scope, patience_ns, counted } = form;
         if scope == Scope::Processes && !self.processes {
             let names = Self::names(|entry| entry.processes);
@@ -280,6 +283,7 @@ macro_rules! locks {
             $(
                 if stringify!($group) == "named" {
                     all.extend_from_slice(&family);
+                    all.extend(family.iter().filter(|lock| lock.patience_ns.len() > 1).flat_map(fixed));
                 }
                 $({
                     let types = |form: Form| match form.scope {
@@ -331,10 +335,23 @@ fn entry(
         excludes: plain.excludes,
         counts: patience_ns.is_some(),
         patience_ns: patience_ns.unwrap_or_default(),
+        fixed_ns: None,
         types,
     };
     let (family, probe) = (matches!(group, "family" | "named"), matches!(group, "probes" | "named"));
     Entry { name, about, family, probe, kind }
+}
+
+/// The lock with each patience that it can be given, as locks that run only where they are named.
+/// Names are made up once and live as long as the registry, that is for ever.
+fn fixed(lock: &Entry) -> impl Iterator<Item = Entry> {
+    lock.patience_ns.iter().map(|&ns| {
+        let text = patience_text(ns);
+        let about = if ns == 0 { "never spins".into() } else { format!("spins for {text}") };
+        let (name, about) = (format!("{}-{text}", lock.name), format!("{}, {about}", lock.about));
+        let kind = Traits { letter: lock.letter_of(Some(ns)), fixed_ns: Some(ns), ..lock.kind };
+        Entry { name: name.leak(), about: about.leak(), family: true, probe: true, kind }
+    })
 }
 
 locks! {
