@@ -32,6 +32,10 @@ pub trait Kind: Sized + 'static {
     const WHAT: &'static str;
     /// Every subject of this kind, peers first.
     fn entries() -> &'static [Entry<Self>];
+    /// Other names for them, which no list has.
+    fn aliases() -> &'static [Entry<Self>] {
+        &[]
+    }
 }
 
 impl<K: Kind> Entry<K> {
@@ -43,7 +47,8 @@ impl<K: Kind> Entry<K> {
     /// The subject called `name`.
     pub fn find(name: &str) -> Result<&'static Self> {
         let unknown = || anyhow!("unknown {} '{name}'; allowed: {}", K::WHAT, Self::names(|_| true));
-        Self::all().iter().find(|entry| entry.name == name).ok_or_else(unknown)
+        let mut all = Self::all().iter().chain(K::aliases());
+        all.find(|entry| entry.name == name).ok_or_else(unknown)
     }
 
     /// The names of those that are `wanted`, for an error.

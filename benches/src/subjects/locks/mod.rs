@@ -184,8 +184,8 @@ pub struct Traits {
     pub counts: bool,
     /// How long it can be made to spin, beside its own way.
     pub patience_ns: &'static [u32],
-    /// How long it spins in any case: `calock-3us` is the calock that does so for 3 us.
-    pub fixed_ns: Option<u32>,
+    /// How long it spins where its name says so.
+    named_ns: Option<u32>,
     types: fn(Form) -> Option<Type>,
 }
 
@@ -213,6 +213,15 @@ impl super::Kind for Traits {
     fn entries() -> &'static [Entry] {
         &ALL
     }
+
+    /// `NAME-0` never spins, `NAME-3us` so long: another name for a lock with that patience.
+    fn aliases() -> &'static [Entry] {
+        static ALIASES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+            let each = |entry: &'static Entry| entry.patience_ns.iter().map(move |&ns| entry.with(ns));
+            ALL.iter().flat_map(each).collect()
+        });
+        &ALIASES
+    }
 }
 
 impl Entry {
@@ -221,8 +230,8 @@ impl Entry {
     /// # Errors
     /// If there is none.
     pub fn make(&self, form: Form) -> Result<Type> {
-        let form = Form { patience_ns: self.fixed_ns.or(form.patience_ns), ..form };
         let Form { scope, patience_ns, counted } = form;
+        let patience_ns = patience_ns.or(self.named_ns);
         if scope == Scope::Processes && !self.processes {
             let names = Self::names(|entry| entry.processes);
             bail!("lock '{}' does not work between processes; allowed: {names}", self.name);
@@ -231,12 +240,26 @@ impl Entry {
             && !self.patience_ns.contains(&ns)
         {
             let known: Vec<_> = self.patience_ns.iter().map(|&ns| patience_text(ns)).collect();
-            let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+            let known = if known.is_empty() { "its own".into() } else { known.join(", ") };
             bail!("lock '{}' has no patience of {}; allowed: {known}", self.name, patience_text(ns));
         }
         let counted = counted && self.counts;
-        let made = (self.types)(Form { counted, ..form });
+        let made = (self.types)(Form { scope, patience_ns, counted });
         made.ok_or_else(|| anyhow!("lock '{}' has no form {form:?}", self.name))
+    }
+
+    /// The same with a patience in its name. Names are made up once and live as long as the
+    /// registry, that is for ever.
+    fn with(&self, ns: u32) -> Self {
+        let text = patience_text(ns);
+        let about = if ns == 0 { "never spins".into() } else { format!("spins for {text}") };
+        Self {
+            name: format!("{}-{text}", self.name).leak(),
+            about: format!("{}, {about}", self.about).leak(),
+            probe: true,
+            kind: Traits { letter: self.letter_of(Some(ns)), named_ns: Some(ns), ..self.kind },
+            ..*self
+        }
     }
 
     /// Its letter where it spins for so long.
@@ -283,7 +306,6 @@ macro_rules! locks {
             $(
                 if stringify!($group) == "named" {
                     all.extend_from_slice(&family);
-                    all.extend(family.iter().filter(|lock| lock.patience_ns.len() > 1).flat_map(fixed));
                 }
                 $({
                     let types = |form: Form| match form.scope {
@@ -335,23 +357,11 @@ fn entry(
         excludes: plain.excludes,
         counts: patience_ns.is_some(),
         patience_ns: patience_ns.unwrap_or_default(),
-        fixed_ns: None,
+        named_ns: None,
         types,
     };
     let (family, probe) = (matches!(group, "family" | "named"), matches!(group, "probes" | "named"));
     Entry { name, about, family, probe, kind }
-}
-
-/// The lock with each patience that it can be given, as locks that run only where they are named.
-/// Names are made up once and live as long as the registry, that is for ever.
-fn fixed(lock: &Entry) -> impl Iterator<Item = Entry> {
-    lock.patience_ns.iter().map(|&ns| {
-        let text = patience_text(ns);
-        let about = if ns == 0 { "never spins".into() } else { format!("spins for {text}") };
-        let (name, about) = (format!("{}-{text}", lock.name), format!("{}, {about}", lock.about));
-        let kind = Traits { letter: lock.letter_of(Some(ns)), fixed_ns: Some(ns), ..lock.kind };
-        Entry { name: name.leak(), about: about.leak(), family: true, probe: true, kind }
-    })
 }
 
 locks! {
@@ -380,7 +390,7 @@ locks! {
         "sysv" 'k' "SysV semaphore, two semop calls an operation": SysV | SysV;
     }
     probes {
-        "mcs" 'q' "MCS queue spinlock, for no more threads than CPUs": Mcs<false>;
+        "mcs" 'Y' "MCS queue spinlock, for no more threads than CPUs": Mcs<false>;
         "mcs-park" 'Q' "MCS queue lock, spins for 100 pauses, then parks": Mcs<true>;
         "wait-wake" 'h' "mutex on FUTEX_WAIT and FUTEX_WAKE that never spins": WaitWake;
         "sysv-undo" 'u' "SysV semaphore with SEM_UNDO": SysV<true> | SysV<true>;

@@ -1,1 +1,269 @@
 use super::*;
+use crate::run::syscalls::{self, Counters};
+use crate::subjects::is_here;
+use std::sync::mpsc::channel;
+
+fn lock(entry: &Entry) -> Locks {
+    Locks::new(entry, Form::plain(Scope::Threads), 1).unwrap()
+}
+
+/// The forms that an entry can be made in.
+fn forms(entry: &Entry) -> Vec<Form> {
+    let mut forms = Vec::new();
+    for scope in [Scope::Threads, Scope::Processes] {
+        for patience_ns in [None].into_iter().chain(entry.patience_ns.iter().copied().map(Some)) {
+            for counted in [false, true] {
+                forms.push(Form { scope, patience_ns, counted });
+            }
+        }
+    }
+    forms.retain(|form| form.scope == Scope::Threads || entry.processes);
+    forms
+}
+
+#[test]
+fn an_unknown_lock_is_named_and_so_are_the_known() {
+    let error = Entry::find("mutex").unwrap_err().to_string();
+    assert!(error.starts_with("unknown lock 'mutex'; allowed: none, std, parking_lot, "), "{error}");
+}
+
+#[test]
+fn names_and_letters_are_unique() {
+    for (i, a) in Entry::all().iter().enumerate() {
+        assert_eq!(Entry::find(a.name).unwrap().about, a.about);
+        for b in &Entry::all()[..i] {
+            assert!(a.name != b.name && a.letter != b.letter, "{} and {}", a.name, b.name);
+        }
+    }
+}
+
+#[test]
+fn a_capital_letter_spins_before_it_sleeps() {
+    let small = Entry::all().iter().filter(|entry| !entry.family && entry.letter.is_lowercase());
+    let small: Vec<_> = small.map(|entry| entry.name).collect();
+    let mut expected = vec![
+        "none",
+        "pthread",
+        "pthread-pi",
+        "pthread-robust",
+        "sem_t",
+        "sysv",
+        "wait-wake",
+        "sysv-undo",
+        "pthread-rw",
+        "pthread-rw-writer",
+    ];
+    expected.retain(|name| is_here(name));
+    assert_eq!(small, expected);
+    let calock = Entry::find("calock").unwrap();
+    assert_eq!([None, Some(0), Some(3_000)].map(|ns| calock.letter_of(ns)), ['C', 'c', 'C']);
+}
+
+#[test]
+fn probes_run_when_they_are_named() {
+    let probes = Entry::all().iter().filter(|entry| entry.probe).map(|entry| entry.name);
+    let mut elsewhere = probes.filter(|name| {
+        crate::subjects::rwlocks::Entry::find(name).is_err()
+            && crate::subjects::semaphores::Entry::find(name).is_err()
+            && !name.starts_with("robust")
+    });
+    // The rest has rows of its own.
+    assert!(elsewhere.by_ref().eq(["mcs", "mcs-park", "wait-wake", "sysv-undo"]));
+}
+
+#[test]
+fn a_form_is_the_type_that_it_says() {
+    for entry in Entry::all() {
+        for form in forms(entry) {
+            let kind = entry.make(form).unwrap();
+            let said = (entry.excludes, entry.shared_mode);
+            assert_eq!((kind.excludes, kind.shared_mode), said, "{}", entry.name);
+            let name = (kind.name)();
+            let patience = form.patience_ns.map(|ns| format!("Patience<{ns}>"));
+            let spins = match &patience {
+                Some(patience) if form.patience_ns != Some(0) => name.contains(patience.as_str()),
+                _ => name.contains("NoSpin") == (form.patience_ns == Some(0)) && !name.contains("Patience<"),
+            };
+            assert!(spins && name.contains("Counted") == (form.counted && entry.counts), "{form:?}: {name}");
+            if entry.counts {
+                assert_eq!(
+                    name.contains("policy::Shared"),
+                    form.scope == Scope::Processes,
+                    "{form:?}: {name}"
+                );
+            }
+            let locks = Locks::of(kind, form.scope, 1).unwrap();
+            locks.get(0).with(&mut || ());
+            let meters = locks.get(0).meters().map(|meters| meters.acquired);
+            assert_eq!(meters, (form.counted && entry.counts).then_some(1), "{}: {form:?}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn a_patience_can_be_part_of_a_name() {
+    let never = Entry::find("calock-0").unwrap();
+    assert!(never.family && never.probe && never.letter == 'c');
+    let name = |entry: &str, patience_ns| {
+        let form = Form { patience_ns, ..Form::plain(Scope::Processes) };
+        (Entry::find(entry).unwrap().make(form).unwrap().name)()
+    };
+    assert_eq!(name("calock-0", None), name("calock", Some(0)));
+    assert_eq!(name("semaphore-3us", None), name("semaphore", Some(3_000)));
+    assert!(Entry::all().iter().all(|entry| entry.name != "calock-0"), "it is no lock of its own");
+    assert!(Entry::find("pi-3us").is_err());
+}
+
+#[test]
+fn a_form_that_is_not_there_is_refused() {
+    let error = |name, form| Entry::find(name).unwrap().make(form).unwrap_err().to_string();
+    let said = error("std", Form::plain(Scope::Processes));
+    assert!(
+        said.starts_with("lock 'std' does not work between processes; allowed: none, pthread, "),
+        "{said}"
+    );
+    let form = Form { patience_ns: Some(5_000), ..Form::plain(Scope::Threads) };
+    assert_eq!(error("calock", form), "lock 'calock' has no patience of 5us; allowed: 0, 3us");
+    assert_eq!(error("std", form), "lock 'std' has no patience of 5us; allowed: its own");
+}
+
+/// A held lock refuses `try_with` from another thread and grants it once it is free; `try_with`
+/// itself excludes.
+#[test]
+fn a_lock_that_is_held_is_not_to_be_had() {
+    for entry in Entry::all() {
+        let locks = lock(entry);
+        let (lock, name) = (locks.get(0), entry.name);
+        let elsewhere = || std::thread::scope(|s| s.spawn(|| lock.try_with(&mut || ())).join().unwrap());
+        lock.with(&mut || assert_eq!(elsewhere(), !entry.excludes, "{name}"));
+        assert!(elsewhere(), "{name}");
+        assert!(lock.try_with(&mut || assert_eq!(elsewhere(), !entry.excludes, "{name}")));
+        assert!(elsewhere(), "{name}");
+    }
+}
+
+/// Two readers at once, and none beside a writer.
+#[test]
+fn readers_share_and_writers_do_not() {
+    for entry in Entry::all().iter().filter(|entry| entry.shared_mode) {
+        let locks = lock(entry);
+        let lock = locks.get(0);
+        let mut together = false;
+        lock.with_shared(&mut || {
+            std::thread::scope(|s| s.spawn(|| lock.with_shared(&mut || ())).join().unwrap());
+            together = true;
+            let writer = std::thread::scope(|s| s.spawn(|| lock.try_with(&mut || ())).join().unwrap());
+            assert_eq!(writer, !entry.excludes, "{}", entry.name);
+        });
+        assert!(together, "{}", entry.name);
+    }
+}
+
+/// A waiter gets the lock when its holder lets go; and both are seen at the door to the kernel,
+/// wherever the lock says that it goes through it.
+#[test]
+fn a_waiter_comes_after_the_holder_and_sleeps_are_counted() {
+    for entry in Entry::all().iter().filter(|entry| entry.excludes && entry.name != "mcs") {
+        let (locks, [holder, waiter]) = (lock(entry), [Counters::default(), Counters::default()]);
+        let (lock, waiter) = (locks.get(0), &waiter);
+        let (say, order) = channel();
+        std::thread::scope(|s| {
+            syscalls::count(&holder, || {
+                lock.with(&mut || {
+                    let (first, (tell, hear)) = (say.clone(), channel());
+                    s.spawn(move || {
+                        // SAFETY: no pointers are involved.
+                        tell.send(unsafe { libc::gettid() }).unwrap();
+                        syscalls::count(waiter, || lock.with(&mut || first.send("waiter").unwrap()));
+                    });
+                    until_asleep(hear.recv().unwrap());
+                    say.send("holder").unwrap();
+                });
+            });
+        });
+        drop(say);
+        assert_eq!(order.iter().collect::<Vec<_>>(), ["holder", "waiter"], "{}", entry.name);
+        let (seen, countable) = ((waiter.read().waits > 0, holder.read().wakes > 0), locks.kind().countable);
+        // The holder's own wait for its sign may count as well, but it wakes nobody.
+        assert!(!syscalls::countable() || seen == (countable, countable), "{}: {seen:?}", entry.name);
+    }
+}
+
+/// Locks that promise order: the waiter that came first is served first. A waiter has queued when
+/// the kernel says that it sleeps.
+#[test]
+fn queue_locks_serve_in_order() {
+    for name in ["mcs-park", "sysv", "fair"] {
+        let locks = lock(Entry::find(name).unwrap());
+        let (lock, served) = (locks.get(0), std::sync::Mutex::new(Vec::new()));
+        std::thread::scope(|s| {
+            lock.with(&mut || {
+                for index in 0..5 {
+                    let (served, (say, hear)) = (&served, channel());
+                    s.spawn(move || {
+                        // SAFETY: no pointers are involved.
+                        say.send(unsafe { libc::gettid() }).unwrap();
+                        lock.with(&mut || served.lock().unwrap().push(index));
+                    });
+                    until_asleep(hear.recv().unwrap());
+                }
+            });
+        });
+        assert_eq!(served.into_inner().unwrap(), [0, 1, 2, 3, 4], "{name}");
+    }
+}
+
+fn until_asleep(thread: libc::pid_t) {
+    let asleep = || {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
+        // The state follows the name, which is in brackets.
+        stat.rsplit(") ").next().unwrap().starts_with('S')
+    };
+    ulocks_testkit::limit::until("the waiter is asleep", asleep);
+}
+
+fn set_exists(id: libc::c_int) -> bool {
+    // SAFETY: no pointers are involved.
+    unsafe { libc::semctl(id, 0, libc::GETVAL) >= 0 }
+}
+
+/// A set, and its id.
+fn set() -> (Locks, libc::c_int) {
+    let locks = Locks::of(Type::of::<SysV>(), Scope::Processes, 1).unwrap();
+    let lock: &dyn std::any::Any = locks.get(0);
+    let id = lock.downcast_ref::<SysV>().unwrap().id();
+    (locks, id)
+}
+
+#[test]
+fn a_semaphore_set_is_removed_with_its_lock() {
+    let (locks, id) = set();
+    assert!(set_exists(id));
+    drop(locks);
+    assert!(!set_exists(id));
+}
+
+#[test]
+fn a_semaphore_set_is_removed_when_a_signal_ends_its_maker() {
+    let mut ends = [0; 2];
+    // SAFETY: the array has room for two descriptors; the child uses no lock that another thread of
+    // this process may hold, but for the allocator's, which glibc keeps usable across fork.
+    unsafe {
+        assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
+        let child = libc::fork();
+        assert!(child >= 0);
+        if child == 0 {
+            let (_locks, id) = set();
+            libc::write(ends[1], (&raw const id).cast(), size_of_val(&id));
+            libc::raise(libc::SIGTERM);
+            libc::_exit(0);
+        }
+        let (mut id, mut status) = (0 as libc::c_int, 0);
+        assert_eq!(libc::read(ends[0], (&raw mut id).cast(), size_of_val(&id)), size_of_val(&id) as isize);
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+        assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGTERM, "{status:#x}");
+        assert!(!set_exists(id));
+        libc::close(ends[0]);
+        libc::close(ends[1]);
+    }
+}

@@ -30,7 +30,6 @@ use crate::run::threads::keep_a_thread_asleep;
 use crate::statistics;
 use crate::subjects::locks::{Entry, Form, Locks, Scope, Type};
 use arena::Arena;
-pub(super) use arena::{announce, wait_while};
 use conductor::{Conductor, Window};
 use std::sync::Arc;
 use waits::Waits;
