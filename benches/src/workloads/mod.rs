@@ -198,8 +198,13 @@ impl Task for Trial {
     }
 
     fn own_time(&self) -> Duration {
-        let windows = if self.scenario.is_shared() { self.subjects.len() as u64 } else { 1 };
-        Duration::from_millis(self.conditions.warmup_ms + windows * self.conditions.window_ms)
+        let Conditions { warmup_ms, window_ms, .. } = self.conditions;
+        let windows = match self.scenario {
+            scenario if scenario.is_shared() => self.subjects.len() as u64,
+            Scenario::Turns(run) => run.windows(),
+            _ => 1,
+        };
+        Duration::from_millis(windows * (warmup_ms + window_ms))
     }
 
     fn workers(&self) -> u32 {
