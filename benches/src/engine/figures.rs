@@ -68,6 +68,9 @@ figures! {
     ITERATIONS "iterations" "iterations" Number more "Acquisitions in the window.";
     ATTEMPTS "attempts" "attempts" Number less "Attempts in the window; more than acquisitions where threads only try.";
     FAILURES "failures" "gave up" Number less "How often a thread that tries gave up in the window.";
+    CLOCK_MIN "clock-min" "min clock" Nanoseconds less "The shortest of two clock reads with nothing between.";
+    CLOCK_MEAN "clock-mean" "clock" Nanoseconds less "The median of two clock reads with nothing between, which is subtracted from each delay.";
+    CLOCK_MAX "clock-max" "longest clock" Nanoseconds less "The longest of two clock reads with nothing between.";
     PAIR "pair" "pair" Nanoseconds less "An acquisition and its release, uncontended.";
     RECOVERY "recovery" "recovery" Nanoseconds less "From a holder's death to the next acquisition, the median.";
     RECOVERY_MAX "recovery-max" "longest recovery" Nanoseconds less "The longest time from a holder's death to the next acquisition.";
@@ -86,8 +89,10 @@ figures! {
     MASKED_MIN "masked-min" "min masked" Nanoseconds less "The shortest that signals were kept off a thread.";
     MASKED_MEAN "masked-mean" "mean masked" Nanoseconds less "How long signals were kept off a thread, on average.";
     MASKED_MAX "masked-max" "longest masked" Nanoseconds less "The longest that signals were kept off a thread.";
+    HELD_OFF_MIN "held-off-min" "min held off" Nanoseconds less "The shortest of that, without the time for which the thread was ready and had no CPU.";
     HELD_OFF_MEAN "held-off-mean" "mean held off" Nanoseconds less "The mean of that, without the time for which the thread was ready and had no CPU.";
     HELD_OFF_MAX "held-off-max" "longest held off" Nanoseconds less "The longest of that, without the time for which the thread was ready and had no CPU.";
+    DELIVERY_MIN "delivery-min" "min delivery" Nanoseconds less "The shortest from the expiry of a timer to the entry of its handler.";
     DELIVERY_MEAN "delivery-mean" "mean delivery" Nanoseconds less "From the expiry of a timer to the entry of its handler, on average.";
     DELIVERY_MAX "delivery-max" "longest delivery" Nanoseconds less "The longest from the expiry of a timer to the entry of its handler.";
     FIRST "first" "first done" Nanoseconds less "When the first worker had done its operations.";

@@ -4,6 +4,7 @@
 //! of two locks then with the ratio of the same two locks now, since machines have changed.
 
 pub mod franke;
+pub mod psrw;
 pub mod test_mutex;
 pub mod tofutex;
 pub mod ulockflex;
@@ -56,6 +57,12 @@ pub const ALL: &[Mail] = &[
         mail: "Molnar 2005",
         command: "cargo run --release --bin test-mutex -- V 16 10",
         tables: test_mutex::tables,
+    },
+    Mail {
+        row: psrw::ROW,
+        mail: "Desnoyers 2008",
+        command: "cargo run --release --bin psrw",
+        tables: psrw::tables,
     },
     Mail {
         row: tofutex::ROW,

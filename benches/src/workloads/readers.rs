@@ -222,7 +222,8 @@ impl Run {
 
     /// How long its window is where that of the plan is `window_ms`.
     pub fn window_ms(self, window_ms: u64) -> u64 {
-        window_ms
+        // As the module had it: a minute of contention, and ten seconds of all else.
+        if self.module.by_thread && self.test == Test::Contention { 6 * window_ms } else { window_ms }
     }
 
     /// Whether a lock can take part in it.
@@ -336,6 +337,11 @@ impl Run {
 
         let mut figures = Figures { outcome: Outcome::new(), clock, elapsed_s };
         figures.roles(&self, duties, tallies);
+        if self.module.by_thread && self.test == Test::Writer {
+            for (kind, ticks) in ["min", "mean", "max"].into_iter().zip(clock.empty) {
+                figures.put("get_cycles/", &format!("clock-{kind}"), clock.ns(ticks as f64));
+            }
+        }
         if let [Duty { ask: Some(ask), timer_ns: None, .. }] = **duties {
             if let Some(&cpu) = cpus.first() {
                 pinning::bind(cpu)?;

@@ -1,0 +1,229 @@
+//! `psrw`: the test module of Desnoyers' mail of 2008. Threads of each class read and write a
+//! hundred variables under one lock; reported is how long it took each to lock and to unlock, and
+//! for how long interrupts were off.
+
+use super::MailTable;
+use crate::engine::cell::{Cell, Job};
+use crate::engine::record::{Line, Record};
+use crate::report::units;
+use crate::subjects::rwlocks::{Entry, Rank};
+use crate::workloads::Scenario;
+use crate::workloads::readers::{Module, Run, Test};
+use anyhow::{Context, Result};
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+/// The name of its records, which is that of his module.
+pub const ROW: &str = "test-psrwlock";
+
+/// What runs when the command line names no locks: the lock of his mail and the one that he
+/// compared it with, and both with signals blocked in place of interrupts.
+pub const SUBJECTS: [&str; 4] = ["psrw", "std-rw", "psrw-timed", "std-rw-masked"];
+
+/// His tests, by their names in the file of his figures.
+const TESTS: [(&str, &str, Test); 7] = [
+    ("writer", "Single writer test, no contention", Test::Writer),
+    ("try-writer", "Single trylock writer test, no contention", Test::TryWriter),
+    ("bulk", "Single preemptable reader test, no contention", Test::Reader(Rank::Bulk)),
+    ("urgent", "Single non-preemptable reader test, no contention", Test::Reader(Rank::Urgent)),
+    ("readers", "Multiple readers test, no contention", Test::Readers),
+    ("contention", "High contention test", Test::Contention),
+    (INTERRUPTS, "High contention test, interrupts", Test::Contention),
+];
+const INTERRUPTS: &str = "interrupts";
+
+/// The jobs of all tests. Locks with signals blocked run where he shows interrupts.
+pub fn jobs(module: Module, subjects: &[String]) -> Vec<Job> {
+    let job = |(name, title, test): (&str, &str, Test)| {
+        let handler_every_us = if name == INTERRUPTS { module.handler_every_us } else { 0 };
+        let run = Run { test, module: Module { handler_every_us, by_thread: true, ..module } };
+        let shown = matches!(name, "writer" | "try-writer" | INTERRUPTS);
+        let is_in = |lock: &Entry| run.is_for(lock) && (shown || !lock.timed_mask);
+        let subjects = subjects.iter().filter(|name| Entry::find(name).is_ok_and(is_in)).cloned().collect();
+        let (section, scenario) = (title.into(), Scenario::Readers(run));
+        Job { cell: Cell { section, label: String::new(), x: None, scenario }, subjects }
+    };
+    let wanted = |job: &Job| job.cell.scenario.workers() > 0 && !job.subjects.is_empty();
+    let tests = TESTS.into_iter().filter(|test| test.0 != INTERRUPTS || module.handler_every_us > 0);
+    tests.map(job).filter(wanted).collect()
+}
+
+/// A row of his tables.
+struct Then {
+    test: String,
+    lock: String,
+    who: String,
+    delay: String,
+    /// How often, and nanoseconds.
+    figures: [Option<f64>; 4],
+}
+
+fn rows() -> &'static [Then] {
+    static ROWS: LazyLock<Vec<Then>> =
+        LazyLock::new(|| parse(include_str!("desnoyers-2008.txt")).expect("the file was checked"));
+    &ROWS
+}
+
+fn parse(text: &str) -> Result<Vec<Then>> {
+    /// Of his Xeon.
+    const NS_A_CYCLE: f64 = 0.5;
+    let row = |line: &str| {
+        let fields: Vec<&str> = line.split([' ', ',']).collect();
+        let [test, lock, who, delay, figures @ ..] = &fields[..] else { return None };
+        let number = |text: &&str| if *text == "-" { Some(None) } else { text.parse().ok().map(Some) };
+        let figures: [Option<f64>; 4] =
+            figures.iter().map(number).collect::<Option<Vec<_>>>()?.try_into().ok()?;
+        let [count, cycles @ ..] = figures;
+        let [min, avg, max] = cycles.map(|cycles| cycles.map(|cycles| NS_A_CYCLE * cycles));
+        let [test, lock, who, delay] = [test, lock, who, delay].map(|text| text.to_string());
+        Some(Then { test, lock, who, delay, figures: [count, min, avg, max] })
+    };
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| row(line).with_context(|| line.to_owned())).collect()
+}
+
+/// Of a delay: its name, the name of its figures, and that of its count.
+const DELAYS: [(&str, &str, &str); 6] = [
+    ("lock", "wait", "iterations"),
+    ("unlock", "unlock", "iterations"),
+    ("masked", "masked", "masked-times"),
+    ("held off", "held-off", "masked-times"),
+    ("delivery", "delivery", "iterations"),
+    ("clock", "clock", "iterations"),
+];
+
+/// His tables, a line for each thread, delay and lock, beside today's. Behind them come his rows
+/// that no thread of today has.
+pub fn tables(record: &Record) -> Vec<MailTable> {
+    let table = |(at, cell): (usize, &Cell)| {
+        let (name, title, _) = TESTS.into_iter().find(|test| test.1 == cell.section)?;
+        let his: Vec<&Then> = rows().iter().filter(|then| then.test == name).collect();
+        let (mut lines, mut found) = (Vec::new(), BTreeSet::new());
+        for line in record.lines.iter().filter(|line| line.cell == at) {
+            of_lock(line, &his, &mut lines, &mut found);
+        }
+        let left = his.iter().enumerate().filter(|(at, _)| !found.contains(at));
+        lines.extend(left.map(|(_, then)| {
+            let lock = if then.lock == "wbias" { "(psrw)" } else { "(peers)" };
+            cells(format!("{} {}", then.who, then.delay), lock, [None; 4], Some(then))
+        }));
+        let today = if name == INTERRUPTS { INTERRUPTED } else { TODAY };
+        let title = format!("Desnoyers 2008: {title}");
+        Some(MailTable { title, header: HEADER.to_vec(), rows: lines, today })
+    };
+    record.cells.iter().enumerate().filter_map(table).collect()
+}
+
+const HEADER: &[&str] =
+    &["who, delay", "lock", "times", "min", "avg", "max", "2008 times", "min", "avg", "max"];
+
+const TODAY: &[&str] = &[
+    "2008: 8 CPUs of 2.0 GHz, in the kernel; beside psrw his lock (wbias), beside peers the kernel's rwlock.",
+    "Today threads of a process, dealt to its CPUs; the median clock read is subtracted, as his average was.",
+    "bulk: preemptable readers, which his rwlock could not have; urgent: non-preemptable ones. What is below",
+    "a step of the clock is shown as none; `batches` are without clock reads, lock and unlock by themselves.",
+    "masked: signals blocked, today's interrupts off. Softirqs and preemption no program can switch off.",
+];
+const INTERRUPTED: &[&str] = &[
+    "handler: readers in signal handlers, of a timer of each writer and reader, in place of interrupts.",
+    "masked: signals blocked, in place of interrupts off; held off: without the time for which the thread",
+    "was ready and had no CPU, as his tracer could not see. delivery: from expiry to handler; he has no such.",
+    "Peers block signals from lock to unlock, as he says that an rwlock must. irqsoff: not by his lock.",
+    "Softirqs and preemption no program can switch off. His CPUs without a thread of today have no line of it.",
+];
+
+/// The lines of a lock in a test. Notes which of his rows stand beside them.
+fn of_lock(line: &Line, his: &[&Then], lines: &mut Vec<Vec<String>>, found: &mut BTreeSet<usize>) {
+    let Ok(entry) = Entry::find(&line.subject) else { return };
+    let lock = if entry.family { "wbias" } else { "rwlock" };
+    let figure = |name: &str| line.measured(name).map(|measured| measured.value);
+    let threads: BTreeSet<&str> =
+        line.rounds.keys().filter_map(|name| Some(name.rsplit_once('/')?.0)).collect();
+    for who in threads {
+        // What times its mask is slower for that, and is here to show the mask.
+        let shown = if entry.timed_mask && !who.starts_with("handler") { &DELAYS[2..] } else { &DELAYS[..] };
+        for (delay, name, count) in shown {
+            let of = |name: &str| figure(&format!("{who}/{name}"));
+            let [min, mean, max] = ["min", "mean", "max"].map(|kind| of(&format!("{name}-{kind}")));
+            if mean.is_none() {
+                continue;
+            }
+            let is_his = |then: &&Then| then.who == who && then.delay == *delay && then.lock == lock;
+            let at = his.iter().position(is_his);
+            found.extend(at);
+            let ours = [of(count), min, mean, max];
+            lines.push(cells(format!("{who} {delay}"), &line.subject, ours, at.map(|at| his[at])));
+        }
+    }
+    for batch in ["lock", "unlock", "pair"] {
+        let best = figure(batch);
+        if best.is_some() {
+            lines.push(cells(format!("batches: {batch}"), &line.subject, [None, best, None, None], None));
+        }
+    }
+}
+
+/// A line: how often and how long, today and then.
+fn cells(who: String, lock: &str, ours: [Option<f64>; 4], then: Option<&Then>) -> Vec<String> {
+    let text = |figures: [Option<f64>; 4]| {
+        let [count, times @ ..] = figures;
+        let count = count.map_or("-".into(), units::rate);
+        [count].into_iter().chain(times.map(|time| time.map_or("-".into(), units::time)))
+    };
+    let then = then.map_or([None; 4], |then| then.figures);
+    [who, lock.to_owned()].into_iter().chain(text(ours)).chain(text(then)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_of_his_stands_there_once() {
+        let keys: BTreeSet<_> =
+            rows().iter().map(|then| (&then.test, &then.lock, &then.who, &then.delay)).collect();
+        assert_eq!((keys.len(), rows().len()), (101, 101));
+        assert!(rows().iter().all(|then| TESTS.iter().any(|test| test.0 == then.test)));
+        let writer = rows().iter().find(|then| then.test == "contention" && then.lock == "rwlock").unwrap();
+        let all = [222_797.0, 63.5, 168_305.5, 2_355_183.5].map(Some);
+        assert_eq!((&*writer.who, &*writer.delay, writer.figures), ("writer/0", "lock", all));
+    }
+
+    /// In a record that has each thread and delay of his, each row of his that a program can have
+    /// stands beside one of today, and no table is wider than a page.
+    #[test]
+    fn every_row_of_his_stands_beside_one_of_today() {
+        let module = Module { handler_every_us: 100, ..Module::DEFAULT };
+        let jobs = jobs(module, &SUBJECTS.map(String::from));
+        assert_eq!(jobs.iter().map(|job| job.subjects.len()).collect::<Vec<_>>(), [4, 4, 2, 2, 2, 2, 2]);
+        let mut record = crate::report::fixture::record(1, |_, _, _, _| 1.0);
+        record.lines.clear();
+        for (cell, job) in jobs.iter().enumerate() {
+            let (name, _, _) = TESTS.into_iter().find(|test| test.1 == job.cell.section).unwrap();
+            for subject in &job.subjects {
+                let of = |then: &Then| {
+                    let (_, figure, count) = DELAYS.into_iter().find(|delay| delay.0 == then.delay)?;
+                    let kinds = ["min", "mean", "max"].map(|kind| format!("{}/{figure}-{kind}", then.who));
+                    Some(kinds.into_iter().chain([format!("{}/{count}", then.who)]))
+                };
+                let names = rows().iter().filter(|then| then.test == name).filter_map(of).flatten();
+                let rounds = names.map(|name| (name, vec![Some(1_234_000.0)])).collect();
+                record.lines.push(Line { cell, subject: subject.clone(), rounds });
+            }
+        }
+        record.cells = jobs.into_iter().map(|job| job.cell).collect();
+        let (mut beside, mut alone) = (0, Vec::new());
+        for table in tables(&record) {
+            assert!(table.text().lines().all(|line| line.chars().count() <= 100), "{}", table.text());
+            for row in &table.rows {
+                match row[1].starts_with('(') {
+                    true => alone.push(row[0].clone()),
+                    false => beside += usize::from(row[10] != "-"),
+                }
+            }
+        }
+        assert!(alone.iter().all(|who| who.ends_with(" off")), "{alone:?}");
+        // The clock stands beside the two that mask, too.
+        assert_eq!(beside + alone.len(), rows().len() + 2);
+    }
+}
