@@ -34,16 +34,13 @@ pub fn calibrate() -> f64 {
     while start.elapsed() < Duration::from_millis(10) {
         burn(black_box(10_000));
     }
+    let sample = || {
+        const ITERATIONS: u64 = 400_000;
+        let start = Instant::now();
+        burn(black_box(ITERATIONS));
+        ITERATIONS as f64 / (start.elapsed().as_nanos() as f64 / 1e3)
+    };
     (0..40).map(|_| sample()).fold(0.0, f64::max)
-}
-
-/// Iterations per microsecond over about half a millisecond; what a trial reports as the speed it
-/// ran at.
-pub fn sample() -> f64 {
-    const ITERATIONS: u64 = 400_000;
-    let start = Instant::now();
-    burn(black_box(ITERATIONS));
-    ITERATIONS as f64 / (start.elapsed().as_nanos() as f64 / 1e3)
 }
 
 /// A mean length of work, in iterations.

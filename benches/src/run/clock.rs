@@ -3,17 +3,10 @@
 //! As in the seed: fence, read, fence. Where there is no counter that a program may read, the
 //! monotonic clock in nanoseconds takes its place. An empty pair of reads takes time itself; the
 //! median of many is the clock's own part, which is subtracted from each delay. (The seed took the
-//! average. On a virtual machine one interrupted pair of a thousand would move that.) What is
-//! shorter than a [step](Calibration::step) cannot be told from nothing: see
-//! `workloads::readers::batch`.
+//! average. On a virtual machine one interrupted pair of a thousand would move that.)
 
 use super::threads::clock_time;
-use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
-
-/// What the ticks of [`now`] are called.
-pub const UNIT: &str =
-    if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) { "cycles" } else { "ns" };
 
 /// The counter.
 #[cfg(target_arch = "x86_64")]
@@ -53,15 +46,11 @@ pub fn monotonic_ns() -> u64 {
 }
 
 /// What was found out about the counter.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct Calibration {
     /// Ticks in a nanosecond.
     pub per_ns: f64,
-    /// An empty pair of reads: the shortest, the median, the longest. The median is subtracted from
-    /// delays.
-    pub empty: [u64; 3],
-    /// The smallest difference between two readings that are not equal.
-    pub step: u64,
+    overhead: u64,
 }
 
 impl Calibration {
@@ -78,17 +67,12 @@ impl Calibration {
         }
         let per_ns = (now() - first) as f64 / start.elapsed().as_nanos() as f64;
         pairs.sort_unstable();
-        let empty = [0, pairs.len() / 2, pairs.len() - 1].map(|rank| pairs[rank]);
-        // Pairs are whole numbers of steps; so is the difference of two of them.
-        pairs.dedup();
-        let steps = pairs.windows(2).map(|two| two[1] - two[0]);
-        let step = steps.chain([pairs[0]]).filter(|&step| step > 0).min().unwrap_or(1);
-        Self { per_ns, empty, step }
+        Self { per_ns, overhead: pairs[pairs.len() / 2] }
     }
 
-    /// What is subtracted from each delay.
+    /// An empty pair of reads, which is subtracted from each delay.
     pub fn overhead(&self) -> u64 {
-        self.empty[1]
+        self.overhead
     }
 
     /// Ticks as nanoseconds.

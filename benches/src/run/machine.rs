@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// The machine and the moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -178,20 +178,6 @@ fn date(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", tm.tm_hour, tm.tm_min, tm.tm_sec)
 }
 
-/// When the process was started that started this one, to a hundredth of a second.
-pub fn parent_started() -> Option<SystemTime> {
-    let parent = std::os::unix::process::parent_id();
-    let stat = read_to_string(format!("/proc/{parent}/stat")).ok()?;
-    // The second field is a name in brackets, which may hold anything; the 22nd is the start, in
-    // ticks since the boot.
-    let ticks: f64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
-    let up_s: f64 = read_to_string("/proc/uptime").ok()?.split_whitespace().next()?.parse().ok()?;
-    // SAFETY: no pointers are involved.
-    let per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    let age = Duration::try_from_secs_f64(up_s - ticks / per_s as f64).ok()?;
-    SystemTime::now().checked_sub(age)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,13 +194,6 @@ mod tests {
         assert!(model("QEMU TCG CPU version 2.5+").translated().is_some());
         assert!(model("QEMU Virtual CPU version 2.5+").translated().is_none());
         assert_eq!(date(1_014_739_749), "2002-02-26T16:09:09Z");
-    }
-
-    #[test]
-    fn a_parent_is_older_than_its_child() {
-        let started = parent_started().unwrap();
-        let now = SystemTime::now();
-        assert!(started < now && started > now - Duration::from_secs(365 * 86_400), "{started:?}");
     }
 
     #[test]

@@ -7,13 +7,7 @@ use serde::{Deserialize, Serialize};
 /// is kept exactly.
 const LONGEST_WAIT_NS: u64 = 300_000_000_000;
 
-/// An empty histogram of waits, within 1 % of the truth.
-pub fn empty_histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST_WAIT_NS, 2).expect("constant bounds are valid")
-}
-
-/// Delays in ticks of a clock, within 1 % of the truth; least, greatest
-/// and sum exactly.
+/// Delays in ticks of a clock, within 1 % of the truth; least, greatest and sum exactly.
 #[derive(Clone, Debug)]
 pub struct Delays {
     histogram: Histogram<u64>,
@@ -25,7 +19,9 @@ pub struct Delays {
 impl Delays {
     /// None yet.
     pub fn new() -> Self {
-        Self { histogram: empty_histogram(), min: u64::MAX, max: 0, sum: 0 }
+        let bounded = Histogram::new_with_bounds(1, LONGEST_WAIT_NS, 2);
+        let histogram = bounded.expect("constant bounds are valid");
+        Self { histogram, min: u64::MAX, max: 0, sum: 0 }
     }
 
     /// One more. Does not allocate.

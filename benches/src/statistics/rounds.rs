@@ -10,7 +10,8 @@
 //! - Other figures are medians, with the interval that order statistics give without any
 //!   assumption. Under six rounds that is the whole range, and covers less than 95 %.
 
-use super::{Interval, bimodal, bootstrap, geometric_mean_interval, median};
+use super::random::Rng;
+use super::{geometric_mean, logarithms, mean, median, standard_deviation, student_t};
 use serde::{Deserialize, Serialize};
 
 /// Rounds from which a bootstrap is used and agreement of all rounds is a verdict (2 * 0.5^6 <
@@ -65,18 +66,6 @@ pub enum Verdict {
     TwoModes,
 }
 
-impl Verdict {
-    /// In words.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Verdict::Faster => "faster",
-            Verdict::Slower => "slower",
-            Verdict::None => "no verdict",
-            Verdict::TwoModes => "two modes",
-        }
-    }
-}
-
 impl Ratio {
     /// What may be said.
     pub fn verdict(&self) -> Verdict {
@@ -103,31 +92,43 @@ pub struct Spread {
 
 /// Geometric mean and the t interval of the logarithm.
 pub fn log_t(values: &[f64]) -> Estimate {
-    let Interval { low, mid, high } = geometric_mean_interval(values);
-    Estimate { value: mid, interval: (values.len() > 1).then_some((low, high)) }
+    let (n, logs) = (values.len(), logarithms(values));
+    let mid = mean(&logs);
+    let interval = (n > 1).then(|| {
+        let half = student_t(n - 1) * standard_deviation(&logs) / (n as f64).sqrt();
+        ((mid - half).exp(), (mid + half).exp())
+    });
+    Estimate { value: geometric_mean(values), interval }
 }
 
-/// The two modes, parted at the widest gap between neighbours on a logarithmic scale.
+/// The 95 % percentile bootstrap interval of a geometric mean.
+fn bootstrap(ratios: &[f64]) -> (f64, f64) {
+    const RESAMPLES: usize = 2000;
+    let (logs, mut rng) = (logarithms(ratios), Rng::new(SEED));
+    let mut resample = || {
+        let sum: f64 = logs.iter().map(|_| logs[rng.below(logs.len() as u64) as usize]).sum();
+        sum / logs.len() as f64
+    };
+    let mut means: Vec<f64> = (0..RESAMPLES).map(|_| resample()).collect();
+    means.sort_by(f64::total_cmp);
+    (means[RESAMPLES / 40].exp(), means[RESAMPLES - 1 - RESAMPLES / 40].exp())
+}
+
+/// The two modes, if the largest value is more than twice the smallest. They part at the widest gap
+/// between neighbours on a logarithmic scale.
 pub fn modes(values: &[f64]) -> Option<(Level, Level)> {
-    if !bimodal(values) {
-        return None;
-    }
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let gap = |i: &usize| sorted[*i] / sorted[i - 1];
     let cut = (1..sorted.len()).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
-    let mode = |part: &[f64]| Level { per_s: log_t(part).value, rounds: part.len() };
-    Some((mode(&sorted[..cut]), mode(&sorted[cut..])))
+    let mode = |part: &[f64]| Level { per_s: geometric_mean(part), rounds: part.len() };
+    (sorted[sorted.len() - 1] > 2.0 * sorted[0]).then(|| (mode(&sorted[..cut]), mode(&sorted[cut..])))
 }
 
 /// A ratio with its interval over rounds.
 pub fn mean_ratio(values: &[f64]) -> Option<Ratio> {
-    let Estimate { value, mut interval } = log_t(values);
-    if values.len() >= ENOUGH_ROUNDS {
-        let Interval { low, high, .. } = bootstrap(values, SEED);
-        interval = Some((low, high));
-    }
-    let rounds = values.len();
+    let (rounds, Estimate { value, interval }) = (values.len(), log_t(values));
+    let interval = if rounds < ENOUGH_ROUNDS { interval } else { Some(bootstrap(values)) };
     (rounds > 0).then_some(Ratio { value, interval, rounds, two_modes: false })
 }
 
@@ -158,5 +159,52 @@ impl Spread {
         }
         let cut = k.saturating_sub(1);
         Self { median, low: sorted[cut], high: sorted[n - 1 - cut] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-3 * b.abs()
+    }
+
+    #[test]
+    fn a_mean_has_an_interval_of_students_distribution() {
+        let Estimate { value, interval: Some((low, high)) } = log_t(&[1.0, 10.0, 100.0]) else { panic!() };
+        // 4.303 / sqrt(3) decades to either side.
+        assert!(
+            close(value, 10.0) && close((high / value).log10(), 2.4844) && close(value / low, high / value)
+        );
+        assert_eq!((log_t(&[7.0]).interval, log_t(&[]).interval), (None, None));
+    }
+
+    #[test]
+    fn ratios_have_an_interval_and_a_verdict() {
+        // One of four says 16: resampling finds means from 1 to 16, mostly between.
+        let (low, high) = bootstrap(&[1.0, 1.0, 1.0, 16.0]);
+        assert!(close(low, 1.0) && close(high, 8.0), "{low} {high}");
+        let verdict = |ratios: &[f64]| mean_ratio(ratios).unwrap().verdict();
+        assert_eq!(verdict(&[2.0; 6]), Verdict::Faster);
+        assert_eq!(verdict(&[0.5, 0.51, 0.49]), Verdict::Slower);
+        assert_eq!([verdict(&[2.0]), verdict(&[0.9, 1.2, 1.1])], [Verdict::None; 2]);
+        // All rounds must agree where there are two modes, and there must be enough of them.
+        let verdict = |ratios: &[f64]| range_ratio(ratios).unwrap().verdict();
+        assert_eq!(verdict(&[2.0; 6]), Verdict::Faster);
+        assert_eq!([verdict(&[2.0; 5]), verdict(&[0.9, 2.0, 2.0, 2.0, 2.0, 2.0])], [Verdict::TwoModes; 2]);
+        assert_eq!((mean_ratio(&[]), range_ratio(&[])), (None, None));
+    }
+
+    #[test]
+    fn rounds_have_modes_and_a_spread() {
+        let (low, high) = modes(&[58e3, 5.6e6, 60e3]).unwrap();
+        assert_eq!((low.rounds, high.rounds, close(high.per_s, 5.6e6)), (2, 1, true));
+        assert_eq!((modes(&[10.0, 12.0, 19.0]), modes(&[1.0]), modes(&[])), (None, None, None));
+        // From tables of the sign test: of 8 values the 1st and the 8th, of 9 the 2nd and the 8th.
+        let spread = |n: u32| Spread::of(&(1..=n).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(spread(8), Spread { median: 4.5, low: 1.0, high: 8.0 });
+        assert_eq!(spread(9), Spread { median: 5.0, low: 2.0, high: 8.0 });
+        assert_eq!((spread(3).low, spread(3).high, Spread::of(&[]).median), (1.0, 3.0, 0.0));
     }
 }
