@@ -50,7 +50,8 @@ pub fn monotonic_ns() -> u64 {
 pub struct Calibration {
     /// Ticks in a nanosecond.
     pub per_ns: f64,
-    overhead: u64,
+    /// An empty pair of reads: the shortest, the median, the longest.
+    pub empty: [u64; 3],
 }
 
 impl Calibration {
@@ -67,12 +68,12 @@ impl Calibration {
         }
         let per_ns = (now() - first) as f64 / start.elapsed().as_nanos() as f64;
         pairs.sort_unstable();
-        Self { per_ns, overhead: pairs[pairs.len() / 2] }
+        Self { per_ns, empty: [0, pairs.len() / 2, pairs.len() - 1].map(|rank| pairs[rank]) }
     }
 
-    /// An empty pair of reads, which is subtracted from each delay.
+    /// The median of empty pairs, which is subtracted from each delay.
     pub fn overhead(&self) -> u64 {
-        self.overhead
+        self.empty[1]
     }
 
     /// Ticks as nanoseconds.
