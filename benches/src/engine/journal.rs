@@ -9,7 +9,6 @@
 //! have had.
 
 use super::plan::Order;
-use super::progress::say;
 use super::record::{Outcome, SCHEMA};
 use crate::run::machine::{self, Machine};
 use anyhow::{Context, Result, bail, ensure};
@@ -103,8 +102,8 @@ impl Head {
 }
 
 impl Journal {
-    /// The journal that `order` asks for. Where it goes on with a run, `head` becomes that run's,
-    /// and what had ended is returned. An error says in one line why that cannot be.
+    /// The journal that `order` asks for; without [`Order::resume`] it begins anew. Where it goes on
+    /// with a run, `head` becomes that run's, and what had ended is returned. An error says in one line why that cannot be.
     pub fn open(order: &Order, head: &mut Head) -> Result<(Self, Vec<Done>)> {
         let start = Instant::now();
         let Some(path) = &order.journal else {
@@ -115,15 +114,6 @@ impl Journal {
         if let Some((old, old_done, length)) = previous(order, head)? {
             (*head, done) = (old, old_done);
             file.set_len(length).and_then(|()| file.seek(SeekFrom::End(0)))?;
-        } else if file.metadata().is_ok_and(|file| file.len() > 0) {
-            let old = path.with_extension("journal.old");
-            std::fs::rename(path, &old).with_context(|| format!("cannot rename {}", path.display()))?;
-            say(&format!(
-                "{}: begins anew; what an interrupted run had done is in {}",
-                order.row,
-                old.display()
-            ));
-            file = open(path)?;
         }
         let before = done.last().and_then(|last| Duration::try_from_secs_f64(last.at_s).ok());
         let mut journal = Self { file: Some(file), before: before.unwrap_or_default(), start };

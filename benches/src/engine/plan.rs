@@ -127,14 +127,13 @@ impl Order {
         format!("{names}, {}", place.collect::<Vec<_>>().join(", "))
     }
 
-    /// The plan in words.
+    /// The plan in words, in a line; what it leaves out in others.
     pub fn summary(&self) -> String {
-        let Self { row, rounds, window_ms, .. } = self;
-        let trials = turns(&self.jobs).len();
+        let Self { row, window_ms, .. } = self;
+        let (cells, trials, takes) = (self.jobs.len(), turns(&self.jobs).len(), clock(self.takes_s()));
+        let rounds = if self.rounds == 1 { "1 round".into() } else { format!("{} rounds", self.rounds) };
         let mut text = format!(
-            "{row}: {} cells; {rounds} rounds of {trials} trials in random order, windows of {window_ms} ms: {} min",
-            self.jobs.len(),
-            clock(self.takes_s())
+            "{row}: {cells} cells; {rounds} of {trials} trials in random order, windows of {window_ms} ms: {takes} min"
         );
         if let Some(budget_s) = self.budget_s.filter(|budget_s| self.takes_s() > 1.05 * budget_s) {
             text += &format!(
@@ -142,9 +141,7 @@ impl Order {
                 clock(budget_s)
             );
         }
-        for what in &self.left_out {
-            text += &format!("\n  {what}");
-        }
+        self.left_out.iter().for_each(|what| text += &format!("\n{row}: {what}"));
         text
     }
 }

@@ -23,6 +23,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+/// Rows, and what is run of each.
+type Orders<'a> = Vec<(&'a Row, Order)>;
+
 /// The whole program of these rows.
 pub fn main(rows: &'static [Row]) -> ExitCode {
     serve_or(|| {
@@ -78,7 +81,7 @@ fn choose<'a>(rows: &'a [Row], names: &[String]) -> Result<Vec<&'a Row>> {
 }
 
 /// What is run of these rows, and remarks. Everything that can be wrong with the options shows here.
-fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<(Vec<(&'a Row, Order)>, Vec<String>)> {
+fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<(Orders<'a>, Vec<String>)> {
     let mode = options.mode();
     let wish = Wish {
         cpus: machine::describe().cpus() as u32,
@@ -175,7 +178,7 @@ fn heeded(rows: &[&Row], wish: &Wish, option: &str) -> Result<Option<String>> {
 }
 
 /// Measures, and writes everything.
-fn measure(orders: &[(&Row, Order)], options: &Options, folder: &Path) -> Result<ExitCode> {
+fn measure(orders: &Orders<'_>, options: &Options, folder: &Path) -> Result<ExitCode> {
     let all_s: f64 = orders.iter().map(|(_, order)| order.takes_s()).sum();
     let what = match options.mode() {
         Mode::Full if options.full => "a full run, as long as it takes",
@@ -183,9 +186,9 @@ fn measure(orders: &[(&Row, Order)], options: &Options, folder: &Path) -> Result
         Mode::Quick => "a quick look",
         Mode::Smoke => "a smoke run, which measures nothing (for a measurement: cargo bench)",
     };
-    say(&format!("ulocks: {what}, {} min, on {}", units::clock(all_s), machine::describe()));
-    for (_, order) in orders {
-        say(&order.summary());
+    let all = format!("ulocks: {what}, {} min, on {}", units::clock(all_s), machine::describe());
+    for text in [all].into_iter().chain(orders.iter().map(|(_, order)| order.summary())) {
+        text.lines().for_each(|line| say(tables::wrapped(line, 2).trim_end()));
     }
     let (mut records, mut failed, mut signal) = (Vec::new(), false, None);
     for (row, order) in orders {

@@ -73,7 +73,7 @@ fn how_far(share: f64, elapsed_s: f64, after_s: f64) -> String {
         let left_s = elapsed_s / share - elapsed_s;
         text += &format!(", {} left", clock(left_s));
         if after_s > 0.0 {
-            text += &format!(", {} of all rows", clock(left_s + after_s));
+            text += &format!(" ({} of all)", clock(left_s + after_s));
         }
     }
     text
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn the_time_left_follows_from_the_pace() {
         assert_eq!(how_far(0.25, 60.0, 0.0), "25 % in 1:00, 3:00 left");
-        assert_eq!(how_far(0.999, 999.0, 60.0), "99 % in 16:39, 0:01 left, 1:01 of all rows");
+        assert_eq!(how_far(0.999, 999.0, 60.0), "99 % in 16:39, 0:01 left (1:01 of all)");
         assert_eq!(how_far(0.01, 2.0, 60.0), "1 % in 0:02");
     }
 }
