@@ -161,7 +161,7 @@ fn wrong_options_are_one_line_and_exit_code_2() {
     let wrong: &[(&[&str], &str)] = &[
         (
             &["pingpang"],
-            "unknown row 'pingpang'; allowed: pingpong, deaf, and what criterion runs: contended,",
+            "unknown row 'pingpang'; allowed: pingpong, deaf, and what criterion runs: no_contention,",
         ),
         (&["--thread", "2"], "unexpected argument '--thread'; allowed: --list, --quick, "),
         (&["--threads", "-2"], "'-2' is not a number of workers; allowed: 1 to 10000"),
@@ -196,6 +196,11 @@ fn help_and_list_say_what_there_is() {
     assert!(help.contains("  deaf            1 s,   1 s quick   a row that heeds nothing\n"), "{help}");
     let list = text(&run(&target, &["--list", "--bench"]).stdout);
     assert!(list.starts_with("Rows, and how long each takes:\n  pingpong "), "{list}");
+    let criterion = text(&limit::output(program(&target, &["--help"]).env(AS, "criterion")).stdout);
+    assert!(
+        criterion.starts_with("Benchmarks of single calls, run by criterion: no_contention, "),
+        "{criterion}"
+    );
     let nothing = run(&target, &["contended/unfair", "--bench", "--sample-size", "10"]);
     assert!(nothing.status.success() && nothing.stdout.is_empty() && nothing.stderr.is_empty());
 }

@@ -13,15 +13,21 @@ use std::path::{Path, PathBuf};
 /// into the current directory. A relative `CARGO_TARGET_DIR` is relative to where cargo was
 /// started, which a bench does not know.
 pub fn folder() -> Result<PathBuf> {
-    let given = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from).filter(|target| target.is_absolute());
+    let given = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let program = std::env::current_exe().context("cannot find out where this program lies")?;
-    let marked =
-        || Some(program.ancestors().skip(1).find(|above| above.join("CACHEDIR.TAG").is_file())?.into());
-    let target: PathBuf = match given.or_else(marked) {
-        Some(target) => target,
-        None => std::env::current_dir().context("there is no current directory")?,
-    };
-    Ok(target.join("ulocks-report"))
+    let is_marked = |folder: &Path| folder.join("CACHEDIR.TAG").is_file();
+    let here = || std::env::current_dir().context("there is no current directory");
+    Ok(target(given, &program, &is_marked, &here)?.join("ulocks-report"))
+}
+
+fn target(
+    given: Option<PathBuf>,
+    program: &Path,
+    is_marked: &dyn Fn(&Path) -> bool,
+    here: &dyn Fn() -> Result<PathBuf>,
+) -> Result<PathBuf> {
+    let above = program.ancestors().skip(1).find(|above| is_marked(above)).map(PathBuf::from);
+    given.filter(|given| given.is_absolute()).or(above).map_or_else(here, Ok)
 }
 
 /// The folder, once it is known that files can be made there: a run that could not leave its record
@@ -92,18 +98,41 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Writes the record into the folder, and says where. That of an interrupted run replaces none of a
-/// complete one; a complete one that was there stays as `ROW.before.json`, for a verdict on this one.
+/// Where the record of a run lies that ended so. That of an interrupted run replaces none of a
+/// complete one.
+fn place(folder: &Path, record: &Record, ended: Ended) -> PathBuf {
+    let interrupted = if ended == Ended::Interrupted { "-interrupted" } else { "" };
+    folder.join(format!("{}{interrupted}.json", stem(&record.row, record.mode)))
+}
+
+/// Writes the record into the folder, and says where.
 pub fn keep(folder: &Path, record: &Record) -> Result<PathBuf> {
-    let mut name = stem(&record.row, record.mode);
-    if record.ended == Ended::Interrupted {
-        name += "-interrupted";
-    }
-    let path = folder.join(format!("{name}.json"));
-    if record.ended != Ended::Interrupted && path.is_file() {
-        let before = folder.join(format!("{name}.before.json"));
-        std::fs::rename(&path, &before).with_context(|| format!("cannot write {}", before.display()))?;
-    }
+    let path = place(folder, record, record.ended);
     write(&path, &json(record)?)?;
     Ok(path)
+}
+
+/// Removes what the run left when it was interrupted. It may have been killed, and left nothing.
+pub fn remove_interrupted(folder: &Path, record: &Record) {
+    let path = place(folder, record, Ended::Interrupted);
+    for file in [path.with_extension("txt"), path] {
+        let _ = std::fs::remove_file(file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_was_copied_writes_where_it_is_started() {
+        let of = |given: Option<&str>, marked: Option<&str>| {
+            let is_marked = |above: &Path| Some(above) == marked.map(Path::new);
+            let here = || Ok(PathBuf::from("/here"));
+            target(given.map(PathBuf::from), Path::new("/t/release/deps/ulocks"), &is_marked, &here).unwrap()
+        };
+        assert_eq!(of(Some("/given"), Some("/t")), Path::new("/given"));
+        assert_eq!(of(Some("relative"), Some("/t")), Path::new("/t"));
+        assert_eq!(of(None, None), Path::new("/here"));
+    }
 }

@@ -7,7 +7,7 @@
 
 use super::cell::Subject;
 use super::program;
-use super::progress::say;
+use super::progress::{print, say};
 use super::record::Mode;
 use crate::rows::Row;
 use crate::run::busy_work::Span;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 /// Measures the locks of the ulocks family and those that people use today, and says which to take
@@ -166,10 +166,19 @@ pub fn for_criterion(rows: &[Row]) -> CriterionOptions {
     if let Some(known) = given {
         return known;
     }
+    let has = |option: &str| arguments.iter().any(|argument| argument == option);
+    if has("--help") || has("-h") {
+        // The program of the rows says the rest.
+        let code = print(&format!(
+            "Benchmarks of single calls, run by criterion: {}\nIts own options: {}\n\n",
+            GROUPS.join(", "),
+            CRITERIONS.replace("= ", " ")
+        ));
+        std::process::exit(i32::from(code != ExitCode::SUCCESS));
+    }
     let options: Options = parse_from(with_rows(rows), without(arguments.clone(), CRITERIONS));
     program::check(rows, &options).unwrap_or_else(|error| refuse(&error));
     let groups: Vec<String> = options.rows.iter().filter(|name| is_group(name)).cloned().collect();
-    let has = |option: &str| arguments.iter().any(|argument| argument == option);
     // A list of criterion is hundreds of lines; tools that want it name a format.
     if (groups.is_empty() && !options.rows.is_empty()) || (options.list && !has("--format")) {
         std::process::exit(0);

@@ -178,7 +178,7 @@ fn heeded(rows: &[&Row], wish: &Wish, option: &str) -> Result<Option<String>> {
 }
 
 /// Measures, and writes everything.
-fn measure(orders: &Orders<'_>, options: &Options, folder: &Path) -> Result<ExitCode> {
+fn measure(orders: &[(&Row, Order)], options: &Options, folder: &Path) -> Result<ExitCode> {
     let all_s: f64 = orders.iter().map(|(_, order)| order.takes_s()).sum();
     let what = match options.mode() {
         Mode::Full if options.full => "a full run, as long as it takes",
@@ -244,6 +244,8 @@ fn report(row: &Row, order: &Order, record: &Record, options: &Options, folder: 
     files::write(&text, &tables)?;
     let rounds = record.rounds_done();
     match record.ended {
+        // What it went on from is in it.
+        Ended::Rounds if order.resume => files::remove_interrupted(folder, record),
         Ended::Rounds => {}
         Ended::Budget => say(&format!(
             "{}: took far longer than its plan reckons and was ended; there are {rounds} of {} rounds",
