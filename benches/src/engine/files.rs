@@ -105,9 +105,14 @@ fn place(folder: &Path, record: &Record, ended: Ended) -> PathBuf {
     folder.join(format!("{}{interrupted}.json", stem(&record.row, record.mode)))
 }
 
-/// Writes the record into the folder, and says where.
+/// Writes the record into the folder, and says where. A complete one that was there stays as
+/// `ROW.before.json`, for a verdict on this one.
 pub fn keep(folder: &Path, record: &Record) -> Result<PathBuf> {
     let path = place(folder, record, record.ended);
+    if record.ended != Ended::Interrupted && path.is_file() {
+        let before = path.with_extension("before.json");
+        std::fs::rename(&path, &before).with_context(|| format!("cannot write {}", before.display()))?;
+    }
     write(&path, &json(record)?)?;
     Ok(path)
 }
