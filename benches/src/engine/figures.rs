@@ -52,6 +52,7 @@ figures! {
     SYSTEM "system" "system/op" Nanoseconds less "Time in the kernel for an operation.";
     COV "cov" "COV" Number less "Standard deviation by mean of the workers' operations; 0 is fair.";
     LEAST "least" "least" Share more "Operations of the least served worker by the mean of all.";
+    MOST "most" "most" Share less "Operations of the best served worker by the mean of all.";
     STARVED "starved" "hardly ran" Share less "Workers with less than a tenth of the mean.";
     WAIT_MIN "wait-min" "min wait" Nanoseconds less "The shortest wait of an acquisition.";
     WAIT_MEAN "wait-mean" "mean wait" Nanoseconds less "Mean wait of an acquisition.";

@@ -5,6 +5,7 @@
 
 pub mod franke;
 pub mod psrw;
+pub mod sembench;
 pub mod test_mutex;
 pub mod tofutex;
 pub mod ulockflex;
@@ -63,6 +64,12 @@ pub const ALL: &[Mail] = &[
         mail: "Desnoyers 2008",
         command: "cargo run --release --bin psrw",
         tables: psrw::tables,
+    },
+    Mail {
+        row: sembench::ROW,
+        mail: "Mason 2010",
+        command: "cargo bench -- sembench",
+        tables: sembench::tables,
     },
     Mail {
         row: tofutex::ROW,

@@ -9,11 +9,14 @@ use crate::workloads::turns::Turns;
 use crate::workloads::{Scenario, Times, Workers};
 
 pub mod claims;
+mod condvar;
 mod convoy;
 mod many;
 mod promises;
 mod psrw;
 mod scaling;
+pub mod sembench;
+mod semscale;
 mod shared;
 
 /// A row of the program.
@@ -79,7 +82,17 @@ pub struct Wish {
 }
 
 /// Every row, in the order in which they run and are shown.
-pub const ALL: &[Row] = &[scaling::ROW, many::ROW, convoy::ROW, shared::ROW, psrw::ROW, promises::ROW];
+pub const ALL: &[Row] = &[
+    scaling::ROW,
+    many::ROW,
+    convoy::ROW,
+    sembench::ROW,
+    semscale::ROW,
+    condvar::ROW,
+    shared::ROW,
+    psrw::ROW,
+    promises::ROW,
+];
 
 impl Row {
     /// The row called `name`.

@@ -144,7 +144,7 @@ impl Seen {
     /// Figures of these workers' turns; `counted` says whether their futex calls are known.
     pub fn figures(&self, of: Range<usize>, counted: bool) -> Outcome {
         let counts = &self.counts[of];
-        let (least, _) = statistics::shares(counts);
+        let (least, most) = statistics::shares(counts);
         // None at all count as one: less cannot be seen.
         let ops = counts.iter().sum::<u64>().max(1) as f64;
         let few = counts.iter().filter(|&&count| 10.0 * (count as f64) < ops / counts.len() as f64);
@@ -152,6 +152,7 @@ impl Seen {
             ("rate", ops / self.elapsed.as_secs_f64()),
             ("cov", statistics::cov(counts)),
             ("least", least),
+            ("most", most),
             ("starved", few.count() as f64 / counts.len() as f64),
         ];
         figures.extend(self.switches.map(|switches| ("switches", switches as f64 / ops)));

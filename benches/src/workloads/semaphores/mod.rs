@@ -118,9 +118,9 @@ impl Run {
         }
     }
 
-    /// How long its window is where that of the plan is `window_ms`: many have to wake up in it.
+    /// How long its window is where that of the plan is `window_ms`.
     pub fn window_ms(self, window_ms: u64) -> u64 {
-        if matches!(self, Self::Wakes { .. }) { 2 * window_ms } else { window_ms }
+        window_ms
     }
 
     /// Carries it out in this process.

@@ -1,0 +1,122 @@
+//! `condvar`: bounded buffers and `notify_all` of a crowd, over every condition variable with its
+//! mutex.
+
+use super::{By, Column, Row, Wish, no_claims};
+use crate::engine::cell::{Cell, Job, Kind};
+use crate::engine::record::{Mode, Record};
+use crate::report::units;
+use crate::statistics::rounds::{Ratio, Verdict};
+use crate::subjects::condvars::Entry;
+use crate::workloads::Scenario;
+use crate::workloads::condvars::{Load, Notify, Place, Run};
+
+pub const ROW: Row = Row {
+    name: "condvar",
+    about: "condition variables with their mutexes: bounded buffers, and notify_all",
+    mail: None,
+    share_s: (106, 17),
+    jobs,
+    drop_first: &["asym", "byte", "pi", "usync"],
+    columns: &[
+        Column { figure: "rate", by: By::Nothing },
+        Column { figure: "rate", by: By::BestPeer },
+        Column { figure: "cpu", by: By::Nothing },
+        Column { figure: "cpu", by: By::BestPeer },
+        Column { figure: "switches", by: By::Nothing },
+        Column { figure: "futexes", by: By::Nothing },
+        Column { figure: "cov", by: By::Nothing },
+    ],
+    claims: no_claims,
+    sentences,
+    notes: "An operation is an item taken out, or a waiter that came back. COV is of the consumers. What two \
+            threads do depends on nothing as much as on whether they share a CPU, so both are run.",
+};
+
+/// Producers and consumers, and what a buffer holds at most.
+const CREWS: [(u32, u32); 4] = [(1, 1), (4, 4), (2, 2), (1, 8)];
+const CAPACITIES: [u32; 3] = [1, 2, 64];
+const WAITERS: u32 = 100;
+
+fn jobs(wish: &Wish) -> Vec<Job> {
+    let full = wish.mode == Mode::Full;
+    let crews: Vec<(u32, u32)> = match &wish.threads {
+        Some(threads) => threads.iter().map(|&n| ((n / 2).max(1), n.div_ceil(2))).collect(),
+        None => CREWS[..if full { 4 } else { 2 }].to_vec(),
+    };
+    let orders = [(Notify::After, "after"), (Notify::Under, "under")];
+    let mut jobs = Vec::new();
+    for &(producers, consumers) in &crews {
+        let places: &[_] = match producers + consumers {
+            2 => &[(Place::Apart, ", a CPU each"), (Place::Together, ", on one CPU")],
+            _ => &[(Place::Free, "")],
+        };
+        for &(place, words) in places {
+            for (notify, when) in &orders[..if full { 2 } else { 1 }] {
+                let section = format!("{producers} + {consumers}{words}, notified {when} the lock");
+                for &capacity in if full { &CAPACITIES[..] } else { &CAPACITIES[1..2] } {
+                    let load = Load::Buffer { producers, consumers, capacity };
+                    let label = format!("room for {capacity}");
+                    jobs.extend(job(
+                        wish,
+                        &section,
+                        label,
+                        Some(capacity),
+                        Run { load, notify: *notify, place },
+                    ));
+                }
+            }
+        }
+    }
+    for (notify, when) in orders.into_iter().take(if full { 2 } else { 1 }) {
+        let waiters = if wish.mode == Mode::Smoke { 5 } else { WAITERS };
+        let run = Run { load: Load::Crowd(waiters), notify, place: Place::Free };
+        let section = format!("notify_all of {waiters}");
+        jobs.extend(job(wish, &section, format!("notified {when} the lock"), None, run));
+    }
+    jobs
+}
+
+/// What people use today always takes part.
+const PEERS: [&str; 2] = ["std", "parking_lot"];
+
+fn job(wish: &Wish, section: &str, label: String, x: Option<u32>, run: Run) -> Option<Job> {
+    let named = |entry: &&Entry| match &wish.subjects {
+        Some(names) => PEERS.contains(&entry.name) || names.iter().any(|name| name == entry.name),
+        None => true,
+    };
+    let subjects: Vec<String> = Entry::all().iter().filter(named).map(|entry| entry.name.into()).collect();
+    let asked = |names: &Vec<String>| subjects.iter().any(|subject| names.contains(subject));
+    let cell =
+        Cell { section: section.into(), label, x: x.map(f64::from), scenario: Scenario::Condvars(run) };
+    wish.subjects.as_ref().is_none_or(asked).then_some(Job { cell, subjects })
+}
+
+/// How the subject stands to the best peer of each cell.
+fn ratios<'a>(record: &'a Record, subject: &'a str) -> impl Iterator<Item = (usize, &'a str, Ratio)> {
+    (0..record.cells.len()).filter_map(move |at| {
+        let peer = record.best_peer(at, "rate")?;
+        Some((at, peer, record.ratio((at, subject), (at, peer), "rate")?))
+    })
+}
+
+fn sentences(record: &Record) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let family = record.subjects.iter().filter(|subject| subject.kind == Kind::Family);
+    for name in family.map(|subject| subject.name.as_str()) {
+        let all: Vec<_> = ratios(record, name).collect();
+        let count = |wanted| all.iter().filter(|(_, _, ratio)| ratio.verdict() == wanted).count();
+        let (ahead, behind, of) = (count(Verdict::Faster), count(Verdict::Slower), all.len());
+        if of > 0 {
+            sentences.push(format!(
+                "{name}: ahead of the best peer in {ahead} of {of} buffers and crowds, behind in {behind}."
+            ));
+        }
+        let worst = all.iter().filter(|(_, _, ratio)| ratio.verdict() == Verdict::Slower);
+        if let Some(&(at, peer, ratio)) = worst.min_by(|a, b| a.2.value.total_cmp(&b.2.value)) {
+            let place = record.cells[at].section.split(", notified").next().unwrap_or_default();
+            let ratio = units::ratio(Some(ratio));
+            sentences.push(format!("{name} is furthest behind with {place}: {ratio} of {peer}'s rate."));
+        }
+    }
+    sentences
+}

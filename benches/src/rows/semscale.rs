@@ -1,0 +1,137 @@
+//! `semscale`: one array and several threads, which sleep or do not: on semaphores of their own, in
+//! turns, in sets; and what a set costs where nothing stands in its way.
+
+use super::sembench::{against, job};
+use super::{By, Column, Row, Wish, no_claims};
+use crate::engine::cell::{Cell, Job};
+use crate::engine::record::{Mode, Record};
+use crate::subjects::semaphores::{FLOOR, KERNEL, POSIX, SEMARRAY, STRICT};
+use crate::workloads::Scenario;
+use crate::workloads::semaphores::Run;
+use crate::workloads::sets::Sets;
+
+pub const ROW: Row = Row {
+    name: "semscale",
+    about: "one semaphore array over thread counts: own semaphores, turns, sets, starvation",
+    mail: None,
+    share_s: (34, 10),
+    jobs,
+    drop_first: &["semarray-strict-100us", "semarray-strict-1ms"],
+    columns: &[
+        Column { figure: "rate", by: By::Nothing },
+        Column { figure: "rate", by: By::BestPeer },
+        Column { figure: "cpu", by: By::Nothing },
+        Column { figure: "cov", by: By::Nothing },
+        Column { figure: "share", by: By::Nothing },
+        Column { figure: "pair", by: By::Nothing },
+        Column { figure: "pair", by: By::BestPeer },
+    ],
+    claims: no_claims,
+    sentences,
+    notes: "The thread beside the others is a poster, which adds one to each of 64 other semaphores of the \
+            array and takes that back, or a manager, which wants both of two semaphores of which each \
+            worker wants one. Its turns are not in the rate.",
+};
+
+const OWN: &str = "Each thread on a semaphore of its own";
+const BESIDE: &str = "The same beside a poster to 64 others";
+const MANAGER: &str = "8 workers and a manager";
+const SETS: &str = "Uncontended: a set, and its opposite";
+
+/// Thread counts: doubled up to twice the CPUs, with the CPUs themselves.
+fn counts(wish: &Wish) -> Vec<u32> {
+    let cpus = wish.cpus.max(1);
+    let mut counts: Vec<u32> = match (&wish.threads, wish.mode) {
+        (Some(threads), _) => return threads.clone(),
+        (None, Mode::Smoke) => vec![2],
+        (None, Mode::Quick) => vec![1, cpus],
+        (None, Mode::Full) => {
+            std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|&n| n < 2 * cpus).collect()
+        }
+    };
+    if wish.mode == Mode::Full {
+        counts.extend([cpus, 2 * cpus]);
+    }
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}
+
+fn jobs(wish: &Wish) -> Vec<Job> {
+    let (full, mut jobs) = (wish.mode == Mode::Full, Vec::new());
+    for (section, poster) in [(OWN, false), (BESIDE, true)] {
+        for threads in counts(wish) {
+            let label = if threads == 1 { "1 thread".into() } else { format!("{threads} threads") };
+            let run = Run::Own { threads, poster };
+            jobs.extend(job(wish, section, &label, Some(threads), run, |_| true));
+        }
+    }
+    // Those with a number of threads of their own. The first is for a quick look.
+    let readers = |threads| Run::Readers { threads, reads: 80 };
+    let manager = |hold_us| Run::Manager { workers: 8, hold_us };
+    let others = [
+        ("Pairs that pass a turn", "1 pair", Run::PingPong { pairs: 1 }),
+        ("Pairs that pass a turn", "4 pairs", Run::PingPong { pairs: 4 }),
+        ("Sets of two without a sleep: [wait for 0, +1], -1", "4 threads", Run::Complex { threads: 4 }),
+        ("Sets of two without a sleep: [wait for 0, +1], -1", "1 thread", Run::Complex { threads: 1 }),
+        ("A reader-writer lock made of sets, 80 % reads", "8 threads", readers(8)),
+        ("A reader-writer lock made of sets, 80 % reads", "2 threads", readers(2)),
+        ("Philosophers, who take both forks at once", "5 seats", Run::Philosophers { seats: 5 }),
+        ("Philosophers, who take both forks at once", "16 seats", Run::Philosophers { seats: 16 }),
+        (MANAGER, "each holds 10 us", manager(10)),
+        (MANAGER, "no work", manager(0)),
+    ];
+    let mut last = "";
+    for (section, label, run) in others {
+        if full || section != last {
+            jobs.extend(job(wish, section, label, None, run, |_| true));
+        }
+        last = section;
+    }
+    jobs.extend([1, 2, 8, 64, 256].into_iter().filter(|ops| full || [1, 8].contains(ops)).filter_map(
+        |ops| {
+            let mut subjects = vec![SEMARRAY, KERNEL, FLOOR];
+            subjects.extend((ops == 1).then_some(POSIX));
+            let named =
+                |name: &str| wish.subjects.as_ref().is_none_or(|names| names.iter().any(|n| n == name));
+            let asked = subjects.iter().any(|name| named(name));
+            subjects.retain(|name| named(name) || *name == KERNEL);
+            let label = if ops == 1 { "1 operation".into() } else { format!("{ops} operations") };
+            let scenario = Scenario::Sets(Sets { ops, one_by_one: false });
+            let cell = Cell { section: SETS.into(), label, x: Some(ops.into()), scenario };
+            asked.then_some(Job { cell, subjects: subjects.into_iter().map(Into::into).collect() })
+        },
+    ));
+    jobs
+}
+
+fn sentences(record: &Record) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let mut say = |section, subject, figure, words: &str| {
+        // The cell with most threads or operations, the last.
+        let Some(at) = record.cells_of(section).last() else { return };
+        let Some(peer) = record.best_peer(at, figure) else { return };
+        let label = &record.cells[at].label;
+        let ratio = against(record.ratio((at, subject), (at, peer), figure), peer);
+        sentences.extend(ratio.map(|ratio| format!("{words}, {label}: {subject} has {ratio}.")));
+    };
+    say(OWN, SEMARRAY, "rate", "Own semaphores");
+    say(BESIDE, SEMARRAY, "rate", "Beside a poster");
+    for (at, subject) in
+        record.cells_of(MANAGER).next().into_iter().flat_map(|at| [(at, SEMARRAY), (at, STRICT)])
+    {
+        if let Some(share) = record.measured(at, subject, "share") {
+            let share = crate::report::units::digits(share.value);
+            sentences
+                .push(format!("A manager beside 8 workers has {share} of a worker's turns with {subject}."));
+        }
+    }
+    // Times: less is better, so a verdict would say the opposite.
+    for at in record.cells_of(SETS) {
+        if let Some(ratio) = record.ratio((at, SEMARRAY), (at, KERNEL), "pair") {
+            let ratio = crate::report::units::ratio(Some(ratio));
+            sentences.push(format!("Uncontended, {}: {ratio} of the time of sysv.", record.cells[at].label));
+        }
+    }
+    sentences
+}
