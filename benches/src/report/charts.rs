@@ -21,12 +21,14 @@ pub struct Chart {
     pub svg: String,
 }
 
-/// All charts of a record: of its promises, or of each section.
-pub fn of_record(record: &Record, row: &Row, looks: &mut Looks) -> Vec<Chart> {
-    let judged = claims::judged(row, record);
+/// All charts of a record: of its promises, or of each section by the first figure of its tables.
+pub fn of_record(record: &Record, row: Option<&Row>, looks: &mut Looks) -> Vec<Chart> {
+    let judged = row.map_or(Vec::new(), |row| claims::judged(row, record));
     if judged.is_empty() {
+        let columns = row.into_iter().flat_map(|row| row.columns).map(|column| column.figure);
+        let names: Vec<&str> = columns.chain(["rate", "mean-done"]).collect();
         let sections = record.sections().into_iter();
-        return sections.flat_map(|name| of_section(record, row, name, looks)).collect();
+        return sections.flat_map(|name| of_section(record, &names, name, looks)).collect();
     }
     let (times, ratios): (Vec<_>, Vec<_>) =
         judged.iter().partition(|judged| judged.claim.with == With::Nothing);
@@ -57,13 +59,16 @@ fn promises(record: &Record, what: &str, judged: &[&Judged], unit: fn(f64) -> St
     (!spans.is_empty()).then_some(Chart { caption, svg })
 }
 
-/// The charts of a section: over its axis if it has one, in rows if not.
-pub fn of_section(record: &Record, row: &Row, section: &str, looks: &mut Looks) -> Vec<Chart> {
+/// The charts of a section by the first of the figures that it has: over its axis, or in rows.
+fn of_section(record: &Record, names: &[&str], section: &str, looks: &mut Looks) -> Vec<Chart> {
     let mut charts = Vec::new();
-    let Some(column) = row.columns.first() else { return charts };
+    let has = |name: &&&str| {
+        let mut here = record.lines.iter().filter(|line| record.cells[line.cell].section == section);
+        here.any(|line| !line.values(name).is_empty())
+    };
+    let Some(&main) = names.iter().find(has) else { return charts };
     let axis = places(record, section);
     let cells: Vec<usize> = record.cells_of(section).collect();
-    let main = column.figure;
     if axis.len() < 2 {
         charts.extend(in_rows(record, section, main, &cells, looks));
         return charts;

@@ -5,6 +5,7 @@ use super::svg::escape;
 use super::tables::{Table, all, legend};
 use super::{answer, charts, compare, kept, looks};
 use crate::engine::record::{Ended, Mode, Record};
+use crate::mails;
 use crate::rows::{self, Row};
 use anyhow::{Context, Result};
 use std::fmt::Write;
@@ -159,34 +160,45 @@ impl Page {
         }
         let first = place.records.iter().find_map(|record| {
             let row = rows.iter().find(|row| row.name == record.row)?;
-            let section = *record.sections().first()?;
-            charts::of_section(record, row, section, &mut self.looks).into_iter().next()
+            charts::of_record(record, Some(row), &mut self.looks).into_iter().next()
         });
         self.charts(first.as_slice());
     }
 
-    fn record(&mut self, nth: usize, record: &Record, before: Option<&Record>, row: &Row) {
+    fn record(&mut self, nth: usize, record: &Record, before: Option<&Record>, row: Option<&Row>) {
+        let mail = mails::ALL.iter().find(|mail| mail.row == record.row);
+        let about = row.map_or_else(|| mail.map_or("", |mail| mail.mail), |row| row.about);
         writeln!(self.body, "<section id=\"{}-{nth}\">", record.row).unwrap();
-        self.tag("h2", &format!("{}: {}", record.row, row.about));
-        self.tag(
-            "p",
-            &format!("{}, {} rounds of {} ms", record.command, record.rounds_done(), record.window_ms),
-        );
+        self.tag("h2", &format!("{}: {about}", record.row));
+        let rounds = record.rounds_done();
+        self.tag("p", &format!("{}, {rounds} rounds of {} ms", record.command, record.window_ms));
         answer::sentences_of(record).iter().for_each(|sentence| self.tag("p", sentence));
         if let Some(line) = before.and_then(|before| compare::summary(before, record)) {
             self.tag("p", &line);
         }
         let drawn = charts::of_record(record, row, &mut self.looks);
         self.charts(&drawn);
-        self.body += "<details><summary>All figures</summary>\n";
-        for (name, parts) in all(record, row) {
-            self.tag("h3", &name);
-            parts.iter().for_each(|table| self.table(table));
+        for mails::MailTable { title, header, rows, today } in
+            mail.map_or(Vec::new(), |mail| (mail.tables)(record))
+        {
+            self.tag("h3", &title);
+            let mut beside = Table::new(1, header);
+            beside.rows = rows;
+            beside.fitting().iter().for_each(|table| self.table(table));
+            self.tag("p", &today.join(" "));
         }
-        for line in legend(record, row).iter().map(String::as_str).chain(row.notes.lines()) {
-            self.tag("p", line);
+        if let Some(row) = row {
+            self.body += "<details><summary>All figures</summary>\n";
+            for (name, parts) in all(record, row) {
+                self.tag("h3", &name);
+                parts.iter().for_each(|table| self.table(table));
+            }
+            for line in legend(record, row).iter().map(String::as_str).chain(row.notes.lines()) {
+                self.tag("p", line);
+            }
+            self.body += "</details>\n";
         }
-        self.body += "</details>\n</section>\n";
+        self.body += "</section>\n";
     }
 }
 
@@ -205,21 +217,11 @@ fn html(places: &[Place], rows: &[Row], criterion: bool) -> String {
             page.answer(place, rows);
         }
         for record in &place.records {
-            let before = place.before.iter().find(|before| before.row == record.row);
+            let is_before = |old: &&Record| old.row == record.row && old.mode == record.mode;
+            let before = place.before.iter().find(is_before);
             let name = kept::row_of(&record.row).map_or(record.row.as_str(), |row| row.name);
-            if let Some(row) = rows.iter().find(|row| row.name == name) {
-                page.record(nth, record, before, row);
-            }
+            page.record(nth, record, before, rows.iter().find(|row| row.name == name));
         }
-    }
-    for rows::MailTable { title, rows, why } in
-        places.first().map_or(Vec::new(), |place| rows::mail_tables(&place.records))
-    {
-        page.tag("h2", &title);
-        let mut beside = Table::new(1, ["", "then", "today"]);
-        beside.rows = rows;
-        page.table(&beside);
-        page.tag("p", &why);
     }
     page.tag("h2", "Runs");
     if criterion {

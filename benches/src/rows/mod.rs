@@ -157,19 +157,3 @@ fn chosen(wish: &Wish, subjects: &[&str]) -> Vec<String> {
         None => subjects.iter().map(|&name| name.to_owned()).collect(),
     }
 }
-
-/// What a mail has measured, beside what is measured today.
-#[derive(Clone, Debug, Default)]
-pub struct MailTable {
-    /// Whose mail it is, and what was measured.
-    pub title: String,
-    /// What, then, and today.
-    pub rows: Vec<Vec<String>>,
-    /// What is different today, and why.
-    pub why: String,
-}
-
-/// The tables of all mails of which a record says something.
-pub fn mail_tables(_: &[Record]) -> Vec<MailTable> {
-    Vec::new()
-}
