@@ -7,8 +7,8 @@
 //! <!-- record DAY-MACHINE-scaling; threads 2,4,8; (0, 0) 4,8 -->
 //! ```
 //!
-//! That is the record `scaling` in the file `DAY-MACHINE.json`, whose points are a table: a row
-//! begins with the number of the shape that names its fields.
+//! That is the record `scaling` in the file `DAY-MACHINE.json`, whose lines are a table: a row is a
+//! cell, a subject, a shape that names its figures, and the rounds of each figure.
 //!
 //! The columns of the table are workloads, its rows are `WHAT, against PEER`. A cell is the range
 //! over the numbers of threads. The words behind a workload replace the numbers for its column.
@@ -31,7 +31,7 @@ pub fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
         let mut places = record.rmatch_indices('-').map(of);
         let (file, name) = places.find(|(file, _)| file.is_file()).context("no file has this record")?;
         let kept: Value = serde_json::from_str(&fs::read_to_string(file)?)?;
-        Ok(kept["records"][name]["summary"]["points"].clone())
+        Ok(kept["records"][name].clone())
     };
     let mut faults = Vec::new();
     for document in DOCUMENTS {
@@ -41,18 +41,63 @@ pub fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
     Ok(faults)
 }
 
-/// A point of the record: its fields by their names, `outer.inner` inside an object.
-type Point = BTreeMap<String, Value>;
+/// The rounds of each figure of a subject in a cell.
+type Figures = BTreeMap<String, Vec<Option<f64>>>;
 
-fn points(table: &Value) -> anyhow::Result<Vec<Point>> {
-    let shapes: Vec<Vec<String>> = serde_json::from_value(table["shapes"].clone()).context("no shapes")?;
-    let rows: Vec<Vec<Value>> = serde_json::from_value(table["rows"].clone()).context("no rows")?;
-    let point = |row: Vec<Value>| {
-        let shape = row.first().and_then(|at| shapes.get(at.as_u64()? as usize));
-        let names = shape.context("a row has no shape")?.iter().cloned();
-        Ok(names.zip(row.into_iter().skip(1)).collect())
-    };
-    rows.into_iter().map(point).collect()
+/// A record: its cells by section and number of threads, and its lines by cell and subject.
+struct Record {
+    cells: Vec<(String, f64)>,
+    lines: BTreeMap<(usize, String), Figures>,
+}
+
+impl Record {
+    fn new(record: &Value) -> anyhow::Result<Self> {
+        let list = |value: &Value| value.as_array().cloned().context("not a list");
+        let text = |value: &Value| value.as_str().map(str::to_owned).context("not a text");
+        let cell = |cell: Value| Ok((text(&cell["section"])?, cell["x"].as_f64().unwrap_or(0.0)));
+        let cells = list(&record["cells"])?.into_iter().map(cell).collect::<anyhow::Result<Vec<_>>>()?;
+        let subjects = list(&record["subjects"])?;
+        let table = &record["lines"];
+        let shapes: Vec<Vec<String>> =
+            serde_json::from_value(table["shapes"].clone()).context("no shapes")?;
+        let rows: Vec<(usize, usize, usize, Vec<Vec<Option<f64>>>)> =
+            serde_json::from_value(table["rows"].clone()).context("no rows")?;
+        let line = |(cell, subject, shape, rounds): (usize, usize, usize, Vec<Vec<Option<f64>>>)| {
+            let subject = text(&subjects.get(subject).context("a row has no subject")?["name"])?;
+            let names = shapes.get(shape).context("a row has no shape")?.iter().cloned();
+            Ok(((cell, subject), names.zip(rounds).collect()))
+        };
+        Ok(Self { cells, lines: rows.into_iter().map(line).collect::<anyhow::Result<_>>()? })
+    }
+
+    /// The rounds of a figure with so many threads.
+    fn rounds(&self, section: &str, threads: u64, subject: &str, figure: &str) -> Option<&[Option<f64>]> {
+        let cell = self.cells.iter().position(|(name, x)| name == section && *x == threads as f64)?;
+        Some(self.lines.get(&(cell, subject.to_owned()))?.get(figure)?)
+    }
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);
+    Some((values[low] + values[high]) / 2.0)
+}
+
+/// A rate whose best round is more than twice its worst has two modes, and no mean.
+fn has_two_modes(rounds: &[Option<f64>]) -> bool {
+    let (low, high) =
+        rounds.iter().flatten().fold((f64::MAX, 0.0_f64), |(low, high), v| (low.min(*v), high.max(*v)));
+    high > 2.0 * low
+}
+
+/// The ratio of two figures, round by round: the geometric mean, or the median of two modes.
+fn by_rounds(own: &[Option<f64>], other: &[Option<f64>], is_rate: bool) -> Option<f64> {
+    let ratios: Vec<f64> = own.iter().zip(other).filter_map(|(a, b)| Some((*a)? / (*b)?)).collect();
+    if is_rate && (has_two_modes(own) || has_two_modes(other)) {
+        return median(ratios);
+    }
+    let count = ratios.len() as f64;
+    (count > 0.0).then(|| (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / count).exp())
 }
 
 fn check(
@@ -67,7 +112,8 @@ fn check(
             continue;
         };
         let (file, threads) = mark.split_once("; threads ").with_context(|| format!("{document}:{at}"))?;
-        let record = points(&read(file).with_context(|| format!("{document}:{at}: {file}"))?)?;
+        let record = read(file).and_then(|record| Record::new(&record));
+        let record = record.with_context(|| format!("{document}:{at}: {file}"))?;
         let mut table = Vec::new();
         while let Some((number, row)) = lines.next_if(|(_, row)| row.is_empty() || row.starts_with('|')) {
             if !row.is_empty() && !row.contains("---") {
@@ -101,30 +147,24 @@ fn threads_of(mark: &str, workload: &str) -> anyhow::Result<Vec<u64>> {
 }
 
 /// The range of a ratio of the record over numbers of threads, as it is written.
-fn range(record: &[Point], row: &str, workload: &str, threads: &[u64]) -> anyhow::Result<String> {
+fn range(record: &Record, row: &str, workload: &str, threads: &[u64]) -> anyhow::Result<String> {
     let (what, peer) = row.split_once(", against ").context("a row is `WHAT, against PEER`")?;
     let peer = peer.split(' ').next().unwrap_or_default();
-    let times = workload.trim_matches(['(', ')']).split(", ");
-    let times: Vec<u64> = times.map(|us| Ok(us.parse::<u64>()? * 1_000)).collect::<anyhow::Result<_>>()?;
-    let point = |lock: &str, threads: u64| {
-        let is = |point: &&Point| {
-            let is_workload =
-                times == ["hold_ns", "non_hold_ns"].map(|name| point[name].as_u64().unwrap_or(0));
-            is_workload && point["lock"] == lock && point["threads"] == threads
-        };
-        record.iter().find(is).with_context(|| format!("no point of {lock} with {threads} threads"))
-    };
-    let number = |point: &Point, name: &str| point.get(name)?.as_f64();
-    let by_std = |point: &Point| {
-        if point["lock"] == "std" { Some(1.0) } else { number(point, "cpu_vs_std.value") }
-    };
+    let section = format!("{workload} us");
     let ratio = |&threads: &u64| {
-        let (own, other) = (point(LOCK, threads)?, point(peer, threads)?);
-        let p999 = |point: &Point| number(point, "waits.p999.median");
+        let rounds = |subject: &str, figure: &str| {
+            let rounds = record.rounds(&section, threads, subject, figure);
+            rounds.with_context(|| format!("no {figure} of {subject} with {threads} threads"))
+        };
+        let both = |figure: &str| Ok::<_, anyhow::Error>((rounds(LOCK, figure)?, rounds(peer, figure)?));
+        let known = |rounds: &[Option<f64>]| rounds.iter().flatten().copied().collect::<Vec<f64>>();
         match what {
-            "throughput" => number(own, &format!("vs_{peer}.value")),
-            "CPU time per operation" => by_std(own).zip(by_std(other)).map(|(own, other)| own / other),
-            "p99.9 wait" => p999(own).zip(p999(other)).map(|(own, other)| own / other),
+            "throughput" => both("rate").map(|(own, other)| by_rounds(own, other, true))?,
+            "CPU time per operation" => both("cpu").map(|(own, other)| by_rounds(own, other, false))?,
+            "p99.9 wait" => {
+                let (own, other) = both("wait-p99.9")?;
+                median(known(own)).zip(median(known(other))).map(|(own, other)| own / other)
+            }
             _ => bail!("no record has `{what}`"),
         }
         .with_context(|| format!("no figure with {threads} threads"))
@@ -148,15 +188,15 @@ fn written(ratio: f64) -> String {
 mod tests {
     use super::*;
 
-    const RECORD: &str = r#"{"shapes": [
-        ["lock", "hold_ns", "non_hold_ns", "threads", "waits.p999.median", "vs_std.value", "cpu_vs_std.value"],
-        ["lock", "hold_ns", "non_hold_ns", "threads", "waits.p999.median"]
-    ], "rows": [
-        [0, "throughput", 1000, 9000, 2, 30, 1.5, 0.8],
-        [0, "throughput", 1000, 9000, 4, 990, 3.06, 1.2],
-        [1, "std", 1000, 9000, 2, 10],
-        [1, "std", 1000, 9000, 4, 10]
-    ]}"#;
+    const RECORD: &str = r#"{
+        "subjects": [{"name": "throughput"}, {"name": "std"}],
+        "cells": [{"section": "(1, 9) us", "x": 2.0}, {"section": "(1, 9) us", "x": 4.0}],
+        "lines": {"shapes": [["rate", "wait-p99.9", "cpu"]], "rows": [
+            [0, 0, 0, [[1.2, 1.875], [30, 30], [8, 8]]],
+            [0, 1, 0, [[1.0, 1.0], [5, 15], [10, 10]]],
+            [1, 0, 0, [[3.06, null], [990, null], [12, 12]]],
+            [1, 1, 0, [[1.0, 1.0], [10, 10], [10, 10]]]
+        ]}}"#;
 
     fn found(mark: &str, row: &str) -> Vec<String> {
         let text =
