@@ -243,7 +243,8 @@ fn sentences(of_rows: &[(&str, Vec<String>)], room: usize) -> String {
     for depth in 0..deepest {
         for (at, (name, sentences)) in of_rows.iter().enumerate() {
             let Some(sentence) = sentences.get(depth) else { continue };
-            let text = wrapped(&format!("{name}: {sentence}"), 4);
+            let named = sentence.starts_with(&format!("{name}: "));
+            let text = wrapped(&if named { sentence.clone() } else { format!("{name}: {sentence}") }, 4);
             // The last line says what is left out.
             if left_out > 0 || used + height(&text) >= room {
                 left_out += 1;
@@ -499,9 +500,9 @@ mod tests {
 
     #[test]
     fn sentences_are_dealt_to_all_rows_as_far_as_there_is_room() {
-        let row = |name| (name, vec![format!("{name} first"), format!("{name} second")]);
+        let row = |name| (name, vec![format!("{name} first"), format!("{name}: second")]);
         let all = sentences(&[row("a"), row("b")], 10);
-        assert_eq!(all, "\na: a first\na: a second\nb: b first\nb: b second\n");
+        assert_eq!(all, "\na: a first\na: second\nb: b first\nb: second\n");
         assert_eq!(
             sentences(&[row("a"), row("b")], 4),
             "\na: a first\nb: b first\nAnd 2 sentences more, in the tables of the rows.\n"
