@@ -14,7 +14,6 @@
 //! (`Lock::COUNTABLE`). On other architectures than x86-64 nothing is counted: libc's function
 //! stays ([`countable`]).
 
-use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::OnceLock;
@@ -42,7 +41,7 @@ impl Counters {
 }
 
 /// Futex calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
     /// To sleep, with or without priority inheritance.
     pub waits: u64,

@@ -1,7 +1,6 @@
 //! Many delays, and what is said of them.
 
 use hdrhistogram::Histogram;
-use serde::{Deserialize, Serialize};
 
 /// The longest wait a histogram can hold: five minutes. Longer ones count as that long; the maximum
 /// is kept exactly.
@@ -65,7 +64,7 @@ impl Default for Delays {
 }
 
 /// What is said of delays, in ticks.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delay {
     /// How many.
     pub count: u64,

@@ -12,7 +12,6 @@
 
 use super::random::Rng;
 use super::{geometric_mean, logarithms, mean, median, standard_deviation, student_t};
-use serde::{Deserialize, Serialize};
 
 /// Rounds from which a bootstrap is used and agreement of all rounds is a verdict (2 * 0.5^6 <
 /// 0.05).
@@ -22,7 +21,7 @@ pub const ENOUGH_ROUNDS: usize = 6;
 const SEED: u64 = 1;
 
 /// A value and its 95 % interval; one round has no interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The estimate.
     pub value: f64,
@@ -31,7 +30,7 @@ pub struct Estimate {
 }
 
 /// One of the two modes of a throughput.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     /// Operations per second.
     pub per_s: f64,
@@ -40,7 +39,7 @@ pub struct Level {
 }
 
 /// A ratio of throughputs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
     /// Geometric mean over rounds; the median if one of the two has two modes.
     pub value: f64,
@@ -53,8 +52,7 @@ pub struct Ratio {
 }
 
 /// What a ratio allows to say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// More operations than the peer.
     Faster,
@@ -80,7 +78,7 @@ impl Ratio {
 }
 
 /// Median over rounds and the interval around it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// Median.
     pub median: f64,
