@@ -122,13 +122,6 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn lists_are_those_of_the_kernel() {
-        assert_eq!(list("0-3,8,10-11\n"), Some(vec![0, 1, 2, 3, 8, 10, 11]));
-        assert_eq!(list("\n"), Some(vec![]));
-        assert_eq!(list("0-x"), None);
-    }
-
-    #[test]
     fn nodes_may_be_parts_of_packages() {
         let cpus = read(&clustered, &Vec::from_iter(0..16));
         assert_eq!(Counts::of(&cpus).to_string(), "2 packages, 4 NUMA nodes, 8 cores of 2 threads");
@@ -140,16 +133,7 @@ pub(super) mod tests {
     fn a_machine_that_tells_nothing_has_a_core_for_each_cpu() {
         let cpus = read(&|_| None, &[0, 1, 5]);
         assert_eq!(Counts::of(&cpus), Counts { nodes: 1, packages: 1, cores: 3, siblings: 1 });
-    }
-
-    #[test]
-    fn this_machine_has_some_of_everything() {
-        let ids = crate::run::pinning::allowed().unwrap();
-        let counts = Counts::of(&read(&sysfs, &ids));
-        let Counts { nodes, packages, cores, siblings } = counts;
-        assert!(
-            nodes >= 1 && packages >= 1 && cores >= packages && siblings * cores >= ids.len(),
-            "{counts}"
-        );
+        assert_eq!(list("0-3,8,10-11\n"), Some(vec![0, 1, 2, 3, 8, 10, 11]));
+        assert_eq!([list("\n"), list("0-x")], [Some(vec![]), None]);
     }
 }
