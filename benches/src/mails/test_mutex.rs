@@ -117,7 +117,7 @@ pub fn own_lines(record: &Record, line: &Line) -> String {
         "{}\n{} CPUs, running {} parallel test-tasks.\nchecking {} performance.\navg ops/sec: {}\n\
          CPU utilization: {}\naverage cost per op: {}\naverage deviance per op: {}\n",
         line.subject,
-        record.machine.cpus_allowed,
+        record.machine.cpus(),
         run.tasks,
         if run.files { "VFS" } else { "lock" },
         known(figure("rate"), |rate| format!("{rate:.0}")),

@@ -25,7 +25,7 @@ pub const ROW: Row = Row {
     },
     drop_first: &[],
     columns: &[],
-    claims: |record: &Record| all(record.machine.cpus_allowed as u32),
+    claims: |record: &Record| all(record.machine.cpus() as u32),
     sentences: |record: &Record| claims::sentences(&ROW, record),
     notes: "What is possible is the smaller of two rates: that of the loop without a lock, and that of \
             one thread that does nothing but the work inside. A hog holds for 100 us and asks again at \
