@@ -68,11 +68,6 @@ impl Subject {
         Ok(Self { name: name.into(), kind, about: about.into() })
     }
 
-    /// Whether a registry knows a subject called `name`.
-    pub fn is_known(name: &str) -> bool {
-        Self::names().contains(&name)
-    }
-
     /// The names of all registries.
     pub fn names() -> Vec<&'static str> {
         let mut names: Vec<&str> = locks::Entry::all().iter().map(|entry| entry.name).collect();

@@ -230,11 +230,6 @@ impl CriterionOptions {
         let is_of = |name: &String| name.split('/').next() == Some(group);
         self.groups.is_empty() || self.groups.iter().any(is_of)
     }
-
-    /// Whether the lock called so was asked for, or none was.
-    pub fn asked_for(&self, name: &str) -> bool {
-        self.locks.as_ref().is_none_or(|locks| locks.iter().any(|lock| lock == name))
-    }
 }
 
 /// Ends the program with a one-line error and exit code 2.

@@ -29,7 +29,7 @@ const OVERRUN: f64 = 2.0;
 pub const CRITERION_S: (u64, u64) = (86, 47);
 
 /// What is run, how long, how often.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Order {
     /// The row, or the program whose record it is.
     pub row: String,
@@ -72,18 +72,11 @@ impl Order {
         Self {
             row: row.into(),
             command: format!("{row} {}", arguments.join(" ")).trim_end().into(),
-            mode: Mode::Full,
             jobs,
             window_ms,
             rounds,
             pin,
-            left_out: Vec::new(),
-            budget_s: None,
-            limit: None,
-            journal: None,
-            resume: false,
-            after_s: 0.0,
-            iterations_per_us: None,
+            ..Self::default()
         }
     }
 
@@ -130,10 +123,11 @@ impl Order {
     /// The plan in words, in a line; what it leaves out in others.
     pub fn summary(&self) -> String {
         let Self { row, window_ms, .. } = self;
-        let (cells, trials, takes) = (self.jobs.len(), turns(&self.jobs).len(), clock(self.takes_s()));
-        let rounds = if self.rounds == 1 { "1 round".into() } else { format!("{} rounds", self.rounds) };
+        let of = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let (trials, takes) = (of(turns(&self.jobs).len(), "trial"), clock(self.takes_s()));
+        let (cells, rounds) = (of(self.jobs.len(), "cell"), of(self.rounds as usize, "round"));
         let mut text = format!(
-            "{row}: {cells} cells; {rounds} of {trials} trials in random order, windows of {window_ms} ms: {takes} min"
+            "{row}: {cells}; {rounds} of {trials} in random order, windows of {window_ms} ms: {takes} min"
         );
         if let Some(budget_s) = self.budget_s.filter(|budget_s| self.takes_s() > 1.05 * budget_s) {
             text += &format!(

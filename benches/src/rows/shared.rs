@@ -16,7 +16,7 @@ pub const ROW: Row = Row {
     name: "shared",
     about: "locks between processes, and the death of a holder",
     mail: None,
-    share_s: (36, 12),
+    share_s: (36, 15),
     jobs,
     drop_first: &[],
     columns: &[],
