@@ -14,7 +14,7 @@ pub const ROW: Row = Row {
     name: "condvar",
     about: "condition variables with their mutexes: bounded buffers, and notify_all",
     mail: None,
-    share_s: (106, 17),
+    share_s: (80, 17),
     jobs,
     drop_first: &["asym", "byte", "pi", "usync"],
     columns: &[

@@ -13,7 +13,7 @@ pub const ROW: Row = Row {
     name: "many",
     about: "mutexes on many cores: sections of 0 to 10 us, an MCS spinlock beside them",
     mail: None,
-    share_s: (120, 0),
+    share_s: (90, 0),
     jobs,
     drop_first: &["mcs-park", "asym", "byte", "usync"],
     columns: &[

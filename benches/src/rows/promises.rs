@@ -15,7 +15,7 @@ pub const ROW: Row = Row {
     name: "promises",
     about: "each lock against what is promised of it",
     mail: None,
-    share_s: (150, 20),
+    share_s: (136, 20),
     jobs: |wish: &Wish| {
         let mut claims = claims::wished(all(wish.cpus), wish);
         if wish.mode == Mode::Smoke {
