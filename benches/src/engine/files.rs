@@ -9,13 +9,15 @@ use std::path::{Path, PathBuf};
 /// The folder of records and pages: `ulocks-report` in the target directory.
 ///
 /// That is the one that `CARGO_TARGET_DIR` names, else the nearest directory above this program
-/// that cargo has marked as a cache. A program that was copied elsewhere has neither, and writes
+/// that cargo has marked as its own. A program that was copied elsewhere has neither, and writes
 /// into the current directory. A relative `CARGO_TARGET_DIR` is relative to where cargo was
 /// started, which a bench does not know.
 pub fn folder() -> Result<PathBuf> {
     let given = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let program = std::env::current_exe().context("cannot find out where this program lies")?;
-    let is_marked = |folder: &Path| folder.join("CACHEDIR.TAG").is_file();
+    // A directory that somebody else made for cargo has no tag.
+    let marks = ["CACHEDIR.TAG", ".rustc_info.json"];
+    let is_marked = |folder: &Path| marks.iter().any(|mark| folder.join(mark).is_file());
     let here = || std::env::current_dir().context("there is no current directory");
     Ok(target(given, &program, &is_marked, &here)?.join("ulocks-report"))
 }
