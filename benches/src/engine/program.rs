@@ -201,13 +201,17 @@ fn measure(orders: &[(&Row, Order)], options: &Options, folder: &Path) -> Result
             }
         };
         signal = interrupted;
-        report(row, order, &record, options, folder)?;
-        records.push(record);
+        if record.lines.is_empty() {
+            say(&format!("{}: ended before its first trial", row.name));
+        } else {
+            report(row, order, &record, options, folder)?;
+            records.push(record);
+        }
         if signal.is_some() {
             break;
         }
     }
-    if let Some(file) = &options.json {
+    if let Some(file) = options.json.as_ref().filter(|_| !records.is_empty()) {
         let all: Vec<String> = records.iter().map(files::json).collect::<Result<_>>()?;
         std::fs::write(file, format!("[\n{}\n]\n", all.join(",\n")))
             .with_context(|| format!("cannot write {}", file.display()))?;
