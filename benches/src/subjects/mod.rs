@@ -1,11 +1,10 @@
 //! What is measured, each under a name.
 //!
 //! There are four kinds of subjects, and one registry. An [`Entry`] says the same of each; what
-//! else is known of a subject depends on its kind. A benchmark is a `Visitor` of one kind: generic
-//! code that the registry calls with the type of the subject, so that every loop is compiled for
-//! its subject and contains no indirect call.
+//! else is known of a subject depends on its kind. A subject is added as a type with the trait of
+//! its kind. All that measures it has it without its type: only the loops that measure nanoseconds
+//! are compiled for each subject, and contain no indirect call.
 
-#[macro_use]
 mod registry;
 
 pub mod condvars;

@@ -88,10 +88,7 @@ impl Files {
         let sum = |of: fn(&Tally) -> u64| tallies.iter().map(of).sum::<u64>();
         let sections = if self.files { 2 } else { 1 };
         let (wanted, found) = (sections * sum(|tally| tally.all), shared.entered.into_inner());
-        ensure!(
-            found == wanted || !kind.excludes,
-            "lost updates: lock '{name}' was held {wanted} times, but the counter it protects says {found}"
-        );
+        kind.check(name, wanted, found)?;
         let (operations, elapsed_s) = (sum(|tally| tally.operations) as f64, elapsed.as_secs_f64());
         let mut outcome = Outcome::new();
         if operations > 0.0 {

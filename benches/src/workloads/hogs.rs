@@ -107,16 +107,12 @@ impl Hogs {
 
         let done: u64 = tallies.iter().map(|tally| tally.all).sum();
         let kept = shared.protected.load(Relaxed);
-        ensure!(
-            done == kept || !kind.excludes,
-            "lost updates: lock '{name}' was held {done} times, but the counter it protects says {kept}"
-        );
+        kind.check(name, done, kept)?;
         let held: u64 = tallies.iter().take(hogs).map(|tally| tally.counted).sum();
         let mut outcome = Outcome::from([("hog-rate".to_owned(), held as f64 / elapsed.as_secs_f64())]);
         outcome.retain(|_, rate| *rate > 0.0);
-        let mut waits = Waits::new();
-        tallies.iter().filter_map(|tally| tally.waits.as_ref()).for_each(|theirs| waits.add(theirs));
-        waits.say(&mut outcome);
+        let waits: Vec<&Waits> = tallies.iter().filter_map(|tally| tally.waits.as_deref()).collect();
+        Waits::say(&waits, &mut outcome);
         Ok(outcome)
     }
 }
@@ -148,7 +144,7 @@ impl Shared<'_> {
     }
 
     fn victim(&self, hold: Span) -> Tally {
-        let (mut waits, mut all, mut counted) = (Waits::new(), 0, 0);
+        let (waits, mut all, mut counted) = (Waits::new(), 0, 0);
         wake_on_time();
         let mut phase = WARM_UP;
         while phase != STOP {

@@ -7,7 +7,7 @@ use super::children::Children;
 use super::*;
 use crate::run::clock::monotonic_ns;
 use crate::statistics;
-use crate::subjects::locks::{Entry, Form, Locks, Mapping, Scope, Type};
+use crate::subjects::locks::{Entry, Form, Locks, Scope, Type, Zeroed};
 use anyhow::bail;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -65,12 +65,10 @@ impl Recovery {
 
     fn run(self, name: &str, kind: Type, conditions: &Conditions, limit: Duration) -> Result<Outcome> {
         ensure!(self.sleepers > 0, "nobody sleeps for the lock; allowed: at least 1 sleeper");
-        let memory = Mapping::new(size_of::<Said>())?;
-        // SAFETY: zeros are a valid `Said`, which consists of atomics; the mapping is long enough,
-        // aligned to a page, and lives as long as the trial.
-        let said: &Said = unsafe { &*memory.at(0).cast() };
+        // SAFETY: it consists of atomics, which may be zero.
+        let said = unsafe { Zeroed::<Said>::new(1)? };
         let locks = Locks::of(kind, Scope::Processes, 1)?;
-        let trial = Trial { name, sleepers: self.sleepers, locks, said, limit };
+        let trial = Trial { name, sleepers: self.sleepers, locks, said: &said[0], limit };
         let (start, mut ns) = (Instant::now(), Vec::new());
         while ns.is_empty() || start.elapsed() < Duration::from_millis(conditions.window_ms) {
             ns.push(trial.recovery()? as f64);

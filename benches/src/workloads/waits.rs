@@ -1,6 +1,8 @@
 //! Waits, in memory that is all zero before the first: a trial's processes share it.
 
 use crate::engine::record::Outcome;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Steps of an octave; so a value is known within 0.4 %.
 const STEPS: usize = 128;
@@ -8,91 +10,77 @@ const STEPS: usize = 128;
 const OCTAVES: usize = 32;
 const BUCKETS: usize = STEPS * (OCTAVES + 1);
 
-/// Waits in nanoseconds: a histogram, and exactly the longest, the sum and the sum of the squares.
-#[derive(Debug)]
+/// Waits in nanoseconds: a histogram, and exactly the longest and the sum. Of one worker, which
+/// alone writes; read when it has finished.
 #[repr(C)]
 pub struct Waits {
-    count: u64,
-    sum: u64,
-    squares: f64,
-    max: u64,
-    buckets: [u64; BUCKETS],
+    sum: AtomicU64,
+    /// Sum of the squares, the bits of an `f64`.
+    squares: AtomicU64,
+    max: AtomicU64,
+    buckets: [AtomicU64; BUCKETS],
+}
+
+fn add(to: &AtomicU64, value: u64) {
+    to.store(to.load(Relaxed) + value, Relaxed);
 }
 
 impl Waits {
     /// None yet.
     pub fn new() -> Box<Self> {
-        // SAFETY: numbers and arrays of them may be zero.
+        // SAFETY: atomics and arrays of them may be zero.
         unsafe { Box::new_zeroed().assume_init() }
     }
 
     /// One more. Does not allocate.
-    pub fn record(&mut self, ns: u64) {
-        self.count += 1;
-        self.sum += ns;
-        self.squares += ns as f64 * ns as f64;
-        self.max = self.max.max(ns);
-        self.buckets[bucket(ns)] += 1;
+    pub fn record(&self, ns: u64) {
+        add(&self.sum, ns);
+        let squares = f64::from_bits(self.squares.load(Relaxed)) + ns as f64 * ns as f64;
+        self.squares.store(squares.to_bits(), Relaxed);
+        self.max.store(ns.max(self.max.load(Relaxed)), Relaxed);
+        add(&self.buckets[bucket(ns)], 1);
     }
 
-    /// Those of another worker as well.
-    pub fn add(&mut self, other: &Self) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.squares += other.squares;
-        self.max = self.max.max(other.max);
-        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
-            *mine += theirs;
-        }
-    }
-
-    /// The smallest value that this share of all does not exceed, but for the width of a bucket.
-    fn quantile(&self, share: f64) -> u64 {
-        let rank = ((share * self.count as f64).ceil() as u64).max(1);
-        let mut below = 0;
-        let found = self.buckets.iter().position(|count| {
-            below += count;
-            below >= rank
-        });
-        found.map_or(self.max, |bucket| middle(bucket).min(self.max))
-    }
-
-    /// What is said of them; nothing of none.
-    pub fn say(&self, outcome: &mut Outcome) {
-        if self.count == 0 {
+    /// What is said of all of them together; nothing of none.
+    pub fn say(all: &[&Self], outcome: &mut Outcome) {
+        let sum = |of: &dyn Fn(&Self) -> u64| all.iter().map(|waits| of(waits)).sum::<u64>();
+        let max = all.iter().map(|waits| waits.max.load(Relaxed)).max().unwrap_or(0);
+        let squares: f64 = all.iter().map(|waits| f64::from_bits(waits.squares.load(Relaxed))).sum();
+        let buckets: Vec<u64> =
+            (0..BUCKETS).map(|at| sum(&|waits| waits.buckets[at].load(Relaxed))).collect();
+        let (count, total) = (buckets.iter().sum::<u64>(), sum(&|waits| waits.sum.load(Relaxed)));
+        if count == 0 {
             return;
         }
-        let figures = [
-            ("wait-mean", self.sum as f64 / self.count as f64),
-            ("wait-p50", self.quantile(0.5) as f64),
-            ("wait-p99", self.quantile(0.99) as f64),
-            ("wait-p99.9", self.quantile(0.999) as f64),
-            ("wait-max", self.max as f64),
-        ];
-        outcome.extend(figures.map(|(name, value)| (name.to_owned(), value)));
-        if self.sum > 0 {
-            outcome.insert("wait-now".into(), self.squares / self.sum as f64);
+        // The smallest value that this share of all does not exceed, but for the width of a bucket.
+        let quantile = |share: f64| {
+            let (rank, mut below) = (share * count as f64, 0);
+            let found = buckets.iter().position(|count| {
+                below += count;
+                below > 0 && below as f64 >= rank
+            });
+            found.map_or(max, |bucket| middle(bucket).min(max)) as f64
+        };
+        outcome.insert("wait-mean".into(), total as f64 / count as f64);
+        for (name, share) in [("wait-p50", 0.5), ("wait-p99", 0.99), ("wait-p99.9", 0.999)] {
+            outcome.insert(name.into(), quantile(share));
+        }
+        outcome.insert("wait-max".into(), max as f64);
+        if total > 0 {
+            outcome.insert("wait-now".into(), squares / total as f64);
         }
     }
 }
 
 fn bucket(ns: u64) -> usize {
-    let octave = (u64::BITS - (ns / STEPS as u64).leading_zeros()) as usize;
-    if octave > OCTAVES {
-        return BUCKETS - 1;
-    }
     // The first two octaves have steps of one.
-    let shift = octave.saturating_sub(1);
-    octave * STEPS + (ns >> shift) as usize - if octave > 0 { STEPS } else { 0 }
+    let shift = (u64::BITS - (ns / (2 * STEPS as u64)).leading_zeros()) as usize;
+    (shift * STEPS + (ns >> shift) as usize).min(BUCKETS - 1)
 }
 
 fn middle(bucket: usize) -> u64 {
-    let (octave, step) = (bucket / STEPS, (bucket % STEPS) as u64);
-    if octave == 0 {
-        return step;
-    }
-    let width = 1 << (octave - 1);
-    (STEPS as u64 + step) * width + width / 2
+    let shift = (bucket / STEPS).saturating_sub(1);
+    (((bucket - shift * STEPS) as u64) << shift) + (1 << shift) / 2
 }
 
 #[cfg(test)]
@@ -101,37 +89,31 @@ mod tests {
 
     #[test]
     fn a_bucket_is_found_by_its_middle_and_is_near_to_what_is_in_it() {
-        assert_eq!(bucket(0), 0);
-        assert!((1..BUCKETS).all(|at| bucket(middle(at)) == at));
-        let mut ns = 1u64;
-        while ns < 500_000_000_000 {
+        assert!((0..BUCKETS).all(|at| bucket(middle(at)) == at));
+        let values = std::iter::successors(Some(1u64), |ns| Some(ns + ns / 100 + 1));
+        for ns in values.take_while(|&ns| ns < 500_000_000_000) {
             assert!(middle(bucket(ns)).abs_diff(ns) as f64 <= ns as f64 * 0.004, "{ns}");
-            ns += ns / 100 + 1;
         }
         assert_eq!(bucket(u64::MAX), BUCKETS - 1);
     }
 
     #[test]
     fn what_is_said_of_waits_follows_from_them() {
-        let (mut waits, mut more, mut outcome) = (Waits::new(), Waits::new(), Outcome::new());
-        waits.say(&mut outcome);
+        let (waits, more, mut outcome) = (Waits::new(), Waits::new(), Outcome::new());
+        Waits::say(&[&waits, &more], &mut outcome);
         assert!(outcome.is_empty());
         (0..999).for_each(|_| waits.record(100));
         more.record(1_000_000);
-        waits.add(&more);
-        waits.say(&mut outcome);
-        let all: Vec<_> = outcome.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        Waits::say(&[&waits, &more], &mut outcome);
         let now = (999.0 * 1e4 + 1e12) / 1_099_900.0;
-        assert_eq!(
-            all,
-            [
-                ("wait-max", 1e6),
-                ("wait-mean", 1_099.9),
-                ("wait-now", now),
-                ("wait-p50", 100.0),
-                ("wait-p99", 100.0),
-                ("wait-p99.9", 100.0),
-            ]
-        );
+        let expected = [
+            ("wait-max", 1e6),
+            ("wait-mean", 1_099.9),
+            ("wait-now", now),
+            ("wait-p50", 100.0),
+            ("wait-p99", 100.0),
+            ("wait-p99.9", 100.0),
+        ];
+        assert_eq!(outcome, expected.map(|(name, value)| (name.to_owned(), value)).into());
     }
 }

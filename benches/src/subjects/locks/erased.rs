@@ -5,9 +5,9 @@ use super::{Form, Lock, Meters, Scope, Traits};
 use crate::subjects::Entry;
 use anyhow::{Result, ensure};
 use std::any::Any;
-use std::io;
-use std::ptr;
+use std::ops::Deref;
 use std::time::Duration;
+use std::{io, ptr};
 
 /// A lock under test; every [`Lock`] is one. It works also in a forked process, which has the same
 /// code at the same addresses.
@@ -33,8 +33,6 @@ pub trait Mutex: Any + Sync {
     ) -> Duration;
     /// What the lock counted, if it counts.
     fn meters(&self) -> Option<Meters>;
-    /// Gives back what outlives the process; see [`Lock::abandon`].
-    fn abandon(&self);
 }
 
 impl<L: Lock> Mutex for L {
@@ -80,10 +78,6 @@ impl<L: Lock> Mutex for L {
     fn meters(&self) -> Option<Meters> {
         Lock::meters(self)
     }
-
-    fn abandon(&self) {
-        Lock::abandon(self);
-    }
 }
 
 /// The type of a lock, as a value.
@@ -123,50 +117,62 @@ impl Type {
             lock: |place| place.cast::<L>(),
         }
     }
+
+    /// Whether a counter that is raised by a load and a store in each section shows all of them.
+    pub fn check(&self, name: &str, done: u64, kept: u64) -> Result<()> {
+        ensure!(
+            done == kept || !self.excludes,
+            "lost updates: lock '{name}' was held {done} times, but the counter that it protects says {kept}"
+        );
+        Ok(())
+    }
 }
 
-/// Zeroed memory that forked processes share.
-#[derive(Debug)]
-pub struct Mapping {
-    base: *mut u8,
-    bytes: usize,
+/// So many `T` in memory that forked processes share. They are not dropped.
+pub struct Zeroed<T> {
+    base: *mut T,
+    len: usize,
 }
 
-// SAFETY: it is memory; those who use it say how.
-unsafe impl Send for Mapping {}
+// SAFETY: it gives out shared references to what may be shared between threads.
+unsafe impl<T: Sync> Send for Zeroed<T> {}
 // SAFETY: as above.
-unsafe impl Sync for Mapping {}
+unsafe impl<T: Sync> Sync for Zeroed<T> {}
 
-impl Mapping {
-    /// So many bytes, at a page.
-    pub fn new(bytes: usize) -> Result<Self> {
-        let bytes = bytes.max(1);
+impl<T> Zeroed<T> {
+    /// So many.
+    ///
+    /// # Safety
+    /// Zeros are a valid `T`. It is not aligned to more than a page.
+    pub unsafe fn new(len: usize) -> Result<Self> {
+        let bytes = (len * size_of::<T>()).max(1);
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
         // SAFETY: a fresh mapping harms no other.
         let base = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
         ensure!(base != libc::MAP_FAILED, "cannot map {bytes} bytes: {}", io::Error::last_os_error());
-        Ok(Self { base: base.cast(), bytes })
-    }
-
-    /// The address of the byte with this offset.
-    pub fn at(&self, offset: usize) -> *mut u8 {
-        assert!(offset <= self.bytes, "there are {} bytes", self.bytes);
-        // SAFETY: within the mapping, or at its end.
-        unsafe { self.base.add(offset) }
+        Ok(Self { base: base.cast(), len })
     }
 }
 
-impl Drop for Mapping {
+impl<T> Deref for Zeroed<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: so many are mapped, aligned, valid by the contract of `new`, and never moved.
+        unsafe { std::slice::from_raw_parts(self.base, self.len) }
+    }
+}
+
+impl<T> Drop for Zeroed<T> {
     fn drop(&mut self) {
         // SAFETY: this is the mapping of `new`, and all references into it borrowed `self`.
-        unsafe { libc::munmap(self.base.cast(), self.bytes) };
+        unsafe { libc::munmap(self.base.cast(), (self.len * size_of::<T>()).max(1)) };
     }
 }
 
 /// Locks of one type, each on lines of its own, in memory that forked processes share.
-#[derive(Debug)]
 pub struct Locks {
-    memory: Mapping,
+    memory: Zeroed<u8>,
     kind: Type,
     len: usize,
 }
@@ -179,15 +185,20 @@ impl Locks {
 
     /// So many locks of a type.
     pub fn of(kind: Type, scope: Scope, len: usize) -> Result<Self> {
-        let mut locks = Self { memory: Mapping::new(len * kind.size)?, kind, len: 0 };
+        // SAFETY: bytes may be zero.
+        let mut locks = Self { memory: unsafe { Zeroed::new(len * kind.size)? }, kind, len: 0 };
         while locks.len < len {
             // Counted only once it stands, so that a failure drops those before it. SAFETY: the
             // mapping has room for it, is writable, and aligned to a page; sizes are multiples of
             // 128, which is the alignment. The lock stays there until `drop`.
-            unsafe { (kind.place)(locks.memory.at(locks.len * kind.size), scope)? };
+            unsafe { (kind.place)(locks.at(locks.len), scope)? };
             locks.len += 1;
         }
         Ok(locks)
+    }
+
+    fn at(&self, index: usize) -> *mut u8 {
+        self.memory.base.wrapping_add(index * self.kind.size)
     }
 
     /// Their type.
@@ -204,7 +215,7 @@ impl Locks {
     pub fn get(&self, index: usize) -> &dyn Mutex {
         assert!(index < self.len, "there are {} locks", self.len);
         // SAFETY: that lock was placed there; it lives as long as `self`.
-        unsafe { &*(self.kind.lock)(self.memory.at(index * self.kind.size)) }
+        unsafe { &*(self.kind.lock)(self.at(index)) }
     }
 
     /// All of them.
@@ -218,7 +229,7 @@ impl Drop for Locks {
         for index in 0..self.len {
             // SAFETY: this lock was placed and no thread uses it: the locks are owned by all their
             // users, and forked workers leave through `_exit`, so that only their maker is here.
-            unsafe { ptr::drop_in_place((self.kind.lock)(self.memory.at(index * self.kind.size))) };
+            unsafe { ptr::drop_in_place((self.kind.lock)(self.at(index))) };
         }
     }
 }

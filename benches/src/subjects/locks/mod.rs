@@ -18,7 +18,7 @@ mod sysv;
 mod ulock;
 mod wait_wake;
 
-pub use erased::{Locks, Mapping, Mutex, Type};
+pub use erased::{Locks, Mutex, Type, Zeroed};
 pub use loops::{Lane, Next, Turned, Worker, phase};
 pub use mcs::Mcs;
 pub use one_of_array::OneOfArray;
@@ -113,10 +113,6 @@ pub trait Lock: Sync + Sized + 'static {
     fn meters(&self) -> Option<Meters> {
         None
     }
-
-    /// Gives back what outlives the process, although users of the lock may hang in it. Called
-    /// before a lock that hangs is abandoned; it is not dropped as long as those users live.
-    fn abandon(&self) {}
 }
 
 /// Holding a lock that is released by a call.

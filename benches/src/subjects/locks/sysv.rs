@@ -39,10 +39,6 @@ impl<const UNDO: bool> Lock for SysV<UNDO> {
     fn try_acquire(&self) -> Option<Self::Held<'_>> {
         self.change(-1, libc::IPC_NOWAIT as i16).then(|| Held(self))
     }
-
-    fn abandon(&self) {
-        self.0.remove();
-    }
 }
 
 impl<const UNDO: bool> Release for SysV<UNDO> {

@@ -1,18 +1,20 @@
-//! The coordinator: opens and closes the window, ends the workers, and checks what they did.
+//! The memory of a trial, and its coordinator: opens and closes the window, ends the workers, and
+//! checks what they did.
 
 use super::Turns;
-use super::arena::{Arena, Tally, announce, wait_while};
 use super::worker::{self, Plan};
 use crate::run::crew::Crew;
-use crate::run::syscalls::Calls;
+use crate::run::syscalls::{Calls, Counters};
 use crate::run::threads::{Urgent, clock_time};
-use crate::subjects::locks::{Meters, phase};
+use crate::subjects::locks::{Locks, Meters, Zeroed, phase};
 use crate::workloads::children::Children;
+use crate::workloads::waits::Waits;
 use crate::workloads::{Conditions, Workers};
 use anyhow::{Result, bail, ensure};
+use crossbeam_utils::CachePadded;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
@@ -21,6 +23,69 @@ const RAMP_UP: Duration = Duration::from_millis(10);
 const RAMP_UP_EACH: Duration = Duration::from_micros(500);
 /// How long the others get once one has failed, perhaps with the lock in its hands.
 const PATIENCE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// What coordinator and workers tell each other.
+#[repr(C)]
+pub struct Control {
+    /// One of the phases of [`phase`].
+    pub phase: CachePadded<AtomicU32>,
+    /// Workers that are at the barrier.
+    pub ready: CachePadded<AtomicU32>,
+    /// Workers that have left it and had a lock once before the warm-up.
+    pub started: CachePadded<AtomicU32>,
+    /// Workers that have written their results and will not touch the locks again.
+    pub finished: CachePadded<AtomicU32>,
+    /// Workers that failed; they count as finished too.
+    pub failed: CachePadded<AtomicU32>,
+}
+
+/// What a worker reports. Read when it has finished, but for the futex calls.
+#[repr(C, align(128))]
+pub struct Slot {
+    /// Counted as they are made.
+    pub futexes: Counters,
+    /// Exclusive operations from first to last.
+    pub exclusive: AtomicU64,
+    /// Shared operations that saw the protected counter change.
+    pub torn: AtomicU64,
+    /// Operations that completed in the window.
+    pub counted: AtomicU64,
+    /// System CPU time in the window.
+    pub system_ns: AtomicU64,
+    /// Context switches in the window.
+    pub switches: AtomicU64,
+}
+
+/// The memory of a trial, so that forked workers see the same locks and counters as threads do.
+/// What one side writes and another reads lies on lines of its own, 128 bytes because of
+/// adjacent-line prefetch.
+pub struct Arena {
+    /// One.
+    pub control: Zeroed<Control>,
+    /// One a worker.
+    pub slots: Zeroed<Slot>,
+    /// One a worker, or none.
+    pub waits: Zeroed<Waits>,
+    /// The counter that each lock protects.
+    pub protected: Zeroed<CachePadded<AtomicU64>>,
+    /// The locks.
+    pub locks: Locks,
+}
+
+impl Arena {
+    pub fn new(workers: usize, timed: bool, locks: Locks) -> Result<Self> {
+        // SAFETY: all of these consist of atomics, which may be zero.
+        unsafe {
+            Ok(Self {
+                control: Zeroed::new(1)?,
+                slots: Zeroed::new(workers)?,
+                waits: Zeroed::new(if timed { workers } else { 0 })?,
+                protected: Zeroed::new(locks.count())?,
+                locks,
+            })
+        }
+    }
+}
 
 /// The workers.
 enum Workforce {
@@ -44,21 +109,20 @@ impl Workforce {
     }
 }
 
-/// What the coordinator saw of the window.
+/// What can be seen of the workers from outside.
+pub struct Look {
+    at: Instant,
+    cpu: Duration,
+    futexes: Calls,
+    meters: Option<Meters>,
+}
+
+/// What was seen of the window.
 pub struct Window {
     pub elapsed: Duration,
     pub cpu: Duration,
     pub futexes: Calls,
     pub meters: Option<Meters>,
-    /// Of each worker.
-    pub tallies: Vec<Tally>,
-}
-
-/// What can be seen of the workers from outside.
-struct Look {
-    cpu: Duration,
-    futexes: Calls,
-    meters: Option<Meters>,
 }
 
 /// Leads one trial.
@@ -66,7 +130,7 @@ pub struct Conductor<'a> {
     pub name: &'a str,
     pub turns: Turns,
     pub conditions: &'a Conditions,
-    /// Who may hang: threads keep it for as long as they do.
+    /// Threads that hang keep it for as long as they do.
     pub arena: &'a Arc<Arena>,
     /// How long a worker may take beyond what its work explains before it counts as hanging.
     pub patience: Duration,
@@ -75,7 +139,7 @@ pub struct Conductor<'a> {
 impl Conductor<'_> {
     /// Starts the workers, opens and closes the window and waits for the end of the workers.
     pub fn conduct(&self, plan: Plan) -> Result<Window> {
-        let control = self.arena.control();
+        let control = &self.arena.control[0];
         // Dropped at the end on each path: no process outlives the trial.
         let mut crew = Workforce::start(self.turns.workers, self.arena, plan)?;
         self.wait_for(&mut crew, "start", &control.ready, self.patience)?;
@@ -86,44 +150,37 @@ impl Conductor<'_> {
         // To look takes a while where there are many workers: a look before each edge makes the two
         // equally early.
         let before = self.look(&crew);
-        let start = Instant::now();
         self.set(phase::MEASURE);
         pause(Duration::from_millis(self.conditions.window_ms), &control.failed);
         let after = self.look(&crew);
-        let elapsed = start.elapsed();
+        let elapsed = before.at.elapsed();
         self.set(phase::STOP);
         // Each worker may still hold its lock once, behind all the others.
         let times = self.turns.times;
         let drain = Duration::from_nanos(2 * (times.hold_ns + times.think_ns)) * self.turns.workers();
         self.wait_for(&mut crew, "end", &control.finished, self.patience + drain)?;
+        ensure!(control.failed.load(Acquire) == 0, "lock '{}': a worker panicked", self.name);
         if let Workforce::Threads(threads) = crew {
             threads.join();
         }
-        self.failures()?;
-        // SAFETY: all have finished, and none has failed.
-        let tallies = unsafe { self.arena.tallies() };
-        self.check(&tallies)?;
-        let meters =
-            after.meters.zip(before.meters).map(|(after, before)| after.zip(before, u64::wrapping_sub));
+        self.check()?;
+        let meters = after.meters.zip(before.meters);
         Ok(Window {
             elapsed,
             cpu: after.cpu.saturating_sub(before.cpu),
             futexes: after.futexes.since(before.futexes),
-            meters,
-            tallies,
+            meters: meters.map(|(after, before)| after.zip(before, u64::wrapping_sub)),
         })
     }
 
     /// Waits until every worker has had a lock once. There is an end to it: some locks keep waiters
     /// for long, and those contend as they should.
     fn ramp_up(&self) {
-        let (control, everybody) = (self.arena.control(), self.turns.workers());
+        let (control, everybody) = (&self.arena.control[0], self.turns.workers());
         self.set(phase::RAMP_UP);
         let end = Instant::now() + RAMP_UP + everybody * RAMP_UP_EACH;
-        while control.started.load(Relaxed) < everybody
-            && control.failed.load(Relaxed) == 0
-            && Instant::now() < end
-        {
+        let done = || control.started.load(Relaxed) >= everybody || control.failed.load(Relaxed) > 0;
+        while !done() && Instant::now() < end {
             thread::sleep(Duration::from_micros(200));
         }
     }
@@ -132,87 +189,61 @@ impl Conductor<'_> {
     /// while.
     fn look(&self, crew: &Workforce) -> Look {
         let (arena, plus) = (self.arena, u64::wrapping_add);
-        Look {
-            cpu: match crew {
-                Workforce::Threads(_) => clock_time(libc::CLOCK_PROCESS_CPUTIME_ID)
-                    .saturating_sub(clock_time(libc::CLOCK_THREAD_CPUTIME_ID)),
-                Workforce::Processes(children) => children.cpu_time(),
-            },
-            futexes: arena.slots().iter().map(|slot| slot.futexes.read()).fold(Calls::default(), Calls::plus),
-            meters: arena.locks.iter().filter_map(|lock| lock.meters()).reduce(|a, b| a.zip(b, plus)),
-        }
+        let cpu = match crew {
+            Workforce::Threads(_) => clock_time(libc::CLOCK_PROCESS_CPUTIME_ID)
+                .saturating_sub(clock_time(libc::CLOCK_THREAD_CPUTIME_ID)),
+            Workforce::Processes(children) => children.cpu_time(),
+        };
+        let futexes = arena.slots.iter().map(|slot| slot.futexes.read()).fold(Calls::default(), Calls::plus);
+        let meters = arena.locks.iter().filter_map(|lock| lock.meters()).reduce(|a, b| a.zip(b, plus));
+        Look { cpu, futexes, meters, at: Instant::now() }
     }
 
     fn set(&self, to: u32) {
-        announce(&self.arena.control().phase, |phase| phase.store(to, Release));
+        announce(&self.arena.control[0].phase, |phase| phase.store(to, Release));
     }
 
     /// Waits until `word` counts all workers, or says why it will not.
     fn wait_for(&self, crew: &mut Workforce, what: &str, word: &AtomicU32, patience: Duration) -> Result<()> {
-        let (everybody, start) = (self.turns.workers(), Instant::now());
+        let (name, everybody, start) = (self.name, self.turns.workers(), Instant::now());
         loop {
             let there = word.load(Acquire);
             if there >= everybody {
                 return Ok(());
             }
-            let death = match crew {
-                Workforce::Processes(children) => children.reap(),
-                Workforce::Threads(_) => None,
-            };
-            let patience = match self.arena.control().failed.load(Acquire) {
-                0 => patience,
-                _ => patience.min(PATIENCE_AFTER_FAILURE),
-            };
-            if death.is_none() && start.elapsed() < patience {
-                wait_while(word, there, Duration::from_millis(50));
-                continue;
+            if let Workforce::Processes(children) = crew
+                && let Some(death) = children.reap()
+            {
+                bail!("lock '{name}': {death}");
             }
-            // Read before the others fail because the lock is taken from them.
-            let failure = self.failures();
-            // Threads cannot be killed: they keep the arena and its locks alive for as long as they
-            // hang.
-            self.arena.locks.iter().for_each(|lock| lock.abandon());
-            self.set(phase::STOP);
-            failure?;
-            match death {
-                Some(death) => bail!("lock '{}': {death}", self.name),
-                None => bail!(
-                    "lock '{}': {} of {everybody} workers did not {what} within {:.1} s: they hang",
-                    self.name,
-                    everybody - there,
-                    start.elapsed().as_secs_f64()
-                ),
+            let failed = self.arena.control[0].failed.load(Acquire) > 0;
+            let patience = if failed { patience.min(PATIENCE_AFTER_FAILURE) } else { patience };
+            if start.elapsed() >= patience {
+                self.set(phase::STOP);
+                ensure!(!failed, "lock '{name}': a worker panicked");
+                let (missing, time) = (everybody - there, start.elapsed().as_secs_f64());
+                bail!(
+                    "lock '{name}': {missing} of {everybody} workers did not {what} within {time:.1} s: they hang"
+                );
             }
-        }
-    }
-
-    /// The first worker that failed, as an error.
-    fn failures(&self) -> Result<()> {
-        let failed = |(index, slot): (usize, &super::arena::Slot)| Some((index, slot.failure()?));
-        match self.arena.slots().iter().enumerate().find_map(failed) {
-            Some((index, message)) => bail!("lock '{}': worker {index}: {message}", self.name),
-            None => Ok(()),
+            wait_while(word, there, Duration::from_millis(50));
         }
     }
 
     /// Whether each protected counter shows every operation.
-    fn check(&self, tallies: &[Tally]) -> Result<()> {
-        if !self.arena.locks.kind().excludes {
-            return Ok(());
-        }
-        let (name, counters) = (self.name, self.arena.protected());
+    fn check(&self) -> Result<()> {
+        let (name, counters) = (self.name, &self.arena.protected);
         for (index, counter) in counters.iter().enumerate() {
-            let users = tallies.iter().skip(index).step_by(counters.len());
-            let done: u64 = users.clone().map(|tally| tally.turned.exclusive).sum();
-            let kept = counter.load(Relaxed);
+            let sum = |of: fn(&Slot) -> &AtomicU64| {
+                let users = self.arena.slots.iter().skip(index).step_by(counters.len());
+                users.map(|slot| of(slot).load(Relaxed)).sum::<u64>()
+            };
+            let (done, kept) = (sum(|slot| &slot.exclusive), counter.load(Relaxed));
+            self.arena.locks.kind().check(name, done, kept)?;
+            let torn = sum(|slot| &slot.torn);
             ensure!(
-                done == kept,
-                "lost updates: lock '{name}' (instance {index}) was held {done} times, but the counter it protects says {kept}"
-            );
-            let torn: u64 = users.map(|tally| tally.turned.torn).sum();
-            ensure!(
-                torn == 0,
-                "torn reads: {torn} readers of lock '{name}' (instance {index}) saw the counter it protects change"
+                torn == 0 || !self.arena.locks.kind().excludes,
+                "torn reads: {torn} readers of lock '{name}' saw the counter that it protects change"
             );
         }
         Ok(())
@@ -229,4 +260,18 @@ fn pause(time: Duration, failed: &AtomicU32) {
         }
         wait_while(failed, 0, left);
     }
+}
+
+/// Sleeps while `word` is `value`, at most for `time`; may return early. Works between processes.
+pub fn wait_while(word: &AtomicU32, value: u32, time: Duration) {
+    let timeout = libc::timespec { tv_sec: time.as_secs() as _, tv_nsec: time.subsec_nanos().into() };
+    // SAFETY: the word and the timeout live until the call returns; all outcomes are treated alike.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &timeout) };
+}
+
+/// Changes `word` and wakes every thread in [`wait_while`].
+pub fn announce(word: &AtomicU32, change: impl FnOnce(&AtomicU32)) {
+    change(word);
+    // SAFETY: waking needs only the address.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }

@@ -18,7 +18,6 @@
 //! worker's own, as it notices the window's start and end: a worker that waits as the window opens
 //! takes its first sample when it gets in, so what it cost to wake up is in none of them.
 
-mod arena;
 mod conductor;
 mod worker;
 
@@ -29,9 +28,10 @@ use crate::run::syscalls;
 use crate::run::threads::keep_a_thread_asleep;
 use crate::statistics;
 use crate::subjects::locks::{Entry, Form, Locks, Scope, Type};
-use arena::Arena;
-use conductor::{Conductor, Window};
+use conductor::{Arena, Conductor, Slot, Window};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use waits::Waits;
 use worker::Plan;
 
@@ -104,15 +104,8 @@ impl Turns {
         let locks = Locks::of(kind, self.scope(), self.locks as usize)?;
         let arena = Arc::new(Arena::new(self.workers() as usize, self.timed, locks)?);
         let window = Conductor { name, turns: self, conditions, arena: &arena, patience }.conduct(plan)?;
-        let mut outcome = self.say(kind, &window);
-        let mut waits = Waits::new();
-        for worker in 0..self.workers() as usize {
-            // SAFETY: all workers have finished, and nobody writes.
-            if let Some(theirs) = unsafe { arena.waits(worker) } {
-                waits.add(theirs);
-            }
-        }
-        waits.say(&mut outcome);
+        let mut outcome = self.say(&arena, &window);
+        Waits::say(&arena.waits.iter().collect::<Vec<_>>(), &mut outcome);
         Ok(outcome)
     }
 
@@ -147,10 +140,11 @@ impl Turns {
     }
 
     /// The figures of a window. What a clock cannot see is left out.
-    fn say(self, kind: Type, window: &Window) -> Outcome {
+    fn say(self, arena: &Arena, window: &Window) -> Outcome {
         let mut outcome = Outcome::new();
         let mut put = |name: &str, value: f64| _ = outcome.insert(name.to_owned(), value);
-        let counts: Vec<u64> = window.tallies.iter().map(|tally| tally.counted).collect();
+        let each = |of: fn(&Slot) -> &AtomicU64| arena.slots.iter().map(move |slot| of(slot).load(Relaxed));
+        let counts: Vec<u64> = each(|slot| &slot.counted).collect();
         let operations = counts.iter().sum::<u64>() as f64;
         if operations == 0.0 {
             return outcome;
@@ -161,9 +155,8 @@ impl Turns {
         let mean = operations / counts.len() as f64;
         let starved = counts.iter().filter(|&&count| (count as f64) < mean / 10.0).count();
         put("starved", starved as f64 / counts.len() as f64);
-        let switches: u64 = window.tallies.iter().map(|tally| tally.switches).sum();
-        put("switches", switches as f64 / operations);
-        if kind.countable && syscalls::countable() {
+        put("switches", each(|slot| &slot.switches).sum::<u64>() as f64 / operations);
+        if arena.locks.kind().countable && syscalls::countable() {
             put("futexes", window.futexes.all() as f64 / operations);
         }
         if let Some(meters) = window.meters {
@@ -181,8 +174,8 @@ impl Turns {
             ];
             figures.into_iter().filter_map(|(name, value)| Some((name, value?))).for_each(|(n, v)| put(n, v));
         }
-        let system_ns: u64 = window.tallies.iter().map(|tally| tally.system_ns).sum();
-        window::cpu_figures(&mut outcome, window.cpu, Duration::from_nanos(system_ns), operations);
+        let system = Duration::from_nanos(each(|slot| &slot.system_ns).sum());
+        window::cpu_figures(&mut outcome, window.cpu, system, operations);
         outcome
     }
 }

@@ -1,21 +1,19 @@
 //! What one worker does around its loop: the work outside, and the book-keeping at the edges of the
 //! window.
 
-use super::arena::{Arena, Control, Tally, announce, wait_while};
+use super::conductor::{Arena, Control, Slot, announce, wait_while};
 use crate::run::busy_work::{self, Span};
 use crate::run::threads::{time, usage};
 use crate::run::{pinning, syscalls};
 use crate::statistics::random::Rng;
 use crate::subjects::locks::{Lane, Next, Worker, phase};
 use crate::workloads::waits::Waits;
-use anyhow::Result;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread;
 use std::time::Duration;
 
 /// What all workers of a trial share.
-#[derive(Debug)]
 pub struct Plan {
     pub hold: Span,
     pub think: Span,
@@ -32,9 +30,9 @@ pub struct Plan {
 struct Turner<'a> {
     plan: &'a Plan,
     control: &'a Control,
+    slot: &'a Slot,
+    waits: Option<&'a Waits>,
     rng: Rng,
-    waits: Option<&'a mut Waits>,
-    tally: Tally,
     before_window: u64,
 }
 
@@ -50,7 +48,7 @@ impl Worker for Turner<'_> {
 
     #[cold]
     fn changed(&mut self, seen: u32, now: u32, operations: u64) -> u32 {
-        let control = self.control;
+        let (control, slot) = (self.control, self.slot);
         if now == phase::RAMP_UP {
             if operations == 1 {
                 control.started.fetch_add(1, Relaxed);
@@ -62,84 +60,66 @@ impl Worker for Turner<'_> {
             }
             return seen;
         }
+        let used = usage(libc::RUSAGE_THREAD);
+        let used = [
+            (&slot.system_ns, time(used.ru_stime).as_nanos() as u64),
+            (&slot.switches, (used.ru_nvcsw + used.ru_nivcsw) as u64),
+        ];
         // A window that was opened and closed while this worker waited is one change for it, and
         // holds none of its operations.
         if seen < phase::MEASURE && now >= phase::MEASURE {
-            (self.tally.system_ns, self.tally.switches) = used();
+            used.iter().for_each(|(place, value)| place.store(*value, Relaxed));
             self.before_window = operations - 1;
         }
         if now == phase::STOP {
-            let (system_ns, switches) = used();
-            self.tally.system_ns = system_ns.saturating_sub(self.tally.system_ns);
-            self.tally.switches = switches - self.tally.switches;
-            self.tally.counted = operations - 1 - self.before_window;
+            used.iter().for_each(|(place, value)| place.store(value - place.load(Relaxed), Relaxed));
+            slot.counted.store(operations - 1 - self.before_window, Relaxed);
         }
         now
     }
 
     fn waited(&mut self, ns: u64) {
-        if let Some(waits) = &mut self.waits {
+        if let Some(waits) = self.waits {
             waits.record(ns);
         }
     }
 }
 
-/// System CPU time in nanoseconds and context switches of the calling thread.
-fn used() -> (u64, u64) {
-    let usage = usage(libc::RUSAGE_THREAD);
-    (time(usage.ru_stime).as_nanos() as u64, (usage.ru_nvcsw + usage.ru_nivcsw) as u64)
+/// Says that a worker has come to its end, also by a panic, whose message is on its way to the
+/// user.
+struct Ending<'a>(&'a Control, bool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        if !self.1 {
+            announce(&self.0.failed, |failed| _ = failed.fetch_add(1, Release));
+        }
+        announce(&self.0.finished, |finished| _ = finished.fetch_add(1, Release));
+    }
 }
 
-/// Runs worker `index` to its end. Never unwinds: a panic becomes a failed slot.
+/// Runs worker `index` to its end.
 pub fn work(arena: &Arena, plan: &Plan, index: usize) {
-    let (control, slot) = (arena.control(), &arena.slots()[index]);
-    let outcome = catch_unwind(AssertUnwindSafe(|| -> Result<Tally> {
-        let bound = match plan.cpus.len() {
-            0 => Ok(()),
-            len => pinning::bind(plan.cpus[index % len]),
-        };
-        // Even a worker that failed goes through the barrier, so that no thread waits for it.
-        announce(&control.ready, |ready| _ = ready.fetch_add(1, Release));
-        while control.phase.load(Acquire) == phase::GATHER {
-            wait_while(&control.phase, phase::GATHER, Duration::from_secs(1));
-        }
-        bound?;
-        let at = index % arena.locks.count();
-        let lane = Lane {
-            phase: &control.phase,
-            protected: &arena.protected()[at],
-            bare: plan.hold.is_zero() && plan.think.is_zero() && plan.read_share == 0 && !plan.timed,
-            timed: plan.timed,
-        };
-        let mut worker = Turner {
-            plan,
-            control,
-            rng: Rng::new(plan.seed.wrapping_add(index as u64)),
-            // SAFETY: this is the worker, and asks once.
-            waits: unsafe { arena.waits(index) },
-            tally: Tally::default(),
-            before_window: 0,
-        };
-        let lock = arena.locks.get(at);
-        let turned = syscalls::count(&slot.futexes, || lock.turns(lane, &mut worker));
-        Ok(Tally { turned, ..worker.tally })
-    }));
-    let failure = match outcome {
-        Ok(Ok(tally)) => {
-            // SAFETY: this is the worker, which counts as finished below.
-            unsafe { arena.put(index, tally) };
-            None
-        }
-        Ok(Err(error)) => Some(error.to_string()),
-        Err(panic) => Some(match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
-            (Some(text), _) => text.clone(),
-            (_, Some(text)) => (*text).to_owned(),
-            _ => "panic".to_owned(),
-        }),
+    let (control, slot) = (&arena.control[0], &arena.slots[index]);
+    let mut ending = Ending(control, false);
+    let bound = match plan.cpus.len() {
+        0 => Ok(()),
+        len => pinning::bind(plan.cpus[index % len]),
     };
-    if let Some(text) = failure {
-        slot.fail(&text);
-        announce(&control.failed, |failed| _ = failed.fetch_add(1, Release));
+    // Even a worker that failed goes through the barrier, so that no thread waits for it.
+    announce(&control.ready, |ready| _ = ready.fetch_add(1, Release));
+    while control.phase.load(Acquire) == phase::GATHER {
+        wait_while(&control.phase, phase::GATHER, Duration::from_secs(1));
     }
-    announce(&control.finished, |finished| _ = finished.fetch_add(1, Release));
+    bound.unwrap_or_else(|error| panic!("{error}"));
+    let at = index % arena.locks.count();
+    let bare = plan.hold.is_zero() && plan.think.is_zero() && plan.read_share == 0 && !plan.timed;
+    let lane = Lane { phase: &control.phase, protected: &arena.protected[at], bare, timed: plan.timed };
+    let (rng, waits) = (Rng::new(plan.seed.wrapping_add(index as u64)), arena.waits.get(index));
+    let mut worker = Turner { plan, control, slot, waits, rng, before_window: 0 };
+    let turned = syscalls::count(&slot.futexes, || arena.locks.get(at).turns(lane, &mut worker));
+    let put = |place: &AtomicU64, value| place.store(value, Relaxed);
+    put(&slot.exclusive, turned.exclusive);
+    put(&slot.torn, turned.torn);
+    ending.1 = true;
 }
