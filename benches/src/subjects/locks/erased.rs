@@ -87,8 +87,6 @@ pub struct Type {
     pub excludes: bool,
     /// Whether it has a mode for several readers.
     pub shared_mode: bool,
-    /// Whether it has an acquisition with a timeout.
-    pub timed: bool,
     /// Whether its calls to sleep and to wake can be counted.
     pub countable: bool,
     /// Its name in the language.
@@ -108,7 +106,6 @@ impl Type {
         Self {
             excludes: L::EXCLUDES,
             shared_mode: L::SHARED_MODE,
-            timed: L::TIMED,
             countable: L::COUNTABLE,
             name: std::any::type_name::<L>,
             size: size_of::<Spaced<L>>(),

@@ -19,6 +19,7 @@
 //!
 //! For threads of one process. Not one of the family: it is compared with, not offered.
 
+use super::wait_wake::futex;
 use super::{Held, Lock, Release, Scope};
 use anyhow::Result;
 use std::ptr;
@@ -113,17 +114,7 @@ impl Node {
             return;
         }
         while self.state.load(Acquire) != GRANTED {
-            // SAFETY: the word lives and there is no timeout. Any outcome is followed by another
-            // look.
-            unsafe {
-                libc::syscall(
-                    libc::SYS_futex,
-                    self.state.as_ptr(),
-                    libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
-                    PARKED,
-                    ptr::null::<libc::timespec>(),
-                )
-            };
+            futex(self.state.as_ptr(), libc::FUTEX_WAIT, PARKED);
         }
     }
 }
@@ -179,10 +170,7 @@ impl<const PARKS: bool> Release for Mcs<PARKS> {
             (state.swap(GRANTED, AcqRel), state.as_ptr())
         };
         if state == PARKED {
-            // SAFETY: waking needs only the address; waiters look again after a stray wake-up.
-            unsafe {
-                libc::syscall(libc::SYS_futex, address, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1)
-            };
+            futex(address, libc::FUTEX_WAKE, 1);
         }
     }
 }

@@ -61,8 +61,6 @@ pub trait Lock: Sync + Sized + 'static {
     const EXCLUDES: bool = true;
     /// Whether [`shared`](Self::shared) lets several readers in.
     const SHARED_MODE: bool = false;
-    /// Whether the lock offers an acquisition with a timeout.
-    const TIMED: bool = false;
     /// Whether all its ways into the kernel lead through libc's `syscall`, where
     /// [`futexes`](crate::run::syscalls) counts them.
     const COUNTABLE: bool = true;
@@ -132,7 +130,7 @@ impl<L: Release> Drop for Held<'_, L> {
     }
 }
 
-/// Counters of a lock that counts.
+/// What a lock that counts has counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Meters {
     /// Acquisitions.
@@ -166,12 +164,8 @@ pub type Entry = super::Entry<Traits>;
 /// What is known of a lock.
 #[derive(Clone, Copy, Debug)]
 pub struct Traits {
-    /// The letter of ulockflex's column L, a capital if it spins before it sleeps.
-    pub letter: char,
     /// Whether it works between processes.
     pub processes: bool,
-    /// Whether it has an acquisition with a timeout.
-    pub timed: bool,
     /// Whether it has a mode for several readers.
     pub shared_mode: bool,
     /// Whether it excludes at all.
@@ -253,14 +247,9 @@ impl Entry {
             name: format!("{}-{text}", self.name).leak(),
             about: format!("{}, {about}", self.about).leak(),
             probe: true,
-            kind: Traits { letter: self.letter_of(Some(ns)), named_ns: Some(ns), ..self.kind },
+            kind: Traits { named_ns: Some(ns), ..self.kind },
             ..*self
         }
-    }
-
-    /// Its letter where it spins for so long.
-    pub fn letter_of(&self, patience_ns: Option<u32>) -> char {
-        if patience_ns == Some(0) { self.letter.to_ascii_lowercase() } else { self.letter }
     }
 }
 
@@ -271,20 +260,17 @@ pub fn patience_text(ns: u32) -> String {
 
 /// One line a lock.
 ///
-/// A lock that has no policy has a name, a letter, a description, a type for threads, and after a
+/// A lock that has no policy has a name, a description, a type for threads, and after a
 /// bar the type for processes, if any.
 ///
 /// Any other lock of the family has its raw type, generic over the policy. It spins as it sees fit,
 /// never, or for one of the times in the braces behind it, in nanoseconds; and in each of these
 /// ways it can count. A raw type with parameters behind the policy is written with them,
 /// `Raw<_, Other>`; a lock that works in one process only ends in `, threads`.
-///
-/// Letters are as in 2002: a capital spins or yields before it sleeps, a small letter does not.
-/// Both cases of a letter are one lock.
 macro_rules! locks {
-    (family { $($member:literal $capital:literal $text:literal:
+    (family { $($member:literal $text:literal:
                 $krate:ident :: $raw:ident $({ $($ns:literal)+ })? $(, $only:ident)?;)* }
-     $($group:ident { $($name:literal $letter:literal $about:literal:
+     $($group:ident { $($name:literal $about:literal:
                         $threads:ty $(| $processes:ty)?;)* })*
     ) => {
         static ALL: LazyLock<Vec<Entry>> = LazyLock::new(|| {
@@ -296,7 +282,7 @@ macro_rules! locks {
                         Scope::Processes => locks!(@shared [$($only)?] policy, $krate::$raw, $($($ns)+)?),
                     }
                 };
-                entry(($member, $capital, $text), "family", Some(&[0, $($($ns),+)?]), types)
+                entry($member, $text, "family", Some(&[0, $($($ns),+)?]), types)
             },)*];
             let mut all = Vec::new();
             $(
@@ -308,7 +294,7 @@ macro_rules! locks {
                         Scope::Threads => Some(Type::of::<$threads>()),
                         Scope::Processes => locks!(@type $($processes)?),
                     };
-                    all.push(entry(($name, $letter, $about), stringify!($group), None, types));
+                    all.push(entry($name, $about, stringify!($group), None, types));
                 })*
             )*
             all.retain(|entry| crate::subjects::is_here(entry.name));
@@ -339,16 +325,15 @@ macro_rules! locks {
 /// An entry of `group`. Groups `probes` and `named` run only where they are named: the latter are
 /// locks of the family that have rows of their own.
 fn entry(
-    (name, letter, about): (&'static str, char, &'static str),
+    name: &'static str,
+    about: &'static str,
     group: &str,
     patience_ns: Option<&'static [u32]>,
     types: fn(Form) -> Option<Type>,
 ) -> Entry {
     let plain = types(Form::plain(Scope::Threads)).expect("every lock is one of threads");
     let kind = Traits {
-        letter,
         processes: types(Form::plain(Scope::Processes)).is_some(),
-        timed: plain.timed,
         shared_mode: plain.shared_mode,
         excludes: plain.excludes,
         counts: patience_ns.is_some(),
@@ -362,51 +347,51 @@ fn entry(
 
 locks! {
     family {
-        "unfair" 'B' "ulocks unfair BargingMutex": ulocks_unfair::RawBargingMutex;
-        "throughput" 'T' "ulocks unfair ThroughputMutex, reserved after 100 us": ulocks_unfair::RawThroughputMutex, threads;
-        "asym" 'A' "ulocks unfair AsymMutex": ulocks_unfair::RawAsymMutex;
-        "byte" 'X' "ulocks unfair ByteMutex": ulocks_unfair::RawByteMutex, threads;
-        "calock" 'C' "ulocks Calock": ulocks_calock::RawCalock { 3_000 };
-        "fair" 'F' "ulocks fair FairMutex": ulocks_fair::RawFairMutex { 3_000 };
-        "semaphore" 'S' "ulocks fair Semaphore, one permit": one_permit::OnePermit { 3_000 };
-        "pi" 'J' "ulocks PiMutex": ulocks_pi::RawPiMutex;
+        "unfair" "ulocks unfair BargingMutex": ulocks_unfair::RawBargingMutex;
+        "throughput" "ulocks unfair ThroughputMutex, reserved after 100 us": ulocks_unfair::RawThroughputMutex, threads;
+        "asym" "ulocks unfair AsymMutex": ulocks_unfair::RawAsymMutex;
+        "byte" "ulocks unfair ByteMutex": ulocks_unfair::RawByteMutex, threads;
+        "calock" "ulocks Calock": ulocks_calock::RawCalock { 3_000 };
+        "fair" "ulocks fair FairMutex": ulocks_fair::RawFairMutex { 3_000 };
+        "semaphore" "ulocks fair Semaphore, one permit": one_permit::OnePermit { 3_000 };
+        "pi" "ulocks PiMutex": ulocks_pi::RawPiMutex;
     }
     peers {
-        "none" 'e' "no lock at all: the ceiling": NoLock | NoLock;
-        "std" 'D' "std::sync::Mutex": Std;
-        "parking_lot" 'L' "parking_lot 0.13 Mutex": ParkingLot;
-        "parking_lot-0.12" 'O' "parking_lot 0.12 Mutex": ParkingLot012;
-        "parking_lot-fair" 'G' "parking_lot 0.13 FairMutex": ParkingLotFair;
-        "usync" 'U' "usync Mutex": Usync;
-        "pthread" 'p' "pthread_mutex_t, normal": Posix<NORMAL> | Posix<NORMAL>;
-        "pthread-adaptive" 'P' "pthread_mutex_t, adaptive": Posix<ADAPTIVE> | Posix<ADAPTIVE>;
-        "pthread-pi" 'i' "pthread_mutex_t, priority inheritance": Posix<INHERIT> | Posix<INHERIT>;
-        "pthread-robust" 'r' "pthread_mutex_t, robust and process-shared": Posix<ROBUST> | Posix<ROBUST>;
-        "sem_t" 'm' "POSIX unnamed semaphore, process-shared": PosixSem | PosixSem;
-        "sysv" 'k' "SysV semaphore, two semop calls an operation": SysV | SysV;
+        "none" "no lock at all: the ceiling": NoLock | NoLock;
+        "std" "std::sync::Mutex": Std;
+        "parking_lot" "parking_lot 0.13 Mutex": ParkingLot;
+        "parking_lot-0.12" "parking_lot 0.12 Mutex": ParkingLot012;
+        "parking_lot-fair" "parking_lot 0.13 FairMutex": ParkingLotFair;
+        "usync" "usync Mutex": Usync;
+        "pthread" "pthread_mutex_t, normal": Posix<NORMAL> | Posix<NORMAL>;
+        "pthread-adaptive" "pthread_mutex_t, adaptive": Posix<ADAPTIVE> | Posix<ADAPTIVE>;
+        "pthread-pi" "pthread_mutex_t, priority inheritance": Posix<INHERIT> | Posix<INHERIT>;
+        "pthread-robust" "pthread_mutex_t, robust and process-shared": Posix<ROBUST> | Posix<ROBUST>;
+        "sem_t" "POSIX unnamed semaphore, process-shared": PosixSem | PosixSem;
+        "sysv" "SysV semaphore, two semop calls an operation": SysV | SysV;
     }
     probes {
-        "mcs" 'Y' "MCS queue spinlock, for no more threads than CPUs": Mcs<false>;
-        "mcs-park" 'Q' "MCS queue lock, spins for 100 pauses, then parks": Mcs<true>;
-        "wait-wake" 'h' "mutex on FUTEX_WAIT and FUTEX_WAKE that never spins": WaitWake;
-        "sysv-undo" 'u' "SysV semaphore with SEM_UNDO": SysV<true> | SysV<true>;
-        "std-rw" 'R' "std::sync::RwLock": Rw<Peer<crate::subjects::rwlocks::Std>>;
-        "parking_lot-rw" 'W' "parking_lot 0.13 RwLock": Rw<Peer<crate::subjects::rwlocks::ParkingLot>>;
-        "usync-rw" 'V' "usync RwLock": Rw<Peer<crate::subjects::rwlocks::Usync>>;
-        "pthread-rw" 'v' "pthread_rwlock_t, readers first": Rw<Peer<Pthread<false>>>;
-        "pthread-rw-writer" 'w' "pthread_rwlock_t, writers first": Rw<Peer<Pthread<true>>>;
+        "mcs" "MCS queue spinlock, for no more threads than CPUs": Mcs<false>;
+        "mcs-park" "MCS queue lock, spins for 100 pauses, then parks": Mcs<true>;
+        "wait-wake" "mutex on FUTEX_WAIT and FUTEX_WAKE that never spins": WaitWake;
+        "sysv-undo" "SysV semaphore with SEM_UNDO": SysV<true> | SysV<true>;
+        "std-rw" "std::sync::RwLock": Rw<Peer<crate::subjects::rwlocks::Std>>;
+        "parking_lot-rw" "parking_lot 0.13 RwLock": Rw<Peer<crate::subjects::rwlocks::ParkingLot>>;
+        "usync-rw" "usync RwLock": Rw<Peer<crate::subjects::rwlocks::Usync>>;
+        "pthread-rw" "pthread_rwlock_t, readers first": Rw<Peer<Pthread<false>>>;
+        "pthread-rw-writer" "pthread_rwlock_t, writers first": Rw<Peer<Pthread<true>>>;
     }
     named {
-        "psrw" 'H' "ulocks PsRwLock": Rw<Psrw> | PsrwShared;
-        "psrw-handler" 'I' "ulocks PsRwLock with the class Handler": Rw<PsrwHandler>;
-        "psrw-distributed" 'K' "ulocks PsRwLock, readers counted in eight places": Rw<PsrwDistributed>;
-        "semarray" 'o' "ulocks SemArray of one semaphore": OneOfArray;
-        "robust" 'E' "ulocks RobustMutex, in a region": InRegion<RobustMutex<u64>> | InRegion<RobustMutex<u64>>;
-        "robust-fair" 'M' "ulocks RobustFairMutex, in a region":
+        "psrw" "ulocks PsRwLock": Rw<Psrw> | PsrwShared;
+        "psrw-handler" "ulocks PsRwLock with the class Handler": Rw<PsrwHandler>;
+        "psrw-distributed" "ulocks PsRwLock, readers counted in eight places": Rw<PsrwDistributed>;
+        "semarray" "ulocks SemArray of one semaphore": OneOfArray;
+        "robust" "ulocks RobustMutex, in a region": InRegion<RobustMutex<u64>> | InRegion<RobustMutex<u64>>;
+        "robust-fair" "ulocks RobustFairMutex, in a region":
             InRegion<RobustFairMutex<u64>> | InRegion<RobustFairMutex<u64>>;
-        "robust-rw" 'N' "ulocks RobustPsRwLock, in a region, for writing":
+        "robust-rw" "ulocks RobustPsRwLock, in a region, for writing":
             InRegion<RobustPsRwLock<u64>> | InRegion<RobustPsRwLock<u64>>;
-        "robust-semaphore" 'g' "ulocks RobustSemaphore of one permit, in a region":
+        "robust-semaphore" "ulocks RobustSemaphore of one permit, in a region":
             InRegion<RobustSemaphore> | InRegion<RobustSemaphore>;
     }
 }

@@ -12,8 +12,6 @@ const TAKE: Op = Op::sub(0, 1);
 const GIVE: Op = Op::add(0, 1);
 
 impl Lock for OneOfArray {
-    const TIMED: bool = true;
-
     fn unlocked(_: Scope) -> Result<Self> {
         Ok(Self(SemArray::with_values([1])))
     }

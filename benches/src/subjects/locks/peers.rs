@@ -5,7 +5,6 @@ use anyhow::Result;
 use std::sync::PoisonError;
 
 /// No lock: what the workload itself allows.
-#[derive(Debug)]
 pub struct NoLock;
 
 impl Lock for NoLock {
@@ -27,37 +26,13 @@ impl Lock for NoLock {
     }
 }
 
-/// `std::sync::Mutex`.
-#[derive(Debug)]
-pub struct Std(std::sync::Mutex<()>);
-
-impl Lock for Std {
-    fn unlocked(_: Scope) -> Result<Self> {
-        Ok(Self(std::sync::Mutex::new(())))
-    }
-
-    type Held<'a> = std::sync::MutexGuard<'a, ()>;
-
-    #[inline]
-    fn acquire(&self) -> Self::Held<'_> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    #[inline]
-    fn try_acquire(&self) -> Option<Self::Held<'_>> {
-        self.0.try_lock().ok()
-    }
-}
-
-/// Locks whose `lock` and `try_lock` return plain guards.
+/// Mutexes with guards; how one is locked and tried.
 macro_rules! guarded {
-    ($($(#[$doc:meta])* $name:ident($mutex:ty), $guard:ty, timed $timed:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($mutex:ty): $guard:ty, $this:ident, $lock:expr, $try_lock:expr;)*) => {$(
         $(#[$doc])*
         pub struct $name($mutex);
 
         impl Lock for $name {
-            const TIMED: bool = $timed;
-
             fn unlocked(_: Scope) -> Result<Self> {
                 Ok(Self(<$mutex>::new(())))
             }
@@ -66,29 +41,30 @@ macro_rules! guarded {
 
             #[inline]
             fn acquire(&self) -> Self::Held<'_> {
-                self.0.lock()
+                let $this = &self.0;
+                $lock
             }
 
             #[inline]
             fn try_acquire(&self) -> Option<Self::Held<'_>> {
-                self.0.try_lock()
+                let $this = &self.0;
+                $try_lock
             }
         }
     )*};
 }
 
 guarded! {
+    /// `std::sync::Mutex`.
+    Std(std::sync::Mutex<()>): std::sync::MutexGuard<'a, ()>,
+        it, it.lock().unwrap_or_else(PoisonError::into_inner), it.try_lock().ok();
     /// parking_lot 0.13.
-    #[derive(Debug)]
-    ParkingLot(parking_lot::Mutex<()>), parking_lot::MutexGuard<'a, ()>, timed true;
+    ParkingLot(parking_lot::Mutex<()>): parking_lot::MutexGuard<'a, ()>, it, it.lock(), it.try_lock();
     /// parking_lot 0.13's mutex that hands over to the first waiter. An arriving thread that
     /// finds it free may still overtake.
-    #[derive(Debug)]
-    ParkingLotFair(parking_lot::FairMutex<()>), parking_lot::FairMutexGuard<'a, ()>, timed true;
+    ParkingLotFair(parking_lot::FairMutex<()>): parking_lot::FairMutexGuard<'a, ()>, it, it.lock(), it.try_lock();
     /// parking_lot 0.12, another algorithm.
-    #[derive(Debug)]
-    ParkingLot012(parking_lot_012::Mutex<()>), parking_lot_012::MutexGuard<'a, ()>, timed true;
+    ParkingLot012(parking_lot_012::Mutex<()>): parking_lot_012::MutexGuard<'a, ()>, it, it.lock(), it.try_lock();
     /// usync.
-    #[derive(Debug)]
-    Usync(usync::Mutex<()>), usync::MutexGuard<'a, ()>, timed false;
+    Usync(usync::Mutex<()>): usync::MutexGuard<'a, ()>, it, it.lock(), it.try_lock();
 }

@@ -34,7 +34,6 @@ impl<const KIND: u8> Drop for Posix<KIND> {
 }
 
 impl<const KIND: u8> Lock for Posix<KIND> {
-    const TIMED: bool = true;
     const COUNTABLE: bool = false;
 
     unsafe fn place(place: *mut Self, scope: Scope) -> Result<()> {
@@ -138,7 +137,6 @@ impl PosixSem {
 }
 
 impl Lock for PosixSem {
-    const TIMED: bool = true;
     const COUNTABLE: bool = false;
 
     unsafe fn place(place: *mut Self, _: Scope) -> Result<()> {

@@ -144,7 +144,6 @@ impl<R: Robust> InRegion<R> {
 }
 
 impl<R: Robust> Lock for InRegion<R> {
-    const TIMED: bool = true;
     const SHARED_MODE: bool = R::READERS;
 
     fn unlocked(_: Scope) -> Result<Self> {

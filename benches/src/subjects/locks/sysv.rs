@@ -20,7 +20,6 @@ impl<const UNDO: bool> SysV<UNDO> {
 }
 
 impl<const UNDO: bool> Lock for SysV<UNDO> {
-    const TIMED: bool = true;
     const COUNTABLE: bool = false;
 
     fn unlocked(_: Scope) -> Result<Self> {

@@ -36,8 +36,6 @@ impl Readable for Counted {
 }
 
 impl<M: RawMutex + Metered<Meter: Readable> + Sync + 'static> Lock for Ulock<M> {
-    const TIMED: bool = true;
-
     fn unlocked(_: Scope) -> Result<Self> {
         Ok(Self(M::INIT))
     }

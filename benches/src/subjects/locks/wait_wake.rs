@@ -19,26 +19,20 @@ const CONTENDED: u32 = 2;
 pub struct WaitWake(AtomicU32);
 
 impl WaitWake {
-    fn futex(&self, operation: libc::c_int, argument: u32) {
-        // SAFETY: the word lives, and there is no timeout. Any outcome of a wait is followed by
-        // another look.
-        unsafe {
-            libc::syscall(
-                libc::SYS_futex,
-                self.0.as_ptr(),
-                operation | libc::FUTEX_PRIVATE_FLAG,
-                argument,
-                ptr::null::<libc::timespec>(),
-            )
-        };
-    }
-
     #[cold]
     fn wait(&self) {
         while self.0.swap(CONTENDED, Acquire) != FREE {
-            self.futex(libc::FUTEX_WAIT, CONTENDED);
+            futex(self.0.as_ptr(), libc::FUTEX_WAIT, CONTENDED);
         }
     }
+}
+
+/// A call without a timeout, between the threads of one process. Whatever comes of it, a waiter
+/// looks again. To wake needs only the address, which may be that of a word that is gone.
+pub(super) fn futex(word: *mut u32, operation: libc::c_int, argument: u32) {
+    let (operation, never) = (operation | libc::FUTEX_PRIVATE_FLAG, ptr::null::<libc::timespec>());
+    // SAFETY: the kernel looks at the word, and refuses an address at which there is none.
+    unsafe { libc::syscall(libc::SYS_futex, word, operation, argument, never) };
 }
 
 impl Lock for WaitWake {
@@ -66,7 +60,7 @@ impl Release for WaitWake {
     #[inline]
     fn release(&self) {
         if self.0.swap(FREE, Releasing) == CONTENDED {
-            self.futex(libc::FUTEX_WAKE, 1);
+            futex(self.0.as_ptr(), libc::FUTEX_WAKE, 1);
         }
     }
 }
