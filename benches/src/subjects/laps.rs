@@ -53,7 +53,13 @@ impl<'a> Lap<'a> {
     /// A turn is done.
     #[inline]
     pub fn done(&mut self) {
-        self.count += 1;
+        self.add(1);
+    }
+
+    /// So many are done.
+    #[inline]
+    pub fn add(&mut self, turns: u64) {
+        self.count += turns;
         self.turns.store(self.count, Relaxed);
     }
 

@@ -42,11 +42,6 @@ pub(super) trait Work: Send + Sync + 'static {
 
     /// Wakes those that wait, once. The workers have been told to stop.
     fn close(&self) {}
-
-    /// Something to be counted in the window.
-    fn beside(&self) -> u64 {
-        0
-    }
 }
 
 /// Who works, and where.
@@ -65,7 +60,8 @@ pub(super) struct Watch<'a> {
     pub grace: Duration,
 }
 
-/// What came of it.
+/// What came of it: what the clocks and counters show at the end of the window, less what they
+/// showed at its beginning.
 #[derive(Default)]
 pub(super) struct Seen {
     /// How long the window really was.
@@ -78,20 +74,8 @@ pub(super) struct Seen {
     pub counts: Vec<u64>,
     /// And from first to last.
     pub turns: Vec<u64>,
-    /// What was counted beside them.
-    pub beside: u64,
     /// Futex calls of each thread in the window.
     pub calls: Vec<Calls>,
-}
-
-/// What is read at both ends of the window.
-struct Reading {
-    at: Instant,
-    cpu: Duration,
-    switches: u64,
-    turns: Vec<u64>,
-    beside: u64,
-    calls: Vec<Calls>,
 }
 
 /// What all workers share.
@@ -127,20 +111,33 @@ impl Shared {
         self.all.turns.load(Acquire)
     }
 
-    fn read(&self, children: &Children) -> Reading {
+    fn read(&self, children: &Children) -> Seen {
         let usage = usage(libc::RUSAGE_SELF);
-        Reading {
-            at: Instant::now(),
+        Seen {
+            elapsed: clock_time(libc::CLOCK_MONOTONIC),
             cpu: clock_time(libc::CLOCK_PROCESS_CPUTIME_ID) + children.cpu_time(),
-            switches: (usage.ru_nvcsw + usage.ru_nivcsw) as u64,
-            turns: self.turns(),
-            beside: self.work.beside(),
+            switches: Some((usage.ru_nvcsw + usage.ru_nivcsw) as u64),
+            counts: self.turns(),
+            turns: Vec::new(),
             calls: self.counters.iter().map(Counters::read).collect(),
         }
     }
 }
 
 impl Seen {
+    fn since(&self, from: &Self) -> Self {
+        let counts = self.counts.iter().zip(&from.counts).map(|(to, from)| to - from);
+        let calls = self.calls.iter().zip(&from.calls).map(|(to, from)| to.since(*from));
+        Self {
+            elapsed: self.elapsed - from.elapsed,
+            cpu: self.cpu.saturating_sub(from.cpu),
+            switches: self.switches.zip(from.switches).map(|(to, from)| to.saturating_sub(from)),
+            counts: counts.collect(),
+            turns: Vec::new(),
+            calls: calls.collect(),
+        }
+    }
+
     /// Figures of these workers' turns; `counted` says whether their futex calls are known.
     pub fn figures(&self, of: Range<usize>, counted: bool) -> Outcome {
         let counts = &self.counts[of];
@@ -220,20 +217,12 @@ impl Watch<'_> {
             "{who}: {asleep} of {count} workers sleep on {grace:.1} s after the end: a wake-up was lost"
         );
         crew.join().into_iter().collect::<Result<Vec<()>>>()?;
-        let since = |(to, from): (&u64, &u64)| to - from;
-        let calls = to.calls.iter().zip(&from.calls);
-        Ok(Seen {
-            elapsed: to.at - from.at,
-            cpu: to.cpu.saturating_sub(from.cpu),
-            switches: (processes == 0).then(|| to.switches.saturating_sub(from.switches)),
-            counts: to.turns.iter().zip(&from.turns).map(since).collect(),
-            turns: shared.turns(),
-            beside: to.beside - from.beside,
-            calls: calls.map(|(to, from)| to.since(*from)).collect(),
-        })
+        let seen = to.since(&from);
+        let switches = seen.switches.filter(|_| processes == 0);
+        Ok(Seen { turns: shared.turns(), switches, ..seen })
     }
 
-    fn window(&self, shared: &Shared, children: &Children) -> [Reading; 2] {
+    fn window(&self, shared: &Shared, children: &Children) -> [Seen; 2] {
         let _urgent = Urgent::new();
         thread::sleep(Duration::from_millis(self.conditions.warmup_ms));
         let from = shared.read(children);

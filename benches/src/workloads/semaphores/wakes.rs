@@ -45,7 +45,6 @@ struct Wakes {
     order: Order,
     seed: u64,
     posts: AtomicU64,
-    calls: AtomicU64,
 }
 
 /// Carries out a run of so many workers, of whom so many are posted to in a round at most.
@@ -66,7 +65,6 @@ pub(super) fn carry_out(
         order,
         seed: watch.conditions.seed,
         posts: AtomicU64::new(0),
-        calls: AtomicU64::new(0),
     });
     let seen = watch.run(work.clone())?;
     let (who, unposted) = (&watch.who, work.cells[workers].word.load(Relaxed));
@@ -80,8 +78,7 @@ pub(super) fn carry_out(
     );
     let mut outcome = seen.figures(0..workers, entry.family);
     if entry.in_kernel || countable() {
-        let wakes = seen.calls[workers..].iter().map(|calls| calls.wakes).sum();
-        let calls: u64 = if entry.in_kernel { seen.beside } else { wakes };
+        let calls = if entry.in_kernel { seen.counts[workers] } else { seen.calls[workers].wakes };
         let arrived = seen.counts[..workers].iter().sum::<u64>().max(1);
         outcome.insert("calls".into(), calls.max(1) as f64 / arrived as f64);
     }
@@ -129,11 +126,12 @@ impl Wakes {
         all.turns.fetch_add(1, Relaxed);
     }
 
+    /// What the lap of the poster counts are calls.
     fn post(&self, lap: &mut Lap<'_>) {
         let (mut last, mut rng, mut found) = (0, Rng::new(self.seed), Vec::with_capacity(self.wakes));
         let mut posters: Vec<_> = self.arrays.iter().map(|array| array.poster(self.per_call)).collect();
         let mut of_array: Vec<Vec<usize>> = vec![Vec::with_capacity(EACH); posters.len()];
-        let mut round = || {
+        let mut round = |lap: &mut Lap<'_>| {
             self.find(&mut last, &mut rng, &mut found);
             for &index in &found {
                 self.cells[index].word.store(0, Relaxed);
@@ -144,15 +142,15 @@ impl Wakes {
                 calls += post(semaphores);
                 semaphores.clear();
             }
-            self.calls.store(self.calls.load(Relaxed) + calls, Relaxed);
+            lap.add(calls);
             self.posts.store(self.posts.load(Relaxed) + found.len() as u64, Relaxed);
         };
         while lap.goes_on() {
-            round();
+            round(lap);
         }
         // The others end when they have been posted to once more.
         while self.cells[self.workers].turns.load(Relaxed) < self.workers as u64 {
-            round();
+            round(lap);
             thread::sleep(Duration::from_micros(200));
         }
     }
@@ -164,10 +162,6 @@ impl Work for Wakes {
     }
 
     fn enough(&self) -> u64 {
-        2 * self.workers as u64
-    }
-
-    fn beside(&self) -> u64 {
-        self.calls.load(Relaxed)
+        4 * self.workers as u64
     }
 }
