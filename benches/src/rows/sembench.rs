@@ -10,6 +10,7 @@ use crate::subjects::semaphores::{Entry, FUTEX, KERNEL, ROBUST, SEMARRAY};
 use crate::workloads::semaphores::{Order, Run};
 use crate::workloads::{Scenario, Workers};
 
+/// The row.
 pub const ROW: Row = Row {
     name: "sembench",
     about: "semaphore arrays: many sleep, one posts to many at a time; threads and processes",

@@ -175,8 +175,8 @@ impl Watch<'_> {
         let shared = Arc::new(Shared { work, cells: &cells[..count], all: &cells[count], counters });
         let cpus = &self.cpus;
         let cpu = |index: usize| {
-            let bound = !cpus.is_empty() && !(self.last_is_free && index + 1 == count);
-            bound.then(|| cpus[index % cpus.len()])
+            let free = cpus.is_empty() || self.last_is_free && index + 1 == count;
+            (!free).then(|| cpus[index % cpus.len()])
         };
         // Processes first: from here on there may be threads.
         let mut children = Children::fork(processes, &mut |index| {

@@ -1,6 +1,6 @@
 //! Semaphores without their type, and the loops that are compiled for each.
 
-use super::{Array, Block, Semaphores};
+use super::{Array, Block, Poster, Semaphores};
 use crate::subjects::laps::Lap;
 use anyhow::Result;
 use std::hint::black_box;
@@ -32,7 +32,7 @@ impl<A: Array> Semaphores for A {
         Box::new(move || self.apply(&set))
     }
 
-    fn poster<'a>(&'a self, per_call: usize) -> Box<dyn FnMut(&[usize]) -> u64 + 'a> {
+    fn poster(&self, per_call: usize) -> Poster<'_> {
         let mut set = Vec::with_capacity(per_call);
         Box::new(move |semaphores| {
             for some in semaphores.chunks(per_call) {

@@ -37,6 +37,9 @@ pub trait Array: Send + Sync + Sized + 'static {
 /// took.
 pub type Block = Box<dyn Fn() -> f64>;
 
+/// Posts to these semaphores and says how many calls that took.
+pub type Poster<'a> = Box<dyn FnMut(&[usize]) -> u64 + 'a>;
+
 /// Semaphores without their type. Nothing is called through this more often than once a sleep, or
 /// once a set of several microseconds; what is shorter is a loop inside of it.
 pub trait Semaphores: Send + Sync {
@@ -44,9 +47,8 @@ pub trait Semaphores: Send + Sync {
     /// operation comes after the other.
     fn set<'a>(&'a self, set: &[Op]) -> Box<dyn Fn() + 'a>;
 
-    /// Readies posts: adds one to each of these semaphores, so many in a call, and says how many
-    /// calls that took.
-    fn poster<'a>(&'a self, per_call: usize) -> Box<dyn FnMut(&[usize]) -> u64 + 'a>;
+    /// Readies posts: adds one to each of some semaphores, so many in a call.
+    fn poster(&self, per_call: usize) -> Poster<'_>;
 
     /// Performs the two sets by turns.
     fn turns(&self, first: &[Op], second: &[Op], lap: &mut Lap<'_>);
