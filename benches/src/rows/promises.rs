@@ -59,9 +59,10 @@ const ON_ONE_CPU_NS: f64 = 100_000.0;
 /// Every promise, on a machine with so many CPUs.
 fn all(cpus: u32) -> Vec<Claim> {
     let anywhere = [uncontended(), fair(cpus), asym(), handed_over(), calock(), on_one_cpu(), readers()];
+    let arrays = super::semscale::promises();
     let obstacle = (cpus < 2).then_some("needs two CPUs");
     let apart = hogs().into_iter().map(|claim| Claim { obstacle, ..claim });
-    anywhere.into_iter().flatten().chain(apart).collect()
+    anywhere.into_iter().flatten().chain(arrays).chain(apart).collect()
 }
 
 fn quick(claim: Claim) -> Claim {

@@ -1,14 +1,15 @@
 //! `semscale`: one array and several threads, which sleep or do not: on semaphores of their own, in
 //! turns, in sets; and what a set costs where nothing stands in its way.
 
+use super::claims::{Bound, Claim, place};
 use super::sembench::{against, job};
 use super::{By, Column, Row, Wish, no_claims};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::record::{Mode, Record};
-use crate::subjects::semaphores::{FLOOR, KERNEL, POSIX, SEMARRAY, STRICT};
-use crate::workloads::Scenario;
-use crate::workloads::semaphores::Run;
+use crate::subjects::semaphores::{FLOOR, FUTEX, KERNEL, POSIX, SEMARRAY, STRICT};
+use crate::workloads::semaphores::{Order, Run};
 use crate::workloads::sets::Sets;
+use crate::workloads::{Scenario, Workers};
 
 pub const ROW: Row = Row {
     name: "semscale",
@@ -134,4 +135,46 @@ fn sentences(record: &Record) -> Vec<String> {
         }
     }
     sentences
+}
+
+/// What is promised of `SemArray`: a set costs less than the kernel's, it posts as much where every
+/// thread waits, and a thread that wants several semaphores at once has its turns.
+pub(super) fn promises() -> Vec<Claim> {
+    const SIZE: &str = "sembench, 256 threads, 200 wakes a round";
+    let sets = |words: &str, ops, one_by_one, other, bound| {
+        let what = format!("uncontended {words} and its opposite: time by that of {other}");
+        let at = |subject| place(subject, words, Scenario::Sets(Sets { ops, one_by_one }));
+        Claim::versus(at(SEMARRAY), vec![at(other)], "pair", Bound::AtMost(bound), what)
+    };
+    let in_order = |subject, order| {
+        let run = Run::Wakes { workers: Workers::Threads(256), wakes: 200, order };
+        place(subject, SIZE, Scenario::Semaphores(run))
+    };
+    let wakes = |other, figure, bound, what: &str| {
+        let [mine, other_one] = [SEMARRAY, other].map(|subject| in_order(subject, Order::Fifo));
+        Claim::versus(mine, vec![other_one], figure, bound, format!("{SIZE}: {what} by {other}"))
+    };
+    let mut claims = vec![
+        sets("single operation", 64, true, KERNEL, 0.05),
+        sets("single operation", 64, true, POSIX, 1.3),
+        sets("set of 8", 8, false, KERNEL, 0.2),
+        sets("set of 64", 64, false, KERNEL, 0.2),
+        wakes(KERNEL, "rate", Bound::AtLeast(1.0), "posts"),
+        wakes(KERNEL, "cpu", Bound::AtMost(1.0), "CPU time a post"),
+        wakes(FUTEX, "rate", Bound::AtLeast(2.0), "posts"),
+    ];
+    claims.iter_mut().for_each(|claim| claim.quick = true);
+    let [random, fifo] = [Order::Random, Order::Fifo].map(|order| in_order(SEMARRAY, order));
+    let what = format!("{SIZE}: posts random by fifo");
+    claims.push(Claim::versus(random, vec![fifo], "rate", Bound::Within(1.15), what));
+    let words = "4 threads on their own, and a poster of 64";
+    let own = Scenario::Semaphores(Run::Own { threads: 4, poster: true });
+    let [mine, posix] = [SEMARRAY, POSIX].map(|subject| place(subject, words, own));
+    let what = format!("{words}: turns by sem_t");
+    claims.push(Claim::versus(mine, vec![posix], "rate", Bound::AtLeast(0.9), what));
+    let words = "8 workers and a manager, each holds 10 us";
+    let manager = place(STRICT, words, Scenario::Semaphores(Run::Manager { workers: 8, hold_us: 10 }));
+    let what = format!("{words}: turns of the manager by those of a worker");
+    claims.push(Claim::of(manager, "share", Bound::AtLeast(0.2), what));
+    claims
 }
