@@ -53,7 +53,9 @@ fn jobs(wish: &Wish) -> Vec<Job> {
         for &(place, words) in places {
             for (notify, when) in &orders[..if full { 2 } else { 1 }] {
                 let section = format!("{producers} + {consumers}{words}, notified {when} the lock");
-                for &capacity in if full { &CAPACITIES[..] } else { &CAPACITIES[1..2] } {
+                // Under the lock in one size, unless there is time.
+                let all = wish.full || full && *notify == Notify::After;
+                for &capacity in if all { &CAPACITIES[..] } else { &CAPACITIES[1..2] } {
                     let load = Load::Buffer { producers, consumers, capacity };
                     let label = format!("room for {capacity}");
                     jobs.extend(job(
