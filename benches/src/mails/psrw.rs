@@ -55,37 +55,8 @@ struct Arguments {
     /// How often each test of each lock runs
     #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// NR_WRITERS
-    #[arg(long, value_name = "N", default_value = "2", value_parser = value_parser!(u32).range(..=1000))]
-    writers: u32,
-    /// NR_TRYLOCK_WRITERS
-    #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u32).range(..=1000))]
-    trylock_writers: u32,
-    /// NR_PREEMPTABLE_READERS: readers of class Bulk
-    #[arg(long, value_name = "N", default_value = "2", value_parser = value_parser!(u32).range(..=1000))]
-    readers: u32,
-    /// NR_NON_PREEMPTABLE_READERS: readers of class Urgent
-    #[arg(long, value_name = "N", default_value = "2", value_parser = value_parser!(u32).range(..=1000))]
-    urgent_readers: u32,
-    /// NR_TRYLOCK_READERS
-    #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u32).range(..=1000))]
-    trylock_readers: u32,
-    /// WRITER_DELAY, in microseconds
-    #[arg(long, value_name = "US", default_value = "100", value_parser = value_parser!(u32).range(..=100_000))]
-    writer_delay: u32,
-    /// TRYLOCK_WRITER_DELAY, in microseconds
-    #[arg(long, value_name = "US", default_value = "1000", value_parser = value_parser!(u32).range(..=100_000))]
-    trylock_writer_delay: u32,
-    /// TRYLOCK_WRITERS_FAIL_ITER: attempts before a writer that tries gives up
-    #[arg(long, value_name = "N", default_value = "100", value_parser = value_parser!(u32).range(1..=1_000_000))]
-    trylock_writers_fail_iter: u32,
-    /// THREAD_READER_DELAY, in microseconds
-    #[arg(long, value_name = "US", default_value = "0", value_parser = value_parser!(u32).range(..=100_000))]
-    reader_delay: u32,
-    /// INTERRUPT_READER_DELAY, in microseconds: how often a signal strikes each thread; 0 for never.
-    /// His was 100000
-    #[arg(long, value_name = "US", default_value = "10000", value_parser = value_parser!(u32).range(..=10_000_000))]
-    interrupt_delay: u32,
+    #[command(flatten)]
+    module: Module,
     /// The locks to measure [default: psrw,std-rw,psrw-timed,std-rw-masked]
     #[arg(long, value_name = "LIST", value_parser = options::lock_names)]
     locks: Option<List<String>>,
@@ -98,21 +69,8 @@ struct Arguments {
 pub fn main() -> ExitCode {
     serve_or(|| {
         let asked: Arguments = options::parse();
-        let module = Module {
-            writers: asked.writers,
-            try_writers: asked.trylock_writers,
-            bulk: asked.readers,
-            urgent: asked.urgent_readers,
-            try_readers: asked.trylock_readers,
-            writer_delay_us: asked.writer_delay,
-            try_writer_delay_us: asked.trylock_writer_delay,
-            attempts: asked.trylock_writers_fail_iter,
-            reader_delay_us: asked.reader_delay,
-            handler_every_us: asked.interrupt_delay,
-            by_thread: true,
-        };
         let subjects = asked.locks.map_or_else(|| SUBJECTS.map(str::to_owned).to_vec(), |list| list.0);
-        let jobs = jobs(module, &subjects);
+        let jobs = jobs(asked.module, &subjects);
         if jobs.is_empty() {
             options::refuse(&anyhow!("--locks: none of these is a reader-writer lock"));
         }
@@ -155,8 +113,8 @@ fn sentences(record: &Record) -> String {
 /// The jobs of all tests. Locks with signals blocked run where he shows interrupts.
 pub fn jobs(module: Module, subjects: &[String]) -> Vec<Job> {
     let job = |(name, title, test): (&str, &str, Test)| {
-        let handler_every_us = if name == INTERRUPTS { module.handler_every_us } else { 0 };
-        let run = Run { test, module: Module { handler_every_us, by_thread: true, ..module } };
+        let interrupt_delay = if name == INTERRUPTS { module.interrupt_delay } else { 0 };
+        let run = Run { test, module: Module { interrupt_delay, by_thread: true, ..module } };
         let shown = matches!(name, "writer" | "try-writer" | INTERRUPTS);
         let is_in = |lock: &Entry| run.is_for(lock) && (shown || !lock.timed_mask);
         let subjects = subjects.iter().filter(|name| Entry::find(name).is_ok_and(is_in)).cloned().collect();
@@ -164,7 +122,7 @@ pub fn jobs(module: Module, subjects: &[String]) -> Vec<Job> {
         Job { cell: Cell { section, label: String::new(), x: None, scenario }, subjects }
     };
     let wanted = |job: &Job| job.cell.scenario.workers() > 0 && !job.subjects.is_empty();
-    let tests = TESTS.into_iter().filter(|test| test.0 != INTERRUPTS || module.handler_every_us > 0);
+    let tests = TESTS.into_iter().filter(|test| test.0 != INTERRUPTS || module.interrupt_delay > 0);
     tests.map(job).filter(wanted).collect()
 }
 
@@ -314,7 +272,7 @@ mod tests {
     /// stands beside one of today, and no table is wider than a page.
     #[test]
     fn every_row_of_his_stands_beside_one_of_today() {
-        let module = Module { handler_every_us: 100, ..Module::DEFAULT };
+        let module = Module { interrupt_delay: 100, ..Module::DEFAULT };
         let jobs = jobs(module, &SUBJECTS.map(String::from));
         assert_eq!(jobs.iter().map(|job| job.subjects.len()).collect::<Vec<_>>(), [4, 4, 2, 2, 2, 2, 2]);
         let mut record = crate::report::fixture::record(1, |_, _, _, _| 1.0);

@@ -107,7 +107,7 @@ fn jobs(wish: &Wish) -> Vec<Job> {
     let all = "2 writers, 1 tries; 2 bulk, 2 urgent, 1 tries";
     add(CONTENTION, all.into(), None, Run::new(Test::Contention), PLAIN);
     for (every_us, often) in [(100, "100 us"), (100_000, "100 ms")] {
-        let module = Module { handler_every_us: every_us, ..Module::DEFAULT };
+        let module = Module { interrupt_delay: every_us, ..Module::DEFAULT };
         if full || every_us == 100 {
             let section = format!("{CONTENTION}, a handler every {often}");
             add(&section, all.into(), None, Run { test: Test::Contention, module }, MASKS);
@@ -120,7 +120,7 @@ fn jobs(wish: &Wish) -> Vec<Job> {
     {
         let all = full || wish.mode == Mode::Full && probe == Probe::Urgent;
         for (_, hold_us) in HOLDS_US.into_iter().enumerate().filter(|at| all || ends(at.0, HOLDS_US.len())) {
-            let run = Run::new(Test::Invariance { hold_us, probe });
+            let run = Run::new(Test::Invariance(hold_us, probe));
             add(section, format!("{hold_us} us"), Some(hold_us), run, subjects);
         }
     }
@@ -131,7 +131,7 @@ fn jobs(wish: &Wish) -> Vec<Job> {
         let some = |at: &(usize, u32)| full || probe == Probe::Urgent && ends(at.0, WRITERS.len());
         for (_, writers) in WRITERS.into_iter().enumerate().filter(some) {
             let label = if writers == 1 { "1 writer".into() } else { format!("{writers} writers") };
-            let run = Run::new(Test::Queue { writers, probe });
+            let run = Run::new(Test::Queue(writers, probe));
             add(section, label, Some(writers), run, subjects);
         }
     }

@@ -30,20 +30,19 @@
 mod threads;
 mod timer;
 
+use super::window;
 use super::*;
 use crate::engine::figures::Figure;
 use crate::run::clock::Calibration;
-use crate::run::crew::Crew;
 use crate::run::pinning;
-use crate::run::threads::{Urgent, keep_a_thread_asleep};
+use crate::run::threads::keep_a_thread_asleep;
 use crate::statistics::delays::Delays;
 pub use crate::subjects::rwlocks::Rank;
-use crate::subjects::rwlocks::{Ask, Entry, ROW, Subject, mask};
+use crate::subjects::rwlocks::{Ask, Entry, ROW, mask};
+use clap::value_parser;
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering::Release;
-use std::thread::{self, Builder};
 use std::time::Instant;
-use threads::{Data, MEASURE, STOP, Shared, Tally};
+use threads::{Data, Shared, Tally};
 
 /// The reader that asks for the lock to see how long that takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,49 +68,50 @@ pub enum Test {
     Readers,
     /// All threads.
     Contention,
-    /// Readers of class `Bulk` that hold so long, and a writer now and then.
-    Invariance {
-        /// In microseconds.
-        hold_us: u32,
-        /// The reader that is looked at.
-        probe: Probe,
-    },
-    /// Writers that queue.
-    Queue {
-        /// How many.
-        writers: u32,
-        /// The reader that is looked at.
-        probe: Probe,
-    },
+    /// A reader of class `Bulk` that holds for so many microseconds, and a writer now and then.
+    Invariance(u32, Probe),
+    /// So many writers that queue.
+    Queue(u32, Probe),
     /// A writer behind a long reader, struck by signals.
     Behind,
 }
 
 /// The parameters of the test module, by default as it had them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
 pub struct Module {
-    /// `NR_WRITERS`.
+    /// NR_WRITERS
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = value_parser!(u32).range(..=1000))]
     pub writers: u32,
-    /// `NR_TRYLOCK_WRITERS`.
-    pub try_writers: u32,
-    /// `NR_PREEMPTABLE_READERS`.
-    pub bulk: u32,
-    /// `NR_NON_PREEMPTABLE_READERS`.
-    pub urgent: u32,
-    /// `NR_TRYLOCK_READERS`.
-    pub try_readers: u32,
-    /// `WRITER_DELAY`.
-    pub writer_delay_us: u32,
-    /// `TRYLOCK_WRITER_DELAY`.
-    pub try_writer_delay_us: u32,
-    /// `TRYLOCK_WRITERS_FAIL_ITER`.
-    pub attempts: u32,
-    /// `THREAD_READER_DELAY`.
-    pub reader_delay_us: u32,
-    /// `INTERRUPT_READER_DELAY`: how often a timer strikes each writer and reader under contention;
-    /// 0 for never. It needs a lock that is read in signal handlers.
-    pub handler_every_us: u32,
+    /// NR_TRYLOCK_WRITERS
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(..=1000))]
+    pub trylock_writers: u32,
+    /// NR_PREEMPTABLE_READERS: readers of class Bulk
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = value_parser!(u32).range(..=1000))]
+    pub bulk_readers: u32,
+    /// NR_NON_PREEMPTABLE_READERS: readers of class Urgent
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = value_parser!(u32).range(..=1000))]
+    pub urgent_readers: u32,
+    /// NR_TRYLOCK_READERS
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(..=1000))]
+    pub trylock_readers: u32,
+    /// WRITER_DELAY, in microseconds
+    #[arg(long, value_name = "US", default_value_t = 100, value_parser = value_parser!(u32).range(..=100_000))]
+    pub writer_delay: u32,
+    /// TRYLOCK_WRITER_DELAY, in microseconds
+    #[arg(long, value_name = "US", default_value_t = 1000, value_parser = value_parser!(u32).range(..=100_000))]
+    pub trylock_writer_delay: u32,
+    /// TRYLOCK_WRITERS_FAIL_ITER: attempts before a writer that tries gives up
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = value_parser!(u32).range(1..=1_000_000))]
+    pub trylock_writers_fail_iter: u32,
+    /// THREAD_READER_DELAY, in microseconds
+    #[arg(long, value_name = "US", default_value_t = 0, value_parser = value_parser!(u32).range(..=100_000))]
+    pub reader_delay: u32,
+    /// INTERRUPT_READER_DELAY, in microseconds: how often a signal strikes each writer and reader under
+    /// contention; 0 for never. His was 100000
+    #[arg(long, value_name = "US", default_value_t = 10_000, value_parser = value_parser!(u32).range(..=10_000_000))]
+    pub interrupt_delay: u32,
     /// Whether each thread is a role of its own, such as `writer/1`.
+    #[arg(skip)]
     pub by_thread: bool,
 }
 
@@ -119,15 +119,15 @@ impl Module {
     /// As the module had them, without interrupts.
     pub const DEFAULT: Self = Self {
         writers: 2,
-        try_writers: 1,
-        bulk: 2,
-        urgent: 2,
-        try_readers: 1,
-        writer_delay_us: 100,
-        try_writer_delay_us: 1_000,
-        attempts: 100,
-        reader_delay_us: 0,
-        handler_every_us: 0,
+        trylock_writers: 1,
+        bulk_readers: 2,
+        urgent_readers: 2,
+        trylock_readers: 1,
+        writer_delay: 100,
+        trylock_writer_delay: 1000,
+        trylock_writers_fail_iter: 100,
+        reader_delay: 0,
+        interrupt_delay: 0,
         by_thread: false,
     };
 
@@ -166,31 +166,27 @@ struct Duty {
     work_ns: u64,
     /// How long it sleeps without it.
     sleep_ns: u64,
-    /// How often its timer strikes, in nanoseconds, if it has one.
+    /// How often its timer strikes, if it has one.
     timer_ns: Option<u64>,
     /// Whether it has a CPU of its own, where there are two.
     apart: bool,
 }
 
-/// Between two holds of a reader that a thread waits for.
-const BULK_GAP_NS: u64 = 50_000;
+/// Between two holds of a reader that a thread waits for, and between two looks of a probe.
+const GAP_NS: u64 = 50_000;
 /// Between two writes where a reader is looked at. The writer sleeps and does not work, so that it
 /// wakes up while the reader is at it on the same CPU.
 const PERIOD_NS: u64 = 1_000_000;
-/// Between two looks.
-const PROBE_NS: u64 = 50_000;
 /// Between two handlers that are looked at: what a signal takes must not fill the CPU.
 const PROBE_TIMER_NS: u64 = 100_000;
 /// How long queued writers hold.
 const QUEUED_HOLD_NS: u64 = 10_000;
 /// How long the reader holds that the writer is behind.
 const BEHIND_HOLD_NS: u64 = 3_000_000;
-/// Pairs in a batch: some tens of microseconds.
-const PAIRS: usize = 4_000;
-/// Rows in a batch.
-const ROWS: usize = 32;
-/// Batches.
+/// Batches, pairs in each, some tens of microseconds, and rows in each.
 const BATCHES: usize = 300;
+const PAIRS: usize = 4_000;
+const ROWS: usize = 32;
 
 impl Duty {
     const fn new(role: &'static str, ask: Option<Ask>, work_ns: u64) -> Self {
@@ -198,7 +194,6 @@ impl Duty {
         Self { role, ask, attempts: 1, hold_ns, work_ns, sleep_ns, timer_ns, apart: false }
     }
 
-    /// A reader.
     const fn reader(rank: Rank, work_ns: u64) -> Self {
         let role = match rank {
             Rank::Bulk => "bulk",
@@ -206,6 +201,14 @@ impl Duty {
             Rank::Nested => "nested",
         };
         Self::new(role, Some(Ask::Read(rank)), work_ns)
+    }
+
+    fn probe(probe: Probe) -> Self {
+        let timer_ns = Some(PROBE_TIMER_NS);
+        match probe {
+            Probe::Urgent => Self { apart: true, ..Self::reader(Rank::Urgent, GAP_NS) },
+            Probe::Handler => Self { apart: true, timer_ns, ..Self::new("idle", None, GAP_NS) },
+        }
     }
 }
 
@@ -232,7 +235,7 @@ impl Run {
     }
 
     /// Whether some of its readers are signal handlers.
-    pub fn has_handlers(self) -> bool {
+    fn has_handlers(self) -> bool {
         self.duties().iter().any(|duty| duty.timer_ns.is_some())
     }
 
@@ -240,51 +243,42 @@ impl Run {
     fn duties(self) -> Vec<Duty> {
         let Self { test, module } = self;
         let ns = |us: u32| 1000 * u64::from(us);
-        let writer = Duty::new("writer", Some(Ask::Write), ns(module.writer_delay_us));
-        let try_writer = Duty {
-            attempts: module.attempts,
-            ..Duty::new("try-writer", Some(Ask::TryWrite), ns(module.try_writer_delay_us))
-        };
-        let try_reader = Duty::new("try-reader", Some(Ask::TryRead), ns(module.reader_delay_us));
-        let reader = |rank| Duty::reader(rank, ns(module.reader_delay_us));
+        let attempts = module.trylock_writers_fail_iter;
+        let writer = Duty::new("writer", Some(Ask::Write), ns(module.writer_delay));
+        let try_writer = Duty::new("try-writer", Some(Ask::TryWrite), ns(module.trylock_writer_delay));
+        let try_writer = Duty { attempts, ..try_writer };
+        let try_reader = Duty::new("try-reader", Some(Ask::TryRead), ns(module.reader_delay));
+        let reader = |rank| Duty::reader(rank, ns(module.reader_delay));
         let [bulk, urgent] = [Rank::Bulk, Rank::Urgent].map(reader);
         let periodic = Duty { sleep_ns: PERIOD_NS, work_ns: 0, ..writer };
-        let probe = |probe| match probe {
-            Probe::Urgent => Duty { apart: true, ..Duty::reader(Rank::Urgent, PROBE_NS) },
-            Probe::Handler => {
-                Duty { apart: true, timer_ns: Some(PROBE_TIMER_NS), ..Duty::new("idle", None, PROBE_NS) }
+        let holding = |hold_ns| Duty { hold_ns, ..Duty::reader(Rank::Bulk, GAP_NS) };
+        let timer_ns = (module.interrupt_delay > 0).then(|| ns(module.interrupt_delay));
+        let struck = |duty| Duty { timer_ns, ..duty };
+        let all = match test {
+            Test::Writer => vec![(1, writer)],
+            Test::TryWriter => vec![(1, try_writer)],
+            Test::Reader(rank) => vec![(1, reader(rank))],
+            Test::Readers => vec![(module.bulk_readers, bulk), (module.urgent_readers, urgent)],
+            Test::Contention => vec![
+                (module.writers, struck(writer)),
+                (module.trylock_writers, try_writer),
+                (module.bulk_readers, struck(bulk)),
+                (module.urgent_readers, struck(urgent)),
+                (module.trylock_readers, try_reader),
+            ],
+            Test::Invariance(us, probe) => {
+                vec![(1, Duty::probe(probe)), (1, holding(ns(us))), (1, periodic)]
             }
-        };
-        let holding = |ns| Duty { hold_ns: ns, ..Duty::reader(Rank::Bulk, BULK_GAP_NS) };
-        let all = |of: &[(u32, Duty)]| -> Vec<Duty> {
-            of.iter().flat_map(|&(count, duty)| (0..count).map(move |_| duty)).collect()
-        };
-        match test {
-            Test::Writer => vec![writer],
-            Test::TryWriter => vec![try_writer],
-            Test::Reader(rank) => vec![reader(rank)],
-            Test::Readers => all(&[(module.bulk, bulk), (module.urgent, urgent)]),
-            Test::Contention => {
-                let timer_ns = (module.handler_every_us > 0).then(|| ns(module.handler_every_us));
-                let [writer, bulk, urgent] = [writer, bulk, urgent].map(|duty| Duty { timer_ns, ..duty });
-                all(&[
-                    (module.writers, writer),
-                    (module.try_writers, try_writer),
-                    (module.bulk, bulk),
-                    (module.urgent, urgent),
-                    (module.try_readers, try_reader),
-                ])
-            }
-            Test::Invariance { hold_us, probe: of } => vec![probe(of), holding(ns(hold_us)), periodic],
-            Test::Queue { writers, probe: of } => {
-                let writer = Duty { work_ns: 0, hold_ns: QUEUED_HOLD_NS, ..writer };
-                all(&[(1, probe(of)), (writers, writer)])
+            Test::Queue(writers, probe) => {
+                let queued = Duty { work_ns: 0, hold_ns: QUEUED_HOLD_NS, ..writer };
+                vec![(1, Duty::probe(probe)), (writers, queued)]
             }
             Test::Behind => {
                 let writer = Duty { apart: true, timer_ns: Some(PROBE_TIMER_NS), ..periodic };
-                vec![writer, holding(BEHIND_HOLD_NS)]
+                vec![(1, writer), (1, holding(BEHIND_HOLD_NS))]
             }
-        }
+        };
+        all.into_iter().flat_map(|(count, duty)| (0..count).map(move |_| duty)).collect()
     }
 
     /// Carries it out in this process.
@@ -297,8 +291,8 @@ impl Run {
         let (duties, name) = (self.duties(), lock.name);
         ensure!(!duties.is_empty(), "a run without threads measures nothing; allowed: at least one thread");
         ensure!(
-            lock.nested || self.test != Test::Reader(Rank::Nested),
-            "lock '{name}' has no class Nested; allowed: locks that have"
+            self.is_for(lock),
+            "lock '{name}' has no such readers; allowed: locks with the class Nested, or that are read in handlers"
         );
         keep_a_thread_asleep();
         // Inherited by all threads; only those with a timer unblock it.
@@ -308,47 +302,72 @@ impl Run {
             // memory that its thread has allocated; it is the only function that is named here.
             unsafe { lock.install(mask::signal(), timer::on_signal)? };
         }
-        let clock = Calibration::new();
         // The process carries out one trial, and handlers have what they need as long as it lives.
         let shared: &'static Shared = Box::leak(Box::new(Shared {
             lock: lock.place(1)?,
             data: Data::new(),
             phase: Default::default(),
-            clock,
+            clock: Calibration::new(),
             timed_mask: lock.timed_mask,
+            iterations_per_us: conditions.iterations_per_us,
         }));
-        let loads = duties.iter().map(|duty| threads::Loads::new(duty, conditions.iterations_per_us));
-        let loads = loads.collect::<Result<Vec<_>>>()?;
         let cpus = pinning::order(Pin::Scatter)?;
-        let places = places(&duties, &cpus);
-        let (duties, loads, places) = (&duties, &loads, &places);
-        let body = move |index: usize, bound: Result<()>| {
-            bound.and_then(|()| shared.serve(&duties[index], loads[index], conditions.seed + index as u64))
-        };
-        let (tallies, elapsed_s) = thread::scope(|scope| {
-            let small = |_| Builder::new().stack_size(256 * 1024);
-            let bind = move |index: usize| places.get(index).map_or(Ok(()), |&cpu| pinning::bind(cpu));
-            let crew = Crew::start(scope, duties.len(), small, bind, body)?;
-            let elapsed_s = shared.conduct(conditions);
-            Ok::<_, anyhow::Error>((crew.join().into_iter().collect::<Result<Vec<Tally>>>()?, elapsed_s))
-        })?;
-        let torn: u64 = tallies.iter().map(Tally::torn).sum();
+        let serve = |at: usize| shared.serve(&duties[at], conditions.seed + at as u64);
+        let open = || window::open(conditions, &shared.phase).0.as_secs_f64();
+        let (tallies, elapsed_s) = window::together(duties.len(), &places(&duties, &cpus), &serve, open)?;
+        let handled = tallies.iter().filter_map(|tally| tally.handled.as_ref());
+        let torn: u64 = handled.map(|handled| handled.torn).sum();
+        let torn = torn + tallies.iter().map(|tally| tally.torn).sum::<u64>();
         ensure!(torn == 0, "lock '{name}' let somebody see a half-written state, {torn} times");
 
-        let mut figures = Figures { outcome: Outcome::new(), clock, elapsed_s };
-        figures.roles(&self, duties, tallies);
+        let mut figures = Figures { outcome: Outcome::new(), clock: shared.clock };
+        for (role, sum) in self.roles(&duties, &tallies) {
+            figures.role(&role, &sum, elapsed_s);
+        }
         if self.module.by_thread && self.test == Test::Writer {
-            for (kind, ticks) in ["min", "mean", "max"].into_iter().zip(clock.empty) {
-                figures.put("get_cycles/", &format!("clock-{kind}"), clock.ns(ticks as f64));
+            for (kind, ticks) in ["min", "mean", "max"].into_iter().zip(shared.clock.empty) {
+                figures.put("get_cycles/", &format!("clock-{kind}"), ticks as f64);
             }
         }
-        if let [Duty { ask: Some(ask), timer_ns: None, .. }] = **duties {
-            if let Some(&cpu) = cpus.first() {
-                pinning::bind(cpu)?;
-            }
+        if let [Duty { ask: Some(ask), timer_ns: None, .. }] = duties[..] {
+            pinning::bind(cpus[0])?;
             figures.batches(lock, ask, Duration::from_millis(conditions.window_ms))?;
         }
         Ok(figures.outcome)
+    }
+
+    /// What threads of one role did, or each thread, by the beginning of the names of their figures.
+    fn roles<'t>(self, duties: &[Duty], tallies: &'t [Tally]) -> BTreeMap<String, Sum<'t>> {
+        let mut roles: BTreeMap<String, Sum<'_>> = BTreeMap::new();
+        for (at, (duty, tally)) in duties.iter().zip(tallies).enumerate() {
+            let number =
+                |is_like: &dyn Fn(&Duty) -> bool| duties[..at].iter().filter(|duty| is_like(duty)).count();
+            let name = |role: &str, number: usize| match self.module.by_thread {
+                true => format!("{role}/{number}/"),
+                false => format!("{role}/"),
+            };
+            if let Some(handled) = &tally.handled {
+                let number = number(&|other| other.timer_ns.is_some());
+                let sum = roles.entry(name("handler", number)).or_default();
+                let [delivery, lock, unlock] = &handled.delays;
+                sum.delays.extend([("delivery", delivery), ("wait", lock), ("unlock", unlock)]);
+                sum.counts.push(lock.delay().map_or(0, |delay| delay.count));
+            }
+            if duty.ask.is_none() {
+                continue;
+            }
+            let alone = duties.len() == 1 && !self.module.by_thread;
+            let number = number(&|other| other.role == duty.role);
+            let sum = roles.entry(if alone { String::new() } else { name(duty.role, number) }).or_default();
+            sum.counts.push(tally.counted);
+            sum.attempts += tally.attempts;
+            sum.failures += tally.failures;
+            sum.delays.extend([("wait", &tally.lock), ("unlock", &tally.unlock)]);
+            if let Some(log) = &tally.masked {
+                sum.delays.extend([("masked", &log.masked), ("held-off", &log.held_off)]);
+            }
+        }
+        roles
     }
 }
 
@@ -361,108 +380,54 @@ fn places(duties: &[Duty], cpus: &[usize]) -> Vec<usize> {
     duties.iter().filter_map(|duty| place(duty.apart).copied()).collect()
 }
 
-impl Shared {
-    /// Opens and closes the window; returns its length in seconds.
-    fn conduct(&self, conditions: &Conditions) -> f64 {
-        let _urgent = Urgent::new();
-        thread::sleep(Duration::from_millis(conditions.warmup_ms));
-        let start = Instant::now();
-        self.phase.store(MEASURE, Release);
-        thread::sleep(Duration::from_millis(conditions.window_ms));
-        let elapsed = start.elapsed();
-        self.phase.store(STOP, Release);
-        elapsed.as_secs_f64()
-    }
+/// What several threads did.
+#[derive(Default)]
+struct Sum<'t> {
+    counts: Vec<u64>,
+    attempts: u64,
+    failures: u64,
+    delays: Vec<(&'static str, &'t Delays)>,
 }
-
-/// What is said of delays, by the end of a figure's name.
-const KINDS: [&str; 6] = ["min", "mean", "p50", "p99", "p99.9", "max"];
 
 /// The figures of a run.
 struct Figures {
     outcome: Outcome,
     clock: Calibration,
-    elapsed_s: f64,
 }
 
 impl Figures {
-    /// Those of threads of one role together, or of each thread.
-    fn roles(&mut self, run: &Run, duties: &[Duty], tallies: Vec<Tally>) {
-        let (mut roles, mut handlers) = (BTreeMap::new(), BTreeMap::<String, Vec<Delays>>::new());
-        let mut numbers = BTreeMap::new();
-        let alone = duties.len() == 1;
-        for (duty, tally) in duties.iter().zip(tallies) {
-            let number: &mut usize = numbers.entry(duty.role).or_default();
-            let role = match (run.module.by_thread, alone) {
-                (true, _) => format!("{}/{number}/", duty.role),
-                (false, true) => String::new(),
-                (false, false) => format!("{}/", duty.role),
-            };
-            *number += 1;
-            if let Some(handled) = &tally.handled {
-                let each = if run.module.by_thread { format!("{}/", handlers.len()) } else { String::new() };
-                let sum = handlers.entry(format!("handler/{each}"));
-                let sum = sum.or_insert_with(|| vec![Delays::new(); handled.delays.len()]);
-                sum.iter_mut().zip(&handled.delays).for_each(|(sum, delays)| sum.add(delays));
-            }
-            if duty.ask.is_some() {
-                roles.entry(role).or_insert_with(Vec::new).push(tally);
-            }
+    fn role(&mut self, role: &str, sum: &Sum<'_>, elapsed_s: f64) {
+        let iterations: u64 = sum.counts.iter().sum();
+        let mut number = |name: &str, value: f64| self.outcome.insert(format!("{role}{name}"), value);
+        number("iterations", iterations as f64);
+        number("rate", iterations as f64 / elapsed_s.max(1e-9));
+        if sum.attempts > iterations {
+            number("attempts", sum.attempts as f64);
+            number("failures", sum.failures as f64);
         }
-        for (role, tallies) in roles {
-            self.role(&role, &tallies);
+        if sum.counts.len() > 1 && iterations > 0 {
+            let least = sum.counts.iter().min().copied().unwrap_or(0);
+            number("least", least as f64 * sum.counts.len() as f64 / iterations as f64);
         }
-        for (role, delays) in handlers {
-            for (delays, name) in delays.iter().zip(["delivery", "wait", "unlock"]) {
-                self.delays(&role, name, delays);
-            }
-            let count = delays[0].delay().map_or(0, |delay| delay.count);
-            self.put(&role, "iterations", count as f64);
-        }
-    }
-
-    fn role(&mut self, role: &str, tallies: &[Tally]) {
-        let sum = |of: fn(&Tally) -> u64| tallies.iter().map(of).sum::<u64>() as f64;
-        let iterations = sum(|tally| tally.counted);
-        self.put(role, "iterations", iterations);
-        self.put(role, "rate", iterations / self.elapsed_s.max(1e-9));
-        if tallies.iter().any(|tally| tally.attempts > tally.counted) {
-            self.put(role, "attempts", sum(|tally| tally.attempts));
-            self.put(role, "failures", sum(|tally| tally.failures));
-        }
-        if tallies.len() > 1 && iterations > 0.0 {
-            let least = tallies.iter().map(|tally| tally.counted).min().unwrap_or(0);
-            self.put(role, "least", least as f64 * tallies.len() as f64 / iterations);
-        }
-        let merged = |of: fn(&Tally) -> Option<&Delays>| {
+        for name in ["wait", "unlock", "masked", "held-off", "delivery"] {
             let mut all = Delays::new();
-            tallies.iter().filter_map(of).for_each(|delays| all.add(delays));
-            all
-        };
-        self.delays(role, "wait", &merged(|tally| Some(&tally.lock)));
-        self.delays(role, "unlock", &merged(|tally| Some(&tally.unlock)));
-        let masked = merged(|tally| Some(&tally.masked.as_ref()?.masked));
-        self.delays(role, "masked", &masked);
-        self.delays(role, "held-off", &merged(|tally| Some(&tally.masked.as_ref()?.held_off)));
-        if let Some(delay) = masked.delay() {
-            self.put(role, "masked-times", delay.count as f64);
+            sum.delays.iter().filter(|of| of.0 == name).for_each(|of| all.add(of.1));
+            let Some(delay) = all.delay() else { continue };
+            if name == "masked" {
+                self.outcome.insert(format!("{role}masked-times"), delay.count as f64);
+            }
+            let whole = [delay.min, delay.p50, delay.p99, delay.p999, delay.max].map(|ticks| ticks as f64);
+            for (kind, ticks) in ["min", "p50", "p99", "p99.9", "max"].into_iter().zip(whole) {
+                self.put(role, &format!("{name}-{kind}"), ticks);
+            }
+            self.put(role, &format!("{name}-mean"), delay.mean);
         }
     }
 
-    /// Delays in ticks, those figures of them that there are. What is below the clock's own part is
-    /// not nothing.
-    fn delays(&mut self, role: &str, name: &str, delays: &Delays) {
-        let Some(delay) = delays.delay() else { return };
-        let whole = [delay.min, 0, delay.p50, delay.p99, delay.p999, delay.max].map(|ticks| ticks as f64);
-        for (kind, ticks) in KINDS.into_iter().zip(whole) {
-            let ticks = if kind == "mean" { delay.mean } else { ticks };
-            self.put(role, &format!("{name}-{kind}"), self.clock.ns(ticks.max(1.0)));
-        }
-    }
-
-    fn put(&mut self, role: &str, name: &str, value: f64) {
+    /// A delay in ticks, if it is a figure. What is below the clock's own part is not nothing.
+    fn put(&mut self, role: &str, name: &str, ticks: f64) {
         if Figure::find(name).is_some() {
-            self.outcome.insert(format!("{role}{name}"), value);
+            self.outcome.insert(format!("{role}{name}"), self.clock.ns(ticks.max(1.0)));
         }
     }
 
@@ -477,24 +442,24 @@ impl Figures {
     fn batches(&mut self, lock: &Entry, ask: Ask, limit: Duration) -> Result<()> {
         let (row, start, overhead) = (lock.place(ROW)?, Instant::now(), self.clock.overhead());
         let mut best = [f64::INFINITY; 3];
+        let mut keep = |at: usize, ticks: u64, of: usize| best[at] = best[at].min(ticks as f64 / of as f64);
         for batch in 0..BATCHES {
             if batch >= 3 && start.elapsed() >= limit {
                 break;
             }
-            let each = if lock.timed_mask { [f64::INFINITY; 2] } else { self.row(row, ask, overhead) };
-            let pair = row.pairs(ask, PAIRS).saturating_sub(overhead) as f64 / PAIRS as f64;
-            best = [best[0].min(each[0]), best[1].min(each[1]), best[2].min(pair)];
+            if !lock.timed_mask {
+                let [lock, unlock] = row.rows(ask, ROWS, overhead);
+                keep(0, lock, ROW * ROWS);
+                keep(1, unlock, ROW * ROWS);
+            }
+            keep(2, row.pairs(ask, PAIRS).saturating_sub(overhead), PAIRS);
         }
         for (name, ticks) in ["lock", "unlock", "pair"].into_iter().zip(best) {
             if ticks.is_finite() {
-                self.put("", name, self.clock.ns(ticks));
+                self.put("", name, ticks);
             }
         }
         Ok(())
-    }
-
-    fn row(&self, row: &dyn Subject, ask: Ask, overhead: u64) -> [f64; 2] {
-        row.rows(ask, ROWS, overhead).map(|ticks| ticks as f64 / (ROW * ROWS) as f64)
     }
 }
 

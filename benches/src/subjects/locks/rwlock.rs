@@ -2,7 +2,7 @@
 //! readers.
 
 use super::{Lock, Scope};
-use crate::subjects::rwlocks::{Bulk, RwLock};
+use crate::subjects::rwlocks::{Rank, RwLock};
 use anyhow::{Result, ensure};
 use std::mem::MaybeUninit;
 use ulocks_core::policy::Shared;
@@ -32,17 +32,17 @@ impl<L: RwLock> Lock for Rw<L> {
 
     #[inline]
     fn acquire(&self) -> L::Write<'_> {
-        self.0.write()
+        self.0.write(true).expect("it waits")
     }
 
     #[inline]
     fn try_acquire(&self) -> Option<L::Write<'_>> {
-        self.0.try_write()
+        self.0.write(false)
     }
 
     #[inline]
     fn shared<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _held = self.0.read::<Bulk>();
+        let _held = self.0.read(Rank::Bulk, true);
         f()
     }
 }

@@ -3,7 +3,7 @@
 
 use super::mask::Timed;
 use super::timed::struck;
-use super::{Class, Install, Rank, RwLock};
+use super::{Rank, RwLock};
 use anyhow::{Result, anyhow};
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
@@ -38,10 +38,9 @@ macro_rules! subjects {
         pub struct $name(PsRwLockWith<(), $discipline>);
 
         impl RwLock for $name {
-            const URGENT: bool = true;
             const NESTED: bool = $has_nested;
             const TIMED_MASK: bool = $timed;
-            const INSTALL: Option<Install> = subjects!(@handler $handler);
+            const INSTALL: Option<fn(i32) -> Result<()>> = subjects!(@handler $handler);
 
             type Write<'a> = PsRwLockWriteGuard<'a, (), $discipline>;
             type Read<'a> = PsRwLockReadGuard<'a, (), $discipline>;
@@ -52,30 +51,19 @@ macro_rules! subjects {
             }
 
             #[inline]
-            fn write(&self) -> Self::Write<'_> {
-                self.0.write()
+            fn write(&self, wait: bool) -> Option<Self::Write<'_>> {
+                if wait { Some(self.0.write()) } else { self.0.try_write() }
             }
 
             #[inline]
-            fn try_write(&self) -> Option<Self::Write<'_>> {
-                self.0.try_write()
-            }
-
-            #[inline]
-            fn read<C: Class>(&self) -> Self::Read<'_> {
-                match C::RANK {
-                    Rank::Bulk => self.0.read(),
-                    Rank::Urgent => self.0.read_in::<Urgent>(),
-                    Rank::Nested => self.0.read_in::<$nested>(),
-                }
-            }
-
-            #[inline]
-            fn try_read<C: Class>(&self) -> Option<Self::Read<'_>> {
-                match C::RANK {
-                    Rank::Bulk => self.0.try_read(),
-                    Rank::Urgent => self.0.try_read_in::<Urgent>(),
-                    Rank::Nested => self.0.try_read_in::<$nested>(),
+            fn read(&self, rank: Rank, wait: bool) -> Option<Self::Read<'_>> {
+                match (rank, wait) {
+                    (Rank::Bulk, true) => Some(self.0.read()),
+                    (Rank::Bulk, false) => self.0.try_read(),
+                    (Rank::Urgent, true) => Some(self.0.read_in::<Urgent>()),
+                    (Rank::Urgent, false) => self.0.try_read_in::<Urgent>(),
+                    (Rank::Nested, true) => Some(self.0.read_in::<$nested>()),
+                    (Rank::Nested, false) => self.0.try_read_in::<$nested>(),
                 }
             }
         }

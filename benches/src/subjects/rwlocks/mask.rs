@@ -28,17 +28,16 @@
 //! there is no second note.
 
 use super::timed::struck;
-use super::{Bulk, Class, Install, RwLock};
+use super::{Rank, RwLock};
 use crate::run::clock;
 use crate::statistics::delays::Delays;
 use anyhow::{Result, ensure};
 use std::cell::Cell;
 use std::fs::File;
-use std::io;
 use std::marker::PhantomData;
 use std::mem::{self, MaybeUninit};
 use std::os::unix::fs::FileExt;
-use std::ptr;
+use std::{io, ptr};
 use ulocks_core::signal::Mask;
 
 /// The signal of readers in handlers.
@@ -46,32 +45,41 @@ pub fn signal() -> i32 {
     libc::SIGRTMIN() + 1
 }
 
-/// That signal alone.
-pub(crate) fn set() -> libc::sigset_t {
-    // SAFETY: all-zero is a valid set, and both calls write only to it.
-    unsafe {
-        let mut set = mem::zeroed();
-        libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, signal());
-        set
-    }
-}
-
 /// Blocks or unblocks the signal for the calling thread.
 pub(crate) fn change(how: i32) {
-    let set = set();
-    // SAFETY: the set is initialised; the old mask is not wanted.
-    let rc = unsafe { libc::pthread_sigmask(how, &set, ptr::null_mut()) };
+    // SAFETY: all-zero is a valid set, and the calls write only to it; the old mask is not wanted.
+    let rc = unsafe {
+        let mut set: libc::sigset_t = mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigaddset(&mut set, signal());
+        libc::pthread_sigmask(how, &set, ptr::null_mut())
+    };
     debug_assert_eq!(rc, 0);
 }
 
-/// `pthread_sigmask`, at the outermost of masks that nest.
+/// `pthread_sigmask`; it does not nest.
 #[derive(Debug)]
 pub enum Blocking {}
 
+impl Mask for Blocking {
+    const MASKS: bool = true;
+
+    #[inline]
+    fn raise() {
+        change(libc::SIG_BLOCK);
+    }
+
+    #[inline]
+    fn lower() {
+        change(libc::SIG_UNBLOCK);
+    }
+}
+
+/// The outermost of masks that nest, and how long it is up.
+#[derive(Debug)]
+pub struct Timed<M>(PhantomData<fn() -> M>);
+
 thread_local! {
-    /// How many [`Blocking`] masks are up.
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
     /// How many [`Timed`] masks are up.
     static UP: Cell<u32> = const { Cell::new(0) };
     /// Since when, and what was read before; handlers have no business here.
@@ -80,33 +88,32 @@ thread_local! {
     static LOG: Cell<Option<Box<Log>>> = const { Cell::new(None) };
 }
 
-impl Mask for Blocking {
-    const MASKS: bool = true;
+impl<M: Mask> Mask for Timed<M> {
+    const MASKS: bool = M::MASKS;
 
     #[inline]
     fn raise() {
-        let depth = DEPTH.get();
-        if depth == 0 {
-            change(libc::SIG_BLOCK);
+        if UP.replace(UP.get() + 1) == 0 {
+            let before = reading();
+            M::raise();
+            SINCE.set((clock::now(), before));
         }
-        DEPTH.set(depth + 1);
     }
 
     #[inline]
     fn lower() {
-        let depth = DEPTH.get() - 1;
-        DEPTH.set(depth);
-        if depth == 0 {
-            change(libc::SIG_UNBLOCK);
+        if UP.replace(UP.get() - 1) == 1 {
+            let ((since, before), until) = (SINCE.get(), clock::now());
+            M::lower();
+            if let Some(mut log) = LOG.take() {
+                log.record(since, before, until);
+                LOG.set(Some(log));
+            }
         }
     }
 }
 
-/// A mask, and how long it is up.
-#[derive(Debug)]
-pub struct Timed<M>(PhantomData<fn() -> M>);
-
-/// How long masks were up.
+/// How long masks were up, on a thread.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     /// From mask up to mask down.
@@ -114,121 +121,63 @@ pub(crate) struct Log {
     /// That without the time for which the thread was ready and did not run; nothing where that is
     /// not known.
     pub(crate) held_off: Delays,
-    waits: Option<Waits>,
-}
-
-/// How long the calling thread has been ready without a CPU so far, as the kernel counts it.
-#[derive(Debug)]
-struct Waits {
-    file: File,
+    schedstat: Option<File>,
     per_ns: f64,
 }
 
-/// That, at some moment.
+/// When the thread had been ready without a CPU for how long, in ticks of the clock.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
-    /// By the clock: before it was read, or afterwards, whichever is farther from the mask.
     at: u64,
-    /// In ticks of the clock.
     waited: u64,
 }
 
-impl Waits {
-    /// Of the calling thread, if the kernel counts.
-    fn new(per_ns: f64) -> Option<Self> {
-        let waits = Self { file: File::open("/proc/thread-self/schedstat").ok()?, per_ns };
-        waits.read().is_some().then_some(waits)
-    }
-
-    /// In ticks of the clock.
-    fn read(&self) -> Option<u64> {
-        let mut bytes = [0; 80];
-        let len = self.file.read_at(&mut bytes, 0).ok()?;
-        // ran waited slices, the first two in nanoseconds
-        let ns: u64 =
-            std::str::from_utf8(&bytes[..len]).ok()?.split_ascii_whitespace().nth(1)?.parse().ok()?;
-        Some((ns as f64 * self.per_ns) as u64)
-    }
-}
-
 impl Log {
+    /// As the kernel counts it, in ticks of the clock.
+    fn waited(&self) -> Option<u64> {
+        let mut bytes = [0; 80];
+        let len = self.schedstat.as_ref()?.read_at(&mut bytes, 0).ok()?;
+        // ran waited slices, the first two in nanoseconds
+        let ns = std::str::from_utf8(&bytes[..len]).ok()?.split_ascii_whitespace().nth(1)?;
+        Some((ns.parse::<u64>().ok()? as f64 * self.per_ns) as u64)
+    }
+
     /// A mask was up from `since` to `until`.
-    fn record(&mut self, (since, before): (u64, Option<Reading>), until: u64) {
+    fn record(&mut self, since: u64, before: Option<Reading>, until: u64) {
         let masked = until - since;
         self.masked.record(masked);
-        let after =
-            self.waits.as_ref().and_then(Waits::read).map(|waited| Reading { at: clock::now(), waited });
-        if let (Some(before), Some(after)) = (before, after) {
-            self.held_off.record(masked - waited(masked, before, since, until, after));
+        if let (Some(before), Some(waited)) = (before, self.waited()) {
+            let after = Reading { at: clock::now(), waited };
+            self.held_off.record(masked - lost(masked, before, since, until, after));
         }
     }
 }
 
 /// For how long, of `masked`, a thread was ready without a CPU, at least.
-fn waited(masked: u64, before: Reading, since: u64, until: u64, after: Reading) -> u64 {
+fn lost(masked: u64, before: Reading, since: u64, until: u64, after: Reading) -> u64 {
     // The counters of two CPUs may differ by a little.
     let outside = since.saturating_sub(before.at) + after.at.saturating_sub(until);
     after.waited.saturating_sub(before.waited).saturating_sub(outside).min(masked)
 }
 
-/// Raises the outermost of masks that nest by `raise`, and notes when.
-#[inline]
-fn up(raise: impl FnOnce()) {
-    let depth = UP.get();
-    if depth > 0 {
-        raise();
-        return UP.set(depth + 1);
-    }
-    let before = LOG.take().and_then(|log| {
-        let at = clock::now();
-        let reading = log.waits.as_ref().and_then(Waits::read).map(|waited| Reading { at, waited });
-        LOG.set(Some(log));
-        reading
-    });
-    raise();
-    UP.set(1);
-    SINCE.set((clock::now(), before));
-}
-
-/// Lowers a mask by `lower`, and notes how long it was up.
-#[inline]
-fn down(lower: impl FnOnce()) {
-    let depth = UP.get() - 1;
-    UP.set(depth);
-    if depth > 0 {
-        return lower();
-    }
-    let (since, until) = (SINCE.get(), clock::now());
-    lower();
-    if let Some(mut log) = LOG.take() {
-        log.record(since, until);
-        LOG.set(Some(log));
-    }
-}
-
-impl<M: Mask> Mask for Timed<M> {
-    const MASKS: bool = M::MASKS;
-
-    #[inline]
-    fn raise() {
-        up(M::raise);
-    }
-
-    #[inline]
-    fn lower() {
-        down(M::lower);
-    }
+fn reading() -> Option<Reading> {
+    let log = LOG.take()?;
+    let at = clock::now();
+    let reading = log.waited().map(|waited| Reading { at, waited });
+    LOG.set(Some(log));
+    reading
 }
 
 /// From here on the calling thread notes how long masks are up; the clock has `per_ns` ticks a
 /// nanosecond.
 pub(crate) fn start(per_ns: f64) {
-    LOG.set(Some(Box::new(Log { waits: Waits::new(per_ns), ..Log::default() })));
+    let schedstat = File::open("/proc/thread-self/schedstat").ok();
+    LOG.set(Some(Box::new(Log { schedstat, per_ns, ..Log::default() })));
 }
 
 /// What it has noted since then.
-pub(crate) fn take() -> Option<Log> {
-    LOG.take().map(|log| *log)
+pub(crate) fn take() -> Option<Box<Log>> {
+    LOG.take()
 }
 
 /// A peer whose users block the signals of readers in handlers for as long as they want or have it.
@@ -236,36 +185,23 @@ pub(crate) fn take() -> Option<Log> {
 #[repr(transparent)]
 pub struct Masked<P>(P);
 
-/// Holding it: the lock is released first, then the mask lowered.
+/// Holding it: the lock is released first, then the mask lowered, which is the thread's.
 #[derive(Debug)]
-pub struct Held<G> {
-    guard: Option<G>,
-    /// The mask is the thread's.
-    not_send: PhantomData<*mut ()>,
-}
+pub struct Held<G>(Option<G>, PhantomData<*mut ()>);
 
 impl<G> Held<G> {
     #[inline]
     fn new(take: impl FnOnce() -> Option<G>) -> Option<Self> {
         Timed::<Blocking>::raise();
-        let guard = take();
-        if guard.is_none() {
-            Timed::<Blocking>::lower();
-            return None;
-        }
-        Some(Self { guard, not_send: PhantomData })
-    }
-
-    #[inline]
-    fn waiting(take: impl FnOnce() -> G) -> Self {
-        Self::new(|| Some(take())).expect("it was waited for")
+        let held = Self(take(), PhantomData);
+        held.0.is_some().then_some(held)
     }
 }
 
 impl<G> Drop for Held<G> {
     #[inline]
     fn drop(&mut self) {
-        drop(self.guard.take());
+        drop(self.0.take());
         Timed::<Blocking>::lower();
     }
 }
@@ -273,7 +209,7 @@ impl<G> Drop for Held<G> {
 impl<P: RwLock> RwLock for Masked<P> {
     const TIMED_MASK: bool = true;
     const COUNTABLE: bool = P::COUNTABLE;
-    const INSTALL: Option<Install> = Some(install::<P>);
+    const INSTALL: Option<fn(i32) -> Result<()>> = Some(install::<P>);
 
     type Write<'a> = Held<P::Write<'a>>;
     type Read<'a> = Held<P::Read<'a>>;
@@ -285,23 +221,13 @@ impl<P: RwLock> RwLock for Masked<P> {
     }
 
     #[inline]
-    fn write(&self) -> Self::Write<'_> {
-        Held::waiting(|| self.0.write())
+    fn write(&self, wait: bool) -> Option<Self::Write<'_>> {
+        Held::new(|| self.0.write(wait))
     }
 
     #[inline]
-    fn try_write(&self) -> Option<Self::Write<'_>> {
-        Held::new(|| self.0.try_write())
-    }
-
-    #[inline]
-    fn read<C: Class>(&self) -> Self::Read<'_> {
-        Held::waiting(|| self.0.read::<C>())
-    }
-
-    #[inline]
-    fn try_read<C: Class>(&self) -> Option<Self::Read<'_>> {
-        Held::new(|| self.0.try_read::<C>())
+    fn read(&self, rank: Rank, wait: bool) -> Option<Self::Read<'_>> {
+        Held::new(|| self.0.read(rank, wait))
     }
 }
 
@@ -312,12 +238,12 @@ fn install<P: RwLock>(signal: i32) -> Result<()> {
         // SAFETY: errno is the thread's own.
         let errno = unsafe { &mut *libc::__errno_location() };
         let before = *errno;
-        struck(|lock: &'static Masked<P>| Some(lock.0.read::<Bulk>()));
+        struck(|lock: &'static Masked<P>| lock.0.read(Rank::Bulk, true));
         *errno = before;
     }
     // SAFETY: all-zero is a valid action with an empty mask; the signal itself is blocked while it
     // runs. The handler reads the lock, which no code below it wants or has, and beside that does
-    // what the caller of `Entry::install` has named, which is async-signal-safe by its word.
+    // what the caller of `Traits::install` has named, which is async-signal-safe by its word.
     let rc = unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         action.sa_sigaction = handler::<P> as extern "C" fn(i32) as usize;
@@ -331,25 +257,45 @@ fn install<P: RwLock>(signal: i32) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     #[test]
     fn what_may_have_been_outside_of_the_mask_is_not_taken_out() {
         let reading = |at, waited| Reading { at, waited };
         // Ready without a CPU for 500 of the thousand ticks between the readings; 30 of these were
         // outside of the mask.
-        assert_eq!(waited(970, reading(0, 7), 10, 980, reading(1000, 507)), 470);
+        assert_eq!(lost(970, reading(0, 7), 10, 980, reading(1000, 507)), 470);
         // All of it may have been outside.
-        assert_eq!(waited(50, reading(0, 0), 900, 950, reading(1000, 500)), 0);
+        assert_eq!(lost(50, reading(0, 0), 900, 950, reading(1000, 500)), 0);
         // The clock of another CPU, a little behind; and never more than there was.
-        assert_eq!(waited(100, reading(12, 0), 10, 110, reading(108, 500)), 100);
+        assert_eq!(lost(100, reading(12, 0), 10, 110, reading(108, 500)), 100);
     }
 
     #[test]
-    fn a_thread_that_does_not_sleep_waits_for_a_cpu_only_where_it_has_none() {
-        let Some(waits) = Waits::new(1.0) else { return };
-        let (start, before) = (std::time::Instant::now(), waits.read().unwrap());
-        while start.elapsed().as_millis() < 3 {}
-        let waited = waits.read().unwrap() - before;
-        assert!(u128::from(waited) <= start.elapsed().as_nanos());
+    fn masks_nest_and_the_outermost_is_timed() {
+        let is_blocked = || {
+            // SAFETY: both sets are valid; a null set changes nothing.
+            unsafe {
+                let mut set = mem::zeroed();
+                libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), &mut set);
+                libc::sigismember(&set, signal()) == 1
+            }
+        };
+        let begin = Instant::now();
+        start(1.0);
+        let before = reading();
+        Timed::<Blocking>::raise();
+        Timed::<Blocking>::raise();
+        assert!(is_blocked());
+        Timed::<Blocking>::lower();
+        assert!(is_blocked());
+        Timed::<Blocking>::lower();
+        assert!(!is_blocked());
+        let waited = reading().zip(before).map(|(after, before)| after.waited - before.waited);
+        assert!(waited.is_none_or(|ns| u128::from(ns) <= begin.elapsed().as_nanos()), "{waited:?}");
+        let log = take().unwrap();
+        let masked = log.masked.delay().unwrap();
+        assert_eq!(masked.count, 1);
+        assert!(log.held_off.delay().is_none_or(|off| off.count == 1 && off.max <= masked.max));
     }
 }

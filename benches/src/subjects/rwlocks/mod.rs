@@ -8,8 +8,7 @@
 //! has the lock ([`Masked`]), which is what one does with such a lock.
 //!
 //! [`RwLock`] is what a lock implements to be measured, and a line in the list of entries is all
-//! that it needs beside it. [`Subject`] is a lock without its type: the clock reads around an
-//! acquisition are compiled for each lock, and so are the loops in which no clock is read.
+//! that it needs beside it. [`Subject`] is a lock without its type.
 
 mod family;
 pub mod mask;
@@ -19,17 +18,15 @@ mod timed;
 pub use family::{Psrw, PsrwDistributed, PsrwHandler, PsrwTimed};
 pub use mask::Masked;
 pub use peers::{ParkingLot, Peer, Pthread, Std, Usync};
-pub use timed::{ASKS, Ask, ROW, Read, Row, Subject, Took};
+pub use timed::{Ask, ROW, Read, Row, Subject, Took};
 
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
 use std::mem::MaybeUninit;
-use timed::install;
+use std::sync::LazyLock;
 
 /// A reader-writer lock that can be measured. It lives where it is placed.
 pub trait RwLock: Send + Sync + Sized + 'static {
-    /// Whether `Urgent` is a class of its own. Where it is none, its readers are `Bulk` ones.
-    const URGENT: bool = false;
     /// Whether there is a class `Nested`. Where there is none, no thread plays it.
     const NESTED: bool = false;
     /// Whether all its ways into the kernel lead through libc's `syscall`, where
@@ -39,7 +36,7 @@ pub trait RwLock: Send + Sync + Sized + 'static {
     const TIMED_MASK: bool = false;
     /// Where it can be read in signal handlers that interrupt its users: installs the handler of a
     /// signal for the whole process, which is wrapped as the lock demands and stays.
-    const INSTALL: Option<Install> = None;
+    const INSTALL: Option<fn(signal: i32) -> Result<()>> = None;
 
     /// Creates an unlocked lock where it stays.
     fn place(place: &mut MaybeUninit<Self>) -> Result<()>;
@@ -49,18 +46,12 @@ pub trait RwLock: Send + Sync + Sized + 'static {
     /// Holding it as a reader of a class that is a thread.
     type Read<'a>;
 
-    /// Locks for writing.
-    fn write(&self) -> Self::Write<'_>;
-    /// Locks for writing if that needs no waiting.
-    fn try_write(&self) -> Option<Self::Write<'_>>;
-    /// Locks for reading, in class `C`, or in `Bulk` where there is no such class.
-    fn read<C: Class>(&self) -> Self::Read<'_>;
-    /// The same if that needs no waiting.
-    fn try_read<C: Class>(&self) -> Option<Self::Read<'_>>;
+    /// Locks for writing. None only if it was not to `wait`.
+    fn write(&self, wait: bool) -> Option<Self::Write<'_>>;
+    /// Locks for reading in a class, or in `Bulk` where there is no such class. None only if it was
+    /// not to `wait`.
+    fn read(&self, rank: Rank, wait: bool) -> Option<Self::Read<'_>>;
 }
-
-/// Installs the handler of a signal.
-pub type Install = fn(signal: i32) -> Result<()>;
 
 /// Classes that are threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -74,114 +65,58 @@ pub enum Rank {
     Nested,
 }
 
-/// A class of readers that are threads, as a type.
-pub trait Class: 'static {
-    /// Which.
-    const RANK: Rank;
-}
-
-/// Declares the classes.
-macro_rules! classes {
-    ($(#[$doc:meta] $name:ident;)*) => {$(
-        #[$doc]
-        #[derive(Debug)]
-        pub enum $name {}
-
-        impl Class for $name {
-            const RANK: Rank = Rank::$name;
-        }
-    )*};
-}
-
-classes! {
-    /// Ordinary readers.
-    Bulk;
-    /// Readers in a hurry.
-    Urgent;
-    /// Readers on a thread that may hold a lower class.
-    Nested;
-}
-
 /// A reader-writer lock by name.
+pub type Entry = crate::subjects::Entry<Traits>;
+
+/// What is known of a reader-writer lock.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// What it is called.
-    pub name: &'static str,
-    /// One line about it.
-    pub about: &'static str,
-    /// Whether it belongs to this family, and is not a peer.
-    pub family: bool,
-    /// Whether `Urgent` is a class of its own.
-    pub urgent: bool,
+pub struct Traits {
     /// Whether there is a class `Nested`.
     pub nested: bool,
     /// Whether it says how long it keeps signals off.
     pub timed_mask: bool,
-    install: Option<Install>,
+    install: Option<fn(i32) -> Result<()>>,
     place: fn(usize) -> Result<&'static dyn Subject>,
 }
 
-/// Every lock, peers first.
-const ALL: &[Entry] = &[
-    Entry::of::<Std>("std-rw", "std::sync::RwLock"),
-    Entry::of::<ParkingLot>("parking_lot-rw", "parking_lot 0.13 RwLock"),
-    Entry::of::<Pthread<false>>("pthread-rw", "pthread_rwlock_t, readers first"),
-    #[cfg(target_env = "gnu")]
-    Entry::of::<Pthread<true>>("pthread-rw-writer", "pthread_rwlock_t, writers first"),
-    Entry::of::<Usync>("usync-rw", "usync RwLock"),
-    Entry::of::<Masked<Std>>("std-rw-masked", "std::sync::RwLock, signals blocked from lock to unlock"),
-    Entry::of::<Masked<ParkingLot>>(
-        "parking_lot-rw-masked",
-        "parking_lot 0.13 RwLock, signals blocked from lock to unlock",
-    ),
-    Entry::of::<Masked<Pthread<false>>>(
-        "pthread-rw-masked",
-        "pthread_rwlock_t, readers first, signals blocked from lock to unlock",
-    ),
-    #[cfg(target_env = "gnu")]
-    Entry::of::<Masked<Pthread<true>>>(
-        "pthread-rw-writer-masked",
-        "pthread_rwlock_t, writers first, signals blocked from lock to unlock",
-    ),
-    Entry::of::<Psrw>("psrw", "ulocks PsRwLock: Bulk, Urgent, Nested").ours(),
-    Entry::of::<PsrwHandler>("psrw-handler", "ulocks PsRwLock: Bulk, Urgent, Handler, soft mask").ours(),
-    Entry::of::<PsrwTimed>("psrw-timed", "ulocks PsRwLock: Bulk, Urgent, Handler, soft mask, which is timed")
-        .ours(),
-    Entry::of::<PsrwDistributed>("psrw-distributed", "ulocks PsRwLock: Bulk counted in eight places, Urgent")
-        .ours(),
-];
+impl crate::subjects::Kind for Traits {
+    const WHAT: &'static str = "reader-writer lock";
 
-impl Entry {
-    /// A peer; it need not be in the list.
-    pub const fn of<L: RwLock>(name: &'static str, about: &'static str) -> Self {
-        Self {
-            name,
-            about,
-            family: false,
-            urgent: L::URGENT,
-            nested: L::NESTED,
-            timed_mask: L::TIMED_MASK,
-            install: L::INSTALL,
-            place: Row::<L>::place,
-        }
+    fn entries() -> &'static [Entry] {
+        static ALL: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+            let mut all = vec![
+                entry::<Std>("std-rw", "std::sync::RwLock"),
+                entry::<ParkingLot>("parking_lot-rw", "parking_lot 0.13 RwLock"),
+                entry::<Pthread<false>>("pthread-rw", "pthread_rwlock_t, readers first"),
+                entry::<Pthread<true>>("pthread-rw-writer", "pthread_rwlock_t, writers first"),
+                entry::<Usync>("usync-rw", "usync RwLock"),
+                entry::<Masked<Std>>("std-rw-masked", "std-rw, signals blocked from lock to unlock"),
+                entry::<Masked<ParkingLot>>("parking_lot-rw-masked", "parking_lot-rw, signals blocked"),
+                entry::<Masked<Pthread<false>>>("pthread-rw-masked", "pthread-rw, signals blocked"),
+                entry::<Masked<Pthread<true>>>(
+                    "pthread-rw-writer-masked",
+                    "pthread-rw-writer, signals blocked",
+                ),
+                entry::<Psrw>("psrw", "ulocks PsRwLock: Bulk, Urgent, Nested"),
+                entry::<PsrwHandler>("psrw-handler", "ulocks PsRwLock: Bulk, Urgent, Handler, soft mask"),
+                entry::<PsrwTimed>("psrw-timed", "psrw-handler, whose mask is timed"),
+                entry::<PsrwDistributed>("psrw-distributed", "psrw, Bulk counted in eight places, Urgent"),
+            ];
+            all.retain(|entry| crate::subjects::is_here(entry.name));
+            all
+        });
+        &ALL
     }
+}
 
-    const fn ours(self) -> Self {
-        Self { family: true, ..self }
-    }
+/// A lock, which need not be in the list.
+pub(crate) fn entry<L: RwLock>(name: &'static str, about: &'static str) -> Entry {
+    let (nested, timed_mask, install) = (L::NESTED, L::TIMED_MASK, L::INSTALL);
+    let kind = Traits { nested, timed_mask, install, place: Row::<L>::place };
+    Entry { name, about, family: name.starts_with("psrw"), probe: false, kind }
+}
 
-    /// Every lock, peers first.
-    pub fn all() -> &'static [Self] {
-        ALL
-    }
-
-    /// The lock called `name`.
-    pub fn find(name: &str) -> Result<&'static Self> {
-        let names = || ALL.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
-        let unknown = || anyhow!("unknown reader-writer lock '{name}'; allowed: {}", names());
-        ALL.iter().find(|entry| entry.name == name).ok_or_else(unknown)
-    }
-
+impl Traits {
     /// Whether it can be read in signal handlers.
     pub fn handler(&self) -> bool {
         self.install.is_some()
@@ -201,10 +136,10 @@ impl Entry {
     /// # Errors
     /// If the lock is not read in handlers.
     pub unsafe fn install(&self, signal: i32, on_signal: fn(Read<'_>)) -> Result<()> {
-        let name = self.name;
-        let none = || anyhow!("lock '{name}' is not read in signal handlers; allowed: its masked twin");
-        install(on_signal);
-        self.install.ok_or_else(none)?(signal)
+        let none = "this lock is not read in signal handlers; allowed: its masked twin";
+        let install = self.install.ok_or_else(|| anyhow!(none))?;
+        timed::ON_SIGNAL.get_or_init(|| on_signal);
+        install(signal)
     }
 }
 

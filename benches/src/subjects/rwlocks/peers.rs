@@ -1,58 +1,48 @@
 //! The peers. They know readers and writers, and nothing of classes.
 
-use super::{Class, RwLock};
+use super::{Rank, RwLock};
 use anyhow::{Result, ensure};
 use std::cell::UnsafeCell;
 use std::convert::identity;
 use std::io;
 use std::mem::MaybeUninit;
-use std::sync::{self, LockResult, PoisonError};
+use std::sync::{LockResult, PoisonError};
 
 /// A peer as it is: all its readers alike, and none in signal handlers.
 pub type Peer<P> = P;
 
 /// No section of a benchmark leaves anything half done.
 #[inline]
-fn whole<G>(held: LockResult<G>) -> G {
-    held.unwrap_or_else(PoisonError::into_inner)
+fn whole<G>(held: LockResult<G>) -> Option<G> {
+    Some(held.unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Locks in the manner of lock_api, and what makes guards of that which they return: those that
 /// wait, and those that try.
 macro_rules! guarded {
-    ($(#[$doc:meta] $name:ident($lock:ty), $read:ty, $write:ty, $waited:expr, $tried:expr;)*) => {$(
+    ($(#[$doc:meta] $name:ident($($lock:ident)::+), $waited:expr, $tried:expr;)*) => {$(
         #[$doc]
         #[derive(Debug)]
         #[repr(transparent)]
-        pub struct $name($lock);
+        pub struct $name($($lock)::+::RwLock<()>);
 
         impl RwLock for $name {
-            type Read<'a> = $read;
-            type Write<'a> = $write;
+            type Read<'a> = $($lock)::+::RwLockReadGuard<'a, ()>;
+            type Write<'a> = $($lock)::+::RwLockWriteGuard<'a, ()>;
 
             fn place(place: &mut MaybeUninit<Self>) -> Result<()> {
-                place.write(Self(<$lock>::new(())));
+                place.write(Self(<$($lock)::+::RwLock<()>>::new(())));
                 Ok(())
             }
 
             #[inline]
-            fn read<C: Class>(&self) -> Self::Read<'_> {
-                $waited(self.0.read())
+            fn write(&self, wait: bool) -> Option<Self::Write<'_>> {
+                if wait { $waited(self.0.write()) } else { $tried(self.0.try_write()) }
             }
 
             #[inline]
-            fn try_read<C: Class>(&self) -> Option<Self::Read<'_>> {
-                $tried(self.0.try_read())
-            }
-
-            #[inline]
-            fn write(&self) -> Self::Write<'_> {
-                $waited(self.0.write())
-            }
-
-            #[inline]
-            fn try_write(&self) -> Option<Self::Write<'_>> {
-                $tried(self.0.try_write())
+            fn read(&self, _: Rank, wait: bool) -> Option<Self::Read<'_>> {
+                if wait { $waited(self.0.read()) } else { $tried(self.0.try_read()) }
             }
         }
     )*};
@@ -60,14 +50,11 @@ macro_rules! guarded {
 
 guarded! {
     /// parking_lot 0.13.
-    ParkingLot(parking_lot::RwLock<()>), parking_lot::RwLockReadGuard<'a, ()>,
-        parking_lot::RwLockWriteGuard<'a, ()>, identity, identity;
+    ParkingLot(parking_lot), Some, identity;
     /// usync.
-    Usync(usync::RwLock<()>), usync::RwLockReadGuard<'a, ()>, usync::RwLockWriteGuard<'a, ()>,
-        identity, identity;
+    Usync(usync), Some, identity;
     /// `std::sync::RwLock`.
-    Std(sync::RwLock<()>), sync::RwLockReadGuard<'a, ()>, sync::RwLockWriteGuard<'a, ()>,
-        whole, Result::ok;
+    Std(std::sync), whole, Result::ok;
 }
 
 /// A `pthread_rwlock_t`: readers first, as by default, or writers first.
@@ -76,20 +63,9 @@ guarded! {
 pub struct Pthread<const WRITERS_FIRST: bool>(UnsafeCell<libc::pthread_rwlock_t>);
 
 /// glibc's number of the kind that lets no reader pass a waiting writer; libc has no name for it.
+/// Where there is another libc, the list leaves the lock out.
 #[cfg(target_env = "gnu")]
 const PREFER_WRITER_NONRECURSIVE: libc::c_int = 2;
-
-/// Asks for a lock that serves writers first. The list leaves it out where the libc has none.
-///
-/// # Safety
-/// The attributes are initialised.
-unsafe fn prefer_writers(attr: *mut libc::pthread_rwlockattr_t) -> libc::c_int {
-    // SAFETY: the attributes are initialised, by the caller's word.
-    #[cfg(target_env = "gnu")]
-    return unsafe { libc::pthread_rwlockattr_setkind_np(attr, PREFER_WRITER_NONRECURSIVE) };
-    #[cfg(not(target_env = "gnu"))]
-    return (attr, libc::EINVAL).1;
-}
 
 // SAFETY: a pthread rwlock is made to be called from several threads, and knows no owner of a read
 // lock; only its functions touch it.
@@ -145,8 +121,9 @@ impl<const WRITERS_FIRST: bool> RwLock for Pthread<WRITERS_FIRST> {
         // `place` is valid for writes, and `Pthread` is transparent around the lock.
         let rc = unsafe {
             let mut rc = libc::pthread_rwlockattr_init(attr);
+            #[cfg(target_env = "gnu")]
             if rc == 0 && WRITERS_FIRST {
-                rc = prefer_writers(attr);
+                rc = libc::pthread_rwlockattr_setkind_np(attr, PREFER_WRITER_NONRECURSIVE);
             }
             if rc == 0 {
                 rc = libc::pthread_rwlock_init(place.as_mut_ptr().cast(), attr);
@@ -159,22 +136,12 @@ impl<const WRITERS_FIRST: bool> RwLock for Pthread<WRITERS_FIRST> {
     }
 
     #[inline]
-    fn read<C: Class>(&self) -> Self::Read<'_> {
-        self.take(libc::pthread_rwlock_rdlock).expect("rdlock waits")
+    fn write(&self, wait: bool) -> Option<Self::Write<'_>> {
+        self.take(if wait { libc::pthread_rwlock_wrlock } else { libc::pthread_rwlock_trywrlock })
     }
 
     #[inline]
-    fn try_read<C: Class>(&self) -> Option<Self::Read<'_>> {
-        self.take(libc::pthread_rwlock_tryrdlock)
-    }
-
-    #[inline]
-    fn write(&self) -> Self::Write<'_> {
-        self.take(libc::pthread_rwlock_wrlock).expect("wrlock waits")
-    }
-
-    #[inline]
-    fn try_write(&self) -> Option<Self::Write<'_>> {
-        self.take(libc::pthread_rwlock_trywrlock)
+    fn read(&self, _: Rank, wait: bool) -> Option<Self::Read<'_>> {
+        self.take(if wait { libc::pthread_rwlock_rdlock } else { libc::pthread_rwlock_tryrdlock })
     }
 }

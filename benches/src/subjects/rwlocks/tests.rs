@@ -10,6 +10,9 @@ fn names_are_unique() {
     assert!(error.starts_with("unknown reader-writer lock 'rwlock'; allowed: std-rw, "), "{error}");
 }
 
+const ASKS: [Ask; 5] =
+    [Ask::Write, Ask::TryWrite, Ask::Read(Rank::Bulk), Ask::Read(Rank::Urgent), Ask::TryRead];
+
 /// Which holders may have a lock together, by all functions.
 #[test]
 fn locks_exclude_whom_they_should() {

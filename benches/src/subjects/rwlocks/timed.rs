@@ -1,7 +1,7 @@
 //! A lock without its type, and the code that is compiled for each: clock reads around one
 //! acquisition, and the loops in which none is.
 
-use super::{Bulk, Nested, Rank, RwLock, Urgent};
+use super::{Rank, RwLock};
 use crate::run::clock;
 use anyhow::Result;
 use std::any::Any;
@@ -24,10 +24,6 @@ pub enum Ask {
     /// To read, in class `Bulk`, if that needs no waiting.
     TryRead,
 }
-
-/// Everything that can be asked of every lock.
-pub const ASKS: [Ask; 5] =
-    [Ask::Write, Ask::TryWrite, Ask::Read(Rank::Bulk), Ask::Read(Rank::Urgent), Ask::TryRead];
 
 /// How long an acquisition and its release took, in ticks of the clock, its own part included.
 #[derive(Clone, Copy, Debug)]
@@ -74,21 +70,19 @@ impl<L: RwLock> Row<L> {
     }
 }
 
-/// Calls `$use` with the function that does what is asked.
+/// Calls `$use` with the function that does what is asked, compiled for just that.
 macro_rules! asked {
     ($ask:expr, $lock:ident: $type:ty, $take:ident => $use:expr) => {
         asked!(@ $ask, $lock: $type, $take => $use;
-            Ask::Write => Some($lock.write()),
-            Ask::TryWrite => $lock.try_write(),
-            Ask::Read(Rank::Bulk) => Some($lock.read::<Bulk>()),
-            Ask::Read(Rank::Urgent) => Some($lock.read::<Urgent>()),
-            Ask::Read(Rank::Nested) => Some($lock.read::<Nested>()),
-            Ask::TryRead => $lock.try_read::<Bulk>())
+            Ask::Write => write(true), Ask::TryWrite => write(false),
+            Ask::Read(Rank::Bulk) => read(Rank::Bulk, true),
+            Ask::Read(Rank::Urgent) => read(Rank::Urgent, true),
+            Ask::Read(Rank::Nested) => read(Rank::Nested, true), Ask::TryRead => read(Rank::Bulk, false))
     };
-    (@ $ask:expr, $lock:ident: $type:ty, $take:ident => $use:expr; $($which:pat => $call:expr),*) => {
+    (@ $ask:expr, $lock:ident: $type:ty, $take:ident => $use:expr; $($which:pat => $call:ident($($arg:expr),*)),*) => {
         match $ask {$(
             $which => {
-                let $take = |$lock: $type| $call;
+                let $take = |$lock: $type| $lock.$call($($arg),*);
                 $use
             }
         )*}
@@ -158,11 +152,7 @@ fn rows<'l, L, G>(
 pub type Read<'r> = &'r mut dyn FnMut(&'static dyn Subject, &mut dyn FnMut()) -> Option<Took>;
 
 /// What is run in signal handlers.
-static ON_SIGNAL: OnceLock<fn(Read<'_>)> = OnceLock::new();
-
-pub(super) fn install(on_signal: fn(Read<'_>)) {
-    let _ = ON_SIGNAL.set(on_signal);
-}
+pub(super) static ON_SIGNAL: OnceLock<fn(Read<'_>)> = OnceLock::new();
 
 /// The body of a signal handler, which reads the lock by `read`: an attempt, or patience. A reader
 /// asks until it has the lock, as the seed's interrupt did. The holder is another thread and gets on.

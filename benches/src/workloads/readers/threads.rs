@@ -12,19 +12,13 @@ use crate::run::threads::wake_on_time;
 use crate::statistics::delays::Delays;
 use crate::statistics::random::Rng;
 use crate::subjects::rwlocks::{Ask, Subject, mask};
+use crate::workloads::window::{MEASURE, STOP, WARM_UP};
 use anyhow::Result;
 use crossbeam_utils::CachePadded;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::thread;
 use std::time::Duration;
-
-/// The first phase of a run: nothing counts yet.
-pub(super) const WARM_UP: u64 = 0;
-/// The second: the window.
-pub(super) const MEASURE: u64 = 1;
-/// The last: threads end.
-pub(super) const STOP: u64 = 2;
 
 /// What the lock protects: variables that are all equal whenever no thread writes, as many as the
 /// seed's NR_VARS.
@@ -61,9 +55,10 @@ impl Data {
 pub(super) struct Shared {
     pub(super) lock: &'static dyn Subject,
     pub(super) data: Data,
-    pub(super) phase: CachePadded<AtomicU64>,
+    pub(super) phase: CachePadded<AtomicU32>,
     pub(super) clock: Calibration,
     pub(super) timed_mask: bool,
+    pub(super) iterations_per_us: f64,
 }
 
 /// What a thread has done.
@@ -73,58 +68,22 @@ pub(super) struct Tally {
     pub(super) counted: u64,
     pub(super) attempts: u64,
     pub(super) failures: u64,
-    torn: u64,
+    /// How often it saw a state that no writer leaves.
+    pub(super) torn: u64,
     pub(super) lock: Delays,
     pub(super) unlock: Delays,
     /// From first to last, the warm-up included, where the lock says.
-    pub(super) masked: Option<mask::Log>,
+    pub(super) masked: Option<Box<mask::Log>>,
     pub(super) handled: Option<Box<Handled>>,
-}
-
-impl Tally {
-    /// How often the thread or its handlers saw a state that no writer leaves.
-    pub(super) fn torn(&self) -> u64 {
-        self.torn + self.handled.as_ref().map_or(0, |handled| handled.torn)
-    }
-}
-
-/// A duty in iterations of work.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Loads {
-    hold: Span,
-    work: Span,
-    sleep: Duration,
-    /// Whether the time between is drawn: a probe with a fixed rhythm sees what else has that
-    /// rhythm.
-    drawn: bool,
-}
-
-impl Loads {
-    pub(super) fn new(duty: &Duty, iterations_per_us: f64) -> Result<Self> {
-        Ok(Self {
-            hold: Span::new("a hold time", duty.hold_ns, iterations_per_us)?,
-            work: Span::new("a time between", duty.work_ns, iterations_per_us)?,
-            sleep: Duration::from_nanos(duty.sleep_ns),
-            drawn: duty.apart,
-        })
-    }
-
-    /// What a thread does between two acquisitions.
-    #[inline]
-    fn between(&self, rng: &mut Rng) {
-        if !self.work.is_zero() {
-            busy_work::burn(if self.drawn { self.work.draw(rng) } else { self.work.mean() });
-        }
-        if !self.sleep.is_zero() {
-            thread::sleep(self.sleep);
-        }
-    }
 }
 
 impl Shared {
     /// A thread from first to last.
-    pub(super) fn serve(&'static self, duty: &Duty, loads: Loads, seed: u64) -> Result<Tally> {
-        if duty.sleep_ns > 0 {
+    pub(super) fn serve(&'static self, duty: &Duty, seed: u64) -> Result<Tally> {
+        let [hold, work] = [("a hold time", duty.hold_ns), ("a time between", duty.work_ns)]
+            .map(|(what, ns)| Span::new(what, ns, self.iterations_per_us));
+        let (hold, work, sleep) = (hold?.mean(), work?, Duration::from_nanos(duty.sleep_ns));
+        if !sleep.is_zero() {
             wake_on_time();
         }
         let (mut tally, mut rng) = (Tally::default(), Rng::new(seed));
@@ -134,9 +93,13 @@ impl Shared {
         let timer = duty.timer_ns.map(|period_ns| Timer::start(self, period_ns)).transpose()?;
         while self.phase.load(Relaxed) != STOP {
             if let Some(ask) = duty.ask {
-                self.turn(ask, duty.attempts, loads.hold.mean(), &mut tally);
+                self.turn(ask, duty.attempts, hold, &mut tally);
             }
-            loads.between(&mut rng);
+            // A probe with a fixed rhythm sees what else has that rhythm.
+            busy_work::burn(if duty.apart { work.draw(&mut rng) } else { work.mean() });
+            if !sleep.is_zero() {
+                thread::sleep(sleep);
+            }
         }
         tally.handled = timer.map(Timer::stop);
         tally.masked = mask::take();
@@ -147,10 +110,9 @@ impl Shared {
     /// lock's own code times.
     fn turn(&self, ask: Ask, attempts: u32, hold: u64, tally: &mut Tally) {
         let writes = matches!(ask, Ask::Write | Ask::TryWrite);
-        let mut torn = 0;
         let mut section = || {
             let equal = if writes { self.data.change() } else { self.data.are_equal() };
-            torn += u64::from(!equal);
+            tally.torn += u64::from(!equal);
             busy_work::burn(hold);
         };
         let (mut tried, mut phase, mut took) = (0, WARM_UP, None);
@@ -160,7 +122,6 @@ impl Shared {
             tried += 1;
             tally.attempts += u64::from(phase == MEASURE);
         }
-        tally.torn += torn;
         let Some(took) = took else {
             tally.failures += u64::from(phase == MEASURE);
             return;

@@ -4,10 +4,11 @@
 //! What the handler works with is there before the first signal. It is its thread's own: handlers
 //! of a thread do not interrupt each other, and the thread looks at it with the signal blocked.
 
-use super::threads::{Shared, WARM_UP};
+use super::threads::Shared;
 use crate::run::clock;
 use crate::statistics::delays::Delays;
 use crate::subjects::rwlocks::{Read, mask};
+use crate::workloads::window::WARM_UP;
 use anyhow::{Context, Result};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
