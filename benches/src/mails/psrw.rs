@@ -113,8 +113,8 @@ fn sentences(record: &Record) -> String {
 /// The jobs of all tests. Locks with signals blocked run where he shows interrupts.
 pub fn jobs(module: Module, subjects: &[String]) -> Vec<Job> {
     let job = |(name, title, test): (&str, &str, Test)| {
-        let interrupt_delay = if name == INTERRUPTS { module.interrupt_delay } else { 0 };
-        let run = Run { test, module: Module { interrupt_delay, by_thread: true, ..module } };
+        let handler_every_us = if name == INTERRUPTS { module.handler_every_us } else { 0 };
+        let run = Run { test, module: Module { handler_every_us, by_thread: true, ..module } };
         let shown = matches!(name, "writer" | "try-writer" | INTERRUPTS);
         let is_in = |lock: &Entry| run.is_for(lock) && (shown || !lock.timed_mask);
         let subjects = subjects.iter().filter(|name| Entry::find(name).is_ok_and(is_in)).cloned().collect();
@@ -122,7 +122,7 @@ pub fn jobs(module: Module, subjects: &[String]) -> Vec<Job> {
         Job { cell: Cell { section, label: String::new(), x: None, scenario }, subjects }
     };
     let wanted = |job: &Job| job.cell.scenario.workers() > 0 && !job.subjects.is_empty();
-    let tests = TESTS.into_iter().filter(|test| test.0 != INTERRUPTS || module.interrupt_delay > 0);
+    let tests = TESTS.into_iter().filter(|test| test.0 != INTERRUPTS || module.handler_every_us > 0);
     tests.map(job).filter(wanted).collect()
 }
 
@@ -272,7 +272,7 @@ mod tests {
     /// stands beside one of today, and no table is wider than a page.
     #[test]
     fn every_row_of_his_stands_beside_one_of_today() {
-        let module = Module { interrupt_delay: 100, ..Module::DEFAULT };
+        let module = Module { handler_every_us: 100, ..Module::DEFAULT };
         let jobs = jobs(module, &SUBJECTS.map(String::from));
         assert_eq!(jobs.iter().map(|job| job.subjects.len()).collect::<Vec<_>>(), [4, 4, 2, 2, 2, 2, 2]);
         let mut record = crate::report::fixture::record(1, |_, _, _, _| 1.0);

@@ -25,14 +25,11 @@ pub const ROW: Row = Row {
     columns: &[
         column("urgent/wait-p99.9"),
         column("urgent/rate"),
-        column("bulk/wait-p99.9"),
         column("bulk/rate"),
         column("writer/wait-mean"),
         column("writer/rate"),
         column("writer/masked-max"),
-        column("writer/held-off-max"),
         column("handler/wait-p99.9"),
-        column("handler/delivery-max"),
         column("pair"),
         column("lock"),
         column("unlock"),
@@ -47,25 +44,16 @@ pub const ROW: Row = Row {
 /// Locks that are not read in handlers, those that are and say how long they mask, and those of
 /// which readers at the top are looked at: other peers are of one kind with one of them.
 const PLAIN: &[&str] =
-    &["psrw", "psrw-distributed", "std-rw", "parking_lot-rw", "pthread-rw", "pthread-rw-writer", "usync-rw"];
+    &["psrw", "std-rw", "parking_lot-rw", "pthread-rw", "psrw-distributed", "pthread-rw-writer", "usync-rw"];
 const MASKS: &[&str] = &[
     "psrw-timed",
-    "std-rw-masked",
     "parking_lot-rw-masked",
+    "std-rw-masked",
     "pthread-rw-masked",
     "pthread-rw-writer-masked",
 ];
 const LOOKED_AT: &[&str] = &["psrw", "std-rw", "parking_lot-rw", "pthread-rw"];
 const LOOKED_AT_IN_HANDLERS: &[&str] = &["psrw-handler", "parking_lot-rw-masked"];
-/// What a quick look leaves out.
-const NOT_QUICK: [&str; 6] = [
-    "psrw-distributed",
-    "pthread-rw-writer",
-    "usync-rw",
-    "std-rw-masked",
-    "pthread-rw-masked",
-    "pthread-rw-writer-masked",
-];
 
 const ALONE: &str = "uncontended";
 const READERS: &str = "readers, no writer";
@@ -74,68 +62,85 @@ const BEHIND: &str = "a writer behind a reader of 3 ms";
 const URGENT_BEHIND: &str = "an urgent reader behind readers that hold";
 const HANDLER_BEHIND: &str = "a handler behind readers that hold";
 const BESIDE: &str = "an urgent reader beside writers that queue";
-/// How long readers of class `Bulk` hold, in microseconds, and how many writers queue; the first
-/// and the last are the quick ones.
+/// How long readers of class `Bulk` hold, in microseconds, and how many writers queue.
 const HOLDS_US: [u32; 5] = [1, 10, 100, 1000, 3000];
 const WRITERS: [u32; 4] = [1, 2, 4, 8];
 
-fn jobs(wish: &Wish) -> Vec<Job> {
-    let full = wish.full || wish.subjects.is_some();
-    let mut jobs = Vec::new();
-    let mut add = |section: &str, label: String, x: Option<u32>, run: Run, subjects: &[&str]| {
-        let names: Vec<&str> = match &wish.subjects {
-            Some(names) => names.iter().map(String::as_str).collect(),
-            None if wish.mode == Mode::Full => subjects.to_vec(),
-            None => subjects.iter().copied().filter(|name| !NOT_QUICK.contains(name)).collect(),
-        };
-        let can = |name: &&str| Entry::find(name).is_ok_and(|lock| run.is_for(lock));
-        let subjects: Vec<String> = names.into_iter().filter(can).map(String::from).collect();
-        let (section, x, scenario) = (section.into(), x.map(f64::from), Scenario::Readers(run));
-        if !subjects.is_empty() {
-            jobs.push(Job { cell: Cell { section, label, x, scenario }, subjects });
-        }
+/// When a cell is run: also for a quick look, in a usual run, or when all is asked for.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum When {
+    Quick,
+    Usual,
+    Full,
+}
+
+/// Section, label, place on the axis, what is run, and what of.
+type Place = (When, &'static str, String, Option<u32>, Run, &'static [&'static str]);
+
+fn places() -> Vec<Place> {
+    use When::{Full, Quick, Usual};
+    let alone =
+        |when, label: &str, test, subjects| (when, ALONE, label.to_owned(), None, Run::new(test), subjects);
+    let struck = |every_us| {
+        let module = Module { handler_every_us: every_us, ..Module::DEFAULT };
+        Run { test: Test::Contention, module }
     };
-    let family = &PLAIN[..2];
-    add(ALONE, "write".into(), None, Run::new(Test::Writer), PLAIN);
-    if full {
-        add(ALONE, "write, if at once".into(), None, Run::new(Test::TryWriter), PLAIN);
+    let family = &["psrw", "psrw-distributed"];
+    let threads = || "2 writers, 1 tries; 2 bulk, 2 urgent, 1 tries".to_owned();
+    let mut all: Vec<Place> = vec![
+        alone(Quick, "write", Test::Writer, PLAIN),
+        alone(Full, "write, if at once", Test::TryWriter, PLAIN),
+        alone(Quick, "read", Test::Reader(Rank::Bulk), PLAIN),
+        alone(Quick, "urgent read", Test::Reader(Rank::Urgent), family),
+        alone(Quick, "nested read", Test::Reader(Rank::Nested), family),
+        (Quick, READERS, "2 bulk, 2 urgent".into(), None, Run::new(Test::Readers), PLAIN),
+        (Quick, CONTENTION, threads(), None, Run::new(Test::Contention), PLAIN),
+        (Quick, "high contention, a handler every 100 us", threads(), None, struck(100), MASKS),
+        (Full, "high contention, a handler every 100 ms", threads(), None, struck(100_000), MASKS),
+        (Quick, BEHIND, "a handler every 100 us".into(), None, Run::new(Test::Behind), MASKS),
+    ];
+    for hold_us in HOLDS_US {
+        let (label, x) = (format!("{hold_us} us"), Some(hold_us));
+        let run = |probe| Run::new(Test::Invariance { hold_us, probe });
+        let ends = hold_us == 1 || hold_us == 3000;
+        let [urgent, handler] = if ends { [Quick; 2] } else { [Usual, Full] };
+        all.push((urgent, URGENT_BEHIND, label.clone(), x, run(Probe::Urgent), LOOKED_AT));
+        all.push((handler, HANDLER_BEHIND, label, x, run(Probe::Handler), LOOKED_AT_IN_HANDLERS));
     }
-    add(ALONE, "read".into(), None, Run::new(Test::Reader(Rank::Bulk)), PLAIN);
-    add(ALONE, "urgent read".into(), None, Run::new(Test::Reader(Rank::Urgent)), family);
-    add(ALONE, "nested read".into(), None, Run::new(Test::Reader(Rank::Nested)), family);
-    add(READERS, "2 bulk, 2 urgent".into(), None, Run::new(Test::Readers), PLAIN);
-    let all = "2 writers, 1 tries; 2 bulk, 2 urgent, 1 tries";
-    add(CONTENTION, all.into(), None, Run::new(Test::Contention), PLAIN);
-    for (every_us, often) in [(100, "100 us"), (100_000, "100 ms")] {
-        let module = Module { interrupt_delay: every_us, ..Module::DEFAULT };
-        if full || every_us == 100 {
-            let section = format!("{CONTENTION}, a handler every {often}");
-            add(&section, all.into(), None, Run { test: Test::Contention, module }, MASKS);
-        }
+    for writers in WRITERS {
+        let label = format!("{writers} writer{}", if writers == 1 { "" } else { "s" });
+        let run = |probe| Run::new(Test::Queue { writers, probe });
+        let urgent = if writers == 1 || writers == 8 { Quick } else { Full };
+        let subjects = &["psrw", "std-rw", "pthread-rw"];
+        all.push((urgent, BESIDE, label.clone(), Some(writers), run(Probe::Urgent), subjects));
+        let (section, run) = ("a handler beside writers that queue", run(Probe::Handler));
+        all.push((Full, section, label, Some(writers), run, LOOKED_AT_IN_HANDLERS));
     }
-    add(BEHIND, "a handler every 100 us".into(), None, Run::new(Test::Behind), MASKS);
-    let ends = |at: usize, len: usize| at == 0 || at + 1 == len;
-    for (section, probe, subjects) in
-        [(URGENT_BEHIND, Probe::Urgent, LOOKED_AT), (HANDLER_BEHIND, Probe::Handler, LOOKED_AT_IN_HANDLERS)]
-    {
-        let all = full || wish.mode == Mode::Full && probe == Probe::Urgent;
-        for (_, hold_us) in HOLDS_US.into_iter().enumerate().filter(|at| all || ends(at.0, HOLDS_US.len())) {
-            let run = Run::new(Test::Invariance(hold_us, probe));
-            add(section, format!("{hold_us} us"), Some(hold_us), run, subjects);
-        }
-    }
-    for (section, probe, subjects) in [
-        (BESIDE, Probe::Urgent, &["psrw", "std-rw", "pthread-rw"][..]),
-        ("a handler beside writers that queue", Probe::Handler, LOOKED_AT_IN_HANDLERS),
-    ] {
-        let some = |at: &(usize, u32)| full || probe == Probe::Urgent && ends(at.0, WRITERS.len());
-        for (_, writers) in WRITERS.into_iter().enumerate().filter(some) {
-            let label = if writers == 1 { "1 writer".into() } else { format!("{writers} writers") };
-            let run = Run::new(Test::Queue(writers, probe));
-            add(section, label, Some(writers), run, subjects);
-        }
-    }
-    jobs
+    all
+}
+
+/// A quick look is at the first locks of the lists, those of `LOOKED_AT` and a peer that masks.
+fn jobs(wish: &Wish) -> Vec<Job> {
+    let when = match wish.mode {
+        _ if wish.full || wish.subjects.is_some() => When::Full,
+        Mode::Full => When::Usual,
+        _ => When::Quick,
+    };
+    let job = |(_, section, label, x, run, subjects): Place| {
+        let few = if subjects == MASKS { 2 } else { LOOKED_AT.len() };
+        let few = if when == When::Quick { few.min(subjects.len()) } else { subjects.len() };
+        let usual = || subjects[..few].iter().map(|&name| name.to_owned()).collect();
+        let mut subjects: Vec<String> = wish.subjects.clone().unwrap_or_else(usual);
+        subjects.retain(|name| Entry::find(name).is_ok_and(|lock| run.is_for(lock)));
+        let (section, x, scenario) = (section.to_owned(), x.map(f64::from), Scenario::Readers(run));
+        Job { cell: Cell { section, label, x, scenario }, subjects }
+    };
+    let mut places = places();
+    places.retain(|place| place.0 <= when);
+    // Sections stay together.
+    let first: Vec<&str> = places.iter().map(|place| place.1).collect();
+    places.sort_by_key(|place| first.iter().position(|section| *section == place.1));
+    places.into_iter().map(job).filter(|job| !job.subjects.is_empty()).collect()
 }
 
 /// The writer, the readers by class, the mask, and the lock when nobody else wants it: ours by the

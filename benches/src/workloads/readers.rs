@@ -68,10 +68,20 @@ pub enum Test {
     Readers,
     /// All threads.
     Contention,
-    /// A reader of class `Bulk` that holds for so many microseconds, and a writer now and then.
-    Invariance(u32, Probe),
-    /// So many writers that queue.
-    Queue(u32, Probe),
+    /// A reader of class `Bulk` that holds so long, and a writer now and then.
+    Invariance {
+        /// In microseconds.
+        hold_us: u32,
+        /// The reader that is looked at.
+        probe: Probe,
+    },
+    /// Writers that queue.
+    Queue {
+        /// How many.
+        writers: u32,
+        /// The reader that is looked at.
+        probe: Probe,
+    },
     /// A writer behind a long reader, struck by signals.
     Behind,
 }
@@ -83,33 +93,33 @@ pub struct Module {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = value_parser!(u32).range(..=1000))]
     pub writers: u32,
     /// NR_TRYLOCK_WRITERS
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(..=1000))]
-    pub trylock_writers: u32,
+    #[arg(long = "trylock-writers", value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(..=1000))]
+    pub try_writers: u32,
     /// NR_PREEMPTABLE_READERS: readers of class Bulk
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = value_parser!(u32).range(..=1000))]
-    pub bulk_readers: u32,
+    #[arg(long = "bulk-readers", value_name = "N", default_value_t = 2, value_parser = value_parser!(u32).range(..=1000))]
+    pub bulk: u32,
     /// NR_NON_PREEMPTABLE_READERS: readers of class Urgent
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = value_parser!(u32).range(..=1000))]
-    pub urgent_readers: u32,
+    #[arg(long = "urgent-readers", value_name = "N", default_value_t = 2, value_parser = value_parser!(u32).range(..=1000))]
+    pub urgent: u32,
     /// NR_TRYLOCK_READERS
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(..=1000))]
-    pub trylock_readers: u32,
+    #[arg(long = "trylock-readers", value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(..=1000))]
+    pub try_readers: u32,
     /// WRITER_DELAY, in microseconds
-    #[arg(long, value_name = "US", default_value_t = 100, value_parser = value_parser!(u32).range(..=100_000))]
-    pub writer_delay: u32,
+    #[arg(long = "writer-delay", value_name = "US", default_value_t = 100, value_parser = value_parser!(u32).range(..=100_000))]
+    pub writer_delay_us: u32,
     /// TRYLOCK_WRITER_DELAY, in microseconds
-    #[arg(long, value_name = "US", default_value_t = 1000, value_parser = value_parser!(u32).range(..=100_000))]
-    pub trylock_writer_delay: u32,
+    #[arg(long = "trylock-writer-delay", value_name = "US", default_value_t = 1000, value_parser = value_parser!(u32).range(..=100_000))]
+    pub try_writer_delay_us: u32,
     /// TRYLOCK_WRITERS_FAIL_ITER: attempts before a writer that tries gives up
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = value_parser!(u32).range(1..=1_000_000))]
-    pub trylock_writers_fail_iter: u32,
+    #[arg(long = "trylock-writers-fail-iter", value_name = "N", default_value_t = 100, value_parser = value_parser!(u32).range(1..=1_000_000))]
+    pub attempts: u32,
     /// THREAD_READER_DELAY, in microseconds
-    #[arg(long, value_name = "US", default_value_t = 0, value_parser = value_parser!(u32).range(..=100_000))]
-    pub reader_delay: u32,
+    #[arg(long = "reader-delay", value_name = "US", default_value_t = 0, value_parser = value_parser!(u32).range(..=100_000))]
+    pub reader_delay_us: u32,
     /// INTERRUPT_READER_DELAY, in microseconds: how often a signal strikes each writer and reader under
     /// contention; 0 for never. His was 100000
-    #[arg(long, value_name = "US", default_value_t = 10_000, value_parser = value_parser!(u32).range(..=10_000_000))]
-    pub interrupt_delay: u32,
+    #[arg(long = "interrupt-delay", value_name = "US", default_value_t = 10_000, value_parser = value_parser!(u32).range(..=10_000_000))]
+    pub handler_every_us: u32,
     /// Whether each thread is a role of its own, such as `writer/1`.
     #[arg(skip)]
     pub by_thread: bool,
@@ -119,15 +129,15 @@ impl Module {
     /// As the module had them, without interrupts.
     pub const DEFAULT: Self = Self {
         writers: 2,
-        trylock_writers: 1,
-        bulk_readers: 2,
-        urgent_readers: 2,
-        trylock_readers: 1,
-        writer_delay: 100,
-        trylock_writer_delay: 1000,
-        trylock_writers_fail_iter: 100,
-        reader_delay: 0,
-        interrupt_delay: 0,
+        try_writers: 1,
+        bulk: 2,
+        urgent: 2,
+        try_readers: 1,
+        writer_delay_us: 100,
+        try_writer_delay_us: 1000,
+        attempts: 100,
+        reader_delay_us: 0,
+        handler_every_us: 0,
         by_thread: false,
     };
 
@@ -243,33 +253,33 @@ impl Run {
     fn duties(self) -> Vec<Duty> {
         let Self { test, module } = self;
         let ns = |us: u32| 1000 * u64::from(us);
-        let attempts = module.trylock_writers_fail_iter;
-        let writer = Duty::new("writer", Some(Ask::Write), ns(module.writer_delay));
-        let try_writer = Duty::new("try-writer", Some(Ask::TryWrite), ns(module.trylock_writer_delay));
+        let attempts = module.attempts;
+        let writer = Duty::new("writer", Some(Ask::Write), ns(module.writer_delay_us));
+        let try_writer = Duty::new("try-writer", Some(Ask::TryWrite), ns(module.try_writer_delay_us));
         let try_writer = Duty { attempts, ..try_writer };
-        let try_reader = Duty::new("try-reader", Some(Ask::TryRead), ns(module.reader_delay));
-        let reader = |rank| Duty::reader(rank, ns(module.reader_delay));
+        let try_reader = Duty::new("try-reader", Some(Ask::TryRead), ns(module.reader_delay_us));
+        let reader = |rank| Duty::reader(rank, ns(module.reader_delay_us));
         let [bulk, urgent] = [Rank::Bulk, Rank::Urgent].map(reader);
         let periodic = Duty { sleep_ns: PERIOD_NS, work_ns: 0, ..writer };
         let holding = |hold_ns| Duty { hold_ns, ..Duty::reader(Rank::Bulk, GAP_NS) };
-        let timer_ns = (module.interrupt_delay > 0).then(|| ns(module.interrupt_delay));
+        let timer_ns = (module.handler_every_us > 0).then(|| ns(module.handler_every_us));
         let struck = |duty| Duty { timer_ns, ..duty };
         let all = match test {
             Test::Writer => vec![(1, writer)],
             Test::TryWriter => vec![(1, try_writer)],
             Test::Reader(rank) => vec![(1, reader(rank))],
-            Test::Readers => vec![(module.bulk_readers, bulk), (module.urgent_readers, urgent)],
+            Test::Readers => vec![(module.bulk, bulk), (module.urgent, urgent)],
             Test::Contention => vec![
                 (module.writers, struck(writer)),
-                (module.trylock_writers, try_writer),
-                (module.bulk_readers, struck(bulk)),
-                (module.urgent_readers, struck(urgent)),
-                (module.trylock_readers, try_reader),
+                (module.try_writers, try_writer),
+                (module.bulk, struck(bulk)),
+                (module.urgent, struck(urgent)),
+                (module.try_readers, try_reader),
             ],
-            Test::Invariance(us, probe) => {
-                vec![(1, Duty::probe(probe)), (1, holding(ns(us))), (1, periodic)]
+            Test::Invariance { hold_us, probe } => {
+                vec![(1, Duty::probe(probe)), (1, holding(ns(hold_us))), (1, periodic)]
             }
-            Test::Queue(writers, probe) => {
+            Test::Queue { writers, probe } => {
                 let queued = Duty { work_ns: 0, hold_ns: QUEUED_HOLD_NS, ..writer };
                 vec![(1, Duty::probe(probe)), (writers, queued)]
             }

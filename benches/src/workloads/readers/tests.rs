@@ -25,7 +25,7 @@ fn until(run: Run, lock: &Entry, seen: impl Fn(&Result<Outcome>) -> bool) -> Res
 /// Every run, and a figure that says that it did what it is for.
 fn runs() -> Vec<(Run, &'static str)> {
     let of = |test| Run::new(test);
-    let module = Module { interrupt_delay: 100, by_thread: true, ..Module::DEFAULT };
+    let module = Module { handler_every_us: 100, by_thread: true, ..Module::DEFAULT };
     vec![
         (of(Test::Writer), "iterations"),
         (of(Test::TryWriter), "iterations"),
@@ -35,10 +35,10 @@ fn runs() -> Vec<(Run, &'static str)> {
         (of(Test::Readers), "bulk/iterations"),
         (of(Test::Contention), "try-reader/attempts"),
         (of(Test::Behind), "writer/iterations"),
-        (of(Test::Invariance(100, Probe::Urgent)), "urgent/iterations"),
-        (of(Test::Invariance(100, Probe::Handler)), "handler/iterations"),
-        (of(Test::Queue(2, Probe::Urgent)), "urgent/iterations"),
-        (of(Test::Queue(2, Probe::Handler)), "handler/iterations"),
+        (of(Test::Invariance { hold_us: 100, probe: Probe::Urgent }), "urgent/iterations"),
+        (of(Test::Invariance { hold_us: 100, probe: Probe::Handler }), "handler/iterations"),
+        (of(Test::Queue { writers: 2, probe: Probe::Urgent }), "urgent/iterations"),
+        (of(Test::Queue { writers: 2, probe: Probe::Handler }), "handler/iterations"),
         (Run { test: Test::Contention, module }, "handler/5/iterations"),
         (Run { test: Test::Writer, module }, "writer/0/iterations"),
     ]
@@ -109,26 +109,26 @@ impl RwLock for Broken {
 #[test]
 fn a_lock_that_excludes_nobody_is_seen() {
     let broken = rwlocks::entry::<Broken>("broken", "lets everybody in");
-    let run = Run { test: Test::Contention, module: Module { writer_delay: 0, ..Module::DEFAULT } };
+    let run = Run { test: Test::Contention, module: Module { writer_delay_us: 0, ..Module::DEFAULT } };
     let error = until(run, &broken, Result::is_err).unwrap_err().to_string();
     assert!(error.starts_with("lock 'broken' let somebody see a half-written state, "), "{error}");
 }
 
 #[test]
 fn the_modules_parameters_are_those_of_the_run() {
-    let (trylock_readers, trylock_writers) = (2, 0);
-    let module = Module { writers: 3, bulk_readers: 1, urgent_readers: 0, ..Module::DEFAULT };
-    let module = Module { trylock_readers, trylock_writers, ..module };
+    let (try_readers, try_writers) = (2, 0);
+    let module = Module { writers: 3, bulk: 1, urgent: 0, ..Module::DEFAULT };
+    let module = Module { try_readers, try_writers, ..module };
     let roles = |test| (Run { test, module }).duties().iter().map(|duty| duty.role).collect::<Vec<_>>();
     assert_eq!(roles(Test::Contention), ["writer", "writer", "writer", "bulk", "try-reader", "try-reader"]);
     assert_eq!(roles(Test::Readers), ["bulk"]);
-    let none = Run { test: Test::Readers, module: Module { bulk_readers: 0, ..module } };
+    let none = Run { test: Test::Readers, module: Module { bulk: 0, ..module } };
     let error = none.carry_out("std-rw", &conditions(5)).unwrap_err();
     assert!(error.to_string().ends_with("allowed: at least one thread"));
     // A record says no more than what is not as it always was.
     let text = |run: &Run| serde_json::to_string(run).unwrap();
-    let run = Run::new(Test::Invariance(3000, Probe::Urgent));
-    assert_eq!(text(&run), r#"{"test":{"invariance":[3000,"urgent"]}}"#);
+    let run = Run::new(Test::Invariance { hold_us: 3000, probe: Probe::Urgent });
+    assert_eq!(text(&run), r#"{"test":{"invariance":{"hold_us":3000,"probe":"urgent"}}}"#);
     assert_eq!(serde_json::from_str::<Run>(&text(&run)).unwrap(), run);
 }
 
