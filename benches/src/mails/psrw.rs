@@ -40,16 +40,14 @@ const TESTS: [(&str, &str, Test); 7] = [
 ];
 const INTERRUPTS: &str = "interrupts";
 
-/// Measures reader-writer locks as Mathieu Desnoyers did in his mail on the priority-sifting lock of
-/// 2008.
+/// Measures reader-writer locks as Mathieu Desnoyers did in his mail of 2008.
 ///
 /// Writers and readers of each class lock and unlock. Reported is how long that took, for each
 /// thread: [min, avg, max] as in his mail, whose figures stand beside them.
 #[derive(Parser, Debug)]
 #[command(name = "psrw", version)]
 struct Arguments {
-    /// How long a test of each lock lasts, in seconds; contention lasts six times as long. His lasted
-    /// 10 s, and 60 s
+    /// How long a test of each lock lasts, in seconds; contention six times as long. His: 10, 60
     #[arg(long, value_name = "S", default_value = "0.5", value_parser = options::seconds)]
     seconds: Duration,
     /// How often each test of each lock runs

@@ -1,4 +1,5 @@
-//! `psrw`: the runs of 2008 with today's reader-writer locks, and two properties of the sifting one.
+//! `psrw`: the runs of 2008 with today's reader-writer locks, and two properties of the sifting
+//! one.
 //!
 //! *Behind*: what a reader at the top waits, while readers at the bottom hold for longer and longer
 //! and a writer comes now and then. *Beside*: the same beside more and more writers.

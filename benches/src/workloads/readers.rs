@@ -116,8 +116,8 @@ pub struct Module {
     /// THREAD_READER_DELAY, in microseconds
     #[arg(long = "reader-delay", value_name = "US", default_value_t = 0, value_parser = value_parser!(u32).range(..=100_000))]
     pub reader_delay_us: u32,
-    /// INTERRUPT_READER_DELAY, in microseconds: how often a signal strikes each writer and reader under
-    /// contention; 0 for never. His was 100000
+    /// INTERRUPT_READER_DELAY, in microseconds: how often a signal strikes each writer and reader
+    /// under contention; 0 for never. His was 100000
     #[arg(long = "interrupt-delay", value_name = "US", default_value_t = 10_000, value_parser = value_parser!(u32).range(..=10_000_000))]
     pub handler_every_us: u32,
     /// Whether each thread is a role of its own, such as `writer/1`.
@@ -308,8 +308,8 @@ impl Run {
         // Inherited by all threads; only those with a timer unblock it.
         mask::change(libc::SIG_BLOCK);
         if self.has_handlers() {
-            // SAFETY: it reads clocks and the timer's overrun, looks at atomics, and notes delays in
-            // memory that its thread has allocated; it is the only function that is named here.
+            // SAFETY: it reads clocks and the timer's overrun, looks at atomics, and notes delays
+            // in memory that its thread has allocated; it is the only function that is named.
             unsafe { lock.install(mask::signal(), timer::on_signal)? };
         }
         // The process carries out one trial, and handlers have what they need as long as it lives.
@@ -346,7 +346,7 @@ impl Run {
         Ok(figures.outcome)
     }
 
-    /// What threads of one role did, or each thread, by the beginning of the names of their figures.
+    /// What threads of one role did, or each thread, by the beginning of their figures' names.
     fn roles<'t>(self, duties: &[Duty], tallies: &'t [Tally]) -> BTreeMap<String, Sum<'t>> {
         let mut roles: BTreeMap<String, Sum<'_>> = BTreeMap::new();
         for (at, (duty, tally)) in duties.iter().zip(tallies).enumerate() {
@@ -445,10 +445,9 @@ impl Figures {
     /// by one.
     ///
     /// A batch takes a row of locks, all of them, and then lets go of all. A pair is timed on one
-    /// lock, over and over. Of many batches the best is kept: what disturbs a batch makes it slower.
-    /// A lock that keeps signals off while it is held would do so once for a whole row; of such a
-    /// lock there are pairs only. Some milliseconds are enough for all batches; a smoke run has none
-    /// to spare.
+    /// lock, over and over. The best batch is kept: what disturbs one makes it slower. A lock that
+    /// keeps signals off while it is held would do so once for a whole row; of such a lock there
+    /// are pairs only. Some milliseconds are enough for all; a smoke run has none to spare.
     fn batches(&mut self, lock: &Entry, ask: Ask, limit: Duration) -> Result<()> {
         let (row, start, overhead) = (lock.place(ROW)?, Instant::now(), self.clock.overhead());
         let mut best = [f64::INFINITY; 3];

@@ -10,7 +10,7 @@ const BY_HAND: [(&str, &str); 4] = [
         "benches/src/subjects/locks/lock_array.rs",
         "a lock is made in its place, through a pointer to the field",
     ),
-    ("benches/src/subjects/rwlocks/mod.rs", "a lock is made in its place, through a pointer to the field"),
+    ("benches/src/subjects/rwlocks/timed.rs", "a lock is made in its place, through a pointer to the field"),
     ("benches/src/workloads/uncontended_sets.rs", "one line of 64 bytes a word is what it measures"),
 ];
 

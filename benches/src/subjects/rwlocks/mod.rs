@@ -18,7 +18,7 @@ mod timed;
 pub use family::{Psrw, PsrwDistributed, PsrwHandler, PsrwTimed};
 pub use mask::Masked;
 pub use peers::{ParkingLot, Peer, Pthread, Std, Usync};
-pub use timed::{Ask, ROW, Read, Row, Subject, Took};
+pub use timed::{Ask, ROW, Read, Row, Subject};
 
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
@@ -130,8 +130,8 @@ impl Traits {
     /// From here on `on_signal` is run in the handler of `signal`, for the whole process.
     ///
     /// # Safety
-    /// `on_signal` does only what is async-signal-safe, beside reading the lock by what it is given.
-    /// The same function is named every time.
+    /// `on_signal` does only what is async-signal-safe, beside reading the lock by what it is
+    /// given. The same function is named every time.
     ///
     /// # Errors
     /// If the lock is not read in handlers.

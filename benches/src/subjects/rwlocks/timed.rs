@@ -25,19 +25,11 @@ pub enum Ask {
     TryRead,
 }
 
-/// How long an acquisition and its release took, in ticks of the clock, its own part included.
-#[derive(Clone, Copy, Debug)]
-pub struct Took {
-    /// To lock.
-    pub lock: u64,
-    /// To unlock.
-    pub unlock: u64,
-}
-
 /// Locks without their type. The first of them is the one that threads contend for.
 pub trait Subject: Any + Send + Sync {
-    /// One attempt, and if it succeeds `section` with the lock held.
-    fn once(&self, ask: Ask, section: &mut dyn FnMut()) -> Option<Took>;
+    /// One attempt, and if it succeeds `section` with the lock held: the ticks of lock and of unlock,
+    /// the clock's own part included.
+    fn once(&self, ask: Ask, section: &mut dyn FnMut()) -> Option<[u64; 2]>;
 
     /// Takes all locks and lets go of them, so many times: the ticks of all locks and those of all
     /// unlocks. Two clock reads belong to [`ROW`] locks, so that the two are told apart though each
@@ -65,7 +57,7 @@ impl<L: RwLock> Row<L> {
             // uninitialised, and no other code refers to it.
             L::place(unsafe { &mut *(&raw mut (*place.as_mut_ptr()).0).cast::<MaybeUninit<L>>() })?;
         }
-        // SAFETY: the only field of each has just been initialised. A box does not move what is in it.
+        // SAFETY: the only field of each has just been initialised. A box does not move its content.
         Ok(Box::leak(Box::new(Self(unsafe { row.assume_init() }))))
     }
 }
@@ -90,14 +82,26 @@ macro_rules! asked {
 }
 
 impl<L: RwLock> Subject for Row<L> {
-    fn once<'l>(&'l self, ask: Ask, section: &mut dyn FnMut()) -> Option<Took> {
+    fn once<'l>(&'l self, ask: Ask, section: &mut dyn FnMut()) -> Option<[u64; 2]> {
         let first = &self.0[0].0;
         asked!(ask, lock: &'l L, take => timed(|| take(first), section))
     }
 
     fn rows<'l>(&'l self, ask: Ask, times: usize, overhead: u64) -> [u64; 2] {
-        let row: [&'l L; ROW] = std::array::from_fn(|index| &self.0[index].0);
-        asked!(ask, lock: &'l L, take => rows(&row, times, overhead, take))
+        asked!(ask, lock: &'l L, take => {
+            let mut ticks = [0; 2];
+            for _ in 0..times {
+                let start = clock::now();
+                let held: [_; ROW] = std::array::from_fn(|index| take(black_box(&self.0[index].0)));
+                let had = clock::now();
+                // The last first, as masks nest.
+                held.into_iter().rev().for_each(drop);
+                let free = clock::now();
+                ticks[0] += (had - start).saturating_sub(overhead);
+                ticks[1] += (free - had).saturating_sub(overhead);
+            }
+            ticks
+        })
     }
 
     fn pairs<'l>(&'l self, ask: Ask, times: usize) -> u64 {
@@ -114,7 +118,7 @@ impl<L: RwLock> Subject for Row<L> {
 
 /// One attempt. Fence, clock, lock, clock, section, clock, unlock, clock: so in the seed, so here.
 #[inline(always)]
-fn timed<G>(take: impl FnOnce() -> Option<G>, section: &mut dyn FnMut()) -> Option<Took> {
+fn timed<G>(take: impl FnOnce() -> Option<G>, section: &mut dyn FnMut()) -> Option<[u64; 2]> {
     let asked = clock::now();
     let held = take();
     let had = clock::now();
@@ -123,39 +127,18 @@ fn timed<G>(take: impl FnOnce() -> Option<G>, section: &mut dyn FnMut()) -> Opti
     let done = clock::now();
     drop(held);
     let free = clock::now();
-    Some(Took { lock: had - asked, unlock: free - done })
-}
-
-#[inline(always)]
-fn rows<'l, L, G>(
-    row: &[&'l L; ROW],
-    times: usize,
-    overhead: u64,
-    take: impl Fn(&'l L) -> Option<G>,
-) -> [u64; 2] {
-    let [mut lock, mut unlock] = [0, 0];
-    for _ in 0..times {
-        let start = clock::now();
-        let held: [Option<G>; ROW] = std::array::from_fn(|index| take(black_box(row[index])));
-        let had = clock::now();
-        // The last first, as masks nest.
-        held.into_iter().rev().for_each(drop);
-        let free = clock::now();
-        lock += (had - start).saturating_sub(overhead);
-        unlock += (free - had).saturating_sub(overhead);
-    }
-    [lock, unlock]
+    Some([had - asked, free - done])
 }
 
 /// Reads a lock in a signal handler, once, for as long as it takes, and runs a section with it
 /// held. None if this is not the lock whose handler it is.
-pub type Read<'r> = &'r mut dyn FnMut(&'static dyn Subject, &mut dyn FnMut()) -> Option<Took>;
+pub type Read<'r> = &'r mut dyn FnMut(&'static dyn Subject, &mut dyn FnMut()) -> Option<[u64; 2]>;
 
 /// What is run in signal handlers.
 pub(super) static ON_SIGNAL: OnceLock<fn(Read<'_>)> = OnceLock::new();
 
-/// The body of a signal handler, which reads the lock by `read`: an attempt, or patience. A reader
-/// asks until it has the lock, as the seed's interrupt did. The holder is another thread and gets on.
+/// The body of a signal handler, which reads the lock by `read`: an attempt, or patience. It asks
+/// until it has the lock, as the seed's interrupt did. The holder is another thread and gets on.
 pub(super) fn struck<L: RwLock, G>(read: impl Fn(&'static L) -> Option<G>) {
     let Some(run) = ON_SIGNAL.get() else { return };
     run(&mut |subject, section| {

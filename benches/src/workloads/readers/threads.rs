@@ -122,15 +122,15 @@ impl Shared {
             tried += 1;
             tally.attempts += u64::from(phase == MEASURE);
         }
-        let Some(took) = took else {
+        let Some([lock, unlock]) = took else {
             tally.failures += u64::from(phase == MEASURE);
             return;
         };
         tally.counted += u64::from(phase == MEASURE);
         if phase != WARM_UP {
             let overhead = self.clock.overhead();
-            tally.lock.record(took.lock.saturating_sub(overhead));
-            tally.unlock.record(took.unlock.saturating_sub(overhead));
+            tally.lock.record(lock.saturating_sub(overhead));
+            tally.unlock.record(unlock.saturating_sub(overhead));
         }
     }
 }

@@ -55,10 +55,10 @@ impl Handler {
         // async-signal-safe.
         let missed = u64::try_from(unsafe { libc::timer_getoverrun(self.timer) }).unwrap_or(0);
         self.due_ns += (1 + missed) * self.period_ns;
-        let Some(took) = took.filter(|_| shared.phase.load(Relaxed) != WARM_UP) else { return };
+        let Some([lock, unlock]) = took.filter(|_| shared.phase.load(Relaxed) != WARM_UP) else { return };
         let (overhead, per_ns) = (shared.clock.overhead(), shared.clock.per_ns);
         let delivery = (entered_ns.saturating_sub(due_ns) as f64 * per_ns) as u64;
-        let ticks = [delivery, took.lock.saturating_sub(overhead), took.unlock.saturating_sub(overhead)];
+        let ticks = [delivery, lock.saturating_sub(overhead), unlock.saturating_sub(overhead)];
         handled.delays.iter_mut().zip(ticks).for_each(|(delays, ticks)| delays.record(ticks));
     }
 }
