@@ -3,9 +3,9 @@
 //!
 //! The pages are drawn from records of the repository. Each is opened at two widths, light and
 //! dark, in a frame of the width: a window cannot be narrower than some 500 pixels. `measure.js`
-//! reports elements that are wider than the page, labels that overlap, lines of two locks that look
-//! alike, text of little contrast, and requests. A page with one fault of each kind shows that it
-//! does.
+//! reports elements that are wider than the page, labels that overlap or leave their chart, empty
+//! places between charts, sections without a chart, lines of two locks that look alike, text of
+//! little contrast, and requests. A page with one fault of each kind shows that it does.
 
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
@@ -21,17 +21,16 @@ const WIDTHS: [u32; 2] = [1280, 400];
 /// The schemes, and what the browser calls them.
 const SCHEMES: [(&str, u32); 2] = [("dark", 0), ("light", 1)];
 /// The kinds of findings, each of which the page of faults has.
-const KINDS: [&str; 5] = ["alike", "contrast", "fetches", "overlap", "wide"];
+const KINDS: [&str; 8] = ["alike", "contrast", "cut", "empty", "fetches", "missing", "overlap", "wide"];
 
 pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     tools::need("chromium", "apt-get install chromium", &["chromium", "--version"])?;
     let dir = workspace.target().join("ulocks-page");
     fs::create_dir_all(&dir)?;
     let record = newest_record(&workspace.root.join("benches/results"))?;
-    let (scaling, index) = (dir.join("scaling.html"), dir.join("index.html"));
-    let report =
-        ["run", "--quiet", "--release", "--package", "ulocks-benches", "--bin", "ulocks-report", "--"];
-    steps.run("page of scaling", cmd!(shell, "cargo {report...} {record} --output {scaling}"), &[])?;
+    let (one, index) = (dir.join("record.html"), dir.join("index.html"));
+    let report = ["run", "--quiet", "--package", "ulocks-benches", "--bin", "ulocks-report", "--"];
+    steps.run("page of a record", cmd!(shell, "cargo {report...} {record} --output {one}"), &[])?;
     steps.run("index", cmd!(shell, "cargo {report...} index benches/results --output {index}"), &[])?;
 
     let faults = dir.join("faults.html");
@@ -42,7 +41,7 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
         found.iter().for_each(|finding| eprintln!("    {finding}"));
         Ok(kinds == BTreeSet::from(KINDS))
     })?;
-    for page in [&scaling, &index] {
+    for page in [&one, &index] {
         for width in WIDTHS {
             for scheme in SCHEMES {
                 let name = page.file_name().unwrap_or_default().to_string_lossy();
@@ -58,7 +57,7 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     Ok(())
 }
 
-/// The last record of `scaling`, by name: names begin with the day.
+/// The last file of records, by name: names begin with the day.
 fn newest_record(dir: &Path) -> anyhow::Result<PathBuf> {
     let paths = fs::read_dir(dir).with_context(|| format!("cannot read {}", dir.display()))?;
     let paths = paths.filter_map(|entry| Some(entry.ok()?.path()));
