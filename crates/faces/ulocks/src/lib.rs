@@ -13,6 +13,7 @@
 //! |---|---|
 //! | [`Mutex`], [`RwLock`], [`Condvar`], [`Semaphore`] | the locks to begin with, by the names that std has |
 //! | [`which`] | which lock for which need, at more length |
+//! | [`migrate`] | from parking_lot, std and tokio: old names and new ones, and what behaves differently |
 //! | [`unfair`] | barging locks: `BargingMutex`, `ThroughputMutex`, `AsymMutex`, `ByteMutex`, and their condition variables |
 //! | [`fair`] | strictly in order of arrival: `FairMutex`, `Semaphore` |
 //! | [`pi`] | priority inheritance: `PiMutex`, `PiCondvar` |
@@ -28,6 +29,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod defaults;
+pub mod migrate;
 pub mod policy;
 pub mod which;
 

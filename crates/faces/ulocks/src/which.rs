@@ -5,8 +5,8 @@
 //! The first one counts.
 //!
 //! 1. *A holder that panics must make the data unusable*: [`std::sync::Mutex`], which poisons
-//!    itself. The locks of this family do not. std also has [`Once`](std::sync::Once) and
-//!    [`Barrier`](std::sync::Barrier), of which this family has none.
+//!    itself. The locks of this family do not. For [`Once`](std::sync::Once) and
+//!    [`Barrier`](std::sync::Barrier), too, take std's: [`migrate`](crate::migrate) says why.
 //! 2. *It is held for a few instructions on one word*: no lock, but an atomic.
 //! 3. *Threads of different real-time priority want it*, and an urgent one must not wait for one
 //!    that cannot run: [`pi::PiMutex`](crate::pi::PiMutex).

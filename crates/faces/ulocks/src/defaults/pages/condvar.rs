@@ -1,0 +1,75 @@
+//! The condition variable.
+
+use crate::unfair::RawThroughputMutex;
+use ulocks_core::{api, lock_api};
+
+/// A `Condvar` lets threads wait until something is true under a [`Mutex`](crate::Mutex): sixteen
+/// bytes.
+///
+/// A wait may end without a notification. So look at the condition in a loop, or let
+/// [`wait_while`](Condvar::wait_while) do that. The condition variables of the other mutexes are
+/// beside these, such as [`fair::FairCondvar`](crate::fair::FairCondvar).
+///
+/// # Fairness
+/// None promised. Waiters that spin are notified before sleepers. Of the sleepers, the kernel wakes
+/// those of highest real-time priority first, and among equals the one that fell asleep first. The
+/// mutex decides which notified thread gets it first.
+///
+/// # Blocking
+/// A waiter spins for up to 12 us, three of them at a time, and then sleeps in the kernel. It
+/// returns when it has the mutex again, however long that takes, also after a timeout. A
+/// notification never waits. It makes no system call if no thread waits, or if a waiter that spins
+/// takes it. If the mutex is held, it moves sleepers to the mutex, whose releases wake one after
+/// the other. A notification that finds no waiter is not kept.
+///
+/// # Panics
+/// None. It may be used with several mutexes at once, which makes its waits slower from then on. If
+/// the kernel refuses to let a waiter sleep (a seccomp filter), the process aborts.
+///
+/// # Process-shared
+/// No, as its mutex. [`BargingCondvarWith`](crate::unfair::BargingCondvarWith)`<Shared>` is, and
+/// the crate `ulocks-shm` has one for processes that may be killed.
+///
+/// # Signals and forks
+/// A signal handler may notify. A wait goes on after a signal. The child of a `fork` has the count
+/// of waiters without the waiters: its first notifications may reach none, and cost a system call.
+///
+/// # Methods
+/// | method | what it does |
+/// |---|---|
+/// | [`new`](Condvar::new) | a condition variable without waiters; `const`, so it can be a `static` |
+/// | [`wait`](Condvar::wait) | unlocks, waits for a notification, and locks again |
+/// | [`wait_for`](Condvar::wait_for) | the same, for a `Duration` at most: [`WaitTimeoutResult`](crate::WaitTimeoutResult) |
+/// | [`wait_until`](Condvar::wait_until) | the same, until an `Instant` at most |
+/// | [`wait_while`](Condvar::wait_while) | waits while a condition on the data is true |
+/// | [`wait_while_for`](Condvar::wait_while_for) | the same, for a `Duration` at most |
+/// | [`wait_while_until`](Condvar::wait_while_until) | the same, until an `Instant` at most |
+/// | [`notify_one`](Condvar::notify_one) | ends the wait of one thread; `false`, whether one waited or not |
+/// | [`notify_all`](Condvar::notify_all) | ends the wait of all threads; 0, however many waited |
+/// | [`raw`](Condvar::raw) | the raw one; `raw().inner()` has notifications that tell how many they reached |
+///
+/// lock_api asks for `false` and 0 where waits may end without a notification. Each wait takes the
+/// guard by `&mut`, and the guard is good again when it returns.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use ulocks::{Condvar, Mutex};
+///
+/// static READY: Mutex<bool> = Mutex::new(false);
+/// static CHANGED: Condvar = Condvar::new();
+///
+/// let maker = std::thread::spawn(|| {
+///     *READY.lock() = true;
+///     CHANGED.notify_one();
+/// });
+/// let mut ready = READY.lock();
+/// CHANGED.wait_while(&mut ready, |ready| !*ready);
+/// assert!(*ready);
+///
+/// let wait = CHANGED.wait_while_for(&mut ready, |ready| *ready, Duration::from_millis(1));
+/// assert!(wait.timed_out() && *ready);
+/// drop(ready);
+/// maker.join().unwrap();
+/// ```
+pub type Condvar = lock_api::Condvar<api::RawCondvar<RawThroughputMutex>>;

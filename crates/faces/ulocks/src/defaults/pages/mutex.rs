@@ -1,0 +1,125 @@
+//! The mutex.
+
+use crate::unfair::RawThroughputMutex;
+use ulocks_core::api::Raw;
+use ulocks_core::lock_api;
+
+/// `Mutex<T>` is mutual exclusion around a `T` with a bound on the wait: eight bytes beside the
+/// data.
+///
+/// It is the mutex to take where nothing speaks for another; [`which`](crate::which) says what may.
+/// It is a name for [`unfair::ThroughputMutex`](crate::unfair::ThroughputMutex), whose page has the
+/// promises at full length. Other bounds, other patience and counters are in
+/// [`ThroughputMutexWith`](crate::unfair::ThroughputMutexWith). [`migrate`](crate::migrate) is for
+/// those who come from std, parking_lot or tokio.
+///
+/// # Fairness
+/// It barges: an arriving thread may take a free mutex past waiters. A release wakes the waiter
+/// that fell asleep first. If others have overtaken that waiter for 100 us, it reserves the mutex,
+/// and is next. So a waiter waits for those that fell asleep before it, for some hundred
+/// microseconds and a few sections each, and none starves. A waiter with a deadline, or one whose
+/// sleep a signal ends, may have to queue anew.
+///
+/// # Blocking
+/// [`lock`](Mutex::lock) is one atomic read-modify-write if the mutex is free and no thread waits,
+/// and so is the release. Otherwise the thread spins, for up to 6 us as it arrives, and then sleeps
+/// in the kernel. It blocks the thread, not the task: for async code see
+/// [`migrate`](crate::migrate#from-tokiosync).
+///
+/// # Panics
+/// None of its own, and no poisoning: a panic of the holder releases the mutex. A thread that locks
+/// again what it holds deadlocks, or with a deadline times out. `checked::Mutex`, with the feature
+/// `debug`, reports that in debug builds. If the kernel refuses to let a waiter sleep (a seccomp
+/// filter), the process aborts.
+///
+/// # Process-shared
+/// No. Between processes there are [`BargingMutexWith`](crate::unfair::BargingMutexWith)`<T,
+/// Shared>` and, where they may be killed, `RobustMutex` of the crate `ulocks-shm`.
+///
+/// # Signals and forks
+/// Signals are handled while a thread waits, and the wait goes on. A handler must not lock what the
+/// code that it interrupts may hold. The child of a `fork` may use a mutex that no thread held or
+/// waited for, and release what the forking thread held. What another thread held stays locked.
+///
+/// # Methods
+/// | method | what it does |
+/// |---|---|
+/// | [`new`](Mutex::new) | an unlocked mutex; `const`, so it can be a `static` |
+/// | [`lock`](Mutex::lock) | locks, and waits as long as that takes |
+/// | [`try_lock`](Mutex::try_lock) | locks if the mutex is free and not reserved: `Option` of a guard |
+/// | [`try_lock_for`](Mutex::try_lock_for) | locks, or gives up after a `Duration` |
+/// | [`try_lock_until`](Mutex::try_lock_until) | locks, or gives up at an `Instant` |
+/// | [`is_locked`](Mutex::is_locked) | whether it is held at this moment |
+/// | [`get_mut`](Mutex::get_mut) | the data by `&mut self`, without locking |
+/// | [`into_inner`](Mutex::into_inner) | the data, and the mutex is gone |
+#[cfg_attr(
+    feature = "arc_lock",
+    doc = "| [`lock_arc`](Mutex::lock_arc), [`try_lock_arc`](Mutex::try_lock_arc), \
+           [`try_lock_arc_for`](Mutex::try_lock_arc_for), \
+           [`try_lock_arc_until`](Mutex::try_lock_arc_until) | the same on an `Arc`, with an owned \
+           [`ArcMutexGuard`] |"
+)]
+/// | [`from_raw`](Mutex::from_raw), [`into_inner_with_raw`](Mutex::into_inner_with_raw) | of the raw lock and the data, and into both |
+/// | [`raw`](Mutex::raw), [`data_ptr`](Mutex::data_ptr), [`make_guard_unchecked`](Mutex::make_guard_unchecked), [`force_unlock`](Mutex::force_unlock) | for code that locks in ways of its own; all but `data_ptr` are `unsafe` |
+///
+/// A [`MutexGuard`] unlocks when it is dropped. Its functions, such as
+/// [`map`](MutexGuard::map) and [`unlocked`](MutexGuard::unlocked), are on its page. There is no
+/// fair release (`force_unlock_fair`, `MutexGuard::unlock_fair`, `bump`): the bound takes its
+/// place, and [`fair::FairMutex`](crate::fair::FairMutex) has it. With the feature `arc_lock` there
+/// are guards that own an `Arc`.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use ulocks::Mutex;
+///
+/// static HITS: Mutex<u64> = Mutex::new(0);
+///
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| *HITS.lock() += 1);
+///     }
+/// });
+///
+/// let held = HITS.lock();
+/// assert_eq!(*held, 4);
+/// assert!(HITS.try_lock().is_none());
+/// assert!(HITS.try_lock_for(Duration::from_millis(1)).is_none());
+/// drop(held);
+/// assert!(!HITS.is_locked());
+/// ```
+pub type Mutex<T> = lock_api::Mutex<Raw<RawThroughputMutex>, T>;
+
+/// What holds a [`Mutex`] locked, and gives access to its data. Its drop unlocks.
+///
+/// It stays on its thread: it is not `Send`.
+///
+/// # Methods
+/// They are functions, such as `MutexGuard::map(guard, ..)`, so that none hides one of the data.
+///
+/// | function | what it does |
+/// |---|---|
+/// | [`map`](MutexGuard::map) | narrows the guard to a part of the data |
+/// | [`try_map`](MutexGuard::try_map), [`try_map_or_err`](MutexGuard::try_map_or_err) | the same if there is such a part |
+/// | [`unlocked`](MutexGuard::unlocked) | unlocks, runs a closure, and locks again |
+/// | [`leak`](MutexGuard::leak) | the data for ever: the mutex stays locked |
+/// | [`mutex`](MutexGuard::mutex) | the mutex that it holds |
+///
+/// ```
+/// use ulocks::{Mutex, MutexGuard};
+///
+/// let pair = Mutex::new((1, "one"));
+/// let mut number = MutexGuard::map(pair.lock(), |pair| &mut pair.0);
+/// *number += 1;
+/// drop(number);
+/// assert_eq!(pair.into_inner(), (2, "one"));
+/// ```
+pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, Raw<RawThroughputMutex>, T>;
+
+/// A [`MutexGuard`] narrowed to a part of the data.
+pub type MappedMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, Raw<RawThroughputMutex>, T>;
+
+/// A [`MutexGuard`] that owns a share of its mutex.
+#[cfg(feature = "arc_lock")]
+#[cfg_attr(docsrs, doc(cfg(feature = "arc_lock")))]
+pub type ArcMutexGuard<T> = lock_api::ArcMutexGuard<Raw<RawThroughputMutex>, T>;

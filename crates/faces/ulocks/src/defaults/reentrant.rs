@@ -1,0 +1,60 @@
+//! The mutex that its holder may lock again. The model worlds have none.
+
+ulocks_core::on_machine! {
+    use crate::unfair::RawThroughputMutex;
+    use ulocks_core::api::{Raw, ThreadId};
+    use ulocks_core::lock_api;
+
+    /// `ReentrantMutex<T>` is a [`Mutex`](crate::Mutex) that its holder may lock again. A guard
+    /// gives shared access to the data only.
+    ///
+    /// The lock in it is that of [`Mutex`](crate::Mutex), so fairness and blocking are the same. It
+    /// is sixteen bytes larger. The model worlds have none.
+    ///
+    /// # Panics
+    /// If one thread holds it more than `usize::MAX` times.
+    ///
+    /// # Methods
+    /// | method | what it does |
+    /// |---|---|
+    /// | [`new`](ReentrantMutex::new) | an unlocked mutex; `const`, so it can be a `static` |
+    /// | [`lock`](ReentrantMutex::lock) | locks, or locks again, and waits as long as that takes |
+    /// | [`try_lock`](ReentrantMutex::try_lock), [`try_lock_for`](ReentrantMutex::try_lock_for), [`try_lock_until`](ReentrantMutex::try_lock_until) | the same without waiting, for a `Duration`, until an `Instant` |
+    /// | [`is_locked`](ReentrantMutex::is_locked), [`is_owned_by_current_thread`](ReentrantMutex::is_owned_by_current_thread) | whether some thread holds it, whether this one does |
+    /// | [`get_mut`](ReentrantMutex::get_mut), [`into_inner`](ReentrantMutex::into_inner) | the data without locking |
+    #[cfg_attr(
+        feature = "arc_lock",
+        doc = "| [`lock_arc`](ReentrantMutex::lock_arc), [`try_lock_arc`](ReentrantMutex::try_lock_arc), \
+               [`try_lock_arc_for`](ReentrantMutex::try_lock_arc_for), \
+               [`try_lock_arc_until`](ReentrantMutex::try_lock_arc_until) | the same on an `Arc`, with \
+               an owned guard |\n\
+               | [`make_arc_guard_unchecked`](ReentrantMutex::make_arc_guard_unchecked) | for code that \
+               locks in ways of its own: `unsafe` |"
+    )]
+    /// | [`raw`](ReentrantMutex::raw), [`data_ptr`](ReentrantMutex::data_ptr), [`make_guard_unchecked`](ReentrantMutex::make_guard_unchecked), [`force_unlock`](ReentrantMutex::force_unlock) | for code that locks in ways of its own; all but `data_ptr` are `unsafe` |
+    ///
+    /// There is no fair release, such as `force_unlock_fair`: see [`Mutex`](crate::Mutex).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::cell::Cell;
+    /// use ulocks::ReentrantMutex;
+    ///
+    /// static DEPTH: ReentrantMutex<Cell<u32>> = ReentrantMutex::new(Cell::new(0));
+    ///
+    /// fn descend(levels: u32) {
+    ///     let depth = DEPTH.lock();
+    ///     depth.set(depth.get() + 1);
+    ///     if levels > 0 {
+    ///         descend(levels - 1);
+    ///     }
+    /// }
+    /// descend(2);
+    /// assert_eq!(DEPTH.lock().get(), 3);
+    /// ```
+    pub type ReentrantMutex<T> = lock_api::ReentrantMutex<Raw<RawThroughputMutex>, ThreadId, T>;
+
+    /// Shared access to the data of a [`ReentrantMutex`]; the drop of the last one unlocks.
+    pub type ReentrantMutexGuard<'a, T> =
+        lock_api::ReentrantMutexGuard<'a, Raw<RawThroughputMutex>, ThreadId, T>;
+}

@@ -1,0 +1,96 @@
+//! The semaphore.
+
+use crate::fair::SemaphoreWith;
+use crate::policy::Private;
+
+#[doc(inline)]
+pub use crate::fair::Permit;
+
+/// A `Semaphore` hands out permits strictly in the order of arrival: no thread overtakes a waiter,
+/// also if it wants fewer permits. Sixteen bytes.
+///
+/// It is [`fair::Semaphore`](crate::fair::Semaphore), whose page has the promises at full length.
+/// Other patience, counters and semaphores between processes are in
+/// [`SemaphoreWith`](crate::fair::SemaphoreWith). For sets of operations on several semaphores take
+/// [`SemArray`](crate::semarray::SemArray). To protect data with a single permit, take a mutex.
+/// [`migrate`](crate::migrate) is for those who come from tokio.
+///
+/// # Fairness
+/// Strict. While there is a waiter, the permits are for the waiters. A request for many at the head
+/// of the queue holds up small ones behind it until it is served or times out.
+/// [`try_acquire`](Semaphore::try_acquire) fails then, whatever the count says. No thread starves.
+/// The order costs: the head waiter may have to be woken while other threads could have gone on.
+///
+/// # Blocking
+/// An acquisition is one atomic read-modify-write if there are permits and no waiters, and so is a
+/// release. Otherwise the head waiter spins for up to 30 us, and all others sleep in the kernel at
+/// once. A release never waits. An acquisition blocks the thread, not the task: for async code see
+/// [`migrate`](crate::migrate#from-tokiosync).
+///
+/// # Errors
+/// [`release`](Semaphore::release) fails, and changes nothing, if there would be more than
+/// [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+///
+/// # Panics
+/// If more permits than [`MAX_PERMITS`](Semaphore::MAX_PERMITS) are asked for, or if 65,523 threads
+/// wait already. If the kernel refuses to let a waiter sleep (a seccomp filter), the process
+/// aborts.
+///
+/// # Process-shared
+/// By another type, [`SemaphoreWith`](crate::fair::SemaphoreWith)`<Shared>`. It is not robust: the
+/// permits of a process that dies are lost. `RobustSemArray` of the crate `ulocks-shm` gives them
+/// back.
+///
+/// # Signals and forks
+/// A signal handler may release, whatever it interrupts, and try to acquire. A wait goes on after a
+/// signal. The child of a `fork` has a copy with the count of that moment, and may go on with it
+/// unless threads waited.
+///
+/// # Methods
+/// | method | what it does |
+/// |---|---|
+/// | [`new`](Semaphore::new) | a semaphore with so many permits; `const`, so it can be a `static` |
+/// | [`acquire`](Semaphore::acquire) | waits for a permit |
+/// | [`acquire_many`](Semaphore::acquire_many) | waits for several permits together |
+/// | [`try_acquire`](Semaphore::try_acquire), [`try_acquire_many`](Semaphore::try_acquire_many) | the same if there are as many and no waiters: `Option` of a [`Permit`] |
+/// | [`try_acquire_for`](Semaphore::try_acquire_for), [`try_acquire_many_for`](Semaphore::try_acquire_many_for) | the same, or gives up after a `Duration` |
+/// | [`try_acquire_until`](Semaphore::try_acquire_until), [`try_acquire_many_until`](Semaphore::try_acquire_many_until) | the same, or gives up at an `Instant` or a [`Deadline`](crate::time::Deadline) |
+/// | [`release`](Semaphore::release) | puts permits in, whether they were acquired before or not |
+/// | [`available_permits`](Semaphore::available_permits) | how many are free at this moment |
+/// | [`raw`](Semaphore::raw) | the semaphore without guards |
+///
+/// A [`Permit`] goes back when it is dropped. [`forget`](Permit::forget) keeps it from that,
+/// [`split`](Permit::split) and [`merge`](Permit::merge) divide and join, and it may be sent to
+/// another thread.
+///
+/// # Examples
+/// At most three at once:
+/// ```
+/// use ulocks::Semaphore;
+///
+/// static SLOTS: Semaphore = Semaphore::new(3);
+///
+/// std::thread::scope(|scope| {
+///     for _ in 0..8 {
+///         scope.spawn(|| {
+///             let _slot = SLOTS.acquire();
+///             // no more than three are here
+///         });
+///     }
+/// });
+/// assert_eq!(SLOTS.available_permits(), 3);
+/// ```
+///
+/// Things that one thread makes and another takes:
+/// ```
+/// use std::time::Duration;
+/// use ulocks::Semaphore;
+///
+/// let made = Semaphore::new(0);
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| made.release(2).expect("there are few"));
+///     made.acquire_many(2).forget();
+/// });
+/// assert!(made.try_acquire_for(Duration::from_millis(1)).is_none());
+/// ```
+pub type Semaphore = SemaphoreWith<Private>;

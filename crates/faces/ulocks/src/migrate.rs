@@ -1,0 +1,269 @@
+//! Coming from parking_lot, std or tokio: old names and new ones, and what behaves differently.
+//!
+//! [`which`](crate::which) is for the choice of a lock; this page is for code that is there. All
+//! names are those of this crate: `ulocks::Mutex` and so on.
+//!
+//! | | parking_lot | std | tokio::sync | ulocks |
+//! |---|---|---|---|---|
+//! | a panic of the holder | unlocks | poisons | unlocks | unlocks |
+//! | `lock()` returns | the guard | `Result` | a future | the guard |
+//! | waits end without a notification | no | yes | - | yes |
+//! | a thread that locks again | deadlock | deadlock or panic | deadlock | deadlock, which `checked` reports |
+//! | a thread that reads again | may deadlock | may deadlock or panic | may deadlock | panic in debug builds, with both places |
+//! | a waiter sleeps | as a thread | as a thread | as a task | as a thread |
+//! | who is next at a mutex | barging | barging | FIFO | barging with a bound; [`fair::FairMutex`] is FIFO |
+//! | timed methods | yes | of `Condvar` | by `timeout` | yes |
+//! | systems | many | many | many | Linux |
+//!
+//! # From `parking_lot`
+//!
+//! Both crates use lock_api, so it is often a change of the imports:
+//!
+//! ```diff
+//! -use parking_lot::{Condvar, Mutex, RwLock};
+//! +use ulocks::{Condvar, Mutex, RwLock};
+//! ```
+//!
+//! If dependencies use parking_lot, or if no name may change, the crate `ulocks-parking-lot` takes
+//! its place by a line of `Cargo.toml`.
+//!
+//! | parking_lot 0.12 and 0.13 | ulocks | what differs |
+//! |---|---|---|
+//! | `Mutex`, its guards and their methods | [`Mutex`], [`MutexGuard`], [`MappedMutexGuard`] | eight bytes and not one; the wait has a bound |
+//! | `MutexGuard::unlock_fair`, `unlocked_fair`, `bump`, `Mutex::force_unlock_fair` | [`fair::FairMutex`] and its guard | `Mutex` has none: its bound takes their place |
+//! | `FairMutex` | [`fair::FairMutex`] | strict: no thread overtakes a waiter |
+//! | `ReentrantMutex` | `ReentrantMutex` | no fair release either |
+//! | `RwLock`, its guards and their methods | [`RwLock`] and guards of the same names | 16 bytes and not eight; readers and writers take turns |
+//! | `RwLock::read_recursive` (0.12), `RecursiveRwLock` (0.13) | [`read_in`]`::<`[`Nested`]`>()` | and so `try_read_recursive_for` is [`try_read_in_for`] |
+//! | `Condvar` and its methods | [`Condvar`] | a wait may end without a notification; `notify_one` returns `false`, `notify_all` 0 |
+//! | `Once`, `OnceState` | [`std::sync::Once`], [`std::sync::OnceState`] | see [below](#barrier-once-and-park) |
+//! | `const_mutex`, `const_rwlock` (0.12) | [`Mutex::new`], [`RwLock::new`] | |
+//! | `lock_api`, `RawMutex`, `RawRwLock` | [`lock_api`](crate::lock_api), [`unfair`](crate::unfair), [`psrwlock`](crate::psrwlock) | lock_api is 0.5, also for who comes from 0.12 |
+//! | `ArcMutexGuard` and others, `serde` | the same names and features | |
+//! | feature `send_guard` | none | a guard stays on its thread. A [`Permit`] of a [`Semaphore`] may go to another |
+//! | feature `deadlock_detection`, `deadlock::check_deadlock` | feature `debug`: `ulocks::checked` | finds a wrong order before it deadlocks, and says where |
+//!
+//! What to look for in the code:
+//!
+//! - *An `if` before a `wait`.* parking_lot ends no wait without a notification, so an `if` was
+//!   enough there. Make it a loop, or `wait_while`.
+//! - *A second `read` on a thread that reads.* It may deadlock with parking_lot, too. Here a debug
+//!   build panics at each of them.
+//! - *What `notify_one` returns.* Count waiters under the mutex instead.
+//!
+//! ```diff
+//! -if queue.is_empty() {
+//! -    FILLED.wait(&mut queue);
+//! -}
+//! +FILLED.wait_while(&mut queue, |queue| queue.is_empty());
+//! ```
+//!
+//! ```diff
+//! -let again = LIMITS.read_recursive();
+//! +let again = LIMITS.read_in::<Nested>();
+//! ```
+//!
+//! ```
+//! use ulocks::psrwlock::{ByClass, Nested};
+//! use ulocks::{Condvar, Mutex, RwLock};
+//!
+//! static QUEUE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+//! static FILLED: Condvar = Condvar::new();
+//! static LIMITS: RwLock<u32> = RwLock::new(7);
+//!
+//! let taker = std::thread::spawn(|| {
+//!     let mut queue = QUEUE.lock();
+//!     FILLED.wait_while(&mut queue, |queue| queue.is_empty());
+//!     queue.pop()
+//! });
+//! let limit = LIMITS.read();
+//! let again = LIMITS.read_in::<Nested>(); // never waits for a writer that waits
+//! QUEUE.lock().push((*limit).min(*again));
+//! FILLED.notify_one();
+//! assert_eq!(taker.join().unwrap(), Some(7));
+//! ```
+//!
+//! # From `std::sync`
+//!
+//! ```diff
+//! -let mut queue = self.queue.lock().unwrap();
+//! -queue = self.filled.wait(queue).unwrap();
+//! +let mut queue = self.queue.lock();
+//! +self.filled.wait(&mut queue);
+//! ```
+//!
+//! | std | ulocks | what differs |
+//! |---|---|---|
+//! | `Mutex::lock`, `RwLock::read`, `RwLock::write` | [`Mutex::lock`], [`RwLock::read`], [`RwLock::write`] | the guard, and no `Result` |
+//! | `try_lock`, `try_read`, `try_write` | [`Mutex::try_lock`], [`RwLock::try_read`], [`RwLock::try_write`] | `Option`, and no `TryLockError` |
+//! | `get_mut`, `into_inner` | [`Mutex::get_mut`], [`Mutex::into_inner`] and so on | the data, and no `Result` |
+//! | `is_poisoned`, `clear_poison`, `PoisonError` | none | see the example |
+//! | `RwLockWriteGuard::downgrade` | [`RwLockWriteGuard::downgrade`] | |
+//! | `Condvar::wait(guard)` | [`Condvar::wait`]`(&mut guard)` | the guard stays |
+//! | `Condvar::wait_while(guard, condition)` | [`Condvar::wait_while`]`(&mut guard, condition)` | the guard stays |
+//! | `Condvar::wait_timeout(guard, time)` | [`Condvar::wait_for`]`(&mut guard, time)` | the guard stays; only [`WaitTimeoutResult`] comes back |
+//! | `Condvar::wait_timeout_while(guard, time, condition)` | [`Condvar::wait_while_for`]`(&mut guard, condition, time)` | the condition comes before the time |
+//! | `Condvar::notify_one`, `notify_all` | the same | they return `false` and 0 |
+//! | `Barrier`, `Once`, `OnceLock`, `LazyLock`, `mpsc` | std's | see [below](#barrier-once-and-park) |
+//!
+//! There are more: timed acquisitions, [`Mutex::is_locked`], upgradable readers, guards of a part
+//! of the data. Where a panic must make the data unusable, keep [`std::sync::Mutex`], or say so in
+//! the data:
+//!
+//! ```
+//! use ulocks::Mutex;
+//!
+//! struct Ledger {
+//!     sums: [i64; 2],
+//!     is_whole: bool,
+//! }
+//!
+//! static LEDGER: Mutex<Ledger> = Mutex::new(Ledger { sums: [100, 0], is_whole: true });
+//!
+//! let torn = std::thread::spawn(|| {
+//!     let mut ledger = LEDGER.lock();
+//!     ledger.is_whole = false;
+//!     ledger.sums[0] -= 40;
+//!     panic!("before the other half");
+//! });
+//! assert!(torn.join().is_err());
+//! assert!(!LEDGER.is_locked()); // the panic unlocked
+//! assert!(!LEDGER.lock().is_whole); // and this is what remains of it
+//! ```
+//!
+//! # From `tokio::sync`
+//!
+//! *Every lock of this family blocks its thread while it waits*: on a runtime, a worker with all of
+//! its tasks. So ask for each lock of an async program how long it is held:
+//!
+//! - *Between two awaits, for a few lines*: a blocking mutex is right and cheaper, as the
+//!   documentation of tokio's `Mutex` says, too. Take [`Mutex`] or [`RwLock`].
+//! - *Across an `.await`*: keep tokio's. A guard of this family is not `Send`, so the compiler
+//!   refuses to spawn a task that holds it there. `spawn_local` and `block_on` do not ask for
+//!   `Send`: there the next task that locks would block the holder's thread for ever.
+//! - *A task waits for a permit or for a condition*: keep tokio's `Semaphore` or `Notify`. Where
+//!   threads share the semaphore, a task takes a permit by `try_acquire`, or waits on a thread for
+//!   that: `spawn_blocking(|| SLOTS.acquire()).await`. A [`Permit`] is `Send`.
+//! - *A task hands out permits*: [`Semaphore::release`] never waits.
+//!
+//! ```diff
+//! -let mut cache = self.cache.lock().await;
+//! -cache.insert(key, fetch(key).await);
+//! +let value = fetch(key).await;
+//! +self.cache.lock().insert(key, value);
+//! ```
+//!
+//! ```
+//! use std::pin::pin;
+//! use std::task::{Context, Poll, Waker};
+//! use ulocks::Mutex;
+//!
+//! static CACHE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+//!
+//! async fn fetch(key: u32) -> u32 {
+//!     key * 10
+//! }
+//!
+//! async fn fill(key: u32) {
+//!     let value = fetch(key).await;
+//!     CACHE.lock().push(value); // locked and unlocked between two awaits
+//! }
+//!
+//! fn spawn(task: impl Future<Output = ()> + Send) {
+//!     let mut context = Context::from_waker(Waker::noop());
+//!     assert_eq!(pin!(task).poll(&mut context), Poll::Ready(()));
+//! }
+//! spawn(fill(7));
+//! assert_eq!(*CACHE.lock(), [70]);
+//! ```
+//!
+//! The compiler refuses this one:
+//!
+//! ```compile_fail,E0277
+//! # use ulocks::Mutex;
+//! # static CACHE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+//! # async fn fetch(key: u32) -> u32 { key }
+//! # fn spawn(_task: impl Future<Output = ()> + Send) {}
+//! spawn(async {
+//!     let mut cache = CACHE.lock();
+//!     cache.push(fetch(7).await); // held while the task may move to another thread
+//! });
+//! ```
+//!
+//! | tokio::sync | ulocks | what differs |
+//! |---|---|---|
+//! | `Mutex::lock().await`, `blocking_lock` | [`Mutex::lock`] | not FIFO; [`fair::FairMutex`] is |
+//! | `Mutex::const_new`, `RwLock::const_new` | [`Mutex::new`], [`RwLock::new`] | |
+//! | `Mutex::try_lock`, `RwLock::try_read`, `RwLock::try_write` | [`Mutex::try_lock`], [`RwLock::try_read`], [`RwLock::try_write`] | `Option`, and no `TryLockError` |
+//! | `lock_owned`, `blocking_lock_owned`, `try_lock_owned` | `lock_arc`, `try_lock_arc` | feature `arc_lock`; the `Arc` stays with the caller |
+//! | `timeout(time, mutex.lock())` | [`Mutex::try_lock_for`] | |
+//! | `MutexGuard::map`, `try_map`, `mutex` | [`MutexGuard::map`], [`MutexGuard::try_map`], [`MutexGuard::mutex`] | |
+//! | `RwLock::read().await`, `write().await`, `blocking_read`, `blocking_write` | [`RwLock::read`], [`RwLock::write`] | in turn, and not FIFO |
+//! | `read_owned`, `write_owned` and their `try_` forms | `read_arc`, `write_arc` and so on | feature `arc_lock` |
+//! | `guard.downgrade()` | [`RwLockWriteGuard::downgrade`]`(guard)` | a function, so that it hides no method of the data |
+//! | `RwLock::with_max_readers` | none | 131,072 readers |
+//! | `Semaphore::new(usize)`, `const_new` | [`Semaphore::new`] of a `u32` | at most 1,073,741,823 permits |
+//! | `acquire().await`, `acquire_many(n).await`, `blocking_acquire` | [`Semaphore::acquire`], [`Semaphore::acquire_many`] | the permit, and no `Result` |
+//! | `try_acquire`, `try_acquire_many` | [`Semaphore::try_acquire`], [`Semaphore::try_acquire_many`] | `Option`, and no `TryAcquireError` |
+//! | `timeout(time, semaphore.acquire())` | [`Semaphore::try_acquire_for`] | |
+//! | `add_permits(n)` | [`Semaphore::release`]`(n)` | too many are an error, and no panic |
+//! | `forget_permits(n)` | [`Semaphore::try_acquire_many`]`(n)`, and [`Permit::forget`] | all or none |
+//! | `available_permits` | [`Semaphore::available_permits`] | |
+//! | `SemaphorePermit::forget`, `merge`, `split`, `num_permits` | [`Permit::forget`], [`Permit::merge`], [`Permit::split`], [`Permit::count`] | |
+//! | `Notify::notify_one`, `notified().await` | [`Semaphore::release`]`(1)`, [`Semaphore::acquire`] and [`Permit::forget`] | `Notify` keeps one notification, a semaphore each |
+//! | `Notify::notify_waiters` | [`Condvar::notify_all`] | with a condition under a mutex |
+//! | `Barrier`, `OnceCell` | [`std::sync::Barrier`], [`std::sync::OnceLock`] | see below |
+//! | `mpsc`, `oneshot`, `broadcast`, `watch` | none: keep tokio's | |
+//!
+//! # Barrier, Once and park
+//!
+//! - *`Barrier`*: std's. All threads of a phase leave it together, so there is no order to promise,
+//!   no bound on a wait, and nobody to overtake.
+//! - *`Once`, `OnceLock`, `LazyLock`*: std's. After the first call they are one load, and a thread
+//!   waits for one at most once in its life. parking_lot's `Once` is in `ulocks-parking-lot`.
+//! - *`park` and `unpark` of a thread*: [`std::thread::park`] where the waker knows the thread.
+//! - *`park` and `unpark` by address*, for a lock of your own: parking_lot_core, if the state has
+//!   fewer than four bytes, or if the wake-up needs a callback or a token. Its table of queues
+//!   serves any address, and a second table would only be another one. Otherwise a `Futex` of
+//!   `ulocks-core`: a word of four bytes, whose queue the kernel keeps. It allocates nothing, works
+//!   between processes, and runs in the models. `unfair::ByteMutex` is made of the first, the other
+//!   locks of the second.
+//!
+//! ```
+//! use ulocks_core::futex::{Futex, Local};
+//! use ulocks_core::sync::Ordering::{Acquire, Release};
+//!
+//! /// An event that happens once.
+//! struct Event(Futex<Local>);
+//!
+//! impl Event {
+//!     fn wait(&self) {
+//!         while self.0.load(Acquire) == 0 {
+//!             self.0.wait(0, None); // sleeps while the word is 0
+//!         }
+//!     }
+//!
+//!     fn set(&self) {
+//!         let key = self.0.key();
+//!         self.0.store(1, Release);
+//!         key.wake(u32::MAX); // touches the key, and the event no more
+//!     }
+//! }
+//!
+//! static EVENT: Event = Event(Futex::new(0));
+//! let waiters: Vec<_> = (0..3).map(|_| std::thread::spawn(|| EVENT.wait())).collect();
+//! EVENT.set();
+//! waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+//! ```
+//!
+//! [`read_in`]: crate::psrwlock::ByClass::read_in
+//! [`try_read_in_for`]: crate::psrwlock::ByClass::try_read_in_for
+
+// The names in the page above.
+#[cfg(doc)]
+use crate::psrwlock::Nested;
+#[cfg(doc)]
+use crate::{
+    Condvar, MappedMutexGuard, Mutex, MutexGuard, Permit, RwLock, RwLockWriteGuard, Semaphore,
+    WaitTimeoutResult, fair,
+};
