@@ -13,6 +13,7 @@ mod laws;
 mod lean;
 mod miri;
 mod mutants;
+mod pages;
 mod publish_check;
 mod report;
 mod test;

@@ -9,7 +9,7 @@
 //! its failures are printed.
 
 use crate::built::{All, Kind};
-use crate::{header, laws, lean, mutants, publish_check, vm};
+use crate::{header, laws, lean, mutants, pages, publish_check, vm};
 use anyhow::Context;
 use std::fs;
 use std::path::Path;
@@ -50,7 +50,9 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     steps.run("doctests", doctests, &[])?;
     let deny = with_flags("RUSTDOCFLAGS", "-D warnings");
     let docs = cmd!(shell, "cargo doc {all...} --all-features --no-deps");
+    let line = docs.to_string();
     steps.run("docs", docs, &[("RUSTDOCFLAGS", &deny)])?;
+    pages::check(&line, workspace, steps)?;
 
     for world in [World::loom(workspace), World::vm(workspace)] {
         world.check(shell, workspace, steps)?;
