@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a file that is named exists | every path in backticks that begins with a directory of the root |
 //! | no record lies at the top level | `*.jsonl`: it belongs below what writes it |
+//! | the Rust version is that of the workspace | the same files, and `RUST_VERSION` |
 
 use anyhow::Context;
 use std::fs;
@@ -11,14 +12,41 @@ use std::path::Path;
 
 const FILES: [&str; 3] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
 
+/// What else names the Rust version: packages outside of the workspace, and a page about them.
+const RUST_VERSION: [&str; 4] = [
+    "crates/checker/loom/patch/Cargo.toml",
+    "crates/faces/parking-lot/README.md",
+    "crates/faces/parking-lot/patch/0.12/Cargo.toml",
+    "crates/faces/parking-lot/patch/0.13/Cargo.toml",
+];
+
 /// What these files name and the repository has not, and what lies at the top and should not.
 pub fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
     let mut found = records(root)?;
+    let read =
+        |file: &str| fs::read_to_string(root.join(file)).with_context(|| format!("cannot read {file}"));
     for file in FILES {
-        let text = fs::read_to_string(root.join(file)).with_context(|| format!("cannot read {file}"))?;
-        found.extend(missing_files(&text, root).into_iter().map(|what| format!("{file}: {what}")));
+        found.extend(missing_files(&read(file)?, root).into_iter().map(|what| format!("{file}: {what}")));
+    }
+    let manifest: toml::Table = read("Cargo.toml")?.parse()?;
+    let version = manifest["workspace"]["package"]["rust-version"].as_str().context("no Rust version")?;
+    for file in FILES.iter().chain(&RUST_VERSION) {
+        let others = other_versions(&read(file)?, version);
+        found.extend(
+            others.into_iter().map(|other| format!("{file}: Rust {other}, but Cargo.toml has {version}")),
+        );
     }
     Ok(found)
+}
+
+/// The Rust versions in a text that are not `version`.
+fn other_versions(text: &str, version: &str) -> Vec<String> {
+    let after = |mark: &'static str| text.match_indices(mark).map(move |(at, _)| &text[at + mark.len()..]);
+    let named = ["Rust ", "rust-", "rust-version = \""].into_iter().flat_map(after).map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        rest[..end].trim_end_matches('.')
+    });
+    named.filter(|named| !named.is_empty() && *named != version).map(str::to_owned).collect()
 }
 
 fn records(root: &Path) -> anyhow::Result<Vec<String>> {
@@ -52,6 +80,13 @@ mod tests {
         let text =
             "`xtask/src/main.rs`, `xtask/src/none.rs`, `target/x`, `xtask/NAME` and `no/path`, `a | b`";
         assert_eq!(missing_files(text, root), ["`xtask/src/none.rs` does not exist"]);
+    }
+
+    #[test]
+    fn another_rust_version_is_found() {
+        let text = "![Rust 1.95+](badge/rust-1.95%2B-blue) Rust 1.96. Rust has no other rust-like\nrust-version = \"1.85\"";
+        assert_eq!(other_versions(text, "1.95"), ["1.96", "1.85"]);
+        assert!(other_versions("Rust 1.95; a release. Rust.", "1.95").is_empty());
     }
 
     #[test]
