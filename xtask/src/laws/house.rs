@@ -5,8 +5,10 @@
 //! | a file that is named exists | every path in backticks that begins with a directory of the root |
 //! | no record lies at the top level | `*.jsonl`: it belongs below what writes it |
 //! | the Rust version is that of the workspace | the same files, and `RUST_VERSION` |
+//! | README.md has a row for each feature of the facade | the table of crate features |
 
 use anyhow::Context;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -36,7 +38,21 @@ pub fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
             others.into_iter().map(|other| format!("{file}: Rust {other}, but Cargo.toml has {version}")),
         );
     }
+    let facade: toml::Table = read("crates/faces/ulocks/Cargo.toml")?.parse()?;
+    let features = facade["features"].as_table().context("the facade has features")?;
+    let features: BTreeSet<&str> = features.keys().map(String::as_str).collect();
+    found.extend(wrong_features(&read("README.md")?, &features));
     Ok(found)
+}
+
+/// Features that the table of the README has and the manifest has not, or the other way round.
+fn wrong_features(readme: &str, features: &BTreeSet<&str>) -> Vec<String> {
+    let (_, section) = readme.split_once("\n## Crate features\n").unwrap_or_default();
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let cells = section.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
+    let listed: BTreeSet<&str> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    let wrong = listed.symmetric_difference(features);
+    wrong.map(|name| format!("README.md: the table of features and Cargo.toml differ in `{name}`")).collect()
 }
 
 /// The Rust versions in a text that are not `version`.
@@ -87,6 +103,15 @@ mod tests {
         let text = "![Rust 1.95+](badge/rust-1.95%2B-blue) Rust 1.96. Rust has no other rust-like\nrust-version = \"1.85\"";
         assert_eq!(other_versions(text, "1.95"), ["1.96", "1.85"]);
         assert!(other_versions("Rust 1.95; a release. Rust.", "1.95").is_empty());
+    }
+
+    #[test]
+    fn a_feature_without_a_row_is_found() {
+        let readme = "\n## Crate features\n\n| feature | gives |\n|---|---|\n| `a`, `b` | with `--cfg c` |\n\n## More\n| `d` |\n";
+        assert!(wrong_features(readme, &BTreeSet::from(["a", "b"])).is_empty());
+        let wrong = wrong_features(readme, &BTreeSet::from(["b", "e"]));
+        assert_eq!(wrong.len(), 2);
+        assert!(wrong[0].ends_with("`a`") && wrong[1].ends_with("`e`"), "{wrong:?}");
     }
 
     #[test]
