@@ -14,11 +14,15 @@ use xtask::workspace::Workspace;
 const CRATE: &str = "ulocks";
 
 /// The names to begin with, and the scripts of their types.
-const PAGES: [(&str, &str); 5] = [
+const PAGES: [(&str, &str); 9] = [
     ("Mutex", "lock_api/mutex/struct.Mutex.js"),
     ("RwLock", "lock_api/rwlock/struct.RwLock.js"),
     ("Condvar", "lock_api/condvar/struct.Condvar.js"),
     ("ReentrantMutex", "lock_api/remutex/struct.ReentrantMutex.js"),
+    ("MutexGuard", "lock_api/mutex/struct.MutexGuard.js"),
+    ("RwLockReadGuard", "lock_api/rwlock/struct.RwLockReadGuard.js"),
+    ("RwLockWriteGuard", "lock_api/rwlock/struct.RwLockWriteGuard.js"),
+    ("RwLockUpgradableReadGuard", "lock_api/rwlock/struct.RwLockUpgradableReadGuard.js"),
     ("Semaphore", "ulocks/fair/struct.SemaphoreWith.js"),
 ];
 

@@ -38,6 +38,8 @@
 //! | `Condvar` and its methods | [`Condvar`] | a wait may end without a notification; `notify_one` returns `false`, `notify_all` 0 |
 //! | `Once`, `OnceState` | [`std::sync::Once`], [`std::sync::OnceState`] | see [below](#barrier-once-and-park) |
 //! | `const_mutex`, `const_rwlock` (0.12) | [`Mutex::new`], [`RwLock::new`] | |
+//! | `Mutex::const_new` of a raw lock (0.12) | [`Mutex::from_raw`] | |
+//! | `force_unlock()` (0.12) | [`Mutex::force_unlock`]`(token)` | takes what the guard owes, as in 0.13 |
 //! | `lock_api`, `RawMutex`, `RawRwLock` | [`lock_api`](crate::lock_api), [`unfair`](crate::unfair), [`psrwlock`](crate::psrwlock) | lock_api is 0.5, also for who comes from 0.12 |
 //! | `ArcMutexGuard` and others, `serde` | the same names and features | |
 //! | feature `send_guard` | none | a guard stays on its thread. A [`Permit`] of a [`Semaphore`] may go to another |

@@ -61,7 +61,7 @@ pub use crate::fair::Permit;
 ///
 /// A [`Permit`] goes back when it is dropped. [`forget`](Permit::forget) keeps it from that,
 /// [`split`](Permit::split) and [`merge`](Permit::merge) divide and join, and it may be sent to
-/// another thread.
+/// another thread. A semaphore has `Default`, which is no permits, and `Debug`.
 ///
 /// # Examples
 /// At most three at once:

@@ -66,7 +66,7 @@ use ulocks_core::lock_api;
 /// [`map`](MutexGuard::map) and [`unlocked`](MutexGuard::unlocked), are on its page. There is no
 /// fair release (`force_unlock_fair`, `MutexGuard::unlock_fair`, `bump`): the bound takes its
 /// place, and [`fair::FairMutex`](crate::fair::FairMutex) has it. With the feature `arc_lock` there
-/// are guards that own an `Arc`.
+/// are guards that own an `Arc`. A mutex has `Default`, `From<T>` and `Debug`.
 ///
 /// # Examples
 /// ```
@@ -104,6 +104,9 @@ pub type Mutex<T> = lock_api::Mutex<Raw<RawThroughputMutex>, T>;
 /// | [`unlocked`](MutexGuard::unlocked) | unlocks, runs a closure, and locks again |
 /// | [`leak`](MutexGuard::leak) | the data for ever: the mutex stays locked |
 /// | [`mutex`](MutexGuard::mutex) | the mutex that it holds |
+///
+/// The fair releases of lock_api, `unlock_fair`, `unlocked_fair` and `bump`, are not for this
+/// mutex: [`fair::FairMutex`](crate::fair::FairMutex) has them.
 ///
 /// ```
 /// use ulocks::{Mutex, MutexGuard};

@@ -13,14 +13,14 @@ use ulocks_core::lock_api;
 /// [`migrate`](crate::migrate) is for those who come from std, parking_lot or tokio.
 ///
 /// # Fairness
-/// Readers and writers take turns. A reader waits for one writer at most, and for readers that were
-/// inside before. While it spins at first, several short writes may pass it. A writer waits for one
-/// phase of readers of each class: while it waits, no new reader of [`read`](RwLock::read) enters.
-/// Among themselves writers are unfair. Readers of a higher class, by
+/// Readers and writers take turns. A reader waits for one writer, and for readers that were inside
+/// before; while it still spins, several short writes may pass it. A writer waits for one phase of
+/// readers of each class: while it waits, no new reader of [`read`](RwLock::read) enters. Among
+/// themselves writers are unfair. Readers of a higher class, by
 /// [`read_in`](crate::psrwlock::ByClass::read_in), pass a writer that waits for those of a lower.
 ///
 /// *A thread that reads must not `read` again*: a writer that comes between the two waits for the
-/// first, and the second for the writer. It may
+/// first, and the second for the writer. In place of parking_lot's `read_recursive` there is
 /// [`read_in`](crate::psrwlock::ByClass::read_in)`::<`[`Nested`](crate::psrwlock::Nested)`>()`,
 /// which waits for no writer that waits.
 ///
@@ -33,11 +33,10 @@ use ulocks_core::lock_api;
 /// have to give up often.
 ///
 /// # Panics
-/// In debug builds, if a thread reads or writes again what it holds, so that it may wait for
-/// itself: the message names both places. In release builds that is a deadlock. If there are more
-/// than 131,072 readers at once, or 12,000 waiting ones. No poisoning: a panic of the holder
-/// releases the lock. If the kernel refuses to let a waiter sleep (a seccomp filter), the process
-/// aborts.
+/// In debug builds, if a thread locks again what it holds, so that it may wait for itself: the
+/// message names both places. In release builds that is a deadlock. If there are more than 131,072
+/// readers at once, or 12,000 waiting ones. No poisoning: a panic of the holder releases the lock.
+/// If the kernel refuses to let a waiter sleep (a seccomp filter), the process aborts.
 ///
 /// # Process-shared
 /// By another type, [`PsRwLockWith`](crate::psrwlock::PsRwLockWith)`<T, Shared>`. It is not robust:
@@ -91,9 +90,9 @@ use ulocks_core::lock_api;
 /// | [`force_unlock_read`](RwLock::force_unlock_read), [`force_unlock_write`](RwLock::force_unlock_write), [`force_unlock_read_fair`](RwLock::force_unlock_read_fair), [`force_unlock_write_fair`](RwLock::force_unlock_write_fair) | release without the guard: `unsafe` |
 ///
 /// What a guard can do is on its page: to downgrade a [`RwLockWriteGuard`], to upgrade a
-/// [`RwLockUpgradableReadGuard`], to map each, to release it to a waiter.
+/// [`RwLockUpgradableReadGuard`], to narrow one to a part of the data, to release it to a waiter.
 /// [`Partial`](crate::psrwlock::Partial) upgrades in two phases. With the feature `arc_lock` there
-/// are guards that own an `Arc`.
+/// are guards that own an `Arc`. A lock has `Default`, `From<T>` and `Debug`.
 ///
 /// # Examples
 /// ```
@@ -108,7 +107,7 @@ use ulocks_core::lock_api;
 /// let read = RwLockWriteGuard::downgrade(write);
 /// assert!(LIMITS.try_read().is_some() && LIMITS.try_write().is_none());
 ///
-/// // A thread that reads already reads again in the class for that.
+/// // A second read of the same thread is in the class for that.
 /// assert_eq!(LIMITS.read_in::<Nested>().len(), read.len());
 /// drop(read);
 ///
@@ -165,6 +164,7 @@ pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, Raw<RawPsRwLoc
 /// | [`upgrade`](RwLockUpgradableReadGuard::upgrade) | waits for the readers, and goes on as the writer |
 /// | [`try_upgrade`](RwLockUpgradableReadGuard::try_upgrade), [`try_upgrade_for`](RwLockUpgradableReadGuard::try_upgrade_for), [`try_upgrade_until`](RwLockUpgradableReadGuard::try_upgrade_until) | the same without waiting, for a `Duration`, until an `Instant`; else the guard back |
 /// | [`with_upgraded`](RwLockUpgradableReadGuard::with_upgraded) | runs a closure as the writer, and goes on as the upgradable reader |
+/// | [`try_with_upgraded`](RwLockUpgradableReadGuard::try_with_upgraded), [`try_with_upgraded_for`](RwLockUpgradableReadGuard::try_with_upgraded_for), [`try_with_upgraded_until`](RwLockUpgradableReadGuard::try_with_upgraded_until) | the same without waiting, for a `Duration`, until an `Instant`: `Option` of its value |
 /// | [`downgrade`](RwLockUpgradableReadGuard::downgrade) | goes on as a plain reader |
 /// | [`unlocked`](RwLockUpgradableReadGuard::unlocked), [`unlocked_fair`](RwLockUpgradableReadGuard::unlocked_fair) | unlocks, runs a closure, and locks again |
 /// | [`unlock_fair`](RwLockUpgradableReadGuard::unlock_fair) | unlocks, and leaves the lock to a waiter |
