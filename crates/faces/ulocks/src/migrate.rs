@@ -37,9 +37,9 @@
 //! | `RwLock::read_recursive` (0.12), `RecursiveRwLock` (0.13) | [`read_in`]`::<`[`Nested`]`>()` | and so `try_read_recursive_for` is [`try_read_in_for`] |
 //! | `Condvar` and its methods | [`Condvar`] | a wait may end without a notification; `notify_one` returns `false`, `notify_all` 0 |
 //! | `Once`, `OnceState` | [`std::sync::Once`], [`std::sync::OnceState`] | see [below](#barrier-once-and-park) |
-//! | `const_mutex`, `const_rwlock` (0.12) | [`Mutex::new`], [`RwLock::new`] | |
-//! | `Mutex::const_new` of a raw lock (0.12) | [`Mutex::from_raw`] | |
-//! | `force_unlock()` (0.12) | [`Mutex::force_unlock`]`(token)` | takes what the guard owes, as in 0.13 |
+//! | `const_mutex`, `const_rwlock` (0.12) | [`Mutex::new`](Mutex#method.new), [`RwLock::new`](RwLock#method.new) | |
+//! | `Mutex::const_new` of a raw lock (0.12) | [`Mutex::from_raw`](Mutex#method.from_raw) | |
+//! | `force_unlock()` (0.12) | [`Mutex::force_unlock`](Mutex#method.force_unlock)`(token)` | takes what the guard owes, as in 0.13 |
 //! | `lock_api`, `RawMutex`, `RawRwLock` | [`lock_api`](crate::lock_api), [`unfair`](crate::unfair), [`psrwlock`](crate::psrwlock) | lock_api is 0.5, also for who comes from 0.12 |
 //! | `ArcMutexGuard` and others, `serde` | the same names and features | |
 //! | feature `send_guard` | none | a guard stays on its thread. A [`Permit`] of a [`Semaphore`] may go to another |
@@ -96,21 +96,21 @@
 //!
 //! | std | ulocks | what differs |
 //! |---|---|---|
-//! | `Mutex::lock`, `RwLock::read`, `RwLock::write` | [`Mutex::lock`], [`RwLock::read`], [`RwLock::write`] | the guard, and no `Result` |
-//! | `try_lock`, `try_read`, `try_write` | [`Mutex::try_lock`], [`RwLock::try_read`], [`RwLock::try_write`] | `Option`, and no `TryLockError` |
-//! | `get_mut`, `into_inner` | [`Mutex::get_mut`], [`Mutex::into_inner`] and so on | the data, and no `Result` |
+//! | `Mutex::lock`, `RwLock::read`, `RwLock::write` | [`Mutex::lock`](Mutex#method.lock), [`RwLock::read`](RwLock#method.read), [`RwLock::write`](RwLock#method.write) | the guard, and no `Result` |
+//! | `try_lock`, `try_read`, `try_write` | [`Mutex::try_lock`](Mutex#method.try_lock), [`RwLock::try_read`](RwLock#method.try_read), [`RwLock::try_write`](RwLock#method.try_write) | `Option`, and no `TryLockError` |
+//! | `get_mut`, `into_inner` | [`Mutex::get_mut`](Mutex#method.get_mut), [`Mutex::into_inner`](Mutex#method.into_inner) and so on | the data, and no `Result` |
 //! | `is_poisoned`, `clear_poison`, `PoisonError` | none | see the example |
-//! | `RwLockWriteGuard::downgrade` | [`RwLockWriteGuard::downgrade`] | |
-//! | `Condvar::wait(guard)` | [`Condvar::wait`]`(&mut guard)` | the guard stays |
-//! | `Condvar::wait_while(guard, condition)` | [`Condvar::wait_while`]`(&mut guard, condition)` | the guard stays |
-//! | `Condvar::wait_timeout(guard, time)` | [`Condvar::wait_for`]`(&mut guard, time)` | the guard stays; only [`WaitTimeoutResult`] comes back |
-//! | `Condvar::wait_timeout_while(guard, time, condition)` | [`Condvar::wait_while_for`]`(&mut guard, condition, time)` | the condition comes before the time |
+//! | `RwLockWriteGuard::downgrade` | [`RwLockWriteGuard::downgrade`](RwLockWriteGuard#method.downgrade) | |
+//! | `Condvar::wait(guard)` | [`Condvar::wait`](Condvar#method.wait)`(&mut guard)` | the guard stays |
+//! | `Condvar::wait_while(guard, condition)` | [`Condvar::wait_while`](Condvar#method.wait_while)`(&mut guard, condition)` | the guard stays |
+//! | `Condvar::wait_timeout(guard, time)` | [`Condvar::wait_for`](Condvar#method.wait_for)`(&mut guard, time)` | the guard stays; only [`WaitTimeoutResult`] comes back |
+//! | `Condvar::wait_timeout_while(guard, time, condition)` | [`Condvar::wait_while_for`](Condvar#method.wait_while_for)`(&mut guard, condition, time)` | the condition comes before the time |
 //! | `Condvar::notify_one`, `notify_all` | the same | they return `false` and 0 |
 //! | `Barrier`, `Once`, `OnceLock`, `LazyLock`, `mpsc` | std's | see [below](#barrier-once-and-park) |
 //!
-//! There are more: timed acquisitions, [`Mutex::is_locked`], upgradable readers, guards of a part
-//! of the data. Where a panic must make the data unusable, keep [`std::sync::Mutex`], or say so in
-//! the data:
+//! There are more: timed acquisitions, [`Mutex::is_locked`](Mutex#method.is_locked), upgradable
+//! readers, guards of a part of the data. Where a panic must make the data unusable, keep
+//! [`std::sync::Mutex`], or say so in the data:
 //!
 //! ```
 //! use ulocks::Mutex;
@@ -194,15 +194,15 @@
 //!
 //! | tokio::sync | ulocks | what differs |
 //! |---|---|---|
-//! | `Mutex::lock().await`, `blocking_lock` | [`Mutex::lock`] | not FIFO; [`fair::FairMutex`] is |
-//! | `Mutex::const_new`, `RwLock::const_new` | [`Mutex::new`], [`RwLock::new`] | |
-//! | `Mutex::try_lock`, `RwLock::try_read`, `RwLock::try_write` | [`Mutex::try_lock`], [`RwLock::try_read`], [`RwLock::try_write`] | `Option`, and no `TryLockError` |
+//! | `Mutex::lock().await`, `blocking_lock` | [`Mutex::lock`](Mutex#method.lock) | not FIFO; [`fair::FairMutex`] is |
+//! | `Mutex::const_new`, `RwLock::const_new` | [`Mutex::new`](Mutex#method.new), [`RwLock::new`](RwLock#method.new) | |
+//! | `Mutex::try_lock`, `RwLock::try_read`, `RwLock::try_write` | [`Mutex::try_lock`](Mutex#method.try_lock), [`RwLock::try_read`](RwLock#method.try_read), [`RwLock::try_write`](RwLock#method.try_write) | `Option`, and no `TryLockError` |
 //! | `lock_owned`, `blocking_lock_owned`, `try_lock_owned` | `lock_arc`, `try_lock_arc` | feature `arc_lock`; the `Arc` stays with the caller |
-//! | `timeout(time, mutex.lock())` | [`Mutex::try_lock_for`] | |
-//! | `MutexGuard::map`, `try_map`, `mutex` | [`MutexGuard::map`], [`MutexGuard::try_map`], [`MutexGuard::mutex`] | |
-//! | `RwLock::read().await`, `write().await`, `blocking_read`, `blocking_write` | [`RwLock::read`], [`RwLock::write`] | in turn, and not FIFO |
+//! | `timeout(time, mutex.lock())` | [`Mutex::try_lock_for`](Mutex#method.try_lock_for) | |
+//! | `MutexGuard::map`, `try_map`, `mutex` | [`MutexGuard::map`](MutexGuard#method.map), [`MutexGuard::try_map`](MutexGuard#method.try_map), [`MutexGuard::mutex`](MutexGuard#method.mutex) | |
+//! | `RwLock::read().await`, `write().await`, `blocking_read`, `blocking_write` | [`RwLock::read`](RwLock#method.read), [`RwLock::write`](RwLock#method.write) | in turn, and not FIFO |
 //! | `read_owned`, `write_owned` and their `try_` forms | `read_arc`, `write_arc` and so on | feature `arc_lock` |
-//! | `guard.downgrade()` | [`RwLockWriteGuard::downgrade`]`(guard)` | a function, so that it hides no method of the data |
+//! | `guard.downgrade()` | [`RwLockWriteGuard::downgrade`](RwLockWriteGuard#method.downgrade)`(guard)` | a function, so that it hides no method of the data |
 //! | `RwLock::with_max_readers` | none | 131,072 readers |
 //! | `Semaphore::new(usize)`, `const_new` | [`Semaphore::new`] of a `u32` | at most 1,073,741,823 permits |
 //! | `acquire().await`, `acquire_many(n).await`, `blocking_acquire` | [`Semaphore::acquire`], [`Semaphore::acquire_many`] | the permit, and no `Result` |
@@ -213,7 +213,7 @@
 //! | `available_permits` | [`Semaphore::available_permits`] | |
 //! | `SemaphorePermit::forget`, `merge`, `split`, `num_permits` | [`Permit::forget`], [`Permit::merge`], [`Permit::split`], [`Permit::count`] | |
 //! | `Notify::notify_one`, `notified().await` | [`Semaphore::release`]`(1)`, [`Semaphore::acquire`] and [`Permit::forget`] | `Notify` keeps one notification, a semaphore each |
-//! | `Notify::notify_waiters` | [`Condvar::notify_all`] | with a condition under a mutex |
+//! | `Notify::notify_waiters` | [`Condvar::notify_all`](Condvar#method.notify_all) | with a condition under a mutex |
 //! | `Barrier`, `OnceCell` | [`std::sync::Barrier`], [`std::sync::OnceLock`] | see below |
 //! | `mpsc`, `oneshot`, `broadcast`, `watch` | none: keep tokio's | |
 //!

@@ -17,21 +17,21 @@ ulocks_core::on_machine! {
     /// # Methods
     /// | method | what it does |
     /// |---|---|
-    /// | [`new`](ReentrantMutex::new) | an unlocked mutex; `const`, so it can be a `static` |
-    /// | [`lock`](ReentrantMutex::lock) | locks, or locks again, and waits as long as that takes |
-    /// | [`try_lock`](ReentrantMutex::try_lock), [`try_lock_for`](ReentrantMutex::try_lock_for), [`try_lock_until`](ReentrantMutex::try_lock_until) | the same without waiting, for a `Duration`, until an `Instant` |
-    /// | [`is_locked`](ReentrantMutex::is_locked), [`is_owned_by_current_thread`](ReentrantMutex::is_owned_by_current_thread) | whether some thread holds it, whether this one does |
-    /// | [`get_mut`](ReentrantMutex::get_mut), [`into_inner`](ReentrantMutex::into_inner) | the data without locking |
+    /// | [`new`](ReentrantMutex#method.new) | an unlocked mutex; `const`, so it can be a `static` |
+    /// | [`lock`](ReentrantMutex#method.lock) | locks, or locks again, and waits as long as that takes |
+    /// | [`try_lock`](ReentrantMutex#method.try_lock), [`try_lock_for`](ReentrantMutex#method.try_lock_for), [`try_lock_until`](ReentrantMutex#method.try_lock_until) | the same without waiting, for a `Duration`, until an `Instant` |
+    /// | [`is_locked`](ReentrantMutex#method.is_locked), [`is_owned_by_current_thread`](ReentrantMutex#method.is_owned_by_current_thread) | whether some thread holds it, whether this one does |
+    /// | [`get_mut`](ReentrantMutex#method.get_mut), [`into_inner`](ReentrantMutex#method.into_inner) | the data without locking |
     #[cfg_attr(
         feature = "arc_lock",
-        doc = "| [`lock_arc`](ReentrantMutex::lock_arc), [`try_lock_arc`](ReentrantMutex::try_lock_arc), \
-               [`try_lock_arc_for`](ReentrantMutex::try_lock_arc_for), \
-               [`try_lock_arc_until`](ReentrantMutex::try_lock_arc_until) | the same on an `Arc`, with \
+        doc = "| [`lock_arc`](ReentrantMutex#method.lock_arc), [`try_lock_arc`](ReentrantMutex#method.try_lock_arc), \
+               [`try_lock_arc_for`](ReentrantMutex#method.try_lock_arc_for), \
+               [`try_lock_arc_until`](ReentrantMutex#method.try_lock_arc_until) | the same on an `Arc`, with \
                an owned guard |\n\
-               | [`make_arc_guard_unchecked`](ReentrantMutex::make_arc_guard_unchecked) | for code that \
+               | [`make_arc_guard_unchecked`](ReentrantMutex#method.make_arc_guard_unchecked) | for code that \
                locks in ways of its own: `unsafe` |"
     )]
-    /// | [`raw`](ReentrantMutex::raw), [`data_ptr`](ReentrantMutex::data_ptr), [`make_guard_unchecked`](ReentrantMutex::make_guard_unchecked), [`force_unlock`](ReentrantMutex::force_unlock) | for code that locks in ways of its own; all but `data_ptr` are `unsafe` |
+    /// | [`raw`](ReentrantMutex#method.raw), [`data_ptr`](ReentrantMutex#method.data_ptr), [`make_guard_unchecked`](ReentrantMutex#method.make_guard_unchecked), [`force_unlock`](ReentrantMutex#method.force_unlock) | for code that locks in ways of its own; all but `data_ptr` are `unsafe` |
     ///
     /// There is no fair release, such as `force_unlock_fair`: see [`Mutex`](crate::Mutex).
     ///

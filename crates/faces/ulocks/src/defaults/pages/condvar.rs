@@ -7,8 +7,8 @@ use ulocks_core::{api, lock_api};
 /// bytes.
 ///
 /// A wait may end without a notification. So look at the condition in a loop, or let
-/// [`wait_while`](Condvar::wait_while) do that. The condition variables of the other mutexes are
-/// beside these, such as [`fair::FairCondvar`](crate::fair::FairCondvar).
+/// [`wait_while`](Condvar#method.wait_while) do that. The condition variables of the other mutexes
+/// are beside these, such as [`fair::FairCondvar`](crate::fair::FairCondvar).
 ///
 /// # Fairness
 /// None promised. Waiters that spin are notified before sleepers. Of the sleepers, the kernel wakes
@@ -37,16 +37,16 @@ use ulocks_core::{api, lock_api};
 /// # Methods
 /// | method | what it does |
 /// |---|---|
-/// | [`new`](Condvar::new) | a condition variable without waiters; `const`, so it can be a `static` |
-/// | [`wait`](Condvar::wait) | unlocks, waits for a notification, and locks again |
-/// | [`wait_for`](Condvar::wait_for) | the same, for a `Duration` at most: [`WaitTimeoutResult`](crate::WaitTimeoutResult) |
-/// | [`wait_until`](Condvar::wait_until) | the same, until an `Instant` at most |
-/// | [`wait_while`](Condvar::wait_while) | waits while a condition on the data is true |
-/// | [`wait_while_for`](Condvar::wait_while_for) | the same, for a `Duration` at most |
-/// | [`wait_while_until`](Condvar::wait_while_until) | the same, until an `Instant` at most |
-/// | [`notify_one`](Condvar::notify_one) | ends the wait of one thread; `false`, whether one waited or not |
-/// | [`notify_all`](Condvar::notify_all) | ends the wait of all threads; 0, however many waited |
-/// | [`raw`](Condvar::raw) | the raw one; `raw().inner()` has notifications that tell how many they reached |
+/// | [`new`](Condvar#method.new) | a condition variable without waiters; `const`, so it can be a `static` |
+/// | [`wait`](Condvar#method.wait) | unlocks, waits for a notification, and locks again |
+/// | [`wait_for`](Condvar#method.wait_for) | the same, for a `Duration` at most: [`WaitTimeoutResult`](crate::WaitTimeoutResult) |
+/// | [`wait_until`](Condvar#method.wait_until) | the same, until an `Instant` at most |
+/// | [`wait_while`](Condvar#method.wait_while) | waits while a condition on the data is true |
+/// | [`wait_while_for`](Condvar#method.wait_while_for) | the same, for a `Duration` at most |
+/// | [`wait_while_until`](Condvar#method.wait_while_until) | the same, until an `Instant` at most |
+/// | [`notify_one`](Condvar#method.notify_one) | ends the wait of one thread; `false`, whether one waited or not |
+/// | [`notify_all`](Condvar#method.notify_all) | ends the wait of all threads; 0, however many waited |
+/// | [`raw`](Condvar#method.raw) | the raw one; `raw().inner()` has notifications that tell how many they reached |
 ///
 /// lock_api asks for `false` and 0 where waits may end without a notification. Each wait takes the
 /// guard by `&mut`, and the guard is good again when it returns.

@@ -21,9 +21,9 @@ use ulocks_core::lock_api;
 /// sleep a signal ends, may have to queue anew.
 ///
 /// # Blocking
-/// [`lock`](Mutex::lock) is one atomic read-modify-write if the mutex is free and no thread waits,
-/// and so is the release. Otherwise the thread spins, for up to 6 us as it arrives, and then sleeps
-/// in the kernel. It blocks the thread, not the task: for async code see
+/// [`lock`](Mutex#method.lock) is one atomic read-modify-write if the mutex is free and no thread
+/// waits, and so is the release. Otherwise the thread spins, for up to 6 us as it arrives, and then
+/// sleeps in the kernel. It blocks the thread, not the task: for async code see
 /// [`migrate`](crate::migrate#from-tokiosync).
 ///
 /// # Panics
@@ -44,29 +44,29 @@ use ulocks_core::lock_api;
 /// # Methods
 /// | method | what it does |
 /// |---|---|
-/// | [`new`](Mutex::new) | an unlocked mutex; `const`, so it can be a `static` |
-/// | [`lock`](Mutex::lock) | locks, and waits as long as that takes |
-/// | [`try_lock`](Mutex::try_lock) | locks if the mutex is free and not reserved: `Option` of a guard |
-/// | [`try_lock_for`](Mutex::try_lock_for) | locks, or gives up after a `Duration` |
-/// | [`try_lock_until`](Mutex::try_lock_until) | locks, or gives up at an `Instant` |
-/// | [`is_locked`](Mutex::is_locked) | whether it is held at this moment |
-/// | [`get_mut`](Mutex::get_mut) | the data by `&mut self`, without locking |
-/// | [`into_inner`](Mutex::into_inner) | the data, and the mutex is gone |
+/// | [`new`](Mutex#method.new) | an unlocked mutex; `const`, so it can be a `static` |
+/// | [`lock`](Mutex#method.lock) | locks, and waits as long as that takes |
+/// | [`try_lock`](Mutex#method.try_lock) | locks if the mutex is free and not reserved: `Option` of a guard |
+/// | [`try_lock_for`](Mutex#method.try_lock_for) | locks, or gives up after a `Duration` |
+/// | [`try_lock_until`](Mutex#method.try_lock_until) | locks, or gives up at an `Instant` |
+/// | [`is_locked`](Mutex#method.is_locked) | whether it is held at this moment |
+/// | [`get_mut`](Mutex#method.get_mut) | the data by `&mut self`, without locking |
+/// | [`into_inner`](Mutex#method.into_inner) | the data, and the mutex is gone |
 #[cfg_attr(
     feature = "arc_lock",
-    doc = "| [`lock_arc`](Mutex::lock_arc), [`try_lock_arc`](Mutex::try_lock_arc), \
-           [`try_lock_arc_for`](Mutex::try_lock_arc_for), \
-           [`try_lock_arc_until`](Mutex::try_lock_arc_until) | the same on an `Arc`, with an owned \
+    doc = "| [`lock_arc`](Mutex#method.lock_arc), [`try_lock_arc`](Mutex#method.try_lock_arc), \
+           [`try_lock_arc_for`](Mutex#method.try_lock_arc_for), \
+           [`try_lock_arc_until`](Mutex#method.try_lock_arc_until) | the same on an `Arc`, with an owned \
            [`ArcMutexGuard`] |"
 )]
-/// | [`from_raw`](Mutex::from_raw), [`into_inner_with_raw`](Mutex::into_inner_with_raw) | of the raw lock and the data, and into both |
-/// | [`raw`](Mutex::raw), [`data_ptr`](Mutex::data_ptr), [`make_guard_unchecked`](Mutex::make_guard_unchecked), [`force_unlock`](Mutex::force_unlock) | for code that locks in ways of its own; all but `data_ptr` are `unsafe` |
+/// | [`from_raw`](Mutex#method.from_raw), [`into_inner_with_raw`](Mutex#method.into_inner_with_raw) | of the raw lock and the data, and into both |
+/// | [`raw`](Mutex#method.raw), [`data_ptr`](Mutex#method.data_ptr), [`make_guard_unchecked`](Mutex#method.make_guard_unchecked), [`force_unlock`](Mutex#method.force_unlock) | for code that locks in ways of its own; all but `data_ptr` are `unsafe` |
 ///
 /// A [`MutexGuard`] unlocks when it is dropped. Its functions, such as
-/// [`map`](MutexGuard::map) and [`unlocked`](MutexGuard::unlocked), are on its page. There is no
-/// fair release (`force_unlock_fair`, `MutexGuard::unlock_fair`, `bump`): the bound takes its
-/// place, and [`fair::FairMutex`](crate::fair::FairMutex) has it. With the feature `arc_lock` there
-/// are guards that own an `Arc`. A mutex has `Default`, `From<T>` and `Debug`.
+/// [`map`](MutexGuard#method.map) and [`unlocked`](MutexGuard#method.unlocked), are on its page.
+/// There is no fair release (`force_unlock_fair`, `MutexGuard::unlock_fair`, `bump`): the bound
+/// takes its place, and [`fair::FairMutex`](crate::fair::FairMutex) has it. With the feature
+/// `arc_lock` there are guards that own an `Arc`. A mutex has `Default`, `From<T>` and `Debug`.
 ///
 /// # Examples
 /// ```
@@ -99,11 +99,11 @@ pub type Mutex<T> = lock_api::Mutex<Raw<RawThroughputMutex>, T>;
 ///
 /// | function | what it does |
 /// |---|---|
-/// | [`map`](MutexGuard::map) | narrows the guard to a part of the data |
-/// | [`try_map`](MutexGuard::try_map), [`try_map_or_err`](MutexGuard::try_map_or_err) | the same if there is such a part |
-/// | [`unlocked`](MutexGuard::unlocked) | unlocks, runs a closure, and locks again |
-/// | [`leak`](MutexGuard::leak) | the data for ever: the mutex stays locked |
-/// | [`mutex`](MutexGuard::mutex) | the mutex that it holds |
+/// | [`map`](MutexGuard#method.map) | narrows the guard to a part of the data |
+/// | [`try_map`](MutexGuard#method.try_map), [`try_map_or_err`](MutexGuard#method.try_map_or_err) | the same if there is such a part |
+/// | [`unlocked`](MutexGuard#method.unlocked) | unlocks, runs a closure, and locks again |
+/// | [`leak`](MutexGuard#method.leak) | the data for ever: the mutex stays locked |
+/// | [`mutex`](MutexGuard#method.mutex) | the mutex that it holds |
 ///
 /// The fair releases of lock_api, `unlock_fair`, `unlocked_fair` and `bump`, are not for this
 /// mutex: [`fair::FairMutex`](crate::fair::FairMutex) has them.

@@ -15,8 +15,8 @@ use ulocks_core::lock_api;
 /// # Fairness
 /// Readers and writers take turns. A reader waits for one writer, and for readers that were inside
 /// before; while it still spins, several short writes may pass it. A writer waits for one phase of
-/// readers of each class: while it waits, no new reader of [`read`](RwLock::read) enters. Among
-/// themselves writers are unfair. Readers of a higher class, by
+/// readers of each class: while it waits, no new reader of [`read`](RwLock#method.read) enters.
+/// Among themselves writers are unfair. Readers of a higher class, by
 /// [`read_in`](crate::psrwlock::ByClass::read_in), pass a writer that waits for those of a lower.
 ///
 /// *A thread that reads must not `read` again*: a writer that comes between the two waits for the
@@ -25,10 +25,10 @@ use ulocks_core::lock_api;
 /// which waits for no writer that waits.
 ///
 /// # Blocking
-/// [`read`](RwLock::read) is one atomic addition if no writer is there, and its release one
-/// subtraction. [`write`](RwLock::write) is one compare-exchange if no thread is there. Otherwise
-/// the thread spins, for up to 30 us, a writer up to 90 us, and then sleeps in the kernel. It
-/// blocks the thread, not the task: for async code see
+/// [`read`](RwLock#method.read) is one atomic addition if no writer is there, and its release one
+/// subtraction. [`write`](RwLock#method.write) is one compare-exchange if no thread is there.
+/// Otherwise the thread spins, for up to 30 us, a writer up to 90 us, and then sleeps in the
+/// kernel. It blocks the thread, not the task: for async code see
 /// [`migrate`](crate::migrate#from-tokiosync). A timed writer beside readers that use every CPU may
 /// have to give up often.
 ///
@@ -52,42 +52,42 @@ use ulocks_core::lock_api;
 /// # Methods
 /// | method | what it does |
 /// |---|---|
-/// | [`new`](RwLock::new) | an unlocked lock; `const`, so it can be a `static` |
-/// | [`read`](RwLock::read) | locks for reading, and waits as long as that takes |
-/// | [`try_read`](RwLock::try_read) | the same if no writer holds it or waits: `Option` of a guard |
-/// | [`try_read_for`](RwLock::try_read_for), [`try_read_until`](RwLock::try_read_until) | the same, or gives up after a `Duration`, at an `Instant` |
-/// | [`write`](RwLock::write) | locks for writing, and waits as long as that takes |
-/// | [`try_write`](RwLock::try_write) | the same if no thread holds it: `Option` of a guard |
-/// | [`try_write_for`](RwLock::try_write_for), [`try_write_until`](RwLock::try_write_until) | the same, or gives up after a `Duration`, at an `Instant` |
-/// | [`upgradable_read`](RwLock::upgradable_read) | locks for reading, with the right to write later; one such reader at a time |
-/// | [`try_upgradable_read`](RwLock::try_upgradable_read), [`try_upgradable_read_for`](RwLock::try_upgradable_read_for), [`try_upgradable_read_until`](RwLock::try_upgradable_read_until) | the same without waiting, for a `Duration`, until an `Instant` |
+/// | [`new`](RwLock#method.new) | an unlocked lock; `const`, so it can be a `static` |
+/// | [`read`](RwLock#method.read) | locks for reading, and waits as long as that takes |
+/// | [`try_read`](RwLock#method.try_read) | the same if no writer holds it or waits: `Option` of a guard |
+/// | [`try_read_for`](RwLock#method.try_read_for), [`try_read_until`](RwLock#method.try_read_until) | the same, or gives up after a `Duration`, at an `Instant` |
+/// | [`write`](RwLock#method.write) | locks for writing, and waits as long as that takes |
+/// | [`try_write`](RwLock#method.try_write) | the same if no thread holds it: `Option` of a guard |
+/// | [`try_write_for`](RwLock#method.try_write_for), [`try_write_until`](RwLock#method.try_write_until) | the same, or gives up after a `Duration`, at an `Instant` |
+/// | [`upgradable_read`](RwLock#method.upgradable_read) | locks for reading, with the right to write later; one such reader at a time |
+/// | [`try_upgradable_read`](RwLock#method.try_upgradable_read), [`try_upgradable_read_for`](RwLock#method.try_upgradable_read_for), [`try_upgradable_read_until`](RwLock#method.try_upgradable_read_until) | the same without waiting, for a `Duration`, until an `Instant` |
 /// | [`read_in`](crate::psrwlock::ByClass::read_in), [`try_read_in`](crate::psrwlock::ByClass::try_read_in), [`try_read_in_for`](crate::psrwlock::ByClass::try_read_in_for), [`try_read_in_until`](crate::psrwlock::ByClass::try_read_in_until) | the same as `read` in a class; `use ulocks::psrwlock::ByClass` |
-/// | [`is_locked`](RwLock::is_locked), [`is_locked_exclusive`](RwLock::is_locked_exclusive) | whether it is held at this moment, whether by a writer |
-/// | [`get_mut`](RwLock::get_mut) | the data by `&mut self`, without locking |
-/// | [`into_inner`](RwLock::into_inner) | the data, and the lock is gone |
+/// | [`is_locked`](RwLock#method.is_locked), [`is_locked_exclusive`](RwLock#method.is_locked_exclusive) | whether it is held at this moment, whether by a writer |
+/// | [`get_mut`](RwLock#method.get_mut) | the data by `&mut self`, without locking |
+/// | [`into_inner`](RwLock#method.into_inner) | the data, and the lock is gone |
 #[cfg_attr(
     feature = "arc_lock",
-    doc = "| [`read_arc`](RwLock::read_arc), [`try_read_arc`](RwLock::try_read_arc), \
-           [`try_read_arc_for`](RwLock::try_read_arc_for), \
-           [`try_read_arc_until`](RwLock::try_read_arc_until) | reading on an `Arc`, with an owned \
+    doc = "| [`read_arc`](RwLock#method.read_arc), [`try_read_arc`](RwLock#method.try_read_arc), \
+           [`try_read_arc_for`](RwLock#method.try_read_arc_for), \
+           [`try_read_arc_until`](RwLock#method.try_read_arc_until) | reading on an `Arc`, with an owned \
            [`ArcRwLockReadGuard`] |\n\
-           | [`write_arc`](RwLock::write_arc), [`try_write_arc`](RwLock::try_write_arc), \
-           [`try_write_arc_for`](RwLock::try_write_arc_for), \
-           [`try_write_arc_until`](RwLock::try_write_arc_until) | writing on an `Arc`, with an owned \
+           | [`write_arc`](RwLock#method.write_arc), [`try_write_arc`](RwLock#method.try_write_arc), \
+           [`try_write_arc_for`](RwLock#method.try_write_arc_for), \
+           [`try_write_arc_until`](RwLock#method.try_write_arc_until) | writing on an `Arc`, with an owned \
            [`ArcRwLockWriteGuard`] |\n\
-           | [`upgradable_read_arc`](RwLock::upgradable_read_arc), \
-           [`try_upgradable_read_arc`](RwLock::try_upgradable_read_arc), \
-           [`try_upgradable_read_arc_for`](RwLock::try_upgradable_read_arc_for), \
-           [`try_upgradable_read_arc_until`](RwLock::try_upgradable_read_arc_until) | the same with \
+           | [`upgradable_read_arc`](RwLock#method.upgradable_read_arc), \
+           [`try_upgradable_read_arc`](RwLock#method.try_upgradable_read_arc), \
+           [`try_upgradable_read_arc_for`](RwLock#method.try_upgradable_read_arc_for), \
+           [`try_upgradable_read_arc_until`](RwLock#method.try_upgradable_read_arc_until) | the same with \
            an [`ArcRwLockUpgradableReadGuard`] |\n\
-           | [`make_arc_read_guard_unchecked`](RwLock::make_arc_read_guard_unchecked), \
-           [`make_arc_write_guard_unchecked`](RwLock::make_arc_write_guard_unchecked), \
-           [`make_upgradable_arc_guard_unchecked`](RwLock::make_upgradable_arc_guard_unchecked) | \
+           | [`make_arc_read_guard_unchecked`](RwLock#method.make_arc_read_guard_unchecked), \
+           [`make_arc_write_guard_unchecked`](RwLock#method.make_arc_write_guard_unchecked), \
+           [`make_upgradable_arc_guard_unchecked`](RwLock#method.make_upgradable_arc_guard_unchecked) | \
            for code that locks in ways of its own: `unsafe` |"
 )]
-/// | [`from_raw`](RwLock::from_raw), [`into_inner_with_raw`](RwLock::into_inner_with_raw) | of the raw lock and the data, and into both |
-/// | [`raw`](RwLock::raw), [`data_ptr`](RwLock::data_ptr), [`make_read_guard_unchecked`](RwLock::make_read_guard_unchecked), [`make_write_guard_unchecked`](RwLock::make_write_guard_unchecked), [`make_upgradable_guard_unchecked`](RwLock::make_upgradable_guard_unchecked) | for code that locks in ways of its own; all but `data_ptr` are `unsafe` |
-/// | [`force_unlock_read`](RwLock::force_unlock_read), [`force_unlock_write`](RwLock::force_unlock_write), [`force_unlock_read_fair`](RwLock::force_unlock_read_fair), [`force_unlock_write_fair`](RwLock::force_unlock_write_fair) | release without the guard: `unsafe` |
+/// | [`from_raw`](RwLock#method.from_raw), [`into_inner_with_raw`](RwLock#method.into_inner_with_raw) | of the raw lock and the data, and into both |
+/// | [`raw`](RwLock#method.raw), [`data_ptr`](RwLock#method.data_ptr), [`make_read_guard_unchecked`](RwLock#method.make_read_guard_unchecked), [`make_write_guard_unchecked`](RwLock#method.make_write_guard_unchecked), [`make_upgradable_guard_unchecked`](RwLock#method.make_upgradable_guard_unchecked) | for code that locks in ways of its own; all but `data_ptr` are `unsafe` |
+/// | [`force_unlock_read`](RwLock#method.force_unlock_read), [`force_unlock_write`](RwLock#method.force_unlock_write), [`force_unlock_read_fair`](RwLock#method.force_unlock_read_fair), [`force_unlock_write_fair`](RwLock#method.force_unlock_write_fair) | release without the guard: `unsafe` |
 ///
 /// What a guard can do is on its page: to downgrade a [`RwLockWriteGuard`], to upgrade a
 /// [`RwLockUpgradableReadGuard`], to narrow one to a part of the data, to release it to a waiter.
@@ -127,12 +127,12 @@ pub type RwLock<T> = lock_api::RwLock<Raw<RawPsRwLock<Sifted>>, T>;
 /// # Methods
 /// | function | what it does |
 /// |---|---|
-/// | [`map`](RwLockReadGuard::map) | narrows the guard to a part of the data |
-/// | [`try_map`](RwLockReadGuard::try_map), [`try_map_or_err`](RwLockReadGuard::try_map_or_err) | the same if there is such a part |
-/// | [`unlocked`](RwLockReadGuard::unlocked), [`unlocked_fair`](RwLockReadGuard::unlocked_fair) | unlocks, runs a closure, and locks again |
-/// | [`unlock_fair`](RwLockReadGuard::unlock_fair) | unlocks, and leaves the lock to a waiting writer |
-/// | [`bump`](RwLockReadGuard::bump) | lets waiters come in between |
-/// | [`rwlock`](RwLockReadGuard::rwlock) | the lock that it holds |
+/// | [`map`](RwLockReadGuard#method.map) | narrows the guard to a part of the data |
+/// | [`try_map`](RwLockReadGuard#method.try_map), [`try_map_or_err`](RwLockReadGuard#method.try_map_or_err) | the same if there is such a part |
+/// | [`unlocked`](RwLockReadGuard#method.unlocked), [`unlocked_fair`](RwLockReadGuard#method.unlocked_fair) | unlocks, runs a closure, and locks again |
+/// | [`unlock_fair`](RwLockReadGuard#method.unlock_fair) | unlocks, and leaves the lock to a waiting writer |
+/// | [`bump`](RwLockReadGuard#method.bump) | lets waiters come in between |
+/// | [`rwlock`](RwLockReadGuard#method.rwlock) | the lock that it holds |
 pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, Raw<RawPsRwLock<Sifted>>, T>;
 
 /// Exclusive access to the data of a [`RwLock`]. Its drop unlocks.
@@ -142,14 +142,14 @@ pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, Raw<RawPsRwLock<
 /// # Methods
 /// | function | what it does |
 /// |---|---|
-/// | [`downgrade`](RwLockWriteGuard::downgrade) | goes on as a reader, without unlocking between |
-/// | [`downgrade_to_upgradable`](RwLockWriteGuard::downgrade_to_upgradable) | goes on as an upgradable reader, without unlocking between |
-/// | [`map`](RwLockWriteGuard::map) | narrows the guard to a part of the data |
-/// | [`try_map`](RwLockWriteGuard::try_map), [`try_map_or_err`](RwLockWriteGuard::try_map_or_err) | the same if there is such a part |
-/// | [`unlocked`](RwLockWriteGuard::unlocked), [`unlocked_fair`](RwLockWriteGuard::unlocked_fair) | unlocks, runs a closure, and locks again |
-/// | [`unlock_fair`](RwLockWriteGuard::unlock_fair) | unlocks, and keeps the write side for a waiting writer |
-/// | [`bump`](RwLockWriteGuard::bump) | lets waiters come in between |
-/// | [`rwlock`](RwLockWriteGuard::rwlock) | the lock that it holds |
+/// | [`downgrade`](RwLockWriteGuard#method.downgrade) | goes on as a reader, without unlocking between |
+/// | [`downgrade_to_upgradable`](RwLockWriteGuard#method.downgrade_to_upgradable) | goes on as an upgradable reader, without unlocking between |
+/// | [`map`](RwLockWriteGuard#method.map) | narrows the guard to a part of the data |
+/// | [`try_map`](RwLockWriteGuard#method.try_map), [`try_map_or_err`](RwLockWriteGuard#method.try_map_or_err) | the same if there is such a part |
+/// | [`unlocked`](RwLockWriteGuard#method.unlocked), [`unlocked_fair`](RwLockWriteGuard#method.unlocked_fair) | unlocks, runs a closure, and locks again |
+/// | [`unlock_fair`](RwLockWriteGuard#method.unlock_fair) | unlocks, and keeps the write side for a waiting writer |
+/// | [`bump`](RwLockWriteGuard#method.bump) | lets waiters come in between |
+/// | [`rwlock`](RwLockWriteGuard#method.rwlock) | the lock that it holds |
 pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, Raw<RawPsRwLock<Sifted>>, T>;
 
 /// Shared access to the data of a [`RwLock`], beside readers and no writer, that can become
@@ -161,15 +161,15 @@ pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, Raw<RawPsRwLoc
 /// # Methods
 /// | function | what it does |
 /// |---|---|
-/// | [`upgrade`](RwLockUpgradableReadGuard::upgrade) | waits for the readers, and goes on as the writer |
-/// | [`try_upgrade`](RwLockUpgradableReadGuard::try_upgrade), [`try_upgrade_for`](RwLockUpgradableReadGuard::try_upgrade_for), [`try_upgrade_until`](RwLockUpgradableReadGuard::try_upgrade_until) | the same without waiting, for a `Duration`, until an `Instant`; else the guard back |
-/// | [`with_upgraded`](RwLockUpgradableReadGuard::with_upgraded) | runs a closure as the writer, and goes on as the upgradable reader |
-/// | [`try_with_upgraded`](RwLockUpgradableReadGuard::try_with_upgraded), [`try_with_upgraded_for`](RwLockUpgradableReadGuard::try_with_upgraded_for), [`try_with_upgraded_until`](RwLockUpgradableReadGuard::try_with_upgraded_until) | the same without waiting, for a `Duration`, until an `Instant`: `Option` of its value |
-/// | [`downgrade`](RwLockUpgradableReadGuard::downgrade) | goes on as a plain reader |
-/// | [`unlocked`](RwLockUpgradableReadGuard::unlocked), [`unlocked_fair`](RwLockUpgradableReadGuard::unlocked_fair) | unlocks, runs a closure, and locks again |
-/// | [`unlock_fair`](RwLockUpgradableReadGuard::unlock_fair) | unlocks, and leaves the lock to a waiter |
-/// | [`bump`](RwLockUpgradableReadGuard::bump) | lets waiters come in between |
-/// | [`rwlock`](RwLockUpgradableReadGuard::rwlock) | the lock that it holds |
+/// | [`upgrade`](RwLockUpgradableReadGuard#method.upgrade) | waits for the readers, and goes on as the writer |
+/// | [`try_upgrade`](RwLockUpgradableReadGuard#method.try_upgrade), [`try_upgrade_for`](RwLockUpgradableReadGuard#method.try_upgrade_for), [`try_upgrade_until`](RwLockUpgradableReadGuard#method.try_upgrade_until) | the same without waiting, for a `Duration`, until an `Instant`; else the guard back |
+/// | [`with_upgraded`](RwLockUpgradableReadGuard#method.with_upgraded) | runs a closure as the writer, and goes on as the upgradable reader |
+/// | [`try_with_upgraded`](RwLockUpgradableReadGuard#method.try_with_upgraded), [`try_with_upgraded_for`](RwLockUpgradableReadGuard#method.try_with_upgraded_for), [`try_with_upgraded_until`](RwLockUpgradableReadGuard#method.try_with_upgraded_until) | the same without waiting, for a `Duration`, until an `Instant`: `Option` of its value |
+/// | [`downgrade`](RwLockUpgradableReadGuard#method.downgrade) | goes on as a plain reader |
+/// | [`unlocked`](RwLockUpgradableReadGuard#method.unlocked), [`unlocked_fair`](RwLockUpgradableReadGuard#method.unlocked_fair) | unlocks, runs a closure, and locks again |
+/// | [`unlock_fair`](RwLockUpgradableReadGuard#method.unlock_fair) | unlocks, and leaves the lock to a waiter |
+/// | [`bump`](RwLockUpgradableReadGuard#method.bump) | lets waiters come in between |
+/// | [`rwlock`](RwLockUpgradableReadGuard#method.rwlock) | the lock that it holds |
 pub type RwLockUpgradableReadGuard<'a, T> =
     lock_api::RwLockUpgradableReadGuard<'a, Raw<RawPsRwLock<Sifted>>, T>;
 
