@@ -48,7 +48,7 @@ pub fn measure(locks: &Locks, cpus: &[usize], pairs: usize, round_trips: u64) ->
         let [zero, one, two, three] = [0, 1, 2, 3].map(|lock| locks.get(LOCKS * pair + lock));
         // A panic here is a fault of the lock's, and ends the trial by its limit.
         let mut ready = || _ = gates[pair].wait();
-        let took = zero.hand_over([one, two, three], index % 2 == 0, turns, &mut ready);
+        let took = zero.hand_over([one, two, three], index.is_multiple_of(2), turns, &mut ready);
         bound.map(|()| took)
     };
     let longest = thread::scope(|scope| {
