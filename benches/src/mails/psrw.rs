@@ -13,12 +13,11 @@ use crate::run::pinning::Pin;
 use crate::subjects::rwlocks::{Entry, Rank};
 use crate::workloads::Scenario;
 use crate::workloads::readers::{Module, Run, Test};
-use anyhow::{Context, Result, anyhow};
+use anyhow::anyhow;
 use clap::{Parser, value_parser};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 /// The name of its records, which is that of his module.
@@ -126,36 +125,25 @@ pub fn jobs(module: Module, subjects: &[String]) -> Vec<Job> {
 
 /// A row of his tables.
 struct Then {
-    test: String,
-    lock: String,
-    who: String,
-    delay: String,
+    test: &'static str,
+    lock: &'static str,
+    who: &'static str,
+    delay: &'static str,
     /// How often, and nanoseconds.
     figures: [Option<f64>; 4],
 }
 
-fn rows() -> &'static [Then] {
-    static ROWS: LazyLock<Vec<Then>> =
-        LazyLock::new(|| parse(include_str!("desnoyers-2008.txt")).expect("the file was checked"));
-    &ROWS
-}
-
-fn parse(text: &str) -> Result<Vec<Then>> {
-    /// Of his Xeon.
-    const NS_A_CYCLE: f64 = 0.5;
-    let row = |line: &str| {
+/// All of them; the file was checked by the test below.
+fn rows() -> impl Iterator<Item = Then> {
+    /// Nanoseconds a cycle of his Xeon.
+    const SCALE: [f64; 4] = [1.0, 0.5, 0.5, 0.5];
+    let lines = include_str!("desnoyers-2008.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| {
         let fields: Vec<&str> = line.split([' ', ',']).collect();
-        let [test, lock, who, delay, figures @ ..] = &fields[..] else { return None };
-        let number = |text: &&str| if *text == "-" { Some(None) } else { text.parse().ok().map(Some) };
-        let figures: [Option<f64>; 4] =
-            figures.iter().map(number).collect::<Option<Vec<_>>>()?.try_into().ok()?;
-        let [count, cycles @ ..] = figures;
-        let [min, avg, max] = cycles.map(|cycles| cycles.map(|cycles| NS_A_CYCLE * cycles));
-        let [test, lock, who, delay] = [test, lock, who, delay].map(|text| text.to_string());
-        Some(Then { test, lock, who, delay, figures: [count, min, avg, max] })
-    };
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines.map(|line| row(line).with_context(|| line.to_owned())).collect()
+        let [test, lock, who, delay, ref figures @ ..] = fields[..] else { panic!("{line}") };
+        let number = |at: usize| Some(SCALE[at] * figures[at].parse::<f64>().ok()?);
+        Then { test, lock, who, delay, figures: [0, 1, 2, 3].map(number) }
+    })
 }
 
 /// Of a delay: its name, the name of its figures, and that of its count.
@@ -173,7 +161,7 @@ const DELAYS: [(&str, &str, &str); 6] = [
 pub fn tables(record: &Record) -> Vec<MailTable> {
     let table = |(at, cell): (usize, &Cell)| {
         let (name, title, _) = TESTS.into_iter().find(|test| test.1 == cell.section)?;
-        let his: Vec<&Then> = rows().iter().filter(|then| then.test == name).collect();
+        let his: Vec<Then> = rows().filter(|then| then.test == name).collect();
         let (mut lines, mut found) = (Vec::new(), BTreeSet::new());
         for line in record.lines.iter().filter(|line| line.cell == at) {
             of_lock(line, &his, &mut lines, &mut found);
@@ -208,7 +196,7 @@ const INTERRUPTED: &[&str] = &[
 ];
 
 /// The lines of a lock in a test. Notes which of his rows stand beside them.
-fn of_lock(line: &Line, his: &[&Then], lines: &mut Vec<Vec<String>>, found: &mut BTreeSet<usize>) {
+fn of_lock(line: &Line, his: &[Then], lines: &mut Vec<Vec<String>>, found: &mut BTreeSet<usize>) {
     let Ok(entry) = Entry::find(&line.subject) else { return };
     let lock = if entry.family { "wbias" } else { "rwlock" };
     let figure = |name: &str| line.measured(name).map(|measured| measured.value);
@@ -223,11 +211,11 @@ fn of_lock(line: &Line, his: &[&Then], lines: &mut Vec<Vec<String>>, found: &mut
             if mean.is_none() {
                 continue;
             }
-            let is_his = |then: &&Then| then.who == who && then.delay == *delay && then.lock == lock;
+            let is_his = |then: &Then| then.who == who && then.delay == *delay && then.lock == lock;
             let at = his.iter().position(is_his);
             found.extend(at);
             let ours = [of(count), min, mean, max];
-            lines.push(cells(format!("{who} {delay}"), &line.subject, ours, at.map(|at| his[at])));
+            lines.push(cells(format!("{who} {delay}"), &line.subject, ours, at.map(|at| &his[at])));
         }
     }
     for batch in ["lock", "unlock", "pair"] {
@@ -257,13 +245,16 @@ mod tests {
 
     #[test]
     fn each_row_of_his_stands_there_once() {
-        let keys: BTreeSet<_> =
-            rows().iter().map(|then| (&then.test, &then.lock, &then.who, &then.delay)).collect();
-        assert_eq!((keys.len(), rows().len()), (101, 101));
-        assert!(rows().iter().all(|then| TESTS.iter().any(|test| test.0 == then.test)));
-        let writer = rows().iter().find(|then| then.test == "contention" && then.lock == "rwlock").unwrap();
-        let all = [222_797.0, 63.5, 168_305.5, 2_355_183.5].map(Some);
-        assert_eq!((&*writer.who, &*writer.delay, writer.figures), ("writer/0", "lock", all));
+        let keys: BTreeSet<_> = rows().map(|then| (then.test, then.lock, then.who, then.delay)).collect();
+        assert_eq!((keys.len(), rows().count()), (101, 101));
+        assert!(rows().all(|then| TESTS.iter().any(|test| test.0 == then.test)));
+        let is_slow = |then: &Then| (then.test, then.lock, then.who) == ("contention", "rwlock", "writer/0");
+        let figures = rows().find(is_slow).unwrap().figures;
+        assert_eq!(figures, [222_797.0, 63.5, 168_305.5, 2_355_183.5].map(Some));
+        // What is not there is a dash.
+        let text = include_str!("desnoyers-2008.txt").lines().filter(|line| !line.starts_with('#'));
+        let dashes = text.flat_map(|line| line.split([' ', ','])).filter(|field| *field == "-").count();
+        assert_eq!(rows().flat_map(|then| then.figures).filter(Option::is_none).count(), dashes);
     }
 
     /// In a record that has each thread and delay of his, each row of his that a program can have
@@ -278,12 +269,12 @@ mod tests {
         for (cell, job) in jobs.iter().enumerate() {
             let (name, _, _) = TESTS.into_iter().find(|test| test.1 == job.cell.section).unwrap();
             for subject in &job.subjects {
-                let of = |then: &Then| {
+                let of = |then: Then| {
                     let (_, figure, count) = DELAYS.into_iter().find(|delay| delay.0 == then.delay)?;
                     let kinds = ["min", "mean", "max"].map(|kind| format!("{}/{figure}-{kind}", then.who));
                     Some(kinds.into_iter().chain([format!("{}/{count}", then.who)]))
                 };
-                let names = rows().iter().filter(|then| then.test == name).filter_map(of).flatten();
+                let names = rows().filter(|then| then.test == name).filter_map(of).flatten();
                 let rounds = names.map(|name| (name, vec![Some(1_234_000.0)])).collect();
                 record.lines.push(Line { cell, subject: subject.clone(), rounds });
             }
@@ -303,6 +294,6 @@ mod tests {
         }
         assert!(alone.iter().all(|who| who.ends_with(" off")), "{alone:?}");
         // The clock stands beside the two that mask as well; and in this record, masks beside psrw.
-        assert_eq!(beside + alone.len(), rows().len() + 2 + 2);
+        assert_eq!(beside + alone.len(), rows().count() + 2 + 2);
     }
 }
