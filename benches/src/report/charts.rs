@@ -2,7 +2,7 @@
 
 use super::answer::{cell_at, places};
 use super::looks::{EACH, Looks};
-use super::svg::{self, Mark, Series, Span, WIDTH, text_width};
+use super::svg::{self, Axis, Mark, Series, Span, WIDTH, text_width};
 use super::units;
 use crate::engine::cell::{Kind, Subject};
 use crate::engine::figures::{Figure, Unit};
@@ -21,30 +21,48 @@ pub struct Chart {
     pub svg: String,
 }
 
-/// All charts of a record: of its promises, or of each section by the first figure of its tables.
-pub fn of_record(record: &Record, row: Option<&Row>, looks: &mut Looks) -> Vec<Chart> {
+/// The charts of a record, of its promises, or of each section by the first figure of its tables.
+pub fn of_record(record: &Record, row: Option<&Row>, looks: &mut Looks) -> Vec<Vec<Chart>> {
     let judged = row.map_or(Vec::new(), |row| claims::judged(row, record));
     if judged.is_empty() {
         let columns = row.into_iter().flat_map(|row| row.columns).map(|column| column.figure);
         let names: Vec<&str> = columns.chain(["rate", "mean-done"]).collect();
         let sections = record.sections().into_iter();
-        return sections.flat_map(|name| of_section(record, &names, name, looks)).collect();
+        return sections.map(|name| of_section(record, &names, name, looks)).collect();
     }
-    let (times, ratios): (Vec<_>, Vec<_>) =
-        judged.iter().partition(|judged| judged.claim.with == With::Nothing);
-    let charts = [("ratios", ratios, units::fixed as fn(f64) -> String), ("figures", times, units::time)];
-    charts.into_iter().filter_map(|(what, judged, unit)| promises(record, what, &judged, unit)).collect()
+    let kind = |judged: &Judged| match Figure::find(judged.claim.figure).map(|figure| figure.unit) {
+        _ if judged.claim.with != With::Nothing => "ratios",
+        Some(Unit::Nanoseconds) => "times",
+        _ => "numbers",
+    };
+    let charts = ["ratios", "times", "numbers"].into_iter().filter_map(|what| {
+        let of_kind: Vec<&Judged> = judged.iter().filter(|judged| kind(judged) == what).collect();
+        let unit = if what == "times" { units::time } else { units::fixed };
+        promises(record, what, &of_kind, unit).map(|chart| vec![chart])
+    });
+    charts.collect()
+}
+
+/// One chart of a record: of the section in the middle, which is no extreme.
+pub fn one(record: &Record, row: &Row, looks: &mut Looks) -> Option<Chart> {
+    let sections = record.sections();
+    let names: Vec<&str> = row.columns.iter().map(|column| column.figure).collect();
+    of_section(record, &names, sections.get(sections.len() / 2)?, looks).into_iter().next()
 }
 
 /// Intervals against their bounds.
 fn promises(record: &Record, what: &str, judged: &[&Judged], unit: fn(f64) -> String) -> Option<Chart> {
-    let mut spans = Vec::new();
+    let (mut spans, mut last) = (Vec::new(), String::new());
     for Judged { claim, value, verdict } in judged.iter().copied() {
         let Some(subject) = record.subjects.iter().find(|subject| subject.name == claim.mine.0) else {
             continue;
         };
         let Some(value) = value.filter(|value| value.value > 0.0) else { continue };
-        spans.extend(in_lines(&format!("{} ({verdict})", claim.what)).into_iter().map(Span::Head));
+        let head = format!("{} ({verdict})", claim.what);
+        if head != last {
+            spans.extend(in_lines(&head).into_iter().map(Span::Head));
+            last = head;
+        }
         let bound = match claim.bound {
             Bound::AtLeast(bound) | Bound::AtMost(bound) | Bound::Within(bound) => Some(bound),
             Bound::Shown => None,
@@ -121,6 +139,12 @@ fn more_is_better(figure: Figure) -> &'static str {
     if figure.more_is_better { "more is better" } else { "less is better" }
 }
 
+/// `urgent p99.9`: a figure with its role.
+fn title(name: &str, figure: Figure) -> String {
+    let role = name.rsplit_once('/').map_or(String::new(), |(role, _)| format!("{role} "));
+    role + figure.title
+}
+
 /// A figure over the axis: by that of the best peer of each cell, or itself.
 fn over_axis(
     record: &Record,
@@ -168,13 +192,20 @@ fn over_axis(
         Unit::Number => units::fixed,
         Unit::Share => units::share,
     };
-    let log = by_peer || (low > 0.0 && high > 12.0 * low);
+    let kind = match by_peer {
+        true => Axis::Ratios,
+        false if low > 0.0 && high > 12.0 * low => Axis::Log,
+        false => Axis::Linear,
+    };
     let what = if by_peer { " by that of the best peer" } else { "" };
-    let caption = format!("{section}: {}{what}, {}", figure.title, more_is_better(figure));
-    let axis = record.cells_of(section).next().map_or("", |cell| &record.cells[cell].label);
-    let axis = axis.trim_start_matches(|c: char| c.is_ascii_digit()).trim();
-    let axis = if axis.is_empty() || axis == "thread" { "threads" } else { axis };
-    let svg = svg::lines(axis, record.machine.cpus_allowed as f64, log, unit, &series);
+    let caption = format!("{section}: {}{what}, {}", title(name, figure), more_is_better(figure));
+    // What is counted, in the plural: the words of the last label.
+    let label = record.cells_of(section).last().map_or("", |cell| &record.cells[cell].label);
+    let words: Vec<&str> = label.split(' ').filter(|word| word.parse::<f64>().is_err()).collect();
+    let axis = words.join(" ");
+    let cpus =
+        if ["threads", "processes"].contains(&axis.as_str()) { record.machine.cpus_allowed } else { 0 };
+    let svg = svg::lines(&axis, cpus as f64, kind, unit, &series);
     Some(Chart { caption, svg })
 }
 
@@ -220,7 +251,10 @@ fn waits(record: &Record, section: &str, role: &str, x: f64, looks: &mut Looks) 
         .collect();
     let who =
         if role.is_empty() { "waits".into() } else { format!("waits of {}", role.trim_end_matches('/')) };
-    let caption = format!("{section}: {who} at {x}, from the median (dot) over p99 and p99.9 to the longest");
+    let cell = record.cells_of(section).find(|&cell| record.cells[cell].x == Some(x))?;
+    let place = &record.cells[cell].label;
+    let caption =
+        format!("{section}, {place}: {who}, from the median (dot) over p99 and p99.9 to the longest");
     let svg = svg::spans("wait, logarithmic; less is better", units::time, &spans);
     (!spans.is_empty()).then_some(Chart { caption, svg })
 }
@@ -265,8 +299,8 @@ fn in_rows(record: &Record, section: &str, name: &str, cells: &[usize], looks: &
         }
     }
     let fewer = if is_thinned { "; of the others see the table" } else { "" };
-    let caption =
-        format!("{section}: {} by that of the best peer, {}{fewer}", figure.title, more_is_better(figure));
+    let (title, more) = (title(name, figure), more_is_better(figure));
+    let caption = format!("{section}: {title} by that of the best peer, {more}{fewer}");
     let svg = svg::spans("by the best peer, logarithmic", units::fixed, &spans);
     (!spans.is_empty()).then_some(Chart { caption, svg })
 }

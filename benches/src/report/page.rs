@@ -119,7 +119,7 @@ struct Page {
 impl Page {
     fn tag(&mut self, tag: &str, text: &str) {
         let name = tag.split(' ').next().unwrap_or(tag);
-        writeln!(self.body, "<{tag}>{}</{name}>", escape(text)).unwrap();
+        writeln!(self.body, "<{tag}>{}</{name}>", escape(&text.replace('`', ""))).unwrap();
     }
 
     fn table(&mut self, table: &Table) {
@@ -160,7 +160,7 @@ impl Page {
         }
         let first = place.records.iter().find_map(|record| {
             let row = rows.iter().find(|row| row.name == record.row)?;
-            charts::of_record(record, Some(row), &mut self.looks).into_iter().next()
+            charts::one(record, row, &mut self.looks)
         });
         self.charts(first.as_slice());
     }
@@ -176,8 +176,9 @@ impl Page {
         if let Some(line) = before.and_then(|before| compare::summary(before, record)) {
             self.tag("p", &line);
         }
-        let drawn = charts::of_record(record, row, &mut self.looks);
-        self.charts(&drawn);
+        for drawn in charts::of_record(record, row, &mut self.looks) {
+            self.charts(&drawn);
+        }
         for mails::MailTable { title, header, rows, today } in
             mail.map_or(Vec::new(), |mail| (mail.tables)(record))
         {

@@ -113,10 +113,14 @@ impl Scale {
             (first..first + 20).map(|i| i as f64 * step).take_while(|&v| v <= high).collect()
         };
         let decades = (high / low).log10();
-        if !self.log || decades < 0.5 {
+        if !self.log || decades < 0.9 {
             return steps(4.0);
         }
-        let each: &[f64] = if decades < 1.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let each: &[f64] = match decades {
+            d if d < 2.0 => &[1.0, 2.0, 5.0],
+            d if d < 3.0 => &[1.0, 3.0],
+            _ => &[1.0],
+        };
         let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
         let powers = powers.step_by(if decades > 6.0 { 2 } else { 1 });
         powers
@@ -170,16 +174,27 @@ fn apart(wanted: &[f64], limit: f64) -> Vec<f64> {
     places
 }
 
-/// Lines over places that lie at even distances. A dotted line stands at the number of CPUs; on a
-/// logarithmic axis of ratios one at 1.
-pub fn lines(axis: &str, cpus: f64, log: bool, unit: fn(f64) -> String, series: &[Series<'_>]) -> String {
+/// What stands on the vertical axis.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Axis {
+    /// Values, from zero.
+    Linear,
+    /// Values, logarithmic.
+    Log,
+    /// Ratios, logarithmic, with a line at 1.
+    Ratios,
+}
+
+/// Lines over places that lie at even distances. A dotted line stands at the number of CPUs.
+pub fn lines(axis: &str, cpus: f64, kind: Axis, unit: fn(f64) -> String, series: &[Series<'_>]) -> String {
+    let (log, ratios) = (kind != Axis::Linear, kind == Axis::Ratios);
     let marks = || series.iter().flat_map(|series| &series.marks);
     let mut xs: Vec<f64> = marks().map(|mark| mark.x).collect();
     xs.sort_by(f64::total_cmp);
     xs.dedup();
     let values = marks().flat_map(|mark| mark.modes.map_or([mark.value; 2], |(slow, fast)| [slow, fast]));
     let bottom = f64::max(HEIGHT, ROW * series.len() as f64 + BOTTOM + TOP) - BOTTOM;
-    let y = Scale::new(values.chain(log.then_some(1.0)), (bottom, TOP), log);
+    let y = Scale::new(values.chain(ratios.then_some(1.0)), (bottom, TOP), log);
     let widest = |widths: &mut dyn Iterator<Item = f64>| widths.fold(0.0, f64::max);
     let left = 8.0 + widest(&mut y.ticks().into_iter().map(|tick| text_width(&short(unit(tick)))));
     let right = WIDTH - 14.0 - widest(&mut series.iter().map(|series| text_width(series.name)));
@@ -189,7 +204,7 @@ pub fn lines(axis: &str, cpus: f64, log: bool, unit: fn(f64) -> String, series: 
     };
     let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\">", bottom + BOTTOM);
     for tick in y.ticks() {
-        let class = if log && tick == 1.0 { "one" } else { "grid" };
+        let class = if ratios && tick == 1.0 { "one" } else { "grid" };
         write!(svg, "<path class=\"{class}\" d=\"M{left:.1} {:.1}H{right:.1}\"/>", y.at(tick)).unwrap();
         text(&mut svg, "tick", "end", (left - 4.0, y.at(tick) + 4.0), &short(unit(tick)));
     }
@@ -248,10 +263,11 @@ pub fn spans(axis: &str, unit: fn(f64) -> String, rows: &[Span<'_>]) -> String {
         }
     }
     let x = Scale::new(values.into_iter(), (left + 4.0, WIDTH - 8.0), true);
+    let ratios = rows.iter().any(|row| matches!(row, Span::Row { base: Some(_), .. }));
     let bottom = TOP + ROW * rows.len() as f64 + 4.0;
     let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\">", bottom + BOTTOM);
     for tick in x.ticks() {
-        let class = if tick == 1.0 { "one" } else { "grid" };
+        let class = if ratios && tick == 1.0 { "one" } else { "grid" };
         write!(svg, "<path class=\"{class}\" d=\"M{:.1} {TOP}V{bottom}\"/>", x.at(tick)).unwrap();
     }
     along(&mut svg, bottom + 14.0, x.ticks().into_iter().map(|tick| (x.at(tick), short(unit(tick)))));
