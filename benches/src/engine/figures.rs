@@ -80,8 +80,8 @@ figures! {
     SPUN "spun" "spun" Share more "Contended acquisitions that ended without a sleep.";
     REENTRIES "reentries" "sleeps" Number less "Entries into the kernel to sleep for a contended acquisition.";
     FUTEXES "futexes" "futex calls/op" Number less "Calls to sleep and to wake for an operation.";
-    SLEEP_CALLS "sleep-calls" "sleep calls" Number less "Calls to sleep, in all.";
-    WAKE_CALLS "wake-calls" "wake calls" Number less "Calls to wake, in all.";
+    SLEEP_CALLS "sleep-calls" "sleep calls" Number less "Calls to sleep for an operation.";
+    WAKE_CALLS "wake-calls" "wake calls" Number less "Calls to wake for an operation.";
     REFUSED "refused" "refused" Share less "Calls to sleep that the kernel refused because the word had changed.";
     SWITCHES "switches" "switches/op" Number less "Context switches for an operation.";
     CALLS "calls" "calls/op" Number less "System calls of the poster for a post.";

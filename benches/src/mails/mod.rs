@@ -10,11 +10,13 @@ pub mod test_mutex;
 pub mod tofutex;
 pub mod ulockflex;
 
+use crate::engine::figures::{Figure, Unit};
 use crate::engine::files;
 use crate::engine::plan::Order;
 use crate::engine::progress::{print, say};
-use crate::engine::record::{Ended, Record};
+use crate::engine::record::{Ended, Line, Record};
 use crate::engine::run::{self, exit_code};
+use crate::report::units;
 use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -113,6 +115,60 @@ fn keep(record: &Record, folder: Option<PathBuf>, json: Option<PathBuf>) -> Resu
     };
     say(&format!("record: {}", path.display()));
     Ok(())
+}
+
+/// A line of a record beside the first line of its table, to which ratios are taken.
+struct Case<'a> {
+    line: &'a Line,
+    first: &'a Line,
+}
+
+/// A column: its head, and what it says of a case.
+type Column = (&'static str, fn(&Case<'_>) -> String);
+
+impl Case<'_> {
+    fn number(&self, figure: &str) -> Option<f64> {
+        Some(self.line.measured(figure)?.value)
+    }
+
+    /// A figure as its unit is written.
+    fn value(&self, figure: &str) -> String {
+        let text = match Figure::find(figure).map(|figure| figure.unit) {
+            Some(Unit::PerSecond) => units::rate,
+            Some(Unit::Nanoseconds) => units::time,
+            Some(Unit::Share) => |share| format!("{:.0} %", 100.0 * share),
+            _ => units::digits,
+        };
+        text_of(self.number(figure), text)
+    }
+
+    /// A figure by that of the first line.
+    fn ratio(&self, figure: &str) -> String {
+        match self.line.ratio(self.first, figure) {
+            _ if self.line.subject == self.first.subject => "1".into(),
+            ratio => text_of(ratio.map(|ratio| ratio.value), units::digits),
+        }
+    }
+}
+
+/// What is not known is `-`.
+fn text_of(value: Option<f64>, text: fn(f64) -> String) -> String {
+    value.filter(|value| value.is_finite()).map_or("-".into(), text)
+}
+
+/// The table of a cell: a row for each of its lines.
+fn table(
+    record: &Record,
+    cell: usize,
+    title: String,
+    columns: &[Column],
+    today: &'static [&'static str],
+) -> Option<MailTable> {
+    let lines: Vec<&Line> = record.lines.iter().filter(|line| line.cell == cell).collect();
+    let first = lines.first()?;
+    let row = |line: &&Line| columns.iter().map(|column| (column.1)(&Case { line, first })).collect();
+    let header = columns.iter().map(|column| column.0).collect();
+    Some(MailTable { title, header, rows: lines.iter().map(row).collect(), today })
 }
 
 impl MailTable {

@@ -5,8 +5,7 @@
 //! tree in memory under the lock that is measured. He compared a kernel with semaphores and one
 //! with mutexes: the ratios are to the first lock, a semaphore in the order of arrival.
 
-use super::MailTable;
-use super::measure;
+use super::{Case, Column, MailTable, measure, table, text_of};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::options::{self, List};
 use crate::engine::plan::Order;
@@ -111,8 +110,9 @@ pub fn jobs(tasks: u32, files: bool, subjects: &[String]) -> Vec<Job> {
 /// What his program prints, as it prints it, of a subject.
 pub fn own_lines(record: &Record, line: &Line) -> String {
     let Scenario::Files(run) = record.cells[line.cell].scenario else { return String::new() };
-    let figure = |name: &str| line.measured(name).map(|measured| measured.value);
-    let known = |value: Option<f64>, text: fn(f64) -> String| value.map_or("-".into(), text);
+    let known = |name: &str, text: fn(f64) -> String| {
+        text_of(line.measured(name).map(|measured| measured.value), text)
+    };
     format!(
         "{}\n{} CPUs, running {} parallel test-tasks.\nchecking {} performance.\navg ops/sec: {}\n\
          CPU utilization: {}\naverage cost per op: {}\naverage deviance per op: {}\n",
@@ -120,83 +120,59 @@ pub fn own_lines(record: &Record, line: &Line) -> String {
         record.machine.cpus(),
         run.tasks,
         if run.files { "VFS" } else { "lock" },
-        known(figure("rate"), |rate| format!("{rate:.0}")),
-        known(figure("busy"), |busy| format!("{:.0}%", 100.0 * busy)),
-        known(figure("op-cost"), |ns| format!("{:.2} usecs", ns / 1e3)),
-        known(figure("op-deviance"), |ns| format!("{:.2} usecs", ns / 1e3)),
+        known("rate", |rate| format!("{rate:.0}")),
+        known("busy", |busy| format!("{:.0}%", 100.0 * busy)),
+        known("op-cost", |ns| format!("{:.2} usecs", ns / 1e3)),
+        known("op-deviance", |ns| format!("{:.2} usecs", ns / 1e3)),
     )
 }
 
 /// His two tables, beside today's.
 pub fn tables(record: &Record) -> Vec<MailTable> {
-    let mut tables = Vec::new();
-    for (at, cell) in record.cells.iter().enumerate() {
-        let lines: Vec<&Line> = record.lines.iter().filter(|line| line.cell == at).collect();
-        let Some(first) = lines.first() else { continue };
-        let is_his = matches!(cell.scenario, Scenario::Files(Files { files: true, .. }));
-        let rows = lines.iter().map(|line| row(line, first, is_his)).collect();
-        tables.push(MailTable {
-            title: format!("Molnar 2005, test-mutex {}, {}", cell.section, cell.label),
-            header: HEADER.to_vec(),
-            rows,
-            today: if is_his { TODAY } else { &[] },
-        });
-    }
-    tables
+    let of = |(at, cell): (usize, &Cell)| {
+        let title = format!("Molnar 2005, test-mutex {}, {}", cell.section, cell.label);
+        table(record, at, title, COLUMNS, TODAY)
+    };
+    record.cells.iter().enumerate().filter_map(of).collect()
 }
 
-const HEADER: &[&str] = &[
-    "lock", "ops/s", "by first", "2005", "CPU", "by first", "2005", "ops/CPU", "2005", "cost/op", "by first",
-    "2005", "dev/op", "by first", "2005",
+const COLUMNS: &[Column] = &[
+    ("lock", |case| case.line.subject.clone()),
+    ("ops/s", |case| case.value("rate")),
+    ("by first", |case| case.ratio("rate")),
+    ("2005", |case| first(case, |(rate, _)| rate)),
+    ("CPU", |case| case.value("busy")),
+    ("by first", |case| case.ratio("busy")),
+    ("2005", |case| first(case, |(_, busy)| busy)),
+    ("ops/CPU", |case| {
+        let ratio = |figure| case.line.ratio(case.first, figure).map(|ratio| ratio.value);
+        text_of(ratio("rate").zip(ratio("busy")).map(|(rate, busy)| rate / busy), units::digits)
+    }),
+    ("2005", |case| first(case, |(rate, busy)| rate / busy)),
+    ("cost/op", |case| case.value("op-cost")),
+    ("by first", |case| case.ratio("op-cost")),
+    ("2005", |case| second(case, |(_, cost, _)| cost)),
+    ("dev/op", |case| case.value("op-deviance")),
+    ("by first", |case| case.ratio("op-deviance")),
+    ("2005", |case| second(case, |(_, _, deviance)| deviance)),
 ];
 
 const TODAY: &[&str] = &[
     "ops/s: operations of all tasks; CPU: use of all CPUs; ops/CPU: the ratio of ops/s by that of CPU;",
     "cost/op, dev/op: the mean time of an operation, and the mean change from one to the next.",
-    "2005: ratios of the kernel with mutexes to that with semaphores, on 8 CPUs, and on 2 with hyper-threading;",
-    "cost and deviance were given for 8 CPUs only. Then the directory was /tmp and its lock the kernel's;",
-    "today it is a tree in memory under the lock that is measured, so an operation acquires it twice.",
+    "2005: files; ratios of the kernel with mutexes to that with semaphores, on 8 CPUs, and on 2 with",
+    "hyper-threading. Cost and deviance were given for 8 CPUs only. Then the directory was /tmp and its",
+    "lock the kernel's; today it is a tree in memory under the lock, so an operation acquires it twice.",
 ];
 
-fn row(line: &Line, first: &Line, is_his: bool) -> Vec<String> {
-    let value = |name: &str, text: fn(f64) -> String| {
-        line.measured(name).map_or("-".into(), |measured| text(measured.value))
-    };
-    let ratio = |name: &str| match line.ratio(first, name) {
-        _ if line.subject == first.subject => "1".into(),
-        ratio => units::ratio(ratio),
-    };
-    // His mutexes stand beside the mutex that is the default here.
-    let is_mutex = is_his && line.subject == "throughput";
-    let then = |of: fn((f64, f64)) -> f64| {
-        let ratios = FIRST.map(|(_, [semaphore, mutex])| units::digits(of(mutex) / of(semaphore)));
-        if is_mutex { ratios.join(", ") } else { "-".into() }
-    };
-    let second = |of: fn((f64, f64, f64)) -> f64| {
-        if is_mutex { units::digits(of(SECOND[1]) / of(SECOND[0])) } else { "-".into() }
-    };
-    let both = line
-        .measured("rate")
-        .zip(line.measured("busy"))
-        .zip(first.measured("rate").zip(first.measured("busy")));
-    let efficiency = both.map_or("-".into(), |((rate, busy), (first_rate, first_busy))| {
-        units::digits((rate.value / busy.value) / (first_rate.value / first_busy.value))
-    });
-    vec![
-        line.subject.clone(),
-        value("rate", units::rate),
-        ratio("rate"),
-        then(|(rate, _)| rate),
-        value("busy", |busy| format!("{:.0} %", 100.0 * busy)),
-        ratio("busy"),
-        then(|(_, busy)| busy),
-        efficiency,
-        then(|(rate, busy)| rate / busy),
-        value("op-cost", units::time),
-        ratio("op-cost"),
-        second(|(_, cost, _)| cost),
-        value("op-deviance", units::time),
-        ratio("op-deviance"),
-        second(|(_, _, deviance)| deviance),
-    ]
+/// A ratio of his mutexes to his semaphores, on both machines. They stand beside the mutex that is
+/// the default here.
+fn first(case: &Case<'_>, of: fn((f64, f64)) -> f64) -> String {
+    let ratios = FIRST.map(|(_, [semaphore, mutex])| units::digits(of(mutex) / of(semaphore)));
+    if case.line.subject == SUBJECTS[1] { ratios.join(", ") } else { "-".into() }
+}
+
+fn second(case: &Case<'_>, of: fn((f64, f64, f64)) -> f64) -> String {
+    let ratio = of(SECOND[1]) / of(SECOND[0]);
+    text_of((case.line.subject == SUBJECTS[1]).then_some(ratio), units::digits)
 }

@@ -3,8 +3,7 @@
 //! last of them throughput. His section is short in one table, and sleeps for a microsecond in the
 //! other.
 
-use super::MailTable;
-use super::measure;
+use super::{Case, Column, MailTable, measure, table, text_of};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::options::{self, List};
 use crate::engine::plan::Order;
@@ -132,101 +131,99 @@ const REFUSED_THEN: &str = "80 %";
 
 /// His two tables beside today's, and the waits, for which Gleixner asked.
 pub fn tables(record: &Record) -> Vec<MailTable> {
-    let mut tables = Vec::new();
-    for (at, cell) in record.cells.iter().enumerate() {
-        let Scenario::Fixed(run) = cell.scenario else { continue };
-        let table = usize::from(matches!(run.inside, Inside::Sleep(_)));
-        let lines: Vec<&Line> = record.lines.iter().filter(|line| line.cell == at).collect();
-        let Some(&first) = lines.first() else { continue };
-        let rows = lines.iter().map(|line| row(line, first, &run, table)).collect();
-        let title = format!("Long 2016, {}: {}", cell.section, cell.label);
-        tables.push(MailTable { title, header: HEADER.to_vec(), rows, today: TODAY });
-        let waits = lines.iter().map(|line| waits(line)).collect();
-        let title = format!("Waits of an acquisition, {}", cell.section);
-        tables.push(MailTable { title, header: WAITS.to_vec(), rows: waits, today: &[] });
-    }
-    tables
+    let of = |(at, cell): (usize, &Cell)| {
+        let Scenario::Fixed(run) = cell.scenario else { return Vec::new() };
+        let columns = if matches!(run.inside, Inside::Sleep(_)) { SLEEPS } else { COLUMNS };
+        let his = format!("Long 2016, {}: {}", cell.section, cell.label);
+        let waits = format!("Waits of an acquisition, {}", cell.section);
+        let tables = [table(record, at, his, columns, TODAY), table(record, at, waits, WAITS, &[])];
+        tables.into_iter().flatten().collect()
+    };
+    record.cells.iter().enumerate().flat_map(of).collect()
 }
 
-const HEADER: &[&str] = &[
-    "lock",
-    "max",
-    "by first",
-    "2016",
-    "min",
-    "by max",
-    "2016",
-    "average",
-    "by first",
-    "2016",
-    "sys/op",
-    "by first",
-    "2016",
-    "lock calls",
-    "2016",
-    "unlock calls",
-    "2016",
-    "refused",
-    "2016",
+const COLUMNS: &[Column] = &[
+    ("lock", |case| name(case, 0)),
+    ("max", |case| case.value("last")),
+    ("by first", |case| case.ratio("last")),
+    ("2016", |case| then(case, 0, |then| Some(then.last_s))),
+    ("min", |case| case.value("first")),
+    ("by max", spread),
+    ("2016", |case| spread_then(case, 0)),
+    ("average", |case| case.value("mean-done")),
+    ("by first", |case| case.ratio("mean-done")),
+    ("2016", |case| then(case, 0, |then| Some(then.mean_s))),
+    ("sys/op", |case| case.value("system")),
+    ("by first", |case| case.ratio("system")),
+    ("2016", |case| then(case, 0, |then| then.system_s)),
+    ("lock calls", |case| case.value("sleep-calls")),
+    ("2016", |case| calls_then(case, |calls| calls.0)),
+    ("unlock calls", |case| case.value("wake-calls")),
+    ("2016", |case| calls_then(case, |calls| calls.1)),
+    ("refused", |case| case.value("refused")),
+    ("2016", |case| if case.line.subject == "wait-wake" { REFUSED_THEN.into() } else { "-".into() }),
+];
+
+/// He gave no system time and no calls of the section that sleeps.
+const SLEEPS: &[Column] = &[
+    ("lock", |case| name(case, 1)),
+    ("max", |case| case.value("last")),
+    ("by first", |case| case.ratio("last")),
+    ("2016", |case| then(case, 1, |then| Some(then.last_s))),
+    ("min", |case| case.value("first")),
+    ("by max", spread),
+    ("2016", |case| spread_then(case, 1)),
+    ("average", |case| case.value("mean-done")),
+    ("by first", |case| case.ratio("mean-done")),
+    ("2016", |case| then(case, 1, |then| Some(then.mean_s))),
+    ("sys/op", |case| case.value("system")),
+    ("lock calls", |case| case.value("sleep-calls")),
+    ("unlock calls", |case| case.value("wake-calls")),
+    ("refused", |case| case.value("refused")),
 ];
 
 const TODAY: &[&str] = &[
     "max, min, average: until the last thread was done, until the first was, and of a thread in the mean;",
     "by first: by the first lock of the table; by max: the first by the last thread, small where unfair;",
-    "sys/op: time in the kernel for an operation; calls: entries into the kernel for an operation; refused:",
-    "calls to sleep that ended with EAGAIN. 2016: the same ratios in the mail, and its share of refusals.",
-    "His mail says neither how many threads nor which machine there was; he gave no calls and no system time",
-    "for the section that sleeps. `throughput` stands beside his TO futex.",
+    "sys/op: time in the kernel for an operation; calls: entries into the kernel; refused: calls to sleep",
+    "that ended with EAGAIN. 2016: the same ratios in the mail, its calls for an operation, its refusals.",
+    "His mail says neither how many threads nor which machine there was; he gave no calls and no system",
+    "time for the section that sleeps. `throughput` stands beside his TO futex.",
 ];
 
-const WAITS: &[&str] = &["lock", "mean", "p50", "p99", "p99.9", "longest"];
+const WAITS: &[Column] = &[
+    ("lock", |case| case.line.subject.clone()),
+    ("mean", |case| case.value("wait-mean")),
+    ("p50", |case| case.value("wait-p50")),
+    ("p99", |case| case.value("wait-p99")),
+    ("p99.9", |case| case.value("wait-p99.9")),
+    ("longest", |case| case.value("wait-max")),
+];
 
-fn waits(line: &Line) -> Vec<String> {
-    let figures = ["wait-mean", "wait-p50", "wait-p99", "wait-p99.9", "wait-max"];
-    let value = |name| line.measured(name).map_or("-".into(), |measured| units::time(measured.value));
-    [line.subject.clone()].into_iter().chain(figures.map(value)).collect()
+/// His row of a lock.
+fn find(line: &Line, table: usize) -> Option<&'static Then> {
+    THEN[table].iter().find(|then| then.subject == line.subject)
 }
 
-fn row(line: &Line, first: &Line, run: &Fixed, table: usize) -> Vec<String> {
-    let find = |subject: &str| THEN[table].iter().find(|then| then.subject == subject);
-    let (then, then_first) = (find(&line.subject), find(&first.subject));
-    let before = |get: fn(&Then) -> Option<f64>| {
-        let ratio = then.and_then(get).zip(then_first.and_then(get)).map(|(a, b)| a / b);
-        ratio.map_or_else(|| "-".into(), units::digits)
-    };
-    let value = |name: &str, text: fn(f64) -> String| {
-        line.measured(name).map_or("-".into(), |measured| text(measured.value))
-    };
-    let ratio = |name: &str| match line.ratio(first, name) {
-        _ if line.subject == first.subject => "1".into(),
-        ratio => ratio.map_or("-".into(), |ratio| units::digits(ratio.value)),
-    };
-    let operations = run.operations as f64 * f64::from(run.threads);
-    let calls =
-        |name: &str| line.measured(name).map_or("-".into(), |calls| units::digits(calls.value / operations));
-    let calls_then = |get: fn((f64, f64)) -> f64| {
-        then.and_then(|then| then.calls).map_or_else(|| "-".into(), |calls| units::digits(get(calls)))
-    };
-    let spread = line.measured("first").zip(line.measured("last"));
-    vec![
-        then.map_or(line.subject.clone(), |then| format!("{} ({})", line.subject, then.name)),
-        value("last", units::time),
-        ratio("last"),
-        before(|then| Some(then.last_s)),
-        value("first", units::time),
-        spread.map_or("-".into(), |(first, last)| units::digits(first.value / last.value)),
-        then.map_or("-".into(), |then| units::digits(then.first_s / then.last_s)),
-        value("mean-done", units::time),
-        ratio("mean-done"),
-        before(|then| Some(then.mean_s)),
-        value("system", units::time),
-        ratio("system"),
-        before(|then| then.system_s),
-        calls("sleep-calls"),
-        calls_then(|calls| calls.0),
-        calls("wake-calls"),
-        calls_then(|calls| calls.1),
-        value("refused", |share| format!("{:.0} %", 100.0 * share)),
-        if line.subject == "wait-wake" && table == 0 { REFUSED_THEN.into() } else { "-".into() },
-    ]
+fn name(case: &Case<'_>, table: usize) -> String {
+    let subject = &case.line.subject;
+    find(case.line, table).map_or(subject.clone(), |then| format!("{subject} ({})", then.name))
+}
+
+/// A figure of his by that of his first lock.
+fn then(case: &Case<'_>, table: usize, get: fn(&Then) -> Option<f64>) -> String {
+    let [mine, first] = [case.line, case.first].map(|line| find(line, table).and_then(get));
+    text_of(mine.zip(first).map(|(mine, first)| mine / first), units::digits)
+}
+
+fn spread(case: &Case<'_>) -> String {
+    text_of(case.number("first").zip(case.number("last")).map(|(first, last)| first / last), units::digits)
+}
+
+fn spread_then(case: &Case<'_>, table: usize) -> String {
+    text_of(find(case.line, table).map(|then| then.first_s / then.last_s), units::digits)
+}
+
+fn calls_then(case: &Case<'_>, get: fn((f64, f64)) -> f64) -> String {
+    text_of(find(case.line, 0).and_then(|then| then.calls).map(get), units::digits)
 }

@@ -109,7 +109,8 @@ impl Fixed {
         ];
         if kind.countable && syscalls::countable() {
             let calls = seen.iter().map(|seen| seen.calls).fold(Calls::default(), Calls::plus);
-            figures.extend([("sleep-calls", calls.waits as f64), ("wake-calls", calls.wakes as f64)]);
+            let each = |calls: u64| calls as f64 / wanted as f64;
+            figures.extend([("sleep-calls", each(calls.waits)), ("wake-calls", each(calls.wakes))]);
             if calls.waits > 0 {
                 figures.push(("refused", calls.refused as f64 / calls.waits as f64));
             }
