@@ -1,8 +1,8 @@
 //! Turns of a worker, counted where others can look while it works.
 
-use anyhow::{Result, ensure};
+use super::locks::Zeroed;
+use anyhow::Result;
 use crossbeam_utils::CachePadded;
-use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -20,14 +20,8 @@ pub struct Cell {
 /// So many of them, each on lines of its own, which forked processes share. They stay as long as
 /// the process, which is that of a trial.
 pub fn cells(count: usize) -> Result<&'static [CachePadded<Cell>]> {
-    let bytes = size_of::<CachePadded<Cell>>() * count.max(1);
-    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-    // SAFETY: a fresh mapping harms no other.
-    let base = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
-    ensure!(base != libc::MAP_FAILED, "cannot map {bytes} bytes: {}", std::io::Error::last_os_error());
-    // SAFETY: the mapping is as long, aligned to a page, zero, which is a valid cell, and is never
-    // unmapped. Cells are atomics.
-    Ok(unsafe { std::slice::from_raw_parts(base.cast(), count) })
+    // SAFETY: cells are atomics, which may be zero, and are aligned to a line.
+    Ok(Box::leak(Box::new(unsafe { Zeroed::new(count)? })))
 }
 
 /// Counts the turns of a worker, and says when it is over.

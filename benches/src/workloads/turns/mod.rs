@@ -53,9 +53,10 @@ pub struct Turns {
     pub timed: bool,
     /// The window lasts so long at least.
     pub least_ms: u64,
-    /// Whether the subject counts its own events, as its twin with counters inside; then the outcome has contention and sleeps.
+    /// Whether the subject counts its own events, if it can; then the outcome has contention and
+    /// sleeps.
     pub counted: bool,
-    /// How long the subject spins, instead of its own patience; subjects with a fixed patience only.
+    /// How long the subject spins, instead of its own patience, if it can.
     pub patience_ns: Option<u32>,
 }
 
@@ -164,8 +165,8 @@ impl Turns {
             let share = |part: u64, whole: f64| (whole > 0.0).then(|| part as f64 / whole);
             let (acquired, contended) = (meters.acquired as f64, meters.contended as f64);
             let writes = meters.contended.saturating_sub(meters.reader_contended);
-            // Meters do not count shared acquisitions by themselves; they are that share of all, but
-            // for chance.
+            // Meters do not count shared acquisitions by themselves; they are that share of all,
+            // but for chance.
             let figures = [
                 ("contended", share(writes, acquired * (1.0 - reads))),
                 ("read-contended", share(meters.reader_contended, acquired * reads)),
