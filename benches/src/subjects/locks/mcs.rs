@@ -20,7 +20,7 @@
 //! For threads of one process. Not one of the family: it is compared with, not offered.
 
 use super::wait_wake::futex;
-use super::{Held, Lock, Release, Scope};
+use super::{Held, Lock, Scope};
 use anyhow::Result;
 use std::ptr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release as Rel};
@@ -151,9 +151,7 @@ impl<const PARKS: bool> Lock for Mcs<PARKS> {
     fn try_acquire(&self) -> Option<Self::Held<'_>> {
         self.take_free().then(|| Held(self))
     }
-}
 
-impl<const PARKS: bool> Release for Mcs<PARKS> {
     #[inline]
     fn release(&self) {
         let mut first = self.head.load(Acquire);

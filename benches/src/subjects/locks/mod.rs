@@ -91,6 +91,9 @@ pub trait Lock: Sync + Sized + 'static {
     /// Acquires the lock if that needs no waiting.
     fn try_acquire(&self) -> Option<Self::Held<'_>>;
 
+    /// Releases the lock, which [`Held`] holds.
+    fn release(&self) {}
+
     /// Runs `f` while holding the lock together with other readers.
     #[inline]
     fn shared<R>(&self, f: impl FnOnce() -> R) -> R {
@@ -113,17 +116,10 @@ pub trait Lock: Sync + Sized + 'static {
     }
 }
 
-/// Holding a lock that is released by a call.
-#[derive(Debug)]
-pub struct Held<'a, L: Release>(&'a L);
+/// Holding a lock that is released by [`Lock::release`].
+pub struct Held<'a, L: Lock>(&'a L);
 
-/// A lock that is released by a call.
-pub trait Release {
-    /// Releases the lock, which the caller holds.
-    fn release(&self);
-}
-
-impl<L: Release> Drop for Held<'_, L> {
+impl<L: Lock> Drop for Held<'_, L> {
     #[inline]
     fn drop(&mut self) {
         self.0.release();
@@ -260,13 +256,12 @@ pub fn patience_text(ns: u32) -> String {
 
 /// One line a lock.
 ///
-/// A lock that has no policy has a name, a description, a type for threads, and after a
-/// bar the type for processes, if any.
+/// A lock that has no policy has a name, a description, a type for threads, and after a bar the
+/// type for processes, if any.
 ///
 /// Any other lock of the family has its raw type, generic over the policy. It spins as it sees fit,
 /// never, or for one of the times in the braces behind it, in nanoseconds; and in each of these
-/// ways it can count. A raw type with parameters behind the policy is written with them,
-/// `Raw<_, Other>`; a lock that works in one process only ends in `, threads`.
+/// ways it can count. One that works in one process only ends in `, threads`.
 macro_rules! locks {
     (family { $($member:literal $text:literal:
                 $krate:ident :: $raw:ident $({ $($ns:literal)+ })? $(, $only:ident)?;)* }

@@ -1,6 +1,6 @@
 //! An array of one semaphore as a mutex: an operation to take it, another to give it back.
 
-use super::{Held, Lock, Release, Scope};
+use super::{Held, Lock, Scope};
 use anyhow::Result;
 use ulocks_semarray::{Error, Op, SemArray};
 
@@ -32,9 +32,7 @@ impl Lock for OneOfArray {
             Err(error) => panic!("semarray: {error}"),
         }
     }
-}
 
-impl Release for OneOfArray {
     #[inline]
     fn release(&self) {
         self.0.apply(&[GIVE]).unwrap_or_else(|error| panic!("semarray: {error}"));

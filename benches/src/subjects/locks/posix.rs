@@ -1,6 +1,6 @@
 //! glibc's mutexes and unnamed semaphore.
 
-use super::{Held, Lock, Release, Scope};
+use super::{Held, Lock, Scope};
 use anyhow::{Result, ensure};
 use std::cell::UnsafeCell;
 use std::io;
@@ -86,9 +86,7 @@ impl<const KIND: u8> Lock for Posix<KIND> {
         assert!(rc == 0, "pthread_mutex_trylock: {}", io::Error::from_raw_os_error(rc));
         Some(Held(self))
     }
-}
 
-impl<const KIND: u8> Release for Posix<KIND> {
     #[inline]
     fn release(&self) {
         // SAFETY: `place` initialised the mutex, and this thread holds it.
@@ -160,9 +158,7 @@ impl Lock for PosixSem {
     fn try_acquire(&self) -> Option<Self::Held<'_>> {
         self.take(libc::sem_trywait).then(|| Held(self))
     }
-}
 
-impl Release for PosixSem {
     #[inline]
     fn release(&self) {
         // SAFETY: `place` initialised the semaphore and it has not moved.

@@ -1,7 +1,7 @@
 //! A SysV semaphore as a lock: Franke's base line, two system calls an acquisition. His program
 //! does without SEM_UNDO.
 
-use super::{Held, Lock, Release, Scope};
+use super::{Held, Lock, Scope};
 use crate::subjects::semaphores::kernel_set::SemSet;
 use anyhow::Result;
 
@@ -38,9 +38,7 @@ impl<const UNDO: bool> Lock for SysV<UNDO> {
     fn try_acquire(&self) -> Option<Self::Held<'_>> {
         self.change(-1, libc::IPC_NOWAIT as i16).then(|| Held(self))
     }
-}
 
-impl<const UNDO: bool> Release for SysV<UNDO> {
     #[inline]
     fn release(&self) {
         self.change(1, 0);

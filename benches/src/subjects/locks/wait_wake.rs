@@ -3,7 +3,7 @@
 //! It is what Long's mail of 2016 calls a wait-wake futex. The algorithm is the third one of Ulrich
 //! Drepper, *Futexes Are Tricky*.
 
-use super::{Held, Lock, Release, Scope};
+use super::{Held, Lock, Scope};
 use anyhow::Result;
 use std::ptr;
 use std::sync::atomic::AtomicU32;
@@ -54,9 +54,7 @@ impl Lock for WaitWake {
     fn try_acquire(&self) -> Option<Self::Held<'_>> {
         self.0.compare_exchange(FREE, HELD, Acquire, Relaxed).ok().map(|_| Held(self))
     }
-}
 
-impl Release for WaitWake {
     #[inline]
     fn release(&self) {
         if self.0.swap(FREE, Releasing) == CONTENDED {

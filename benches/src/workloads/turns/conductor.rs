@@ -109,16 +109,8 @@ impl Workforce {
     }
 }
 
-/// What can be seen of the workers from outside.
+/// What can be seen of the workers from outside: at a moment, or in the window.
 pub struct Look {
-    at: Instant,
-    cpu: Duration,
-    futexes: Calls,
-    meters: Option<Meters>,
-}
-
-/// What was seen of the window.
-pub struct Window {
     pub elapsed: Duration,
     pub cpu: Duration,
     pub futexes: Calls,
@@ -138,7 +130,8 @@ pub struct Conductor<'a> {
 
 impl Conductor<'_> {
     /// Starts the workers, opens and closes the window and waits for the end of the workers.
-    pub fn conduct(&self, plan: Plan) -> Result<Window> {
+    pub fn conduct(&self, plan: Plan) -> Result<Look> {
+        let start = Instant::now();
         let control = &self.arena.control[0];
         // Dropped at the end on each path: no process outlives the trial.
         let mut crew = Workforce::start(self.turns.workers, self.arena, plan)?;
@@ -149,11 +142,10 @@ impl Conductor<'_> {
         pause(Duration::from_millis(self.conditions.warmup_ms), &control.failed);
         // To look takes a while where there are many workers: a look before each edge makes the two
         // equally early.
-        let before = self.look(&crew);
+        let before = self.look(&crew, start);
         self.set(phase::MEASURE);
         pause(Duration::from_millis(self.conditions.window_ms), &control.failed);
-        let after = self.look(&crew);
-        let elapsed = before.at.elapsed();
+        let after = self.look(&crew, start);
         self.set(phase::STOP);
         // Each worker may still hold its lock once, behind all the others.
         let times = self.turns.times;
@@ -165,8 +157,8 @@ impl Conductor<'_> {
         }
         self.check()?;
         let meters = after.meters.zip(before.meters);
-        Ok(Window {
-            elapsed,
+        Ok(Look {
+            elapsed: after.elapsed - before.elapsed,
             cpu: after.cpu.saturating_sub(before.cpu),
             futexes: after.futexes.since(before.futexes),
             meters: meters.map(|(after, before)| after.zip(before, u64::wrapping_sub)),
@@ -187,7 +179,7 @@ impl Conductor<'_> {
 
     /// What the workers have used and done so far, those included that have been waiting all the
     /// while.
-    fn look(&self, crew: &Workforce) -> Look {
+    fn look(&self, crew: &Workforce, start: Instant) -> Look {
         let (arena, plus) = (self.arena, u64::wrapping_add);
         let cpu = match crew {
             Workforce::Threads(_) => clock_time(libc::CLOCK_PROCESS_CPUTIME_ID)
@@ -196,7 +188,7 @@ impl Conductor<'_> {
         };
         let futexes = arena.slots.iter().map(|slot| slot.futexes.read()).fold(Calls::default(), Calls::plus);
         let meters = arena.locks.iter().filter_map(|lock| lock.meters()).reduce(|a, b| a.zip(b, plus));
-        Look { cpu, futexes, meters, at: Instant::now() }
+        Look { cpu, futexes, meters, elapsed: start.elapsed() }
     }
 
     fn set(&self, to: u32) {

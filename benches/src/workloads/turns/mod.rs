@@ -28,7 +28,7 @@ use crate::run::syscalls;
 use crate::run::threads::keep_a_thread_asleep;
 use crate::statistics;
 use crate::subjects::locks::{Entry, Form, Locks, Scope, Type};
-use conductor::{Arena, Conductor, Slot, Window};
+use conductor::{Arena, Conductor, Look, Slot};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -141,7 +141,7 @@ impl Turns {
     }
 
     /// The figures of a window. What a clock cannot see is left out.
-    fn say(self, arena: &Arena, window: &Window) -> Outcome {
+    fn say(self, arena: &Arena, window: &Look) -> Outcome {
         let mut outcome = Outcome::new();
         let mut put = |name: &str, value: f64| _ = outcome.insert(name.to_owned(), value);
         let each = |of: fn(&Slot) -> &AtomicU64| arena.slots.iter().map(move |slot| of(slot).load(Relaxed));

@@ -234,31 +234,18 @@ fn a_worker_that_dies_ends_the_trial_and_none_is_left() {
 #[test]
 fn what_cannot_be_run_is_refused() {
     type Case = (&'static str, fn(&mut Turns), &'static str);
-    let cases: [Case; 9] = [
+    let cases: [Case; 8] = [
         ("mutex", |_| (), "unknown lock 'mutex'; allowed: none, std, "),
         ("std", |run| run.workers = Workers::Threads(0), "zero workers cannot contend; allowed: at least 1"),
-        (
-            "std",
-            |run| run.workers = Workers::Processes(2),
-            "lock 'std' does not work between processes; allowed: none, pthread, ",
-        ),
+        ("std", |run| run.workers = Workers::Processes(2), "lock 'std' does not work between processes; "),
         ("std", |run| run.locks = 0, "zero locks cannot be contended; allowed: at least 1"),
         ("std", |run| run.times.hold_ns = 1, "a hold time of 1 ns cannot be measured; allowed: 0, or "),
         (
             "std",
-            |run| run.times.think_ns = 2_000_000_000,
-            "a non-hold time of 2000000000 ns cannot be measured; allowed: 0, or ",
+            |run| run.times.think_ns = 21_000_000,
+            "one loop of 21000000 ns does not fit the window of 20 ms; ",
         ),
-        (
-            "std",
-            |run| run.times.hold_ns = 21_000_000,
-            "one loop of 21000000 ns does not fit the window of 20 ms; allowed: ",
-        ),
-        (
-            "std",
-            |run| run.read_share = 20,
-            "lock 'std' has no shared mode: a read share of 20 % is impossible; allowed: 0",
-        ),
+        ("std", |run| run.read_share = 20, "lock 'std' has no shared mode: a read share of 20 % is "),
         ("pi", |run| run.patience_ns = Some(3_000), "lock 'pi' has no patience of 3us; allowed: 0"),
     ];
     for (lock, spoil, expected) in cases {
