@@ -53,16 +53,6 @@ struct Tally {
 }
 
 impl Files {
-    /// Workers that it starts.
-    pub fn workers(self) -> u32 {
-        self.tasks
-    }
-
-    /// How long its window is where that of the plan is `window_ms`.
-    pub fn window_ms(self, window_ms: u64) -> u64 {
-        window_ms
-    }
-
     /// Carries it out in this process.
     pub fn carry_out(self, subject: &str, conditions: &Conditions) -> Result<Outcome> {
         self.run(subject, Entry::find(subject)?.make(Form::plain(Scope::Threads))?, conditions)

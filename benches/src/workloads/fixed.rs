@@ -46,13 +46,8 @@ struct Seen {
 }
 
 impl Fixed {
-    /// Workers that it starts.
-    pub fn workers(self) -> u32 {
-        self.threads
-    }
-
     /// How long it takes, about: a hand-over between idle CPUs takes some microseconds.
-    pub fn window_ms(self, _: u64) -> u64 {
+    pub fn takes_ms(self) -> u64 {
         let each_ns = match self.inside {
             Inside::Pauses(pauses) => 4_000 + 10 * u64::from(pauses),
             Inside::Sleep(ns) => 60_000 + ns,

@@ -62,16 +62,6 @@ struct Tally {
 }
 
 impl Hogs {
-    /// Workers that it starts.
-    pub fn workers(self) -> u32 {
-        self.hogs + self.victims
-    }
-
-    /// How long its window is where that of the plan is `window_ms`.
-    pub fn window_ms(self, window_ms: u64) -> u64 {
-        window_ms
-    }
-
     /// Carries it out in this process.
     pub fn carry_out(self, subject: &str, conditions: &Conditions) -> Result<Outcome> {
         self.run(subject, Entry::find(subject)?.make(Form::plain(Scope::Threads))?, conditions)
@@ -103,7 +93,7 @@ impl Hogs {
         let body =
             |index| Ok(if index < hogs { shared.work(hold, None) } else { shared.work(moment, Some(PAUSE)) });
         let open = || window::open(conditions, &shared.phase);
-        let (tallies, (elapsed, _)) = window::together(self.workers() as usize, &cpus, &body, open)?;
+        let (tallies, (elapsed, _)) = window::together(hogs + self.victims as usize, &cpus, &body, open)?;
 
         let done: u64 = tallies.iter().map(|tally| tally.all).sum();
         let kept = shared.protected.load(Relaxed);

@@ -94,25 +94,6 @@ pub enum Scenario {
     Condvars(condvars::Run),
 }
 
-/// Asks the scenario itself.
-macro_rules! each {
-    ($scenario:expr, $run:ident => $ask:expr, $handoff:expr) => {
-        match $scenario {
-            Scenario::Turns($run) => $ask,
-            Scenario::Hogs($run) => $ask,
-            Scenario::Handoff => $handoff,
-            Scenario::Pairs($run) => $ask,
-            Scenario::Recovery($run) => $ask,
-            Scenario::Fixed($run) => $ask,
-            Scenario::Files($run) => $ask,
-            Scenario::Readers($run) => $ask,
-            Scenario::Semaphores($run) => $ask,
-            Scenario::Sets($run) => $ask,
-            Scenario::Condvars($run) => $ask,
-        }
-    };
-}
-
 impl Scenario {
     /// Whether all subjects of a cell run in one process.
     pub fn is_shared(self) -> bool {
@@ -121,12 +102,29 @@ impl Scenario {
 
     /// Workers that it starts.
     pub fn workers(self) -> u32 {
-        each!(self, run => run.workers(), 2)
+        match self {
+            Self::Turns(run) => run.workers(),
+            Self::Hogs(run) => run.hogs + run.victims,
+            Self::Handoff => 2,
+            Self::Pairs(_) | Self::Sets(_) => 1,
+            Self::Recovery(run) => run.sleepers + 1,
+            Self::Fixed(run) => run.threads,
+            Self::Files(run) => run.tasks,
+            Self::Readers(run) => run.workers(),
+            Self::Semaphores(run) => run.workers(),
+            Self::Condvars(run) => run.workers(),
+        }
     }
 
     /// How long its window is where that of the plan is `window_ms`.
     pub fn window_ms(self, window_ms: u64) -> u64 {
-        each!(self, run => run.window_ms(window_ms), 2 * window_ms)
+        match self {
+            Self::Turns(run) => window_ms.max(run.least_ms),
+            Self::Handoff => 2 * window_ms,
+            Self::Fixed(run) => run.takes_ms(),
+            Self::Readers(run) => run.window_ms(window_ms),
+            _ => window_ms,
+        }
     }
 }
 

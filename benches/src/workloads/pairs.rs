@@ -30,16 +30,6 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Workers that it starts.
-    pub fn workers(self) -> u32 {
-        1
-    }
-
-    /// How long its window is where that of the plan is `window_ms`.
-    pub fn window_ms(self, window_ms: u64) -> u64 {
-        window_ms
-    }
-
     /// Carries it out in this process.
     pub fn carry_out(self, subjects: &[String], conditions: &Conditions) -> Result<Vec<Outcome>> {
         let scope = if self.processes { Scope::Processes } else { Scope::Threads };

@@ -47,16 +47,6 @@ struct Trial<'a> {
 }
 
 impl Recovery {
-    /// Workers that it starts.
-    pub fn workers(self) -> u32 {
-        self.sleepers + 1
-    }
-
-    /// How long its window is where that of the plan is `window_ms`.
-    pub fn window_ms(self, window_ms: u64) -> u64 {
-        window_ms
-    }
-
     /// Carries it out in this process.
     pub fn carry_out(self, subject: &str, conditions: &Conditions) -> Result<Outcome> {
         let kind = Entry::find(subject)?.make(Form::plain(Scope::Processes))?;

@@ -16,16 +16,6 @@ pub struct Sets {
 }
 
 impl Sets {
-    /// Workers that it starts.
-    pub fn workers(self) -> u32 {
-        1
-    }
-
-    /// How long its window is where that of the plan is `window_ms`.
-    pub fn window_ms(self, window_ms: u64) -> u64 {
-        window_ms
-    }
-
     /// Carries it out in this process.
     pub fn carry_out(self, subjects: &[String], conditions: &Conditions) -> Result<Vec<Outcome>> {
         ensure!((1..=500).contains(&self.ops), "sets of {}; allowed: 1 to 500 operations", self.ops);

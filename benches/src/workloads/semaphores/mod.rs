@@ -118,11 +118,6 @@ impl Run {
         }
     }
 
-    /// How long its window is where that of the plan is `window_ms`.
-    pub fn window_ms(self, window_ms: u64) -> u64 {
-        window_ms
-    }
-
     /// Carries it out in this process.
     pub fn carry_out(self, subject: &str, conditions: &Conditions) -> Result<Outcome> {
         let entry = Entry::find(subject)?;

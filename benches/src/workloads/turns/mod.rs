@@ -66,11 +66,6 @@ impl Turns {
         self.workers.count()
     }
 
-    /// How long its window is where that of the plan is `window_ms`.
-    pub fn window_ms(self, window_ms: u64) -> u64 {
-        window_ms.max(self.least_ms)
-    }
-
     /// Carries it out in this process.
     pub fn carry_out(self, subject: &str, conditions: &Conditions) -> Result<Outcome> {
         let form = Form { scope: self.scope(), patience_ns: self.patience_ns, counted: self.counted };
