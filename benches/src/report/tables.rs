@@ -235,7 +235,12 @@ fn section(record: &Record, row: &Row, section: &str) -> Vec<Table> {
 fn used<'a>(record: &Record, row: &'a Row, section: &str) -> Vec<(&'a Column, Figure)> {
     let known = |column: &&Column| {
         let is_here = |line: &&Line| record.cells[line.cell].section == section;
-        record.lines.iter().filter(is_here).any(|line| !line.values(column.figure).is_empty())
+        let has_it = |line: &&Line| is_here(line) && !line.values(column.figure).is_empty();
+        let is_other = |line: &Line| match column.by {
+            By::Subject(name) => line.subject == name,
+            By::Nothing | By::BestPeer => true,
+        };
+        record.lines.iter().filter(has_it).any(is_other)
     };
     let columns = row.columns.iter().filter(known);
     columns.filter_map(|column| Some((column, Figure::find(column.figure)?))).collect()

@@ -66,8 +66,8 @@ pub fn wakes(wish: &Wish, workers: Workers, most: u32, orders: &[(Order, &str)])
     let section = format!("{} {kind}, up to {most} posted to at a time", workers.count());
     let job = |&(order, words): &(Order, &str)| {
         let run = Run::Wakes { workers, wakes: most, order };
-        // What posts to one at a time has no order that could matter to it.
-        let all = |entry: &Entry| order == Order::Fifo || entry.per_call > 1;
+        // What posts to one at a time has no order that could matter to it; ratios are to one.
+        let all = |entry: &Entry| order == Order::Fifo || entry.per_call > 1 || entry.name == FUTEX;
         job(wish, &section, words, None, run, all)
     };
     orders.iter().filter_map(job).collect()
