@@ -1,7 +1,7 @@
 //! `condvar`: bounded buffers and `notify_all` of a crowd, over every condition variable with its
 //! mutex.
 
-use super::{By, Column, Row, Wish, no_claims};
+use super::{By, Column, Row, Wish, named, no_claims};
 use crate::engine::cell::{Cell, Job, Kind};
 use crate::engine::record::{Mode, Record};
 use crate::report::units;
@@ -82,15 +82,9 @@ fn jobs(wish: &Wish) -> Vec<Job> {
 const PEERS: [&str; 2] = ["std", "parking_lot"];
 
 fn job(wish: &Wish, section: &str, label: String, x: Option<u32>, run: Run) -> Option<Job> {
-    let named = |entry: &&Entry| match &wish.subjects {
-        Some(names) => PEERS.contains(&entry.name) || names.iter().any(|name| name == entry.name),
-        None => true,
-    };
-    let subjects: Vec<String> = Entry::all().iter().filter(named).map(|entry| entry.name.into()).collect();
-    let asked = |names: &Vec<String>| subjects.iter().any(|subject| names.contains(subject));
-    let cell =
-        Cell { section: section.into(), label, x: x.map(f64::from), scenario: Scenario::Condvars(run) };
-    wish.subjects.as_ref().is_none_or(asked).then_some(Job { cell, subjects })
+    let subjects = named(wish, Entry::all().iter().map(|entry| entry.name), &PEERS)?;
+    let scenario = Scenario::Condvars(run);
+    Some(Job { cell: Cell { section: section.into(), label, x: x.map(f64::from), scenario }, subjects })
 }
 
 /// How the subject stands to the best peer of each cell.

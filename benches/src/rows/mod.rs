@@ -157,3 +157,12 @@ fn chosen(wish: &Wish, subjects: &[&str]) -> Vec<String> {
         None => subjects.iter().map(|&name| name.to_owned()).collect(),
     }
 }
+
+/// Those of the subjects `all` that the command line names, and with them those of `always`; none
+/// if it names none of them.
+fn named(wish: &Wish, all: impl Iterator<Item = &'static str>, always: &[&str]) -> Option<Vec<String>> {
+    let is_named = |name: &str| wish.subjects.as_ref().is_none_or(|names| names.iter().any(|n| n == name));
+    let all: Vec<&str> = all.collect();
+    let kept = all.iter().filter(|name| is_named(name) || always.contains(name));
+    all.iter().any(|name| is_named(name)).then(|| kept.map(|&name| name.into()).collect())
+}

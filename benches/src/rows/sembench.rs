@@ -1,7 +1,7 @@
 //! `sembench`: the program of 2010. Many wait, each for a semaphore of its own, and one posts to
 //! many at a time: between threads and between processes.
 
-use super::{By, Column, Row, Wish, no_claims};
+use super::{By, Column, Row, Wish, named, no_claims};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::record::{Mode, Record};
 use crate::report::units;
@@ -89,16 +89,14 @@ pub(super) fn job(
     run: Run,
     wanted: impl Fn(&Entry) -> bool,
 ) -> Option<Job> {
-    let named = |entry: &&Entry| match &wish.subjects {
-        Some(names) => entry.name == KERNEL || names.iter().any(|name| name == entry.name),
-        None => wanted(entry),
-    };
-    let entries = Entry::all().iter().filter(|entry| run.admits(entry)).filter(named);
-    let subjects: Vec<String> = entries.map(|entry| entry.name.into()).collect();
-    let asked = |names: &Vec<String>| subjects.iter().any(|subject| names.contains(subject));
+    let all = Entry::all().iter().filter(|entry| run.admits(entry));
+    let all = all.filter(|entry| wish.subjects.is_some() || wanted(entry)).map(|entry| entry.name);
+    let subjects = named(wish, all, &[KERNEL])?;
     let scenario = Scenario::Semaphores(run);
-    let cell = Cell { section: section.into(), label: label.into(), x: x.map(f64::from), scenario };
-    wish.subjects.as_ref().is_none_or(asked).then_some(Job { cell, subjects })
+    Some(Job {
+        cell: Cell { section: section.into(), label: label.into(), x: x.map(f64::from), scenario },
+        subjects,
+    })
 }
 
 /// `1.41 [1.32 1.50] of sysv: ahead`.

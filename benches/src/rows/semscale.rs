@@ -3,7 +3,7 @@
 
 use super::claims::{Bound, Claim, place};
 use super::sembench::{against, job};
-use super::{By, Column, Row, Wish, no_claims};
+use super::{By, Column, Row, Wish, named, no_claims};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::record::{Mode, Record};
 use crate::subjects::semaphores::{FLOOR, FUTEX, KERNEL, POSIX, SEMARRAY, STRICT};
@@ -91,16 +91,12 @@ fn jobs(wish: &Wish) -> Vec<Job> {
     }
     jobs.extend([1, 2, 8, 64, 256].into_iter().filter(|ops| full || [1, 8].contains(ops)).filter_map(
         |ops| {
-            let mut subjects = vec![SEMARRAY, KERNEL, FLOOR];
-            subjects.extend((ops == 1).then_some(POSIX));
-            let named =
-                |name: &str| wish.subjects.as_ref().is_none_or(|names| names.iter().any(|n| n == name));
-            let asked = subjects.iter().any(|name| named(name));
-            subjects.retain(|name| named(name) || *name == KERNEL);
+            let posix = (ops == 1).then_some(POSIX);
+            let subjects = named(wish, [SEMARRAY, KERNEL, FLOOR].into_iter().chain(posix), &[KERNEL])?;
             let label = if ops == 1 { "1 operation".into() } else { format!("{ops} operations") };
             let scenario = Scenario::Sets(Sets { ops, one_by_one: false });
             let cell = Cell { section: SETS.into(), label, x: Some(ops.into()), scenario };
-            asked.then_some(Job { cell, subjects: subjects.into_iter().map(Into::into).collect() })
+            Some(Job { cell, subjects })
         },
     ));
     jobs

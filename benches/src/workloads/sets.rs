@@ -4,7 +4,7 @@
 
 use super::pairs::in_turns;
 use super::*;
-use crate::subjects::semaphores::{Block, Entry, Part};
+use crate::subjects::semaphores::{Block, Entry};
 
 /// Sets of operations that no other thread stands in the way of, taken and given back.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,9 +25,7 @@ impl Sets {
     }
 
     fn block(self, name: &str) -> Result<Block> {
-        let entry = Entry::find(name)?;
-        ensure!(entry.parts.contains(&Part::Uncontended), "'{name}' takes no part in uncontended sets");
-        let block = (entry.make)(&vec![1; self.ops as usize])?.block(self.ops, self.one_by_one);
+        let block = (Entry::find(name)?.make)(&vec![1; self.ops as usize])?.block(self.ops, self.one_by_one);
         block.with_context(|| format!("'{name}' does not take sets"))
     }
 }

@@ -74,8 +74,6 @@ pub enum Part {
     Sets,
     /// Sets of one who must not starve.
     Manager,
-    /// Nothing stands in the way of sets and single operations.
-    Uncontended,
 }
 
 type Make = fn(&[u32]) -> Result<Box<dyn Semaphores>>;
@@ -122,12 +120,12 @@ pub const STRICT: &str = "semarray-strict-0";
 /// The most operations in a call that posts.
 pub const PER_CALL: usize = 64;
 
-use Part::{Manager, Processes, Uncontended, Wakes};
-const SETS: &[Part] = &[Wakes, Part::Singles, Part::Sets, Manager, Uncontended];
+use Part::{Manager, Processes, Wakes};
+const SETS: &[Part] = &[Wakes, Part::Singles, Part::Sets, Manager];
 const BOTH: &[Part] = &[Wakes, Processes];
-const KERNELS: &[Part] = &[Wakes, Processes, Part::Singles, Part::Sets, Manager, Uncontended];
+const KERNELS: &[Part] = &[Wakes, Processes, Part::Singles, Part::Sets, Manager];
 
-const SINGLY: &[Part] = &[Part::Singles, Uncontended];
+const SINGLY: &[Part] = &[Part::Singles];
 
 static ALL: [Entry; 12] = [
     kernel(
@@ -175,7 +173,7 @@ static ALL: [Entry; 12] = [
         FLOOR,
         "a compare-exchange and, in a set, a store each: the least there is",
         |v| made(Words::new(v)),
-        &[Uncontended],
+        &[],
     ),
 ];
 
