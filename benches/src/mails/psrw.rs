@@ -68,8 +68,12 @@ pub fn main() -> ExitCode {
         let asked: Arguments = options::parse();
         let subjects = asked.locks.map_or_else(|| SUBJECTS.map(str::to_owned).to_vec(), |list| list.0);
         let jobs = jobs(asked.module, &subjects);
+        let is_none = |name: &String| Entry::find(name).err();
+        if let Some(error) = subjects.iter().find_map(is_none) {
+            options::refuse(&error.context("--locks"));
+        }
         if jobs.is_empty() {
-            options::refuse(&anyhow!("--locks: none of these is a reader-writer lock"));
+            options::refuse(&anyhow!("no test is left of these threads and locks"));
         }
         let window_ms = (asked.seconds.as_millis() as u64).max(1);
         measure(&Order::new(ROW, jobs, window_ms, asked.rounds, Pin::Scatter), asked.json, |record| {
@@ -230,7 +234,7 @@ fn of_lock(line: &Line, his: &[Then], lines: &mut Vec<Vec<String>>, found: &mut 
 fn cells(who: String, lock: &str, ours: [Option<f64>; 4], then: Option<&Then>) -> Vec<String> {
     let text = |figures: [Option<f64>; 4]| {
         let [count, times @ ..] = figures;
-        let count = count.map_or("-".into(), units::rate);
+        let count = count.map_or("-".into(), |n| if n < 1000.0 { format!("{n:.0}") } else { units::rate(n) });
         // Shorter than the clock's own part.
         let time = |ns: f64| if ns < 1.0 { "0".into() } else { units::time(ns) };
         [count].into_iter().chain(times.map(|ns| ns.map_or("-".into(), time)))
