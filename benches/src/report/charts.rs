@@ -3,12 +3,14 @@
 use super::answer::{cell_at, places};
 use super::looks::{EACH, Looks};
 use super::svg::{self, Axis, Mark, Series, Span, WIDTH, text_width};
+use super::tables::title;
 use super::units;
 use crate::engine::cell::{Kind, Subject};
 use crate::engine::figures::{Figure, Unit};
-use crate::engine::record::Record;
+use crate::engine::record::{Measured, Record};
 use crate::rows::Row;
 use crate::rows::claims::{self, Bound, Judged, With};
+use crate::statistics::rounds::Ratio;
 
 /// More rows of spans than this are thinned to the best of the family and of the peers.
 const ROWS: usize = 48;
@@ -38,7 +40,7 @@ pub fn of_record(record: &Record, row: Option<&Row>, looks: &mut Looks) -> Vec<V
     let charts = ["ratios", "times", "numbers"].into_iter().filter_map(|what| {
         let of_kind: Vec<&Judged> = judged.iter().filter(|judged| kind(judged) == what).collect();
         let unit = if what == "times" { units::time } else { units::fixed };
-        promises(record, what, &of_kind, unit).map(|chart| vec![chart])
+        promises(what, &of_kind, unit).map(|chart| vec![chart])
     });
     charts.collect()
 }
@@ -51,26 +53,23 @@ pub fn one(record: &Record, row: &Row, looks: &mut Looks) -> Option<Chart> {
 }
 
 /// Intervals against their bounds.
-fn promises(record: &Record, what: &str, judged: &[&Judged], unit: fn(f64) -> String) -> Option<Chart> {
+fn promises(what: &str, judged: &[&Judged], unit: fn(f64) -> String) -> Option<Chart> {
     let (mut spans, mut last) = (Vec::new(), String::new());
     for Judged { claim, value, verdict } in judged.iter().copied() {
-        let Some(subject) = record.subjects.iter().find(|subject| subject.name == claim.mine.0) else {
+        let Some(Ratio { value: at, interval, .. }) = value.filter(|value| value.value > 0.0) else {
             continue;
         };
-        let Some(value) = value.filter(|value| value.value > 0.0) else { continue };
         let head = format!("{} ({verdict})", claim.what);
         if head != last {
-            spans.extend(in_lines(&head).into_iter().map(Span::Head));
+            spans.extend(heads(&head));
             last = head;
         }
         let bound = match claim.bound {
             Bound::AtLeast(bound) | Bound::AtMost(bound) | Bound::Within(bound) => Some(bound),
             Bound::Shown => None,
         };
-        let ends = value.interval.unwrap_or((value.value, value.value));
-        let name = &subject.name;
-        let (class, ticks) = ("ink".into(), Vec::new());
-        spans.push(Span::Row { name, class, base: None, ends, at: value.value, ticks, bound });
+        let (name, class, ends) = (claim.mine.0.into(), "ink".into(), interval.unwrap_or((at, at)));
+        spans.push(Span { name, class, ends, at, bound, ..Span::default() });
     }
     let caption = format!("Promises, {what}: interval against bound (the thick upright line)");
     let svg = svg::spans("logarithmic", unit, &spans);
@@ -86,9 +85,8 @@ fn of_section(record: &Record, names: &[&str], section: &str, looks: &mut Looks)
     };
     let Some(&main) = names.iter().find(has) else { return charts };
     let axis = places(record, section);
-    let cells: Vec<usize> = record.cells_of(section).collect();
     if axis.len() < 2 {
-        charts.extend(in_rows(record, section, main, &cells, looks));
+        charts.extend(in_rows(record, section, main, looks));
         return charts;
     }
     charts.extend(over_axis(record, section, main, true, &axis, looks));
@@ -118,31 +116,31 @@ fn shown<'a>(record: &'a Record, section: &str, figure: &str) -> Vec<&'a Subject
         let ratios: Vec<f64> = ratios.collect();
         (!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64)
     };
-    let mut known: Vec<(usize, &Subject, f64)> = (record.subjects.iter().enumerate())
-        .filter(|(_, subject)| subject.kind != Kind::Baseline)
-        .filter_map(|(at, subject)| Some((at, subject, score(subject)?)))
-        .collect();
+    let known = record.subjects.iter().enumerate().filter(|(_, subject)| subject.kind != Kind::Baseline);
+    let mut known: Vec<_> = known.filter_map(|(at, subject)| Some((at, subject, score(subject)?))).collect();
     known.sort_by(|a, b| b.2.total_cmp(&a.2));
-    let mut left = [EACH; 2];
-    known.retain(|(_, subject, _)| {
-        let left = &mut left[usize::from(subject.kind == Kind::Peer)];
-        *left > 0 && {
-            *left -= 1;
-            true
-        }
-    });
-    known.sort_by_key(|entry| entry.0);
-    known.into_iter().map(|entry| entry.1).collect()
+    let of = |kind: Kind| known.iter().filter(move |entry| entry.1.kind == kind).take(EACH);
+    let mut best: Vec<_> = of(Kind::Family).chain(of(Kind::Peer)).collect();
+    best.sort_by_key(|entry| entry.0);
+    best.into_iter().map(|entry| entry.1).collect()
 }
 
 fn more_is_better(figure: Figure) -> &'static str {
     if figure.more_is_better { "more is better" } else { "less is better" }
 }
 
-/// `urgent p99.9`: a figure with its role.
-fn title(name: &str, figure: Figure) -> String {
-    let role = name.rsplit_once('/').map_or(String::new(), |(role, _)| format!("{role} "));
-    role + figure.title
+/// A figure by that of the best peer of its cell.
+fn by_peer(record: &Record, cell: usize, subject: &str, name: &str) -> Option<Mark> {
+    let peer = record.best_peer(cell, name).or_else(|| record.best(cell, name, |_| true))?;
+    let ratio = record.ratio((cell, subject), (cell, peer), name)?;
+    let band = ratio.interval.unwrap_or((ratio.value, ratio.value));
+    Some(Mark { x: 0.0, value: ratio.value, band, modes: ratio.two_modes.then_some(band) })
+}
+
+fn itself(record: &Record, cell: usize, subject: &str, name: &str) -> Option<Mark> {
+    let Measured { value, interval, modes } = record.measured(cell, subject, name)?;
+    let modes = modes.map(|(slow, fast)| (slow.per_s, fast.per_s));
+    Some(Mark { x: 0.0, value, band: interval.unwrap_or((value, value)), modes })
 }
 
 /// A figure over the axis: by that of the best peer of each cell, or itself.
@@ -150,63 +148,39 @@ fn over_axis(
     record: &Record,
     section: &str,
     name: &str,
-    by_peer: bool,
+    is_ratio: bool,
     axis: &[f64],
     looks: &mut Looks,
 ) -> Option<Chart> {
     let figure = Figure::find(name)?;
     let subjects = shown(record, section, name);
-    let classes = looks.classes(&subjects);
-    let by_peer = by_peer && subjects.iter().any(|subject| subject.kind == Kind::Peer);
-    let series: Vec<Series<'_>> = subjects
-        .iter()
-        .zip(classes)
-        .map(|(subject, class)| {
-            let mark = |&x: &f64| {
-                let subject = subject.name.as_str();
-                let cell = cell_at(record, section, x, subject, name)?;
-                if !by_peer {
-                    let measured = record.measured(cell, subject, name)?;
-                    let modes = measured.modes.map(|(slow, fast)| (slow.per_s, fast.per_s));
-                    let band = measured.interval.unwrap_or((measured.value, measured.value));
-                    return Some(Mark { x, value: measured.value, band, modes });
-                }
-                let ratio = record.ratio((cell, subject), (cell, record.best_peer(cell, name)?), name)?;
-                let band = ratio.interval.unwrap_or((ratio.value, ratio.value));
-                Some(Mark { x, value: ratio.value, band, modes: ratio.two_modes.then_some(band) })
-            };
-            Series { name: &subject.name, class, marks: axis.iter().filter_map(mark).collect() }
-        })
-        .filter(|series| !series.marks.is_empty())
-        .collect();
-    let values: Vec<f64> = series.iter().flat_map(|series| &series.marks).map(|mark| mark.value).collect();
-    let high = values.iter().copied().fold(0.0, f64::max);
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    if series.is_empty() || high <= 0.0 {
+    let mark_of = if is_ratio { by_peer } else { itself };
+    let line = |(subject, class): (&&'_ Subject, String)| {
+        let mark = |&x: &f64| {
+            let cell = cell_at(record, section, x, &subject.name, name)?;
+            Some(Mark { x, ..mark_of(record, cell, &subject.name, name)? })
+        };
+        Series { name: subject.name.clone(), class, marks: axis.iter().filter_map(mark).collect() }
+    };
+    let series: Vec<Series> = subjects.iter().zip(looks.classes(&subjects)).map(line).collect();
+    let values = || series.iter().flat_map(|series| &series.marks).map(|mark| mark.value);
+    let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    if high <= 0.0 {
         return None;
     }
-    let unit = match figure.unit {
-        _ if by_peer => units::fixed,
-        Unit::PerSecond => units::rate,
-        Unit::Nanoseconds => units::time,
-        Unit::Number => units::fixed,
-        Unit::Share => units::share,
+    let (kind, unit, what) = match units::of(figure.unit) {
+        _ if is_ratio => (Axis::Ratios, units::fixed as fn(f64) -> String, " by that of the best peer"),
+        unit if low > 0.0 && high > 12.0 * low => (Axis::Log, unit, ""),
+        unit => (Axis::Linear, unit, ""),
     };
-    let kind = match by_peer {
-        true => Axis::Ratios,
-        false if low > 0.0 && high > 12.0 * low => Axis::Log,
-        false => Axis::Linear,
-    };
-    let what = if by_peer { " by that of the best peer" } else { "" };
     let caption = format!("{section}: {}{what}, {}", title(name, figure), more_is_better(figure));
     // What is counted, in the plural: the words of the last label.
     let label = record.cells_of(section).last().map_or("", |cell| &record.cells[cell].label);
     let words: Vec<&str> = label.split(' ').filter(|word| word.parse::<f64>().is_err()).collect();
     let axis = words.join(" ");
-    let cpus =
-        if ["threads", "processes"].contains(&axis.as_str()) { record.machine.cpus_allowed } else { 0 };
-    let svg = svg::lines(&axis, cpus as f64, kind, unit, &series);
-    Some(Chart { caption, svg })
+    let counts_workers = ["threads", "processes"].contains(&axis.as_str());
+    let cpus = if counts_workers { record.machine.cpus_allowed as f64 } else { 0.0 };
+    Some(Chart { caption, svg: svg::lines(&axis, cpus, kind, unit, &series) })
 }
 
 /// Roles of which waits are known; one without a name if there are no roles.
@@ -223,9 +197,7 @@ fn roles(record: &Record, section: &str) -> Vec<String> {
 
 /// From the median wait to the longest.
 fn waits(record: &Record, section: &str, role: &str, x: f64, looks: &mut Looks) -> Option<Chart> {
-    let longest = format!("{role}wait-max");
-    let subjects = shown(record, section, &longest);
-    let classes = looks.classes(&subjects);
+    let subjects = shown(record, section, &format!("{role}wait-max"));
     let row = |(subject, class): (&&'_ Subject, String)| {
         let of = |name: &str| {
             let name = format!("{role}{name}");
@@ -234,88 +206,61 @@ fn waits(record: &Record, section: &str, role: &str, x: f64, looks: &mut Looks) 
         };
         let (at, max) = (of("wait-p50").or_else(|| of("wait-mean"))?, of("wait-max")?);
         let ticks = ["wait-p99", "wait-p99.9"].into_iter().filter_map(of).collect();
-        Some((subject.name.clone(), class, (at, max.max(at)), ticks))
+        let (name, ends) = (subject.name.clone(), (at, max.max(at)));
+        Some(Span { name, class, ends, at, ticks, ..Span::default() })
     };
-    let rows: Vec<_> = subjects.iter().zip(classes).filter_map(row).collect();
-    let spans: Vec<Span<'_>> = rows
-        .iter()
-        .map(|(name, class, ends, ticks): &(_, _, _, Vec<f64>)| Span::Row {
-            name,
-            class: class.clone(),
-            base: None,
-            ends: *ends,
-            at: ends.0,
-            ticks: ticks.clone(),
-            bound: None,
-        })
-        .collect();
-    let who =
-        if role.is_empty() { "waits".into() } else { format!("waits of {}", role.trim_end_matches('/')) };
+    let spans: Vec<Span> = subjects.iter().zip(looks.classes(&subjects)).filter_map(row).collect();
+    let who = if role.is_empty() { "" } else { " of " };
     let cell = record.cells_of(section).find(|&cell| record.cells[cell].x == Some(x))?;
-    let place = &record.cells[cell].label;
-    let caption =
-        format!("{section}, {place}: {who}, from the median (dot) over p99 and p99.9 to the longest");
+    let (place, role) = (&record.cells[cell].label, role.trim_end_matches('/'));
+    let caption = format!(
+        "{section}, {place}: waits{who}{role}, from the median (dot) over p99 and p99.9 to the longest"
+    );
     let svg = svg::spans("wait, logarithmic; less is better", units::time, &spans);
     (!spans.is_empty()).then_some(Chart { caption, svg })
 }
 
 /// A figure by that of the best peer of each cell, a group for each cell.
-fn in_rows(record: &Record, section: &str, name: &str, cells: &[usize], looks: &mut Looks) -> Option<Chart> {
+fn in_rows(record: &Record, section: &str, name: &str, looks: &mut Looks) -> Option<Chart> {
     let figure = Figure::find(name)?;
+    let cells: Vec<usize> = record.cells_of(section).collect();
     let mut subjects = shown(record, section, name);
     let is_thinned = subjects.len() * cells.len() > ROWS;
     if is_thinned {
-        let best = |kind: Kind| {
-            let wins = |subject: &&&Subject| {
-                cells
-                    .iter()
-                    .filter(|&&cell| record.best(cell, name, |k| k == kind) == Some(subject.name.as_str()))
-                    .count()
-            };
-            subjects.iter().filter(|subject| subject.kind == kind).max_by_key(wins).copied()
+        let wins = |subject: &Subject| {
+            let best = |cell: &&usize| record.best(**cell, name, |kind| kind == subject.kind);
+            cells.iter().filter(|cell| best(cell) == Some(subject.name.as_str())).count()
         };
-        subjects = [best(Kind::Family), best(Kind::Peer)].into_iter().flatten().collect();
+        let most = |kind: Kind| subjects.iter().filter(|s| s.kind == kind).max_by_key(|s| wins(s)).copied();
+        subjects = [most(Kind::Family), most(Kind::Peer)].into_iter().flatten().collect();
     }
-    let classes = looks.classes(&subjects);
-    let mut spans = Vec::new();
-    for &cell in cells {
-        let Some(peer) = record.best_peer(cell, name).or_else(|| record.best(cell, name, |_| true)) else {
-            continue;
-        };
-        spans.extend(in_lines(&record.cells[cell].label).into_iter().map(Span::Head));
+    let (classes, mut spans) = (looks.classes(&subjects), Vec::new());
+    for &cell in &cells {
+        spans.extend(heads(&record.cells[cell].label));
         for (subject, class) in subjects.iter().zip(&classes) {
-            let Some(ratio) = record.ratio((cell, &subject.name), (cell, peer), name) else { continue };
-            let ends = ratio.interval.unwrap_or((ratio.value, ratio.value));
-            let (class, base) = (class.clone(), Some(1.0));
-            spans.push(Span::Row {
-                name: &subject.name,
-                class,
-                base,
-                ends,
-                at: ratio.value,
-                ticks: Vec::new(),
-                bound: None,
-            });
+            let Some(mark) = by_peer(record, cell, &subject.name, name) else { continue };
+            let (name, class, ends) = (subject.name.clone(), class.clone(), mark.band);
+            spans.push(Span { name, class, is_ratio: true, ends, at: mark.value, ..Span::default() });
         }
     }
     let fewer = if is_thinned { "; of the others see the table" } else { "" };
     let (title, more) = (title(name, figure), more_is_better(figure));
     let caption = format!("{section}: {title} by that of the best peer, {more}{fewer}");
     let svg = svg::spans("by the best peer, logarithmic", units::fixed, &spans);
-    (!spans.is_empty()).then_some(Chart { caption, svg })
+    (!subjects.is_empty()).then_some(Chart { caption, svg })
 }
 
-/// A label in lines that fit a chart.
-fn in_lines(label: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
+/// A label in rows that fit a chart.
+fn heads(label: &str) -> Vec<Span> {
+    let mut rows = vec![Span::default()];
     for word in label.split_whitespace() {
-        let line = lines.last_mut().expect("there is one");
-        let longer = format!("{line} {word}");
-        if line.is_empty() || text_width(&longer) < WIDTH - 8.0 {
-            *line = longer.trim_start().into();
+        let Some(row) = rows.last_mut() else { continue };
+        let longer = format!("{} {word}", row.name);
+        if row.name.is_empty() || text_width(&longer) < WIDTH - 8.0 {
+            row.name = longer.trim_start().into();
         } else {
-            lines.push(word.into());
+            rows.push(Span { name: word.into(), ..Span::default() });
         }
     }
-    lines
+    rows
 }

@@ -4,7 +4,7 @@
 //! (Welch's, with the fewer degrees of freedom of the two), and is wider than those inside a run. A
 //! machine that became faster or slower shows in all subjects alike: those of the peers say so.
 
-use super::tables::{Table, number, wrapped};
+use super::tables::{Table, wrapped};
 use super::units;
 use crate::engine::cell::Kind;
 use crate::engine::figures::Figure;
@@ -42,7 +42,7 @@ fn changes(before: &Record, after: &Record) -> Vec<Change> {
             continue;
         }
         let ratio = unpaired(&b, &a);
-        let show = |values: &[f64]| number(figure.unit, geometric_mean(values));
+        let show = |values: &[f64]| units::of(figure.unit)(geometric_mean(values));
         let place = format!("{}, {}", cell.section, cell.label);
         let mut words = vec![place, line.subject.clone(), figure.title.into(), show(&a), show(&b)];
         words.extend([units::ratio(Some(ratio)), verdict(ratio, figure.more_is_better).into()]);

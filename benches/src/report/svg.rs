@@ -42,36 +42,32 @@ pub struct Mark {
 }
 
 /// The line of a subject.
-pub struct Series<'a> {
+pub struct Series {
     /// Its name.
-    pub name: &'a str,
+    pub name: String,
     /// Its class in the style sheet.
     pub class: String,
     /// Its values by ascending place.
     pub marks: Vec<Mark>,
 }
 
-/// A row of spans.
-pub enum Span<'a> {
-    /// What the rows below have in common.
-    Head(String),
-    /// A subject's span.
-    Row {
-        /// Its name.
-        name: &'a str,
-        /// Its class in the style sheet.
-        class: String,
-        /// From where a bar reaches to `at`.
-        base: Option<f64>,
-        /// The ends.
-        ends: (f64, f64),
-        /// The value.
-        at: f64,
-        /// Places between the ends.
-        ticks: Vec<f64>,
-        /// What the span is held against.
-        bound: Option<f64>,
-    },
+/// A row of a chart of spans.
+#[derive(Clone, Debug, Default)]
+pub struct Span {
+    /// A subject's name; or, without a class, what the rows below have in common.
+    pub name: String,
+    /// Its class in the style sheet.
+    pub class: String,
+    /// Whether a bar reaches from 1 to the value.
+    pub is_ratio: bool,
+    /// The ends.
+    pub ends: (f64, f64),
+    /// The value.
+    pub at: f64,
+    /// Places between the ends.
+    pub ticks: Vec<f64>,
+    /// What the span is held against.
+    pub bound: Option<f64>,
 }
 
 /// A scale from values to places.
@@ -186,7 +182,7 @@ pub enum Axis {
 }
 
 /// Lines over places that lie at even distances. A dotted line stands at the number of CPUs.
-pub fn lines(axis: &str, cpus: f64, kind: Axis, unit: fn(f64) -> String, series: &[Series<'_>]) -> String {
+pub fn lines(axis: &str, cpus: f64, kind: Axis, unit: fn(f64) -> String, series: &[Series]) -> String {
     let (log, ratios) = (kind != Axis::Linear, kind == Axis::Ratios);
     let marks = || series.iter().flat_map(|series| &series.marks);
     let mut xs: Vec<f64> = marks().map(|mark| mark.x).collect();
@@ -197,7 +193,7 @@ pub fn lines(axis: &str, cpus: f64, kind: Axis, unit: fn(f64) -> String, series:
     let y = Scale::new(values.chain(ratios.then_some(1.0)), (bottom, TOP), log);
     let widest = |widths: &mut dyn Iterator<Item = f64>| widths.fold(0.0, f64::max);
     let left = 8.0 + widest(&mut y.ticks().into_iter().map(|tick| text_width(&short(unit(tick)))));
-    let right = WIDTH - 14.0 - widest(&mut series.iter().map(|series| text_width(series.name)));
+    let right = WIDTH - 14.0 - widest(&mut series.iter().map(|series| text_width(&series.name)));
     let x = |value: f64| {
         let at = xs.iter().position(|&x| x == value).unwrap_or(0) as f64;
         left + 10.0 + (right - left - 20.0) * if xs.len() > 1 { at / (xs.len() - 1) as f64 } else { 0.5 }
@@ -237,7 +233,7 @@ pub fn lines(axis: &str, cpus: f64, kind: Axis, unit: fn(f64) -> String, series:
         }
         svg.push_str("</g>");
     }
-    let mut ends: Vec<(f64, f64, &Series<'_>)> = series
+    let mut ends: Vec<(f64, f64, &Series)> = series
         .iter()
         .filter_map(|series| series.marks.last().map(|mark| (y.at(mark.value), x(mark.x), series)))
         .collect();
@@ -247,23 +243,19 @@ pub fn lines(axis: &str, cpus: f64, kind: Axis, unit: fn(f64) -> String, series:
         write!(svg, "<g class=\"s {}\">", series.class).unwrap();
         let (from, to) = (from + 4.0, right + 6.0);
         write!(svg, "<path class=\"lead\" d=\"M{from:.1} {at:.1}L{to:.1} {place:.1}\"/>").unwrap();
-        text(&mut svg, "name", "start", (right + 9.0, place + 4.0), series.name);
+        text(&mut svg, "name", "start", (right + 9.0, place + 4.0), &series.name);
         svg.push_str("</g>");
     }
     svg + "</svg>"
 }
 
 /// Spans in rows on a logarithmic axis.
-pub fn spans(axis: &str, unit: fn(f64) -> String, rows: &[Span<'_>]) -> String {
-    let (mut values, mut left) = (Vec::new(), 8.0_f64);
-    for row in rows {
-        if let Span::Row { name, base, ends, at, bound, .. } = row {
-            values.extend([*base, Some(ends.0), Some(ends.1), Some(*at), *bound].into_iter().flatten());
-            left = left.max(8.0 + text_width(name));
-        }
-    }
-    let x = Scale::new(values.into_iter(), (left + 4.0, WIDTH - 8.0), true);
-    let ratios = rows.iter().any(|row| matches!(row, Span::Row { base: Some(_), .. }));
+pub fn spans(axis: &str, unit: fn(f64) -> String, rows: &[Span]) -> String {
+    let of_subjects = || rows.iter().filter(|row| !row.class.is_empty());
+    let ratios = rows.iter().any(|row| row.is_ratio);
+    let values = of_subjects().flat_map(|row| [Some(row.ends.0), Some(row.ends.1), Some(row.at), row.bound]);
+    let left = of_subjects().map(|row| 8.0 + text_width(&row.name)).fold(8.0, f64::max);
+    let x = Scale::new(values.flatten().chain(ratios.then_some(1.0)), (left + 4.0, WIDTH - 8.0), true);
     let bottom = TOP + ROW * rows.len() as f64 + 4.0;
     let mut svg = format!("<svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\">", bottom + BOTTOM);
     for tick in x.ticks() {
@@ -272,33 +264,22 @@ pub fn spans(axis: &str, unit: fn(f64) -> String, rows: &[Span<'_>]) -> String {
     }
     along(&mut svg, bottom + 14.0, x.ticks().into_iter().map(|tick| (x.at(tick), short(unit(tick)))));
     text(&mut svg, "tick", "middle", (WIDTH / 2.0, bottom + 30.0), axis);
-    for (nth, row) in rows.iter().enumerate() {
+    for (nth, Span { name, class, is_ratio, ends, at, ticks, bound }) in rows.iter().enumerate() {
         let y = TOP + ROW * (nth as f64 + 0.5);
-        let (name, class, base, ends, at, ticks, bound) = match row {
-            Span::Head(label) => {
-                text(&mut svg, "head", "start", (2.0, y + 4.0), label);
-                continue;
-            }
-            Span::Row { name, class, base, ends, at, ticks, bound } => {
-                (name, class, base, ends, at, ticks, bound)
-            }
-        };
+        if class.is_empty() {
+            text(&mut svg, "head", "start", (2.0, y + 4.0), name);
+            continue;
+        }
         write!(svg, "<g class=\"s {class}\"><title>{}: {}</title>", escape(name), unit(*at)).unwrap();
         text(&mut svg, "name", "end", (left, y + 4.0), name);
-        if let Some(base) = base {
-            let (a, b) = (x.at(*base).min(x.at(*at)), x.at(*base).max(x.at(*at)));
-            write!(svg, "<path class=\"bar\" d=\"M{a:.1} {y}H{b:.1}\"/>").unwrap();
+        let mut path = |class: &str, d: String| write!(svg, "<path class=\"{class}\" d=\"{d}\"/>").unwrap();
+        if *is_ratio {
+            path("bar", format!("M{:.1} {y}H{:.1}", x.at(1.0), x.at(*at)));
         }
-        write!(svg, "<path class=\"span\" d=\"M{:.1} {y}H{:.1}\"/>", x.at(ends.0), x.at(ends.1)).unwrap();
-        for tick in ticks {
-            write!(svg, "<path class=\"span\" d=\"M{:.1} {}v8\"/>", x.at(*tick), y - 4.0).unwrap();
-        }
-        write!(svg, "<circle class=\"dot\" cx=\"{:.1}\" cy=\"{y}\" r=\"3\"/>", x.at(*at)).unwrap();
-        if let Some(bound) = bound {
-            write!(svg, "<path class=\"bound\" d=\"M{:.1} {}v{ROW}\"/>", x.at(*bound), y - ROW / 2.0)
-                .unwrap();
-        }
-        svg.push_str("</g>");
+        path("span", format!("M{:.1} {y}H{:.1}", x.at(ends.0), x.at(ends.1)));
+        ticks.iter().for_each(|tick| path("span", format!("M{:.1} {}v8", x.at(*tick), y - 4.0)));
+        bound.iter().for_each(|bound| path("bound", format!("M{:.1} {}v{ROW}", x.at(*bound), y - ROW / 2.0)));
+        write!(svg, "<circle class=\"dot\" cx=\"{:.1}\" cy=\"{y}\" r=\"3\"/></g>", x.at(*at)).unwrap();
     }
     svg + "</svg>"
 }

@@ -3,9 +3,10 @@
 use super::svg::escape;
 use super::units;
 use crate::engine::cell::Kind;
-use crate::engine::figures::{Figure, Unit};
+use crate::engine::figures::Figure;
 use crate::engine::record::{Line, Measured, Record};
 use crate::rows::{By, Column, Row, claims};
+use crate::statistics::rounds::Level;
 use std::fmt::Write;
 
 /// No table is wider.
@@ -14,7 +15,7 @@ pub const WIDTH: usize = 100;
 const LABEL: usize = 44;
 const NAME: usize = 18;
 
-/// A table as text, Markdown, and HTML.
+/// A table, as text and as HTML.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// The heads of the columns.
@@ -39,36 +40,17 @@ impl Table {
         (0..self.head.len()).map(width).collect()
     }
 
-    fn lines(&self, open: &str, between: &str, close: &str) -> (String, Vec<String>) {
+    /// Columns as wide as what stands in them.
+    pub fn text(&self) -> String {
         let widths = self.widths();
         let line = |row: &Vec<String>| {
             let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, &width))| {
                 if at < self.left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
             });
-            let line = cells.collect::<Vec<_>>().join(between);
-            format!("{open}{line}{close}").trim_end().to_owned()
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
         };
-        (line(&self.head), self.rows.iter().map(line).collect())
-    }
-
-    /// Columns as wide as what stands in them.
-    pub fn text(&self) -> String {
-        let (head, rows) = self.lines("", "  ", "");
-        let widths = self.widths();
         let rule = "-".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1));
-        [head, rule].into_iter().chain(rows).fold(String::new(), |text, line| text + &line + "\n")
-    }
-
-    /// A table of Markdown, without gaps.
-    pub fn markdown(&self) -> String {
-        let (head, rows) = self.lines("| ", " | ", " |");
-        let rule = |(at, width): (usize, &usize)| {
-            if at < self.left { "-".repeat(width + 2) } else { "-".repeat(width + 1) + ":" }
-        };
-        let rules: Vec<String> = self.widths().iter().enumerate().map(rule).collect();
-        let rows = rows.into_iter().zip(&self.rows).filter(|(_, row)| !row.is_empty()).map(|(line, _)| line);
-        let all = [head, format!("|{}|", rules.join("|"))].into_iter().chain(rows);
-        all.fold(String::new(), |text, line| text + &line + "\n")
+        line(&self.head) + &rule + "\n" + &self.rows.iter().map(line).collect::<String>()
     }
 
     /// A table of HTML, and its style: on a narrow page each entry stands behind the head of its
@@ -158,42 +140,23 @@ pub fn wrapped(text: &str, indent: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A value in the unit of its figure; two modes are shown as two.
-pub fn value(figure: Figure, measured: &Measured) -> String {
-    if let Some((slow, fast)) = measured.modes {
-        return format!("{}|{}", units::rate(slow.per_s), units::rate(fast.per_s));
-    }
-    number(figure.unit, measured.value)
-}
-
-/// A number in this unit.
-pub fn number(unit: Unit, value: f64) -> String {
-    match unit {
-        Unit::PerSecond => units::rate(value),
-        Unit::Nanoseconds => units::time(value),
-        Unit::Number => units::fixed(value),
-        Unit::Share => units::share(value),
-    }
-}
-
-/// The head of a column: `urgent p99.9, by std`.
-fn head(column: &Column, figure: Figure) -> String {
-    let role = column.figure.rsplit_once('/').map_or(String::new(), |(role, _)| format!("{role} "));
-    let by = match column.by {
-        By::Nothing => String::new(),
-        By::BestPeer => ", by best peer".into(),
-        By::Subject(name) => format!(", by {name}"),
-    };
-    format!("{role}{}{by}", figure.title)
+/// `urgent p99.9`: a figure with its role.
+pub fn title(name: &str, figure: Figure) -> String {
+    let role = name.rsplit_once('/').map_or(String::new(), |(role, _)| format!("{role} "));
+    role + figure.title
 }
 
 /// What stands in a column for a subject in a cell.
 /// `other` is what it is divided by, or the best of the cell.
 fn entry(line: &Line, other: Option<&Line>, column: &Column, figure: Figure) -> String {
     let itself = other.is_some_and(|other| std::ptr::eq(other, line));
-    let Some(measured) = line.measured(column.figure) else { return "-".into() };
+    let Some(Measured { value, modes, .. }) = line.measured(column.figure) else { return "-".into() };
     match (column.by, other) {
-        (By::Nothing, _) => value(figure, &measured) + if itself { "*" } else { "" },
+        (By::Nothing, _) => {
+            let show = units::of(figure.unit);
+            let both = |(slow, fast): (Level, Level)| format!("{}|{}", show(slow.per_s), show(fast.per_s));
+            modes.map_or_else(|| show(value), both) + if itself { "*" } else { "" }
+        }
         (_, Some(_)) if itself => "1".into(),
         (_, other) => units::ratio(other.and_then(|other| line.ratio(other, column.figure))),
     }
@@ -202,8 +165,12 @@ fn entry(line: &Line, other: Option<&Line>, column: &Column, figure: Figure) -> 
 /// The tables of a section, in parts that fit.
 fn section(record: &Record, row: &Row, section: &str) -> Vec<Table> {
     let columns: Vec<(&Column, Figure)> = used(record, row, section);
-    let names = ["", "subject"].map(String::from).into_iter();
-    let mut table = Table::new(2, names.chain(columns.iter().map(|(column, figure)| head(column, *figure))));
+    let heads = columns.iter().map(|(Column { figure: name, by }, figure)| match by {
+        By::Nothing => title(name, *figure),
+        By::BestPeer => title(name, *figure) + ", by best peer",
+        By::Subject(other) => format!("{}, by {other}", title(name, *figure)),
+    });
+    let mut table = Table::new(2, ["", "subject"].map(String::from).into_iter().chain(heads));
     let cells: Vec<usize> = record.cells_of(section).collect();
     for &cell in &cells {
         let lines: Vec<&Line> =
@@ -348,11 +315,10 @@ mod tests {
     }
 
     #[test]
-    fn one_table_is_written_in_three_ways() {
+    fn one_table_is_written_in_two_ways() {
         let mut table = Table::new(1, ["a", "b"]);
         table.rows = vec![vec!["<x>".into(), "1".into()], Vec::new(), vec!["y".into(), "22".into()]];
         assert_eq!(table.text(), "a     b\n-------\n<x>   1\n\ny    22\n");
-        assert_eq!(table.markdown(), "| a   |  b |\n|-----|---:|\n| <x> |  1 |\n| y   | 22 |\n");
         let (html, style) = table.html("t1");
         assert_eq!(style, "#t1 td:nth-child(2)::before { content: \"b \" }\n");
         assert!(html.contains("<td class=\"l\">&lt;x&gt;</td><td>1</td>"), "{html}");

@@ -1,5 +1,6 @@
 //! Numbers as people read them: three significant digits and a unit.
 
+use crate::engine::figures::Unit;
 use crate::statistics::rounds::{Estimate, Ratio};
 use crate::workloads::Times;
 
@@ -32,6 +33,16 @@ pub fn time(ns: f64) -> String {
         v if v >= 999.5e3 => format!("{}ms", digits(v / 1e6)),
         v if v >= 999.5 => format!("{}us", digits(v / 1e3)),
         v => format!("{}ns", digits(v)),
+    }
+}
+
+/// How figures of a unit are written.
+pub fn of(unit: Unit) -> fn(f64) -> String {
+    match unit {
+        Unit::PerSecond => rate,
+        Unit::Nanoseconds => time,
+        Unit::Number => fixed,
+        Unit::Share => share,
     }
 }
 
