@@ -124,34 +124,25 @@ impl<'a> Workload<'a> {
     }
 
     fn row(&self, subject: &str, what: &str, first: bool) -> Vec<String> {
-        let ratio_or_rate = match self.record.kind(subject) {
-            Some(Kind::Peer) => range(
-                &self
-                    .span
-                    .iter()
-                    .filter_map(|&x| Some(self.measured(x, subject, "rate")?.value))
-                    .collect::<Vec<_>>(),
-                |rate| units::rate(rate) + "/s",
-            ),
+        let rates = || self.span.iter().filter_map(|&x| Some(self.measured(x, subject, "rate")?.value));
+        let rate = match self.record.kind(subject) {
+            Some(Kind::Peer) => range(&rates().collect::<Vec<_>>(), |rate| units::rate(rate) + "/s"),
             _ => range(&self.ratios(subject, None, "rate"), units::fixed),
         };
-        let last = self.span.last().copied().unwrap_or(self.most);
-        let ends = if last < self.most { vec![last, self.most] } else { vec![self.most] };
+        let last = self.span.last().copied().filter(|&last| last < self.most);
+        let ends: Vec<f64> = last.into_iter().chain([self.most]).collect();
         let both = |figure: &str, show: fn(f64) -> String| {
             let one = |&x: &f64| self.measured(x, subject, figure).map_or("-".into(), |of| show(of.value));
             ends.iter().map(one).collect::<Vec<_>>().join(" | ")
         };
+        let cpu = || range(&self.ratios(subject, Some(STD), "cpu"), units::fixed);
         vec![
             if first { self.section.into() } else { String::new() },
             subject.into(),
             what.into(),
             size(subject).map_or("-".into(), |bytes| format!("{bytes} B")),
-            ratio_or_rate,
-            if subject == STD {
-                "1".into()
-            } else {
-                range(&self.ratios(subject, Some(STD), "cpu"), units::fixed)
-            },
+            rate,
+            if subject == STD { "1".into() } else { cpu() },
             both("starved", units::share),
             both("wait-max", units::time),
         ]
@@ -346,20 +337,15 @@ pub(crate) fn short_model(model: &str) -> String {
 }
 
 fn title(record: &Record, workload: &Workload<'_>) -> String {
-    let (cpus, rounds) = (record.machine.cpus_allowed, record.rounds_done());
-    let ends = [workload.span.first(), workload.span.last()].map(|end| end.copied().unwrap_or(workload.most));
-    let span = if ends[0] < ends[1] { format!("{} to {}", ends[0], ends[1]) } else { ends[0].to_string() };
-    let beside = if ends[1] < workload.most {
-        format!("; a | b: {} | {} threads", ends[1], workload.most)
-    } else {
-        String::new()
-    };
-    let plural = |n: usize| if n == 1 { "" } else { "s" };
+    let Workload { span, most, .. } = workload;
+    let [least, last] = [span.first(), span.last()].map(|end| end.unwrap_or(most));
+    let span = if least < last { format!("{least} to {last}") } else { least.to_string() };
+    let beside = if last < most { format!("; a | b: {last} | {most} threads") } else { String::new() };
     format!(
-        "THE ANSWER: {}, {cpus} CPU{}, {rounds} round{}; rate and CPU time with {span} threads{beside}",
+        "THE ANSWER: {}, {} CPUs, {} rounds; rate and CPU time with {span} threads{beside}",
         short_model(&record.machine.cpu_model),
-        plural(cpus),
-        plural(rounds)
+        record.machine.cpus_allowed,
+        record.rounds_done()
     )
 }
 

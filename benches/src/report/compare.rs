@@ -8,82 +8,67 @@ use super::tables::{Table, wrapped};
 use super::units;
 use crate::engine::cell::Kind;
 use crate::engine::figures::Figure;
-use crate::engine::record::Record;
+use crate::engine::record::{Line, Record};
 use crate::statistics::rounds::{Ratio, Verdict};
 use crate::statistics::{geometric_mean, mean, standard_deviation, student_t};
-use std::collections::BTreeMap;
 
-/// How the main figure of a subject in a cell changed.
+/// The figures that are compared: of each line the first of these that both records have.
+const FIGURES: [&str; 7] =
+    ["rate", "pair", "recovery", "mean-done", "wait-mean", "urgent/rate", "writer/rate"];
+
+/// How a subject in a cell changed: what stands in the table, the ratio turned so that more is
+/// better, and whether it is of the family.
 struct Change {
     words: Vec<String>,
-    ratio: Ratio,
-    kind: Kind,
-    more_is_better: bool,
+    gain: Ratio,
+    is_family: bool,
 }
 
-/// The figure that is compared: the rate if there is one, or the first that both have.
-fn changes(before: &Record, after: &Record) -> Vec<Change> {
-    let mut changes = Vec::new();
-    for line in &after.lines {
-        let cell = &after.cells[line.cell];
-        let same =
-            before.cells.iter().position(|other| other.section == cell.section && other.label == cell.label);
-        let Some(old) = same.and_then(|cell| before.line(cell, &line.subject)) else { continue };
-        let usual = ["rate", "pair", "recovery", "mean-done"].map(String::from);
-        let names = usual.iter().chain(line.rounds.keys());
-        let both = |name: &&String| !line.values(name).is_empty() && !old.values(name).is_empty();
-        let Some((name, figure)) =
-            names.into_iter().find(both).and_then(|name| Some((name, Figure::find(name)?)))
-        else {
-            continue;
-        };
-        let (a, b) = (old.values(name), line.values(name));
-        if a.iter().chain(&b).any(|&value| value <= 0.0) {
-            continue;
-        }
-        let ratio = unpaired(&b, &a);
-        let show = |values: &[f64]| units::of(figure.unit)(geometric_mean(values));
-        let place = format!("{}, {}", cell.section, cell.label);
-        let mut words = vec![place, line.subject.clone(), figure.title.into(), show(&a), show(&b)];
-        words.extend([units::ratio(Some(ratio)), verdict(ratio, figure.more_is_better).into()]);
-        let kind = after.kind(&line.subject).unwrap_or(Kind::Peer);
-        changes.push(Change { words, ratio, kind, more_is_better: figure.more_is_better });
-    }
-    changes
-}
-
-fn verdict(ratio: Ratio, more_is_better: bool) -> &'static str {
-    match ratio.verdict() {
-        Verdict::Faster if more_is_better => "better",
-        Verdict::Slower if !more_is_better => "better",
-        Verdict::Faster | Verdict::Slower => "worse",
+fn verdict(gain: &Ratio) -> &'static str {
+    match gain.verdict() {
+        Verdict::Faster => "better",
+        Verdict::Slower => "worse",
         Verdict::None | Verdict::TwoModes => "no verdict",
     }
 }
 
+fn change(before: &Record, after: &Record, line: &Line) -> Option<Change> {
+    let cell = &after.cells[line.cell];
+    let old = before.line(before.cell(&cell.section, &cell.label)?, &line.subject)?;
+    let values = |name: &&str| Some((old.values(name), line.values(name)));
+    let both = FIGURES.iter().find_map(|name| {
+        let (a, b) = values(name)?;
+        let known = !a.is_empty() && !b.is_empty() && a.iter().chain(&b).all(|&value| value > 0.0);
+        known.then_some((Figure::find(name)?, a, b))
+    });
+    let (figure, a, b) = both?;
+    let gain = if figure.more_is_better { unpaired(&b, &a) } else { unpaired(&a, &b) };
+    let show = |values: &[f64]| units::of(figure.unit)(geometric_mean(values));
+    let place = format!("{}, {}", cell.section, cell.label);
+    let mut words = vec![place, line.subject.clone(), figure.title.into(), show(&a), show(&b)];
+    words.extend([units::ratio(Some(unpaired(&b, &a))), verdict(&gain).into()]);
+    Some(Change { words, gain, is_family: after.kind(&line.subject) == Some(Kind::Family) })
+}
+
+fn changes(before: &Record, after: &Record) -> Vec<Change> {
+    after.lines.iter().filter_map(|line| change(before, after, line)).collect()
+}
+
 fn counted(changes: &[Change]) -> String {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for change in changes {
-        *counts.entry(verdict(change.ratio, change.more_is_better)).or_default() += 1;
-    }
-    let of = |what| counts.get(what).copied().unwrap_or(0);
-    let others = changes.iter().filter(|change| change.kind != Kind::Family && change.ratio.value > 0.0);
-    let drift: Vec<f64> =
-        others.map(|change| change.ratio.value.powi(if change.more_is_better { 1 } else { -1 })).collect();
+    let count = |what| changes.iter().filter(|change| verdict(&change.gain) == what).count();
+    let others = changes.iter().filter(|change| !change.is_family);
+    let drift: Vec<f64> = others.map(|change| change.gain.value).collect();
     let machine = if drift.is_empty() {
         String::new()
     } else {
-        format!(
-            " The machine: what is not of this family does {} of what it did.",
-            units::fixed(geometric_mean(&drift))
-        )
+        format!(" What is not of this family does {} of what it did.", units::fixed(geometric_mean(&drift)))
     };
     format!(
         "{} figures: {} better, {} worse, {} without a verdict; by chance one in twenty has a wrong one.{machine}",
         changes.len(),
-        of("better"),
-        of("worse"),
-        of("no verdict")
+        count("better"),
+        count("worse"),
+        count("no verdict")
     )
 }
 

@@ -5,7 +5,6 @@ use crate::engine::record::{Ended, Line, Mode, Record, SCHEMA};
 use crate::rows::{By, Column, Row};
 use crate::run::machine;
 use crate::workloads::Scenario;
-use std::collections::BTreeMap;
 
 /// Columns of every kind.
 pub const ROW: Row = Row {
@@ -39,30 +38,22 @@ pub fn record(rounds: usize, rule: Rule) -> Record {
         subject("usync", Kind::Peer),
         subject("none", Kind::Baseline),
     ];
-    let mut cells = Vec::new();
-    for section in ["(0, 0) us", "(3, 7) us"] {
-        cells.extend([1.0, 2.0, 4.0, 16.0].map(|x| Cell {
-            section: section.into(),
-            label: format!("{x} threads"),
-            x: Some(x),
-            scenario: Scenario::Handoff,
-        }));
-    }
-    let mut lines = Vec::new();
-    for (cell, Cell { x, .. }) in cells.iter().enumerate() {
-        for Subject { name, .. } in &subjects {
-            let of = |figure: &&str| {
-                let value = |round| Some(rule(figure, name, x.unwrap_or(1.0), round));
-                ((*figure).into(), (0..rounds).map(value).collect::<Vec<_>>())
-            };
-            let rounds: BTreeMap<_, _> =
-                ["rate", "cpu", "starved", "least", "wait-p50", "wait-p99", "wait-p99.9", "wait-max"]
-                    .iter()
-                    .map(of)
-                    .collect();
-            lines.push(Line { cell, subject: name.clone(), rounds });
-        }
-    }
+    let cell = |section: &str, x: f64| {
+        let (section, label) = (section.into(), format!("{x} threads"));
+        Cell { section, label, x: Some(x), scenario: Scenario::Handoff }
+    };
+    let sections = ["(0, 0) us", "(3, 7) us"].into_iter();
+    let cells: Vec<Cell> = sections.flat_map(|s| [1.0, 2.0, 4.0, 16.0].map(|x| cell(s, x))).collect();
+    const FIGURES: [&str; 8] =
+        ["rate", "cpu", "starved", "least", "wait-p50", "wait-p99", "wait-p99.9", "wait-max"];
+    let line = |cell: usize, subject: &str, x: f64| {
+        let of = |figure| (0..rounds).map(|round| Some(rule(figure, subject, x, round))).collect();
+        let rounds = FIGURES.iter().map(|figure| (figure.to_string(), of(figure))).collect();
+        Line { cell, subject: subject.into(), rounds }
+    };
+    let places = cells.iter().enumerate().flat_map(|(at, cell)| cell.x.map(|x| (at, x)));
+    let lines = places.flat_map(|(at, x)| subjects.iter().map(move |subject| (at, x, subject)));
+    let lines = lines.map(|(at, x, subject)| line(at, &subject.name, x)).collect();
     let mut machine = machine::describe();
     (machine.cpu_model, machine.cpus_allowed) = ("Xeon".into(), 4);
     Record {
@@ -85,7 +76,7 @@ pub fn record(rounds: usize, rule: Rule) -> Record {
 }
 
 /// `greedy` is the fastest and starves half of the threads, `even` is ahead of the peers and starves
-/// nobody, `usync` is ahead of `std` and behind it in turn. The machine differs from round to round.
+/// nobody, `usync` is ahead of `std` and behind it in turn. Rounds differ.
 pub fn plain(rounds: usize) -> Record {
     record(rounds, |figure, subject, threads, round| {
         let noise = [1.0, 0.99, 1.01, 0.98, 1.0, 1.02, 0.97][round % 7];
