@@ -111,9 +111,9 @@ xflags::xflags! {
             optional --budget minutes: u64
         }
 
-        /// Rebuilds the HTML report of a benchmark run from its JSON.
+        /// Draws the page of a record of the benches again, or of all records.
         cmd report {
-            /// The JSON file (default: the last run's, in target/ulocks-report/).
+            /// The record (default: all in target/ulocks-report/).
             optional json: PathBuf
         }
 

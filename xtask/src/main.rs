@@ -63,7 +63,7 @@ fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
         XtaskCmd::Fuzz(flags) => fuzz::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Mutants(flags) => mutants::run(&flags, &workspace, steps),
         XtaskCmd::Verify(flags) => verify::run(&flags, &workspace, steps),
-        XtaskCmd::Report(flags) => report::run(&flags, &shell, &workspace, steps),
+        XtaskCmd::Report(flags) => report::run(&flags, &shell, steps),
         XtaskCmd::PublishCheck(_) => publish_check::run(&shell, &workspace, steps),
     }
 }

@@ -94,7 +94,7 @@ fn of_section(record: &Record, names: &[&str], section: &str, looks: &mut Looks)
         charts.extend(over_axis(record, section, "cpu", false, &axis, looks));
     }
     let cpus = record.machine.cpus_allowed as f64;
-    let at = axis.iter().copied().filter(|&x| x <= cpus).next_back().or(axis.last().copied());
+    let at = axis.iter().copied().rfind(|&x| x <= cpus).or(axis.last().copied());
     for role in roles(record, section) {
         charts.extend(at.and_then(|x| waits(record, section, &role, x, looks)));
     }

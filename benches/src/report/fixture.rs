@@ -75,8 +75,8 @@ pub fn record(rounds: usize, rule: Rule) -> Record {
     }
 }
 
-/// `greedy` is the fastest and starves half of the threads, `even` is ahead of the peers and starves
-/// nobody, `usync` is ahead of `std` and behind it in turn. Rounds differ.
+/// `greedy` is the fastest and starves half of the threads, `even` is ahead of the peers and
+/// starves nobody, `usync` is ahead of `std` and behind it in turn. Rounds differ.
 pub fn plain(rounds: usize) -> Record {
     record(rounds, |figure, subject, threads, round| {
         let noise = [1.0, 0.99, 1.01, 0.98, 1.0, 1.02, 0.97][round % 7];

@@ -44,6 +44,9 @@ pub fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
 /// The rounds of each figure of a subject in a cell.
 type Figures = BTreeMap<String, Vec<Option<f64>>>;
 
+/// A line of the file: a cell, a subject, a shape, and the rounds of each figure.
+type Row = (usize, usize, usize, Vec<Vec<Option<f64>>>);
+
 /// A record: its cells by section and number of threads, and its lines by cell and subject.
 struct Record {
     cells: Vec<(String, f64)>,
@@ -60,9 +63,8 @@ impl Record {
         let table = &record["lines"];
         let shapes: Vec<Vec<String>> =
             serde_json::from_value(table["shapes"].clone()).context("no shapes")?;
-        let rows: Vec<(usize, usize, usize, Vec<Vec<Option<f64>>>)> =
-            serde_json::from_value(table["rows"].clone()).context("no rows")?;
-        let line = |(cell, subject, shape, rounds): (usize, usize, usize, Vec<Vec<Option<f64>>>)| {
+        let rows: Vec<Row> = serde_json::from_value(table["rows"].clone()).context("no rows")?;
+        let line = |(cell, subject, shape, rounds): Row| {
             let subject = text(&subjects.get(subject).context("a row has no subject")?["name"])?;
             let names = shapes.get(shape).context("a row has no shape")?.iter().cloned();
             Ok(((cell, subject), names.zip(rounds).collect()))
