@@ -170,7 +170,7 @@ fn wrong_options_are_one_line_and_exit_code_2() {
         (&["--seconds", "-1"], "-1 seconds are out of range; allowed: 0.001 to 3600"),
         (&["--rounds", "0"], "'0' is not a number of rounds; allowed: 1 to 1000"),
         (&["--hold", "-3us"], "a time of -3us is out of range; allowed: 0 to 1000s"),
-        (&["--pin", "near"], "unknown pinning 'near'; allowed: none, compact, scatter, node"),
+        (&["--pin", "near"], "invalid value 'near' for '--pin <HOW>' [possible values: none, scatter]"),
         (&["--locks", "std,lockless"], "unknown lock 'lockless'; allowed: "),
         (&["--locks", "sysv", "deaf"], "--locks: not heeded by deaf"),
         (&["--hold", "3us"], "--hold and --think: not heeded by pingpong, deaf"),
@@ -310,7 +310,7 @@ fn a_killed_run_goes_on() {
     let whole = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, format!("{whole}{{\"done\":{{\"at_s\":1.5,")).unwrap();
 
-    let other = run(&target, &[&arguments[..], &["--pin", "compact", "--resume"]].concat());
+    let other = run(&target, &[&arguments[..], &["--pin", "none", "--resume"]].concat());
     let said = text(&other.stderr);
     assert_eq!((other.status.code(), said.lines().count()), (Some(2), 1), "{said}");
     assert!(said.contains("run had other options; it was begun with 'cargo bench -- pingpong "), "{said}");

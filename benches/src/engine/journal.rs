@@ -56,9 +56,6 @@ pub struct Head {
 pub struct Done {
     /// How long the run had taken by then.
     pub at_s: f64,
-    /// The round trip of a cache line before the round, if this is its first trial.
-    #[serde(default)]
-    pub round_trip_ns: Option<f64>,
     /// Its place in its round.
     pub turn: (usize, Option<usize>),
     /// What it gave, one for each subject.

@@ -63,8 +63,8 @@ pub struct Options {
     /// Rounds to run, neither more nor fewer
     #[arg(long, value_name = "N", value_parser = rounds, allow_hyphen_values = true)]
     pub rounds: Option<u32>,
-    /// Where workers run: none, compact, scatter or node
-    #[arg(long, value_name = "HOW")]
+    /// Where workers run
+    #[arg(long, value_enum, value_name = "HOW")]
     pub pin: Option<Pin>,
     /// Write the records of this run here too, as one JSON array
     #[arg(long, value_name = "FILE")]

@@ -69,9 +69,6 @@ pub struct Record {
     /// What the plan left out, in words; empty if nothing.
     #[serde(default)]
     pub left_out: Vec<String>,
-    /// Round trips of a cache line between two CPUs, one a round.
-    #[serde(default)]
-    pub round_trips_ns: Vec<f64>,
     /// The subjects.
     pub subjects: Vec<Subject>,
     /// The cells.

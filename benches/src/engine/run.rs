@@ -11,8 +11,8 @@ use super::plan::Order;
 use super::progress::{Progress, say};
 use super::record::{Ended, Line, Outcome, Record, SCHEMA};
 use crate::report::units;
+use crate::run::busy_work;
 use crate::run::child::{self, Runner};
-use crate::run::{busy_work, line};
 use crate::workloads::Trial;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
@@ -58,8 +58,7 @@ pub fn run(order: &Order) -> Result<(Record, Option<i32>)> {
     }
     let (all_s, mut done_s, mut last) = (order.takes_s(), 0.0, String::new());
     for round in 0..order.rounds {
-        let mut round_trip_ns = None;
-        for (place, turn) in order.round(head.seed + u64::from(round)).into_iter().enumerate() {
+        for turn in order.round(head.seed + u64::from(round)) {
             let trial = order.trial(turn, head.iterations_per_us, head.seed + maker.trials);
             let takes_s = trial.takes_s();
             if let Some(done) = old.next() {
@@ -76,9 +75,6 @@ pub fn run(order: &Order) -> Result<(Record, Option<i32>)> {
                 progress.clear();
                 return Ok((maker.end(Ended::Budget, &journal), None));
             }
-            if place == 0 {
-                round_trip_ns = line::round_trip_ns();
-            }
             progress.show(done_s / all_s, journal.elapsed(), &last);
             let outcome = runner.run(&trial).with_context(|| {
                 progress.clear();
@@ -87,7 +83,7 @@ pub fn run(order: &Order) -> Result<(Record, Option<i32>)> {
             match outcome {
                 child::Outcome::Done(outcomes) => {
                     let at_s = journal.elapsed().as_secs_f64();
-                    let done = Done { at_s, round_trip_ns: round_trip_ns.take(), turn, outcomes };
+                    let done = Done { at_s, turn, outcomes };
                     maker.add(round, &done)?;
                     journal.done(&done)?;
                     last = format!("{}: {}", order.describe(turn), in_short(&done.outcomes));
@@ -154,9 +150,8 @@ impl Maker {
             took_s: 0.0,
             window_ms: order.window_ms,
             rounds: order.rounds,
-            pin: order.pin.to_string(),
+            pin: order.pin.name().into(),
             left_out: order.left_out.clone(),
-            round_trips_ns: Vec::new(),
             subjects,
             cells: order.jobs.iter().map(|job| job.cell.clone()).collect(),
             lines,
@@ -180,7 +175,6 @@ impl Maker {
                 values.push(Some(value).filter(|value| value.is_finite()).map(six_digits));
             }
         }
-        self.record.round_trips_ns.extend(done.round_trip_ns);
         self.trials += 1;
         Ok(())
     }

@@ -68,7 +68,6 @@ pub fn record(rounds: usize, rule: Rule) -> Record {
         rounds: rounds as u32,
         pin: "scatter".into(),
         left_out: Vec::new(),
-        round_trips_ns: Vec::new(),
         subjects,
         cells,
         lines,

@@ -1,61 +1,33 @@
-//! On which CPU each worker runs.
+//! On which CPU each worker runs, and where these CPUs are.
 //!
-//! Workers are dealt round-robin to an order of CPUs. In each of these orders a *node* is a NUMA
-//! node; where packages share a node, it is a package.
+//! Scattered workers are dealt round-robin to an order of CPUs. The next CPU is in the next node,
+//! and that of another package; in a core that has no worker yet, as long as there is one in any
+//! node; siblings come last. A *node* is a NUMA node; where packages share a node, it is a package.
 //!
-//! | pinning | the next CPU is |
-//! |---|---|
-//! | `compact` | the next sibling of this core; then the next core of this node; then the next node of this package; then the next package |
-//! | `node` | the next core of this node, one CPU of each; then their siblings; then the next node of this package; then the next package |
-//! | `scatter` | in the next node, and that of another package; a core that has no worker yet, as long as there is one in any node; then siblings |
-//!
-//! So `node` and `compact` go to the same nodes in the same order, and differ inside a node: eight
-//! workers on a node of eight cores with two siblings have a core each under `node`, and four cores
-//! under `compact`. Without siblings the two are the same.
-//!
-//! Only CPUs of the process's affinity mask are used; the [`topology`] comes from sysfs.
+//! Only CPUs of the process's affinity mask are used; where they are comes from sysfs.
 
-use super::topology::{self, Cpu};
-use anyhow::{Context, Error, Result, ensure};
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fmt;
-use std::str::FromStr;
 
 /// Where workers run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Pin {
-    /// Wherever the scheduler likes.
+    /// Wherever the scheduler likes
     None,
-    /// Neighbours first.
-    Compact,
-    /// As far apart as possible.
+    /// As far apart as possible
     #[default]
     Scatter,
-    /// One node after the other, in each of them cores before siblings.
-    Node,
 }
 
 impl Pin {
-    /// All of them, in the order of their declaration.
-    const ALL: [(Self, &str); 4] =
-        [(Self::None, "none"), (Self::Compact, "compact"), (Self::Scatter, "scatter"), (Self::Node, "node")];
-}
-
-impl FromStr for Pin {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let known = Self::ALL.iter().find(|pin| pin.1 == name);
-        let allowed = Self::ALL.map(|pin| pin.1).join(", ");
-        Ok(known.with_context(|| format!("unknown pinning '{name}'; allowed: {allowed}"))?.0)
-    }
-}
-
-impl fmt::Display for Pin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Self::ALL[*self as usize].1)
+    /// As the command line has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Scatter => "scatter",
+        }
     }
 }
 
@@ -75,7 +47,7 @@ pub fn allowed() -> Result<Vec<usize>> {
 pub fn order(pin: Pin) -> Result<Vec<usize>> {
     match pin {
         Pin::None => Ok(Vec::new()),
-        _ => Ok(arrange(pin, &topology::read(&topology::sysfs, &allowed()?))),
+        Pin::Scatter => Ok(scattered(&read(&sysfs, &allowed()?))),
     }
 }
 
@@ -92,90 +64,133 @@ pub fn bind(cpu: usize) -> Result<()> {
     Ok(())
 }
 
-fn arrange(pin: Pin, cpus: &[Cpu]) -> Vec<usize> {
-    let mut ids: Vec<_> = cpus.iter().map(|cpu| (place(pin, cpu, cpus), cpu.id)).collect();
-    ids.sort_unstable();
-    ids.into_iter().map(|(_, id)| id).collect()
+/// How many packages, nodes, cores and threads the CPUs online are, if the kernel tells.
+pub(super) fn topology() -> Option<String> {
+    Some(summary(&read(&sysfs, &list(&sysfs("cpu/online")?))))
 }
 
-/// What comes first has the lower place.
-fn place(pin: Pin, cpu: &Cpu, cpus: &[Cpu]) -> (usize, usize, usize, (usize, usize)) {
-    /// How many different ones come before `mine`.
-    fn rank(mine: usize, all: impl Iterator<Item = usize>) -> usize {
-        all.filter(|&other| other < mine).collect::<BTreeSet<_>>().len()
-    }
-    let in_domain = || cpus.iter().filter(|other| other.domain() == cpu.domain());
-    let sibling = rank(cpu.id, in_domain().filter(|other| other.core == cpu.core).map(|other| other.id));
-    let core = rank(cpu.core, in_domain().map(|other| other.core));
-    let in_package = cpus.iter().filter(|other| other.package == cpu.package);
-    match pin {
-        Pin::None | Pin::Compact => (cpu.package, cpu.node, core, (sibling, 0)),
-        Pin::Node => (cpu.package, cpu.node, sibling, (core, 0)),
-        Pin::Scatter => (sibling, core, rank(cpu.node, in_package.map(|other| other.node)), cpu.domain()),
-    }
+/// A CPU and its place in the machine. A core and a package are named by their first CPU: the
+/// kernel's own numbers of cores repeat in another die and in another package.
+#[derive(Clone, Copy, Debug)]
+struct Cpu {
+    id: usize,
+    core: usize,
+    /// The memory that is near. A node may be a part of a package (sub-NUMA clustering).
+    node: usize,
+    package: usize,
+}
+
+fn scattered(cpus: &[Cpu]) -> Vec<usize> {
+    // How many different ones come before that of `cpu`, among those that share `group` with it.
+    let rank = |cpu: &Cpu, which: fn(&Cpu) -> usize, group: fn(&Cpu) -> [usize; 2]| {
+        let before = cpus.iter().filter(|other| group(other) == group(cpu) && which(other) < which(cpu));
+        before.map(which).collect::<BTreeSet<_>>().len()
+    };
+    let place = |cpu: &&Cpu| {
+        let sibling = rank(cpu, |cpu| cpu.id, |cpu| [cpu.core, cpu.core]);
+        let core = rank(cpu, |cpu| cpu.core, |cpu| [cpu.package, cpu.node]);
+        let node = rank(cpu, |cpu| cpu.node, |cpu| [cpu.package, cpu.package]);
+        [sibling, core, node, cpu.package, cpu.id]
+    };
+    let mut all: Vec<&Cpu> = cpus.iter().collect();
+    all.sort_by_key(place);
+    all.into_iter().map(|cpu| cpu.id).collect()
+}
+
+fn summary(cpus: &[Cpu]) -> String {
+    let distinct = |which: fn(&Cpu) -> usize| cpus.iter().map(which).collect::<BTreeSet<_>>();
+    let cores = distinct(|cpu| cpu.core);
+    let threads = |core: &usize| cpus.iter().filter(|cpu| cpu.core == *core).count();
+    let count = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+    let packages = count(distinct(|cpu| cpu.package).len(), "package");
+    let nodes = count(distinct(|cpu| cpu.node).len(), "NUMA node");
+    let threads = count(cores.iter().map(threads).max().unwrap_or(0), "thread");
+    format!("{packages}, {nodes}, {} of {threads}", count(cores.len(), "core"))
+}
+
+/// What a file below this folder says.
+fn sysfs(path: &str) -> Option<String> {
+    std::fs::read_to_string(format!("/sys/devices/system/{path}")).ok()
+}
+
+/// The CPUs with these ids, as the files have them. Where a file is missing (a sandbox, a kernel
+/// that knows no nodes), a CPU is a core of its own, and all are in one node and one package.
+fn read(file: &dyn Fn(&str) -> Option<String>, ids: &[usize]) -> Vec<Cpu> {
+    let list = |path: String| list(&file(&path).unwrap_or_default());
+    let nodes: Vec<_> = list("node/online".into())
+        .into_iter()
+        .map(|node| (node, list(format!("node/node{node}/cpulist"))))
+        .collect();
+    let place = |&id: &usize| {
+        let first =
+            |name, unknown| list(format!("cpu/cpu{id}/topology/{name}")).first().copied().unwrap_or(unknown);
+        let node = nodes.iter().find(|(_, cpus)| cpus.contains(&id)).map_or(0, |&(node, _)| node);
+        Cpu { id, core: first("thread_siblings_list", id), node, package: first("core_siblings_list", 0) }
+    };
+    ids.iter().map(place).collect()
+}
+
+/// The kernel's form of a list: `0-3,8,10-11`, or nothing.
+fn list(text: &str) -> Vec<usize> {
+    let range = |part: &str| {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        Some(from.parse().ok()?..=to.parse().ok()?)
+    };
+    text.trim().split(',').filter_map(range).flatten().collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::topology::tests::clustered;
     use super::*;
 
-    const PINS: [Pin; 3] = [Pin::Compact, Pin::Node, Pin::Scatter];
-
-    /// Two packages of two cores with two siblings each, numbered as Linux does: siblings in the
-    /// upper half.
-    fn two_by_two_by_two() -> Vec<Cpu> {
-        let cpu = |id| Cpu { id, core: id % 4, node: id % 4 / 2, package: id % 4 / 2 };
-        (0..8).map(cpu).collect()
-    }
-
-    fn orders(cpus: &[Cpu]) -> [Vec<usize>; 3] {
-        PINS.map(|pin| arrange(pin, cpus))
+    /// Two packages of two nodes (sub-NUMA clustering), each of two cores with two siblings. The
+    /// numbers are Linux's: siblings in the upper half. Another node is memory alone.
+    fn clustered(path: &str) -> Option<String> {
+        let id = |path: &str| path.trim_matches(|c: char| !c.is_ascii_digit()).parse::<usize>().ok();
+        let half = |first: usize, width| {
+            format!("{first}-{},{}-{}\n", first + width - 1, first + 8, first + 7 + width)
+        };
+        Some(match path.rsplit_once('/')? {
+            ("node", "online") => "0-4\n".into(),
+            (node, "cpulist") => {
+                id(node).filter(|&node| node < 4).map_or("\n".into(), |node| half(2 * node, 2))
+            }
+            (cpu, "thread_siblings_list") => format!("{},{}\n", id(cpu)? % 8, id(cpu)? % 8 + 8),
+            (cpu, "core_siblings_list") => half(id(cpu)? % 8 / 4 * 4, 4),
+            _ => return None,
+        })
     }
 
     #[test]
-    fn compact_fills_cores_node_fills_nodes_and_scatter_spreads() {
-        let expected = [[0, 4, 1, 5, 2, 6, 3, 7], [0, 1, 4, 5, 2, 3, 6, 7], [0, 2, 1, 3, 4, 6, 5, 7]];
-        let mut cpus = two_by_two_by_two();
-        assert_eq!(orders(&cpus), expected);
-        cpus.iter_mut().for_each(|cpu| cpu.node = 0);
-        assert_eq!(orders(&cpus), expected, "packages that share a node are told apart");
+    fn packages_nodes_and_cores_are_told_apart() {
+        let cpus = read(&clustered, &Vec::from_iter(0..16));
+        assert_eq!(summary(&cpus), "2 packages, 4 NUMA nodes, 8 cores of 2 threads");
+        // Nodes 0 and 1 are of the first package, 2 and 3 of the second.
+        assert_eq!(scattered(&cpus), [0, 4, 2, 6, 1, 5, 3, 7, 8, 12, 10, 14, 9, 13, 11, 15]);
+        let unknown = read(&|_| None, &[0, 1, 5]);
+        assert_eq!(summary(&unknown), "1 package, 1 NUMA node, 3 cores of 1 thread");
+        assert_eq!(list("0-3,8,10-11\n"), [0, 1, 2, 3, 8, 10, 11]);
+        assert!(list("\n").is_empty() && list("0-x").is_empty());
+    }
+
+    #[test]
+    fn the_next_cpu_is_as_far_as_possible() {
+        // Two packages of two cores with two siblings each, which share a node.
+        let cpu = |id| Cpu { id, core: id % 4, node: 0, package: id % 4 / 2 };
+        let mut cpus: Vec<Cpu> = (0..8).map(cpu).collect();
+        assert_eq!(scattered(&cpus), [0, 2, 1, 3, 4, 6, 5, 7]);
         cpus.retain(|cpu| ![0, 3].contains(&cpu.id));
-        let expected = [[4, 1, 5, 2, 6, 7], [4, 1, 5, 2, 7, 6], [4, 2, 1, 7, 6, 5]];
-        assert_eq!(orders(&cpus), expected, "the mask has a hole");
+        assert_eq!(scattered(&cpus), [4, 2, 1, 7, 6, 5], "the mask has a hole");
         let unequal = |id| Cpu { id, core: id, node: id / 4, package: id / 4 * 4 };
-        let expected = [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4], [0, 4, 1, 2, 3]];
-        assert_eq!(orders(&Vec::from_iter((0..5).map(unequal))), expected);
-    }
-
-    /// CPUs 0 to 3 and 8 to 11 are the first package: 0, 1, 8, 9 its first node. Nodes 0 and 1 are
-    /// of the first package, 2 and 3 of the second: scattered they are 0, 2, 1, 3.
-    #[test]
-    fn clusters_of_a_package_are_nodes() {
-        let expected = [
-            [0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15],
-            [0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15],
-            [0, 4, 2, 6, 1, 5, 3, 7, 8, 12, 10, 14, 9, 13, 11, 15],
-        ];
-        assert_eq!(orders(&topology::read(&clustered, &Vec::from_iter(0..16))), expected);
-    }
-
-    #[test]
-    fn names_round_trip_and_a_wrong_one_is_explained() {
-        for (pin, name) in Pin::ALL {
-            assert_eq!((pin.to_string().as_str(), name.parse().unwrap()), (name, pin));
-        }
-        let error = "near".parse::<Pin>().unwrap_err().to_string();
-        assert_eq!(error, "unknown pinning 'near'; allowed: none, compact, scatter, node");
+        assert_eq!(scattered(&Vec::from_iter((0..5).map(unequal))), [0, 4, 1, 2, 3]);
     }
 
     #[test]
     fn binding_moves_this_thread() {
-        for pin in PINS {
-            assert_eq!(order(pin).unwrap().len(), allowed().unwrap().len());
-        }
         assert!(order(Pin::None).unwrap().is_empty() && bind(usize::MAX).is_err());
-        let last = *order(Pin::Compact).unwrap().last().unwrap();
+        let order = order(Pin::Scatter).unwrap();
+        let (all, last) = (allowed().unwrap(), *order.last().unwrap());
+        assert_eq!(BTreeSet::from_iter(order), BTreeSet::from_iter(all));
         let bound = std::thread::spawn(move || bind(last).and_then(|()| allowed()));
         assert_eq!(bound.join().unwrap().unwrap(), [last]);
     }
