@@ -10,4 +10,4 @@ pub use mutex::{
     FairCondvar, FairCondvarWith, FairMutex, FairMutexGuard, FairMutexWith, FairScope, MappedFairMutexGuard,
     RawFairMutex,
 };
-pub use semaphore::{Permit, RawSemaphore, Semaphore, SemaphoreWith, TooManyPermits};
+pub use semaphore::{Closed, Permit, RawSemaphore, Semaphore, SemaphoreWith, TooManyPermits};

@@ -69,7 +69,7 @@ fn distance(from: Ticket, to: Ticket) -> u16 {
 /// |---|---|---|
 /// | `ticket` | 16 | the ticket that is served; if no thread drew it, no thread is served |
 /// | `abandoned` | 12 | which of the twelve tickets after it were abandoned |
-/// | extra | 4 | the protocol's: flags of the mutex, a stamp of the semaphore |
+/// | extra | 4 | the protocol's: flags of the mutex, a stamp or the mark of the semaphore |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Serving(pub(crate) u32);
 

@@ -37,8 +37,8 @@
 //!    detached its own node needs no answer. The caller sees to it that no waiter unwinds before.
 //! 4. A thread that claims a node (`linked` becomes false) detaches it before it releases the queue
 //!    lock. So while the queue lock is free, a node is claimed if and only if it is detached.
-//! 5. `Removed` is answered only to a waiter that is `Leaving`. So a waiter whose time is up waits
-//!    for one of the two answers.
+//! 5. `Removed` is answered only to a waiter that is `Leaving`, or, by a semaphore that is closed,
+//!    to each. So a waiter whose time is up waits for one of the two answers.
 //! 6. A waiter that is `Parked` or `Leaving` is woken by the thread that changes that.
 //!
 //! An arriving thread may find in the word an address that it has read before, although the node
@@ -162,11 +162,11 @@ impl Node {
         Status(self.status.load(Acquire))
     }
 
-    /// Sets `Leaving`, unless the waiter is granted first: then `None`.
+    /// Sets `Leaving`, unless the waiter is answered first: then `None`.
     pub(crate) fn ask_to_leave(&self) -> Option<Status> {
         let mut seen = self.look();
         loop {
-            if seen.is(Kind::Granted) {
+            if seen.is_answer() {
                 return None;
             }
             let leaving = seen.with(Kind::Leaving);

@@ -66,6 +66,11 @@ impl Status {
         self.0 & ((1 << KIND_BITS) - 1) == kind as u32
     }
 
+    /// Whether the thread that detached the node has answered.
+    pub(crate) fn is_answer(self) -> bool {
+        self.is(Kind::Granted) || self.is(Kind::Removed)
+    }
+
     /// The CPU of the waiter when it queued, or last went to sleep.
     pub(crate) fn last_cpu(self) -> Cpu {
         Cpu(self.0 >> LAST_SHIFT & Cpu::MASK)

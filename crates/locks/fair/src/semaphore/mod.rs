@@ -29,6 +29,18 @@ impl fmt::Display for TooManyPermits {
 
 impl core::error::Error for TooManyPermits {}
 
+/// The semaphore is [closed](SemaphoreWith::close): it gives no permits any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed;
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the semaphore is closed")
+    }
+}
+
+impl core::error::Error for Closed {}
+
 /// A counting semaphore that serves in the order of arrival: no thread overtakes a waiter, also if
 /// it wants fewer permits or is faster.
 ///
@@ -53,13 +65,23 @@ impl core::error::Error for TooManyPermits {}
 /// wakes, and none if all waiters that it serves are awake. It never waits. A timed acquisition
 /// tries at least once, also if its deadline has passed already.
 ///
+/// # Closing
+/// [`close`](SemaphoreWith::close) ends the giving of permits, for good. All waiters leave without
+/// permits at once, and each later acquisition fails. Permits that were acquired before stay what
+/// they are. They go back as before, so the count tells when the last of them has come back.
+///
+/// A program that closes a semaphore waits for permits by
+/// [`acquire_unless_closed`](SemaphoreWith::acquire_unless_closed), which returns [`Closed`].
+/// [`acquire`](SemaphoreWith::acquire) panics then. The `try_` methods return `None` at once, and
+/// [`is_closed`](SemaphoreWith::is_closed) tells why.
+///
 /// # Errors
 /// A release that would make more than [`MAX_PERMITS`](SemaphoreWith::MAX_PERMITS) changes nothing
 /// and says so: [`TooManyPermits`].
 ///
 /// # Panics
 /// If more permits are asked for than there can be: the wait would never end. If 65,523 threads
-/// wait already.
+/// wait already. `acquire` and `acquire_many` of a closed semaphore.
 ///
 /// # Aborts
 /// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
@@ -77,12 +99,12 @@ impl core::error::Error for TooManyPermits {}
 /// - A request for many is woken by each release until it has them.
 /// - It is not robust. The permits of a process that dies are lost. If a process dies while it
 ///   waits, or inside of a release, the waiters behind it may wait for ever. Use a deadline where
-///   that matters.
+///   that matters. A close frees them. If the closing process dies on the way, close again.
 ///
 /// # Signals and forks
-/// A signal handler may release, whatever it interrupts, also a release or an acquisition of the
-/// same semaphore. It may also try to acquire. Signals are handled while a thread waits, and the
-/// wait goes on. A child of `fork` gets a copy of a `Private` semaphore, with the count that it
+/// A signal handler may release and close, whatever it interrupts, also a release or an acquisition
+/// of the same semaphore. It may also try to acquire. Signals are handled while a thread waits, and
+/// the wait goes on. A child of `fork` gets a copy of a `Private` semaphore, with the count that it
 /// had. Permits of other threads are not given back there. The child can release what the forking
 /// thread acquired, and acquire again, unless threads waited: permits go to them, and they are not
 /// there.
@@ -127,6 +149,25 @@ impl core::error::Error for TooManyPermits {}
 /// assert!(ready.try_acquire().is_none());
 /// assert!(ready.try_acquire_for(Duration::from_millis(1)).is_none());
 /// ```
+///
+/// Workers that wait for work, until there is none any more:
+/// ```
+/// use ulocks_fair::Semaphore;
+///
+/// let work = Semaphore::new(0);
+/// std::thread::scope(|scope| {
+///     for _ in 0..2 {
+///         scope.spawn(|| {
+///             while let Ok(piece) = work.acquire_unless_closed() {
+///                 piece.forget();
+///             }
+///         });
+///     }
+///     work.release(5).expect("there are few");
+///     work.close();
+/// });
+/// assert!(work.is_closed() && work.try_acquire().is_none());
+/// ```
 pub type Semaphore = SemaphoreWith<Private>;
 
 /// A [`Semaphore`] with another policy: between processes, with other patience, or with counters
@@ -166,8 +207,10 @@ impl<P: Policy> SemaphoreWith<P> {
     /// Acquires a permit, and waits in the queue as long as that takes.
     ///
     /// # Panics
-    /// If 65,523 threads wait already.
+    /// If the semaphore is [closed](Self::close), or is while the thread waits; if 65,523 threads
+    /// wait already.
     #[inline]
+    #[track_caller]
     pub fn acquire(&self) -> Permit<'_, P> {
         self.acquire_many(1)
     }
@@ -177,57 +220,86 @@ impl<P: Policy> SemaphoreWith<P> {
     /// The waiters behind it wait as long. Zero permits are acquired at once.
     ///
     /// # Panics
-    /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS); if 65,523 threads wait already.
+    /// If the semaphore is [closed](Self::close), or is while the thread waits; if `count` is more
+    /// than [`MAX_PERMITS`](Self::MAX_PERMITS); if 65,523 threads wait already.
     #[inline]
+    #[track_caller]
     pub fn acquire_many(&self, count: u32) -> Permit<'_, P> {
         self.0.acquire(count);
         Permit::new(&self.0, count)
     }
 
-    /// Acquires a permit if there is one and no waiter.
+    /// Acquires a permit, and waits in the queue until there is one or the semaphore is closed.
+    ///
+    /// # Errors
+    /// If the semaphore is [closed](Self::close), or is while the thread waits.
+    ///
+    /// # Panics
+    /// If 65,523 threads wait already.
+    #[inline]
+    pub fn acquire_unless_closed(&self) -> Result<Permit<'_, P>, Closed> {
+        self.acquire_many_unless_closed(1)
+    }
+
+    /// Acquires `count` permits together, and waits in the queue until there are as many or the
+    /// semaphore is closed.
+    ///
+    /// # Errors
+    /// If the semaphore is [closed](Self::close), or is while the thread waits.
+    ///
+    /// # Panics
+    /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS); if 65,523 threads wait already.
+    #[inline]
+    pub fn acquire_many_unless_closed(&self, count: u32) -> Result<Permit<'_, P>, Closed> {
+        self.0.acquire_unless_closed(count).map(|()| Permit::new(&self.0, count))
+    }
+
+    /// Acquires a permit if there is one, no waiter, and the semaphore is not closed.
     #[inline]
     pub fn try_acquire(&self) -> Option<Permit<'_, P>> {
         self.try_acquire_many(1)
     }
 
-    /// Acquires `count` permits if there are as many and no waiters.
+    /// Acquires `count` permits if there are as many, no waiters, and the semaphore is not closed.
     #[inline]
     pub fn try_acquire_many(&self, count: u32) -> Option<Permit<'_, P>> {
         self.0.try_acquire(count).then(|| Permit::new(&self.0, count))
     }
 
-    /// Acquires a permit, or gives up after `timeout`.
+    /// Acquires a permit, or gives up after `timeout`, or when the semaphore is closed.
     ///
     /// # Panics
-    /// As [`acquire`](Self::acquire).
+    /// As [`acquire_unless_closed`](Self::acquire_unless_closed).
     #[inline]
     pub fn try_acquire_for(&self, timeout: Duration) -> Option<Permit<'_, P>> {
         self.try_acquire_many_for(1, timeout)
     }
 
-    /// Acquires a permit, or gives up at `deadline`, an `Instant` or a [`Deadline`].
+    /// Acquires a permit, or gives up at `deadline`, an `Instant` or a [`Deadline`], or when the
+    /// semaphore is closed.
     ///
     /// # Panics
-    /// As [`acquire`](Self::acquire).
+    /// As [`acquire_unless_closed`](Self::acquire_unless_closed).
     #[inline]
     pub fn try_acquire_until(&self, deadline: impl Into<Deadline>) -> Option<Permit<'_, P>> {
         self.try_acquire_many_until(1, deadline)
     }
 
-    /// Acquires `count` permits together, or gives up after `timeout`.
+    /// Acquires `count` permits together, or gives up after `timeout`, or when the semaphore is
+    /// closed.
     ///
     /// # Panics
-    /// As [`acquire_many`](Self::acquire_many).
+    /// As [`acquire_many_unless_closed`](Self::acquire_many_unless_closed).
     #[inline]
     pub fn try_acquire_many_for(&self, count: u32, timeout: Duration) -> Option<Permit<'_, P>> {
         self.try_acquire_many(count).or_else(|| self.try_acquire_many_until(count, Deadline::after(timeout)))
     }
 
     /// Acquires `count` permits together, or gives up at `deadline`, an `Instant` or a
-    /// [`Deadline`].
+    /// [`Deadline`], or when the semaphore is closed.
     ///
     /// # Panics
-    /// As [`acquire_many`](Self::acquire_many).
+    /// As [`acquire_many_unless_closed`](Self::acquire_many_unless_closed).
     #[inline]
     pub fn try_acquire_many_until(&self, count: u32, deadline: impl Into<Deadline>) -> Option<Permit<'_, P>> {
         self.0.acquire_until(count, deadline.into()).then(|| Permit::new(&self.0, count))
@@ -243,6 +315,40 @@ impl<P: Policy> SemaphoreWith<P> {
     #[inline]
     pub fn release(&self, count: u32) -> Result<(), TooManyPermits> {
         self.0.release(count)
+    }
+
+    /// Closes the semaphore, for good: waiters leave without permits, and later acquisitions fail.
+    ///
+    /// Who has permits keeps them, also a waiter that got them before and has not woken up yet.
+    /// They go back as before, and can be released and counted. To close it again changes nothing.
+    ///
+    /// # Blocking
+    /// Never waits, so a signal handler may close. It makes a system call for each waiter that
+    /// sleeps; between processes, two for all of them.
+    ///
+    /// # Examples
+    /// ```
+    /// use ulocks_fair::{Closed, Semaphore};
+    ///
+    /// let connections = Semaphore::new(1);
+    /// let last = connections.acquire();
+    /// std::thread::scope(|scope| {
+    ///     let waiter = scope.spawn(|| connections.acquire_unless_closed().map(drop));
+    ///     connections.close();
+    ///     assert_eq!(waiter.join().unwrap(), Err(Closed));
+    /// });
+    /// drop(last);
+    /// assert_eq!(connections.available_permits(), 1);
+    /// ```
+    pub fn close(&self) {
+        self.0.close();
+    }
+
+    /// Whether the semaphore was closed. What happened before the close happens before this
+    /// returns `true`.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed()
     }
 
     /// How many permits are free at this moment. While there are waiters, these permits are too few
@@ -278,6 +384,7 @@ impl<P: Policy> fmt::Debug for SemaphoreWith<P> {
         f.debug_struct("Semaphore")
             .field("available_permits", &self.0.available())
             .field("waiters", &self.0.waiters())
+            .field("closed", &self.0.is_closed())
             .finish()
     }
 }

@@ -7,7 +7,8 @@ use ulocks_core::{Policy, Private};
 /// Permits of a [`Semaphore`](crate::Semaphore), which go back to it when this is dropped.
 ///
 /// It may be sent to another thread. If the semaphore is full when it is dropped, because others
-/// released more than they had acquired, its permits are lost: there is no room for them.
+/// released more than they had acquired, its permits are lost: there is no room for them. With the
+/// feature `arc_lock` there is `OwnedPermit`, which owns a share of its semaphore.
 ///
 /// # Examples
 /// ```

@@ -32,6 +32,8 @@
 //! has detached. In (5) it touches nothing of the semaphore, and nothing of a node after its
 //! answer.
 //!
+//! A **close** does as a release does, with `CLOSED` for the permits; `CLOSING.md` has the rest.
+//!
 //! A waiter that **leaves** becomes `Leaving`. It locks the queue (lock queue) and removes its
 //! node, or asks the queue-lock holder to do so (note) and waits for the answer. It waits for no
 //! other waiter, only for steps of the queue-lock holder.
@@ -43,8 +45,9 @@
 //!    way to its step (3), or its node was detached by the queue-lock holder, which subtracts it
 //!    with (settle).
 //! 6. While the queue is not locked, the permits do not suffice for the oldest node whose waiter is
-//!    past its step (3). For nodes that the queue-lock holder saw, (settle) leaves such a word. For
-//!    other nodes their own step (3) sees to it. And permits come with (lock queue).
+//!    past its step (3), and there is no such node if the semaphore is closed. For nodes that the
+//!    queue-lock holder saw, (settle) leaves such a word. For other nodes their own step (3) sees
+//!    to it. And permits and (close) come with (lock queue).
 //! 7. `Leaving` is answered. The waiter locks the queue itself, or has left a note in a word with
 //!    `QUEUE_LOCKED`, and (settle) fails as long as there are notes.
 //! 8. A waiter does not unwind from (push) to its answer: the queue names its node.
@@ -54,7 +57,7 @@
 //!   links. What makes sure that a pushed node is looked for is step (3).
 //! - The changes of the word here are Acquire and Release: links pass from one queue-lock holder to
 //!   the next that way, nodes from their waiters to the queue-lock holders, and what was done
-//!   before a release to the queue-lock holder that hands its permits over. Two do less: (clear
+//!   before a release or a close to the queue-lock holder that answers for it. Two do less: (clear
 //!   notes) releases nothing, since (settle) follows; (come) of `raw.rs` has nothing to publish,
 //!   since the node comes later. A change that fails is Relaxed: the attempt that succeeds
 //!   acquires.
@@ -125,7 +128,8 @@ impl Newest for &Queue {
 
 impl<P: Policy> RawSemaphore<P> {
     /// Waits for `wanted` permits, counted in already. The `first` waiter spins a little; the
-    /// others have to wait for more than one release. False if `deadline` passed first.
+    /// others have to wait for more than one release. False if `deadline` passed first, or the
+    /// semaphore is closed.
     pub(super) fn wait_in_queue(&self, wanted: u32, first: bool, deadline: Option<Deadline>) -> bool {
         // Invariant 8.
         without_unwinding(|| {
@@ -134,16 +138,11 @@ impl<P: Policy> RawSemaphore<P> {
             unsafe { self.waiters.queue().push(&raw const node, &self.meter) };
             self.tell_of_arrival();
             // The node is the waiter's own, so its looks disturb no thread but the answering one.
-            let granted = if first && spin::head_waiter::<P>(false, || node.look().is(Kind::Granted)) {
-                self.meter.count(Event::Spun);
-                true
-            } else {
-                let granted = self.sleep_on(&node, deadline);
-                if granted {
-                    self.meter.count(Event::Woken);
-                }
-                granted
-            };
+            let spun = first && spin::head_waiter::<P>(false, || node.look().is_answer());
+            let granted = if spun { node.look().is(Kind::Granted) } else { self.sleep_on(&node, deadline) };
+            if granted {
+                self.meter.count(if spun { Event::Spun } else { Event::Woken });
+            }
             node.take_back();
             granted
         })
@@ -153,15 +152,16 @@ impl<P: Policy> RawSemaphore<P> {
     fn sleep_on(&self, node: &Node, deadline: Option<Deadline>) -> bool {
         let waiting = Status::waiting(Cpu::UNKNOWN);
         let parked = waiting.with(Kind::Parked);
-        if node.status.compare_exchange(waiting.0, parked.0, Relaxed, Acquire).is_err() {
-            return true; // no other answer comes before it leaves
+        if let Err(answer) = node.status.compare_exchange(waiting.0, parked.0, Relaxed, Acquire) {
+            return Status(answer).is(Kind::Granted);
         }
         self.meter.count(Event::Slept);
         self.meter.count(Event::Woke); // owed by (answer) from here on, which must not count
         loop {
             let waited = node.status.wait(parked.0, deadline);
-            if node.look().is(Kind::Granted) {
-                return true;
+            let seen = node.look();
+            if seen.is_answer() {
+                return seen.is(Kind::Granted);
             }
             if waited == Waited::TimedOut {
                 return self.leave(node);
@@ -173,7 +173,7 @@ impl<P: Policy> RawSemaphore<P> {
     fn tell_of_arrival(&self) {
         let mut state = State(self.state.load(Relaxed));
         loop {
-            let serves = !state.has(State::QUEUE_LOCKED) && state.permits() > 0;
+            let serves = !state.has(State::QUEUE_LOCKED) && (state.permits() > 0 || state.is_closed());
             let next = if state.has(State::QUEUE_LOCKED) {
                 state.with(State::ARRIVED) // (note)
             } else if serves {
@@ -192,10 +192,10 @@ impl<P: Policy> RawSemaphore<P> {
     /// Leaves the queue. True if permits came first.
     #[cold]
     fn leave(&self, node: &Node) -> bool {
-        let Some(leaving) = node.ask_to_leave() else { return true };
+        let Some(leaving) = node.ask_to_leave() else { return node.look().is(Kind::Granted) };
         let mut state = State(self.state.load(Relaxed));
         // Without waiters in the word the node is detached already, and the answer is on its way.
-        while !state.has_no_waiters() {
+        while state.waiters() > 0 {
             let serves = !state.has(State::QUEUE_LOCKED);
             // (lock queue) or (note)
             let next = state.with(if serves { State::QUEUE_LOCKED } else { State::LEAVERS });
@@ -221,13 +221,33 @@ impl<P: Policy> RawSemaphore<P> {
         let mut state = State(self.state.load(Relaxed));
         loop {
             let given = state.given(count).ok_or(TooManyPermits)?;
-            let serves = !given.has_no_waiters() && !given.has(State::QUEUE_LOCKED);
-            let next = if serves { given.with(State::QUEUE_LOCKED) } else { given }; // (lock queue)
-            match self.state.compare_exchange(state.0, next.0, AcqRel, Relaxed) {
-                Ok(_) if serves => break self.serve_queue(next, 0),
-                Ok(_) => break,
-                Err(now) => state = State(now),
+            match self.change_and_serve(state, given) {
+                Ok(()) => return Ok(()),
+                Err(now) => state = now,
             }
+        }
+    }
+
+    /// Closes. `CLOSING.md` has the protocol.
+    pub(super) fn close_queue(&self) {
+        let mut state = State(self.state.load(Relaxed));
+        while !state.is_closed() {
+            // (close)
+            match self.change_and_serve(state, state.with(State::CLOSED)) {
+                Ok(()) => return,
+                Err(now) => state = now,
+            }
+        }
+    }
+
+    /// A step from `state` to `next`, which the waiters have to learn of: with (lock queue), if
+    /// there are waiters and the queue is not locked.
+    fn change_and_serve(&self, state: State, next: State) -> Result<(), State> {
+        let serves = next.waiters() > 0 && !next.has(State::QUEUE_LOCKED);
+        let next = if serves { next.with(State::QUEUE_LOCKED) } else { next }; // (lock queue)
+        self.state.compare_exchange(state.0, next.0, AcqRel, Relaxed).map_err(State)?;
+        if serves {
+            self.serve_queue(next, 0);
         }
         Ok(())
     }
@@ -236,7 +256,7 @@ impl<P: Policy> RawSemaphore<P> {
     /// made the word `state`, and has detached as many nodes as `waiters` says.
     fn serve_queue(&self, mut state: State, mut waiters: u32) {
         let mut queue = self.waiters.queue();
-        let (mut granted, mut gone) = (Departures::new(), Departures::new());
+        let (mut served, mut gone) = (Departures::new(), Departures::new());
         let mut permits = 0;
         loop {
             if state.has(NOTES) {
@@ -254,6 +274,11 @@ impl<P: Policy> RawSemaphore<P> {
                 }
                 state = state.without(NOTES);
             }
+            // Seen closed once, it stays closed: what was detached before is answered so, too.
+            let closed = state.is_closed();
+            if closed {
+                permits = 0;
+            }
             loop {
                 let newest = queue.newest();
                 if newest.is_null() {
@@ -263,12 +288,14 @@ impl<P: Policy> RawSemaphore<P> {
                 // below.
                 unsafe {
                     let node = queue::complete(newest);
-                    if (*node).wanted > state.permits() - permits {
-                        break;
+                    if !closed {
+                        if (*node).wanted > state.permits() - permits {
+                            break;
+                        }
+                        permits += (*node).wanted;
                     }
                     queue::remove(&mut queue, node);
-                    granted.push(node);
-                    permits += (*node).wanted;
+                    served.push(node);
                     waiters += 1;
                 }
             }
@@ -279,7 +306,7 @@ impl<P: Policy> RawSemaphore<P> {
                 Err(now) => state = State(now),
             }
         }
-        granted.answer_each(Kind::Granted);
+        served.answer_each(if state.is_closed() { Kind::Removed } else { Kind::Granted });
         gone.answer_each(Kind::Removed);
     }
 }

@@ -15,6 +15,8 @@
 //!   the release is still returning. (glibc's bug 12674 was about this.)
 //! - A wait can be timed. Either the waiter gets its permits or it times out, and no permit is
 //!   lost.
+//! - A semaphore can be closed, for good. All waiters leave without permits then, and so does each
+//!   thread that arrives. Who has permits keeps them, and may release them. A close never waits.
 //! - All-zero memory is a semaphore without permits. Nothing is allocated. Without waiters no
 //!   address is stored, and in shared memory never.
 //!
@@ -32,8 +34,9 @@
 //! |---|---|---|---|
 //! | take | permits - n, if there are no waiters and n permits | an arriving thread | (take) |
 //! | give | permits + n, if that is at most the maximum | a releasing thread | (give) |
-//! | come | waiters + 1, if (take) is not possible | an arriving thread | (come) |
-//! | go | waiters - 1, with permits or without | the queue | (settle) (go with permits) (go) |
+//! | come | waiters + 1, if (take) is not possible and the semaphore is open | an arriving thread | (come) |
+//! | go | waiters - 1, with permits if the semaphore is open, or without | the queue | (settle) (go with permits) (go) |
+//! | close | `CLOSED` set; it is never cleared | a closing thread | (close) |
 //!
 //! # Invariants
 //! 1. The permits in the word and the permits that are out are together what was put in. Each
@@ -41,8 +44,8 @@
 //! 2. While there is a waiter, permits are taken for waiters only. (take) needs a word without
 //!    waiters. A waiter is counted there from (come), before it has its place in the queue, until
 //!    it goes.
-//! 3. If there is a waiter and the permits suffice for the head waiter, then a thread is at work
-//!    that will find out.
+//! 3. If there is a waiter and the permits suffice for the head waiter, or the semaphore is closed,
+//!    then a thread is at work that will find out.
 //!
 //! # Which thread comes first
 //! A waiter gets its place in the queue a moment after (come). So two threads that arrive at the
@@ -51,7 +54,8 @@
 //!
 //! # Ordering
 //! (give) is Release and (take) is Acquire. All transitions are read-modify-writes. So (take) reads
-//! (give), or what follows (give) in its release sequence. The other pairs are in the two files.
+//! (give), or what follows (give) in its release sequence. The other pairs are in the two files,
+//! and those of (close) in `CLOSING.md`.
 //!
 //! # Sources
 //! H. Franke, "Lightweight userspace semaphores" (LKML, 26 February 2002): the count in user
@@ -62,7 +66,7 @@
 
 use super::waiters::Waiters;
 use super::word::State;
-use crate::TooManyPermits;
+use crate::{Closed, TooManyPermits};
 use core::fmt;
 use ulocks_core::futex::Scope;
 use ulocks_core::meter::{Event, Meter};
@@ -111,31 +115,52 @@ impl<P: Policy> RawSemaphore<P> {
     /// are taken at once, whatever the queue is.
     ///
     /// # Panics
-    /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS): the wait would never end. If
+    /// If the semaphore is closed, or is while the thread waits. If `count` is more than
+    /// [`MAX_PERMITS`](Self::MAX_PERMITS): the wait would never end. If
     /// [`MAX_WAITERS`](Self::MAX_WAITERS) threads wait already.
     #[inline]
+    #[track_caller]
     pub fn acquire(&self, count: u32) {
         if !self.take(count) {
-            self.wait(count, None);
+            self.wait_or_panic(count);
         }
         self.meter.count(Event::Acquired);
     }
 
-    /// Takes `count` permits if there are as many and no waiters. True if it took them.
+    /// Takes `count` permits together, and waits in the queue until then, or until the semaphore is
+    /// closed.
+    ///
+    /// # Errors
+    /// If the semaphore is closed: then it took none.
+    ///
+    /// # Panics
+    /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS). If
+    /// [`MAX_WAITERS`](Self::MAX_WAITERS) threads wait already.
+    #[inline]
+    pub fn acquire_unless_closed(&self, count: u32) -> Result<(), Closed> {
+        let taken = self.take(count) || self.wait_for_long(count);
+        if taken {
+            self.meter.count(Event::Acquired);
+        }
+        if taken { Ok(()) } else { Err(Closed) }
+    }
+
+    /// Takes `count` permits if there are as many, no waiters, and the semaphore is open. True if
+    /// it took them.
     #[inline]
     pub fn try_acquire(&self, count: u32) -> bool {
-        let taken = self.take(count);
+        let taken = self.take(count) || self.gives_none(count);
         if taken {
             self.meter.count(Event::Acquired);
         }
         taken
     }
 
-    /// Takes `count` permits together, and waits in the queue until `deadline` at most. True if it
-    /// took them.
+    /// Takes `count` permits together, and waits in the queue until `deadline` at most, or until
+    /// the semaphore is closed. True if it took them.
     ///
     /// # Panics
-    /// As [`acquire`](Self::acquire).
+    /// As [`acquire_unless_closed`](Self::acquire_unless_closed).
     #[inline]
     pub fn acquire_until(&self, count: u32, deadline: Deadline) -> bool {
         let taken = self.take(count) || self.wait(count, Some(deadline));
@@ -152,12 +177,32 @@ impl<P: Policy> RawSemaphore<P> {
     #[inline]
     pub fn release(&self, count: u32) -> Result<(), TooManyPermits> {
         let state = State(self.state.load(Relaxed));
-        if let (Some(next), true) = (state.given(count), state.has_no_waiters())
+        if let (Some(next), true) = (state.given(count), state.is_plain())
             && self.change(state, next)
         {
             return Ok(());
         }
         self.release_contended(count)
+    }
+
+    /// Closes the semaphore for good: waiters leave without permits, and later acquisitions fail.
+    /// Permits that are out can be released as before. Never waits.
+    ///
+    /// To close it again changes nothing. In shared memory that wakes the waiters again, in case
+    /// the first closing process died before it had.
+    ///
+    /// Unlike a release, this may touch the semaphore after a waiter has left: the semaphore has to
+    /// be there until this returns.
+    #[cold]
+    pub fn close(&self) {
+        if <P::Scope as Scope>::PRIVATE { self.close_queue() } else { self.close_tickets() }
+    }
+
+    /// Whether the semaphore was closed. If so, what happened before that happens before this
+    /// returns.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        State(self.state.load(Acquire)).is_closed()
     }
 
     /// How many permits are free at this moment. While there are waiters, these permits are for the
@@ -200,11 +245,17 @@ impl<P: Policy> RawSemaphore<P> {
                 Err(now) => state = State(now),
             }
         }
-        count == 0
+        false
     }
 
-    /// An arriving thread that has found too few permits, or a waiter: comes (come), and waits.
-    /// False if `deadline` passed first.
+    /// Whether `count` is none, which an open semaphore gives whatever the queue is.
+    #[inline]
+    fn gives_none(&self, count: u32) -> bool {
+        count == 0 && !self.is_closed()
+    }
+
+    /// An arriving thread that has found too few permits, or a waiter, or a closed semaphore: comes
+    /// (come), and waits. False if `deadline` passed first, or the semaphore is closed.
     #[cold]
     #[inline(never)]
     fn wait(&self, count: u32, deadline: Option<Deadline>) -> bool {
@@ -213,12 +264,21 @@ impl<P: Policy> RawSemaphore<P> {
             "{count} permits are more than a semaphore has: at most {}",
             State::MAX_PERMITS
         );
+        if self.gives_none(count) {
+            return true;
+        }
         self.meter.count(Event::Contended);
         if deadline.is_some_and(|deadline| deadline.has_passed()) {
             return false;
         }
         let mut state = State(self.state.load(Relaxed));
         loop {
+            if state.is_closed() {
+                // What happened before (close) happens before the error. A fence would do, but
+                // ThreadSanitizer does not know fences.
+                self.state.load(Acquire);
+                return false;
+            }
             if state.taken(count).is_some() {
                 if self.take(count) {
                     self.meter.count(Event::Spun);
@@ -238,9 +298,25 @@ impl<P: Policy> RawSemaphore<P> {
             }
         }
         if <P::Scope as Scope>::PRIVATE {
-            self.wait_in_queue(count, state.has_no_waiters(), deadline)
+            self.wait_in_queue(count, state.is_plain(), deadline)
         } else {
             self.wait_with_ticket(count, deadline)
+        }
+    }
+
+    /// [`wait`](Self::wait) without a deadline, for which the caller would need a place on its
+    /// stack. Not cold: LLVM would then merge the two ways out of (take), and add a branch to it.
+    #[inline(never)]
+    fn wait_for_long(&self, count: u32) -> bool {
+        self.wait(count, None)
+    }
+
+    /// The same for a caller that has no way to say that the semaphore is closed.
+    #[inline(never)]
+    #[track_caller]
+    fn wait_or_panic(&self, count: u32) {
+        if !self.wait(count, None) {
+            panic!("the semaphore is closed: `acquire_unless_closed` returns that as an error")
         }
     }
 

@@ -5,8 +5,9 @@
 //! it takes the permits itself as soon as they suffice, and then serves the next ticket.
 //!
 //! # State
-//! Two futexes: `serving`, a `Serving` whose extra bits are a stamp, and `dispenser`, a `Dispenser`
-//! with a stamp. A stamp means nothing but that it changes.
+//! Two futexes: `serving`, a `Serving` whose extra bits are a stamp or the *mark*, and `dispenser`,
+//! a `Dispenser` with a stamp. A stamp means nothing but that it changes. The mark says that the
+//! semaphore is closed.
 //!
 //! | word | transition | by | step |
 //! |---|---|---|---|
@@ -16,6 +17,8 @@
 //! | `serving` | the next ticket that was not abandoned is served | the first, when it leaves | (serve next) |
 //! | `serving` | a ticket abandoned | a waiter whose time is up | (abandon) |
 //! | `serving` | the stamp changed | a release that is about to give to a sleeping first | (disturb) |
+//! | `serving` | the mark set; it is never cleared | a closing thread, after (close) | (mark) |
+//! | `dispenser` | the stamp changed | a closing thread, after (mark) | (restamp all) |
 //!
 //! # Protocol
 //! A **waiter** comes, (come), draws a ticket (draw), and sleeps until it is served. As **the
@@ -32,6 +35,9 @@
 //! another value, (give) fails, and the release begins again. So no touch after (give) is needed to
 //! keep a waiter awake.
 //!
+//! A **close** sets the mark (mark), changes the stamp of `dispenser` (restamp all), and wakes all
+//! that sleep on either futex; `CLOSING.md` has the rest.
+//!
 //! A waiter that **leaves** and has the last ticket gives it back (give back). Otherwise it
 //! abandons its ticket (abandon), if that is among the twelve after the served one. There is no
 //! room for more: a waiter further back stays until one of the two is possible, looks every
@@ -46,9 +52,9 @@
 //!
 //! # Invariants
 //! Beside those of `raw.rs` and of `tickets.rs`:
-//! 4. The waiter whose ticket is served is the first, or has not looked yet, and it alone serves
-//!    the next. A ticket is abandoned only while another one is served (abandon), and (serve next)
-//!    does not stop there.
+//! 4. Without the mark, the waiter whose ticket is served is the first, or has not looked yet, and
+//!    it alone serves the next. A ticket is abandoned only while another one is served (abandon),
+//!    and (serve next) does not stop there.
 //! 5. If the first sleeps, the word is `ARMED` for the value it sleeps on, or a wake-up is on its
 //!    way: only (give) clears `ARMED` in a word whose first stays. For (give) to do that unnoticed,
 //!    the first would have to sleep on a value that is newer than (disturb) and to have noted an
@@ -78,17 +84,18 @@
 //!   publish nothing: the first takes its permits from the word, by (go with permits).
 //!
 //! # Wrap-around
-//! The word notes 17 bits of `serving`, made of ticket and stamp. For a wake-up to be lost, a
+//! The word notes 16 bits of `serving`, made of ticket and stamp. For a wake-up to be lost, a
 //! release must stand between its look at the word and its (give) until the same note is there
-//! again. For that a multiple of 8,192 tickets must be served, the stamp must be one of sixteen,
+//! again. For that a multiple of 4,096 tickets must be served, the stamp must be one of fifteen,
 //! and there must be as many permits and as many waiters.
 //!
-//! The stamp of `serving` has 4 bits, but a release changes it only from what the word noted. For
-//! it to come round while the first stands between its look at `serving` and its sleep, fifteen
-//! more releases have to stand between their look at the word and (disturb), each since another
-//! arming of the same first. That of `dispenser` cannot come round while a waiter stands between
-//! (read stamp) and its sleep: there are 4,096 groups, its own is not passed, and the rest of
-//! 65,536 stamps would have to come from as many threads that are late with (restamp).
+//! The stamp of `serving` has fifteen values, but a release changes it only from what the word
+//! noted. For it to come round while the first stands between its look at `serving` and its sleep,
+//! fourteen more releases have to stand between their look at the word and (disturb), each since
+//! another arming of the same first. That of `dispenser` cannot come round while a waiter stands
+//! between (read stamp) and its sleep: there are 4,096 groups, its own is not passed, and the rest
+//! of 65,536 stamps would have to come from as many threads that are late with (restamp), or from
+//! as many calls of close.
 
 use super::raw::RawSemaphore;
 use super::word::State;
@@ -99,7 +106,7 @@ use ulocks_core::Policy;
 use ulocks_core::futex::{Bits, Futex, Scope, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin;
-use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::sync::without_unwinding;
 use ulocks_core::time::Deadline;
 
@@ -109,6 +116,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
 const GROUPS: Groups = Groups::new(16, 32);
 /// What (disturb) adds to `serving`.
 const ONE_STAMP: u32 = Serving::extra_bit(0);
+/// The mark: all bits of the stamp.
+const MARK: u32 = ONE_STAMP * ((1 << Serving::EXTRA_BITS) - 1);
 
 #[repr(C)]
 pub(super) struct Tickets<S: Scope> {
@@ -156,16 +165,27 @@ impl<S: Scope> Tickets<S> {
     }
 }
 
-/// What the word notes of `serving`. The notes of sixteen stamps differ, and those of the next
-/// 8,192 tickets from them.
+/// What the word notes of `serving`. The notes of fifteen stamps and of the mark differ, and those
+/// of the next 4,096 tickets from them.
 fn note(serving: Serving) -> u32 {
     const ALL: u32 = (1 << State::NOTE_BITS) - 1;
     (u32::from(serving.ticket()) + (serving.extra() << (State::NOTE_BITS - Serving::EXTRA_BITS))) & ALL
 }
 
-/// `serving` after (disturb).
+/// `serving` after (disturb): the next stamp, which is not the mark. The mark stays.
 fn stamped(serving: Serving) -> Serving {
-    Serving(serving.0.wrapping_add(ONE_STAMP))
+    let next = Serving(serving.0.wrapping_add(ONE_STAMP));
+    if is_marked(serving) {
+        serving
+    } else if is_marked(next) {
+        serving.without(MARK)
+    } else {
+        next
+    }
+}
+
+fn is_marked(serving: Serving) -> bool {
+    serving.0 & MARK == MARK
 }
 
 /// How the wait for being served ended.
@@ -176,7 +196,7 @@ enum Waiting {
 
 impl<P: Policy> RawSemaphore<P> {
     /// Waits for `wanted` permits, counted in already; the first waiter spins a little. False if
-    /// `deadline` passed first.
+    /// `deadline` passed first, or the semaphore is closed.
     pub(super) fn wait_with_ticket(&self, wanted: u32, deadline: Option<Deadline>) -> bool {
         // Invariant 8.
         without_unwinding(|| {
@@ -194,9 +214,13 @@ impl<P: Policy> RawSemaphore<P> {
         loop {
             // Mutant: Acquire -> Relaxed: for far waiters; the mutant `relaxed-look` is caught.
             let dispenser = tickets.dispenser.load(Acquire); // (read stamp)
-            let serving = Serving(tickets.serving.load(Relaxed));
+            let serving = Serving(tickets.serving.load(Acquire));
             if serving.ticket() == ticket {
                 return Waiting::First { slept };
+            }
+            if is_marked(serving) {
+                self.go(); // (go)
+                return Waiting::Gone;
             }
             if expired {
                 match self.abandon(ticket, serving) {
@@ -253,13 +277,22 @@ impl<P: Policy> RawSemaphore<P> {
     ) -> bool {
         let tickets = self.waiters.tickets();
         let bit = GROUPS.near_bit(ticket);
-        let mut acquired = spin::head_waiter::<P>(slept, || self.look(wanted));
+        let mut acquired = false;
+        spin::head_waiter::<P>(slept, || {
+            let state = State(self.state.load(Relaxed));
+            acquired = state.suffices(wanted) && self.depart(state, wanted);
+            acquired || state.is_closed()
+        });
         while !acquired {
             let serving = Serving(tickets.serving.load(Relaxed)); // before (arm)
             let state = State(self.state.load(Relaxed));
-            if state.permits() >= wanted {
+            if state.suffices(wanted) {
                 acquired = self.depart(state, wanted); // (go with permits)
                 continue;
+            }
+            if state.is_closed() {
+                acquired = self.leave_first(wanted);
+                break;
             }
             let armed = state.armed(note(serving));
             // (arm)
@@ -281,24 +314,18 @@ impl<P: Policy> RawSemaphore<P> {
         acquired
     }
 
-    /// A look of the first while it spins; it takes its permits if they are there.
-    fn look(&self, wanted: u32) -> bool {
-        let state = State(self.state.load(Relaxed));
-        state.permits() >= wanted && self.depart(state, wanted)
-    }
-
     /// (go with permits): the first goes with `permits`, if the word is `state` still.
     fn depart(&self, state: State, permits: u32) -> bool {
         self.state.compare_exchange(state.0, state.departed(1, permits).0, Acquire, Relaxed).is_ok()
     }
 
-    /// The first has waited long enough: it takes the permits if they are there after all, or goes
-    /// without (go).
+    /// The first has waited long enough, or the semaphore is closed: it takes the permits if they
+    /// are there after all, or goes without (go).
     #[cold]
     fn leave_first(&self, wanted: u32) -> bool {
         loop {
             let state = State(self.state.load(Relaxed));
-            let permits = if state.permits() >= wanted { wanted } else { 0 };
+            let permits = if state.suffices(wanted) { wanted } else { 0 };
             if self.depart(state, permits) {
                 return permits > 0;
             }
@@ -329,7 +356,7 @@ impl<P: Policy> RawSemaphore<P> {
         };
         // (look for waiters)
         // Mutant: Release -> Relaxed: for far waiters; `relaxed-look-at-waiters` is caught.
-        if State(self.state.fetch_add(0, Release)).has_no_waiters() {
+        if State(self.state.fetch_add(0, Release)).waiters() == 0 {
             return;
         }
         self.meter.count(Event::Woke);
@@ -339,6 +366,24 @@ impl<P: Policy> RawSemaphore<P> {
             tickets.dispenser.fetch_add(Dispenser::ONE_STAMP, Release); // (restamp)
             self.meter.count(Event::Woke);
             tickets.dispenser.key().wake_bits(u32::MAX, groups);
+        }
+    }
+
+    /// Closes. `CLOSING.md` has the protocol.
+    pub(super) fn close_tickets(&self) {
+        let tickets = self.waiters.tickets();
+        // Mutant: AcqRel -> Release: in no model a load reads what a later step of its own thread made
+        // possible.
+        let before = State(self.state.fetch_or(State::CLOSED, AcqRel)); // (close)
+        if before.waiters() == 0 {
+            return; // nor will there be
+        }
+        tickets.serving.fetch_or(MARK, Release); // (mark)
+        // Mutant: Release -> Relaxed: for far waiters; `relaxed-stamp-of-all` is caught.
+        tickets.dispenser.fetch_add(Dispenser::ONE_STAMP, Release); // (restamp all)
+        for futex in [&tickets.serving, &tickets.dispenser] {
+            self.meter.count(Event::Woke);
+            futex.key().wake(u32::MAX);
         }
     }
 
@@ -381,13 +426,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sixteen_stamps_differ_whatever_was_abandoned() {
+    fn fifteen_stamps_and_the_mark_differ_whatever_was_abandoned() {
         const NOTES: u32 = 1 << State::NOTE_BITS;
         let mut serving = Serving(u32::from(Ticket::MAX));
         let first = note(serving);
-        for nth in 1..=16 {
+        for nth in 1..=15 {
             serving = stamped(serving).with_abandoned(nth % Serving::ABANDONABLE);
-            assert_eq!(note(serving), (first + u32::from(nth) * NOTES / 16) % NOTES);
+            assert!(!is_marked(serving));
+            assert_eq!(note(serving), (first + u32::from(nth % 15) * NOTES / 16) % NOTES);
         }
+        let marked = serving.with(MARK);
+        assert_eq!(note(marked), (first + 15 * NOTES / 16) % NOTES);
+        assert!(is_marked(marked.advanced()) && stamped(marked) == marked);
     }
 }

@@ -1,5 +1,5 @@
-//! The word of a semaphore: how many permits are free, how many threads wait, and what is going on
-//! in the queue.
+//! The word of a semaphore: how many permits are free, how many threads wait, what is going on in
+//! the queue, and whether the semaphore is closed.
 
 use crate::tickets::Serving;
 use core::fmt;
@@ -8,14 +8,16 @@ use core::fmt;
 ///
 /// | bits | name | law |
 /// |---|---|---|
-/// | 30 | permits | the free ones; each thread may change them |
+/// | 30 | permits | the free ones; each thread may change them. With `CLOSED` they only grow |
 /// | 16 | waiters | threads in the queue, or on their way into it; while there are any, permits are taken for them only |
 /// | 1 | `QUEUE_LOCKED` | private: there is a queue-lock holder, which alone touches links. Only with waiters |
 /// | 1 | `ARRIVED` | private: a node was pushed meanwhile. Only with `QUEUE_LOCKED` |
 /// | 1 | `LEAVERS` | private: a waiter wants to leave. Only with `QUEUE_LOCKED` |
-/// | 1 + 17 | `ARMED` and a note | shared: the head waiter sleeps, or is about to, while `serving` is the one noted. The bits are those of the three flags above |
+/// | 1 + 16 | `ARMED` and a note | shared: the head waiter sleeps, or is about to, while `serving` is the one noted. The bits are those of the three flags above |
+/// | 1 | `CLOSED` | set by (close), never cleared: no permits are taken, and no thread comes |
 ///
-/// So a word below `ONE_WAITER` is a plain count, and the fast paths need one comparison.
+/// So a word below `ONE_WAITER` is a plain count of an open semaphore, and the fast paths need one
+/// comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct State(pub u64);
 
@@ -28,7 +30,7 @@ impl State {
     const WAITERS_MASK: u64 = ((1 << WAITER_BITS) - 1) << PERMIT_BITS;
     const FLAGS_SHIFT: u32 = PERMIT_BITS + WAITER_BITS;
     const NOTE_SHIFT: u32 = Self::FLAGS_SHIFT + 1;
-    const FLAGS_MASK: u64 = !(Self::PERMITS_MASK | Self::WAITERS_MASK);
+    const FLAGS_MASK: u64 = !(Self::PERMITS_MASK | Self::WAITERS_MASK | Self::CLOSED);
 
     /// The most permits there can be.
     pub const MAX_PERMITS: u32 = Self::PERMITS_MASK as u32;
@@ -37,12 +39,13 @@ impl State {
     pub const MAX_WAITERS: u32 = (1 << WAITER_BITS) - 1 - Serving::ABANDONABLE as u32;
 
     /// How many bits of `serving` are noted.
-    pub const NOTE_BITS: u32 = 17;
+    pub const NOTE_BITS: u32 = 16;
 
     pub const QUEUE_LOCKED: u64 = 1 << Self::FLAGS_SHIFT;
     pub const ARRIVED: u64 = 1 << (Self::FLAGS_SHIFT + 1);
     pub const LEAVERS: u64 = 1 << (Self::FLAGS_SHIFT + 2);
     const ARMED: u64 = 1 << Self::FLAGS_SHIFT;
+    pub const CLOSED: u64 = 1 << 63;
 
     #[inline]
     pub fn permits(self) -> u32 {
@@ -54,12 +57,24 @@ impl State {
         ((self.0 & Self::WAITERS_MASK) >> PERMIT_BITS) as u32
     }
 
-    /// Whether there are no waiters.
+    /// Whether the semaphore is open and has no waiters.
     #[inline]
-    pub fn has_no_waiters(self) -> bool {
+    pub fn is_plain(self) -> bool {
         self.0 < Self::ONE_WAITER
     }
 
+    /// Whether (close) was made.
+    #[inline]
+    pub fn is_closed(self) -> bool {
+        self.has(Self::CLOSED)
+    }
+
+    /// Whether the head waiter, which wants `count` permits, may have them.
+    pub fn suffices(self, count: u32) -> bool {
+        !self.is_closed() && self.permits() >= count
+    }
+
+    #[inline]
     pub fn has(self, flag: u64) -> bool {
         self.0 & flag != 0
     }
@@ -75,7 +90,7 @@ impl State {
     /// After an arriving thread has taken `count` permits; `None` if it may not.
     #[inline(always)]
     pub fn taken(self, count: u32) -> Option<Self> {
-        (self.has_no_waiters() && self.0 >= u64::from(count)).then(|| Self(self.0 - u64::from(count)))
+        (self.is_plain() && self.0 >= u64::from(count)).then(|| Self(self.0 - u64::from(count)))
     }
 
     /// After `count` permits were given; `None` if there would be more than there can be.
@@ -90,17 +105,18 @@ impl State {
         (self.waiters() < Self::MAX_WAITERS).then(|| Self(self.0 + Self::ONE_WAITER))
     }
 
-    /// After `waiters` have left the queue with `permits` together, without flags. A count that is
-    /// too low stays at zero; only a foreign write to shared memory makes one.
+    /// After `waiters` have left the queue with `permits` together, without flags; closed stays
+    /// closed. A count that is too low stays at zero; only a foreign write to shared memory makes
+    /// one.
     pub fn departed(self, waiters: u32, permits: u32) -> Self {
         let waiters = u64::from(self.waiters().saturating_sub(waiters));
         let permits = u64::from(self.permits().saturating_sub(permits));
-        Self(permits | waiters << PERMIT_BITS)
+        Self(permits | waiters << PERMIT_BITS | self.0 & Self::CLOSED)
     }
 
     /// After one waiter has left the queue without permits, and nothing else.
     pub fn without_waiter(self) -> Self {
-        if self.has_no_waiters() { self } else { Self(self.0 - Self::ONE_WAITER) }
+        if self.waiters() == 0 { self } else { Self(self.0 - Self::ONE_WAITER) }
     }
 
     /// Armed: the head waiter sleeps while `serving` is the one of `note`.
@@ -110,7 +126,7 @@ impl State {
 
     /// Of an armed word.
     pub fn note(self) -> u32 {
-        (self.0 >> Self::NOTE_SHIFT) as u32
+        (self.without(Self::CLOSED).0 >> Self::NOTE_SHIFT) as u32
     }
 
     pub fn disarmed(self) -> Self {
@@ -125,15 +141,19 @@ impl State {
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "permits={}", self.permits())?;
-        if !self.has_no_waiters() {
+        if self.waiters() > 0 {
             // What the flags are depends on the scope, which the word does not know.
-            write!(f, " waiters={} flags={:#x}", self.waiters(), self.0 >> Self::FLAGS_SHIFT)?;
+            let flags = (self.0 & Self::FLAGS_MASK) >> Self::FLAGS_SHIFT;
+            write!(f, " waiters={} flags={flags:#x}", self.waiters())?;
+        }
+        if self.is_closed() {
+            write!(f, " closed")?;
         }
         Ok(())
     }
 }
 
-const _: () = assert!(State::NOTE_SHIFT + State::NOTE_BITS == u64::BITS);
+const _: () = assert!(1 << (State::NOTE_SHIFT + State::NOTE_BITS) == State::CLOSED);
 const _: () = assert!(State(0).0 == 0 && State::MAX_PERMITS == (1 << 30) - 1);
 
 #[cfg(test)]
@@ -169,7 +189,10 @@ mod tests {
     fn the_flags_stay_apart_from_the_counts() {
         let flags = [State::QUEUE_LOCKED, State::ARRIVED, State::LEAVERS];
         assert_eq!(flags, [1 << 46, 1 << 47, 1 << 48]);
-        assert_eq!((State::ARMED, State::FLAGS_MASK), (1 << 46, !0 << 46));
+        assert_eq!(
+            (State::ARMED, State::FLAGS_MASK, State::CLOSED),
+            (1 << 46, (1 << 63) - (1 << 46), 1 << 63)
+        );
         // Ticket numbers have 16 bits, and one number is no waiter's.
         assert_eq!(State::MAX_WAITERS + Serving::ABANDONABLE as u32, u32::from(u16::MAX));
     }
@@ -181,5 +204,25 @@ mod tests {
         assert_eq!(state.note(), (1 << State::NOTE_BITS) - 1);
         assert_eq!((state.permits(), state.waiters()), (State::MAX_PERMITS, 1));
         assert_eq!(state.armed(7).disarmed(), state.disarmed());
+    }
+
+    #[test]
+    fn what_is_closed_stays_closed() {
+        let closed = State(5).with_waiter().unwrap().armed(3).with(State::CLOSED);
+        assert_eq!((closed.permits(), closed.waiters(), closed.note()), (5, 1, 3));
+        assert!(!closed.suffices(1) && !closed.is_plain() && State(5).suffices(5) && !State(5).suffices(6));
+        let gone = [closed.departed(1, 0), closed.disarmed().without_waiter(), closed.departed(9, 0)];
+        assert_eq!(gone, [State(5).with(State::CLOSED); 3]);
+        assert_eq!(gone[0].taken(1), None);
+        assert_eq!(gone[0].given(2), Some(State(7).with(State::CLOSED)));
+        assert!(
+            [closed.armed(1), closed.disarmed(), closed.with_waiter().unwrap()]
+                .iter()
+                .all(|it| it.is_closed())
+        );
+        assert_eq!(
+            format!("{closed:?} {:?}", gone[0]),
+            "permits=5 waiters=1 flags=0x7 closed permits=5 closed"
+        );
     }
 }

@@ -53,14 +53,14 @@ impl<P: Policy> Metered for Binary<P> {
     }
 }
 
-type Shared<P> = Arc<RawSemaphore<P>>;
+pub type Shared<P> = Arc<RawSemaphore<P>>;
 
-fn semaphore<P: Policy>(permits: u32) -> Shared<P> {
+pub fn semaphore<P: Policy>(permits: u32) -> Shared<P> {
     Arc::new(RawSemaphore::new(permits))
 }
 
 /// What an attempt with a deadline waits at the most.
-fn soon() -> Deadline {
+pub fn soon() -> Deadline {
     Deadline::after(Duration::from_millis(1))
 }
 

@@ -136,7 +136,7 @@ fn attempts_end_in_time() {
 #[test]
 fn says_what_it_is() {
     let semaphore = Semaphore::new(3);
-    assert_eq!(format!("{semaphore:?}"), "Semaphore { available_permits: 3, waiters: 0 }");
+    assert_eq!(format!("{semaphore:?}"), "Semaphore { available_permits: 3, waiters: 0, closed: false }");
     assert_eq!(format!("{:?}", semaphore.raw()), "RawSemaphore(permits=3)");
     assert_eq!(format!("{:?}", semaphore.acquire()), "Permit { count: 1 }");
 }

@@ -2,6 +2,9 @@
 //! built on them. What the planted bugs break, and all larger models, is the virtual machine's.
 #![cfg(all(ulocks_loom, feature = "loom"))]
 
+#[allow(dead_code, reason = "the virtual machine runs the other clients")]
+#[path = "../common/closing.rs"]
+mod closing;
 mod mutex;
 #[allow(dead_code, reason = "the virtual machine runs the other clients")]
 #[path = "../common/permits.rs"]

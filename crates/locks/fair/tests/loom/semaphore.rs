@@ -1,7 +1,24 @@
 //! The semaphore with one permit, as a mutex, in both protocols.
 
+use crate::closing::{a_close_publishes, all_leave, the_large_one_at_the_head_leaves_too};
 use crate::permits::Binary;
+use ulocks_core::model::explore;
 use ulocks_core::spin::NoSpin;
-use ulocks_core::{Private, Shared};
+use ulocks_core::{Policy, Private, Shared};
+use ulocks_testkit::suite::{exact, timed, unordered};
 
 ulocks_testkit::loom_models! { Binary<Private<NoSpin>>, Binary<Shared<NoSpin>> }
+
+#[test]
+fn all_leave_when_it_is_closed() {
+    fn check<P: Policy>() {
+        explore(exact(2), || all_leave::<P>(1, 0, 1, 1));
+        explore(exact(1), || all_leave::<P>(2, 0, 1, 1));
+        explore(timed(1, 2), || all_leave::<P>(0, 1, 1, 1));
+        explore(exact(2), || the_large_one_at_the_head_leaves_too::<P>(1));
+        explore(exact(2), || a_close_publishes::<P>(1));
+        explore(unordered(2), || a_close_publishes::<P>(1));
+    }
+    check::<Private<NoSpin>>();
+    check::<Shared<NoSpin>>();
+}

@@ -2,6 +2,8 @@
 //! and leaks on the schedules it tries.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+#[path = "../common/closing.rs"]
+mod closing;
 mod mutex;
 #[path = "../common/permits.rs"]
 mod permits;

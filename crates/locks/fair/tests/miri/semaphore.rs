@@ -1,5 +1,9 @@
 //! The semaphore.
 
+use crate::closing::{
+    a_close_publishes, a_grant_before_the_close_is_kept, all_leave, the_large_one_at_the_head_leaves_too,
+    users_come_until_it_is_closed, who_asks_learns,
+};
 use crate::permits::{
     Binary, a_release_publishes, never_more_out_than_in, overflow_changes_nothing, producers_and_consumers,
     the_acquirer_frees, the_large_one_is_not_overtaken, timeout_against_release,
@@ -24,6 +28,12 @@ fn clients<P: Policy>() {
     who_gives_up_lets_others_pass::<P>(2);
     the_acquirer_frees::<P>();
     overflow_changes_nothing::<P>(true);
+    all_leave::<P>(2, 1, 2, 2);
+    the_large_one_at_the_head_leaves_too::<P>(2);
+    a_grant_before_the_close_is_kept::<P>();
+    users_come_until_it_is_closed::<P>(2, 2, 20);
+    a_close_publishes::<P>(2);
+    who_asks_learns::<P>();
 }
 
 #[test]

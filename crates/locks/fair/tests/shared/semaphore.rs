@@ -4,6 +4,7 @@ use crate::permits::Binary;
 use ulocks_core::Shared;
 use ulocks_core::spin::NoSpin;
 use ulocks_fair::SemaphoreWith;
+use ulocks_testkit::Child;
 use ulocks_testkit::shared::{self, Mapping};
 use ulocks_testkit::stress::Load;
 
@@ -41,4 +42,31 @@ fn permits_cross_from_process_to_process() {
         }
     });
     assert_eq!((there.available_permits(), back.available_permits()), (0, 0));
+}
+
+/// The first of those that wait is killed, and one behind it: the others leave at the close.
+#[test]
+fn a_close_frees_the_processes_behind_a_dead_one() {
+    let mapping = Mapping::shared();
+    // SAFETY: as above.
+    let semaphore = unsafe { &*mapping.place::<SemaphoreWith<Shared>>() };
+    // More than can sleep near the first.
+    let waiters: Vec<_> = (0..40_u32)
+        .map(|me| {
+            let waits =
+                || assert!(semaphore.acquire_many_unless_closed(1 + me % 2).is_err(), "it got permits");
+            Child::runs(waits).sleeps(|| semaphore.raw().waiters() == me + 1)
+        })
+        .collect();
+    let mut others = Vec::new();
+    for (nth, waiter) in waiters.into_iter().enumerate() {
+        if [0, 5].contains(&nth) { waiter.killed() } else { others.push(waiter) }
+    }
+    semaphore.release(3).expect("room");
+    semaphore.close();
+    for other in others {
+        other.ends();
+    }
+    assert_eq!((semaphore.available_permits(), semaphore.raw().waiters()), (3, 2));
+    assert!(semaphore.try_acquire().is_none());
 }

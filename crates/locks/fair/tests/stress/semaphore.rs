@@ -1,5 +1,9 @@
 //! The semaphore.
 
+use crate::closing::{
+    a_close_publishes, a_grant_before_the_close_is_kept, all_leave, the_large_one_at_the_head_leaves_too,
+    users_come_until_it_is_closed, who_asks_learns,
+};
 use crate::permits::{
     Binary, a_release_publishes, never_more_out_than_in, overflow_changes_nothing, producers_and_consumers,
     the_acquirer_frees, the_large_one_is_not_overtaken, timeout_against_release,
@@ -65,6 +69,12 @@ fn the_clients_of_the_models_pass_on_the_machine() {
             who_gives_up_lets_others_pass::<P>(3);
             the_acquirer_frees::<P>();
             overflow_changes_nothing::<P>(true);
+            all_leave::<P>(4, 4, 6, 2);
+            the_large_one_at_the_head_leaves_too::<P>(4);
+            a_grant_before_the_close_is_kept::<P>();
+            users_come_until_it_is_closed::<P>(6, 3, u32::MAX);
+            a_close_publishes::<P>(4);
+            who_asks_learns::<P>();
         }
     }
     with_each_policy!(check);
@@ -166,6 +176,51 @@ fn hundreds_may_give_up_behind_one_that_stays() {
         first.join().expect("the first panicked");
         assert!(semaphore.try_acquire(1));
         assert_eq!((semaphore.waiters(), semaphore.available()), (0, 0));
+    }
+    with_each_policy!(check);
+}
+
+/// A close at any moment among hundreds that come, wait, give up and release: between processes
+/// also more than can sleep near the first.
+#[test]
+fn all_leave_when_it_is_closed() {
+    fn check<P: Policy>() {
+        for round in 0..20_u64 {
+            let semaphore = Arc::new(RawSemaphore::<P>::new(3));
+            let _watchdog = {
+                let semaphore = Arc::clone(&semaphore);
+                watchdog::watch("close", move || format!("{semaphore:?}"))
+            };
+            let users = Arc::clone(&semaphore);
+            let out = ulocks_testkit::thread::together(200, move |me| {
+                let mut random = Random::new(me);
+                if me == 199 {
+                    let begun = Instant::now();
+                    while begun.elapsed() < Duration::from_micros(200) * round as u32 {
+                        std::hint::spin_loop();
+                    }
+                    users.close();
+                }
+                // Some of them keep what they get.
+                let mut kept = 0;
+                loop {
+                    let wanted = 1 + random.below(2);
+                    let soon = Deadline::after(Duration::from_nanos(random.below(200_000).into()));
+                    let had = if me % 3 == 0 {
+                        users.acquire_until(wanted, soon)
+                    } else {
+                        users.acquire_unless_closed(wanted).is_ok()
+                    };
+                    match had {
+                        true if me == 7 && kept == 0 && wanted == 1 => kept = 1,
+                        true => users.release(wanted).expect("room"),
+                        false if users.is_closed() => return kept,
+                        false => {}
+                    }
+                }
+            });
+            assert_eq!((semaphore.waiters(), semaphore.available()), (0, 3 - out.iter().sum::<u32>()));
+        }
     }
     with_each_policy!(check);
 }

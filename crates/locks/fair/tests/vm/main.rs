@@ -2,6 +2,8 @@
 //! what each of them would miss if it found nothing.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
+#[path = "../common/closing.rs"]
+mod closing;
 mod condvar;
 mod mutex;
 #[path = "../common/permits.rs"]

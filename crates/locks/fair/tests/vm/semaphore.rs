@@ -1,13 +1,17 @@
 //! The semaphore.
 
+use crate::closing::{
+    a_close_publishes, a_grant_before_the_close_is_kept, all_leave, the_large_one_at_the_head_leaves_too,
+    users_come_until_it_is_closed, who_asks_learns,
+};
 use crate::permits::{
     Binary, a_release_publishes, never_more_out_than_in, overflow_changes_nothing, producers_and_consumers,
     the_acquirer_frees, the_large_one_is_not_overtaken, timeout_against_release,
     who_gives_up_lets_others_pass,
 };
 use std::sync::Arc;
-use ulocks_core::model::linear::Recorder;
 use ulocks_core::model::linear::specs::{self, SemaphoreCall};
+use ulocks_core::model::linear::{Recorder, Specification};
 use ulocks_core::model::signal::{self, Signal};
 use ulocks_core::model::thread::spawn;
 use ulocks_core::model::{Config, Deaths, Survivors, explore};
@@ -173,6 +177,144 @@ fn histories_are_those_of_a_semaphore() {
     on_each!(check);
 }
 
+/// No waiter sleeps for ever after the close, whoever comes, goes or gives up at that time.
+#[test]
+fn all_leave_when_it_is_closed() {
+    fn check<P: Policy>(seed: u64) {
+        for (patient, timed, released, closers) in
+            [(1, 0, 1, 1), (2, 0, 1, 1), (2, 2, 2, 1), (3, 0, 2, 2), (8, 4, 5, 1), (16, 16, 9, 2)]
+        {
+            explore(sampled(1 + patient + timed + closers, seed), move || {
+                all_leave::<P>(patient, timed, released, closers);
+            });
+        }
+        for small in [1, 2, 8] {
+            explore(sampled(2 + small, seed), move || the_large_one_at_the_head_leaves_too::<P>(small));
+        }
+        explore(sampled(2, seed), a_grant_before_the_close_is_kept::<P>);
+        for (threads, permits) in [(2, 2), (4, 2), (12, 3)] {
+            explore(sampled(1 + threads, seed), move || {
+                users_come_until_it_is_closed::<P>(threads, permits, 3);
+            });
+        }
+    }
+    on_each!(check);
+}
+
+#[test]
+fn a_close_is_seen_by_who_gets_its_error() {
+    fn check<P: Policy>(seed: u64) {
+        for waiters in [1, 2, 6] {
+            explore(sampled(1 + waiters, seed), move || a_close_publishes::<P>(waiters));
+        }
+        explore(sampled(2, seed), who_asks_learns::<P>);
+    }
+    on_each!(check);
+}
+
+/// A waiter, or a thread that releases and closes, may die at any of its steps: the others leave at
+/// the close, or at the next one.
+#[test]
+fn a_close_frees_the_waiters_behind_a_dead_one() {
+    for (seed, waiters) in [(1, 2), (2, 4), (3, 12)] {
+        let config = Config { deaths: Deaths::Threads(2), ..sampled(2 + waiters, seed) };
+        explore(Config { survivors: Survivors::MustFinish, ..config }, move || {
+            let semaphore = Arc::new(RawSemaphore::<SleepsShared>::new(0));
+            let threads: Vec<_> = (0..=waiters)
+                .map(|me| {
+                    let semaphore = Arc::clone(&semaphore);
+                    spawn(move || {
+                        if me == 0 {
+                            semaphore.release(2).expect("room");
+                            semaphore.close();
+                            return 0;
+                        }
+                        semaphore.acquire_unless_closed(1).map_or(0, |()| 1)
+                    })
+                })
+                .collect();
+            semaphore.close();
+            let had: u32 = threads.into_iter().filter_map(|thread| thread.join().ok()).sum();
+            assert!(had <= 2 && semaphore.available() <= 2 - had, "{had} were had of two: {semaphore:?}");
+        });
+    }
+}
+
+/// A semaphore that is closed by one of its operations.
+struct Closable(u64);
+
+#[derive(Debug)]
+enum Call {
+    /// Waits for so many permits as long as that takes; returns whether it has them.
+    Acquire(u64),
+    /// The same, but gives up whenever it likes.
+    Attempt(u64),
+    Release(u64),
+    Close,
+}
+
+impl Specification for Closable {
+    /// How many permits there are, and whether it is closed.
+    type State = (u64, bool);
+    type Call = Call;
+    type Return = u64;
+
+    fn start(&self) -> (u64, bool) {
+        (self.0, false)
+    }
+
+    fn outcomes(
+        &self,
+        &(permits, closed): &(u64, bool),
+        call: &Call,
+    ) -> impl IntoIterator<Item = ((u64, bool), u64)> {
+        let refused = Some(((permits, closed), 0));
+        let take = |count| (!closed).then(|| Some(((permits.checked_sub(count)?, false), 1))).flatten();
+        let (first, second) = match *call {
+            Call::Acquire(count) => (take(count), refused.filter(|_| closed)),
+            Call::Attempt(count) => (take(count), refused),
+            Call::Release(count) => (Some(((permits + count, closed), 1)), None),
+            Call::Close => (Some(((permits, true), 1)), None),
+        };
+        first.into_iter().chain(second)
+    }
+}
+
+/// Every history with a close in it is that of a semaphore which gives no permits from one moment
+/// on.
+#[test]
+fn histories_with_a_close_are_those_of_a_semaphore() {
+    fn check<P: Policy>(seed: u64) {
+        explore(Config { seed, ..Config::sampled(3_000) }, || {
+            let semaphore = Arc::new(RawSemaphore::<P>::new(2));
+            let recorder = Recorder::new();
+            let threads: Vec<_> = (0..4_u32)
+                .map(|me| {
+                    let (semaphore, recorder) = (Arc::clone(&semaphore), recorder.clone());
+                    spawn(move || {
+                        let wanted = 1 + me % 2;
+                        let acquire = || u64::from(semaphore.acquire_unless_closed(wanted).is_ok());
+                        let had = recorder.record(Call::Acquire(wanted.into()), acquire);
+                        if me == 0 {
+                            recorder.record(Call::Close, || {
+                                semaphore.close();
+                                semaphore.is_closed().into()
+                            });
+                        }
+                        let again = recorder.record(Call::Attempt(1), || semaphore.try_acquire(1).into());
+                        let back = again as u32 + if had > 0 { wanted } else { 0 };
+                        recorder
+                            .record(Call::Release(back.into()), || semaphore.release(back).is_ok().into());
+                    })
+                })
+                .collect();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            recorder.check(&Closable(2)).unwrap_or_else(|error| panic!("{error}"));
+        });
+    }
+    on_each!(check);
+}
+
 /// A handler that releases strikes a thread at any step of an acquisition, of a release, of a
 /// timeout.
 #[test]
@@ -204,6 +346,40 @@ fn a_signal_handler_may_release() {
             // the end of its thread.
             assert_eq!(semaphore.waiters(), 0);
             assert!(semaphore.available() <= 1, "{semaphore:?}");
+        });
+    }
+    on_each!(check);
+}
+
+/// A handler that closes strikes a thread at any step of an acquisition, of a release, of a
+/// timeout, of a close.
+#[test]
+fn a_signal_handler_may_close() {
+    fn check<P: Policy>(seed: u64) {
+        explore(Config { seed, ..Config::sampled(4_000) }, || {
+            let semaphore = Arc::new(RawSemaphore::<P>::new(0));
+            let waiter = {
+                let semaphore = Arc::clone(&semaphore);
+                spawn(move || semaphore.acquire_unless_closed(2))
+            };
+            let handled = Arc::clone(&semaphore);
+            let usr1 = Signal::new(10);
+            signal::install(usr1, 0, move || handled.close());
+            let struck = {
+                let semaphore = Arc::clone(&semaphore);
+                spawn(move || {
+                    let soon = Deadline::after(core::time::Duration::from_millis(1));
+                    let had = semaphore.acquire_until(1, soon);
+                    semaphore.release(1 + u32::from(had)).expect("room");
+                    semaphore.close();
+                })
+            };
+            signal::send(2, usr1);
+            semaphore.release(1).expect("room");
+            let had = waiter.join().unwrap().map_or(0, |()| 2);
+            struck.join().unwrap();
+            assert!(semaphore.is_closed());
+            assert_eq!((semaphore.waiters(), semaphore.available()), (0, 2 - had));
         });
     }
     on_each!(check);
