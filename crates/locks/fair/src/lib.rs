@@ -10,4 +10,7 @@ pub use mutex::{
     FairCondvar, FairCondvarWith, FairMutex, FairMutexGuard, FairMutexWith, FairScope, MappedFairMutexGuard,
     RawFairMutex,
 };
+#[cfg(feature = "arc_lock")]
+#[cfg_attr(docsrs, doc(cfg(feature = "arc_lock")))]
+pub use semaphore::OwnedPermit;
 pub use semaphore::{Closed, Permit, RawSemaphore, Semaphore, SemaphoreWith, TooManyPermits};

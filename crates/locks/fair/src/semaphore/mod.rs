@@ -1,5 +1,7 @@
 //! [`Semaphore`]: a count of permits and a strict queue.
 
+#[cfg(feature = "arc_lock")]
+mod owned;
 mod permit;
 mod private;
 mod raw;
@@ -7,6 +9,8 @@ mod shared;
 mod waiters;
 mod word;
 
+#[cfg(feature = "arc_lock")]
+pub use owned::OwnedPermit;
 pub use permit::Permit;
 pub use raw::RawSemaphore;
 

@@ -3,4 +3,6 @@
 
 mod closing;
 mod mutex;
+#[cfg(feature = "arc_lock")]
+mod owned;
 mod semaphore;
