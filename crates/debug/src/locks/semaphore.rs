@@ -14,7 +14,7 @@ use core::panic::Location;
 use core::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::time::Deadline;
-use ulocks_fair::{Permit, RawSemaphore, Semaphore};
+use ulocks_fair::{Closed, Permit, RawSemaphore, Semaphore};
 
 /// A [`Semaphore`] whose waiters are in the list of [`waiters`](crate::waiters).
 ///
@@ -23,7 +23,8 @@ use ulocks_fair::{Permit, RawSemaphore, Semaphore};
 /// that is used as a lock says so by [`acquire_as_lock`](Self::acquire_as_lock), and has a holder.
 ///
 /// # Fairness and blocking
-/// Those of [`Semaphore`], whose methods it has. An acquisition first tries once.
+/// Those of [`Semaphore`], whose methods it has, but for those that return an `OwnedPermit`. An
+/// acquisition first tries once.
 ///
 /// # Panics, errors
 /// Those of [`Semaphore`].
@@ -113,6 +114,36 @@ impl CheckedSemaphore {
         match self.inner.try_acquire_many(count) {
             Some(permit) => permit,
             None => self.listed(false, || self.inner.acquire_many(count)),
+        }
+    }
+
+    /// Acquires a permit, and waits in the queue until there is one or the semaphore is closed.
+    ///
+    /// # Errors
+    /// If the semaphore is [closed](Semaphore::close), or is while the thread waits.
+    ///
+    /// # Panics
+    /// As that of [`Semaphore`].
+    #[inline]
+    #[track_caller]
+    pub fn acquire_unless_closed(&self) -> Result<Permit<'_>, Closed> {
+        self.acquire_many_unless_closed(1)
+    }
+
+    /// Acquires `count` permits together, and waits in the queue until there are as many or the
+    /// semaphore is closed.
+    ///
+    /// # Errors
+    /// If the semaphore is [closed](Semaphore::close), or is while the thread waits.
+    ///
+    /// # Panics
+    /// As that of [`Semaphore`].
+    #[inline]
+    #[track_caller]
+    pub fn acquire_many_unless_closed(&self, count: u32) -> Result<Permit<'_>, Closed> {
+        match self.inner.try_acquire_many(count) {
+            Some(permit) => Ok(permit),
+            None => self.listed(false, || self.inner.acquire_many_unless_closed(count)),
         }
     }
 

@@ -93,6 +93,19 @@ pub const TABLE: &[(&str, fn())] = &[
         });
         assert!(waiters().is_empty());
     }),
+    ("a semaphore that is closed", || {
+        let work = Semaphore::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| while work.acquire_unless_closed().is_ok() {});
+            }
+            work.release(1).unwrap();
+            ulocks_testkit::limit::until("both threads wait", || waiters().len() == 2);
+            work.close();
+        });
+        assert!(work.is_closed() && work.acquire_many_unless_closed(2).is_err());
+        assert!(work.try_acquire().is_none() && waiters().is_empty());
+    }),
     ("a semaphore that is a lock, of several threads", || {
         let (slot, inner) = (Semaphore::new(1), Mutex::new(0));
         std::thread::scope(|scope| {
