@@ -18,6 +18,8 @@ pub use names::*;
 pub use pages::*;
 #[allow(unused_imports)] // The model worlds have none.
 pub use reentrant::*;
+#[cfg(feature = "arc_lock")]
+pub use semaphore::OwnedPermit;
 pub use semaphore::{Permit, Semaphore};
 pub use ulocks_core::api::WaitTimeoutResult;
 

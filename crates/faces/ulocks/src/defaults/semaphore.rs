@@ -3,6 +3,10 @@
 use crate::fair::SemaphoreWith;
 use crate::policy::Private;
 
+#[cfg(feature = "arc_lock")]
+#[cfg_attr(docsrs, doc(cfg(feature = "arc_lock")))]
+#[doc(inline)]
+pub use crate::fair::OwnedPermit;
 #[doc(inline)]
 pub use crate::fair::Permit;
 
