@@ -4,19 +4,18 @@
 //! and lines are only ever added: the head, then each trial when it has ended. A run that was
 //! killed may leave half a last line, which does not count.
 //!
-//! A run goes on only if plan, machine and program are those of the head. It has the calibration
-//! and the seed of the head, so the order of its trials is the one that the interrupted run would
-//! have had.
+//! A run goes on only if command, machine and program are those of the head, and hence the plan. It
+//! has the calibration and the seed of the head, so the order of its trials is the one that the
+//! interrupted run would have had.
 
 use super::plan::Order;
-use super::record::{Outcome, SCHEMA};
+use super::record::Outcome;
 use crate::run::machine::{self, Machine};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{Seek, SeekFrom, Write};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A journal that is being written, or none but the clock of a run that needs no journal.
@@ -27,16 +26,8 @@ pub struct Journal {
     start: Instant,
 }
 
-/// A line.
+/// The first line: what a run has of its own.
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Line {
-    Head(Box<Head>),
-    Done(Done),
-}
-
-/// What a run has of its own.
-#[derive(Clone, Serialize, Deserialize)]
 pub struct Head {
     /// The command that began it.
     pub command: String,
@@ -46,13 +37,12 @@ pub struct Head {
     pub iterations_per_us: f64,
     /// Of the order of trials, and of random numbers in them.
     pub seed: u64,
-    /// Hashes of the program's file, and of all that is run.
+    /// A hash of the program's file.
     program: u64,
-    plan: u64,
 }
 
-/// Something that has ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Another line: a trial that has ended.
+#[derive(Serialize, Deserialize)]
 pub struct Done {
     /// How long the run had taken by then.
     pub at_s: f64,
@@ -65,23 +55,11 @@ pub struct Done {
 impl Head {
     /// Of a run that begins now.
     pub fn new(order: &Order, iterations_per_us: f64, seed: u64) -> Result<Self> {
-        let hash = |bytes: &[u8]| {
-            let mut hasher = DefaultHasher::new();
-            hasher.write(bytes);
-            hasher.finish()
-        };
+        let mut hasher = DefaultHasher::new();
         // The file may have been replaced by a build, but the program that runs is the old one.
-        let program = std::fs::read("/proc/self/exe").context("cannot read this program")?;
-        let jobs: Vec<_> = order.jobs.iter().map(|job| (&job.cell, &job.subjects)).collect();
-        let plan = serde_json::to_vec(&(SCHEMA, order.mode, order.window_ms, order.rounds, order.pin, jobs))?;
-        Ok(Self {
-            command: order.command.clone(),
-            machine: machine::describe(),
-            iterations_per_us,
-            seed,
-            program: hash(&program),
-            plan: hash(&plan),
-        })
+        hasher.write(&std::fs::read("/proc/self/exe").context("cannot read this program")?);
+        let (command, program) = (order.command.clone(), hasher.finish());
+        Ok(Self { command, machine: machine::describe(), iterations_per_us, seed, program })
     }
 
     /// What differs from an interrupted run.
@@ -90,7 +68,7 @@ impl Head {
         let lasting =
             |of: &Self| Machine { load_average: [0.0; 3], date: String::new(), ..of.machine.clone() };
         let found = [
-            ("options", self.plan != old.plan),
+            ("options", self.command != old.command),
             ("program", self.program != old.program),
             ("machine", lasting(self) != lasting(old)),
         ];
@@ -99,28 +77,31 @@ impl Head {
 }
 
 impl Journal {
-    /// The journal that `order` asks for; without [`Order::resume`] it begins anew. Where it goes on
-    /// with a run, `head` becomes that run's, and what had ended is returned. An error says in one line why that cannot be.
+    /// The journal that `order` asks for; without [`Order::resume`] it begins anew. Where it goes
+    /// on with a run, `head` becomes that run's, and what had ended is returned.
+    ///
+    /// # Errors
+    /// In one line, why that cannot be.
     pub fn open(order: &Order, head: &mut Head) -> Result<(Self, Vec<Done>)> {
-        let start = Instant::now();
-        let Some(path) = &order.journal else {
-            return Ok((Self { file: None, before: Duration::ZERO, start }, Vec::new()));
-        };
-        let mut file = open(path)?;
-        let mut done = Vec::new();
-        if let Some((old, old_done, length)) = previous(order, head)? {
-            (*head, done) = (old, old_done);
+        let mut journal = Self { file: None, before: Duration::ZERO, start: Instant::now() };
+        let Some(path) = &order.journal else { return Ok((journal, Vec::new())) };
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let mut file = file.with_context(|| format!("cannot open {}", path.display()))?;
+        // A file system without locks has no say.
+        let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        ensure!(!taken, "another run is writing {}", path.display());
+        if let Some((old, done, length)) = previous(order, head)? {
             file.set_len(length).and_then(|()| file.seek(SeekFrom::End(0)))?;
+            let took_s = done.last().map_or(0.0, |last| last.at_s);
+            journal.before = Duration::try_from_secs_f64(took_s).unwrap_or_default();
+            journal.file = Some(file);
+            *head = old;
+            return Ok((journal, done));
         }
-        let before = done.last().and_then(|last| Duration::try_from_secs_f64(last.at_s).ok());
-        let mut journal = Self { file: Some(file), before: before.unwrap_or_default(), start };
-        if done.is_empty() {
-            if let Some(file) = &mut journal.file {
-                file.set_len(0).and_then(|()| file.rewind())?;
-            }
-            journal.add(&Line::Head(Box::new(head.clone())))?;
-        }
-        Ok((journal, done))
+        file.set_len(0)?;
+        journal.file = Some(file);
+        journal.add(head)?;
+        Ok((journal, Vec::new()))
     }
 
     /// How long the run has taken, the time before an interruption included.
@@ -128,13 +109,8 @@ impl Journal {
         self.before + self.start.elapsed()
     }
 
-    /// A trial has ended.
-    pub fn done(&mut self, done: &Done) -> Result<()> {
-        self.add(&Line::Done(done.clone()))
-    }
-
-    /// In one call: another program sees all of a line, or what the kernel got of it.
-    fn add(&mut self, line: &Line) -> Result<()> {
+    /// Adds a line, in one call: another program sees all of it, or what the kernel got of it.
+    pub fn add(&mut self, line: &impl Serialize) -> Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
         let text = serde_json::to_string(line)? + "\n";
         file.write_all(text.as_bytes()).context("cannot write the journal of this run")
@@ -151,43 +127,20 @@ fn previous(order: &Order, head: &Head) -> Result<Option<(Head, Vec<Done>, u64)>
     let Some(path) = order.journal.as_ref().filter(|path| order.resume && path.exists()) else {
         return Ok(None);
     };
-    let anew = "without --resume a run begins anew";
     let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    if text.is_empty() {
-        return Ok(None);
-    }
-    let run = parse(&text).with_context(|| format!("--resume: {} is damaged; {anew}", path.display()))?;
-    let differences = head.differences(&run.0);
+    let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let mut lines = text[..whole].split_inclusive(|&byte| byte == b'\n');
+    let Some(first) = lines.next() else { return Ok(None) };
+    let anew = "without --resume a run begins anew";
+    let damaged = || format!("--resume: {} is damaged; {anew}", path.display());
+    let old: Head = serde_json::from_slice(first).with_context(damaged)?;
+    let differences = head.differences(&old);
     ensure!(
         differences.is_empty(),
         "--resume: the interrupted run had other {}; it was begun with '{}'; {anew}",
         differences.join(", other "),
-        run.0.command
+        old.command
     );
-    Ok(Some(run))
-}
-
-/// A journal that no other run is writing.
-fn open(path: &Path) -> Result<File> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-    let file = file.with_context(|| format!("cannot open {}", path.display()))?;
-    // A file system without locks has no say.
-    let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
-    ensure!(!taken, "another run is writing {}", path.display());
-    Ok(file)
-}
-
-/// The head, what had ended, and the length of all of it in bytes.
-fn parse(text: &[u8]) -> Result<(Head, Vec<Done>, u64)> {
-    let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-    let mut lines = text[..whole].split_inclusive(|&byte| byte == b'\n').map(serde_json::from_slice);
-    let Some(Ok(Line::Head(head))) = lines.next() else { bail!("its first line is not a head") };
-    let mut done = Vec::new();
-    for line in lines {
-        match line? {
-            Line::Head(_) => bail!("it has two heads"),
-            Line::Done(trial) => done.push(trial),
-        }
-    }
-    Ok((*head, done, whole as u64))
+    let done: Result<_, _> = lines.map(serde_json::from_slice).collect();
+    Ok(Some((old, done.with_context(damaged)?, whole as u64)))
 }

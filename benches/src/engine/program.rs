@@ -80,7 +80,7 @@ fn choose<'a>(rows: &'a [Row], names: &[String]) -> Result<Vec<&'a Row>> {
     Ok(rows.iter().filter(|row| names.is_empty() || names.iter().any(|name| name == row.name)).collect())
 }
 
-/// What is run of these rows, and remarks. Everything that can be wrong with the options shows here.
+/// What is run of these rows, and remarks. All that can be wrong with the options shows here.
 fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<(Orders<'a>, Vec<String>)> {
     let mode = options.mode();
     let wish = Wish {

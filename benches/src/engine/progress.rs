@@ -1,5 +1,5 @@
-//! What a program says, and how far its run is: on standard error one line that is written over on a terminal, and elsewhere
-//! a line for each tenth of the run.
+//! What a program says, and how far its run is: on a terminal one line of standard error that is
+//! written over, and elsewhere a line for each tenth of the run.
 
 use crate::report::units::clock;
 use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};

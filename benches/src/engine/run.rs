@@ -85,7 +85,7 @@ pub fn run(order: &Order) -> Result<(Record, Option<i32>)> {
                     let at_s = journal.elapsed().as_secs_f64();
                     let done = Done { at_s, turn, outcomes };
                     maker.add(round, &done)?;
-                    journal.done(&done)?;
+                    journal.add(&done)?;
                     last = format!("{}: {}", order.describe(turn), in_short(&done.outcomes));
                     done_s += takes_s;
                 }
