@@ -15,13 +15,11 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion};
 use std::hint::black_box;
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
-use ulocks_benches::engine::options::{self, CriterionOptions, GROUPS};
+use ulocks_benches::engine::options::{self, GROUPS, Options};
 use ulocks_benches::engine::plan::CRITERION_S;
-use ulocks_benches::engine::record::Mode;
-use ulocks_benches::rows::{self, Wish};
+use ulocks_benches::rows;
 use ulocks_benches::run::busy_work::{self, Span};
 use ulocks_benches::run::crew::Crew;
-use ulocks_benches::run::machine;
 use ulocks_benches::run::pinning::{self, Pin};
 use ulocks_benches::run::threads::keep_a_thread_asleep;
 use ulocks_benches::statistics::random::Rng;
@@ -106,7 +104,7 @@ impl Load {
 
 /// What the groups need.
 struct Bench {
-    options: CriterionOptions,
+    options: Options,
     cpus: Vec<usize>,
     threads: Vec<usize>,
 }
@@ -115,7 +113,7 @@ impl Bench {
     /// The subjects of a group: those named, or these.
     fn subjects(&self, usual: &[&'static str], wanted: impl Fn(&Entry) -> bool) -> Vec<&'static Entry> {
         let is_in = |entry: &&Entry| match &self.options.locks {
-            Some(names) => names.iter().any(|name| name == entry.name) && wanted(entry),
+            Some(names) => names.0.iter().any(|name| name == entry.name) && wanted(entry),
             None => usual.contains(&entry.name),
         };
         Entry::all().iter().filter(is_in).collect()
@@ -189,13 +187,7 @@ impl Bench {
 fn main() {
     let options = options::for_criterion(rows::ALL);
     keep_a_thread_asleep();
-    let mode = if options.quick { Mode::Quick } else { Mode::Full };
-    let wish = Wish {
-        cpus: machine::describe().cpus() as u32,
-        mode,
-        threads: options.threads.clone(),
-        ..Wish::default()
-    };
+    let wish = options.wish();
     let cpus = pinning::order(Pin::Scatter).unwrap_or_else(|error| options::refuse(&error));
     let mut threads: Vec<usize> = rows::thread_counts(&wish).into_iter().map(|n| n as usize).collect();
     if options.threads.is_none() {

@@ -9,14 +9,14 @@ use super::cell::Subject;
 use super::program;
 use super::progress::{print, say};
 use super::record::Mode;
-use crate::rows::Row;
+use crate::rows::{Row, Wish};
 use crate::run::busy_work::Span;
+use crate::run::machine;
 use crate::run::pinning::Pin;
 use crate::workloads::Times;
 use anyhow::{Context, Result, bail, ensure};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser};
-use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -90,11 +90,24 @@ impl Options {
         }
     }
 
-    /// The times inside and outside, if one of them is given.
-    pub fn times(&self) -> Option<Times> {
+    /// What is asked of a row, on this machine.
+    pub fn wish(&self) -> Wish {
         let ns = |time: Option<Duration>| time.unwrap_or_default().as_nanos() as u64;
-        (self.hold.is_some() || self.think.is_some())
-            .then(|| Times { hold_ns: ns(self.hold), think_ns: ns(self.think) })
+        let times = Times { hold_ns: ns(self.hold), think_ns: ns(self.think) };
+        Wish {
+            cpus: machine::describe().cpus() as u32,
+            mode: self.mode(),
+            full: self.full,
+            threads: self.threads.as_ref().map(|list| list.0.clone()),
+            times: (self.hold.is_some() || self.think.is_some()).then_some(times),
+            subjects: self.locks.as_ref().map(|list| list.0.clone()),
+        }
+    }
+
+    /// Whether something of this group of criterion's was asked for, or no group at all.
+    pub fn runs(&self, group: &str) -> bool {
+        let mut groups = self.rows.iter().filter(|name| is_group(name)).peekable();
+        groups.peek().is_none() || groups.any(|name| name.split('/').next() == Some(group))
     }
 }
 
@@ -156,16 +169,15 @@ fn with_rows(rows: &[Row]) -> clap::Command {
 /// Prepares the bench that criterion runs: checks the whole command line, and hands criterion only
 /// what it knows.
 ///
-/// criterion reads the arguments of the process, so a process that was given others starts itself
-/// again without them; what remains to be known survives that in the environment. Where only rows
-/// are named it ends here.
-pub fn for_criterion(rows: &[Row]) -> CriterionOptions {
-    const KNOWN: &str = "ULOCKS_BENCH_CRITERION";
-    let arguments: Vec<OsString> = std::env::args_os().collect();
-    let given = std::env::var(KNOWN).ok().and_then(|text| serde_json::from_str(&text).ok());
-    if let Some(known) = given {
-        return known;
+/// criterion reads the arguments of the process, so the process starts itself again without the
+/// others; all of them survive that in the environment. Where only rows are named it ends here.
+pub fn for_criterion(rows: &[Row]) -> Options {
+    const ARGUMENTS: &str = "ULOCKS_BENCH_ARGUMENTS";
+    let parse = |given: Vec<OsString>| parse_from::<Options>(with_rows(rows), without(given, CRITERIONS));
+    if let Ok(given) = std::env::var(ARGUMENTS) {
+        return parse(given.split('\n').map(Into::into).collect());
     }
+    let arguments: Vec<OsString> = std::env::args_os().collect();
     let has = |option: &str| arguments.iter().any(|argument| argument == option);
     if has("--help") || has("-h") {
         // The program of the rows says the rest.
@@ -176,29 +188,21 @@ pub fn for_criterion(rows: &[Row]) -> CriterionOptions {
         ));
         std::process::exit(i32::from(code != ExitCode::SUCCESS));
     }
-    let options: Options = parse_from(with_rows(rows), without(arguments.clone(), CRITERIONS));
+    let options = parse(arguments.clone());
     program::check(rows, &options).unwrap_or_else(|error| refuse(&error));
-    let groups: Vec<String> = options.rows.iter().filter(|name| is_group(name)).cloned().collect();
+    let groups: Vec<&String> = options.rows.iter().filter(|name| is_group(name)).collect();
     // A list of criterion is hundreds of lines; tools that want it name a format.
     if (groups.is_empty() && !options.rows.is_empty()) || (options.list && !has("--format")) {
         std::process::exit(0);
     }
     // criterion takes one filter.
-    let is_foreign = |argument: &OsString| {
-        let is_name = options.rows.iter().any(|name| argument.as_os_str() == name.as_str());
-        is_name && !(groups.len() == 1 && argument.as_os_str() == groups[0].as_str())
+    let kept = if let [group] = groups[..] { group.as_str() } else { "" };
+    let is_known = |argument: &OsString| {
+        argument == kept || !options.rows.iter().any(|name| argument.as_os_str() == name.as_str())
     };
-    let rest: Vec<OsString> =
-        without(arguments, OURS).into_iter().skip(1).filter(|argument| !is_foreign(argument)).collect();
-    let known = CriterionOptions {
-        groups,
-        locks: options.locks.map(|list| list.0),
-        threads: options.threads.map(|list| list.0),
-        quick: options.quick,
-        full: options.full,
-    };
-    let known = serde_json::to_string(&known).unwrap_or_default();
-    let error = Command::new("/proc/self/exe").args(rest).env(KNOWN, known).exec();
+    let given = arguments.join("\n".as_ref());
+    let rest: Vec<OsString> = without(arguments, OURS).into_iter().skip(1).filter(is_known).collect();
+    let error = Command::new("/proc/self/exe").args(rest).env(ARGUMENTS, given).exec();
     refuse(&anyhow::Error::new(error).context("cannot start this bench again"));
 }
 
@@ -207,29 +211,6 @@ pub fn is_group(name: &str) -> bool {
     GROUPS
         .iter()
         .any(|group| name.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
-}
-
-/// What the bench of criterion needs to know beside criterion's own options.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CriterionOptions {
-    /// The groups asked for, each as a filter; none if all are.
-    pub groups: Vec<String>,
-    /// The locks asked for, by name; none if none was.
-    pub locks: Option<Vec<String>>,
-    /// The numbers of threads asked for.
-    pub threads: Option<Vec<u32>>,
-    /// Whether to be done in seconds.
-    pub quick: bool,
-    /// Whether to take as long as makes sense.
-    pub full: bool,
-}
-
-impl CriterionOptions {
-    /// Whether something of this group was asked for.
-    pub fn runs(&self, group: &str) -> bool {
-        let is_of = |name: &String| name.split('/').next() == Some(group);
-        self.groups.is_empty() || self.groups.iter().any(is_of)
-    }
 }
 
 /// Ends the program with a one-line error and exit code 2.

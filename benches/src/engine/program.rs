@@ -83,14 +83,7 @@ fn choose<'a>(rows: &'a [Row], names: &[String]) -> Result<Vec<&'a Row>> {
 /// What is run of these rows, and remarks. All that can be wrong with the options shows here.
 fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<(Orders<'a>, Vec<String>)> {
     let mode = options.mode();
-    let wish = Wish {
-        cpus: machine::describe().cpus() as u32,
-        mode,
-        full: options.full,
-        threads: options.threads.as_ref().map(|list| list.0.clone()),
-        times: options.times(),
-        subjects: options.locks.as_ref().map(|list| list.0.clone()),
-    };
+    let wish = options.wish();
     let mut remarks = Vec::new();
     for option in ["--threads", "--hold and --think", "--locks"] {
         remarks.extend(heeded(rows, &wish, option)?);
@@ -133,7 +126,7 @@ fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<(Orders<'a>, Vec<Stri
         (None, None) => bail!("nothing is left of {} with these options", names()),
     }
     let iterations_per_us = busy_work::calibrate();
-    for (_, order) in orders.iter().filter(|_| options.times().is_some() && mode != Mode::Smoke) {
+    for (_, order) in orders.iter().filter(|_| wish.times.is_some() && mode != Mode::Smoke) {
         let window = Duration::from_millis(order.window_ms);
         for (option, mean) in [("--hold", options.hold), ("--think", options.think)] {
             options::measurable(option, mean.unwrap_or_default(), window, iterations_per_us)?;

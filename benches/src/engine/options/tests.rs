@@ -50,7 +50,7 @@ fn each_bench_passes_over_what_the_other_knows() {
     let line = "--bench --threads 1,2 --sample-size 20 --quick --color=never --think 3us -n scaling many";
     let options = parsed(line).unwrap();
     assert_eq!(options.threads, Some(List(vec![1, 2])));
-    assert_eq!(options.times(), Some(Times::us(0, 3)));
+    assert_eq!(options.wish().times, Some(Times::us(0, 3)));
     assert!(options.quick && options.bench && options.rows == ["scaling", "many"]);
     assert_eq!(parsed("--non-hold 3us").unwrap().think, options.think);
 
