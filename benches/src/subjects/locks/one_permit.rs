@@ -1,19 +1,13 @@
 //! The semaphore of the family as a mutex: one permit, taken and given back.
 
-use std::fmt;
 use ulocks_core::Policy;
 use ulocks_core::raw::{Metered, RawMutex};
 use ulocks_core::time::Deadline;
 use ulocks_fair::RawSemaphore;
 
 /// A semaphore that has one permit when no thread holds it.
+#[derive(Debug)]
 pub struct OnePermit<P: Policy>(RawSemaphore<P>);
-
-impl<P: Policy> fmt::Debug for OnePermit<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OnePermit").field(&self.0).finish()
-    }
-}
 
 ulocks_core::initial!([P: Policy] OnePermit<P> = Self(RawSemaphore::new(1)));
 
