@@ -5,7 +5,7 @@ use super::{By, Column, Row, Wish, named, no_claims};
 use crate::engine::cell::{Cell, Job, Kind};
 use crate::engine::record::{Mode, Record};
 use crate::report::units;
-use crate::statistics::rounds::{Ratio, Verdict};
+use crate::statistics::rounds::Ratio;
 use crate::subjects::condvars::Entry;
 use crate::workloads::Scenario;
 use crate::workloads::condvars::{Load, Notify, Place, Run};
@@ -20,10 +20,8 @@ pub const ROW: Row = Row {
     columns: &[
         Column { figure: "rate", by: By::Nothing },
         Column { figure: "rate", by: By::BestPeer },
-        Column { figure: "cpu", by: By::Nothing },
         Column { figure: "cpu", by: By::BestPeer },
         Column { figure: "switches", by: By::Nothing },
-        Column { figure: "futexes", by: By::Nothing },
         Column { figure: "cov", by: By::Nothing },
     ],
     claims: no_claims,
@@ -99,19 +97,23 @@ fn sentences(record: &Record) -> Vec<String> {
     let mut sentences = Vec::new();
     let family = record.subjects.iter().filter(|subject| subject.kind == Kind::Family);
     for name in family.map(|subject| subject.name.as_str()) {
-        let all: Vec<_> = ratios(record, name).collect();
-        let count = |wanted| all.iter().filter(|(_, _, ratio)| ratio.verdict() == wanted).count();
-        let (ahead, behind, of) = (count(Verdict::Faster), count(Verdict::Slower), all.len());
-        if of > 0 {
-            sentences.push(format!(
-                "{name}: ahead of the best peer in {ahead} of {of} buffers and crowds, behind in {behind}."
-            ));
+        let mut all: Vec<_> = ratios(record, name).collect();
+        all.sort_by(|a, b| a.2.value.total_cmp(&b.2.value));
+        // With two modes the interval is the range of all rounds.
+        let is_ahead = |ratio: &Ratio| ratio.interval.is_some_and(|(low, _)| low > 1.0);
+        let is_behind = |ratio: &Ratio| ratio.interval.is_some_and(|(_, high)| high < 1.0);
+        let count = |wanted: &dyn Fn(&Ratio) -> bool| all.iter().filter(|all| wanted(&all.2)).count();
+        let (ahead, behind) = (count(&is_ahead), count(&is_behind));
+        if !all.is_empty() {
+            let of = format!("{ahead} of {} cells, behind in {behind}", all.len());
+            sentences.push(format!("{name}: ahead of the best peer in {of}."));
         }
-        let worst = all.iter().filter(|(_, _, ratio)| ratio.verdict() == Verdict::Slower);
-        if let Some(&(at, peer, ratio)) = worst.min_by(|a, b| a.2.value.total_cmp(&b.2.value)) {
+        let best = all.last().filter(|all| is_ahead(&all.2)).map(|best| (best, "ahead"));
+        let worst = all.first().filter(|all| is_behind(&all.2)).map(|worst| (worst, "behind"));
+        for (&(at, peer, ratio), way) in best.into_iter().chain(worst) {
             let place = record.cells[at].section.split(", notified").next().unwrap_or_default();
             let ratio = units::ratio(Some(ratio));
-            sentences.push(format!("{name} is furthest behind with {place}: {ratio} of {peer}'s rate."));
+            sentences.push(format!("{name} is furthest {way} with {place}: {ratio} of {peer}'s rate."));
         }
     }
     sentences
