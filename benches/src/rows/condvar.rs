@@ -1,6 +1,7 @@
 //! `condvar`: bounded buffers and `notify_all` of a crowd, over every condition variable with its
 //! mutex.
 
+use super::sembench::standing;
 use super::{By, Column, Row, Wish, named, no_claims};
 use crate::engine::cell::{Cell, Job, Kind};
 use crate::engine::record::{Mode, Record};
@@ -99,18 +100,14 @@ fn sentences(record: &Record) -> Vec<String> {
     for name in family.map(|subject| subject.name.as_str()) {
         let mut all: Vec<_> = ratios(record, name).collect();
         all.sort_by(|a, b| a.2.value.total_cmp(&b.2.value));
-        // With two modes the interval is the range of all rounds.
-        let is_ahead = |ratio: &Ratio| ratio.interval.is_some_and(|(low, _)| low > 1.0);
-        let is_behind = |ratio: &Ratio| ratio.interval.is_some_and(|(_, high)| high < 1.0);
-        let count = |wanted: &dyn Fn(&Ratio) -> bool| all.iter().filter(|all| wanted(&all.2)).count();
-        let (ahead, behind) = (count(&is_ahead), count(&is_behind));
+        let count = |way| all.iter().filter(|all| standing(&all.2) == way).count();
+        let (ahead, behind) = (count("ahead"), count("behind"));
         if !all.is_empty() {
             let of = format!("{ahead} of {} cells, behind in {behind}", all.len());
             sentences.push(format!("{name}: ahead of the best peer in {of}."));
         }
-        let best = all.last().filter(|all| is_ahead(&all.2)).map(|best| (best, "ahead"));
-        let worst = all.first().filter(|all| is_behind(&all.2)).map(|worst| (worst, "behind"));
-        for (&(at, peer, ratio), way) in best.into_iter().chain(worst) {
+        for (one, way) in [(all.last(), "ahead"), (all.first(), "behind")] {
+            let Some(&(at, peer, ratio)) = one.filter(|one| standing(&one.2) == way) else { continue };
             let place = record.cells[at].section.split(", notified").next().unwrap_or_default();
             let ratio = units::ratio(Some(ratio));
             sentences.push(format!("{name} is furthest {way} with {place}: {ratio} of {peer}'s rate."));

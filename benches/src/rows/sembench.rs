@@ -5,7 +5,7 @@ use super::{By, Column, Row, Wish, named, no_claims};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::record::{Mode, Record};
 use crate::report::units;
-use crate::statistics::rounds::{Ratio, Verdict};
+use crate::statistics::rounds::Ratio;
 use crate::subjects::semaphores::{Entry, FUTEX, KERNEL, ROBUST, SEMARRAY};
 use crate::workloads::semaphores::{Order, Run};
 use crate::workloads::{Scenario, Workers};
@@ -21,10 +21,10 @@ pub const ROW: Row = Row {
     columns: COLUMNS,
     claims: no_claims,
     sentences,
-    notes: "An operation is a post that has arrived, or a semaphore taken and given back. CPU/op has the poster's search for who is ready in it. \
-            Semaphores lie in arrays of 250 and are posted to in sets of up to 64, or one by one. \
-            Between processes SemArray does not work; RobustSemArray gives permits back when their \
-            holder dies, which the kernel's semop does only with SEM_UNDO.",
+    notes: "An operation is a post that has arrived, or a semaphore taken and given back. CPU/op has the \
+            poster's search for who is ready in it. Semaphores lie in arrays of 250 and are posted to in \
+            sets of up to 64, or one by one. Between processes SemArray does not work; RobustSemArray \
+            gives permits back when their holder dies, as the kernel's semop does only with SEM_UNDO.",
 };
 
 /// The columns; the mail's program has them too.
@@ -63,7 +63,8 @@ fn jobs(wish: &Wish) -> Vec<Job> {
 /// So many wait, and up to so many of them are posted to at a time, in these orders.
 pub fn wakes(wish: &Wish, workers: Workers, most: u32, orders: &[(Order, &str)]) -> Vec<Job> {
     let kind = if matches!(workers, Workers::Threads(_)) { "threads" } else { "processes" };
-    let section = format!("{} {kind}, up to {most} posted to at a time", workers.count());
+    let most_words = if most == 1 { "one".into() } else { format!("up to {most}") };
+    let section = format!("{} {kind}, {most_words} posted to at a time", workers.count());
     let job = |&(order, words): &(Order, &str)| {
         let run = Run::Wakes { workers, wakes: most, order };
         // What posts to one at a time has no order that could matter to it; ratios are to one.
@@ -99,15 +100,19 @@ pub(super) fn job(
     })
 }
 
-/// `1.41 [1.32 1.50] of sysv: ahead`.
+/// Which side of 1 all of the interval is on; with two modes it is the range of all rounds.
+pub(super) fn standing(ratio: &Ratio) -> &'static str {
+    match ratio.interval {
+        Some((low, _)) if low > 1.0 => "ahead",
+        Some((_, high)) if high < 1.0 => "behind",
+        _ => "no verdict",
+    }
+}
+
+/// `1.41 [1.32 1.50] of sysv (ahead)`.
 pub(super) fn against(ratio: Option<Ratio>, other: &str) -> Option<String> {
     let ratio = ratio?;
-    let verdict = match ratio.verdict() {
-        Verdict::Faster => "ahead",
-        Verdict::Slower => "behind",
-        Verdict::None | Verdict::TwoModes => "no verdict",
-    };
-    Some(format!("{} of {other} ({verdict})", units::ratio(Some(ratio))))
+    Some(format!("{} of {other} ({})", units::ratio(Some(ratio)), standing(&ratio)))
 }
 
 fn sentences(record: &Record) -> Vec<String> {
@@ -119,7 +124,7 @@ fn sentences(record: &Record) -> Vec<String> {
         if order != Order::Fifo {
             continue;
         }
-        let words = cell.section.replace(" posted to at a time", "");
+        let words = cell.section.replace(" posted to at a time", " at a time");
         for other in [KERNEL, FUTEX] {
             sentences.extend(ratio(other).map(|ratio| format!("{words}: {mine} posts {ratio}.")));
         }
@@ -193,8 +198,8 @@ mod tests {
         record.lines = vec![line(0, SEMARRAY, 3e6), line(0, KERNEL, 2e6)];
         record.lines.extend([line(last, ROBUST, 1e6), line(last, KERNEL, 4e6)]);
         let said = [
-            "256 threads, up to 200: semarray posts 1.50 [1.50 1.50] of sysv (ahead).",
-            "64 processes, up to 64: robust-semarray posts 0.25 [0.25 0.25] of sysv (behind).",
+            "256 threads, up to 200 at a time: semarray posts 1.50 [1.50 1.50] of sysv (ahead).",
+            "64 processes, up to 64 at a time: robust-semarray posts 0.25 [0.25 0.25] of sysv (behind).",
         ];
         assert_eq!(sentences(&record), said);
     }
