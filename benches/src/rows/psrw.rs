@@ -37,7 +37,8 @@ pub const ROW: Row = Row {
     ],
     claims: no_claims,
     sentences,
-    notes: "A hundred variables under the lock are equal whenever no thread writes, and every reader looks. \
+    notes: "High contention: 2 writers, one that tries, 2 bulk and 2 urgent readers, one that tries. \
+            A hundred variables under the lock are equal whenever no thread writes, and every reader looks. \
             Peers know no classes: their urgent readers are like all others, and where handlers read them \
             each thread blocks the signals for as long as it wants or has the lock (`masked`).",
 };
@@ -87,7 +88,7 @@ fn places() -> Vec<Place> {
         Run { test: Test::Contention, module }
     };
     let family = &["psrw", "psrw-distributed"];
-    let threads = || "2 writers, 1 tries; 2 bulk, 2 urgent, 1 tries".to_owned();
+    let threads = || "8 threads".to_owned();
     let mut all: Vec<Place> = vec![
         alone(Quick, "write", Test::Writer, PLAIN),
         alone(Full, "write, if at once", Test::TryWriter, PLAIN),
@@ -162,13 +163,13 @@ fn sentences(record: &Record) -> Vec<String> {
     };
     let writer = || {
         let (ratio, peer) = by_best(first(CONTENTION)?, "psrw", "writer/rate")?;
-        Some(format!("high contention: {ratio} of the writes of {peer}, which writes most of the peers."))
+        Some(format!("high contention: {ratio} of the writes of {peer}, the best peer."))
     };
     let bulk = || {
         let (ratio, peer) = by_best(first(READERS)?, "psrw", "bulk/rate")?;
         let spread = by_best(first(READERS)?, "psrw-distributed", "bulk/rate");
-        let spread = spread.map_or(String::new(), |(ratio, _)| format!(", psrw-distributed {ratio}"));
-        Some(format!("readers alone: {ratio} of the bulk reads of {peer}{spread}."))
+        let spread = spread.map_or(String::new(), |(ratio, _)| format!("; distributed {ratio}"));
+        Some(format!("readers alone: {ratio} of {peer}'s bulk reads{spread}."))
     };
     let urgent = || {
         let (cell, figure) = (last(URGENT_BEHIND)?, "urgent/wait-p99.9");
@@ -178,19 +179,20 @@ fn sentences(record: &Record) -> Vec<String> {
     };
     let invariant = || {
         let behind = growth(URGENT_BEHIND, "psrw", "urgent/wait-p99.9")?;
-        let beside = growth(BESIDE, "psrw", "urgent/wait-p99").unwrap_or("-".into());
-        Some(format!("its wait by that behind readers of 1 us: {behind}; by 8 writers for 1: {beside}."))
+        let beside = growth(BESIDE, "psrw", "urgent/wait-p99").filter(|ratio| ratio != "-");
+        let beside = beside.map_or(String::new(), |ratio| format!("; beside 8 writers by 1: {ratio}"));
+        Some(format!("its wait by that behind 1 us: {behind}{beside}."))
     };
     let masked = || {
         let (cell, figure) = (last(BEHIND)?, "writer/masked-max");
         let peer = record.best_peer(cell, figure)?;
         let (mine, other) = (time(cell, "psrw-timed", figure)?, time(cell, peer, figure)?);
-        Some(format!("a writer behind a reader of 3 ms keeps signals off for {mine}; {peer} {other}."))
+        Some(format!("a writer behind a reader of 3 ms masks for {mine}; {peer} {other}."))
     };
     let alone = || {
         let (read, best) = by_best(record.cell(ALONE, "read")?, "psrw", "pair")?;
         let (write, other) = by_best(record.cell(ALONE, "write")?, "psrw", "pair")?;
-        Some(format!("uncontended: a read takes {read} of {best}'s, a write {write} of {other}'s."))
+        Some(format!("uncontended: read {read} of {best}'s, write {write} of {other}'s."))
     };
     let all = [writer(), bulk(), urgent(), invariant(), masked(), alone()];
     all.into_iter().flatten().map(|sentence| format!("psrw: {sentence}")).collect()
@@ -202,6 +204,18 @@ mod tests {
 
     fn wish(mode: Mode, full: bool) -> Wish {
         Wish { cpus: 2, mode, full, ..Wish::default() }
+    }
+
+    /// From the records in the repository, which old runs left.
+    #[test]
+    fn sentences_are_short_and_all_are_there() {
+        for file in ["2026-11-24-epyc-2cpu-kvm", "2026-11-26-xeon-16cpu-kvm"] {
+            let path = format!("{}/results/{file}.json", env!("CARGO_MANIFEST_DIR"));
+            let records = crate::report::kept::read(path.as_ref()).unwrap();
+            let said = sentences(records.iter().find(|record| record.row == ROW.name).unwrap());
+            assert_eq!(said.len(), 6, "{said:#?}");
+            assert!(said.iter().all(|sentence| sentence.chars().count() <= 100), "{said:#?}");
+        }
     }
 
     #[test]
