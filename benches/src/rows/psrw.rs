@@ -169,7 +169,7 @@ fn sentences(record: &Record) -> Vec<String> {
         let (ratio, peer) = by_best(first(READERS)?, "psrw", "bulk/rate")?;
         let spread = by_best(first(READERS)?, "psrw-distributed", "bulk/rate");
         let spread = spread.map_or(String::new(), |(ratio, _)| format!("; distributed {ratio}"));
-        Some(format!("readers alone: {ratio} of {peer}'s bulk reads{spread}."))
+        Some(format!("readers alone: {ratio} of {peer}'s reads{spread}."))
     };
     let urgent = || {
         let (cell, figure) = (last(URGENT_BEHIND)?, "urgent/wait-p99.9");
