@@ -29,9 +29,13 @@ pub fn read(path: &Path) -> Result<Vec<Record>> {
     }
 }
 
-/// The records in the text of a packed file; nothing if it is not packed.
+/// The records in the text of a packed file, or in a list, as `--json` writes it; nothing if it is
+/// a record.
 fn unpack(text: &str) -> Result<Option<Vec<Record>>> {
     let mut file: Value = serde_json::from_str(text)?;
+    if file.is_array() {
+        return Ok(Some(serde_json::from_value(file)?));
+    }
     if file["schema"] != SCHEMA {
         return Ok(None);
     }

@@ -90,21 +90,15 @@ fn take(file: &Path, loose: &mut Place, packed: &mut Vec<Place>) {
 /// complete one rather than an interrupted one, and the newest.
 fn settle(place: &mut Place) {
     let order = |record: &Record| {
-        kept::row_of(&record.row).and_then(|row| rows::ALL.iter().position(|r| r.name == row.name))
+        let row = kept::row_of(&record.row).map_or("", |row| row.name);
+        rows::ALL.iter().position(|other| other.name == row).unwrap_or(usize::MAX)
     };
-    let age = |record: &Record| {
+    let merit = |record: &Record| {
         let whole = record.ended != Ended::Interrupted;
-        (record.mode != Mode::Smoke, whole, record.machine.date.clone())
+        std::cmp::Reverse((record.mode != Mode::Smoke, whole, record.machine.date.clone()))
     };
-    place.records.sort_by_key(|record| std::cmp::Reverse(age(record)));
-    let mut seen = Vec::new();
-    place.records.retain(|record| {
-        !seen.contains(&record.row) && {
-            seen.push(record.row.clone());
-            true
-        }
-    });
-    place.records.sort_by_key(|record| (order(record).unwrap_or(usize::MAX), record.row.clone()));
+    place.records.sort_by_key(|record| (order(record), record.row.clone(), merit(record)));
+    place.records.dedup_by(|worse, better| worse.row == better.row);
 }
 
 /// What the page is made of while it is written.

@@ -49,7 +49,8 @@ fn faults(page: &str) -> Vec<String> {
             faults.push(format!("overflow: a table of {widest:.0} px"));
         }
     }
-    for word in plain_text(between(page, "<main>", "</main>").first().unwrap_or(&"")).split_whitespace() {
+    let main = between(page, "<main>", "</main>").concat();
+    for word in main.split('<').filter_map(|part| part.split_once('>')).flat_map(|tag| tag.1.split(' ')) {
         if 1.4 * text_width(word) > ROOM[1] {
             faults.push(format!("overflow: {word}"));
         }
@@ -177,4 +178,15 @@ fn a_folder_has_a_page_of_its_newest_complete_records() {
     fs::remove_dir_all(&folder).unwrap();
     assert!(page.contains("4 CPUs, 3 rounds") && !page.contains("No answer"), "{page}");
     assert!(page.contains("1 rounds, interrupted") && page.contains("not shown: "), "{page}");
+}
+
+#[test]
+fn the_page_of_the_kept_records_has_no_fault() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("results");
+    let page = std::env::temp_dir().join(format!("ulocks-page-{}.html", std::process::id()));
+    write_to(&[folder], &page).unwrap();
+    let text = fs::read_to_string(&page).unwrap();
+    fs::remove_file(&page).unwrap();
+    assert_eq!(faults(&text), [""; 0]);
+    assert!(text.matches("<svg ").count() > 50 && text.matches("THE ANSWER").count() == 2);
 }
