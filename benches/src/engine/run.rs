@@ -13,6 +13,7 @@ use super::record::{Ended, Line, Outcome, Record, SCHEMA};
 use crate::report::units;
 use crate::run::busy_work;
 use crate::run::child::{self, Runner};
+use crate::subjects::semaphores::kernel_set;
 use crate::workloads::Trial;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
@@ -23,7 +24,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// returns its exit code.
 pub fn serve_or(program: impl FnOnce() -> Result<ExitCode>) -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == child::TRIAL) {
-        return child::serve::<Trial>();
+        let code = child::serve::<Trial>();
+        // What a worker that hangs keeps alive would outlive this process.
+        kernel_set::remove_all();
+        return code;
     }
     program().unwrap_or_else(|error| {
         say(&format!("error: {error:#}"));

@@ -20,23 +20,26 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Calls of one thread. All-zero is a counter that has counted nothing; only its thread writes.
+/// Calls of one thread: [`WAITS`], [`REFUSED`], [`WAKES`]. All-zero is a counter that has counted
+/// nothing; only its thread writes.
 #[derive(Debug, Default)]
-#[repr(C)]
-pub struct Counters {
-    waits: AtomicU64,
-    refused: AtomicU64,
-    wakes: AtomicU64,
-}
+#[repr(transparent)]
+pub struct Counters([AtomicU64; 3]);
+
+const WAITS: usize = 0;
+const REFUSED: usize = 1;
+const WAKES: usize = 2;
 
 impl Counters {
     /// What has been counted so far. A wait counts when it begins.
     pub fn read(&self) -> Calls {
-        Calls {
-            waits: self.waits.load(Relaxed),
-            refused: self.refused.load(Relaxed),
-            wakes: self.wakes.load(Relaxed),
-        }
+        let [waits, refused, wakes] = [WAITS, REFUSED, WAKES].map(|of| self.0[of].load(Relaxed));
+        Calls { waits, refused, wakes }
+    }
+
+    /// Only the thread itself writes, so a load and a store will do.
+    fn raise(&self, of: usize) {
+        self.0[of].store(self.0[of].load(Relaxed).wrapping_add(1), Relaxed);
     }
 }
 
@@ -60,20 +63,14 @@ impl Calls {
 
     /// Both together.
     pub fn plus(self, other: Self) -> Self {
-        self.with(other, u64::wrapping_add)
+        let [waits, refused, wakes] = [self.waits, self.refused, self.wakes];
+        Self { waits: waits + other.waits, refused: refused + other.refused, wakes: wakes + other.wakes }
     }
 
     /// What has come since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
-        self.with(earlier, u64::wrapping_sub)
-    }
-
-    fn with(self, other: Self, f: fn(u64, u64) -> u64) -> Self {
-        Self {
-            waits: f(self.waits, other.waits),
-            refused: f(self.refused, other.refused),
-            wakes: f(self.wakes, other.wakes),
-        }
+        let [waits, refused, wakes] = [earlier.waits, earlier.refused, earlier.wakes];
+        Self { waits: self.waits - waits, refused: self.refused - refused, wakes: self.wakes - wakes }
     }
 }
 
@@ -111,50 +108,30 @@ pub fn countable() -> bool {
 
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 mod door {
-    use super::{Counters, MINE, Relaxed};
+    use super::{MINE, REFUSED, WAITS, WAKES};
     use libc::{c_int, c_long};
-    use std::arch::asm;
-    use std::sync::atomic::AtomicU64;
 
     /// Calls of the newer interface; libc does not name them yet.
-    const FUTEX_WAKE: c_long = 454;
-    const FUTEX_WAIT: c_long = 455;
-    const FUTEX_REQUEUE: c_long = 456;
+    const FUTEX2_WAKE: c_long = 454;
+    const FUTEX2_WAIT: c_long = 455;
+    const FUTEX2_REQUEUE: c_long = 456;
 
-    /// The last of the values by which the kernel reports an error.
-    const MOST_ERRNO: c_long = 4095;
-
-    enum Kind {
-        Wait,
-        Wake,
-    }
-
-    fn kind(number: c_long, operation: c_long) -> Option<Kind> {
+    /// What the call counts as, if it counts.
+    fn kind(number: c_long, operation: c_long) -> Option<usize> {
+        use libc::*;
         match number {
-            libc::SYS_futex => match operation as c_int & libc::FUTEX_CMD_MASK {
-                libc::FUTEX_WAIT
-                | libc::FUTEX_WAIT_BITSET
-                | libc::FUTEX_WAIT_REQUEUE_PI
-                | libc::FUTEX_LOCK_PI
-                | libc::FUTEX_LOCK_PI2 => Some(Kind::Wait),
-                libc::FUTEX_WAKE
-                | libc::FUTEX_WAKE_BITSET
-                | libc::FUTEX_WAKE_OP
-                | libc::FUTEX_REQUEUE
-                | libc::FUTEX_CMP_REQUEUE
-                | libc::FUTEX_CMP_REQUEUE_PI
-                | libc::FUTEX_UNLOCK_PI => Some(Kind::Wake),
+            libc::SYS_futex => match operation as c_int & FUTEX_CMD_MASK {
+                FUTEX_WAIT | FUTEX_WAIT_BITSET | FUTEX_WAIT_REQUEUE_PI | FUTEX_LOCK_PI | FUTEX_LOCK_PI2 => {
+                    Some(WAITS)
+                }
+                FUTEX_WAKE | FUTEX_WAKE_BITSET | FUTEX_WAKE_OP | FUTEX_UNLOCK_PI => Some(WAKES),
+                FUTEX_REQUEUE | FUTEX_CMP_REQUEUE | FUTEX_CMP_REQUEUE_PI => Some(WAKES),
                 _ => None,
             },
-            libc::SYS_futex_waitv | FUTEX_WAIT => Some(Kind::Wait),
-            FUTEX_WAKE | FUTEX_REQUEUE => Some(Kind::Wake),
+            libc::SYS_futex_waitv | FUTEX2_WAIT => Some(WAITS),
+            FUTEX2_WAKE | FUTEX2_REQUEUE => Some(WAKES),
             _ => None,
         }
-    }
-
-    /// Only the thread itself writes, so a load and a store will do.
-    fn raise(counter: &AtomicU64) {
-        counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
     /// libc's `syscall`, and a count. libc's takes what follows the number as variable arguments,
@@ -173,22 +150,16 @@ mod door {
         e: c_long,
         f: c_long,
     ) -> c_long {
-        let mine: *const Counters = MINE.get();
-        let counted = if mine.is_null() { None } else { kind(number, b) };
-        if let Some(kind) = &counted {
-            // SAFETY: it points to the counters that `count` borrows as long as they are
-            // registered.
-            let mine = unsafe { &*mine };
-            raise(match kind {
-                Kind::Wait => &mine.waits,
-                Kind::Wake => &mine.wakes,
-            });
+        // SAFETY: null, or the counters that `count` borrows as long as they are registered.
+        let counted = unsafe { MINE.get().as_ref() }.and_then(|mine| Some((mine, kind(number, b)?)));
+        if let Some((mine, kind)) = counted {
+            mine.raise(kind);
         }
         let result: c_long;
         // SAFETY: the convention of the kernel: number and result in rax, arguments in these six,
         // rcx and r11 lost. What the call itself does is the caller's responsibility.
         unsafe {
-            asm!(
+            std::arch::asm!(
                 "syscall",
                 inlateout("rax") number => result,
                 in("rdi") a,
@@ -202,14 +173,14 @@ mod door {
                 options(nostack),
             );
         }
-        if !(-MOST_ERRNO..0).contains(&result) {
+        // The kernel reports an error by one of these values.
+        if !(-4095..0).contains(&result) {
             return result;
         }
-        if let Some(Kind::Wait) = counted
+        if let Some((mine, WAITS)) = counted
             && -result == c_long::from(libc::EAGAIN)
         {
-            // SAFETY: as above.
-            raise(unsafe { &(*mine).refused });
+            mine.raise(REFUSED);
         }
         // SAFETY: libc gives each thread a place for its error.
         unsafe { *libc::__errno_location() = -result as c_int };

@@ -195,6 +195,15 @@ impl Task for Trial {
         }])
     }
 
+    /// Its own time, several times over for a machine that is busy, and what it costs to create and
+    /// reap the workers.
+    fn limit(&self) -> Duration {
+        self.own_time() * 4 + Duration::from_millis(60_000 + u64::from(self.scenario.workers()) * 50)
+    }
+}
+
+impl Trial {
+    /// How long its workers work.
     fn own_time(&self) -> Duration {
         let Conditions { warmup_ms, window_ms, .. } = self.conditions;
         let windows = match self.scenario {
@@ -203,9 +212,5 @@ impl Task for Trial {
             _ => 1,
         };
         Duration::from_millis(windows * (warmup_ms + window_ms))
-    }
-
-    fn workers(&self) -> u32 {
-        self.scenario.workers()
     }
 }

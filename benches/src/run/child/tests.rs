@@ -1,4 +1,5 @@
 use super::*;
+use crate::subjects::semaphores::kernel_set::SemSet;
 use serde::Deserialize;
 use std::env::{args, current_exe};
 use std::process::exit;
@@ -15,32 +16,29 @@ enum Probe {
     LeavesAWorker,
     /// Sends its parent a signal, and hangs.
     Interrupts,
+    /// Has a set of semaphores, and a worker.
     Hangs,
+    Dies,
 }
 
 impl Task for Probe {
     type Answer = u32;
 
     fn carry_out(&self) -> Result<u32> {
-        if matches!(self, Self::Answers) {
-            return Ok(7);
+        match self {
+            Self::Answers => return Ok(7),
+            // SAFETY: no pointers are involved.
+            Self::Dies => _ = unsafe { libc::raise(libc::SIGKILL) },
+            _ => {}
         }
-        let mut worker = Command::new("sleep").arg("600").spawn()?;
+        let (set, mut worker) = (SemSet::new(&[1])?, Command::new("sleep").arg("600").spawn()?);
         match self {
             Self::LeavesAWorker => return Ok(7),
             // SAFETY: no pointers are involved; the parent is the runner.
             Self::Interrupts => _ = unsafe { libc::kill(libc::getppid(), libc::SIGINT) },
-            _ => eprintln!("I hang"),
+            _ => eprintln!("I hang; my set is {}", set.id()),
         }
         bail!("nothing ends it but {}", worker.wait()?)
-    }
-
-    fn own_time(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    fn workers(&self) -> u32 {
-        1
     }
 
     fn limit(&self) -> Duration {
@@ -90,6 +88,10 @@ fn runs_probes() {
     assert_eq!(said, "1 workers outlived their trial");
     let said = run(Probe::Hangs).unwrap_err().to_string();
     let rest = said.strip_prefix("the trial did not end within 1 s and was killed: ").expect(&said);
-    assert!(rest.contains(" of its threads wait in "), "{said}");
-    assert!(rest.ends_with("; it said: I hang; it is \"Hangs\""), "{said}");
+    let (does, words) = rest.split_once("; it said: I hang; my set is ").expect(&said);
+    let set: i32 = words.strip_suffix("; it is \"Hangs\"").expect(&said).parse().unwrap();
+    assert!(does.contains(" of its threads wait in "), "{said}");
+    // SAFETY: GETVAL takes no fourth argument.
+    assert_eq!(unsafe { libc::semctl(set, 0, libc::GETVAL) }, -1, "the set is there yet");
+    assert_eq!(run(Probe::Dies).unwrap_err().to_string(), "the trial died of signal: 9 (SIGKILL)");
 }

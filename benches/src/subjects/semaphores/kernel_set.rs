@@ -3,9 +3,10 @@
 //! System V semaphores stay when their process ends, and cannot be removed while they are still to
 //! be used. The process that made a set therefore removes it: when [`SemSet`] is dropped, also by a
 //! panic that unwinds; when a trial with hanging workers is abandoned (they then fail with EIDRM);
-//! and when the process is interrupted or terminated by a signal. Only SIGKILL leaves a set behind;
-//! a [keeper](crate::run::child) removes those of its trials, `ipcs -s` shows the others. A
-//! set with SEM_UNDO is used by the lock `sysv-undo` and the set `semop-undo` alone.
+//! when a trial ends with workers that hang; and when the process is interrupted, terminated or
+//! aborted by a signal, as one is that takes [too long](crate::run::child). SIGKILL leaves a set
+//! behind; `ipcs -s` shows it. A set with SEM_UNDO is used by the lock `sysv-undo` and the set
+//! `semop-undo` alone.
 
 use anyhow::{Context, Result, ensure};
 use std::io;
@@ -47,8 +48,6 @@ impl SemSet {
         // SAFETY: no pointers are involved.
         let set = Self { id, maker: unsafe { libc::getpid() }, len: values.len() };
         remember(&set);
-        // Also where all are zero: from now on the kernel names this process as the last that used
-        // each of them, by which a keeper knows whose they are.
         let all = Fourth { array: values.as_mut_ptr() };
         // SAFETY: SETALL reads as many values as the set has semaphores, and there are as many.
         let done = unsafe { libc::semctl(id, 0, libc::SETALL, all) };
@@ -125,36 +124,38 @@ fn forget(set: &SemSet) {
     let _ = SETS.iter().any(|place| place.compare_exchange(old, 0, Relaxed, Relaxed).is_ok());
 }
 
-/// Removes the sets and lets the signal do what it would have done. Async-signal-safe: atomics and
-/// system calls.
-extern "C" fn remove_all(signal: libc::c_int) {
-    // SAFETY: no pointers are involved. SA_RESETHAND has restored the default action; the signal is
-    // raised again and comes as soon as this handler returns.
-    unsafe {
-        let own = libc::getpid() as u64;
-        for place in &SETS {
-            let set = place.load(Relaxed);
-            if set != 0 && set >> 32 == own {
-                libc::semctl((set as u32 - 1) as libc::c_int, 0, libc::IPC_RMID);
-            }
-        }
-        libc::raise(signal);
+/// Removes the sets that this process has made and that are there yet. Async-signal-safe: atomics
+/// and system calls.
+pub(crate) fn remove_all() {
+    // SAFETY: no pointers are involved.
+    let own = unsafe { libc::getpid() } as u64;
+    for set in SETS.iter().map(|place| place.load(Relaxed)).filter(|set| *set != 0 && set >> 32 == own) {
+        // SAFETY: as above.
+        unsafe { libc::semctl((set as u32 - 1) as libc::c_int, 0, libc::IPC_RMID) };
     }
 }
 
-/// Installs [`remove_all`], once, for the signals that would end the process and for which no code
+/// Removes the sets and lets the signal do what it would have done.
+extern "C" fn on_signal(signal: libc::c_int) {
+    remove_all();
+    // SAFETY: no pointers are involved. SA_RESETHAND has restored the default action; the signal
+    // comes as soon as this handler returns.
+    unsafe { libc::raise(signal) };
+}
+
+/// Installs [`on_signal`], once, for the signals that would end the process and for which no code
 /// else has a handler.
 fn survive_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGABRT] {
             // SAFETY: all-zero is a valid sigaction; the handler keeps to what a handler may do.
             unsafe {
                 let mut old: libc::sigaction = std::mem::zeroed();
                 libc::sigaction(signal, std::ptr::null(), &mut old);
                 if old.sa_sigaction == libc::SIG_DFL {
                     let mut new: libc::sigaction = std::mem::zeroed();
-                    new.sa_sigaction = remove_all as extern "C" fn(libc::c_int) as libc::sighandler_t;
+                    new.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
                     new.sa_flags = libc::SA_RESETHAND;
                     libc::sigaction(signal, &new, std::ptr::null_mut());
                 }
