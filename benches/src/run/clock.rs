@@ -1,41 +1,26 @@
 //! The cycle counter, read so that nothing before or behind it overlaps.
 //!
-//! As in the seed: fence, read, fence. Where there is no counter that a program may read, the
-//! monotonic clock in nanoseconds takes its place. An empty pair of reads takes time itself; the
-//! median of many is the clock's own part, which is subtracted from each delay. (The seed took the
-//! average. On a virtual machine one interrupted pair of a thousand would move that.)
+//! As in the seed: fence, read, fence. On other architectures than x86-64 the monotonic clock in
+//! nanoseconds takes its place. An empty pair of reads takes time itself; the median of many is the
+//! clock's own part, which is subtracted from each delay. (The seed took the average. On a virtual
+//! machine one interrupted pair of a thousand would move that.)
 
 use super::threads::clock_time;
 use std::time::{Duration, Instant};
 
 /// The counter.
-#[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn now() -> u64 {
-    use std::arch::x86_64::{_mm_lfence, _rdtsc};
+    #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 CPU has both instructions, and Linux lets programs read the counter.
     unsafe {
+        use std::arch::x86_64::{_mm_lfence, _rdtsc};
         _mm_lfence();
         let ticks = _rdtsc();
         _mm_lfence();
         ticks
     }
-}
-
-/// The counter.
-#[cfg(target_arch = "aarch64")]
-#[inline]
-pub fn now() -> u64 {
-    let ticks: u64;
-    // SAFETY: Linux lets programs read the virtual counter; the barriers touch nothing.
-    unsafe { std::arch::asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) ticks, options(nostack)) };
-    ticks
-}
-
-/// Nanoseconds.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-#[inline]
-pub fn now() -> u64 {
+    #[cfg(not(target_arch = "x86_64"))]
     monotonic_ns()
 }
 
@@ -56,7 +41,7 @@ pub struct Calibration {
 
 impl Calibration {
     /// Takes 20 ms.
-    pub fn new() -> Self {
+    pub fn take() -> Self {
         let (start, first) = (Instant::now(), now());
         let mut pairs = Vec::with_capacity(10_000);
         while pairs.len() < 10_000 || start.elapsed() < Duration::from_millis(20) {
@@ -79,11 +64,5 @@ impl Calibration {
     /// Ticks as nanoseconds.
     pub fn ns(&self, ticks: f64) -> f64 {
         ticks / self.per_ns
-    }
-}
-
-impl Default for Calibration {
-    fn default() -> Self {
-        Self::new()
     }
 }

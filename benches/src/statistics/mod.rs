@@ -1,8 +1,8 @@
 //! The statistics of the reports. What each says about a small sample is part of its documentation.
 
-pub mod delays;
 pub mod random;
 pub mod rounds;
+pub mod waits;
 
 /// Arithmetic mean; 0 of nothing.
 pub fn mean(values: &[f64]) -> f64 {

@@ -10,11 +10,11 @@ use crate::run::clock::monotonic_ns;
 use crate::run::syscalls::{self, Calls, Counters};
 use crate::run::threads::{time, usage};
 use crate::statistics;
+use crate::statistics::waits::Waits;
 use crate::subjects::locks::{Entry, Form, Locks, Scope, Type};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
-use waits::Waits;
 
 /// The program of 2016: each thread does a number of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -19,12 +19,12 @@ use crate::run::busy_work::{self, Span};
 use crate::run::clock::monotonic_ns;
 use crate::run::pinning;
 use crate::run::threads::{keep_a_thread_asleep, wake_on_time};
+use crate::statistics::waits::Waits;
 use crate::subjects::locks::{Entry, Form, Locks, Mutex, Scope, Type};
 use crossbeam_utils::CachePadded;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::thread;
-use waits::Waits;
 
 /// Threads that hold a lock nearly always, and threads that want it now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -20,7 +20,6 @@ pub mod recovery;
 pub mod semaphores;
 pub mod sets;
 pub mod turns;
-pub mod waits;
 mod watched;
 mod window;
 

@@ -36,7 +36,7 @@ use crate::engine::figures::Figure;
 use crate::run::clock::Calibration;
 use crate::run::pinning;
 use crate::run::threads::keep_a_thread_asleep;
-use crate::statistics::delays::Delays;
+use crate::statistics::waits::Waits;
 pub use crate::subjects::rwlocks::Rank;
 use crate::subjects::rwlocks::{Ask, Entry, ROW, mask};
 use clap::value_parser;
@@ -317,7 +317,7 @@ impl Run {
             lock: lock.place(1)?,
             data: Data::new(),
             phase: Default::default(),
-            clock: Calibration::new(),
+            clock: Calibration::take(),
             timed_mask: lock.timed_mask,
             iterations_per_us: conditions.iterations_per_us,
         }));
@@ -359,9 +359,9 @@ impl Run {
             if let Some(handled) = &tally.handled {
                 let number = number(&|other| other.timer_ns.is_some());
                 let sum = roles.entry(name("handler", number)).or_default();
-                let [delivery, lock, unlock] = &handled.delays;
+                let [delivery, lock, unlock] = handled.delays.each_ref().map(|waits| &**waits);
                 sum.delays.extend([("delivery", delivery), ("wait", lock), ("unlock", unlock)]);
-                sum.counts.push(lock.delay().map_or(0, |delay| delay.count));
+                sum.counts.push(Waits::figures(&[lock]).map_or(0, |all| all.0));
             }
             if duty.ask.is_none() {
                 continue;
@@ -372,9 +372,9 @@ impl Run {
             sum.counts.push(tally.counted);
             sum.attempts += tally.attempts;
             sum.failures += tally.failures;
-            sum.delays.extend([("wait", &tally.lock), ("unlock", &tally.unlock)]);
+            sum.delays.extend([("wait", &*tally.lock), ("unlock", &*tally.unlock)]);
             if let Some(log) = &tally.masked {
-                sum.delays.extend([("masked", &log.masked), ("held-off", &log.held_off)]);
+                sum.delays.extend([("masked", &*log.masked), ("held-off", &*log.held_off)]);
             }
         }
         roles
@@ -396,7 +396,7 @@ struct Sum<'t> {
     counts: Vec<u64>,
     attempts: u64,
     failures: u64,
-    delays: Vec<(&'static str, &'t Delays)>,
+    delays: Vec<(&'static str, &'t Waits)>,
 }
 
 /// The figures of a run.
@@ -420,17 +420,14 @@ impl Figures {
             number("least", least as f64 * sum.counts.len() as f64 / iterations as f64);
         }
         for name in ["wait", "unlock", "masked", "held-off", "delivery"] {
-            let mut all = Delays::new();
-            sum.delays.iter().filter(|of| of.0 == name).for_each(|of| all.add(of.1));
-            let Some(delay) = all.delay() else { continue };
+            let all: Vec<&Waits> = sum.delays.iter().filter(|of| of.0 == name).map(|of| of.1).collect();
+            let Some((count, figures)) = Waits::figures(&all) else { continue };
             if name == "masked" {
-                self.outcome.insert(format!("{role}masked-times"), delay.count as f64);
+                self.outcome.insert(format!("{role}masked-times"), count as f64);
             }
-            let whole = [delay.min, delay.p50, delay.p99, delay.p999, delay.max].map(|ticks| ticks as f64);
-            for (kind, ticks) in ["min", "p50", "p99", "p99.9", "max"].into_iter().zip(whole) {
+            for (kind, ticks) in figures.into_iter().filter(|figure| figure.0 != "now") {
                 self.put(role, &format!("{name}-{kind}"), ticks);
             }
-            self.put(role, &format!("{name}-mean"), delay.mean);
         }
     }
 

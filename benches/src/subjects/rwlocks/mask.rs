@@ -30,7 +30,7 @@
 use super::timed::struck;
 use super::{Rank, RwLock};
 use crate::run::clock;
-use crate::statistics::delays::Delays;
+use crate::statistics::waits::Waits;
 use anyhow::{Result, ensure};
 use std::cell::Cell;
 use std::fs::File;
@@ -117,10 +117,10 @@ impl<M: Mask> Mask for Timed<M> {
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     /// From mask up to mask down.
-    pub(crate) masked: Delays,
+    pub(crate) masked: Box<Waits>,
     /// That without the time for which the thread was ready and did not run; nothing where that is
     /// not known.
-    pub(crate) held_off: Delays,
+    pub(crate) held_off: Box<Waits>,
     schedstat: Option<File>,
     per_ns: f64,
 }
@@ -294,8 +294,9 @@ mod tests {
         let waited = reading().zip(before).map(|(after, before)| after.waited - before.waited);
         assert!(waited.is_none_or(|ns| u128::from(ns) <= begin.elapsed().as_nanos()), "{waited:?}");
         let log = take().unwrap();
-        let masked = log.masked.delay().unwrap();
-        assert_eq!(masked.count, 1);
-        assert!(log.held_off.delay().is_none_or(|off| off.count == 1 && off.max <= masked.max));
+        let longest = |waits: &Waits| Waits::figures(&[waits]).map(|(count, all)| (count, all[5].1));
+        let masked = longest(&log.masked).unwrap();
+        assert_eq!(masked.0, 1);
+        assert!(longest(&log.held_off).is_none_or(|off| off.0 == 1 && off.1 <= masked.1));
     }
 }

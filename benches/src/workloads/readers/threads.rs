@@ -9,8 +9,8 @@ use super::timer::{Handled, Timer};
 use crate::run::busy_work::{self, Span};
 use crate::run::clock::{self, Calibration};
 use crate::run::threads::wake_on_time;
-use crate::statistics::delays::Delays;
 use crate::statistics::random::Rng;
+use crate::statistics::waits::Waits;
 use crate::subjects::rwlocks::{Ask, Subject, mask};
 use crate::workloads::window::{MEASURE, STOP, WARM_UP};
 use anyhow::Result;
@@ -70,8 +70,8 @@ pub(super) struct Tally {
     pub(super) failures: u64,
     /// How often it saw a state that no writer leaves.
     pub(super) torn: u64,
-    pub(super) lock: Delays,
-    pub(super) unlock: Delays,
+    pub(super) lock: Box<Waits>,
+    pub(super) unlock: Box<Waits>,
     /// From first to last, the warm-up included, where the lock says.
     pub(super) masked: Option<Box<mask::Log>>,
     pub(super) handled: Option<Box<Handled>>,

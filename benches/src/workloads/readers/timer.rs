@@ -6,7 +6,7 @@
 
 use super::threads::Shared;
 use crate::run::clock;
-use crate::statistics::delays::Delays;
+use crate::statistics::waits::Waits;
 use crate::subjects::rwlocks::{Read, mask};
 use crate::workloads::window::WARM_UP;
 use anyhow::{Context, Result};
@@ -32,7 +32,7 @@ struct Handler {
 #[derive(Default)]
 pub(super) struct Handled {
     /// From the expiry of the timer to the entry of the handler, to lock, and to unlock.
-    pub(super) delays: [Delays; 3],
+    pub(super) delays: [Box<Waits>; 3],
     /// How often a handler saw a state that no writer leaves.
     pub(super) torn: u64,
 }

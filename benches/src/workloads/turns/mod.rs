@@ -27,12 +27,12 @@ use crate::run::pinning;
 use crate::run::syscalls;
 use crate::run::threads::keep_a_thread_asleep;
 use crate::statistics;
+use crate::statistics::waits::Waits;
 use crate::subjects::locks::{Entry, Form, Locks, Scope, Type};
 use conductor::{Arena, Conductor, Look, Slot};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use waits::Waits;
 use worker::Plan;
 
 /// How long workers may take beyond what their work explains.

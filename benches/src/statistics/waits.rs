@@ -1,4 +1,5 @@
-//! Waits, in memory that is all zero before the first: a trial's processes share it.
+//! Times that something took, in memory that is all zero before the first: a trial's processes
+//! share it.
 
 use crate::engine::record::Outcome;
 use std::sync::atomic::AtomicU64;
@@ -10,8 +11,9 @@ const STEPS: usize = 128;
 const OCTAVES: usize = 32;
 const BUCKETS: usize = STEPS * (OCTAVES + 1);
 
-/// Waits in nanoseconds: a histogram, and exactly the longest and the sum. Of one worker, which
-/// alone writes; read when it has finished.
+/// Waits in nanoseconds, or in ticks: a histogram, and exactly the longest and the sum. Of one
+/// worker, which alone writes; read when it has finished.
+#[derive(Debug)]
 #[repr(C)]
 pub struct Waits {
     sum: AtomicU64,
@@ -41,17 +43,15 @@ impl Waits {
         add(&self.buckets[bucket(ns)], 1);
     }
 
-    /// What is said of all of them together; nothing of none.
-    pub fn say(all: &[&Self], outcome: &mut Outcome) {
+    /// What is said of all of them together, by the end of a figure's name, and how many they are;
+    /// nothing of none.
+    pub fn figures(all: &[&Self]) -> Option<(u64, [(&'static str, f64); 7])> {
         let sum = |of: &dyn Fn(&Self) -> u64| all.iter().map(|waits| of(waits)).sum::<u64>();
         let max = all.iter().map(|waits| waits.max.load(Relaxed)).max().unwrap_or(0);
         let squares: f64 = all.iter().map(|waits| f64::from_bits(waits.squares.load(Relaxed))).sum();
         let buckets: Vec<u64> =
             (0..BUCKETS).map(|at| sum(&|waits| waits.buckets[at].load(Relaxed))).collect();
         let (count, total) = (buckets.iter().sum::<u64>(), sum(&|waits| waits.sum.load(Relaxed)));
-        if count == 0 {
-            return;
-        }
         // The smallest value that this share of all does not exceed, but for the width of a bucket.
         let quantile = |share: f64| {
             let (rank, mut below) = (share * count as f64, 0);
@@ -61,14 +61,29 @@ impl Waits {
             });
             found.map_or(max, |bucket| middle(bucket).min(max)) as f64
         };
-        outcome.insert("wait-mean".into(), total as f64 / count as f64);
-        for (name, share) in [("wait-p50", 0.5), ("wait-p99", 0.99), ("wait-p99.9", 0.999)] {
-            outcome.insert(name.into(), quantile(share));
-        }
-        outcome.insert("wait-max".into(), max as f64);
-        if total > 0 {
-            outcome.insert("wait-now".into(), squares / total as f64);
-        }
+        let figures = [
+            ("min", quantile(0.0)),
+            ("mean", total as f64 / count as f64),
+            ("p50", quantile(0.5)),
+            ("p99", quantile(0.99)),
+            ("p99.9", quantile(0.999)),
+            ("max", max as f64),
+            ("now", squares / total as f64),
+        ];
+        (count > 0).then_some((count, figures))
+    }
+
+    /// What is said of the waits of operations.
+    pub fn say(all: &[&Self], outcome: &mut Outcome) {
+        let figures = Self::figures(all).into_iter().flat_map(|all| all.1);
+        let known = figures.filter(|(kind, value)| *kind != "min" && value.is_finite());
+        outcome.extend(known.map(|(kind, value)| (format!("wait-{kind}"), value)));
+    }
+}
+
+impl Default for Box<Waits> {
+    fn default() -> Self {
+        Waits::new()
     }
 }
 
