@@ -101,7 +101,7 @@ figures! {
     MEAN_DONE "mean-done" "mean done" Nanoseconds less "When workers had done their operations, on average.";
     BUSY "busy" "CPUs used" Share less "CPU time by the time that the CPUs had.";
     OP_COST "op-cost" "cost/op" Nanoseconds less "Mean time of an operation as its task sees it.";
-    OP_DEVIANCE "op-deviance" "deviance/op" Nanoseconds less "Mean absolute deviation of that time.";
+    OP_DEVIANCE "op-deviance" "deviance/op" Nanoseconds less "Mean difference between the time of an operation and of the one before.";
 }
 
 impl Figure {
