@@ -205,8 +205,10 @@
 //! | `guard.downgrade()` | [`RwLockWriteGuard::downgrade`](RwLockWriteGuard#method.downgrade)`(guard)` | a function, so that it hides no method of the data |
 //! | `RwLock::with_max_readers` | none | 131,072 readers |
 //! | `Semaphore::new(usize)`, `const_new` | [`Semaphore::new`] of a `u32` | at most 1,073,741,823 permits |
-//! | `acquire().await`, `acquire_many(n).await`, `blocking_acquire` | [`Semaphore::acquire`], [`Semaphore::acquire_many`] | the permit, and no `Result` |
-//! | `try_acquire`, `try_acquire_many` | [`Semaphore::try_acquire`], [`Semaphore::try_acquire_many`] | `Option`, and no `TryAcquireError` |
+//! | `acquire().await`, `acquire_many(n).await`, `blocking_acquire` | [`Semaphore::acquire_unless_closed`], [`Semaphore::acquire_many_unless_closed`] | [`acquire`](Semaphore::acquire) returns the permit, for a semaphore that is never closed |
+//! | `acquire_owned`, `try_acquire_owned` and others | the same names | feature `arc_lock`; with `_unless_closed` for a `Result` |
+//! | `close`, `is_closed`, `AcquireError` | [`Semaphore::close`], [`Semaphore::is_closed`], [`fair::Closed`] | |
+//! | `try_acquire`, `try_acquire_many` | [`Semaphore::try_acquire`], [`Semaphore::try_acquire_many`] | `Option`: [`Semaphore::is_closed`] tells why not |
 //! | `timeout(time, semaphore.acquire())` | [`Semaphore::try_acquire_for`] | |
 //! | `add_permits(n)` | [`Semaphore::release`]`(n)` | too many are an error, and no panic |
 //! | `forget_permits(n)` | [`Semaphore::try_acquire_many`]`(n)`, and [`Permit::forget`] | all or none |

@@ -118,7 +118,8 @@ fn the_program_uses_all_names_of_locks() {
     let parts = lists.flat_map(|list| list.split([',', '{', '}']));
     let used = parts.filter_map(|part| part.rsplit([' ', ':']).find(|word| !word.trim().is_empty()));
     let mut names: BTreeSet<&str> = aliases.chain(used.map(str::trim)).collect();
-    names.retain(|name| name.starts_with(char::is_uppercase));
+    // A checked semaphore has no owned permits.
+    names.retain(|name| name.starts_with(char::is_uppercase) && *name != "OwnedPermit");
     let used: BTreeSet<&str> = NAMES.split(' ').chain(WITH_ARC.split(' ')).collect();
     assert_eq!(names, used);
     let program = include_str!("checked.rs");

@@ -31,14 +31,21 @@ pub use crate::fair::Permit;
 /// once. A release never waits. An acquisition blocks the thread, not the task: for async code see
 /// [`migrate`](crate::migrate#from-tokiosync).
 ///
+/// # Closing
+/// [`close`](Semaphore::close) is for good: all waiters leave without permits, and each later
+/// acquisition fails. Permits that are out go back as before. Where a semaphore may be closed, wait
+/// by [`acquire_unless_closed`](Semaphore::acquire_unless_closed), for
+/// [`acquire`](Semaphore::acquire) panics then.
+///
 /// # Errors
 /// [`release`](Semaphore::release) fails, and changes nothing, if there would be more than
 /// [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+/// [`acquire_unless_closed`](Semaphore::acquire_unless_closed) fails if the semaphore is closed.
 ///
 /// # Panics
 /// If more permits than [`MAX_PERMITS`](Semaphore::MAX_PERMITS) are asked for, or if 65,523 threads
-/// wait already. If the kernel refuses to let a waiter sleep (a seccomp filter), the process
-/// aborts.
+/// wait already; `acquire` and `acquire_many` of a closed semaphore. If the kernel refuses to let a
+/// waiter sleep (a seccomp filter), the process aborts.
 ///
 /// # Process-shared
 /// By another type, [`SemaphoreWith`](crate::fair::SemaphoreWith)`<Shared>`. It is not robust: the
@@ -46,9 +53,9 @@ pub use crate::fair::Permit;
 /// back.
 ///
 /// # Signals and forks
-/// A signal handler may release, whatever it interrupts, and try to acquire. A wait goes on after a
-/// signal. The child of a `fork` has a copy with the count of that moment, and may go on with it
-/// unless threads waited.
+/// A signal handler may release and close, whatever it interrupts, and try to acquire. A wait goes
+/// on after a signal. The child of a `fork` has a copy with the count of that moment, and may go on
+/// with it unless threads waited.
 ///
 /// # Methods
 /// | method | what it does |
@@ -56,16 +63,34 @@ pub use crate::fair::Permit;
 /// | [`new`](Semaphore::new) | a semaphore with so many permits; `const`, so it can be a `static` |
 /// | [`acquire`](Semaphore::acquire) | waits for a permit |
 /// | [`acquire_many`](Semaphore::acquire_many) | waits for several permits together |
-/// | [`try_acquire`](Semaphore::try_acquire), [`try_acquire_many`](Semaphore::try_acquire_many) | the same if there are as many and no waiters: `Option` of a [`Permit`] |
+/// | [`acquire_unless_closed`](Semaphore::acquire_unless_closed), [`acquire_many_unless_closed`](Semaphore::acquire_many_unless_closed) | the same, or an error if the semaphore is closed |
+/// | [`try_acquire`](Semaphore::try_acquire), [`try_acquire_many`](Semaphore::try_acquire_many) | the same if there are as many, no waiters, and it is not closed: `Option` of a [`Permit`] |
 /// | [`try_acquire_for`](Semaphore::try_acquire_for), [`try_acquire_many_for`](Semaphore::try_acquire_many_for) | the same, or gives up after a `Duration` |
 /// | [`try_acquire_until`](Semaphore::try_acquire_until), [`try_acquire_many_until`](Semaphore::try_acquire_many_until) | the same, or gives up at an `Instant` or a [`Deadline`](crate::time::Deadline) |
 /// | [`release`](Semaphore::release) | puts permits in, whether they were acquired before or not |
+/// | [`close`](Semaphore::close), [`is_closed`](Semaphore::is_closed) | ends the giving of permits, and whether that was done |
 /// | [`available_permits`](Semaphore::available_permits) | how many are free at this moment |
 /// | [`raw`](Semaphore::raw) | the semaphore without guards |
+#[cfg_attr(
+    feature = "arc_lock",
+    doc = "| [`acquire_owned`](Semaphore::acquire_owned), \
+           [`acquire_many_owned`](Semaphore::acquire_many_owned), \
+           [`acquire_owned_unless_closed`](Semaphore::acquire_owned_unless_closed), \
+           [`acquire_many_owned_unless_closed`](Semaphore::acquire_many_owned_unless_closed) | waits, on \
+           an `Arc`, for an [`OwnedPermit`] |\n\
+           | [`try_acquire_owned`](Semaphore::try_acquire_owned), \
+           [`try_acquire_many_owned`](Semaphore::try_acquire_many_owned), \
+           [`try_acquire_owned_for`](Semaphore::try_acquire_owned_for), \
+           [`try_acquire_owned_until`](Semaphore::try_acquire_owned_until), \
+           [`try_acquire_many_owned_for`](Semaphore::try_acquire_many_owned_for), \
+           [`try_acquire_many_owned_until`](Semaphore::try_acquire_many_owned_until) | the same without \
+           waiting, for a `Duration`, until an `Instant`: `Option` of an [`OwnedPermit`] |"
+)]
 ///
 /// A [`Permit`] goes back when it is dropped. [`forget`](Permit::forget) keeps it from that,
 /// [`split`](Permit::split) and [`merge`](Permit::merge) divide and join, and it may be sent to
-/// another thread. A semaphore has `Default`, which is no permits, and `Debug`.
+/// another thread. With the feature `arc_lock` there are permits that own an `Arc`. A semaphore has
+/// `Default`, which is no permits, and `Debug`.
 ///
 /// # Examples
 /// At most three at once:
