@@ -106,5 +106,5 @@
 //! together:
 //!
 //! ```console
-//! $ cargo bench --bench scaling -- --hold 3us --non-hold 7us --threads 1,2,4..64
+//! $ cargo bench -- scaling --hold 3us --think 7us --threads 1,2,4..64
 //! ```
