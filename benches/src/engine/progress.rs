@@ -31,18 +31,18 @@ pub struct Progress {
     columns: Option<usize>,
     /// What is planned for after this row, in seconds.
     after_s: f64,
-    /// Tenths of the run that have a line.
-    tenths: u32,
+    /// Tenths of the run that have a line; none before the first trial, which may be one of a
+    /// resumed run.
+    tenths: Option<u32>,
 }
 
 impl Progress {
-    /// Of a row of which this share is done. A terminal that cannot write over a line gets whole
-    /// ones.
-    pub fn new(row: &str, share: f64, after_s: f64) -> Self {
+    /// Of a row. A terminal that cannot write over a line gets whole ones.
+    pub fn new(row: &str, after_s: f64) -> Self {
         let given = || std::env::var("COLUMNS").ok()?.parse().ok();
         let can = stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let columns = can.then(|| given().unwrap_or(79));
-        Self { row: row.into(), columns, after_s, tenths: (10.0 * share) as u32 }
+        Self { row: row.into(), columns, after_s, tenths: None }
     }
 
     /// This share of the row's time is done, it took so long, and `what` comes next.
@@ -52,9 +52,11 @@ impl Progress {
             let text: String = format!("{so_far}  {what}").chars().take(columns).collect();
             let mut stderr = stderr().lock();
             let _ = write!(stderr, "\r\x1b[2K{text}").and_then(|()| stderr.flush());
-        } else if (10.0 * share) as u32 > self.tenths {
-            self.tenths = (10.0 * share) as u32;
-            say(&format!("{so_far}  {what}"));
+        } else {
+            let tenths = (10.0 * share) as u32;
+            if self.tenths.replace(tenths).is_some_and(|before| before < tenths) {
+                say(&format!("{so_far}  {what}"));
+            }
         }
     }
 

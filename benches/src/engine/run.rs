@@ -54,7 +54,7 @@ pub fn run(order: &Order) -> Result<(Record, Option<i32>)> {
     let runner = Runner::new()?;
     let mut maker = Maker::new(order, &head)?;
     let mut old = done.into_iter();
-    let mut progress = Progress::new(&order.row, share(order, old.as_slice()), order.after_s);
+    let mut progress = Progress::new(&order.row, order.after_s);
     if !old.as_slice().is_empty() {
         let (trials, all) = (old.len(), order.trials());
         let took = units::clock(journal.elapsed().as_secs_f64());
@@ -102,11 +102,6 @@ pub fn run(order: &Order) -> Result<(Record, Option<i32>)> {
     }
     progress.clear();
     Ok((maker.end(Ended::Rounds, &journal), None))
-}
-
-/// The part of the planned time that these trials are.
-fn share(order: &Order, done: &[Done]) -> f64 {
-    done.len() as f64 / order.trials().max(1) as f64
 }
 
 /// The first thing that one wants to know of a trial.
