@@ -18,7 +18,7 @@ use ulocks_testkit::limit;
 
 /// That this process is the program. Inherited by the trials.
 const AS: &str = "ULOCKS_TEST_AS_PROGRAM";
-/// What trials do: `fail`, `hang`, or take so many milliseconds.
+/// What trials do: `fail`, or hang when the journal of the first row has so many lines.
 const TRIALS: &str = "ULOCKS_TEST_TRIALS";
 
 /// A row of the program under test.
@@ -104,13 +104,13 @@ fn trial() -> ExitCode {
     stdin().read_to_string(&mut text).unwrap();
     let trial: Trial = serde_json::from_str(&text).unwrap();
     let wanted = std::env::var(TRIALS).unwrap_or_default();
-    match wanted.as_str() {
-        "fail" => {
-            eprintln!("cannot start thread 2 of 2: no more threads");
-            return ExitCode::FAILURE;
-        }
-        "hang" => std::thread::sleep(Duration::from_secs(1000)),
-        ms => std::thread::sleep(Duration::from_millis(ms.parse().unwrap_or(0))),
+    if wanted == "fail" {
+        eprintln!("cannot start thread 2 of 2: no more threads");
+        return ExitCode::FAILURE;
+    }
+    let target = PathBuf::from(std::env::var_os("CARGO_TARGET_DIR").unwrap());
+    while wanted.parse().is_ok_and(|lines: usize| journal(&target).lines().count() >= lines) {
+        std::thread::sleep(Duration::from_secs(1));
     }
     let rate = trial.conditions.window_ms as f64;
     println!("[{{\"rate\": {rate}}}]");
@@ -128,7 +128,7 @@ fn target(name: &str) -> PathBuf {
 /// The program with these arguments.
 fn program(target: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("/proc/self/exe");
-    command.args(arguments).env(AS, "1").env("CARGO_TARGET_DIR", target).env(TRIALS, "1");
+    command.args(arguments).env(AS, "1").env("CARGO_TARGET_DIR", target);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A shell without job control lets what it starts behind `&` ignore SIGINT, and the tests that
     // send it would wait for ever. SAFETY: between fork and exec; `signal` is async-signal-safe,
@@ -249,28 +249,32 @@ fn a_smoke_run_leaves_a_record() {
     assert!(text(&output.stderr).contains("cannot write to standard output: No space left"));
 }
 
-/// Waits until the journal has so many lines, and returns them.
-fn journal(target: &Path, lines: usize, child: &mut Child) -> Vec<String> {
-    let path = target.join("ulocks-report/pingpong.journal");
-    let end = Instant::now() + Duration::from_secs(60);
-    loop {
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
-        if text.lines().count() >= lines {
-            return text.lines().map(str::to_owned).collect();
-        }
-        assert!(child.try_wait().unwrap().is_none(), "the run ended before its journal had {lines} lines");
-        assert!(Instant::now() < end, "the journal did not come to {lines} lines in a minute: {text}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+/// The journal of the first row; nothing if there is none.
+fn journal(target: &Path) -> String {
+    std::fs::read_to_string(target.join("ulocks-report/pingpong.journal")).unwrap_or_default()
 }
 
-fn interrupt(child: &Child) {
+/// The program with these arguments, in a trial that hangs when the journal has so many lines.
+fn hanging(target: &Path, arguments: &[&str], lines: usize) -> Child {
+    let mut child = program(target, arguments).env(TRIALS, lines.to_string()).spawn().unwrap();
+    let id = child.id();
+    let trials = || std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    let end = Instant::now() + Duration::from_secs(60);
+    while journal(target).lines().count() < lines || trials().is_empty() {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before its journal had {lines} lines");
+        assert!(Instant::now() < end, "no trial hung within a minute: {}", journal(target));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
+/// What is left of it after Ctrl-C.
+fn interrupted(child: Child) -> Output {
     // SAFETY: `kill` has no preconditions; the child was not waited for, so its number is still its
     // own.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    child.wait_with_output().unwrap()
 }
-
-const LONG: [&str; 6] = ["--bench", "pingpong", "--rounds", "1000", "--seconds", "0.001"];
 
 fn an_interrupt_keeps_what_there_is_and_no_good_record_is_lost() {
     let target = target("interrupt");
@@ -278,20 +282,17 @@ fn an_interrupt_keeps_what_there_is_and_no_good_record_is_lost() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("  2 cells are known.\n"));
     // In the first round nothing supports an answer, in the third something does.
-    for (lines, answers) in [(3, false), (16, true)] {
-        let mut child = program(&target, &LONG).env(TRIALS, "20").spawn().unwrap();
-        journal(&target, lines, &mut child);
-        interrupt(&child);
-        let output = child.wait_with_output().unwrap();
+    for (lines, answers, rounds) in [(3, false, 1), (16, true, 3)] {
+        let arguments = ["--bench", "pingpong", "--rounds", "4", "--seconds", "0.001"];
+        let output = interrupted(hanging(&target, &arguments, lines));
         let (out, said) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(130), "{said}");
-        assert!(said.contains("pingpong: interrupted in round "), "{said}");
+        assert!(said.contains(&format!("pingpong: interrupted in round {rounds} of 4")), "{said}");
         assert!(said.contains("to go on: the same command, with --resume"), "{said}");
         assert_eq!(said.contains("  2 cells are known.\n"), answers, "{said}");
         assert_eq!(out.lines().count() > 2, answers, "{out}");
         let kept = record(&target, "pingpong-interrupted.json");
-        assert_eq!((kept.ended, kept.rounds), (Ended::Interrupted, 1000));
-        assert!(kept.rounds_done() >= 1 && kept.rounds_done() < 1000);
+        assert_eq!((kept.ended, kept.rounds_done()), (Ended::Interrupted, rounds));
         assert_eq!(record(&target, "pingpong.json").rounds, 3);
     }
 }
@@ -299,13 +300,11 @@ fn an_interrupt_keeps_what_there_is_and_no_good_record_is_lost() {
 fn a_killed_run_goes_on() {
     let target = target("resume");
     let arguments = ["--bench", "pingpong", "--rounds", "4", "--seconds", "0.001"];
-    let mut child = program(&target, &arguments).env(TRIALS, "50").spawn().unwrap();
-    let before = journal(&target, 4, &mut child);
+    let mut child = hanging(&target, &arguments, 4);
     child.kill().unwrap();
     child.wait().unwrap();
     let path = target.join("ulocks-report/pingpong.journal");
-    let whole = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, format!("{whole}{{\"at_s\":1.5,")).unwrap();
+    std::fs::write(&path, journal(&target) + "{\"at_s\":1.5,").unwrap();
 
     let other = run(&target, &[&arguments[..], &["--pin", "none", "--resume"]].concat());
     let said = text(&other.stderr);
@@ -315,11 +314,11 @@ fn a_killed_run_goes_on() {
     let output = run(&target, &[&arguments[..], &["--resume"]].concat());
     let said = text(&output.stderr);
     assert!(output.status.success(), "{said}");
-    assert!(said.contains(&format!("{} of 24 trials, ", whole.lines().count() - 1)), "{said}");
+    assert!(said.contains("pingpong: 3 of 24 trials, "), "{said}");
     let record = record(&target, "pingpong.json");
     assert_eq!((record.ended, record.rounds_done()), (Ended::Rounds, 4));
     assert!(record.lines.iter().all(|line| line.values("rate") == [2.0; 4]));
-    assert!(before.len() >= 4 && !path.exists());
+    assert!(!path.exists());
 }
 
 fn a_trial_that_fails_or_hangs_ends_its_row() {
@@ -335,18 +334,9 @@ fn a_trial_that_fails_or_hangs_ends_its_row() {
     }
     assert!(!target.join("ulocks-report/pingpong.json").exists());
 
-    let mut child = program(&target, &["--bench", "deaf"]).env(TRIALS, "hang").spawn().unwrap();
-    let end = Instant::now() + Duration::from_secs(60);
-    let trials = || {
-        let id = child.id();
-        std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default()
-    };
-    while trials().is_empty() {
-        assert!(Instant::now() < end, "no trial began in a minute");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    interrupt(&child);
-    assert!(child.wait().unwrap().code() == Some(130));
+    let output = interrupted(hanging(&target, &["--bench", "deaf"], 0));
+    assert_eq!(output.status.code(), Some(130));
+    assert!(text(&output.stderr).contains("deaf: ended before its first trial\n"));
 }
 
 fn what_cannot_be_written_is_said_before_measuring() {
