@@ -17,18 +17,12 @@ use ulocks_core::policy::Private;
 /// Guards go in and out of a wait by value: std and the PI mutex want it so, and the others do not
 /// mind.
 pub trait Monitor: 'static {
-    /// The mutex.
-    type Mutex: Send + Sync;
+    /// The mutex; none holds it at first.
+    type Mutex: Default + Send + Sync;
     /// What holds the mutex.
     type Guard<'a>: DerefMut<Target = State>;
     /// The condition variable.
-    type Condvar: Send + Sync;
-
-    /// A mutex that no thread holds.
-    fn mutex() -> Self::Mutex;
-
-    /// A condition variable that no thread waits on.
-    fn condvar() -> Self::Condvar;
+    type Condvar: Default + Send + Sync;
 
     /// Acquires the mutex.
     fn lock(mutex: &Self::Mutex) -> Self::Guard<'_>;

@@ -30,6 +30,23 @@ pub struct State {
     pub closed: bool,
 }
 
+impl State {
+    fn put(&mut self) {
+        self.now += 1;
+        self.raised += 1;
+    }
+
+    fn take(&mut self) {
+        self.now -= 1;
+        self.lowered += 1;
+    }
+
+    fn call(&mut self) {
+        self.now = 0;
+        self.raised += 1;
+    }
+}
+
 /// What a thread does.
 #[derive(Clone, Copy, Debug)]
 pub enum Duty {
@@ -58,7 +75,7 @@ pub struct Pair<M: Monitor> {
 impl<M: Monitor> Pair<M> {
     /// One that no thread uses.
     pub fn new(notify: Notify) -> Self {
-        Self { state: M::mutex(), condvars: [M::condvar(), M::condvar()], notify }
+        Self { state: M::Mutex::default(), condvars: Default::default(), notify }
     }
 
     /// Waits until `is_so`; gives nothing if it is not and the run is closed.
@@ -99,23 +116,18 @@ impl<M: Monitor> Pair<M> {
         }
     }
 
+    /// Waits on one condition variable until `is_so`, changes the state, and notifies one or all
+    /// that wait on the other.
     #[inline]
-    fn put(&self, capacity: u64) -> Option<()> {
-        let room = |state: &State| !state.closed && state.now < capacity;
-        let mut state = self.until(ROOM, M::lock(&self.state), room)?;
-        state.now += 1;
-        state.raised += 1;
-        self.release(state, ITEM, false);
-        Some(())
-    }
-
-    #[inline]
-    fn take(&self) -> Option<()> {
-        let item = |state: &State| !state.closed && state.now > 0;
-        let mut state = self.until(ITEM, M::lock(&self.state), item)?;
-        state.now -= 1;
-        state.lowered += 1;
-        self.release(state, ROOM, false);
+    fn step(
+        &self,
+        (on, other, all): (usize, usize, bool),
+        is_so: impl Fn(&State) -> bool,
+        change: impl FnOnce(&mut State),
+    ) -> Option<()> {
+        let mut state = self.until(on, M::lock(&self.state), |state| !state.closed && is_so(state))?;
+        change(&mut state);
+        self.release(state, other, all);
         Some(())
     }
 
@@ -130,15 +142,6 @@ impl<M: Monitor> Pair<M> {
         // A waiter that was called has its turn, even if the run was closed meanwhile.
         self.until(ITEM, state, |state| state.raised != call).map(drop)
     }
-
-    fn call(&self, waiters: u64) -> Option<()> {
-        let all = |state: &State| !state.closed && state.now == waiters;
-        let mut state = self.until(ROOM, M::lock(&self.state), all)?;
-        state.now = 0;
-        state.raised += 1;
-        self.release(state, ITEM, true);
-        Some(())
-    }
 }
 
 /// Turn after turn until there is none.
@@ -152,10 +155,14 @@ fn while_some(lap: &mut Lap<'_>, mut turn: impl FnMut() -> Option<()>) {
 impl<M: Monitor> Monitored for Pair<M> {
     fn go_round(&self, duty: Duty, lap: &mut Lap<'_>) {
         match duty {
-            Duty::Put(capacity) => while_some(lap, || self.put(capacity)),
-            Duty::Take => while_some(lap, || self.take()),
+            Duty::Put(most) => {
+                while_some(lap, || self.step((ROOM, ITEM, false), |s| s.now < most, State::put))
+            }
+            Duty::Take => while_some(lap, || self.step((ITEM, ROOM, false), |s| s.now > 0, State::take)),
             Duty::Wait(waiters) => while_some(lap, || self.wait(waiters)),
-            Duty::Call(waiters) => while_some(lap, || self.call(waiters)),
+            Duty::Call(all) => {
+                while_some(lap, || self.step((ROOM, ITEM, true), |s| s.now == all, State::call))
+            }
         }
     }
 

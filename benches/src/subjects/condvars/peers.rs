@@ -33,14 +33,6 @@ macro_rules! monitors {
             type Guard<'a> = $guard;
             type Condvar = $condvar;
 
-            fn mutex() -> Self::Mutex {
-                <$mutex>::new(State::default())
-            }
-
-            fn condvar() -> Self::Condvar {
-                <$condvar>::new()
-            }
-
             #[inline]
             fn lock($m: &Self::Mutex) -> Self::Guard<'_> {
                 $lock

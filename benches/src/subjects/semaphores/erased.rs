@@ -12,16 +12,6 @@ fn converted<A: Array>(set: &[Op]) -> Vec<A::Op> {
 }
 
 #[inline]
-fn down(array: &impl Array, index: usize) {
-    perform(array, Op::sub(index, 1));
-}
-
-#[inline]
-fn up(array: &impl Array, index: usize) {
-    perform(array, Op::add(index, 1));
-}
-
-#[inline]
 fn perform<A: Array>(array: &A, op: Op) {
     array.apply(&[A::op(op)]);
 }
@@ -48,12 +38,12 @@ impl<A: Array> Semaphores for A {
         // Single operations as a program has them: it knows which they are.
         match (first, second) {
             ([a], [b]) if a.change() < 0 => lap.run(|| {
-                down(self, a.index());
-                up(self, b.index());
+                perform(self, Op::sub(a.index(), 1));
+                perform(self, Op::add(b.index(), 1));
             }),
             ([a], [b]) => lap.run(|| {
-                up(self, a.index());
-                down(self, b.index());
+                perform(self, Op::add(a.index(), 1));
+                perform(self, Op::sub(b.index(), 1));
             }),
             _ => {
                 let (first, second) = (converted::<A>(first), converted::<A>(second));
@@ -70,8 +60,8 @@ impl<A: Array> Semaphores for A {
             return Some(Box::new(move || {
                 let array = black_box(&*self);
                 let round = timed(BLOCK / ops, || {
-                    (0..ops as usize).for_each(|index| down(array, index));
-                    (0..ops as usize).for_each(|index| up(array, index));
+                    (0..ops as usize).for_each(|index| perform(array, Op::sub(index, 1)));
+                    (0..ops as usize).for_each(|index| perform(array, Op::add(index, 1)));
                 });
                 round / f64::from(ops)
             }));

@@ -63,14 +63,6 @@ impl<const FAULT: u8> Monitor for Broken<FAULT> {
     type Guard<'a> = MutexGuard<'a, State>;
     type Condvar = std::sync::Condvar;
 
-    fn mutex() -> Mutex<State> {
-        Mutex::default()
-    }
-
-    fn condvar() -> std::sync::Condvar {
-        std::sync::Condvar::new()
-    }
-
     fn lock(mutex: &Mutex<State>) -> MutexGuard<'_, State> {
         let mut guard = mutex.lock().unwrap();
         // As if another thread's update had been overwritten.
