@@ -31,9 +31,9 @@ const OWN: &str = "sembench-own";
 #[derive(Parser, Debug)]
 #[command(name = "sembench", version)]
 struct Arguments {
-    /// Threads that wait
-    #[arg(short, long, value_name = "N", default_value = "2048", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    threads: u32,
+    /// Threads that wait [default: 2048, or 64 processes]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    threads: Option<u32>,
     /// Threads woken at a time
     #[arg(short, long, value_name = "N", default_value = "256", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     wakes: u32,
@@ -46,7 +46,7 @@ struct Arguments {
     /// Orders in which those that are found ready are woken: fifo, lifo, random
     #[arg(long, value_name = "LIST", default_value = "fifo", value_parser = orders)]
     order: List<(Order, &'static str)>,
-    /// Wake processes, at most 250, instead of threads
+    /// Processes, at most 250, in place of the threads
     #[arg(long)]
     processes: bool,
     /// How often each runs
@@ -81,13 +81,12 @@ pub fn main() -> ExitCode {
     serve_or(|| {
         let arguments: Arguments = options::parse();
         let wish = Wish { subjects: arguments.operations.map(|list| list.0), ..Wish::default() };
-        let workers = match arguments.processes {
-            true if arguments.threads > 250 => options::refuse(&anyhow::anyhow!(
-                "{} processes; allowed: 1 to 250, as in -t 64",
-                arguments.threads
-            )),
-            true => Workers::Processes(arguments.threads),
-            false => Workers::Threads(arguments.threads),
+        let workers = match (arguments.processes, arguments.threads) {
+            (true, Some(n @ 251..)) => {
+                options::refuse(&anyhow::anyhow!("{n} processes; allowed: 1 to 250, as in -t 64"))
+            }
+            (true, n) => Workers::Processes(n.unwrap_or(64)),
+            (false, n) => Workers::Threads(n.unwrap_or(2048)),
         };
         let mut jobs = wakes(&wish, workers, arguments.wakes, &arguments.order.0);
         jobs.extend(one_array(&wish));
@@ -230,6 +229,6 @@ mod tests {
         let asked =
             Arguments::try_parse_from(["sembench", "-t", "24", "-w", "16", "-r", "0.5", "-o", "futex"])
                 .unwrap();
-        assert_eq!((asked.threads, asked.wakes, asked.run_time.as_millis()), (24, 16, 500));
+        assert_eq!((asked.threads, asked.wakes, asked.run_time.as_millis()), (Some(24), 16, 500));
     }
 }
