@@ -59,10 +59,10 @@ const ON_ONE_CPU_NS: f64 = 100_000.0;
 /// Every promise, on a machine with so many CPUs.
 fn all(cpus: u32) -> Vec<Claim> {
     let anywhere = [uncontended(), fair(cpus), asym(), handed_over(), calock(), on_one_cpu(), readers()];
-    let arrays = super::semscale::promises();
+    let others = super::psrw::promises().into_iter().chain(super::semscale::promises());
     let obstacle = (cpus < 2).then_some("needs two CPUs");
     let apart = hogs().into_iter().map(|claim| Claim { obstacle, ..claim });
-    anywhere.into_iter().flatten().chain(arrays).chain(apart).collect()
+    anywhere.into_iter().flatten().chain(others).chain(apart).collect()
 }
 
 fn quick(claim: Claim) -> Claim {
@@ -233,10 +233,8 @@ fn readers() -> Vec<Claim> {
     let held = Times::us(10, 0);
     vec![
         claim("psrw", BARE, 4, 100, RW_PEERS, 1.0),
-        claim("psrw-distributed", BARE, 4, 100, ONE_WORD, 2.0),
         claim("psrw-distributed", BARE, 8, 100, ONE_WORD, 2.0),
         claim("psrw", held, 4, 20, RW_PEERS, 1.2),
-        claim("psrw", held, 4, 50, RW_PEERS, 1.2),
         claim("psrw", held, 4, 80, RW_PEERS, 1.2),
     ]
 }

@@ -4,6 +4,7 @@
 //! *Behind*: what a reader at the top waits, while readers at the bottom hold for longer and longer
 //! and a writer comes now and then. *Beside*: the same beside more and more writers.
 
+use super::claims::{Bound, Claim, place};
 use super::{By, Column, Row, Wish, no_claims};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::record::{Mode, Record};
@@ -143,6 +144,40 @@ fn jobs(wish: &Wish) -> Vec<Job> {
     let first: Vec<&str> = places.iter().map(|place| place.1).collect();
     places.sort_by_key(|place| first.iter().position(|section| *section == place.1));
     places.into_iter().map(job).filter(|job| !job.subjects.is_empty()).collect()
+}
+
+/// What is promised of `PsRwLock`: its readers at the top wait neither for those at the bottom nor
+/// for all the writers of a queue, and signals are kept off for as long as handlers are shut out.
+pub(super) fn promises() -> Vec<Claim> {
+    let at = |subject, test| place(subject, "readers", Scenario::Readers(Run::new(test)));
+    let growth = |subject, tests: [Test; 2], figure, bound, what: &str| {
+        let [few, many] = tests.map(|test| at(subject, test));
+        Claim::versus(many, vec![few], figure, Bound::AtMost(bound), what.into())
+    };
+    let behind = |probe| [1, 3000].map(|hold_us| Test::Invariance { hold_us, probe });
+    let beside = [1, 8].map(|writers| Test::Queue { writers, probe: Probe::Urgent });
+    let [mine, other] = ["psrw", "pthread-rw"].map(|subject| at(subject, Test::Contention));
+    let maskers = MASKS[1..].iter().filter(|name| crate::subjects::is_here(name));
+    let maskers = maskers.map(|name| at(name, Test::Behind)).collect();
+    let [wait, least, masked] = ["urgent/wait-p99.9", "writer/rate", "writer/masked-max"];
+    let urgent = "Urgent: p99.9 wait behind Bulk readers of 3 ms by that behind readers of 1 us";
+    let handler = "Handler: p99.9 wait behind Bulk readers of 3 ms by that behind readers of 1 us";
+    let queued = "Urgent: p99 wait beside 8 queued writers by that beside one";
+    let writes = "high contention: writes by those of pthread-rw";
+    let behind_one = "a writer behind a reader of 3 ms: longest masked time by the best peer that masks";
+    vec![
+        Claim { quick: true, ..growth("psrw", behind(Probe::Urgent), wait, 3.0, urgent) },
+        growth("psrw-handler", behind(Probe::Handler), "handler/wait-p99.9", 3.0, handler),
+        growth("psrw", beside, "urgent/wait-p99", 1.5, queued),
+        Claim::versus(mine, vec![other], least, Bound::AtLeast(3.0), writes.into()),
+        Claim::versus(
+            at("psrw-timed", Test::Behind),
+            maskers,
+            masked,
+            Bound::AtMost(0.02),
+            behind_one.into(),
+        ),
+    ]
 }
 
 /// The writer, the readers by class, the mask, and the lock when nobody else wants it: ours by the
