@@ -27,8 +27,8 @@ pub enum Ask {
 
 /// Locks without their type. The first of them is the one that threads contend for.
 pub trait Subject: Any + Send + Sync {
-    /// One attempt, and if it succeeds `section` with the lock held: the ticks of lock and of unlock,
-    /// the clock's own part included.
+    /// One attempt, and if it succeeds `section` with the lock held: the ticks of lock and of
+    /// unlock, the clock's own part included.
     fn once(&self, ask: Ask, section: &mut dyn FnMut()) -> Option<[u64; 2]>;
 
     /// Takes all locks and lets go of them, so many times: the ticks of all locks and those of all
@@ -57,7 +57,7 @@ impl<L: RwLock> Row<L> {
             // uninitialised, and no other code refers to it.
             L::place(unsafe { &mut *(&raw mut (*place.as_mut_ptr()).0).cast::<MaybeUninit<L>>() })?;
         }
-        // SAFETY: the only field of each has just been initialised. A box does not move its content.
+        // SAFETY: the only field of each has just been initialised. A box moves nothing in it.
         Ok(Box::leak(Box::new(Self(unsafe { row.assume_init() }))))
     }
 }
