@@ -149,7 +149,7 @@ fn jobs(wish: &Wish) -> Vec<Job> {
 /// What is promised of `PsRwLock`: its readers at the top wait neither for those at the bottom nor
 /// for all the writers of a queue, and signals are kept off for as long as handlers are shut out.
 pub(super) fn promises() -> Vec<Claim> {
-    let at = |subject, test| place(subject, "readers", Scenario::Readers(Run::new(test)));
+    let at = |subject, test| place(subject, "readers and writers", Scenario::Readers(Run::new(test)));
     let growth = |subject, tests: [Test; 2], figure, bound, what: &str| {
         let [few, many] = tests.map(|test| at(subject, test));
         Claim::versus(many, vec![few], figure, Bound::AtMost(bound), what.into())
@@ -193,9 +193,6 @@ fn sentences(record: &Record) -> Vec<String> {
     let time = |cell: usize, subject: &str, figure: &str| {
         Some(units::time(record.measured(cell, subject, figure)?.value))
     };
-    let growth = |section: &str, subject: &str, figure: &str| {
-        Some(units::ratio(record.ratio((last(section)?, subject), (first(section)?, subject), figure)))
-    };
     let writer = || {
         let (ratio, peer) = by_best(first(CONTENTION)?, "psrw", "writer/rate")?;
         Some(format!("high contention: {ratio} of the writes of {peer}, the best peer."))
@@ -212,12 +209,6 @@ fn sentences(record: &Record) -> Vec<String> {
         let (mine, other) = (time(cell, "psrw", figure)?, time(cell, peer, figure)?);
         Some(format!("an urgent reader behind readers of 3 ms waits {mine} (p99.9); {peer} {other}."))
     };
-    let invariant = || {
-        let behind = growth(URGENT_BEHIND, "psrw", "urgent/wait-p99.9")?;
-        let beside = growth(BESIDE, "psrw", "urgent/wait-p99").filter(|ratio| ratio != "-");
-        let beside = beside.map_or(String::new(), |ratio| format!("; beside 8 writers by 1: {ratio}"));
-        Some(format!("its wait by that behind 1 us: {behind}{beside}."))
-    };
     let masked = || {
         let (cell, figure) = (last(BEHIND)?, "writer/masked-max");
         let peer = record.best_peer(cell, figure)?;
@@ -229,7 +220,7 @@ fn sentences(record: &Record) -> Vec<String> {
         let (write, other) = by_best(record.cell(ALONE, "write")?, "psrw", "pair")?;
         Some(format!("uncontended: read {read} of {best}'s, write {write} of {other}'s."))
     };
-    let all = [writer(), bulk(), urgent(), invariant(), masked(), alone()];
+    let all = [writer(), bulk(), urgent(), masked(), alone()];
     all.into_iter().flatten().map(|sentence| format!("psrw: {sentence}")).collect()
 }
 
@@ -248,7 +239,7 @@ mod tests {
             let path = format!("{}/results/{file}.json", env!("CARGO_MANIFEST_DIR"));
             let records = crate::report::kept::read(path.as_ref()).unwrap();
             let said = sentences(records.iter().find(|record| record.row == ROW.name).unwrap());
-            assert_eq!(said.len(), 6, "{said:#?}");
+            assert_eq!(said.len(), 5, "{said:#?}");
             assert!(said.iter().all(|sentence| sentence.chars().count() <= 100), "{said:#?}");
         }
     }

@@ -410,7 +410,9 @@ impl Figures {
         let iterations: u64 = sum.counts.iter().sum();
         let mut number = |name: &str, value: f64| self.outcome.insert(format!("{role}{name}"), value);
         number("iterations", iterations as f64);
-        number("rate", iterations as f64 / elapsed_s.max(1e-9));
+        // Who had none is taken to have had one, or ratios would leave out the rounds in which a
+        // role starved.
+        number("rate", iterations.max(1) as f64 / elapsed_s.max(1e-9));
         if sum.attempts > iterations {
             number("attempts", sum.attempts as f64);
             number("failures", sum.failures as f64);
