@@ -63,7 +63,9 @@ fn with_lines(mut value: Value) -> Result<Record> {
 /// The text of a file of these records.
 pub fn pack(records: &[Record]) -> Result<String> {
     let mut packed = Vec::new();
-    for record in records {
+    for (at, record) in records.iter().enumerate() {
+        let is_second = records[..at].iter().any(|other| other.row == record.row);
+        ensure!(!is_second, "two records of {}: a file has one of each row", record.row);
         let mut shapes: Vec<Vec<&String>> = Vec::new();
         let mut rows = Vec::new();
         for line in &record.lines {
@@ -131,6 +133,7 @@ mod tests {
     fn what_is_not_a_record_is_refused_with_a_reason() {
         assert!(unpack("{}").unwrap().is_none());
         let text = pack(&[plain(1)]).unwrap();
+        assert!(pack(&[plain(1), plain(2)]).is_err());
         let damaged = text.replace("\"rows\": [\n[0,", "\"rows\": [\n[99,");
         assert!(format!("{:#}", unpack(&damaged).unwrap_err()).contains("names cell 99 of 8"));
     }
