@@ -19,6 +19,7 @@ const FIGURES: [&str; 7] =
 /// How a subject in a cell changed: what stands in the table, the ratio turned so that more is
 /// better, and whether it is of the family.
 struct Change {
+    section: String,
     words: Vec<String>,
     gain: Ratio,
     is_family: bool,
@@ -44,10 +45,10 @@ fn change(before: &Record, after: &Record, line: &Line) -> Option<Change> {
     let (figure, a, b) = both?;
     let gain = if figure.more_is_better { unpaired(&b, &a) } else { unpaired(&a, &b) };
     let show = |values: &[f64]| units::of(figure.unit)(geometric_mean(values));
-    let place = format!("{}, {}", cell.section, cell.label);
-    let mut words = vec![place, line.subject.clone(), figure.title.into(), show(&a), show(&b)];
+    let mut words = vec![cell.label.clone(), line.subject.clone(), figure.title.into(), show(&a), show(&b)];
     words.extend([units::ratio(Some(unpaired(&b, &a))), verdict(&gain).into()]);
-    Some(Change { words, gain, is_family: after.kind(&line.subject) == Some(Kind::Family) })
+    let section = cell.section.clone();
+    Some(Change { section, words, gain, is_family: after.kind(&line.subject) == Some(Kind::Family) })
 }
 
 fn changes(before: &Record, after: &Record) -> Vec<Change> {
@@ -81,7 +82,9 @@ pub fn summary(before: &Record, after: &Record) -> Option<String> {
 /// The comparison, as text: a line for each cell and subject that both have, then the verdicts
 /// counted.
 pub fn compare(before: &Record, after: &Record) -> String {
-    let mut out = format!("A: {}\nB: {}\n", before.machine, after.machine);
+    let [a, b] =
+        [("A", before), ("B", after)].map(|(name, of)| wrapped(&format!("{name}: {}", of.machine), 4));
+    let mut out = a + &b;
     if before.machine.cpu_model != after.machine.cpu_model {
         out += "These are two processors: compare ratios inside a run, not these.\n";
     }
@@ -89,9 +92,14 @@ pub fn compare(before: &Record, after: &Record) -> String {
     if changes.is_empty() {
         return out + "The records have no cell and subject in common.\n";
     }
-    let mut table = Table::new(3, ["cell", "subject", "figure", "A", "B", "B by A", "verdict"]);
-    table.rows.extend(changes.iter().map(|change| change.words.clone()));
-    out += &table.fitting().iter().map(Table::text).collect::<Vec<_>>().join("\n");
+    for section in after.sections() {
+        let mut table = Table::new(3, ["", "subject", "figure", "A", "B", "B by A", "verdict"]);
+        let here = changes.iter().filter(|change| change.section == section);
+        table.rows.extend(here.map(|change| change.words.clone()));
+        for part in table.fitting().iter().filter(|part| !part.rows.is_empty()) {
+            out += &format!("\n{}{}", wrapped(section, 4), part.text());
+        }
+    }
     out + "\n" + &wrapped(&counted(&changes), 0)
 }
 

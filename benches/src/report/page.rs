@@ -44,7 +44,8 @@ pub fn write_to(paths: &[PathBuf], page: &Path) -> Result<()> {
     let mut packed = Vec::new();
     for path in paths {
         let mut files = vec![path.clone()];
-        if path.is_dir() {
+        let found = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+        if found.is_dir() {
             let entries = fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))?;
             files = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
             files.retain(|file| file.extension().is_some_and(|end| end == "json"));
