@@ -37,7 +37,7 @@ xflags::xflags! {
             optional --budget n: u64
             /// Only this package; may be repeated.
             repeated -p, --package name: String
-            /// Runs no model, but predicts what the locks would cost, in a table and as JSON.
+            /// Runs no model, but predicts what the locks would cost, in a table.
             optional --cost
             /// With --cost: numbers of virtual CPUs, as 1..256 or 1,2,8.
             optional --cpus list: String

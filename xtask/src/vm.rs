@@ -88,15 +88,7 @@ fn cost(flags: &Vm, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> 
         args.extend(value.iter().flat_map(|value| [name, value]));
     }
     let rest = &flags.filter;
-    let mut out = Vec::new();
-    if !rest.iter().any(|arg| arg.starts_with("--out")) {
-        // Where the page of all figures looks for it; the program itself is in another folder.
-        out = vec!["--out".into(), workspace.target().join("ulocks-report").into_os_string()];
-    }
-    let run = cmd!(
-        shell,
-        "cargo run --profile model {packages...} --bin {program} -- {args...} {out...} {rest...}"
-    );
+    let run = cmd!(shell, "cargo run --profile model {packages...} --bin {program} -- {args...} {rest...}");
     Ok(steps.run("cost", run, &world.env())?)
 }
 

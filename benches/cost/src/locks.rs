@@ -1,6 +1,6 @@
 //! The locks that can be costed, by name.
 
-use super::reference::{Mcs, Section, Tas, Ticket};
+use super::spinning::{mcs, test_and_set, ticket};
 use anyhow::{Context, Result};
 use ulocks_calock::RawCalock;
 use ulocks_core::raw::{RawMutex, RawRwLock};
@@ -50,10 +50,10 @@ const LOCKS: &[Lock] = &[
     lock("semarray-two", "two neighbours of such a row at once: philosophers", |run| {
         sets(run, run.threads.max(2), |me, count| vec![me, (me + 1) % count])
     }),
-    lock("tas", "test-and-set, no back-off", reference::<Tas<false>>),
-    lock("ttas", "test-and-test-and-set", reference::<Tas<true>>),
-    lock("ticket", "ticket lock, global spinning", reference::<Ticket>),
-    lock("mcs", "queue lock, local spinning", reference::<Mcs>),
+    lock("tas", "test-and-set, no back-off", test_and_set::<false>),
+    lock("ttas", "test-and-test-and-set", test_and_set::<true>),
+    lock("ticket", "ticket lock, global spinning", ticket),
+    lock("mcs", "queue lock, local spinning", mcs),
 ];
 
 const fn lock(name: &'static str, about: &'static str, run: fn(&Run) -> Result<Outcome, CostError>) -> Lock {
@@ -124,19 +124,6 @@ fn sets(run: &Run, count: usize, mine: fn(usize, usize) -> Vec<usize>) -> Result
                 _ => worker.work_about(hold),
             }
             array.apply(&give).expect("semaphores that can be given back");
-        },
-    )
-}
-
-fn reference<L: Section + 'static>(run: &Run) -> Result<Outcome, CostError> {
-    let threads = run.threads;
-    run.contend(
-        move || L::new(threads),
-        |lock, worker| {
-            let me = worker.index();
-            let token = worker.acquire(|| lock.enter(me));
-            worker.hold();
-            lock.leave(me, token);
         },
     )
 }

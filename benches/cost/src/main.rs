@@ -4,7 +4,7 @@
 #[cfg(all(ulocks_vm, feature = "vm"))]
 fn main() -> std::process::ExitCode {
     use clap::Parser;
-    match ulocks_cost::cli::run(&ulocks_cost::cli::Cli::parse()) {
+    match ulocks_cost::run(&ulocks_cost::Cli::parse()) {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("ulocks-cost: {error:#}");
