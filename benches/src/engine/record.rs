@@ -10,7 +10,7 @@
 use super::cell::{Cell, Kind, Subject};
 use super::figures::{Figure, Unit};
 use crate::run::machine::Machine;
-use crate::statistics::rounds::{Estimate, Level, Ratio, Spread, log_t, mean_ratio, modes, range_ratio};
+use crate::statistics::rounds::{Estimate, Level, Ratio, log_t, mean_ratio, middle, modes, range_ratio};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -184,8 +184,8 @@ impl Line {
                 Measured { value, interval, modes: modes(&values) }
             }
             _ => {
-                let Spread { median, low, high } = Spread::of(&values);
-                Measured { value: median, interval: (values.len() > 1).then_some((low, high)), modes: None }
+                let Estimate { value, interval } = middle(&values);
+                Measured { value, interval, modes: None }
             }
         })
     }

@@ -9,7 +9,7 @@ use crate::engine::cell::{Cell, Job};
 use crate::engine::figures::{Figure, Unit};
 use crate::engine::record::{Line, Record};
 use crate::report::units;
-use crate::statistics::rounds::{ENOUGH_ROUNDS, Ratio, Spread};
+use crate::statistics::rounds::{ENOUGH_ROUNDS, Estimate, Ratio, middle};
 use crate::workloads::Scenario;
 use std::fmt;
 
@@ -154,10 +154,8 @@ impl Claim {
         match &self.with {
             With::Nothing => {
                 let values = mine.values(self.figure);
-                let Spread { median, low, high } = Spread::of(&values);
-                let interval = (values.len() > 1).then_some((low, high));
-                let known = !values.is_empty();
-                known.then_some(Ratio { value: median, interval, rounds: values.len(), two_modes: false })
+                let (Estimate { value, interval }, rounds) = (middle(&values), values.len());
+                (rounds > 0).then_some(Ratio { value, interval, rounds, two_modes: false })
             }
             With::Best(places) => {
                 let more = Figure::find(self.figure)?.more_is_better;

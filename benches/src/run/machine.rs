@@ -56,14 +56,12 @@ impl Machine {
     }
 }
 
-/// With how many CPUs to plan on this machine.
-pub fn cpus() -> usize {
-    describe().cpus()
-}
-
 /// Describes this machine at this moment. What cannot be read is called unknown.
 pub fn describe() -> Machine {
     let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let mut load_average = [0.0; 3];
+    // SAFETY: there is room for three numbers.
+    unsafe { libc::getloadavg(load_average.as_mut_ptr(), 3) };
     Machine {
         cpu_model: cpu_model(&cpuinfo),
         // SAFETY: no pointers are involved.
@@ -72,11 +70,11 @@ pub fn describe() -> Machine {
         quota: quota(&|path| read_to_string(path).ok()),
         topology: pinning::topology(),
         governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        kernel: line("/proc/sys/kernel/osrelease").unwrap_or_else(unknown),
+        kernel: line("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into()),
         libc: libc_version(),
         rustc: env!("ULOCKS_BENCHES_RUSTC").to_owned(),
         hypervisor: hypervisor(&cpuinfo),
-        load_average: load_average(&read_to_string("/proc/loadavg").unwrap_or_default()),
+        load_average,
         date: date(SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs())),
     }
 }
@@ -102,10 +100,6 @@ impl fmt::Display for Machine {
         let [load, ..] = self.load_average;
         write!(f, ", Linux {}, {}, {}, load {load:.2}, {}", self.kernel, self.libc, self.rustc, self.date)
     }
-}
-
-fn unknown() -> String {
-    "unknown".to_owned()
 }
 
 fn line(path: &str) -> Option<String> {
@@ -148,22 +142,16 @@ fn hypervisor(cpuinfo: &str) -> bool {
         || Path::new("/sys/hypervisor/type").exists()
 }
 
-fn load_average(text: &str) -> [f64; 3] {
-    let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap_or(0.0));
-    std::array::from_fn(|_| numbers.next().unwrap_or(0.0))
-}
-
-#[cfg(target_env = "gnu")]
 fn libc_version() -> String {
-    // SAFETY: glibc returns a static C string.
-    let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
-    format!("glibc {}", version.to_string_lossy())
-}
-
-#[cfg(not(target_env = "gnu"))]
-fn libc_version() -> String {
+    #[cfg(target_env = "gnu")]
+    {
+        // SAFETY: glibc returns a static C string.
+        let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
+        format!("glibc {}", version.to_string_lossy())
+    }
     // musl has no function that tells its version.
-    if cfg!(target_env = "musl") { "musl".into() } else { unknown() }
+    #[cfg(not(target_env = "gnu"))]
+    "musl".into()
 }
 
 /// Seconds since 1970 as UTC.
@@ -188,7 +176,6 @@ mod tests {
         assert_eq!(cpu_model(cpuinfo), "Pentium III (Coppermine)");
         assert!(hypervisor(cpuinfo));
         assert_eq!(cpu_model(""), std::env::consts::ARCH);
-        assert_eq!(load_average("0.50 1.25 2.00 1/100 4242\n"), [0.5, 1.25, 2.0]);
         let model = |name: &str| Machine { cpu_model: name.into(), ..describe() };
         assert!(model("QEMU TCG CPU version 2.5+").translated().is_some());
         assert!(model("QEMU Virtual CPU version 2.5+").translated().is_none());

@@ -77,17 +77,6 @@ impl Ratio {
     }
 }
 
-/// Median over rounds and the interval around it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
-    /// Median.
-    pub median: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
 /// Geometric mean and the t interval of the logarithm.
 pub fn log_t(values: &[f64]) -> Estimate {
     let (n, logs) = (values.len(), logarithms(values));
@@ -137,27 +126,22 @@ pub fn range_ratio(values: &[f64]) -> Option<Ratio> {
     (rounds > 0).then_some(Ratio { value, interval: Some(range), rounds, two_modes: true })
 }
 
-impl Spread {
-    /// Median and the order-statistics interval with at least 95 % coverage, or the whole range
-    /// under six values.
-    pub fn of(values: &[f64]) -> Self {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let (n, median) = (sorted.len(), median(values));
-        if n == 0 {
-            return Self { median, low: 0.0, high: 0.0 };
-        }
-        // The interval from the k-th smallest to the k-th greatest misses the median with
-        // probability 2 * P(Binomial(n, 1/2) < k); take the greatest k that keeps this under 5 %.
-        let (mut k, mut term, mut tail) = (0, 0.5_f64.powi(n as i32), 0.0);
-        while k < n / 2 && 2.0 * (tail + term) <= 0.05 {
-            tail += term;
-            term *= (n - k) as f64 / (k + 1) as f64;
-            k += 1;
-        }
-        let cut = k.saturating_sub(1);
-        Self { median, low: sorted[cut], high: sorted[n - 1 - cut] }
+/// Median and the order-statistics interval with at least 95 % coverage, or the whole range under
+/// six values.
+pub fn middle(values: &[f64]) -> Estimate {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    // The interval from the k-th smallest to the k-th greatest misses the median with probability
+    // 2 * P(Binomial(n, 1/2) < k); take the greatest k that keeps this under 5 %.
+    let (mut k, mut term, mut tail) = (0, 0.5_f64.powi(n as i32), 0.0);
+    while k < n / 2 && 2.0 * (tail + term) <= 0.05 {
+        tail += term;
+        term *= (n - k) as f64 / (k + 1) as f64;
+        k += 1;
     }
+    let cut = k.saturating_sub(1);
+    Estimate { value: median(values), interval: (n > 1).then(|| (sorted[cut], sorted[n - 1 - cut])) }
 }
 
 #[cfg(test)]
@@ -200,9 +184,16 @@ mod tests {
         assert_eq!((low.rounds, high.rounds, close(high.per_s, 5.6e6)), (2, 1, true));
         assert_eq!((modes(&[10.0, 12.0, 19.0]), modes(&[1.0]), modes(&[])), (None, None, None));
         // From tables of the sign test: of 8 values the 1st and the 8th, of 9 the 2nd and the 8th.
-        let spread = |n: u32| Spread::of(&(1..=n).map(f64::from).collect::<Vec<_>>());
-        assert_eq!(spread(8), Spread { median: 4.5, low: 1.0, high: 8.0 });
-        assert_eq!(spread(9), Spread { median: 5.0, low: 2.0, high: 8.0 });
-        assert_eq!((spread(3).low, spread(3).high, Spread::of(&[]).median), (1.0, 3.0, 0.0));
+        let known = [
+            (0, 0.0, None),
+            (1, 1.0, None),
+            (3, 2.0, Some((1.0, 3.0))),
+            (8, 4.5, Some((1.0, 8.0))),
+            (9, 5.0, Some((2.0, 8.0))),
+        ];
+        for (n, value, interval) in known {
+            let values: Vec<f64> = (1..=n).map(f64::from).collect();
+            assert_eq!(middle(&values), Estimate { value, interval });
+        }
     }
 }
