@@ -14,6 +14,8 @@ pub const WIDTH: usize = 100;
 /// Labels and names of subjects are cut to so many characters where a table would be too wide.
 const LABEL: usize = 44;
 const NAME: usize = 18;
+/// So wide are the words of a promise.
+const PROMISE: usize = 46;
 
 /// A table, as text and as HTML.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,18 +26,21 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// So many columns stand left, all others right.
     pub left: usize,
+    /// Text of the first column that is longer than this is written in several lines; 0 for none.
+    pub wrap: usize,
 }
 
 impl Table {
     /// A table without lines.
     pub fn new(left: usize, head: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { head: head.into_iter().map(Into::into).collect(), rows: Vec::new(), left }
+        Self { head: head.into_iter().map(Into::into).collect(), rows: Vec::new(), left, wrap: 0 }
     }
 
     fn widths(&self) -> Vec<usize> {
         let width = |at: usize| {
             let cells = [&self.head].into_iter().chain(&self.rows).filter_map(|row| row.get(at));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+            let width = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
+            if at == 0 && self.wrap > 0 { width.min(self.wrap) } else { width }
         };
         (0..self.head.len()).map(width).collect()
     }
@@ -44,10 +49,17 @@ impl Table {
     pub fn text(&self) -> String {
         let widths = self.widths();
         let line = |row: &Vec<String>| {
-            let cells = row.iter().zip(&widths).enumerate().map(|(at, (cell, &width))| {
+            let first = row.first().map_or(String::new(), |cell| match self.wrap {
+                0 => cell.clone(),
+                width => lines(cell, width, 2).join("\n"),
+            });
+            let (first, more) = first.split_once('\n').map_or((first.as_str(), ""), |parts| parts);
+            let cells = [first].into_iter().chain(row.iter().skip(1).map(String::as_str));
+            let cells = cells.zip(&widths).enumerate().map(|(at, (cell, &width))| {
                 if at < self.left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
             });
-            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+            let line = cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n";
+            if more.is_empty() { line } else { line + more + "\n" }
         };
         let rule = "-".repeat(widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1));
         line(&self.head) + &rule + "\n" + &self.rows.iter().map(line).collect::<String>()
@@ -110,7 +122,7 @@ impl Table {
                 let all = (0..self.left).chain(columns.iter().copied());
                 all.filter_map(|at| row.get(at).cloned()).collect::<Vec<_>>()
             };
-            Self { head: pick(&self.head), rows: self.rows.iter().map(pick).collect(), left: self.left }
+            Self { head: pick(&self.head), rows: self.rows.iter().map(pick).collect(), ..self }
         };
         parts.into_iter().map(part).collect()
     }
@@ -126,18 +138,23 @@ pub fn cut(text: &str, room: usize) -> String {
 
 /// Text in lines that are not wider than [`WIDTH`]; those behind the first are indented.
 pub fn wrapped(text: &str, indent: usize) -> String {
+    lines(text, WIDTH, indent).join("\n") + "\n"
+}
+
+/// Text in lines of at most this width.
+fn lines(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("there is one");
         let begins = line.trim_start().is_empty();
-        if !begins && line.chars().count() + 1 + word.chars().count() > WIDTH {
+        if !begins && line.chars().count() + 1 + word.chars().count() > width {
             lines.push(" ".repeat(indent) + word);
         } else {
             line.push_str(if begins { "" } else { " " });
             line.push_str(word);
         }
     }
-    lines.join("\n") + "\n"
+    lines
 }
 
 /// `urgent p99.9`: a figure with its role.
@@ -231,24 +248,31 @@ pub fn legend(record: &Record, row: &Row) -> Vec<String> {
     lines
 }
 
-/// The promises of a record: a line for each, with its figure, its bound and the verdict.
-fn promises(record: &Record, row: &Row) -> Vec<Table> {
-    let mut table = Table::new(2, ["subject", "promise", "is", "promised", ""]);
-    let judged = claims::judged(row, record);
-    let line = |judged: &claims::Judged| {
+/// The promises of a record by their subjects: a line for each, with its figure, its bound and the
+/// verdict.
+fn promises(record: &Record, row: &Row) -> Vec<(String, Vec<Table>)> {
+    let mut tables: Vec<(String, Vec<Table>)> = Vec::new();
+    for judged in claims::judged(row, record) {
         let claims::Claim { mine, what, obstacle, .. } = &judged.claim;
         let verdict = obstacle.map_or(judged.verdict.to_string(), Into::into);
-        vec![mine.0.into(), what.clone(), judged.value(), judged.bound(), verdict]
-    };
-    table.rows.extend(judged.iter().map(line));
-    if table.rows.is_empty() { Vec::new() } else { table.fitting() }
+        let line = vec![what.clone(), judged.value(), judged.bound(), verdict];
+        let known = tables.iter_mut().find(|(subject, _)| subject == mine.0);
+        match known.and_then(|(_, tables)| tables.first_mut()) {
+            Some(table) => table.rows.push(line),
+            None => {
+                let table = Table::new(1, ["promise", "is", "promised", ""]);
+                tables.push((mine.0.into(), vec![Table { rows: vec![line], wrap: PROMISE, ..table }]));
+            }
+        }
+    }
+    tables
 }
 
 /// The tables of a record under their headings.
 pub fn all(record: &Record, row: &Row) -> Vec<(String, Vec<Table>)> {
     let judged = promises(record, row);
     if !judged.is_empty() {
-        return vec![("promises".into(), judged)];
+        return judged;
     }
     record.sections().into_iter().map(|name| (name.to_owned(), section(record, row, name))).collect()
 }
@@ -303,6 +327,7 @@ mod tests {
             head: (0..12).map(|at| format!("column number {at}")).collect(),
             rows: vec![(0..12).map(|at| "x".repeat(if at == 0 { 70 } else { 9 })).collect(), Vec::new()],
             left: 2,
+            wrap: 0,
         };
         let parts = long.clone().fitting();
         assert!(parts.len() > 1);
