@@ -8,7 +8,7 @@
 //! answers and pages comes from anywhere else.
 
 use super::cell::{Cell, Kind, Subject};
-use super::figures::{Figure, Unit};
+use super::figures::{self, Figure, Unit};
 use crate::run::machine::Machine;
 use crate::statistics::rounds::{Estimate, Level, Ratio, log_t, mean_ratio, middle, modes, range_ratio};
 use serde::{Deserialize, Serialize};
@@ -102,6 +102,17 @@ pub struct Measured {
     pub modes: Option<(Level, Level)>,
 }
 
+impl Measured {
+    /// One number to compare peers by: the value, or the mode of most rounds.
+    pub fn typical(&self) -> f64 {
+        match self.modes {
+            Some((slow, fast)) if fast.rounds > slow.rounds => fast.per_s,
+            Some((slow, _)) => slow.per_s,
+            None => self.value,
+        }
+    }
+}
+
 impl Record {
     /// The line of `subject` in the cell with this index.
     pub fn line(&self, cell: usize, subject: &str) -> Option<&Line> {
@@ -160,7 +171,7 @@ impl Record {
     pub fn best(&self, cell: usize, figure: &str, wanted: impl Fn(Kind) -> bool) -> Option<&str> {
         let sign = if Figure::find(figure)?.more_is_better { 1.0 } else { -1.0 };
         let of_kind = self.subjects.iter().filter(|subject| wanted(subject.kind));
-        let value = |name: &str| self.measured(cell, name, figure).map(|measured| sign * measured.value);
+        let value = |name: &str| self.measured(cell, name, figure).map(|measured| sign * measured.typical());
         let known = of_kind.filter_map(|subject| Some((subject.name.as_str(), value(&subject.name)?)));
         Some(known.max_by(|a, b| a.1.total_cmp(&b.1))?.0)
     }
@@ -179,6 +190,11 @@ impl Line {
             return None;
         }
         Some(match Figure::find(figure)?.unit {
+            // What must never be exceeded is not judged by most rounds.
+            _ if figure == figures::RECOVERY_MAX.name => {
+                let greatest = values.iter().copied().fold(0.0, f64::max);
+                Measured { value: greatest, interval: Some((greatest, greatest)), modes: None }
+            }
             Unit::PerSecond => {
                 let Estimate { value, interval } = log_t(&values);
                 Measured { value, interval, modes: modes(&values) }

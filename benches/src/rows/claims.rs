@@ -7,9 +7,9 @@
 use super::{Row, Wish};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::figures::{Figure, Unit};
-use crate::engine::record::{Line, Record};
+use crate::engine::record::{Line, Measured, Record};
 use crate::report::units;
-use crate::statistics::rounds::{ENOUGH_ROUNDS, Estimate, Ratio, middle};
+use crate::statistics::rounds::{ENOUGH_ROUNDS, Ratio};
 use crate::workloads::Scenario;
 use std::fmt;
 
@@ -153,15 +153,16 @@ impl Claim {
         let mine = find(record, self.mine.0, &self.mine.1)?;
         match &self.with {
             With::Nothing => {
-                let values = mine.values(self.figure);
-                let (Estimate { value, interval }, rounds) = (middle(&values), values.len());
-                (rounds > 0).then_some(Ratio { value, interval, rounds, two_modes: false })
+                let Measured { value, interval, .. } = mine.measured(self.figure)?;
+                let rounds = mine.values(self.figure).len();
+                Some(Ratio { value, interval, rounds, two_modes: false })
             }
             With::Best(places) => {
                 let more = Figure::find(self.figure)?.more_is_better;
                 let sign = if more { 1.0 } else { -1.0 };
                 let lines = places.iter().filter_map(|(subject, cell)| find(record, subject, cell));
-                let known = lines.filter_map(|line| Some((sign * line.measured(self.figure)?.value, line)));
+                let known =
+                    lines.filter_map(|line| Some((sign * line.measured(self.figure)?.typical(), line)));
                 mine.ratio(known.max_by(|a, b| a.0.total_cmp(&b.0))?.1, self.figure)
             }
             With::Least(places) => {
