@@ -393,6 +393,8 @@ fn overall(record: &Record, choices: &[(&Workload<'_>, Choice<'_>)]) -> String {
     let means = family.clone().filter(|s| runs(&s.name)).filter_map(|s| Some((&s.name, mean(&s.name)?)));
     let bytes = |lock: &str| size(lock).map_or(String::new(), |bytes| format!(" ({bytes} B)"));
     let mut line = match means.max_by(|a, b| a.1.total_cmp(&b.1)) {
+        // Of one workload that is said already.
+        _ if choices.len() < 2 => String::new(),
         Some((lock, part)) => format!(
             "Any workload: {lock}{}, {} of the best peer of each cell in the mean, and everybody runs.",
             bytes(lock),

@@ -86,16 +86,6 @@ pub fn times(times: Times) -> String {
     }
 }
 
-/// A time that was given, without padding zeros.
-pub fn short_time(ns: u64) -> String {
-    match ns {
-        0 => "0".into(),
-        n if n % 1_000_000 == 0 => format!("{} ms", n / 1_000_000),
-        n if n % 1000 == 0 => format!("{} us", n / 1000),
-        n => format!("{n} ns"),
-    }
-}
-
 /// `3:07`.
 pub fn clock(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
@@ -113,7 +103,6 @@ mod tests {
         let times = [9.3, 40.0, 999.7, 1_234_567.0, 2.5e9].map(time);
         assert_eq!(times, ["9.30ns", "40.0ns", "1.00us", "1.23ms", "2.50s"]);
         assert_eq!([0.12, 0.0123, 0.000_01].map(digits), ["0.120", "0.012", "1e-5"]);
-        assert_eq!([3_000, 1_500, 0, 2_000_000].map(short_time), ["3 us", "1500 ns", "0", "2 ms"]);
         assert_eq!([0.0, 0.004, 0.05, 0.563].map(share), ["0 %", "0.4 %", "5 %", "56 %"]);
         assert_eq!([0.4, 61.0, 600.0].map(clock), ["0:00", "1:01", "10:00"]);
     }
