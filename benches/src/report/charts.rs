@@ -87,18 +87,19 @@ fn of_section(record: &Record, names: &[&str], section: &str, looks: &mut Looks)
     let axis = places(record, section);
     if axis.len() < 2 {
         charts.extend(in_rows(record, section, main, looks));
-        return charts;
+    } else {
+        charts.extend(over_axis(record, section, main, true, &axis, looks));
+        let others = ["cpu", "starved"].into_iter().filter(|name| *name != main);
+        charts.extend(others.filter_map(|name| over_axis(record, section, name, false, &axis, looks)));
     }
-    charts.extend(over_axis(record, section, main, true, &axis, looks));
-    if main != "cpu" {
-        charts.extend(over_axis(record, section, "cpu", false, &axis, looks));
-    }
+    // Waits with as many threads as there are CPUs, or in the only cell.
     let cpus = record.machine.cpus_allowed as f64;
     let at = axis.iter().copied().rfind(|&x| x <= cpus).or(axis.last().copied());
-    for role in roles(record, section) {
-        charts.extend(at.and_then(|x| waits(record, section, &role, x, looks)));
+    let cells: Vec<usize> = record.cells_of(section).filter(|&cell| record.cells[cell].x == at).collect();
+    if at.is_some() || cells.len() == 1 {
+        let roles = roles(record, section);
+        charts.extend(roles.iter().filter_map(|role| waits(record, section, role, &cells, looks)));
     }
-    charts.extend(over_axis(record, section, "starved", false, &axis, looks));
     charts
 }
 
@@ -196,13 +197,13 @@ fn roles(record: &Record, section: &str) -> Vec<String> {
 }
 
 /// From the median wait to the longest.
-fn waits(record: &Record, section: &str, role: &str, x: f64, looks: &mut Looks) -> Option<Chart> {
+fn waits(record: &Record, section: &str, role: &str, cells: &[usize], looks: &mut Looks) -> Option<Chart> {
     let subjects = shown(record, section, &format!("{role}wait-max"));
     let row = |(subject, class): (&&'_ Subject, String)| {
         let of = |name: &str| {
             let name = format!("{role}{name}");
-            let cell = cell_at(record, section, x, &subject.name, &name)?;
-            Some(record.measured(cell, &subject.name, &name)?.value.max(1.0))
+            let mut known = cells.iter().filter_map(|&cell| record.measured(cell, &subject.name, &name));
+            Some(known.next()?.value.max(1.0))
         };
         let (at, max) = (of("wait-p50").or_else(|| of("wait-mean"))?, of("wait-max")?);
         let ticks = ["wait-p99", "wait-p99.9"].into_iter().filter_map(of).collect();
@@ -211,8 +212,7 @@ fn waits(record: &Record, section: &str, role: &str, x: f64, looks: &mut Looks) 
     };
     let spans: Vec<Span> = subjects.iter().zip(looks.classes(&subjects)).filter_map(row).collect();
     let who = if role.is_empty() { "" } else { " of " };
-    let cell = record.cells_of(section).find(|&cell| record.cells[cell].x == Some(x))?;
-    let (place, role) = (&record.cells[cell].label, role.trim_end_matches('/'));
+    let (place, role) = (&record.cells[*cells.first()?].label, role.trim_end_matches('/'));
     let caption = format!(
         "{section}, {place}: waits{who}{role}, from the median (dot) over p99 and p99.9 to the longest"
     );
