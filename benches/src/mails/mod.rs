@@ -16,9 +16,9 @@ use crate::engine::plan::Order;
 use crate::engine::progress::{print, say};
 use crate::engine::record::{Ended, Line, Record};
 use crate::engine::run::{self, exit_code};
+use crate::report::tables::{Table, wrapped};
 use crate::report::units;
 use anyhow::{Context, Result};
-use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -172,31 +172,14 @@ fn table(
 }
 
 impl MailTable {
-    /// As text: the first column to the left, the others to the right.
+    /// As text of at most a hundred columns, the first to the left: columns that do not fit stand
+    /// in another part.
     pub fn text(&self) -> String {
-        let columns = self.header.len();
-        let width = |at: usize| {
-            let cells = self.rows.iter().map(|row| row.get(at).map_or(0, |cell| cell.chars().count()));
-            cells.chain([self.header[at].chars().count()]).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        let mut out = format!("{}\n", self.title);
-        let header: Vec<String> = self.header.iter().map(|&name| name.to_owned()).collect();
-        for row in [&header].into_iter().chain(&self.rows) {
-            let mut line = String::new();
-            for (at, cell) in row.iter().enumerate() {
-                let width = widths[at];
-                let _ = match at {
-                    0 => write!(line, "{cell:width$}"),
-                    _ => write!(line, "  {cell:>width$}"),
-                };
-            }
-            out += line.trim_end();
-            out.push('\n');
-        }
-        for sentence in self.today {
-            let _ = writeln!(out, "{sentence}");
-        }
-        out
+        let mut table = Table::new(1, self.header.iter().copied());
+        table.rows = self.rows.clone();
+        let parts: Vec<String> = table.fitting().iter().map(Table::text).collect();
+        let [title, today] = [&self.title, &self.today.join("\n")]
+            .map(|text| text.lines().map(|line| wrapped(line, 4)).collect::<String>());
+        title + &parts.join("\n") + &today
     }
 }
