@@ -24,10 +24,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// returns its exit code.
 pub fn serve_or(program: impl FnOnce() -> Result<ExitCode>) -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == child::TRIAL) {
-        let code = child::serve::<Trial>();
-        // What a worker that hangs keeps alive would outlive this process.
-        kernel_set::remove_all();
-        return code;
+        return child::serve(|order| {
+            let trial: Trial = serde_json::from_str(order).context("not the description of a trial")?;
+            let outcomes = trial.carry_out();
+            // What a worker that hangs keeps alive would outlive this process.
+            kernel_set::remove_all();
+            Ok(serde_json::to_string(&outcomes?)?)
+        });
     }
     program().unwrap_or_else(|error| {
         say(&format!("error: {error:#}"));
@@ -80,12 +83,13 @@ pub fn run(order: &Order) -> Result<(Record, Option<i32>)> {
                 return Ok((maker.end(Ended::Budget, &journal), None));
             }
             progress.show(done_s / all_s, journal.elapsed(), &last);
-            let outcome = runner.run(&trial).with_context(|| {
+            let outcome = runner.run(&serde_json::to_string(&trial)?, trial.limit()).with_context(|| {
                 progress.clear();
                 order.describe(turn)
             })?;
             match outcome {
-                child::Outcome::Done(outcomes) => {
+                child::Outcome::Done(answer) => {
+                    let outcomes = serde_json::from_str(&answer).context("the trial's answer is garbled")?;
                     let at_s = journal.elapsed().as_secs_f64();
                     let done = Done { at_s, turn, outcomes };
                     maker.add(round, &done)?;

@@ -4,7 +4,7 @@
 //! that the spread over runs is the spread a user will see; and a trial that crashes or hangs takes
 //! only itself along. Nor can a lock inherit the state of a global table from the lock before it.
 //! The program executes itself with a hidden argument ([`TRIAL`], answered by [`serve`]); the order
-//! goes in on stdin and the result comes back on stdout, both as JSON.
+//! goes in on stdin and the answer comes back on stdout.
 //!
 //! What may be left over is the trial and its workers, which are a process group: we kill it, and
 //! adopt and reap its orphans, since we are their subreaper. If we are killed outright,
@@ -17,8 +17,6 @@
 //! what it has and ends; a further signal waits for that.
 
 use anyhow::{Context, Result, bail};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Seek, Write};
@@ -34,31 +32,19 @@ pub const TRIAL: &str = "--trial";
 /// How long a trial that is asked to end may take to remove its semaphore sets.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What can be run in a process of its own.
-pub trait Task: Serialize + DeserializeOwned {
-    /// What comes back.
-    type Answer: Serialize + DeserializeOwned;
-
-    /// Does it. Called in the fresh process.
-    fn carry_out(&self) -> Result<Self::Answer>;
-
-    /// How long it may take, on a machine that is busy too.
-    fn limit(&self) -> Duration;
-}
-
 /// The trial's side of [`Runner::run`]: what a program does when its only argument is [`TRIAL`].
+/// `carry_out` gets the order and gives the answer.
 ///
 /// It registers with the kernel for `membarrier` while it has one thread. A program does that once
 /// in its life. With threads it takes tens of milliseconds, which is as long as a trial.
-pub fn serve<T: Task>() -> ExitCode {
+pub fn serve(carry_out: impl FnOnce(&str) -> Result<String>) -> ExitCode {
     let _ = ulocks_core::membarrier::ready();
-    let serve = || -> Result<()> {
-        let task: T =
-            serde_json::from_reader(io::stdin().lock()).context("not the description of a trial")?;
-        Ok(serde_json::to_writer(io::stdout().lock(), &task.carry_out()?)?)
-    };
-    match serve() {
-        Ok(()) => ExitCode::SUCCESS,
+    let order = io::read_to_string(io::stdin()).context("cannot read the description of a trial");
+    match order.and_then(|order| carry_out(&order)) {
+        Ok(answer) => {
+            print!("{answer}");
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             eprintln!("{error:#}");
             ExitCode::FAILURE
@@ -68,9 +54,9 @@ pub fn serve<T: Task>() -> ExitCode {
 
 /// What became of a trial.
 #[derive(Debug)]
-pub enum Outcome<A> {
-    /// It ran to its end.
-    Done(A),
+pub enum Outcome {
+    /// It ran to its end, and this is its answer.
+    Done(String),
     /// This signal asked us to stop; the trial is gone.
     Interrupted(i32),
 }
@@ -107,18 +93,9 @@ impl Runner {
         Ok(Self { signals, arguments: &[TRIAL] })
     }
 
-    /// Runs `task` in a fresh process; an error says in one line why there is no result.
-    pub fn run<T: Task>(&self, task: &T) -> Result<Outcome<T::Answer>> {
-        Ok(match self.run_order(&serde_json::to_string(task)?, task.limit())? {
-            Outcome::Done(answer) => {
-                Outcome::Done(serde_json::from_str(&answer).context("the trial's answer is garbled")?)
-            }
-            Outcome::Interrupted(signal) => Outcome::Interrupted(signal),
-        })
-    }
-
-    /// What does not depend on the kind of the task, and is compiled once.
-    fn run_order(&self, order: &str, limit: Duration) -> Result<Outcome<String>> {
+    /// Has `order` carried out in a fresh process, which may take so long; an error says in one line
+    /// why there is no result.
+    pub fn run(&self, order: &str, limit: Duration) -> Result<Outcome> {
         let [mut input, answer, complaint] = [memory_file()?, memory_file()?, memory_file()?];
         input.write_all(order.as_bytes())?;
         input.rewind()?;

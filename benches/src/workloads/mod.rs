@@ -2,7 +2,6 @@
 //! figures.
 
 use crate::engine::record::Outcome;
-use crate::run::child::Task;
 use crate::run::pinning::Pin;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -169,13 +168,9 @@ impl Trial {
         };
         self.own_time().as_secs_f64() + 0.020 + each * f64::from(self.scenario.workers())
     }
-}
 
-impl Task for Trial {
-    /// The figures of each subject.
-    type Answer = Vec<Outcome>;
-
-    fn carry_out(&self) -> Result<Vec<Outcome>> {
+    /// Carries it out in this process. The figures of each subject.
+    pub fn carry_out(&self) -> Result<Vec<Outcome>> {
         let Self { scenario, subjects, conditions } = self;
         ensure!(conditions.window_ms > 0, "a window of 0 ms measures nothing; allowed: at least 1 ms");
         let subject = subjects.first().map_or("", |name| name.as_str());
@@ -194,14 +189,12 @@ impl Task for Trial {
         }])
     }
 
-    /// Its own time, several times over for a machine that is busy, and what it costs to create and
-    /// reap the workers.
-    fn limit(&self) -> Duration {
+    /// How long it may take: its own time, several times over for a machine that is busy, and what
+    /// it costs to create and reap the workers.
+    pub fn limit(&self) -> Duration {
         self.own_time() * 4 + Duration::from_millis(60_000 + u64::from(self.scenario.workers()) * 50)
     }
-}
 
-impl Trial {
     /// How long its workers work.
     fn own_time(&self) -> Duration {
         let Conditions { warmup_ms, window_ms, .. } = self.conditions;

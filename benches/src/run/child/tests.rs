@@ -1,6 +1,5 @@
 use super::*;
 use crate::subjects::semaphores::kernel_set::SemSet;
-use serde::Deserialize;
 use std::env::{args, current_exe};
 use std::process::exit;
 use ulocks_testkit::limit::output;
@@ -10,40 +9,22 @@ const TEST: &str = "run::child::tests::a_trial_answers_or_goes_and_leaves_nothin
 const AS_PROGRAM: [&str; 5] = ["--exact", TEST, "as-program", "--nocapture", "--test-threads=1"];
 const AS_TRIAL: [&str; 5] = ["--exact", TEST, "as-trial", "--nocapture", "--test-threads=1"];
 
-#[derive(Serialize, Deserialize)]
-enum Probe {
-    Answers,
-    LeavesAWorker,
-    /// Sends its parent a signal, and hangs.
-    Interrupts,
-    /// Has a set of semaphores, and a worker.
-    Hangs,
-    Dies,
-}
-
-impl Task for Probe {
-    type Answer = u32;
-
-    fn carry_out(&self) -> Result<u32> {
-        match self {
-            Self::Answers => return Ok(7),
-            // SAFETY: no pointers are involved.
-            Self::Dies => _ = unsafe { libc::raise(libc::SIGKILL) },
-            _ => {}
-        }
-        let (set, mut worker) = (SemSet::new(&[1])?, Command::new("sleep").arg("600").spawn()?);
-        match self {
-            Self::LeavesAWorker => return Ok(7),
-            // SAFETY: no pointers are involved; the parent is the runner.
-            Self::Interrupts => _ = unsafe { libc::kill(libc::getppid(), libc::SIGINT) },
-            _ => eprintln!("I hang; my set is {}", set.id()),
-        }
-        bail!("nothing ends it but {}", worker.wait()?)
+/// What a trial does that is ordered so.
+fn carry_out(order: &str) -> Result<String> {
+    match order {
+        "answer" => return Ok("7".into()),
+        // SAFETY: no pointers are involved.
+        "die" => _ = unsafe { libc::raise(libc::SIGKILL) },
+        _ => {}
     }
-
-    fn limit(&self) -> Duration {
-        Duration::from_secs(if matches!(self, Self::Hangs) { 1 } else { 60 })
+    let (set, mut worker) = (SemSet::new(&[1])?, Command::new("sleep").arg("600").spawn()?);
+    match order {
+        "leave a worker" => return Ok("7".into()),
+        // SAFETY: no pointers are involved; the parent is the runner.
+        "interrupt" => _ = unsafe { libc::kill(libc::getppid(), libc::SIGINT) },
+        _ => eprintln!("I hang; my set is {}", set.id()),
     }
+    bail!("nothing ends it but {}", worker.wait()?)
 }
 
 /// A runner adopts, blocks and reaps what other tests would miss: hence a process for it.
@@ -57,7 +38,7 @@ fn a_trial_answers_or_goes_and_leaves_nothing() {
         io::stdout().flush().unwrap();
         // SAFETY: the calls touch no memory.
         assert_eq!(unsafe { (libc::ftruncate(1, 0), libc::lseek(1, 0, libc::SEEK_SET)) }, (0, 0));
-        exit(i32::from(serve::<Probe>() != ExitCode::SUCCESS));
+        exit(i32::from(serve(carry_out) != ExitCode::SUCCESS));
     } else {
         let mut command = Command::new(current_exe().unwrap());
         // The harness has another thread, which must not take the signal.
@@ -75,23 +56,23 @@ fn a_trial_answers_or_goes_and_leaves_nothing() {
 
 fn runs_probes() {
     let runner = Runner { arguments: &AS_TRIAL, ..Runner::new().unwrap() };
-    let run = |probe| {
-        let outcome = runner.run(&probe);
+    let run = |order| {
+        let outcome = runner.run(order, Duration::from_secs(if order == "hang" { 1 } else { 60 }));
         // SAFETY: a null status pointer is allowed.
         let child = unsafe { libc::waitpid(-1, ptr::null_mut(), libc::WNOHANG) };
         assert_eq!((child, io::Error::last_os_error().raw_os_error()), (-1, Some(libc::ECHILD)));
         outcome
     };
-    assert!(matches!(run(Probe::Answers), Ok(Outcome::Done(7))));
-    assert!(matches!(run(Probe::Interrupts), Ok(Outcome::Interrupted(libc::SIGINT))));
-    let said = run(Probe::LeavesAWorker).unwrap_err().to_string();
+    assert!(matches!(run("answer"), Ok(Outcome::Done(answer)) if answer == "7"));
+    assert!(matches!(run("interrupt"), Ok(Outcome::Interrupted(libc::SIGINT))));
+    let said = run("leave a worker").unwrap_err().to_string();
     assert_eq!(said, "1 workers outlived their trial");
-    let said = run(Probe::Hangs).unwrap_err().to_string();
+    let said = run("hang").unwrap_err().to_string();
     let rest = said.strip_prefix("the trial did not end within 1 s and was killed: ").expect(&said);
     let (does, words) = rest.split_once("; it said: I hang; my set is ").expect(&said);
-    let set: i32 = words.strip_suffix("; it is \"Hangs\"").expect(&said).parse().unwrap();
+    let set: i32 = words.strip_suffix("; it is hang").expect(&said).parse().unwrap();
     assert!(does.contains(" of its threads wait in "), "{said}");
     // SAFETY: GETVAL takes no fourth argument.
     assert_eq!(unsafe { libc::semctl(set, 0, libc::GETVAL) }, -1, "the set is there yet");
-    assert_eq!(run(Probe::Dies).unwrap_err().to_string(), "the trial died of signal: 9 (SIGKILL)");
+    assert_eq!(run("die").unwrap_err().to_string(), "the trial died of signal: 9 (SIGKILL)");
 }
