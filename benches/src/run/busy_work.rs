@@ -48,21 +48,11 @@ pub fn calibrate() -> f64 {
 pub struct Span(u64);
 
 impl Span {
-    /// No work.
-    pub const ZERO: Self = Self(0);
-
     /// Work of `ns` nanoseconds in the mean; `what` names it in the error.
     pub fn new(what: &str, ns: u64, iterations_per_us: f64) -> Result<Self> {
-        ensure!(
-            iterations_per_us.is_finite() && iterations_per_us > 0.0,
-            "a calibration of {iterations_per_us} iterations per microsecond is none; allowed: a positive number"
-        );
-        if ns == 0 {
-            return Ok(Self::ZERO);
-        }
         let least_ns = (LEAST_ITERATIONS * 1e3 / iterations_per_us).ceil() as u64;
         ensure!(
-            (least_ns..=MOST_NS).contains(&ns),
+            ns == 0 || (least_ns..=MOST_NS).contains(&ns),
             "{what} of {ns} ns cannot be measured; allowed: 0, or {least_ns} ns to 1 s"
         );
         Ok(Self((ns as f64 * iterations_per_us / 1e3) as u64))
@@ -108,8 +98,5 @@ mod tests {
         let error = span(7).unwrap_err().to_string();
         assert_eq!(error, "a hold time of 7 ns cannot be measured; allowed: 0, or 8 ns to 1 s");
         assert!(span(0).unwrap().is_zero() && span(8).is_ok() && span(2_000_000_000).is_err());
-        for calibration in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(Span::new("a hold time", 100, calibration).is_err());
-        }
     }
 }

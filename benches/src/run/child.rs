@@ -93,8 +93,8 @@ impl Runner {
         Ok(Self { signals, arguments: &[TRIAL] })
     }
 
-    /// Has `order` carried out in a fresh process, which may take so long; an error says in one line
-    /// why there is no result.
+    /// Has `order` carried out in a fresh process, which may take so long; an error says in one
+    /// line why there is no result.
     pub fn run(&self, order: &str, limit: Duration) -> Result<Outcome> {
         let [mut input, answer, complaint] = [memory_file()?, memory_file()?, memory_file()?];
         input.write_all(order.as_bytes())?;

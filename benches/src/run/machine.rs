@@ -5,7 +5,7 @@ use super::pinning;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::read_to_string;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 /// The machine and the moment.
@@ -17,9 +17,9 @@ pub struct Machine {
     pub cpus_online: usize,
     /// CPUs this process may use.
     pub cpus_allowed: usize,
-    /// The time of so many CPUs is all that its cgroups let it have, if they limit that.
+    /// The time of so many whole CPUs is what its cgroups let it have, if that is less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quota: Option<f64>,
+    pub quota: Option<usize>,
     /// Packages, NUMA nodes, cores and siblings of the CPUs online, where the kernel tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<String>,
@@ -42,7 +42,7 @@ pub struct Machine {
 impl Machine {
     /// With how many CPUs to plan: those allowed, or fewer if a quota gives the time of fewer.
     pub fn cpus(&self) -> usize {
-        self.quota.map_or(self.cpus_allowed, |quota| self.cpus_allowed.min(quota.ceil() as usize)).max(1)
+        self.quota.unwrap_or(self.cpus_allowed)
     }
 
     /// What a reader must know of the figures if QEMU translates the machine's instructions.
@@ -59,6 +59,9 @@ impl Machine {
 /// Describes this machine at this moment. What cannot be read is called unknown.
 pub fn describe() -> Machine {
     let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpus_allowed = pinning::allowed().map_or(1, |cpus| cpus.len());
+    // It asks the cgroups as well.
+    let available = std::thread::available_parallelism().map_or(cpus_allowed, usize::from);
     let mut load_average = [0.0; 3];
     // SAFETY: there is room for three numbers.
     unsafe { libc::getloadavg(load_average.as_mut_ptr(), 3) };
@@ -66,8 +69,8 @@ pub fn describe() -> Machine {
         cpu_model: cpu_model(&cpuinfo),
         // SAFETY: no pointers are involved.
         cpus_online: unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as usize,
-        cpus_allowed: pinning::allowed().map_or(1, |cpus| cpus.len()),
-        quota: quota(&|path| read_to_string(path).ok()),
+        cpus_allowed,
+        quota: Some(available).filter(|quota| *quota < cpus_allowed),
         topology: pinning::topology(),
         governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         kernel: line("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into()),
@@ -86,7 +89,7 @@ impl fmt::Display for Machine {
             write!(f, " ({} allowed)", self.cpus_allowed)?;
         }
         if let Some(quota) = self.quota {
-            write!(f, ", quota of {} CPUs", (quota * 100.0).round() / 100.0)?;
+            write!(f, ", quota of {quota} CPUs")?;
         }
         if let Some(topology) = &self.topology {
             write!(f, ", {topology}")?;
@@ -104,30 +107,6 @@ impl fmt::Display for Machine {
 
 fn line(path: &str) -> Option<String> {
     read_to_string(path).ok().map(|text| text.trim().to_owned())
-}
-
-/// The smallest limit of the groups that this process is in, and of those above them. In a
-/// container the folder of its group may be out of sight; the topmost one, which is there, is its
-/// own then.
-fn quota(file: &dyn Fn(&str) -> Option<String>) -> Option<f64> {
-    let groups = file("/proc/self/cgroup")?;
-    let group = |line: &str| line.splitn(3, ':').nth(2).map(PathBuf::from);
-    let all: Vec<_> = groups.lines().filter_map(group).collect();
-    let folders = all.iter().flat_map(|group| group.ancestors()).map(|folder| folder.to_string_lossy());
-    let limits = folders.flat_map(|folder| {
-        let folder = folder.trim_end_matches('/');
-        let old = ["cpu.cfs_quota_us", "cpu.cfs_period_us"];
-        let [quota, period] = old.map(|name| file(&format!("/sys/fs/cgroup/cpu{folder}/{name}")));
-        let old = quota.zip(period).map(|(quota, period)| format!("{quota} {period}"));
-        [file(&format!("/sys/fs/cgroup{folder}/cpu.max")), old]
-    });
-    let cpus = |text: String| {
-        let mut numbers = text.split_whitespace().map(str::parse::<f64>);
-        // No limit is "max" in the new files, and -1 in the old ones.
-        let (quota, period) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-        (quota > 0.0 && period > 0.0).then(|| quota / period)
-    };
-    limits.flatten().filter_map(cpus).min_by(f64::total_cmp)
 }
 
 fn cpu_model(cpuinfo: &str) -> String {
@@ -183,30 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn quotas_of_both_kinds_and_of_groups_above_are_found() {
-        let quota_of = |files: &[(&str, &str)]| {
-            quota(&|path| files.iter().find(|file| file.0 == path).map(|file| file.1.to_owned()))
-        };
-        let new = ("/proc/self/cgroup", "0::/a/b\n");
-        assert_eq!(quota_of(&[new, ("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n")]), None);
-        let both = [
-            ("/sys/fs/cgroup/a/b/cpu.max", "300000 100000\n"),
-            ("/sys/fs/cgroup/a/cpu.max", "150000 100000"),
-        ];
-        assert_eq!(quota_of(&[&[new][..], &both].concat()), Some(1.5));
-        let old = ("/proc/self/cgroup", "4:memory:/x\n1:cpu,cpuacct:/x\n0::/\n");
-        let period = ("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
-        for (quota, cpus) in [("-1\n", None), ("50000\n", Some(0.5))] {
-            assert_eq!(quota_of(&[old, period, ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota)]), cpus);
-        }
-        let machine = |quota| Machine { cpus_allowed: 4, quota, ..describe() };
-        assert_eq!([None, Some(0.5), Some(1.5), Some(9.0)].map(|quota| machine(quota).cpus()), [4, 1, 2, 4]);
-        assert!(machine(Some(1.5)).to_string().contains("quota of 1.5 CPUs,"));
-    }
-
-    #[test]
     fn describes_this_machine() {
         let machine = describe();
+        assert!((1..=machine.cpus_allowed).contains(&machine.cpus()));
+        let limited = Machine { cpus_online: 8, cpus_allowed: 4, quota: Some(2), ..describe() };
+        assert!(
+            limited.cpus() == 2 && limited.to_string().contains("(4 allowed), quota of 2 CPUs, "),
+            "{limited}"
+        );
         assert!((1..=machine.cpus_online).contains(&machine.cpus_allowed));
         assert!(machine.rustc.starts_with("rustc 1."), "{}", machine.rustc);
         assert!(machine.to_string().contains(&format!("Linux {}, ", machine.kernel)));

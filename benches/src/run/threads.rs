@@ -1,20 +1,19 @@
 //! What threads of a benchmark ask of the kernel.
 
-use std::sync::OnceLock;
+use std::sync::Once;
 use std::thread;
 use std::time::Duration;
 
 /// Keeps one thread asleep for the rest of the process: glibc omits atomic instructions in a
 /// process that has never had a second thread, and no program that needs a lock is like that.
 pub fn keep_a_thread_asleep() {
-    static SLEEPER: OnceLock<()> = OnceLock::new();
-    SLEEPER.get_or_init(|| {
-        let sleep = || {
+    static SLEEPER: Once = Once::new();
+    SLEEPER.call_once(|| {
+        let started = thread::Builder::new().name("asleep".into()).spawn(|| {
             loop {
                 thread::park();
             }
-        };
-        let started = thread::Builder::new().name("asleep".into()).spawn(sleep);
+        });
         drop(started.unwrap_or_else(|error| panic!("cannot start a thread that sleeps: {error}")));
     });
 }
