@@ -10,7 +10,7 @@
 use super::cell::{Cell, Kind, Subject};
 use super::figures::{self, Figure, Unit};
 use crate::run::machine::Machine;
-use crate::statistics::rounds::{Estimate, Level, Ratio, log_t, mean_ratio, middle, modes, range_ratio};
+use crate::statistics::rounds::{Estimate, Ratio, log_t, mean_ratio, middle, modes, range_ratio};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -99,7 +99,7 @@ pub struct Measured {
     /// Its 95 % interval; one round has none.
     pub interval: Option<(f64, f64)>,
     /// If a rate has two modes, the slower and the faster; then `value` is in no trial.
-    pub modes: Option<(Level, Level)>,
+    pub modes: Option<(f64, f64)>,
 }
 
 impl Measured {

@@ -333,7 +333,7 @@ fn line(record: &Record, then: &Row) -> Vec<String> {
         resolved,
         figure("cov").map_or("-".into(), |cov| format!("{cov:.4}")),
         rate.map_or("-".into(), |rate| match rate.modes {
-            Some((slow, fast)) => format!("{:.0}|{:.0}", slow.per_s, fast.per_s),
+            Some((slow, fast)) => format!("{slow:.0}|{fast:.0}"),
             None => format!("{:.0}", rate.value),
         }),
         by_kernel.map_or("-".into(), |ratio| units::fixed(ratio.value)),

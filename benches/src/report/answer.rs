@@ -15,7 +15,7 @@ use super::units;
 use crate::engine::cell::Kind;
 use crate::engine::record::{Ended, Measured, Mode, Record};
 use crate::statistics::geometric_mean;
-use crate::statistics::rounds::Verdict;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Lines of the screen; the paths of files stand below it, and all is shorter than 40 lines.
@@ -359,8 +359,8 @@ fn ahead(choices: &[(&Workload<'_>, Choice<'_>)]) -> String {
             let Some(peer) = workload.record.best_peer(cell, "rate") else { continue };
             let ratio = workload.record.ratio((cell, lock), (cell, peer), "rate");
             match ratio.map(|ratio| (ratio.verdict(), ratio.value)) {
-                Some((Verdict::Faster, _)) => ahead += 1,
-                Some((Verdict::Slower, part)) => {
+                Some((Ordering::Greater, _)) => ahead += 1,
+                Some((Ordering::Less, part)) => {
                     let place = format!("{} with {x} threads", workload.section);
                     behind.push(format!("{place} ({} of {peer})", units::fixed(part)));
                 }

@@ -140,7 +140,6 @@ fn by_peer(record: &Record, cell: usize, subject: &str, name: &str) -> Option<Ma
 
 fn itself(record: &Record, cell: usize, subject: &str, name: &str) -> Option<Mark> {
     let Measured { value, interval, modes } = record.measured(cell, subject, name)?;
-    let modes = modes.map(|(slow, fast)| (slow.per_s, fast.per_s));
     Some(Mark { x: 0.0, value, band: interval.unwrap_or((value, value)), modes })
 }
 

@@ -9,8 +9,9 @@ use super::units;
 use crate::engine::cell::Kind;
 use crate::engine::figures::Figure;
 use crate::engine::record::{Line, Record};
-use crate::statistics::rounds::{Ratio, Verdict};
+use crate::statistics::rounds::Ratio;
 use crate::statistics::{geometric_mean, mean, standard_deviation, student_t};
+use std::cmp::Ordering;
 
 /// The figures that are compared: of each line the first of these that both records have.
 const FIGURES: [&str; 7] =
@@ -27,9 +28,9 @@ struct Change {
 
 fn verdict(gain: &Ratio) -> &'static str {
     match gain.verdict() {
-        Verdict::Faster => "better",
-        Verdict::Slower => "worse",
-        Verdict::None | Verdict::TwoModes => "no verdict",
+        Ordering::Greater => "better",
+        Ordering::Less => "worse",
+        Ordering::Equal => "no verdict",
     }
 }
 

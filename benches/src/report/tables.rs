@@ -6,7 +6,6 @@ use crate::engine::cell::Kind;
 use crate::engine::figures::Figure;
 use crate::engine::record::{Line, Measured, Record};
 use crate::rows::{By, Column, Row, claims};
-use crate::statistics::rounds::Level;
 use std::fmt::Write;
 
 /// No table is wider.
@@ -171,7 +170,7 @@ fn entry(line: &Line, other: Option<&Line>, column: &Column, figure: Figure) -> 
     match (column.by, other) {
         (By::Nothing, _) => {
             let show = units::of(figure.unit);
-            let both = |(slow, fast): (Level, Level)| format!("{}|{}", show(slow.per_s), show(fast.per_s));
+            let both = |(slow, fast)| format!("{}|{}", show(slow), show(fast));
             modes.map_or_else(|| show(value), both) + if itself { "*" } else { "" }
         }
         (_, Some(_)) if itself => "1".into(),

@@ -9,7 +9,7 @@ use crate::engine::cell::{Cell, Job};
 use crate::engine::figures::{Figure, Unit};
 use crate::engine::record::{Line, Measured, Record};
 use crate::report::units;
-use crate::statistics::rounds::{ENOUGH_ROUNDS, Ratio};
+use crate::statistics::rounds::Ratio;
 use crate::workloads::Scenario;
 use std::fmt;
 
@@ -184,11 +184,10 @@ impl Claim {
     }
 
     fn verdict(&self, value: &Ratio) -> Verdict {
-        let agree = !value.two_modes || value.rounds >= ENOUGH_ROUNDS;
         match (self.bound, value.interval) {
             (Bound::Shown, _) => Verdict::Shown,
             (_, None) => Verdict::Open,
-            _ if !agree => Verdict::Open,
+            _ if !value.is_enough() => Verdict::Open,
             (Bound::AtLeast(bound), Some((low, _))) if low >= bound => Verdict::Holds,
             (Bound::AtLeast(bound), Some((_, high))) if high < bound => Verdict::FallsShort,
             (Bound::AtMost(bound), Some((_, high))) if high <= bound => Verdict::Holds,

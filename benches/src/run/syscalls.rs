@@ -111,11 +111,6 @@ mod door {
     use super::{MINE, REFUSED, WAITS, WAKES};
     use libc::{c_int, c_long};
 
-    /// Calls of the newer interface; libc does not name them yet.
-    const FUTEX2_WAKE: c_long = 454;
-    const FUTEX2_WAIT: c_long = 455;
-    const FUTEX2_REQUEUE: c_long = 456;
-
     /// What the call counts as, if it counts.
     fn kind(number: c_long, operation: c_long) -> Option<usize> {
         use libc::*;
@@ -128,8 +123,7 @@ mod door {
                 FUTEX_REQUEUE | FUTEX_CMP_REQUEUE | FUTEX_CMP_REQUEUE_PI => Some(WAKES),
                 _ => None,
             },
-            libc::SYS_futex_waitv | FUTEX2_WAIT => Some(WAITS),
-            FUTEX2_WAKE | FUTEX2_REQUEUE => Some(WAKES),
+            libc::SYS_futex_waitv => Some(WAITS),
             _ => None,
         }
     }
