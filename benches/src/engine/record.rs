@@ -102,17 +102,6 @@ pub struct Measured {
     pub modes: Option<(f64, f64)>,
 }
 
-impl Measured {
-    /// One number to compare peers by: the value, or the mode of most rounds.
-    pub fn typical(&self) -> f64 {
-        match self.modes {
-            Some((slow, fast)) if fast.rounds > slow.rounds => fast.per_s,
-            Some((slow, _)) => slow.per_s,
-            None => self.value,
-        }
-    }
-}
-
 impl Record {
     /// The line of `subject` in the cell with this index.
     pub fn line(&self, cell: usize, subject: &str) -> Option<&Line> {
@@ -171,7 +160,7 @@ impl Record {
     pub fn best(&self, cell: usize, figure: &str, wanted: impl Fn(Kind) -> bool) -> Option<&str> {
         let sign = if Figure::find(figure)?.more_is_better { 1.0 } else { -1.0 };
         let of_kind = self.subjects.iter().filter(|subject| wanted(subject.kind));
-        let value = |name: &str| self.measured(cell, name, figure).map(|measured| sign * measured.typical());
+        let value = |name: &str| self.line(cell, name)?.typical(figure).map(|value| sign * value);
         let known = of_kind.filter_map(|subject| Some((subject.name.as_str(), value(&subject.name)?)));
         Some(known.max_by(|a, b| a.1.total_cmp(&b.1))?.0)
     }
@@ -204,6 +193,15 @@ impl Line {
                 Measured { value, interval, modes: None }
             }
         })
+    }
+
+    /// One number to compare subjects by: the value, or the mode of most rounds.
+    pub fn typical(&self, figure: &str) -> Option<f64> {
+        let measured = self.measured(figure)?;
+        let Some((slow, fast)) = measured.modes else { return Some(measured.value) };
+        let values = self.values(figure);
+        let in_fast = values.iter().filter(|&value| value / slow > fast / value).count();
+        Some(if 2 * in_fast > values.len() { fast } else { slow })
     }
 
     /// This line's figure by that of `other`, round by round.

@@ -161,8 +161,7 @@ impl Claim {
                 let more = Figure::find(self.figure)?.more_is_better;
                 let sign = if more { 1.0 } else { -1.0 };
                 let lines = places.iter().filter_map(|(subject, cell)| find(record, subject, cell));
-                let known =
-                    lines.filter_map(|line| Some((sign * line.measured(self.figure)?.typical(), line)));
+                let known = lines.filter_map(|line| Some((sign * line.typical(self.figure)?, line)));
                 mine.ratio(known.max_by(|a, b| a.0.total_cmp(&b.0))?.1, self.figure)
             }
             With::Least(places) => {
