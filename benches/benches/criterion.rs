@@ -13,13 +13,12 @@
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion};
 use std::hint::black_box;
-use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 use ulocks_benches::engine::options::{self, GROUPS, Options};
 use ulocks_benches::engine::plan::CRITERION_S;
 use ulocks_benches::rows;
 use ulocks_benches::run::busy_work::{self, Span};
-use ulocks_benches::run::crew::Crew;
+use ulocks_benches::run::crew::together;
 use ulocks_benches::run::pinning::{self, Pin};
 use ulocks_benches::run::threads::keep_a_thread_asleep;
 use ulocks_benches::statistics::random::Rng;
@@ -80,22 +79,12 @@ impl Load {
     /// The time that `threads` threads take for so many operations, each with its share.
     fn time(self, lock: &dyn Mutex, threads: usize, operations: u64, cpus: &[usize]) -> Duration {
         let share = operations.div_ceil(threads as u64);
-        let ends = thread::scope(|scope| {
-            let bind = |index: usize| pinning::bind(cpus[index % cpus.len()]);
-            let crew = Crew::start(
-                scope,
-                threads,
-                |_| Builder::new(),
-                bind,
-                move |index, bound| {
-                    bound.unwrap_or_else(|error| options::refuse(&error));
-                    let start = Instant::now();
-                    self.run(lock, share, index as u64);
-                    (start, Instant::now())
-                },
-            );
-            crew.unwrap_or_else(|error| options::refuse(&error)).join()
-        });
+        let run = |index| {
+            let start = Instant::now();
+            self.run(lock, share, index as u64);
+            Ok((start, Instant::now()))
+        };
+        let (ends, ()) = together(threads, cpus, &run, || ()).unwrap_or_else(|error| options::refuse(&error));
         let (start, end) = (ends.iter().map(|end| end.0).min(), ends.iter().map(|end| end.1).max());
         let took = end.zip(start).map_or(Duration::ZERO, |(end, start)| end - start);
         took.mul_f64(operations as f64 / (share * threads as u64) as f64)

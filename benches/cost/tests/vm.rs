@@ -6,15 +6,6 @@ use ulocks_cost::all;
 use ulocks_vm_cost::{Machine, Placement, Run};
 
 #[test]
-fn a_run_is_repeated_exactly() {
-    let run = Run { time_ns: 50e3, ..Run::new(Machine::example(), 8) };
-    for lock in all().iter().filter(|lock| ["unfair", "fair", "mcs"].contains(&lock.name)) {
-        let [one, other] = [0, 1].map(|_| (lock.run)(&run).unwrap().per_us);
-        assert_eq!(one, other, "{}", lock.name);
-    }
-}
-
-#[test]
 fn model_locks_exclude_and_let_every_thread_in() {
     let machine = Machine::example();
     let names = ["tas", "ttas", "ticket", "mcs"];

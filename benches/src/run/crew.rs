@@ -1,76 +1,94 @@
-//! Threads that begin together, or not at all.
+//! Threads that begin together, each on its CPU, or not at all.
 //!
 //! With a barrier, those that are there would wait for one that cannot be had, and the scope would
 //! wait for them. Here they wait to read what the thread that starts them still writes: whether
 //! they go on. When it has written, the kernel wakes all of them in one call.
 
-use anyhow::{Result, bail};
+use super::pinning;
+use anyhow::{Result, anyhow};
 use std::io;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, RwLock};
-use std::thread::{Builder, Scope};
+use std::thread::{self, Builder};
 
-/// Threads that have begun together: what each says. First that it is prepared (nothing), then
-/// what it returns. The end of a channel is the end of its thread.
-pub struct Crew<T>(Vec<Receiver<Option<T>>>);
+/// Of a thread; none of the bodies needs more.
+const STACK: usize = 512 * 1024;
 
-type Spawn<'a, 'scope> = &'a mut dyn FnMut(usize, Box<dyn FnOnce() + Send + 'scope>) -> io::Result<()>;
+/// Runs `body(index)` on so many threads, which are dealt to `cpus` in turn, if there are any, and
+/// begin together. `meanwhile` runs on the calling thread. Returns what all of them return.
+///
+/// # Errors
+/// The first of those that `body` returns. If a thread cannot be had, or not be bound, no other
+/// runs `body`.
+///
+/// # Panics
+/// If a body has panicked.
+pub fn together<T: Send, R>(
+    count: usize,
+    cpus: &[usize],
+    body: &(dyn Fn(usize) -> Result<T> + Sync),
+    meanwhile: impl FnOnce() -> R,
+) -> Result<(Vec<T>, R)> {
+    thread::scope(|scope| {
+        let cpu = |index: usize| Some(*cpus.get(index % cpus.len().max(1))?);
+        let crew =
+            Crew::begin(count, &cpu, body, &mut |builder, job| builder.spawn_scoped(scope, job).map(drop))?;
+        let seen = meanwhile();
+        Ok((crew.join().into_iter().collect::<Result<Vec<T>>>()?, seen))
+    })
+}
 
-impl<'scope, T: Send + 'scope> Crew<T> {
-    /// Starts `count` threads in `scope`, each with `builder(index)`. Each prepares itself. When
-    /// all have, this returns, and each runs `body(index, what it has prepared)`.
-    ///
-    /// # Errors
-    /// If a thread cannot be had, or panics while it prepares itself. The others leave without
-    /// running `body`, and are gone.
-    pub fn start<P>(
-        scope: &'scope Scope<'scope, '_>,
+/// Threads that have begun together: what each says. First whether it is bound (nothing, or an
+/// error), then what it returns. The end of a channel is the end of its thread.
+pub struct Crew<T>(Vec<Says<T>>);
+
+type Says<T> = Receiver<Result<Option<T>>>;
+
+type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
+
+impl<T: Send> Crew<T> {
+    fn begin<'a>(
         count: usize,
-        builder: impl Fn(usize) -> Builder,
-        prepare: impl Fn(usize) -> P + Clone + Send + 'scope,
-        body: impl Fn(usize, P) -> T + Clone + Send + 'scope,
-    ) -> Result<Self> {
-        Self::begin(count, prepare, body, &mut |index, job| builder(index).spawn_scoped(scope, job).map(drop))
-    }
-
-    fn begin<P>(
-        count: usize,
-        prepare: impl Fn(usize) -> P + Clone + Send + 'scope,
-        body: impl Fn(usize, P) -> T + Clone + Send + 'scope,
-        spawn: Spawn<'_, 'scope>,
-    ) -> Result<Self> {
+        cpu: &dyn Fn(usize) -> Option<usize>,
+        body: impl Fn(usize) -> T + Clone + Send + 'a,
+        spawn: &mut dyn FnMut(Builder, Job<'a>) -> io::Result<()>,
+    ) -> Result<Self>
+    where
+        T: 'a,
+    {
         let gate = Arc::new(RwLock::new(false));
         let mut opened = gate.write().expect("it is new");
-        let (mut threads, mut refused) = (Vec::with_capacity(count), None);
-        while threads.len() < count && refused.is_none() {
+        let (mut threads, mut begins) = (Vec::with_capacity(count), Ok(()));
+        while threads.len() < count && begins.is_ok() {
             let index = threads.len();
             // Room for both messages: to say something never blocks.
             let (says, thread) = sync_channel(2);
-            let (gate, prepare, body) = (gate.clone(), prepare.clone(), body.clone());
+            let (gate, cpu, body) = (gate.clone(), cpu(index), body.clone());
             let job = move || {
-                // It is dropped last: then nothing is left of the thread that others could miss.
-                let says = says;
-                let (prepare, body) = (prepare, body);
-                let prepared = prepare(index);
-                let _ = says.send(None);
+                // The channel goes last: then nothing is left of the thread that others could miss.
+                let (says, body) = (says, body);
+                let _ = says.send(cpu.map_or(Ok(()), pinning::bind).map(|()| None));
                 if gate.read().is_ok_and(|opened| *opened) {
-                    let _ = says.send(Some(body(index, prepared)));
+                    let _ = says.send(Ok(Some(body(index))));
                 }
             };
-            refused = spawn(index, Box::new(job)).err();
+            let builder = Builder::new().name(format!("worker {index}")).stack_size(STACK);
+            begins = spawn(builder, Box::new(job)).map_err(|error| {
+                let known = error.kind() == io::ErrorKind::WouldBlock;
+                let advice = if known { "; take fewer, or raise `ulimit -u`" } else { "" };
+                anyhow!("cannot start thread {} of {count}: {error}{advice}", index + 1)
+            });
             threads.push(thread);
         }
-        *opened = refused.is_none() && threads.iter().all(|thread| thread.recv().is_ok());
-        let goes_on = *opened;
+        let is_bound = |thread: &Says<T>| thread.recv().expect("a thread says whether it is").map(drop);
+        let begins = begins.and_then(|()| threads.iter().try_for_each(is_bound));
+        *opened = begins.is_ok();
         drop(opened);
-        if goes_on {
-            return Ok(Self(threads));
+        if begins.is_err() {
+            // Until all are gone.
+            threads.iter().for_each(|thread| thread.iter().for_each(drop));
         }
-        threads.iter().for_each(|thread| thread.iter().for_each(drop));
-        let Some(error) = refused else { bail!("one of {count} threads panicked before they began") };
-        let known = error.kind() == io::ErrorKind::WouldBlock;
-        let advice = if known { "; take fewer, or raise `ulimit -u`" } else { "" };
-        bail!("cannot start thread {} of {count}: {error}{advice}", threads.len())
+        begins.map(|()| Self(threads))
     }
 
     /// Waits for the threads. What each has returned.
@@ -78,24 +96,23 @@ impl<'scope, T: Send + 'scope> Crew<T> {
     /// # Panics
     /// If one has panicked.
     pub fn join(self) -> Vec<T> {
-        let done = |thread: Receiver<_>| thread.iter().flatten().next();
+        let done = |thread: Says<T>| thread.recv().ok()?.ok()?;
         self.0.into_iter().map(|thread| done(thread).expect("a thread comes to its end")).collect()
     }
 }
 
 impl<T: Send + 'static> Crew<T> {
-    /// As [`start`](Self::start), without a scope: who is not joined is left behind. For work that
-    /// may never come to its end.
+    /// As [`together`], but who is not joined is left behind. For work that may never come to its
+    /// end.
     ///
     /// # Errors
-    /// As those of `start`.
-    pub fn detached<P>(
+    /// If a thread cannot be had, or not be bound. No other runs `body`, and all are gone.
+    pub fn detached(
         count: usize,
-        builder: impl Fn(usize) -> Builder,
-        prepare: impl Fn(usize) -> P + Clone + Send + 'static,
-        body: impl Fn(usize, P) -> T + Clone + Send + 'static,
+        cpu: &dyn Fn(usize) -> Option<usize>,
+        body: impl Fn(usize) -> T + Clone + Send + 'static,
     ) -> Result<Self> {
-        Self::begin(count, prepare, body, &mut |index, job| builder(index).spawn(job).map(drop))
+        Self::begin(count, cpu, body, &mut |builder, job| builder.spawn(job).map(drop))
     }
 }
 
@@ -104,44 +121,38 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::Relaxed;
-    use std::thread;
 
     #[test]
-    fn no_thread_begins_before_all_have_prepared() {
-        let prepared = AtomicUsize::new(0);
-        let seen = thread::scope(|scope| {
-            let prepare = |index| {
-                prepared.fetch_add(1, Relaxed);
-                10 * index
-            };
-            let body = |index, tens| (index + tens, prepared.load(Relaxed));
-            Crew::start(scope, 5, |_| Builder::new(), prepare, body).map(Crew::join)
-        });
-        assert_eq!(seen.unwrap(), [(0, 5), (11, 5), (22, 5), (33, 5), (44, 5)]);
-        let crew = Crew::detached(3, |_| Builder::new(), |index| index, |index, same| index + same).unwrap();
-        assert_eq!(crew.join(), [0, 2, 4]);
-    }
+    fn all_begin_on_their_cpus_or_none_does_and_all_are_gone() {
+        let cpus = pinning::allowed().unwrap();
+        let body = |index| Ok((index, pinning::allowed()?));
+        let (seen, meanwhile) = together(5, &cpus, &body, || 7).unwrap();
+        let expected: Vec<_> = (0..5).map(|index| (index, vec![cpus[index % cpus.len()]])).collect();
+        assert_eq!((seen, meanwhile), (expected, 7));
+        assert_eq!(Crew::detached(3, &|_| None, |index| 2 * index).unwrap().join(), [0, 2, 4]);
 
-    /// Detached threads: nobody but the crew waits for them. The error is that of a user who may
-    /// have no more threads.
-    #[test]
-    fn a_thread_that_cannot_be_had_is_an_error_and_the_others_are_gone() {
+        // Nobody but the crew waits for these. The errors are those of a CPU that is not there, and
+        // of a user who may have no more threads.
         let begun = Arc::new(AtomicUsize::new(0));
-        let body = begun.clone();
-        let body = move |_, ()| _ = body.fetch_add(1, Relaxed);
-        let error = Crew::begin(64, |_| (), body, &mut |index, job| match index {
-            16 => Err(io::Error::from_raw_os_error(libc::EAGAIN)),
-            _ => Builder::new().spawn(job).map(drop),
-        });
-        let error = error.map(drop).unwrap_err().to_string();
-        assert!(
-            error.starts_with("cannot start thread 17 of 64: Resource temporarily unavailable"),
-            "{error}"
-        );
-        let left = (begun.load(Relaxed), Arc::strong_count(&begun));
-        assert_eq!(left, (0, 1), "a thread has begun, or is left");
-        let prepare = |index| assert_ne!(index, 2, "on purpose");
-        let error = Crew::detached(5, |_| Builder::new(), prepare, |_, ()| ()).map(drop);
-        assert_eq!(error.unwrap_err().to_string(), "one of 5 threads panicked before they began");
+        let not_there = |index| Some(if index == 2 { usize::MAX } else { cpus[0] });
+        for (most, says) in [
+            (64, "CPU 18446744073709551615 is beyond what an affinity mask can name"),
+            (
+                16,
+                "cannot start thread 17 of 64: Resource temporarily unavailable (os error 11); take fewer, ",
+            ),
+        ] {
+            let (counter, mut spawned) = (begun.clone(), 0);
+            let spawn = &mut |builder: Builder, job: Job<'static>| {
+                spawned += 1;
+                let none = io::Error::from_raw_os_error(libc::EAGAIN);
+                if spawned > most { Err(none) } else { builder.spawn(job).map(drop) }
+            };
+            let crew = Crew::begin(64, &not_there, move |_| _ = counter.fetch_add(1, Relaxed), spawn);
+            let error = crew.map(drop).unwrap_err().to_string();
+            assert!(error.starts_with(says), "{error}");
+            let left = (begun.load(Relaxed), Arc::strong_count(&begun));
+            assert_eq!(left, (0, 1), "a thread has begun, or is left");
+        }
     }
 }

@@ -24,12 +24,11 @@
 //! ```
 
 use super::*;
-use crate::run::crew::Crew;
+use crate::run::crew::together;
 use crate::run::pinning;
 use crate::run::threads::keep_a_thread_asleep;
 use crate::subjects::locks::{Entry, Form, Locks, Scope};
 use std::sync::Barrier;
-use std::thread::{self, Builder};
 use std::time::Instant;
 
 /// Locks that are passed around.
@@ -43,20 +42,15 @@ const ROUND_TRIPS: u64 = 4;
 pub fn measure(locks: &Locks, cpus: &[usize], pairs: usize, round_trips: u64) -> Result<Duration> {
     let turns = round_trips.div_ceil(ROUND_TRIPS);
     let gates: Vec<Barrier> = (0..pairs).map(|_| Barrier::new(2)).collect();
-    let play = |index: usize, bound: Result<()>| {
+    let play = |index: usize| {
         let pair = index / 2;
         let [zero, one, two, three] = [0, 1, 2, 3].map(|lock| locks.get(LOCKS * pair + lock));
         // A panic here is a fault of the lock's, and ends the trial by its limit.
         let mut ready = || _ = gates[pair].wait();
-        let took = zero.hand_over([one, two, three], index.is_multiple_of(2), turns, &mut ready);
-        bound.map(|()| took)
+        Ok(zero.hand_over([one, two, three], index.is_multiple_of(2), turns, &mut ready))
     };
-    let longest = thread::scope(|scope| {
-        let bind = |index: usize| pinning::bind(cpus[index % cpus.len()]);
-        let crew = Crew::start(scope, 2 * pairs, |_| Builder::new(), bind, &play)?;
-        let times: Result<Vec<Duration>> = crew.join().into_iter().collect();
-        times.map(|times| times.into_iter().max().unwrap_or_default())
-    })?;
+    let (times, ()) = together(2 * pairs, cpus, &play, || ())?;
+    let longest = times.into_iter().max().unwrap_or_default();
     // What was asked for, of what was done.
     Ok(longest.mul_f64(round_trips as f64 / (turns * ROUND_TRIPS) as f64))
 }

@@ -26,7 +26,7 @@ use crossbeam_utils::CachePadded;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::thread::{self, Builder};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long workers may take for what they should do at once.
@@ -185,17 +185,9 @@ impl Watch<'_> {
             shared.go_round(index);
         })?;
         keep_a_thread_asleep();
-        let places: Vec<Option<usize>> = (processes..count).map(cpu).collect();
         let here = shared.clone();
-        let crew = Crew::detached(
-            threads,
-            |_| Builder::new().stack_size(128 * 1024),
-            move |index| places[index].map_or(Ok(()), pinning::bind),
-            move |index, bound| {
-                here.go_round(processes + index);
-                bound
-            },
-        )?;
+        let work = move |index| here.go_round(processes + index);
+        let crew = Crew::detached(threads, &|index| cpu(processes + index), work)?;
         let [from, to] = self.window(&shared, &children);
         let enough = shared.turns().iter().sum::<u64>() + shared.work.enough();
         let got_on = self.within(|| shared.turns().iter().sum::<u64>() >= enough || shared.ended() > 0);
@@ -216,7 +208,7 @@ impl Watch<'_> {
             ended,
             "{who}: {asleep} of {count} workers sleep on {grace:.1} s after the end: a wake-up was lost"
         );
-        crew.join().into_iter().collect::<Result<Vec<()>>>()?;
+        crew.join();
         let seen = to.since(&from);
         let switches = seen.switches.filter(|_| processes == 0);
         Ok(Seen { turns: shared.turns(), switches, ..seen })

@@ -2,13 +2,11 @@
 
 use super::Conditions;
 use crate::engine::record::Outcome;
-use crate::run::crew::Crew;
-use crate::run::pinning;
+pub(super) use crate::run::crew::together;
 use crate::run::threads::{Urgent, clock_time};
-use anyhow::Result;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Release;
-use std::thread::{self, Builder};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The first phase of a run: nothing counts yet.
@@ -20,27 +18,6 @@ pub(super) const STOP: u32 = 2;
 
 /// Below this a clock that goes by ticks has seen too few of them.
 const LEAST_CPU: Duration = Duration::from_millis(1);
-
-/// Runs `body(index)` on so many threads, each bound to its CPU, if it has one, which begin
-/// together, and `meanwhile` on the calling thread. Returns what all of them return.
-pub(super) fn together<T: Send, R>(
-    threads: usize,
-    cpus: &[usize],
-    body: &(dyn Fn(usize) -> Result<T> + Sync),
-    meanwhile: impl FnOnce() -> R,
-) -> Result<(Vec<T>, R)> {
-    let bind = |index: usize| match cpus.len() {
-        0 => Ok(()),
-        len => pinning::bind(cpus[index % len]),
-    };
-    let work = |index: usize, bound: Result<()>| bound.and_then(|()| body(index));
-    thread::scope(|scope| {
-        let small = |_| Builder::new().stack_size(256 * 1024);
-        let crew = Crew::start(scope, threads, small, &bind, &work)?;
-        let seen = meanwhile();
-        Ok((crew.join().into_iter().collect::<Result<Vec<T>>>()?, seen))
-    })
-}
 
 /// Opens and closes the window. Returns its length, and the CPU time of the process in it.
 pub(super) fn open(conditions: &Conditions, phase: &AtomicU32) -> (Duration, Duration) {

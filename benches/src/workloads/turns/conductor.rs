@@ -15,7 +15,7 @@ use crossbeam_utils::CachePadded;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::thread::{self, Builder};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long the first turns of all workers may take, and each of them.
@@ -103,9 +103,9 @@ impl Workforce {
             }
         };
         let (arena, plan) = (arena.clone(), Arc::new(plan));
-        let named = |index| Builder::new().name(format!("worker {index}"));
-        let body = move |index, ()| worker::work(&arena, &plan, index);
-        Ok(Self::Threads(Crew::detached(n, named, |_| (), body)?))
+        let body = move |index| worker::work(&arena, &plan, index);
+        // Workers bind themselves, as processes do.
+        Ok(Self::Threads(Crew::detached(n, &|_| None, body)?))
     }
 }
 
