@@ -5,6 +5,7 @@ use super::{Form, Lock, Meters, Scope, Traits};
 use crate::subjects::Entry;
 use anyhow::{Result, ensure};
 use std::any::Any;
+use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::time::Duration;
 use std::{io, ptr};
@@ -37,12 +38,12 @@ pub trait Mutex: Any + Sync {
 
 impl<L: Lock> Mutex for L {
     fn with(&self, f: &mut dyn FnMut()) {
-        let _held = self.acquire();
+        let _held = self.acquire(true);
         f();
     }
 
     fn try_with(&self, f: &mut dyn FnMut()) -> bool {
-        let held = self.try_acquire();
+        let held = self.acquire(false);
         if held.is_some() {
             f();
         }
@@ -109,8 +110,8 @@ impl Type {
             countable: L::COUNTABLE,
             name: std::any::type_name::<L>,
             size: size_of::<Spaced<L>>(),
-            // SAFETY: of the call: the contract of `place` is the one of `Lock::place`.
-            place: |place, scope| unsafe { L::place(place.cast(), scope) },
+            // SAFETY: the place has room for `L` and is aligned, by the word of `Locks::of`.
+            place: |place, scope| L::place(unsafe { &mut *place.cast::<MaybeUninit<L>>() }, scope),
             lock: |place| place.cast::<L>(),
         }
     }

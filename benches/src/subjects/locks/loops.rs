@@ -85,7 +85,7 @@ pub(super) fn turns<L: Lock, const BARE: bool>(lock: &L, lane: Lane<'_>, worker:
             })
         } else {
             turned.exclusive += 1;
-            let _held = lock.acquire();
+            let _held = lock.acquire(true);
             let had = now_ns();
             let next = protected.load(Relaxed).wrapping_add(1);
             if !BARE {
@@ -133,32 +133,32 @@ pub(super) fn hand_over<L: Lock>(
         other.downcast_ref::<L>().expect("the four locks are of one type")
     });
     if first {
-        let (mut at_zero, mut at_two) = (zero.acquire(), two.acquire());
+        let (mut at_zero, mut at_two) = (zero.acquire(true), two.acquire(true));
         ready();
         let start = Instant::now();
         for _ in 0..turns {
             drop(at_zero);
-            let at_one = one.acquire();
+            let at_one = one.acquire(true);
             drop(at_two);
-            let at_three = three.acquire();
+            let at_three = three.acquire(true);
             drop(at_one);
-            at_zero = zero.acquire();
+            at_zero = zero.acquire(true);
             drop(at_three);
-            at_two = two.acquire();
+            at_two = two.acquire(true);
         }
         start.elapsed()
     } else {
-        let (mut at_one, mut at_three) = (one.acquire(), three.acquire());
+        let (mut at_one, mut at_three) = (one.acquire(true), three.acquire(true));
         ready();
         let start = Instant::now();
         for _ in 0..turns {
-            let at_zero = zero.acquire();
+            let at_zero = zero.acquire(true);
             drop(at_one);
-            let at_two = two.acquire();
+            let at_two = two.acquire(true);
             drop(at_three);
-            at_one = one.acquire();
+            at_one = one.acquire(true);
             drop(at_zero);
-            at_three = three.acquire();
+            at_three = three.acquire(true);
             drop(at_two);
         }
         start.elapsed()

@@ -22,6 +22,7 @@
 use super::wait_wake::futex;
 use super::{Held, Lock, Scope};
 use anyhow::Result;
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release as Rel};
 use std::sync::atomic::{AtomicPtr, AtomicU32};
@@ -133,23 +134,22 @@ fn linked(link: &AtomicPtr<Node>) -> *mut Node {
 }
 
 impl<const PARKS: bool> Lock for Mcs<PARKS> {
-    fn unlocked(_: Scope) -> Result<Self> {
-        Ok(Self { tail: AtomicPtr::new(ptr::null_mut()), head: AtomicPtr::new(ptr::null_mut()) })
+    fn place(place: &mut MaybeUninit<Self>, _: Scope) -> Result<()> {
+        place.write(Self { tail: AtomicPtr::default(), head: AtomicPtr::default() });
+        Ok(())
     }
 
     type Held<'a> = Held<'a, Self>;
 
     #[inline]
-    fn acquire(&self) -> Self::Held<'_> {
+    fn acquire(&self, wait: bool) -> Option<Held<'_, Self>> {
         if !self.take_free() {
+            if !wait {
+                return None;
+            }
             self.wait();
         }
-        Held(self)
-    }
-
-    #[inline]
-    fn try_acquire(&self) -> Option<Self::Held<'_>> {
-        self.take_free().then(|| Held(self))
+        Some(Held(self))
     }
 
     #[inline]

@@ -8,26 +8,20 @@
 mod erased;
 mod loops;
 mod mcs;
-mod one_of_array;
-mod one_permit;
 mod peers;
 mod posix;
 mod robust;
-mod rwlock;
-mod sysv;
+mod semaphores;
 mod ulock;
 mod wait_wake;
 
 pub use erased::{Locks, Mutex, Type, Zeroed};
 pub use loops::{Lane, Next, Turned, Worker, phase};
 pub use mcs::Mcs;
-pub use one_of_array::OneOfArray;
-pub use one_permit::OnePermit;
-pub use peers::{NoLock, ParkingLot, ParkingLot012, ParkingLotFair, Std, Usync};
-pub use posix::{INHERIT, NORMAL, Posix, PosixSem};
+pub use peers::{NoLock, ParkingLot, ParkingLot012, ParkingLotFair, PsrwShared, Rw, Std, Usync};
+pub use posix::{INHERIT, NORMAL, Posix};
 pub use robust::{InRegion, Robust};
-pub use rwlock::{PsrwShared, Rw};
-pub use sysv::SysV;
+pub use semaphores::{OneOfArray, PosixSem, SysV};
 pub use ulock::{Readable, Ulock};
 pub use wait_wake::WaitWake;
 
@@ -36,6 +30,7 @@ use anyhow::{Result, anyhow, bail};
 use loops::time;
 use posix::{ADAPTIVE, ROBUST};
 use std::hint::black_box;
+use std::mem::MaybeUninit;
 use std::sync::LazyLock;
 use std::time::Duration;
 use ulocks_core::meter::Counted;
@@ -65,31 +60,14 @@ pub trait Lock: Sync + Sized + 'static {
     /// [`futexes`](crate::run::syscalls) counts them.
     const COUNTABLE: bool = true;
 
-    /// An unlocked lock that may still be moved.
-    fn unlocked(scope: Scope) -> Result<Self> {
-        bail!("this lock has no value to be moved, for {scope:?}: it is made where it stays")
-    }
-
-    /// Creates an unlocked lock at `place`.
-    ///
-    /// # Safety
-    /// `place` is valid for writes of `Self` and aligned. If this succeeds the lock stays there
-    /// until it is dropped in place or its memory is given up.
-    unsafe fn place(place: *mut Self, scope: Scope) -> Result<()> {
-        let lock = Self::unlocked(scope)?;
-        // SAFETY: the place is valid for writes and aligned, by the contract.
-        unsafe { place.write(lock) };
-        Ok(())
-    }
+    /// Creates an unlocked lock where it stays.
+    fn place(place: &mut MaybeUninit<Self>, scope: Scope) -> Result<()>;
 
     /// Holding the lock; dropping it releases the lock, by the thread that acquired it.
     type Held<'a>;
 
-    /// Acquires the lock.
-    fn acquire(&self) -> Self::Held<'_>;
-
-    /// Acquires the lock if that needs no waiting.
-    fn try_acquire(&self) -> Option<Self::Held<'_>>;
+    /// Acquires the lock. None only if it was not to `wait`.
+    fn acquire(&self, wait: bool) -> Option<Self::Held<'_>>;
 
     /// Releases the lock, which [`Held`] holds.
     fn release(&self) {}
@@ -97,7 +75,7 @@ pub trait Lock: Sync + Sized + 'static {
     /// Runs `f` while holding the lock together with other readers.
     #[inline]
     fn shared<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _held = self.acquire();
+        let _held = self.acquire(true);
         f()
     }
 
@@ -106,7 +84,7 @@ pub trait Lock: Sync + Sized + 'static {
         let lock = black_box(self);
         match reads {
             true => time(times, || lock.shared(|| ())),
-            false => time(times, || drop(lock.acquire())),
+            false => time(times, || drop(lock.acquire(true))),
         }
     }
 
@@ -126,33 +104,9 @@ impl<L: Lock> Drop for Held<'_, L> {
     }
 }
 
-/// What a lock that counts has counted.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Meters {
-    /// Acquisitions.
-    pub acquired: u64,
-    /// Acquisitions that found the lock taken.
-    pub contended: u64,
-    /// Contended acquisitions resolved by spinning.
-    pub spun: u64,
-    /// Entries into the kernel to sleep.
-    pub slept: u64,
-    /// Shared acquisitions that found the lock taken.
-    pub reader_contended: u64,
-}
-
-impl Meters {
-    /// Each counter `with` that of `other`.
-    pub fn zip(self, other: Self, with: fn(u64, u64) -> u64) -> Self {
-        Self {
-            acquired: with(self.acquired, other.acquired),
-            contended: with(self.contended, other.contended),
-            spun: with(self.spun, other.spun),
-            slept: with(self.slept, other.slept),
-            reader_contended: with(self.reader_contended, other.reader_contended),
-        }
-    }
-}
+/// What a lock that counts has counted: acquisitions, those that found the lock taken, those of
+/// them that were resolved by spinning, and entries into the kernel to sleep.
+pub type Meters = [u64; 4];
 
 /// A subject of this kind.
 pub type Entry = super::Entry<Traits>;
@@ -348,7 +302,7 @@ locks! {
         "byte" "ulocks unfair ByteMutex": ulocks_unfair::RawByteMutex, threads;
         "calock" "ulocks Calock": ulocks_calock::RawCalock { 3_000 };
         "fair" "ulocks fair FairMutex": ulocks_fair::RawFairMutex { 3_000 };
-        "semaphore" "ulocks fair Semaphore, one permit": one_permit::OnePermit { 3_000 };
+        "semaphore" "ulocks fair Semaphore, one permit": ulock::OnePermit { 3_000 };
         "pi" "ulocks PiMutex": ulocks_pi::RawPiMutex;
     }
     peers {

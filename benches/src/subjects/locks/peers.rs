@@ -1,8 +1,12 @@
-//! The peers written in Rust, and no lock at all.
+//! The peers written in Rust, no lock at all, and reader-writer locks as mutexes.
 
 use super::{Lock, Scope};
-use anyhow::Result;
+use crate::subjects::rwlocks::{Rank, RwLock};
+use anyhow::{Result, ensure};
+use std::mem::MaybeUninit;
 use std::sync::PoisonError;
+use ulocks_core::policy::Shared;
+use ulocks_psrwlock::{BULK, PsRwLockWith, PsRwLockWriteGuard, Sifted, URGENT};
 
 /// No lock: what the workload itself allows.
 pub struct NoLock;
@@ -11,60 +15,99 @@ impl Lock for NoLock {
     const EXCLUDES: bool = false;
     const SHARED_MODE: bool = true;
 
-    fn unlocked(_: Scope) -> Result<Self> {
-        Ok(Self)
+    fn place(place: &mut MaybeUninit<Self>, _: Scope) -> Result<()> {
+        place.write(Self);
+        Ok(())
     }
 
     type Held<'a> = ();
 
     #[inline]
-    fn acquire(&self) {}
-
-    #[inline]
-    fn try_acquire(&self) -> Option<()> {
+    fn acquire(&self, _: bool) -> Option<()> {
         Some(())
     }
 }
 
-/// Mutexes with guards; how one is locked and tried.
+/// Locks with guards: how one is locked and tried, and how readers lock it if they can.
 macro_rules! guarded {
-    ($($(#[$doc:meta])* $name:ident($mutex:ty): $guard:ty, $this:ident, $lock:expr, $try_lock:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($lock:ty): $guard:ty, |$it:ident| $wait:expr, $try:expr $(, $read:expr)?;)*) => {$(
         $(#[$doc])*
-        pub struct $name($mutex);
+        pub struct $name($lock);
 
         impl Lock for $name {
-            fn unlocked(_: Scope) -> Result<Self> {
-                Ok(Self(<$mutex>::new(())))
+            const SHARED_MODE: bool = !<[&str]>::is_empty(&[$(stringify!($read))?]);
+
+            fn place(place: &mut MaybeUninit<Self>, _: Scope) -> Result<()> {
+                place.write(Self(<$lock>::new(())));
+                Ok(())
             }
 
             type Held<'a> = $guard;
 
             #[inline]
-            fn acquire(&self) -> Self::Held<'_> {
-                let $this = &self.0;
-                $lock
+            fn acquire(&self, wait: bool) -> Option<Self::Held<'_>> {
+                let $it = &self.0;
+                if wait { Some($wait) } else { $try }
             }
 
-            #[inline]
-            fn try_acquire(&self) -> Option<Self::Held<'_>> {
-                let $this = &self.0;
-                $try_lock
-            }
+            $(#[inline]
+            fn shared<R>(&self, f: impl FnOnce() -> R) -> R {
+                let $it = &self.0;
+                let _held = $read;
+                f()
+            })?
         }
     )*};
 }
 
+/// What the family's reader-writer lock has between processes: two classes.
+type Between = Sifted<{ BULK | URGENT }, Shared>;
+
 guarded! {
     /// `std::sync::Mutex`.
     Std(std::sync::Mutex<()>): std::sync::MutexGuard<'a, ()>,
-        it, it.lock().unwrap_or_else(PoisonError::into_inner), it.try_lock().ok();
+        |it| it.lock().unwrap_or_else(PoisonError::into_inner), it.try_lock().ok();
     /// parking_lot 0.13.
-    ParkingLot(parking_lot::Mutex<()>): parking_lot::MutexGuard<'a, ()>, it, it.lock(), it.try_lock();
+    ParkingLot(parking_lot::Mutex<()>): parking_lot::MutexGuard<'a, ()>, |it| it.lock(), it.try_lock();
     /// parking_lot 0.13's mutex that hands over to the first waiter. An arriving thread that
     /// finds it free may still overtake.
-    ParkingLotFair(parking_lot::FairMutex<()>): parking_lot::FairMutexGuard<'a, ()>, it, it.lock(), it.try_lock();
+    ParkingLotFair(parking_lot::FairMutex<()>): parking_lot::FairMutexGuard<'a, ()>, |it| it.lock(), it.try_lock();
     /// parking_lot 0.12, another algorithm.
-    ParkingLot012(parking_lot_012::Mutex<()>): parking_lot_012::MutexGuard<'a, ()>, it, it.lock(), it.try_lock();
+    ParkingLot012(parking_lot_012::Mutex<()>): parking_lot_012::MutexGuard<'a, ()>, |it| it.lock(), it.try_lock();
     /// usync.
-    Usync(usync::Mutex<()>): usync::MutexGuard<'a, ()>, it, it.lock(), it.try_lock();
+    Usync(usync::Mutex<()>): usync::MutexGuard<'a, ()>, |it| it.lock(), it.try_lock();
+    /// The family's reader-writer lock between processes.
+    PsrwShared(PsRwLockWith<(), Between>): PsRwLockWriteGuard<'a, (), Between>,
+        |it| it.write(), it.try_write(), it.read();
+}
+
+/// A reader-writer lock, whose writer is the holder, and whose readers are those of
+/// class `Bulk`.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Rw<L>(L);
+
+impl<L: RwLock> Lock for Rw<L> {
+    const SHARED_MODE: bool = true;
+    const COUNTABLE: bool = L::COUNTABLE;
+
+    fn place(place: &mut MaybeUninit<Self>, scope: Scope) -> Result<()> {
+        let known = scope == Scope::Threads;
+        ensure!(known, "this reader-writer lock works in one process only; allowed: threads");
+        // SAFETY: `Self` is transparent around `L`, and `MaybeUninit` may be uninitialised.
+        L::place(unsafe { &mut *place.as_mut_ptr().cast::<MaybeUninit<L>>() })
+    }
+
+    type Held<'a> = L::Write<'a>;
+
+    #[inline]
+    fn acquire(&self, wait: bool) -> Option<L::Write<'_>> {
+        self.0.write(wait)
+    }
+
+    #[inline]
+    fn shared<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _held = self.0.read(Rank::Bulk, true);
+        f()
+    }
 }

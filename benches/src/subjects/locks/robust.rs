@@ -8,6 +8,7 @@ use super::{Lock, Scope};
 use anyhow::Result;
 use std::cell::RefCell;
 use std::hint::black_box;
+use std::mem::MaybeUninit;
 use std::time::Duration;
 use ulocks_shm::robust::RawRobust;
 use ulocks_shm::robust::mutex::{LockError, Refused, RobustGuard, RobustMutex};
@@ -29,47 +30,38 @@ pub trait Robust: SharedSafe + Sync + 'static {
         let _ = me;
     }
 
-    /// Acquires, and repairs what a dead holder has left.
-    fn lock<'a>(&'a self, me: &'a Member<'_>) -> Self::Guard<'a>;
+    /// Acquires, and repairs what a dead holder has left. None only if it was not to `wait`.
+    fn lock<'a>(&'a self, me: &'a Member<'_>, wait: bool) -> Option<Self::Guard<'a>>;
 
     /// Runs `f` while it is held together with other readers.
     #[inline]
     fn read<R>(&self, me: &Member<'_>, f: impl FnOnce() -> R) -> R {
-        let _held = self.lock(me);
+        let _held = self.lock(me, true);
         f()
     }
-
-    /// Acquires if that needs no wait.
-    fn try_lock<'a>(&'a self, me: &'a Member<'_>) -> Option<Self::Guard<'a>>;
 }
 
 /// What an acquisition gives: the data of a dead holder is a number, which is whole.
 #[inline]
-fn had<G>(result: Result<G, LockError<G>>, mark_consistent: impl FnOnce(&mut G)) -> Option<G> {
+fn had<G>(result: Result<G, LockError<G>>, wait: bool, mark_consistent: impl FnOnce(&mut G)) -> Option<G> {
     match result {
         Ok(guard) => Some(guard),
         Err(LockError::OwnerDied(mut guard)) => {
             mark_consistent(&mut guard);
             Some(guard)
         }
-        Err(LockError::Refused(Refused::TimedOut)) => None,
+        Err(LockError::Refused(Refused::TimedOut)) if !wait => None,
         Err(error) => panic!("robust lock: {error}"),
     }
 }
-
-const WAITED: &str = "an acquisition without a deadline does not time out";
 
 impl<L: RawRobust> Robust for RobustMutex<u64, L> {
     type Guard<'a> = RobustGuard<'a, u64, L>;
 
     #[inline]
-    fn lock<'a>(&'a self, me: &'a Member<'_>) -> Self::Guard<'a> {
-        had(self.lock(me), RobustGuard::mark_consistent).expect(WAITED)
-    }
-
-    #[inline]
-    fn try_lock<'a>(&'a self, me: &'a Member<'_>) -> Option<Self::Guard<'a>> {
-        had(self.try_lock(me), RobustGuard::mark_consistent)
+    fn lock<'a>(&'a self, me: &'a Member<'_>, wait: bool) -> Option<Self::Guard<'a>> {
+        let result = if wait { self.lock(me) } else { self.try_lock(me) };
+        had(result, wait, RobustGuard::mark_consistent)
     }
 }
 
@@ -78,13 +70,9 @@ impl Robust for RobustPsRwLock<u64> {
     type Guard<'a> = RobustWriteGuard<'a, u64, 64, ulocks_core::Shared>;
 
     #[inline]
-    fn lock<'a>(&'a self, me: &'a Member<'_>) -> Self::Guard<'a> {
-        had(self.write(me), RobustWriteGuard::mark_consistent).expect(WAITED)
-    }
-
-    #[inline]
-    fn try_lock<'a>(&'a self, me: &'a Member<'_>) -> Option<Self::Guard<'a>> {
-        had(self.try_write(me), RobustWriteGuard::mark_consistent)
+    fn lock<'a>(&'a self, me: &'a Member<'_>, wait: bool) -> Option<Self::Guard<'a>> {
+        let result = if wait { self.write(me) } else { self.try_write(me) };
+        had(result, wait, RobustWriteGuard::mark_consistent)
     }
 
     #[inline]
@@ -102,15 +90,10 @@ impl Robust for RobustSemaphore {
     }
 
     #[inline]
-    fn lock<'a>(&'a self, me: &'a Member<'_>) -> Self::Guard<'a> {
-        self.acquire(me).unwrap_or_else(|error| panic!("robust lock: {error}"))
-    }
-
-    #[inline]
-    fn try_lock<'a>(&'a self, me: &'a Member<'_>) -> Option<Self::Guard<'a>> {
-        match self.try_acquire_many(me, 1) {
+    fn lock<'a>(&'a self, me: &'a Member<'_>, wait: bool) -> Option<Self::Guard<'a>> {
+        match if wait { self.acquire(me) } else { self.try_acquire_many(me, 1) } {
             Ok(permit) => Some(permit),
-            Err(SemError::WouldBlock | SemError::Refused(Refused::TimedOut)) => None,
+            Err(SemError::WouldBlock | SemError::Refused(Refused::TimedOut)) if !wait => None,
             Err(error) => panic!("robust lock: {error}"),
         }
     }
@@ -146,22 +129,18 @@ impl<R: Robust> InRegion<R> {
 impl<R: Robust> Lock for InRegion<R> {
     const SHARED_MODE: bool = R::READERS;
 
-    fn unlocked(_: Scope) -> Result<Self> {
+    fn place(place: &mut MaybeUninit<Self>, _: Scope) -> Result<()> {
         let region = Region::<R>::options().anonymous()?;
         region.with_member(|me| region.prepare(me))?;
-        Ok(Self(Box::leak(Box::new(region))))
+        place.write(Self(Box::leak(Box::new(region))));
+        Ok(())
     }
 
     type Held<'a> = R::Guard<'a>;
 
     #[inline]
-    fn acquire(&self) -> Self::Held<'_> {
-        self.0.lock(self.member())
-    }
-
-    #[inline]
-    fn try_acquire(&self) -> Option<Self::Held<'_>> {
-        self.0.try_lock(self.member())
+    fn acquire(&self, wait: bool) -> Option<Self::Held<'_>> {
+        R::lock(self.0, self.member(), wait)
     }
 
     #[inline]
@@ -175,7 +154,7 @@ impl<R: Robust> Lock for InRegion<R> {
         let lock: &R = black_box(self.0);
         let timed = self.0.with_member(|me| match reads {
             true => time(times, || R::read(lock, me, || ())),
-            false => time(times, || drop(R::lock(lock, me))),
+            false => time(times, || drop(R::lock(lock, me, true))),
         });
         timed.unwrap_or_else(|error| panic!("robust lock: {error}"))
     }

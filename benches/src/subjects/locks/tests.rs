@@ -71,7 +71,7 @@ fn a_form_is_the_type_that_it_says() {
             }
             let locks = Locks::of(kind, form.scope, 1).unwrap();
             locks.get(0).with(&mut || ());
-            let meters = locks.get(0).meters().map(|meters| meters.acquired);
+            let meters = locks.get(0).meters().map(|[acquired, ..]| acquired);
             assert_eq!(meters, (form.counted && entry.counts).then_some(1), "{}: {form:?}", entry.name);
         }
     }
@@ -211,7 +211,7 @@ fn a_semaphore_set_is_removed_when_a_signal_ends_its_maker() {
         if child == 0 {
             let locks = Locks::of(Type::of::<SysV>(), Scope::Processes, 1).unwrap();
             let lock: &dyn std::any::Any = locks.get(0);
-            let id = lock.downcast_ref::<SysV>().unwrap().id();
+            let id = lock.downcast_ref::<SysV>().unwrap().0.id();
             libc::write(ends[1], (&raw const id).cast(), size_of_val(&id));
             libc::raise(libc::SIGTERM);
             libc::_exit(0);

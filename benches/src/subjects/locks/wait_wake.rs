@@ -5,6 +5,7 @@
 
 use super::{Held, Lock, Scope};
 use anyhow::Result;
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release as Releasing};
@@ -36,23 +37,22 @@ pub(super) fn futex(word: *mut u32, operation: libc::c_int, argument: u32) {
 }
 
 impl Lock for WaitWake {
-    fn unlocked(_: Scope) -> Result<Self> {
-        Ok(Self::default())
+    fn place(place: &mut MaybeUninit<Self>, _: Scope) -> Result<()> {
+        place.write(Self::default());
+        Ok(())
     }
 
     type Held<'a> = Held<'a, Self>;
 
     #[inline]
-    fn acquire(&self) -> Self::Held<'_> {
-        self.try_acquire().unwrap_or_else(|| {
+    fn acquire(&self, wait: bool) -> Option<Held<'_, Self>> {
+        if self.0.compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {
+            if !wait {
+                return None;
+            }
             self.wait();
-            Held(self)
-        })
-    }
-
-    #[inline]
-    fn try_acquire(&self) -> Option<Self::Held<'_>> {
-        self.0.compare_exchange(FREE, HELD, Acquire, Relaxed).ok().map(|_| Held(self))
+        }
+        Some(Held(self))
     }
 
     #[inline]

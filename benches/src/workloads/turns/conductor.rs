@@ -161,7 +161,7 @@ impl Conductor<'_> {
             elapsed: after.elapsed - before.elapsed,
             cpu: after.cpu.saturating_sub(before.cpu),
             futexes: after.futexes.since(before.futexes),
-            meters: meters.map(|(after, before)| after.zip(before, u64::wrapping_sub)),
+            meters: meters.map(|(a, b)| std::array::from_fn(|at| a[at].wrapping_sub(b[at]))),
         })
     }
 
@@ -180,14 +180,15 @@ impl Conductor<'_> {
     /// What the workers have used and done so far, those included that have been waiting all the
     /// while.
     fn look(&self, crew: &Workforce, start: Instant) -> Look {
-        let (arena, plus) = (self.arena, u64::wrapping_add);
+        let arena = self.arena;
         let cpu = match crew {
             Workforce::Threads(_) => clock_time(libc::CLOCK_PROCESS_CPUTIME_ID)
                 .saturating_sub(clock_time(libc::CLOCK_THREAD_CPUTIME_ID)),
             Workforce::Processes(children) => children.cpu_time(),
         };
         let futexes = arena.slots.iter().map(|slot| slot.futexes.read()).fold(Calls::default(), Calls::plus);
-        let meters = arena.locks.iter().filter_map(|lock| lock.meters()).reduce(|a, b| a.zip(b, plus));
+        let meters = arena.locks.iter().filter_map(|lock| lock.meters());
+        let meters = meters.reduce(|a, b| std::array::from_fn(|at| a[at].wrapping_add(b[at])));
         Look { cpu, futexes, meters, elapsed: start.elapsed() }
     }
 

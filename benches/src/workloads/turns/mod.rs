@@ -156,17 +156,13 @@ impl Turns {
             put("futexes", window.futexes.all() as f64 / operations);
         }
         if let Some(meters) = window.meters {
-            let reads = f64::from(self.read_share) / 100.0;
-            let share = |part: u64, whole: f64| (whole > 0.0).then(|| part as f64 / whole);
-            let (acquired, contended) = (meters.acquired as f64, meters.contended as f64);
-            let writes = meters.contended.saturating_sub(meters.reader_contended);
-            // Meters do not count shared acquisitions by themselves; they are that share of all,
-            // but for chance.
+            // No lock that counts has a mode for readers.
+            let [acquired, contended, spun, slept] = meters.map(|count| count as f64);
+            let share = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
             let figures = [
-                ("contended", share(writes, acquired * (1.0 - reads))),
-                ("read-contended", share(meters.reader_contended, acquired * reads)),
-                ("spun", share(meters.spun, contended)),
-                ("reentries", share(meters.slept, contended)),
+                ("contended", share(contended, acquired)),
+                ("spun", share(spun, contended)),
+                ("reentries", share(slept, contended)),
             ];
             figures.into_iter().filter_map(|(name, value)| Some((name, value?))).for_each(|(n, v)| put(n, v));
         }

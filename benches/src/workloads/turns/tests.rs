@@ -2,6 +2,7 @@ use super::*;
 use crate::run::busy_work;
 use crate::subjects::locks::{Lock, NORMAL, Posix};
 use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
 use std::ptr::addr_of_mut;
 use std::sync::OnceLock;
 use std::thread::sleep;
@@ -128,16 +129,17 @@ const KILLS: u8 = 4;
 
 impl<const WHAT: u8> Lock for Odd<WHAT> {
     const SHARED_MODE: bool = WHAT == TORN;
-    unsafe fn place(place: *mut Self, scope: Scope) -> Result<()> {
-        // SAFETY: by the contract of `place`, field by field.
+    fn place(place: &mut MaybeUninit<Self>, scope: Scope) -> Result<()> {
+        let place = place.as_mut_ptr();
+        // SAFETY: both fields of the place are writable, and `MaybeUninit` may be uninitialised.
         unsafe {
             addr_of_mut!((*place).left).write(UnsafeCell::new(2));
-            Posix::place(addr_of_mut!((*place).lock), scope)
+            Posix::<NORMAL>::place(&mut *addr_of_mut!((*place).lock).cast(), scope)
         }
     }
     type Held<'a> = <Posix<NORMAL> as Lock>::Held<'a>;
-    fn acquire(&self) -> Self::Held<'_> {
-        let held = self.lock.acquire();
+    fn acquire(&self, wait: bool) -> Option<Self::Held<'_>> {
+        let held = self.lock.acquire(wait)?;
         // SAFETY: the lock is held.
         let left = unsafe { &mut *self.left.get() };
         if WHAT >= HANGS && *left == 0 {
@@ -154,10 +156,7 @@ impl<const WHAT: u8> Lock for Odd<WHAT> {
         if WHAT == SLOW {
             sleep(Duration::from_millis(30));
         }
-        held
-    }
-    fn try_acquire(&self) -> Option<Self::Held<'_>> {
-        self.lock.try_acquire()
+        Some(held)
     }
     fn shared<R>(&self, f: impl FnOnce() -> R) -> R {
         f()
@@ -168,12 +167,11 @@ impl<const WHAT: u8> Lock for Odd<WHAT> {
 pub(in crate::workloads) struct Open;
 
 impl Lock for Open {
-    fn unlocked(_: Scope) -> Result<Self> {
-        Ok(Self)
+    fn place(_: &mut MaybeUninit<Self>, _: Scope) -> Result<()> {
+        Ok(())
     }
     type Held<'a> = ();
-    fn acquire(&self) {}
-    fn try_acquire(&self) -> Option<()> {
+    fn acquire(&self, _: bool) -> Option<()> {
         Some(())
     }
 }
