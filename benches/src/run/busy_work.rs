@@ -48,6 +48,9 @@ pub fn calibrate() -> f64 {
 pub struct Span(u64);
 
 impl Span {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+
     /// Work of `ns` nanoseconds in the mean; `what` names it in the error.
     pub fn new(what: &str, ns: u64, iterations_per_us: f64) -> Result<Self> {
         let least_ns = (LEAST_ITERATIONS * 1e3 / iterations_per_us).ceil() as u64;

@@ -1,6 +1,7 @@
 //! Turns of a worker, counted where others can look while it works.
 
 use super::locks::Zeroed;
+use super::locks::phase::STOP;
 use anyhow::Result;
 use crossbeam_utils::CachePadded;
 use std::sync::atomic::Ordering::Relaxed;
@@ -29,19 +30,24 @@ pub fn cells(count: usize) -> Result<&'static [CachePadded<Cell>]> {
 pub struct Lap<'a> {
     count: u64,
     turns: &'a AtomicU64,
-    stop: &'a AtomicU32,
+    phase: &'a AtomicU32,
 }
 
 impl<'a> Lap<'a> {
-    /// Of the worker with this cell, until `stop` is not zero.
-    pub fn new(cell: &'a Cell, stop: &'a AtomicU32) -> Self {
-        Self { count: 0, turns: &cell.turns, stop }
+    /// Of the worker with this cell, until the phase is [`STOP`].
+    pub fn new(cell: &'a Cell, phase: &'a AtomicU32) -> Self {
+        Self { count: 0, turns: &cell.turns, phase }
+    }
+
+    /// The phase.
+    pub fn phase(&self) -> &'a AtomicU32 {
+        self.phase
     }
 
     /// Whether the worker shall go on.
     #[inline]
     pub fn goes_on(&self) -> bool {
-        self.stop.load(Relaxed) == 0
+        self.phase.load(Relaxed) != STOP
     }
 
     /// A turn is done.

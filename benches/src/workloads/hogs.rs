@@ -13,18 +13,15 @@
 //! however long before it began, and the ones still waiting when the window closes, with the length
 //! they come to. A wait begins when the victim asks, not when it should have woken up.
 
-use super::window::{self, MEASURE, STOP, WARM_UP};
+use super::turns::job::{Job, Role};
+use super::watched::{GRACE, Watch};
 use super::*;
-use crate::run::busy_work::{self, Span};
-use crate::run::clock::monotonic_ns;
+use crate::run::busy_work::Span;
 use crate::run::pinning;
-use crate::run::threads::{keep_a_thread_asleep, wake_on_time};
 use crate::statistics::waits::Waits;
-use crate::subjects::locks::{Entry, Form, Locks, Mutex, Scope, Type};
-use crossbeam_utils::CachePadded;
+use crate::subjects::locks::{Entry, Form, Locks, Scope, Type};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::thread;
 
 /// Threads that hold a lock nearly always, and threads that want it now and then.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,23 +40,6 @@ pub struct Hogs {
 const PAUSE: Duration = Duration::from_millis(1);
 /// How long a victim holds the lock, in nanoseconds.
 pub const VICTIM_HOLD_NS: u64 = 1_000;
-
-/// What all threads share.
-struct Shared<'a> {
-    lock: &'a dyn Mutex,
-    phase: CachePadded<AtomicU32>,
-    /// Raised by a load and a store in each critical section.
-    protected: CachePadded<AtomicU64>,
-}
-
-/// What a thread has done.
-struct Tally {
-    /// In the window.
-    counted: u64,
-    /// From first to last.
-    all: u64,
-    waits: Box<Waits>,
-}
 
 impl Hogs {
     /// Carries it out in this process.
@@ -80,64 +60,31 @@ impl Hogs {
         if self.together {
             cpus.truncate(1);
         }
-        let hold = Span::new("a hold time", self.hold_ns, conditions.iterations_per_us)?;
-        let moment = Span::new("a victim's hold time", VICTIM_HOLD_NS, conditions.iterations_per_us)?;
-        keep_a_thread_asleep();
+        let per_us = conditions.iterations_per_us;
+        let role = |hold, pause| Role { hold, pause, think: Span::ZERO, steady: true, read_share: 0 };
+        let hog = role(Span::new("a hold time", self.hold_ns, per_us)?, None);
+        let victim = role(Span::new("a victim's hold time", VICTIM_HOLD_NS, per_us)?, Some(PAUSE));
         let locks = Locks::of(kind, Scope::Threads, 1)?;
-        let shared = Shared {
-            lock: locks.get(0),
-            phase: CachePadded::new(AtomicU32::new(WARM_UP)),
-            protected: CachePadded::new(AtomicU64::new(0)),
+        let workers = [self.hogs, self.victims];
+        let job = Arc::new(Job::new(workers, [hog, victim], true, conditions.seed, false, locks)?);
+        let watch = Watch {
+            who: format!("lock '{name}'"),
+            workers: Workers::Threads(self.hogs + self.victims),
+            cpus,
+            last_is_free: false,
+            conditions,
+            grace: GRACE + Duration::from_nanos(2 * self.hold_ns) * self.hogs,
         };
+        let seen = watch.run(job.clone())?;
+        job.check(name)?;
         let hogs = self.hogs as usize;
-        let body =
-            |index| Ok(if index < hogs { shared.work(hold, None) } else { shared.work(moment, Some(PAUSE)) });
-        let open = || window::open(conditions, &shared.phase);
-        let (tallies, (elapsed, _)) = window::together(hogs + self.victims as usize, &cpus, &body, open)?;
-
-        let done: u64 = tallies.iter().map(|tally| tally.all).sum();
-        let kept = shared.protected.load(Relaxed);
-        kind.check(name, done, kept)?;
-        let held: u64 = tallies.iter().take(hogs).map(|tally| tally.counted).sum();
-        let mut outcome = Outcome::from([("hog-rate".to_owned(), held as f64 / elapsed.as_secs_f64())]);
-        outcome.retain(|_, rate| *rate > 0.0);
-        let waits: Vec<&Waits> = tallies[hogs..].iter().map(|tally| &*tally.waits).collect();
-        Waits::say(&waits, &mut outcome);
+        let held: u64 = job.slots[..hogs].iter().map(|slot| slot.counted.load(Relaxed)).sum();
+        let mut outcome = Outcome::new();
+        if held > 0 {
+            outcome.insert("hog-rate".into(), held as f64 / seen.elapsed.as_secs_f64());
+        }
+        Waits::say(&job.waits[hogs..].iter().collect::<Vec<_>>(), &mut outcome);
         Ok(outcome)
-    }
-}
-
-impl Shared<'_> {
-    /// Holds the lock for so long, over and over; a victim sleeps before.
-    fn work(&self, hold: Span, pause: Option<Duration>) -> Tally {
-        let mut tally = Tally { counted: 0, all: 0, waits: Waits::new() };
-        if pause.is_some() {
-            wake_on_time();
-        }
-        loop {
-            if let Some(pause) = pause {
-                thread::sleep(pause);
-                if self.phase.load(Relaxed) == STOP {
-                    return tally;
-                }
-            }
-            let (asked, mut had) = (monotonic_ns(), 0);
-            self.lock.with(&mut || {
-                had = monotonic_ns();
-                let next = self.protected.load(Relaxed).wrapping_add(1);
-                busy_work::burn(hold.mean());
-                self.protected.store(next, Relaxed);
-            });
-            tally.all += 1;
-            let phase = self.phase.load(Relaxed);
-            tally.counted += u64::from(phase == MEASURE);
-            if phase != WARM_UP {
-                tally.waits.record(had - asked);
-            }
-            if phase == STOP {
-                return tally;
-            }
-        }
     }
 }
 

@@ -21,38 +21,61 @@ use crate::run::syscalls::{self, Calls, Counters};
 use crate::run::threads::{Urgent, clock_time, keep_a_thread_asleep, usage};
 use crate::statistics;
 use crate::subjects::laps::{Cell, Lap, cells};
+use crate::subjects::locks::phase::{GATHER, MEASURE, RAMP_UP, STOP, WARM_UP};
+use crate::subjects::locks::{Meters, Zeroed};
 use anyhow::{Result, bail, ensure};
 use crossbeam_utils::CachePadded;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long workers may take for what they should do at once.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
+/// How long the others get once one has failed, perhaps with the lock in its hands.
+const GRACE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// How long the first turns of all workers may take, and each of them.
+const FIRST_TURNS: Duration = Duration::from_millis(10);
+const FIRST_TURN: Duration = Duration::from_micros(500);
 
 /// What workers do.
 pub(super) trait Work: Send + Sync + 'static {
     /// What worker `index` does until `lap` says that it is over, or the run was closed.
     fn go_round(&self, index: usize, lap: &mut Lap<'_>);
 
+    /// Whether every worker has had its first turn, for which there is a phase if this says no.
+    fn is_warm(&self) -> bool {
+        true
+    }
+
     /// How many turns of all workers show that none of them waits in vain.
     fn enough(&self) -> u64;
 
     /// Wakes those that wait, once. The workers have been told to stop.
     fn close(&self) {}
+
+    /// What has been counted in the locks themselves.
+    fn meters(&self) -> Option<Meters> {
+        None
+    }
+
+    /// What is said of workers that do not end.
+    fn stuck(&self) -> [&'static str; 2] {
+        ["sleep on", "a wake-up was lost"]
+    }
 }
 
 /// Who works, and where.
 pub(super) struct Watch<'a> {
     /// What errors begin with.
     pub who: String,
-    /// Workers. Processes have a thread beside them, which is the last worker.
+    /// Workers.
     pub workers: Workers,
     /// The CPUs that they are dealt to in turn; none if they are not bound.
     pub cpus: Vec<usize>,
-    /// Whether the last worker runs where it likes.
+    /// Whether the last worker runs where it likes. Beside processes that is a thread more.
     pub last_is_free: bool,
     /// Lengths of the windows.
     pub conditions: &'a Conditions,
@@ -68,6 +91,8 @@ pub(super) struct Seen {
     pub elapsed: Duration,
     /// CPU time of all workers in it.
     pub cpu: Duration,
+    /// System time of all workers in it, where it is known.
+    pub system: Duration,
     /// Context switches. Neither they nor futex calls are known of other processes.
     pub switches: Option<u64>,
     /// Turns of each worker in the window.
@@ -76,31 +101,50 @@ pub(super) struct Seen {
     pub turns: Vec<u64>,
     /// Futex calls of each thread in the window.
     pub calls: Vec<Calls>,
+    /// What the locks themselves have counted in the window.
+    pub meters: Option<Meters>,
 }
 
 /// What all workers share.
 struct Shared {
     work: Arc<dyn Work>,
     cells: &'static [CachePadded<Cell>],
-    /// Whether the workers are to stop, and how many have ended.
+    /// The phase, and how many workers have begun and have ended.
     all: &'static Cell,
-    counters: Vec<Counters>,
+    /// How many have ended by a panic, whose message is on its way to the user.
+    failed: &'static AtomicU32,
+    counters: Zeroed<CachePadded<Counters>>,
 }
 
 /// Says that a worker has ended, also by a panic.
-struct Ending<'a>(&'a Cell);
+struct Ending<'a>(&'a Shared);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        self.0.turns.fetch_add(1, Release);
+        self.0.failed.fetch_add(u32::from(thread::panicking()), Relaxed);
+        self.0.all.turns.fetch_add(1, Release);
     }
 }
 
 impl Shared {
     fn go_round(&self, index: usize) {
-        let _ending = Ending(self.all);
-        let mut lap = Lap::new(&self.cells[index], &self.all.word);
+        let _ending = Ending(self);
+        let (cell, phase) = (&self.cells[index], &self.all.word);
+        self.all.ready.fetch_add(1, Release);
+        while phase.load(Acquire) == GATHER {
+            let timeout = libc::timespec { tv_sec: 1, tv_nsec: 0 };
+            // SAFETY: the word and the timeout live until the call returns; all outcomes are
+            // treated alike.
+            unsafe { libc::syscall(libc::SYS_futex, phase.as_ptr(), libc::FUTEX_WAIT, GATHER, &timeout) };
+        }
+        let mut lap = Lap::new(cell, phase);
         syscalls::count(&self.counters[index], || self.work.go_round(index, &mut lap));
+    }
+
+    fn set(&self, phase: u32) {
+        self.all.word.store(phase, Release);
+        // SAFETY: waking needs only the address.
+        unsafe { libc::syscall(libc::SYS_futex, self.all.word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
     }
 
     fn turns(&self) -> Vec<u64> {
@@ -111,15 +155,20 @@ impl Shared {
         self.all.turns.load(Acquire)
     }
 
+    /// What the workers have used and done so far, those included that have been waiting all the
+    /// while.
     fn read(&self, children: &Children) -> Seen {
         let usage = usage(libc::RUSAGE_SELF);
+        let own = clock_time(libc::CLOCK_PROCESS_CPUTIME_ID) - clock_time(libc::CLOCK_THREAD_CPUTIME_ID);
         Seen {
             elapsed: clock_time(libc::CLOCK_MONOTONIC),
-            cpu: clock_time(libc::CLOCK_PROCESS_CPUTIME_ID) + children.cpu_time(),
+            cpu: own + children.cpu_time(),
+            system: Duration::ZERO,
             switches: Some((usage.ru_nvcsw + usage.ru_nivcsw) as u64),
             counts: self.turns(),
             turns: Vec::new(),
-            calls: self.counters.iter().map(Counters::read).collect(),
+            calls: self.counters.iter().map(|counters| counters.read()).collect(),
+            meters: self.work.meters(),
         }
     }
 }
@@ -128,13 +177,16 @@ impl Seen {
     fn since(&self, from: &Self) -> Self {
         let counts = self.counts.iter().zip(&from.counts).map(|(to, from)| to - from);
         let calls = self.calls.iter().zip(&from.calls).map(|(to, from)| to.since(*from));
+        let meters = self.meters.zip(from.meters);
         Self {
             elapsed: self.elapsed - from.elapsed,
             cpu: self.cpu.saturating_sub(from.cpu),
+            system: Duration::ZERO,
             switches: self.switches.zip(from.switches).map(|(to, from)| to.saturating_sub(from)),
             counts: counts.collect(),
             turns: Vec::new(),
             calls: calls.collect(),
+            meters: meters.map(|(to, from)| std::array::from_fn(|at| to[at].wrapping_sub(from[at]))),
         }
     }
 
@@ -157,7 +209,7 @@ impl Seen {
             figures.push(("futexes", self.calls.iter().map(Calls::all).sum::<u64>() as f64 / ops));
         }
         let mut outcome = figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        cpu_figures(&mut outcome, self.cpu, Duration::ZERO, ops);
+        cpu_figures(&mut outcome, self.cpu, self.system, ops);
         outcome
     }
 }
@@ -167,70 +219,98 @@ impl Watch<'_> {
     pub fn run(&self, work: Arc<dyn Work>) -> Result<Seen> {
         let (threads, processes) = match self.workers {
             Workers::Threads(threads) => (threads as usize, 0),
-            Workers::Processes(processes) => (1, processes as usize),
+            Workers::Processes(processes) => (usize::from(self.last_is_free), processes as usize),
         };
         let count = threads + processes;
-        let cells = cells(count + 1)?;
-        let counters = (0..count).map(|_| Counters::default()).collect();
-        let shared = Arc::new(Shared { work, cells: &cells[..count], all: &cells[count], counters });
+        let cells = cells(count + 2)?;
+        let (all, failed) = (&cells[count], &cells[count + 1].word);
+        // SAFETY: counters are atomics, which may be zero.
+        let counters = unsafe { Zeroed::new(count)? };
+        let shared = Arc::new(Shared { work, cells: &cells[..count], all, failed, counters });
         let cpus = &self.cpus;
         let cpu = |index: usize| {
             let free = cpus.is_empty() || self.last_is_free && index + 1 == count;
             (!free).then(|| cpus[index % cpus.len()])
         };
-        // Processes first: from here on there may be threads.
+        // Processes first: from here on there may be threads. Dropped at the end on each path: no
+        // process outlives the trial.
         let mut children = Children::fork(processes, &mut |index| {
-            // One that cannot be bound works all the same.
-            let _ = cpu(index).map_or(Ok(()), pinning::bind);
+            cpu(index).map_or(Ok(()), pinning::bind).unwrap_or_else(|error| panic!("{error}"));
             shared.go_round(index);
         })?;
         keep_a_thread_asleep();
         let here = shared.clone();
         let work = move |index| here.go_round(processes + index);
         let crew = Crew::detached(threads, &|index| cpu(processes + index), work)?;
-        let [from, to] = self.window(&shared, &children);
-        let enough = shared.turns().iter().sum::<u64>() + shared.work.enough();
-        let got_on = self.within(|| shared.turns().iter().sum::<u64>() >= enough || shared.ended() > 0);
-        let (who, grace) = (&self.who, self.grace.as_secs_f64());
-        ensure!(got_on, "{who}: the workers did not get on for {grace:.1} s: a wake-up was lost");
-        shared.all.word.store(1, Relaxed);
-        shared.work.close();
-        let mut death = None;
-        let ended = self.within(|| {
-            death = death.take().or_else(|| children.reap());
-            shared.ended() == count as u64 || death.is_some()
-        });
-        if let Some(death) = death {
-            bail!("{who}: {death}");
+        let (who, grace, grace_s) = (&self.who, self.grace, self.grace.as_secs_f64());
+        let mut within = |grace, is_so: &dyn Fn() -> bool| self.within(grace, &shared, &mut children, is_so);
+        let begun = within(grace, &|| all.ready.load(Acquire) as usize == count)?;
+        ensure!(begun, "{who}: some of {count} workers did not begin for {grace_s:.1} s");
+        let urgent = Urgent::new();
+        if !shared.work.is_warm() {
+            // There is an end to it: some locks keep waiters for long, and those contend as they
+            // should.
+            shared.set(RAMP_UP);
+            within(FIRST_TURNS + FIRST_TURN * count as u32, &|| shared.work.is_warm())?;
         }
-        let asleep = count as u64 - shared.ended();
-        ensure!(
-            ended,
-            "{who}: {asleep} of {count} workers sleep on {grace:.1} s after the end: a wake-up was lost"
-        );
+        shared.set(WARM_UP);
+        thread::sleep(Duration::from_millis(self.conditions.warmup_ms));
+        // To look takes a while where there are many workers: a look before each edge makes the two
+        // equally early.
+        let from = shared.read(&children);
+        shared.set(MEASURE);
+        thread::sleep(Duration::from_millis(self.conditions.window_ms));
+        let to = shared.read(&children);
+        let mut within = |grace, is_so: &dyn Fn() -> bool| self.within(grace, &shared, &mut children, is_so);
+        let enough = shared.work.enough();
+        if enough > 0 {
+            let enough = shared.turns().iter().sum::<u64>() + enough;
+            let got_on = || shared.turns().iter().sum::<u64>() >= enough || shared.ended() > 0;
+            let lost = "a wake-up was lost";
+            ensure!(within(grace, &got_on)?, "{who}: the workers did not get on for {grace_s:.1} s: {lost}");
+        }
+        shared.set(STOP);
+        drop(urgent);
+        shared.work.close();
+        let ended = within(grace, &|| shared.ended() == count as u64)?;
+        ensure!(failed.load(Relaxed) == 0, "{who}: a worker panicked");
+        let (left, [do_what, why]) = (count as u64 - shared.ended(), shared.work.stuck());
+        ensure!(ended, "{who}: {left} of {count} workers {do_what} {grace_s:.1} s after the end: {why}");
         crew.join();
         let seen = to.since(&from);
         let switches = seen.switches.filter(|_| processes == 0);
         Ok(Seen { turns: shared.turns(), switches, ..seen })
     }
 
-    fn window(&self, shared: &Shared, children: &Children) -> [Seen; 2] {
-        let _urgent = Urgent::new();
-        thread::sleep(Duration::from_millis(self.conditions.warmup_ms));
-        let from = shared.read(children);
-        thread::sleep(Duration::from_millis(self.conditions.window_ms));
-        [from, shared.read(children)]
-    }
-
     /// Whether something becomes true in time.
-    fn within(&self, mut is_so: impl FnMut() -> bool) -> bool {
-        let end = Instant::now() + self.grace;
+    ///
+    /// # Errors
+    /// If a worker dies, or panics and leaves the others waiting.
+    fn within(
+        &self,
+        grace: Duration,
+        shared: &Shared,
+        children: &mut Children,
+        is_so: &dyn Fn() -> bool,
+    ) -> Result<bool> {
+        let (who, mut end, mut failed) = (&self.who, Instant::now() + grace, false);
         while !is_so() {
-            if Instant::now() >= end {
-                return false;
+            if let Some(death) = children.reap() {
+                bail!("{who}: {death}");
+            }
+            let now = Instant::now();
+            if !failed && shared.failed.load(Relaxed) > 0 {
+                (failed, end) = (true, end.min(now + GRACE_AFTER_FAILURE));
+            }
+            if now >= end {
+                if failed {
+                    shared.set(STOP);
+                    bail!("{who}: a worker panicked");
+                }
+                return Ok(false);
             }
             thread::sleep(Duration::from_micros(200));
         }
-        true
+        Ok(true)
     }
 }

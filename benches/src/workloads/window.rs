@@ -1,5 +1,7 @@
 //! Threads that begin together, the window in which they are counted, and what is said of it.
 
+pub(super) use crate::subjects::locks::phase::{MEASURE, STOP, WARM_UP};
+
 use super::Conditions;
 use crate::engine::record::Outcome;
 pub(super) use crate::run::crew::together;
@@ -8,13 +10,6 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Release;
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// The first phase of a run: nothing counts yet.
-pub(super) const WARM_UP: u32 = 0;
-/// The second: the window.
-pub(super) const MEASURE: u32 = 1;
-/// The last: threads end.
-pub(super) const STOP: u32 = 2;
 
 /// Below this a clock that goes by ticks has seen too few of them.
 const LEAST_CPU: Duration = Duration::from_millis(1);

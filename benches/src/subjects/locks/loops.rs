@@ -46,8 +46,8 @@ pub struct Next {
 
 /// What a worker does beside the lock.
 pub trait Worker {
-    /// Works outside, and says what comes. Never called by a bare loop.
-    fn outside(&mut self) -> Next;
+    /// Works outside, and says what comes: nothing if it is over. Never called by a bare loop.
+    fn outside(&mut self) -> Option<Next>;
     /// The phase is no longer `seen` but `now`, after so many operations. Returns the phase that
     /// the loop shall take for the present one.
     fn changed(&mut self, seen: u32, now: u32, operations: u64) -> u32;
@@ -68,11 +68,15 @@ pub struct Turned {
 /// drawn before the lock is asked for.
 #[inline(never)]
 pub(super) fn turns<L: Lock, const BARE: bool>(lock: &L, lane: Lane<'_>, worker: &mut dyn Worker) -> Turned {
-    let Lane { phase, protected, timed, .. } = lane;
+    let Lane { phase: present, protected, timed, .. } = lane;
     let mut turned = Turned::default();
     let (mut total, mut seen) = (0u64, phase::GATHER);
     loop {
-        let Next { inside, reads } = if BARE { Next::default() } else { worker.outside() };
+        let next = if BARE { Some(Next::default()) } else { worker.outside() };
+        let Some(Next { inside, reads }) = next else {
+            worker.changed(seen, phase::STOP, total + 1);
+            return turned;
+        };
         let now_ns = || if !BARE && timed { monotonic_ns() } else { 0 };
         let asked = now_ns();
         let had = if !BARE && L::SHARED_MODE && reads {
@@ -95,7 +99,7 @@ pub(super) fn turns<L: Lock, const BARE: bool>(lock: &L, lane: Lane<'_>, worker:
             had
         };
         total += 1;
-        let now = phase.load(Relaxed);
+        let now = present.load(Relaxed);
         if now != seen {
             seen = worker.changed(seen, now, total);
         }

@@ -18,22 +18,18 @@
 //! worker's own, as it notices the window's start and end: a worker that waits as the window opens
 //! takes its first sample when it gets in, so what it cost to wake up is in none of them.
 
-mod conductor;
-mod worker;
+pub(super) mod job;
 
+use super::watched::{Seen, Watch};
 use super::*;
 use crate::run::busy_work::Span;
 use crate::run::pinning;
-use crate::run::syscalls;
-use crate::run::threads::keep_a_thread_asleep;
-use crate::statistics;
 use crate::statistics::waits::Waits;
 use crate::subjects::locks::{Entry, Form, Locks, Scope, Type};
-use conductor::{Arena, Conductor, Look, Slot};
+use job::{Job, Role, Slot};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use worker::Plan;
 
 /// How long workers may take beyond what their work explains.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -95,21 +91,33 @@ impl Turns {
     /// Carries it out with locks of a type, which need not be registered; gives up on workers that
     /// hang for `patience`.
     fn run(self, name: &str, kind: Type, conditions: &Conditions, patience: Duration) -> Result<Outcome> {
-        let plan = self.plan(name, kind, conditions)?;
-        keep_a_thread_asleep();
+        let (role, workers) = (self.role(name, kind, conditions)?, self.workers());
+        let crowded = workers as usize > pinning::allowed()?.len();
         let locks = Locks::of(kind, self.scope(), self.locks as usize)?;
-        let arena = Arc::new(Arena::new(self.workers() as usize, self.timed, locks)?);
-        let window = Conductor { name, turns: self, conditions, arena: &arena, patience }.conduct(plan)?;
-        let mut outcome = self.say(&arena, &window);
-        Waits::say(&arena.waits.iter().collect::<Vec<_>>(), &mut outcome);
+        let job = Job::new([workers, 0], [role; 2], self.timed, conditions.seed, crowded, locks)?;
+        // Each worker may still hold its lock once, behind all the others.
+        let drain = Duration::from_nanos(2 * (self.times.hold_ns + self.times.think_ns)) * workers;
+        let watch = Watch {
+            who: format!("lock '{name}'"),
+            workers: self.workers,
+            cpus: pinning::order(conditions.pin)?,
+            last_is_free: false,
+            conditions,
+            grace: patience + drain,
+        };
+        let job = Arc::new(job);
+        let seen = watch.run(job.clone())?;
+        job.check(name)?;
+        let mut outcome = say(&job, seen);
+        Waits::say(&job.waits.iter().collect::<Vec<_>>(), &mut outcome);
         Ok(outcome)
     }
 
     /// Checks what can be checked before anything runs.
-    fn plan(self, name: &str, kind: Type, conditions: &Conditions) -> Result<Plan> {
+    fn role(self, name: &str, kind: Type, conditions: &Conditions) -> Result<Role> {
         let (Times { hold_ns, think_ns }, window_ms) = (self.times, conditions.window_ms);
-        let (workers, read_share) = (self.workers(), self.read_share);
-        ensure!(workers > 0, "zero workers cannot contend; allowed: at least 1");
+        let read_share = self.read_share;
+        ensure!(self.workers() > 0, "zero workers cannot contend; allowed: at least 1");
         ensure!(self.locks > 0, "zero locks cannot be contended; allowed: at least 1");
         ensure!(read_share <= 100, "a read share of {read_share} %; allowed: 0 to 100");
         ensure!(
@@ -123,53 +131,32 @@ impl Turns {
             loop_ns <= window_ms.saturating_mul(1_000_000),
             "one loop of {loop_ns} ns does not fit the window of {window_ms} ms; allowed: shorter times or a longer window"
         );
-        Ok(Plan {
-            hold,
-            think,
-            read_share,
-            timed: self.timed,
-            seed: conditions.seed,
-            cpus: pinning::order(conditions.pin)?,
-            workers,
-            crowded: workers as usize > pinning::allowed()?.len(),
-        })
+        Ok(Role { hold, think, pause: None, steady: false, read_share })
     }
+}
 
-    /// The figures of a window. What a clock cannot see is left out.
-    fn say(self, arena: &Arena, window: &Look) -> Outcome {
-        let mut outcome = Outcome::new();
-        let mut put = |name: &str, value: f64| _ = outcome.insert(name.to_owned(), value);
-        let each = |of: fn(&Slot) -> &AtomicU64| arena.slots.iter().map(move |slot| of(slot).load(Relaxed));
-        let counts: Vec<u64> = each(|slot| &slot.counted).collect();
-        let operations = counts.iter().sum::<u64>() as f64;
-        if operations == 0.0 {
-            return outcome;
-        }
-        put("rate", operations / window.elapsed.as_secs_f64());
-        put("cov", statistics::cov(&counts));
-        put("least", statistics::shares(&counts).0);
-        let mean = operations / counts.len() as f64;
-        let starved = counts.iter().filter(|&&count| (count as f64) < mean / 10.0).count();
-        put("starved", starved as f64 / counts.len() as f64);
-        put("switches", each(|slot| &slot.switches).sum::<u64>() as f64 / operations);
-        if arena.locks.kind().countable && syscalls::countable() {
-            put("futexes", window.futexes.all() as f64 / operations);
-        }
-        if let Some(meters) = window.meters {
-            // No lock that counts has a mode for readers.
-            let [acquired, contended, spun, slept] = meters.map(|count| count as f64);
-            let share = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
-            let figures = [
-                ("contended", share(contended, acquired)),
-                ("spun", share(spun, contended)),
-                ("reentries", share(slept, contended)),
-            ];
-            figures.into_iter().filter_map(|(name, value)| Some((name, value?))).for_each(|(n, v)| put(n, v));
-        }
-        let system = Duration::from_nanos(each(|slot| &slot.system_ns).sum());
-        window::cpu_figures(&mut outcome, window.cpu, system, operations);
-        outcome
+/// The figures of a window. What a clock cannot see is left out.
+fn say(job: &Job, seen: Seen) -> Outcome {
+    let each = |of: fn(&Slot) -> &AtomicU64| job.slots.iter().map(move |slot| of(slot).load(Relaxed));
+    let counts: Vec<u64> = each(|slot| &slot.counted).collect();
+    if counts.iter().all(|&count| count == 0) {
+        return Outcome::new();
     }
+    let (workers, switches) = (counts.len(), Some(each(|slot| &slot.switches).sum()));
+    let system = Duration::from_nanos(each(|slot| &slot.system_ns).sum());
+    let meters = seen.meters;
+    let mut outcome = Seen { counts, switches, system, ..seen }.figures(0..workers, job.kind().countable);
+    if let Some(meters) = meters {
+        // No lock that counts has a mode for readers.
+        let [acquired, contended, spun, slept] = meters.map(|count| count as f64);
+        let parts = [
+            ("contended", contended / acquired),
+            ("spun", spun / contended),
+            ("reentries", slept / contended),
+        ];
+        outcome.extend(parts.into_iter().filter(|part| part.1.is_finite()).map(|(n, part)| (n.into(), part)));
+    }
+    outcome
 }
 
 #[cfg(test)]

@@ -204,7 +204,7 @@ fn lost_updates_and_torn_reads_are_found() {
 fn workers_that_hang_or_panic_do_not_hang_the_trial() {
     for workers in [Workers::Threads(2), Workers::Processes(2)] {
         let error = fails::<Odd<HANGS>>(turns(workers, 0), Duration::from_millis(300));
-        assert!(error.starts_with("lock 'broken': 2 of 2 workers did not end within 0."), "{error}");
+        assert!(error.starts_with("lock 'broken': 2 of 2 workers are left 0."), "{error}");
         let error = fails::<Odd<PANICS>>(turns(workers, 0), LONG);
         let words = ["a worker panicked", "worker 0 left with status 1", "worker 1 left with status 1"];
         assert!(words.iter().any(|words| error == format!("lock 'broken': {words}")), "{error}");
