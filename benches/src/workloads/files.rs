@@ -7,7 +7,7 @@
 use super::window::{self, MEASURE, STOP, WARM_UP};
 use super::*;
 use crate::run::clock::monotonic_ns;
-use crate::subjects::locks::{Entry, Form, Locks, Mutex, Scope, Type};
+use crate::subjects::locks::{Locks, Mutex, Scope, Type};
 use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -54,11 +54,7 @@ struct Tally {
 
 impl Files {
     /// Carries it out in this process.
-    pub fn carry_out(self, subject: &str, conditions: &Conditions) -> Result<Outcome> {
-        self.run(subject, Entry::find(subject)?.make(Form::plain(Scope::Threads))?, conditions)
-    }
-
-    fn run(self, name: &str, kind: Type, conditions: &Conditions) -> Result<Outcome> {
+    pub fn carry_out(self, name: &str, kind: Type, conditions: &Conditions) -> Result<Outcome> {
         ensure!(self.tasks > 0, "no task works; allowed: at least 1");
         ensure!(
             !self.files || kind.excludes,
@@ -137,31 +133,5 @@ impl Shared<'_> {
             }
             (began, before) = (now, Some(took));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::workloads::turns::tests::{Open, busy, conditions};
-
-    #[test]
-    fn tasks_create_files_and_add_to_a_number() {
-        for lock in ["std", "sysv", "semaphore"] {
-            for files in [false, true] {
-                let figures = busy(Scenario::Files(Files { tasks: 3, files }), lock);
-                assert!(figures["op-cost"] > 0.0 && figures["op-deviance"] >= 0.0, "{lock}: {figures:?}");
-                assert_eq!(figures.contains_key("busy"), figures.contains_key("cpu"), "{lock}: {figures:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_lock_that_does_not_exclude_is_found_out_or_refused() {
-        let (open, conditions) = (Type::of::<Open>(), Conditions { window_ms: 500, ..conditions() });
-        let error = Files { tasks: 4, files: false }.run("open", open, &conditions).unwrap_err().to_string();
-        assert!(error.starts_with("lost updates: lock 'open' was held "), "{error}");
-        let error = Files { tasks: 2, files: true }.carry_out("none", &conditions).unwrap_err().to_string();
-        assert!(error.starts_with("lock 'none' does not exclude, and files would be lost"), "{error}");
     }
 }

@@ -11,7 +11,7 @@ use crate::run::syscalls::{self, Calls, Counters};
 use crate::run::threads::{time, usage};
 use crate::statistics;
 use crate::statistics::waits::Waits;
-use crate::subjects::locks::{Entry, Form, Locks, Scope, Type};
+use crate::subjects::locks::{Locks, Scope, Type};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
@@ -57,11 +57,7 @@ impl Fixed {
     }
 
     /// Carries it out in this process.
-    pub fn carry_out(self, subject: &str, _: &Conditions) -> Result<Outcome> {
-        self.run(subject, Entry::find(subject)?.make(Form::plain(Scope::Threads))?)
-    }
-
-    fn run(self, name: &str, kind: Type) -> Result<Outcome> {
+    pub fn carry_out(self, name: &str, kind: Type) -> Result<Outcome> {
         ensure!(
             self.threads > 0 && self.operations > 0,
             "no operation is measured; allowed: at least 1 thread, and 1 operation of each"
@@ -117,37 +113,5 @@ impl Fixed {
         cpu_figures(&mut outcome, user + system, system, wanted as f64);
         Waits::say(&seen.iter().map(|seen| &*seen.waits).collect::<Vec<_>>(), &mut outcome);
         Ok(outcome)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::workloads::turns::tests::{Open, conditions};
-
-    #[test]
-    fn threads_do_their_operations_and_say_when() {
-        for (lock, inside, operations) in [
-            ("std", Inside::Pauses(10), 1_000),
-            ("wait-wake", Inside::Sleep(1_000), 20),
-            ("pi", Inside::Pauses(0), 500),
-        ] {
-            let fixed = Fixed { threads: 3, operations, inside };
-            let trial = Trial::new(Scenario::Fixed(fixed), vec![lock.into()], conditions());
-            let figures = trial.carry_out().unwrap().remove(0);
-            let done = ["first", "mean-done", "last"].map(|name| figures[name]);
-            assert!(done.is_sorted() && done[0] > 0.0, "{lock}: {figures:?}");
-            let waits = ["wait-p50", "wait-p99", "wait-p99.9", "wait-max"].map(|name| figures[name]);
-            assert!(waits.is_sorted(), "{lock}: {figures:?}");
-            assert_eq!(figures.contains_key("sleep-calls"), syscalls::countable());
-            assert!(figures.get("refused").is_none_or(|share| (0.0..=1.0).contains(share)), "{figures:?}");
-        }
-    }
-
-    #[test]
-    fn a_lock_that_does_not_exclude_is_found_out() {
-        let fixed = Fixed { threads: 4, operations: 20, inside: Inside::Sleep(100_000) };
-        let error = fixed.run("open", Type::of::<Open>()).unwrap_err().to_string();
-        assert!(error.starts_with("lost updates: lock 'open' was held 80 times, but "), "{error}");
     }
 }

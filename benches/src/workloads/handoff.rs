@@ -27,7 +27,7 @@ use super::*;
 use crate::run::crew::together;
 use crate::run::pinning;
 use crate::run::threads::keep_a_thread_asleep;
-use crate::subjects::locks::{Entry, Form, Locks, Scope};
+use crate::subjects::locks::{Locks, Scope, Type};
 use std::sync::Barrier;
 use std::time::Instant;
 
@@ -56,12 +56,11 @@ pub fn measure(locks: &Locks, cpus: &[usize], pairs: usize, round_trips: u64) ->
 }
 
 /// Carries it out in this process: the rate is hand-overs a second, two a round trip.
-pub fn carry_out(subject: &str, conditions: &Conditions) -> Result<Outcome> {
-    let entry = Entry::find(subject)?;
+pub fn carry_out(name: &str, kind: Type, conditions: &Conditions) -> Result<Outcome> {
     // Without exclusion no thread waits for another.
-    ensure!(entry.excludes, "lock '{subject}' is never handed over; allowed: locks that exclude");
+    ensure!(kind.excludes, "lock '{name}' is never handed over; allowed: locks that exclude");
     keep_a_thread_asleep();
-    let locks = Locks::new(entry, Form::plain(Scope::Threads), LOCKS)?;
+    let locks = Locks::of(kind, Scope::Threads, LOCKS)?;
     let (cpus, window) = (pinning::order(Pin::Scatter)?, Duration::from_millis(conditions.window_ms));
     // The first chunk warms up; each of the others is a tenth of what fits by the one before.
     let mut chunk = 100;
@@ -74,22 +73,4 @@ pub fn carry_out(subject: &str, conditions: &Conditions) -> Result<Outcome> {
         chunk = (fitting as u64).clamp(100, 10_000_000);
     }
     Ok(Outcome::from([("rate".to_owned(), 2.0 * trips as f64 / took.as_secs_f64())]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::workloads::turns::tests::conditions;
-
-    #[test]
-    fn locks_are_handed_over() {
-        let carry_out =
-            |lock: &str| Trial::new(Scenario::Handoff, vec![lock.into()], conditions()).carry_out();
-        for lock in ["std", "sem_t", "mcs", "mcs-park", "unfair", "robust"] {
-            let rate = carry_out(lock).unwrap()[0]["rate"];
-            assert!(rate.is_finite() && rate > 0.0, "{lock}");
-        }
-        let error = carry_out("none").unwrap_err().to_string();
-        assert!(error.starts_with("lock 'none' is never handed over; allowed: "), "{error}");
-    }
 }

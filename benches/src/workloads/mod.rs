@@ -3,6 +3,7 @@
 
 use crate::engine::record::Outcome;
 use crate::run::pinning::Pin;
+use crate::subjects::locks::{Entry, Form, Scope, Type};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -21,6 +22,9 @@ pub mod sets;
 pub mod turns;
 mod watched;
 mod window;
+
+/// How long workers may take beyond what their work explains.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Mean times inside and outside the lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -126,6 +130,31 @@ impl Scenario {
     }
 }
 
+impl Scenario {
+    /// In which form its lock is made.
+    fn form(self) -> Form {
+        match self {
+            Self::Turns(run) => run.form(),
+            Self::Recovery(_) => Form::plain(Scope::Processes),
+            _ => Form::plain(Scope::Threads),
+        }
+    }
+
+    /// Carries out one that is of a lock with a lock of this type, which need not be registered.
+    /// Gives up on workers that hang for `patience`.
+    fn carry_out(self, name: &str, kind: Type, on: &Conditions, patience: Duration) -> Result<Outcome> {
+        match self {
+            Self::Turns(run) => run.carry_out(name, kind, on, patience),
+            Self::Hogs(run) => run.carry_out(name, kind, on, patience),
+            Self::Handoff => handoff::carry_out(name, kind, on),
+            Self::Recovery(run) => run.carry_out(name, kind, on, patience),
+            Self::Fixed(run) => run.carry_out(name, kind),
+            Self::Files(run) => run.carry_out(name, kind, on),
+            _ => unreachable!("{self:?} is not of a lock"),
+        }
+    }
+}
+
 /// What a trial is run under.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Conditions {
@@ -175,17 +204,15 @@ impl Trial {
         ensure!(conditions.window_ms > 0, "a window of 0 ms measures nothing; allowed: at least 1 ms");
         let subject = subjects.first().map_or("", |name| name.as_str());
         Ok(vec![match scenario {
-            Scenario::Turns(run) => run.carry_out(subject, conditions)?,
-            Scenario::Hogs(run) => run.carry_out(subject, conditions)?,
-            Scenario::Handoff => handoff::carry_out(subject, conditions)?,
             Scenario::Pairs(run) => return run.carry_out(subjects, conditions),
-            Scenario::Recovery(run) => run.carry_out(subject, conditions)?,
-            Scenario::Fixed(run) => run.carry_out(subject, conditions)?,
-            Scenario::Files(run) => run.carry_out(subject, conditions)?,
+            Scenario::Sets(run) => return run.carry_out(subjects, conditions),
             Scenario::Readers(run) => run.carry_out(subject, conditions)?,
             Scenario::Semaphores(run) => run.carry_out(subject, conditions)?,
-            Scenario::Sets(run) => return run.carry_out(subjects, conditions),
             Scenario::Condvars(run) => run.carry_out(subject, conditions)?,
+            of_a_lock => {
+                let kind = Entry::find(subject)?.make(of_a_lock.form())?;
+                of_a_lock.carry_out(subject, kind, conditions, PATIENCE)?
+            }
         }])
     }
 
@@ -206,3 +233,6 @@ impl Trial {
         Duration::from_millis(windows * (warmup_ms + window_ms))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use super::children::Children;
 use super::*;
 use crate::run::clock::monotonic_ns;
 use crate::statistics;
-use crate::subjects::locks::{Entry, Form, Locks, Scope, Type, Zeroed};
+use crate::subjects::locks::{Locks, Scope, Type, Zeroed};
 use anyhow::bail;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -20,9 +20,6 @@ pub struct Recovery {
     /// How many sleep.
     pub sleepers: u32,
 }
-
-/// How long processes may take for a step that takes milliseconds.
-const LIMIT: Duration = Duration::from_secs(10);
 
 /// What the processes say.
 #[repr(C)]
@@ -48,19 +45,14 @@ struct Trial<'a> {
 
 impl Recovery {
     /// Carries it out in this process.
-    pub fn carry_out(self, subject: &str, conditions: &Conditions) -> Result<Outcome> {
-        let kind = Entry::find(subject)?.make(Form::plain(Scope::Processes))?;
-        self.run(subject, kind, conditions, LIMIT)
-    }
-
-    fn run(self, name: &str, kind: Type, conditions: &Conditions, limit: Duration) -> Result<Outcome> {
+    pub fn carry_out(self, name: &str, kind: Type, on: &Conditions, limit: Duration) -> Result<Outcome> {
         ensure!(self.sleepers > 0, "nobody sleeps for the lock; allowed: at least 1 sleeper");
         // SAFETY: it consists of atomics, which may be zero.
         let said = unsafe { Zeroed::<Said>::new(1)? };
         let locks = Locks::of(kind, Scope::Processes, 1)?;
         let trial = Trial { name, sleepers: self.sleepers, locks, said: &said[0], limit };
         let (start, mut ns) = (Instant::now(), Vec::new());
-        while ns.is_empty() || start.elapsed() < Duration::from_millis(conditions.window_ms) {
+        while ns.is_empty() || start.elapsed() < Duration::from_millis(on.window_ms) {
             ns.push(trial.recovery()? as f64);
         }
         let longest = ns.iter().copied().fold(0.0, f64::max);
@@ -113,32 +105,5 @@ impl Trial<'_> {
             thread::sleep(Duration::from_micros(200));
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::subjects::locks::{NORMAL, Posix};
-    use crate::workloads::turns::tests::conditions;
-
-    const FIVE: Recovery = Recovery { sleepers: 5 };
-
-    #[test]
-    fn all_sleepers_have_the_lock_of_a_dead_holder() {
-        for lock in ["robust", "robust-fair", "robust-rw", "pthread-robust"] {
-            let conditions = Conditions { window_ms: 1, ..conditions() };
-            let trial = super::super::Trial::new(Scenario::Recovery(FIVE), vec![lock.into()], conditions);
-            let figures = trial.carry_out().unwrap().remove(0);
-            assert!(0.0 < figures["recovery"] && figures["recovery"] <= figures["recovery-max"], "{lock}");
-        }
-    }
-
-    #[test]
-    fn a_lock_that_is_lost_with_its_holder_is_an_error() {
-        let kind = Type::of::<Posix<NORMAL>>();
-        let error = FIVE.run("pthread", kind, &conditions(), Duration::from_millis(50));
-        let said = "lock 'pthread': not all processes have the lock after SIGKILL of its holder within 50 ms";
-        assert_eq!(error.unwrap_err().to_string(), said);
     }
 }

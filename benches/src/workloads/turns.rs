@@ -25,14 +25,11 @@ use super::*;
 use crate::run::busy_work::Span;
 use crate::run::pinning;
 use crate::statistics::waits::Waits;
-use crate::subjects::locks::{Entry, Form, Locks, Scope, Type};
+use crate::subjects::locks::{Form, Locks, Scope, Type};
 use job::{Job, Role, Slot};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// How long workers may take beyond what their work explains.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The loop of 2002: outside, lock, inside, unlock; both times uniform in [0.5x, 1.5x].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,15 +59,22 @@ impl Turns {
         self.workers.count()
     }
 
+    /// In which form the lock is made.
+    pub fn form(self) -> Form {
+        let scope = match self.workers {
+            Workers::Threads(_) => Scope::Threads,
+            Workers::Processes(_) => Scope::Processes,
+        };
+        Form { scope, patience_ns: self.patience_ns, counted: self.counted }
+    }
+
     /// Carries it out in this process.
-    pub fn carry_out(self, subject: &str, conditions: &Conditions) -> Result<Outcome> {
-        let form = Form { scope: self.scope(), patience_ns: self.patience_ns, counted: self.counted };
-        let kind = Entry::find(subject)?.make(form)?;
-        let outcome = self.run(subject, kind, conditions, PATIENCE)?;
+    pub fn carry_out(self, name: &str, kind: Type, on: &Conditions, patience: Duration) -> Result<Outcome> {
+        let outcome = self.run(name, kind, on, patience)?;
         if self.windows() == 1 {
             return Ok(outcome);
         }
-        let mut untimed = Self { timed: false, ..self }.run(subject, kind, conditions, PATIENCE)?;
+        let mut untimed = Self { timed: false, ..self }.run(name, kind, on, patience)?;
         untimed.extend(outcome.into_iter().filter(|(name, _)| name.starts_with("wait-")));
         Ok(untimed)
     }
@@ -81,19 +85,10 @@ impl Turns {
         if self.timed && self.times.is_bare() { 2 } else { 1 }
     }
 
-    fn scope(self) -> Scope {
-        match self.workers {
-            Workers::Threads(_) => Scope::Threads,
-            Workers::Processes(_) => Scope::Processes,
-        }
-    }
-
-    /// Carries it out with locks of a type, which need not be registered; gives up on workers that
-    /// hang for `patience`.
     fn run(self, name: &str, kind: Type, conditions: &Conditions, patience: Duration) -> Result<Outcome> {
         let (role, workers) = (self.role(name, kind, conditions)?, self.workers());
         let crowded = workers as usize > pinning::allowed()?.len();
-        let locks = Locks::of(kind, self.scope(), self.locks as usize)?;
+        let locks = Locks::of(kind, self.form().scope, self.locks as usize)?;
         let job = Job::new([workers, 0], [role; 2], self.timed, conditions.seed, crowded, locks)?;
         // Each worker may still hold its lock once, behind all the others.
         let drain = Duration::from_nanos(2 * (self.times.hold_ns + self.times.think_ns)) * workers;
@@ -158,6 +153,3 @@ fn say(job: &Job, seen: Seen) -> Outcome {
     }
     outcome
 }
-
-#[cfg(test)]
-pub(super) mod tests;
