@@ -17,7 +17,7 @@ pub const ROW: Row = Row {
     mail: Some("Mason 2010"),
     share_s: (38, 12),
     jobs,
-    drop_first: &["futex-private", "sysv-single", "semarray-single"],
+    drop_first: &["sysv-single", "semarray-single"],
     columns: COLUMNS,
     claims: no_claims,
     sentences,

@@ -17,7 +17,7 @@ pub const ROW: Row = Row {
     mail: None,
     share_s: (34, 10),
     jobs,
-    drop_first: &["semarray-strict-100us", "semarray-strict-1ms"],
+    drop_first: &[],
     columns: &[
         Column { figure: "rate", by: By::Nothing },
         Column { figure: "rate", by: By::BestPeer },
@@ -68,17 +68,10 @@ fn jobs(wish: &Wish) -> Vec<Job> {
         }
     }
     // Those with a number of threads of their own. The first is for a quick look.
-    let readers = |threads| Run::Readers { threads, reads: 80 };
     let manager = |hold_us| Run::Manager { workers: 8, hold_us };
     let others = [
         ("Pairs that pass a turn", "1 pair", Run::PingPong { pairs: 1 }),
         ("Pairs that pass a turn", "4 pairs", Run::PingPong { pairs: 4 }),
-        ("Sets of two without a sleep: [wait for 0, +1], -1", "4 threads", Run::Complex { threads: 4 }),
-        ("Sets of two without a sleep: [wait for 0, +1], -1", "1 thread", Run::Complex { threads: 1 }),
-        ("A reader-writer lock made of sets, 80 % reads", "8 threads", readers(8)),
-        ("A reader-writer lock made of sets, 80 % reads", "2 threads", readers(2)),
-        ("Philosophers, who take both forks at once", "5 seats", Run::Philosophers { seats: 5 }),
-        ("Philosophers, who take both forks at once", "16 seats", Run::Philosophers { seats: 16 }),
         (MANAGER, "each holds 10 us", manager(10)),
         (MANAGER, "no work", manager(0)),
     ];

@@ -145,17 +145,14 @@ impl Array for Posix {
 
 /// A word a sleeper: one when it was posted to. A sleeper takes the post back when it comes out.
 #[derive(Debug)]
-pub struct Sleepers {
-    words: &'static [CachePadded<Cell>],
-    flag: libc::c_int,
-}
+pub struct Sleepers(&'static [CachePadded<Cell>]);
 
 impl Sleepers {
-    /// Words with these values, of one process or of several.
-    pub fn new(values: &[u32], private: bool) -> Result<Self> {
+    /// Words with these values.
+    pub fn new(values: &[u32]) -> Result<Self> {
         let words = laps::cells(values.len())?;
         words.iter().zip(values).for_each(|(cell, &value)| cell.word.store(value, Relaxed));
-        Ok(Self { words, flag: if private { libc::FUTEX_PRIVATE_FLAG } else { 0 } })
+        Ok(Self(words))
     }
 }
 
@@ -169,39 +166,38 @@ impl Array for Sleepers {
 
     fn apply(&self, set: &[Op]) {
         for op in set {
-            let word = &self.words[op.index()].word;
+            let word = &self.0[op.index()].word;
             if op.change() > 0 {
                 word.store(1, Release);
                 // SAFETY: a wake needs the address alone.
-                unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | self.flag, 1) };
+                unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
                 continue;
             }
             // Acquire: with the Release above.
             while word.load(Acquire) == 0 {
-                let (operation, forever) = (libc::FUTEX_WAIT | self.flag, ptr::null::<libc::timespec>());
+                let forever = ptr::null::<libc::timespec>();
                 // SAFETY: the word lives as long as the process; without a timeout no other pointer
                 // is followed.
-                unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 0, forever) };
+                unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, 0, forever) };
             }
             word.store(0, Relaxed);
         }
     }
 
     fn values(&self) -> Result<Vec<u32>> {
-        Ok(self.words.iter().map(|cell| cell.word.load(Relaxed)).collect())
+        Ok(self.0.iter().map(|cell| cell.word.load(Relaxed)).collect())
     }
 }
 
-/// Words each on a line of its own, and nothing else: what semaphores in user space come to at
-/// least. In a set, a bit in each word is set by a compare-exchange that changes its value too, and
-/// cleared by a store.
+/// Words each on a line of its own, and nothing else: a compare-exchange for each operation, which
+/// is what semaphores in user space come to at least, and no set.
 #[derive(Debug)]
 pub struct Words(Box<[CachePadded<AtomicU32>]>);
 
 impl Words {
     /// Words with these values.
     pub fn new(values: &[u32]) -> Result<Self> {
-        Ok(Self(values.iter().map(|&value| CachePadded::new(AtomicU32::new(value << 1))).collect()))
+        Ok(Self(values.iter().map(|&value| CachePadded::new(AtomicU32::new(value))).collect()))
     }
 }
 
@@ -211,31 +207,22 @@ impl Array for Words {
 
     #[inline]
     fn op(op: Op) -> (usize, u32) {
-        (op.index(), (2 * op.change()) as u32)
+        (op.index(), op.change() as u32)
     }
 
     #[inline]
     fn apply(&self, set: &[(usize, u32)]) {
-        if let [(index, change)] = set {
+        for (index, change) in set {
             let (word, mut now) = (&self.0[*index], self.0[*index].load(Relaxed));
             while let Err(other) = word.compare_exchange_weak(now, now.wrapping_add(*change), AcqRel, Relaxed)
             {
                 now = other;
             }
-            return;
-        }
-        for (index, change) in set {
-            let (word, now) = (&self.0[*index], self.0[*index].load(Relaxed));
-            let _ = word.compare_exchange(now, now.wrapping_add(*change) | 1, Acquire, Relaxed);
-        }
-        for (index, _) in set {
-            let word = &self.0[*index];
-            word.store(word.load(Relaxed) & !1, Release);
         }
     }
 
     fn values(&self) -> Result<Vec<u32>> {
-        Ok(self.0.iter().map(|word| word.load(Relaxed) >> 1).collect())
+        Ok(self.0.iter().map(|word| word.load(Relaxed)).collect())
     }
 }
 

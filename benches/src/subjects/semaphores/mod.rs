@@ -70,8 +70,6 @@ pub enum Part {
     Processes,
     /// Single operations on semaphores of an array.
     Singles,
-    /// Sets.
-    Sets,
     /// Sets of one who must not starve.
     Manager,
 }
@@ -121,13 +119,13 @@ pub const STRICT: &str = "semarray-strict-0";
 pub const PER_CALL: usize = 64;
 
 use Part::{Manager, Processes, Wakes};
-const SETS: &[Part] = &[Wakes, Part::Singles, Part::Sets, Manager];
+const SETS: &[Part] = &[Wakes, Part::Singles, Manager];
 const BOTH: &[Part] = &[Wakes, Processes];
-const KERNELS: &[Part] = &[Wakes, Processes, Part::Singles, Part::Sets, Manager];
+const KERNELS: &[Part] = &[Wakes, Processes, Part::Singles, Manager];
 
 const SINGLY: &[Part] = &[Part::Singles];
 
-static ALL: [Entry; 12] = [
+static ALL: [Entry; 9] = [
     kernel(
         KERNEL,
         "System V semaphores, many operations a call",
@@ -136,32 +134,11 @@ static ALL: [Entry; 12] = [
         PER_CALL,
     ),
     kernel("sysv-single", "System V, one operation a call", |v| made(Kernel::new(v)), BOTH, 1),
-    kernel(
-        FUTEX,
-        "a word a sleeper, one FUTEX_WAKE each, as in 2010",
-        |v| made(Sleepers::new(v, false)),
-        BOTH,
-        1,
-    ),
-    kernel(
-        "futex-private",
-        "a word a sleeper, one FUTEX_WAKE_PRIVATE each",
-        |v| made(Sleepers::new(v, true)),
-        &[Wakes],
-        1,
-    ),
+    kernel(FUTEX, "a word a sleeper, one FUTEX_WAKE each, as in 2010", |v| made(Sleepers::new(v)), BOTH, 1),
     peer(POSIX, "POSIX unnamed semaphores, each on lines of its own", |v| made(Posix::new(v)), SINGLY),
     ours(SEMARRAY, "ulocks SemArray", barging, SETS, PER_CALL),
     ours("semarray-single", "ulocks SemArray, one operation a call", barging, &[Wakes], 1),
-    ours(STRICT, "ulocks SemArray, no set overtakes a sleeper", strict::<0>, &[Manager], PER_CALL),
-    ours(
-        "semarray-strict-100us",
-        "no set overtakes a sleeper of 100 us",
-        strict::<100>,
-        &[Manager],
-        PER_CALL,
-    ),
-    ours("semarray-strict-1ms", "no set overtakes a sleeper of 1 ms", strict::<1000>, &[Manager], PER_CALL),
+    ours(STRICT, "ulocks SemArray, no set overtakes a sleeper", strict, &[Manager], PER_CALL),
     ours(
         ROBUST,
         "ulocks RobustSemArray, between processes",
@@ -171,7 +148,7 @@ static ALL: [Entry; 12] = [
     ),
     peer(
         FLOOR,
-        "a compare-exchange and, in a set, a store each: the least there is",
+        "a compare-exchange for each operation, no set: the least there is",
         |v| made(Words::new(v)),
         &[],
     ),
@@ -185,8 +162,8 @@ fn barging(values: &[u32]) -> Result<Box<dyn Semaphores>> {
     made(Ours::new(values, Fairness::Barging))
 }
 
-fn strict<const US: u64>(values: &[u32]) -> Result<Box<dyn Semaphores>> {
-    made(Ours::new(values, Fairness::Strict { after: Duration::from_micros(US) }))
+fn strict(values: &[u32]) -> Result<Box<dyn Semaphores>> {
+    made(Ours::new(values, Fairness::Strict { after: Duration::ZERO }))
 }
 
 const fn kernel(name: &'static str, about: &'static str, make: Make, parts: Parts, per_call: usize) -> Entry {

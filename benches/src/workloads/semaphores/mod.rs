@@ -1,8 +1,8 @@
 //! Semaphore arrays: the program of 2010, and threads that do the same thing over and over.
 //!
-//! Exclusion is checked: a thread that takes a fork, a turn or the reader-writer lock raises a
-//! counter by a load and a store, and in the end the counters must say as much as the threads. And
-//! an array must be left as it was found.
+//! Exclusion is checked: a worker or manager that holds a semaphore raises its counter by a load and
+//! a store, and in the end the counters must say as much as the threads. And an array must be left
+//! as it was found.
 
 mod wakes;
 
@@ -61,25 +61,6 @@ pub enum Run {
         /// How many pairs.
         pairs: u32,
     },
-    /// Each waits for a semaphore of its own to be zero and raises it, in one set, and lowers it
-    /// again.
-    Complex {
-        /// How many.
-        threads: u32,
-    },
-    /// A reader-writer lock made of two semaphores, as Perl's documentation has it: readers wait
-    /// until there is no writer, writers until there is no thread.
-    Readers {
-        /// How many.
-        threads: u32,
-        /// Percentage of acquisitions that read.
-        reads: u8,
-    },
-    /// Philosophers at a round table. Each takes both forks at once.
-    Philosophers {
-        /// How many.
-        seats: u32,
-    },
     /// Workers that each want one of two semaphores, and a manager that wants both.
     Manager {
         /// How many workers.
@@ -97,7 +78,6 @@ impl Run {
             Self::Wakes { workers: Workers::Processes(_), .. } => Part::Processes,
             Self::Own { .. } | Self::PingPong { .. } => Part::Singles,
             Self::Manager { .. } => Part::Manager,
-            _ => Part::Sets,
         }
     }
 
@@ -112,8 +92,6 @@ impl Run {
             Self::Wakes { workers, .. } => workers.count() + 1,
             Self::Own { threads, poster } => threads + u32::from(poster),
             Self::PingPong { pairs } => 2 * pairs,
-            Self::Complex { threads } | Self::Readers { threads, .. } => threads,
-            Self::Philosophers { seats } => seats,
             Self::Manager { workers, .. } => workers + 1,
         }
     }
@@ -159,33 +137,14 @@ impl Run {
     }
 }
 
-/// A value on lines of its own.
-#[derive(Default)]
-struct Protected(CachePadded<AtomicU64>);
-
-impl Protected {
-    /// Adds one by a load and a store, which is right only if one thread at a time does it.
-    fn raise(&self) {
-        let next = self.0.load(Relaxed).wrapping_add(1);
-        self.0.store(next, Relaxed);
-    }
-}
-
-/// Readers of semaphore 0, writers of semaphore 1.
-const READERS: usize = 0;
-const WRITERS: usize = 1;
-
 /// A run of some semaphores.
 struct Job {
     run: Run,
     semaphores: Box<dyn Semaphores>,
     /// As they were, and must be in the end.
     values: Vec<u32>,
-    /// What semaphores protect, one for each, or one for all of the reader-writer lock.
-    taken: Vec<Protected>,
-    /// How often that was raised in a reader-writer lock, and how often a reader saw a writer.
-    written: AtomicU64,
-    torn: AtomicU64,
+    /// What semaphores protect, one for each.
+    taken: Vec<CachePadded<AtomicU64>>,
     hold: Span,
     seed: u64,
 }
@@ -194,22 +153,14 @@ impl Job {
     fn new(run: Run, entry: &Entry, conditions: &Conditions) -> Result<Self> {
         let (values, hold_us) = match run {
             Run::Own { threads, .. } => ([vec![1; threads as usize], vec![0; BULK]].concat(), 0),
-            Run::Philosophers { seats } => (vec![1; seats as usize], 0),
             Run::Manager { hold_us, .. } => (vec![1; 2], hold_us),
-            Run::Readers { .. } => (vec![0; 2], 0),
             _ => (vec![0; run.workers() as usize], 0),
         };
-        ensure!(
-            values.len() > 1 || !matches!(run, Run::Philosophers { .. }),
-            "a philosopher dines alone; allowed: at least 2"
-        );
         Ok(Self {
             run,
             semaphores: (entry.make)(&values)?,
-            taken: values.iter().map(|_| Protected::default()).collect(),
+            taken: values.iter().map(|_| CachePadded::default()).collect(),
             values,
-            written: AtomicU64::new(0),
-            torn: AtomicU64::new(0),
             hold: Span::new("a hold time", u64::from(hold_us) * 1000, conditions.iterations_per_us)?,
             seed: conditions.seed,
         })
@@ -218,7 +169,6 @@ impl Job {
     /// What a thread takes at once, in runs in which it takes and gives back.
     fn mine(&self, index: usize) -> Vec<usize> {
         match self.run {
-            Run::Philosophers { seats } => vec![index, (index + 1) % seats as usize],
             // Workers that want the same semaphore run on all CPUs.
             Run::Manager { workers, .. } if index < workers as usize => vec![2 * index / workers as usize],
             Run::Manager { .. } => vec![0, 1],
@@ -233,47 +183,21 @@ impl Job {
         let mut rng = Rng::new(self.seed.wrapping_add(index as u64));
         lap.run(|| {
             take();
-            mine.iter().for_each(|&semaphore| self.taken[semaphore].raise());
+            for &semaphore in &mine {
+                // A load and a store, which is right only if one thread at a time does it.
+                let taken = &self.taken[semaphore];
+                taken.store(taken.load(Relaxed).wrapping_add(1), Relaxed);
+            }
             burn(self.hold.draw(&mut rng));
             give();
         });
     }
 
-    /// A reader waits until there is no writer, a writer until there is no thread.
-    fn read_and_write(&self, index: usize, reads: u64, lap: &mut Lap<'_>) {
-        let set = |ops: &[Op]| self.semaphores.set(ops);
-        let read = set(&[Op::wait_zero(WRITERS), Op::add(READERS, 1)]);
-        let has_read = set(&[Op::sub(READERS, 1)]);
-        let write = set(&[Op::wait_zero(READERS), Op::wait_zero(WRITERS), Op::add(WRITERS, 1)]);
-        let has_written = set(&[Op::sub(WRITERS, 1)]);
-        let mut rng = Rng::new(self.seed.wrapping_add(index as u64));
-        let (mut writes, mut torn) = (0, 0);
-        lap.run(|| {
-            if rng.below(100) < reads {
-                read();
-                // A writer leaves it odd for a moment.
-                torn += self.taken[0].0.load(Relaxed) % 2;
-                has_read();
-            } else {
-                write();
-                self.taken[0].raise();
-                self.taken[0].raise();
-                has_written();
-                writes += 2;
-            }
-        });
-        self.written.fetch_add(writes, Relaxed);
-        self.torn.fetch_add(torn, Relaxed);
-    }
-
     /// What must be true when all have ended.
     fn check(&self, who: &str, seen: &Seen) -> Result<()> {
-        let raised: u64 = self.taken.iter().map(|taken| taken.0.load(Relaxed)).sum();
+        let raised: u64 = self.taken.iter().map(|taken| taken.load(Relaxed)).sum();
         let each = seen.turns.iter().enumerate();
         let told: u64 = each.map(|(index, turns)| turns * self.mine(index).len() as u64).sum();
-        let told = told + self.written.load(Relaxed);
-        let torn = self.torn.load(Relaxed);
-        ensure!(torn == 0, "{who} let a reader in beside a writer, {torn} times");
         ensure!(raised == told, "{who}: lost updates: {told} turns, but the counters say {raised}");
         // Posts that nobody waits for any more are left to pairs.
         let now = self.semaphores.values()?;
@@ -301,10 +225,6 @@ impl Work for Job {
                 turns(&first, &second, lap);
                 self.semaphores.set(&give)();
             }
-            Run::Complex { .. } => {
-                turns(&[Op::wait_zero(index), Op::add(index, 1)], &[Op::sub(index, 1)], lap);
-            }
-            Run::Readers { reads, .. } => self.read_and_write(index, u64::from(reads), lap),
             _ => self.take(index, lap),
         }
     }
