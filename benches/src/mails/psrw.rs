@@ -151,12 +151,11 @@ fn rows() -> impl Iterator<Item = Then> {
 }
 
 /// Of a delay: its name, the name of its figures, and that of its count.
-const DELAYS: [(&str, &str, &str); 6] = [
+const DELAYS: [(&str, &str, &str); 5] = [
     ("lock", "wait", "iterations"),
     ("unlock", "unlock", "iterations"),
     ("masked", "masked", "masked-times"),
     ("held off", "held-off", "masked-times"),
-    ("delivery", "delivery", "iterations"),
     ("clock", "clock", "iterations"),
 ];
 
@@ -194,7 +193,7 @@ const TODAY: &[&str] = &[
 const INTERRUPTED: &[&str] = &[
     "handler: readers in signal handlers, of a timer of each writer and reader, in place of interrupts.",
     "masked: signals blocked, for interrupts off; 0: as above. held off: without the time for which the",
-    "thread was ready and had no CPU. delivery: from the timer's expiry to the handler; he has none.",
+    "thread was ready and had no CPU.",
     "Peers block signals from lock to unlock, as an rwlock had to. irqsoff: his tracer, of other code.",
     "Softirqs and preemption no program can switch off. He had more CPUs than there are threads.",
 ];
@@ -222,11 +221,9 @@ fn of_lock(line: &Line, his: &[Then], lines: &mut Vec<Vec<String>>, found: &mut 
             lines.push(cells(format!("{who} {delay}"), &line.subject, ours, at.map(|at| &his[at])));
         }
     }
-    for batch in ["lock", "unlock", "pair"] {
-        let best = figure(batch);
-        if best.is_some() {
-            lines.push(cells(format!("batches: {batch}"), &line.subject, [None, best, None, None], None));
-        }
+    let best = figure("pair");
+    if best.is_some() {
+        lines.push(cells("batches: pair".into(), &line.subject, [None, best, None, None], None));
     }
 }
 

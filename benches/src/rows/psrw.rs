@@ -23,7 +23,7 @@ pub const ROW: Row = Row {
     mail: Some("Desnoyers 2008"),
     share_s: (75, 20),
     jobs,
-    drop_first: &["usync-rw", "pthread-rw-writer-masked", "pthread-rw-writer", "pthread-rw-masked"],
+    drop_first: &["usync-rw", "pthread-rw-masked"],
     columns: &[
         column("urgent/wait-p99.9"),
         column("urgent/rate"),
@@ -33,8 +33,6 @@ pub const ROW: Row = Row {
         column("writer/masked-max"),
         column("handler/wait-p99.9"),
         column("pair"),
-        column("lock"),
-        column("unlock"),
     ],
     claims: no_claims,
     sentences,
@@ -46,15 +44,8 @@ pub const ROW: Row = Row {
 
 /// Locks that are not read in handlers, those that are and say how long they mask, and those of
 /// which readers at the top are looked at: other peers are of one kind with one of them.
-const PLAIN: &[&str] =
-    &["psrw", "std-rw", "parking_lot-rw", "pthread-rw", "psrw-distributed", "pthread-rw-writer", "usync-rw"];
-const MASKS: &[&str] = &[
-    "psrw-timed",
-    "parking_lot-rw-masked",
-    "std-rw-masked",
-    "pthread-rw-masked",
-    "pthread-rw-writer-masked",
-];
+const PLAIN: &[&str] = &["psrw", "std-rw", "parking_lot-rw", "pthread-rw", "psrw-distributed", "usync-rw"];
+const MASKS: &[&str] = &["psrw-timed", "parking_lot-rw-masked", "std-rw-masked", "pthread-rw-masked"];
 const LOOKED_AT: &[&str] = &["psrw", "std-rw", "parking_lot-rw", "pthread-rw"];
 const LOOKED_AT_IN_HANDLERS: &[&str] = &["psrw-handler", "parking_lot-rw-masked"];
 
@@ -157,8 +148,7 @@ pub(super) fn promises() -> Vec<Claim> {
     let behind = |probe| [1, 3000].map(|hold_us| Test::Invariance { hold_us, probe });
     let beside = [1, 8].map(|writers| Test::Queue { writers, probe: Probe::Urgent });
     let [mine, other] = ["psrw", "pthread-rw"].map(|subject| at(subject, Test::Contention));
-    let maskers = MASKS[1..].iter().filter(|name| crate::subjects::is_here(name));
-    let maskers = maskers.map(|name| at(name, Test::Behind)).collect();
+    let maskers = MASKS[1..].iter().map(|name| at(name, Test::Behind)).collect();
     let [wait, least, masked] = ["urgent/wait-p99.9", "writer/rate", "writer/masked-max"];
     let urgent = "Urgent: p99.9 wait behind Bulk readers of 3 ms by that behind readers of 1 us";
     let handler = "Handler: p99.9 wait behind Bulk readers of 3 ms by that behind readers of 1 us";

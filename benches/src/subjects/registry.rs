@@ -18,12 +18,9 @@ pub struct Entry<K: 'static> {
     pub kind: K,
 }
 
-/// Subjects that glibc has and other libcs lack.
-const OF_GLIBC: [&str; 3] = ["pthread-adaptive", "pthread-rw-writer", "pthread-rw-writer-masked"];
-
-/// Whether this libc has the subject called `name`.
+/// Whether this libc has the subject called `name`: adaptive mutexes are of glibc alone.
 pub fn is_here(name: &str) -> bool {
-    cfg!(target_env = "gnu") || !OF_GLIBC.contains(&name)
+    cfg!(target_env = "gnu") || name != "pthread-adaptive"
 }
 
 /// What is known of subjects of one kind.

@@ -25,7 +25,7 @@
 //!
 //! Where a thread is alone its figures are `wait-min` and so on; among others they are those of its
 //! role, `writer/wait-min`, and those of signal handlers `handler/wait-min`. A thread that is alone
-//! is timed a second time, in batches, far below a step of the clock.
+//! is timed a second time, in batches of pairs, far below a step of the clock.
 
 mod threads;
 mod timer;
@@ -38,7 +38,7 @@ use crate::run::pinning;
 use crate::run::threads::keep_a_thread_asleep;
 use crate::statistics::waits::Waits;
 pub use crate::subjects::rwlocks::Rank;
-use crate::subjects::rwlocks::{Ask, Entry, ROW, mask};
+use crate::subjects::rwlocks::{Ask, Entry, Subject, mask};
 use clap::value_parser;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -193,10 +193,9 @@ const PROBE_TIMER_NS: u64 = 100_000;
 const QUEUED_HOLD_NS: u64 = 10_000;
 /// How long the reader holds that the writer is behind.
 const BEHIND_HOLD_NS: u64 = 3_000_000;
-/// Batches, pairs in each, some tens of microseconds, and rows in each.
+/// Batches, and pairs in each, some tens of microseconds.
 const BATCHES: usize = 300;
 const PAIRS: usize = 4_000;
-const ROWS: usize = 32;
 
 impl Duty {
     const fn new(role: &'static str, ask: Option<Ask>, work_ns: u64) -> Self {
@@ -314,7 +313,7 @@ impl Run {
         }
         // The process carries out one trial, and handlers have what they need as long as it lives.
         let shared: &'static Shared = Box::leak(Box::new(Shared {
-            lock: lock.place(1)?,
+            lock: lock.place()?,
             data: Data::new(),
             phase: Default::default(),
             clock: Calibration::take(),
@@ -341,7 +340,7 @@ impl Run {
         }
         if let [Duty { ask: Some(ask), timer_ns: None, .. }] = duties[..] {
             pinning::bind(cpus[0])?;
-            figures.batches(lock, ask, Duration::from_millis(conditions.window_ms))?;
+            figures.batches(shared.lock, ask, Duration::from_millis(conditions.window_ms));
         }
         Ok(figures.outcome)
     }
@@ -359,8 +358,8 @@ impl Run {
             if let Some(handled) = &tally.handled {
                 let number = number(&|other| other.timer_ns.is_some());
                 let sum = roles.entry(name("handler", number)).or_default();
-                let [delivery, lock, unlock] = handled.delays.each_ref().map(|waits| &**waits);
-                sum.delays.extend([("delivery", delivery), ("wait", lock), ("unlock", unlock)]);
+                let [lock, unlock] = handled.delays.each_ref().map(|waits| &**waits);
+                sum.delays.extend([("wait", lock), ("unlock", unlock)]);
                 sum.counts.push(Waits::figures(&[lock]).map_or(0, |all| all.0));
             }
             if duty.ask.is_none() {
@@ -421,7 +420,7 @@ impl Figures {
             let least = sum.counts.iter().min().copied().unwrap_or(0);
             number("least", least as f64 * sum.counts.len() as f64 / iterations as f64);
         }
-        for name in ["wait", "unlock", "masked", "held-off", "delivery"] {
+        for name in ["wait", "unlock", "masked", "held-off"] {
             let all: Vec<&Waits> = sum.delays.iter().filter(|of| of.0 == name).map(|of| of.1).collect();
             let Some((count, figures)) = Waits::figures(&all) else { continue };
             if name == "masked" {
@@ -440,34 +439,14 @@ impl Figures {
         }
     }
 
-    /// Lock and unlock where no thread contends: some nanoseconds each, which no clock can time one
-    /// by one.
-    ///
-    /// A batch takes a row of locks, all of them, and then lets go of all. A pair is timed on one
-    /// lock, over and over. The best batch is kept: what disturbs one makes it slower. A lock that
-    /// keeps signals off while it is held would do so once for a whole row; of such a lock there
-    /// are pairs only. Some milliseconds are enough for all; a smoke run has none to spare.
-    fn batches(&mut self, lock: &Entry, ask: Ask, limit: Duration) -> Result<()> {
-        let (row, start, overhead) = (lock.place(ROW)?, Instant::now(), self.clock.overhead());
-        let mut best = [f64::INFINITY; 3];
-        let mut keep = |at: usize, ticks: u64, of: usize| best[at] = best[at].min(ticks as f64 / of as f64);
-        for batch in 0..BATCHES {
-            if batch >= 3 && start.elapsed() >= limit {
-                break;
-            }
-            if !lock.timed_mask {
-                let [lock, unlock] = row.rows(ask, ROWS, overhead);
-                keep(0, lock, ROW * ROWS);
-                keep(1, unlock, ROW * ROWS);
-            }
-            keep(2, row.pairs(ask, PAIRS).saturating_sub(overhead), PAIRS);
-        }
-        for (name, ticks) in ["lock", "unlock", "pair"].into_iter().zip(best) {
-            if ticks.is_finite() {
-                self.put("", name, ticks);
-            }
-        }
-        Ok(())
+    /// Lock and unlock where no thread contends: some nanoseconds, which no clock can time one by
+    /// one. The best batch is kept: what disturbs one makes it slower. Some milliseconds are enough
+    /// for all; a smoke run has none to spare.
+    fn batches(&mut self, lock: &dyn Subject, ask: Ask, limit: Duration) {
+        let (start, overhead) = (Instant::now(), self.clock.overhead());
+        let batches = (0..BATCHES).take_while(|&batch| batch < 3 || start.elapsed() < limit);
+        let best = batches.map(|_| lock.pairs(ask, PAIRS).saturating_sub(overhead)).min();
+        self.put("", "pair", best.expect("three at least") as f64 / PAIRS as f64);
     }
 }
 

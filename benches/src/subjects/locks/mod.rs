@@ -327,8 +327,7 @@ locks! {
         "std-rw" "std::sync::RwLock": Rw<Peer<crate::subjects::rwlocks::Std>>;
         "parking_lot-rw" "parking_lot 0.13 RwLock": Rw<Peer<crate::subjects::rwlocks::ParkingLot>>;
         "usync-rw" "usync RwLock": Rw<Peer<crate::subjects::rwlocks::Usync>>;
-        "pthread-rw" "pthread_rwlock_t, readers first": Rw<Peer<Pthread<false>>>;
-        "pthread-rw-writer" "pthread_rwlock_t, writers first": Rw<Peer<Pthread<true>>>;
+        "pthread-rw" "pthread_rwlock_t, readers first": Rw<Peer<Pthread>>;
     }
     named {
         "psrw" "ulocks PsRwLock": Rw<Psrw> | PsrwShared;

@@ -18,7 +18,8 @@ mod timed;
 pub use family::{Psrw, PsrwDistributed, PsrwHandler, PsrwTimed};
 pub use mask::Masked;
 pub use peers::{ParkingLot, Peer, Pthread, Std, Usync};
-pub use timed::{Ask, ROW, Read, Row, Subject};
+use timed::Placed;
+pub use timed::{Ask, Read, Subject};
 
 use anyhow::{Result, anyhow};
 use serde::{Deserialize, Serialize};
@@ -76,7 +77,7 @@ pub struct Traits {
     /// Whether it says how long it keeps signals off.
     pub timed_mask: bool,
     install: Option<fn(i32) -> Result<()>>,
-    place: fn(usize) -> Result<&'static dyn Subject>,
+    place: fn() -> Result<&'static dyn Subject>,
 }
 
 impl crate::subjects::Kind for Traits {
@@ -84,26 +85,19 @@ impl crate::subjects::Kind for Traits {
 
     fn entries() -> &'static [Entry] {
         static ALL: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-            let mut all = vec![
+            vec![
                 entry::<Std>("std-rw", "std::sync::RwLock"),
                 entry::<ParkingLot>("parking_lot-rw", "parking_lot 0.13 RwLock"),
-                entry::<Pthread<false>>("pthread-rw", "pthread_rwlock_t, readers first"),
-                entry::<Pthread<true>>("pthread-rw-writer", "pthread_rwlock_t, writers first"),
+                entry::<Pthread>("pthread-rw", "pthread_rwlock_t, readers first"),
                 entry::<Usync>("usync-rw", "usync RwLock"),
                 entry::<Masked<Std>>("std-rw-masked", "std-rw, signals blocked from lock to unlock"),
                 entry::<Masked<ParkingLot>>("parking_lot-rw-masked", "parking_lot-rw, signals blocked"),
-                entry::<Masked<Pthread<false>>>("pthread-rw-masked", "pthread-rw, signals blocked"),
-                entry::<Masked<Pthread<true>>>(
-                    "pthread-rw-writer-masked",
-                    "pthread-rw-writer, signals blocked",
-                ),
+                entry::<Masked<Pthread>>("pthread-rw-masked", "pthread-rw, signals blocked"),
                 entry::<Psrw>("psrw", "ulocks PsRwLock: Bulk, Urgent, Nested"),
                 entry::<PsrwHandler>("psrw-handler", "ulocks PsRwLock: Bulk, Urgent, Handler, soft mask"),
                 entry::<PsrwTimed>("psrw-timed", "psrw-handler, whose mask is timed"),
                 entry::<PsrwDistributed>("psrw-distributed", "psrw, Bulk counted in eight places, Urgent"),
-            ];
-            all.retain(|entry| crate::subjects::is_here(entry.name));
-            all
+            ]
         });
         &ALL
     }
@@ -112,7 +106,7 @@ impl crate::subjects::Kind for Traits {
 /// A lock, which need not be in the list.
 pub(crate) fn entry<L: RwLock>(name: &'static str, about: &'static str) -> Entry {
     let (nested, timed_mask, install) = (L::NESTED, L::TIMED_MASK, L::INSTALL);
-    let kind = Traits { nested, timed_mask, install, place: Row::<L>::place };
+    let kind = Traits { nested, timed_mask, install, place: Placed::<L>::place };
     Entry { name, about, family: name.starts_with("psrw"), probe: false, kind }
 }
 
@@ -122,9 +116,9 @@ impl Traits {
         self.install.is_some()
     }
 
-    /// So many new locks, which stay until the process ends: it carries out one trial.
-    pub fn place(&self, count: usize) -> Result<&'static dyn Subject> {
-        (self.place)(count)
+    /// A new lock, which stays until the process ends: it carries out one trial.
+    pub fn place(&self) -> Result<&'static dyn Subject> {
+        (self.place)()
     }
 
     /// From here on `on_signal` is run in the handler of `signal`, for the whole process.

@@ -57,19 +57,14 @@ guarded! {
     Std(std::sync), whole, Result::ok;
 }
 
-/// A `pthread_rwlock_t`: readers first, as by default, or writers first.
+/// A `pthread_rwlock_t`: readers first, as by default.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct Pthread<const WRITERS_FIRST: bool>(UnsafeCell<libc::pthread_rwlock_t>);
-
-/// glibc's number of the kind that lets no reader pass a waiting writer; libc has no name for it.
-/// Where there is another libc, the list leaves the lock out.
-#[cfg(target_env = "gnu")]
-const PREFER_WRITER_NONRECURSIVE: libc::c_int = 2;
+pub struct Pthread(UnsafeCell<libc::pthread_rwlock_t>);
 
 // SAFETY: a pthread rwlock is made to be called from several threads, and knows no owner of a read
 // lock; only its functions touch it.
-unsafe impl<const WRITERS_FIRST: bool> Sync for Pthread<WRITERS_FIRST> {}
+unsafe impl Sync for Pthread {}
 
 /// Holding one; either way it is released by the same call.
 #[derive(Debug)]
@@ -84,14 +79,14 @@ impl Drop for PthreadHeld<'_> {
     }
 }
 
-impl<const WRITERS_FIRST: bool> Drop for Pthread<WRITERS_FIRST> {
+impl Drop for Pthread {
     fn drop(&mut self) {
         // SAFETY: `place` initialised the lock, and `&mut self` says that no thread uses it.
         unsafe { libc::pthread_rwlock_destroy(self.0.get()) };
     }
 }
 
-impl<const WRITERS_FIRST: bool> Pthread<WRITERS_FIRST> {
+impl Pthread {
     /// Takes it by `call`; says whether it was had. A default lock answers EAGAIN when it has too
     /// many readers.
     #[inline]
@@ -108,29 +103,16 @@ impl<const WRITERS_FIRST: bool> Pthread<WRITERS_FIRST> {
     }
 }
 
-impl<const WRITERS_FIRST: bool> RwLock for Pthread<WRITERS_FIRST> {
+impl RwLock for Pthread {
     const COUNTABLE: bool = false;
 
     type Read<'a> = PthreadHeld<'a>;
     type Write<'a> = PthreadHeld<'a>;
 
     fn place(place: &mut MaybeUninit<Self>) -> Result<()> {
-        let mut attr = MaybeUninit::uninit();
-        let attr = attr.as_mut_ptr();
-        // SAFETY: `attr` is writable, is initialised by the first call and destroyed by the last;
-        // `place` is valid for writes, and `Pthread` is transparent around the lock.
-        let rc = unsafe {
-            let mut rc = libc::pthread_rwlockattr_init(attr);
-            #[cfg(target_env = "gnu")]
-            if rc == 0 && WRITERS_FIRST {
-                rc = libc::pthread_rwlockattr_setkind_np(attr, PREFER_WRITER_NONRECURSIVE);
-            }
-            if rc == 0 {
-                rc = libc::pthread_rwlock_init(place.as_mut_ptr().cast(), attr);
-                libc::pthread_rwlockattr_destroy(attr);
-            }
-            rc
-        };
+        // SAFETY: `place` is valid for writes, and `Pthread` is transparent around the lock; without
+        // attributes it is as by default.
+        let rc = unsafe { libc::pthread_rwlock_init(place.as_mut_ptr().cast(), std::ptr::null()) };
         ensure!(rc == 0, "pthread_rwlock_init: {}", io::Error::from_raw_os_error(rc));
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! A lock without its type, and the code that is compiled for each: clock reads around one
-//! acquisition, and the loops in which none is.
+//! acquisition, and a loop in which none is.
 
 use super::{Rank, RwLock};
 use crate::run::clock;
@@ -8,9 +8,6 @@ use std::any::Any;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
-
-/// Locks in a row: they fit into the first cache.
-pub const ROW: usize = 64;
 
 /// What a thread asks of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,95 +22,63 @@ pub enum Ask {
     TryRead,
 }
 
-/// Locks without their type. The first of them is the one that threads contend for.
+/// A lock without its type.
 pub trait Subject: Any + Send + Sync {
     /// One attempt, and if it succeeds `section` with the lock held: the ticks of lock and of
     /// unlock, the clock's own part included.
     fn once(&self, ask: Ask, section: &mut dyn FnMut()) -> Option<[u64; 2]>;
 
-    /// Takes all locks and lets go of them, so many times: the ticks of all locks and those of all
-    /// unlocks. Two clock reads belong to [`ROW`] locks, so that the two are told apart though each
-    /// takes some nanoseconds. Nobody else has the locks, and there are [`ROW`] of them.
-    fn rows(&self, ask: Ask, times: usize, overhead: u64) -> [u64; 2];
-
-    /// Takes the first lock and lets go of it, so many times: the ticks of all that.
+    /// Takes the lock and lets go of it, so many times: the ticks of all that.
     fn pairs(&self, ask: Ask, times: usize) -> u64;
 }
 
 /// A lock on lines of its own.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Placed<L>(L);
+pub struct Placed<L>(L);
 
-/// Locks of one type.
-#[derive(Debug)]
-pub struct Row<L>(Box<[Placed<L>]>);
-
-impl<L: RwLock> Row<L> {
-    pub(super) fn place(count: usize) -> Result<&'static dyn Subject> {
-        let mut row = Box::<[Placed<L>]>::new_uninit_slice(count);
-        for place in &mut row {
-            // SAFETY: a pointer to the field of an allocated, aligned value; `MaybeUninit` may be
-            // uninitialised, and no other code refers to it.
-            L::place(unsafe { &mut *(&raw mut (*place.as_mut_ptr()).0).cast::<MaybeUninit<L>>() })?;
-        }
-        // SAFETY: the only field of each has just been initialised. A box moves nothing in it.
-        Ok(Box::leak(Box::new(Self(unsafe { row.assume_init() }))))
+impl<L: RwLock> Placed<L> {
+    pub(super) fn place() -> Result<&'static dyn Subject> {
+        let mut place = Box::<Self>::new_uninit();
+        // SAFETY: a pointer to the field of an allocated, aligned value; `MaybeUninit` may be
+        // uninitialised, and no other code refers to it.
+        L::place(unsafe { &mut *(&raw mut (*place.as_mut_ptr()).0).cast::<MaybeUninit<L>>() })?;
+        // SAFETY: the only field has just been initialised, where it stays.
+        Ok(Box::leak(unsafe { place.assume_init() }))
     }
 }
 
-/// Calls `$use` with the function that does what is asked, compiled for just that.
+/// Calls a function with one that takes the lock as it is asked to, compiled for just that.
 macro_rules! asked {
-    ($ask:expr, $lock:ident: $type:ty, $take:ident => $use:expr) => {
-        asked!(@ $ask, $lock: $type, $take => $use;
-            Ask::Write => write(true), Ask::TryWrite => write(false),
-            Ask::Read(Rank::Bulk) => read(Rank::Bulk, true),
-            Ask::Read(Rank::Urgent) => read(Rank::Urgent, true),
-            Ask::Read(Rank::Nested) => read(Rank::Nested, true), Ask::TryRead => read(Rank::Bulk, false))
-    };
-    (@ $ask:expr, $lock:ident: $type:ty, $take:ident => $use:expr; $($which:pat => $call:ident($($arg:expr),*)),*) => {
-        match $ask {$(
-            $which => {
-                let $take = |$lock: $type| $lock.$call($($arg),*);
-                $use
-            }
-        )*}
+    ($ask:expr, $lock:expr => $use:ident($argument:expr)) => {
+        match $ask {
+            Ask::Write => $use(|| $lock.write(true), $argument),
+            Ask::TryWrite => $use(|| $lock.write(false), $argument),
+            Ask::Read(Rank::Bulk) => $use(|| $lock.read(Rank::Bulk, true), $argument),
+            Ask::Read(Rank::Urgent) => $use(|| $lock.read(Rank::Urgent, true), $argument),
+            Ask::Read(Rank::Nested) => $use(|| $lock.read(Rank::Nested, true), $argument),
+            Ask::TryRead => $use(|| $lock.read(Rank::Bulk, false), $argument),
+        }
     };
 }
 
-impl<L: RwLock> Subject for Row<L> {
-    fn once<'l>(&'l self, ask: Ask, section: &mut dyn FnMut()) -> Option<[u64; 2]> {
-        let first = &self.0[0].0;
-        asked!(ask, lock: &'l L, take => timed(|| take(first), section))
+impl<L: RwLock> Subject for Placed<L> {
+    fn once(&self, ask: Ask, section: &mut dyn FnMut()) -> Option<[u64; 2]> {
+        asked!(ask, self.0 => timed(section))
     }
 
-    fn rows<'l>(&'l self, ask: Ask, times: usize, overhead: u64) -> [u64; 2] {
-        asked!(ask, lock: &'l L, take => {
-            let mut ticks = [0; 2];
-            for _ in 0..times {
-                let start = clock::now();
-                let held: [_; ROW] = std::array::from_fn(|index| take(black_box(&self.0[index].0)));
-                let had = clock::now();
-                // The last first, as masks nest.
-                held.into_iter().rev().for_each(drop);
-                let free = clock::now();
-                ticks[0] += (had - start).saturating_sub(overhead);
-                ticks[1] += (free - had).saturating_sub(overhead);
-            }
-            ticks
-        })
+    fn pairs(&self, ask: Ask, times: usize) -> u64 {
+        asked!(ask, black_box(&self.0) => pairs(times))
     }
+}
 
-    fn pairs<'l>(&'l self, ask: Ask, times: usize) -> u64 {
-        let first = &self.0[0].0;
-        asked!(ask, lock: &'l L, take => {
-            let before = clock::now();
-            for _ in 0..times {
-                drop(take(black_box(first)));
-            }
-            clock::now() - before
-        })
+#[inline(always)]
+fn pairs<G>(take: impl Fn() -> Option<G>, times: usize) -> u64 {
+    let before = clock::now();
+    for _ in 0..times {
+        drop(take());
     }
+    clock::now() - before
 }
 
 /// One attempt. Fence, clock, lock, clock, section, clock, unlock, clock: so in the seed, so here.
@@ -143,7 +108,7 @@ pub(super) fn struck<L: RwLock, G>(read: impl Fn(&'static L) -> Option<G>) {
     let Some(run) = ON_SIGNAL.get() else { return };
     run(&mut |subject, section| {
         let subject: &'static dyn Any = subject;
-        let lock = &subject.downcast_ref::<Row<L>>()?.0[0].0;
+        let lock = &subject.downcast_ref::<Placed<L>>()?.0;
         let patiently = || loop {
             if let Some(held) = read(lock) {
                 return Some(held);

@@ -5,7 +5,6 @@
 //! of a thread do not interrupt each other, and the thread looks at it with the signal blocked.
 
 use super::threads::Shared;
-use crate::run::clock;
 use crate::statistics::waits::Waits;
 use crate::subjects::rwlocks::{Read, mask};
 use crate::workloads::window::WARM_UP;
@@ -21,45 +20,37 @@ thread_local! {
 
 struct Handler {
     shared: &'static Shared,
-    timer: libc::timer_t,
-    period_ns: u64,
-    /// When the timer expired for which the next handler will run.
-    due_ns: u64,
     handled: Box<Handled>,
 }
 
 /// What the handlers of a thread did in the window, also what was still to end when it closed.
 #[derive(Default)]
 pub(super) struct Handled {
-    /// From the expiry of the timer to the entry of the handler, to lock, and to unlock.
-    pub(super) delays: [Box<Waits>; 3],
+    /// To lock, and to unlock.
+    pub(super) delays: [Box<Waits>; 2],
     /// How often a handler saw a state that no writer leaves.
     pub(super) torn: u64,
 }
 
 /// Reads the lock, in the context of the thread that the timer interrupted.
 pub(super) fn on_signal(read: Read<'_>) {
-    let entered_ns = clock::monotonic_ns();
     if let Some(mut handler) = HANDLER.take() {
-        handler.strike(entered_ns, read);
+        handler.strike(read);
         HANDLER.set(Some(handler));
     }
 }
 
 impl Handler {
-    fn strike(&mut self, entered_ns: u64, read: Read<'_>) {
+    fn strike(&mut self, read: Read<'_>) {
         let (shared, handled) = (self.shared, &mut *self.handled);
         let took = read(shared.lock, &mut || handled.torn += u64::from(!shared.data.are_equal()));
-        let due_ns = self.due_ns;
-        // SAFETY: the timer is deleted only when its thread has blocked the signal. The call is
-        // async-signal-safe.
-        let missed = u64::try_from(unsafe { libc::timer_getoverrun(self.timer) }).unwrap_or(0);
-        self.due_ns += (1 + missed) * self.period_ns;
-        let Some([lock, unlock]) = took.filter(|_| shared.phase.load(Relaxed) != WARM_UP) else { return };
-        let (overhead, per_ns) = (shared.clock.overhead(), shared.clock.per_ns);
-        let delivery = (entered_ns.saturating_sub(due_ns) as f64 * per_ns) as u64;
-        let ticks = [delivery, lock.saturating_sub(overhead), unlock.saturating_sub(overhead)];
-        handled.delays.iter_mut().zip(ticks).for_each(|(delays, ticks)| delays.record(ticks));
+        let Some(ticks) = took.filter(|_| shared.phase.load(Relaxed) != WARM_UP) else { return };
+        let overhead = shared.clock.overhead();
+        handled
+            .delays
+            .iter()
+            .zip(ticks)
+            .for_each(|(delays, ticks)| delays.record(ticks.saturating_sub(overhead)));
     }
 }
 
@@ -82,15 +73,12 @@ impl Timer {
             return Err(io::Error::last_os_error()).context("timer_create");
         }
         let this = Self(timer);
-        let due_ns = clock::monotonic_ns() + period_ns;
-        HANDLER.set(Some(Box::new(Handler { shared, timer, period_ns, due_ns, handled: Box::default() })));
-        let time = |ns: u64| libc::timespec {
-            tv_sec: (ns / 1_000_000_000) as _,
-            tv_nsec: (ns % 1_000_000_000) as _,
-        };
-        let spec = libc::itimerspec { it_interval: time(period_ns), it_value: time(due_ns) };
+        HANDLER.set(Some(Box::new(Handler { shared, handled: Box::default() })));
+        let (tv_sec, tv_nsec) = ((period_ns / 1_000_000_000) as _, (period_ns % 1_000_000_000) as _);
+        let time = libc::timespec { tv_sec, tv_nsec };
+        let spec = libc::itimerspec { it_interval: time, it_value: time };
         // SAFETY: the timer exists and the specification is initialised; the old one is not wanted.
-        let rc = unsafe { libc::timer_settime(timer, libc::TIMER_ABSTIME, &spec, ptr::null_mut()) };
+        let rc = unsafe { libc::timer_settime(timer, 0, &spec, ptr::null_mut()) };
         if rc != 0 {
             return Err(io::Error::last_os_error()).context("timer_settime");
         }
