@@ -12,13 +12,16 @@ pub mod ulockflex;
 
 use crate::engine::figures::{Figure, Unit};
 use crate::engine::files;
+use crate::engine::options::{self, List};
 use crate::engine::plan::Order;
 use crate::engine::progress::{print, say};
 use crate::engine::record::{Ended, Line, Record};
-use crate::engine::run::{self, exit_code};
+use crate::engine::run::{self, exit_code, serve_or};
 use crate::report::tables::{Table, wrapped};
 use crate::report::units;
+use crate::workloads::Scenario;
 use anyhow::{Context, Result};
+use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -35,7 +38,7 @@ pub struct MailTable {
     pub today: &'static [&'static str],
 }
 
-/// A program of a mail.
+/// A mail with figures.
 pub struct Mail {
     /// Its records have this as the name of their row.
     pub row: &'static str,
@@ -81,44 +84,84 @@ pub const ALL: &[Mail] = &[
     },
 ];
 
-/// Runs a program of a mail: measures, prints what `shown` makes of the record, and keeps the
-/// record where it was asked for, or beside those of the benches.
-fn measure(order: &Order, json: Option<PathBuf>, shown: impl FnOnce(&Record) -> String) -> Result<ExitCode> {
-    let folder = match &json {
-        Some(file) => {
-            files::writable("--json", file)?;
-            None
-        }
-        None => Some(files::writable_folder()?),
-    };
-    say(&order.summary());
-    let (record, signal) = run::run(order)?;
-    keep(&record, folder, json)?;
-    let mut out = shown(&record);
-    if record.ended == Ended::Interrupted {
-        out += "The run was interrupted: what stands above rests on the trials that had ended.\n";
-    }
-    let printed = print(&out);
-    Ok(if signal.is_some() { exit_code(signal) } else { printed })
+/// What each program can be asked for.
+#[derive(clap::Args, Debug)]
+struct Asked {
+    /// How often each runs
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Write the record here [default: in ulocks-report of the target directory]
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 }
 
-/// Writes the record and says where.
-fn keep(record: &Record, folder: Option<PathBuf>, json: Option<PathBuf>) -> Result<()> {
-    let path = match (folder, json) {
-        (Some(folder), _) => files::keep(&folder, record)?,
-        (None, Some(file)) => {
-            let text = files::json(record)?;
-            std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
-            file
+/// What those can be asked for that compare locks.
+#[derive(clap::Args, Debug)]
+struct Locks {
+    /// The locks to measure; ratios are to the first
+    #[arg(long, value_name = "LIST", value_parser = options::lock_names)]
+    locks: Option<List<String>>,
+}
+
+impl Locks {
+    fn or(&self, usual: &[&str]) -> Vec<String> {
+        self.locks
+            .as_ref()
+            .map_or_else(|| usual.iter().map(ToString::to_string).collect(), |list| list.0.clone())
+    }
+}
+
+/// A program of a mail, by its arguments.
+trait Program: Parser {
+    fn asked(&self) -> &Asked;
+    /// What is to be run; an error is one of the arguments.
+    fn order(&self) -> Result<Order>;
+    /// Runs it, and says which signal ended it.
+    fn run(&self, order: &Order) -> Result<(Record, Option<i32>)> {
+        run::run(order)
+    }
+    /// What is printed.
+    fn shown(&self, record: &Record) -> String;
+}
+
+/// Measures, prints, and keeps the record where it was asked for, or beside those of the benches.
+fn main<P: Program>() -> ExitCode {
+    serve_or(|| {
+        let program: P = options::parse();
+        let json = &program.asked().json;
+        let writable = json.as_ref().map_or(Ok(()), |file| files::writable("--json", file));
+        let order = writable.and_then(|()| program.order()).unwrap_or_else(|error| options::refuse(&error));
+        if json.is_none() {
+            files::writable_folder()?;
         }
-        (None, None) => return Ok(()),
-    };
-    say(&format!("record: {}", path.display()));
-    Ok(())
+        say(&order.summary());
+        let (record, signal) = program.run(&order)?;
+        let path = match json {
+            None => files::keep(&files::folder()?, &record)?,
+            Some(file) => {
+                let text = files::json(&record)?;
+                std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+                file.clone()
+            }
+        };
+        say(&format!("record: {}", path.display()));
+        let mut out = program.shown(&record);
+        if record.ended == Ended::Interrupted {
+            out += "The run was interrupted: what stands above rests on the trials that had ended.\n";
+        }
+        let printed = print(&out);
+        Ok(if signal.is_some() { exit_code(signal) } else { printed })
+    })
+}
+
+/// Tables, and a sentence behind them.
+fn text(tables: Vec<MailTable>, sentence: String) -> String {
+    tables.iter().map(|table| table.text() + "\n").collect::<String>() + &sentence
 }
 
 /// A line of a record beside the first line of its table, to which ratios are taken.
 struct Case<'a> {
+    record: &'a Record,
     line: &'a Line,
     first: &'a Line,
 }
@@ -127,6 +170,10 @@ struct Case<'a> {
 type Column = (&'static str, fn(&Case<'_>) -> String);
 
 impl Case<'_> {
+    fn scenario(&self) -> Scenario {
+        self.record.cells[self.line.cell].scenario
+    }
+
     fn number(&self, figure: &str) -> Option<f64> {
         Some(self.line.measured(figure)?.value)
     }
@@ -166,7 +213,7 @@ fn table(
 ) -> Option<MailTable> {
     let lines: Vec<&Line> = record.lines.iter().filter(|line| line.cell == cell).collect();
     let first = lines.first()?;
-    let row = |line: &&Line| columns.iter().map(|column| (column.1)(&Case { line, first })).collect();
+    let row = |line: &&Line| columns.iter().map(|column| (column.1)(&Case { record, line, first })).collect();
     let header = columns.iter().map(|column| column.0).collect();
     Some(MailTable { title, header, rows: lines.iter().map(row).collect(), today })
 }

@@ -2,21 +2,19 @@
 //! hundred variables under one lock; reported is how long it took each to lock and to unlock, and
 //! for how long interrupts were off.
 
-use super::{MailTable, measure};
+use super::{Asked, Locks, MailTable, Program, text};
 use crate::engine::cell::{Cell, Job};
-use crate::engine::options::{self, List};
+use crate::engine::options;
 use crate::engine::plan::Order;
 use crate::engine::record::{Line, Record};
-use crate::engine::run::serve_or;
 use crate::report::units;
 use crate::run::pinning::Pin;
 use crate::subjects::rwlocks::{Entry, Rank};
 use crate::workloads::Scenario;
 use crate::workloads::readers::{Module, Run, Test};
-use anyhow::anyhow;
-use clap::{Parser, value_parser};
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -44,43 +42,41 @@ const INTERRUPTS: &str = "interrupts";
 /// Writers and readers of each class lock and unlock. Reported is how long that took, for each
 /// thread: [min, avg, max] as in his mail, whose figures stand beside them.
 #[derive(Parser, Debug)]
-#[command(name = "psrw", version)]
+#[command(name = "psrw", version, mut_arg("rounds", |rounds| rounds.default_value("1")))]
 struct Arguments {
     /// How long a test of each lock lasts, in seconds; contention six times as long. His: 10, 60
     #[arg(long, value_name = "S", default_value = "0.5", value_parser = options::seconds)]
     seconds: Duration,
-    /// How often each test of each lock runs
-    #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u32).range(1..=100))]
-    rounds: u32,
     #[command(flatten)]
     module: Module,
-    /// The locks to measure [default: psrw,std-rw,psrw-timed,std-rw-masked]
-    #[arg(long, value_name = "LIST", value_parser = options::lock_names)]
-    locks: Option<List<String>>,
-    /// Write the record here [default: test-psrwlock.json in ulocks-report of the target directory]
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    locks: Locks,
+    #[command(flatten)]
+    asked: Asked,
 }
 
 /// The program.
 pub fn main() -> ExitCode {
-    serve_or(|| {
-        let asked: Arguments = options::parse();
-        let subjects = asked.locks.map_or_else(|| SUBJECTS.map(str::to_owned).to_vec(), |list| list.0);
-        let jobs = jobs(asked.module, &subjects);
-        let is_none = |name: &String| Entry::find(name).err();
-        if let Some(error) = subjects.iter().find_map(is_none) {
-            options::refuse(&error.context("--locks"));
-        }
-        if jobs.is_empty() {
-            options::refuse(&anyhow!("no test is left of these threads and locks"));
-        }
-        let window_ms = (asked.seconds.as_millis() as u64).max(1);
-        measure(&Order::new(ROW, jobs, window_ms, asked.rounds, Pin::Scatter), asked.json, |record| {
-            let tables = tables(record).into_iter();
-            tables.map(|table| table.text() + "\n").collect::<String>() + &sentences(record)
-        })
-    })
+    super::main::<Arguments>()
+}
+
+impl Program for Arguments {
+    fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    fn order(&self) -> Result<Order> {
+        let subjects = self.locks.or(&SUBJECTS);
+        subjects.iter().try_for_each(|name| Entry::find(name).map(drop)).context("--locks")?;
+        let jobs = jobs(self.module, &subjects);
+        ensure!(!jobs.is_empty(), "no test is left of these threads and locks");
+        let window_ms = (self.seconds.as_millis() as u64).max(1);
+        Ok(Order::new(ROW, jobs, window_ms, self.asked.rounds, Pin::Scatter))
+    }
+
+    fn shown(&self, record: &Record) -> String {
+        text(tables(record), sentences(record))
+    }
 }
 
 /// What his mail says, said of today.

@@ -1,11 +1,11 @@
 //! `sembench`: the program of Mason's mail of 2010. Many threads or processes wait, each for a
 //! semaphore of its own, and one posts to many at a time; counted are the cycles of post and wait.
 
-use super::{MailTable, measure};
+use super::{Asked, Case, Column, MailTable, Program, table, text, text_of};
+use crate::engine::cell::Cell;
 use crate::engine::options::{self, List};
 use crate::engine::plan::Order as Plan;
-use crate::engine::record::{Line, Record};
-use crate::engine::run::serve_or;
+use crate::engine::record::Record;
 use crate::report::units;
 use crate::rows::Wish;
 use crate::rows::sembench::{ORDERS, one_array, wakes};
@@ -15,7 +15,6 @@ use crate::workloads::semaphores::{Order, Run};
 use crate::workloads::{Scenario, Workers};
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -49,12 +48,8 @@ struct Arguments {
     /// Processes, at most 250, in place of the threads
     #[arg(long)]
     processes: bool,
-    /// How often each runs
-    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
-    rounds: u32,
-    /// Write the record here [default: sembench-own.json in ulocks-report of the target directory]
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    asked: Asked,
 }
 
 fn modes(text: &str) -> Result<List<String>> {
@@ -78,24 +73,27 @@ fn orders(text: &str) -> Result<List<(Order, &'static str)>> {
 
 /// The program.
 pub fn main() -> ExitCode {
-    serve_or(|| {
-        let arguments: Arguments = options::parse();
-        let wish = Wish { subjects: arguments.operations.map(|list| list.0), ..Wish::default() };
-        let workers = match (arguments.processes, arguments.threads) {
-            (true, Some(n @ 251..)) => {
-                options::refuse(&anyhow::anyhow!("{n} processes; allowed: 1 to 250, as in -t 64"))
-            }
-            (true, n) => Workers::Processes(n.unwrap_or(64)),
-            (false, n) => Workers::Threads(n.unwrap_or(2048)),
-        };
-        let mut jobs = wakes(&wish, workers, arguments.wakes, &arguments.order.0);
+    super::main::<Arguments>()
+}
+
+impl Program for Arguments {
+    fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    fn order(&self) -> Result<Plan> {
+        let wish = Wish { subjects: self.operations.as_ref().map(|list| list.0.clone()), ..Wish::default() };
+        let n = self.threads.unwrap_or(if self.processes { 64 } else { 2048 });
+        ensure!(!self.processes || n <= 250, "{n} processes; allowed: 1 to 250, as in -t 64");
+        let workers = if self.processes { Workers::Processes(n) } else { Workers::Threads(n) };
+        let mut jobs = wakes(&wish, workers, self.wakes, &self.order.0);
         jobs.extend(one_array(&wish));
-        let order =
-            Plan::new(OWN, jobs, arguments.run_time.as_millis() as u64, arguments.rounds, Pin::Scatter);
-        measure(&order, arguments.json, |record| {
-            tables(record).into_iter().map(|table| table.text() + "\n").collect()
-        })
-    })
+        Ok(Plan::new(OWN, jobs, self.run_time.as_millis() as u64, self.asked.rounds, Pin::Scatter))
+    }
+
+    fn shown(&self, record: &Record) -> String {
+        text(tables(record), String::new())
+    }
 }
 
 /// What the mails of 2010 say. Mason, 12 April: before his patch semtimedop "scored about the same
@@ -108,38 +106,33 @@ const ONE_ARRAY_THEN: f64 = 2e6;
 
 /// His figures beside today's.
 pub fn tables(record: &Record) -> Vec<MailTable> {
-    let mut tables = Vec::new();
-    for (at, cell) in record.cells.iter().enumerate() {
-        let lines = record.lines.iter().filter(|line| line.cell == at && !line.values("rate").is_empty());
-        let seconds = record.window_ms as f64 / 1e3;
-        let Scenario::Semaphores(run) = cell.scenario else { continue };
-        let table = |title, header: &[&'static str], rows: Vec<_>, today| {
-            (!rows.is_empty()).then(|| MailTable { title, header: header.to_vec(), rows, today })
-        };
-        tables.extend(match run {
-            Run::Wakes { workers, .. } => {
-                let [kernel, futex] = [KERNEL, FUTEX].map(|name| record.line(at, name));
-                let rows = lines.map(|line| row(line, kernel, futex, (seconds, workers.count()))).collect();
-                table(format!("Mason 2010: {}, {}", cell.section, cell.label), HEADER, rows, TODAY)
-            }
-            Run::Own { threads: 4, poster: false } => {
-                // A turn is two operations.
-                let rows = lines.map(|line| {
-                    let rate = line.measured("rate").map_or("-".into(), |rate| units::rate(2.0 * rate.value));
-                    let then = if line.subject == KERNEL { units::rate(ONE_ARRAY_THEN) } else { "-".into() };
-                    vec![line.subject.clone(), rate, then]
-                });
-                let header = &["semaphores", "operations/s", "2010"];
-                table(format!("Spraul 2010: one array, {}", cell.label), header, rows.collect(), SPRAUL)
-            }
-            _ => None,
-        });
-    }
-    tables
+    let of = |(at, cell): (usize, &Cell)| match cell.scenario {
+        Scenario::Semaphores(Run::Wakes { .. }) => {
+            table(record, at, format!("Mason 2010: {}, {}", cell.section, cell.label), COLUMNS, TODAY)
+        }
+        Scenario::Semaphores(Run::Own { threads: 4, poster: false }) => {
+            table(record, at, format!("Spraul 2010: one array, {}", cell.label), ONE_ARRAY, SPRAUL)
+        }
+        _ => None,
+    };
+    record.cells.iter().enumerate().filter_map(of).collect()
 }
 
-const HEADER: &[&str] =
-    &["mode", "cycles", "of a worker", "cycles/s", "by sysv", "by futex", "2010", "calls", "CPU"];
+const COLUMNS: &[Column] = &[
+    ("mode", |case| case.line.subject.clone()),
+    ("cycles", |case| text_of(cycles(case), units::rate)),
+    ("of a worker", |case| format!("{}..{}", of_worker(case, "least"), of_worker(case, "most"))),
+    ("cycles/s", |case| case.value("rate")),
+    ("by sysv", |case| by(case, KERNEL)),
+    ("by futex", |case| by(case, FUTEX)),
+    ("2010", |case| match case.line.subject.as_str() {
+        KERNEL => format!("{} -> {}", BY_FUTEX_THEN.0, BY_FUTEX_THEN.1),
+        FUTEX => "1".into(),
+        _ => "-".into(),
+    }),
+    ("calls", |case| case.value("calls")),
+    ("CPU", |case| case.value("cpu")),
+];
 
 const TODAY: &[&str] = &[
     "cycles: posts that arrived in a run, and of the workers with fewest and most. calls of the poster,",
@@ -152,46 +145,36 @@ const TODAY: &[&str] = &[
 const SPRAUL: &[&str] =
     &["His was a Phenom of 4 cores at 2 GHz. A turn of a thread is two operations, -1 and +1."];
 
-fn row(
-    line: &Line,
-    kernel: Option<&Line>,
-    futex: Option<&Line>,
-    (seconds, workers): (f64, u32),
-) -> Vec<String> {
-    let value = |figure: &str| line.measured(figure).map(|measured| measured.value);
-    let text = |value: Option<f64>, text: fn(f64) -> String| value.map_or("-".into(), text);
-    let by = |other: Option<&Line>| match other {
-        Some(other) if other.subject == line.subject => "1".into(),
-        other => units::ratio(other.and_then(|other| line.ratio(other, "rate"))),
-    };
-    let cycles = value("rate").map(|rate| rate * seconds);
-    let of_worker = |figure: &str| {
-        cycles
-            .zip(value(figure))
-            .map_or("-".into(), |(all, part)| units::rate(all / f64::from(workers) * part))
-    };
-    let (before, after) = BY_FUTEX_THEN;
-    let then = match line.subject.as_str() {
-        KERNEL => format!("{before} -> {after}"),
-        FUTEX => "1".into(),
-        _ => "-".into(),
-    };
-    vec![
-        line.subject.clone(),
-        text(cycles, units::rate),
-        format!("{}..{}", of_worker("least"), of_worker("most")),
-        text(value("rate"), units::rate),
-        by(kernel),
-        by(futex),
-        then,
-        text(value("calls"), units::digits),
-        text(value("cpu"), units::time),
-    ]
+const ONE_ARRAY: &[Column] = &[
+    ("semaphores", |case| case.line.subject.clone()),
+    ("operations/s", |case| text_of(case.number("rate").map(|turns| 2.0 * turns), units::rate)),
+    ("2010", |case| text_of((case.line.subject == KERNEL).then_some(ONE_ARRAY_THEN), units::rate)),
+];
+
+/// All posts of a run.
+fn cycles(case: &Case<'_>) -> Option<f64> {
+    Some(case.number("rate")? * case.record.window_ms as f64 / 1e3)
+}
+
+/// Those of a worker, of which there is the share of a mean worker.
+fn of_worker(case: &Case<'_>, figure: &str) -> String {
+    let Scenario::Semaphores(Run::Wakes { workers, .. }) = case.scenario() else { return "-".into() };
+    let both = cycles(case).zip(case.number(figure));
+    text_of(both.map(|(all, share)| all / f64::from(workers.count()) * share), units::rate)
+}
+
+fn by(case: &Case<'_>, other: &str) -> String {
+    match case.record.line(case.line.cell, other) {
+        Some(other) if other.subject == case.line.subject => "1".into(),
+        other => units::ratio(other.and_then(|other| case.line.ratio(other, "rate"))),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use crate::engine::record::Line;
 
     #[test]
     fn each_mode_has_its_line_and_2010_stands_beside_it() {

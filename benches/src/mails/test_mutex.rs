@@ -1,22 +1,21 @@
-//! `test-mutex`: the program of Molnar's mail of 2005. Tasks create, unlink and close files of their
-//! own in one directory.
+//! `test-mutex`: the program of Molnar's mail of 2005. Tasks create, unlink and close files of
+//! their own in one directory.
 //!
 //! His files were in /tmp, and the lock was the kernel's, of the directory. Here the directory is a
 //! tree in memory under the lock that is measured. He compared a kernel with semaphores and one
 //! with mutexes: the ratios are to the first lock, a semaphore in the order of arrival.
 
-use super::{Case, Column, MailTable, measure, table, text_of};
+use super::{Asked, Case, Column, Locks, MailTable, Program, table, text, text_of};
 use crate::engine::cell::{Cell, Job};
-use crate::engine::options::{self, List};
+use crate::engine::options;
 use crate::engine::plan::Order;
 use crate::engine::record::{Line, Record};
-use crate::engine::run::serve_or;
 use crate::report::units;
 use crate::run::pinning::Pin;
 use crate::workloads::Scenario;
 use crate::workloads::files::Files;
+use anyhow::Result;
 use clap::Parser;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -55,30 +54,32 @@ struct Arguments {
     /// Length of a trial, in seconds
     #[arg(value_name = "SECONDS", default_value = "0.5", value_parser = options::seconds)]
     seconds: Duration,
-    /// How often each lock runs
-    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
-    rounds: u32,
-    /// The locks to measure; ratios are to the first
-    #[arg(long, value_name = "LIST", value_parser = options::lock_names)]
-    locks: Option<List<String>>,
-    /// Write the record here [default: test-mutex.json in ulocks-report of the target directory]
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    locks: Locks,
+    #[command(flatten)]
+    asked: Asked,
 }
 
 /// The program.
 pub fn main() -> ExitCode {
-    serve_or(|| {
-        let Arguments { test, tasks, seconds, rounds, locks, json } = options::parse();
-        let subjects = locks.map_or_else(|| SUBJECTS.map(str::to_owned).to_vec(), |list| list.0);
-        let window_ms = (seconds.as_millis() as u64).max(1);
-        let jobs = jobs(tasks, test == "V", &subjects);
-        measure(&Order::new(ROW, jobs, window_ms, rounds, Pin::None), json, |record| {
-            let own = record.lines.iter().map(|line| own_lines(record, line) + "\n");
-            let tables = tables(record).into_iter().map(|table| table.text());
-            own.chain(tables).collect::<String>() + &sentence(record)
-        })
-    })
+    super::main::<Arguments>()
+}
+
+impl Program for Arguments {
+    fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    fn order(&self) -> Result<Order> {
+        let window_ms = (self.seconds.as_millis() as u64).max(1);
+        let jobs = jobs(self.tasks, self.test == "V", &self.locks.or(&SUBJECTS));
+        Ok(Order::new(ROW, jobs, window_ms, self.asked.rounds, Pin::None))
+    }
+
+    fn shown(&self, record: &Record) -> String {
+        let own: String = record.lines.iter().map(|line| own_lines(record, line) + "\n").collect();
+        own + &text(tables(record), sentence(record))
+    }
 }
 
 /// What his mail says, said of today.

@@ -3,18 +3,16 @@
 //! last of them throughput. His section is short in one table, and sleeps for a microsecond in the
 //! other.
 
-use super::{Case, Column, MailTable, measure, table, text_of};
+use super::{Asked, Case, Column, Locks, MailTable, Program, table, text, text_of};
 use crate::engine::cell::{Cell, Job};
-use crate::engine::options::{self, List};
 use crate::engine::plan::Order;
 use crate::engine::record::{Line, Record};
-use crate::engine::run::serve_or;
 use crate::report::units;
 use crate::run::pinning::Pin;
 use crate::workloads::Scenario;
 use crate::workloads::fixed::{Fixed, Inside};
+use anyhow::Result;
 use clap::Parser;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The name of its records.
@@ -45,29 +43,32 @@ struct Arguments {
     /// Operations with the section that sleeps, all threads together; his were 100,000
     #[arg(long, value_name = "N", default_value = "20000", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
     sleeps: u64,
-    /// How often each lock runs
-    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
-    rounds: u32,
-    /// The locks to measure; ratios are to the first
-    #[arg(long, value_name = "LIST", value_parser = options::lock_names)]
-    locks: Option<List<String>>,
-    /// Write the record here [default: tofutex.json in ulocks-report of the target directory]
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    locks: Locks,
+    #[command(flatten)]
+    asked: Asked,
 }
 
 /// The program.
 pub fn main() -> ExitCode {
-    serve_or(|| {
-        let Arguments { threads, operations, sleeps, rounds, locks, json } = options::parse();
-        let subjects = locks.map_or_else(|| SUBJECTS.map(str::to_owned).to_vec(), |list| list.0);
-        let each = |all: u64| all.div_ceil(u64::from(threads));
-        let jobs = jobs(threads, each(operations), each(sleeps), &subjects);
-        measure(&Order::new(ROW, jobs, 1, rounds, Pin::None), json, |record| {
-            let tables = tables(record).into_iter();
-            tables.map(|table| table.text() + "\n").collect::<String>() + &sentence(record)
-        })
-    })
+    super::main::<Arguments>()
+}
+
+impl Program for Arguments {
+    fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    fn order(&self) -> Result<Order> {
+        let each = |all: u64| all.div_ceil(u64::from(self.threads));
+        let [operations, sleeps] = [self.operations, self.sleeps].map(each);
+        let jobs = jobs(self.threads, operations, sleeps, &self.locks.or(&SUBJECTS));
+        Ok(Order::new(ROW, jobs, 1, self.asked.rounds, Pin::None))
+    }
+
+    fn shown(&self, record: &Record) -> String {
+        text(tables(record), sentence(record))
+    }
 }
 
 /// What his mail says, said of today.
@@ -132,54 +133,37 @@ const REFUSED_THEN: &str = "80 %";
 /// His two tables beside today's, and the waits, for which Gleixner asked.
 pub fn tables(record: &Record) -> Vec<MailTable> {
     let of = |(at, cell): (usize, &Cell)| {
-        let Scenario::Fixed(run) = cell.scenario else { return Vec::new() };
-        let columns = if matches!(run.inside, Inside::Sleep(_)) { SLEEPS } else { COLUMNS };
         let his = format!("Long 2016, {}: {}", cell.section, cell.label);
         let waits = format!("Waits of an acquisition, {}", cell.section);
-        let tables = [table(record, at, his, columns, TODAY), table(record, at, waits, WAITS, &[])];
-        tables.into_iter().flatten().collect()
+        let tables = [table(record, at, his, COLUMNS, TODAY), table(record, at, waits, WAITS, &[])];
+        tables.into_iter().flatten()
     };
     record.cells.iter().enumerate().flat_map(of).collect()
 }
 
 const COLUMNS: &[Column] = &[
-    ("lock", |case| name(case, 0)),
+    ("lock", name),
     ("max", |case| case.value("last")),
     ("by first", |case| case.ratio("last")),
-    ("2016", |case| then(case, 0, |then| Some(then.last_s))),
+    ("2016", |case| then(case, |then| Some(then.last_s))),
     ("min", |case| case.value("first")),
     ("by max", spread),
-    ("2016", |case| spread_then(case, 0)),
+    ("2016", spread_then),
     ("average", |case| case.value("mean-done")),
     ("by first", |case| case.ratio("mean-done")),
-    ("2016", |case| then(case, 0, |then| Some(then.mean_s))),
+    ("2016", |case| then(case, |then| Some(then.mean_s))),
     ("sys/op", |case| case.value("system")),
     ("by first", |case| case.ratio("system")),
-    ("2016", |case| then(case, 0, |then| then.system_s)),
+    ("2016", |case| then(case, |then| then.system_s)),
     ("lock calls", |case| case.value("sleep-calls")),
-    ("2016", |case| calls_then(case, |calls| calls.0)),
+    ("2016", |case| text_of(find(case, case.line).and_then(|then| Some(then.calls?.0)), units::digits)),
     ("unlock calls", |case| case.value("wake-calls")),
-    ("2016", |case| calls_then(case, |calls| calls.1)),
+    ("2016", |case| text_of(find(case, case.line).and_then(|then| Some(then.calls?.1)), units::digits)),
     ("refused", |case| case.value("refused")),
-    ("2016", |case| if case.line.subject == "wait-wake" { REFUSED_THEN.into() } else { "-".into() }),
-];
-
-/// He gave no system time and no calls of the section that sleeps.
-const SLEEPS: &[Column] = &[
-    ("lock", |case| name(case, 1)),
-    ("max", |case| case.value("last")),
-    ("by first", |case| case.ratio("last")),
-    ("2016", |case| then(case, 1, |then| Some(then.last_s))),
-    ("min", |case| case.value("first")),
-    ("by max", spread),
-    ("2016", |case| spread_then(case, 1)),
-    ("average", |case| case.value("mean-done")),
-    ("by first", |case| case.ratio("mean-done")),
-    ("2016", |case| then(case, 1, |then| Some(then.mean_s))),
-    ("sys/op", |case| case.value("system")),
-    ("lock calls", |case| case.value("sleep-calls")),
-    ("unlock calls", |case| case.value("wake-calls")),
-    ("refused", |case| case.value("refused")),
+    ("2016", |case| match find(case, case.line) {
+        Some(Then { subject: "wait-wake", calls: Some(_), .. }) => REFUSED_THEN.into(),
+        _ => "-".into(),
+    }),
 ];
 
 const TODAY: &[&str] = &[
@@ -201,18 +185,19 @@ const WAITS: &[Column] = &[
 ];
 
 /// His row of a lock.
-fn find(line: &Line, table: usize) -> Option<&'static Then> {
-    THEN[table].iter().find(|then| then.subject == line.subject)
+fn find(case: &Case<'_>, line: &Line) -> Option<&'static Then> {
+    let sleeps = matches!(case.scenario(), Scenario::Fixed(Fixed { inside: Inside::Sleep(_), .. }));
+    THEN[usize::from(sleeps)].iter().find(|then| then.subject == line.subject)
 }
 
-fn name(case: &Case<'_>, table: usize) -> String {
+fn name(case: &Case<'_>) -> String {
     let subject = &case.line.subject;
-    find(case.line, table).map_or(subject.clone(), |then| format!("{subject} ({})", then.name))
+    find(case, case.line).map_or(subject.clone(), |then| format!("{subject} ({})", then.name))
 }
 
 /// A figure of his by that of his first lock.
-fn then(case: &Case<'_>, table: usize, get: fn(&Then) -> Option<f64>) -> String {
-    let [mine, first] = [case.line, case.first].map(|line| find(line, table).and_then(get));
+fn then(case: &Case<'_>, get: fn(&Then) -> Option<f64>) -> String {
+    let [mine, first] = [case.line, case.first].map(|line| find(case, line).and_then(get));
     text_of(mine.zip(first).map(|(mine, first)| mine / first), units::digits)
 }
 
@@ -220,10 +205,6 @@ fn spread(case: &Case<'_>) -> String {
     text_of(case.number("first").zip(case.number("last")).map(|(first, last)| first / last), units::digits)
 }
 
-fn spread_then(case: &Case<'_>, table: usize) -> String {
-    text_of(find(case.line, table).map(|then| then.first_s / then.last_s), units::digits)
-}
-
-fn calls_then(case: &Case<'_>, get: fn((f64, f64)) -> f64) -> String {
-    text_of(find(case.line, 0).and_then(|then| then.calls).map(get), units::digits)
+fn spread_then(case: &Case<'_>) -> String {
+    text_of(find(case, case.line).map(|then| then.first_s / then.last_s), units::digits)
 }

@@ -4,23 +4,19 @@
 //!
 //! Without arguments it runs every row of his mail. His columns stand first, then those of 2002.
 
-use super::MailTable;
-use super::franke::{self, Row};
-use super::keep;
+use super::franke::{self, Row, Then};
+use super::{Asked, MailTable, Program, text_of};
 use crate::engine::cell::{Cell, Job};
-use crate::engine::files;
 use crate::engine::options::{self, List};
 use crate::engine::plan::Order;
-use crate::engine::progress::{print, say};
 use crate::engine::record::{Line, Record};
-use crate::engine::run::{self, exit_code, serve_or};
+use crate::engine::run;
 use crate::report::units;
 use crate::run::pinning::Pin;
 use crate::workloads::turns::Turns;
 use crate::workloads::{Scenario, Times, Workers};
 use anyhow::{Result, ensure};
 use clap::Parser;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -33,7 +29,7 @@ pub const ROW: &str = "ulockflex";
 /// is run. Options are called as his columns; each narrows his table down, and with a number that
 /// is not in it (`-c 8`) rows of that number are run, too.
 #[derive(Parser, Debug)]
-#[command(name = "ulockflex", version)]
+#[command(name = "ulockflex", version, mut_arg("rounds", in_his_way))]
 struct Arguments {
     /// Numbers of children
     #[arg(short = 'c', long = "children", value_name = "LIST", value_parser = options::counts)]
@@ -56,9 +52,6 @@ struct Arguments {
     /// Length of a run, in seconds; his took 10
     #[arg(short = 't', long = "seconds", value_name = "S", default_value = "0.1", value_parser = options::seconds)]
     seconds: Duration,
-    /// The least number of runs of a row
-    #[arg(short = 'o', value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=100))]
-    least: u32,
     /// The greatest number, where ThPut is not known to 5 % before
     #[arg(short = 'm', value_name = "N", default_value = "8", value_parser = clap::value_parser!(u32).range(1..=100))]
     most: u32,
@@ -71,9 +64,13 @@ struct Arguments {
     /// Children are threads instead of processes
     #[arg(long)]
     threads: bool,
-    /// Write the record here [default: ulockflex.json in ulocks-report of the target directory]
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    asked: Asked,
+}
+
+/// A row runs so often at least.
+fn in_his_way(rounds: clap::Arg) -> clap::Arg {
+    rounds.short('o').default_value("5").help("The least number of runs of a row")
 }
 
 fn letters(text: &str) -> Result<String> {
@@ -87,87 +84,72 @@ fn letters(text: &str) -> Result<String> {
 
 /// The program.
 pub fn main() -> ExitCode {
-    serve_or(|| {
-        let arguments: Arguments = options::parse();
-        let rows = rows(&arguments).unwrap_or_else(|error| options::refuse(&error));
-        if let Some(file) = &arguments.json {
-            files::writable("--json", file).unwrap_or_else(|error| options::refuse(&error));
-        }
-        let folder = if arguments.json.is_none() { Some(files::writable_folder()?) } else { None };
-        let jobs: Vec<Job> = rows.iter().map(|row| job(row, arguments.threads)).collect();
-        let window_ms = (arguments.seconds.as_millis() as u64).max(1);
-        let pin = if arguments.unpinned { Pin::None } else { Pin::default() };
-        let mut order = Order::new(ROW, jobs, window_ms, arguments.least, pin);
-        order.iterations_per_us = arguments.calibration.map(f64::from);
-        say(&order.summary());
-        let (mut record, mut signal) = run::run(&order)?;
-        // His rule: a row has more runs until its throughput is known.
-        for _ in arguments.least..arguments.most.max(arguments.least) {
-            let unsettled = |line: &&Line| !is_settled(line);
-            let open: Vec<usize> = record.lines.iter().filter(unsettled).map(|line| line.cell).collect();
-            if signal.is_some() || open.is_empty() {
-                break;
-            }
-            let jobs = open.iter().map(|&at| order.jobs[at].clone()).collect();
-            let (more, interrupted) = run::run(&Order { jobs, rounds: 1, ..order.clone() })?;
-            append(&mut record, &more);
-            signal = interrupted;
-        }
-        keep(&record, folder, arguments.json)?;
-        let header = HEADER.to_vec();
-        let lines = rows.iter().map(|row| line(&record, row)).collect();
-        let title = format!(
-            "{}\nchildren are {}, runs of {} ms",
-            record.machine,
-            if arguments.threads { "threads" } else { "processes" },
-            window_ms
-        );
-        let text = MailTable { title, header, rows: lines, today: TODAY }.text();
-        let printed = print(&(text + &sentence(&record)));
-        Ok(if signal.is_some() { exit_code(signal) } else { printed })
-    })
+    super::main::<Arguments>()
 }
 
-/// The rows that are asked for: those of his table that fit, and where no row fits the numbers, rows
-/// of these numbers.
-fn rows(arguments: &Arguments) -> Result<Vec<Row>> {
-    let own_times = arguments.outside.is_some() || arguments.inside.is_some();
-    let times = Times::us(arguments.inside.unwrap_or(0), arguments.outside.unwrap_or(0));
-    let in_list = |list: &Option<List<u32>>, n: u32| list.as_ref().is_none_or(|list| list.0.contains(&n));
-    let has_letter = |row: &Row| arguments.letters.as_ref().is_none_or(|known| known.contains(row.letter));
-    let fits = |row: &&Row| {
-        has_letter(row)
-            && in_list(&arguments.children, row.children)
-            && in_list(&arguments.locks, row.locks)
-            && arguments.patience.is_none_or(|us| us == row.patience_us)
-            && (!own_times || row.times == times)
+impl Program for Arguments {
+    fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    fn order(&self) -> Result<Order> {
+        let jobs = rows(self)?.iter().map(|row| job(row, self.threads)).collect();
+        let window_ms = (self.seconds.as_millis() as u64).max(1);
+        let pin = if self.unpinned { Pin::None } else { Pin::default() };
+        let iterations_per_us = self.calibration.map(f64::from);
+        Ok(Order { iterations_per_us, ..Order::new(ROW, jobs, window_ms, self.asked.rounds, pin) })
+    }
+
+    /// His rule: a row has more runs until its throughput is known.
+    fn run(&self, order: &Order) -> Result<(Record, Option<i32>)> {
+        let (mut record, mut signal) = run::run(order)?;
+        for _ in self.asked.rounds..self.most {
+            let open = record.lines.iter().filter(|line| !is_settled(line));
+            let jobs: Vec<Job> = open.map(|line| order.jobs[line.cell].clone()).collect();
+            if signal.is_some() || jobs.is_empty() {
+                break;
+            }
+            let (more, interrupted) = run::run(&Order { jobs, rounds: 1, ..order.clone() })?;
+            append(&mut record, &more);
+            (signal, record.ended) = (interrupted, more.ended);
+        }
+        Ok((record, signal))
+    }
+
+    fn shown(&self, record: &Record) -> String {
+        let children = if self.threads { "threads" } else { "processes" };
+        let title = format!("{}\nchildren are {children}, runs of {} ms", record.machine, record.window_ms);
+        let rows = rows(self).unwrap_or_default();
+        table(title, record, &rows).text() + &sentence(record)
+    }
+}
+
+/// The rows that are asked for: those of his table that fit, and where no row fits the numbers,
+/// rows of these numbers.
+fn rows(asked: &Arguments) -> Result<Vec<Row>> {
+    let us = |time: Option<u64>| time.unwrap_or(0);
+    let own_times = asked.outside.is_some() || asked.inside.is_some();
+    let times = own_times.then(|| Times::us(us(asked.inside), us(asked.outside)));
+    let is_in = |list: &Option<List<u32>>, n: u32| list.as_ref().is_none_or(|list| list.0.contains(&n));
+    let is_kind = |row: &&Row| {
+        asked.letters.as_ref().is_none_or(|letters| letters.contains(row.letter))
+            && asked.patience.is_none_or(|us| us == row.patience_us)
     };
-    let mut rows: Vec<Row> = franke::rows().iter().filter(fits).copied().collect();
-    let one = |list: &Option<List<u32>>| list.as_ref().map_or(vec![1], |list| list.0.clone());
-    for &children in &arguments.children.as_ref().map_or(Vec::new(), |list| list.0.clone()) {
-        for &locks in &one(&arguments.locks) {
-            let is_his = rows.iter().any(|row| row.children == children && row.locks == locks);
-            if is_his {
+    let kinds = || franke::rows().iter().filter(is_kind);
+    let his = kinds().filter(|row| is_in(&asked.children, row.children) && is_in(&asked.locks, row.locks));
+    let mut rows: Vec<Row> =
+        his.filter(|row| times.is_none_or(|times| times == row.times)).copied().collect();
+    let one = List(vec![1]);
+    for &children in asked.children.iter().flat_map(|list| &list.0) {
+        for &locks in &asked.locks.as_ref().unwrap_or(&one).0 {
+            if rows.iter().any(|row| (row.children, row.locks) == (children, locks)) {
                 continue;
             }
             // As his rows of two children, with these numbers.
-            let kinds = franke::rows().iter().filter(|row| row.children == 2 && row.locks == 1);
-            let kinds = kinds.filter(|row| has_letter(row));
-            let kinds = kinds.filter(|row| arguments.patience.is_none_or(|us| us == row.patience_us));
-            let wanted = |row: &Row| Row {
-                children,
-                locks,
-                times: if own_times { times } else { row.times },
-                contended: f64::NAN,
-                read_contended: f64::NAN,
-                resolved: f64::NAN,
-                cov: f64::NAN,
-                per_s: f64::NAN,
-                ..*row
-            };
-            for row in kinds.map(wanted) {
-                let alike = |known: &&Row| job(known, false) == job(&row, false);
-                if rows.iter().find(alike).is_none() {
+            for row in kinds().filter(|row| (row.children, row.locks) == (2, 1)) {
+                let times = times.unwrap_or(row.times);
+                let row = Row { children, locks, times, then: None, ..*row };
+                if !rows.contains(&row) {
                     rows.push(row);
                 }
             }
@@ -208,7 +190,7 @@ fn sentence(record: &Record) -> String {
     format!(
         "With 100 children at (1, 9) us the calock has {} of System V's rate; in 2002 {}.\n",
         units::ratio(Some(ratio)),
-        units::fixed(calock.per_s / kernel.per_s)
+        text_of(by(calock, kernel), units::fixed)
     )
 }
 
@@ -262,13 +244,13 @@ fn letter(row: &Row) -> String {
 
 /// His whole table, beside today's.
 pub fn tables(record: &Record) -> Vec<MailTable> {
-    let rows = franke::rows().iter().map(|then| line(record, then)).collect();
-    vec![MailTable {
-        title: "Franke 2002, PERFORMANCE and SHARED LOCKS: loops a second of all children".into(),
-        header: HEADER.to_vec(),
-        rows,
-        today: TODAY,
-    }]
+    let title = "Franke 2002, PERFORMANCE and SHARED LOCKS: loops a second of all children";
+    vec![table(title.into(), record, franke::rows())]
+}
+
+fn table(title: String, record: &Record, rows: &[Row]) -> MailTable {
+    let rows = rows.iter().map(|row| line(record, row)).collect();
+    MailTable { title, header: HEADER.to_vec(), rows, today: TODAY }
 }
 
 const HEADER: &[&str] = &[
@@ -303,48 +285,49 @@ fn find<'a>(record: &'a Record, row: &Row) -> Option<&'a Line> {
     record.line(cell, &wanted.subjects[0])
 }
 
+/// His throughput of a row by that of another.
+fn by(row: &Row, other: &Row) -> Option<f64> {
+    Some(row.then?.per_s / other.then?.per_s)
+}
+
 fn line(record: &Record, then: &Row) -> Vec<String> {
     let kernel = Row { letter: 'k', patience_us: 0, readers: None, ..*then };
     let his_kernel = franke::rows().iter().find(|row| job(row, false) == job(&kernel, false));
     let today = find(record, then);
     let figure = |name: &str| today.and_then(|line| line.measured(name)).map(|measured| measured.value);
-    let per_cent = |name: &str| figure(name).map_or("-".into(), |share| format!("{:.2}", 100.0 * share));
-    let rate = today.and_then(|line| line.measured("rate"));
+    let per_cent = |name: &str| text_of(figure(name), |share| format!("{:.2}", 100.0 * share));
     let runs = today.map_or(0, |line| line.values("rate").len());
-    let settled = today.is_some_and(is_settled);
+    let star = if today.is_some_and(is_settled) { "" } else { "*" };
+    let rate = today.and_then(|line| line.measured("rate")).map(|rate| match rate.modes {
+        Some((slow, fast)) => format!("{slow:.0}|{fast:.0}"),
+        None => format!("{:.0}", rate.value),
+    });
     let by_kernel = today.zip(find(record, &kernel)).and_then(|(mine, other)| mine.ratio(other, "rate"));
-    let us = |ns: u64| (ns / 1000).to_string();
-    let his =
-        |value: f64, digits: usize| if value.is_finite() { format!("{value:.digits$}") } else { "-".into() };
-    let resolved = match then.letter {
-        'f' | 'F' => per_cent("spun"),
-        _ => figure("reentries").map_or("-".into(), |sleeps| format!("{sleeps:.2}")),
-    };
+    let his = |of: fn(&Then) -> f64, text: fn(f64) -> String| text_of(then.then.as_ref().map(of), text);
+    let two = |value| format!("{value:.2}");
     vec![
         then.children.to_string(),
         then.locks.to_string(),
-        if runs == 0 { "-".into() } else { format!("{runs}{}", if settled { "" } else { "*" }) },
+        if runs == 0 { "-".into() } else { format!("{runs}{star}") },
         then.readers.map_or(then.letter.to_string(), |share| format!("s{share}")),
         then.patience_us.to_string(),
-        us(then.times.think_ns),
-        us(then.times.hold_ns),
+        (then.times.think_ns / 1000).to_string(),
+        (then.times.hold_ns / 1000).to_string(),
         per_cent("contended"),
         per_cent("read-contended"),
-        resolved,
-        figure("cov").map_or("-".into(), |cov| format!("{cov:.4}")),
-        rate.map_or("-".into(), |rate| match rate.modes {
-            Some((slow, fast)) => format!("{slow:.0}|{fast:.0}"),
-            None => format!("{:.0}", rate.value),
-        }),
-        by_kernel.map_or("-".into(), |ratio| units::fixed(ratio.value)),
-        figure("cpu").map_or("-".into(), units::time),
-        his(then.contended, 2),
-        his(then.read_contended, 2),
-        his(then.resolved, 2),
-        his(then.cov, 4),
-        his(then.per_s, 0),
-        his_kernel
-            .filter(|_| then.per_s.is_finite())
-            .map_or("-".into(), |kernel| units::fixed(then.per_s / kernel.per_s)),
+        match then.letter {
+            'f' | 'F' => per_cent("spun"),
+            _ => text_of(figure("reentries"), two),
+        },
+        text_of(figure("cov"), |cov| format!("{cov:.4}")),
+        rate.unwrap_or("-".into()),
+        text_of(by_kernel.map(|ratio| ratio.value), units::fixed),
+        text_of(figure("cpu"), units::time),
+        his(|then| then.contended, two),
+        his(|then| then.read_contended, two),
+        his(|then| then.resolved, two),
+        his(|then| then.cov, |cov| format!("{cov:.4}")),
+        his(|then| then.per_s, |per_s| format!("{per_s:.0}")),
+        text_of(his_kernel.and_then(|kernel| by(then, kernel)), units::fixed),
     ]
 }

@@ -1,7 +1,8 @@
 //! `convoy`: the loops of Franke's mail of 2002, with his numbers of children, as processes.
 //!
 //! What is compared is not a throughput of 2002 with one of today but the ratio of two locks then
-//! with the ratio of the same two locks now; [`mails::ulockflex`](crate::mails) has his whole table.
+//! with the ratio of the same two locks now; [`mails::ulockflex`](crate::mails) has his whole
+//! table.
 
 use super::{By, Column, Row, Turns, Wish, cell, chosen, no_claims, turns};
 use crate::engine::cell::{Job, Kind};
