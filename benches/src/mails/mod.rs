@@ -224,7 +224,7 @@ impl MailTable {
     pub fn text(&self) -> String {
         let mut table = Table::new(1, self.header.iter().copied());
         table.rows = self.rows.clone();
-        let parts: Vec<String> = table.fitting().iter().map(Table::text).collect();
+        let parts: Vec<String> = table.fitting(true).iter().map(Table::text).collect();
         let [title, today] = [&self.title, &self.today.join("\n")]
             .map(|text| text.lines().map(|line| wrapped(line, 4)).collect::<String>());
         title + &parts.join("\n") + &today

@@ -16,7 +16,6 @@ use crate::engine::cell::Kind;
 use crate::engine::record::{Ended, Measured, Mode, Record};
 use crate::statistics::geometric_mean;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 /// Lines of the screen; the paths of files stand below it, and all is shorter than 40 lines.
 pub const HEIGHT: usize = 35;
@@ -229,23 +228,20 @@ pub(crate) fn sentences_of(record: &Record) -> Vec<String> {
 /// The first sentence of each row, then the second ones, as far as there is room.
 fn sentences(of_rows: &[(&str, Vec<String>)], room: usize) -> String {
     let deepest = of_rows.iter().map(|row| row.1.len()).max().unwrap_or(0);
-    let mut shown: BTreeMap<usize, String> = BTreeMap::new();
-    let (mut used, mut left_out) = (1, 0);
-    for depth in 0..deepest {
-        for (at, (name, sentences)) in of_rows.iter().enumerate() {
-            let Some(sentence) = sentences.get(depth) else { continue };
-            let named = sentence.starts_with(&format!("{name}: "));
-            let text = wrapped(&if named { sentence.clone() } else { format!("{name}: {sentence}") }, 4);
-            // The last line says what is left out.
-            if left_out > 0 || used + height(&text) >= room {
-                left_out += 1;
-                continue;
-            }
-            used += height(&text);
-            *shown.entry(at).or_default() += &text;
-        }
+    let nth = |depth: usize| {
+        let rows = of_rows.iter().enumerate();
+        rows.filter_map(move |(at, (name, sentences))| Some((at, *name, sentences.get(depth)?)))
+    };
+    // The first line is empty, and the last says what is left out.
+    let (mut shown, mut used, mut left_out) = (Vec::new(), 1, 0);
+    for (at, name, sentence) in (0..deepest).flat_map(nth) {
+        let sentence = sentence.strip_prefix(&format!("{name}: ")).unwrap_or(sentence);
+        let text = wrapped(&format!("{name}: {sentence}"), 4);
+        used += height(&text);
+        if used < room { shown.push((at, text)) } else { left_out += 1 }
     }
-    let mut out: String = shown.into_values().collect();
+    shown.sort_by_key(|sentence| sentence.0);
+    let mut out: String = shown.into_iter().map(|sentence| sentence.1).collect();
     if !out.is_empty() {
         out.insert(0, '\n');
     }

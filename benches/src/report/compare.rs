@@ -97,7 +97,7 @@ pub fn compare(before: &Record, after: &Record) -> String {
         let mut table = Table::new(3, ["", "subject", "figure", "A", "B", "B by A", "verdict"]);
         let here = changes.iter().filter(|change| change.section == section);
         table.rows.extend(here.map(|change| change.words.clone()));
-        for part in table.fitting().iter().filter(|part| !part.rows.is_empty()) {
+        for part in table.fitting(true).iter().filter(|part| !part.rows.is_empty()) {
             out += &format!("\n{}{}", wrapped(section, 4), part.text());
         }
     }

@@ -117,11 +117,13 @@ impl Page {
         writeln!(self.body, "<{tag}>{}</{name}>", escape(&text.replace('`', ""))).unwrap();
     }
 
-    fn table(&mut self, table: &Table) {
-        self.tables += 1;
-        let (html, style) = table.html(&format!("t{}", self.tables));
-        self.body += &html;
-        self.style += &style;
+    fn table(&mut self, table: Table) {
+        for part in table.fitting(false) {
+            self.tables += 1;
+            let (html, style) = part.html(&format!("t{}", self.tables));
+            self.body += &html;
+            self.style += &style;
+        }
     }
 
     /// Two beside each other; of an odd number the last is as wide as two.
@@ -147,7 +149,7 @@ impl Page {
         match answer::answered(&place.records) {
             Some(Ok(answer)) => {
                 self.tag("h2", &answer.title);
-                self.table(&answer.table);
+                self.table(answer.table);
                 answer.lines.iter().skip(1).for_each(|line| self.tag("p", line));
             }
             Some(Err(why)) => self.tag("p", &why),
@@ -180,14 +182,14 @@ impl Page {
             self.tag("h3", &title);
             let mut beside = Table::new(1, header);
             beside.rows = rows;
-            beside.fitting().iter().for_each(|table| self.table(table));
+            self.table(beside);
             self.tag("p", &today.join(" "));
         }
         if let Some(row) = row {
             self.body += "<details><summary>All figures</summary>\n";
-            for (name, parts) in all(record, row) {
+            for (name, table) in all(record, row) {
                 self.tag("h3", &name);
-                parts.iter().for_each(|table| self.table(table));
+                self.table(table);
             }
             for line in legend(record, row).iter().map(String::as_str).chain(row.notes.lines()) {
                 self.tag("p", line);
@@ -226,7 +228,7 @@ fn html(places: &[Place], rows: &[Row], criterion: bool) -> String {
     }
     let mut runs = Table::new(5, ["row", "date", "machine", "rounds", "file"]);
     runs.rows = places.iter().flat_map(|place| place.files.clone()).collect();
-    page.table(&runs);
+    page.table(runs);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n\

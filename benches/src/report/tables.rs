@@ -92,19 +92,18 @@ impl Table {
     }
 
     /// Tables that are not wider than [`WIDTH`]: the columns that do not fit stand in another one,
-    /// behind the same columns on the left.
-    pub(crate) fn fitting(mut self) -> Vec<Self> {
-        let widths = self.widths();
-        let own: usize = widths.iter().map(|width| width + 2).sum::<usize>().saturating_sub(2);
-        if own > WIDTH {
+    /// behind the same columns on the left. Those are cut, or left to a page to wrap.
+    pub(crate) fn fitting(mut self, cuts: bool) -> Vec<Self> {
+        let mut widths = self.widths();
+        if widths.iter().map(|width| width + 2).sum::<usize>() > WIDTH + 2 {
             // The longer of the two is the label.
             let rooms = if widths.get(1) > widths.first() { [NAME, LABEL] } else { [LABEL, NAME] };
             for (at, room) in rooms.into_iter().enumerate().take(self.left) {
+                widths[at] = widths[at].min(room);
                 let cells = self.rows.iter_mut().filter_map(|row| row.get_mut(at));
-                cells.for_each(|cell| *cell = cut(cell, room));
+                cells.filter(|_| cuts).for_each(|cell| *cell = cut(cell, room));
             }
         }
-        let widths = self.widths();
         let fixed: usize = widths[..self.left].iter().map(|width| width + 2).sum();
         let mut parts: Vec<Vec<usize>> = vec![Vec::new()];
         let mut used = fixed;
@@ -178,8 +177,8 @@ fn entry(line: &Line, other: Option<&Line>, column: &Column, figure: Figure) -> 
     }
 }
 
-/// The tables of a section, in parts that fit.
-fn section(record: &Record, row: &Row, section: &str) -> Vec<Table> {
+/// The table of a section, if something is known.
+fn section(record: &Record, row: &Row, section: &str) -> Option<Table> {
     let columns: Vec<(&Column, Figure)> = used(record, row, section);
     let heads = columns.iter().map(|(Column { figure: name, by }, figure)| match by {
         By::Nothing => title(name, *figure),
@@ -211,7 +210,7 @@ fn section(record: &Record, row: &Row, section: &str) -> Vec<Table> {
             table.rows.push(Vec::new());
         }
     }
-    if table.rows.is_empty() || columns.is_empty() { Vec::new() } else { table.fitting() }
+    Some(table).filter(|table| !table.rows.is_empty() && !columns.is_empty())
 }
 
 /// The columns for which something is known in the section.
@@ -238,49 +237,42 @@ pub fn legend(record: &Record, row: &Row) -> Vec<String> {
             lines.push(line);
         }
     }
-    lines.push(
-        "by: round by round, geometric mean [95 % interval]; {a .. b}: range over two modes. -: unknown."
-            .into(),
-    );
-    lines
-        .push("*: best of its cell, no lock at all aside. a|b: two modes, no mean is given for them.".into());
+    let marks = [
+        "by: round by round, geometric mean [95 % interval]; {a .. b}: range over two modes. -: unknown.",
+        "*: best of its cell, no lock at all aside. a|b: two modes, without a mean. ..: cut, the page has it.",
+    ];
+    lines.extend(marks.map(String::from));
     lines
 }
 
-/// The promises of a record by their subjects: a line for each, with its figure, its bound and the
-/// verdict.
-fn promises(record: &Record, row: &Row) -> Vec<(String, Vec<Table>)> {
-    let mut tables: Vec<(String, Vec<Table>)> = Vec::new();
+/// The tables of a record under their headings: of its promises by their subjects, a line for each
+/// with its figure, its bound and the verdict, or of each section.
+pub fn all(record: &Record, row: &Row) -> Vec<(String, Table)> {
+    let mut tables: Vec<(String, Table)> = Vec::new();
     for judged in claims::judged(row, record) {
         let claims::Claim { mine, what, obstacle, .. } = &judged.claim;
         let verdict = obstacle.map_or(judged.verdict.to_string(), Into::into);
         let line = vec![what.clone(), judged.value(), judged.bound(), verdict];
-        let known = tables.iter_mut().find(|(subject, _)| subject == mine.0);
-        match known.and_then(|(_, tables)| tables.first_mut()) {
-            Some(table) => table.rows.push(line),
+        match tables.iter_mut().find(|(subject, _)| subject == mine.0) {
+            Some((_, table)) => table.rows.push(line),
             None => {
                 let table = Table::new(1, ["promise", "is", "promised", ""]);
-                tables.push((mine.0.into(), vec![Table { rows: vec![line], wrap: PROMISE, ..table }]));
+                tables.push((mine.0.into(), Table { rows: vec![line], wrap: PROMISE, ..table }));
             }
         }
     }
-    tables
-}
-
-/// The tables of a record under their headings.
-pub fn all(record: &Record, row: &Row) -> Vec<(String, Vec<Table>)> {
-    let judged = promises(record, row);
-    if !judged.is_empty() {
-        return judged;
+    if !tables.is_empty() {
+        return tables;
     }
-    record.sections().into_iter().map(|name| (name.to_owned(), section(record, row, name))).collect()
+    let sections = record.sections().into_iter();
+    sections.filter_map(|name| Some((name.to_owned(), section(record, row, name)?))).collect()
 }
 
 /// All tables of a record as text, with what their columns mean.
 pub fn tables(record: &Record, row: &Row) -> String {
     let mut out = String::new();
-    for (name, parts) in all(record, row) {
-        for (part, table) in parts.iter().enumerate() {
+    for (name, table) in all(record, row) {
+        for (part, table) in table.fitting(true).iter().enumerate() {
             let more = if part == 0 { "" } else { ", more columns" };
             let heading = wrapped(&format!("{name}{more}"), 4);
             writeln!(out, "\n{heading}{}", table.text().trim_end()).unwrap();
@@ -328,7 +320,7 @@ mod tests {
             left: 2,
             wrap: 0,
         };
-        let parts = long.clone().fitting();
+        let parts = long.clone().fitting(true);
         assert!(parts.len() > 1);
         for part in &parts {
             assert!(part.text().lines().all(|line| line.chars().count() <= WIDTH), "{}", part.text());
