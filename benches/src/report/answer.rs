@@ -22,7 +22,7 @@ pub const HEIGHT: usize = 35;
 /// The row that answers.
 const ROW: &str = "scaling";
 /// To whose CPU time that of others is compared.
-const STD: &str = "std";
+pub(super) const STD: &str = "std";
 /// What `ulocks::Mutex` is among the subjects.
 const MUTEX: &str = "throughput";
 /// A thread with less of the mean than this hardly ran.

@@ -7,6 +7,7 @@ pub mod compare;
 pub(crate) mod fixture;
 pub mod kept;
 pub mod looks;
+pub mod overview;
 pub mod page;
 pub mod svg;
 pub mod tables;

@@ -1,5 +1,7 @@
 //! The tables of a record: one for each section, a line for each label and subject.
 
+use super::answer::STD;
+use super::overview::overview;
 use super::svg::escape;
 use super::units;
 use crate::engine::cell::Kind;
@@ -265,7 +267,12 @@ pub fn all(record: &Record, row: &Row) -> Vec<(String, Table)> {
         return tables;
     }
     let sections = record.sections().into_iter();
-    sections.filter_map(|name| Some((name.to_owned(), section(record, row, name)?))).collect()
+    let sections = sections.filter_map(|name| Some((name.to_owned(), section(record, row, name)?)));
+    let by_std = |column: &Column| column.figure == "rate" && column.by == By::Subject(STD);
+    let together = overview(record)
+        .filter(|_| row.columns.iter().any(by_std))
+        .map(|table| ("All cells from two workers".into(), table));
+    sections.chain(together).collect()
 }
 
 /// All tables of a record as text, with what their columns mean.

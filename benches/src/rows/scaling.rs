@@ -26,7 +26,9 @@ pub const ROW: Row = Row {
     columns: &[
         Column { figure: "rate", by: By::Nothing },
         Column { figure: "rate", by: By::BestPeer },
+        Column { figure: "rate", by: By::Subject("std") },
         Column { figure: "cpu", by: By::Nothing },
+        Column { figure: "cpu", by: By::Subject("std") },
         Column { figure: "starved", by: By::Nothing },
         Column { figure: "cov", by: By::Nothing },
         Column { figure: "wait-p50", by: By::Nothing },
