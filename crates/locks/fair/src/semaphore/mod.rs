@@ -357,6 +357,8 @@ impl<P: Policy> SemaphoreWith<P> {
 
     /// How many permits are free at this moment. While there are waiters, these permits are too few
     /// for the head waiter, or are on their way to it.
+    ///
+    /// What happened before the releases that are counted happens before this returns.
     #[inline]
     pub fn available_permits(&self) -> u32 {
         self.0.available()

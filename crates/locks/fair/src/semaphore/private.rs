@@ -16,8 +16,8 @@
 //! [`Queue`]. `queue/mod.rs` describes the nodes, and (answer), the answer.
 //!
 //! # Protocol
-//! A **waiter** (1) comes, (come); (2) pushes its node, (push); (3) changes the word. If permits
-//! are there, it locks the queue (lock queue). If the queue is locked, it leaves a note (note).
+//! A **waiter** (1) comes, (come); (2) pushes its node, (push); (3) changes the word. If there are
+//! waiters and permits, it locks the queue (lock queue). If it is locked, it leaves a note (note).
 //! Otherwise the word keeps its value, but this is a change all the same: a release that follows it
 //! finds the node. (4) It waits for its answer.
 //!
@@ -173,7 +173,10 @@ impl<P: Policy> RawSemaphore<P> {
     fn tell_of_arrival(&self) {
         let mut state = State(self.state.load(Relaxed));
         loop {
-            let serves = !state.has(State::QUEUE_LOCKED) && (state.permits() > 0 || state.is_closed());
+            // Without waiters in the word the node is detached already, and there is none to serve.
+            let serves = state.waiters() > 0
+                && !state.has(State::QUEUE_LOCKED)
+                && (state.permits() > 0 || state.is_closed());
             let next = if state.has(State::QUEUE_LOCKED) {
                 state.with(State::ARRIVED) // (note)
             } else if serves {

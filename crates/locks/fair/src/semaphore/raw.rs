@@ -54,8 +54,9 @@
 //!
 //! # Ordering
 //! (give) is Release and (take) is Acquire. All transitions are read-modify-writes. So (take) reads
-//! (give), or what follows (give) in its release sequence. The other pairs are in the two files,
-//! and those of (close) in `CLOSING.md`.
+//! (give), or what follows (give) in its release sequence. A look at the count is Acquire for the
+//! same reason: of a closed semaphore it is the only way to learn that all permits are back. The
+//! other pairs are in the two files, and those of (close) in `CLOSING.md`.
 //!
 //! # Sources
 //! H. Franke, "Lightweight userspace semaphores" (LKML, 26 February 2002): the count in user
@@ -206,10 +207,10 @@ impl<P: Policy> RawSemaphore<P> {
     }
 
     /// How many permits are free at this moment. While there are waiters, these permits are for the
-    /// head waiter.
+    /// head waiter. What happened before the releases that are counted happens before this returns.
     #[inline]
     pub fn available(&self) -> u32 {
-        State(self.state.load(Relaxed)).permits()
+        State(self.state.load(Acquire)).permits()
     }
 
     /// How many threads wait at this moment.

@@ -199,9 +199,10 @@ mod tests {
 
     #[test]
     fn the_note_stays_apart_from_the_counts() {
-        let state = State(State::PERMITS_MASK).with_waiter().unwrap().armed(u32::MAX);
-        assert!(state.is_armed() && !state.disarmed().is_armed());
-        assert_eq!(state.note(), (1 << State::NOTE_BITS) - 1);
+        const ALL: u32 = (1 << State::NOTE_BITS) - 1;
+        let state = State(State::PERMITS_MASK).with_waiter().unwrap().armed(ALL);
+        assert!(state.is_armed() && !state.disarmed().is_armed() && !state.is_closed());
+        assert_eq!(state.note(), ALL);
         assert_eq!((state.permits(), state.waiters()), (State::MAX_PERMITS, 1));
         assert_eq!(state.armed(7).disarmed(), state.disarmed());
     }

@@ -140,3 +140,29 @@ pub fn who_asks_learns<P: Policy>() {
     story.0.close();
     assert!([None, Some(7)].contains(&asking.join().unwrap()));
 }
+
+/// Who closes, and then finds by the count that all permits are back, sees what their holders did.
+pub fn the_count_publishes<P: Policy>() {
+    struct Desks<P: Policy>(RawSemaphore<P>, [UnsafeCell<u32>; 2]);
+    // SAFETY: each cell is written before a release, and read after the count of both; that the
+    // semaphore orders the two is what the client tests.
+    unsafe impl<P: Policy> Sync for Desks<P> {}
+
+    let desks = Arc::new(Desks::<P>(RawSemaphore::new(2), [UnsafeCell::new(0), UnsafeCell::new(0)]));
+    desks.0.acquire(2);
+    let holders = [0, 1].map(|me| {
+        let desks = Arc::clone(&desks);
+        spawn(move || {
+            // SAFETY: no thread reads before the release.
+            desks.1[me].with_mut(|value| unsafe { *value = 7 });
+            assert_eq!(desks.0.release(1), Ok(()));
+        })
+    });
+    desks.0.close();
+    ulocks_core::sync::spin_until(|| desks.0.available() == 2);
+    for desk in &desks.1 {
+        // SAFETY: the only writer has released.
+        assert_eq!(desk.with(|value| unsafe { *value }), 7);
+    }
+    holders.into_iter().for_each(|holder| holder.join().unwrap());
+}

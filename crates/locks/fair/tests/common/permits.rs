@@ -172,6 +172,22 @@ pub fn the_large_one_is_not_overtaken<P: Policy>(small: usize) {
     check_at_rest(&semaphore, 2);
 }
 
+/// A permit that comes when no thread is counted as waiting any more can be had, although the last
+/// waiter has not returned yet.
+pub fn a_permit_that_nobody_waits_for_can_be_had<P: Policy>() {
+    let semaphore = semaphore::<P>(0);
+    let waiter = {
+        let semaphore = Arc::clone(&semaphore);
+        spawn(move || semaphore.acquire(1))
+    };
+    ulocks_core::sync::spin_until(|| semaphore.is_queued());
+    assert_eq!(semaphore.release(1), Ok(()));
+    ulocks_core::sync::spin_until(|| semaphore.waiters() == 0);
+    assert_eq!(semaphore.release(1), Ok(()));
+    assert!(semaphore.try_acquire(1), "there is a permit and no waiter, and it was not to be had");
+    waiter.join().unwrap();
+}
+
 /// Of `timed` waits that may end and others that are patient, and as many releases as there are
 /// patient ones and one more: what a timed one has not got is there for another.
 pub fn timeout_against_release<P: Policy>(timed: usize, patient: usize) {

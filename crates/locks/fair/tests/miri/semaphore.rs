@@ -1,13 +1,13 @@
 //! The semaphore.
 
 use crate::closing::{
-    a_close_publishes, a_grant_before_the_close_is_kept, all_leave, the_large_one_at_the_head_leaves_too,
-    users_come_until_it_is_closed, who_asks_learns,
+    a_close_publishes, a_grant_before_the_close_is_kept, all_leave, the_count_publishes,
+    the_large_one_at_the_head_leaves_too, users_come_until_it_is_closed, who_asks_learns,
 };
 use crate::permits::{
-    Binary, a_release_publishes, never_more_out_than_in, overflow_changes_nothing, producers_and_consumers,
-    the_acquirer_frees, the_large_one_is_not_overtaken, timeout_against_release,
-    who_gives_up_lets_others_pass,
+    Binary, a_permit_that_nobody_waits_for_can_be_had, a_release_publishes, never_more_out_than_in,
+    overflow_changes_nothing, producers_and_consumers, the_acquirer_frees, the_large_one_is_not_overtaken,
+    timeout_against_release, who_gives_up_lets_others_pass,
 };
 use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_core::{Policy, Private, Shared};
@@ -34,6 +34,8 @@ fn clients<P: Policy>() {
     users_come_until_it_is_closed::<P>(2, 2, 20);
     a_close_publishes::<P>(2);
     who_asks_learns::<P>();
+    the_count_publishes::<P>();
+    a_permit_that_nobody_waits_for_can_be_had::<P>();
 }
 
 #[test]

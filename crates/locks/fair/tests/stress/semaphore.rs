@@ -1,13 +1,13 @@
 //! The semaphore.
 
 use crate::closing::{
-    a_close_publishes, a_grant_before_the_close_is_kept, all_leave, the_large_one_at_the_head_leaves_too,
-    users_come_until_it_is_closed, who_asks_learns,
+    a_close_publishes, a_grant_before_the_close_is_kept, all_leave, the_count_publishes,
+    the_large_one_at_the_head_leaves_too, users_come_until_it_is_closed, who_asks_learns,
 };
 use crate::permits::{
-    Binary, a_release_publishes, never_more_out_than_in, overflow_changes_nothing, producers_and_consumers,
-    the_acquirer_frees, the_large_one_is_not_overtaken, timeout_against_release,
-    who_gives_up_lets_others_pass,
+    Binary, a_permit_that_nobody_waits_for_can_be_had, a_release_publishes, never_more_out_than_in,
+    overflow_changes_nothing, producers_and_consumers, the_acquirer_frees, the_large_one_is_not_overtaken,
+    timeout_against_release, who_gives_up_lets_others_pass,
 };
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -75,6 +75,8 @@ fn the_clients_of_the_models_pass_on_the_machine() {
             users_come_until_it_is_closed::<P>(6, 3, u32::MAX);
             a_close_publishes::<P>(4);
             who_asks_learns::<P>();
+            the_count_publishes::<P>();
+            a_permit_that_nobody_waits_for_can_be_had::<P>();
         }
     }
     with_each_policy!(check);

@@ -1,13 +1,13 @@
 //! The semaphore.
 
 use crate::closing::{
-    a_close_publishes, a_grant_before_the_close_is_kept, all_leave, the_large_one_at_the_head_leaves_too,
-    users_come_until_it_is_closed, who_asks_learns,
+    a_close_publishes, a_grant_before_the_close_is_kept, all_leave, the_count_publishes,
+    the_large_one_at_the_head_leaves_too, users_come_until_it_is_closed, who_asks_learns,
 };
 use crate::permits::{
-    Binary, a_release_publishes, never_more_out_than_in, overflow_changes_nothing, producers_and_consumers,
-    the_acquirer_frees, the_large_one_is_not_overtaken, timeout_against_release,
-    who_gives_up_lets_others_pass,
+    Binary, a_permit_that_nobody_waits_for_can_be_had, a_release_publishes, never_more_out_than_in,
+    overflow_changes_nothing, producers_and_consumers, the_acquirer_frees, the_large_one_is_not_overtaken,
+    timeout_against_release, who_gives_up_lets_others_pass,
 };
 use std::sync::Arc;
 use ulocks_core::model::linear::specs::{self, SemaphoreCall};
@@ -60,6 +60,14 @@ fn never_more_are_out_than_in() {
         for (threads, permits) in [(3, 2), (8, 3), (12, 5)] {
             explore(sampled(threads, seed), move || never_more_out_than_in::<P>(threads, permits));
         }
+    }
+    on_each!(check);
+}
+
+#[test]
+fn a_permit_without_waiters_can_be_had() {
+    fn check<P: Policy>(seed: u64) {
+        explore(sampled(2, seed), a_permit_that_nobody_waits_for_can_be_had::<P>);
     }
     on_each!(check);
 }
@@ -208,6 +216,7 @@ fn a_close_is_seen_by_who_gets_its_error() {
             explore(sampled(1 + waiters, seed), move || a_close_publishes::<P>(waiters));
         }
         explore(sampled(2, seed), who_asks_learns::<P>);
+        explore(sampled(3, seed), the_count_publishes::<P>);
     }
     on_each!(check);
 }
