@@ -13,6 +13,8 @@ type RawCalock = ulocks_calock::RawCalock<Private>;
 #[cfg(checking)]
 mod strictly {
     use super::*;
+    #[cfg(feature = "arc_lock")]
+    pub use crate::CheckedOwnedPermit as OwnedPermit;
     pub use crate::{
         Checked as Of, CheckedMutex as Mutex, CheckedPiMutex as PiMutex, CheckedReentrant as ReentrantOf,
         CheckedReentrantMutex as ReentrantMutex, CheckedRw as RwOf, CheckedRwLock as RwLock,
@@ -33,6 +35,8 @@ mod plainly {
     #[cfg(checking)]
     pub use ulocks_core::api::ReentrantMutex;
     pub use ulocks_core::api::{Mutex, RwLock};
+    #[cfg(feature = "arc_lock")]
+    pub use ulocks_fair::OwnedPermit;
     pub use ulocks_fair::Semaphore;
 
     pub type PiMutex<P, T> = ulocks_pi::PiMutexWith<T, P>;
@@ -71,6 +75,10 @@ macro_rules! faces {
 
             /// The semaphore of [`ulocks_fair::Semaphore`].
             pub type Semaphore = types::Semaphore;
+            /// A [`Permit`] that owns a share of its [`Semaphore`].
+            #[cfg(feature = "arc_lock")]
+            #[cfg_attr(docsrs, doc(cfg(feature = "arc_lock")))]
+            pub type OwnedPermit = types::OwnedPermit;
 
             #[cfg(checking)]
             /// Data behind the lock of [`Mutex`], which its holder may lock again.

@@ -7,6 +7,8 @@ mod identity;
 mod listed;
 mod lock;
 mod mutex;
+#[cfg(feature = "arc_lock")]
+mod owned;
 mod pi;
 mod reentrant;
 #[cfg(feature = "shm")]
@@ -17,6 +19,9 @@ mod wrapper;
 
 pub use checker::Checked;
 pub use mutex::CheckedMutex;
+#[cfg(feature = "arc_lock")]
+#[cfg_attr(docsrs, doc(cfg(feature = "arc_lock")))]
+pub use owned::CheckedOwnedPermit;
 pub use pi::CheckedPiMutex;
 pub use reentrant::{CheckedReentrant, CheckedReentrantMutex};
 #[cfg(feature = "shm")]

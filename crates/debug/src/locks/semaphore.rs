@@ -23,8 +23,7 @@ use ulocks_fair::{Closed, Permit, RawSemaphore, Semaphore};
 /// that is used as a lock says so by [`acquire_as_lock`](Self::acquire_as_lock), and has a holder.
 ///
 /// # Fairness and blocking
-/// Those of [`Semaphore`], whose methods it has, but for those that return an `OwnedPermit`. An
-/// acquisition first tries once.
+/// Those of [`Semaphore`], whose methods it has. An acquisition first tries once.
 ///
 /// # Panics, errors
 /// Those of [`Semaphore`].
@@ -34,7 +33,7 @@ use ulocks_fair::{Closed, Permit, RawSemaphore, Semaphore};
 /// thread allocates.
 ///
 /// # Signals and forks
-/// A signal handler may release, and try to acquire. It must not wait.
+/// A signal handler may release and close, and try to acquire. It must not wait.
 ///
 /// # Examples
 /// ```
@@ -147,30 +146,32 @@ impl CheckedSemaphore {
         }
     }
 
-    /// Acquires a permit, or gives up after `timeout`.
+    /// Acquires a permit, or gives up after `timeout`, or when the semaphore is closed.
     ///
     /// # Panics
-    /// As [`acquire`](Self::acquire).
+    /// As [`acquire_unless_closed`](Self::acquire_unless_closed).
     #[inline]
     #[track_caller]
     pub fn try_acquire_for(&self, timeout: Duration) -> Option<Permit<'_>> {
         self.try_acquire_many_for(1, timeout)
     }
 
-    /// Acquires a permit, or gives up at `deadline`, an `Instant` or a [`Deadline`].
+    /// Acquires a permit, or gives up at `deadline`, an `Instant` or a [`Deadline`], or when the
+    /// semaphore is closed.
     ///
     /// # Panics
-    /// As [`acquire`](Self::acquire).
+    /// As [`acquire_unless_closed`](Self::acquire_unless_closed).
     #[inline]
     #[track_caller]
     pub fn try_acquire_until(&self, deadline: impl Into<Deadline>) -> Option<Permit<'_>> {
         self.try_acquire_many_until(1, deadline)
     }
 
-    /// Acquires `count` permits together, or gives up after `timeout`.
+    /// Acquires `count` permits together, or gives up after `timeout`, or when the semaphore is
+    /// closed.
     ///
     /// # Panics
-    /// As [`acquire_many`](Self::acquire_many).
+    /// As [`acquire_many_unless_closed`](Self::acquire_many_unless_closed).
     #[inline]
     #[track_caller]
     pub fn try_acquire_many_for(&self, count: u32, timeout: Duration) -> Option<Permit<'_>> {
@@ -181,10 +182,10 @@ impl CheckedSemaphore {
     }
 
     /// Acquires `count` permits together, or gives up at `deadline`, an `Instant` or a
-    /// [`Deadline`].
+    /// [`Deadline`], or when the semaphore is closed.
     ///
     /// # Panics
-    /// As [`acquire_many`](Self::acquire_many).
+    /// As [`acquire_many_unless_closed`](Self::acquire_many_unless_closed).
     #[inline]
     #[track_caller]
     pub fn try_acquire_many_until(&self, count: u32, deadline: impl Into<Deadline>) -> Option<Permit<'_>> {

@@ -106,6 +106,49 @@ pub const TABLE: &[(&str, fn())] = &[
         assert!(work.is_closed() && work.acquire_many_unless_closed(2).is_err());
         assert!(work.try_acquire().is_none() && waiters().is_empty());
     }),
+    ("an acquisition from a semaphore that is closed panics, and waits no more", || {
+        let slot = Semaphore::new(1);
+        let permit = slot.acquire_as_lock();
+        std::thread::scope(|scope| {
+            let waiting = [
+                scope.spawn(|| slot.acquire().forget()),
+                scope.spawn(|| slot.acquire_many(2).forget()),
+                scope.spawn(|| drop(slot.acquire_as_lock())),
+            ];
+            ulocks_testkit::limit::until("three threads wait", || waiters().len() == 3);
+            slot.close();
+            waiting.into_iter().for_each(|thread| assert!(thread.join().is_err()));
+        });
+        drop(permit);
+        assert!(waiters().is_empty() && held().locks().is_empty() && deadlocks().is_empty());
+        assert_eq!(slot.available_permits(), 1);
+    }),
+    #[cfg(feature = "arc_lock")]
+    ("permits that own a share", || {
+        use std::sync::Arc;
+        let slots = Arc::new(Semaphore::new(2));
+        let (mut one, late) = (slots.clone().acquire_owned(), Instant::now());
+        assert!(slots.clone().try_acquire_many_owned(2).is_none());
+        assert!(slots.clone().try_acquire_many_owned_for(2, Duration::ZERO).is_none());
+        assert!(slots.clone().try_acquire_many_owned_until(2, late).is_none());
+        one.merge(slots.clone().try_acquire_owned().expect("there is one"));
+        assert!(slots.clone().try_acquire_owned_for(Duration::ZERO).is_none());
+        assert!(slots.clone().try_acquire_owned_until(late).is_none());
+        assert!(one.split(3).is_none() && Arc::ptr_eq(one.semaphore(), &slots));
+        assert_eq!(format!("{one:?}"), "OwnedPermit { count: 2 }");
+        let mine = slots.clone();
+        let waiting = std::thread::spawn(move || mine.acquire_many_owned(2).count());
+        ulocks_testkit::limit::until("a thread waits", || !waiters().is_empty());
+        let at = &waiters()[0];
+        assert!(at.to_string().contains("tests/correct/"), "{at}");
+        drop(one.split(1));
+        drop(one);
+        assert_eq!(waiting.join().unwrap(), 2);
+        slots.clone().acquire_many_owned_unless_closed(1).expect("it is open").forget();
+        slots.close();
+        assert!(slots.clone().acquire_owned_unless_closed().is_err());
+        assert_eq!((slots.available_permits(), Arc::strong_count(&slots)), (1, 1));
+    }),
     ("a semaphore that is a lock, of several threads", || {
         let (slot, inner) = (Semaphore::new(1), Mutex::new(0));
         std::thread::scope(|scope| {

@@ -9,7 +9,8 @@ use ulocks_testkit as _;
 const NAMES: &str = "Condvar MappedMutexGuard MappedRwLockReadGuard MappedRwLockWriteGuard Mutex MutexGuard Permit \
                      ReentrantMutex ReentrantMutexGuard RwLock RwLockReadGuard RwLockUpgradableReadGuard \
                      RwLockWriteGuard Semaphore WaitTimeoutResult";
-const WITH_ARC: &str = "ArcMutexGuard ArcRwLockReadGuard ArcRwLockUpgradableReadGuard ArcRwLockWriteGuard";
+const WITH_ARC: &str = "ArcMutexGuard ArcRwLockReadGuard ArcRwLockUpgradableReadGuard ArcRwLockWriteGuard \
+                        OwnedPermit";
 
 /// One program, with the locks of one module.
 macro_rules! program {
@@ -74,6 +75,7 @@ macro_rules! program {
                 {
                     use locks::{
                         ArcMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard,
+                        OwnedPermit,
                     };
                     use std::sync::Arc;
                     let (mutex, lock) = (Arc::new(Mutex::new(1)), Arc::new(RwLock::new(1)));
@@ -85,6 +87,13 @@ macro_rules! program {
                     drop(write);
                     let upgradable: ArcRwLockUpgradableReadGuard<u32> = lock.upgradable_read_arc();
                     drop(upgradable);
+                    let slots = Arc::new(Semaphore::new(3));
+                    let mut all: OwnedPermit = slots.clone().acquire_many_owned(2);
+                    all.merge(slots.clone().acquire_owned_unless_closed().expect("it is open"));
+                    all.split(1).expect("there are three").forget();
+                    assert!(slots.clone().try_acquire_owned_for(Duration::ZERO).is_none());
+                    std::thread::spawn(move || drop(all)).join().unwrap();
+                    assert_eq!(slots.available_permits(), 2);
                 }
             }
         }
@@ -118,8 +127,7 @@ fn the_program_uses_all_names_of_locks() {
     let parts = lists.flat_map(|list| list.split([',', '{', '}']));
     let used = parts.filter_map(|part| part.rsplit([' ', ':']).find(|word| !word.trim().is_empty()));
     let mut names: BTreeSet<&str> = aliases.chain(used.map(str::trim)).collect();
-    // A checked semaphore has no owned permits.
-    names.retain(|name| name.starts_with(char::is_uppercase) && *name != "OwnedPermit");
+    names.retain(|name| name.starts_with(char::is_uppercase));
     let used: BTreeSet<&str> = NAMES.split(' ').chain(WITH_ARC.split(' ')).collect();
     assert_eq!(names, used);
     let program = include_str!("checked.rs");

@@ -33,9 +33,15 @@ pub use crate::fair::Permit;
 ///
 /// # Closing
 /// [`close`](Semaphore::close) is for good: all waiters leave without permits, and each later
-/// acquisition fails. Permits that are out go back as before. Where a semaphore may be closed, wait
-/// by [`acquire_unless_closed`](Semaphore::acquire_unless_closed), for
-/// [`acquire`](Semaphore::acquire) panics then.
+/// acquisition fails, also of zero permits. A permit that is out stays what it is, and goes back
+/// when it is dropped. [`available_permits`](Semaphore::available_permits) tells when all are back.
+///
+/// | methods | of a closed semaphore, or if it is closed while they wait |
+/// |---|---|
+/// | `acquire`, `acquire_many`, `acquire_owned`, `acquire_many_owned` | panic |
+/// | those with `unless_closed` in their names | return [`Err(Closed)`](crate::fair::Closed) at once |
+/// | those that begin with `try_` | return `None` at once, also before their time is up; [`is_closed`](Semaphore::is_closed) tells why |
+/// | `release`, and all methods of a [`Permit`] | do what they always do |
 ///
 /// # Errors
 /// [`release`](Semaphore::release) fails, and changes nothing, if there would be more than
@@ -44,8 +50,8 @@ pub use crate::fair::Permit;
 ///
 /// # Panics
 /// If more permits than [`MAX_PERMITS`](Semaphore::MAX_PERMITS) are asked for, or if 65,523 threads
-/// wait already; `acquire` and `acquire_many` of a closed semaphore. If the kernel refuses to let a
-/// waiter sleep (a seccomp filter), the process aborts.
+/// wait already. If it is closed, in the methods that [Closing](#closing) names. If the kernel
+/// refuses to let a waiter sleep (a seccomp filter), the process aborts.
 ///
 /// # Process-shared
 /// By another type, [`SemaphoreWith`](crate::fair::SemaphoreWith)`<Shared>`. It is not robust: the
@@ -89,8 +95,9 @@ pub use crate::fair::Permit;
 ///
 /// A [`Permit`] goes back when it is dropped. [`forget`](Permit::forget) keeps it from that,
 /// [`split`](Permit::split) and [`merge`](Permit::merge) divide and join, and it may be sent to
-/// another thread. With the feature `arc_lock` there are permits that own an `Arc`. A semaphore has
-/// `Default`, which is no permits, and `Debug`.
+/// another thread. With the feature `arc_lock` there is `OwnedPermit`, which owns an
+/// `Arc<Semaphore>` instead of a borrow. A semaphore has `Default`, which is no permits, and
+/// `Debug`.
 ///
 /// # Examples
 /// At most three at once:
@@ -121,5 +128,24 @@ pub use crate::fair::Permit;
 ///     made.acquire_many(2).forget();
 /// });
 /// assert!(made.try_acquire_for(Duration::from_millis(1)).is_none());
+/// ```
+///
+/// A pool that ends, and waits until all of its connections are back:
+/// ```
+/// use ulocks::Semaphore;
+/// use ulocks::fair::Closed;
+///
+/// let pool = Semaphore::new(2);
+/// let connections = pool.acquire_many(2);
+/// std::thread::scope(|scope| {
+///     let waiter = scope.spawn(|| pool.acquire_unless_closed().map(drop));
+///     pool.close();
+///     assert_eq!(waiter.join().unwrap(), Err(Closed));
+///     scope.spawn(|| drop(connections));
+///     while pool.available_permits() < 2 {
+///         std::thread::yield_now();
+///     }
+/// });
+/// assert!(pool.is_closed() && pool.try_acquire().is_none());
 /// ```
 pub type Semaphore = SemaphoreWith<Private>;

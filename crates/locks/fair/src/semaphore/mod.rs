@@ -71,12 +71,15 @@ impl core::error::Error for Closed {}
 ///
 /// # Closing
 /// [`close`](SemaphoreWith::close) ends the giving of permits, for good. All waiters leave without
-/// permits at once, and each later acquisition fails. Permits that were acquired before stay what
-/// they are. They go back as before, so the count tells when the last of them has come back.
+/// permits at once, and each later acquisition fails, also of zero permits. Permits that were
+/// acquired before stay what they are, and go back as before. So
+/// [`available_permits`](SemaphoreWith::available_permits) tells when the last of them is back, and
+/// what their holders did happens before it does.
 ///
 /// A program that closes a semaphore waits for permits by
 /// [`acquire_unless_closed`](SemaphoreWith::acquire_unless_closed), which returns [`Closed`].
-/// [`acquire`](SemaphoreWith::acquire) panics then. The `try_` methods return `None` at once, and
+/// [`acquire`](SemaphoreWith::acquire), `acquire_many` and their owned forms panic then. The `try_`
+/// methods return `None` at once, also before their time is up, and
 /// [`is_closed`](SemaphoreWith::is_closed) tells why.
 ///
 /// # Errors
@@ -85,7 +88,8 @@ impl core::error::Error for Closed {}
 ///
 /// # Panics
 /// If more permits are asked for than there can be: the wait would never end. If 65,523 threads
-/// wait already. `acquire` and `acquire_many` of a closed semaphore.
+/// wait already. `acquire`, `acquire_many`, `acquire_owned` and `acquire_many_owned` of a closed
+/// semaphore.
 ///
 /// # Aborts
 /// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
@@ -93,8 +97,7 @@ impl core::error::Error for Closed {}
 ///
 /// # Process-shared
 /// [`SemaphoreWith`]`<Shared>`: no address is stored, all-zero memory is a semaphore without
-/// permits, and processes may map it wherever they like. The order is as strict. Five things
-/// differ:
+/// permits, and processes may map it wherever they like. The order is as strict. Six things differ:
 /// - A waiter that times out leaves at once if it has the last place in the queue or one of the
 ///   first thirteen. Otherwise it leaves as soon as it has one of these.
 /// - If a release serves several waiters that sleep, it wakes the first, and each wakes the next.
@@ -104,6 +107,8 @@ impl core::error::Error for Closed {}
 /// - It is not robust. The permits of a process that dies are lost. If a process dies while it
 ///   waits, or inside of a release, the waiters behind it may wait for ever. Use a deadline where
 ///   that matters. A close frees them. If the closing process dies on the way, close again.
+/// - It stays closed as long as its memory is there, also for processes that start later. To begin
+///   anew, put a new one in its place while no process uses it.
 ///
 /// # Signals and forks
 /// A signal handler may release and close, whatever it interrupts, also a release or an acquisition
