@@ -96,7 +96,8 @@ macro_rules! owned {
         /// Permits that own a share of the semaphore. Each method waits, fails and panics as the
         /// one without `owned` in its name does.
         impl CheckedSemaphore {$(
-            #[doc = concat!("[`", stringify!($plain), "`](Self::", stringify!($plain), "), for an owned permit.")]
+            #[doc = concat!("[`", stringify!($plain), "`](ulocks_fair::SemaphoreWith::",
+                stringify!($plain), "), for an owned permit.")]
             #[track_caller]
             pub fn $name(self: Arc<Self>, $($arg: $of),*) -> $result {
                 let count = taken(self.$plain($($arg),*)$($fails)?);

@@ -7,7 +7,7 @@ use ulocks_fair::{Closed, OwnedPermit, Semaphore, SemaphoreWith};
 
 const _: () = assert!(size_of::<OwnedPermit>() == 2 * size_of::<usize>());
 const _: fn() = || {
-    fn sent_and_shared<T: Send + Sync + 'static>() {}
+    fn sent_and_shared<T: Send + Sync + std::panic::UnwindSafe + std::panic::RefUnwindSafe + 'static>() {}
     sent_and_shared::<OwnedPermit>();
     sent_and_shared::<OwnedPermit<Shared>>();
 };
