@@ -103,13 +103,11 @@ impl Runner {
         let signal = self.wait(&trial, limit);
         let does = if signal.is_none() { activity(trial.id()) } else { String::new() };
         let (status, orphans) = clear(&mut trial, signal != Some(libc::SIGCHLD))?;
-        let said = first_words(&text(complaint)?);
+        let words = first_words(&text(complaint)?);
+        let said = if words.is_empty() { String::new() } else { format!("; it said: {words}") };
         match signal {
-            Some(libc::SIGCHLD) if status.code().is_none() => bail!("the trial died of {status}{said}"),
-            Some(libc::SIGCHLD) if !status.success() => match said.strip_prefix("; it said: ") {
-                Some(words) => bail!("{words}"),
-                None => bail!("the trial failed without a word, {status}"),
-            },
+            Some(libc::SIGCHLD) if status.code() == Some(1) && !words.is_empty() => bail!("{words}"),
+            Some(libc::SIGCHLD) if !status.success() => bail!("the trial ended with {status}{said}"),
             Some(libc::SIGCHLD) if orphans > 0 => bail!("{orphans} workers outlived their trial"),
             Some(libc::SIGCHLD) => Ok(Outcome::Done(text(answer)?)),
             Some(signal) => Ok(Outcome::Interrupted(signal)),
@@ -226,8 +224,7 @@ fn activity(trial: u32) -> String {
 /// place in a table.
 fn first_words(complaint: &str) -> String {
     let lines = complaint.lines().map(str::trim).filter(|line| !line.is_empty());
-    let words = lines.take(2).collect::<Vec<_>>().join("; ");
-    if words.is_empty() { words } else { format!("; it said: {words}") }
+    lines.take(2).collect::<Vec<_>>().join("; ")
 }
 
 /// The set of these signals.

@@ -13,6 +13,7 @@ const AS_TRIAL: [&str; 5] = ["--exact", TEST, "as-trial", "--nocapture", "--test
 fn carry_out(order: &str) -> Result<String> {
     match order {
         "answer" => return Ok("7".into()),
+        "fail" => bail!("no more threads"),
         // SAFETY: no pointers are involved.
         "die" => _ = unsafe { libc::raise(libc::SIGKILL) },
         _ => {}
@@ -67,6 +68,7 @@ fn runs_probes() {
     assert!(matches!(run("interrupt"), Ok(Outcome::Interrupted(libc::SIGINT))));
     let said = run("leave a worker").unwrap_err().to_string();
     assert_eq!(said, "1 workers outlived their trial");
+    assert_eq!(run("fail").unwrap_err().to_string(), "no more threads");
     let said = run("hang").unwrap_err().to_string();
     let rest = said.strip_prefix("the trial did not end within 1 s and was killed: ").expect(&said);
     let (does, words) = rest.split_once("; it said: I hang; my set is ").expect(&said);
@@ -74,5 +76,5 @@ fn runs_probes() {
     assert!(does.contains(" of its threads wait in "), "{said}");
     // SAFETY: GETVAL takes no fourth argument.
     assert_eq!(unsafe { libc::semctl(set, 0, libc::GETVAL) }, -1, "the set is there yet");
-    assert_eq!(run("die").unwrap_err().to_string(), "the trial died of signal: 9 (SIGKILL)");
+    assert_eq!(run("die").unwrap_err().to_string(), "the trial ended with signal: 9 (SIGKILL)");
 }
