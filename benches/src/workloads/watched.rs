@@ -163,31 +163,25 @@ impl Shared {
         Seen {
             elapsed: clock_time(libc::CLOCK_MONOTONIC),
             cpu: own + children.cpu_time(),
-            system: Duration::ZERO,
             switches: Some((usage.ru_nvcsw + usage.ru_nivcsw) as u64),
             counts: self.turns(),
-            turns: Vec::new(),
             calls: self.counters.iter().map(|counters| counters.read()).collect(),
             meters: self.work.meters(),
+            ..Seen::default()
         }
     }
 }
 
 impl Seen {
-    fn since(&self, from: &Self) -> Self {
-        let counts = self.counts.iter().zip(&from.counts).map(|(to, from)| to - from);
-        let calls = self.calls.iter().zip(&from.calls).map(|(to, from)| to.since(*from));
-        let meters = self.meters.zip(from.meters);
-        Self {
-            elapsed: self.elapsed - from.elapsed,
-            cpu: self.cpu.saturating_sub(from.cpu),
-            system: Duration::ZERO,
-            switches: self.switches.zip(from.switches).map(|(to, from)| to.saturating_sub(from)),
-            counts: counts.collect(),
-            turns: Vec::new(),
-            calls: calls.collect(),
-            meters: meters.map(|(to, from)| std::array::from_fn(|at| to[at].wrapping_sub(from[at]))),
-        }
+    fn since(mut self, from: &Self) -> Self {
+        self.elapsed -= from.elapsed;
+        self.cpu = self.cpu.saturating_sub(from.cpu);
+        self.switches = self.switches.zip(from.switches).map(|(to, from)| to.saturating_sub(from));
+        self.counts.iter_mut().zip(&from.counts).for_each(|(to, from)| *to -= from);
+        self.calls.iter_mut().zip(&from.calls).for_each(|(to, from)| *to = to.since(*from));
+        let less = |(to, from): (Meters, Meters)| std::array::from_fn(|at| to[at].wrapping_sub(from[at]));
+        self.meters = self.meters.zip(from.meters).map(less);
+        self
     }
 
     /// Figures of these workers' turns; `counted` says whether their futex calls are known.

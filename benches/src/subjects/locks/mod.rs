@@ -22,7 +22,7 @@ pub use peers::{NoLock, ParkingLot, ParkingLot012, ParkingLotFair, PsrwShared, R
 pub use posix::{INHERIT, NORMAL, Posix};
 pub use robust::{InRegion, Robust};
 pub use semaphores::{OneOfArray, PosixSem, SysV};
-pub use ulock::{Readable, Ulock};
+pub use ulock::{Permit, Ulock};
 pub use wait_wake::WaitWake;
 
 use super::rwlocks::{Peer, Psrw, PsrwDistributed, PsrwHandler, Pthread};
@@ -213,23 +213,21 @@ pub fn patience_text(ns: u32) -> String {
 /// A lock that has no policy has a name, a description, a type for threads, and after a bar the
 /// type for processes, if any.
 ///
-/// Any other lock of the family has its raw type, generic over the policy. It spins as it sees fit,
-/// never, or for one of the times in the braces behind it, in nanoseconds; and in each of these
-/// ways it can count. One that works in one process only ends in `, threads`.
+/// Any other lock of the family has what makes a lock of its raw type, which is generic over the
+/// policy. It spins as it sees fit, never, or for one of the times in the braces behind it, in
+/// nanoseconds; and in each of these ways it can count. One that works in one process only ends in
+/// `, threads`.
 macro_rules! locks {
     (family { $($member:literal $text:literal:
-                $krate:ident :: $raw:ident $({ $($ns:literal)+ })? $(, $only:ident)?;)* }
+                $of:ident of $krate:ident :: $raw:ident $({ $($ns:literal)+ })? $(, $only:ident)?;)* }
      $($group:ident { $($name:literal $about:literal:
                         $threads:ty $(| $processes:ty)?;)* })*
     ) => {
         static ALL: LazyLock<Vec<Entry>> = LazyLock::new(|| {
             let family = vec![$({
-                let types = |form: Form| {
-                    let policy = (form.patience_ns, form.counted);
-                    match form.scope {
-                        Scope::Threads => locks!(@policy policy, $krate::$raw, Private, $($($ns)+)?),
-                        Scope::Processes => locks!(@shared [$($only)?] policy, $krate::$raw, $($($ns)+)?),
-                    }
+                let types = |form: Form| match form.scope {
+                    Scope::Threads => locks!(@policy form, $of, $krate::$raw, Private, $($($ns)+)?),
+                    Scope::Processes => locks!(@shared [$($only)?] form, $of, $krate::$raw, Shared, $($($ns)+)?),
                 };
                 entry($member, $text, "family", Some(&[0, $($($ns),+)?]), types)
             },)*];
@@ -241,7 +239,7 @@ macro_rules! locks {
                 $({
                     let types = |form: Form| match form.scope {
                         Scope::Threads => Some(Type::of::<$threads>()),
-                        Scope::Processes => locks!(@type $($processes)?),
+                        Scope::Processes => [$(Type::of::<$processes>())?].first().copied(),
                     };
                     all.push(entry($name, $about, stringify!($group), None, types));
                 })*
@@ -250,21 +248,17 @@ macro_rules! locks {
             all
         });
     };
-    (@type) => { None };
-    (@type $type:ty) => { Some(Type::of::<$type>()) };
     (@shared [threads] $($rest:tt)*) => { None };
-    (@shared [] $policy:ident, $krate:ident :: $raw:ident, $($ns:literal)*) => {
-        locks!(@policy $policy, $krate::$raw, Shared, $($ns)*)
-    };
-    (@policy $policy:ident, $krate:ident :: $raw:ident, $scope:ident, $($ns:literal)*) => {
-        match $policy {
-            (None, false) => Some(Type::of::<Ulock<$krate::$raw<$scope>>>()),
-            (None, true) => Some(Type::of::<Ulock<$krate::$raw<$scope<Adaptive, Counted>>>>()),
-            (Some(0), false) => Some(Type::of::<Ulock<$krate::$raw<$scope<NoSpin>>>>()),
-            (Some(0), true) => Some(Type::of::<Ulock<$krate::$raw<$scope<NoSpin, Counted>>>>()),
+    (@shared [] $($rest:tt)*) => { locks!(@policy $($rest)*) };
+    (@policy $form:ident, $of:ident, $krate:ident :: $raw:ident, $scope:ident, $($ns:literal)*) => {
+        match ($form.patience_ns, $form.counted) {
+            (None, false) => Some(Type::of::<$of<$krate::$raw<$scope>>>()),
+            (None, true) => Some(Type::of::<$of<$krate::$raw<$scope<Adaptive, Counted>>>>()),
+            (Some(0), false) => Some(Type::of::<$of<$krate::$raw<$scope<NoSpin>>>>()),
+            (Some(0), true) => Some(Type::of::<$of<$krate::$raw<$scope<NoSpin, Counted>>>>()),
             $(
-                (Some($ns), false) => Some(Type::of::<Ulock<$krate::$raw<$scope<Patience<$ns>>>>>()),
-                (Some($ns), true) => Some(Type::of::<Ulock<$krate::$raw<$scope<Patience<$ns>, Counted>>>>()),
+                (Some($ns), false) => Some(Type::of::<$of<$krate::$raw<$scope<Patience<$ns>>>>>()),
+                (Some($ns), true) => Some(Type::of::<$of<$krate::$raw<$scope<Patience<$ns>, Counted>>>>()),
             )*
             _ => None,
         }
@@ -296,14 +290,14 @@ fn entry(
 
 locks! {
     family {
-        "unfair" "ulocks unfair BargingMutex": ulocks_unfair::RawBargingMutex;
-        "throughput" "ulocks unfair ThroughputMutex, reserved after 100 us": ulocks_unfair::RawThroughputMutex, threads;
-        "asym" "ulocks unfair AsymMutex": ulocks_unfair::RawAsymMutex;
-        "byte" "ulocks unfair ByteMutex": ulocks_unfair::RawByteMutex, threads;
-        "calock" "ulocks Calock": ulocks_calock::RawCalock { 3_000 };
-        "fair" "ulocks fair FairMutex": ulocks_fair::RawFairMutex { 3_000 };
-        "semaphore" "ulocks fair Semaphore, one permit": ulock::OnePermit { 3_000 };
-        "pi" "ulocks PiMutex": ulocks_pi::RawPiMutex;
+        "unfair" "ulocks unfair BargingMutex": Ulock of ulocks_unfair::RawBargingMutex;
+        "throughput" "ulocks unfair ThroughputMutex, reserved after 100 us": Ulock of ulocks_unfair::RawThroughputMutex, threads;
+        "asym" "ulocks unfair AsymMutex": Ulock of ulocks_unfair::RawAsymMutex;
+        "byte" "ulocks unfair ByteMutex": Ulock of ulocks_unfair::RawByteMutex, threads;
+        "calock" "ulocks Calock": Ulock of ulocks_calock::RawCalock { 3_000 };
+        "fair" "ulocks fair FairMutex": Ulock of ulocks_fair::RawFairMutex { 3_000 };
+        "semaphore" "ulocks fair Semaphore, one permit": Permit of ulocks_fair::RawSemaphore { 3_000 };
+        "pi" "ulocks PiMutex": Ulock of ulocks_pi::RawPiMutex;
     }
     peers {
         "none" "no lock at all: the ceiling": NoLock | NoLock;

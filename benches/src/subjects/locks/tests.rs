@@ -1,6 +1,8 @@
 use super::*;
 use crate::run::syscalls::{self, Counters};
+use std::sync::Mutex;
 use std::sync::mpsc::channel;
+use std::thread::Scope as Threads;
 
 fn lock(entry: &Entry) -> Locks {
     Locks::new(entry, Form::plain(Scope::Threads), 1).unwrap()
@@ -21,18 +23,12 @@ fn forms(entry: &Entry) -> Vec<Form> {
 }
 
 #[test]
-fn an_unknown_lock_is_named_and_so_are_the_known() {
+fn a_lock_is_found_by_its_name_alone() {
     let error = Entry::find("mutex").unwrap_err().to_string();
     assert!(error.starts_with("unknown lock 'mutex'; allowed: none, std, parking_lot, "), "{error}");
-}
-
-#[test]
-fn names_are_unique() {
     for (i, a) in Entry::all().iter().enumerate() {
         assert_eq!(Entry::find(a.name).unwrap().about, a.about);
-        for b in &Entry::all()[..i] {
-            assert_ne!(a.name, b.name);
-        }
+        assert!(Entry::all()[..i].iter().all(|b| a.name != b.name), "{}", a.name);
     }
 }
 
@@ -104,6 +100,11 @@ fn a_form_that_is_not_there_is_refused() {
     assert_eq!(error("std", form), "lock 'std' has no patience of 5us; allowed: its own");
 }
 
+/// What `f` says on another thread.
+fn elsewhere<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    std::thread::scope(|scope| scope.spawn(f).join().unwrap())
+}
+
 /// A held lock refuses `try_with` from another thread and grants it once it is free; `try_with`
 /// itself excludes.
 #[test]
@@ -111,7 +112,7 @@ fn a_lock_that_is_held_is_not_to_be_had() {
     for entry in Entry::all() {
         let locks = lock(entry);
         let (lock, name) = (locks.get(0), entry.name);
-        let elsewhere = || std::thread::scope(|s| s.spawn(|| lock.try_with(&mut || ())).join().unwrap());
+        let elsewhere = || elsewhere(|| lock.try_with(&mut || ()));
         lock.with(&mut || assert_eq!(elsewhere(), !entry.excludes, "{name}"));
         assert!(elsewhere(), "{name}");
         assert!(lock.try_with(&mut || assert_eq!(elsewhere(), !entry.excludes, "{name}")));
@@ -124,16 +125,28 @@ fn a_lock_that_is_held_is_not_to_be_had() {
 fn readers_share_and_writers_do_not() {
     for entry in Entry::all().iter().filter(|entry| entry.shared_mode) {
         let locks = lock(entry);
-        let lock = locks.get(0);
-        let mut together = false;
+        let (lock, mut together) = (locks.get(0), false);
         lock.with_shared(&mut || {
-            std::thread::scope(|s| s.spawn(|| lock.with_shared(&mut || ())).join().unwrap());
+            elsewhere(|| lock.with_shared(&mut || ()));
             together = true;
-            let writer = std::thread::scope(|s| s.spawn(|| lock.try_with(&mut || ())).join().unwrap());
-            assert_eq!(writer, !entry.excludes, "{}", entry.name);
+            assert_eq!(elsewhere(|| lock.try_with(&mut || ())), !entry.excludes, "{}", entry.name);
         });
         assert!(together, "{}", entry.name);
     }
+}
+
+/// Runs `f` on another thread, and comes back when the kernel says that it sleeps.
+fn until_it_sleeps<'scope>(scope: &'scope Threads<'scope, '_>, f: impl FnOnce() + Send + 'scope) {
+    let (say, hear) = channel();
+    scope.spawn(move || {
+        // SAFETY: no pointers are involved.
+        say.send(unsafe { libc::gettid() }).unwrap();
+        f();
+    });
+    let stat = format!("/proc/self/task/{}/stat", hear.recv().unwrap());
+    // The state follows the name, which is in brackets.
+    let state = || std::fs::read_to_string(&stat).unwrap().rsplit(") ").next().unwrap().chars().next();
+    ulocks_testkit::limit::until("the waiter is asleep", || state() == Some('S'));
 }
 
 /// A waiter gets the lock when its holder lets go; and both are seen at the door to the kernel,
@@ -142,24 +155,17 @@ fn readers_share_and_writers_do_not() {
 fn a_waiter_comes_after_the_holder_and_sleeps_are_counted() {
     for entry in Entry::all().iter().filter(|entry| entry.excludes && entry.name != "mcs") {
         let (locks, [holder, waiter]) = (lock(entry), [Counters::default(), Counters::default()]);
-        let (lock, waiter) = (locks.get(0), &waiter);
-        let (say, order) = channel();
-        std::thread::scope(|s| {
-            syscalls::count(&holder, || {
-                lock.with(&mut || {
-                    let (first, (tell, hear)) = (say.clone(), channel());
-                    s.spawn(move || {
-                        // SAFETY: no pointers are involved.
-                        tell.send(unsafe { libc::gettid() }).unwrap();
-                        syscalls::count(waiter, || lock.with(&mut || first.send("waiter").unwrap()));
-                    });
-                    until_asleep(hear.recv().unwrap());
-                    say.send("holder").unwrap();
-                });
-            });
+        let (lock, waiter, order) = (locks.get(0), &waiter, &Mutex::new(Vec::new()));
+        let say = |who| order.lock().unwrap().push(who);
+        std::thread::scope(|scope| {
+            let wait = || syscalls::count(waiter, || lock.with(&mut || say("waiter")));
+            let hold = || {
+                until_it_sleeps(scope, wait);
+                say("holder");
+            };
+            syscalls::count(&holder, || lock.with(&mut || hold()));
         });
-        drop(say);
-        assert_eq!(order.iter().collect::<Vec<_>>(), ["holder", "waiter"], "{}", entry.name);
+        assert_eq!(*order.lock().unwrap(), ["holder", "waiter"], "{}", entry.name);
         let (seen, countable) = ((waiter.read().waits > 0, holder.read().wakes > 0), locks.kind().countable);
         // The holder's own wait for its sign may count as well, but it wakes nobody.
         assert!(!syscalls::countable() || seen == (countable, countable), "{}: {seen:?}", entry.name);
@@ -172,31 +178,13 @@ fn a_waiter_comes_after_the_holder_and_sleeps_are_counted() {
 fn queue_locks_serve_in_order() {
     for name in ["mcs-park", "sysv", "fair"] {
         let locks = lock(Entry::find(name).unwrap());
-        let (lock, served) = (locks.get(0), std::sync::Mutex::new(Vec::new()));
-        std::thread::scope(|s| {
-            lock.with(&mut || {
-                for index in 0..5 {
-                    let (served, (say, hear)) = (&served, channel());
-                    s.spawn(move || {
-                        // SAFETY: no pointers are involved.
-                        say.send(unsafe { libc::gettid() }).unwrap();
-                        lock.with(&mut || served.lock().unwrap().push(index));
-                    });
-                    until_asleep(hear.recv().unwrap());
-                }
-            });
+        let (lock, served) = (locks.get(0), &Mutex::new(Vec::new()));
+        std::thread::scope(|scope| {
+            let wait = |index| move || lock.with(&mut || served.lock().unwrap().push(index));
+            lock.with(&mut || (0..5).for_each(|index| until_it_sleeps(scope, wait(index))));
         });
-        assert_eq!(served.into_inner().unwrap(), [0, 1, 2, 3, 4], "{name}");
+        assert_eq!(*served.lock().unwrap(), [0, 1, 2, 3, 4], "{name}");
     }
-}
-
-fn until_asleep(thread: libc::pid_t) {
-    let asleep = || {
-        let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
-        // The state follows the name, which is in brackets.
-        stat.rsplit(") ").next().unwrap().starts_with('S')
-    };
-    ulocks_testkit::limit::until("the waiter is asleep", asleep);
 }
 
 #[test]

@@ -1,38 +1,25 @@
-//! Every lock of this family that is a mutex, through its raw trait.
+//! Every lock of this family that is a mutex, through its raw trait, and its semaphore as one.
 
-use super::{Lock, Meters, Scope};
+use super::{Held, Lock, Meters, Scope};
 use anyhow::Result;
+use std::any::Any;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use ulocks_core::Policy;
-use ulocks_core::meter::{Counted, Off};
+use ulocks_core::meter::Counted;
 use ulocks_core::raw::{Metered, RawMutex};
-use ulocks_core::time::Deadline;
 use ulocks_fair::RawSemaphore;
+
+/// What a meter has counted, if it is one that counts.
+fn read(meter: &dyn Any) -> Option<Meters> {
+    let seen = meter.downcast_ref::<Counted>()?.snapshot();
+    Some([seen.acquired, seen.contended, seen.spun, seen.slept])
+}
 
 /// A raw mutex of the family.
 #[derive(Debug)]
 pub struct Ulock<M>(M);
 
-/// A meter whose counters a trial can record.
-pub trait Readable {
-    /// What it has counted.
-    fn read(&self) -> Option<Meters>;
-}
-
-impl Readable for Off {
-    fn read(&self) -> Option<Meters> {
-        None
-    }
-}
-
-impl Readable for Counted {
-    fn read(&self) -> Option<Meters> {
-        let seen = self.snapshot();
-        Some([seen.acquired, seen.contended, seen.spun, seen.slept])
-    }
-}
-
-impl<M: RawMutex + Metered<Meter: Readable> + Sync + 'static> Lock for Ulock<M> {
+impl<M: RawMutex + Metered + Sync + 'static> Lock for Ulock<M> {
     fn place(place: &mut MaybeUninit<Self>, _: Scope) -> Result<()> {
         place.write(Self(M::INIT));
         Ok(())
@@ -47,7 +34,7 @@ impl<M: RawMutex + Metered<Meter: Readable> + Sync + 'static> Lock for Ulock<M> 
     }
 
     fn meters(&self) -> Option<Meters> {
-        self.0.meter().read()
+        read(self.0.meter())
     }
 }
 
@@ -67,50 +54,35 @@ impl<M: RawMutex> Drop for HeldUlock<'_, M> {
     }
 }
 
-/// The semaphore of the family as a mutex: one permit, taken and given back.
+/// A semaphore of the family that has one permit when no thread holds it.
 #[derive(Debug)]
-pub struct OnePermit<P: Policy>(RawSemaphore<P>);
+pub struct Permit<S>(S);
 
-ulocks_core::initial!([P: Policy] OnePermit<P> = Self(RawSemaphore::new(1)));
+impl<P: Policy> Lock for Permit<RawSemaphore<P>> {
+    fn place(place: &mut MaybeUninit<Self>, _: Scope) -> Result<()> {
+        place.write(Self(RawSemaphore::new(1)));
+        Ok(())
+    }
 
-// SAFETY: there is one permit, and `unlock` puts back the permit that an acquisition took; that a
-// release happens before the acquisition that takes what it gave is the semaphore's promise. It
-// borrows nothing, so a token may be forgotten and the semaphore moved or dropped.
-unsafe impl<P: Policy> RawMutex for OnePermit<P> {
-    type Scope = P::Scope;
-    type Token = ();
+    type Held<'a> = Held<'a, Self>;
 
     #[inline]
-    fn lock(&self) {
-        self.0.acquire(1);
+    fn acquire(&self, wait: bool) -> Option<Held<'_, Self>> {
+        if wait {
+            self.0.acquire(1);
+        } else if !self.0.try_acquire(1) {
+            return None;
+        }
+        Some(Held(self))
     }
 
     #[inline]
-    fn try_lock(&self) -> Option<()> {
-        self.0.try_acquire(1).then_some(())
-    }
-
-    #[inline]
-    fn lock_until(&self, deadline: Deadline) -> Option<()> {
-        self.0.acquire_until(1, deadline).then_some(())
-    }
-
-    #[inline]
-    unsafe fn unlock(&self, (): ()) {
+    fn release(&self) {
         // Only what an acquisition took comes back, so there are never too many.
         let _ = self.0.release(1);
     }
 
-    #[inline]
-    fn is_locked(&self) -> bool {
-        self.0.available() == 0
-    }
-}
-
-impl<P: Policy> Metered for OnePermit<P> {
-    type Meter = P::Meter;
-
-    fn meter(&self) -> &P::Meter {
-        self.0.meter()
+    fn meters(&self) -> Option<Meters> {
+        read(self.0.meter())
     }
 }
