@@ -7,7 +7,7 @@ use super::children::Children;
 use super::*;
 use crate::run::clock::monotonic_ns;
 use crate::statistics;
-use crate::subjects::locks::{Locks, Scope, Type, Zeroed};
+use crate::subjects::locks::{Locks, Mutex, Scope, Type, Zeroed};
 use anyhow::bail;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -34,40 +34,38 @@ struct Said {
     had_ns: AtomicU64,
 }
 
-/// A trial.
-struct Trial<'a> {
-    name: &'a str,
-    sleepers: u32,
-    locks: Locks,
-    said: &'a Said,
-    limit: Duration,
-}
-
 impl Recovery {
     /// Carries it out in this process.
     pub fn carry_out(self, name: &str, kind: Type, on: &Conditions, limit: Duration) -> Result<Outcome> {
         ensure!(self.sleepers > 0, "nobody sleeps for the lock; allowed: at least 1 sleeper");
-        // SAFETY: it consists of atomics, which may be zero.
-        let said = unsafe { Zeroed::<Said>::new(1)? };
         let locks = Locks::of(kind, Scope::Processes, 1)?;
-        let trial = Trial { name, sleepers: self.sleepers, locks, said: &said[0], limit };
         let (start, mut ns) = (Instant::now(), Vec::new());
         while ns.is_empty() || start.elapsed() < Duration::from_millis(on.window_ms) {
-            ns.push(trial.recovery()? as f64);
+            ns.push(self.once(name, locks.get(0), limit)? as f64);
         }
         let longest = ns.iter().copied().fold(0.0, f64::max);
         let figures = [("recovery", statistics::median(&ns)), ("recovery-max", longest)];
         Ok(figures.map(|(name, ns)| (name.to_owned(), ns)).into())
     }
-}
 
-impl Trial<'_> {
-    /// One of them.
-    fn recovery(&self) -> Result<u64> {
-        let Said { held, began, ended, had_ns } = self.said;
-        let (lock, everybody) = (self.locks.get(0), self.sleepers);
-        [held, began, ended].iter().for_each(|word| word.store(0, Relaxed));
+    fn once(self, name: &str, lock: &dyn Mutex, limit: Duration) -> Result<u64> {
+        // SAFETY: it consists of atomics, which may be zero.
+        let said = unsafe { Zeroed::<Said>::new(1)? };
+        let Said { held, began, ended, had_ns } = &said[0];
         had_ns.store(u64::MAX, Relaxed);
+        // Waits until processes have done `what`, or says that they do not.
+        let until = |processes: &mut Children, what: &str, done: &dyn Fn(&Children) -> bool| {
+            let (start, ms) = (Instant::now(), limit.as_millis());
+            while !done(processes) {
+                // A process that has done all it has to do may have ended.
+                if let Some(death) = processes.reap() {
+                    bail!("lock '{name}': {death}");
+                }
+                ensure!(start.elapsed() < limit, "lock '{name}': not all processes {what} within {ms} ms");
+                thread::sleep(Duration::from_micros(200));
+            }
+            Ok(())
+        };
         // Dropping processes kills and reaps them.
         let mut holder = Children::fork(1, &mut |_| {
             lock.with(&mut || {
@@ -77,33 +75,19 @@ impl Trial<'_> {
                 }
             });
         })?;
-        self.until(&mut holder, "take a free lock", &|_| held.load(Acquire) == 1)?;
-        let mut sleepers = Children::fork(everybody as usize, &mut |_| {
+        until(&mut holder, "take a free lock", &|_| held.load(Acquire) == 1)?;
+        let mut sleepers = Children::fork(self.sleepers as usize, &mut |_| {
             began.fetch_add(1, Release);
             lock.with(&mut || _ = had_ns.fetch_min(monotonic_ns(), Relaxed));
             ended.fetch_add(1, Release);
         })?;
-        self.until(&mut sleepers, "fall asleep for the lock", &|sleepers| {
-            began.load(Acquire) == everybody && sleepers.are_asleep()
+        until(&mut sleepers, "fall asleep for the lock", &|sleepers| {
+            began.load(Acquire) == self.sleepers && sleepers.are_asleep()
         })?;
         let killed_ns = monotonic_ns();
         drop(holder);
         let had = "have the lock after SIGKILL of its holder";
-        self.until(&mut sleepers, had, &|_| ended.load(Acquire) == everybody)?;
+        until(&mut sleepers, had, &|_| ended.load(Acquire) == self.sleepers)?;
         Ok(had_ns.load(Relaxed).saturating_sub(killed_ns))
-    }
-
-    /// Waits until processes have done `what`, or says that they do not.
-    fn until(&self, processes: &mut Children, what: &str, done: &dyn Fn(&Children) -> bool) -> Result<()> {
-        let (name, start, ms) = (self.name, Instant::now(), self.limit.as_millis());
-        while !done(processes) {
-            // A process that has done all it has to do may have ended.
-            if let Some(death) = processes.reap() {
-                bail!("lock '{name}': {death}");
-            }
-            ensure!(start.elapsed() < self.limit, "lock '{name}': not all processes {what} within {ms} ms");
-            thread::sleep(Duration::from_micros(200));
-        }
-        Ok(())
     }
 }

@@ -18,10 +18,10 @@ mod wait_wake;
 pub use erased::{Locks, Mutex, Type, Zeroed};
 pub use loops::{Lane, Next, Turned, Worker, phase};
 pub use mcs::Mcs;
-pub use peers::{NoLock, ParkingLot, ParkingLot012, ParkingLotFair, PsrwShared, Rw, Std, Usync};
+pub use peers::{NoLock, ParkingLot, ParkingLot012, PsrwShared, Rw, Std, Usync};
 pub use posix::{INHERIT, NORMAL, Posix};
 pub use robust::{InRegion, Robust};
-pub use semaphores::{OneOfArray, PosixSem, SysV};
+pub use semaphores::{PosixSem, SysV};
 pub use ulock::{Permit, Ulock};
 pub use wait_wake::WaitWake;
 
@@ -304,7 +304,6 @@ locks! {
         "std" "std::sync::Mutex": Std;
         "parking_lot" "parking_lot 0.13 Mutex": ParkingLot;
         "parking_lot-0.12" "parking_lot 0.12 Mutex": ParkingLot012;
-        "parking_lot-fair" "parking_lot 0.13 FairMutex": ParkingLotFair;
         "usync" "usync Mutex": Usync;
         "pthread" "pthread_mutex_t, normal": Posix<NORMAL> | Posix<NORMAL>;
         "pthread-adaptive" "pthread_mutex_t, adaptive": Posix<ADAPTIVE> | Posix<ADAPTIVE>;
@@ -327,7 +326,6 @@ locks! {
         "psrw" "ulocks PsRwLock": Rw<Psrw> | PsrwShared;
         "psrw-handler" "ulocks PsRwLock with the class Handler": Rw<PsrwHandler>;
         "psrw-distributed" "ulocks PsRwLock, readers counted in eight places": Rw<PsrwDistributed>;
-        "semarray" "ulocks SemArray of one semaphore": OneOfArray;
         "robust" "ulocks RobustMutex, in a region": InRegion<RobustMutex<u64>> | InRegion<RobustMutex<u64>>;
         "robust-fair" "ulocks RobustFairMutex, in a region":
             InRegion<RobustFairMutex<u64>> | InRegion<RobustFairMutex<u64>>;

@@ -69,9 +69,6 @@ guarded! {
         |it| it.lock().unwrap_or_else(PoisonError::into_inner), it.try_lock().ok();
     /// parking_lot 0.13.
     ParkingLot(parking_lot::Mutex<()>): parking_lot::MutexGuard<'a, ()>, |it| it.lock(), it.try_lock();
-    /// parking_lot 0.13's mutex that hands over to the first waiter. An arriving thread that
-    /// finds it free may still overtake.
-    ParkingLotFair(parking_lot::FairMutex<()>): parking_lot::FairMutexGuard<'a, ()>, |it| it.lock(), it.try_lock();
     /// parking_lot 0.12, another algorithm.
     ParkingLot012(parking_lot_012::Mutex<()>): parking_lot_012::MutexGuard<'a, ()>, |it| it.lock(), it.try_lock();
     /// usync.

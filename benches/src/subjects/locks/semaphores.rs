@@ -1,4 +1,4 @@
-//! Semaphores of one permit as locks: POSIX's, System V's and the array of this family.
+//! Semaphores of one permit as locks: POSIX's and System V's.
 
 use super::{Held, Lock, Scope};
 use crate::subjects::semaphores::kernel_set::SemSet;
@@ -6,7 +6,6 @@ use anyhow::{Result, ensure};
 use std::cell::UnsafeCell;
 use std::io;
 use std::mem::MaybeUninit;
-use ulocks_semarray::{Error, Op, SemArray};
 
 /// A `sem_t` of value one.
 #[derive(Debug)]
@@ -94,34 +93,5 @@ impl<const UNDO: bool> Lock for SysV<UNDO> {
     #[inline]
     fn release(&self) {
         self.change(1, 0);
-    }
-}
-
-/// A [`SemArray`] of one semaphore, which is one when no thread holds it.
-#[derive(Debug)]
-pub struct OneOfArray(SemArray);
-
-impl Lock for OneOfArray {
-    fn place(place: &mut MaybeUninit<Self>, _: Scope) -> Result<()> {
-        place.write(Self(SemArray::with_values([1])));
-        Ok(())
-    }
-
-    type Held<'a> = Held<'a, Self>;
-
-    #[inline]
-    fn acquire(&self, wait: bool) -> Option<Held<'_, Self>> {
-        const TAKE: Op = Op::sub(0, 1);
-        match if wait { self.0.apply(&[TAKE]) } else { self.0.try_apply(&[TAKE]) } {
-            Ok(()) => Some(Held(self)),
-            Err(Error::WouldBlock) if !wait => None,
-            Err(error) => panic!("semarray: {error}"),
-        }
-    }
-
-    #[inline]
-    fn release(&self) {
-        const GIVE: Op = Op::add(0, 1);
-        self.0.apply(&[GIVE]).unwrap_or_else(|error| panic!("semarray: {error}"));
     }
 }
