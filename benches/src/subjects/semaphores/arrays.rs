@@ -8,13 +8,13 @@ use crossbeam_utils::CachePadded;
 use std::cell::{OnceCell, UnsafeCell};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::time::Duration;
 use std::{io, ptr};
 use ulocks_semarray::{Builder, Fairness, Op, SemArray};
 use ulocks_shm::robust::semarray::RobustSemArray;
 use ulocks_shm::{Joined, Region};
 
 /// The kernel's.
-#[derive(Debug)]
 pub struct Kernel(SemSet);
 
 impl Kernel {
@@ -24,33 +24,46 @@ impl Kernel {
     }
 }
 
-impl Array for Kernel {
-    type Op = libc::sembuf;
+/// An operation as the kernel wants it. Indices and amounts of the benchmarks are small.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Sembuf(libc::sembuf);
 
-    /// Indices and amounts of the benchmarks are small.
+impl From<Op> for Sembuf {
     #[inline]
-    fn op(op: Op) -> libc::sembuf {
+    fn from(op: Op) -> Self {
         let flags = if op.is_no_wait() { libc::IPC_NOWAIT } else { 0 };
-        libc::sembuf { sem_num: op.index() as u16, sem_op: op.change() as i16, sem_flg: flags as i16 }
+        Self(libc::sembuf { sem_num: op.index() as u16, sem_op: op.change() as i16, sem_flg: flags as i16 })
     }
+}
+
+impl Array for Kernel {
+    type Op = Sembuf;
 
     #[inline]
-    fn apply(&self, set: &[libc::sembuf]) {
+    fn apply(&self, set: &[Sembuf]) {
+        // SAFETY: `Sembuf` is transparent around the other, so a slice of one is one of the other.
+        let set = unsafe { std::slice::from_raw_parts(set.as_ptr().cast::<libc::sembuf>(), set.len()) };
         assert!(self.0.apply(set), "semop: a set that can proceed at once was refused");
     }
 
-    fn values(&self) -> Result<Vec<u32>> {
-        self.0.values()
+    fn values(&self) -> Vec<u32> {
+        self.0.values().unwrap_or_else(|error| panic!("{error:#}"))
     }
 }
 
 /// Ours.
-#[derive(Debug)]
 pub struct Ours(SemArray);
 
 impl Ours {
-    /// An array with these values that serves in this order.
-    pub fn new(values: &[u32], fairness: Fairness) -> Result<Self> {
+    /// An array with these values.
+    pub fn new(values: &[u32]) -> Result<Self> {
+        Ok(Self(Builder::with_values(values).build()?))
+    }
+
+    /// The same, whose sleepers no set overtakes.
+    pub fn strict(values: &[u32]) -> Result<Self> {
+        let fairness = Fairness::Strict { after: Duration::ZERO };
         Ok(Self(Builder::with_values(values).fairness(fairness).build()?))
     }
 }
@@ -59,48 +72,33 @@ impl Array for Ours {
     type Op = Op;
 
     #[inline]
-    fn op(op: Op) -> Op {
-        op
-    }
-
-    #[inline]
     fn apply(&self, set: &[Op]) {
         self.0.apply(set).unwrap_or_else(|error| panic!("semarray: {error}"));
     }
 
-    fn values(&self) -> Result<Vec<u32>> {
-        Ok(self.0.values())
+    fn values(&self) -> Vec<u32> {
+        self.0.values()
     }
 }
 
-/// POSIX semaphores, each on lines of its own.
-#[derive(Debug)]
-pub struct Posix(Box<[OwnLine]>);
-
-#[derive(Debug)]
-struct OwnLine(CachePadded<UnsafeCell<libc::sem_t>>);
+/// POSIX semaphores, each on lines of its own. What they hold is their memory and nothing else: none
+/// need be destroyed.
+pub struct Posix(Box<[CachePadded<UnsafeCell<libc::sem_t>>]>);
 
 // SAFETY: a semaphore is made to be called from several threads; only its functions touch it.
-unsafe impl Send for OwnLine {}
+unsafe impl Send for Posix {}
 // SAFETY: as above.
-unsafe impl Sync for OwnLine {}
-
-impl Drop for OwnLine {
-    fn drop(&mut self) {
-        // SAFETY: `Posix::new` initialised it, and `&mut self` says that no thread waits on it.
-        unsafe { libc::sem_destroy(self.0.get()) };
-    }
-}
+unsafe impl Sync for Posix {}
 
 impl Posix {
     /// Semaphores with these values, private to the process.
     pub fn new(values: &[u32]) -> Result<Self> {
         // SAFETY: all-zero is a valid sem_t.
-        let zero = |_: &u32| OwnLine(CachePadded::new(UnsafeCell::new(unsafe { std::mem::zeroed() })));
-        let all: Box<[OwnLine]> = values.iter().map(zero).collect();
+        let zero = |_: &u32| CachePadded::new(UnsafeCell::new(unsafe { std::mem::zeroed() }));
+        let all: Box<[_]> = values.iter().map(zero).collect();
         for (semaphore, &value) in all.iter().zip(values) {
             // SAFETY: the semaphore is writable, no other code refers to it, and it stays there.
-            let rc = unsafe { libc::sem_init(semaphore.0.get(), 0, value) };
+            let rc = unsafe { libc::sem_init(semaphore.get(), 0, value) };
             ensure!(rc == 0, "sem_init: {}", io::Error::last_os_error());
         }
         Ok(Self(all))
@@ -112,14 +110,9 @@ impl Array for Posix {
     const SETS: bool = false;
 
     #[inline]
-    fn op(op: Op) -> Op {
-        op
-    }
-
-    #[inline]
     fn apply(&self, set: &[Op]) {
         for op in set {
-            let semaphore = self.0[op.index()].0.get();
+            let semaphore = self.0[op.index()].get();
             // SAFETY: `new` initialised the semaphore, and it does not move any more.
             let step = || unsafe {
                 if op.change() < 0 { libc::sem_wait(semaphore) } else { libc::sem_post(semaphore) }
@@ -131,20 +124,18 @@ impl Array for Posix {
         }
     }
 
-    fn values(&self) -> Result<Vec<u32>> {
-        let one = |semaphore: &OwnLine| {
+    fn values(&self) -> Vec<u32> {
+        let one = |semaphore: &CachePadded<UnsafeCell<libc::sem_t>>| {
             let mut value = 0;
             // SAFETY: `new` initialised the semaphore, and `value` is writable.
-            let rc = unsafe { libc::sem_getvalue(semaphore.0.get(), &mut value) };
-            ensure!(rc == 0, "sem_getvalue: {}", io::Error::last_os_error());
-            Ok(value as u32)
+            unsafe { libc::sem_getvalue(semaphore.get(), &mut value) };
+            value as u32
         };
         self.0.iter().map(one).collect()
     }
 }
 
 /// A word a sleeper: one when it was posted to. A sleeper takes the post back when it comes out.
-#[derive(Debug)]
 pub struct Sleepers(&'static [CachePadded<Cell>]);
 
 impl Sleepers {
@@ -159,10 +150,6 @@ impl Sleepers {
 impl Array for Sleepers {
     type Op = Op;
     const SETS: bool = false;
-
-    fn op(op: Op) -> Op {
-        op
-    }
 
     fn apply(&self, set: &[Op]) {
         for op in set {
@@ -184,14 +171,13 @@ impl Array for Sleepers {
         }
     }
 
-    fn values(&self) -> Result<Vec<u32>> {
-        Ok(self.0.iter().map(|cell| cell.word.load(Relaxed)).collect())
+    fn values(&self) -> Vec<u32> {
+        self.0.iter().map(|cell| cell.word.load(Relaxed)).collect()
     }
 }
 
 /// Words each on a line of its own, and nothing else: a compare-exchange for each operation, which
 /// is what semaphores in user space come to at least, and no set.
-#[derive(Debug)]
 pub struct Words(Box<[CachePadded<AtomicU32>]>);
 
 impl Words {
@@ -202,27 +188,19 @@ impl Words {
 }
 
 impl Array for Words {
-    /// An index, and what is added.
-    type Op = (usize, u32);
+    type Op = Op;
 
     #[inline]
-    fn op(op: Op) -> (usize, u32) {
-        (op.index(), op.change() as u32)
-    }
-
-    #[inline]
-    fn apply(&self, set: &[(usize, u32)]) {
-        for (index, change) in set {
-            let (word, mut now) = (&self.0[*index], self.0[*index].load(Relaxed));
-            while let Err(other) = word.compare_exchange_weak(now, now.wrapping_add(*change), AcqRel, Relaxed)
-            {
-                now = other;
-            }
+    fn apply(&self, set: &[Op]) {
+        for op in set {
+            let word = &self.0[op.index()];
+            let sum = |now: u32| Some(now.wrapping_add_signed(op.change() as i32));
+            let _ = word.fetch_update(AcqRel, Relaxed, sum);
         }
     }
 
-    fn values(&self) -> Result<Vec<u32>> {
-        Ok(self.0.iter().map(|word| word.load(Relaxed)).collect())
+    fn values(&self) -> Vec<u32> {
+        self.0.iter().map(|word| word.load(Relaxed)).collect()
     }
 }
 
@@ -232,7 +210,6 @@ type Shared = RobustSemArray<SEMS, 256, PER_CALL>;
 
 /// Ours between processes. A trial has one such array; its region stays until the process ends, so
 /// that threads may be members of it without a lifetime.
-#[derive(Debug)]
 pub struct Robust(&'static Region<Shared>);
 
 thread_local! {
@@ -254,10 +231,6 @@ impl Robust {
 impl Array for Robust {
     type Op = Op;
 
-    fn op(op: Op) -> Op {
-        op
-    }
-
     fn apply(&self, set: &[Op]) {
         // SAFETY: nothing is lent to the member: sets that are applied give no guards.
         let join = || unsafe { self.0.join() }.unwrap_or_else(|error| panic!("robust-semarray: {error}"));
@@ -265,7 +238,7 @@ impl Array for Robust {
             .unwrap_or_else(|error| panic!("robust-semarray: {error}"));
     }
 
-    fn values(&self) -> Result<Vec<u32>> {
-        Ok(self.0.values().to_vec())
+    fn values(&self) -> Vec<u32> {
+        self.0.values().to_vec()
     }
 }

@@ -2,18 +2,17 @@
 
 use super::{Array, Block, Poster, Semaphores};
 use crate::subjects::laps::Lap;
-use anyhow::Result;
 use std::hint::black_box;
 use std::time::Instant;
 use ulocks_semarray::Op;
 
 fn converted<A: Array>(set: &[Op]) -> Vec<A::Op> {
-    set.iter().map(|&op| A::op(op)).collect()
+    set.iter().map(|&op| op.into()).collect()
 }
 
 #[inline]
 fn perform<A: Array>(array: &A, op: Op) {
-    array.apply(&[A::op(op)]);
+    array.apply(&[op.into()]);
 }
 
 impl<A: Array> Semaphores for A {
@@ -27,7 +26,7 @@ impl<A: Array> Semaphores for A {
         Box::new(move |semaphores| {
             for some in semaphores.chunks(per_call) {
                 set.clear();
-                set.extend(some.iter().map(|&index| A::op(Op::add(index, 1).no_wait())));
+                set.extend(some.iter().map(|&index| A::Op::from(Op::add(index, 1).no_wait())));
                 self.apply(&set);
             }
             semaphores.len().div_ceil(per_call) as u64
@@ -66,7 +65,8 @@ impl<A: Array> Semaphores for A {
                 round / f64::from(ops)
             }));
         }
-        let of = |op: fn(usize, u32) -> Op| (0..ops as usize).map(|i| A::op(op(i, 1))).collect::<Vec<_>>();
+        let of =
+            |op: fn(usize, u32) -> Op| (0..ops as usize).map(|i| A::Op::from(op(i, 1))).collect::<Vec<_>>();
         let (take, give) = (of(Op::sub), of(Op::add));
         let block = move || {
             let array = black_box(&*self);
@@ -78,7 +78,7 @@ impl<A: Array> Semaphores for A {
         A::SETS.then_some(Box::new(block))
     }
 
-    fn values(&self) -> Result<Vec<u32>> {
+    fn values(&self) -> Vec<u32> {
         Array::values(self)
     }
 }

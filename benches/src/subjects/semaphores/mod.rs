@@ -9,19 +9,15 @@ pub mod kernel_set;
 use super::laps::Lap;
 use anyhow::Result;
 use arrays::{Kernel, Ours, Posix, Robust, Sleepers, Words};
-use std::time::Duration;
-use ulocks_semarray::{Fairness, Op};
+use ulocks_semarray::Op;
 
 /// An array of semaphores on which sets of operations are performed.
 pub trait Array: Send + Sync + Sized + 'static {
     /// An operation as it wants it.
-    type Op: Copy + Send + Sync;
+    type Op: From<Op> + Copy + Send + Sync;
 
     /// Whether it performs the operations of a set at once, and not one after the other.
     const SETS: bool = true;
-
-    /// Brings an operation into that form.
-    fn op(op: Op) -> Self::Op;
 
     /// Performs the set, waiting until that is possible.
     ///
@@ -30,7 +26,7 @@ pub trait Array: Send + Sync + Sized + 'static {
     fn apply(&self, set: &[Self::Op]);
 
     /// The values of all semaphores.
-    fn values(&self) -> Result<Vec<u32>>;
+    fn values(&self) -> Vec<u32>;
 }
 
 /// Runs a block of some tens of microseconds and says how many nanoseconds a set and its opposite
@@ -58,7 +54,7 @@ pub trait Semaphores: Send + Sync {
     fn block(self: Box<Self>, ops: u32, one_by_one: bool) -> Option<Block>;
 
     /// The values of all semaphores.
-    fn values(&self) -> Result<Vec<u32>>;
+    fn values(&self) -> Vec<u32>;
 }
 
 /// In what a subject can take part.
@@ -74,16 +70,13 @@ pub enum Part {
     Manager,
 }
 
-type Make = fn(&[u32]) -> Result<Box<dyn Semaphores>>;
-type Parts = &'static [Part];
-
 /// What is known of semaphores.
 #[derive(Clone, Copy, Debug)]
 pub struct Traits {
     /// Makes some with these values.
-    pub make: Make,
+    pub make: fn(&[u32]) -> Result<Box<dyn Semaphores>>,
     /// In what they can take part.
-    pub parts: Parts,
+    pub parts: &'static [Part],
     /// The most operations in a call that posts.
     pub per_call: usize,
     /// Whether each call is a system call; else those are counted that wake.
@@ -97,7 +90,7 @@ impl super::Kind for Traits {
     const WHAT: &'static str = "semaphores";
 
     fn entries() -> &'static [Entry] {
-        &ALL
+        ALL
     }
 }
 
@@ -118,65 +111,39 @@ pub const STRICT: &str = "semarray-strict-0";
 /// The most operations in a call that posts.
 pub const PER_CALL: usize = 64;
 
-use Part::{Manager, Processes, Wakes};
-const SETS: &[Part] = &[Wakes, Part::Singles, Manager];
-const BOTH: &[Part] = &[Wakes, Processes];
-const KERNELS: &[Part] = &[Wakes, Processes, Part::Singles, Manager];
+/// Whether it is of the family and of the kernel, its name, what it is, how many operations it performs
+/// in a call at most, in what it takes part, and how it is made.
+macro_rules! entries {
+    ($($family:literal $in_kernel:literal $name:expr, $about:literal, $per_call:expr,
+       [$($part:ident)*], $make:expr;)*) => {
+        static ALL: &[Entry] = &[$(Entry {
+            name: $name,
+            about: $about,
+            family: $family,
+            probe: false,
+            kind: Traits {
+                make: |values| made($make(values)),
+                parts: &[$(Part::$part),*],
+                per_call: $per_call,
+                in_kernel: $in_kernel,
+            },
+        }),*];
+    };
+}
 
-const SINGLY: &[Part] = &[Part::Singles];
-
-static ALL: [Entry; 9] = [
-    kernel(
-        KERNEL,
-        "System V semaphores, many operations a call",
-        |v| made(Kernel::new(v)),
-        KERNELS,
-        PER_CALL,
-    ),
-    kernel("sysv-single", "System V, one operation a call", |v| made(Kernel::new(v)), BOTH, 1),
-    kernel(FUTEX, "a word a sleeper, one FUTEX_WAKE each, as in 2010", |v| made(Sleepers::new(v)), BOTH, 1),
-    peer(POSIX, "POSIX unnamed semaphores, each on lines of its own", |v| made(Posix::new(v)), SINGLY),
-    ours(SEMARRAY, "ulocks SemArray", barging, SETS, PER_CALL),
-    ours("semarray-single", "ulocks SemArray, one operation a call", barging, &[Wakes], 1),
-    ours(STRICT, "ulocks SemArray, no set overtakes a sleeper", strict, &[Manager], PER_CALL),
-    ours(
-        ROBUST,
-        "ulocks RobustSemArray, between processes",
-        |v| made(Robust::new(v)),
-        &[Processes],
-        PER_CALL,
-    ),
-    peer(
-        FLOOR,
-        "a compare-exchange for each operation, no set: the least there is",
-        |v| made(Words::new(v)),
-        &[],
-    ),
-];
+entries! {
+    false true KERNEL, "System V semaphores, many operations a call", PER_CALL,
+    [Wakes Processes Singles Manager], Kernel::new;
+    false true "sysv-single", "System V, one operation a call", 1, [Wakes Processes], Kernel::new;
+    false true FUTEX, "a word a sleeper, one FUTEX_WAKE each, as in 2010", 1, [Wakes Processes], Sleepers::new;
+    false false POSIX, "POSIX unnamed semaphores, each on lines of its own", 1, [Singles], Posix::new;
+    true false SEMARRAY, "ulocks SemArray", PER_CALL, [Wakes Singles Manager], Ours::new;
+    true false "semarray-single", "ulocks SemArray, one operation a call", 1, [Wakes], Ours::new;
+    true false STRICT, "ulocks SemArray, no set overtakes a sleeper", PER_CALL, [Manager], Ours::strict;
+    true false ROBUST, "ulocks RobustSemArray, between processes", PER_CALL, [Processes], Robust::new;
+    false false FLOOR, "a compare-exchange for each operation, no set: the least there is", 1, [], Words::new;
+}
 
 pub(crate) fn made<A: Array>(array: Result<A>) -> Result<Box<dyn Semaphores>> {
     Ok(Box::new(array?))
-}
-
-fn barging(values: &[u32]) -> Result<Box<dyn Semaphores>> {
-    made(Ours::new(values, Fairness::Barging))
-}
-
-fn strict(values: &[u32]) -> Result<Box<dyn Semaphores>> {
-    made(Ours::new(values, Fairness::Strict { after: Duration::ZERO }))
-}
-
-const fn kernel(name: &'static str, about: &'static str, make: Make, parts: Parts, per_call: usize) -> Entry {
-    let kind = Traits { make, parts, per_call, in_kernel: true };
-    Entry { name, about, family: false, probe: false, kind }
-}
-
-const fn peer(name: &'static str, about: &'static str, make: Make, parts: Parts) -> Entry {
-    let kind = Traits { make, parts, per_call: 1, in_kernel: false };
-    Entry { name, about, family: false, probe: false, kind }
-}
-
-const fn ours(name: &'static str, about: &'static str, make: Make, parts: Parts, per_call: usize) -> Entry {
-    let kind = Traits { make, parts, per_call, in_kernel: false };
-    Entry { name, about, family: true, probe: false, kind }
 }

@@ -70,8 +70,8 @@ pub(super) fn carry_out(
     let (who, unposted) = (&watch.who, work.cells[workers].word.load(Relaxed));
     ensure!(unposted == 0, "{who}: workers came back {unposted} times and had not been posted to");
     let (posts, arrived) = (work.posts.load(Relaxed), seen.turns[..workers].iter().sum::<u64>());
-    let values = work.arrays.iter().map(|array| array.values()).collect::<Result<Vec<_>>>()?.concat();
-    let left: u32 = values.iter().sum();
+    let values = work.arrays.iter().flat_map(|array| array.values());
+    let left: u32 = values.sum();
     ensure!(
         arrived == posts && left == 0,
         "{who}: {posts} posts, but {arrived} arrived, and {left} are left over"
