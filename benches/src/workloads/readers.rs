@@ -360,7 +360,7 @@ impl Run {
                 let sum = roles.entry(name("handler", number)).or_default();
                 let [lock, unlock] = handled.delays.each_ref().map(|waits| &**waits);
                 sum.delays.extend([("wait", lock), ("unlock", unlock)]);
-                sum.counts.push(Waits::figures(&[lock]).map_or(0, |all| all.0));
+                sum.iterations += Waits::figures(&[lock]).map_or(0, |all| all.0);
             }
             if duty.ask.is_none() {
                 continue;
@@ -368,9 +368,7 @@ impl Run {
             let alone = duties.len() == 1 && !self.module.by_thread;
             let number = number(&|other| other.role == duty.role);
             let sum = roles.entry(if alone { String::new() } else { name(duty.role, number) }).or_default();
-            sum.counts.push(tally.counted);
-            sum.attempts += tally.attempts;
-            sum.failures += tally.failures;
+            sum.iterations += tally.counted;
             sum.delays.extend([("wait", &*tally.lock), ("unlock", &*tally.unlock)]);
             if let Some(log) = &tally.masked {
                 sum.delays.extend([("masked", &*log.masked), ("held-off", &*log.held_off)]);
@@ -392,9 +390,7 @@ fn places(duties: &[Duty], cpus: &[usize]) -> Vec<usize> {
 /// What several threads did.
 #[derive(Default)]
 struct Sum<'t> {
-    counts: Vec<u64>,
-    attempts: u64,
-    failures: u64,
+    iterations: u64,
     delays: Vec<(&'static str, &'t Waits)>,
 }
 
@@ -406,20 +402,11 @@ struct Figures {
 
 impl Figures {
     fn role(&mut self, role: &str, sum: &Sum<'_>, elapsed_s: f64) {
-        let iterations: u64 = sum.counts.iter().sum();
         let mut number = |name: &str, value: f64| self.outcome.insert(format!("{role}{name}"), value);
-        number("iterations", iterations as f64);
+        number("iterations", sum.iterations as f64);
         // Who had none is taken to have had one, or ratios would leave out the rounds in which a
         // role starved.
-        number("rate", iterations.max(1) as f64 / elapsed_s.max(1e-9));
-        if sum.attempts > iterations {
-            number("attempts", sum.attempts as f64);
-            number("failures", sum.failures as f64);
-        }
-        if sum.counts.len() > 1 && iterations > 0 {
-            let least = sum.counts.iter().min().copied().unwrap_or(0);
-            number("least", least as f64 * sum.counts.len() as f64 / iterations as f64);
-        }
+        number("rate", sum.iterations.max(1) as f64 / elapsed_s.max(1e-9));
         for name in ["wait", "unlock", "masked", "held-off"] {
             let all: Vec<&Waits> = sum.delays.iter().filter(|of| of.0 == name).map(|of| of.1).collect();
             let Some((count, figures)) = Waits::figures(&all) else { continue };

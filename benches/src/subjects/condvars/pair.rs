@@ -30,23 +30,6 @@ pub struct State {
     pub closed: bool,
 }
 
-impl State {
-    fn put(&mut self) {
-        self.now += 1;
-        self.raised += 1;
-    }
-
-    fn take(&mut self) {
-        self.now -= 1;
-        self.lowered += 1;
-    }
-
-    fn call(&mut self) {
-        self.now = 0;
-        self.raised += 1;
-    }
-}
-
 /// What a thread does.
 #[derive(Clone, Copy, Debug)]
 pub enum Duty {
@@ -104,15 +87,12 @@ impl<M: Monitor> Pair<M> {
             let condvar = &self.condvars[condvar];
             if all { M::notify_all(condvar, &self.state) } else { M::notify_one(condvar, &self.state) }
         };
-        match self.notify {
-            Notify::Under => {
-                notify();
-                drop(guard);
-            }
-            Notify::After => {
-                drop(guard);
-                notify();
-            }
+        if self.notify == Notify::Under {
+            notify();
+            drop(guard);
+        } else {
+            drop(guard);
+            notify();
         }
     }
 
@@ -131,6 +111,37 @@ impl<M: Monitor> Pair<M> {
         Some(())
     }
 
+    #[inline]
+    fn turn(&self, duty: Duty) -> Option<()> {
+        match duty {
+            Duty::Put(most) => self.step(
+                (ROOM, ITEM, false),
+                |s| s.now < most,
+                |s| {
+                    s.now += 1;
+                    s.raised += 1;
+                },
+            ),
+            Duty::Take => self.step(
+                (ITEM, ROOM, false),
+                |s| s.now > 0,
+                |s| {
+                    s.now -= 1;
+                    s.lowered += 1;
+                },
+            ),
+            Duty::Wait(waiters) => self.wait(waiters),
+            Duty::Call(all) => self.step(
+                (ROOM, ITEM, true),
+                |s| s.now == all,
+                |s| {
+                    s.now = 0;
+                    s.raised += 1;
+                },
+            ),
+        }
+    }
+
     fn wait(&self, waiters: u64) -> Option<()> {
         let mut state = M::lock(&self.state);
         let call = state.raised;
@@ -144,25 +155,10 @@ impl<M: Monitor> Pair<M> {
     }
 }
 
-/// Turn after turn until there is none.
-#[inline]
-fn while_some(lap: &mut Lap<'_>, mut turn: impl FnMut() -> Option<()>) {
-    while turn().is_some() {
-        lap.done();
-    }
-}
-
 impl<M: Monitor> Monitored for Pair<M> {
     fn go_round(&self, duty: Duty, lap: &mut Lap<'_>) {
-        match duty {
-            Duty::Put(most) => {
-                while_some(lap, || self.step((ROOM, ITEM, false), |s| s.now < most, State::put))
-            }
-            Duty::Take => while_some(lap, || self.step((ITEM, ROOM, false), |s| s.now > 0, State::take)),
-            Duty::Wait(waiters) => while_some(lap, || self.wait(waiters)),
-            Duty::Call(all) => {
-                while_some(lap, || self.step((ROOM, ITEM, true), |s| s.now == all, State::call))
-            }
+        while self.turn(duty).is_some() {
+            lap.done();
         }
     }
 

@@ -66,8 +66,6 @@ pub(super) struct Shared {
 pub(super) struct Tally {
     /// In the window.
     pub(super) counted: u64,
-    pub(super) attempts: u64,
-    pub(super) failures: u64,
     /// How often it saw a state that no writer leaves.
     pub(super) torn: u64,
     pub(super) lock: Box<Waits>,
@@ -120,12 +118,8 @@ impl Shared {
             took = self.lock.once(ask, &mut section);
             phase = self.phase.load(Acquire);
             tried += 1;
-            tally.attempts += u64::from(phase == MEASURE);
         }
-        let Some([lock, unlock]) = took else {
-            tally.failures += u64::from(phase == MEASURE);
-            return;
-        };
+        let Some([lock, unlock]) = took else { return };
         tally.counted += u64::from(phase == MEASURE);
         if phase != WARM_UP {
             let overhead = self.clock.overhead();
