@@ -1,12 +1,10 @@
 //! `condvar`: bounded buffers and `notify_all` of a crowd, over every condition variable with its
 //! mutex.
 
-use super::sembench::standing;
-use super::{By, Column, Row, Wish, named, no_claims};
-use crate::engine::cell::{Cell, Job, Kind};
+use super::{By, Column, Row, Wish, named, no_claims, standing, standings};
+use crate::engine::cell::{Cell, Job};
 use crate::engine::record::{Mode, Record};
 use crate::report::units;
-use crate::statistics::rounds::Ratio;
 use crate::subjects::condvars::Entry;
 use crate::workloads::Scenario;
 use crate::workloads::condvars::{Load, Notify, Place, Run};
@@ -57,13 +55,8 @@ fn jobs(wish: &Wish) -> Vec<Job> {
                 for &capacity in if all { &CAPACITIES[..] } else { &CAPACITIES[1..2] } {
                     let load = Load::Buffer { producers, consumers, capacity };
                     let label = format!("room for {capacity}");
-                    jobs.extend(job(
-                        wish,
-                        &section,
-                        label,
-                        Some(capacity),
-                        Run { load, notify: *notify, place },
-                    ));
+                    let run = Run { load, notify: *notify, place };
+                    jobs.extend(job(wish, &section, label, Some(capacity), run));
                 }
             }
         }
@@ -86,26 +79,12 @@ fn job(wish: &Wish, section: &str, label: String, x: Option<u32>, run: Run) -> O
     Some(Job { cell: Cell { section: section.into(), label, x: x.map(f64::from), scenario }, subjects })
 }
 
-/// How the subject stands to the best peer of each cell.
-fn ratios<'a>(record: &'a Record, subject: &'a str) -> impl Iterator<Item = (usize, &'a str, Ratio)> {
-    (0..record.cells.len()).filter_map(move |at| {
-        let peer = record.best_peer(at, "rate")?;
-        Some((at, peer, record.ratio((at, subject), (at, peer), "rate")?))
-    })
-}
-
 fn sentences(record: &Record) -> Vec<String> {
     let mut sentences = Vec::new();
-    let family = record.subjects.iter().filter(|subject| subject.kind == Kind::Family);
-    for name in family.map(|subject| subject.name.as_str()) {
-        let mut all: Vec<_> = ratios(record, name).collect();
-        all.sort_by(|a, b| a.2.value.total_cmp(&b.2.value));
+    for (name, all) in standings(record) {
         let count = |way| all.iter().filter(|all| standing(&all.2) == way).count();
-        let (ahead, behind) = (count("ahead"), count("behind"));
-        if !all.is_empty() {
-            let of = format!("{ahead} of {} cells, behind in {behind}", all.len());
-            sentences.push(format!("{name}: ahead of the best peer in {of}."));
-        }
+        let of = format!("{} of {} cells, behind in {}", count("ahead"), all.len(), count("behind"));
+        sentences.push(format!("{name}: ahead of the best peer in {of}."));
         for (one, way) in [(all.last(), "ahead"), (all.first(), "behind")] {
             let Some(&(at, peer, ratio)) = one.filter(|one| standing(&one.2) == way) else { continue };
             let place = record.cells[at].section.split(", notified").next().unwrap_or_default();

@@ -4,7 +4,7 @@
 //! with the ratio of the same two locks now; [`mails::ulockflex`](crate::mails) has his whole
 //! table.
 
-use super::{By, Column, Row, Turns, Wish, cell, chosen, no_claims, turns};
+use super::{By, Column, Row, Turns, Wish, chosen, grid, no_claims, turns};
 use crate::engine::cell::{Job, Kind};
 use crate::engine::record::{Mode, Record};
 use crate::report::units;
@@ -44,15 +44,9 @@ fn jobs(wish: &Wish) -> Vec<Job> {
     };
     let children = wish.threads.as_deref().unwrap_or(children);
     let workloads = wish.times.map_or(workloads.to_vec(), |times| vec![times]);
-    let mut jobs = Vec::new();
-    for times in workloads {
-        for &n in children {
-            let turns = Turns { counted: true, ..turns(times, Workers::Processes(n)) };
-            let subjects = chosen(wish, &SUBJECTS);
-            jobs.push(Job { cell: cell(units::times(times), turns), subjects });
-        }
-    }
-    jobs
+    grid(&workloads, children, |times, n| {
+        (Turns { counted: true, ..turns(times, Workers::Processes(n)) }, chosen(wish, &SUBJECTS))
+    })
 }
 
 /// In each workload the best lock of the family by System V's semaphore, with the most children.
@@ -61,11 +55,8 @@ fn sentences(record: &Record) -> Vec<String> {
         let cell = record.cells_of(section).last()?;
         let best = record.best(cell, "rate", |kind| kind == Kind::Family)?;
         let ratio = record.ratio((cell, best), (cell, "sysv"), "rate")?;
-        let children = &record.cells[cell].label;
-        Some(format!(
-            "convoy: {section}, {children}: {best} has {} of sysv's rate.",
-            units::ratio(Some(ratio))
-        ))
+        let (children, ratio) = (&record.cells[cell].label, units::ratio(Some(ratio)));
+        Some(format!("convoy: {section}, {children}: {best} has {ratio} of sysv's rate."))
     };
     record.sections().into_iter().filter_map(sentence).collect()
 }

@@ -2,11 +2,12 @@
 //! the CPUs, with a spinlock that never sleeps among the subjects: what can be had at most where
 //! each thread has a CPU.
 
-use super::{By, Column, Row, Wish, cell, chosen, no_claims, turns};
-use crate::engine::cell::{Job, Kind};
+use super::{By, Column, Row, Wish, chosen, grid, in_order, no_claims, standings, turns};
+use crate::engine::cell::Job;
 use crate::engine::record::{Mode, Record};
 use crate::report::units;
 use crate::statistics::geometric_mean;
+use crate::statistics::rounds::Ratio;
 use crate::workloads::{Times, Workers};
 
 pub const ROW: Row = Row {
@@ -58,58 +59,30 @@ fn jobs(wish: &Wish) -> Vec<Job> {
         Some(threads) => threads.clone(),
         None if wish.mode == Mode::Smoke => vec![2],
         None => {
-            let mut counts = vec![2, cpus.div_ceil(2), cpus, 4 * cpus];
+            let mut counts = in_order(vec![2, cpus.div_ceil(2), cpus, 4 * cpus]);
             counts.retain(|&n| n > 1);
-            counts.sort_unstable();
-            counts.dedup();
             counts
         }
     };
-    let grid = if wish.mode == Mode::Smoke { &GRID_NS[..1] } else { &GRID_NS };
-    let mut jobs = Vec::new();
-    for &(hold_ns, think_ns) in grid {
-        for &threads in &counts {
-            let times = Times { hold_ns, think_ns };
-            let mut subjects = chosen(wish, &SUBJECTS);
-            if threads <= cpus && wish.subjects.is_none() {
-                subjects.push(SPINLOCK.into());
-            }
-            jobs.push(Job {
-                cell: cell(units::times(times), turns(times, Workers::Threads(threads))),
-                subjects,
-            });
+    let times = GRID_NS.map(|(hold_ns, think_ns)| Times { hold_ns, think_ns });
+    grid(&times[..if wish.mode == Mode::Smoke { 1 } else { 10 }], &counts, |times, n| {
+        let mut subjects = chosen(wish, &SUBJECTS);
+        if n <= cpus && wish.subjects.is_none() {
+            subjects.push(SPINLOCK.into());
         }
-    }
-    jobs
+        (turns(times, Workers::Threads(n)), subjects)
+    })
 }
 
 /// Each lock of the family by the best peer of each cell: the geometric mean and the worst cell.
 fn sentences(record: &Record) -> Vec<String> {
-    let family = record.subjects.iter().filter(|subject| subject.kind == Kind::Family);
-    let scores = family.filter_map(|subject| {
-        let ratios: Vec<(f64, usize)> = (0..record.cells.len())
-            .filter_map(|cell| {
-                let peer = record.best_peer(cell, "rate")?;
-                Some((record.ratio((cell, &subject.name), (cell, peer), "rate")?.value, cell))
-            })
-            .collect();
-        let worst = ratios.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
-        let all: Vec<f64> = ratios.iter().map(|ratio| ratio.0).collect();
-        let cell = &record.cells[worst.1];
-        Some((
-            geometric_mean(&all),
-            subject.name.clone(),
-            worst.0,
-            format!("{} x {}", cell.section, cell.label),
-        ))
-    });
-    let mut scores: Vec<_> = scores.collect();
-    scores.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scores
-        .into_iter()
-        .map(|(mean, name, worst, cell)| {
-            let [mean, worst] = [mean, worst].map(units::fixed);
-            format!("many: {name} has {mean} of the best peer of each cell, {worst} in the worst: {cell}.")
-        })
-        .collect()
+    let score = |(name, all): (&str, Vec<(usize, &str, Ratio)>)| {
+        let mean = geometric_mean(&all.iter().map(|(_, _, ratio)| ratio.value).collect::<Vec<_>>());
+        let (cell, worst) = (&record.cells[all[0].0], units::fixed(all[0].2.value));
+        let of_all = format!("{name} has {} of the best peer of each cell", units::fixed(mean));
+        (mean, format!("many: {of_all}, {worst} in the worst: {} x {}.", cell.section, cell.label))
+    };
+    let mut scores: Vec<_> = standings(record).into_iter().map(score).collect();
+    scores.sort_by(|a: &(f64, String), b| b.0.total_cmp(&a.0));
+    scores.into_iter().map(|(_, sentence)| sentence).collect()
 }

@@ -3,8 +3,10 @@
 //! A row is data: jobs for the engine, columns for its tables, and its sentences, the part of the
 //! last screen that is about it.
 
-use crate::engine::cell::{Cell, Job};
+use crate::engine::cell::{Cell, Job, Kind};
 use crate::engine::record::{Mode, Record};
+use crate::report::units;
+use crate::statistics::rounds::Ratio;
 use crate::workloads::turns::Turns;
 use crate::workloads::{Scenario, Times, Workers};
 
@@ -114,12 +116,22 @@ pub fn thread_counts(wish: &Wish) -> Vec<u32> {
     if wish.mode == Mode::Smoke {
         return vec![1, 2];
     }
+    doubled(wish.cpus, &[1, 2, 8])
+}
+
+/// Thread counts that double up to twice the CPUs, and these multiples of the CPUs.
+fn doubled(cpus: u32, multiples: &[u32]) -> Vec<u32> {
+    let cpus = cpus.max(1);
     let doubled = std::iter::successors(Some(1_u32), |n| n.checked_mul(2));
-    let mut threads: Vec<u32> = doubled.take_while(|&n| n < 2 * wish.cpus).collect();
-    threads.extend([wish.cpus, 2 * wish.cpus, 8 * wish.cpus]);
-    threads.sort_unstable();
-    threads.dedup();
-    threads
+    let doubled = doubled.take_while(|&n| n < 2 * cpus);
+    in_order(doubled.chain(multiples.iter().map(|n| n * cpus)).collect())
+}
+
+/// Each once, the least first.
+fn in_order(mut counts: Vec<u32>) -> Vec<u32> {
+    counts.sort_unstable();
+    counts.dedup();
+    counts
 }
 
 /// The loop of 2002 with `threads` threads.
@@ -137,17 +149,20 @@ fn turns(times: Times, workers: Workers) -> Turns {
 }
 
 /// The cell of a loop, in the section that is named by its times.
-fn cell(section: String, turns: Turns) -> Cell {
-    let (n, kind) = match turns.workers {
-        Workers::Threads(n) => (n, "thread"),
-        Workers::Processes(n) => (n, "process"),
+fn cell(turns: Turns) -> Cell {
+    let (n, kinds) = match turns.workers {
+        Workers::Threads(n) => (n, ["thread", "threads"]),
+        Workers::Processes(n) => (n, ["process", "processes"]),
     };
-    let plural = match (n, kind) {
-        (1, kind) => kind.to_owned(),
-        (_, "thread") => "threads".to_owned(),
-        _ => "processes".to_owned(),
-    };
-    Cell { section, label: format!("{n} {plural}"), x: Some(f64::from(n)), scenario: Scenario::Turns(turns) }
+    let (section, label) = (units::times(turns.times), format!("{n} {}", kinds[usize::from(n != 1)]));
+    Cell { section, label, x: Some(f64::from(n)), scenario: Scenario::Turns(turns) }
+}
+
+/// A job for each of these times and numbers of workers.
+fn grid(all: &[Times], counts: &[u32], of: impl Fn(Times, u32) -> (Turns, Vec<String>)) -> Vec<Job> {
+    let places = all.iter().flat_map(|&times| counts.iter().map(move |&n| (times, n)));
+    let loops = places.map(|(times, n)| of(times, n));
+    loops.map(|(turns, subjects)| Job { cell: cell(turns), subjects }).collect()
 }
 
 /// The `subjects`, or those of them that the command line names.
@@ -165,4 +180,36 @@ fn named(wish: &Wish, all: impl Iterator<Item = &'static str>, always: &[&str]) 
     let all: Vec<&str> = all.collect();
     let kept = all.iter().filter(|name| is_named(name) || always.contains(name));
     all.iter().any(|name| is_named(name)).then(|| kept.map(|&name| name.into()).collect())
+}
+
+/// How a subject stands to the best peer of a cell, and which that is.
+fn by_best<'a>(record: &'a Record, at: usize, subject: &str, figure: &str) -> Option<(Ratio, &'a str)> {
+    let peer = record.best_peer(at, figure)?;
+    Some((record.ratio((at, subject), (at, peer), figure)?, peer))
+}
+
+/// Each lock of the family with its rate by the best peer of each cell, the worst cell first.
+fn standings(record: &Record) -> Vec<(&str, Vec<(usize, &str, Ratio)>)> {
+    let family = record.subjects.iter().filter(|subject| subject.kind == Kind::Family);
+    let of = |name| {
+        let cell = |at| by_best(record, at, name, "rate").map(|(ratio, peer)| (at, peer, ratio));
+        let mut cells: Vec<_> = (0..record.cells.len()).filter_map(cell).collect();
+        cells.sort_by(|a, b| a.2.value.total_cmp(&b.2.value));
+        (name, cells)
+    };
+    family.map(|subject| of(subject.name.as_str())).filter(|(_, cells)| !cells.is_empty()).collect()
+}
+
+/// Which side of 1 all of the interval is on; with two modes it is the range of all rounds.
+fn standing(ratio: &Ratio) -> &'static str {
+    match ratio.interval {
+        Some((low, _)) if low > 1.0 => "ahead",
+        Some((_, high)) if high < 1.0 => "behind",
+        _ => "no verdict",
+    }
+}
+
+/// `1.41 [1.32 1.50] of sysv (ahead)`.
+fn against(ratio: Ratio, other: &str) -> String {
+    format!("{} of {other} ({})", units::ratio(Some(ratio)), standing(&ratio))
 }

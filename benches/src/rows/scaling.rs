@@ -1,9 +1,8 @@
 //! `scaling`: mutexes over thread counts and workloads, the row that the answer is made of.
 
-use super::{By, Column, Row, Wish, cell, chosen, no_claims, thread_counts, turns};
+use super::{By, Column, Row, Turns, Wish, chosen, grid, no_claims, thread_counts, turns};
 use crate::engine::cell::Job;
 use crate::engine::record::{Mode, Record};
-use crate::report::units;
 use crate::workloads::{Times, Workers};
 
 pub const ROW: Row = Row {
@@ -57,12 +56,7 @@ fn jobs(wish: &Wish) -> Vec<Job> {
         None => WORKLOADS.to_vec(),
     };
     let subjects = chosen(wish, &SUBJECTS);
-    let mut jobs = Vec::new();
-    for times in workloads {
-        for threads in thread_counts(wish) {
-            let turns = super::Turns { timed: true, ..turns(times, Workers::Threads(threads)) };
-            jobs.push(Job { cell: cell(units::times(times), turns), subjects: subjects.clone() });
-        }
-    }
-    jobs
+    grid(&workloads, &thread_counts(wish), |times, n| {
+        (Turns { timed: true, ..turns(times, Workers::Threads(n)) }, subjects.clone())
+    })
 }

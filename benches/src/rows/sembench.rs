@@ -1,11 +1,9 @@
 //! `sembench`: the program of 2010. Many wait, each for a semaphore of its own, and one posts to
 //! many at a time: between threads and between processes.
 
-use super::{By, Column, Row, Wish, named, no_claims};
+use super::{By, Column, Row, Wish, against, named, no_claims};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::record::{Mode, Record};
-use crate::report::units;
-use crate::statistics::rounds::Ratio;
 use crate::subjects::semaphores::{Entry, FUTEX, KERNEL, ROBUST, SEMARRAY};
 use crate::workloads::semaphores::{Order, Run};
 use crate::workloads::{Scenario, Workers};
@@ -100,33 +98,17 @@ pub(super) fn job(
     })
 }
 
-/// Which side of 1 all of the interval is on; with two modes it is the range of all rounds.
-pub(super) fn standing(ratio: &Ratio) -> &'static str {
-    match ratio.interval {
-        Some((low, _)) if low > 1.0 => "ahead",
-        Some((_, high)) if high < 1.0 => "behind",
-        _ => "no verdict",
-    }
-}
-
-/// `1.41 [1.32 1.50] of sysv (ahead)`.
-pub(super) fn against(ratio: Option<Ratio>, other: &str) -> Option<String> {
-    let ratio = ratio?;
-    Some(format!("{} of {other} ({})", units::ratio(Some(ratio)), standing(&ratio)))
-}
-
 fn sentences(record: &Record) -> Vec<String> {
     let mut sentences = Vec::new();
     for (at, cell) in record.cells.iter().enumerate() {
-        let Scenario::Semaphores(Run::Wakes { workers, order, .. }) = cell.scenario else { continue };
-        let mine = if matches!(workers, Workers::Processes(_)) { ROBUST } else { SEMARRAY };
-        let ratio = |other| against(record.ratio((at, mine), (at, other), "rate"), other);
-        if order != Order::Fifo {
+        let Scenario::Semaphores(Run::Wakes { workers, order: Order::Fifo, .. }) = cell.scenario else {
             continue;
-        }
+        };
+        let mine = if matches!(workers, Workers::Processes(_)) { ROBUST } else { SEMARRAY };
         let words = cell.section.replace(" posted to at a time", " at a time");
         for other in [KERNEL, FUTEX] {
-            sentences.extend(ratio(other).map(|ratio| format!("{words}: {mine} posts {ratio}.")));
+            let ratio = record.ratio((at, mine), (at, other), "rate");
+            sentences.extend(ratio.map(|ratio| format!("{words}: {mine} posts {}.", against(ratio, other))));
         }
     }
     sentences

@@ -2,10 +2,11 @@
 //! turns, in sets; and what a set costs where nothing stands in its way.
 
 use super::claims::{Bound, Claim, place};
-use super::sembench::{against, job};
-use super::{By, Column, Row, Wish, named, no_claims};
+use super::sembench::job;
+use super::{By, Column, Row, Wish, against, by_best, doubled, in_order, named, no_claims};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::record::{Mode, Record};
+use crate::report::units;
 use crate::subjects::semaphores::{FLOOR, FUTEX, KERNEL, POSIX, SEMARRAY, STRICT};
 use crate::workloads::semaphores::{Order, Run};
 use crate::workloads::sets::Sets;
@@ -41,21 +42,12 @@ const SETS: &str = "Uncontended: a set, and its opposite";
 
 /// Thread counts: doubled up to twice the CPUs, with the CPUs themselves.
 fn counts(wish: &Wish) -> Vec<u32> {
-    let cpus = wish.cpus.max(1);
-    let mut counts: Vec<u32> = match (&wish.threads, wish.mode) {
-        (Some(threads), _) => return threads.clone(),
+    match (&wish.threads, wish.mode) {
+        (Some(threads), _) => threads.clone(),
         (None, Mode::Smoke) => vec![2],
-        (None, Mode::Quick) => vec![1, cpus],
-        (None, Mode::Full) => {
-            std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|&n| n < 2 * cpus).collect()
-        }
-    };
-    if wish.mode == Mode::Full {
-        counts.extend([cpus, 2 * cpus]);
+        (None, Mode::Quick) => in_order(vec![1, wish.cpus.max(1)]),
+        (None, Mode::Full) => doubled(wish.cpus, &[1, 2]),
     }
-    counts.sort_unstable();
-    counts.dedup();
-    counts
 }
 
 fn jobs(wish: &Wish) -> Vec<Job> {
@@ -100,28 +92,25 @@ fn sentences(record: &Record) -> Vec<String> {
     let mut say = |section, subject, figure, words: &str| {
         // The cell with most threads or operations, the last.
         let Some(at) = record.cells_of(section).last() else { return };
-        let Some(peer) = record.best_peer(at, figure) else { return };
         let label = &record.cells[at].label;
-        let ratio = against(record.ratio((at, subject), (at, peer), figure), peer);
+        let ratio = by_best(record, at, subject, figure).map(|(ratio, peer)| against(ratio, peer));
         sentences.extend(ratio.map(|ratio| format!("{words}, {label}: {subject} has {ratio}.")));
     };
     say(OWN, SEMARRAY, "rate", "Own semaphores");
     say(BESIDE, SEMARRAY, "rate", "Beside a poster");
-    for (at, subject) in
-        record.cells_of(MANAGER).next().into_iter().flat_map(|at| [(at, SEMARRAY), (at, STRICT)])
-    {
-        if let Some(share) = record.measured(at, subject, "share") {
-            let share = crate::report::units::digits(share.value);
-            sentences
-                .push(format!("A manager beside 8 workers has {share} of a worker's turns with {subject}."));
-        }
+    let manager = record.cells_of(MANAGER).next();
+    for (at, subject) in manager.into_iter().flat_map(|at| [(at, SEMARRAY), (at, STRICT)]) {
+        let share = record.measured(at, subject, "share").map(|share| units::digits(share.value));
+        let words =
+            |share| format!("A manager beside 8 workers has {share} of a worker's turns with {subject}.");
+        sentences.extend(share.map(words));
     }
     // Times: less is better, so a verdict would say the opposite.
     for at in record.cells_of(SETS) {
-        if let Some(ratio) = record.ratio((at, SEMARRAY), (at, KERNEL), "pair") {
-            let ratio = crate::report::units::ratio(Some(ratio));
-            sentences.push(format!("Uncontended, {}: {ratio} of the time of sysv.", record.cells[at].label));
-        }
+        let (label, ratio) = (&record.cells[at].label, record.ratio((at, SEMARRAY), (at, KERNEL), "pair"));
+        let words =
+            |ratio| format!("Uncontended, {label}: {} of the time of sysv.", units::ratio(Some(ratio)));
+        sentences.extend(ratio.map(words));
     }
     sentences
 }
