@@ -34,6 +34,18 @@ pub enum Bound {
     Shown,
 }
 
+impl Bound {
+    /// The least and the greatest that keeps it, if something was promised.
+    fn range(self) -> Option<(f64, f64)> {
+        match self {
+            Self::AtLeast(least) => Some((least, f64::INFINITY)),
+            Self::AtMost(most) => Some((f64::NEG_INFINITY, most)),
+            Self::Within(factor) => Some((1.0 / factor, factor)),
+            Self::Shown => None,
+        }
+    }
+}
+
 /// What a figure is compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub enum With {
@@ -128,6 +140,26 @@ impl Claim {
         Self { with: With::Best(others), ..Self::of(mine, figure, bound, what) }
     }
 
+    /// A figure by the best of those of `peers`, which are put through the same scenario, called
+    /// `label`.
+    pub fn beside(
+        (subject, peers): (&'static str, &[&'static str]),
+        (label, scenario): (&str, Scenario),
+        figure: &'static str,
+        bound: Bound,
+        words: &str,
+    ) -> Self {
+        let at = |subject| place(subject, label, scenario);
+        let best = if peers.len() > 1 { "the best" } else { "that" };
+        let what = format!("{label}: {words} by {best} of {}", peers.join(", "));
+        Self::versus(at(subject), peers.iter().map(|peer| at(peer)).collect(), figure, bound, what)
+    }
+
+    /// As part of a quick look.
+    pub fn quick(self) -> Self {
+        Self { quick: true, ..self }
+    }
+
     /// All that must be measured for it.
     fn places(&self) -> impl Iterator<Item = &Place> {
         let others: &[Place] = match &self.with {
@@ -165,10 +197,8 @@ impl Claim {
                 mine.ratio(known.max_by(|a, b| a.0.total_cmp(&b.0))?.1, self.figure)
             }
             With::Least(places) => {
-                let lines: Vec<&Line> = places
-                    .iter()
-                    .map(|(subject, cell)| find(record, subject, cell))
-                    .collect::<Option<_>>()?;
+                let lines = places.iter().map(|(subject, cell)| find(record, subject, cell));
+                let lines: Vec<&Line> = lines.collect::<Option<_>>()?;
                 let series: Vec<_> = lines.iter().filter_map(|line| line.rounds.get(self.figure)).collect();
                 let rounds = series.iter().map(|values| values.len()).min()?;
                 let least = |round: usize| {
@@ -183,18 +213,11 @@ impl Claim {
     }
 
     fn verdict(&self, value: &Ratio) -> Verdict {
-        match (self.bound, value.interval) {
-            (Bound::Shown, _) => Verdict::Shown,
-            (_, None) => Verdict::Open,
-            _ if !value.is_enough() => Verdict::Open,
-            (Bound::AtLeast(bound), Some((low, _))) if low >= bound => Verdict::Holds,
-            (Bound::AtLeast(bound), Some((_, high))) if high < bound => Verdict::FallsShort,
-            (Bound::AtMost(bound), Some((_, high))) if high <= bound => Verdict::Holds,
-            (Bound::AtMost(bound), Some((low, _))) if low > bound => Verdict::FallsShort,
-            (Bound::Within(most), Some((low, high))) if low >= 1.0 / most && high <= most => Verdict::Holds,
-            (Bound::Within(most), Some((low, high))) if low > most || high < 1.0 / most => {
-                Verdict::FallsShort
-            }
+        let agree = value.is_enough();
+        let Some((least, most)) = self.bound.range() else { return Verdict::Shown };
+        match value.interval.filter(|_| agree) {
+            Some((low, high)) if low >= least && high <= most => Verdict::Holds,
+            Some((low, high)) if high < least || low > most => Verdict::FallsShort,
             _ => Verdict::Open,
         }
     }
@@ -205,25 +228,25 @@ fn find<'a>(record: &'a Record, subject: &str, cell: &Cell) -> Option<&'a Line> 
 }
 
 impl Judged {
+    /// Whether it is a time that is judged, and not a ratio.
+    fn is_time(&self) -> bool {
+        let figure = Figure::find(self.claim.figure);
+        self.claim.with == With::Nothing && figure.is_some_and(|figure| figure.unit == Unit::Nanoseconds)
+    }
+
     /// The value as tables have it.
     pub fn value(&self) -> String {
-        match (&self.claim.with, self.value, Figure::find(self.claim.figure).map(|figure| figure.unit)) {
-            (With::Nothing, Some(value), Some(Unit::Nanoseconds)) => {
-                let time = units::time;
-                match value.interval {
-                    Some((low, high)) => format!("{} [{} {}]", time(value.value), time(low), time(high)),
-                    None => format!("{} [?]", time(value.value)),
-                }
-            }
-            (_, value, _) => units::ratio(value),
+        let time = units::time;
+        match self.value.filter(|_| self.is_time()).map(|value| (value.value, value.interval)) {
+            Some((value, Some((low, high)))) => format!("{} [{} {}]", time(value), time(low), time(high)),
+            Some((value, None)) => format!("{} [?]", time(value)),
+            None => units::ratio(self.value),
         }
     }
 
     /// The bound as tables have it.
     pub fn bound(&self) -> String {
-        let is_time = self.claim.with == With::Nothing
-            && Figure::find(self.claim.figure).is_some_and(|figure| figure.unit == Unit::Nanoseconds);
-        let show = |value: f64| if is_time { units::time(value) } else { units::fixed(value) };
+        let show = if self.is_time() { units::time } else { units::fixed };
         match self.claim.bound {
             Bound::AtLeast(bound) => format!("at least {}", show(bound)),
             Bound::AtMost(bound) => format!("at most {}", show(bound)),

@@ -65,22 +65,22 @@ fn all(cpus: u32) -> Vec<Claim> {
     anywhere.into_iter().flatten().chain(others).chain(apart).collect()
 }
 
-fn quick(claim: Claim) -> Claim {
-    Claim { quick: true, ..claim }
+/// The loop of `n` threads, and what it is called.
+fn a_loop(times: Times, n: u32) -> (String, Scenario) {
+    let scenario = Scenario::Turns(turns(times, Workers::Threads(n)));
+    (format!("{}, {n} threads", units::times(times)), scenario)
 }
 
-/// `subject` in the loop of `n` threads.
+/// `subject` in that loop.
 fn at(subject: &'static str, times: Times, n: u32) -> Place {
-    let label = format!("{}, {n} threads", units::times(times));
-    place(subject, &label, Scenario::Turns(turns(times, Workers::Threads(n))))
+    let (label, scenario) = a_loop(times, n);
+    place(subject, &label, scenario)
 }
 
-/// A ratio of rates to the best of `peers` in a loop.
+/// A ratio of rates to the best of `peers` in that loop.
 fn against(subject: &'static str, times: Times, n: u32, peers: &[&'static str], at_least: f64) -> Claim {
-    let (mine, others) = (at(subject, times, n), peers.iter().map(|peer| at(peer, times, n)).collect());
-    let those = if peers.len() > 1 { format!("the best of {}", peers.join(", ")) } else { peers.concat() };
-    let what = format!("{}: rate by {those}", mine.1.label);
-    Claim::versus(mine, others, "rate", Bound::AtLeast(at_least), what)
+    let (label, scenario) = a_loop(times, n);
+    Claim::beside((subject, peers), (&label, scenario), "rate", Bound::AtLeast(at_least), "rate")
 }
 
 /// Acquisitions and releases where no thread is in the way.
@@ -88,9 +88,7 @@ fn uncontended() -> Vec<Claim> {
     let claim = |subject, peers: &[&'static str], reads, bound| {
         let scenario = Scenario::Pairs(Pairs { reads, processes: false });
         let label = if reads { "uncontended shared pair" } else { "uncontended pair" };
-        let others = peers.iter().map(|peer| place(peer, label, scenario)).collect();
-        let what = format!("{label}: time by the best of {}", peers.join(", "));
-        quick(Claim::versus(place(subject, label, scenario), others, "pair", Bound::AtMost(bound), what))
+        Claim::beside((subject, peers), (label, scenario), "pair", Bound::AtMost(bound), "time").quick()
     };
     vec![
         claim("throughput", &["std"], false, 1.05),
@@ -108,17 +106,15 @@ fn hogs() -> Vec<Claim> {
     let mut list = Vec::new();
     for (victims, words) in [(1, "hog and victim on different CPUs"), (31, "1 hog, 31 victims")] {
         let scenario = Scenario::Hogs(Hogs { hogs: 1, victims, hold_ns: HOG_NS, together: false });
-        let [mine, std] = ["throughput", "std"].map(|subject| place(subject, words, scenario));
-        let by_std = |figure, bound, what: &str| {
-            let what = format!("{words}: {what} by that of std");
-            Claim::versus(mine.clone(), vec![std.clone()], figure, bound, what)
+        let by_std = |figure, bound, what| {
+            Claim::beside(("throughput", &["std"]), (words, scenario), figure, bound, what)
         };
         list.extend([
             by_std("wait-max", Bound::AtMost(1.0 / 20.0), "longest wait"),
             by_std("hog-rate", Bound::AtLeast(0.95), "hogs' rate"),
             // Reserved after as long as a hog holds, and then one hold.
             Claim::of(
-                mine.clone(),
+                place("throughput", words, scenario),
                 "wait-p99",
                 Bound::AtMost((2 * HOG_NS + SLACK_NS) as f64),
                 format!("{words}: p99 wait, reserved after 100 us + one hold + 1 ms"),
@@ -145,28 +141,22 @@ fn fair(cpus: u32) -> Vec<Claim> {
     list.push(Claim::versus(crowd, vec![few], "rate", Bound::AtLeast(0.5), what));
     let second = Turns { least_ms: 1000, ..turns(Times::us(1, 0), Workers::Threads(8)) };
     let words = "COV of 8 threads over a second, hold 1 us";
-    list.push(Claim::of(
-        place(FAIR, words, Scenario::Turns(second)),
-        "cov",
-        Bound::AtMost(0.02),
-        words.into(),
-    ));
+    let crew = place(FAIR, words, Scenario::Turns(second));
+    list.push(Claim::of(crew, "cov", Bound::AtMost(0.02), words.into()));
     list
 }
 
 /// `AsymMutex`: the gain of a release that only stores.
 fn asym() -> Vec<Claim> {
-    vec![quick(against("asym", BARE, 2, PEERS, 1.3)), against("asym", BARE, 8, PEERS, 1.3)]
+    vec![against("asym", BARE, 2, PEERS, 1.3).quick(), against("asym", BARE, 8, PEERS, 1.3)]
 }
 
 /// `Semaphore` and `PiMutex` against what the C library has, where two threads do nothing but
 /// contend: work outside would hide the lock.
 fn handed_over() -> Vec<Claim> {
-    let what = "contended hand-overs";
-    let [mine, other] = ["semaphore", "sem_t"].map(|subject| place(subject, what, Scenario::Handoff));
-    let words = format!("{what}: rate by that of sem_t");
+    let handed = ("contended hand-overs", Scenario::Handoff);
     vec![
-        quick(Claim::versus(mine, vec![other], "rate", Bound::AtLeast(1.0), words)),
+        Claim::beside(("semaphore", &["sem_t"]), handed, "rate", Bound::AtLeast(1.0), "rate").quick(),
         against("pi", BARE, 2, &["pthread-pi"], 1.5),
         against("pi", Times::us(10, 0), 2, &["pthread-pi"], 1.5),
     ]
@@ -191,14 +181,12 @@ fn calock() -> Vec<Claim> {
     let what = format!("(1, 9) us: rate of {CROWD} threads by that of {FEW}");
     list.push(Claim::versus(crowd, vec![few], "rate", Bound::AtLeast(0.9), what));
     for times in [BARE, Times::us(1, 9)] {
-        let mine = at(CALOCK, times, 100);
-        let peers = ["std", "parking_lot"].map(|peer| at(peer, times, 100)).to_vec();
-        let what = format!("{}: CPU time an operation by the better of std, parking_lot", mine.1.label);
-        list.push(Claim::versus(mine, peers, "cpu", Bound::AtMost(1.0), what));
+        let ((label, scenario), most) = (a_loop(times, 100), Bound::AtMost(1.0));
+        let words = "CPU time an operation";
+        list.push(Claim::beside((CALOCK, &["std", "parking_lot"]), (&label, scenario), "cpu", most, words));
     }
-    let [mine, std] = [CALOCK, "std"].map(|subject| at(subject, Times::us(1, 9), 100));
-    let what = format!("{}: sleeps and wakes an operation by std's", mine.1.label);
-    let calls = Claim::versus(mine, vec![std], "futexes", Bound::AtMost(0.5), what);
+    let ((label, scenario), words) = (a_loop(Times::us(1, 9), 100), "sleeps and wakes an operation");
+    let calls = Claim::beside((CALOCK, &["std"]), (&label, scenario), "futexes", Bound::AtMost(0.5), words);
     let uncountable = (!syscalls::countable()).then_some("futex calls are counted on x86-64 only");
     list.push(Claim { obstacle: uncountable, ..calls });
     list
@@ -209,12 +197,8 @@ fn on_one_cpu() -> Vec<Claim> {
     let scenario = Scenario::Hogs(Hogs { hogs: 1, victims: 1, hold_ns: SHORT_HOG_NS, together: true });
     let words = "holder and waiter on one CPU: median wait";
     let claim = |subject| {
-        quick(Claim::of(
-            place(subject, words, scenario),
-            "wait-p50",
-            Bound::AtMost(ON_ONE_CPU_NS),
-            words.into(),
-        ))
+        let mine = place(subject, words, scenario);
+        Claim::of(mine, "wait-p50", Bound::AtMost(ON_ONE_CPU_NS), words.into()).quick()
     };
     ["unfair", "throughput", "asym", "byte", "fair", "semaphore", "pi"].map(claim).into()
 }
@@ -224,10 +208,8 @@ fn readers() -> Vec<Claim> {
     let claim = |subject, times: Times, n, reads, peers: &[&'static str], least| {
         let run = Turns { read_share: reads, ..turns(times, Workers::Threads(n)) };
         let label = format!("{}, {n} threads, {reads} % reads", units::times(times));
-        let at = |subject| place(subject, &label, Scenario::Turns(run));
-        let what = format!("{label}: rate by the best of {}", peers.join(", "));
-        let others = peers.iter().map(|peer| at(peer)).collect();
-        let claim = Claim::versus(at(subject), others, "rate", Bound::AtLeast(least), what);
+        let run = (label.as_str(), Scenario::Turns(run));
+        let claim = Claim::beside((subject, peers), run, "rate", Bound::AtLeast(least), "rate");
         Claim { quick: n == 4 && reads > 50, ..claim }
     };
     let held = Times::us(10, 0);

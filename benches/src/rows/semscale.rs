@@ -124,13 +124,9 @@ pub(super) fn promises() -> Vec<Claim> {
         let at = |subject| place(subject, words, Scenario::Sets(Sets { ops, one_by_one }));
         Claim::versus(at(SEMARRAY), vec![at(other)], "pair", Bound::AtMost(bound), what)
     };
-    let in_order = |subject, order| {
-        let run = Run::Wakes { workers: Workers::Threads(256), wakes: 200, order };
-        place(subject, SIZE, Scenario::Semaphores(run))
-    };
+    let wake = |order| Scenario::Semaphores(Run::Wakes { workers: Workers::Threads(256), wakes: 200, order });
     let wakes = |other, figure, bound, what: &str| {
-        let [mine, other_one] = [SEMARRAY, other].map(|subject| in_order(subject, Order::Fifo));
-        Claim::versus(mine, vec![other_one], figure, bound, format!("{SIZE}: {what} by {other}"))
+        Claim::beside((SEMARRAY, &[other]), (SIZE, wake(Order::Fifo)), figure, bound, what)
     };
     let mut claims = vec![
         sets("single operation", 64, true, KERNEL, 0.05),
@@ -141,15 +137,14 @@ pub(super) fn promises() -> Vec<Claim> {
         wakes(KERNEL, "cpu", Bound::AtMost(1.0), "CPU time a post"),
         wakes(FUTEX, "rate", Bound::AtLeast(2.0), "posts"),
     ];
-    claims.iter_mut().for_each(|claim| claim.quick = true);
-    let [random, fifo] = [Order::Random, Order::Fifo].map(|order| in_order(SEMARRAY, order));
+    claims = claims.into_iter().map(Claim::quick).collect();
+    let [random, fifo] = [Order::Random, Order::Fifo].map(|order| place(SEMARRAY, SIZE, wake(order)));
     let what = format!("{SIZE}: posts random by fifo");
     claims.push(Claim::versus(random, vec![fifo], "rate", Bound::Within(1.15), what));
     let words = "4 threads on their own, and a poster of 64";
     let own = Scenario::Semaphores(Run::Own { threads: 4, poster: true });
-    let [mine, posix] = [SEMARRAY, POSIX].map(|subject| place(subject, words, own));
-    let what = format!("{words}: turns by sem_t");
-    claims.push(Claim::versus(mine, vec![posix], "rate", Bound::AtLeast(0.9), what));
+    let posix = (SEMARRAY, [POSIX].as_slice());
+    claims.push(Claim::beside(posix, (words, own), "rate", Bound::AtLeast(0.9), "turns"));
     let words = "8 workers and a manager, each holds 10 us";
     let manager = place(STRICT, words, Scenario::Semaphores(Run::Manager { workers: 8, hold_us: 10 }));
     let what = format!("{words}: turns of the manager by those of a worker");

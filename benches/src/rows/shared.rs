@@ -47,16 +47,16 @@ fn jobs(wish: &Wish) -> Vec<Job> {
 /// Every claim.
 fn all() -> Vec<Claim> {
     let all = [pairs(), loops(), recoveries()].into_iter().flatten();
-    all.map(|claim| Claim { quick: true, ..claim }).collect()
+    all.map(Claim::quick).collect()
 }
 
 /// Lock and unlock with no other process about.
 fn pairs() -> Vec<Claim> {
     let scenario = Scenario::Pairs(Pairs { reads: false, processes: true });
-    let at = |subject| place(subject, "uncontended", scenario);
     let claim = |mine, other, bound, what: &str| {
         let what = format!("uncontended {what}: time by that of {other}");
-        Claim::versus(at(mine), vec![at(other)], "pair", bound, what)
+        let [mine, other] = [mine, other].map(|subject| place(subject, "uncontended", scenario));
+        Claim::versus(mine, vec![other], "pair", bound, what)
     };
     let most = Bound::AtMost;
     vec![
@@ -85,9 +85,7 @@ fn loops() -> Vec<Claim> {
             for times in [Times::us(1, 9), Times::us(10, 0)] {
                 let words = format!("{}, {n} processes", units::times(times));
                 let scenario = Scenario::Turns(turns(times, Workers::Processes(n)));
-                let [mine, other] = [subject, peer].map(|name| place(name, &words, scenario));
-                let what = format!("{words}: rate by that of {peer}");
-                list.push(Claim::versus(mine, vec![other], "rate", bound, what));
+                list.push(Claim::beside((subject, &[peer]), (&words, scenario), "rate", bound, "rate"));
             }
         }
     }
