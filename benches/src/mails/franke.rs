@@ -22,23 +22,16 @@ pub struct Row {
     pub patience_us: u32,
     /// Columns x and r.
     pub times: Times,
-    /// What he measured; nothing of a row that is not his.
-    pub then: Option<Then>,
+    /// Columns WC, RC, R, COV and ThPut; nothing of a row that is not his. WC and RC are exclusive
+    /// and shared acquisitions that found the lock taken, in percent.
+    pub then: Option<[f64; 5]>,
 }
 
-/// The figures of a row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Then {
-    /// Column WC: exclusive acquisitions that found the lock taken, percent.
-    pub contended: f64,
-    /// Column RC: shared ones, percent.
-    pub read_contended: f64,
-    /// Column R.
-    pub resolved: f64,
-    /// Column COV.
-    pub cov: f64,
-    /// Column ThPut: loops a second of all children.
-    pub per_s: f64,
+impl Row {
+    /// Loops a second of all children, then.
+    pub fn per_s(&self) -> Option<f64> {
+        self.then.map(|figures| figures[4])
+    }
 }
 
 /// All rows.
@@ -72,13 +65,7 @@ fn row(line: &str) -> Result<Row> {
         readers,
         patience_us: whole(5)?,
         times: Times::us(whole(7)?.into(), whole(6)?.into()),
-        then: Some(Then {
-            contended: number(8)?,
-            read_contended: number(9)?,
-            resolved: number(10)?,
-            cov: number(11)?,
-            per_s: number(12)?,
-        }),
+        then: Some([number(8)?, number(9)?, number(10)?, number(11)?, number(12)?]),
     })
 }
 
@@ -90,13 +77,12 @@ mod tests {
     fn columns_are_read_as_the_legend_says() {
         let calock = row("2 1 10 5 C 3 0 10 2.43 0.00 41.12 0.227824 64425 (C4)").unwrap();
         assert_eq!((calock.letter, calock.patience_us, calock.times), ('C', 3, Times::us(10, 0)));
-        let then = calock.then.unwrap();
-        assert_eq!((then.contended, then.resolved, then.per_s), (2.43, 41.12, 64425.0));
+        assert_eq!(calock.then, Some([2.43, 0.0, 41.12, 0.227824, 64425.0]));
         for shared in ["s 100", "s100"] {
             let line = format!("2 1 10 5 {shared} 0 10 0 0.49 0.25 0.00 0.001672 121785");
             let shared = row(&line).unwrap();
             assert_eq!(
-                (shared.readers, shared.times, shared.then.unwrap().read_contended),
+                (shared.readers, shared.times, shared.then.unwrap()[1]),
                 (Some(100), Times::us(0, 10), 0.25)
             );
         }

@@ -30,10 +30,8 @@ use std::process::ExitCode;
 pub struct MailTable {
     /// Which table of which mail.
     pub title: String,
-    /// The heads of the columns; those of the mail have its year in front.
-    pub header: Vec<&'static str>,
-    /// A line a row.
-    pub rows: Vec<Vec<String>>,
+    /// A line a row; heads of columns of the mail have its year in front.
+    pub table: Table,
     /// What is different today, and why a figure of the mail has none beside it.
     pub today: &'static [&'static str],
 }
@@ -47,42 +45,23 @@ pub struct Mail {
     /// The command that makes the record.
     pub command: &'static str,
     /// The mail's tables beside ours.
-    pub tables: fn(&Record) -> Vec<MailTable>,
+    pub tables: Tables,
 }
 
 /// Every mail with figures, in the order of their years.
 pub const ALL: &[Mail] = &[
-    Mail {
-        row: ulockflex::ROW,
-        mail: "Franke 2002",
-        command: "cargo run --release --bin ulockflex",
-        tables: ulockflex::tables,
-    },
-    Mail {
-        row: test_mutex::ROW,
-        mail: "Molnar 2005",
-        command: "cargo run --release --bin test-mutex -- V 16 10",
-        tables: test_mutex::tables,
-    },
-    Mail {
-        row: psrw::ROW,
-        mail: "Desnoyers 2008",
-        command: "cargo run --release --bin psrw",
-        tables: psrw::tables,
-    },
-    Mail {
-        row: sembench::ROW,
-        mail: "Mason 2010",
-        command: "cargo bench -- sembench",
-        tables: sembench::tables,
-    },
-    Mail {
-        row: tofutex::ROW,
-        mail: "Long 2016",
-        command: "cargo run --release --bin tofutex",
-        tables: tofutex::tables,
-    },
+    of(ulockflex::ROW, "Franke 2002", "cargo run --release --bin ulockflex", ulockflex::tables),
+    of(test_mutex::ROW, "Molnar 2005", "cargo run --release --bin test-mutex -- V 16 10", test_mutex::tables),
+    of(psrw::ROW, "Desnoyers 2008", "cargo run --release --bin psrw", psrw::tables),
+    of(sembench::ROW, "Mason 2010", "cargo bench -- sembench", sembench::tables),
+    of(tofutex::ROW, "Long 2016", "cargo run --release --bin tofutex", tofutex::tables),
 ];
+
+type Tables = fn(&Record) -> Vec<MailTable>;
+
+const fn of(row: &'static str, mail: &'static str, command: &'static str, tables: Tables) -> Mail {
+    Mail { row, mail, command, tables }
+}
 
 /// What each program can be asked for.
 #[derive(clap::Args, Debug)]
@@ -154,9 +133,9 @@ fn main<P: Program>() -> ExitCode {
     })
 }
 
-/// Tables, and a sentence behind them.
-fn text(tables: Vec<MailTable>, sentence: String) -> String {
-    tables.iter().map(|table| table.text() + "\n").collect::<String>() + &sentence
+/// Tables, and sentences behind them.
+fn text(tables: Vec<MailTable>, sentences: impl IntoIterator<Item = String>) -> String {
+    tables.iter().map(|table| table.text() + "\n").chain(sentences).collect()
 }
 
 /// A line of a record beside the first line of its table, to which ratios are taken.
@@ -180,7 +159,7 @@ impl Case<'_> {
 
     /// A figure as its unit is written.
     fn value(&self, figure: &str) -> String {
-        let text = match Figure::find(figure).map(|figure| figure.unit) {
+        let text: fn(f64) -> String = match Figure::find(figure).map(|figure| figure.unit) {
             Some(Unit::PerSecond) => units::rate,
             Some(Unit::Nanoseconds) => units::time,
             Some(Unit::Share) => |share| format!("{:.0} %", 100.0 * share),
@@ -199,7 +178,7 @@ impl Case<'_> {
 }
 
 /// What is not known is `-`.
-fn text_of(value: Option<f64>, text: fn(f64) -> String) -> String {
+fn text_of(value: Option<f64>, text: impl FnOnce(f64) -> String) -> String {
     value.filter(|value| value.is_finite()).map_or("-".into(), text)
 }
 
@@ -214,17 +193,24 @@ fn table(
     let lines: Vec<&Line> = record.lines.iter().filter(|line| line.cell == cell).collect();
     let first = lines.first()?;
     let row = |line: &&Line| columns.iter().map(|column| (column.1)(&Case { record, line, first })).collect();
-    let header = columns.iter().map(|column| column.0).collect();
-    Some(MailTable { title, header, rows: lines.iter().map(row).collect(), today })
+    let rows = lines.iter().map(row).collect();
+    Some(MailTable::new(title, columns.iter().map(|column| column.0), rows, today))
 }
 
 impl MailTable {
+    fn new(
+        title: String,
+        header: impl IntoIterator<Item = &'static str>,
+        rows: Vec<Vec<String>>,
+        today: &'static [&'static str],
+    ) -> Self {
+        Self { title, table: Table { rows, ..Table::new(1, header) }, today }
+    }
+
     /// As text of at most a hundred columns, the first to the left: columns that do not fit stand
     /// in another part.
     pub fn text(&self) -> String {
-        let mut table = Table::new(1, self.header.iter().copied());
-        table.rows = self.rows.clone();
-        let parts: Vec<String> = table.fitting(true).iter().map(Table::text).collect();
+        let parts: Vec<String> = self.table.clone().fitting(true).iter().map(Table::text).collect();
         let [title, today] = [&self.title, &self.today.join("\n")]
             .map(|text| text.lines().map(|line| wrapped(line, 4)).collect::<String>());
         title + &parts.join("\n") + &today

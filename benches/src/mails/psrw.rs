@@ -80,31 +80,28 @@ impl Program for Arguments {
 }
 
 /// What his mail says, said of today.
-fn sentences(record: &Record) -> String {
-    let cell = |name: &str| record.cell(TESTS.into_iter().find(|test| test.0 == name)?.1, "");
-    let writes = |lock: &str| {
-        let line = record.line(cell("contention")?, lock)?;
-        let rates = line.rounds.keys().filter(|name| name.starts_with("writer/") && name.ends_with("/rate"));
-        Some(rates.filter_map(|name| Some(line.measured(name)?.value)).sum::<f64>())
+fn sentences(record: &Record) -> Vec<String> {
+    let all = |test: &str, lock: &str, role: &str, figure: &str| {
+        let test = TESTS.into_iter().find(|known| known.0 == test)?;
+        let line = record.line(record.cell(test.1, "")?, lock)?;
+        let names = line.rounds.keys().filter(|name| name.starts_with(role) && name.ends_with(figure));
+        let known: Vec<f64> = names.filter_map(|name| Some(line.measured(name)?.value)).collect();
+        (!known.is_empty()).then_some(known)
     };
-    let off = |lock: &str| {
-        let line = record.line(cell(INTERRUPTS)?, lock)?;
-        let longest = |name: &String| Some(line.measured(name)?.value);
-        let all = line.rounds.keys().filter(|name| name.ends_with("/held-off-max")).filter_map(longest);
-        all.reduce(f64::max)
-    };
-    let mut out = String::new();
-    if let Some((mine, other)) = writes("psrw").zip(writes("std-rw")) {
+    let writes = |lock| Some(all("contention", lock, "writer/", "/rate")?.iter().sum::<f64>());
+    let held_off = |lock| all(INTERRUPTS, lock, "", "/held-off-max")?.into_iter().reduce(f64::max);
+    let writes = writes("psrw").zip(writes("std-rw")).map(|(mine, other)| {
         let ratio = units::fixed(mine / other.max(1e-9));
-        out += &format!("High contention: psrw does {ratio} of std-rw's writes; in 2008 4.68.\n");
-    }
-    if let Some((mine, other)) = off("psrw-timed").zip(off("std-rw-masked")) {
+        format!("High contention: psrw does {ratio} of std-rw's writes; in 2008 4.68.\n")
+    });
+    let held_off = held_off("psrw-timed").zip(held_off("std-rw-masked")).map(|(mine, other)| {
         let [mine, other] = [mine, other].map(units::time);
-        out += &format!(
-            "Signals are held off for {mine} at most by psrw, for {other} around std-rw; in 2008 7.09us and 2.90ms.\n"
-        );
-    }
-    out
+        format!(
+            "Signals are held off for {mine} at most by psrw, for {other} around std-rw; \
+             in 2008 7.09us and 2.90ms.\n"
+        )
+    });
+    writes.into_iter().chain(held_off).collect()
 }
 
 /// The jobs of all tests. Locks with signals blocked run where he shows interrupts.
@@ -172,12 +169,12 @@ pub fn tables(record: &Record) -> Vec<MailTable> {
         }));
         let today = if name == INTERRUPTS { INTERRUPTED } else { TODAY };
         let title = format!("Desnoyers 2008: {title}");
-        Some(MailTable { title, header: HEADER.to_vec(), rows: lines, today })
+        Some(MailTable::new(title, HEADER, lines, today))
     };
     record.cells.iter().enumerate().filter_map(table).collect()
 }
 
-const HEADER: &[&str] = &["who, delay", "lock", "times", "min", "avg", "max", "2008", "min", "avg", "max"];
+const HEADER: [&str; 10] = ["who, delay", "lock", "times", "min", "avg", "max", "2008", "min", "avg", "max"];
 
 const TODAY: &[&str] = &[
     "2008: 8 CPUs of 2.0 GHz, in the kernel; his lock (wbias) beside psrw, the kernel's beside peers.",
@@ -282,7 +279,7 @@ mod tests {
             for line in table.text().lines() {
                 assert!(line.chars().count() <= 100, "{line}");
             }
-            for row in &table.rows {
+            for row in &table.table.rows {
                 match row[1].starts_with('(') {
                     true => alone.push(row[0].clone()),
                     false => beside += usize::from(row[9] != "-"),

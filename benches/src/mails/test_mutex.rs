@@ -83,17 +83,14 @@ impl Program for Arguments {
 }
 
 /// What his mail says, said of today.
-fn sentence(record: &Record) -> String {
-    let Some(cell) = record.cells.first() else { return String::new() };
-    let (first, mutex) = (SUBJECTS[0], SUBJECTS[1]);
-    let ratio = |figure| record.ratio((0, mutex), (0, first), figure);
-    let (Some(rate), Some(busy)) = (ratio("rate"), ratio("busy")) else { return String::new() };
-    format!(
-        "With {} the mutex does {} times the semaphore's operations at {} of its CPU; in 2005 2.42 and 0.35.\n",
-        cell.label,
-        units::ratio(Some(rate)),
-        units::ratio(Some(busy))
-    )
+fn sentence(record: &Record) -> Option<String> {
+    let ratio = |figure| record.ratio((0, SUBJECTS[1]), (0, SUBJECTS[0]), figure);
+    let [rate, busy] = [ratio("rate")?, ratio("busy")?].map(|ratio| units::ratio(Some(ratio)));
+    let tasks = &record.cells.first()?.label;
+    Some(format!(
+        "With {tasks} the mutex does {rate} times the semaphore's operations at {busy} of its CPU; \
+         in 2005 2.42 and 0.35.\n"
+    ))
 }
 
 /// `V` and `tasks` tasks; without `V` they add one to a number under the lock.

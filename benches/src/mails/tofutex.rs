@@ -72,15 +72,13 @@ impl Program for Arguments {
 }
 
 /// What his mail says, said of today.
-fn sentence(record: &Record) -> String {
+fn sentence(record: &Record) -> Option<String> {
     let ratio = |figure| record.ratio((0, "throughput"), (0, "wait-wake"), figure);
-    let (Some(last), Some(mean)) = (ratio("last"), ratio("mean-done")) else { return String::new() };
-    format!(
-        "Short section: the throughput-optimised lock takes {} of the wait-wake futex's time until all are done, \
-         {} on average; in 2016 0.76 and 0.54.\n",
-        units::ratio(Some(last)),
-        units::ratio(Some(mean))
-    )
+    let [last, mean] = [ratio("last")?, ratio("mean-done")?].map(|ratio| units::ratio(Some(ratio)));
+    Some(format!(
+        "Short section: the throughput-optimised lock takes {last} of the wait-wake futex's time \
+         until all are done, {mean} on average; in 2016 0.76 and 0.54.\n"
+    ))
 }
 
 /// His two tables, of `threads` threads with so many operations each.

@@ -4,7 +4,7 @@
 //!
 //! Without arguments it runs every row of his mail. His columns stand first, then those of 2002.
 
-use super::franke::{self, Row, Then};
+use super::franke::{self, Row};
 use super::{Asked, MailTable, Program, text_of};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::options::{self, List};
@@ -120,7 +120,7 @@ impl Program for Arguments {
         let children = if self.threads { "threads" } else { "processes" };
         let title = format!("{}\nchildren are {children}, runs of {} ms", record.machine, record.window_ms);
         let rows = rows(self).unwrap_or_default();
-        table(title, record, &rows).text() + &sentence(record)
+        table(title, record, &rows).text() + &sentence(record).unwrap_or_default()
     }
 }
 
@@ -139,14 +139,12 @@ fn rows(asked: &Arguments) -> Result<Vec<Row>> {
     let his = kinds().filter(|row| is_in(&asked.children, row.children) && is_in(&asked.locks, row.locks));
     let mut rows: Vec<Row> =
         his.filter(|row| times.is_none_or(|times| times == row.times)).copied().collect();
+    // As his rows of two children, with numbers that he has not.
     let one = List(vec![1]);
     for &children in asked.children.iter().flat_map(|list| &list.0) {
         for &locks in &asked.locks.as_ref().unwrap_or(&one).0 {
-            if rows.iter().any(|row| (row.children, row.locks) == (children, locks)) {
-                continue;
-            }
-            // As his rows of two children, with these numbers.
-            for row in kinds().filter(|row| (row.children, row.locks) == (2, 1)) {
+            let is_his = rows.iter().any(|row| (row.children, row.locks) == (children, locks));
+            for row in kinds().filter(|row| !is_his && (row.children, row.locks) == (2, 1)) {
                 let times = times.unwrap_or(row.times);
                 let row = Row { children, locks, times, then: None, ..*row };
                 if !rows.contains(&row) {
@@ -179,19 +177,15 @@ fn is_settled(line: &Line) -> bool {
 }
 
 /// What his mail is quoted for, said of today.
-fn sentence(record: &Record) -> String {
-    let row = |letter| {
-        let is_it = |row: &&Row| row.letter == letter && row.children == 100 && row.times == Times::us(1, 9);
-        franke::rows().iter().find(is_it)
-    };
-    let (Some(calock), Some(kernel)) = (row('C'), row('k')) else { return String::new() };
-    let ratio = find(record, calock).zip(find(record, kernel)).and_then(|(mine, k)| mine.ratio(k, "rate"));
-    let Some(ratio) = ratio else { return String::new() };
-    format!(
-        "With 100 children at (1, 9) us the calock has {} of System V's rate; in 2002 {}.\n",
-        units::ratio(Some(ratio)),
-        text_of(by(calock, kernel), units::fixed)
-    )
+fn sentence(record: &Record) -> Option<String> {
+    let is_it = |row: &&Row| row.children == 100 && row.times == Times::us(1, 9);
+    let row = |letter| franke::rows().iter().filter(is_it).find(|row| row.letter == letter);
+    let (calock, kernel) = (row('C')?, row('k')?);
+    let today = units::ratio(Some(find(record, calock)?.ratio(find(record, kernel)?, "rate")?));
+    let then = text_of(by(calock, kernel), units::fixed);
+    Some(format!(
+        "With 100 children at (1, 9) us the calock has {today} of System V's rate; in 2002 {then}.\n"
+    ))
 }
 
 /// His letters, and what runs under them today: the lock, and how long it spins.
@@ -250,10 +244,10 @@ pub fn tables(record: &Record) -> Vec<MailTable> {
 
 fn table(title: String, record: &Record, rows: &[Row]) -> MailTable {
     let rows = rows.iter().map(|row| line(record, row)).collect();
-    MailTable { title, header: HEADER.to_vec(), rows, today: TODAY }
+    MailTable::new(title, HEADER, rows, TODAY)
 }
 
-const HEADER: &[&str] = &[
+const HEADER: [&str; 20] = [
     "c", "a", "i", "L", "p", "r", "x", "WC", "RC", "R", "COV", "ThPut", "by k", "CPU/op", "2002 WC", "RC",
     "R", "COV", "ThPut", "by k",
 ];
@@ -269,25 +263,17 @@ const TODAY: &[&str] = &[
     "Rows with a thousand children have too few loops a child in so short a run for COV to be fair.",
 ];
 
-/// Today's line of a row.
+/// Today's line of a row, whose children may have been threads.
 fn find<'a>(record: &'a Record, row: &Row) -> Option<&'a Line> {
-    let wanted = job(row, false);
-    let is_it = |cell: &Cell| match (cell.scenario, wanted.cell.scenario) {
-        (Scenario::Turns(mine), Scenario::Turns(wanted)) => {
-            // Children may have been threads.
-            Turns { workers: wanted.workers, ..mine } == wanted && mine.workers.count() == row.children
-        }
-        _ => false,
-    };
-    // Locks that play two letters differ in patience, and so in the cell.
-    let cell = (0..record.cells.len())
-        .find(|&at| is_it(&record.cells[at]) && record.line(at, &wanted.subjects[0]).is_some())?;
-    record.line(cell, &wanted.subjects[0])
+    // Locks that play two letters differ in patience, and so in the scenario.
+    let scenarios = [false, true].map(|threads| job(row, threads).cell.scenario);
+    let is_it = |line: &&Line| scenarios.contains(&record.cells[line.cell].scenario);
+    record.lines.iter().filter(is_it).find(|line| line.subject == subject(row).0)
 }
 
 /// His throughput of a row by that of another.
 fn by(row: &Row, other: &Row) -> Option<f64> {
-    Some(row.then?.per_s / other.then?.per_s)
+    Some(row.per_s()? / other.per_s()?)
 }
 
 fn line(record: &Record, then: &Row) -> Vec<String> {
@@ -303,8 +289,8 @@ fn line(record: &Record, then: &Row) -> Vec<String> {
         None => format!("{:.0}", rate.value),
     });
     let by_kernel = today.zip(find(record, &kernel)).and_then(|(mine, other)| mine.ratio(other, "rate"));
-    let his = |of: fn(&Then) -> f64, text: fn(f64) -> String| text_of(then.then.as_ref().map(of), text);
-    let two = |value| format!("{value:.2}");
+    let fixed = |value: Option<f64>, digits: usize| text_of(value, |value| format!("{value:.digits$}"));
+    let his = |at: usize| then.then.map(|figures| figures[at]);
     vec![
         then.children.to_string(),
         then.locks.to_string(),
@@ -317,17 +303,17 @@ fn line(record: &Record, then: &Row) -> Vec<String> {
         per_cent("read-contended"),
         match then.letter {
             'f' | 'F' => per_cent("spun"),
-            _ => text_of(figure("reentries"), two),
+            _ => fixed(figure("reentries"), 2),
         },
-        text_of(figure("cov"), |cov| format!("{cov:.4}")),
+        fixed(figure("cov"), 4),
         rate.unwrap_or("-".into()),
         text_of(by_kernel.map(|ratio| ratio.value), units::fixed),
         text_of(figure("cpu"), units::time),
-        his(|then| then.contended, two),
-        his(|then| then.read_contended, two),
-        his(|then| then.resolved, two),
-        his(|then| then.cov, |cov| format!("{cov:.4}")),
-        his(|then| then.per_s, |per_s| format!("{per_s:.0}")),
+        fixed(his(0), 2),
+        fixed(his(1), 2),
+        fixed(his(2), 2),
+        fixed(his(3), 4),
+        fixed(his(4), 0),
         text_of(his_kernel.and_then(|kernel| by(then, kernel)), units::fixed),
     ]
 }

@@ -176,13 +176,10 @@ impl Page {
         for drawn in charts::of_record(record, row, &mut self.looks) {
             self.charts(&drawn);
         }
-        for mails::MailTable { title, header, rows, today } in
-            mail.map_or(Vec::new(), |mail| (mail.tables)(record))
+        for mails::MailTable { title, table, today } in mail.map_or(Vec::new(), |mail| (mail.tables)(record))
         {
             self.tag("h3", &title);
-            let mut beside = Table::new(1, header);
-            beside.rows = rows;
-            self.table(beside);
+            self.table(table);
             self.tag("p", &today.join(" "));
         }
         if let Some(row) = row {
