@@ -123,8 +123,9 @@ impl core::error::Error for Closed {}
 /// and the queue in another. Nothing is allocated. The step that publishes the permits is the last
 /// access of a release, so the thread that acquires them may free or unmap the semaphore at once,
 /// while the release is still returning. What happened before a release happens before the return
-/// of the acquisition that gets its permits. A semaphore may be moved or dropped whatever its count
-/// is.
+/// of the acquisition that gets its permits, and of each count of free permits that includes them.
+/// What happened before the first close happens before each [`Closed`] that is returned. A
+/// semaphore may be moved or dropped whatever its count is.
 ///
 /// # Examples
 /// At most three at once:
