@@ -4,7 +4,8 @@
 //! is the program, with two rows of its own. Its trials measure nothing: what they do is in the
 //! environment.
 
-use std::io::{Read, stdin};
+use std::fs::OpenOptions;
+use std::io::{Read, Write as _, stdin};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Output, Stdio};
@@ -18,8 +19,10 @@ use ulocks_testkit::limit;
 
 /// That this process is the program. Inherited by the trials.
 const AS: &str = "ULOCKS_TEST_AS_PROGRAM";
-/// What trials do: `fail`, or hang when the journal of the first row has so many lines.
+/// What trials do: `fail`, or hang when so many have ended.
 const TRIALS: &str = "ULOCKS_TEST_TRIALS";
+/// A file of the target directory with a byte for each trial that has begun.
+const COUNTER: &str = "trials";
 
 /// A row of the program under test.
 const ROW: Row = Row {
@@ -109,7 +112,10 @@ fn trial() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let target = PathBuf::from(std::env::var_os("CARGO_TARGET_DIR").unwrap());
-    while wanted.parse().is_ok_and(|lines: usize| journal(&target).lines().count() >= lines) {
+    let number = trials(&target) as usize;
+    let mut counter = OpenOptions::new().append(true).create(true).open(target.join(COUNTER)).unwrap();
+    counter.write_all(b".").unwrap();
+    while wanted.parse().is_ok_and(|hangs: usize| number >= hangs) {
         std::thread::sleep(Duration::from_secs(1));
     }
     let rate = trial.conditions.window_ms as f64;
@@ -249,20 +255,19 @@ fn a_smoke_run_leaves_a_record() {
     assert!(text(&output.stderr).contains("cannot write to standard output: No space left"));
 }
 
-/// The journal of the first row; nothing if there is none.
-fn journal(target: &Path) -> String {
-    std::fs::read_to_string(target.join("ulocks-report/pingpong.journal")).unwrap_or_default()
+/// How many trials have begun.
+fn trials(target: &Path) -> u64 {
+    std::fs::metadata(target.join(COUNTER)).map_or(0, |file| file.len())
 }
 
-/// The program with these arguments, in a trial that hangs when the journal has so many lines.
-fn hanging(target: &Path, arguments: &[&str], lines: usize) -> Child {
-    let mut child = program(target, arguments).env(TRIALS, lines.to_string()).spawn().unwrap();
-    let id = child.id();
-    let trials = || std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+/// The program with these arguments, in a trial that hangs when so many have ended.
+fn hanging(target: &Path, arguments: &[&str], ended: u64) -> Child {
+    let _ = std::fs::remove_file(target.join(COUNTER));
+    let mut child = program(target, arguments).env(TRIALS, ended.to_string()).spawn().unwrap();
     let end = Instant::now() + Duration::from_secs(60);
-    while journal(target).lines().count() < lines || trials().is_empty() {
-        assert!(child.try_wait().unwrap().is_none(), "the run ended before its journal had {lines} lines");
-        assert!(Instant::now() < end, "no trial hung within a minute: {}", journal(target));
+    while trials(target) <= ended {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended before {ended} trials had");
+        assert!(Instant::now() < end, "{} trials began within a minute, not {ended} and one", trials(target));
         std::thread::sleep(Duration::from_millis(5));
     }
     child
@@ -282,9 +287,9 @@ fn an_interrupt_keeps_what_there_is_and_no_good_record_is_lost() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("  2 cells are known.\n"));
     // In the first round nothing supports an answer, in the third something does.
-    for (lines, answers, rounds) in [(3, false, 1), (16, true, 3)] {
+    for (ended, answers, rounds) in [(2, false, 1), (15, true, 3)] {
         let arguments = ["--bench", "pingpong", "--rounds", "4", "--seconds", "0.001"];
-        let output = interrupted(hanging(&target, &arguments, lines));
+        let output = interrupted(hanging(&target, &arguments, ended));
         let (out, said) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(130), "{said}");
         assert!(said.contains(&format!("pingpong: interrupted in round {rounds} of 4")), "{said}");
@@ -300,21 +305,26 @@ fn an_interrupt_keeps_what_there_is_and_no_good_record_is_lost() {
 fn a_killed_run_goes_on() {
     let target = target("resume");
     let arguments = ["--bench", "pingpong", "--rounds", "4", "--seconds", "0.001"];
-    let mut child = hanging(&target, &arguments, 4);
+    // A round is six trials.
+    let mut child = hanging(&target, &arguments, 8);
     child.kill().unwrap();
     child.wait().unwrap();
     let path = target.join("ulocks-report/pingpong.journal");
-    std::fs::write(&path, journal(&target) + "{\"at_s\":1.5,").unwrap();
 
     let other = run(&target, &[&arguments[..], &["--pin", "none", "--resume"]].concat());
     let said = text(&other.stderr);
     assert_eq!((other.status.code(), said.lines().count()), (Some(2), 1), "{said}");
     assert!(said.contains("run had other options; it was begun with 'cargo bench -- pingpong "), "{said}");
 
-    let output = run(&target, &[&arguments[..], &["--resume"]].concat());
+    // A signal loses no trial.
+    let resumed = [&arguments[..], &["--resume"]].concat();
+    let output = interrupted(hanging(&target, &resumed, 3));
+    let said = text(&output.stderr);
+    assert!(said.contains("pingpong: 6 of 24 trials, "), "{said}");
+    let output = run(&target, &resumed);
     let said = text(&output.stderr);
     assert!(output.status.success(), "{said}");
-    assert!(said.contains("pingpong: 3 of 24 trials, "), "{said}");
+    assert!(said.contains("pingpong: 9 of 24 trials, "), "{said}");
     let record = record(&target, "pingpong.json");
     assert_eq!((record.ended, record.rounds_done()), (Ended::Rounds, 4));
     assert!(record.lines.iter().all(|line| line.values("rate") == [2.0; 4]));

@@ -1,146 +1,161 @@
-//! The journal of a row's run, which `--resume` goes on from.
+//! A record in the making, and its journal, which `--resume` goes on from.
 //!
-//! It lies beside the record and goes when the records of all rows are written. Every line is JSON,
-//! and lines are only ever added: the head, then each trial when it has ended. A run that was
-//! killed may leave half a last line, which does not count.
+//! The journal is the record so far. It lies beside the record, is written when a round or the run
+//! ends, and goes when the records of all rows are written. A run that was killed loses the round
+//! that it was in.
 //!
-//! A run goes on only if command, machine and program are those of the head, and hence the plan. It
-//! has the calibration and the seed of the head, so the order of its trials is the one that the
-//! interrupted run would have had.
+//! A run goes on only if command, machine and program are those of the journal, and hence the plan.
+//! It draws an order of its own for the trials that are left.
 
-use super::plan::Order;
-use super::record::Outcome;
+use super::cell::Subject;
+use super::files;
+use super::plan::{Order, Turn};
+use super::record::{Ended, Line, Outcome, Record, SCHEMA};
 use crate::run::machine::{self, Machine};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
-use std::io::{Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// A journal that is being written, or none but the clock of a run that needs no journal.
+/// A record in the making.
+#[derive(Serialize, Deserialize)]
 pub struct Journal {
-    file: Option<File>,
-    /// How long the runs before this one took.
-    before: Duration,
+    record: Record,
+    /// For each job the index of its first line, and behind them the number of lines.
+    first: Vec<usize>,
+    /// A hash of the program's file.
+    program: u64,
+    /// When the run would have begun if nothing had interrupted it.
+    #[serde(skip, default = "Instant::now")]
     start: Instant,
 }
 
-/// The first line: what a run has of its own.
-#[derive(Serialize, Deserialize)]
-pub struct Head {
-    /// The command that began it.
-    pub command: String,
-    /// The machine at its start.
-    pub machine: Machine,
-    /// Calibration of the busy work.
-    pub iterations_per_us: f64,
-    /// Of the order of trials, and of random numbers in them.
-    pub seed: u64,
-    /// A hash of the program's file.
-    program: u64,
-}
-
-/// Another line: a trial that has ended.
-#[derive(Serialize, Deserialize)]
-pub struct Done {
-    /// How long the run had taken by then.
-    pub at_s: f64,
-    /// Its place in its round.
-    pub turn: (usize, Option<usize>),
-    /// What it gave, one for each subject.
-    pub outcomes: Vec<Outcome>,
-}
-
-impl Head {
-    /// Of a run that begins now.
-    pub fn new(order: &Order, iterations_per_us: f64, seed: u64) -> Result<Self> {
-        let mut hasher = DefaultHasher::new();
-        // The file may have been replaced by a build, but the program that runs is the old one.
-        hasher.write(&std::fs::read("/proc/self/exe").context("cannot read this program")?);
-        let (command, program) = (order.command.clone(), hasher.finish());
-        Ok(Self { command, machine: machine::describe(), iterations_per_us, seed, program })
-    }
-
-    /// What differs from an interrupted run.
-    fn differences(&self, old: &Self) -> Vec<&'static str> {
-        // Two runs differ in load and date in any case.
-        let lasting =
-            |of: &Self| Machine { load_average: [0.0; 3], date: String::new(), ..of.machine.clone() };
-        let found = [
-            ("options", self.command != old.command),
-            ("program", self.program != old.program),
-            ("machine", lasting(self) != lasting(old)),
-        ];
-        found.into_iter().filter(|found| found.1).map(|found| found.0).collect()
-    }
-}
-
 impl Journal {
-    /// The journal that `order` asks for; without [`Order::resume`] it begins anew. Where it goes
-    /// on with a run, `head` becomes that run's, and what had ended is returned.
+    /// Of a run that begins now, or of the one that `order` goes on with.
     ///
     /// # Errors
     /// In one line, why that cannot be.
-    pub fn open(order: &Order, head: &mut Head) -> Result<(Self, Vec<Done>)> {
-        let mut journal = Self { file: None, before: Duration::ZERO, start: Instant::now() };
-        let Some(path) = &order.journal else { return Ok((journal, Vec::new())) };
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let mut file = file.with_context(|| format!("cannot open {}", path.display()))?;
-        // A file system without locks has no say.
-        let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
-        ensure!(!taken, "another run is writing {}", path.display());
-        if let Some((old, done, length)) = previous(order, head)? {
-            file.set_len(length).and_then(|()| file.seek(SeekFrom::End(0)))?;
-            let took_s = done.last().map_or(0.0, |last| last.at_s);
-            journal.before = Duration::try_from_secs_f64(took_s).unwrap_or_default();
-            journal.file = Some(file);
-            *head = old;
-            return Ok((journal, done));
+    pub fn begin(order: &Order) -> Result<Self> {
+        let new = Self::new(order)?;
+        let Some(path) = order.journal.as_ref().filter(|path| order.resume && path.exists()) else {
+            return Ok(new);
+        };
+        let anew = "without --resume a run begins anew";
+        let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let damaged = || format!("--resume: {} is damaged; {anew}", path.display());
+        let mut old: Self = serde_json::from_slice(&text).with_context(damaged)?;
+        // Two runs differ in load and date in any case.
+        let lasting =
+            |of: &Self| Machine { load_average: [0.0; 3], date: String::new(), ..of.record.machine.clone() };
+        let differences: Vec<&str> = [
+            ("options", new.record.command != old.record.command),
+            ("program", new.program != old.program),
+            ("machine", lasting(&new) != lasting(&old)),
+            ("cells", new.record.cells != old.record.cells || new.first != old.first),
+        ]
+        .into_iter()
+        .filter_map(|(what, differs)| differs.then_some(what))
+        .collect();
+        ensure!(
+            differences.is_empty(),
+            "--resume: the interrupted run had other {}; it was begun with '{}'; {anew}",
+            differences.join(", other "),
+            old.record.command
+        );
+        let before = Duration::try_from_secs_f64(old.record.took_s).unwrap_or_default();
+        old.start = new.start.checked_sub(before).unwrap_or(new.start);
+        Ok(old)
+    }
+
+    fn new(order: &Order) -> Result<Self> {
+        let mut hasher = DefaultHasher::new();
+        // The file may have been replaced by a build, but the program that runs is the old one.
+        hasher.write(&std::fs::read("/proc/self/exe").context("cannot read this program")?);
+        let mut subjects: Vec<Subject> = Vec::new();
+        let (mut lines, mut first) = (Vec::new(), vec![0]);
+        for (cell, job) in order.jobs.iter().enumerate() {
+            for name in &job.subjects {
+                if !subjects.iter().any(|subject| subject.name == *name) {
+                    subjects.push(Subject::of(&job.cell.scenario, name)?);
+                }
+                lines.push(Line { cell, subject: name.clone(), rounds: BTreeMap::new() });
+            }
+            first.push(lines.len());
         }
-        file.set_len(0)?;
-        journal.file = Some(file);
-        journal.add(head)?;
-        Ok((journal, Vec::new()))
+        subjects.sort_by_key(|subject| subject.kind);
+        let record = Record {
+            schema: SCHEMA.into(),
+            row: order.row.clone(),
+            command: order.command.clone(),
+            mode: order.mode,
+            ended: Ended::Interrupted,
+            machine: machine::describe(),
+            took_s: 0.0,
+            window_ms: order.window_ms,
+            rounds: order.rounds,
+            pin: order.pin.name().into(),
+            left_out: order.left_out.clone(),
+            subjects,
+            cells: order.jobs.iter().map(|job| job.cell.clone()).collect(),
+            lines,
+        };
+        Ok(Self { record, first, program: hasher.finish(), start: Instant::now() })
     }
 
     /// How long the run has taken, the time before an interruption included.
     pub fn elapsed(&self) -> Duration {
-        self.before + self.start.elapsed()
+        self.start.elapsed()
     }
 
-    /// Adds a line, in one call: another program sees all of it, or what the kernel got of it.
-    pub fn add(&mut self, line: &impl Serialize) -> Result<()> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        let text = serde_json::to_string(line)? + "\n";
-        file.write_all(text.as_bytes()).context("cannot write the journal of this run")
+    /// The lines of a trial.
+    fn lines(&self, (job, subject): Turn) -> Range<usize> {
+        let start = self.first[job] + subject.unwrap_or(0);
+        start..if subject.is_some() { start + 1 } else { self.first[job + 1] }
+    }
+
+    /// Whether this trial of a round has ended.
+    pub fn has(&self, round: u32, turn: Turn) -> bool {
+        let known = |values: &Vec<Option<f64>>| matches!(values.get(round as usize), Some(Some(_)));
+        self.record.lines[self.lines(turn)].iter().all(|line| line.rounds.values().any(known))
+    }
+
+    /// Adds what a trial gave, for each of its subjects.
+    pub fn add(&mut self, round: u32, turn: Turn, outcomes: &[Outcome]) -> Result<()> {
+        let lines = self.lines(turn);
+        let (given, wanted) = (outcomes.len(), lines.len());
+        ensure!(given == wanted, "a trial gave {given} outcomes for {wanted} subjects");
+        for (line, outcome) in self.record.lines[lines].iter_mut().zip(outcomes) {
+            for (name, &value) in outcome {
+                let values = line.rounds.entry(name.clone()).or_default();
+                values.resize(round as usize, None);
+                values.push(Some(value).filter(|value| value.is_finite()).map(six_digits));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes it where `order` says, if it does.
+    pub fn keep(&mut self, order: &Order) -> Result<()> {
+        self.record.took_s = self.elapsed().as_secs_f64();
+        let Some(path) = &order.journal else { return Ok(()) };
+        files::write(path, &serde_json::to_string(self)?)
+    }
+
+    /// The record, of what has ended.
+    pub fn end(mut self, ended: Ended) -> Record {
+        let rounds = self.record.rounds_done();
+        self.record.lines.retain(|line| !line.rounds.is_empty());
+        for values in self.record.lines.iter_mut().flat_map(|line| line.rounds.values_mut()) {
+            values.resize(rounds, None);
+        }
+        self.record.ended = ended;
+        self.record
     }
 }
 
-/// Whether the run in the journal, if `order` goes on with one, is what it orders.
-pub fn check(order: &Order) -> Result<()> {
-    previous(order, &Head::new(order, 0.0, 0)?).map(drop)
-}
-
-/// The run in the journal that `order` goes on with, if there is one, and its length in bytes.
-fn previous(order: &Order, head: &Head) -> Result<Option<(Head, Vec<Done>, u64)>> {
-    let Some(path) = order.journal.as_ref().filter(|path| order.resume && path.exists()) else {
-        return Ok(None);
-    };
-    let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-    let mut lines = text[..whole].split_inclusive(|&byte| byte == b'\n');
-    let Some(first) = lines.next() else { return Ok(None) };
-    let anew = "without --resume a run begins anew";
-    let damaged = || format!("--resume: {} is damaged; {anew}", path.display());
-    let old: Head = serde_json::from_slice(first).with_context(damaged)?;
-    let differences = head.differences(&old);
-    ensure!(
-        differences.is_empty(),
-        "--resume: the interrupted run had other {}; it was begun with '{}'; {anew}",
-        differences.join(", other "),
-        old.command
-    );
-    let done: Result<_, _> = lines.map(serde_json::from_slice).collect();
-    Ok(Some((old, done.with_context(damaged)?, whole as u64)))
+/// What a measurement has at most. All digits would double the size of a record.
+fn six_digits(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
 }

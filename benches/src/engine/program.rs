@@ -8,17 +8,19 @@
 //! leaves a record of the trials that had ended.
 
 use super::cell::{Kind, Subject};
+use super::files;
+use super::journal::Journal;
 use super::options::{self, Options};
 use super::plan::{self, Given, Order};
 use super::progress::{print, say};
 use super::record::{Ended, Mode, Record};
 use super::run::{self, exit_code, serve_or};
-use super::{files, journal};
 use crate::report::{answer, page, tables, units};
 use crate::rows::{Row, Wish};
 use crate::run::{busy_work, machine};
 use crate::workloads::Times;
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -52,9 +54,12 @@ pub fn main(rows: &'static [Row]) -> ExitCode {
             ));
         }
         for (row, order) in &orders {
-            let checked = journal::check(order).with_context(|| row.name);
-            checked.unwrap_or_else(|error| options::refuse(&error));
+            Journal::begin(order).with_context(|| row.name).unwrap_or_else(|error| options::refuse(&error));
         }
+        // A smoke run is part of `cargo test`, beside which a run goes on.
+        let lock = File::open(&folder)?;
+        let taken = options.mode() != Mode::Smoke && matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
+        ensure!(!taken, "another run is writing into {}", folder.display());
         remarks.iter().for_each(|remark| say(remark));
         measure(&orders, &options, &folder)
     })
