@@ -1,7 +1,7 @@
 //! Turns of a worker, counted where others can look while it works.
 
-use super::locks::Zeroed;
 use super::locks::phase::STOP;
+use super::locks::zeroed;
 use anyhow::Result;
 use crossbeam_utils::CachePadded;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,7 +22,7 @@ pub struct Cell {
 /// the process, which is that of a trial.
 pub fn cells(count: usize) -> Result<&'static [CachePadded<Cell>]> {
     // SAFETY: cells are atomics, which may be zero, and are aligned to a line.
-    Ok(Box::leak(Box::new(unsafe { Zeroed::new(count)? })))
+    unsafe { zeroed(count) }
 }
 
 /// Counts the turns of a worker, and says when it is over.

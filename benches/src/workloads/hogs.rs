@@ -14,13 +14,11 @@
 //! they come to. A wait begins when the victim asks, not when it should have woken up.
 
 use super::turns::job::{Job, Role};
-use super::watched::Watch;
 use super::*;
 use crate::run::busy_work::Span;
 use crate::run::pinning;
 use crate::statistics::waits::Waits;
 use crate::subjects::locks::{Locks, Scope, Type};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Threads that hold a lock nearly always, and threads that want it now and then.
@@ -62,17 +60,10 @@ impl Hogs {
         let victim = role(Span::new("a victim's hold time", VICTIM_HOLD_NS, per_us)?, Some(PAUSE));
         let locks = Locks::of(kind, Scope::Threads, 1)?;
         let workers = [self.hogs, self.victims];
-        let job = Arc::new(Job::new(workers, [hog, victim], true, on.seed, false, locks)?);
-        let watch = Watch {
-            who: format!("lock '{name}'"),
-            workers: Workers::Threads(self.hogs + self.victims),
-            cpus,
-            last_is_free: false,
-            conditions: on,
-            grace: patience + Duration::from_nanos(2 * self.hold_ns) * self.hogs,
-        };
-        let seen = watch.run(job.clone())?;
-        job.check(name)?;
+        let job = Job::new(workers, [hog, victim], true, on.seed, false, locks)?;
+        let drain = Duration::from_nanos(2 * self.hold_ns) * self.hogs;
+        let threads = Workers::Threads(self.hogs + self.victims);
+        let (job, seen) = job.run(name, threads, cpus, on, patience + drain)?;
         let hogs = self.hogs as usize;
         let held: u64 = job.slots[..hogs].iter().map(|slot| slot.counted.load(Relaxed)).sum();
         let mut outcome = Outcome::new();

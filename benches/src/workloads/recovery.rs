@@ -7,7 +7,7 @@ use super::children::Children;
 use super::*;
 use crate::run::clock::monotonic_ns;
 use crate::statistics;
-use crate::subjects::locks::{Locks, Mutex, Scope, Type, Zeroed};
+use crate::subjects::locks::{Locks, Mutex, Scope, Type, zeroed};
 use anyhow::bail;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -50,7 +50,7 @@ impl Recovery {
 
     fn once(self, name: &str, lock: &dyn Mutex, limit: Duration) -> Result<u64> {
         // SAFETY: it consists of atomics, which may be zero.
-        let said = unsafe { Zeroed::<Said>::new(1)? };
+        let said = unsafe { zeroed::<Said>(1)? };
         let Said { held, began, ended, had_ns } = &said[0];
         had_ns.store(u64::MAX, Relaxed);
         // Waits until processes have done `what`, or says that they do not.

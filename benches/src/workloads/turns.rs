@@ -20,14 +20,13 @@
 
 pub(super) mod job;
 
-use super::watched::{Seen, Watch};
+use super::watched::Seen;
 use super::*;
 use crate::run::busy_work::Span;
 use crate::run::pinning;
 use crate::statistics::waits::Waits;
 use crate::subjects::locks::{Form, Locks, Scope, Type};
 use job::{Job, Role, Slot};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -92,17 +91,8 @@ impl Turns {
         let job = Job::new([workers, 0], [role; 2], self.timed, conditions.seed, crowded, locks)?;
         // Each worker may still hold its lock once, behind all the others.
         let drain = Duration::from_nanos(2 * (self.times.hold_ns + self.times.think_ns)) * workers;
-        let watch = Watch {
-            who: format!("lock '{name}'"),
-            workers: self.workers,
-            cpus: pinning::order(conditions.pin)?,
-            last_is_free: false,
-            conditions,
-            grace: patience + drain,
-        };
-        let job = Arc::new(job);
-        let seen = watch.run(job.clone())?;
-        job.check(name)?;
+        let grace = patience + drain;
+        let (job, seen) = job.run(name, self.workers, pinning::order(conditions.pin)?, conditions, grace)?;
         let mut outcome = say(&job, seen);
         Waits::say(&job.waits.iter().collect::<Vec<_>>(), &mut outcome);
         Ok(outcome)

@@ -22,7 +22,7 @@ use crate::run::threads::{Urgent, clock_time, keep_a_thread_asleep, usage};
 use crate::statistics;
 use crate::subjects::laps::{Cell, Lap, cells};
 use crate::subjects::locks::phase::{GATHER, MEASURE, RAMP_UP, STOP, WARM_UP};
-use crate::subjects::locks::{Meters, Zeroed};
+use crate::subjects::locks::{Meters, zeroed};
 use anyhow::{Result, bail, ensure};
 use crossbeam_utils::CachePadded;
 use std::ops::Range;
@@ -113,7 +113,7 @@ struct Shared {
     all: &'static Cell,
     /// How many have ended by a panic, whose message is on its way to the user.
     failed: &'static AtomicU32,
-    counters: Zeroed<CachePadded<Counters>>,
+    counters: &'static [CachePadded<Counters>],
 }
 
 /// Says that a worker has ended, also by a panic.
@@ -219,7 +219,7 @@ impl Watch<'_> {
         let cells = cells(count + 2)?;
         let (all, failed) = (&cells[count], &cells[count + 1].word);
         // SAFETY: counters are atomics, which may be zero.
-        let counters = unsafe { Zeroed::new(count)? };
+        let counters = unsafe { zeroed(count)? };
         let shared = Arc::new(Shared { work, cells: &cells[..count], all, failed, counters });
         let cpus = &self.cpus;
         let cpu = |index: usize| {

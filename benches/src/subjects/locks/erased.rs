@@ -6,7 +6,7 @@ use crate::subjects::Entry;
 use anyhow::{Result, ensure};
 use std::any::Any;
 use std::mem::MaybeUninit;
-use std::ops::Deref;
+use std::sync::atomic::AtomicU8;
 use std::time::Duration;
 use std::{io, ptr};
 
@@ -126,51 +126,24 @@ impl Type {
     }
 }
 
-/// So many `T` in memory that forked processes share. They are not dropped.
-pub struct Zeroed<T> {
-    base: *mut T,
-    len: usize,
-}
-
-// SAFETY: it gives out shared references to what may be shared between threads.
-unsafe impl<T: Sync> Send for Zeroed<T> {}
-// SAFETY: as above.
-unsafe impl<T: Sync> Sync for Zeroed<T> {}
-
-impl<T> Zeroed<T> {
-    /// So many.
-    ///
-    /// # Safety
-    /// Zeros are a valid `T`. It is not aligned to more than a page.
-    pub unsafe fn new(len: usize) -> Result<Self> {
-        let bytes = (len * size_of::<T>()).max(1);
-        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-        // SAFETY: a fresh mapping harms no other.
-        let base = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
-        ensure!(base != libc::MAP_FAILED, "cannot map {bytes} bytes: {}", io::Error::last_os_error());
-        Ok(Self { base: base.cast(), len })
-    }
-}
-
-impl<T> Deref for Zeroed<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        // SAFETY: so many are mapped, aligned, valid by the contract of `new`, and never moved.
-        unsafe { std::slice::from_raw_parts(self.base, self.len) }
-    }
-}
-
-impl<T> Drop for Zeroed<T> {
-    fn drop(&mut self) {
-        // SAFETY: this is the mapping of `new`, and all references into it borrowed `self`.
-        unsafe { libc::munmap(self.base.cast(), (self.len * size_of::<T>()).max(1)) };
-    }
+/// So many `T` in memory that forked processes share. They stay as long as the process, which is
+/// that of a trial.
+///
+/// # Safety
+/// Zeros are a valid `T`. It is not aligned to more than a page.
+pub unsafe fn zeroed<T: Sync>(len: usize) -> Result<&'static [T]> {
+    let bytes = (len * size_of::<T>()).max(1);
+    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    // SAFETY: a fresh mapping harms no other.
+    let base = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
+    ensure!(base != libc::MAP_FAILED, "cannot map {bytes} bytes: {}", io::Error::last_os_error());
+    // SAFETY: so many are mapped, aligned, valid by the contract, and never moved or unmapped.
+    Ok(unsafe { std::slice::from_raw_parts(base.cast(), len) })
 }
 
 /// Locks of one type, each on lines of its own, in memory that forked processes share.
 pub struct Locks {
-    memory: Zeroed<u8>,
+    memory: &'static [AtomicU8],
     kind: Type,
     len: usize,
 }
@@ -184,7 +157,7 @@ impl Locks {
     /// So many locks of a type.
     pub fn of(kind: Type, scope: Scope, len: usize) -> Result<Self> {
         // SAFETY: bytes may be zero.
-        let mut locks = Self { memory: unsafe { Zeroed::new(len * kind.size)? }, kind, len: 0 };
+        let mut locks = Self { memory: unsafe { zeroed(len * kind.size)? }, kind, len: 0 };
         while locks.len < len {
             // Counted only once it stands, so that a failure drops those before it. SAFETY: the
             // mapping has room for it, is writable, and aligned to a page; sizes are multiples of
@@ -196,7 +169,7 @@ impl Locks {
     }
 
     fn at(&self, index: usize) -> *mut u8 {
-        self.memory.base.wrapping_add(index * self.kind.size)
+        self.memory.as_ptr().cast::<u8>().cast_mut().wrapping_add(index * self.kind.size)
     }
 
     /// Their type.

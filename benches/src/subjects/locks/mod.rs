@@ -15,7 +15,7 @@ mod semaphores;
 mod ulock;
 mod wait_wake;
 
-pub use erased::{Locks, Mutex, Type, Zeroed};
+pub use erased::{Locks, Mutex, Type, zeroed};
 pub use loops::{Lane, Next, Turned, Worker, phase};
 pub use mcs::Mcs;
 pub use peers::{NoLock, ParkingLot, ParkingLot012, PsrwShared, Rw, Std, Usync};

@@ -33,18 +33,6 @@ fn a_lock_is_found_by_its_name_alone() {
 }
 
 #[test]
-fn probes_run_when_they_are_named() {
-    let probes = Entry::all().iter().filter(|entry| entry.probe).map(|entry| entry.name);
-    let mut elsewhere = probes.filter(|name| {
-        crate::subjects::rwlocks::Entry::find(name).is_err()
-            && crate::subjects::semaphores::Entry::find(name).is_err()
-            && !name.starts_with("robust")
-    });
-    // The rest has rows of its own.
-    assert!(elsewhere.by_ref().eq(["mcs", "mcs-park", "wait-wake", "sysv-undo"]));
-}
-
-#[test]
 fn a_form_is_the_type_that_it_says() {
     for entry in Entry::all() {
         for form in forms(entry) {
@@ -74,30 +62,22 @@ fn a_form_is_the_type_that_it_says() {
 }
 
 #[test]
-fn a_patience_can_be_part_of_a_name() {
-    let never = Entry::find("calock-0").unwrap();
-    assert!(never.family && never.probe);
-    let name = |entry: &str, patience_ns| {
-        let form = Form { patience_ns, ..Form::plain(Scope::Processes) };
-        (Entry::find(entry).unwrap().make(form).unwrap().name)()
-    };
+fn a_patience_can_be_part_of_a_name_and_one_that_is_not_there_is_refused() {
+    let form = |patience_ns| Form { patience_ns, ..Form::plain(Scope::Threads) };
+    let make = |name: &str, form| Entry::find(name).unwrap().make(form);
+    let name = |name, ns| (make(name, form(ns)).unwrap().name)();
     assert_eq!(name("calock-0", None), name("calock", Some(0)));
     assert_eq!(name("semaphore-3us", None), name("semaphore", Some(3_000)));
     assert!(Entry::all().iter().all(|entry| entry.name != "calock-0"), "it is no lock of its own");
-    assert!(Entry::find("pi-3us").is_err());
-}
-
-#[test]
-fn a_form_that_is_not_there_is_refused() {
-    let error = |name, form| Entry::find(name).unwrap().make(form).unwrap_err().to_string();
+    assert!(Entry::find("calock-0").unwrap().family && Entry::find("pi-3us").is_err());
+    let error = |name, form| make(name, form).unwrap_err().to_string();
     let said = error("std", Form::plain(Scope::Processes));
     assert!(
         said.starts_with("lock 'std' does not work between processes; allowed: none, pthread, "),
         "{said}"
     );
-    let form = Form { patience_ns: Some(5_000), ..Form::plain(Scope::Threads) };
-    assert_eq!(error("calock", form), "lock 'calock' has no patience of 5us; allowed: 0, 3us");
-    assert_eq!(error("std", form), "lock 'std' has no patience of 5us; allowed: its own");
+    assert_eq!(error("calock", form(Some(5_000))), "lock 'calock' has no patience of 5us; allowed: 0, 3us");
+    assert_eq!(error("std", form(Some(5_000))), "lock 'std' has no patience of 5us; allowed: its own");
 }
 
 /// What `f` says on another thread.

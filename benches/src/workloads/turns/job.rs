@@ -6,10 +6,12 @@ use crate::run::threads::{time, usage, wake_on_time};
 use crate::statistics::random::Rng;
 use crate::statistics::waits::Waits;
 use crate::subjects::laps::Lap;
-use crate::subjects::locks::{Lane, Locks, Meters, Next, Type, Worker, Zeroed, phase};
-use crate::workloads::watched::Work;
+use crate::subjects::locks::{Lane, Locks, Meters, Next, Type, Worker, phase, zeroed};
+use crate::workloads::watched::{Seen, Watch, Work};
+use crate::workloads::{Conditions, Workers};
 use anyhow::{Result, ensure};
 use crossbeam_utils::CachePadded;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::thread;
@@ -55,13 +57,13 @@ pub struct Job {
     /// Whether there are more workers than CPUs.
     crowded: bool,
     /// One a worker.
-    pub slots: Zeroed<Slot>,
+    pub slots: &'static [Slot],
     /// One a worker, or none.
-    pub waits: Zeroed<Waits>,
+    pub waits: &'static [Waits],
     /// Workers that have had a lock once before the warm-up.
-    started: Zeroed<CachePadded<AtomicU32>>,
+    started: &'static [CachePadded<AtomicU32>],
     /// The counter that each lock protects.
-    protected: Zeroed<CachePadded<AtomicU64>>,
+    protected: &'static [CachePadded<AtomicU64>],
     locks: Locks,
 }
 
@@ -83,10 +85,10 @@ impl Job {
                 roles,
                 seed,
                 crowded,
-                slots: Zeroed::new(count)?,
-                waits: Zeroed::new(if timed { count } else { 0 })?,
-                started: Zeroed::new(1)?,
-                protected: Zeroed::new(locks.count())?,
+                slots: zeroed(count)?,
+                waits: zeroed(if timed { count } else { 0 })?,
+                started: zeroed(1)?,
+                protected: zeroed(locks.count())?,
                 locks,
             })
         }
@@ -97,8 +99,23 @@ impl Job {
         self.locks.kind()
     }
 
+    /// Runs it on a lock of this name; the workers are dealt to `cpus` in turn.
+    pub fn run(
+        self,
+        name: &str,
+        workers: Workers,
+        cpus: Vec<usize>,
+        conditions: &Conditions,
+        grace: Duration,
+    ) -> Result<(Arc<Self>, Seen)> {
+        let (who, last_is_free, job) = (format!("lock '{name}'"), false, Arc::new(self));
+        let seen = Watch { who, workers, cpus, last_is_free, conditions, grace }.run(job.clone())?;
+        job.check(name)?;
+        Ok((job, seen))
+    }
+
     /// Whether each protected counter shows every operation.
-    pub fn check(&self, name: &str) -> Result<()> {
+    fn check(&self, name: &str) -> Result<()> {
         for (index, counter) in self.protected.iter().enumerate() {
             let sum = |of: fn(&Slot) -> &AtomicU64| {
                 let users = self.slots.iter().skip(index).step_by(self.protected.len());
