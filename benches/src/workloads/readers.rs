@@ -86,61 +86,55 @@ pub enum Test {
     Behind,
 }
 
-/// The parameters of the test module, by default as it had them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
-pub struct Module {
-    /// NR_WRITERS
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = value_parser!(u32).range(..=1000))]
-    pub writers: u32,
-    /// NR_TRYLOCK_WRITERS
-    #[arg(long = "trylock-writers", value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(..=1000))]
-    pub try_writers: u32,
-    /// NR_PREEMPTABLE_READERS: readers of class Bulk
-    #[arg(long = "bulk-readers", value_name = "N", default_value_t = 2, value_parser = value_parser!(u32).range(..=1000))]
-    pub bulk: u32,
-    /// NR_NON_PREEMPTABLE_READERS: readers of class Urgent
-    #[arg(long = "urgent-readers", value_name = "N", default_value_t = 2, value_parser = value_parser!(u32).range(..=1000))]
-    pub urgent: u32,
-    /// NR_TRYLOCK_READERS
-    #[arg(long = "trylock-readers", value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(..=1000))]
-    pub try_readers: u32,
-    /// WRITER_DELAY, in microseconds
-    #[arg(long = "writer-delay", value_name = "US", default_value_t = 100, value_parser = value_parser!(u32).range(..=100_000))]
-    pub writer_delay_us: u32,
-    /// TRYLOCK_WRITER_DELAY, in microseconds
-    #[arg(long = "trylock-writer-delay", value_name = "US", default_value_t = 1000, value_parser = value_parser!(u32).range(..=100_000))]
-    pub try_writer_delay_us: u32,
-    /// TRYLOCK_WRITERS_FAIL_ITER: attempts before a writer that tries gives up
-    #[arg(long = "trylock-writers-fail-iter", value_name = "N", default_value_t = 100, value_parser = value_parser!(u32).range(1..=1_000_000))]
-    pub attempts: u32,
-    /// THREAD_READER_DELAY, in microseconds
-    #[arg(long = "reader-delay", value_name = "US", default_value_t = 0, value_parser = value_parser!(u32).range(..=100_000))]
-    pub reader_delay_us: u32,
-    /// INTERRUPT_READER_DELAY, in microseconds: how often a signal strikes each writer and reader
-    /// under contention; 0 for never. His was 100000
-    #[arg(long = "interrupt-delay", value_name = "US", default_value_t = 10_000, value_parser = value_parser!(u32).range(..=10_000_000))]
-    pub handler_every_us: u32,
-    /// Whether each thread is a role of its own, such as `writer/1`.
-    #[arg(skip)]
-    pub by_thread: bool,
+macro_rules! module {
+    ($($name:ident, $long:literal, $unit:literal, $default:literal, $allowed:expr, $about:literal;)*) => {
+        /// The parameters of the test module, by default as it had them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
+        pub struct Module {
+            $(#[doc = $about]
+            #[arg(
+                long = $long,
+                value_name = $unit,
+                default_value_t = $default,
+                value_parser = value_parser!(u32).range($allowed)
+            )]
+            pub $name: u32,)*
+            /// INTERRUPT_READER_DELAY, in microseconds: how often a signal strikes each writer and
+            /// reader under contention; 0 for never. His was 100000
+            #[arg(
+                long = "interrupt-delay",
+                value_name = "US",
+                default_value_t = 10_000,
+                value_parser = value_parser!(u32).range(..=10_000_000)
+            )]
+            pub handler_every_us: u32,
+            /// Whether each thread is a role of its own, such as `writer/1`.
+            #[arg(skip)]
+            pub by_thread: bool,
+        }
+
+        impl Module {
+            /// As the module had them, without interrupts.
+            pub const DEFAULT: Self = Self { $($name: $default,)* handler_every_us: 0, by_thread: false };
+        }
+    };
+}
+
+module! {
+    writers, "writers", "N", 2, ..=1000, "NR_WRITERS";
+    try_writers, "trylock-writers", "N", 1, ..=1000, "NR_TRYLOCK_WRITERS";
+    bulk, "bulk-readers", "N", 2, ..=1000, "NR_PREEMPTABLE_READERS: readers of class Bulk";
+    urgent, "urgent-readers", "N", 2, ..=1000, "NR_NON_PREEMPTABLE_READERS: readers of class Urgent";
+    try_readers, "trylock-readers", "N", 1, ..=1000, "NR_TRYLOCK_READERS";
+    writer_delay_us, "writer-delay", "US", 100, ..=100_000, "WRITER_DELAY, in microseconds";
+    try_writer_delay_us, "trylock-writer-delay", "US", 1000, ..=100_000,
+        "TRYLOCK_WRITER_DELAY, in microseconds";
+    attempts, "trylock-writers-fail-iter", "N", 100, 1..=1_000_000,
+        "TRYLOCK_WRITERS_FAIL_ITER: attempts before a writer that tries gives up";
+    reader_delay_us, "reader-delay", "US", 0, ..=100_000, "THREAD_READER_DELAY, in microseconds";
 }
 
 impl Module {
-    /// As the module had them, without interrupts.
-    pub const DEFAULT: Self = Self {
-        writers: 2,
-        try_writers: 1,
-        bulk: 2,
-        urgent: 2,
-        try_readers: 1,
-        writer_delay_us: 100,
-        try_writer_delay_us: 1000,
-        attempts: 100,
-        reader_delay_us: 0,
-        handler_every_us: 0,
-        by_thread: false,
-    };
-
     fn is_default(&self) -> bool {
         *self == Self::DEFAULT
     }

@@ -86,13 +86,14 @@ subjects! {
 }
 
 /// Installs the handler, in place of the one before.
-fn install(signal: i32, run: fn(&Context<'_>)) -> Result<()> {
+pub(super) fn install(signal: i32, run: fn(&Context<'_>)) -> Result<()> {
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(before) = installed.take() {
         before.uninstall();
     }
-    // SAFETY: `run` reads the lock by its function for handlers, and beside that does what the
-    // caller of `Entry::install` has named, which is async-signal-safe by that caller's word.
+    // SAFETY: `run` reads the lock by its function for handlers, or a peer that no code below the
+    // handler wants or has. Beside that it does what the caller of `Traits::install` has named,
+    // which is async-signal-safe by that caller's word.
     let handlers = unsafe { signal::Handlers::new().signal(signal).install(run) };
     *installed = Some(handlers.map_err(|error| anyhow!("{error}"))?);
     Ok(())

@@ -23,17 +23,18 @@
 //! between a reading and the mask is taken to be all of it waiting for a CPU, which can only make
 //! *held off* longer than it was. Where the kernel does not count, there is no second note.
 
+use super::family::install;
 use super::timed::struck;
 use super::{Rank, RwLock};
 use crate::run::clock;
 use crate::statistics::waits::Waits;
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use std::cell::Cell;
 use std::fs::File;
 use std::marker::PhantomData;
 use std::mem::{self, MaybeUninit};
 use std::os::unix::fs::FileExt;
-use std::{io, ptr};
+use std::ptr;
 use ulocks_core::signal::Mask;
 
 /// The signal of readers in handlers.
@@ -199,7 +200,9 @@ impl<G> Drop for Held<G> {
 impl<P: RwLock> RwLock for Masked<P> {
     const TIMED_MASK: bool = true;
     const COUNTABLE: bool = P::COUNTABLE;
-    const INSTALL: Option<fn(i32) -> Result<()>> = Some(install::<P>);
+    /// The handler waits for the peer: its holder is another thread, and not the one below it.
+    const INSTALL: Option<fn(i32) -> Result<()>> =
+        Some(|signal| install(signal, |_| struck(|lock: &'static Self| lock.0.read(Rank::Bulk, true))));
 
     type Write<'a> = Held<P::Write<'a>>;
     type Read<'a> = Held<P::Read<'a>>;
@@ -219,29 +222,6 @@ impl<P: RwLock> RwLock for Masked<P> {
     fn read(&self, rank: Rank, wait: bool) -> Option<Self::Read<'_>> {
         Held::new(|| self.0.read(rank, wait))
     }
-}
-
-/// Installs a handler that waits for the peer: its holder is another thread, and not the one below
-/// the handler.
-fn install<P: RwLock>(signal: i32) -> Result<()> {
-    extern "C" fn handler<P: RwLock>(_: i32) {
-        // SAFETY: errno is the thread's own.
-        let errno = unsafe { &mut *libc::__errno_location() };
-        let before = *errno;
-        struck(|lock: &'static Masked<P>| lock.0.read(Rank::Bulk, true));
-        *errno = before;
-    }
-    // SAFETY: all-zero is a valid action with an empty mask; the signal itself is blocked while it
-    // runs. The handler reads the lock, which no code below it wants or has, and beside that does
-    // what the caller of `Traits::install` has named, which is async-signal-safe by its word.
-    let rc = unsafe {
-        let mut action: libc::sigaction = mem::zeroed();
-        action.sa_sigaction = handler::<P> as extern "C" fn(i32) as usize;
-        action.sa_flags = libc::SA_RESTART;
-        libc::sigaction(signal, &action, ptr::null_mut())
-    };
-    ensure!(rc == 0, "sigaction: {}", io::Error::last_os_error());
-    Ok(())
 }
 
 #[cfg(test)]
