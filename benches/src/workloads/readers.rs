@@ -301,8 +301,8 @@ impl Run {
         // Inherited by all threads; only those with a timer unblock it.
         mask::change(libc::SIG_BLOCK);
         if self.has_handlers() {
-            // SAFETY: it reads clocks and the timer's overrun, looks at atomics, and notes delays
-            // in memory that its thread has allocated; it is the only function that is named.
+            // SAFETY: it reads clocks, looks at atomics, and notes delays in memory that its thread
+            // has allocated; it is the only function that is named.
             unsafe { lock.install(mask::signal(), timer::on_signal)? };
         }
         // The process carries out one trial, and handlers have what they need as long as it lives.
@@ -318,14 +318,24 @@ impl Run {
         let serve = |at: usize| shared.serve(&duties[at], conditions.seed + at as u64);
         let open = || window::open(conditions, &shared.phase).0.as_secs_f64();
         let (tallies, elapsed_s) = window::together(duties.len(), &places(&duties, &cpus), &serve, open)?;
-        let handled = tallies.iter().filter_map(|tally| tally.handled.as_ref());
-        let torn: u64 = handled.map(|handled| handled.torn).sum();
-        let torn = torn + tallies.iter().map(|tally| tally.torn).sum::<u64>();
+        let tallies: Vec<Tally> = tallies.into_iter().flatten().collect();
+        let torn: u64 = tallies.iter().map(|tally| tally.torn).sum();
         ensure!(torn == 0, "lock '{name}' let somebody see a half-written state, {torn} times");
 
         let mut figures = Figures { outcome: Outcome::new(), clock: shared.clock };
-        for (role, sum) in self.roles(&duties, &tallies) {
-            figures.role(&role, &sum, elapsed_s);
+        // Threads of one role together, or each thread by itself.
+        let mut roles: BTreeMap<String, Vec<&Tally>> = BTreeMap::new();
+        for (at, tally) in tallies.iter().enumerate() {
+            let number = tallies[..at].iter().filter(|other| other.role == tally.role).count();
+            let role = match self.module.by_thread {
+                true => format!("{}/{number}/", tally.role),
+                false if duties.len() == 1 => String::new(),
+                false => format!("{}/", tally.role),
+            };
+            roles.entry(role).or_default().push(tally);
+        }
+        for (role, tallies) in roles {
+            figures.role(&role, &tallies, elapsed_s);
         }
         if self.module.by_thread && self.test == Test::Writer {
             for (kind, ticks) in ["min", "mean", "max"].into_iter().zip(shared.clock.empty) {
@@ -338,38 +348,6 @@ impl Run {
         }
         Ok(figures.outcome)
     }
-
-    /// What threads of one role did, or each thread, by the beginning of their figures' names.
-    fn roles<'t>(self, duties: &[Duty], tallies: &'t [Tally]) -> BTreeMap<String, Sum<'t>> {
-        let mut roles: BTreeMap<String, Sum<'_>> = BTreeMap::new();
-        for (at, (duty, tally)) in duties.iter().zip(tallies).enumerate() {
-            let number =
-                |is_like: &dyn Fn(&Duty) -> bool| duties[..at].iter().filter(|duty| is_like(duty)).count();
-            let name = |role: &str, number: usize| match self.module.by_thread {
-                true => format!("{role}/{number}/"),
-                false => format!("{role}/"),
-            };
-            if let Some(handled) = &tally.handled {
-                let number = number(&|other| other.timer_ns.is_some());
-                let sum = roles.entry(name("handler", number)).or_default();
-                let [lock, unlock] = handled.delays.each_ref().map(|waits| &**waits);
-                sum.delays.extend([("wait", lock), ("unlock", unlock)]);
-                sum.iterations += Waits::figures(&[lock]).map_or(0, |all| all.0);
-            }
-            if duty.ask.is_none() {
-                continue;
-            }
-            let alone = duties.len() == 1 && !self.module.by_thread;
-            let number = number(&|other| other.role == duty.role);
-            let sum = roles.entry(if alone { String::new() } else { name(duty.role, number) }).or_default();
-            sum.iterations += tally.counted;
-            sum.delays.extend([("wait", &*tally.lock), ("unlock", &*tally.unlock)]);
-            if let Some(log) = &tally.masked {
-                sum.delays.extend([("masked", &*log.masked), ("held-off", &*log.held_off)]);
-            }
-        }
-        roles
-    }
 }
 
 /// Where each runs: those that are to be apart on the first CPUs, the others dealt to the rest.
@@ -381,13 +359,6 @@ fn places(duties: &[Duty], cpus: &[usize]) -> Vec<usize> {
     duties.iter().filter_map(|duty| place(duty.apart).copied()).collect()
 }
 
-/// What several threads did.
-#[derive(Default)]
-struct Sum<'t> {
-    iterations: u64,
-    delays: Vec<(&'static str, &'t Waits)>,
-}
-
 /// The figures of a run.
 struct Figures {
     outcome: Outcome,
@@ -395,14 +366,16 @@ struct Figures {
 }
 
 impl Figures {
-    fn role(&mut self, role: &str, sum: &Sum<'_>, elapsed_s: f64) {
+    fn role(&mut self, role: &str, tallies: &[&Tally], elapsed_s: f64) {
+        let iterations: u64 = tallies.iter().map(|tally| tally.counted).sum();
         let mut number = |name: &str, value: f64| self.outcome.insert(format!("{role}{name}"), value);
-        number("iterations", sum.iterations as f64);
+        number("iterations", iterations as f64);
         // Who had none is taken to have had one, or ratios would leave out the rounds in which a
         // role starved.
-        number("rate", sum.iterations.max(1) as f64 / elapsed_s.max(1e-9));
+        number("rate", iterations.max(1) as f64 / elapsed_s.max(1e-9));
         for name in ["wait", "unlock", "masked", "held-off"] {
-            let all: Vec<&Waits> = sum.delays.iter().filter(|of| of.0 == name).map(|of| of.1).collect();
+            let all = tallies.iter().flat_map(|tally| tally.delays()).filter(|of| of.0 == name);
+            let all: Vec<&Waits> = all.map(|of| of.1).collect();
             let Some((count, figures)) = Waits::figures(&all) else { continue };
             if name == "masked" {
                 self.outcome.insert(format!("{role}masked-times"), count as f64);

@@ -5,7 +5,7 @@
 //! missing.
 
 use super::Duty;
-use super::timer::{Handled, Timer};
+use super::timer::Timer;
 use crate::run::busy_work::{self, Span};
 use crate::run::clock::{self, Calibration};
 use crate::run::threads::wake_on_time;
@@ -61,9 +61,10 @@ pub(super) struct Shared {
     pub(super) iterations_per_us: f64,
 }
 
-/// What a thread has done.
+/// What a thread has done, or its handlers.
 #[derive(Default)]
 pub(super) struct Tally {
+    pub(super) role: &'static str,
     /// In the window.
     pub(super) counted: u64,
     /// How often it saw a state that no writer leaves.
@@ -72,19 +73,33 @@ pub(super) struct Tally {
     pub(super) unlock: Box<Waits>,
     /// From first to last, the warm-up included, where the lock says.
     pub(super) masked: Option<Box<mask::Log>>,
-    pub(super) handled: Option<Box<Handled>>,
+}
+
+impl Tally {
+    /// The delays of an acquisition, without the clock's own part.
+    pub(super) fn note(&self, [lock, unlock]: [u64; 2], overhead: u64) {
+        self.lock.record(lock.saturating_sub(overhead));
+        self.unlock.record(unlock.saturating_sub(overhead));
+    }
+
+    /// All delays by the beginning of their figures' names.
+    pub(super) fn delays(&self) -> impl Iterator<Item = (&'static str, &Waits)> {
+        let masked = self.masked.iter();
+        let masked = masked.flat_map(|log| [("masked", &*log.masked), ("held-off", &*log.held_off)]);
+        [("wait", &*self.lock), ("unlock", &*self.unlock)].into_iter().chain(masked)
+    }
 }
 
 impl Shared {
-    /// A thread from first to last.
-    pub(super) fn serve(&'static self, duty: &Duty, seed: u64) -> Result<Tally> {
+    /// A thread from first to last: what it has done, and its handlers.
+    pub(super) fn serve(&'static self, duty: &Duty, seed: u64) -> Result<Vec<Tally>> {
         let [hold, work] = [("a hold time", duty.hold_ns), ("a time between", duty.work_ns)]
             .map(|(what, ns)| Span::new(what, ns, self.iterations_per_us));
         let (hold, work, sleep) = (hold?.mean(), work?, Duration::from_nanos(duty.sleep_ns));
         if !sleep.is_zero() {
             wake_on_time();
         }
-        let (mut tally, mut rng) = (Tally::default(), Rng::new(seed));
+        let (mut tally, mut rng) = (Tally { role: duty.role, ..Tally::default() }, Rng::new(seed));
         if self.timed_mask {
             mask::start(self.clock.per_ns);
         }
@@ -99,9 +114,9 @@ impl Shared {
                 thread::sleep(sleep);
             }
         }
-        tally.handled = timer.map(Timer::stop);
+        let handled = timer.map(Timer::stop);
         tally.masked = mask::take();
-        Ok(tally)
+        Ok(handled.into_iter().chain(duty.ask.map(|_| tally)).collect())
     }
 
     /// So many attempts at most, until one succeeds. The calls by pointer are outside of what the
@@ -119,12 +134,10 @@ impl Shared {
             phase = self.phase.load(Acquire);
             tried += 1;
         }
-        let Some([lock, unlock]) = took else { return };
+        let Some(took) = took else { return };
         tally.counted += u64::from(phase == MEASURE);
         if phase != WARM_UP {
-            let overhead = self.clock.overhead();
-            tally.lock.record(lock.saturating_sub(overhead));
-            tally.unlock.record(unlock.saturating_sub(overhead));
+            tally.note(took, self.clock.overhead());
         }
     }
 }

@@ -4,8 +4,7 @@
 //! What the handler works with is there before the first signal. It is its thread's own: handlers
 //! of a thread do not interrupt each other, and the thread looks at it with the signal blocked.
 
-use super::threads::Shared;
-use crate::statistics::waits::Waits;
+use super::threads::{Shared, Tally};
 use crate::subjects::rwlocks::{Read, mask};
 use crate::workloads::window::WARM_UP;
 use anyhow::{Context, Result};
@@ -20,16 +19,8 @@ thread_local! {
 
 struct Handler {
     shared: &'static Shared,
-    handled: Box<Handled>,
-}
-
-/// What the handlers of a thread did in the window, also what was still to end when it closed.
-#[derive(Default)]
-pub(super) struct Handled {
-    /// To lock, and to unlock.
-    pub(super) delays: [Box<Waits>; 2],
-    /// How often a handler saw a state that no writer leaves.
-    pub(super) torn: u64,
+    /// Also what was still to end when the window closed.
+    handled: Tally,
 }
 
 /// Reads the lock, in the context of the thread that the timer interrupted.
@@ -42,15 +33,11 @@ pub(super) fn on_signal(read: Read<'_>) {
 
 impl Handler {
     fn strike(&mut self, read: Read<'_>) {
-        let (shared, handled) = (self.shared, &mut *self.handled);
+        let (shared, handled) = (self.shared, &mut self.handled);
         let took = read(shared.lock, &mut || handled.torn += u64::from(!shared.data.are_equal()));
         let Some(ticks) = took.filter(|_| shared.phase.load(Relaxed) != WARM_UP) else { return };
-        let overhead = shared.clock.overhead();
-        handled
-            .delays
-            .iter()
-            .zip(ticks)
-            .for_each(|(delays, ticks)| delays.record(ticks.saturating_sub(overhead)));
+        handled.counted += 1;
+        handled.note(ticks, shared.clock.overhead());
     }
 }
 
@@ -73,7 +60,8 @@ impl Timer {
             return Err(io::Error::last_os_error()).context("timer_create");
         }
         let this = Self(timer);
-        HANDLER.set(Some(Box::new(Handler { shared, handled: Box::default() })));
+        let handled = Tally { role: "handler", ..Tally::default() };
+        HANDLER.set(Some(Box::new(Handler { shared, handled })));
         let (tv_sec, tv_nsec) = ((period_ns / 1_000_000_000) as _, (period_ns % 1_000_000_000) as _);
         let time = libc::timespec { tv_sec, tv_nsec };
         let spec = libc::itimerspec { it_interval: time, it_value: time };
@@ -87,7 +75,7 @@ impl Timer {
     }
 
     /// No handler runs any more. What they did.
-    pub(super) fn stop(self) -> Box<Handled> {
+    pub(super) fn stop(self) -> Tally {
         mask::change(libc::SIG_BLOCK);
         HANDLER.take().expect("the timer's start has put it there").handled
     }
