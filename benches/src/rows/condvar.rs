@@ -1,7 +1,7 @@
 //! `condvar`: bounded buffers and `notify_all` of a crowd, over every condition variable with its
 //! mutex.
 
-use super::{By, Column, Row, Wish, named, no_claims, standing, standings};
+use super::{Row, Wish, by_peer, named, no_claims, of, standing, standings};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::record::{Mode, Record};
 use crate::report::units;
@@ -16,13 +16,7 @@ pub const ROW: Row = Row {
     share_s: (80, 17),
     jobs,
     drop_first: &["asym", "byte", "pi", "usync"],
-    columns: &[
-        Column { figure: "rate", by: By::Nothing },
-        Column { figure: "rate", by: By::BestPeer },
-        Column { figure: "cpu", by: By::BestPeer },
-        Column { figure: "switches", by: By::Nothing },
-        Column { figure: "cov", by: By::Nothing },
-    ],
+    columns: &[of("rate"), by_peer("rate"), by_peer("cpu"), of("switches"), of("cov")],
     claims: no_claims,
     sentences,
     notes: "An operation is an item taken out, or a waiter that came back. COV is of the consumers. What two \

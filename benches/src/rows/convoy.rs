@@ -4,7 +4,7 @@
 //! with the ratio of the same two locks now; [`mails::ulockflex`](crate::mails) has his whole
 //! table.
 
-use super::{By, Column, Row, Turns, Wish, chosen, grid, no_claims, turns};
+use super::{Row, Turns, Wish, by, chosen, grid, no_claims, of, turns};
 use crate::engine::cell::{Job, Kind};
 use crate::engine::record::{Mode, Record};
 use crate::report::units;
@@ -17,14 +17,7 @@ pub const ROW: Row = Row {
     share_s: (75, 14),
     jobs,
     drop_first: &["semaphore-3us", "calock-3us", "fair", "none"],
-    columns: &[
-        Column { figure: "rate", by: By::Nothing },
-        Column { figure: "rate", by: By::Subject("sysv") },
-        Column { figure: "cpu", by: By::Nothing },
-        Column { figure: "contended", by: By::Nothing },
-        Column { figure: "reentries", by: By::Nothing },
-        Column { figure: "cov", by: By::Nothing },
-    ],
+    columns: &[of("rate"), by("rate", "sysv"), of("cpu"), of("contended"), of("reentries"), of("cov")],
     claims: no_claims,
     sentences,
     notes: "Children are processes, and the locks lie in memory that they share. `calock-0` sleeps at \

@@ -2,7 +2,7 @@
 //! the CPUs, with a spinlock that never sleeps among the subjects: what can be had at most where
 //! each thread has a CPU.
 
-use super::{By, Column, Row, Wish, chosen, grid, in_order, no_claims, standings, turns};
+use super::{Row, Wish, by_peer, chosen, grid, in_order, no_claims, of, standings, turns};
 use crate::engine::cell::Job;
 use crate::engine::record::{Mode, Record};
 use crate::report::units;
@@ -17,13 +17,7 @@ pub const ROW: Row = Row {
     share_s: (90, 0),
     jobs,
     drop_first: &["mcs-park", "asym", "byte", "usync"],
-    columns: &[
-        Column { figure: "rate", by: By::Nothing },
-        Column { figure: "rate", by: By::BestPeer },
-        Column { figure: "cpu", by: By::Nothing },
-        Column { figure: "starved", by: By::Nothing },
-        Column { figure: "cov", by: By::Nothing },
-    ],
+    columns: &[of("rate"), by_peer("rate"), of("cpu"), of("starved"), of("cov")],
     claims: no_claims,
     sentences,
     notes: "The MCS spinlock never sleeps and runs only where each thread has a CPU.",

@@ -66,6 +66,21 @@ pub enum By {
     Subject(&'static str),
 }
 
+/// A figure itself.
+const fn of(figure: &'static str) -> Column {
+    Column { figure, by: By::Nothing }
+}
+
+/// A figure by that of the best peer.
+const fn by_peer(figure: &'static str) -> Column {
+    Column { figure, by: By::BestPeer }
+}
+
+/// A figure by that of this subject.
+const fn by(figure: &'static str, subject: &'static str) -> Column {
+    Column { figure, by: By::Subject(subject) }
+}
+
 /// What the command line and the machine ask of a row.
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
@@ -212,4 +227,46 @@ fn standing(ratio: &Ratio) -> &'static str {
 /// `1.41 [1.32 1.50] of sysv (ahead)`.
 fn against(ratio: Ratio, other: &str) -> String {
     format!("{} of {other} ({})", units::ratio(Some(ratio)), standing(&ratio))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::figures::Figure;
+    use std::collections::HashSet;
+
+    #[test]
+    fn rows_of_all_sizes_have_cells_with_unique_names_and_figures() {
+        for row in ALL.iter().filter(|row| !row.columns.is_empty()) {
+            for (mode, cpus) in [(Mode::Full, 256), (Mode::Full, 2), (Mode::Quick, 2), (Mode::Smoke, 1)] {
+                let jobs = (row.jobs)(&Wish { cpus, mode, ..Wish::default() });
+                let names: HashSet<_> = jobs.iter().map(|job| (&job.cell.section, &job.cell.label)).collect();
+                assert_eq!(names.len(), jobs.len(), "{} {mode:?} {cpus}", row.name);
+                assert!(
+                    jobs.iter().all(|job| job.subjects.len() > usize::from(row.name != "psrw")),
+                    "{} {mode:?} {cpus}",
+                    row.name
+                );
+            }
+            assert!(row.columns.iter().all(|column| Figure::find(column.figure).is_some()), "{}", row.name);
+        }
+        assert_eq!(
+            [1, 24].map(|cpus| doubled(cpus, &[1, 2])),
+            [vec![1, 2], vec![1, 2, 4, 8, 16, 24, 32, 48]]
+        );
+    }
+
+    /// From the records in the repository, which old runs left.
+    #[test]
+    fn sentences_are_short_and_all_are_there() {
+        for file in ["2026-11-24-epyc-2cpu-kvm", "2026-11-26-xeon-16cpu-kvm"] {
+            let path = format!("{}/results/{file}.json", env!("CARGO_MANIFEST_DIR"));
+            let records = crate::report::kept::read(path.as_ref()).unwrap();
+            for (row, least) in [(psrw::ROW, 5), (sembench::ROW, 4), (semscale::ROW, 4)] {
+                let said = (row.sentences)(records.iter().find(|record| record.row == row.name).unwrap());
+                assert!(said.len() >= least, "{said:#?}");
+                assert!(said.iter().all(|sentence| sentence.chars().count() <= 100), "{said:#?}");
+            }
+        }
+    }
 }

@@ -230,7 +230,7 @@ mod tests {
         let all = all(16);
         assert!((30..=60).contains(&all.len()), "{}", all.len());
         let whats: std::collections::HashSet<_> =
-            all.iter().map(|claim| (claim.mine.0, claim.what.as_str())).collect();
+            all.iter().map(|claim| (claim.mine.0, &claim.what)).collect();
         assert_eq!(whats.len(), all.len());
         assert!(all.iter().filter(|claim| claim.quick).count() < all.len() / 2 + 5);
     }

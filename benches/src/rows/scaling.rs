@@ -1,6 +1,6 @@
 //! `scaling`: mutexes over thread counts and workloads, the row that the answer is made of.
 
-use super::{By, Column, Row, Turns, Wish, chosen, grid, no_claims, thread_counts, turns};
+use super::{Row, Turns, Wish, by, by_peer, chosen, grid, no_claims, of, thread_counts, turns};
 use crate::engine::cell::Job;
 use crate::engine::record::{Mode, Record};
 use crate::workloads::{Times, Workers};
@@ -23,17 +23,17 @@ pub const ROW: Row = Row {
         "usync",
     ],
     columns: &[
-        Column { figure: "rate", by: By::Nothing },
-        Column { figure: "rate", by: By::BestPeer },
-        Column { figure: "rate", by: By::Subject("std") },
-        Column { figure: "cpu", by: By::Nothing },
-        Column { figure: "cpu", by: By::Subject("std") },
-        Column { figure: "starved", by: By::Nothing },
-        Column { figure: "cov", by: By::Nothing },
-        Column { figure: "wait-p50", by: By::Nothing },
-        Column { figure: "wait-p99.9", by: By::Nothing },
-        Column { figure: "wait-now", by: By::Nothing },
-        Column { figure: "wait-max", by: By::Nothing },
+        of("rate"),
+        by_peer("rate"),
+        by("rate", "std"),
+        of("cpu"),
+        by("cpu", "std"),
+        of("starved"),
+        of("cov"),
+        of("wait-p50"),
+        of("wait-p99.9"),
+        of("wait-now"),
+        of("wait-max"),
     ],
     claims: no_claims,
     sentences: |_: &Record| Vec::new(),

@@ -1,7 +1,7 @@
 //! `sembench`: the program of 2010. Many wait, each for a semaphore of its own, and one posts to
 //! many at a time: between threads and between processes.
 
-use super::{By, Column, Row, Wish, against, named, no_claims};
+use super::{Row, Wish, against, by, named, no_claims, of};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::record::{Mode, Record};
 use crate::subjects::semaphores::{Entry, FUTEX, KERNEL, ROBUST, SEMARRAY};
@@ -16,7 +16,7 @@ pub const ROW: Row = Row {
     share_s: (38, 12),
     jobs,
     drop_first: &["sysv-single", "semarray-single"],
-    columns: COLUMNS,
+    columns: &[of("rate"), by("rate", KERNEL), by("rate", FUTEX), of("cpu"), of("calls"), of("cov")],
     claims: no_claims,
     sentences,
     notes: "An operation is a post that has arrived, or a semaphore taken and given back. CPU/op has the \
@@ -24,16 +24,6 @@ pub const ROW: Row = Row {
             sets of up to 64, or one by one. Between processes SemArray does not work; RobustSemArray \
             gives permits back when their holder dies, as the kernel's semop does only with SEM_UNDO.",
 };
-
-/// The columns; the mail's program has them too.
-pub const COLUMNS: &[Column] = &[
-    Column { figure: "rate", by: By::Nothing },
-    Column { figure: "rate", by: By::Subject(KERNEL) },
-    Column { figure: "rate", by: By::Subject(FUTEX) },
-    Column { figure: "cpu", by: By::Nothing },
-    Column { figure: "calls", by: By::Nothing },
-    Column { figure: "cov", by: By::Nothing },
-];
 
 /// Threads, and how many are posted to at a time.
 const SIZES: [(u32, u32); 2] = [(256, 200), (1000, 900)];
@@ -117,41 +107,7 @@ fn sentences(record: &Record) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::{Row, condvar, semscale};
-
-    /// Each row on machines of these sizes.
-    fn cells(row: &Row, mode: Mode, cpus: u32) -> Vec<Job> {
-        (row.jobs)(&Wish { cpus, mode, ..Wish::default() })
-    }
-
-    #[test]
-    fn rows_of_all_sizes_have_cells_with_unique_names_and_figures() {
-        for row in [ROW, semscale::ROW, condvar::ROW] {
-            for (mode, cpus) in [(Mode::Full, 256), (Mode::Full, 2), (Mode::Quick, 2), (Mode::Smoke, 1)] {
-                let jobs = cells(&row, mode, cpus);
-                let mut names: Vec<_> = jobs.iter().map(|job| (&job.cell.section, &job.cell.label)).collect();
-                names.sort_unstable();
-                names.dedup();
-                assert_eq!(names.len(), jobs.len(), "{} {mode:?} {cpus}", row.name);
-                assert!(jobs.iter().all(|job| job.subjects.len() > 1), "{} {mode:?} {cpus}", row.name);
-            }
-            let figures = row.columns.iter().map(|column| column.figure);
-            assert!(figures.map(crate::engine::figures::Figure::find).all(|figure| figure.is_some()));
-        }
-    }
-
-    #[test]
-    fn no_core_count_is_left_out() {
-        let own = |cpus| {
-            let of = |job: &Job| match job.cell.scenario {
-                Scenario::Semaphores(Run::Own { threads, poster: false }) => Some(threads),
-                _ => None,
-            };
-            cells(&semscale::ROW, Mode::Full, cpus).iter().filter_map(of).collect::<Vec<_>>()
-        };
-        assert_eq!(own(1), [1, 2]);
-        assert_eq!(own(24), [1, 2, 4, 8, 16, 24, 32, 48]);
-    }
+    use crate::rows::semscale;
 
     #[test]
     fn what_is_named_is_measured_beside_the_kernels() {

@@ -3,7 +3,7 @@
 
 use super::claims::{Bound, Claim, place};
 use super::sembench::job;
-use super::{By, Column, Row, Wish, against, by_best, doubled, in_order, named, no_claims};
+use super::{Row, Wish, against, by_best, by_peer, doubled, in_order, named, no_claims, of};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::record::{Mode, Record};
 use crate::report::units;
@@ -19,15 +19,7 @@ pub const ROW: Row = Row {
     share_s: (34, 10),
     jobs,
     drop_first: &[],
-    columns: &[
-        Column { figure: "rate", by: By::Nothing },
-        Column { figure: "rate", by: By::BestPeer },
-        Column { figure: "cpu", by: By::Nothing },
-        Column { figure: "cov", by: By::Nothing },
-        Column { figure: "share", by: By::Nothing },
-        Column { figure: "pair", by: By::Nothing },
-        Column { figure: "pair", by: By::BestPeer },
-    ],
+    columns: &[of("rate"), by_peer("rate"), of("cpu"), of("cov"), of("share"), of("pair"), by_peer("pair")],
     claims: no_claims,
     sentences,
     notes: "The thread beside the others is a poster, which adds one to each of 64 other semaphores of the \
