@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -- ARGUMENTS` hands the same arguments to both benches: to the program of the rows
 //! and to the one that criterion runs. Each therefore passes over what only the other knows
-//! ([`for_criterion`], [`parse_from`]); what neither knows is an error. Errors are one line that
+//! ([`for_criterion`], [`parse_bench`]); what neither knows is an error. Errors are one line that
 //! says what is wrong and what is allowed, and the exit code is 2.
 
 use super::cell::Subject;
@@ -10,13 +10,13 @@ use super::program;
 use super::progress::{print, say};
 use super::record::Mode;
 use crate::rows::{Row, Wish};
-use crate::run::busy_work::Span;
 use crate::run::machine;
 use crate::run::pinning::Pin;
 use crate::workloads::Times;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -55,13 +55,13 @@ pub struct Options {
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
     pub hold: Option<Duration>,
     /// Mean time outside the lock
-    #[arg(long, alias = "non-hold", value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
+    #[arg(long, visible_alias = "non-hold", value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
     pub think: Option<Duration>,
     /// Length of the measured window of each trial, in seconds
     #[arg(long, value_name = "S", value_parser = seconds, allow_hyphen_values = true)]
     pub seconds: Option<Duration>,
     /// Rounds to run, neither more nor fewer
-    #[arg(long, value_name = "N", value_parser = rounds, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), allow_hyphen_values = true)]
     pub rounds: Option<u32>,
     /// Where workers run
     #[arg(long, value_enum, value_name = "HOW")]
@@ -106,8 +106,8 @@ impl Options {
 
     /// Whether something of this group of criterion's was asked for, or no group at all.
     pub fn runs(&self, group: &str) -> bool {
-        let mut groups = self.rows.iter().filter(|name| is_group(name)).peekable();
-        groups.peek().is_none() || groups.any(|name| name.split('/').next() == Some(group))
+        let mut groups = self.rows.iter().filter_map(|name| group_of(name)).peekable();
+        groups.peek().is_none() || groups.any(|asked| asked == group)
     }
 }
 
@@ -119,18 +119,16 @@ pub struct List<T>(pub Vec<T>);
 /// with it and a slash, is criterion's filter.
 pub const GROUPS: [&str; 4] = ["no_contention", "contended", "readers", "handoff"];
 
-/// What cargo bench hands on for the rows and criterion does not know. A `=` stands behind what
-/// takes a value. `--quick`, `--verbose` and `--list` mean something to both.
-const OURS: &str = "--threads= --hold= --think= --non-hold= --seconds= --rounds= --only= --locks= --pin= \
-    --json= --full --resume";
-
-/// What criterion knows and the rows do not.
+/// What criterion knows and the rows do not. A `=` stands behind what takes a value.
 const CRITERIONS: &str = "\
     --color= --colour= -c= --quiet --noplot -n --save-baseline= -s= \
     --discard-baseline --baseline= -b= --baseline-lenient= --format= --ignored --exact \
     --profile-time= --load-baseline= --sample-size= --warm-up-time= --measurement-time= \
     --nresamples= --noise-threshold= --confidence-level= --significance-level= \
     --plotting-backend= --output-format= --nocapture --show-output --include-ignored";
+
+/// What means something to both.
+const BOTH: [&str; 5] = ["bench", "test", "list", "quick", "verbose"];
 
 /// What help ends with.
 const NOTES: &str = "
@@ -140,12 +138,13 @@ reach its groups.";
 
 /// Parses the command line of a program, or ends it: help with 0, an error in one line with 2.
 pub fn parse<P: Parser>() -> P {
-    parse_from(P::command(), std::env::args_os().collect())
+    try_parse(P::command(), std::env::args_os().collect()).unwrap_or_else(|error| refuse(&error))
 }
 
-/// Parses the command line of the program of these rows.
-pub fn parse_bench(rows: &[Row]) -> Options {
-    parse_from(with_rows(rows), without(std::env::args_os().collect(), CRITERIONS))
+/// Parses a command line for the program of these rows.
+pub fn parse_bench(rows: &[Row], arguments: Vec<OsString>) -> Options {
+    let command = Options::command().after_help(list(rows) + NOTES);
+    try_parse(command, without(arguments, CRITERIONS)).unwrap_or_else(|error| refuse(&error))
 }
 
 /// The rows as a list, for help and `--list`.
@@ -161,11 +160,6 @@ pub fn list(rows: &[Row]) -> String {
     )
 }
 
-/// The command line with the rows in its help.
-fn with_rows(rows: &[Row]) -> clap::Command {
-    Options::command().after_help(list(rows) + NOTES)
-}
-
 /// Prepares the bench that criterion runs: checks the whole command line, and hands criterion only
 /// what it knows.
 ///
@@ -173,9 +167,8 @@ fn with_rows(rows: &[Row]) -> clap::Command {
 /// others; all of them survive that in the environment. Where only rows are named it ends here.
 pub fn for_criterion(rows: &[Row]) -> Options {
     const ARGUMENTS: &str = "ULOCKS_BENCH_ARGUMENTS";
-    let parse = |given: Vec<OsString>| parse_from::<Options>(with_rows(rows), without(given, CRITERIONS));
     if let Ok(given) = std::env::var(ARGUMENTS) {
-        return parse(given.split('\n').map(Into::into).collect());
+        return parse_bench(rows, given.split('\n').map(Into::into).collect());
     }
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let has = |option: &str| arguments.iter().any(|argument| argument == option);
@@ -188,9 +181,11 @@ pub fn for_criterion(rows: &[Row]) -> Options {
         ));
         std::process::exit(i32::from(code != ExitCode::SUCCESS));
     }
-    let options = parse(arguments.clone());
-    program::check(rows, &options).unwrap_or_else(|error| refuse(&error));
-    let groups: Vec<&String> = options.rows.iter().filter(|name| is_group(name)).collect();
+    let options = parse_bench(rows, arguments.clone());
+    if let Err(error) = program::plan(rows, &options) {
+        refuse(&error);
+    }
+    let groups: Vec<&String> = options.rows.iter().filter(|name| group_of(name).is_some()).collect();
     // A list of criterion is hundreds of lines; tools that want it name a format.
     if (groups.is_empty() && !options.rows.is_empty()) || (options.list && !has("--format")) {
         std::process::exit(0);
@@ -201,16 +196,14 @@ pub fn for_criterion(rows: &[Row]) -> Options {
         argument == kept || !options.rows.iter().any(|name| argument.as_os_str() == name.as_str())
     };
     let given = arguments.join("\n".as_ref());
-    let rest: Vec<OsString> = without(arguments, OURS).into_iter().skip(1).filter(is_known).collect();
+    let rest: Vec<OsString> = without(arguments, &ours()).into_iter().skip(1).filter(is_known).collect();
     let error = Command::new("/proc/self/exe").args(rest).env(ARGUMENTS, given).exec();
     refuse(&anyhow::Error::new(error).context("cannot start this bench again"));
 }
 
-/// Whether the name of a row is a filter of criterion's instead.
-pub fn is_group(name: &str) -> bool {
-    GROUPS
-        .iter()
-        .any(|group| name.strip_prefix(group).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+/// The group of criterion's that the name of a row filters, if it is no row.
+pub fn group_of(name: &str) -> Option<&'static str> {
+    GROUPS.into_iter().find(|&group| name.split('/').next() == Some(group))
 }
 
 /// Ends the program with a one-line error and exit code 2.
@@ -219,26 +212,12 @@ pub fn refuse(error: &anyhow::Error) -> ! {
     std::process::exit(2);
 }
 
-/// Parses these arguments, or ends the program.
-fn parse_from<P: FromArgMatches>(command: clap::Command, arguments: Vec<OsString>) -> P {
-    try_parse(command, arguments).unwrap_or_else(|(error, line)| match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => error.exit(),
-        _ => {
-            say(&format!("error: {line}"));
-            std::process::exit(2);
-        }
-    })
-}
-
-/// Parses; an error comes with its one line.
-fn try_parse<P: FromArgMatches>(
-    mut command: clap::Command,
-    arguments: Vec<OsString>,
-) -> Result<P, (clap::Error, String)> {
+/// Parses; an error has one line. Help ends the program.
+fn try_parse<P: FromArgMatches>(mut command: clap::Command, arguments: Vec<OsString>) -> Result<P> {
     let parsed = command.try_get_matches_from_mut(arguments);
-    parsed.and_then(|matches| P::from_arg_matches(&matches)).map_err(|error| {
-        let line = one_line(&error, &command);
-        (error, line)
+    parsed.and_then(|matches| P::from_arg_matches(&matches)).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => error.exit(),
+        _ => anyhow!(one_line(&error, &command)),
     })
 }
 
@@ -259,6 +238,18 @@ fn one_line(error: &clap::Error, command: &clap::Command) -> String {
     line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }
 
+/// What the rows know and criterion does not, as [`CRITERIONS`] has it.
+fn ours() -> String {
+    let mut text = String::new();
+    for argument in Options::command().get_arguments() {
+        let value = if argument.get_action().takes_values() { "= " } else { " " };
+        let names = argument.get_long_and_visible_aliases().unwrap_or_default();
+        let ours = names.into_iter().filter(|name| !BOTH.contains(name));
+        ours.for_each(|name| text += &format!("--{name}{value}"));
+    }
+    text
+}
+
 /// `arguments` without the options in `foreign`, in the forms `--name value` and `--name=value`.
 fn without(arguments: Vec<OsString>, foreign: &str) -> Vec<OsString> {
     let mut kept = Vec::with_capacity(arguments.len());
@@ -277,65 +268,46 @@ fn without(arguments: Vec<OsString>, foreign: &str) -> Vec<OsString> {
 
 /// Parses a time: `0`, or a number with a unit.
 pub fn duration(text: &str) -> Result<Duration> {
-    let allowed = "allowed: 0, or a number with ns, us, ms or s, such as 250ns, 3us, 0.5ms";
-    if text == "0" {
-        return Ok(Duration::ZERO);
-    }
-    let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
-    let end = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    ensure!(!unit.is_empty(), "'{text}' has no unit of time; {allowed}");
-    let known = units.iter().find(|known| known.0 == unit);
-    let &(_, scale) = known.with_context(|| format!("'{unit}' is not a unit of time; {allowed}"))?;
-    let number: f64 =
-        number.parse().ok().with_context(|| format!("'{number}' is not a number; {allowed}"))?;
-    let ns = number * scale;
-    ensure!((0.0..=1e12).contains(&ns), "a time of {text} is out of range; allowed: 0 to 1000s");
+    let unit = text.trim_start_matches(|c: char| !c.is_alphabetic());
+    let scale = match unit {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => 0.0,
+    };
+    let number: Option<f64> = text[..text.len() - unit.len()].parse().ok();
+    let ns = number.filter(|_| scale > 0.0 || text == "0").map(|number| number * scale);
+    let ns = ns.filter(|ns| (0.0..=1e12).contains(ns)).with_context(|| {
+        format!("'{text}' is not a time; allowed: 0 to 1000s with a unit, such as 250ns, 3us, 0.5ms")
+    })?;
     Ok(Duration::from_nanos(ns.round() as u64))
 }
 
 /// Parses a length in seconds, without a unit.
 pub fn seconds(text: &str) -> Result<Duration> {
-    let allowed = "allowed: 0.001 to 3600";
-    let number: f64 =
-        text.parse().ok().with_context(|| format!("'{text}' is not a number of seconds; {allowed}"))?;
-    ensure!((0.001..=3600.0).contains(&number), "{text} seconds are out of range; {allowed}");
-    Ok(Duration::from_secs_f64(number))
+    let number = text.parse().ok().filter(|number| (0.001..=3600.0).contains(number));
+    let wrong = || format!("'{text}' is not a number of seconds; allowed: 0.001 to 3600");
+    number.map(Duration::from_secs_f64).with_context(wrong)
 }
 
 /// Parses numbers of workers: `1,2,4..64`. A range doubles from its start and always contains its
 /// end.
 pub fn counts(text: &str) -> Result<List<u32>> {
     let allowed = "allowed: 1 to 10000, as in 1,2,4..64 (a range doubles)";
-    let one = |text: &str| -> Result<u32> {
-        let count =
-            text.parse().ok().with_context(|| format!("'{text}' is not a number of workers; {allowed}"))?;
-        ensure!((1..=10_000).contains(&count), "{count} workers are out of range; {allowed}");
-        Ok(count)
+    let one = |text: &str| {
+        let count = text.parse().ok().filter(|count| (1..=10_000).contains(count));
+        count.with_context(|| format!("'{text}' is not a number of workers; {allowed}"))
     };
-    let mut all = Vec::new();
+    let mut all = BTreeSet::new();
     for part in text.split(',') {
-        match part.split_once("..") {
-            None => all.push(one(part)?),
-            Some((from, to)) => {
-                let (from, to) = (one(from)?, one(to)?);
-                ensure!(from <= to, "the range {part} runs backwards; {allowed}");
-                all.extend(std::iter::successors(Some(from), |&n| Some(n * 2)).take_while(|&n| n < to));
-                all.push(to);
-            }
-        }
+        let (from, to) = part.split_once("..").unwrap_or((part, part));
+        let (from, to) = (one(from)?, one(to)?);
+        ensure!(from <= to, "the range {part} runs backwards; {allowed}");
+        all.extend(std::iter::successors(Some(from), |&n| Some(n * 2)).take_while(|&n| n < to));
+        all.insert(to);
     }
-    all.sort_unstable();
-    all.dedup();
-    Ok(List(all))
-}
-
-/// Parses a number of rounds.
-pub fn rounds(text: &str) -> Result<u32> {
-    match text.parse() {
-        Ok(rounds @ 1..=1000) => Ok(rounds),
-        _ => bail!("'{text}' is not a number of rounds; allowed: 1 to 1000"),
-    }
+    Ok(List(all.into_iter().collect()))
 }
 
 /// Parses a list of subjects of any registry.
@@ -346,18 +318,6 @@ pub fn lock_names(text: &str) -> Result<List<String>> {
         Ok(name.to_owned())
     };
     text.split(',').map(one).collect::<Result<_>>().map(List)
-}
-
-/// Refuses a mean time that is too short for the busy work, or so long that a run holds but a few
-/// of them.
-pub fn measurable(option: &str, mean: Duration, run: Duration, iterations_per_us: f64) -> Result<()> {
-    Span::new(&format!("{option}: a time"), mean.as_nanos() as u64, iterations_per_us)?;
-    let most = run / 10;
-    ensure!(
-        mean <= most,
-        "{option}: a time of {mean:?} cannot be measured in runs of {run:?}; allowed: up to {most:?}, a tenth of --seconds"
-    );
-    Ok(())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! `--full`, all subjects stay.
 
 use super::cell::Job;
+use super::options::Options;
 use super::record::Mode;
 use crate::report::units::clock;
 use crate::rows::Row;
@@ -163,78 +164,53 @@ fn round_s(jobs: &[Job], window_ms: u64) -> f64 {
 }
 
 /// How much is spent on a run.
-#[derive(Clone, Copy, Debug)]
 struct Effort {
     /// The time meant for it.
     budget_s: f64,
-    /// Fewer give no interval worth its name.
+    /// Fewer rounds give no interval worth its name.
     least: u32,
     /// Rounds aimed at when the window is chosen: agreement of six is a verdict.
     aim: u32,
-    /// More say no more.
+    /// More rounds say no more.
     most: u32,
     /// The shortest window that says anything, and one that is long enough.
     windows_ms: (u64, u64),
 }
 
-impl Effort {
-    fn of(row: &Row, mode: Mode) -> Self {
-        let full = row.share_s.0 as f64;
-        // A row that a quick look leaves out is run when it is asked for.
-        let quick = if row.share_s.1 == 0 { full } else { row.share_s.1 as f64 };
-        match mode {
-            Mode::Full => Self { budget_s: full, least: 3, aim: 6, most: 13, windows_ms: (60, 500) },
-            Mode::Quick => Self { budget_s: quick, least: 3, aim: 3, most: 6, windows_ms: (60, 200) },
-            Mode::Smoke => Self { budget_s: 1e9, least: 1, aim: 1, most: 1, windows_ms: (1, 1) },
-        }
-    }
-}
-
-/// What the command line says, so that no plan changes it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Given {
-    /// The window.
-    pub window_ms: Option<u64>,
-    /// The number of rounds.
-    pub rounds: Option<u32>,
-    /// The longest windows and all rounds, however long that takes.
-    pub full: bool,
-    /// The subjects.
-    pub subjects: bool,
-}
-
-/// What is run of these jobs of a row.
-pub fn plan(row: &Row, mode: Mode, mut jobs: Vec<Job>, given: Given) -> Order {
-    let effort = Effort::of(row, mode);
-    let everything = given.full || given.subjects || given.window_ms.is_some() || given.rounds.is_some();
+/// What is run of these jobs of a row. Nothing that the command line says is changed.
+pub fn plan(row: &Row, options: &Options, mut jobs: Vec<Job>) -> Order {
+    let (mode, full) = (options.mode(), row.share_s.0 as f64);
+    // A row that a quick look leaves out is run when it is asked for.
+    let quick = if row.share_s.1 == 0 { full } else { row.share_s.1 as f64 };
+    let effort = match mode {
+        Mode::Full => Effort { budget_s: full, least: 3, aim: 6, most: 13, windows_ms: (60, 500) },
+        Mode::Quick => Effort { budget_s: quick, least: 3, aim: 3, most: 6, windows_ms: (60, 200) },
+        Mode::Smoke => Effort { budget_s: 1e9, least: 1, aim: 1, most: 1, windows_ms: (1, 1) },
+    };
+    let budget_s = effort.budget_s;
+    let Options { full, locks, seconds, rounds, .. } = options;
+    let everything = *full || locks.is_some() || seconds.is_some() || rounds.is_some();
     let mut dropped: Vec<&str> = Vec::new();
     let mut next = row.drop_first.iter().filter(|_| !everything);
     let (window_ms, rounds) = loop {
-        let (window_ms, rounds) = fit(&jobs, effort, given);
-        if f64::from(rounds) * round_s(&jobs, window_ms) <= effort.budget_s {
-            break (window_ms, rounds);
-        }
+        let (window_ms, rounds) = fit(&jobs, &effort, options);
+        let fits = f64::from(rounds) * round_s(&jobs, window_ms) <= budget_s;
         match next.next() {
-            Some(name) => {
-                if leave_out(&mut jobs, name) {
-                    dropped.push(name);
-                }
-            }
-            None => break (window_ms, rounds),
+            Some(name) if !fits => dropped.extend(leave_out(&mut jobs, name).then_some(*name)),
+            _ => break (window_ms, rounds),
         }
     };
-    let mut order = Order::new(row.name, jobs, window_ms, rounds, Pin::default());
-    order.mode = mode;
+    let pin = options.pin.unwrap_or_default();
+    let mut order = Order { mode, ..Order::new(row.name, jobs, window_ms, rounds, pin) };
     if !dropped.is_empty() {
-        let (names, share) = (dropped.join(", "), clock(effort.budget_s));
-        order
-            .left_out
-            .push(format!("left out, to take no longer than {share} min: {names}; --full measures all"));
+        let (names, share) = (dropped.join(", "), clock(budget_s));
+        let text = format!("left out, to take no longer than {share} min: {names}; --full measures all");
+        order.left_out.push(text);
     }
-    let bounded = mode != Mode::Smoke && !given.full && given.rounds.is_none();
-    order.budget_s = bounded.then_some(effort.budget_s);
-    order.limit =
-        order.budget_s.map(|budget_s| Duration::from_secs_f64(OVERRUN * budget_s.max(order.takes_s())));
+    if mode != Mode::Smoke && !options.full && options.rounds.is_none() {
+        order.budget_s = Some(budget_s);
+        order.limit = Some(Duration::from_secs_f64(OVERRUN * budget_s.max(order.takes_s())));
+    }
     order
 }
 
@@ -250,27 +226,22 @@ fn leave_out(jobs: &mut [Job], name: &str) -> bool {
 }
 
 /// The window and the rounds with which these jobs fill their time.
-fn fit(jobs: &[Job], effort: Effort, given: Given) -> (u64, u32) {
-    let Effort { budget_s, least, aim, most, windows_ms: (shortest, longest) } = effort;
-    let window_ms = given.window_ms.unwrap_or_else(|| {
-        if given.full {
-            return longest;
-        }
-        let aim = f64::from(given.rounds.unwrap_or(aim));
+fn fit(jobs: &[Job], effort: &Effort, options: &Options) -> (u64, u32) {
+    let fills = |rounds: u32, window_ms: u64| f64::from(rounds) * round_s(jobs, window_ms) > effort.budget_s;
+    let (mut window_ms, longest) = effort.windows_ms;
+    if let Some(window) = options.seconds {
+        window_ms = window.as_millis() as u64;
+    } else if options.full {
+        window_ms = longest;
+    } else {
+        let aim = options.rounds.unwrap_or(effort.aim);
         // What a round takes grows steadily with its window.
-        let (mut short, mut long) = (shortest, longest);
-        while short < long {
-            let middle = (short + long).div_ceil(2);
-            match aim * round_s(jobs, middle) <= budget_s {
-                true => short = middle,
-                false => long = middle - 1,
-            }
-        }
-        short
-    });
-    let fitting = || (budget_s / round_s(jobs, window_ms).max(1e-9)).min(1e6) as u32;
-    let rounds = given.rounds.unwrap_or_else(|| if given.full { most } else { fitting().clamp(least, most) });
-    (window_ms, rounds)
+        let windows: Vec<u64> = (window_ms + 1..=longest).collect();
+        window_ms += windows.partition_point(|&window_ms| !fills(aim, window_ms)) as u64;
+    }
+    let most = effort.most;
+    let fitting = || (effort.least..most).find(|&rounds| fills(rounds + 1, window_ms)).unwrap_or(most);
+    (window_ms, options.rounds.unwrap_or_else(|| if options.full { most } else { fitting() }))
 }
 
 #[cfg(test)]

@@ -11,13 +11,14 @@ use super::cell::{Kind, Subject};
 use super::files;
 use super::journal::Journal;
 use super::options::{self, Options};
-use super::plan::{self, Given, Order};
+use super::plan::{self, Order};
 use super::progress::{print, say};
 use super::record::{Ended, Mode, Record};
 use super::run::{self, exit_code, serve_or};
 use crate::report::{answer, page, tables, units};
 use crate::rows::{Row, Wish};
-use crate::run::{busy_work, machine};
+use crate::run::busy_work::{self, Span};
+use crate::run::machine;
 use crate::workloads::Times;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use std::fs::{File, TryLockError};
@@ -26,21 +27,20 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// Rows, and what is run of each.
-type Orders<'a> = Vec<(&'a Row, Order)>;
+pub type Orders<'a> = Vec<(&'a Row, Order)>;
 
 /// The whole program of these rows.
 pub fn main(rows: &'static [Row]) -> ExitCode {
     serve_or(|| {
-        let options = options::parse_bench(rows);
+        let options = options::parse_bench(rows, std::env::args_os().collect());
         if options.list {
             return Ok(print(&options::list(rows)));
         }
-        let chosen = choose(rows, &options.rows).unwrap_or_else(|error| options::refuse(&error));
-        if chosen.is_empty() {
+        let (mut orders, remarks) = plan(rows, &options).unwrap_or_else(|error| options::refuse(&error));
+        if orders.is_empty() {
             // Only groups of criterion's are named.
             return Ok(ExitCode::SUCCESS);
         }
-        let (mut orders, remarks) = plan(&chosen, &options).unwrap_or_else(|error| options::refuse(&error));
         let folder = files::writable_folder()?;
         for (_, order) in &mut orders {
             order.journal = Some(folder.join(files::stem(&order.row, order.mode) + ".journal"));
@@ -65,45 +65,30 @@ pub fn main(rows: &'static [Row]) -> ExitCode {
     })
 }
 
-/// Refuses what [`main`] would refuse. The bench that runs before it asks.
-pub fn check(rows: &[Row], options: &Options) -> Result<()> {
-    let chosen = choose(rows, &options.rows)?;
-    if chosen.is_empty() || options.list { Ok(()) } else { plan(&chosen, options).map(drop) }
-}
-
-/// The rows with these names, in their own order; all if there is no name.
-fn choose<'a>(rows: &'a [Row], names: &[String]) -> Result<Vec<&'a Row>> {
-    for name in names {
-        let all = || rows.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
+/// What is run of the rows that are named, in their own order, or of all, and remarks. All that can
+/// be wrong with the options shows here; the bench that runs before this program asks it, too.
+pub fn plan<'a>(rows: &'a [Row], options: &Options) -> Result<(Orders<'a>, Vec<String>)> {
+    let list = |rows: &[&Row]| rows.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
+    for name in &options.rows {
         ensure!(
-            options::is_group(name) || rows.iter().any(|row| row.name == name),
+            options::group_of(name).is_some() || rows.iter().any(|row| row.name == name),
             "unknown row '{name}'; allowed: {}, and what criterion runs: {}",
-            all(),
+            list(&rows.iter().collect::<Vec<_>>()),
             options::GROUPS.join(", ")
         );
     }
-    Ok(rows.iter().filter(|row| names.is_empty() || names.iter().any(|name| name == row.name)).collect())
-}
-
-/// What is run of these rows, and remarks. All that can be wrong with the options shows here.
-fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<(Orders<'a>, Vec<String>)> {
-    let mode = options.mode();
-    let wish = options.wish();
-    let mut remarks = Vec::new();
-    for option in ["--threads", "--hold and --think", "--locks"] {
-        remarks.extend(heeded(rows, &wish, option)?);
+    let asked = |row: &&Row| options.rows.is_empty() || options.rows.iter().any(|name| name == row.name);
+    let rows: Vec<&Row> = rows.iter().filter(asked).collect();
+    if rows.is_empty() || options.list {
+        return Ok((Vec::new(), Vec::new()));
     }
-    let given = Given {
-        window_ms: options.seconds.map(|window| (window.as_millis() as u64).max(1)),
-        rounds: options.rounds,
-        full: options.full,
-        subjects: options.locks.is_some(),
-    };
+    let wish = options.wish();
+    let mut remarks = unheeded(&rows, &wish)?;
     let arguments =
         std::env::args().skip(1).filter(|argument| !["--bench", "--resume"].contains(&argument.as_str()));
     let command = ["cargo bench --".to_owned()].into_iter().chain(arguments).collect::<Vec<_>>().join(" ");
     let mut orders = Vec::new();
-    for row in rows {
+    for &row in &rows {
         let mut jobs = (row.jobs)(&wish);
         if let Some(part) = &options.only {
             jobs.retain(|job| job.cell.section.contains(part) || job.cell.label.contains(part));
@@ -111,19 +96,16 @@ fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<(Orders<'a>, Vec<Stri
         for job in &mut jobs {
             // What --locks names is of any registry.
             let scenario = job.cell.scenario;
-            job.subjects.retain(|name| !given.subjects || Subject::of(&scenario, name).is_ok());
+            job.subjects.retain(|name| wish.subjects.is_none() || Subject::of(&scenario, name).is_ok());
         }
         jobs.retain(|job| !job.subjects.is_empty());
         if jobs.is_empty() {
             remarks.push(format!("{}: with these options there is nothing to run", row.name));
             continue;
         }
-        let mut order = plan::plan(row, mode, jobs, given);
-        order.pin = options.pin.unwrap_or_default();
-        order.command = command.clone();
-        orders.push((*row, order));
+        orders.push((row, Order { command: command.clone(), ..plan::plan(row, options, jobs) }));
     }
-    let names = || rows.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
+    let names = || list(&rows);
     match (&options.only, &options.locks) {
         _ if !orders.is_empty() => {}
         (Some(part), _) => bail!("--only: no cell of {} with these options contains '{part}'", names()),
@@ -131,10 +113,16 @@ fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<(Orders<'a>, Vec<Stri
         (None, None) => bail!("nothing is left of {} with these options", names()),
     }
     let iterations_per_us = busy_work::calibrate();
-    for (_, order) in orders.iter().filter(|_| wish.times.is_some() && mode != Mode::Smoke) {
-        let window = Duration::from_millis(order.window_ms);
+    for (_, order) in orders.iter().filter(|order| wish.times.is_some() && order.1.mode != Mode::Smoke) {
+        // A window must hold more than a few of them.
+        let most = Duration::from_millis(order.window_ms) / 10;
         for (option, mean) in [("--hold", options.hold), ("--think", options.think)] {
-            options::measurable(option, mean.unwrap_or_default(), window, iterations_per_us)?;
+            let mean = mean.unwrap_or_default();
+            Span::new(&format!("{option}: a time"), mean.as_nanos() as u64, iterations_per_us)?;
+            ensure!(
+                mean <= most,
+                "{option}: a time of {mean:?} cannot be measured; allowed: up to {most:?}, a tenth of --seconds"
+            );
         }
     }
     if let Some(file) = &options.json {
@@ -148,31 +136,31 @@ fn plan<'a>(rows: &[&'a Row], options: &Options) -> Result<(Orders<'a>, Vec<Stri
     Ok((orders, remarks))
 }
 
-/// Refuses an option that none of these rows heeds, and names those that do not. A row heeds what
-/// changes its jobs.
-fn heeded(rows: &[&Row], wish: &Wish, option: &str) -> Result<Option<String>> {
+/// Refuses an option that none of these rows heeds; remarks on the rows that do not heed one. A row
+/// heeds what changes its jobs.
+fn unheeded(rows: &[&Row], wish: &Wish) -> Result<Vec<String>> {
+    let plain = Wish { threads: None, times: None, subjects: None, ..wish.clone() };
     // Nobody has these by default.
-    let mut odd = Wish { threads: None, times: None, subjects: None, ..wish.clone() };
-    let plain = odd.clone();
-    match option {
-        "--threads" if wish.threads.is_some() => odd.threads = Some(vec![7]),
-        "--locks" if wish.subjects.is_some() => odd.subjects = Some(Vec::new()),
-        "--hold and --think" if wish.times.is_some() => {
-            odd.times = Some(Times { hold_ns: 12_345, think_ns: 54_321 });
-        }
-        _ => return Ok(None),
+    let (threads, subjects) =
+        (wish.threads.is_some().then(|| vec![7]), wish.subjects.as_ref().map(|_| vec![]));
+    let times = wish.times.map(|_| Times { hold_ns: 12_345, think_ns: 54_321 });
+    let mut remarks = Vec::new();
+    for (option, odd) in [
+        ("--threads", Wish { threads, ..plain.clone() }),
+        ("--hold and --think", Wish { times, ..plain.clone() }),
+        ("--locks", Wish { subjects, ..plain.clone() }),
+    ] {
+        let is_given = odd != plain;
+        let is_deaf = |row: &&&Row| {
+            let jobs = (row.jobs)(&odd);
+            is_given && !jobs.is_empty() && (row.jobs)(&plain) == jobs
+        };
+        let deaf: Vec<&str> = rows.iter().filter(is_deaf).map(|row| row.name).collect();
+        let text = format!("{option}: not heeded by {}", deaf.join(", "));
+        ensure!(deaf.len() < rows.len(), "{text}; {option} is of no use here");
+        remarks.extend((!deaf.is_empty()).then_some(text));
     }
-    let is_deaf = |row: &&&Row| {
-        let jobs = (row.jobs)(&odd);
-        !jobs.is_empty() && (row.jobs)(&plain) == jobs
-    };
-    let deaf: Vec<&str> = rows.iter().filter(is_deaf).map(|row| row.name).collect();
-    if deaf.is_empty() {
-        return Ok(None);
-    }
-    let text = format!("{option}: not heeded by {}", deaf.join(", "));
-    ensure!(deaf.len() < rows.len(), "{text}; {option} is of no use here");
-    Ok(Some(text))
+    Ok(remarks)
 }
 
 /// Measures, and writes everything.

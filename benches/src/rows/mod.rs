@@ -82,7 +82,7 @@ const fn by(figure: &'static str, subject: &'static str) -> Column {
 }
 
 /// What the command line and the machine ask of a row.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wish {
     /// CPUs that may be used.
     pub cpus: u32,

@@ -35,6 +35,10 @@ fn wish(cpus: u32, mode: Mode) -> Wish {
     Wish { cpus, mode, ..Wish::default() }
 }
 
+fn options(mode: Mode) -> Options {
+    Options { bench: true, quick: mode == Mode::Quick, ..Options::default() }
+}
+
 fn cells(jobs: &[Job]) -> BTreeSet<(String, String)> {
     jobs.iter().map(|job| (job.cell.section.clone(), job.cell.label.clone())).collect()
 }
@@ -44,7 +48,7 @@ fn no_core_count_is_ever_left_out() {
     for row in rows::ALL.iter().chain([&ROW]) {
         for (cpus, mode) in [2, 16, 64, 256].into_iter().flat_map(|n| [(n, Mode::Full), (n, Mode::Quick)]) {
             let jobs = (row.jobs)(&wish(cpus, mode));
-            let order = plan(row, mode, jobs.clone(), Given::default());
+            let order = plan(row, &options(mode), jobs.clone());
             assert_eq!(cells(&order.jobs), cells(&jobs), "{} on {cpus} CPUs", row.name);
             assert!(order.jobs.iter().all(|job| !job.subjects.is_empty()), "{}", row.name);
             assert!(jobs.is_empty() || order.rounds >= 3, "{} on {cpus} CPUs", row.name);
@@ -58,7 +62,7 @@ fn every_row_keeps_its_time_on_two_cpus() {
     for row in rows::ALL {
         (full_s, quick_s) = (full_s + row.share_s.0, quick_s + row.share_s.1);
         for (mode, share_s) in [(Mode::Full, row.share_s.0), (Mode::Quick, row.share_s.1)] {
-            let order = plan(row, mode, (row.jobs)(&wish(2, mode)), Given::default());
+            let order = plan(row, &options(mode), (row.jobs)(&wish(2, mode)));
             assert!(order.takes_s() <= share_s as f64, "{} takes {} s", row.name, order.takes_s());
         }
     }
@@ -67,11 +71,11 @@ fn every_row_keeps_its_time_on_two_cpus() {
 
 #[test]
 fn what_does_not_fit_goes_in_this_order_repeats_windows_peers() {
-    let of = |share_s: u64, given: Given| {
+    let of = |share_s: u64, options: &Options| {
         let row = Row { share_s: (share_s, share_s), ..ROW };
-        plan(&row, Mode::Full, (row.jobs)(&wish(2, Mode::Full)), given)
+        plan(&row, options, (row.jobs)(&wish(2, Mode::Full)))
     };
-    let none = Given::default();
+    let none = &options(Mode::Full);
     let plenty = of(10_000, none);
     assert_eq!((plenty.window_ms, plenty.rounds), (500, 13));
     assert!(plenty.left_out.is_empty() && plenty.limit == Some(Duration::from_secs(20_000)));
@@ -89,15 +93,15 @@ fn what_does_not_fit_goes_in_this_order_repeats_windows_peers() {
     assert!(beyond.jobs.iter().all(|job| job.subjects == ["unfair", "std"]));
     assert!(beyond.summary().contains(", more than the 0:01 min meant for it"), "{}", beyond.summary());
 
-    let full = of(1, Given { full: true, ..none });
+    let full = of(1, &Options { full: true, ..none.clone() });
     assert_eq!((full.window_ms, full.rounds, full.limit), (500, 13, None));
-    let given = of(1, Given { window_ms: Some(7), rounds: Some(2), ..none });
+    let given = of(1, &Options { seconds: Some(Duration::from_millis(7)), rounds: Some(2), ..none.clone() });
     assert_eq!((given.window_ms, given.rounds, given.jobs[0].subjects.len()), (7, 2, 4));
 }
 
 #[test]
 fn a_round_is_every_trial_once_in_an_order_of_its_own() {
-    let order = plan(&ROW, Mode::Full, (ROW.jobs)(&wish(16, Mode::Full)), Given::default());
+    let order = plan(&ROW, &options(Mode::Full), (ROW.jobs)(&wish(16, Mode::Full)));
     let (first, second) = (order.round(1), order.round(2));
     let all = |round: &[Turn]| round.iter().copied().collect::<BTreeSet<_>>();
     assert_eq!(first.len(), order.jobs.len() * SUBJECTS.len());
