@@ -128,9 +128,7 @@ impl Scenario {
             _ => window_ms,
         }
     }
-}
 
-impl Scenario {
     /// In which form its lock is made.
     fn form(self) -> Form {
         match self {

@@ -100,10 +100,8 @@ fn a_scenario_has_its_figures() {
     let cases: &[(Scenario, &[&str], &str)] = &[
         (two_locks, &["pthread"], "rate"),
         (bare, &["none", "std", "unfair", "calock", "mcs", "sysv"], "rate"),
-        (readers(threads, 50), &["psrw"], "rate"),
-        (readers(threads, 100), &["robust-rw"], "rate"),
+        (readers(threads, 50), &["psrw", "std-rw"], "rate"),
         (readers(processes, 50), &["psrw"], "rate"),
-        (readers(processes, 100), &["robust-rw"], "rate"),
         (Scenario::Hogs(HOGS), &["std", "throughput", "mcs-park"], "hog-rate"),
         (more, &["sysv"], "wait-max"),
         (Scenario::Handoff, &["std", "sem_t", "mcs", "mcs-park", "unfair", "robust"], "rate"),
@@ -134,7 +132,7 @@ fn uncontended_every_lock_has_a_figure_in_each_of_its_forms() {
         (false, false, names(|_| true)),
         (true, false, names(|entry| entry.shared_mode)),
         (false, true, names(|entry| entry.processes)),
-        (true, true, vec!["psrw", "robust-rw"]),
+        (true, true, vec!["psrw"]),
     ] {
         let outcomes = carry_out(Scenario::Pairs(Pairs { reads, processes }), &names, 1).unwrap();
         assert_eq!(outcomes.len(), names.len());

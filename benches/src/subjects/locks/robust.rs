@@ -19,9 +19,6 @@ use ulocks_shm::{Joined, Region, SharedSafe};
 
 /// A robust lock around a number. A reader-writer lock is acquired for writing.
 pub trait Robust: SharedSafe + Sync + 'static {
-    /// Whether [`read`](Self::read) lets several readers in.
-    const READERS: bool = false;
-
     /// Its guard.
     type Guard<'a>;
 
@@ -32,13 +29,6 @@ pub trait Robust: SharedSafe + Sync + 'static {
 
     /// Acquires, and repairs what a dead holder has left. None only if it was not to `wait`.
     fn lock<'a>(&'a self, me: &'a Member<'_>, wait: bool) -> Option<Self::Guard<'a>>;
-
-    /// Runs `f` while it is held together with other readers.
-    #[inline]
-    fn read<R>(&self, me: &Member<'_>, f: impl FnOnce() -> R) -> R {
-        let _held = self.lock(me, true);
-        f()
-    }
 }
 
 /// What an acquisition gives: the data of a dead holder is a number, which is whole.
@@ -66,19 +56,12 @@ impl<L: RawRobust> Robust for RobustMutex<u64, L> {
 }
 
 impl Robust for RobustPsRwLock<u64> {
-    const READERS: bool = true;
     type Guard<'a> = RobustWriteGuard<'a, u64, 64, ulocks_core::Shared>;
 
     #[inline]
     fn lock<'a>(&'a self, me: &'a Member<'_>, wait: bool) -> Option<Self::Guard<'a>> {
         let result = if wait { self.write(me) } else { self.try_write(me) };
         had(result, wait, RobustWriteGuard::mark_consistent)
-    }
-
-    #[inline]
-    fn read<R>(&self, me: &Member<'_>, f: impl FnOnce() -> R) -> R {
-        let _held = self.read(me);
-        f()
     }
 }
 
@@ -127,8 +110,6 @@ impl<R: Robust> InRegion<R> {
 }
 
 impl<R: Robust> Lock for InRegion<R> {
-    const SHARED_MODE: bool = R::READERS;
-
     fn place(place: &mut MaybeUninit<Self>, _: Scope) -> Result<()> {
         let region = Region::<R>::options().anonymous()?;
         region.with_member(|me| region.prepare(me))?;
@@ -143,19 +124,11 @@ impl<R: Robust> Lock for InRegion<R> {
         R::lock(self.0, self.member(), wait)
     }
 
-    #[inline]
-    fn shared<T>(&self, f: impl FnOnce() -> T) -> T {
-        R::read(self.0, self.member(), f)
-    }
-
     /// The thread joins the region before and leaves it afterwards, neither of which is timed: in
     /// the blocks of the peers their robust lists are empty.
-    fn time_pairs(&self, times: u32, reads: bool) -> Duration {
+    fn time_pairs(&self, times: u32, _: bool) -> Duration {
         let lock: &R = black_box(self.0);
-        let timed = self.0.with_member(|me| match reads {
-            true => time(times, || R::read(lock, me, || ())),
-            false => time(times, || drop(R::lock(lock, me, true))),
-        });
+        let timed = self.0.with_member(|me| time(times, || drop(R::lock(lock, me, true))));
         timed.unwrap_or_else(|error| panic!("robust lock: {error}"))
     }
 }
