@@ -10,6 +10,9 @@ use std::sync::atomic::AtomicU8;
 use std::time::Duration;
 use std::{io, ptr};
 
+/// Three more locks of a lock's type.
+pub type Others<'a> = [&'a dyn Mutex; 3];
+
 /// A lock under test; every [`Lock`] is one. It works also in a forked process, which has the same
 /// code at the same addresses.
 pub trait Mutex: Any + Sync {
@@ -25,13 +28,7 @@ pub trait Mutex: Any + Sync {
     fn pairs(&self, times: u32, reads: bool) -> Duration;
     /// This lock and three more of its type, passed around between two threads, of which this one
     /// is the `first` or the second. `ready` is called once it has its first two locks.
-    fn hand_over(
-        &self,
-        others: [&dyn Mutex; 3],
-        first: bool,
-        turns: u64,
-        ready: &mut dyn FnMut(),
-    ) -> Duration;
+    fn hand_over(&self, others: Others<'_>, first: bool, turns: u64, ready: &mut dyn FnMut()) -> Duration;
     /// What the lock counted, if it counts.
     fn meters(&self) -> Option<Meters>;
 }
@@ -66,13 +63,7 @@ impl<L: Lock> Mutex for L {
         self.time_pairs(times, reads)
     }
 
-    fn hand_over(
-        &self,
-        others: [&dyn Mutex; 3],
-        first: bool,
-        turns: u64,
-        ready: &mut dyn FnMut(),
-    ) -> Duration {
+    fn hand_over(&self, others: Others<'_>, first: bool, turns: u64, ready: &mut dyn FnMut()) -> Duration {
         loops::hand_over(self, others, first, turns, ready)
     }
 

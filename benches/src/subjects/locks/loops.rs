@@ -1,6 +1,7 @@
 //! The measured loops, compiled for each lock. What is not the lock is called, and compiled once.
 
-use super::{Lock, Mutex};
+use super::Lock;
+use super::erased::Others;
 use crate::run::busy_work::burn;
 use crate::run::clock::monotonic_ns;
 use std::any::Any;
@@ -127,7 +128,7 @@ pub fn time(times: u32, mut pair: impl FnMut()) -> Duration {
 #[inline(never)]
 pub(super) fn hand_over<L: Lock>(
     zero: &L,
-    others: [&dyn Mutex; 3],
+    others: Others<'_>,
     first: bool,
     turns: u64,
     ready: &mut dyn FnMut(),

@@ -100,22 +100,15 @@ impl<const PARKS: bool> Mcs<PARKS> {
 
 impl Node {
     fn until_granted(&self, parks: bool) {
-        let mut looks = 0;
-        while self.state.load(Acquire) != GRANTED {
-            if parks && looks == PAUSES {
-                return self.park();
+        for looks in 0_u64.. {
+            if self.state.load(Acquire) == GRANTED {
+                return;
             }
-            looks = looks.wrapping_add(1);
-            std::hint::spin_loop();
-        }
-    }
-
-    fn park(&self) {
-        if self.state.compare_exchange(WAITING, PARKED, Acquire, Acquire).is_err() {
-            return;
-        }
-        while self.state.load(Acquire) != GRANTED {
-            futex(self.state.as_ptr(), libc::FUTEX_WAIT, PARKED);
+            if !parks || looks < u64::from(PAUSES) {
+                std::hint::spin_loop();
+            } else if self.state.compare_exchange(WAITING, PARKED, Acquire, Acquire) != Err(GRANTED) {
+                futex(self.state.as_ptr(), libc::FUTEX_WAIT, PARKED);
+            }
         }
     }
 }
