@@ -1,5 +1,5 @@
-//! `semscale`: one array and several threads, which sleep or do not: on semaphores of their own, in
-//! turns, in sets; and what a set costs where nothing stands in its way.
+//! `semscale`: one array and several threads, on semaphores of their own or in sets; and what a set
+//! costs where nothing stands in its way.
 
 use super::claims::{Bound, Claim, place};
 use super::sembench::job;
@@ -14,7 +14,7 @@ use crate::workloads::{Scenario, Workers};
 
 pub const ROW: Row = Row {
     name: "semscale",
-    about: "one semaphore array over thread counts: own semaphores, turns, sets, starvation",
+    about: "one semaphore array over thread counts: own semaphores, sets, starvation",
     mail: None,
     share_s: (34, 10),
     jobs,
@@ -51,20 +51,11 @@ fn jobs(wish: &Wish) -> Vec<Job> {
             jobs.extend(job(wish, section, &label, Some(threads), run, |_| true));
         }
     }
-    // Those with a number of threads of their own. The first is for a quick look.
-    let manager = |hold_us| Run::Manager { workers: 8, hold_us };
-    let others = [
-        ("Pairs that pass a turn", "1 pair", Run::PingPong { pairs: 1 }),
-        ("Pairs that pass a turn", "4 pairs", Run::PingPong { pairs: 4 }),
-        (MANAGER, "each holds 10 us", manager(10)),
-        (MANAGER, "no work", manager(0)),
-    ];
-    let mut last = "";
-    for (section, label, run) in others {
-        if full || section != last {
-            jobs.extend(job(wish, section, label, None, run, |_| true));
+    for (label, hold_us) in [("each holds 10 us", 10), ("no work", 0)] {
+        if full || hold_us > 0 {
+            let run = Run::Manager { workers: 8, hold_us };
+            jobs.extend(job(wish, MANAGER, label, None, run, |_| true));
         }
-        last = section;
     }
     jobs.extend([1, 2, 8, 64, 256].into_iter().filter(|ops| full || [1, 8].contains(ops)).filter_map(
         |ops| {

@@ -36,13 +36,9 @@ impl<A: Array> Semaphores for A {
     fn turns(&self, first: &[Op], second: &[Op], lap: &mut Lap<'_>) {
         // Single operations as a program has them: it knows which they are.
         match (first, second) {
-            ([a], [b]) if a.change() < 0 => lap.run(|| {
+            ([a], [b]) if (a.change(), b.change()) == (-1, 1) => lap.run(|| {
                 perform(self, Op::sub(a.index(), 1));
                 perform(self, Op::add(b.index(), 1));
-            }),
-            ([a], [b]) => lap.run(|| {
-                perform(self, Op::add(a.index(), 1));
-                perform(self, Op::sub(b.index(), 1));
             }),
             _ => {
                 let (first, second) = (converted::<A>(first), converted::<A>(second));

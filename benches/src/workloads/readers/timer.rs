@@ -7,7 +7,7 @@
 use super::threads::{Shared, Tally};
 use crate::subjects::rwlocks::{Read, mask};
 use crate::workloads::window::WARM_UP;
-use anyhow::{Context, Result};
+use anyhow::{Result, ensure};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::{io, mem, ptr};
@@ -25,20 +25,14 @@ struct Handler {
 
 /// Reads the lock, in the context of the thread that the timer interrupted.
 pub(super) fn on_signal(read: Read<'_>) {
-    if let Some(mut handler) = HANDLER.take() {
-        handler.strike(read);
-        HANDLER.set(Some(handler));
-    }
-}
-
-impl Handler {
-    fn strike(&mut self, read: Read<'_>) {
-        let (shared, handled) = (self.shared, &mut self.handled);
-        let took = read(shared.lock, &mut || handled.torn += u64::from(!shared.data.are_equal()));
-        let Some(ticks) = took.filter(|_| shared.phase.load(Relaxed) != WARM_UP) else { return };
+    let Some(mut handler) = HANDLER.take() else { return };
+    let Handler { shared, handled } = &mut *handler;
+    let took = read(shared.lock, &mut || handled.torn += u64::from(!shared.data.are_equal()));
+    if let Some(ticks) = took.filter(|_| shared.phase.load(Relaxed) != WARM_UP) {
         handled.counted += 1;
         handled.note(ticks, shared.clock.overhead());
     }
+    HANDLER.set(Some(handler));
 }
 
 /// While it lives, the calling thread is interrupted.
@@ -56,9 +50,7 @@ impl Timer {
             event.sigev_notify_thread_id = libc::gettid();
             libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer)
         };
-        if rc != 0 {
-            return Err(io::Error::last_os_error()).context("timer_create");
-        }
+        ensure!(rc == 0, "timer_create: {}", io::Error::last_os_error());
         let this = Self(timer);
         let handled = Tally { role: "handler", ..Tally::default() };
         HANDLER.set(Some(Box::new(Handler { shared, handled })));
@@ -67,9 +59,7 @@ impl Timer {
         let spec = libc::itimerspec { it_interval: time, it_value: time };
         // SAFETY: the timer exists and the specification is initialised; the old one is not wanted.
         let rc = unsafe { libc::timer_settime(timer, 0, &spec, ptr::null_mut()) };
-        if rc != 0 {
-            return Err(io::Error::last_os_error()).context("timer_settime");
-        }
+        ensure!(rc == 0, "timer_settime: {}", io::Error::last_os_error());
         mask::change(libc::SIG_UNBLOCK);
         Ok(this)
     }

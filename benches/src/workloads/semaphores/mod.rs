@@ -56,11 +56,6 @@ pub enum Run {
         /// Whether one more posts to many others of the array and takes that back, all the time.
         poster: bool,
     },
-    /// Pairs that pass a turn to and fro: each posts to the other and waits for itself.
-    PingPong {
-        /// How many pairs.
-        pairs: u32,
-    },
     /// Workers that each want one of two semaphores, and a manager that wants both.
     Manager {
         /// How many workers.
@@ -76,7 +71,7 @@ impl Run {
         match self {
             Self::Wakes { workers: Workers::Threads(_), .. } => Part::Wakes,
             Self::Wakes { workers: Workers::Processes(_), .. } => Part::Processes,
-            Self::Own { .. } | Self::PingPong { .. } => Part::Singles,
+            Self::Own { .. } => Part::Singles,
             Self::Manager { .. } => Part::Manager,
         }
     }
@@ -91,7 +86,6 @@ impl Run {
         match self {
             Self::Wakes { workers, .. } => workers.count() + 1,
             Self::Own { threads, poster } => threads + u32::from(poster),
-            Self::PingPong { pairs } => 2 * pairs,
             Self::Manager { workers, .. } => workers + 1,
         }
     }
@@ -199,32 +193,21 @@ impl Job {
         let each = seen.turns.iter().enumerate();
         let told: u64 = each.map(|(index, turns)| turns * self.mine(index).len() as u64).sum();
         ensure!(raised == told, "{who}: lost updates: {told} turns, but the counters say {raised}");
-        // Posts that nobody waits for any more are left to pairs.
         let now = self.semaphores.values();
-        let as_found = matches!(self.run, Run::PingPong { .. }) || now == self.values;
-        ensure!(as_found, "{who} was not left as it was found: {now:?}");
+        ensure!(now == self.values, "{who} was not left as it was found: {now:?}");
         Ok(())
     }
 }
 
 impl Work for Job {
     fn go_round(&self, index: usize, lap: &mut Lap<'_>) {
-        let turns =
-            |first: &[Op], second: &[Op], lap: &mut Lap<'_>| self.semaphores.turns(first, second, lap);
         match self.run {
             Run::Own { threads, .. } if index == threads as usize => {
-                let of =
-                    |op: fn(usize, u32) -> Op| (index..index + BULK).map(|i| op(i, 1)).collect::<Vec<_>>();
-                turns(&of(Op::add), &of(Op::sub), lap);
+                let bulk = index..index + BULK;
+                let of = |op: fn(usize, u32) -> Op| bulk.clone().map(|i| op(i, 1)).collect::<Vec<_>>();
+                self.semaphores.turns(&of(Op::add), &of(Op::sub), lap);
             }
-            Run::Own { .. } => turns(&[Op::sub(index, 1)], &[Op::add(index, 1)], lap),
-            // One turn in each pair: the first posts and waits, the second waits and posts.
-            Run::PingPong { .. } => {
-                let (give, take) = ([Op::add(index ^ 1, 1)], [Op::sub(index, 1)]);
-                let (first, second) = if index.is_multiple_of(2) { (give, take) } else { (take, give) };
-                turns(&first, &second, lap);
-                self.semaphores.set(&give)();
-            }
+            Run::Own { .. } => self.semaphores.turns(&[Op::sub(index, 1)], &[Op::add(index, 1)], lap),
             _ => self.take(index, lap),
         }
     }

@@ -15,8 +15,8 @@ fn runs() -> Vec<Run> {
     let wakes = [Order::Fifo, Order::Lifo, Order::Random];
     let wakes = wakes.map(|order| Run::Wakes { workers: Workers::Threads(260), wakes: 100, order });
     let own = [false, true].map(|poster| Run::Own { threads: 2, poster });
-    let others = [Run::PingPong { pairs: 2 }, Run::Manager { workers: 4, hold_us: 0 }];
-    wakes.into_iter().chain([PROCESSES]).chain(own).chain(others).collect()
+    let others = [PROCESSES, Run::Manager { workers: 4, hold_us: 0 }];
+    wakes.into_iter().chain(own).chain(others).collect()
 }
 
 #[test]
