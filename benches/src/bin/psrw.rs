@@ -1,5 +1,5 @@
 //! See [`ulocks_benches::mails::psrw`].
 
 fn main() -> std::process::ExitCode {
-    ulocks_benches::mails::psrw::main()
+    ulocks_benches::mails::main::<ulocks_benches::mails::psrw::Arguments>()
 }

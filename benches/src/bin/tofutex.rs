@@ -1,5 +1,5 @@
 //! See [`ulocks_benches::mails::tofutex`].
 
 fn main() -> std::process::ExitCode {
-    ulocks_benches::mails::tofutex::main()
+    ulocks_benches::mails::main::<ulocks_benches::mails::tofutex::Arguments>()
 }

@@ -1,5 +1,5 @@
 //! See [`ulocks_benches::mails::ulockflex`].
 
 fn main() -> std::process::ExitCode {
-    ulocks_benches::mails::ulockflex::main()
+    ulocks_benches::mails::main::<ulocks_benches::mails::ulockflex::Arguments>()
 }

@@ -21,7 +21,7 @@ use crate::report::tables::{Table, wrapped};
 use crate::report::units;
 use crate::workloads::Scenario;
 use anyhow::{Context, Result};
-use clap::Parser;
+use clap::{Arg, Parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -63,9 +63,13 @@ const fn of(row: &'static str, mail: &'static str, command: &'static str, tables
     Mail { row, mail, command, tables }
 }
 
-/// What each program can be asked for.
-#[derive(clap::Args, Debug)]
-struct Asked {
+// A command line: what a program can be asked for, and what each of them can be. What help says
+// first is of the program.
+#[derive(Parser, Debug)]
+#[command(name = P::NAME, version, mut_arg("rounds", P::rounds))]
+struct CommandLine<P: Program> {
+    #[command(flatten)]
+    program: P,
     /// How often each runs
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
@@ -90,11 +94,16 @@ impl Locks {
     }
 }
 
-/// A program of a mail, by its arguments.
-trait Program: Parser {
-    fn asked(&self) -> &Asked;
-    /// What is to be run; an error is one of the arguments.
-    fn order(&self) -> Result<Order>;
+/// A program of a mail, by its own arguments.
+pub trait Program: clap::Args {
+    /// Its name.
+    const NAME: &'static str;
+    /// The option that says how often each runs.
+    fn rounds(option: Arg) -> Arg {
+        option
+    }
+    /// What is to be run so often; an error is one of the arguments.
+    fn order(&self, rounds: u32) -> Result<Order>;
     /// Runs it, and says which signal ended it.
     fn run(&self, order: &Order) -> Result<(Record, Option<i32>)> {
         run::run(order)
@@ -104,18 +113,18 @@ trait Program: Parser {
 }
 
 /// Measures, prints, and keeps the record where it was asked for, or beside those of the benches.
-fn main<P: Program>() -> ExitCode {
+pub fn main<P: Program>() -> ExitCode {
     serve_or(|| {
-        let program: P = options::parse();
-        let json = &program.asked().json;
+        let CommandLine { program, rounds, json }: CommandLine<P> = options::parse();
         let writable = json.as_ref().map_or(Ok(()), |file| files::writable("--json", file));
-        let order = writable.and_then(|()| program.order()).unwrap_or_else(|error| options::refuse(&error));
+        let order =
+            writable.and_then(|()| program.order(rounds)).unwrap_or_else(|error| options::refuse(&error));
         if json.is_none() {
             files::writable_folder()?;
         }
         say(&order.summary());
         let (record, signal) = program.run(&order)?;
-        let path = match json {
+        let path = match &json {
             None => files::keep(&files::folder()?, &record)?,
             Some(file) => {
                 let text = files::json(&record)?;

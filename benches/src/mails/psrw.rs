@@ -2,7 +2,7 @@
 //! hundred variables under one lock; reported is how long it took each to lock and to unlock, and
 //! for how long interrupts were off.
 
-use super::{Asked, Locks, MailTable, Program, text};
+use super::{Locks, MailTable, Program, text};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::options;
 use crate::engine::plan::Order;
@@ -13,9 +13,8 @@ use crate::subjects::rwlocks::{Entry, Rank};
 use crate::workloads::Scenario;
 use crate::workloads::readers::{Module, Run, Test};
 use anyhow::{Context, Result, ensure};
-use clap::Parser;
+use clap::Args;
 use std::collections::BTreeSet;
-use std::process::ExitCode;
 use std::time::Duration;
 
 /// The name of its records, which is that of his module.
@@ -41,9 +40,8 @@ const INTERRUPTS: &str = "interrupts";
 ///
 /// Writers and readers of each class lock and unlock. Reported is how long that took, for each
 /// thread: [min, avg, max] as in his mail, whose figures stand beside them.
-#[derive(Parser, Debug)]
-#[command(name = "psrw", version, mut_arg("rounds", |rounds| rounds.default_value("1")))]
-struct Arguments {
+#[derive(Args, Debug)]
+pub struct Arguments {
     /// How long a test of each lock lasts, in seconds; contention six times as long. His: 10, 60
     #[arg(long, value_name = "S", default_value = "0.5", value_parser = options::seconds)]
     seconds: Duration,
@@ -51,27 +49,22 @@ struct Arguments {
     module: Module,
     #[command(flatten)]
     locks: Locks,
-    #[command(flatten)]
-    asked: Asked,
-}
-
-/// The program.
-pub fn main() -> ExitCode {
-    super::main::<Arguments>()
 }
 
 impl Program for Arguments {
-    fn asked(&self) -> &Asked {
-        &self.asked
+    const NAME: &'static str = "psrw";
+
+    fn rounds(option: clap::Arg) -> clap::Arg {
+        option.default_value("1")
     }
 
-    fn order(&self) -> Result<Order> {
+    fn order(&self, rounds: u32) -> Result<Order> {
         let subjects = self.locks.or(&SUBJECTS);
         subjects.iter().try_for_each(|name| Entry::find(name).map(drop)).context("--locks")?;
         let jobs = jobs(self.module, &subjects);
         ensure!(!jobs.is_empty(), "no test is left of these threads and locks");
         let window_ms = (self.seconds.as_millis() as u64).max(1);
-        Ok(Order::new(ROW, jobs, window_ms, self.asked.rounds, Pin::Scatter))
+        Ok(Order::new(ROW, jobs, window_ms, rounds, Pin::Scatter))
     }
 
     fn shown(&self, record: &Record) -> String {

@@ -1,7 +1,7 @@
 //! `sembench`: the program of Mason's mail of 2010. Many threads or processes wait, each for a
 //! semaphore of its own, and one posts to many at a time; counted are the cycles of post and wait.
 
-use super::{Asked, Case, Column, MailTable, Program, table, text, text_of};
+use super::{Case, Column, MailTable, Program, table, text, text_of};
 use crate::engine::cell::Cell;
 use crate::engine::options::{self, List};
 use crate::engine::plan::Order as Plan;
@@ -14,8 +14,7 @@ use crate::subjects::semaphores::{Entry, FUTEX, KERNEL};
 use crate::workloads::semaphores::{Order, Run};
 use crate::workloads::{Scenario, Workers};
 use anyhow::{Context, Result, ensure};
-use clap::Parser;
-use std::process::ExitCode;
+use clap::Args;
 use std::time::Duration;
 
 /// The row that has the cells of this program, too.
@@ -27,9 +26,8 @@ const OWN: &str = "sembench-own";
 ///
 /// Many wait, each for a semaphore of its own. One posts to those that are ready, to many at a
 /// time, and each that wakes up waits again.
-#[derive(Parser, Debug)]
-#[command(name = "sembench", version)]
-struct Arguments {
+#[derive(Args, Debug)]
+pub struct Arguments {
     /// Threads that wait [default: 2048, or 64 processes]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     threads: Option<u32>,
@@ -48,8 +46,6 @@ struct Arguments {
     /// Processes, at most 250, in place of the threads
     #[arg(long)]
     processes: bool,
-    #[command(flatten)]
-    asked: Asked,
 }
 
 fn modes(text: &str) -> Result<List<String>> {
@@ -71,24 +67,17 @@ fn orders(text: &str) -> Result<List<(Order, &'static str)>> {
     text.split(',').map(one).collect::<Result<_>>().map(List)
 }
 
-/// The program.
-pub fn main() -> ExitCode {
-    super::main::<Arguments>()
-}
-
 impl Program for Arguments {
-    fn asked(&self) -> &Asked {
-        &self.asked
-    }
+    const NAME: &'static str = "sembench";
 
-    fn order(&self) -> Result<Plan> {
+    fn order(&self, rounds: u32) -> Result<Plan> {
         let wish = Wish { subjects: self.operations.as_ref().map(|list| list.0.clone()), ..Wish::default() };
         let n = self.threads.unwrap_or(if self.processes { 64 } else { 2048 });
         ensure!(!self.processes || n <= 250, "{n} processes; allowed: 1 to 250, as in -t 64");
         let workers = if self.processes { Workers::Processes(n) } else { Workers::Threads(n) };
         let mut jobs = wakes(&wish, workers, self.wakes, &self.order.0);
         jobs.extend(one_array(&wish));
-        Ok(Plan::new(OWN, jobs, self.run_time.as_millis() as u64, self.asked.rounds, Pin::Scatter))
+        Ok(Plan::new(OWN, jobs, self.run_time.as_millis() as u64, rounds, Pin::Scatter))
     }
 
     fn shown(&self, record: &Record) -> String {
@@ -175,6 +164,8 @@ mod tests {
     use super::*;
 
     use crate::engine::record::Line;
+    use crate::mails::CommandLine;
+    use clap::Parser;
 
     #[test]
     fn each_mode_has_its_line_and_2010_stands_beside_it() {
@@ -208,9 +199,13 @@ mod tests {
         assert_eq!(modes("sysv,robust-semarray").unwrap().0.len(), 2);
         let error = orders("fifo,last").unwrap_err().to_string();
         assert_eq!(error, "'last' is no order; allowed: fifo, lifo, random");
-        let asked =
-            Arguments::try_parse_from(["sembench", "-t", "24", "-w", "16", "-r", "0.5", "-o", "futex"])
-                .unwrap();
-        assert_eq!((asked.threads, asked.wakes, asked.run_time.as_millis()), (Some(24), 16, 500));
+        let asked = CommandLine::<Arguments>::try_parse_from([
+            "sembench", "-t", "24", "-w", "16", "-r", "0.5", "-o", "futex",
+        ])
+        .unwrap();
+        assert_eq!(
+            (asked.program.threads, asked.program.wakes, asked.program.run_time.as_millis()),
+            (Some(24), 16, 500)
+        );
     }
 }

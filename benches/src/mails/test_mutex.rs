@@ -5,7 +5,7 @@
 //! tree in memory under the lock that is measured. He compared a kernel with semaphores and one
 //! with mutexes: the ratios are to the first lock, a semaphore in the order of arrival.
 
-use super::{Asked, Case, Column, Locks, MailTable, Program, table, text, text_of};
+use super::{Case, Column, Locks, MailTable, Program, table, text, text_of};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::options;
 use crate::engine::plan::Order;
@@ -15,8 +15,7 @@ use crate::run::pinning::Pin;
 use crate::workloads::Scenario;
 use crate::workloads::files::Files;
 use anyhow::Result;
-use clap::Parser;
-use std::process::ExitCode;
+use clap::Args;
 use std::time::Duration;
 
 /// The name of its records.
@@ -42,9 +41,8 @@ const SECOND: [(f64, f64, f64); 2] = [(34_381.0, 512.13, 573.10), (85_130.0, 206
 ///
 /// His command was `test-mutex V 16 10`. Reported are operations a second, use of the CPUs, and
 /// cost and deviance of an operation, as he printed them, and the ratios to the first lock.
-#[derive(Parser, Debug)]
-#[command(name = "test-mutex", version)]
-struct Arguments {
+#[derive(Args, Debug)]
+pub struct Arguments {
     /// V: files in a directory; L: tasks add one to a number under the lock
     #[arg(value_name = "TEST", default_value = "V", value_parser = ["V", "L"])]
     test: String,
@@ -56,24 +54,15 @@ struct Arguments {
     seconds: Duration,
     #[command(flatten)]
     locks: Locks,
-    #[command(flatten)]
-    asked: Asked,
-}
-
-/// The program.
-pub fn main() -> ExitCode {
-    super::main::<Arguments>()
 }
 
 impl Program for Arguments {
-    fn asked(&self) -> &Asked {
-        &self.asked
-    }
+    const NAME: &'static str = "test-mutex";
 
-    fn order(&self) -> Result<Order> {
+    fn order(&self, rounds: u32) -> Result<Order> {
         let window_ms = (self.seconds.as_millis() as u64).max(1);
         let jobs = jobs(self.tasks, self.test == "V", &self.locks.or(&SUBJECTS));
-        Ok(Order::new(ROW, jobs, window_ms, self.asked.rounds, Pin::None))
+        Ok(Order::new(ROW, jobs, window_ms, rounds, Pin::None))
     }
 
     fn shown(&self, record: &Record) -> String {

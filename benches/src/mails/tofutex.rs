@@ -3,7 +3,7 @@
 //! last of them throughput. His section is short in one table, and sleeps for a microsecond in the
 //! other.
 
-use super::{Asked, Case, Column, Locks, MailTable, Program, table, text, text_of};
+use super::{Case, Column, Locks, MailTable, Program, table, text, text_of};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::plan::Order;
 use crate::engine::record::{Line, Record};
@@ -12,8 +12,7 @@ use crate::run::pinning::Pin;
 use crate::workloads::Scenario;
 use crate::workloads::fixed::{Fixed, Inside};
 use anyhow::Result;
-use clap::Parser;
-use std::process::ExitCode;
+use clap::Args;
 
 /// The name of its records.
 pub const ROW: &str = "tofutex";
@@ -31,9 +30,8 @@ const SLEEP_NS: u64 = 1_000;
 ///
 /// Threads lock and unlock one lock a number of times. Reported are the times until they are done,
 /// the system time, the calls to the kernel, and the waits.
-#[derive(Parser, Debug)]
-#[command(name = "tofutex", version)]
-struct Arguments {
+#[derive(Args, Debug)]
+pub struct Arguments {
     /// Threads that want the lock
     #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     threads: u32,
@@ -45,25 +43,16 @@ struct Arguments {
     sleeps: u64,
     #[command(flatten)]
     locks: Locks,
-    #[command(flatten)]
-    asked: Asked,
-}
-
-/// The program.
-pub fn main() -> ExitCode {
-    super::main::<Arguments>()
 }
 
 impl Program for Arguments {
-    fn asked(&self) -> &Asked {
-        &self.asked
-    }
+    const NAME: &'static str = "tofutex";
 
-    fn order(&self) -> Result<Order> {
+    fn order(&self, rounds: u32) -> Result<Order> {
         let each = |all: u64| all.div_ceil(u64::from(self.threads));
         let [operations, sleeps] = [self.operations, self.sleeps].map(each);
         let jobs = jobs(self.threads, operations, sleeps, &self.locks.or(&SUBJECTS));
-        Ok(Order::new(ROW, jobs, 1, self.asked.rounds, Pin::None))
+        Ok(Order::new(ROW, jobs, 1, rounds, Pin::None))
     }
 
     fn shown(&self, record: &Record) -> String {

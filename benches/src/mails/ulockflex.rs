@@ -5,7 +5,7 @@
 //! Without arguments it runs every row of his mail. His columns stand first, then those of 2002.
 
 use super::franke::{self, Row};
-use super::{Asked, MailTable, Program, text_of};
+use super::{MailTable, Program, text_of};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::options::{self, List};
 use crate::engine::plan::Order;
@@ -16,8 +16,7 @@ use crate::run::pinning::Pin;
 use crate::workloads::turns::Turns;
 use crate::workloads::{Scenario, Times, Workers};
 use anyhow::{Result, ensure};
-use clap::Parser;
-use std::process::ExitCode;
+use clap::Args;
 use std::time::Duration;
 
 /// The name of its records.
@@ -28,9 +27,8 @@ pub const ROW: &str = "ulockflex";
 /// Children run `outside; lock; inside; unlock` in a loop. Without arguments every row of his mail
 /// is run. Options are called as his columns; each narrows his table down, and with a number that
 /// is not in it (`-c 8`) rows of that number are run, too.
-#[derive(Parser, Debug)]
-#[command(name = "ulockflex", version, mut_arg("rounds", in_his_way))]
-struct Arguments {
+#[derive(Args, Debug)]
+pub struct Arguments {
     /// Numbers of children
     #[arg(short = 'c', long = "children", value_name = "LIST", value_parser = options::counts)]
     children: Option<List<u32>>,
@@ -64,13 +62,6 @@ struct Arguments {
     /// Children are threads instead of processes
     #[arg(long)]
     threads: bool,
-    #[command(flatten)]
-    asked: Asked,
-}
-
-/// A row runs so often at least.
-fn in_his_way(rounds: clap::Arg) -> clap::Arg {
-    rounds.short('o').default_value("5").help("The least number of runs of a row")
 }
 
 fn letters(text: &str) -> Result<String> {
@@ -82,28 +73,25 @@ fn letters(text: &str) -> Result<String> {
     Ok(text.into())
 }
 
-/// The program.
-pub fn main() -> ExitCode {
-    super::main::<Arguments>()
-}
-
 impl Program for Arguments {
-    fn asked(&self) -> &Asked {
-        &self.asked
+    const NAME: &'static str = "ulockflex";
+
+    fn rounds(option: clap::Arg) -> clap::Arg {
+        option.short('o').default_value("5").help("The least number of runs of a row")
     }
 
-    fn order(&self) -> Result<Order> {
+    fn order(&self, rounds: u32) -> Result<Order> {
         let jobs = rows(self)?.iter().map(|row| job(row, self.threads)).collect();
         let window_ms = (self.seconds.as_millis() as u64).max(1);
         let pin = if self.unpinned { Pin::None } else { Pin::default() };
         let iterations_per_us = self.calibration.map(f64::from);
-        Ok(Order { iterations_per_us, ..Order::new(ROW, jobs, window_ms, self.asked.rounds, pin) })
+        Ok(Order { iterations_per_us, ..Order::new(ROW, jobs, window_ms, rounds, pin) })
     }
 
     /// His rule: a row has more runs until its throughput is known.
     fn run(&self, order: &Order) -> Result<(Record, Option<i32>)> {
         let (mut record, mut signal) = run::run(order)?;
-        for _ in self.asked.rounds..self.most {
+        for _ in order.rounds..self.most {
             let open = record.lines.iter().filter(|line| !is_settled(line));
             let jobs: Vec<Job> = open.map(|line| order.jobs[line.cell].clone()).collect();
             if signal.is_some() || jobs.is_empty() {
