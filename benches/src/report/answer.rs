@@ -12,7 +12,7 @@
 use super::kept::row_of;
 use super::tables::{Table, WIDTH, cut, wrapped};
 use super::units;
-use crate::engine::cell::Kind;
+use crate::engine::cell::{Kind, Subject};
 use crate::engine::record::{Ended, Measured, Mode, Record};
 use crate::statistics::geometric_mean;
 use std::cmp::Ordering;
@@ -28,7 +28,7 @@ const MUTEX: &str = "throughput";
 /// A thread with less of the mean than this hardly ran.
 const TENTH: f64 = 0.1;
 
-/// A workload of the record, and its numbers of threads.
+/// A workload of the record, its numbers of threads, and the locks that are named for it.
 struct Workload<'a> {
     record: &'a Record,
     section: &'a str,
@@ -36,10 +36,6 @@ struct Workload<'a> {
     span: Vec<f64>,
     /// The greatest number of threads.
     most: f64,
-}
-
-/// The locks that are named for a workload.
-struct Choice<'a> {
     /// The fastest with which everybody runs.
     even: Option<&'a str>,
     /// The fastest.
@@ -65,13 +61,30 @@ pub(crate) fn places(record: &Record, section: &str) -> Vec<f64> {
 }
 
 impl<'a> Workload<'a> {
+    /// Nothing without two threads, a peer and two locks of the family.
     fn of(record: &'a Record, section: &'a str) -> Option<Self> {
-        let mut all = places(record, section);
-        all.retain(|&x| x >= 2.0);
-        let most = *all.last()?;
+        let mut span = places(record, section);
+        span.retain(|&x| x >= 2.0);
+        let (&least, &most) = (span.first()?, span.last()?);
         let cpus = record.machine.cpus_allowed as f64;
-        let within: Vec<f64> = all.iter().copied().filter(|&x| x <= cpus).collect();
-        Some(Self { record, section, span: if within.is_empty() { all } else { within }, most })
+        span.retain(|&x| x <= cpus || cpus < least);
+        let mut this = Self { record, section, span, most, even: None, fast: "", peer: "" };
+        let by_rate = |kind: Kind| {
+            let subjects = record.subjects.iter().filter(move |subject| subject.kind == kind);
+            let rate = |of: &'a Subject| Some((of.name.as_str(), this.rate(&of.name)?));
+            let mut rates: Vec<(&'a str, f64)> = subjects.filter_map(rate).collect();
+            rates.sort_by(|a, b| b.1.total_cmp(&a.1));
+            rates.into_iter().map(|lock| lock.0).collect::<Vec<_>>()
+        };
+        let (family, peers) = (by_rate(Kind::Family), by_rate(Kind::Peer));
+        (this.fast, this.peer) = (family.first().filter(|_| family.len() > 1)?, peers.first()?);
+        this.even = family.into_iter().find(|lock| this.everybody_runs(lock));
+        Some(this)
+    }
+
+    /// The lock that is named first.
+    fn first(&self) -> &'a str {
+        self.even.unwrap_or(self.fast)
     }
 
     fn cell(&self, x: f64, subject: &str, figure: &str) -> Option<usize> {
@@ -107,22 +120,18 @@ impl<'a> Workload<'a> {
         self.span.iter().filter_map(ratio).collect()
     }
 
-    /// The locks to name; nothing without a peer and two locks of the family.
-    fn choose(&self) -> Option<Choice<'a>> {
-        let of = |kind: Kind| {
-            let subjects = self.record.subjects.iter().filter(move |subject| subject.kind == kind);
-            let mut rates: Vec<(&'a str, f64)> =
-                subjects.filter_map(|s| Some((s.name.as_str(), self.rate(&s.name)?))).collect();
-            rates.sort_by(|a, b| b.1.total_cmp(&a.1));
-            rates
-        };
-        let (family, peers) = (of(Kind::Family), of(Kind::Peer));
-        let (&(fast, _), &(peer, _)) = (family.first().filter(|_| family.len() > 1)?, peers.first()?);
-        let even = family.iter().map(|lock| lock.0).find(|lock| self.everybody_runs(lock));
-        Some(Choice { even, fast, peer })
+    /// The lines of the table: the locks to take and the best peer.
+    fn rows(&self) -> Vec<Vec<String>> {
+        let words = if self.even == Some(self.fast) { ["both", ""] } else { ["all run", "fastest"] };
+        let locks = [(self.even, words[0]), (Some(self.fast), words[1]), (Some(self.peer), "best peer")];
+        let known = locks.into_iter().filter(|(_, what)| !what.is_empty());
+        let mut rows: Vec<Vec<String>> =
+            known.filter_map(|(lock, what)| Some(self.row(lock?, what))).collect();
+        rows[0][0] = self.section.into();
+        rows
     }
 
-    fn row(&self, subject: &str, what: &str, first: bool) -> Vec<String> {
+    fn row(&self, subject: &str, what: &str) -> Vec<String> {
         let rates = || self.span.iter().filter_map(|&x| Some(self.measured(x, subject, "rate")?.value));
         let rate = match self.record.kind(subject) {
             Some(Kind::Peer) => range(&rates().collect::<Vec<_>>(), |rate| units::rate(rate) + "/s"),
@@ -136,7 +145,7 @@ impl<'a> Workload<'a> {
         };
         let cpu = || range(&self.ratios(subject, Some(STD), "cpu"), units::fixed);
         vec![
-            if first { self.section.into() } else { String::new() },
+            String::new(),
             subject.into(),
             what.into(),
             size(subject).map_or("-".into(), |bytes| format!("{bytes} B")),
@@ -261,8 +270,6 @@ pub(crate) struct Answer {
     pub title: String,
     /// The lines of each workload.
     pub table: Table,
-    /// The lines of the table in which a workload begins.
-    starts: Vec<usize>,
     /// What the words mean, who is ahead, and what to take for any workload.
     pub lines: Vec<String>,
 }
@@ -271,17 +278,18 @@ impl Answer {
     /// As text in at most so many lines, with one workload at least.
     fn text(&self, room: usize) -> String {
         let tail: String = self.lines.iter().map(|line| wrapped(line, 4)).collect();
+        let begins = |at: &usize| !self.table.rows[*at][0].is_empty();
+        let starts: Vec<usize> = (0..self.table.rows.len()).filter(begins).collect();
         let text = |shown: usize| {
-            let mut table = self.table.clone();
-            let mut more = String::new();
-            if let Some(end) = self.starts.get(shown) {
+            let (mut table, mut more) = (self.table.clone(), String::new());
+            if let Some(end) = starts.get(shown) {
                 table.rows.truncate(*end);
-                more = format!("And {} workloads more, in the tables.\n", self.starts.len() - shown);
+                more = format!("And {} workloads more, in the tables.\n", starts.len() - shown);
             }
             let lines: String = table.text().lines().map(|line| cut(line, WIDTH) + "\n").collect();
             wrapped(&self.title, 4) + "\n" + &lines + &more + &tail
         };
-        let fitting = (1..=self.starts.len()).rev().map(text).find(|text| height(text) <= room);
+        let fitting = (1..=starts.len()).rev().map(text).find(|text| height(text) <= room);
         fitting.unwrap_or_else(|| text(1))
     }
 }
@@ -291,27 +299,15 @@ fn answer(record: &Record) -> Result<Answer, String> {
     if record.ended == Ended::Interrupted && record.rounds_done() < 2 {
         return Err(format!("No answer: {ROW} was interrupted before a whole round had ended."));
     }
-    let sections = record.sections();
-    let workloads: Vec<Workload<'_>> = sections.iter().filter_map(|s| Workload::of(record, s)).collect();
-    let choices: Vec<(&Workload<'_>, Choice<'_>)> =
-        workloads.iter().filter_map(|workload| Some((workload, workload.choose()?))).collect();
-    let Some((first, _)) = choices.first() else {
-        return Err(
-            "No answer: it takes a peer and two locks of the family, with two threads and more.".into()
-        );
+    let sections = record.sections().into_iter();
+    let workloads: Vec<Workload<'_>> = sections.filter_map(|name| Workload::of(record, name)).collect();
+    let Some(first) = workloads.first() else {
+        let lacks = "a peer and two locks of the family, with two threads and more";
+        return Err(format!("No answer: it takes {lacks}."));
     };
     let names = ["in, out", "take", "", "size", "rate by peer", "CPU by std", "hardly ran", "longest wait"];
-    let (mut table, mut starts) = (Table::new(3, names), Vec::new());
-    for (workload, Choice { even, fast, peer }) in &choices {
-        let lines: Vec<(&str, &str)> = match even {
-            Some(even) if even == fast => vec![(fast, "both")],
-            Some(even) => vec![(even, "all run"), (fast, "fastest")],
-            None => vec![(fast, "fastest")],
-        };
-        starts.push(table.rows.len());
-        let lines = lines.into_iter().chain([(*peer, "best peer")]).enumerate();
-        table.rows.extend(lines.map(|(nth, (lock, what))| workload.row(lock, what, nth == 0)));
-    }
+    let mut table = Table::new(3, names);
+    table.rows = workloads.iter().flat_map(Workload::rows).collect();
     let lines = vec![
         "(in, out): time inside and outside the lock. all run: the fastest with which no thread hardly ran."
             .into(),
@@ -319,10 +315,10 @@ fn answer(record: &Record) -> Result<Answer, String> {
             "hardly ran: threads with less than a tenth of the mean, in a window of {} ms; `-` is unknown.",
             record.window_ms
         ),
-        ahead(&choices),
-        overall(record, &choices),
+        ahead(&workloads),
+        overall(record, &workloads),
     ];
-    Ok(Answer { title: title(record, first), table, starts, lines })
+    Ok(Answer { title: title(first), table, lines })
 }
 
 /// The model of a CPU without what says nothing.
@@ -332,8 +328,7 @@ pub(crate) fn short_model(model: &str) -> String {
     model.split_whitespace().filter(|word| !idle.contains(word)).collect::<Vec<_>>().join(" ")
 }
 
-fn title(record: &Record, workload: &Workload<'_>) -> String {
-    let Workload { span, most, .. } = workload;
+fn title(Workload { record, span, most, .. }: &Workload<'_>) -> String {
     let [least, last] = [span.first(), span.last()].map(|end| end.unwrap_or(most));
     let span = if least < last { format!("{least} to {last}") } else { least.to_string() };
     let beside = if last < most { format!("; a | b: {last} | {most} threads") } else { String::new() };
@@ -346,22 +341,19 @@ fn title(record: &Record, workload: &Workload<'_>) -> String {
 }
 
 /// Who is ahead, and where.
-fn ahead(choices: &[(&Workload<'_>, Choice<'_>)]) -> String {
+fn ahead(workloads: &[Workload<'_>]) -> String {
     let (mut ahead, mut level, mut behind) = (0, 0, Vec::new());
-    for (workload, choice) in choices {
-        let lock = choice.even.unwrap_or(choice.fast);
-        for &x in &workload.span {
-            let Some(cell) = workload.cell(x, lock, "rate") else { continue };
-            let Some(peer) = workload.record.best_peer(cell, "rate") else { continue };
-            let ratio = workload.record.ratio((cell, lock), (cell, peer), "rate");
-            match ratio.map(|ratio| (ratio.verdict(), ratio.value)) {
-                Some((Ordering::Greater, _)) => ahead += 1,
-                Some((Ordering::Less, part)) => {
-                    let place = format!("{} with {x} threads", workload.section);
-                    behind.push(format!("{place} ({} of {peer})", units::fixed(part)));
-                }
-                Some(_) => level += 1,
-                None => {}
+    for (of, &x) in workloads.iter().flat_map(|of| of.span.iter().map(move |x| (of, x))) {
+        let lock = of.first();
+        let Some(cell) = of.cell(x, lock, "rate") else { continue };
+        let Some(peer) = of.record.best_peer(cell, "rate") else { continue };
+        let Some(ratio) = of.record.ratio((cell, lock), (cell, peer), "rate") else { continue };
+        match ratio.verdict() {
+            Ordering::Greater => ahead += 1,
+            Ordering::Equal => level += 1,
+            Ordering::Less => {
+                let part = units::fixed(ratio.value);
+                behind.push(format!("{} with {x} threads ({part} of {peer})", of.section));
             }
         }
     }
@@ -378,19 +370,20 @@ fn ahead(choices: &[(&Workload<'_>, Choice<'_>)]) -> String {
 }
 
 /// The lock for those who do not know their workload, and what `ulocks::Mutex` is.
-fn overall(record: &Record, choices: &[(&Workload<'_>, Choice<'_>)]) -> String {
+fn overall(record: &Record, workloads: &[Workload<'_>]) -> String {
     let mean = |lock: &str| {
-        let ratios: Vec<f64> = choices.iter().flat_map(|(of, _)| of.ratios(lock, None, "rate")).collect();
-        let cells: usize = choices.iter().map(|(of, _)| of.span.len()).sum();
+        let ratios: Vec<f64> = workloads.iter().flat_map(|of| of.ratios(lock, None, "rate")).collect();
+        let cells: usize = workloads.iter().map(|of| of.span.len()).sum();
         (ratios.len() == cells).then(|| geometric_mean(&ratios))
     };
-    let family = record.subjects.iter().filter(|subject| subject.kind == Kind::Family);
-    let runs = |lock: &str| choices.iter().all(|(workload, _)| workload.everybody_runs(lock));
-    let means = family.clone().filter(|s| runs(&s.name)).filter_map(|s| Some((&s.name, mean(&s.name)?)));
+    let of_family = record.subjects.iter().filter(|subject| subject.kind == Kind::Family);
+    let family = of_family.map(|subject| subject.name.as_str());
+    let runs = |lock: &&str| workloads.iter().all(|workload| workload.everybody_runs(lock));
+    let means = family.clone().filter(runs).filter_map(|lock| Some((lock, mean(lock)?)));
     let bytes = |lock: &str| size(lock).map_or(String::new(), |bytes| format!(" ({bytes} B)"));
     let mut line = match means.max_by(|a, b| a.1.total_cmp(&b.1)) {
         // Of one workload that is said already.
-        _ if choices.len() < 2 => String::new(),
+        _ if workloads.len() < 2 => String::new(),
         Some((lock, part)) => format!(
             "Any workload: {lock}{}, {} of the best peer of each cell in the mean, and everybody runs.",
             bytes(lock),
@@ -398,7 +391,7 @@ fn overall(record: &Record, choices: &[(&Workload<'_>, Choice<'_>)]) -> String {
         ),
         None => "Any workload: with no lock of the family everybody runs in each of them.".into(),
     };
-    if let Some(part) = family.map(|s| s.name.as_str()).find(|name| *name == MUTEX).and_then(mean) {
+    if let Some(part) = family.into_iter().find(|lock| *lock == MUTEX).and_then(mean) {
         line += &format!(" `ulocks::Mutex` is `{MUTEX}`{}: {}.", bytes(MUTEX), units::fixed(part));
     }
     line

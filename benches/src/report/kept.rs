@@ -9,7 +9,8 @@ use crate::engine::files;
 use crate::engine::record::{Line, Record};
 use crate::rows::{self, Row};
 use anyhow::{Context, Result, ensure};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::path::Path;
 
 /// The version of a packed file.
@@ -23,10 +24,8 @@ pub fn row_of(name: &str) -> Option<&'static Row> {
 /// The records in a file.
 pub fn read(path: &Path) -> Result<Vec<Record>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    match unpack(&text).with_context(|| format!("cannot use {}", path.display()))? {
-        Some(records) => Ok(records),
-        None => Ok(vec![files::read(path)?]),
-    }
+    let records = unpack(&text).with_context(|| format!("cannot use {}", path.display()))?;
+    records.map_or_else(|| Ok(vec![files::read(path)?]), Ok)
 }
 
 /// The records in the text of a packed file, or in a list, as `--json` writes it; nothing if it is
@@ -43,18 +42,23 @@ fn unpack(text: &str) -> Result<Option<Vec<Record>>> {
     std::mem::take(records).into_iter().map(|(_, record)| with_lines(record)).collect::<Result<_>>().map(Some)
 }
 
+/// The lines of a packed record.
+#[derive(Serialize, Deserialize)]
+struct Packed {
+    shapes: Vec<Vec<String>>,
+    rows: Vec<(usize, usize, usize, Vec<Vec<Value>>)>,
+}
+
 fn with_lines(mut value: Value) -> Result<Record> {
-    type Rounds = Vec<Option<f64>>;
-    let mut table = value["lines"].take();
-    let shapes: Vec<Vec<String>> = serde_json::from_value(table["shapes"].take()).context("no shapes")?;
-    let rows: Vec<(usize, usize, usize, Vec<Rounds>)> = serde_json::from_value(table["rows"].take())?;
+    let Packed { shapes, rows } = serde_json::from_value(value["lines"].take())?;
     value["lines"] = json!([]);
     let mut record: Record = serde_json::from_value(value)?;
-    let known = record.cells.len();
     for (cell, subject, shape, values) in rows {
-        let subject = record.subjects.get(subject).context("a row has no subject")?.name.clone();
+        let known = record.cells.len();
         ensure!(cell < known, "a row names cell {cell} of {known}");
+        let subject = record.subjects.get(subject).context("a row has no subject")?.name.clone();
         let names = shapes.get(shape).context("a row has no shape")?.iter().cloned();
+        let values = values.iter().map(|rounds| rounds.iter().map(Value::as_f64).collect());
         record.lines.push(Line { cell, subject, rounds: names.zip(values).collect() });
     }
     Ok(record)
@@ -62,45 +66,39 @@ fn with_lines(mut value: Value) -> Result<Record> {
 
 /// The text of a file of these records.
 pub fn pack(records: &[Record]) -> Result<String> {
-    let mut packed = Vec::new();
-    for (at, record) in records.iter().enumerate() {
-        let is_second = records[..at].iter().any(|other| other.row == record.row);
-        ensure!(!is_second, "two records of {}: a file has one of each row", record.row);
-        let mut shapes: Vec<Vec<&String>> = Vec::new();
-        let mut rows = Vec::new();
-        for line in &record.lines {
-            let subject = record.subjects.iter().position(|subject| subject.name == line.subject);
-            let shape: Vec<&String> = line.rounds.keys().collect();
-            let at = shapes.iter().position(|known| *known == shape).unwrap_or_else(|| {
+    let mut file = json!({"schema": SCHEMA, "records": {}});
+    for record in records {
+        let place = &mut file["records"][&record.row];
+        ensure!(place.is_null(), "two records of {}: a file has one of each row", record.row);
+        let (mut shapes, mut rows) = (Vec::new(), Vec::new());
+        for Line { cell, subject, rounds } in &record.lines {
+            let subject = record.subjects.iter().position(|known| known.name == *subject);
+            let shape: Vec<String> = rounds.keys().cloned().collect();
+            let at = shapes.iter().position(|known| *known == shape).unwrap_or(shapes.len());
+            if at == shapes.len() {
                 shapes.push(shape);
-                shapes.len() - 1
-            });
-            let values: Vec<Vec<Value>> = line
-                .rounds
-                .values()
-                .map(|rounds| rounds.iter().map(|value| short(*value)).collect())
-                .collect();
-            rows.push(json!([line.cell, subject.context("a line has no subject")?, at, values]));
+            }
+            let values = rounds.values().map(|rounds| rounds.iter().copied().map(short).collect());
+            rows.push((*cell, subject.context("a line has no subject")?, at, values.collect()));
         }
-        let table = format!("{{\"shapes\": {}, \"rows\": {}}}", one_a_line(&shapes)?, one_a_line(&rows)?);
-        let mut fields: Map<String, Value> = serde_json::from_value(serde_json::to_value(record)?)?;
-        fields.remove("lines");
-        let mut lines = Vec::new();
-        for (name, value) in fields {
-            let is_list = value.as_array().is_some_and(|list| list.iter().any(Value::is_object));
-            let value =
-                if is_list { one_a_line(value.as_array().expect("a list"))? } else { value.to_string() };
-            lines.push(format!("\"{name}\": {value}"));
-        }
-        lines.push(format!("\"lines\": {table}"));
-        packed.push(format!("\"{}\": {{\n{}}}", record.row, lines.join(",\n")));
+        *place = serde_json::to_value(record)?;
+        place["lines"] = serde_json::to_value(Packed { shapes, rows })?;
     }
-    Ok(format!("{{\"schema\": \"{SCHEMA}\",\n\"records\": {{\n{}}}}}\n", packed.join(",\n")))
+    Ok(spread(&file, 0) + "\n")
 }
 
-fn one_a_line(list: &[impl serde::Serialize]) -> Result<String> {
-    let lines: Result<Vec<String>, _> = list.iter().map(serde_json::to_string).collect();
-    Ok(format!("[\n{}]", lines?.join(",\n")))
+/// JSON with a line of text for each field, cell, subject, shape and row.
+fn spread(value: &Value, depth: usize) -> String {
+    let lines = |parts: Vec<String>| parts.join(",\n");
+    let deeper = |value: &Value| spread(value, depth + 1);
+    match value {
+        Value::Object(fields) if depth < 4 => {
+            let field = |(name, value): (&String, &Value)| format!("{name:?}: {}", deeper(value));
+            format!("{{\n{}}}", lines(fields.iter().map(field).collect()))
+        }
+        Value::Array(list) if depth < 5 => format!("[\n{}]", lines(list.iter().map(deeper).collect())),
+        _ => value.to_string(),
+    }
 }
 
 /// Four digits, without `.0`.

@@ -3,58 +3,48 @@
 use super::answer::STD;
 use super::tables::Table;
 use super::units;
-use crate::engine::cell::{Kind, Subject};
+use crate::engine::cell::{Cell, Kind, Subject};
 use crate::engine::record::Record;
-use crate::statistics::mean;
+use crate::statistics::geometric_mean;
 use crate::statistics::rounds::{Ratio, mean_ratio};
 
 /// Rate and CPU time by those of std, over all cells from two workers; where a subject is furthest
 /// behind the best peer; and how unfair it becomes.
 pub fn overview(record: &Record) -> Option<Table> {
-    let cells: Vec<usize> =
-        (0..record.cells.len()).filter(|&cell| record.cells[cell].x.is_some_and(|x| x >= 2.0)).collect();
+    let is_contended = |cell: &usize| record.cells[*cell].x.is_some_and(|x| x >= 2.0);
+    let cells: Vec<usize> = (0..record.cells.len()).filter(is_contended).collect();
     let heads = ["subject", "worst cell, by best peer", "rate, by std", "CPU/op, by std", "COV up to"];
     let mut table = Table::new(2, heads);
     for Subject { name, .. } in record.subjects.iter().filter(|subject| subject.kind != Kind::Baseline) {
-        let by_std = |figure| over_cells(record, &cells, name, STD, figure);
-        let covs = cells.iter().filter_map(|&cell| Some(record.measured(cell, name, "cov")?.value));
         let by_peer = |&cell: &usize| {
             let peer = record.best_peer(cell, "rate")?;
             let part = record.ratio((cell, name), (cell, peer), "rate")?.value;
-            Some((
-                part,
-                format!(
-                    "{}, {}, {}, {peer}",
-                    units::fixed(part),
-                    record.cells[cell].section,
-                    record.cells[cell].label
-                ),
-            ))
+            let Cell { section, label, .. } = &record.cells[cell];
+            Some((part, format!("{}, {section}, {label}, {peer}", units::fixed(part))))
         };
         let worst = cells.iter().filter_map(by_peer).min_by(|a, b| a.0.total_cmp(&b.0));
-        let ratio = by_std("rate").filter(|_| name != STD);
-        if let (Some(ratio), Some((_, worst))) = (ratio, worst) {
-            let [rate, cpu] = [Some(ratio), by_std("cpu")].map(units::ratio);
+        let rate = over_cells(record, &cells, name, "rate").filter(|_| name != STD);
+        if let (Some(rate), Some((_, worst))) = (rate, worst) {
+            let [rate, cpu] = [Some(rate), over_cells(record, &cells, name, "cpu")].map(units::ratio);
+            let covs = cells.iter().filter_map(|&cell| Some(record.measured(cell, name, "cov")?.value));
             table.rows.push(vec![name.clone(), worst, rate, cpu, units::fixed(covs.fold(0.0, f64::max))]);
         }
     }
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// One ratio a round, the geometric mean over cells, and then over the rounds that have all cells.
-fn over_cells(record: &Record, cells: &[usize], mine: &str, other: &str, figure: &str) -> Option<Ratio> {
-    let rounds = |cell: usize, subject: &str| record.line(cell, subject)?.rounds.get(figure);
-    let pairs: Option<Vec<_>> =
-        cells.iter().map(|&cell| rounds(cell, mine).zip(rounds(cell, other))).collect();
-    let pairs = pairs.filter(|pairs| !pairs.is_empty())?;
+/// A figure by that of std: one ratio a round, the geometric mean over cells, and then over the
+/// rounds that have all cells.
+fn over_cells(record: &Record, cells: &[usize], mine: &str, figure: &str) -> Option<Ratio> {
+    let rounds = |cell: usize, subject| record.line(cell, subject)?.rounds.get(figure);
+    let pairs = cells.iter().map(|&cell| rounds(cell, mine).zip(rounds(cell, STD)));
+    let pairs: Vec<_> = pairs.collect::<Option<_>>()?;
     let of_round = |round: usize| {
-        let log = |(a, b): &(&Vec<Option<f64>>, &Vec<Option<f64>>)| {
-            Some(((*a.get(round)?)? / (*b.get(round)?)?).ln())
-        };
-        Some(mean(&pairs.iter().map(log).collect::<Option<Vec<f64>>>()?).exp())
+        let ratio = |(mine, other): &(&Vec<_>, &Vec<_>)| Some((*mine.get(round)?)? / (*other.get(round)?)?);
+        Some(geometric_mean(&pairs.iter().map(ratio).collect::<Option<Vec<f64>>>()?))
     };
-    let longest = pairs.iter().map(|(a, _)| a.len()).max()?;
-    mean_ratio(&(0..longest).filter_map(of_round).collect::<Vec<f64>>())
+    let rounds = if pairs.is_empty() { 0 } else { record.rounds_done() };
+    mean_ratio(&(0..rounds).filter_map(of_round).collect::<Vec<f64>>())
 }
 
 #[cfg(test)]

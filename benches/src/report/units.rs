@@ -1,7 +1,7 @@
 //! Numbers as people read them: three significant digits and a unit.
 
 use crate::engine::figures::Unit;
-use crate::statistics::rounds::{Estimate, Ratio};
+use crate::statistics::rounds::Ratio;
 use crate::workloads::Times;
 
 /// Three significant digits, no exponent between 0.001 and 1000.
@@ -16,24 +16,24 @@ pub fn digits(value: f64) -> String {
     }
 }
 
+/// Three digits, in thousands as often as there is a suffix for it.
+fn with_suffix(mut value: f64, suffixes: [&str; 4]) -> String {
+    let last = suffixes.len() - 1;
+    let mut at = 0;
+    while value >= 999.5 && at < last {
+        (value, at) = (value / 1e3, at + 1);
+    }
+    digits(value) + suffixes[at]
+}
+
 /// Operations per second.
 pub fn rate(per_s: f64) -> String {
-    match per_s {
-        v if v >= 999.5e6 => format!("{}G", digits(v / 1e9)),
-        v if v >= 999.5e3 => format!("{}M", digits(v / 1e6)),
-        v if v >= 999.5 => format!("{}k", digits(v / 1e3)),
-        v => digits(v),
-    }
+    with_suffix(per_s, ["", "k", "M", "G"])
 }
 
 /// A time given in nanoseconds.
 pub fn time(ns: f64) -> String {
-    match ns {
-        v if v >= 999.5e6 => format!("{}s", digits(v / 1e9)),
-        v if v >= 999.5e3 => format!("{}ms", digits(v / 1e6)),
-        v if v >= 999.5 => format!("{}us", digits(v / 1e3)),
-        v => format!("{}ns", digits(v)),
-    }
+    with_suffix(ns, ["ns", "us", "ms", "s"])
 }
 
 /// How figures of a unit are written.
@@ -49,21 +49,18 @@ pub fn of(unit: Unit) -> fn(f64) -> String {
 /// A part of a whole in per cent.
 pub fn share(part: f64) -> String {
     let percent = 100.0 * part;
-    if percent < 10.0 && percent.fract() != 0.0 {
-        format!("{percent:.1} %")
-    } else {
-        format!("{percent:.0} %")
-    }
+    let decimals = usize::from(percent < 10.0 && percent.fract() != 0.0);
+    format!("{percent:.decimals$} %")
 }
 
 /// `1.02 [0.99 1.05]`; a range over two modes stands in braces.
 pub fn ratio(ratio: Option<Ratio>) -> String {
-    let Some(ratio) = ratio else { return "-".into() };
-    let estimate = Estimate { value: ratio.value, interval: ratio.interval };
-    match (estimate.interval, ratio.two_modes) {
-        (Some((low, high)), false) => format!("{} [{} {}]", fixed(estimate.value), fixed(low), fixed(high)),
-        (Some((low, high)), true) => format!("{{{} .. {}}}", fixed(low), fixed(high)),
-        (None, _) => format!("{} [?]", fixed(estimate.value)),
+    let Some(Ratio { value, interval, two_modes, .. }) = ratio else { return "-".into() };
+    let value = fixed(value);
+    match interval.map(|(low, high)| (fixed(low), fixed(high))) {
+        Some((low, high)) if two_modes => format!("{{{low} .. {high}}}"),
+        Some((low, high)) => format!("{value} [{low} {high}]"),
+        None => format!("{value} [?]"),
     }
 }
 
@@ -78,11 +75,12 @@ pub fn fixed(value: f64) -> String {
 }
 
 /// `(3, 7) us`: inside and outside.
-pub fn times(times: Times) -> String {
-    let short = |ns: u64| if ns < 1000 && ns > 0 { None } else { Some(ns as f64 / 1e3) };
-    match (short(times.hold_ns), short(times.think_ns)) {
-        (Some(hold), Some(think)) => format!("({hold}, {think}) us"),
-        _ => format!("({}, {}) ns", times.hold_ns, times.think_ns),
+pub fn times(Times { hold_ns, think_ns }: Times) -> String {
+    match [hold_ns, think_ns].map(|ns| ns as f64 / 1e3) {
+        _ if [hold_ns, think_ns].iter().any(|ns| (1..1000).contains(ns)) => {
+            format!("({hold_ns}, {think_ns}) ns")
+        }
+        [hold, think] => format!("({hold}, {think}) us"),
     }
 }
 
