@@ -70,6 +70,12 @@ impl Children {
         })
     }
 
+    /// Whether all of them were reaped.
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.alive.is_empty()
+    }
+
     /// Reaps the children that have ended; describes a child that ended other than by itself.
     pub fn reap(&mut self) -> Option<String> {
         let mut death = None;

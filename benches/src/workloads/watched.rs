@@ -159,10 +159,9 @@ impl Shared {
     /// while.
     fn read(&self, children: &Children) -> Seen {
         let usage = usage(libc::RUSAGE_SELF);
-        let own = clock_time(libc::CLOCK_PROCESS_CPUTIME_ID) - clock_time(libc::CLOCK_THREAD_CPUTIME_ID);
         Seen {
             elapsed: clock_time(libc::CLOCK_MONOTONIC),
-            cpu: own + children.cpu_time(),
+            cpu: cpu_of_others() + children.cpu_time(),
             switches: Some((usage.ru_nvcsw + usage.ru_nivcsw) as u64),
             counts: self.turns(),
             calls: self.counters.iter().map(|counters| counters.read()).collect(),
@@ -170,6 +169,13 @@ impl Shared {
             ..Seen::default()
         }
     }
+}
+
+/// CPU time of this process but for that of this thread. The clock of the thread is read first:
+/// if there is no other thread, it would have gone on past that of the process.
+fn cpu_of_others() -> Duration {
+    let mine = clock_time(libc::CLOCK_THREAD_CPUTIME_ID);
+    clock_time(libc::CLOCK_PROCESS_CPUTIME_ID).saturating_sub(mine)
 }
 
 impl Seen {
@@ -306,5 +312,27 @@ impl Watch<'_> {
             thread::sleep(Duration::from_micros(200));
         }
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_of_one_thread_has_no_cpu_time_of_others() {
+        // The process of this test has other threads; a child has none.
+        let mut child = Children::fork(1, &mut |_| {
+            for _ in 0..100_000 {
+                assert!(cpu_of_others() < Duration::from_millis(100));
+            }
+        })
+        .unwrap();
+        let end = Instant::now() + Duration::from_secs(60);
+        while !child.is_empty() {
+            assert_eq!(child.reap(), None);
+            assert!(Instant::now() < end, "the child did not end for 60 s");
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
