@@ -10,6 +10,7 @@ pub mod test_mutex;
 pub mod tofutex;
 pub mod ulockflex;
 
+use crate::engine::cell::Subject;
 use crate::engine::figures::{Figure, Unit};
 use crate::engine::files;
 use crate::engine::options::{self, List};
@@ -20,7 +21,7 @@ use crate::engine::run::{self, exit_code, serve_or};
 use crate::report::tables::{Table, wrapped};
 use crate::report::units;
 use crate::workloads::Scenario;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{Arg, Parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -117,13 +118,17 @@ pub fn main<P: Program>() -> ExitCode {
     serve_or(|| {
         let CommandLine { program, rounds, json }: CommandLine<P> = options::parse();
         let writable = json.as_ref().map_or(Ok(()), |file| files::writable("--json", file));
-        let order =
-            writable.and_then(|()| program.order(rounds)).unwrap_or_else(|error| options::refuse(&error));
+        let order = writable.and_then(|()| program.order(rounds)).and_then(known);
+        let order = order.unwrap_or_else(|error| options::refuse(&error));
         if json.is_none() {
             files::writable_folder()?;
         }
         say(&order.summary());
         let (record, signal) = program.run(&order)?;
+        if record.lines.iter().all(|line| line.rounds.is_empty()) {
+            say("ended before its first trial; nothing is kept");
+            return Ok(exit_code(signal));
+        }
         let path = match &json {
             None => files::keep(&files::folder()?, &record)?,
             Some(file) => {
@@ -140,6 +145,16 @@ pub fn main<P: Program>() -> ExitCode {
         let printed = print(&out);
         Ok(if signal.is_some() { exit_code(signal) } else { printed })
     })
+}
+
+/// The order, if there is something in it, and each subject is one of its scenario's.
+fn known(order: Order) -> Result<Order> {
+    ensure!(!order.jobs.is_empty(), "nothing is left to run with these options");
+    for job in &order.jobs {
+        let mut names = job.subjects.iter();
+        names.try_for_each(|name| Subject::of(&job.cell.scenario, name).map(drop)).context("--locks")?;
+    }
+    Ok(order)
 }
 
 /// Tables, and sentences behind them.
@@ -223,5 +238,25 @@ impl MailTable {
         let [title, today] = [&self.title, &self.today.join("\n")]
             .map(|text| text.lines().map(|line| wrapped(line, 4)).collect::<String>());
         title + &parts.join("\n") + &today
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::pinning::Pin;
+
+    #[test]
+    fn an_order_of_nothing_or_of_a_lock_of_another_kind_is_refused() {
+        let order = |subjects: &[&str]| {
+            let subjects: Vec<String> = subjects.iter().map(ToString::to_string).collect();
+            Order::new(test_mutex::ROW, test_mutex::jobs(2, true, &subjects), 1, 1, Pin::None)
+        };
+        assert!(known(order(&["std", "fair"])).is_ok());
+        // `futex` is a semaphore array.
+        let error = known(order(&["std", "futex"])).map(drop).unwrap_err();
+        assert!(format!("{error:#}").starts_with("--locks: unknown lock 'futex'; allowed: "), "{error:#}");
+        let nothing = Order { jobs: Vec::new(), ..order(&[]) };
+        assert!(known(nothing).map(drop).unwrap_err().to_string().starts_with("nothing is left to run"));
     }
 }
