@@ -179,7 +179,7 @@ fn wrong_options_are_one_line_and_exit_code_2() {
         (&["--pin", "near"], "invalid value 'near' for '--pin <HOW>' [possible values: none, scatter]"),
         (&["--locks", "std,lockless"], "unknown lock 'lockless'; allowed: "),
         (&["--locks", "sysv", "deaf"], "--locks: not heeded by deaf"),
-        (&["--hold", "3us"], "--hold and --think: not heeded by pingpong, deaf"),
+        (&["--hold", "3us"], "--hold or --think: not heeded by pingpong, deaf"),
         (&["--only", "no such"], "--only: no cell of pingpong, deaf with these options contains 'no such'"),
         (&["--json", "/nonexistent/x"], "--json: cannot write /nonexistent/x: No such file"),
         (&["--resume"], "--resume: there is no interrupted run of these rows in "),
@@ -287,6 +287,7 @@ fn an_interrupt_keeps_what_there_is_and_no_good_record_is_lost() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("  2 cells are known.\n"));
     // In the first round nothing supports an answer, in the third something does.
+    let anew = "pingpong: begins anew; --resume would go on with the interrupted run";
     for (ended, answers, rounds) in [(2, false, 1), (15, true, 3)] {
         let arguments = ["--bench", "pingpong", "--rounds", "4", "--seconds", "0.001"];
         let output = interrupted(hanging(&target, &arguments, ended));
@@ -294,6 +295,8 @@ fn an_interrupt_keeps_what_there_is_and_no_good_record_is_lost() {
         assert_eq!(output.status.code(), Some(130), "{said}");
         assert!(said.contains(&format!("pingpong: interrupted in round {rounds} of 4")), "{said}");
         assert!(said.contains("to go on: the same command, with --resume"), "{said}");
+        // The second replaces what the first has left.
+        assert_eq!(said.contains(anew), answers, "{said}");
         assert_eq!(said.contains("  2 cells are known.\n"), answers, "{said}");
         assert_eq!(out.lines().count() > 2, answers, "{out}");
         let kept = record(&target, "pingpong-interrupted.json");

@@ -61,6 +61,9 @@ pub fn main(rows: &'static [Row]) -> ExitCode {
         let taken = options.mode() != Mode::Smoke && matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
         ensure!(!taken, "another run is writing into {}", folder.display());
         remarks.iter().for_each(|remark| say(remark));
+        for (row, _) in orders.iter().filter(|(_, order)| !options.resume && begun(order)) {
+            say(&format!("{}: begins anew; --resume would go on with the interrupted run", row.name));
+        }
         measure(&orders, &options, &folder)
     })
 }
@@ -100,7 +103,11 @@ pub fn plan<'a>(rows: &'a [Row], options: &Options) -> Result<(Orders<'a>, Vec<S
         }
         jobs.retain(|job| !job.subjects.is_empty());
         if jobs.is_empty() {
-            remarks.push(format!("{}: with these options there is nothing to run", row.name));
+            remarks.push(if options.mode() == Mode::Quick && row.share_s.1 == 0 {
+                format!("{}: not in a quick look; without --quick it takes {} s", row.name, row.share_s.0)
+            } else {
+                format!("{}: with these options there is nothing to run", row.name)
+            });
             continue;
         }
         orders.push((row, Order { command: command.clone(), ..plan::plan(row, options, jobs) }));
@@ -147,7 +154,7 @@ fn unheeded(rows: &[&Row], wish: &Wish) -> Result<Vec<String>> {
     let mut remarks = Vec::new();
     for (option, odd) in [
         ("--threads", Wish { threads, ..plain.clone() }),
-        ("--hold and --think", Wish { times, ..plain.clone() }),
+        ("--hold or --think", Wish { times, ..plain.clone() }),
         ("--locks", Wish { subjects, ..plain.clone() }),
     ] {
         let is_given = odd != plain;

@@ -202,9 +202,7 @@ pub fn caveats(records: &[Record]) -> Vec<String> {
     say("Interrupted", &|record| (record.ended == Ended::Interrupted).then(|| rounds(record)));
     say("The time was over", &|record| (record.ended == Ended::Budget).then(|| rounds(record)));
     let left_out = |record: &Record| record.left_out.join(", ");
-    say("Left out to keep the time, `--full` has all", &|record| {
-        Some(left_out(record)).filter(|all| !all.is_empty())
-    });
+    say("Not all was measured", &|record| Some(left_out(record)).filter(|all| !all.is_empty()));
     lines
 }
 
@@ -309,7 +307,8 @@ fn answer(record: &Record) -> Result<Answer, String> {
     let mut table = Table::new(3, names);
     table.rows = workloads.iter().flat_map(Workload::rows).collect();
     let lines = vec![
-        "(in, out): time inside and outside the lock. all run: the fastest with which no thread hardly ran."
+        "(in, out): time inside and outside the lock. all run: the fastest with which no thread hardly ran, \
+         up to as many threads as CPUs. both: the fastest of all, too. A peer has its rate itself."
             .into(),
         format!(
             "hardly ran: threads with less than a tenth of the mean, in a window of {} ms; `-` is unknown.",
@@ -385,9 +384,11 @@ fn overall(record: &Record, workloads: &[Workload<'_>]) -> String {
         // Of one workload that is said already.
         _ if workloads.len() < 2 => String::new(),
         Some((lock, part)) => format!(
-            "Any workload: {lock}{}, {} of the best peer of each cell in the mean, and everybody runs.",
+            "Any workload: {lock}{}, {} of the best peer of each cell in the mean; {}everybody runs.",
             bytes(lock),
-            units::fixed(part)
+            units::fixed(part),
+            // The rest of the screen shows what more threads than CPUs do.
+            workloads[0].span.last().map_or(String::new(), |most| format!("with up to {most} threads "))
         ),
         None => "Any workload: with no lock of the family everybody runs in each of them.".into(),
     };
@@ -420,6 +421,8 @@ mod tests {
         assert!(line("best peer  ").contains("usync"), "{text}");
         assert!(text.contains("4 ahead, 0 without a verdict, 0 behind."), "{text}");
         assert!(text.contains("Any workload: even, 1.20 of the best peer"), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("in the mean; with up to 4 threads everybody runs."), "{text}");
     }
 
     #[test]

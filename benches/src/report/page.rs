@@ -17,7 +17,8 @@ const LEGEND: [&str; 5] = [
     "Solid lines are locks of this family, dashed ones are its peers; a lock has one colour on the page.",
     "By the best peer: the figure by that of the best peer of the same cell, round by round; at 1 they are level.",
     "A thin line is a 95 % interval, [..] in tables. Two open circles, and a|b, are two modes: no mean is given.",
-    "(in, out): mean times inside and outside the lock. All run: the fastest with which no thread hardly ran.",
+    "(in, out): mean times inside and outside the lock. All run: the fastest with which no thread hardly ran, \
+     up to as many threads as CPUs. Both: the fastest of all, too. A peer has its rate itself.",
     "COV: standard deviation by mean of the threads' operations; 0 is fair. -: unknown, or not measured.",
 ];
 
