@@ -146,10 +146,8 @@ impl Work for Job {
 
     /// More than can be had with one side asleep.
     fn enough(&self) -> u64 {
-        match self.load {
-            Load::Buffer { capacity, .. } => 2 * u64::from(capacity) + 2,
-            Load::Crowd(waiters) => 2 * u64::from(waiters) + 2,
-        }
+        let (Load::Buffer { capacity: most, .. } | Load::Crowd(most)) = self.load;
+        2 * u64::from(most) + 2
     }
 
     fn close(&self) {

@@ -307,7 +307,7 @@ impl Run {
         }
         // The process carries out one trial, and handlers have what they need as long as it lives.
         let shared: &'static Shared = Box::leak(Box::new(Shared {
-            lock: lock.place()?,
+            lock: (lock.place)()?,
             data: Data::new(),
             phase: Default::default(),
             clock: Calibration::take(),

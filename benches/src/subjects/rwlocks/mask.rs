@@ -8,8 +8,8 @@
 //! because a reader in a handler would wait for a writer that waits for the very reader that it
 //! interrupted.
 //!
-//! [`Timed`] notes how long a mask is up, around any mask that does not nest. The clock is read after
-//! the mask is raised and before it is lowered. The note is made when the mask is down.
+//! [`Timed`] notes how long a mask is up, around any mask that does not nest. The clock is read
+//! after the mask is raised and before it is lowered. The note is made when the mask is down.
 //!
 //! There are two notes. *Masked* is the time from mask up to mask down, whatever the thread did.
 //! *Held off* is that time without what the scheduler took: the time for which the thread was ready

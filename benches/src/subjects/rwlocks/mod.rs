@@ -77,7 +77,8 @@ pub struct Traits {
     /// Whether it says how long it keeps signals off.
     pub timed_mask: bool,
     install: Option<fn(i32) -> Result<()>>,
-    place: fn() -> Result<&'static dyn Subject>,
+    /// A new lock, which stays until the process ends: it carries out one trial.
+    pub place: fn() -> Result<&'static dyn Subject>,
 }
 
 impl crate::subjects::Kind for Traits {
@@ -114,11 +115,6 @@ impl Traits {
     /// Whether it can be read in signal handlers.
     pub fn handler(&self) -> bool {
         self.install.is_some()
-    }
-
-    /// A new lock, which stays until the process ends: it carries out one trial.
-    pub fn place(&self) -> Result<&'static dyn Subject> {
-        (self.place)()
     }
 
     /// From here on `on_signal` is run in the handler of `signal`, for the whole process.

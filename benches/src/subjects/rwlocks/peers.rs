@@ -110,8 +110,8 @@ impl RwLock for Pthread {
     type Write<'a> = PthreadHeld<'a>;
 
     fn place(place: &mut MaybeUninit<Self>) -> Result<()> {
-        // SAFETY: `place` is valid for writes, and `Pthread` is transparent around the lock; without
-        // attributes it is as by default.
+        // SAFETY: `place` is valid for writes, and `Pthread` is transparent around the lock. No
+        // attributes are the default ones.
         let rc = unsafe { libc::pthread_rwlock_init(place.as_mut_ptr().cast(), std::ptr::null()) };
         ensure!(rc == 0, "pthread_rwlock_init: {}", io::Error::from_raw_os_error(rc));
         Ok(())

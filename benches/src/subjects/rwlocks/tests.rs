@@ -17,7 +17,7 @@ const ASKS: [Ask; 5] =
 #[test]
 fn locks_exclude_whom_they_should() {
     for entry in Entry::all() {
-        let lock = entry.place().unwrap();
+        let lock = (entry.place)().unwrap();
         // Whether another thread could write, and read.
         let elsewhere = || {
             let had = |ask| lock.once(ask, &mut || ()).is_some();
@@ -46,7 +46,7 @@ fn locks_exclude_whom_they_should() {
 #[test]
 fn a_writer_waits() {
     for entry in Entry::all() {
-        let lock = entry.place().unwrap();
+        let lock = (entry.place)().unwrap();
         let (say, hear) = channel();
         std::thread::scope(|s| {
             lock.once(Ask::Read(Rank::Bulk), &mut || {
@@ -66,7 +66,7 @@ fn a_writer_waits() {
 #[test]
 fn pairs_leave_the_lock_free() {
     for entry in Entry::all() {
-        let lock = entry.place().unwrap();
+        let lock = (entry.place)().unwrap();
         for ask in ASKS {
             assert!(lock.pairs(ask, 10) > 0, "{}: {ask:?}", entry.name);
             assert!(lock.once(Ask::TryWrite, &mut || ()).is_some(), "{}: {ask:?}", entry.name);

@@ -81,8 +81,8 @@ impl Array for Ours {
     }
 }
 
-/// POSIX semaphores, each on lines of its own. What they hold is their memory and nothing else: none
-/// need be destroyed.
+/// POSIX semaphores, each on lines of its own. They hold nothing but their memory, so none need be
+/// destroyed.
 pub struct Posix(Box<[CachePadded<UnsafeCell<libc::sem_t>>]>);
 
 // SAFETY: a semaphore is made to be called from several threads; only its functions touch it.

@@ -2,9 +2,9 @@
 //!
 //! System V semaphores stay when their process ends, and cannot be removed while they are still to
 //! be used. The process that made a set therefore removes it: when [`SemSet`] is dropped, also by a
-//! panic that unwinds; when a trial ends with workers that hang; and when the process is interrupted
-//! or terminated by a signal, as one is that takes [too long](crate::run::child). SIGKILL leaves a
-//! set behind; `ipcs -s` shows it.
+//! panic that unwinds; when a trial ends with workers that hang; and when a signal interrupts or
+//! terminates the process, as one that takes [too long](crate::run::child). SIGKILL leaves a set
+//! behind; `ipcs -s` shows it.
 
 use anyhow::{Context, Result, ensure};
 use std::io;

@@ -111,8 +111,8 @@ pub const STRICT: &str = "semarray-strict-0";
 /// The most operations in a call that posts.
 pub const PER_CALL: usize = 64;
 
-/// Whether it is of the family and of the kernel, its name, what it is, how many operations it performs
-/// in a call at most, in what it takes part, and how it is made.
+/// Whether it is of the family and of the kernel, its name, what it is, how many operations it
+/// performs in a call at most, in what it takes part, and how it is made.
 macro_rules! entries {
     ($($family:literal $in_kernel:literal $name:expr, $about:literal, $per_call:expr,
        [$($part:ident)*], $make:expr;)*) => {

@@ -1,8 +1,8 @@
 //! Semaphore arrays: the program of 2010, and threads that do the same thing over and over.
 //!
-//! Exclusion is checked: a worker or manager that holds a semaphore raises its counter by a load and
-//! a store, and in the end the counters must say as much as the threads. And an array must be left
-//! as it was found.
+//! Exclusion is checked: a worker or manager that holds a semaphore raises its counter by a load
+//! and a store, and in the end the counters must say as much as the threads. And an array must be
+//! left as it was found.
 
 mod wakes;
 
