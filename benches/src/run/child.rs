@@ -197,7 +197,7 @@ fn has_exited(trial: &Child) -> bool {
 }
 
 /// The state of a process or a thread, by the folder of it. It follows the name, in brackets.
-fn state(folder: &str) -> Option<char> {
+pub(crate) fn state(folder: &str) -> Option<char> {
     fs::read_to_string(format!("{folder}/stat")).ok()?.rsplit(") ").next()?.chars().next()
 }
 

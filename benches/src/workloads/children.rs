@@ -1,5 +1,6 @@
 //! Workers as forked processes, none of which outlives its trial.
 
+use crate::run::child::state;
 use crate::run::threads::clock_time;
 use anyhow::{Context, Result};
 use std::io;
@@ -63,11 +64,7 @@ impl Children {
 
     /// Whether all of them sleep, at the moment of the look.
     pub fn are_asleep(&self) -> bool {
-        self.alive.iter().all(|(pid, _)| {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            // The state follows the name, which is in brackets.
-            stat.rsplit(") ").next().is_some_and(|state| state.starts_with('S'))
-        })
+        self.alive.iter().all(|(pid, _)| state(&format!("/proc/{pid}")) == Some('S'))
     }
 
     /// Whether all of them were reaped.

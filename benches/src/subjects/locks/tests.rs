@@ -1,6 +1,9 @@
 use super::*;
+use crate::run::child::state;
 use crate::run::syscalls::{self, Counters};
 use std::sync::Mutex;
+use std::sync::atomic::AtomicI32;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::channel;
 use std::thread::Scope as Threads;
 
@@ -123,10 +126,8 @@ fn until_it_sleeps<'scope>(scope: &'scope Threads<'scope, '_>, f: impl FnOnce() 
         say.send(unsafe { libc::gettid() }).unwrap();
         f();
     });
-    let stat = format!("/proc/self/task/{}/stat", hear.recv().unwrap());
-    // The state follows the name, which is in brackets.
-    let state = || std::fs::read_to_string(&stat).unwrap().rsplit(") ").next().unwrap().chars().next();
-    ulocks_testkit::limit::until("the waiter is asleep", || state() == Some('S'));
+    let thread = format!("/proc/self/task/{}", hear.recv().unwrap());
+    ulocks_testkit::limit::until("the waiter is asleep", || state(&thread) == Some('S'));
 }
 
 /// A waiter gets the lock when its holder lets go; and both are seen at the door to the kernel,
@@ -169,27 +170,25 @@ fn queue_locks_serve_in_order() {
 
 #[test]
 fn a_semaphore_set_is_removed_when_a_signal_ends_its_maker() {
-    let mut ends = [0; 2];
-    // SAFETY: the array has room for two descriptors; the child uses no lock that another thread of
-    // this process may hold, but for the allocator's, which glibc keeps usable across fork.
+    // SAFETY: it may be zero.
+    let id = &unsafe { zeroed::<AtomicI32>(1) }.unwrap()[0];
+    id.store(-1, SeqCst);
+    // SAFETY: the child uses no lock that another thread of this process may hold, but for the
+    // allocator's, which glibc keeps usable across fork.
     unsafe {
-        assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
         let child = libc::fork();
         assert!(child >= 0);
         if child == 0 {
             let locks = Locks::of(Type::of::<SysV>(), Scope::Processes, 1).unwrap();
             let lock: &dyn std::any::Any = locks.get(0);
-            let id = lock.downcast_ref::<SysV>().unwrap().0.id();
-            libc::write(ends[1], (&raw const id).cast(), size_of_val(&id));
+            id.store(lock.downcast_ref::<SysV>().unwrap().0.id(), SeqCst);
             libc::raise(libc::SIGTERM);
             libc::_exit(0);
         }
-        let (mut id, mut status) = (0 as libc::c_int, 0);
-        assert_eq!(libc::read(ends[0], (&raw mut id).cast(), size_of_val(&id)), size_of_val(&id) as isize);
+        let mut status = 0;
         assert_eq!(libc::waitpid(child, &mut status, 0), child);
         assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGTERM, "{status:#x}");
-        assert!(libc::semctl(id, 0, libc::GETVAL) < 0, "the set {id} is still there");
-        libc::close(ends[0]);
-        libc::close(ends[1]);
+        let id = id.load(SeqCst);
+        assert!(id >= 0 && libc::semctl(id, 0, libc::GETVAL) < 0, "the set {id} is still there");
     }
 }
