@@ -105,7 +105,7 @@ impl Scenario {
     /// Workers that it starts.
     pub fn workers(self) -> u32 {
         match self {
-            Self::Turns(run) => run.workers(),
+            Self::Turns(run) => run.workers.count(),
             Self::Hogs(run) => run.hogs + run.victims,
             Self::Handoff => 2,
             Self::Pairs(_) | Self::Sets(_) => 1,

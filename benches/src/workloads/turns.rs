@@ -53,11 +53,6 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Workers that it starts.
-    pub fn workers(self) -> u32 {
-        self.workers.count()
-    }
-
     /// In which form the lock is made.
     pub fn form(self) -> Form {
         let scope = match self.workers {
@@ -85,7 +80,7 @@ impl Turns {
     }
 
     fn run(self, name: &str, kind: Type, conditions: &Conditions, patience: Duration) -> Result<Outcome> {
-        let (role, workers) = (self.role(name, kind, conditions)?, self.workers());
+        let (role, workers) = (self.role(name, kind, conditions)?, self.workers.count());
         let crowded = workers as usize > pinning::allowed()?.len();
         let locks = Locks::of(kind, self.form().scope, self.locks as usize)?;
         let job = Job::new([workers, 0], [role; 2], self.timed, conditions.seed, crowded, locks)?;
@@ -102,7 +97,7 @@ impl Turns {
     fn role(self, name: &str, kind: Type, conditions: &Conditions) -> Result<Role> {
         let (Times { hold_ns, think_ns }, window_ms) = (self.times, conditions.window_ms);
         let read_share = self.read_share;
-        ensure!(self.workers() > 0, "zero workers cannot contend; allowed: at least 1");
+        ensure!(self.workers.count() > 0, "zero workers cannot contend; allowed: at least 1");
         ensure!(self.locks > 0, "zero locks cannot be contended; allowed: at least 1");
         ensure!(read_share <= 100, "a read share of {read_share} %; allowed: 0 to 100");
         ensure!(
