@@ -203,8 +203,11 @@ fn by_best<'a>(record: &'a Record, at: usize, subject: &str, figure: &str) -> Op
     Some((record.ratio((at, subject), (at, peer), figure)?, peer))
 }
 
+/// A cell, its best peer, and a rate by that of the peer.
+type Standing<'a> = (usize, &'a str, Ratio);
+
 /// Each lock of the family with its rate by the best peer of each cell, the worst cell first.
-fn standings(record: &Record) -> Vec<(&str, Vec<(usize, &str, Ratio)>)> {
+fn standings(record: &Record) -> Vec<(&str, Vec<Standing<'_>>)> {
     let family = record.subjects.iter().filter(|subject| subject.kind == Kind::Family);
     let of = |name| {
         let cell = |at| by_best(record, at, name, "rate").map(|(ratio, peer)| (at, peer, ratio));
