@@ -50,37 +50,31 @@ fn all() -> Vec<Claim> {
     all.map(Claim::quick).collect()
 }
 
+/// Subject and peer, what a pair of it is, and what is promised of its time and of a contended rate.
+const BESIDE: [(&str, &str, &str, Bound, Bound); 6] = [
+    ("unfair", PLAIN, "pair, process-shared", Bound::Shown, Bound::Shown),
+    ("robust", ROBUST, "pair", Bound::AtMost(1.0), Bound::AtLeast(1.0)),
+    ("robust-fair", ROBUST, "pair", Bound::AtMost(1.1), Bound::Shown),
+    ("robust-rw", ROBUST, "pair of a writer", Bound::Shown, Bound::Shown),
+    ("robust-semaphore", UNDO, "permit, and its return", Bound::Shown, Bound::Shown),
+    ("robust-semaphore", "sem_t", "permit, and its return", Bound::Shown, Bound::Shown),
+];
+
 /// Lock and unlock with no other process about.
 fn pairs() -> Vec<Claim> {
     let scenario = Scenario::Pairs(Pairs { reads: false, processes: true });
-    let claim = |mine, other, bound, what: &str| {
+    let claim = |(mine, other, what, bound, _)| {
         let what = format!("uncontended {what}: time by that of {other}");
         let [mine, other] = [mine, other].map(|subject| place(subject, "uncontended", scenario));
         Claim::versus(mine, vec![other], "pair", bound, what)
     };
-    let most = Bound::AtMost;
-    vec![
-        claim("unfair", PLAIN, Bound::Shown, "pair, process-shared"),
-        claim("robust", ROBUST, most(1.0), "pair"),
-        claim("robust-fair", ROBUST, most(1.1), "pair"),
-        claim("robust-rw", ROBUST, Bound::Shown, "pair of a writer"),
-        claim("robust-semaphore", UNDO, Bound::Shown, "permit, and its return"),
-        claim("robust-semaphore", "sem_t", Bound::Shown, "permit, and its return"),
-    ]
+    BESIDE.map(claim).into()
 }
 
 /// Processes that contend.
 fn loops() -> Vec<Claim> {
-    let rows = [
-        ("unfair", PLAIN, Bound::Shown),
-        ("robust", ROBUST, Bound::AtLeast(1.0)),
-        ("robust-fair", ROBUST, Bound::Shown),
-        ("robust-rw", ROBUST, Bound::Shown),
-        ("robust-semaphore", UNDO, Bound::Shown),
-        ("robust-semaphore", "sem_t", Bound::Shown),
-    ];
     let mut list = Vec::new();
-    for (subject, peer, bound) in rows {
+    for (subject, peer, _, _, bound) in BESIDE {
         for n in [2, 32] {
             for times in [Times::us(1, 9), Times::us(10, 0)] {
                 let words = format!("{}, {n} processes", units::times(times));
