@@ -305,3 +305,27 @@ fn line(record: &Record, then: &Row) -> Vec<String> {
         text_of(his_kernel.and_then(|kernel| by(then, kernel)), units::fixed),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mails::CommandLine;
+    use clap::Parser;
+
+    #[test]
+    fn options_narrow_his_table_or_ask_for_numbers_that_he_has_not() {
+        let asked = |options: &str| {
+            let words = ["ulockflex"].into_iter().chain(options.split_whitespace());
+            rows(&CommandLine::<Arguments>::try_parse_from(words).unwrap().program)
+        };
+        // How many rows, and how many of them are his.
+        for (options, all, his) in
+            [("", 167, 167), ("-c 2 -L kC", 21, 21), ("-c 8 -a 2 -L k", 4, 0), ("-c 8 -L k -r 5", 1, 0)]
+        {
+            let rows = asked(options).unwrap();
+            let known = rows.iter().filter(|row| row.then.is_some()).count();
+            assert_eq!((rows.len(), known), (all, his), "{options}");
+        }
+        assert!(asked("-c 2 -p 7").unwrap_err().to_string().starts_with("no row of his table fits"));
+    }
+}
