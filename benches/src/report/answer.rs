@@ -158,11 +158,11 @@ impl<'a> Workload<'a> {
 }
 
 fn range(values: &[f64], show: impl Fn(f64) -> String) -> String {
-    let (low, high) = values.iter().fold((f64::MAX, 0.0_f64), |(l, h), &v| (l.min(v), h.max(v)));
-    match values {
-        [] => "-".into(),
-        _ if show(low) == show(high) => show(low),
-        _ => format!("{}..{}", show(low), show(high)),
+    let low = values.iter().copied().reduce(f64::min).map(&show);
+    match low.zip(values.iter().copied().reduce(f64::max).map(&show)) {
+        None => "-".into(),
+        Some((low, high)) if low == high => low,
+        Some((low, high)) => format!("{low}..{high}"),
     }
 }
 
@@ -183,26 +183,23 @@ fn size(subject: &str) -> Option<usize> {
 /// What a reader must know before quoting a figure of these records, each once.
 pub fn caveats(records: &[Record]) -> Vec<String> {
     let mut lines = Vec::new();
-    let any = |mode| records.iter().any(|record| record.mode == mode);
-    if any(Mode::Smoke) {
-        lines.push("This is a smoke run: it shows that the program works, and measures nothing.".into());
-    }
-    if any(Mode::Quick) {
-        lines.push("This is a quick look: short windows, few rounds. Quote full runs only.".into());
-    }
+    let modes = [
+        (Mode::Smoke, "This is a smoke run: it shows that the program works, and measures nothing."),
+        (Mode::Quick, "This is a quick look: short windows, few rounds. Quote full runs only."),
+    ];
+    let is_known = |mode: Mode| records.iter().any(|record| record.mode == mode);
+    lines.extend(modes.into_iter().filter(|of| is_known(of.0)).map(|of| of.1.to_owned()));
     lines.extend(records.iter().find_map(|record| record.machine.translated()));
-    let mut say = |what: &str, of: &dyn Fn(&Record) -> Option<String>| {
-        let parts: Vec<String> =
-            records.iter().filter_map(|record| Some(format!("{} {}", record.row, of(record)?))).collect();
-        if !parts.is_empty() {
-            lines.push(cut(&format!("{what}: {}.", parts.join("; ")), 3 * WIDTH));
-        }
+    let rounds = |of: &Record| format!("in round {} of {}", of.rounds_done(), of.rounds);
+    let ended = |of: &Record, how| (of.ended == how).then(|| rounds(of));
+    let mut say = |what: &str, words: &dyn Fn(&Record) -> Option<String>| {
+        let words = records.iter().filter_map(|of| Some(format!("{} {}", of.row, words(of)?)));
+        let line = format!("{what}: {}.", words.collect::<Vec<_>>().join("; "));
+        lines.extend((!line.ends_with(": .")).then(|| cut(&line, 3 * WIDTH)));
     };
-    let rounds = |record: &Record| format!("in round {} of {}", record.rounds_done(), record.rounds);
-    say("Interrupted", &|record| (record.ended == Ended::Interrupted).then(|| rounds(record)));
-    say("The time was over", &|record| (record.ended == Ended::Budget).then(|| rounds(record)));
-    let left_out = |record: &Record| record.left_out.join(", ");
-    say("Not all was measured", &|record| Some(left_out(record)).filter(|all| !all.is_empty()));
+    say("Interrupted", &|of| ended(of, Ended::Interrupted));
+    say("The time was over", &|of| ended(of, Ended::Budget));
+    say("Not all was measured", &|of| (!of.left_out.is_empty()).then(|| of.left_out.join(", ")));
     lines
 }
 
@@ -234,14 +231,13 @@ pub(crate) fn sentences_of(record: &Record) -> Vec<String> {
 
 /// The first sentence of each row, then the second ones, as far as there is room.
 fn sentences(of_rows: &[(&str, Vec<String>)], room: usize) -> String {
-    let deepest = of_rows.iter().map(|row| row.1.len()).max().unwrap_or(0);
-    let nth = |depth: usize| {
-        let rows = of_rows.iter().enumerate();
-        rows.filter_map(move |(at, (name, sentences))| Some((at, *name, sentences.get(depth)?)))
-    };
+    let rows = || of_rows.iter().enumerate();
+    let deepest = rows().map(|(_, row)| row.1.len()).max().unwrap_or(0);
     // The first line is empty, and the last says what is left out.
     let (mut shown, mut used, mut left_out) = (Vec::new(), 1, 0);
-    for (at, name, sentence) in (0..deepest).flat_map(nth) {
+    for (depth, (at, (name, sentences))) in (0..deepest).flat_map(|depth| rows().map(move |row| (depth, row)))
+    {
+        let Some(sentence) = sentences.get(depth) else { continue };
         let sentence = sentence.strip_prefix(&format!("{name}: ")).unwrap_or(sentence);
         let text = wrapped(&format!("{name}: {sentence}"), 4);
         used += height(&text);

@@ -122,8 +122,8 @@ impl<'a> Section<'a, '_> {
         charts
     }
 
-    /// The best subjects by a figure: at most [`EACH`] of the family and as many peers.
-    fn shown(&self, figure: &str) -> Vec<&'a Subject> {
+    /// The best subjects by a figure: at most so many of the family and as many peers.
+    fn shown(&self, figure: &str, each: usize) -> Vec<&'a Subject> {
         let (record, cells) = (self.record, self.cells());
         let sign = if Figure::find(figure).is_none_or(|figure| figure.more_is_better) { 1.0 } else { -1.0 };
         let score = |subject: &Subject| {
@@ -138,7 +138,7 @@ impl<'a> Section<'a, '_> {
         let scores = record.subjects.iter().enumerate();
         let mut scores: Vec<_> = scores.filter_map(|(at, of)| Some((at, of, score(of)?))).collect();
         scores.sort_by(|a, b| b.2.total_cmp(&a.2));
-        let of = |kind: Kind| scores.iter().filter(move |entry| entry.1.kind == kind).take(EACH);
+        let of = |kind: Kind| scores.iter().filter(move |entry| entry.1.kind == kind).take(each);
         let mut best: Vec<_> = of(Kind::Family).chain(of(Kind::Peer)).collect();
         best.sort_by_key(|entry| entry.0);
         best.into_iter().map(|entry| entry.1).collect()
@@ -161,7 +161,7 @@ impl<'a> Section<'a, '_> {
     /// A figure over the axis: by that of the best peer of each cell, or itself.
     fn over_axis(&mut self, name: &str, by_peer: bool, axis: &[f64]) -> Option<Chart> {
         let (record, section, figure) = (self.record, self.name, Figure::find(name)?);
-        let subjects = self.shown(name);
+        let subjects = self.shown(name, EACH);
         let classes = self.looks.classes(&subjects);
         let line = |(subject, class): (&&Subject, String)| {
             let mark = |&x: &f64| {
@@ -194,7 +194,7 @@ impl<'a> Section<'a, '_> {
     /// From the median wait to the longest.
     fn waits(&mut self, role: &str, cells: &[usize]) -> Option<Chart> {
         let (record, section) = (self.record, self.name);
-        let subjects = self.shown(&format!("{role}wait-max"));
+        let subjects = self.shown(&format!("{role}wait-max"), EACH);
         let row = |(subject, class): (&&Subject, String)| {
             let of = |name: &str| {
                 let name = format!("{role}{name}");
@@ -217,16 +217,10 @@ impl<'a> Section<'a, '_> {
     /// A figure by that of the best peer of each cell, a group for each cell.
     fn in_rows(&mut self, name: &str) -> Option<Chart> {
         let (record, figure, cells) = (self.record, Figure::find(name)?, self.cells());
-        let mut subjects = self.shown(name);
+        let mut subjects = self.shown(name, EACH);
         let mut fewer = "";
         if subjects.len() * cells.len() > ROWS {
-            let wins = |subject: &Subject| {
-                let best = |cell: &&usize| record.best(**cell, name, |kind| kind == subject.kind);
-                cells.iter().filter(|cell| best(cell) == Some(subject.name.as_str())).count()
-            };
-            let of = |kind: Kind| subjects.iter().copied().filter(move |subject| subject.kind == kind);
-            let most = [Kind::Family, Kind::Peer].map(|kind| of(kind).max_by_key(|of| wins(of)));
-            subjects = most.into_iter().flatten().collect();
+            subjects = self.shown(name, 1);
             fewer = "; of the others see the table";
         }
         let (classes, mut spans) = (self.looks.classes(&subjects), Vec::new());

@@ -28,25 +28,21 @@ pub const EACH: usize = 6;
 
 /// The subjects of a page that have a look, in the order in which they came.
 #[derive(Default)]
-pub struct Looks {
-    family: Vec<String>,
-    peers: Vec<String>,
-}
+pub struct Looks([Vec<String>; 2]);
 
 impl Looks {
     /// The classes of subjects that stand in one chart, at most [`EACH`] of the family and as many
     /// peers.
     pub fn classes(&mut self, subjects: &[&Subject]) -> Vec<String> {
         let mut taken = [false; LOOKS.len()];
-        let mut class = |subject: &&Subject| {
-            let (known, first) = match subject.kind {
-                Kind::Family => (&mut self.family, 0),
-                Kind::Peer => (&mut self.peers, EACH),
-                Kind::Baseline => return format!("c{}", 2 * EACH),
-            };
-            let at = known.iter().position(|name| *name == subject.name).unwrap_or(known.len());
+        let mut class = |Subject { name, kind, .. }: &&Subject| {
+            if *kind == Kind::Baseline {
+                return format!("c{}", 2 * EACH);
+            }
+            let (known, first) = (&mut self.0[*kind as usize], *kind as usize * EACH);
+            let at = known.iter().position(|known| known == name).unwrap_or(known.len());
             if at == known.len() {
-                known.push(subject.name.clone());
+                known.push(name.clone());
             }
             let free = (at..at + EACH).map(|at| first + at % EACH).find(|&look| !taken[look]);
             let look = free.unwrap_or(first + at % EACH);
@@ -68,28 +64,28 @@ pub fn style() -> String {
     format!("{light}@media (prefers-color-scheme: dark) {{\n{dark}}}\n")
 }
 
-/// How different two colours look, by the measure of 1976: the distance in the space L*a*b*.
-pub fn distance(one: &str, two: &str) -> f64 {
-    let [one, two] = [one, two].map(lab);
-    one.iter().zip(two).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
-}
-
-fn lab(colour: &str) -> [f64; 3] {
-    let channel = |at: usize| {
-        let part = u8::from_str_radix(&colour[at..at + 2], 16).map_or(0.0, |byte| f64::from(byte) / 255.0);
-        if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
-    };
-    let (r, g, b) = (channel(1), channel(3), channel(5));
-    let curve = |t: f64| if t > 0.008_856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 };
-    let x = curve((0.4125 * r + 0.3576 * g + 0.1804 * b) / 0.9505);
-    let y = curve(0.2127 * r + 0.7152 * g + 0.0722 * b);
-    let z = curve((0.0193 * r + 0.1192 * g + 0.9503 * b) / 1.0888);
-    [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// How different two colours look, by the measure of 1976: the distance in the space L*a*b*.
+    fn distance(one: &str, two: &str) -> f64 {
+        let [one, two] = [one, two].map(lab);
+        one.iter().zip(two).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+    }
+
+    fn lab(colour: &str) -> [f64; 3] {
+        let channel = |at: usize| {
+            let part = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
+            if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        };
+        let (r, g, b) = (channel(1), channel(3), channel(5));
+        let curve = |t: f64| if t > 0.008_856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 };
+        let x = curve((0.4125 * r + 0.3576 * g + 0.1804 * b) / 0.9505);
+        let y = curve(0.2127 * r + 0.7152 * g + 0.0722 * b);
+        let z = curve((0.0193 * r + 0.1192 * g + 0.9503 * b) / 1.0888);
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
 
     #[test]
     fn no_two_looks_are_alike_by_day_and_by_night() {

@@ -1,9 +1,9 @@
 //! The page has none of these faults, and each is found where it is planted.
 
 use super::super::fixture::{ROW, plain};
-use super::super::looks::{LOOKS, distance};
 use super::super::svg::{SIZE, WIDTH, text_width};
 use super::*;
+use std::collections::BTreeMap;
 
 /// The room of text at 1280 and at 400 pixels.
 const ROOM: [f64; 2] = [1116.0, 380.0];
@@ -55,11 +55,14 @@ fn faults(page: &str) -> Vec<String> {
             faults.push(format!("overflow: {word}"));
         }
     }
-    let wants = ["min-width: 4", "<pre", "overflow-x"].iter().filter(|what| page.contains(**what));
-    faults.extend(wants.map(|what| format!("overflow: {what}")));
-    let fetches =
-        ["<script", " src=", "<link", "@import", "url("].iter().filter(|what| page.contains(**what));
-    faults.extend(fetches.map(|what| format!("fetches: {what}")));
+    let planted = [
+        ("overflow", &["min-width: 4", "<pre", "overflow-x"][..]),
+        ("fetches", &["<script", " src=", "<link", "@import", "url("]),
+    ];
+    for (kind, words) in planted {
+        let found = words.iter().filter(|word| page.contains(**word));
+        faults.extend(found.map(|word| format!("{kind}: {word}")));
+    }
     faults
 }
 
@@ -71,41 +74,30 @@ fn chart_faults(svg: &str, faults: &mut Vec<String>) {
         let (x, y) = (number(attribute(text, "x")), number(attribute(text, "y")));
         let label = text.split_once('>').map_or("", |tag| tag.1);
         let width = text_width(&plain_text(&format!("<{text}")));
-        let left = x - width
-            * match attribute(text, "text-anchor") {
-                "end" => 1.0,
-                "middle" => 0.5,
-                _ => 0.0,
-            };
-        if !(left >= -1.0 && left + width <= WIDTH + 1.0 && y >= SIZE - 2.0 && y <= height - 1.0) {
-            faults
-                .push(format!("cut: {label} from {left:.0} to {:.0} at {y:.0} of {height:.0}", left + width));
+        let left = match attribute(text, "text-anchor") {
+            "end" => x - width,
+            "middle" => x - width / 2.0,
+            _ => x,
+        };
+        let right = left + width;
+        if !(left >= -1.0 && right <= WIDTH + 1.0 && y >= SIZE - 2.0 && y <= height - 1.0) {
+            faults.push(format!("cut: {label} from {left:.0} to {right:.0} at {y:.0} of {height:.0}"));
         }
-        let touch = boxes
-            .iter()
-            .find(|(l, w, at, _)| left < l + w && *l < left + width && (y - at).abs() < SIZE - 1.0);
-        if let Some((.., other)) = touch {
-            faults.push(format!("cut: {label} covers {other}"));
-        }
+        let touches = |(l, w, at, _): &&(f64, f64, f64, &str)| {
+            left < l + w && *l < right && (y - at).abs() < SIZE - 1.0
+        };
+        faults.extend(boxes.iter().find(touches).map(|other| format!("cut: {label} covers {}", other.3)));
         boxes.push((left, width, y, label));
     }
-    let mut seen: Vec<(usize, String)> = Vec::new();
-    for series in
-        between(svg, "<g class=\"s c", "</text>").iter().filter(|part| part.contains("class=\"name\""))
-    {
-        // The last of a line's group is its name.
-        let Some(last) = series.rsplit("<g class=\"s c").next() else { continue };
-        let look = last.split('"').next().and_then(|number| number.parse().ok()).unwrap_or(usize::MAX);
-        let name = series.rsplit('>').next().unwrap_or("").to_owned();
-        let colour =
-            |look: usize, night: bool| LOOKS.get(look).map_or("#000000", |l| if night { l.1 } else { l.0 });
-        for (other, its) in seen.iter().filter(|(_, its)| *its != name) {
-            let near = [false, true].map(|night| distance(colour(look, night), colour(*other, night)));
-            if near.iter().any(|distance| *distance < 25.0) {
-                faults.push(format!("alike: {name} and {its}"));
-            }
+    // No two looks are alike: their own test says so.
+    let mut seen = BTreeMap::new();
+    for series in svg.split("<g class=\"s c").skip(1) {
+        let look = series.split('"').next();
+        let Some(name) = between(series, "class=\"name\"", "</text>").pop() else { continue };
+        let name = name.rsplit('>').next();
+        if let Some(other) = seen.insert(look, name).filter(|other| *other != name) {
+            faults.push(format!("alike: {name:?} and {other:?}"));
         }
-        seen.push((look, name));
     }
 }
 
@@ -122,22 +114,12 @@ fn the_page_has_no_fault() {
         cell.x = None;
         cell.label = format!("{} with a condition that takes many words to say, and more", cell.label);
     });
-    assert_eq!(faults(&page(vec![rows])), [""; 0]);
-    {
-        let page = page(vec![plain(7)]);
-        assert_eq!(faults(&page), [""; 0]);
-        let places = [
-            "THE ANSWER",
-            "<svg",
-            "Solid lines",
-            "<section",
-            "40 figures: 0 better",
-            "Runs",
-            "its own report",
-        ];
-        let found = places.map(|what| page.find(what).unwrap_or_else(|| panic!("no {what}")));
-        assert!(found.is_sorted(), "the answer stands first and the runs last: {found:?}");
-    }
+    let page = [rows, plain(7)].map(|record| page(vec![record]));
+    assert_eq!(page.each_ref().map(|page| faults(page)), [[""; 0]; 2]);
+    let places =
+        ["THE ANSWER", "<svg", "Solid lines", "<section", "40 figures: 0 better", "Runs", "its own report"];
+    let found = places.map(|what| page[1].find(what).unwrap_or_else(|| panic!("no {what}")));
+    assert!(found.is_sorted(), "the answer stands first and the runs last: {found:?}");
 }
 
 #[test]
