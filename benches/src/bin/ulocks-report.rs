@@ -99,10 +99,10 @@ fn run(cli: Cli) -> Result<String> {
         None => {
             let records = read(&cli.records)?;
             let page = cli.output.unwrap_or_else(|| cli.records[0].with_extension("html"));
-            let where_it_is = drawn(&cli.records, &page)?;
-            let rows = records.iter().filter(|_| cli.tables);
-            let tables = rows.filter_map(|record| Some(tables::tables(record, kept::row_of(&record.row)?)));
-            Ok(tables.collect::<String>() + &answer::screen(&records) + "\n" + &where_it_is)
+            let page = drawn(&cli.records, &page)?;
+            let shown = records.iter().filter(|_| cli.tables);
+            let tables = shown.filter_map(|of| Some(tables::tables(of, kept::row_of(&of.row)?)));
+            Ok(tables.collect::<String>() + &answer::screen(&records) + "\n" + &page)
         }
     }
 }

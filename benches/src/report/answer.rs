@@ -435,19 +435,17 @@ mod tests {
     }
 
     #[test]
-    fn half_a_run_gives_no_answer() {
-        let mut cut = plain(1);
-        cut.ended = Ended::Interrupted;
-        let text = screen(&[cut]);
-        assert!(
-            !text.contains("THE ANSWER") && text.contains("No answer: scaling was interrupted"),
-            "{text}"
-        );
-        for lacking in [&["even"][..], &["std", "usync"]] {
-            let mut record = plain(3);
+    fn half_a_run_or_too_few_locks_give_no_answer() {
+        let refused = [
+            (Ended::Interrupted, &[][..], "No answer: scaling was interrupted"),
+            (Ended::Rounds, &["even"], "No answer: it takes a peer and two locks"),
+            (Ended::Rounds, &["std", "usync"], "No answer: it takes a peer and two locks"),
+        ];
+        for (ended, lacking, why) in refused {
+            let mut record = Record { ended, ..plain(1) };
             record.subjects.retain(|subject| !lacking.contains(&subject.name.as_str()));
             let text = screen(&[record]);
-            assert!(text.contains("No answer: it takes a peer and two locks"), "{text}");
+            assert!(!text.contains("THE ANSWER") && text.contains(why), "{text}");
         }
     }
 

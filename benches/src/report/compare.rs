@@ -10,7 +10,7 @@ use crate::engine::cell::Kind;
 use crate::engine::figures::Figure;
 use crate::engine::record::{Line, Record};
 use crate::statistics::rounds::Ratio;
-use crate::statistics::{geometric_mean, mean, standard_deviation, student_t};
+use crate::statistics::{geometric_mean, logarithms, mean, standard_deviation, student_t};
 use std::cmp::Ordering;
 
 /// The figures that are compared: of each line the first of these that both records have.
@@ -37,13 +37,11 @@ fn verdict(gain: &Ratio) -> &'static str {
 fn change(before: &Record, after: &Record, line: &Line) -> Option<Change> {
     let cell = &after.cells[line.cell];
     let old = before.line(before.cell(&cell.section, &cell.label)?, &line.subject)?;
-    let values = |name: &&str| Some((old.values(name), line.values(name)));
-    let both = FIGURES.iter().find_map(|name| {
-        let (a, b) = values(name)?;
+    let (figure, a, b) = FIGURES.iter().find_map(|name| {
+        let [a, b] = [old, line].map(|line| line.values(name));
         let known = !a.is_empty() && !b.is_empty() && a.iter().chain(&b).all(|&value| value > 0.0);
         known.then_some((Figure::find(name)?, a, b))
-    });
-    let (figure, a, b) = both?;
+    })?;
     let gain = if figure.more_is_better { unpaired(&b, &a) } else { unpaired(&a, &b) };
     let show = |values: &[f64]| units::of(figure.unit)(geometric_mean(values));
     let mut words = vec![cell.label.clone(), line.subject.clone(), figure.title.into(), show(&a), show(&b)];
@@ -58,20 +56,16 @@ fn changes(before: &Record, after: &Record) -> Vec<Change> {
 
 fn counted(changes: &[Change]) -> String {
     let count = |what| changes.iter().filter(|change| verdict(&change.gain) == what).count();
+    let [better, worse, none] = ["better", "worse", "no verdict"].map(count);
     let others = changes.iter().filter(|change| !change.is_family);
     let drift: Vec<f64> = others.map(|change| change.gain.value).collect();
-    let machine = if drift.is_empty() {
-        String::new()
-    } else {
-        format!(" What is not of this family does {} of what it did.", units::fixed(geometric_mean(&drift)))
-    };
-    format!(
-        "{} figures: {} better, {} worse, {} without a verdict; by chance one in twenty has a wrong one.{machine}",
-        changes.len(),
-        count("better"),
-        count("worse"),
-        count("no verdict")
-    )
+    let mut text = format!("{} figures: {better} better, {worse} worse, {none} without", changes.len());
+    text += " a verdict; by chance one in twenty has a wrong one.";
+    if !drift.is_empty() {
+        let drift = units::fixed(geometric_mean(&drift));
+        text += &format!(" What is not of this family does {drift} of what it did.");
+    }
+    text
 }
 
 /// The verdict of a run on the one before it, in a sentence or two.
@@ -106,8 +100,7 @@ pub fn compare(before: &Record, after: &Record) -> String {
 
 /// The ratio of two geometric means whose values are not paired.
 fn unpaired(a: &[f64], b: &[f64]) -> Ratio {
-    let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<f64>>();
-    let (log_a, log_b) = (logs(a), logs(b));
+    let [log_a, log_b] = [a, b].map(logarithms);
     let value = mean(&log_a) - mean(&log_b);
     let fewer = log_a.len().min(log_b.len());
     let interval = (fewer >= 2).then(|| {

@@ -30,14 +30,10 @@ pub type Rule = fn(&str, &str, f64, usize) -> f64;
 
 /// Two workloads with 1, 2, 4 and 16 threads on a machine of 4 CPUs; of `rounds` rounds.
 pub fn record(rounds: usize, rule: Rule) -> Record {
-    let subject = |name: &str, kind| Subject { name: name.into(), kind, about: format!("<{name}> & co") };
-    let subjects = vec![
-        subject("even", Kind::Family),
-        subject("greedy", Kind::Family),
-        subject("std", Kind::Peer),
-        subject("usync", Kind::Peer),
-        subject("none", Kind::Baseline),
-    ];
+    let kinds = [Kind::Family, Kind::Family, Kind::Peer, Kind::Peer, Kind::Baseline];
+    let subject = |(name, kind): (&str, Kind)| Subject { name: name.into(), kind, about: String::new() };
+    let names = ["even", "greedy", "std", "usync", "none"].into_iter();
+    let subjects: Vec<Subject> = names.zip(kinds).map(subject).collect();
     let cell = |section: &str, x: f64| {
         let (section, label) = (section.into(), format!("{x} threads"));
         Cell { section, label, x: Some(x), scenario: Scenario::Handoff }
@@ -46,14 +42,14 @@ pub fn record(rounds: usize, rule: Rule) -> Record {
     let cells: Vec<Cell> = sections.flat_map(|s| [1.0, 2.0, 4.0, 16.0].map(|x| cell(s, x))).collect();
     const FIGURES: [&str; 8] =
         ["rate", "cpu", "starved", "least", "wait-p50", "wait-p99", "wait-p99.9", "wait-max"];
-    let line = |cell: usize, subject: &str, x: f64| {
-        let of = |figure| (0..rounds).map(|round| Some(rule(figure, subject, x, round))).collect();
+    let line = |(cell, at): (usize, &Cell), subject: &Subject| {
+        let value = |figure, round| Some(rule(figure, &subject.name, at.x.unwrap_or(0.0), round));
+        let of = |figure| (0..rounds).map(|round| value(figure, round)).collect();
         let rounds = FIGURES.iter().map(|figure| (figure.to_string(), of(figure))).collect();
-        Line { cell, subject: subject.into(), rounds }
+        Line { cell, subject: subject.name.clone(), rounds }
     };
-    let places = cells.iter().enumerate().flat_map(|(at, cell)| cell.x.map(|x| (at, x)));
-    let lines = places.flat_map(|(at, x)| subjects.iter().map(move |subject| (at, x, subject)));
-    let lines = lines.map(|(at, x, subject)| line(at, &subject.name, x)).collect();
+    let both = cells.iter().enumerate().flat_map(|at| subjects.iter().map(move |of| (at, of)));
+    let lines = both.map(|(at, of)| line(at, of)).collect();
     let mut machine = machine::describe();
     (machine.cpu_model, machine.cpus_allowed) = ("Xeon".into(), 4);
     Record {

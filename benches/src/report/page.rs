@@ -129,23 +129,21 @@ impl Page {
 
     /// Two beside each other; of an odd number the last is as wide as two.
     fn charts(&mut self, charts: &[charts::Chart]) {
-        if charts.is_empty() {
-            return;
-        }
-        self.body += "<div class=\"plots\">\n";
-        for (nth, charts::Chart { caption, svg }) in charts.iter().enumerate() {
+        let figure = |(nth, charts::Chart { caption, svg }): (usize, &charts::Chart)| {
             let wide = if nth + 1 == charts.len() && nth % 2 == 0 { " class=\"wide\"" } else { "" };
-            let caption = escape(caption);
-            writeln!(self.body, "<figure{wide}><figcaption>{caption}</figcaption>{svg}</figure>").unwrap();
+            format!("<figure{wide}><figcaption>{}</figcaption>{svg}</figure>\n", escape(caption))
+        };
+        let figures: String = charts.iter().enumerate().map(figure).collect();
+        if !charts.is_empty() {
+            self.body += &format!("<div class=\"plots\">\n{figures}</div>\n");
         }
-        self.body += "</div>\n";
     }
 
     fn answer(&mut self, place: &Place, rows: &[Row]) {
         let caveats = answer::caveats(&place.records);
+        let lines: String = caveats.iter().map(|line| format!("<p>{}</p>", escape(line))).collect();
         if !caveats.is_empty() {
-            let lines: String = caveats.iter().map(|line| format!("<p>{}</p>", escape(line))).collect();
-            writeln!(self.body, "<div class=\"note\">{lines}</div>").unwrap();
+            self.body += &format!("<div class=\"note\">{lines}</div>\n");
         }
         match answer::answered(&place.records) {
             Some(Ok(answer)) => {
@@ -174,14 +172,12 @@ impl Page {
         if let Some(line) = before.and_then(|before| compare::summary(before, record)) {
             self.tag("p", &line);
         }
-        for drawn in charts::of_record(record, row, &mut self.looks) {
-            self.charts(&drawn);
-        }
-        for mails::MailTable { title, table, today } in mail.map_or(Vec::new(), |mail| (mail.tables)(record))
-        {
-            self.tag("h3", &title);
-            self.table(table);
-            self.tag("p", &today.join(" "));
+        let charts = charts::of_record(record, row, &mut self.looks);
+        charts.iter().for_each(|drawn| self.charts(drawn));
+        for beside in mail.map_or(Vec::new(), |mail| (mail.tables)(record)) {
+            self.tag("h3", &beside.title);
+            self.table(beside.table);
+            self.tag("p", &beside.today.join(" "));
         }
         if let Some(row) = row {
             self.body += "<details><summary>All figures</summary>\n";

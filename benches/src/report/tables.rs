@@ -50,11 +50,8 @@ impl Table {
     pub fn text(&self) -> String {
         let widths = self.widths();
         let line = |row: &Vec<String>| {
-            let first = row.first().map_or(String::new(), |cell| match self.wrap {
-                0 => cell.clone(),
-                width => lines(cell, width, 2).join("\n"),
-            });
-            let (first, more) = first.split_once('\n').map_or((first.as_str(), ""), |parts| parts);
+            let first = row.first().map_or(String::new(), |cell| lines(cell, widths[0], 2).join("\n"));
+            let (first, more) = first.split_once('\n').unwrap_or((&first, ""));
             let cells = [first].into_iter().chain(row.iter().skip(1).map(String::as_str));
             let cells = cells.zip(&widths).enumerate().map(|(at, (cell, &width))| {
                 if at < self.left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
@@ -81,16 +78,15 @@ impl Table {
             };
             row.iter().enumerate().map(cell).collect::<String>()
         };
-        let mut html =
-            format!("<table id=\"{id}\"><thead><tr>{}</tr></thead><tbody>\n", cells("th", &self.head));
-        let mut first = "";
-        for row in &self.rows {
-            if !row.is_empty() {
-                writeln!(html, "<tr{first}>{}</tr>", cells("td", row)).unwrap();
-            }
-            first = if row.is_empty() { " class=\"first\"" } else { "" };
-        }
-        (html + "</tbody></table>\n", style)
+        let after_gap = |at: usize| at > 0 && self.rows[at - 1].is_empty();
+        let rows = self.rows.iter().enumerate().filter(|(_, row)| !row.is_empty()).map(|(at, row)| {
+            let first = if after_gap(at) { " class=\"first\"" } else { "" };
+            format!("<tr{first}>{}</tr>\n", cells("td", row))
+        });
+        let (head, rows) = (cells("th", &self.head), rows.collect::<String>());
+        let html =
+            format!("<table id=\"{id}\"><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table>\n");
+        (html, style)
     }
 
     /// Tables that are not wider than [`WIDTH`]: the columns that do not fit stand in another one,
@@ -107,10 +103,9 @@ impl Table {
             }
         }
         let fixed: usize = widths[..self.left].iter().map(|width| width + 2).sum();
-        let mut parts: Vec<Vec<usize>> = vec![Vec::new()];
-        let mut used = fixed;
+        let (mut parts, mut used) = (vec![Vec::new()], fixed);
         for (at, width) in widths.iter().enumerate().skip(self.left) {
-            if used + width > WIDTH && parts.last().is_some_and(|part| !part.is_empty()) {
+            if used + width > WIDTH && used > fixed {
                 parts.push(Vec::new());
                 used = fixed;
             }
@@ -188,10 +183,9 @@ fn section(record: &Record, row: &Row, section: &str) -> Option<Table> {
         By::Subject(other) => format!("{}, by {other}", title(name, *figure)),
     });
     let mut table = Table::new(2, ["", "subject"].map(String::from).into_iter().chain(heads));
-    let cells: Vec<usize> = record.cells_of(section).collect();
-    for &cell in &cells {
-        let lines: Vec<&Line> =
-            record.subjects.iter().filter_map(|subject| record.line(cell, &subject.name)).collect();
+    for cell in record.cells_of(section) {
+        let subjects = record.subjects.iter();
+        let lines: Vec<&Line> = subjects.filter_map(|subject| record.line(cell, &subject.name)).collect();
         let other = |column: &Column| {
             let name = match column.by {
                 By::Nothing if lines.len() < 3 => None,
@@ -201,30 +195,25 @@ fn section(record: &Record, row: &Row, section: &str) -> Option<Table> {
             };
             lines.iter().find(|line| Some(line.subject.as_str()) == name).copied()
         };
-        let others: Vec<Option<&Line>> = columns.iter().map(|(column, _)| other(column)).collect();
+        let others: Vec<_> =
+            columns.iter().map(|&(column, figure)| (column, figure, other(column))).collect();
         for (nth, line) in lines.iter().enumerate() {
             let label = if nth == 0 { record.cells[cell].label.clone() } else { String::new() };
-            let entries = columns.iter().zip(&others);
-            let entries = entries.map(|((column, figure), other)| entry(line, *other, column, *figure));
+            let entries = others.iter().map(|(column, figure, other)| entry(line, *other, column, *figure));
             table.rows.push([label, line.subject.clone()].into_iter().chain(entries).collect());
         }
-        if lines.len() > 1 && Some(&cell) != cells.last() {
-            table.rows.push(Vec::new());
-        }
+        table.rows.extend((lines.len() > 1).then(Vec::new));
     }
+    table.rows.pop_if(|last| last.is_empty());
     Some(table).filter(|table| !table.rows.is_empty() && !columns.is_empty())
 }
 
 /// The columns for which something is known in the section.
 fn used<'a>(record: &Record, row: &'a Row, section: &str) -> Vec<(&'a Column, Figure)> {
     let known = |column: &&Column| {
-        let is_here = |line: &&Line| record.cells[line.cell].section == section;
-        let has_it = |line: &&Line| is_here(line) && !line.values(column.figure).is_empty();
-        let is_other = |line: &Line| match column.by {
-            By::Subject(name) => line.subject == name,
-            By::Nothing | By::BestPeer => true,
-        };
-        record.lines.iter().filter(has_it).any(is_other)
+        let is_other = |line: &Line| !matches!(column.by, By::Subject(name) if line.subject != name);
+        let here = record.lines.iter().filter(|line| record.cells[line.cell].section == section);
+        here.filter(|line| is_other(line)).any(|line| !line.values(column.figure).is_empty())
     };
     let columns = row.columns.iter().filter(known);
     columns.filter_map(|column| Some((column, Figure::find(column.figure)?))).collect()
@@ -232,19 +221,18 @@ fn used<'a>(record: &Record, row: &'a Row, section: &str) -> Vec<(&'a Column, Fi
 
 /// What the columns of these sections mean, a line each, and the marks in them.
 pub fn legend(record: &Record, row: &Row) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
+    let mut figures: Vec<Figure> = Vec::new();
     for (_, figure) in record.sections().iter().flat_map(|section| used(record, row, section)) {
-        let line = format!("{}: {}", figure.title, figure.about);
-        if !lines.contains(&line) {
-            lines.push(line);
+        if !figures.contains(&figure) {
+            figures.push(figure);
         }
     }
     let marks = [
         "by: round by round, geometric mean [95 % interval]; {a .. b}: range over two modes. -: unknown.",
         "*: best of its cell, no lock at all aside. a|b: two modes, without a mean. ..: cut, the page has it.",
     ];
-    lines.extend(marks.map(String::from));
-    lines
+    let figures = figures.iter().map(|Figure { title, about, .. }| format!("{title}: {about}"));
+    figures.chain(marks.map(String::from)).collect()
 }
 
 /// The tables of a record under their headings: of its promises by their subjects, a line for each
@@ -258,8 +246,8 @@ pub fn all(record: &Record, row: &Row) -> Vec<(String, Table)> {
         match tables.iter_mut().find(|(subject, _)| subject == mine.0) {
             Some((_, table)) => table.rows.push(line),
             None => {
-                let table = Table::new(1, ["promise", "is", "promised", ""]);
-                tables.push((mine.0.into(), Table { rows: vec![line], wrap: PROMISE, ..table }));
+                let empty = Table::new(1, ["promise", "is", "promised", ""]);
+                tables.push((mine.0.into(), Table { rows: vec![line], wrap: PROMISE, ..empty }));
             }
         }
     }
@@ -299,24 +287,18 @@ mod tests {
 
     #[test]
     fn a_table_has_a_line_for_each_label_and_subject() {
-        let text = tables(&plain(7), &ROW);
+        let mut record = plain(7);
+        // What is unknown, and two modes.
+        record.lines[1].rounds.remove("wait-max");
+        record.lines[1].rounds.insert("rate".into(), vec![Some(1e3), Some(9e3), None]);
+        let text = tables(&record, &ROW);
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
-        let line = text.lines().find(|line| line.contains("even")).unwrap();
-        let words: Vec<&str> = line.split_whitespace().collect();
-        assert_eq!(words[..2], ["1", "threads"], "{line}");
-        assert!(line.contains("0.80 [0.80 0.80]"), "{line}");
+        let line = |subject: &str| text.lines().find(|line| line.contains(subject)).unwrap();
+        assert!(line("even").starts_with("1 threads   even "), "{text}");
+        assert!(line("even").contains("0.80 [0.80 0.80]"), "{text}");
+        assert!(line("greedy").contains("1.00k|9.00k") && line("greedy").ends_with('-'), "{text}");
         assert!(text.contains("rate: Operations a second of all workers together.\n"), "{text}");
         assert!(!text.contains("pair: ") && text.ends_with("A note.\n"), "{text}");
-    }
-
-    #[test]
-    fn what_is_unknown_and_two_modes_are_shown_as_such() {
-        let mut record = plain(4);
-        record.lines[0].rounds.remove("wait-max");
-        record.lines[0].rounds.insert("rate".into(), vec![Some(1e3), Some(9e3), None]);
-        let text = tables(&record, &ROW);
-        let line = text.lines().find(|line| line.contains("even")).unwrap();
-        assert!(line.contains("1.00k|9.00k") && line.ends_with('-'), "{line}");
     }
 
     #[test]

@@ -71,7 +71,7 @@ fn floats(counts: &[u64]) -> Vec<f64> {
     counts.iter().map(|&count| count as f64).collect()
 }
 
-fn logarithms(values: &[f64]) -> Vec<f64> {
+pub(crate) fn logarithms(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value.ln()).collect()
 }
 
