@@ -328,10 +328,11 @@ fn title(Workload { record, span, most, .. }: &Workload<'_>) -> String {
     let span = if least < last { format!("{least} to {last}") } else { least.to_string() };
     let beside = if last < most { format!("; a | b: {last} | {most} threads") } else { String::new() };
     format!(
-        "THE ANSWER: {}, {} CPUs, {} rounds; rate and CPU time with {span} threads{beside}",
+        "THE ANSWER: {}, {} CPUs, {} round{}; rate and CPU time with {span} threads{beside}",
         short_model(&record.machine.cpu_model),
         record.machine.cpus_allowed,
-        record.rounds_done()
+        record.rounds_done(),
+        if record.rounds_done() == 1 { "" } else { "s" }
     )
 }
 
