@@ -224,7 +224,7 @@ fn criterion_gets_what_it_knows() {
     assert!(out.contains(r#"locks: Some(List(["std"])), threads: Some(List([1, 3]))"#), "{out}");
     let both = text(&criterion("readers contended --bench").stdout);
     assert!(both.starts_with("[\"--bench\"]\n"), "{both}");
-    for nothing in ["deaf --bench", "--list"] {
+    for nothing in ["deaf --bench", "--list", "--bench --resume"] {
         let output = criterion(nothing);
         assert!(output.status.success() && output.stdout.is_empty(), "{nothing}");
     }
@@ -244,6 +244,8 @@ fn a_smoke_run_leaves_a_record() {
     assert_eq!((record.mode, record.ended, record.rounds_done()), (Mode::Smoke, Ended::Rounds, 1));
     assert_eq!((record.cells.len(), record.lines.len()), (2, 6));
     assert!(record.lines.iter().all(|line| line.values("rate").len() == 1));
+    // A record that is sent to others names no path.
+    assert_eq!(record.command, "cargo bench -- --test --sample-size 9");
     let all: Vec<Record> = serde_json::from_str(&std::fs::read_to_string(copy).unwrap()).unwrap();
     assert_eq!(all.iter().map(|record| record.row.as_str()).collect::<Vec<_>>(), ["pingpong", "deaf"]);
     assert!(!target.join("ulocks-report/pingpong-smoke.journal").exists());

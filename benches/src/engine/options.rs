@@ -186,8 +186,10 @@ pub fn for_criterion(rows: &[Row]) -> Options {
         refuse(&error);
     }
     let groups: Vec<&String> = options.rows.iter().filter(|name| group_of(name).is_some()).collect();
-    // A list of criterion is hundreds of lines; tools that want it name a format.
-    if (groups.is_empty() && !options.rows.is_empty()) || (options.list && !has("--format")) {
+    // Only rows go on with an interrupted run; the groups ran before it. A list of criterion is
+    // hundreds of lines; tools that want it name a format.
+    let for_rows = groups.is_empty() && (!options.rows.is_empty() || options.resume);
+    if for_rows || (options.list && !has("--format")) {
         std::process::exit(0);
     }
     // criterion takes one filter.
@@ -236,6 +238,13 @@ fn one_line(error: &clap::Error, command: &clap::Command) -> String {
     let first = text.split("\n\n").next().unwrap_or_default();
     let line = first.split_whitespace().collect::<Vec<_>>().join(" ");
     line.strip_prefix("error: ").unwrap_or(&line).to_owned()
+}
+
+/// The arguments of this program, as a record has them. Where else the record goes changes nothing
+/// in it, and may name a user.
+pub(super) fn arguments() -> String {
+    let arguments = without(std::env::args_os().skip(1).collect(), "--bench --resume --json=");
+    arguments.join(" ".as_ref()).to_string_lossy().into_owned()
 }
 
 /// What the rows know and criterion does not, as [`CRITERIONS`] has it.

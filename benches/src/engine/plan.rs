@@ -10,7 +10,7 @@
 //! `--full`, all subjects stay.
 
 use super::cell::Job;
-use super::options::Options;
+use super::options::{self, Options};
 use super::record::Mode;
 use crate::report::units::clock;
 use crate::rows::Row;
@@ -68,11 +68,9 @@ pub type Turn = (usize, Option<usize>);
 impl Order {
     /// All of it, without a limit or a journal.
     pub fn new(row: &str, jobs: Vec<Job>, window_ms: u64, rounds: u32, pin: Pin) -> Self {
-        let arguments: Vec<String> =
-            std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
         Self {
             row: row.into(),
-            command: format!("{row} {}", arguments.join(" ")).trim_end().into(),
+            command: format!("{row} {}", options::arguments()).trim_end().into(),
             jobs,
             window_ms,
             rounds,

@@ -87,9 +87,7 @@ pub fn plan<'a>(rows: &'a [Row], options: &Options) -> Result<(Orders<'a>, Vec<S
     }
     let wish = options.wish();
     let mut remarks = unheeded(&rows, &wish)?;
-    let arguments =
-        std::env::args().skip(1).filter(|argument| !["--bench", "--resume"].contains(&argument.as_str()));
-    let command = ["cargo bench --".to_owned()].into_iter().chain(arguments).collect::<Vec<_>>().join(" ");
+    let command = format!("cargo bench -- {}", options::arguments()).trim_end().to_owned();
     let mut orders = Vec::new();
     for &row in &rows {
         let mut jobs = (row.jobs)(&wish);
