@@ -10,11 +10,12 @@
 //! Threads run from 1, 2, 4 .. to twice the CPUs, or as `--threads` says. How fair a lock was, how
 //! long a thread waited and what it cost in CPU time is in the row `scaling`.
 
+use anyhow::Result;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-use ulocks_benches::engine::options::{self, GROUPS, Options};
+use ulocks_benches::engine::options::{self, Options};
 use ulocks_benches::engine::plan::CRITERION_S;
 use ulocks_benches::rows;
 use ulocks_benches::run::busy_work::{self, Span};
@@ -46,22 +47,20 @@ struct Load {
 }
 
 impl Load {
-    fn new(hold_us: u64, think_us: u64, reads: u8) -> anyhow::Result<Self> {
+    fn new(hold_us: u64, think_us: u64, reads: u8) -> Result<Self> {
         let rate = busy_work::calibrate();
-        let span = |us| Span::new("a time", 1000 * us, rate);
-        let work = if hold_us + think_us == 0 { None } else { Some((span(hold_us)?, span(think_us)?)) };
-        Ok(Self { work, reads })
+        let span = |us| (us > 0).then(|| Span::new("a time", 1000 * us, rate)).transpose();
+        Ok(Self { work: span(hold_us)?.zip(span(think_us)?), reads })
     }
 
     /// So many operations.
     fn run(self, lock: &dyn Mutex, operations: u64, seed: u64) {
         let Some((inside, outside)) = self.work else {
-            let mut left = operations;
-            while left > 0 {
-                let times = left.min(1 << 20) as u32;
-                lock.pairs(times, self.reads == 100);
-                left -= u64::from(times);
+            const BATCH: u32 = 1 << 20;
+            for _ in 0..operations / u64::from(BATCH) {
+                lock.pairs(BATCH, self.reads == 100);
             }
+            lock.pairs((operations % u64::from(BATCH)) as u32, self.reads == 100);
             return;
         };
         let mut rng = Rng::new(seed + 1);
@@ -77,17 +76,17 @@ impl Load {
     }
 
     /// The time that `threads` threads take for so many operations, each with its share.
-    fn time(self, lock: &dyn Mutex, threads: usize, operations: u64, cpus: &[usize]) -> Duration {
+    fn time(self, lock: &dyn Mutex, threads: usize, operations: u64, cpus: &[usize]) -> Result<Duration> {
         let share = operations.div_ceil(threads as u64);
         let run = |index| {
             let start = Instant::now();
             self.run(lock, share, index as u64);
             Ok((start, Instant::now()))
         };
-        let (ends, ()) = together(threads, cpus, &run, || ()).unwrap_or_else(|error| options::refuse(&error));
+        let (ends, ()) = together(threads, cpus, &run, || ())?;
         let (start, end) = (ends.iter().map(|end| end.0).min(), ends.iter().map(|end| end.1).max());
         let took = end.zip(start).map_or(Duration::ZERO, |(end, start)| end - start);
-        took.mul_f64(operations as f64 / (share * threads as u64) as f64)
+        Ok(took.mul_f64(operations as f64 / (share * threads as u64) as f64))
     }
 }
 
@@ -121,27 +120,25 @@ impl Bench {
         &self,
         mut group: BenchmarkGroup<'_, WallTime>,
         locks: &[&'static Entry],
-        counts: &[usize],
         len: usize,
-        time: impl Fn(&Locks, usize, u64) -> Duration,
-    ) {
-        for entry in locks {
-            for &threads in counts {
-                let row = Locks::new(entry, Form::plain(Scope::Threads), len * threads.div_ceil(2))
-                    .unwrap_or_else(|error| options::refuse(&error));
-                group.bench_with_input(BenchmarkId::new(entry.name, threads), &threads, |bench, &threads| {
-                    bench.iter_custom(|operations| time(&row, threads, operations));
-                });
-            }
+        time: impl Fn(&Locks, usize, u64) -> Result<Duration>,
+    ) -> Result<()> {
+        // A turn is passed between two.
+        let counts = self.threads.iter().filter(|&&threads| threads > 1 || len == 1);
+        for (entry, &threads) in locks.iter().flat_map(|entry| counts.clone().map(move |n| (entry, n))) {
+            let row = Locks::new(entry, Form::plain(Scope::Threads), len * threads.div_ceil(2))?;
+            group.bench_with_input(BenchmarkId::new(entry.name, threads), &threads, |bench, &threads| {
+                bench.iter_custom(|n| time(&row, threads, n).unwrap_or_else(|error| options::refuse(&error)));
+            });
         }
         group.finish();
+        Ok(())
     }
 
-    fn no_contention(&self, criterion: &mut Criterion) {
+    fn no_contention(&self, criterion: &mut Criterion) -> Result<()> {
         let mut group = criterion.benchmark_group("no_contention");
         for entry in self.subjects(&LOCKS, |_| true) {
-            let row = Locks::new(entry, Form::plain(Scope::Threads), 1)
-                .unwrap_or_else(|error| options::refuse(&error));
+            let row = Locks::new(entry, Form::plain(Scope::Threads), 1)?;
             let lock = row.get(0);
             group.bench_function(BenchmarkId::new("lock", entry.name), |bench| {
                 bench.iter_custom(|times| lock.pairs(times.min(1 << 30) as u32, false));
@@ -151,19 +148,32 @@ impl Bench {
             });
         }
         group.finish();
+        Ok(())
     }
 
-    fn load(&self, criterion: &mut Criterion, name: &str, locks: &[&'static Entry], load: Load) {
-        let time = |row: &Locks, threads: usize, n| load.time(row.get(0), threads, n, &self.cpus);
-        self.across(criterion.benchmark_group(name), locks, &self.threads, 1, time);
-    }
-
-    fn handoff(&self, criterion: &mut Criterion) {
-        let counts: Vec<usize> = self.threads.iter().copied().filter(|&n| n > 1).collect();
-        let time = |row: &Locks, threads: usize, n| {
-            handoff::measure(row, &self.cpus, threads / 2, n).unwrap_or_else(|error| options::refuse(&error))
-        };
-        self.across(criterion.benchmark_group("handoff"), &self.locks(), &counts, handoff::LOCKS, time);
+    /// The groups that were asked for.
+    fn run(&self, criterion: &mut Criterion) -> Result<()> {
+        if self.options.runs("no_contention") {
+            self.no_contention(criterion)?;
+        }
+        let (locks, rw_locks) = (self.locks(), self.rw_locks());
+        for (name, locks, (hold_us, think_us, reads)) in [
+            ("contended/nothing inside", &locks, (0, 0, 0)),
+            ("contended/3 us of 10 inside", &locks, (3, 7, 0)),
+            ("readers/100 % reads", &rw_locks, (0, 0, 100)),
+            ("readers/80 % reads, 3 us of 10 inside", &rw_locks, (3, 7, 80)),
+        ] {
+            if options::group_of(name).is_some_and(|group| self.options.runs(group)) {
+                let load = Load::new(hold_us, think_us, reads)?;
+                let time = |row: &Locks, threads: usize, n| load.time(row.get(0), threads, n, &self.cpus);
+                self.across(criterion.benchmark_group(name), locks, 1, time)?;
+            }
+        }
+        if self.options.runs("handoff") {
+            let time = |row: &Locks, threads: usize, n| handoff::measure(row, &self.cpus, threads / 2, n);
+            self.across(criterion.benchmark_group("handoff"), &locks, handoff::LOCKS, time)?;
+        }
+        Ok(())
     }
 
     /// How many benchmarks there are, all groups together.
@@ -179,41 +189,17 @@ fn main() {
     let wish = options.wish();
     let cpus = pinning::order(Pin::Scatter).unwrap_or_else(|error| options::refuse(&error));
     let mut threads: Vec<usize> = rows::thread_counts(&wish).into_iter().map(|n| n as usize).collect();
-    if options.threads.is_none() {
-        threads.retain(|&n| n <= 2 * wish.cpus as usize);
-    }
-    let full = options.full;
+    threads.retain(|&n| options.threads.is_some() || n <= 2 * wish.cpus as usize);
     let share = Duration::from_secs(if options.quick { CRITERION_S.1 } else { CRITERION_S.0 });
     let bench = Bench { options, cpus, threads };
     let each = share / bench.count().max(1) as u32;
-    let sampling = if full { SAMPLING[1] } else { each.saturating_sub(WARM_UP + OVERHEAD) };
+    let sampling = if wish.full { SAMPLING[1] } else { each.saturating_sub(WARM_UP + OVERHEAD) };
     let mut criterion = Criterion::default()
         .sample_size(10)
         .nresamples(10_000)
         .warm_up_time(WARM_UP)
         .measurement_time(sampling.clamp(SAMPLING[0], SAMPLING[1]))
         .configure_from_args();
-    let load =
-        |hold, think, reads| Load::new(hold, think, reads).unwrap_or_else(|error| options::refuse(&error));
-    for group in GROUPS.into_iter().filter(|group| bench.options.runs(group)) {
-        match group {
-            "no_contention" => bench.no_contention(&mut criterion),
-            "contended" => {
-                bench.load(&mut criterion, "contended/nothing inside", &bench.locks(), load(0, 0, 0));
-                bench.load(&mut criterion, "contended/3 us of 10 inside", &bench.locks(), load(3, 7, 0));
-            }
-            "readers" => {
-                bench.load(&mut criterion, "readers/100 % reads", &bench.rw_locks(), load(0, 0, 100));
-                bench.load(
-                    &mut criterion,
-                    "readers/80 % reads, 3 us of 10 inside",
-                    &bench.rw_locks(),
-                    load(3, 7, 80),
-                );
-            }
-            "handoff" => bench.handoff(&mut criterion),
-            other => unreachable!("{other} is a group without a function"),
-        }
-    }
+    bench.run(&mut criterion).unwrap_or_else(|error| options::refuse(&error));
     criterion.final_summary();
 }

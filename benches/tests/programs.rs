@@ -83,22 +83,18 @@ fn main() -> ExitCode {
         a_trial_that_fails_or_hangs_ends_its_row;
         what_cannot_be_written_is_said_before_measuring;
     };
-    let (mut passed, mut failed) = (0, Vec::new());
-    for (name, test) in tests.iter().filter(|(name, _)| name.contains(&filter)) {
-        let ended = std::panic::catch_unwind(test);
-        println!("test {name} ... {}", if ended.is_ok() { "ok" } else { "FAILED" });
-        match ended {
-            Ok(()) => passed += 1,
-            Err(_) => failed.push(*name),
-        }
-    }
+    let passes = |(name, test): &(&str, fn())| {
+        let passes = std::panic::catch_unwind(test).is_ok();
+        println!("test {name} ... {}", if passes { "ok" } else { "FAILED" });
+        passes
+    };
+    let asked = tests.iter().filter(|test| test.0.contains(&filter));
+    let passed: Vec<bool> = asked.map(passes).collect();
+    let failed = passed.iter().filter(|&&passed| !passed).count();
     // The lines of std's own harness, which `cargo xtask test` counts and shows.
-    if !failed.is_empty() {
-        println!("\nfailures:\n    {}", failed.join("\n    "));
-    }
-    let result = if failed.is_empty() { "ok" } else { "FAILED" };
-    println!("\ntest result: {result}. {passed} passed; {} failed; 0 ignored", failed.len());
-    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(101) }
+    let (result, code) = if failed == 0 { ("ok", 0) } else { ("FAILED", 101) };
+    println!("\ntest result: {result}. {} passed; {failed} failed; 0 ignored", passed.len() - failed);
+    ExitCode::from(code)
 }
 
 /// A trial that answers without a lock.
@@ -148,12 +144,22 @@ fn program(target: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn run(target: &Path, arguments: &[&str]) -> Output {
-    limit::output(&mut program(target, arguments))
+/// The exit code of what has ended, and what it wrote.
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    said: String,
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), out: text(output.stdout), said: text(output.stderr) }
+    }
+}
+
+fn run(target: &Path, arguments: &[&str]) -> Ran {
+    limit::output(&mut program(target, arguments)).into()
 }
 
 fn record(target: &Path, name: &str) -> Record {
@@ -186,58 +192,56 @@ fn wrong_options_are_one_line_and_exit_code_2() {
         (&["--full", "--quick"], "'--full' cannot be used with '--quick'"),
     ];
     for (arguments, reason) in wrong {
-        let output = run(&target, arguments);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        let Ran { code, out, said } = run(&target, arguments);
+        assert_eq!((code, out.as_str(), said.lines().count()), (Some(2), "", 1), "{arguments:?}: {said}");
         assert!(said.starts_with("error: ") && said.contains(reason), "{arguments:?}: {said}");
-        assert_eq!(said.trim_end().lines().count(), 1, "{arguments:?}: {said}");
-        assert!(output.stdout.is_empty());
     }
 }
 
 fn help_and_list_say_what_there_is() {
     let target = target("help");
-    let help = text(&run(&target, &["--help"]).stdout);
+    let help = run(&target, &["--help"]).out;
     assert!(help.starts_with("Measures the locks of the ulocks family"), "{help}");
     assert!(help.contains("  deaf            1 s,   1 s quick   a row that heeds nothing\n"), "{help}");
-    let list = text(&run(&target, &["--list", "--bench"]).stdout);
+    let list = run(&target, &["--list", "--bench"]).out;
     assert!(list.starts_with("Rows, and how long each takes:\n  pingpong "), "{list}");
-    let criterion = text(&limit::output(program(&target, &["--help"]).env(AS, "criterion")).stdout);
-    assert!(
-        criterion.starts_with("Benchmarks of single calls, run by criterion: no_contention, "),
-        "{criterion}"
-    );
+    let help = criterion("--help").out;
+    assert!(help.starts_with("Benchmarks of single calls, run by criterion: no_contention, "), "{help}");
     let nothing = run(&target, &["contended/unfair", "--bench", "--sample-size", "10"]);
-    assert!(nothing.status.success() && nothing.stdout.is_empty() && nothing.stderr.is_empty());
+    assert_eq!((nothing.code, nothing.out + &nothing.said), (Some(0), String::new()));
+}
+
+/// The bench that criterion runs, up to its first benchmark.
+fn criterion(line: &str) -> Ran {
+    let arguments: Vec<&str> = line.split_whitespace().collect();
+    limit::output(program(&target("criterion"), &arguments).env(AS, "criterion")).into()
 }
 
 fn criterion_gets_what_it_knows() {
-    let target = target("criterion");
-    let criterion = |line: &str| {
-        let arguments: Vec<&str> = line.split_whitespace().collect();
-        limit::output(program(&target, &arguments).env(AS, "criterion"))
-    };
-    let output =
-        criterion("--bench contended/std pingpong --threads 1,3 --rounds 2 --sample-size 20 --locks std");
-    let out = text(&output.stdout);
+    let line = "--bench contended/std pingpong --threads 1,3 --rounds 2 --sample-size 20 --locks std";
+    let out = criterion(line).out;
     assert!(out.starts_with(r#"["--bench", "contended/std", "--sample-size", "20"]"#), "{out}");
     assert!(out.contains(r#"locks: Some(List(["std"])), threads: Some(List([1, 3]))"#), "{out}");
-    let both = text(&criterion("readers contended --bench").stdout);
+    let both = criterion("readers contended --bench").out;
     assert!(both.starts_with("[\"--bench\"]\n"), "{both}");
-    for nothing in ["deaf --bench", "--list", "--bench --resume"] {
-        let output = criterion(nothing);
-        assert!(output.status.success() && output.stdout.is_empty(), "{nothing}");
+    for (line, code) in [
+        ("deaf --bench", 0),
+        ("--list", 0),
+        ("--bench --resume", 0),
+        ("--threads 0", 2),
+        ("--bench pingpang", 2),
+    ] {
+        let ran = criterion(line);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(code), ""), "{line}");
     }
-    assert_eq!(criterion("--threads 0").status.code(), Some(2));
-    assert_eq!(criterion("--bench pingpang").status.code(), Some(2));
 }
 
 fn a_smoke_run_leaves_a_record() {
     let target = target("smoke");
     let copy = target.join("copy.json");
-    let output = run(&target, &["--test", "--bench", "--sample-size", "9", "--json", copy.to_str().unwrap()]);
-    let (out, said) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{said}");
+    let arguments = ["--test", "--bench", "--sample-size", "9", "--json", copy.to_str().unwrap()];
+    let Ran { code, out, said } = run(&target, &arguments);
+    assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("a smoke run, which measures nothing"), "{said}");
     assert!(out.contains("page: ") && out.lines().count() < 40, "{out}");
     let record = record(&target, "pingpong-smoke.json");
@@ -251,10 +255,10 @@ fn a_smoke_run_leaves_a_record() {
     assert!(!target.join("ulocks-report/pingpong-smoke.journal").exists());
 
     // What cannot be printed is said; the files are there.
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let output = program(&target, &["--test", "deaf"]).stdout(full).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("cannot write to standard output: No space left"));
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ran: Ran = program(&target, &["--test", "deaf"]).stdout(full).output().unwrap().into();
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.said.contains("cannot write to standard output: No space left"), "{}", ran.said);
 }
 
 /// How many trials have begun.
@@ -276,25 +280,23 @@ fn hanging(target: &Path, arguments: &[&str], ended: u64) -> Child {
 }
 
 /// What is left of it after Ctrl-C.
-fn interrupted(child: Child) -> Output {
+fn interrupted(child: Child) -> Ran {
     // SAFETY: `kill` has no preconditions; the child was not waited for, so its number is still its
     // own.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
-    child.wait_with_output().unwrap()
+    child.wait_with_output().unwrap().into()
 }
 
 fn an_interrupt_keeps_what_there_is_and_no_good_record_is_lost() {
     let target = target("interrupt");
-    let output = run(&target, &["--bench", "pingpong", "--rounds", "3", "--seconds", "0.001"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("  2 cells are known.\n"));
+    let arguments = |rounds| ["--bench", "pingpong", "--rounds", rounds, "--seconds", "0.001"];
+    let Ran { code, said, .. } = run(&target, &arguments("3"));
+    assert!(code == Some(0) && said.contains("  2 cells are known.\n"), "{said}");
     // In the first round nothing supports an answer, in the third something does.
     let anew = "pingpong: begins anew; --resume would go on with the interrupted run";
     for (ended, answers, rounds) in [(2, false, 1), (15, true, 3)] {
-        let arguments = ["--bench", "pingpong", "--rounds", "4", "--seconds", "0.001"];
-        let output = interrupted(hanging(&target, &arguments, ended));
-        let (out, said) = (text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(130), "{said}");
+        let Ran { code, out, said } = interrupted(hanging(&target, &arguments("4"), ended));
+        assert_eq!(code, Some(130), "{said}");
         assert!(said.contains(&format!("pingpong: interrupted in round {rounds} of 4")), "{said}");
         assert!(said.contains("to go on: the same command, with --resume"), "{said}");
         // The second replaces what the first has left.
@@ -314,33 +316,27 @@ fn a_killed_run_goes_on() {
     let mut child = hanging(&target, &arguments, 8);
     child.kill().unwrap();
     child.wait().unwrap();
-    let path = target.join("ulocks-report/pingpong.journal");
 
-    let other = run(&target, &[&arguments[..], &["--pin", "none", "--resume"]].concat());
-    let said = text(&other.stderr);
-    assert_eq!((other.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    let Ran { code, said, .. } = run(&target, &[&arguments[..], &["--pin", "none", "--resume"]].concat());
+    assert_eq!((code, said.lines().count()), (Some(2), 1), "{said}");
     assert!(said.contains("run had other options; it was begun with 'cargo bench -- pingpong "), "{said}");
 
     // A signal loses no trial.
     let resumed = [&arguments[..], &["--resume"]].concat();
-    let output = interrupted(hanging(&target, &resumed, 3));
-    let said = text(&output.stderr);
+    let said = interrupted(hanging(&target, &resumed, 3)).said;
     assert!(said.contains("pingpong: 6 of 24 trials, "), "{said}");
-    let output = run(&target, &resumed);
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    assert!(said.contains("pingpong: 9 of 24 trials, "), "{said}");
+    let Ran { code, said, .. } = run(&target, &resumed);
+    assert!(code == Some(0) && said.contains("pingpong: 9 of 24 trials, "), "{said}");
     let record = record(&target, "pingpong.json");
     assert_eq!((record.ended, record.rounds_done()), (Ended::Rounds, 4));
     assert!(record.lines.iter().all(|line| line.values("rate") == [2.0; 4]));
-    assert!(!path.exists());
+    assert!(!target.join("ulocks-report/pingpong.journal").exists());
 }
 
 fn a_trial_that_fails_or_hangs_ends_its_row() {
     let target = target("fail");
-    let output = program(&target, &["--bench"]).env(TRIALS, "fail").output().unwrap();
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let Ran { code, said, .. } = program(&target, &["--bench"]).env(TRIALS, "fail").output().unwrap().into();
+    assert_eq!(code, Some(1), "{said}");
     let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("error: ")).collect();
     assert_eq!(errors.len(), 2, "{said}");
     for (error, row) in errors.iter().zip(["pingpong", "deaf"]) {
@@ -349,16 +345,14 @@ fn a_trial_that_fails_or_hangs_ends_its_row() {
     }
     assert!(!target.join("ulocks-report/pingpong.json").exists());
 
-    let output = interrupted(hanging(&target, &["--bench", "deaf"], 0));
-    assert_eq!(output.status.code(), Some(130));
-    assert!(text(&output.stderr).contains("deaf: ended before its first trial\n"));
+    let Ran { code, said, .. } = interrupted(hanging(&target, &["--bench", "deaf"], 0));
+    assert!(code == Some(130) && said.contains("deaf: ended before its first trial\n"), "{said}");
 }
 
 fn what_cannot_be_written_is_said_before_measuring() {
     let target = target("unwritable");
     std::fs::write(target.join("ulocks-report"), "a file").unwrap();
-    let output = program(&target, &["--bench"]).env(TRIALS, "fail").output().unwrap();
-    let said = text(&output.stderr);
-    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    let Ran { code, said, .. } = program(&target, &["--bench"]).env(TRIALS, "fail").output().unwrap().into();
+    assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");
     assert!(said.starts_with("error: cannot create "), "{said}");
 }

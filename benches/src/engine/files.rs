@@ -13,23 +13,18 @@ use std::path::{Path, PathBuf};
 /// into the current directory. A relative `CARGO_TARGET_DIR` is relative to where cargo was
 /// started, which a bench does not know.
 pub fn folder() -> Result<PathBuf> {
-    let given = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let program = std::env::current_exe().context("cannot find out where this program lies")?;
-    // A directory that somebody else made for cargo has no tag.
-    let marks = ["CACHEDIR.TAG", ".rustc_info.json"];
-    let is_marked = |folder: &Path| marks.iter().any(|mark| folder.join(mark).is_file());
-    let here = || std::env::current_dir().context("there is no current directory");
-    Ok(target(given, &program, &is_marked, &here)?.join("ulocks-report"))
+    let target = target(std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from), &program);
+    let target = target.map_or_else(std::env::current_dir, Ok).context("there is no current directory")?;
+    Ok(target.join("ulocks-report"))
 }
 
-fn target(
-    given: Option<PathBuf>,
-    program: &Path,
-    is_marked: &dyn Fn(&Path) -> bool,
-    here: &dyn Fn() -> Result<PathBuf>,
-) -> Result<PathBuf> {
-    let above = program.ancestors().skip(1).find(|above| is_marked(above)).map(PathBuf::from);
-    given.filter(|given| given.is_absolute()).or(above).map_or_else(here, Ok)
+fn target(given: Option<PathBuf>, program: &Path) -> Option<PathBuf> {
+    // A directory that somebody else made for cargo has no tag.
+    let marks = ["CACHEDIR.TAG", ".rustc_info.json"];
+    let is_marked = |folder: &&Path| marks.iter().any(|mark| folder.join(mark).is_file());
+    let above = || program.ancestors().skip(1).find(is_marked).map(PathBuf::from);
+    given.filter(|given| given.is_absolute()).or_else(above)
 }
 
 /// The folder, once it is known that files can be made there: a run that could not leave its record
@@ -57,11 +52,12 @@ pub fn writable(option: &str, file: &Path) -> Result<()> {
 
 /// What the files of a run are called.
 pub fn stem(row: &str, mode: Mode) -> String {
-    match mode {
-        Mode::Full => row.into(),
-        Mode::Quick => format!("{row}-quick"),
-        Mode::Smoke => format!("{row}-smoke"),
-    }
+    let of_mode = match mode {
+        Mode::Full => "",
+        Mode::Quick => "-quick",
+        Mode::Smoke => "-smoke",
+    };
+    format!("{row}{of_mode}")
 }
 
 /// The record as JSON text, with a line of the text for each of its lines and its cells.
@@ -133,13 +129,11 @@ mod tests {
 
     #[test]
     fn a_program_that_was_copied_writes_where_it_is_started() {
-        let of = |given: Option<&str>, marked: Option<&str>| {
-            let is_marked = |above: &Path| Some(above) == marked.map(Path::new);
-            let here = || Ok(PathBuf::from("/here"));
-            target(given.map(PathBuf::from), Path::new("/t/release/deps/ulocks"), &is_marked, &here).unwrap()
-        };
-        assert_eq!(of(Some("/given"), Some("/t")), Path::new("/given"));
-        assert_eq!(of(Some("relative"), Some("/t")), Path::new("/t"));
-        assert_eq!(of(None, None), Path::new("/here"));
+        let program = std::env::current_exe().unwrap();
+        let cargos = target(None, &program).unwrap();
+        assert!(program.starts_with(&cargos) && !cargos.ends_with("deps"));
+        assert_eq!(target(Some("relative".into()), &program), Some(cargos));
+        assert_eq!(target(Some("/given".into()), &program), Some("/given".into()));
+        assert_eq!(target(None, Path::new("/copied/ulocks")), None);
     }
 }

@@ -22,7 +22,7 @@ use crate::run::machine;
 use crate::workloads::Times;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -48,10 +48,8 @@ pub fn main(rows: &'static [Row]) -> ExitCode {
         }
         let begun = |order: &Order| order.journal.as_ref().is_some_and(|journal| journal.exists());
         if options.resume && !orders.iter().any(|(_, order)| begun(order)) {
-            let folder = folder.display();
-            options::refuse(&anyhow!(
-                "--resume: there is no interrupted run of these rows in {folder}; without --resume a run begins anew"
-            ));
+            let text = "--resume: there is no interrupted run of these rows in";
+            options::refuse(&anyhow!("{text} {}; without --resume a run begins anew", folder.display()));
         }
         for (row, order) in &orders {
             Journal::begin(order).with_context(|| row.name).unwrap_or_else(|error| options::refuse(&error));
@@ -183,20 +181,20 @@ fn measure(orders: &[(&Row, Order)], options: &Options, folder: &Path) -> Result
     }
     let (mut records, mut failed, mut signal) = (Vec::new(), false, None);
     for (row, order) in orders {
-        let (record, interrupted) = match run::run(order) {
-            Ok(ended) => ended,
+        match run::run(order) {
             Err(error) => {
                 say(&format!("error: {}: {error:#}", row.name));
                 failed = true;
-                continue;
             }
-        };
-        signal = interrupted;
-        if record.lines.is_empty() {
-            say(&format!("{}: ended before its first trial", row.name));
-        } else {
-            report(row, order, &record, options, folder)?;
-            records.push(record);
+            Ok((record, interrupted)) => {
+                signal = interrupted;
+                if record.lines.is_empty() {
+                    say(&format!("{}: ended before its first trial", row.name));
+                } else {
+                    report(row, order, &record, options, folder)?;
+                    records.push(record);
+                }
+            }
         }
         if signal.is_some() {
             break;
@@ -208,49 +206,37 @@ fn measure(orders: &[(&Row, Order)], options: &Options, folder: &Path) -> Result
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     let page = page::write(folder)?;
-    let mut out = String::new();
     records.retain(answers);
-    if !records.is_empty() {
-        out += &answer::screen(&records);
+    let screen = if records.is_empty() { String::new() } else { answer::screen(&records) };
+    let places = format!("page: {}\nrecords and tables: {}\n", page.display(), folder.display());
+    let printed = print(&(screen + &places));
+    if signal.is_some() || failed {
+        let what = if failed { "what had ended before the error is kept" } else { "interrupted" };
+        say(&format!("{what}; to go on: the same command, with --resume"));
+        return Ok(if signal.is_some() { exit_code(signal) } else { ExitCode::FAILURE });
     }
-    out += &format!("page: {}\nrecords and tables: {}\n", page.display(), folder.display());
-    let printed = print(&out);
-    match signal {
-        Some(_) => say("interrupted; to go on: the same command, with --resume"),
-        None if failed => {
-            say("what had ended before the error is kept; to go on: the same command, with --resume");
-            return Ok(ExitCode::FAILURE);
-        }
-        None => {
-            for journal in orders.iter().filter_map(|(_, order)| order.journal.as_ref()) {
-                std::fs::remove_file(journal)
-                    .with_context(|| format!("cannot remove {}", journal.display()))?;
-            }
-        }
+    for journal in orders.iter().filter_map(|(_, order)| order.journal.as_ref()) {
+        std::fs::remove_file(journal).with_context(|| format!("cannot remove {}", journal.display()))?;
     }
-    Ok(if signal.is_some() { exit_code(signal) } else { printed })
+    Ok(printed)
 }
 
 /// Writes the record of a row and its tables, and says what it says.
 fn report(row: &Row, order: &Order, record: &Record, options: &Options, folder: &Path) -> Result<()> {
     let path = files::keep(folder, record)?;
     let tables = tables::tables(record, row);
-    let text: PathBuf = path.with_extension("txt");
-    files::write(&text, &tables)?;
-    let rounds = record.rounds_done();
+    files::write(&path.with_extension("txt"), &tables)?;
+    let (name, rounds, all) = (row.name, record.rounds_done(), order.rounds);
     match record.ended {
         // What it went on from is in it.
         Ended::Rounds if order.resume => files::remove_interrupted(folder, record),
         Ended::Rounds => {}
         Ended::Budget => say(&format!(
-            "{}: took far longer than its plan reckons and was ended; there are {rounds} of {} rounds",
-            row.name, order.rounds
+            "{name}: took far longer than its plan reckons and was ended; there are {rounds} of {all} rounds"
         )),
-        Ended::Interrupted => {
-            say(&format!("{}: interrupted in round {rounds} of {}", row.name, order.rounds))
-        }
+        Ended::Interrupted => say(&format!("{name}: interrupted in round {rounds} of {all}")),
     }
-    say(&format!("{}: {}", row.name, path.display()));
+    say(&format!("{name}: {}", path.display()));
     if options.verbose {
         print(&tables);
     }
@@ -263,14 +249,12 @@ fn report(row: &Row, order: &Order, record: &Record, options: &Options, folder: 
 /// Whether a record supports an answer. That of a run that ended early does if one whole round has
 /// ended in which a peer and two subjects of the family ran.
 fn answers(record: &Record) -> bool {
-    let in_first = |subject: &str| {
-        let mut lines = record.lines.iter().filter(|line| line.subject == subject).peekable();
-        let known = |values: &Vec<Option<f64>>| values.first().is_some_and(Option::is_some);
+    let known = |values: &Vec<Option<f64>>| values.first().is_some_and(Option::is_some);
+    let in_first = |subject: &&Subject| {
+        let mut lines = record.lines.iter().filter(|line| line.subject == subject.name).peekable();
         lines.peek().is_some() && lines.all(|line| line.rounds.values().any(known))
     };
-    let of = |kind: Kind| {
-        record.subjects.iter().filter(|subject| subject.kind == kind && in_first(&subject.name)).count()
-    };
+    let of = |kind| record.subjects.iter().filter(|subject| subject.kind == kind).filter(in_first).count();
     let whole = || record.rounds_done() > 1 && of(Kind::Peer) >= 1 && of(Kind::Family) >= 2;
     record.mode != Mode::Smoke && (record.ended == Ended::Rounds || whole())
 }

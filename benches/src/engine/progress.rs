@@ -27,8 +27,8 @@ pub fn print(text: &str) -> ExitCode {
 /// The display of one row's run.
 pub struct Progress {
     row: String,
-    /// The greatest length of the line; none where there is no terminal to show it.
-    columns: Option<usize>,
+    /// Whether there is a terminal that can write over a line.
+    over: bool,
     /// What is planned for after this row, in seconds.
     after_s: f64,
     /// Tenths of the run that have a line; none before the first trial, which may be one of a
@@ -37,33 +37,30 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of a row. A terminal that cannot write over a line gets whole ones.
+    /// Of a row.
     pub fn new(row: &str, after_s: f64) -> Self {
-        let given = || std::env::var("COLUMNS").ok()?.parse().ok();
-        let can = stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-        let columns = can.then(|| given().unwrap_or(79));
-        Self { row: row.into(), columns, after_s, tenths: None }
+        let over = stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        Self { row: row.into(), over, after_s, tenths: None }
     }
 
     /// This share of the row's time is done, it took so long, and `what` comes next.
     pub fn show(&mut self, share: f64, elapsed: Duration, what: &str) {
-        let so_far = format!("{}: {}", self.row, how_far(share, elapsed.as_secs_f64(), self.after_s));
-        if let Some(columns) = self.columns {
-            let text: String = format!("{so_far}  {what}").chars().take(columns).collect();
-            let mut stderr = stderr().lock();
-            let _ = write!(stderr, "\r\x1b[2K{text}").and_then(|()| stderr.flush());
-        } else {
-            let tenths = (10.0 * share) as u32;
-            if self.tenths.replace(tenths).is_some_and(|before| before < tenths) {
-                say(&format!("{so_far}  {what}"));
-            }
+        let how_far = how_far(share, elapsed.as_secs_f64(), self.after_s);
+        let text = format!("{}: {how_far}  {what}", self.row);
+        let tenths = (10.0 * share) as u32;
+        if self.over {
+            // A longer line would be two on a terminal of the usual width.
+            self.clear();
+            let _ = write!(stderr(), "{text:.79}");
+        } else if self.tenths.replace(tenths).is_some_and(|before| before < tenths) {
+            say(&text);
         }
     }
 
     /// Makes room for other output.
     pub fn clear(&self) {
-        if self.columns.is_some() {
-            let _ = write!(stderr().lock(), "\r\x1b[2K");
+        if self.over {
+            let _ = write!(stderr(), "\r\x1b[2K");
         }
     }
 }

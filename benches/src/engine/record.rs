@@ -12,7 +12,7 @@ use super::figures::{self, Figure, Unit};
 use crate::run::machine::Machine;
 use crate::statistics::rounds::{Estimate, Ratio, log_t, mean_ratio, middle, modes, range_ratio};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The version of the record that this code writes and reads.
 pub const SCHEMA: &str = "ulocks-bench/1";
@@ -115,13 +115,8 @@ impl Record {
 
     /// Headings of the sections, each once, in their order.
     pub fn sections(&self) -> Vec<&str> {
-        let mut sections: Vec<&str> = Vec::new();
-        for cell in &self.cells {
-            if !sections.contains(&cell.section.as_str()) {
-                sections.push(&cell.section);
-            }
-        }
-        sections
+        let mut seen = BTreeSet::new();
+        self.cells.iter().map(|cell| cell.section.as_str()).filter(|section| seen.insert(*section)).collect()
     }
 
     /// Indexes of the cells of a section.
@@ -129,8 +124,7 @@ impl Record {
         self.cells.iter().enumerate().filter(move |(_, cell)| cell.section == section).map(|(at, _)| at)
     }
 
-    /// Indexes of the cells that are alike but for their place on the axis: same section, and the
-    /// subject ran in them.
+    /// The index of the cell with this label in a section.
     pub fn cell(&self, section: &str, label: &str) -> Option<usize> {
         self.cells.iter().position(|cell| cell.section == section && cell.label == label)
     }
@@ -178,21 +172,17 @@ impl Line {
         if values.is_empty() {
             return None;
         }
-        Some(match Figure::find(figure)?.unit {
+        let unit = Figure::find(figure)?.unit;
+        let Estimate { value, interval } = match unit {
             // What must never be exceeded is not judged by most rounds.
             _ if figure == figures::RECOVERY_MAX.name => {
                 let greatest = values.iter().copied().fold(0.0, f64::max);
-                Measured { value: greatest, interval: Some((greatest, greatest)), modes: None }
+                Estimate { value: greatest, interval: Some((greatest, greatest)) }
             }
-            Unit::PerSecond => {
-                let Estimate { value, interval } = log_t(&values);
-                Measured { value, interval, modes: modes(&values) }
-            }
-            _ => {
-                let Estimate { value, interval } = middle(&values);
-                Measured { value, interval, modes: None }
-            }
-        })
+            Unit::PerSecond => log_t(&values),
+            _ => middle(&values),
+        };
+        Some(Measured { value, interval, modes: modes(&values).filter(|_| unit == Unit::PerSecond) })
     }
 
     /// One number to compare subjects by: the value, or the mode of most rounds.
