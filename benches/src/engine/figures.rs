@@ -28,80 +28,80 @@ pub struct Figure {
     pub about: &'static str,
 }
 
+// Which is better.
+const MORE: bool = true;
+const LESS: bool = false;
+
 macro_rules! figures {
-    ($($id:ident $name:literal $title:literal $unit:ident $better:ident $about:literal;)*) => {
-        $(#[doc = $about] pub const $id: Figure = Figure {
+    ($($name:literal $title:literal $unit:ident $better:ident $about:literal;)*) => {
+        /// Every kind of figure.
+        pub const ALL: &[Figure] = &[$(Figure {
             name: $name,
             title: $title,
             unit: Unit::$unit,
-            more_is_better: figures!(@ $better),
+            more_is_better: $better,
             about: $about,
-        };)*
-
-        /// Every kind of figure.
-        pub const ALL: &[Figure] = &[$($id),*];
+        }),*];
     };
-    (@ more) => { true };
-    (@ less) => { false };
 }
 
 figures! {
-    RATE "rate" "rate" PerSecond more "Operations a second of all workers together.";
-    HOG_RATE "hog-rate" "hogs' rate" PerSecond more "Holds of all hogs a second.";
-    CPU "cpu" "CPU/op" Nanoseconds less "User and system time of all workers for an operation, work included.";
-    SYSTEM "system" "system/op" Nanoseconds less "Time in the kernel for an operation.";
-    COV "cov" "COV" Number less "Standard deviation by mean of the workers' operations; 0 is fair.";
-    LEAST "least" "least" Share more "Operations of the least served worker by the mean of all.";
-    MOST "most" "most" Share less "Operations of the best served worker by the mean of all.";
-    STARVED "starved" "hardly ran" Share less "Workers with less than a tenth of the mean.";
-    WAIT_MIN "wait-min" "min wait" Nanoseconds less "The shortest wait of an acquisition.";
-    WAIT_MEAN "wait-mean" "mean wait" Nanoseconds less "Mean wait of an acquisition.";
-    WAIT_P50 "wait-p50" "p50" Nanoseconds less "Median wait of an acquisition.";
-    WAIT_P99 "wait-p99" "p99" Nanoseconds less "99th percentile of the waits of acquisitions.";
-    WAIT_P999 "wait-p99.9" "p99.9" Nanoseconds less "99.9th percentile of the waits of acquisitions.";
-    WAIT_MAX "wait-max" "longest wait" Nanoseconds less "The longest wait, also one that the end of the window cut off.";
-    WAIT_NOW "wait-now" "wait of a moment" Nanoseconds less "The wait that a thread which waits at a random moment is in: the mean weighted by length.";
-    LOCK "lock" "lock" Nanoseconds less "An acquisition, uncontended, in the best of many batches.";
-    UNLOCK "unlock" "unlock" Nanoseconds less "A release, uncontended, in the best of many batches.";
-    UNLOCK_MIN "unlock-min" "min unlock" Nanoseconds less "The shortest release.";
-    UNLOCK_MEAN "unlock-mean" "mean unlock" Nanoseconds less "Mean time of a release.";
-    UNLOCK_MAX "unlock-max" "longest unlock" Nanoseconds less "The longest release.";
-    ITERATIONS "iterations" "iterations" Number more "Acquisitions in the window.";
-    ATTEMPTS "attempts" "attempts" Number less "Attempts in the window; more than acquisitions where threads only try.";
-    FAILURES "failures" "gave up" Number less "How often a thread that tries gave up in the window.";
-    CLOCK_MIN "clock-min" "min clock" Nanoseconds less "The shortest of two clock reads with nothing between.";
-    CLOCK_MEAN "clock-mean" "clock" Nanoseconds less "The median of two clock reads with nothing between, which is subtracted from each delay.";
-    CLOCK_MAX "clock-max" "longest clock" Nanoseconds less "The longest of two clock reads with nothing between.";
-    PAIR "pair" "pair" Nanoseconds less "An acquisition and its release, uncontended.";
-    RECOVERY "recovery" "recovery" Nanoseconds less "From a holder's death to the next acquisition, the median.";
-    RECOVERY_MAX "recovery-max" "longest recovery" Nanoseconds less "The longest time from a holder's death to the next acquisition.";
-    CONTENDED "contended" "contended" Share less "Exclusive acquisitions that found the lock taken.";
-    READ_CONTENDED "read-contended" "reads contended" Share less "Shared acquisitions that found the lock taken.";
-    SPUN "spun" "spun" Share more "Contended acquisitions that ended without a sleep.";
-    REENTRIES "reentries" "sleeps" Number less "Entries into the kernel to sleep for a contended acquisition.";
-    FUTEXES "futexes" "futex calls/op" Number less "Calls to sleep and to wake for an operation.";
-    SLEEP_CALLS "sleep-calls" "sleep calls" Number less "Calls to sleep for an operation.";
-    WAKE_CALLS "wake-calls" "wake calls" Number less "Calls to wake for an operation.";
-    REFUSED "refused" "refused" Share less "Calls to sleep that the kernel refused because the word had changed.";
-    SWITCHES "switches" "switches/op" Number less "Context switches for an operation.";
-    CALLS "calls" "calls/op" Number less "System calls of the poster for a post.";
-    SHARE "share" "share" Number more "Turns of the thread beside the others by the mean of the others.";
-    MASKED_TIMES "masked-times" "times masked" Number less "How often signals were kept off, the warm-up included.";
-    MASKED_MIN "masked-min" "min masked" Nanoseconds less "The shortest that signals were kept off a thread.";
-    MASKED_MEAN "masked-mean" "mean masked" Nanoseconds less "How long signals were kept off a thread, on average.";
-    MASKED_MAX "masked-max" "longest masked" Nanoseconds less "The longest that signals were kept off a thread.";
-    HELD_OFF_MIN "held-off-min" "min held off" Nanoseconds less "The shortest of that, without the time for which the thread was ready and had no CPU.";
-    HELD_OFF_MEAN "held-off-mean" "mean held off" Nanoseconds less "The mean of that, without the time for which the thread was ready and had no CPU.";
-    HELD_OFF_MAX "held-off-max" "longest held off" Nanoseconds less "The longest of that, without the time for which the thread was ready and had no CPU.";
-    DELIVERY_MIN "delivery-min" "min delivery" Nanoseconds less "The shortest from the expiry of a timer to the entry of its handler.";
-    DELIVERY_MEAN "delivery-mean" "mean delivery" Nanoseconds less "From the expiry of a timer to the entry of its handler, on average.";
-    DELIVERY_MAX "delivery-max" "longest delivery" Nanoseconds less "The longest from the expiry of a timer to the entry of its handler.";
-    FIRST "first" "first done" Nanoseconds less "When the first worker had done its operations.";
-    LAST "last" "last done" Nanoseconds less "When the last worker had done its operations.";
-    MEAN_DONE "mean-done" "mean done" Nanoseconds less "When workers had done their operations, on average.";
-    BUSY "busy" "CPUs used" Share less "CPU time by the time that the CPUs had.";
-    OP_COST "op-cost" "cost/op" Nanoseconds less "Mean time of an operation as its task sees it.";
-    OP_DEVIANCE "op-deviance" "deviance/op" Nanoseconds less "Mean difference between the time of an operation and of the one before.";
+    "rate" "rate" PerSecond MORE "Operations a second of all workers together.";
+    "hog-rate" "hogs' rate" PerSecond MORE "Holds of all hogs a second.";
+    "cpu" "CPU/op" Nanoseconds LESS "User and system time of all workers for an operation, work included.";
+    "system" "system/op" Nanoseconds LESS "Time in the kernel for an operation.";
+    "cov" "COV" Number LESS "Standard deviation by mean of the workers' operations; 0 is fair.";
+    "least" "least" Share MORE "Operations of the least served worker by the mean of all.";
+    "most" "most" Share LESS "Operations of the best served worker by the mean of all.";
+    "starved" "hardly ran" Share LESS "Workers with less than a tenth of the mean.";
+    "wait-min" "min wait" Nanoseconds LESS "The shortest wait of an acquisition.";
+    "wait-mean" "mean wait" Nanoseconds LESS "Mean wait of an acquisition.";
+    "wait-p50" "p50" Nanoseconds LESS "Median wait of an acquisition.";
+    "wait-p99" "p99" Nanoseconds LESS "99th percentile of the waits of acquisitions.";
+    "wait-p99.9" "p99.9" Nanoseconds LESS "99.9th percentile of the waits of acquisitions.";
+    "wait-max" "longest wait" Nanoseconds LESS "The longest wait, also one that the end of the window cut off.";
+    "wait-now" "wait of a moment" Nanoseconds LESS "The wait that a thread which waits at a random moment is in: the mean weighted by length.";
+    "lock" "lock" Nanoseconds LESS "An acquisition, uncontended, in the best of many batches.";
+    "unlock" "unlock" Nanoseconds LESS "A release, uncontended, in the best of many batches.";
+    "unlock-min" "min unlock" Nanoseconds LESS "The shortest release.";
+    "unlock-mean" "mean unlock" Nanoseconds LESS "Mean time of a release.";
+    "unlock-max" "longest unlock" Nanoseconds LESS "The longest release.";
+    "iterations" "iterations" Number MORE "Acquisitions in the window.";
+    "attempts" "attempts" Number LESS "Attempts in the window; more than acquisitions where threads only try.";
+    "failures" "gave up" Number LESS "How often a thread that tries gave up in the window.";
+    "clock-min" "min clock" Nanoseconds LESS "The shortest of two clock reads with nothing between.";
+    "clock-mean" "clock" Nanoseconds LESS "The median of two clock reads with nothing between, which is subtracted from each delay.";
+    "clock-max" "longest clock" Nanoseconds LESS "The longest of two clock reads with nothing between.";
+    "pair" "pair" Nanoseconds LESS "An acquisition and its release, uncontended.";
+    "recovery" "recovery" Nanoseconds LESS "From a holder's death to the next acquisition, the median.";
+    "recovery-max" "longest recovery" Nanoseconds LESS "The longest time from a holder's death to the next acquisition.";
+    "contended" "contended" Share LESS "Exclusive acquisitions that found the lock taken.";
+    "read-contended" "reads contended" Share LESS "Shared acquisitions that found the lock taken.";
+    "spun" "spun" Share MORE "Contended acquisitions that ended without a sleep.";
+    "reentries" "sleeps" Number LESS "Entries into the kernel to sleep for a contended acquisition.";
+    "futexes" "futex calls/op" Number LESS "Calls to sleep and to wake for an operation.";
+    "sleep-calls" "sleep calls" Number LESS "Calls to sleep for an operation.";
+    "wake-calls" "wake calls" Number LESS "Calls to wake for an operation.";
+    "refused" "refused" Share LESS "Calls to sleep that the kernel refused because the word had changed.";
+    "switches" "switches/op" Number LESS "Context switches for an operation.";
+    "calls" "calls/op" Number LESS "System calls of the poster for a post.";
+    "share" "share" Number MORE "Turns of the thread beside the others by the mean of the others.";
+    "masked-times" "times masked" Number LESS "How often signals were kept off, the warm-up included.";
+    "masked-min" "min masked" Nanoseconds LESS "The shortest that signals were kept off a thread.";
+    "masked-mean" "mean masked" Nanoseconds LESS "How long signals were kept off a thread, on average.";
+    "masked-max" "longest masked" Nanoseconds LESS "The longest that signals were kept off a thread.";
+    "held-off-min" "min held off" Nanoseconds LESS "The shortest of that, without the time for which the thread was ready and had no CPU.";
+    "held-off-mean" "mean held off" Nanoseconds LESS "The mean of that, without the time for which the thread was ready and had no CPU.";
+    "held-off-max" "longest held off" Nanoseconds LESS "The longest of that, without the time for which the thread was ready and had no CPU.";
+    "delivery-min" "min delivery" Nanoseconds LESS "The shortest from the expiry of a timer to the entry of its handler.";
+    "delivery-mean" "mean delivery" Nanoseconds LESS "From the expiry of a timer to the entry of its handler, on average.";
+    "delivery-max" "longest delivery" Nanoseconds LESS "The longest from the expiry of a timer to the entry of its handler.";
+    "first" "first done" Nanoseconds LESS "When the first worker had done its operations.";
+    "last" "last done" Nanoseconds LESS "When the last worker had done its operations.";
+    "mean-done" "mean done" Nanoseconds LESS "When workers had done their operations, on average.";
+    "busy" "CPUs used" Share LESS "CPU time by the time that the CPUs had.";
+    "op-cost" "cost/op" Nanoseconds LESS "Mean time of an operation as its task sees it.";
+    "op-deviance" "deviance/op" Nanoseconds LESS "Mean difference between the time of an operation and of the one before.";
 }
 
 impl Figure {

@@ -8,7 +8,7 @@
 //! answers and pages comes from anywhere else.
 
 use super::cell::{Cell, Kind, Subject};
-use super::figures::{self, Figure, Unit};
+use super::figures::{Figure, Unit};
 use crate::run::machine::Machine;
 use crate::statistics::rounds::{Estimate, Ratio, log_t, mean_ratio, middle, modes, range_ratio};
 use serde::{Deserialize, Serialize};
@@ -175,7 +175,7 @@ impl Line {
         let unit = Figure::find(figure)?.unit;
         let Estimate { value, interval } = match unit {
             // What must never be exceeded is not judged by most rounds.
-            _ if figure == figures::RECOVERY_MAX.name => {
+            _ if figure == "recovery-max" => {
                 let greatest = values.iter().copied().fold(0.0, f64::max);
                 Estimate { value: greatest, interval: Some((greatest, greatest)) }
             }
