@@ -44,7 +44,7 @@ pub fn exit_code(signal: Option<i32>) -> ExitCode {
 /// Runs what is ordered. Returns the record, of what had ended if a signal came, and that signal.
 ///
 /// # Errors
-/// If a trial fails or hangs, in one line. The trials before it are in the journal, if there is one.
+/// If a trial fails or hangs, in one line. A journal, if there is one, has the trials before it.
 pub fn run(order: &Order) -> Result<(Record, Option<i32>)> {
     ensure!(!order.jobs.is_empty(), "there is nothing to run");
     let mut journal = Journal::begin(order)?;
