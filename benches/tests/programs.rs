@@ -314,6 +314,8 @@ fn a_killed_run_goes_on() {
     let arguments = ["--bench", "pingpong", "--rounds", "4", "--seconds", "0.001"];
     // A round is six trials.
     let mut child = hanging(&target, &arguments, 8);
+    let Ran { code, said, .. } = run(&target, &arguments);
+    assert!(code == Some(1) && said.starts_with("error: another run is writing into "), "{said}");
     child.kill().unwrap();
     child.wait().unwrap();
 

@@ -225,13 +225,13 @@ fn try_parse<P: FromArgMatches>(mut command: clap::Command, arguments: Vec<OsStr
 
 /// clap's first paragraph, and what is allowed where that does not say it.
 fn one_line(error: &clap::Error, command: &clap::Command) -> String {
-    let options = command.get_arguments().filter(|argument| !argument.is_hide_set());
-    let mut known: Vec<String> =
-        options.filter_map(|argument| Some(format!("--{}", argument.get_long()?))).collect();
-    known.extend(command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned()));
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidArg)
     {
+        let options = command.get_arguments().filter(|argument| !argument.is_hide_set());
+        let options = options.filter_map(|argument| Some(format!("--{}", argument.get_long()?)));
+        let commands = command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned());
+        let known: Vec<String> = options.chain(commands).collect();
         return format!("unexpected argument '{name}'; allowed: {}", known.join(", "));
     }
     let text = error.to_string();
@@ -251,10 +251,10 @@ pub(super) fn arguments() -> String {
 fn ours() -> String {
     let mut text = String::new();
     for argument in Options::command().get_arguments() {
-        let value = if argument.get_action().takes_values() { "= " } else { " " };
+        let value = if argument.get_action().takes_values() { "=" } else { "" };
         let names = argument.get_long_and_visible_aliases().unwrap_or_default();
-        let ours = names.into_iter().filter(|name| !BOTH.contains(name));
-        ours.for_each(|name| text += &format!("--{name}{value}"));
+        let ours = names.iter().filter(|name| !BOTH.contains(name));
+        text.extend(ours.map(|name| format!("--{name}{value} ")));
     }
     text
 }
