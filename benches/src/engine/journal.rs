@@ -23,8 +23,6 @@ use std::time::{Duration, Instant};
 #[derive(Serialize, Deserialize)]
 pub struct Journal {
     record: Record,
-    /// For each job the index of its first line, and behind them the number of lines.
-    first: Vec<usize>,
     /// A hash of the program's file.
     program: u64,
     /// When the run would have begun if nothing had interrupted it.
@@ -53,7 +51,10 @@ impl Journal {
             ("options", new.record.command != old.record.command),
             ("program", new.program != old.program),
             ("machine", lasting(&new) != lasting(&old)),
-            ("cells", new.record.cells != old.record.cells || new.first != old.first),
+            (
+                "cells",
+                new.record.cells != old.record.cells || new.record.lines.len() != old.record.lines.len(),
+            ),
         ]
         .into_iter()
         .filter_map(|(what, differs)| differs.then_some(what))
@@ -74,7 +75,7 @@ impl Journal {
         // The file may have been replaced by a build, but the program that runs is the old one.
         hasher.write(&std::fs::read("/proc/self/exe").context("cannot read this program")?);
         let mut subjects: Vec<Subject> = Vec::new();
-        let (mut lines, mut first) = (Vec::new(), vec![0]);
+        let mut lines = Vec::new();
         for (cell, job) in order.jobs.iter().enumerate() {
             for name in &job.subjects {
                 if !subjects.iter().any(|subject| subject.name == *name) {
@@ -82,7 +83,6 @@ impl Journal {
                 }
                 lines.push(Line { cell, subject: name.clone(), rounds: BTreeMap::new() });
             }
-            first.push(lines.len());
         }
         subjects.sort_by_key(|subject| subject.kind);
         let record = Record {
@@ -101,7 +101,7 @@ impl Journal {
             cells: order.jobs.iter().map(|job| job.cell.clone()).collect(),
             lines,
         };
-        Ok(Self { record, first, program: hasher.finish(), start: Instant::now() })
+        Ok(Self { record, program: hasher.finish(), start: Instant::now() })
     }
 
     /// How long the run has taken, the time before an interruption included.
@@ -111,8 +111,8 @@ impl Journal {
 
     /// The lines of a trial.
     fn lines(&self, (job, subject): Turn) -> Range<usize> {
-        let start = self.first[job] + subject.unwrap_or(0);
-        start..if subject.is_some() { start + 1 } else { self.first[job + 1] }
+        let first = |cell| self.record.lines.partition_point(|line| line.cell < cell);
+        subject.map_or(first(job)..first(job + 1), |subject| first(job) + subject..first(job) + subject + 1)
     }
 
     /// Whether this trial of a round has ended.
