@@ -50,7 +50,8 @@ fn all() -> Vec<Claim> {
     all.map(Claim::quick).collect()
 }
 
-/// Subject and peer, what a pair of it is, and what is promised of its time and of a contended rate.
+/// Subject and peer, what a pair of it is, and what is promised: of its time, and of a contended
+/// rate.
 const BESIDE: [(&str, &str, &str, Bound, Bound); 6] = [
     ("unfair", PLAIN, "pair, process-shared", Bound::Shown, Bound::Shown),
     ("robust", ROBUST, "pair", Bound::AtMost(1.0), Bound::AtLeast(1.0)),
