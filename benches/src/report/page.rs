@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// The words of the page, in five lines.
 const LEGEND: [&str; 5] = [
-    "Solid lines are locks of this family, dashed ones are its peers; a lock has one colour on the page.",
+    "Solid lines are locks of this family, dashed ones are its peers; no two of a chart look alike.",
     "By the best peer: the figure by that of the best peer of the same cell, round by round; at 1 they are level.",
     "A thin line is a 95 % interval, [..] in tables. Two open circles, and a|b, are two modes: no mean is given.",
     "(in, out): mean times inside and outside the lock. All run: the fastest with which no thread hardly ran, \
