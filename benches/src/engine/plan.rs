@@ -1,6 +1,6 @@
 //! What to run, how long, how often, worked out from the time there is.
 //!
-//! Windows grow until [`Effort::aim`] rounds fill the time; what is left over buys more rounds. If
+//! Windows grow until six rounds fill the time; what is left over buys more rounds. If
 //! the shortest windows do not fit, rounds go down to the fewest that give an interval. If that
 //! does not fit either, subjects are left out, those of [`Row::drop_first`] in their order. No cell
 //! is ever left out: a row measures every core count, on a machine of any size. What still does not

@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Calls of one thread: [`WAITS`], [`REFUSED`], [`WAKES`]. All-zero is a counter that has counted
+/// Calls of one thread: sleeps, refused sleeps, wakes. All-zero is a counter that has counted
 /// nothing; only its thread writes.
 #[derive(Debug, Default)]
 #[repr(transparent)]
