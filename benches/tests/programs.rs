@@ -307,6 +307,12 @@ fn an_interrupt_keeps_what_there_is_and_no_good_record_is_lost() {
         assert_eq!((kept.ended, kept.rounds_done()), (Ended::Interrupted, rounds));
         assert_eq!(record(&target, "pingpong.json").rounds, 3);
     }
+    // A run that begins anew forgets the one before, also if it is killed in its first round.
+    let mut child = hanging(&target, &arguments("4"), 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = run(&target, &[&arguments("4")[..], &["--resume"]].concat()).said;
+    assert!(said.contains("  2 cells are known.\n") && !said.contains("are reused"), "{said}");
 }
 
 fn a_killed_run_goes_on() {

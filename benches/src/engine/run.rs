@@ -48,6 +48,8 @@ pub fn exit_code(signal: Option<i32>) -> ExitCode {
 pub fn run(order: &Order) -> Result<(Record, Option<i32>)> {
     ensure!(!order.jobs.is_empty(), "there is nothing to run");
     let mut journal = Journal::begin(order)?;
+    // A run that begins anew forgets the one before.
+    journal.keep(order)?;
     let mut progress = Progress::new(&order.row, order.after_s);
     let ended = rounds(order, &mut journal, &mut progress);
     progress.clear();
