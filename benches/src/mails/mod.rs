@@ -159,6 +159,7 @@ fn known(order: Order) -> Result<Order> {
 
 /// Tables, and sentences behind them.
 fn text(tables: Vec<MailTable>, sentences: impl IntoIterator<Item = String>) -> String {
+    let sentences = sentences.into_iter().map(|sentence| wrapped(sentence.trim_end(), 4));
     tables.iter().map(|table| table.text() + "\n").chain(sentences).collect()
 }
 
@@ -245,6 +246,14 @@ impl MailTable {
 mod tests {
     use super::*;
     use crate::run::pinning::Pin;
+
+    #[test]
+    fn sentences_are_no_wider_than_tables() {
+        let sentence = "word ".repeat(50) + "\n";
+        let shown = text(Vec::new(), Some(sentence.clone()));
+        assert!(shown.lines().all(|line| line.len() <= 100) && shown.ends_with("word\n"), "{shown}");
+        assert!(shown.split_whitespace().eq(sentence.split_whitespace()), "{shown}");
+    }
 
     #[test]
     fn an_order_of_nothing_or_of_a_lock_of_another_kind_is_refused() {

@@ -31,7 +31,7 @@ pub fn read(path: &Path) -> Result<Vec<Record>> {
 /// The records in the text of a packed file, or in a list, as `--json` writes it; nothing if it is
 /// a record.
 fn unpack(text: &str) -> Result<Option<Vec<Record>>> {
-    let mut file: Value = serde_json::from_str(text)?;
+    let mut file: Value = serde_json::from_str(text).context("it is not JSON")?;
     if file.is_array() {
         return Ok(Some(serde_json::from_value(file)?));
     }
@@ -130,6 +130,7 @@ mod tests {
     #[test]
     fn what_is_not_a_record_is_refused_with_a_reason() {
         assert!(unpack("{}").unwrap().is_none());
+        assert!(format!("{:#}", unpack("root:x:0").unwrap_err()).starts_with("it is not JSON: "));
         let text = pack(&[plain(1)]).unwrap();
         assert!(pack(&[plain(1), plain(2)]).is_err());
         let damaged = text.replace("\"rows\": [\n[0,", "\"rows\": [\n[99,");
