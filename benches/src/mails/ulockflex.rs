@@ -232,8 +232,14 @@ pub fn tables(record: &Record) -> Vec<MailTable> {
 
 fn table(title: String, record: &Record, rows: &[Row]) -> MailTable {
     let rows = rows.iter().map(|row| line(record, row)).collect();
-    MailTable::new(title, HEADER, rows, TODAY)
+    let mut shown = MailTable::new(title, HEADER, rows, TODAY);
+    // They say which row it is, in each part of a table that does not fit.
+    shown.table.left = KEYS;
+    shown
 }
+
+/// The first columns, up to `x`.
+const KEYS: usize = 7;
 
 const HEADER: [&str; 20] = [
     "c", "a", "i", "L", "p", "r", "x", "WC", "RC", "R", "COV", "ThPut", "by k", "CPU/op", "2002 WC", "RC",
@@ -242,8 +248,8 @@ const HEADER: [&str; 20] = [
 
 const TODAY: &[&str] = &[
     "c children, a locks, i runs (a * if ThPut is not known to 5 %), p patience in us, r and x mean us",
-    "outside and inside, WC and RC exclusive and shared acquisitions that found the lock taken in per cent;",
-    "R for f and F: contended acquisitions that spinning resolved in per cent; for c and C: sleeps for one;",
+    "outside and inside, WC and RC exclusive and shared acquisitions that found the lock taken in %;",
+    "R for f and F: contended acquisitions that spinning resolved in %; for c and C: sleeps for one;",
     "COV of the children; ThPut loops a second; by k: by System V's semaphore in the same cell.",
     "L: e none, k sysv, f semaphore that sleeps, F semaphore, c calock that sleeps, C calock, s psrw.",
     "Today the patience of F and C at p 0 is chosen by the lock, and t is a tenth of a second, not ten.",
@@ -311,6 +317,20 @@ mod tests {
     use super::*;
     use crate::mails::CommandLine;
     use clap::Parser;
+
+    #[test]
+    fn each_part_of_the_table_says_which_row_it_is() {
+        let shown = table("all".into(), &crate::report::fixture::plain(1), franke::rows());
+        let mut heads = 0;
+        for part in shown.table.fitting(true) {
+            assert_eq!(part.head[..KEYS], HEADER[..KEYS]);
+            let keys: std::collections::HashSet<_> = part.rows.iter().map(|row| &row[..KEYS]).collect();
+            assert_eq!(keys.len(), 167);
+            heads += part.head.len() - KEYS;
+        }
+        assert_eq!(heads, HEADER.len() - KEYS);
+        assert!(TODAY.iter().all(|line| line.len() <= 100));
+    }
 
     #[test]
     fn options_narrow_his_table_or_ask_for_numbers_that_he_has_not() {
