@@ -50,7 +50,7 @@ pub trait Mask: Send + Sync + 'static {
 /// memory. The default.
 ///
 /// A pair is two plain stores, which do not show beside a lock
-/// (`cargo bench --bench psrw -- --only writer/`). The first signal that comes meanwhile is put
+/// (`cargo run --release --bin psrw`). The first signal that comes meanwhile is put
 /// aside, and the class blocked, until the mask is lowered.
 ///
 /// What this needs of the code between: that it leaves the thread's own signal mask, as far as the
