@@ -42,10 +42,15 @@ fn a_trial_answers_or_goes_and_leaves_nothing() {
         exit(i32::from(serve(carry_out) != ExitCode::SUCCESS));
     } else {
         let mut command = Command::new(current_exe().unwrap());
-        // The harness has another thread, which must not take the signal.
+        // The harness has another thread, which must not take the signal. A shell ignores it for
+        // what it starts in the background, and an ignored signal would interrupt nothing.
         let block = || {
-            // SAFETY: the set is initialised, the old mask is not wanted; async-signal-safe.
-            unsafe { libc::sigprocmask(libc::SIG_BLOCK, &signals([libc::SIGINT]), ptr::null_mut()) };
+            // SAFETY: the set is initialised, the old mask and the old action are not wanted; both
+            // are async-signal-safe.
+            unsafe {
+                libc::sigprocmask(libc::SIG_BLOCK, &signals([libc::SIGINT]), ptr::null_mut());
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
+            }
             Ok(())
         };
         // SAFETY: `block` allocates nothing and takes no lock.
