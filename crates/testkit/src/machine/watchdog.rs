@@ -114,6 +114,12 @@ extern "C" fn print_trace(_: libc::c_int) {
     let text = if ours.is_empty() { trace } else { ours.join("\n") };
     let _ = writeln!(stderr(), "  thread {}:\n{text}", task::id());
     SHOWING.store(0, Relaxed);
+    // The signal has ended a sleep that nobody else would have. If the thread went on, a test that
+    // hung could pass before the abort.
+    loop {
+        // SAFETY: the call takes no arguments.
+        unsafe { libc::pause() };
+    }
 }
 
 #[cfg(test)]
