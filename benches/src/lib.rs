@@ -11,7 +11,9 @@
 //! | `report` | tables, the answer, the page, comparisons and kept records |
 //! | `mails` | the programs of the five mails, with their own arguments and columns |
 //!
-//! No folder uses one below it in this table.
+//! Folders use those above them in this table, with these exceptions: workloads and statistics name
+//! the outcome of a trial, which is the engine's; the program in `engine` starts rows and reports;
+//! engine and rows write numbers by `report::units`; and the page shows the mails' tables.
 
 #[cfg(test)]
 use ulocks_testkit as _;
