@@ -8,8 +8,10 @@ use super::{Row, Wish, turns};
 use crate::engine::cell::Job;
 use crate::engine::record::{Mode, Record};
 use crate::report::units;
+use crate::subjects::semaphores::{ROBUST_SET, UNDO};
 use crate::workloads::pairs::Pairs;
 use crate::workloads::recovery::Recovery;
+use crate::workloads::sets::Sets;
 use crate::workloads::{Scenario, Times, Workers};
 
 pub const ROW: Row = Row {
@@ -30,8 +32,6 @@ pub const ROW: Row = Row {
 const PLAIN: &str = "pthread";
 /// The same, robust.
 const ROBUST: &str = "pthread-robust";
-/// System V's semaphore with SEM_UNDO.
-const UNDO: &str = "sysv-undo";
 
 /// Processes that sleep for the lock when its holder is killed.
 const SLEEPERS: u32 = 5;
@@ -46,8 +46,8 @@ fn jobs(wish: &Wish) -> Vec<Job> {
 
 /// Every claim.
 fn all() -> Vec<Claim> {
-    let all = [pairs(), loops(), recoveries()].into_iter().flatten();
-    all.map(Claim::quick).collect()
+    let all = [pairs(), sets(), loops(), recoveries()].into_iter().flatten();
+    all.map(Claim::quick).chain([process_shared()]).collect()
 }
 
 /// Subject and peer, what a pair of it is, and what is promised: of its time, and of a contended
@@ -70,6 +70,21 @@ fn pairs() -> Vec<Claim> {
         Claim::versus(mine, vec![other], "pair", bound, what)
     };
     BESIDE.map(claim).into()
+}
+
+/// What it costs to be between processes; no part of a quick look, as both have the same path.
+fn process_shared() -> Claim {
+    let at = |processes| place("unfair", "uncontended", Scenario::Pairs(Pairs { reads: false, processes }));
+    let what = "uncontended pair, process-shared: time by that within a process".into();
+    Claim::versus(at(true), vec![at(false)], "pair", Bound::AtMost(1.1), what)
+}
+
+/// Sets that come back when their holder dies.
+fn sets() -> Vec<Claim> {
+    let scenario = Scenario::Sets(Sets { ops: 2, one_by_one: false });
+    let what = format!("uncontended set of two with undo, and its return: time by that of {UNDO}");
+    let [mine, other] = [ROBUST_SET, UNDO].map(|subject| place(subject, "uncontended set of two", scenario));
+    vec![Claim::versus(mine, vec![other], "pair", Bound::AtMost(0.1), what)]
 }
 
 /// Processes that contend.

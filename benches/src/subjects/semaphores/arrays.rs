@@ -1,7 +1,7 @@
 //! What is measured: arrays of semaphores, and what has one semaphore at a time.
 
+use super::Array;
 use super::kernel_set::SemSet;
-use super::{Array, PER_CALL};
 use crate::subjects::laps::{self, Cell};
 use anyhow::{Result, ensure};
 use crossbeam_utils::CachePadded;
@@ -11,37 +11,43 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::Duration;
 use std::{io, ptr};
 use ulocks_semarray::{Builder, Fairness, Op, SemArray};
-use ulocks_shm::robust::semarray::RobustSemArray;
+use ulocks_shm::robust::semarray::{RobustSemArray, SemError};
 use ulocks_shm::{Joined, Region};
 
-/// The kernel's.
-pub struct Kernel(SemSet);
+/// The kernel's, with SEM_UNDO or without.
+pub struct Kernel<const UNDO: bool = false>(SemSet);
 
 impl Kernel {
     /// An array with these values.
     pub fn new(values: &[u32]) -> Result<Self> {
         SemSet::new(values).map(Self)
     }
+
+    /// The same, whose operations the kernel takes back when their process ends.
+    pub fn undo(values: &[u32]) -> Result<Kernel<true>> {
+        SemSet::new(values).map(Kernel)
+    }
 }
 
 /// An operation as the kernel wants it. Indices and amounts of the benchmarks are small.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub struct Sembuf(libc::sembuf);
+pub struct Sembuf<const UNDO: bool>(libc::sembuf);
 
-impl From<Op> for Sembuf {
+impl<const UNDO: bool> From<Op> for Sembuf<UNDO> {
     #[inline]
     fn from(op: Op) -> Self {
-        let flags = if op.is_no_wait() { libc::IPC_NOWAIT } else { 0 };
+        let no_wait = if op.is_no_wait() { libc::IPC_NOWAIT } else { 0 };
+        let flags = no_wait | if UNDO { libc::SEM_UNDO } else { 0 };
         Self(libc::sembuf { sem_num: op.index() as u16, sem_op: op.change() as i16, sem_flg: flags as i16 })
     }
 }
 
-impl Array for Kernel {
-    type Op = Sembuf;
+impl<const UNDO: bool> Array for Kernel<UNDO> {
+    type Op = Sembuf<UNDO>;
 
     #[inline]
-    fn apply(&self, set: &[Sembuf]) {
+    fn apply(&self, set: &[Sembuf<UNDO>]) {
         // SAFETY: `Sembuf` is transparent around the other, so a slice of one is one of the other.
         let set = unsafe { std::slice::from_raw_parts(set.as_ptr().cast::<libc::sembuf>(), set.len()) };
         assert!(self.0.apply(set), "semop: a set that can proceed at once was refused");
@@ -204,38 +210,46 @@ impl Array for Words {
     }
 }
 
-/// Semaphores of our array between processes.
-const SEMS: usize = 250;
-type Shared = RobustSemArray<SEMS, 256, PER_CALL>;
-
-/// Ours between processes. A trial has one such array; its region stays until the process ends, so
-/// that threads may be members of it without a lifetime.
-pub struct Robust(&'static Region<Shared>);
+/// Ours between processes, for 256 of them. A trial has one such array; its region stays until the
+/// process ends, so that threads may be members of it without a lifetime.
+pub struct Robust<const SEMS: usize, const OPS: usize>(&'static Region<RobustSemArray<SEMS, 256, OPS>>);
 
 thread_local! {
     /// This thread as a member. The thread that makes the array is none: it is going to fork.
     static ME: OnceCell<Joined<'static>> = const { OnceCell::new() };
 }
 
-impl Robust {
+impl<const SEMS: usize, const OPS: usize> Robust<SEMS, OPS> {
     /// An array that starts with these values.
     pub fn new(values: &[u32]) -> Result<Self> {
         ensure!(values.len() <= SEMS, "{} semaphores between processes; allowed: {SEMS}", values.len());
-        let region = Region::<Shared>::options().participants(256).anonymous()?;
+        let region = Region::<RobustSemArray<SEMS, 256, OPS>>::options().participants(256).anonymous()?;
         let mut all = (0..).zip(values);
         region.with_member(|me| all.try_for_each(|(index, &value)| region.set(me, index, value)))??;
         Ok(Self(Box::leak(Box::new(region))))
     }
+
+    /// Calls `act` with this thread as a member.
+    #[inline]
+    fn with_me<T>(&self, act: impl FnOnce(&Joined<'static>) -> Result<T, SemError>) -> T {
+        // SAFETY: nothing is lent to the member. Permits are dropped where they were had, and give
+        // access to no memory.
+        let join = || unsafe { self.0.join() }.unwrap_or_else(|error| panic!("robust-semarray: {error}"));
+        ME.with(|me| act(me.get_or_init(join))).unwrap_or_else(|error| panic!("robust-semarray: {error}"))
+    }
 }
 
-impl Array for Robust {
+impl<const SEMS: usize, const OPS: usize> Array for Robust<SEMS, OPS> {
     type Op = Op;
 
     fn apply(&self, set: &[Op]) {
-        // SAFETY: nothing is lent to the member: sets that are applied give no guards.
-        let join = || unsafe { self.0.join() }.unwrap_or_else(|error| panic!("robust-semarray: {error}"));
-        ME.with(|me| self.0.apply(me.get_or_init(join), set))
-            .unwrap_or_else(|error| panic!("robust-semarray: {error}"));
+        self.with_me(|me| self.0.apply(me, set));
+    }
+
+    /// With a permit, which comes back if the holder dies: as SEM_UNDO.
+    #[inline]
+    fn pair(&self, take: &[Op], _give: &[Op]) {
+        self.with_me(|me| self.0.acquire(me, take).map(drop));
     }
 
     fn values(&self) -> Vec<u32> {

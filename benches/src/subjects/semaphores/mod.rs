@@ -25,6 +25,13 @@ pub trait Array: Send + Sync + Sized + 'static {
     /// If it is refused, which is a mistake of the benchmark.
     fn apply(&self, set: &[Self::Op]);
 
+    /// Performs a set, and its opposite, each at once.
+    #[inline]
+    fn pair(&self, take: &[Self::Op], give: &[Self::Op]) {
+        self.apply(take);
+        self.apply(give);
+    }
+
     /// The values of all semaphores.
     fn values(&self) -> Vec<u32>;
 }
@@ -100,6 +107,10 @@ pub const KERNEL: &str = "sysv";
 pub const SEMARRAY: &str = "semarray";
 /// Ours between processes.
 pub const ROBUST: &str = "robust-semarray";
+/// The kernel's, which takes back what a dead process did.
+pub const UNDO: &str = "sysv-undo";
+/// Ours between processes, as small as a program of few semaphores makes it.
+pub const ROBUST_SET: &str = "robust-set";
 /// Semaphores by themselves.
 pub const POSIX: &str = "sem_t";
 /// What the program of 2010 was twice as fast as.
@@ -134,13 +145,16 @@ macro_rules! entries {
 entries! {
     false true KERNEL, "System V semaphores, many operations a call", PER_CALL,
     [Wakes Processes Singles Manager], Kernel::new;
+    false true UNDO, "System V semaphores with SEM_UNDO", PER_CALL, [], Kernel::undo;
     false true "sysv-single", "System V, one operation a call", 1, [Wakes Processes], Kernel::new;
     false true FUTEX, "a word a sleeper, one FUTEX_WAKE each, as in 2010", 1, [Wakes Processes], Sleepers::new;
     false false POSIX, "POSIX unnamed semaphores, each on lines of its own", 1, [Singles], Posix::new;
     true false SEMARRAY, "ulocks SemArray", PER_CALL, [Wakes Singles Manager], Ours::new;
     true false "semarray-single", "ulocks SemArray, one operation a call", 1, [Wakes], Ours::new;
     true false STRICT, "ulocks SemArray, no set overtakes a sleeper", PER_CALL, [Manager], Ours::strict;
-    true false ROBUST, "ulocks RobustSemArray, between processes", PER_CALL, [Processes], Robust::new;
+    true false ROBUST, "ulocks RobustSemArray, of 250, sets of up to 64", PER_CALL, [Processes],
+    Robust::<250, PER_CALL>::new;
+    true false ROBUST_SET, "ulocks RobustSemArray of two, sets of up to 8", 8, [], Robust::<2, 8>::new;
     false false FLOOR, "a compare-exchange for each operation, no set: the least there is", 1, [], Words::new;
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::subjects::semaphores::arrays::{Kernel, Ours, Posix};
-use crate::subjects::semaphores::{Array, KERNEL, POSIX, SEMARRAY, Traits, made};
+use crate::subjects::semaphores::{Array, KERNEL, POSIX, ROBUST_SET, SEMARRAY, Traits, UNDO, made};
 use crate::workloads::sets::Sets;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -57,9 +57,12 @@ fn sets_of_all_sizes_have_a_figure() {
         let subjects: Vec<String> = subjects.iter().map(|&name| name.into()).collect();
         Sets { ops, one_by_one: false }.carry_out(&subjects, &Conditions { window_ms: 1, ..conditions() })
     };
-    for (ops, subjects) in
-        [(1, &[SEMARRAY, KERNEL, POSIX, "floor"][..]), (8, &[SEMARRAY, KERNEL, "floor"]), (500, &[KERNEL])]
-    {
+    for (ops, subjects) in [
+        (1, &[SEMARRAY, KERNEL, POSIX, "floor"][..]),
+        (2, &[UNDO, ROBUST_SET]),
+        (8, &[SEMARRAY, KERNEL, "floor"]),
+        (500, &[KERNEL]),
+    ] {
         let outcomes = run(ops, subjects).unwrap();
         assert!(outcomes.len() == subjects.len() && outcomes.iter().all(|outcome| outcome["pair"] > 0.0));
     }
@@ -77,6 +80,7 @@ fn arrays_do_what_they_are_told() {
         assert_eq!(array.values(), [2, 2, 4]);
     }
     behaves(Kernel::new(&[2, 0, 0]).unwrap());
+    behaves(Kernel::undo(&[2, 0, 0]).unwrap());
     behaves(Ours::new(&[2, 0, 0]).unwrap());
     let posix = Posix::new(&[2, 0, 0]).unwrap();
     posix.apply(&[Op::sub(0, 1), Op::add(2, 1)]);
