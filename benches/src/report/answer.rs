@@ -1,4 +1,4 @@
-//! The answer of a run: which lock for which workload, what it costs, and who is ahead.
+//! The answer of a run: which lock for which workload, what it costs, and which is ahead.
 //!
 //! # The rule
 //! For a workload, a section of `scaling`, count the cells from two threads up to as many as there
@@ -264,7 +264,7 @@ pub(crate) struct Answer {
     pub title: String,
     /// The lines of each workload.
     pub table: Table,
-    /// What the words mean, who is ahead, and what to take for any workload.
+    /// What the words mean, which lock is ahead, and what to take for any workload.
     pub lines: Vec<String>,
 }
 
@@ -336,7 +336,7 @@ fn title(Workload { record, span, most, .. }: &Workload<'_>) -> String {
     )
 }
 
-/// Who is ahead, and where.
+/// Which lock is ahead, and where.
 fn ahead(workloads: &[Workload<'_>]) -> String {
     let (mut ahead, mut level, mut behind) = (0, 0, Vec::new());
     for (of, &x) in workloads.iter().flat_map(|of| of.span.iter().map(move |x| (of, x))) {

@@ -40,7 +40,7 @@ pub struct Row {
     pub columns: &'static [Column],
     /// What is promised and judged by its record; rows with claims have no other tables.
     pub claims: fn(&Record) -> Vec<claims::Claim>,
-    /// What its record says, in sentences of at most 100 characters: who is ahead and where.
+    /// What its record says, in sentences of at most 100 characters: which lock is ahead and where.
     pub sentences: fn(&Record) -> Vec<String>,
     /// What the reader of its tables must know, beside the meaning of the columns.
     pub notes: &'static str,

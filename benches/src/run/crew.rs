@@ -102,8 +102,8 @@ impl<T: Send> Crew<T> {
 }
 
 impl<T: Send + 'static> Crew<T> {
-    /// As [`together`], but who is not joined is left behind. For work that may never come to its
-    /// end.
+    /// As [`together`], but a thread that is not joined is left behind. For work that may never
+    /// come to its end.
     ///
     /// # Errors
     /// If a thread cannot be had, or not be bound. No other runs `body`, and all are gone.
