@@ -77,7 +77,7 @@ fn every_mutex_is_in_the_profile() {
     contended::<ulocks_unfair::RawThroughputMutex<On>>("ThroughputMutex");
     contended::<ulocks_unfair::RawAsymMutex<On>>("AsymMutex");
     contended::<ulocks_fair::RawFairMutex<On>>("FairMutex");
-    contended::<ulocks_fair::RawFairMutex<Shared<Adaptive, Stamped<Slow>>>>("FairMutex, shared");
+    contended::<ulocks_unfair::RawBargingMutex<Shared<Adaptive, Stamped<Slow>>>>("Mutex, shared");
     contended::<ulocks_calock::RawCalock<On>>("Calock");
     contended::<ulocks_pi::RawPiMutex<On>>("PiMutex");
 }

@@ -182,9 +182,9 @@ fn unfair() {
 #[test]
 fn fair() {
     use ulocks::fair::*;
-    mutexes! { FairMutex<u32>; FairMutexWith<u32, Shared>; }
-    condvars! { FairCondvar, with FairMutex<u32>; FairCondvarWith<Shared>, with FairMutexWith<u32, Shared>; }
-    semaphores! { Semaphore; SemaphoreWith<Shared>; }
+    mutexes! { FairMutex<u32>; FairMutexWith<u32, Private<NoSpin>>; }
+    condvars! { FairCondvar, with FairMutex<u32>; FairCondvarWith<Private<NoSpin>>, with FairMutexWith<u32, Private<NoSpin>>; }
+    semaphores! { Semaphore; SemaphoreWith<Private<NoSpin>>; }
 }
 
 #[test]
@@ -202,8 +202,8 @@ fn pi() {
 #[test]
 fn calock() {
     use ulocks::calock::*;
-    mutexes! { Calock<u32>; CalockWith<u32, Shared>; }
-    condvars! { CalockCondvar, with Calock<u32>; CalockCondvarWith<Shared>, with CalockWith<u32, Shared>; }
+    mutexes! { Calock<u32>; CalockWith<u32, Private<NoSpin>>; }
+    condvars! { CalockCondvar, with Calock<u32>; CalockCondvarWith<Private<NoSpin>>, with CalockWith<u32, Private<NoSpin>>; }
 }
 
 #[test]

@@ -32,9 +32,7 @@ use xtask::workspace::{Package, Workspace};
 /// The traits of a raw lock.
 const TRAITS: [&str; 3] = ["RawMutex", "RawRwLock", "RawRobust"];
 /// Types that are a part of a lock, or a face of one: the package, the type, and why.
-const PARTS: [(&str, &str); 2] = [
-    // The two protocols of `RawFairMutex`, in one folder with it.
-    ("ulocks-fair", "Protocol"),
+const PARTS: [(&str, &str); 1] = [
     // A mutex of the C library or ours: its tests are programs in C.
     ("ulocks-pthread", "Waitable"),
 ];

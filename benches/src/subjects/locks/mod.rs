@@ -294,9 +294,9 @@ locks! {
         "throughput" "ulocks unfair ThroughputMutex, reserved after 100 us": Ulock of ulocks_unfair::RawThroughputMutex, threads;
         "asym" "ulocks unfair AsymMutex": Ulock of ulocks_unfair::RawAsymMutex;
         "byte" "ulocks unfair ByteMutex": Ulock of ulocks_unfair::RawByteMutex, threads;
-        "calock" "ulocks Calock": Ulock of ulocks_calock::RawCalock { 3_000 };
-        "fair" "ulocks fair FairMutex": Ulock of ulocks_fair::RawFairMutex { 3_000 };
-        "semaphore" "ulocks fair Semaphore, one permit": Permit of ulocks_fair::RawSemaphore { 3_000 };
+        "calock" "ulocks Calock": Ulock of ulocks_calock::RawCalock { 3_000 }, threads;
+        "fair" "ulocks fair FairMutex": Ulock of ulocks_fair::RawFairMutex { 3_000 }, threads;
+        "semaphore" "ulocks fair Semaphore, one permit": Permit of ulocks_fair::RawSemaphore { 3_000 }, threads;
         "pi" "ulocks PiMutex": Ulock of ulocks_pi::RawPiMutex;
     }
     peers {

@@ -4,8 +4,8 @@ use super::{Held, Lock, Meters, Scope};
 use anyhow::Result;
 use std::any::Any;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use ulocks_core::Policy;
 use ulocks_core::meter::Counted;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::raw::{Metered, RawMutex};
 use ulocks_fair::RawSemaphore;
 
@@ -58,7 +58,7 @@ impl<M: RawMutex> Drop for HeldUlock<'_, M> {
 #[derive(Debug)]
 pub struct Permit<S>(S);
 
-impl<P: Policy> Lock for Permit<RawSemaphore<P>> {
+impl<P: InOneProcess> Lock for Permit<RawSemaphore<P>> {
     fn place(place: &mut MaybeUninit<Self>, _: Scope) -> Result<()> {
         place.write(Self(RawSemaphore::new(1)));
         Ok(())

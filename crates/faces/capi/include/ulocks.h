@@ -189,7 +189,7 @@ typedef struct ulocks_byte_mutex_cond_t {
  * that locks a mutex that it holds waits for ever.
  */
 typedef struct ulocks_calock_t {
-    uint32_t _words[14];
+    uint32_t _words[13];
 } ulocks_calock_t;
 
 /**
@@ -338,7 +338,7 @@ typedef struct ulocks_rwlock_t {
  *
  * `ULOCKS_SEMAPHORE_INIT(n)` has n permits, all bytes zero has none. It needs no destruction. Its
  * memory may be freed when no thread is inside of one of its functions. It belongs to one process.
- * At most 65523 threads may wait at once; one more ends the process.
+ * At most 65535 threads may wait at once; one more ends the process.
  */
 typedef struct ulocks_semaphore_t {
     uint64_t _words[2];
@@ -388,53 +388,6 @@ typedef struct ulocks_semop_t {
      */
     uint32_t flags;
 } ulocks_semop_t;
-
-/**
- * A mutex that a few threads pass around, while the others sleep. A sleeper is let in every ten
- * milliseconds, so every thread gets the mutex at last.
- *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
- * thread that unlocks it last may free its memory at once. It may lie in memory that several
- * processes map, at any addresses. If a process dies with it, it stays locked. A thread that locks
- * a mutex that it holds waits for ever.
- */
-typedef struct ulocks_shared_calock_t {
-    uint32_t _words[14];
-} ulocks_shared_calock_t;
-
-/**
- * A condition variable for mutexes of the type `ulocks_shared_calock_t`.
- *
- * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
- * memory may be freed when no thread is inside of one of its functions. It may lie in memory that
- * several processes map, at any addresses.
- */
-typedef struct ulocks_shared_calock_cond_t {
-    uint64_t _words[2];
-} ulocks_shared_calock_cond_t;
-
-/**
- * A mutex that threads get in the order in which they came.
- *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
- * thread that unlocks it last may free its memory at once. It may lie in memory that several
- * processes map, at any addresses. If a process dies with it, it stays locked. A thread that locks
- * a mutex that it holds waits for ever.
- */
-typedef struct ulocks_shared_fair_mutex_t {
-    uint64_t _words[1];
-} ulocks_shared_fair_mutex_t;
-
-/**
- * A condition variable for mutexes of the type `ulocks_shared_fair_mutex_t`.
- *
- * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
- * memory may be freed when no thread is inside of one of its functions. It may lie in memory that
- * several processes map, at any addresses.
- */
-typedef struct ulocks_shared_fair_mutex_cond_t {
-    uint64_t _words[2];
-} ulocks_shared_fair_mutex_cond_t;
 
 /**
  * A mutex of four bytes. Any thread may take it next: no order, and no bound on a wait.
@@ -503,18 +456,6 @@ typedef struct ulocks_shared_pi_mutex_cond_t {
 typedef struct ulocks_shared_rwlock_t {
     uint64_t _words[2];
 } ulocks_shared_rwlock_t;
-
-/**
- * A counting semaphore. Threads get permits in the order in which they came.
- *
- * `ULOCKS_SEMAPHORE_INIT(n)` has n permits, all bytes zero has none. It needs no destruction. Its
- * memory may be freed when no thread is inside of one of its functions. It may lie in memory that
- * several processes map, at any addresses. If a process dies, the permits that it took are lost.
- * At most 65523 threads may wait at once; one more ends the process.
- */
-typedef struct ulocks_shared_semaphore_t {
-    uint64_t _words[2];
-} ulocks_shared_semaphore_t;
 
 /**
  * A mutex for many operations a second among many threads. A thread may be overtaken for a tenth
@@ -1796,130 +1737,6 @@ bool ulocks_semarray_is_closed(const struct ulocks_semarray_t *array);
 /**
  * Locks the mutex, and waits as long as that takes. Returns 0.
  */
-int ulocks_shared_calock_lock(struct ulocks_shared_calock_t *mutex);
-
-/**
- * Locks the mutex if that needs no waiting.
- *
- * Returns 0, or EBUSY: a thread holds the mutex.
- */
-int ulocks_shared_calock_trylock(struct ulocks_shared_calock_t *mutex);
-
-/**
- * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_shared_calock_lock_until(struct ulocks_shared_calock_t *mutex,
-                                    const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks the mutex. The calling thread must hold it. Returns 0.
- */
-int ulocks_shared_calock_unlock(struct ulocks_shared_calock_t *mutex);
-
-/**
- * Whether a thread holds the mutex at this moment.
- */
-bool ulocks_shared_calock_is_locked(const struct ulocks_shared_calock_t *mutex);
-
-/**
- * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
- * the mutex.
- *
- * No notification is missed that comes after the unlocking. A wait may end without one, so look at
- * the condition again. It is no cancellation point. Returns 0.
- */
-int ulocks_shared_calock_cond_wait(struct ulocks_shared_calock_cond_t *cond,
-                                   struct ulocks_shared_calock_t *mutex);
-
-/**
- * As ulocks_shared_calock_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
- * The mutex is locked again in every case.
- *
- * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
- * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
- */
-int ulocks_shared_calock_cond_wait_until(struct ulocks_shared_calock_cond_t *cond,
-                                         struct ulocks_shared_calock_t *mutex,
-                                         const struct timespec *monotonic_deadline);
-
-/**
- * Notifies one thread that waits, with or without the mutex locked. Returns 0.
- */
-int ulocks_shared_calock_cond_signal(struct ulocks_shared_calock_cond_t *cond);
-
-/**
- * Notifies all threads that wait, with or without the mutex locked. Returns 0.
- */
-int ulocks_shared_calock_cond_broadcast(struct ulocks_shared_calock_cond_t *cond);
-
-/**
- * Locks the mutex, and waits as long as that takes. Returns 0.
- */
-int ulocks_shared_fair_mutex_lock(struct ulocks_shared_fair_mutex_t *mutex);
-
-/**
- * Locks the mutex if that needs no waiting.
- *
- * Returns 0, or EBUSY: a thread holds the mutex, or another thread waits for it.
- */
-int ulocks_shared_fair_mutex_trylock(struct ulocks_shared_fair_mutex_t *mutex);
-
-/**
- * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_shared_fair_mutex_lock_until(struct ulocks_shared_fair_mutex_t *mutex,
-                                        const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks the mutex. The calling thread must hold it. Returns 0.
- */
-int ulocks_shared_fair_mutex_unlock(struct ulocks_shared_fair_mutex_t *mutex);
-
-/**
- * Whether a thread holds the mutex at this moment.
- */
-bool ulocks_shared_fair_mutex_is_locked(const struct ulocks_shared_fair_mutex_t *mutex);
-
-/**
- * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
- * the mutex.
- *
- * No notification is missed that comes after the unlocking. A wait may end without one, so look at
- * the condition again. It is no cancellation point. Returns 0.
- */
-int ulocks_shared_fair_mutex_cond_wait(struct ulocks_shared_fair_mutex_cond_t *cond,
-                                       struct ulocks_shared_fair_mutex_t *mutex);
-
-/**
- * As ulocks_shared_fair_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
- * The mutex is locked again in every case.
- *
- * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
- * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
- */
-int ulocks_shared_fair_mutex_cond_wait_until(struct ulocks_shared_fair_mutex_cond_t *cond,
-                                             struct ulocks_shared_fair_mutex_t *mutex,
-                                             const struct timespec *monotonic_deadline);
-
-/**
- * Notifies one thread that waits, with or without the mutex locked. Returns 0.
- */
-int ulocks_shared_fair_mutex_cond_signal(struct ulocks_shared_fair_mutex_cond_t *cond);
-
-/**
- * Notifies all threads that wait, with or without the mutex locked. Returns 0.
- */
-int ulocks_shared_fair_mutex_cond_broadcast(struct ulocks_shared_fair_mutex_cond_t *cond);
-
-/**
- * Locks the mutex, and waits as long as that takes. Returns 0.
- */
 int ulocks_shared_mutex_lock(struct ulocks_shared_mutex_t *mutex);
 
 /**
@@ -2229,51 +2046,6 @@ bool ulocks_shared_rwlock_is_locked(const struct ulocks_shared_rwlock_t *lock);
  * Whether a writer holds the lock at this moment.
  */
 bool ulocks_shared_rwlock_is_write_locked(const struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Makes a semaphore with this many permits of memory with any content.
- *
- * Returns 0, or EINVAL: more than 1073741823 permits.
- */
-int ulocks_shared_semaphore_init(struct ulocks_shared_semaphore_t *semaphore, uint32_t permits);
-
-/**
- * Takes this many permits together, and waits as long as that takes. Zero permits need no waiting.
- *
- * Returns 0, or EINVAL: more than 1073741823 permits.
- */
-int ulocks_shared_semaphore_acquire(struct ulocks_shared_semaphore_t *semaphore, uint32_t count);
-
-/**
- * Takes this many permits together if that needs no waiting.
- *
- * Returns 0; EBUSY: there are fewer permits, or other threads wait; EINVAL: more than 1073741823
- * permits.
- */
-int ulocks_shared_semaphore_tryacquire(struct ulocks_shared_semaphore_t *semaphore, uint32_t count);
-
-/**
- * Takes this many permits together, or gives up at a moment of CLOCK_MONOTONIC. It tries at least
- * once.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: more than 1073741823 permits, or the
- * pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
- */
-int ulocks_shared_semaphore_acquire_until(struct ulocks_shared_semaphore_t *semaphore,
-                                          uint32_t count,
-                                          const struct timespec *monotonic_deadline);
-
-/**
- * Puts this many permits in. It never waits. Any thread may do so.
- *
- * Returns 0, or EOVERFLOW: there would be more than 1073741823 permits; nothing has changed.
- */
-int ulocks_shared_semaphore_release(struct ulocks_shared_semaphore_t *semaphore, uint32_t count);
-
-/**
- * How many permits are free at this moment.
- */
-uint32_t ulocks_shared_semaphore_available(const struct ulocks_shared_semaphore_t *semaphore);
 
 /**
  * Locks the mutex, and waits as long as that takes. Returns 0.

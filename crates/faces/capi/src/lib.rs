@@ -61,7 +61,7 @@ mutex! {
     /// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
     /// thread that unlocks it last may free its memory at once. It belongs to one process. A thread
     /// that locks a mutex that it holds waits for ever.
-    ulocks_calock: ulocks_calock_t { _words: [u32; 14] }, ulocks_calock_cond_t,
+    ulocks_calock: ulocks_calock_t { _words: [u32; 13] }, ulocks_calock_cond_t,
     ::ulocks_calock::RawCalock, "", ""
 }
 
@@ -120,34 +120,11 @@ semaphore! {
     ///
     /// `ULOCKS_SEMAPHORE_INIT(n)` has n permits, all bytes zero has none. It needs no destruction.
     /// Its memory may be freed when no thread is inside of one of its functions. It belongs to one
-    /// process. At most 65523 threads may wait at once; one more ends the process.
-    ulocks_semaphore: ulocks_semaphore_t, ::ulocks_core::Private
+    /// process. At most 65535 threads may wait at once; one more ends the process.
+    ulocks_semaphore: ulocks_semaphore_t
 }
 
 mod semarray;
-
-mutex! {
-    /// A mutex that a few threads pass around, while the others sleep. A sleeper is let in every
-    /// ten milliseconds, so every thread gets the mutex at last.
-    ///
-    /// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
-    /// thread that unlocks it last may free its memory at once. It may lie in memory that several
-    /// processes map, at any addresses. If a process dies with it, it stays locked. A thread that
-    /// locks a mutex that it holds waits for ever.
-    ulocks_shared_calock: ulocks_shared_calock_t { _words: [u32; 14] }, ulocks_shared_calock_cond_t,
-    ::ulocks_calock::RawCalock<::ulocks_core::Shared>, "", " It may lie in memory that several processes map, at any addresses."
-}
-
-mutex! {
-    /// A mutex that threads get in the order in which they came.
-    ///
-    /// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
-    /// thread that unlocks it last may free its memory at once. It may lie in memory that several
-    /// processes map, at any addresses. If a process dies with it, it stays locked. A thread that
-    /// locks a mutex that it holds waits for ever.
-    ulocks_shared_fair_mutex: ulocks_shared_fair_mutex_t { _words: [u64; 1] }, ulocks_shared_fair_mutex_cond_t,
-    ::ulocks_fair::RawFairMutex<::ulocks_core::Shared>, ", or another thread waits for it", " It may lie in memory that several processes map, at any addresses."
-}
 
 mutex! {
     /// A mutex of four bytes. Any thread may take it next: no order, and no bound on a wait.
@@ -187,16 +164,6 @@ rwlock! {
     /// asks for it again waits for ever, unless it reads already and asks for a later class of
     /// readers. More than 131072 readers at once, or 6000 that wait, end the process.
     ulocks_shared_rwlock: ulocks_shared_rwlock_t, ::ulocks_core::Shared
-}
-
-semaphore! {
-    /// A counting semaphore. Threads get permits in the order in which they came.
-    ///
-    /// `ULOCKS_SEMAPHORE_INIT(n)` has n permits, all bytes zero has none. It needs no destruction.
-    /// Its memory may be freed when no thread is inside of one of its functions. It may lie in
-    /// memory that several processes map, at any addresses. If a process dies, the permits that it
-    /// took are lost. At most 65523 threads may wait at once; one more ends the process.
-    ulocks_shared_semaphore: ulocks_shared_semaphore_t, ::ulocks_core::Shared
 }
 
 mutex! {

@@ -1,8 +1,8 @@
-//! The semaphores.
+//! The semaphore.
 
-/// The module `$name` with the type and the functions of a semaphore of the scope `$scope`.
+/// The module `$name` with the type and the functions of a semaphore.
 macro_rules! semaphore {
-    ($(#[$about:meta])* $name:ident: $semaphore:ident, $scope:ty) => {
+    ($(#[$about:meta])* $name:ident: $semaphore:ident) => {
         mod $name {
             use crate::call;
             use core::ffi::c_int;
@@ -10,7 +10,7 @@ macro_rules! semaphore {
             use ulocks_core::errno::Guard;
             use ulocks_fair::RawSemaphore;
 
-            type Lock = RawSemaphore<$scope>;
+            type Lock = RawSemaphore;
 
             const _: () = call::holds::<$semaphore, Lock>();
 

@@ -33,11 +33,8 @@ programs! {
     semaphore: "semaphore.c", "c11";
     semarray: "semarray.c", "gnu11";
     shared_mutex: "shared_mutex.c", "gnu11";
-    shared_fair_mutex: "shared_fair_mutex.c", "gnu11";
-    shared_calock: "shared_calock.c", "gnu11";
     shared_pi_mutex: "shared_pi_mutex.c", "gnu11";
     shared_rwlock: "shared_rwlock.c", "gnu11";
-    shared_semaphore: "shared_semaphore.c", "gnu11";
     region: "region.c", "gnu11";
     robust_mutex: "robust_mutex.c", "gnu11";
     robust_fair_mutex: "robust_fair_mutex.c", "gnu11";

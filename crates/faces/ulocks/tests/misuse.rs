@@ -45,7 +45,7 @@ fn compiled(program: &str) -> String {
 }
 
 /// What is wrong, what the compiler says of it, and the program.
-const MISUSES: [(&str, &str, &str); 9] = [
+const MISUSES: [(&str, &str, &str); 8] = [
     (
         "a scope in place of a policy",
         "write `Private` or `Shared` of `ulocks` here, such as `Private<NoSpin>`",
@@ -80,13 +80,6 @@ const MISUSES: [(&str, &str, &str); 9] = [
         "write `Private` or `Shared` of `ulocks` here, such as `Private<NoSpin>`",
         "use ulocks::psrwlock::{PsRwLockWith, Urgent};
         fn main() { let _: PsRwLockWith<u32, Urgent> = PsRwLockWith::new(0); }",
-    ),
-    (
-        "a fair mutex of any policy",
-        "write `P: Policy<Scope: FairScope>`",
-        "use ulocks::{Policy, fair::FairMutexWith};
-        fn bump<P: Policy>(mutex: &FairMutexWith<u32, P>) { *mutex.lock() += 1; }
-        fn main() { bump(&ulocks::fair::FairMutex::new(0)); }",
     ),
     (
         "a guard that goes to another thread",

@@ -3,7 +3,6 @@
 
 #[doc(hidden)]
 pub mod advice;
-mod deaths;
 mod interval;
 mod parked;
 mod plan;
@@ -19,7 +18,7 @@ pub use word::State;
 use ulocks_core::{Private, api};
 
 /// `Calock<T>` is mutual exclusion around a `T` at a throughput that does not fall however many
-/// threads want it, where no thread starves: fifty-six bytes beside the data.
+/// threads want it, where no thread starves: fifty-two bytes beside the data.
 ///
 /// This one is for the threads of one process, with the default patience and interval, and without
 /// counters; [`CalockWith`] has the others.
@@ -72,33 +71,21 @@ use ulocks_core::{Private, api};
 /// A panic would leave other threads waiting for ever.
 ///
 /// # Process-shared
-/// [`CalockWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex, and
-/// processes may map it wherever they like. It is not robust: if a process dies while it holds the
-/// mutex, the mutex stays locked.
+/// No: the type is for the threads of one process. A waiter that is killed would keep its count and
+/// its promotion, and the bound would end with it. Between processes there are `BargingMutexWith<T,
+/// Shared>` of `ulocks-unfair`, without a bound, and the robust mutexes of `ulocks-shm`.
 ///
-/// If a process is killed while it waits, or between a release and the wake-up that it owes, the
-/// others go on, even if the mutex is never free. Let `s` be a second, or twice the interval if
-/// that is longer. After `2s` a mutex that was handed to the dead can be acquired. Until then it is
-/// idle, and `try_lock` fails on it. After `4s` there are promotions again, and with them the
-/// bound. Each further death may cost as much again. The waiters see to this, even if each of them
-/// gives up sooner. If no thread waits when that time is over, the next waiter that sleeps does.
+/// ```compile_fail
+/// use ulocks_calock::CalockWith;
+/// use ulocks_core::Shared;
 ///
-/// If eight threads or more have waited at once, only some of them wake every `s` to look, and each
-/// at least every `32s`. These times are mostly `5s` and `10s` then. They are `64s` and `128s` at
-/// most, however many of the waiters live.
-///
-/// With an interval of more than half an hour the dead are never found. The time is that of the
-/// monotonic clock. Between processes in time namespaces with different offsets, the living may
-/// lose their positions, and the dead keep theirs.
-///
-/// The dead stay counted as waiters. So every acquisition and release takes the longer way from
-/// then on, and the `n` of the bound includes the dead. A process that is stopped for `s` when it
-/// has been promoted loses its position.
+/// static ACROSS_PROCESSES: CalockWith<u32, Shared> = CalockWith::new(0);
+/// ```
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
-/// that the code it interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex
-/// in the state it was in, with the waiters' marks but without the waiters. What another thread
+/// that the code it interrupts may hold. A child of `fork` gets a private copy of the mutex in
+/// the state it was in, with the waiters' marks but without the waiters. What another thread
 /// held stays locked there. What the forking thread held, the child can release. Unless no thread
 /// waited, the child may not lock it: it may have gone to a waiter that is not there.
 ///
@@ -136,25 +123,24 @@ use ulocks_core::{Private, api};
 /// ```
 pub type Calock<T> = CalockWith<T, Private>;
 
-/// A [`Calock`] with another policy or another interval: between processes, with other patience,
-/// with counters inside, or with a tighter bound.
+/// A [`Calock`] with another policy or another interval: with other patience, with counters inside,
+/// or with a tighter bound.
 ///
 /// Franke's variants are policies: his `c`, which sleeps at once, his `C`, which has a patience `p`
 /// in microseconds, and `C` with the patience that is chosen here.
 ///
 /// ```
 /// use ulocks_calock::{CalockWith, Every};
+/// use ulocks_core::Private;
 /// use ulocks_core::spin::{Adaptive, NoSpin, Patience};
-/// use ulocks_core::{Private, Shared};
 ///
 /// static C: CalockWith<u32, Private<NoSpin>> = CalockWith::new(0);
 /// static C_SPIN_3: CalockWith<u32, Private<Patience<3_000>>> = CalockWith::new(0);
 /// static C_SPIN: CalockWith<u32, Private<Adaptive>> = CalockWith::new(0);
-/// static ACROSS_PROCESSES: CalockWith<u32, Shared> = CalockWith::new(0);
 /// static EVERY_MILLISECOND: CalockWith<u32, Private, Every<1_000_000>> = CalockWith::new(0);
 ///
 /// assert_eq!(*C.lock() + *C_SPIN_3.lock() + *C_SPIN.lock(), 0);
-/// assert_eq!(*ACROSS_PROCESSES.lock() + *EVERY_MILLISECOND.lock(), 0);
+/// assert_eq!(*EVERY_MILLISECOND.lock(), 0);
 /// ```
 ///
 /// So are the columns of his table. WC, the share of acquisitions that found the mutex taken, is

@@ -7,16 +7,13 @@ use crate::raw::RawCalock;
 use crate::word::flags::*;
 use crate::word::{Mine, State, sleepers};
 use core::time::Duration;
-use ulocks_core::Policy;
-use ulocks_core::futex::{Scope, Waited};
+use ulocks_core::futex::Waited;
 use ulocks_core::meter::{Event, Meter};
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::{self, Look, Spin as _};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed};
 use ulocks_core::time::Deadline;
 
-/// How long a waiter sleeps at a time between processes, where others may be dead, if it has a turn
-/// to watch.
-pub(crate) const WATCH: Duration = Duration::from_secs(1);
 /// The first sleep of the standby of a lock that was idle, in microseconds: several wake-ups long,
 /// so that it is no poll. Two virtual CPUs of a Xeon; other values were not measured.
 const FIRST_SLEEP_US: u32 = 200;
@@ -44,8 +41,6 @@ pub(crate) struct Waiter {
     pub(crate) promote_at: Deadline,
     /// As the standby: `releases` when it fell asleep.
     releases: u32,
-    /// Between processes: when its sleep ends at the latest. Another waiter may be dead.
-    watch_ends: Deadline,
 }
 
 impl Waiter {
@@ -65,7 +60,6 @@ impl Waiter {
             again: None,
             promote_at: Deadline::NEVER,
             releases: 0,
-            watch_ends: Deadline::NEVER,
         }
     }
 }
@@ -77,13 +71,11 @@ enum Ended {
     Woken,
     /// By the standby's timer, or because it is time to be promoted.
     Timer,
-    /// Between processes: the waiter that is due may be dead.
-    WatchOver,
     /// The waiter's own deadline has passed.
     Expired,
 }
 
-impl<P: Policy, I: Interval> RawCalock<P, I> {
+impl<P: InOneProcess, I: Interval> RawCalock<P, I> {
     pub(crate) const INTERVAL: Duration = Duration::from_nanos(I::NS);
 
     /// Parks until the waiter acquires. False if `deadline` passed first.
@@ -92,19 +84,14 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
             let Some(parked) = self.park(&mut waiter) else { return true };
             let promotions = || self.promotions.load(Relaxed);
             let overdue = *waiter.overdue.get_or_insert_with(|| promotions().wrapping_add(parked.parked()));
-            if !P::Scope::PRIVATE {
-                waiter.watch_ends = Deadline::after(self.watch(waiter.mine, parked));
-            }
             let ended = self.sleep(&mut waiter, deadline);
             waiter.woken = ended == Ended::Woken;
             let is_overdue = || promotions().wrapping_sub(overdue).wrapping_sub(1) < 1 << 31;
             match ended {
-                Ended::WatchOver if self.act_for_the_dead(&mut waiter) => {}
-                Ended::Timer | Ended::Woken | Ended::WatchOver if waiter.mine.is_promoted() => {}
-                // This waiter goes to the end of the queue of sleepers, as after a wasted wake-up.
-                Ended::Woken | Ended::WatchOver if !is_overdue() => {}
-                Ended::Timer | Ended::Woken | Ended::WatchOver if self.promote(&mut waiter) => return true,
-                Ended::Timer | Ended::Woken | Ended::WatchOver => {}
+                Ended::Timer | Ended::Woken if waiter.mine.is_promoted() => {}
+                Ended::Woken if !is_overdue() => {}
+                Ended::Timer | Ended::Woken if self.promote(&mut waiter) => return true,
+                Ended::Timer | Ended::Woken => {}
                 Ended::Expired => return self.give_up(&waiter),
             }
             let ns = if waiter.mine.is_promoted() { spin::WAITED_FOR_NS } else { P::Spin::WOKEN_NS };
@@ -167,10 +154,9 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
     }
 
     /// Whether a waiter may be the standby of a lock that has none. A waiter that has not slept yet
-    /// may not, while others are parked: a release wakes the oldest of these to stand by. Between
-    /// processes it may, since the others may be dead.
+    /// may not, while others are parked: a release wakes the oldest of these to stand by.
     fn may_stand_by(waiter: &Waiter, was: State) -> bool {
-        waiter.slept || was.parked() == 0 || !P::Scope::PRIVATE
+        waiter.slept || was.parked() == 0
     }
 
     /// Sleeps, unless the sequence has advanced since it was read.
@@ -181,9 +167,6 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
             if ended != Ended::Timer || !is_timed || self.standby_acts(waiter) {
                 return ended;
             }
-            if !P::Scope::PRIVATE && waiter.watch_ends.remaining().is_zero() {
-                return Ended::WatchOver;
-            }
         }
     }
 
@@ -193,18 +176,12 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
             Some(again) if !waiter.mine.is_promoted() => again.remaining(),
             _ => Duration::MAX,
         };
-        let watch = if P::Scope::PRIVATE { Duration::MAX } else { waiter.watch_ends.remaining() };
-        let (after, ended) = if watch <= timer { (watch, Ended::WatchOver) } else { (timer, Ended::Timer) };
-        let after = (after < Duration::MAX).then(|| Deadline::after(after));
+        let after = (timer < Duration::MAX).then(|| Deadline::after(timer));
         let (until, ended) = match Deadline::earlier(deadline, after) {
             (Some(until), false) => (Some(until), Ended::Expired),
-            (until, _) => (until, ended),
+            (until, _) => (until, Ended::Timer),
         };
-        let bits = match waiter.mine.is_promoted() {
-            false => sleepers::PARKED,
-            true if P::Scope::PRIVATE => sleepers::PROMOTED,
-            true => sleepers::PROMOTED_PERHAPS,
-        };
+        let bits = if waiter.mine.is_promoted() { sleepers::PROMOTED } else { sleepers::PARKED };
         self.meter.count(Event::Slept);
         let waited = self.seq.wait_bits(waiter.seq, bits, until);
         waiter.slept |= waited != Waited::Mismatch;

@@ -6,7 +6,6 @@
 //! | `raw.rs` | properties, states, invariants, orderings; how an arriving thread acquires |
 //! | `parked.rs` | waiters that are parked: they sleep, are woken, promoted, or give up |
 //! | `release.rs` | releases: which waiter they wake, and how |
-//! | `deaths.rs` | waiters that are killed, between processes |
 //! | `plan/` | advice to the holder: when to wake a waiter. No invariant rests on it |
 //!
 //! # Properties
@@ -29,8 +28,7 @@
 //! - `seq`, the *sequence*: the futex on which all waiters sleep. Only a holder advances it, before
 //!   a release that wakes a waiter;
 //! - the *plan*, which only a holder reads and writes;
-//! - three numbers: `releases`, `promotions`, and the length of the standby's sleeps;
-//! - `due`, between processes only: see [`deaths`](super::deaths).
+//! - three numbers: `releases`, `promotions`, and the length of the standby's sleeps.
 //!
 //! "Its own" are the count and the flags that a waiter has in the word.
 //!
@@ -42,7 +40,6 @@
 //! | (promote) | `LOCKED`, not `PROMOTED` | `PROMOTED`, `AWAKE` | a standby whose interval is over; an overdue waiter |
 //! | (give up) | `LOCKED` | not its own, `AWAKE`, `TO_STAND_BY` | a waiter whose deadline has passed |
 //! | (requeue) | `LOCKED` | `REQUEUED` | a notification that requeues a sleeper to this lock |
-//! | (depose) | `GRANTED` | not `LOCKED`, `GRANTED`, `PROMOTED`, `AWAKE`, `TO_STAND_BY` | between processes: a waiter, for a dead one |
 //! | (announce) | held | `AWAKE`; `TO_STAND_BY` if the waiter is to stand by, else not | the holder, before it advances the sequence |
 //! | (unlock) | held | `GRANTED` if `PROMOTED`, else not `LOCKED`; not `WASTED`, `REQUEUED`; `SOLO` if a waiter is parked and the plan says so | the holder |
 //!
@@ -81,8 +78,7 @@
 //! # Invariants
 //! 1. At most one thread holds the lock. (take) and (take parked) need a word without `LOCKED`.
 //!    (take parked) of the promoted waiter may also find `GRANTED`, and clears it. Only the holder
-//!    clears `LOCKED` or sets `GRANTED`; but a lock that is `GRANTED` has no holder, and (depose)
-//!    clears both.
+//!    clears `LOCKED` or sets `GRANTED`, and a lock that is `GRANTED` has no holder.
 //! 2. If `AWAKE` is set, one of three holds. The holder has set it in (announce) and is about to
 //!    wake a waiter. Or a parked waiter is awake or about to be, and clears it in (take parked),
 //!    (park) or (give up): it was woken, or saw the sequence advanced. Or the promoted waiter is
@@ -100,10 +96,7 @@
 //!    or is awake and will. For a standby leaves in (take parked), after which the lock is held, or
 //!    in (give up), when it is held or granted. A release that finds neither a standby nor an awake
 //!    waiter wakes one to stand by. (park) on a free lock leaves `STANDBY` set. A standby without a
-//!    timer is promoted, so the lock is held or granted. Between processes there is a fifth:
-//!    (depose) has freed the lock, and the waiter that made it is awake. It takes the lock, or
-//!    finds it held, or stands by in (park). If it is killed before, the next waiter with a turn to
-//!    watch finds the free lock: see `deaths.rs`.
+//!    timer is promoted, so the lock is held or granted.
 //! 5. If the lock is granted, the promoted waiter is awake, or its wake-up is on its way: it parks
 //!    only before the grant, and clears `AWAKE`. The release that grants finds that, and wakes it.
 //!    `PROMOTED` implies `LOCKED`: (promote) needs `LOCKED`, and (unlock) then keeps it.
@@ -121,8 +114,8 @@
 //! # How long a waiter waits
 //! Within an interval the standby takes the lock, or is promoted. Then it waits for the present
 //! holder only. The kernel wakes the oldest waiter to stand by. An arriving thread does not become
-//! the standby past others, but between processes, where the others may be dead. So a waiter that
-//! parks behind `k` others is the standby after `k` others have been.
+//! the standby past others. So a waiter that parks behind `k` others is the standby after `k`
+//! others have been.
 //!
 //! The exception is a waiter that is woken and sleeps again, which puts it behind all others: the
 //! lock was taken, or another waiter stands by. So a waiter that is woken after more than `k + 1`
@@ -165,16 +158,17 @@ use core::fmt;
 use core::marker::PhantomData;
 use ulocks_core::futex::{Futex, FutexKey};
 use ulocks_core::meter::{Event, Meter};
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::{self, Look};
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell, without_unwinding};
 use ulocks_core::time::Deadline;
-use ulocks_core::{Policy, Private, raw};
+use ulocks_core::{Private, raw};
 
 /// The raw lock, without data: the word, the sequence, three numbers, the plan, and the counters if
 /// the policy has any.
 #[repr(C)]
-pub struct RawCalock<P: Policy = Private, I: Interval = Every> {
+pub struct RawCalock<P: InOneProcess = Private, I: Interval = Every> {
     pub(crate) word: AtomicU32,
     pub(crate) seq: Futex<P::Scope>,
     /// How many releases found a parked waiter. Written by the holder.
@@ -183,8 +177,6 @@ pub struct RawCalock<P: Policy = Private, I: Interval = Every> {
     pub(crate) sleep_us: AtomicU32,
     /// How many standbys and promoted waiters have left.
     pub(crate) promotions: AtomicU32,
-    /// Between processes: which waiter is due, and since when. Written by waiters that park.
-    pub(crate) due: AtomicU32,
     plan: UnsafeCell<Plan>,
     pub(crate) meter: P::Meter,
     interval: PhantomData<fn() -> I>,
@@ -192,9 +184,9 @@ pub struct RawCalock<P: Policy = Private, I: Interval = Every> {
 
 // SAFETY: only the holder reads and writes the plan, and (unlock) happens before the next (take) or
 // (take parked) returns.
-unsafe impl<P: Policy, I: Interval> Sync for RawCalock<P, I> {}
+unsafe impl<P: InOneProcess, I: Interval> Sync for RawCalock<P, I> {}
 
-impl<P: Policy, I: Interval> RawCalock<P, I> {
+impl<P: InOneProcess, I: Interval> RawCalock<P, I> {
     ulocks_core::const_fn! {
         /// An unlocked lock; its bytes are all zero.
         pub fn new() -> Self {
@@ -204,7 +196,6 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
                 releases: AtomicU32::new(0),
                 sleep_us: AtomicU32::new(0),
                 promotions: AtomicU32::new(0),
-                due: AtomicU32::new(0),
                 plan: UnsafeCell::new(Plan::NOTHING),
                 meter: P::Meter::INIT,
                 interval: PhantomData,
@@ -275,7 +266,7 @@ impl<P: Policy, I: Interval> RawCalock<P, I> {
     }
 }
 
-impl<P: Policy, I: Interval> raw::Metered for RawCalock<P, I> {
+impl<P: InOneProcess, I: Interval> raw::Metered for RawCalock<P, I> {
     type Meter = P::Meter;
 
     fn meter(&self) -> &P::Meter {
@@ -283,26 +274,26 @@ impl<P: Policy, I: Interval> raw::Metered for RawCalock<P, I> {
     }
 }
 
-impl<P: Policy, I: Interval> Default for RawCalock<P, I> {
+impl<P: InOneProcess, I: Interval> Default for RawCalock<P, I> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<P: Policy<Meter: fmt::Debug>, I: Interval> fmt::Debug for RawCalock<P, I> {
+impl<P: InOneProcess<Meter: fmt::Debug>, I: Interval> fmt::Debug for RawCalock<P, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RawCalock").field("state", &self.state()).field("meter", &self.meter).finish()
     }
 }
 
-ulocks_core::initial!([P: Policy, I: Interval] RawCalock<P, I> = Self::new());
+ulocks_core::initial!([P: InOneProcess, I: Interval] RawCalock<P, I> = Self::new());
 
 // SAFETY:
 // * One token at a time: invariant 1.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing and no address is kept, so it may be forgotten and the lock moved or
 //   dropped.
-unsafe impl<P: Policy, I: Interval> raw::RawMutex for RawCalock<P, I> {
+unsafe impl<P: InOneProcess, I: Interval> raw::RawMutex for RawCalock<P, I> {
     type Scope = P::Scope;
     type Token = ();
     const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;

@@ -10,8 +10,9 @@ use crate::word::flags::*;
 use crate::word::sleepers;
 use ulocks_core::futex::FutexKey;
 use ulocks_core::meter::{Event, Meter};
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_core::{Policy, cpu, membarrier};
+use ulocks_core::{cpu, membarrier};
 
 /// One release in so many, of those past a parked waiter, tells the plan its CPU. Other numbers
 /// were not measured.
@@ -20,7 +21,7 @@ const SAMPLE: u32 = 4;
 /// nanoseconds. Other values were not measured.
 const CLOCK: u32 = 16;
 
-impl<P: Policy, I: Interval> RawCalock<P, I> {
+impl<P: InOneProcess, I: Interval> RawCalock<P, I> {
     /// (unlock) of a word that has more than `LOCKED`: most likely `was`.
     #[cold]
     #[inline(never)]

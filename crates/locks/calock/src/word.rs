@@ -7,13 +7,13 @@ use ulocks_core::futex::Bits;
 ///
 /// | bits | name | meaning | set by | cleared by |
 /// |---|---|---|---|---|
-/// | 0 | `LOCKED` | held, or granted to the promoted waiter | (take), (take parked) | (unlock), unless it grants; (depose) |
-/// | 1 | `AWAKE` | a waiter was woken, or is promoted and awake | (announce), (promote) | (take parked), (park), (give up) of that waiter; (depose) |
-/// | 2 | `STANDBY` | a parked waiter sleeps with a timer, for an interval at most | (park) | (take parked), (give up) of that waiter, or of the waiter that made (depose) |
-/// | 3 | `PROMOTED` | the next release hands the lock over to the waiter that set this | (promote) | (take parked), (give up) of that waiter; (depose) |
+/// | 0 | `LOCKED` | held, or granted to the promoted waiter | (take), (take parked) | (unlock), unless it grants |
+/// | 1 | `AWAKE` | a waiter was woken, or is promoted and awake | (announce), (promote) | (take parked), (park), (give up) of that waiter |
+/// | 2 | `STANDBY` | a parked waiter sleeps with a timer, for an interval at most | (park) | (take parked), (give up) of that waiter |
+/// | 3 | `PROMOTED` | the next release hands the lock over to the waiter that set this | (promote) | (take parked), (give up) of that waiter |
 /// | 4 | `WASTED` | a waiter was woken to contend and found the lock taken | (park) | (unlock) |
 /// | 5 | `REQUEUED` | a waiter that a condition variable requeued here may be asleep | (requeue); (take parked), (park) of such a waiter | (unlock), which wakes one |
-/// | 6 | `GRANTED` | no thread holds the lock; only the promoted waiter may take it | (unlock) | (take parked) of that waiter; (depose) |
+/// | 6 | `GRANTED` | no thread holds the lock; only the promoted waiter may take it | (unlock) | (take parked) of that waiter |
 /// | 7 | `TO_STAND_BY` | the woken waiter is to be the standby, and not to contend | (announce) | with `AWAKE` |
 /// | 8 | `SOLO` | one thread is active; an arriving thread that finds the lock taken parks at once | (unlock) | (unlock) |
 /// | 9 to 31 | parked | how many waiters are asleep, about to sleep, or awake to try again | (park) | (take parked), (give up) |
@@ -31,11 +31,6 @@ pub(crate) mod sleepers {
     pub(crate) const PARKED: Bits = Bits::one(1);
     /// The promoted waiter.
     pub(crate) const PROMOTED: Bits = Bits::one(2);
-    /// The promoted waiter between processes, where (depose) may have taken its promotion back.
-    pub(crate) const PROMOTED_PERHAPS: Bits = match Bits::new(PARKED.get() | PROMOTED.get()) {
-        Some(bits) => bits,
-        None => PROMOTED,
-    };
 }
 
 /// The flags of [`State`], for the files of the protocol.
@@ -64,11 +59,10 @@ impl State {
     /// A waiter was woken, or is promoted and awake. Never set for long without one (invariant 2).
     /// May be clear although a waiter is awake.
     pub const AWAKE: u32 = 1 << 1;
-    /// A parked waiter sleeps with a timer, or is awake and will. Never set without one, unless it
-    /// was killed; may be clear although waiters are parked.
+    /// A parked waiter sleeps with a timer, or is awake and will. Never set without one;
+    /// may be clear although waiters are parked.
     pub const STANDBY: u32 = 1 << 2;
-    /// The next release hands the lock over. Set only while `LOCKED` is; never without its waiter,
-    /// unless that was killed.
+    /// The next release hands the lock over. Set only while `LOCKED` is; never without its waiter.
     pub const PROMOTED: u32 = 1 << 3;
     /// A waiter was woken to contend and found the lock taken. Advice to the plan: may be stale in
     /// either way.
@@ -215,7 +209,6 @@ mod tests {
             [sleepers::REQUEUED, sleepers::PARKED, sleepers::PROMOTED],
             [Bits::one(0), Bits::one(1), Bits::one(2)]
         );
-        assert_eq!(sleepers::PROMOTED_PERHAPS.get(), 0b110);
     }
 
     #[test]

@@ -2,23 +2,24 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use ulocks_calock::{Calock, CalockCondvar, CalockWith, Every, Interval, RawCalock};
+use ulocks_core::Private;
 use ulocks_core::meter::Counted;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::raw::RawMutex as _;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
-use ulocks_core::{Policy, Private, Shared};
 
 ulocks_testkit::layout_tests! {
     Calock;
     RawCalock<Private<Adaptive, Counted>>;
-    RawCalock<Private>, RawCalock<Shared, Every<1_000>>, RawCalock<Private<NoSpin, Counted>>,
+    RawCalock<Private>, RawCalock<Private, Every<1_000>>, RawCalock<Private<NoSpin, Counted>>,
 }
 
-static PROMPT: CalockWith<u32, Shared, Every<1_000_000>> = CalockWith::new(1);
+static PROMPT: CalockWith<u32, Private, Every<1_000_000>> = CalockWith::new(1);
 static CONDVAR: CalockCondvar = CalockCondvar::new();
-const _: () = assert!(size_of::<RawCalock>() == 56 && align_of::<RawCalock>() == 4);
-const _: () = assert!(size_of::<RawCalock<Shared, Every<50_000>>>() == 56);
-const _: () = assert!(size_of::<RawCalock<Private<Patience<3_000>>>>() == 56);
-const _: () = assert!(size_of::<Calock<()>>() == 56 && size_of::<Calock<u64>>() == 64);
+const _: () = assert!(size_of::<RawCalock>() == 52 && align_of::<RawCalock>() == 4);
+const _: () = assert!(size_of::<RawCalock<Private, Every<50_000>>>() == 52);
+const _: () = assert!(size_of::<RawCalock<Private<Patience<3_000>>>>() == 52);
+const _: () = assert!(size_of::<Calock<()>>() == 52 && size_of::<Calock<u64>>() == 64);
 const _: () = assert!(size_of::<CalockCondvar>() == 16);
 
 #[test]
@@ -38,9 +39,9 @@ fn others_live_in_statics() {
 #[test]
 fn new_is_all_zero() {
     /// The words of the lock, up to the counters.
-    const WORDS: usize = 56;
+    const WORDS: usize = 52;
 
-    fn check<P: Policy, I: Interval>() {
+    fn check<P: InOneProcess, I: Interval>() {
         let new = RawCalock::<P, I>::new();
         let (start, counters) = ((&raw const new).cast::<u8>(), size_of::<P::Meter>());
         assert_eq!(size_of_val(&new), WORDS.next_multiple_of(align_of_val(&new)) + counters);
@@ -53,6 +54,6 @@ fn new_is_all_zero() {
         assert_eq!(counters, vec![0; counters.len()]);
     }
     check::<Private, Every>();
-    check::<Shared, Every<1_000>>();
+    check::<Private, Every<1_000>>();
     check::<Private<NoSpin, Counted>, Every>();
 }

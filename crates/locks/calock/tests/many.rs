@@ -2,13 +2,13 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use ulocks_calock::{Every, RawCalock};
+use ulocks_core::Private;
 use ulocks_core::spin::NoSpin;
-use ulocks_core::{Private, Shared};
 use ulocks_testkit::crowd;
 
 #[global_allocator]
 static WATCHED: crowd::Watched = crowd::Watched;
 
 ulocks_testkit::crowd_tests! {
-    RawCalock<Private>, RawCalock<Private<NoSpin>, Every<1_000_000>>, RawCalock<Shared>,
+    RawCalock<Private>, RawCalock<Private<NoSpin>, Every<1_000_000>>,
 }

@@ -3,9 +3,9 @@
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 use ulocks_calock::RawCalock;
+use ulocks_core::Private;
 use ulocks_core::meter::Counted;
 use ulocks_core::spin::NoSpin;
-use ulocks_core::{Private, Shared};
 use ulocks_testkit::refusal;
 
 /// The waiter is counted, and may be the standby.
@@ -13,12 +13,5 @@ use ulocks_testkit::refusal;
 fn a_waiter_that_is_refused_does_not_stay_counted() {
     refusal::waiter_aborts::<RawCalock<Private<NoSpin, Counted>>>(
         "a_waiter_that_is_refused_does_not_stay_counted",
-    );
-}
-
-#[test]
-fn a_waiter_between_processes_that_is_refused_does_not_stay_counted() {
-    refusal::waiter_aborts::<RawCalock<Shared<NoSpin, Counted>>>(
-        "a_waiter_between_processes_that_is_refused_does_not_stay_counted",
     );
 }

@@ -4,10 +4,9 @@
 mod mutex;
 mod queue;
 mod semaphore;
-mod tickets;
 
 pub use mutex::{
-    FairCondvar, FairCondvarWith, FairMutex, FairMutexGuard, FairMutexWith, FairScope, MappedFairMutexGuard,
+    FairCondvar, FairCondvarWith, FairMutex, FairMutexGuard, FairMutexWith, MappedFairMutexGuard,
     RawFairMutex,
 };
 #[cfg(feature = "arc_lock")]

@@ -3,28 +3,19 @@
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 use std::thread;
+use ulocks_core::Private;
 use ulocks_core::meter::Counted;
 use ulocks_core::spin::NoSpin;
-use ulocks_core::{Private, Shared};
 use ulocks_fair::{RawFairMutex, SemaphoreWith};
 use ulocks_testkit::refusal;
 
 type Here = Private<NoSpin, Counted>;
-type Between = Shared<NoSpin, Counted>;
 
 /// The mutex names the node, which is on the stack that would unwind.
 #[test]
 fn a_waiter_of_a_fair_mutex_that_is_refused_does_not_free_its_node() {
     refusal::waiter_aborts::<RawFairMutex<Here>>(
         "a_waiter_of_a_fair_mutex_that_is_refused_does_not_free_its_node",
-    );
-}
-
-/// The ticket would be served, and no thread would release the mutex.
-#[test]
-fn a_waiter_of_a_shared_fair_mutex_that_is_refused_does_not_leave_its_ticket() {
-    refusal::waiter_aborts::<RawFairMutex<Between>>(
-        "a_waiter_of_a_shared_fair_mutex_that_is_refused_does_not_leave_its_ticket",
     );
 }
 
@@ -35,28 +26,11 @@ fn a_release_of_a_fair_mutex_that_cannot_wake_does_not_go_on() {
     );
 }
 
-#[test]
-fn a_release_of_a_shared_fair_mutex_that_cannot_wake_does_not_go_on() {
-    refusal::release_aborts::<RawFairMutex<Between>>(
-        "a_release_of_a_shared_fair_mutex_that_cannot_wake_does_not_go_on",
-    );
-}
-
 /// As for the fair mutex.
 #[test]
 fn a_waiter_of_a_semaphore_that_is_refused_does_not_free_its_node() {
     refusal::aborts("a_waiter_of_a_semaphore_that_is_refused_does_not_free_its_node", &refusal::WAIT, || {
         let semaphore = SemaphoreWith::<Here>::new(0);
-        refusal::wait_refused(|| semaphore.acquire().forget());
-    });
-}
-
-/// The waiter is counted, and the turn would come to its ticket.
-#[test]
-fn a_waiter_of_a_shared_semaphore_that_is_refused_does_not_leave_its_ticket() {
-    let test = "a_waiter_of_a_shared_semaphore_that_is_refused_does_not_leave_its_ticket";
-    refusal::aborts(test, &refusal::WAIT, || {
-        let semaphore = SemaphoreWith::<Between>::new(0);
         refusal::wait_refused(|| semaphore.acquire().forget());
     });
 }

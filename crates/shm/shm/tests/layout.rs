@@ -9,13 +9,11 @@ mod scratch;
 use scratch::{Scratch, turn};
 use std::collections::HashSet;
 use std::fs;
-use ulocks_calock::{Every, RawCalock};
 use ulocks_core::meter::Counted;
 use ulocks_core::raw::{RawMutex, RawRwLock};
 use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64};
 use ulocks_core::{Shared, api};
-use ulocks_fair::{RawFairMutex, SemaphoreWith};
 use ulocks_psrwlock::{
     BULK, Central, Distributed, NESTED, PhaseFair, RawPsRwLock, ReadersFirst, Sifted, URGENT,
 };
@@ -29,10 +27,7 @@ type PsRaw<const C: u8 = THREE, P = Shared, F = PhaseFair, R = Central> = RawPsR
 
 const _: () = assert!(size_of::<api::Mutex<ulocks_unfair::RawBargingMutex<Shared>, u32>>() == 8);
 const _: () = assert!(size_of::<api::Mutex<RawAsymMutex<Shared>, u32>>() == 8);
-const _: () = assert!(size_of::<api::Mutex<RawFairMutex<Shared>, u64>>() == 16);
-const _: () = assert!(size_of::<api::Mutex<RawCalock<Shared>, u64>>() == 64);
 const _: () = assert!(size_of::<api::RwLock<PsRaw, u64>>() == 24);
-const _: () = assert!(size_of::<SemaphoreWith<Shared>>() == 16);
 const _: () = assert!(size_of::<api::Condvar<ulocks_unfair::RawBargingMutex<Shared>>>() == 16);
 
 fn options<R: SharedSafe>() -> Options<R> {
@@ -106,17 +101,14 @@ fn mutexes_in_a_region() {
     mutex::<ulocks_unfair::RawBargingMutex<Shared>>("mutex");
     mutex::<ulocks_unfair::RawBargingMutex<Shared<NoSpin, Counted>>>("mutex-counted");
     mutex::<RawAsymMutex<Shared>>("asym");
-    mutex::<RawFairMutex<Shared>>("fair");
-    mutex::<RawFairMutex<Counting>>("fair-counted");
-    mutex::<RawCalock<Shared>>("calock");
-    mutex::<RawCalock<Counting, Every<5_000_000>>>("calock-counted");
+    mutex::<RawAsymMutex<Counting>>("asym-counted");
 }
 
 #[test]
 fn locks_inside_of_data() {
     let _turn = turn();
     type Raw = ulocks_unfair::RawBargingMutex<Shared>;
-    type Outer = api::Mutex<RawFairMutex<Shared>, [api::RwLock<PsRaw, u32>; 2]>;
+    type Outer = api::Mutex<RawAsymMutex<Shared>, [api::RwLock<PsRaw, u32>; 2]>;
     type Outermost = api::Mutex<Raw, Outer>;
     let scratch = Scratch::new();
     let region = options::<Outermost>().create(scratch.path(), 0o600).expect("a region");
@@ -167,27 +159,6 @@ fn reader_writer_locks_in_a_region() {
     rwlock::<RawPsRwLock<Shared>>("psrw-policy");
     rwlock::<PsRaw<BULK, Counting, ReadersFirst>>("psrw-readers-first");
     rwlock::<PsRaw<THREE, Shared, PhaseFair, Distributed<3>>>("psrw-slots");
-}
-
-#[test]
-fn a_semaphore_has_no_permits_after_a_reset() {
-    let _turn = turn();
-    let scratch = Scratch::new();
-    let region = options::<SemaphoreWith<Shared>>().create(scratch.path(), 0o600).expect("a region");
-    assert!(region.try_acquire().is_none());
-    region.release(2).expect("there are few");
-    Child::runs(|| {
-        let own = options::<SemaphoreWith<Shared>>().open(scratch.path()).expect("the region");
-        own.acquire().forget();
-    })
-    .ends();
-    assert_eq!(region.available_permits(), 1);
-    drop(region);
-    scribble::<SemaphoreWith<Shared>>(&scratch);
-    let region = options::<SemaphoreWith<Shared>>().open(scratch.path()).expect("the region");
-    assert_eq!((region.attached(), region.available_permits()), (Attached::Reset, 0));
-    region.release(1).expect("there are few");
-    assert!(region.try_acquire().is_some());
 }
 
 /// What a dead thread had has come back, and all else is as it was left: whoever adds the permits
@@ -276,14 +247,11 @@ fn hashes_differ() {
         hash::<Plain>(),
         hash::<ulocks_unfair::RawBargingMutex<Counting>>(),
         hash::<RawAsymMutex<Shared>>(),
-        hash::<RawFairMutex<Shared>>(),
-        hash::<RawCalock<Shared>>(),
         hash::<PsRaw>(),
         hash::<PsRaw<BULK>>(),
         hash::<PsRaw<BULK, Shared, ReadersFirst>>(),
         hash::<PsRaw<THREE, Shared, PhaseFair, Distributed<1>>>(),
         hash::<PsRaw<THREE, Shared, PhaseFair, Distributed<2>>>(),
-        hash::<SemaphoreWith<Shared>>(),
         hash::<api::Condvar<Plain>>(),
         hash::<api::Mutex<Plain, u32>>(),
         hash::<api::Mutex<Plain, i32>>(),

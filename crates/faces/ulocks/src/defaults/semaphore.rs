@@ -49,14 +49,13 @@ pub use crate::fair::Permit;
 /// [`acquire_unless_closed`](Semaphore::acquire_unless_closed) fails if the semaphore is closed.
 ///
 /// # Panics
-/// If more permits than [`MAX_PERMITS`](Semaphore::MAX_PERMITS) are asked for, or if 65,523 threads
+/// If more permits than [`MAX_PERMITS`](Semaphore::MAX_PERMITS) are asked for, or if 65,535 threads
 /// wait already. If it is closed, in the methods that [Closing](#closing) names. If the kernel
 /// refuses to let a waiter sleep (a seccomp filter), the process aborts.
 ///
 /// # Process-shared
-/// By another type, [`SemaphoreWith`](crate::fair::SemaphoreWith)`<Shared>`. It is not robust: the
-/// permits of a process that dies are lost. `RobustSemArray` of the crate `ulocks-shm` gives them
-/// back.
+/// No. `RobustSemaphore` of the crate `ulocks-shm` is for processes: the permits of one that dies
+/// come back.
 ///
 /// # Signals and forks
 /// A signal handler may release and close, whatever it interrupts, and try to acquire. A wait goes

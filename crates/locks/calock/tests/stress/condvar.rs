@@ -4,21 +4,22 @@
 use std::thread;
 use std::time::Duration;
 use ulocks_calock::{CalockCondvarWith, CalockWith, Every, Interval, State};
+use ulocks_core::Private;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::NoSpin;
-use ulocks_core::{Policy, Private, Shared};
 use ulocks_testkit::watchdog::watch;
 
 macro_rules! with_each {
     ($check:ident) => {
         $check::<Private, Every>();
         $check::<Private<NoSpin>, Every<100_000>>();
-        $check::<Shared<NoSpin>, Every>();
+        $check::<Private<NoSpin>, Every>();
     };
 }
 
 /// Waiters see every round, which one thread begins; the mutex is contended by others that know
 /// nothing of rounds.
-fn everybody_sees_every_round<P: Policy, I: Interval>(waiters: usize, rounds: usize, bargers: usize) {
+fn everybody_sees_every_round<P: InOneProcess, I: Interval>(waiters: usize, rounds: usize, bargers: usize) {
     struct Rounds {
         now: usize,
         seen: usize,
@@ -72,7 +73,7 @@ fn everybody_sees_every_round<P: Policy, I: Interval>(waiters: usize, rounds: us
 
 #[test]
 fn a_broadcast_reaches_everybody_again_and_again() {
-    fn check<P: Policy, I: Interval>() {
+    fn check<P: InOneProcess, I: Interval>() {
         everybody_sees_every_round::<P, I>(16, 200, 0);
     }
     with_each!(check);
@@ -80,7 +81,7 @@ fn a_broadcast_reaches_everybody_again_and_again() {
 
 #[test]
 fn a_broadcast_reaches_everybody_on_a_busy_mutex() {
-    fn check<P: Policy, I: Interval>() {
+    fn check<P: InOneProcess, I: Interval>() {
         everybody_sees_every_round::<P, I>(16, 100, 4);
     }
     with_each!(check);
@@ -98,7 +99,7 @@ fn a_broadcast_reaches_hundreds() {
 fn every_notification_arrives() {
     const ITEMS: usize = 1_000;
     const THREADS: usize = 6;
-    fn check<P: Policy, I: Interval>() {
+    fn check<P: InOneProcess, I: Interval>() {
         let _watchdog = watch("one notification for each item under a calock", String::new);
         let items = CalockWith::<usize, P, I>::new(0);
         let (come, gone) = (CalockCondvarWith::<P, I>::new(), CalockCondvarWith::<P, I>::new());

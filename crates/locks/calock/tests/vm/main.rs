@@ -1,10 +1,9 @@
-//! Models of the calock on the virtual machine: many threads, old values, deadlines, deaths.
+//! Models of the calock on the virtual machine: many threads, old values, deadlines.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 #[path = "../common/advice.rs"]
 mod advice;
 mod crowd;
-mod deaths;
 #[path = "../common/impatient.rs"]
 mod impatient;
 #[path = "../common/overtaking.rs"]

@@ -6,10 +6,10 @@ use crate::overtaking::promoted_is_next;
 use crate::{sampled, timeless};
 use ulocks_calock::RawCalock;
 use ulocks_calock::advice::Advised;
-use ulocks_core::model::{Config, Strategy, explore};
+use ulocks_core::Private;
+use ulocks_core::model::{Config, explore};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
-use ulocks_core::{Private, Shared};
 use ulocks_testkit::model;
 use ulocks_testkit::suite::{MANY, exclusion, last_unlocker_frees, no_lost_wake, timeout_vs_unlock};
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
@@ -17,7 +17,6 @@ use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_
 /// Every release that may wake does.
 type Strict = RawCalock<Private<NoSpin>, Strictly>;
 type StrictSpinner = RawCalock<Private, Strictly>;
-type StrictShared = RawCalock<Shared<NoSpin>, Strictly>;
 type Eager = RawCalock<Private<NoSpin>, Advised<Short, WakesEachTime>>;
 /// As the plan says.
 type Calock = RawCalock<Private, Short>;
@@ -34,7 +33,6 @@ macro_rules! on_each {
     ($check:ident) => {
         $check::<Strict>(timeless, 1);
         $check::<StrictSpinner>(timeless, 2);
-        $check::<StrictShared>(timeless, 3);
         $check::<Eager>(timeless, 8);
     };
 }
@@ -107,18 +105,5 @@ fn those_who_were_moved_here_all_get_the_mutex() {
         explore(timeless(2 * waiters, 1), move || all_beside_a_barger::<Strict>(waiters));
         explore(sampled(2 * waiters, 1), move || all_beside_a_barger::<Rare>(waiters));
         explore(sampled(2 * waiters, 1), move || one_gives_up::<Sleeper>(waiters));
-    }
-}
-
-/// Between processes waiters look now and then whether a thread is dead, for ever if need be: a run
-/// lets time pass by chance, but not as much as its priorities please.
-#[test]
-fn a_lock_between_processes_keeps_these_promises() {
-    type Lock = RawCalock<Shared<NoSpin>, Short>;
-    for threads in MANY {
-        let by_chance = Config { strategy: Strategy::Random, max_steps: 200_000, ..sampled(threads, 8) };
-        explore(by_chance.clone(), move || model::exclusion::<Lock>(threads));
-        explore(by_chance.clone(), move || model::no_lost_wake::<Lock>(threads, 2));
-        explore(by_chance, move || model::timeout_vs_unlock::<Lock>(threads));
     }
 }

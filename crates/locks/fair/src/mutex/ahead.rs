@@ -1,4 +1,4 @@
-//! Which waiter is woken ahead of its turn: part of the protocol of one process.
+//! Which waiter is woken ahead of its turn: a part of the protocol ([`raw`](super::raw)).
 //!
 //! A waiter that is woken only when it is granted the mutex holds up all others: to wake a thread
 //! on an idle CPU takes tens of microseconds, and costs the releasing thread ten of them, for the

@@ -1,12 +1,10 @@
 //! [`FairMutex`]: strict first in, first out, eight bytes.
 
 mod ahead;
-mod private;
 mod raw;
-mod shared;
 mod word;
 
-pub use raw::{FairScope, RawFairMutex};
+pub use raw::RawFairMutex;
 
 use ulocks_core::{Private, api};
 
@@ -47,29 +45,24 @@ use ulocks_core::{Private, api};
 /// A panic would leave other threads waiting for ever.
 ///
 /// # Process-shared
-/// [`FairMutexWith`]`<T, Shared>` has another protocol, of two numbers and no address: all-zero
-/// memory is an unlocked mutex, and processes may map it wherever they like. The promises are the
-/// same but for one:
+/// No: the type is for the threads of one process. A waiter that is killed would keep its place in
+/// the queue, and the threads behind it would wait for ever. Between processes `RobustFairMutex` of
+/// `ulocks-shm` keeps this order, whoever is killed.
+/// `BargingMutexWith<T, Shared>` of `ulocks-unfair` has no order, and four bytes.
 ///
-/// **A timed acquisition has a place in the queue only while that is short.** A ticket cannot be
-/// taken back from the middle of a long queue. So a thread with a deadline draws a ticket only if
-/// at most twelve are before it, the holder included. Then it keeps its place, and leaves it when
-/// it times out. Otherwise it waits *outside* until the queue is short again. Threads without a
-/// deadline that arrive meanwhile are served before it. Under permanent load by thirteen threads or
-/// more it may be outside until its deadline.
+/// ```compile_fail
+/// use ulocks_core::Shared;
+/// use ulocks_fair::FairMutexWith;
 ///
-/// It is not robust. If a process dies while it holds the mutex, while it waits, or between its
-/// release and the wake-up, all waiters behind it, and all threads that arrive later, may wait for
-/// ever. Bound such waits with [`try_lock_for`](api::Mutex::try_lock_for). If exactly 65,536
-/// tickets are drawn while a `try_lock` is preempted, it may have to wait for its turn. Beyond
-/// 61,440 waiters further ones wait outside, without order.
+/// static ACROSS_PROCESSES: FairMutexWith<u32, Shared> = FairMutexWith::new(0);
+/// ```
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
-/// that the code it interrupts may hold or wait for. The child of a `fork` gets a private copy of a
-/// `Private` mutex in the state it was in. What another thread held stays locked there. What the
-/// forking thread held, the child can release and lock again, unless threads waited: it has gone to
-/// one of them, which is not there.
+/// that the code it interrupts may hold or wait for. The child of a `fork` gets a private copy of
+/// the mutex in the state it was in. What another thread held stays locked there. What the forking
+/// thread held, the child can release and lock again, unless threads waited: it has gone to one of
+/// them, which is not there.
 ///
 /// # Memory
 /// Eight bytes. Nothing is allocated, so it can guard a global allocator: a waiter's place in the
@@ -106,8 +99,7 @@ use ulocks_core::{Private, api};
 /// ```
 pub type FairMutex<T> = FairMutexWith<T, Private>;
 
-/// A [`FairMutex`] with another policy: between processes, with other patience, or with counters
-/// inside.
+/// A [`FairMutex`] with another policy: with other patience, or with counters inside.
 ///
 /// It is a name of its own because a default of a type parameter does not apply in an expression.
 ///
@@ -115,13 +107,13 @@ pub type FairMutex<T> = FairMutexWith<T, Private>;
 /// use ulocks_core::meter::Counted;
 /// use ulocks_core::raw::Metered;
 /// use ulocks_core::spin::NoSpin;
-/// use ulocks_core::{Private, Shared};
+/// use ulocks_core::Private;
 /// use ulocks_fair::FairMutexWith;
 ///
-/// static ACROSS_PROCESSES: FairMutexWith<u32, Shared> = FairMutexWith::new(0);
+/// static IMPATIENT: FairMutexWith<u32, Private<NoSpin>> = FairMutexWith::new(0);
 /// static COUNTED: FairMutexWith<u32, Private<NoSpin, Counted>> = FairMutexWith::new(0);
 ///
-/// *COUNTED.lock() += 1;
+/// *COUNTED.lock() += 1 + *IMPATIENT.lock();
 /// let counters = COUNTED.counts();
 /// assert_eq!((counters.acquired, counters.contended), (1, 0));
 /// ```

@@ -1,4 +1,4 @@
-//! The word of a fair mutex of one process: the newest waiter, and three bits.
+//! The word of a fair mutex: the newest waiter, and three bits.
 
 use crate::queue::Node;
 use core::fmt;

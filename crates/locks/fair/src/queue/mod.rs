@@ -1,5 +1,5 @@
-//! The queue of a lock of one process: nodes on the stacks of the waiters, linked from the newest
-//! to the oldest. `FairMutex` and `Semaphore` share it.
+//! The queue of a lock: nodes on the stacks of the waiters, linked from the newest to the oldest.
+//! `FairMutex` and `Semaphore` share it.
 //!
 //! ```text
 //!  word ──► newest ──older──► … ──older──► second ──older──► oldest

@@ -3,10 +3,8 @@
 #[cfg(feature = "arc_lock")]
 mod owned;
 mod permit;
-mod private;
+mod queue;
 mod raw;
-mod shared;
-mod waiters;
 mod word;
 
 #[cfg(feature = "arc_lock")]
@@ -16,9 +14,10 @@ pub use raw::RawSemaphore;
 
 use core::fmt;
 use core::time::Duration;
+use ulocks_core::Private;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::raw::Metered;
 use ulocks_core::time::Deadline;
-use ulocks_core::{Policy, Private};
 
 /// More permits than a semaphore can have were released: it would have more than
 /// [`MAX_PERMITS`](SemaphoreWith::MAX_PERMITS). None of them is in it.
@@ -87,7 +86,7 @@ impl core::error::Error for Closed {}
 /// and says so: [`TooManyPermits`].
 ///
 /// # Panics
-/// If more permits are asked for than there can be: the wait would never end. If 65,523 threads
+/// If more permits are asked for than there can be: the wait would never end. If 65,535 threads
 /// wait already. `acquire`, `acquire_many`, `acquire_owned` and `acquire_many_owned` of a closed
 /// semaphore.
 ///
@@ -96,27 +95,23 @@ impl core::error::Error for Closed {}
 /// A panic would leave other threads waiting for ever.
 ///
 /// # Process-shared
-/// [`SemaphoreWith`]`<Shared>`: no address is stored, all-zero memory is a semaphore without
-/// permits, and processes may map it wherever they like. The order is as strict. Six things differ:
-/// - A waiter that times out leaves at once if it has the last place in the queue or one of the
-///   first thirteen. Otherwise it leaves as soon as it has one of these.
-/// - If a release serves several waiters that sleep, it wakes the first, and each wakes the next.
-/// - Waiters that are more than 32 places behind are woken a second time on their way, and once
-///   more for each 512 that were before them.
-/// - A request for many is woken by each release until it has them.
-/// - It is not robust. The permits of a process that dies are lost. If a process dies while it
-///   waits, or inside of a release, the waiters behind it may wait for ever. Use a deadline where
-///   that matters. A close frees them. If the closing process dies on the way, close again.
-/// - It stays closed as long as its memory is there, also for processes that start later. To begin
-///   anew, put a new one in its place while no process uses it.
+/// No: the type is for the threads of one process. A waiter that is killed would keep its place in
+/// the queue, and the permits of a process that dies would be lost. Between processes there are
+/// `RobustSemaphore` and `RobustSemArray` of `ulocks-shm`, to which both come back.
+///
+/// ```compile_fail
+/// use ulocks_core::Shared;
+/// use ulocks_fair::SemaphoreWith;
+///
+/// static ACROSS_PROCESSES: SemaphoreWith<Shared> = SemaphoreWith::new(1);
+/// ```
 ///
 /// # Signals and forks
 /// A signal handler may release and close, whatever it interrupts, also a release or an acquisition
 /// of the same semaphore. It may also try to acquire. Signals are handled while a thread waits, and
-/// the wait goes on. A child of `fork` gets a copy of a `Private` semaphore, with the count that it
-/// had. Permits of other threads are not given back there. The child can release what the forking
-/// thread acquired, and acquire again, unless threads waited: permits go to them, and they are not
-/// there.
+/// the wait goes on. A child of `fork` gets a copy of the semaphore, with the count that it had.
+/// Permits of other threads are not given back there. The child can release what the forking thread
+/// acquired, and acquire again, unless threads waited: permits go to them, and they are not there.
 ///
 /// # Memory
 /// Sixteen bytes: the counts of permits and of waiters in one word, so that one look tells both,
@@ -180,27 +175,26 @@ impl core::error::Error for Closed {}
 /// ```
 pub type Semaphore = SemaphoreWith<Private>;
 
-/// A [`Semaphore`] with another policy: between processes, with other patience, or with counters
-/// inside.
+/// A [`Semaphore`] with another policy: with other patience, or with counters inside.
 ///
 /// ```
 /// use ulocks_core::meter::Counted;
 /// use ulocks_core::raw::Metered;
 /// use ulocks_core::spin::NoSpin;
-/// use ulocks_core::{Private, Shared};
+/// use ulocks_core::Private;
 /// use ulocks_fair::SemaphoreWith;
 ///
-/// static ACROSS_PROCESSES: SemaphoreWith<Shared> = SemaphoreWith::new(1);
+/// static IMPATIENT: SemaphoreWith<Private<NoSpin>> = SemaphoreWith::new(1);
 /// static COUNTED: SemaphoreWith<Private<NoSpin, Counted>> = SemaphoreWith::new(1);
 ///
-/// drop(COUNTED.acquire());
+/// drop((COUNTED.acquire(), IMPATIENT.acquire()));
 /// let counters = COUNTED.counts();
 /// assert_eq!((counters.acquired, counters.contended), (1, 0));
 /// ```
 #[repr(transparent)]
-pub struct SemaphoreWith<P: Policy>(RawSemaphore<P>);
+pub struct SemaphoreWith<P: InOneProcess>(RawSemaphore<P>);
 
-impl<P: Policy> SemaphoreWith<P> {
+impl<P: InOneProcess> SemaphoreWith<P> {
     /// The most permits a semaphore can have: 1,073,741,823.
     pub const MAX_PERMITS: u32 = RawSemaphore::<P>::MAX_PERMITS;
 
@@ -217,7 +211,7 @@ impl<P: Policy> SemaphoreWith<P> {
     /// Acquires a permit, and waits in the queue as long as that takes.
     ///
     /// # Panics
-    /// If the semaphore is [closed](Self::close), or is while the thread waits; if 65,523 threads
+    /// If the semaphore is [closed](Self::close), or is while the thread waits; if 65,535 threads
     /// wait already.
     #[inline]
     #[track_caller]
@@ -231,7 +225,7 @@ impl<P: Policy> SemaphoreWith<P> {
     ///
     /// # Panics
     /// If the semaphore is [closed](Self::close), or is while the thread waits; if `count` is more
-    /// than [`MAX_PERMITS`](Self::MAX_PERMITS); if 65,523 threads wait already.
+    /// than [`MAX_PERMITS`](Self::MAX_PERMITS); if 65,535 threads wait already.
     #[inline]
     #[track_caller]
     pub fn acquire_many(&self, count: u32) -> Permit<'_, P> {
@@ -245,7 +239,7 @@ impl<P: Policy> SemaphoreWith<P> {
     /// If the semaphore is [closed](Self::close), or is while the thread waits.
     ///
     /// # Panics
-    /// If 65,523 threads wait already.
+    /// If 65,535 threads wait already.
     #[inline]
     pub fn acquire_unless_closed(&self) -> Result<Permit<'_, P>, Closed> {
         self.acquire_many_unless_closed(1)
@@ -258,7 +252,7 @@ impl<P: Policy> SemaphoreWith<P> {
     /// If the semaphore is [closed](Self::close), or is while the thread waits.
     ///
     /// # Panics
-    /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS); if 65,523 threads wait already.
+    /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS); if 65,535 threads wait already.
     #[inline]
     pub fn acquire_many_unless_closed(&self, count: u32) -> Result<Permit<'_, P>, Closed> {
         self.0.acquire_unless_closed(count).map(|()| Permit::new(&self.0, count))
@@ -334,7 +328,7 @@ impl<P: Policy> SemaphoreWith<P> {
     ///
     /// # Blocking
     /// Never waits, so a signal handler may close. It makes a system call for each waiter that
-    /// sleeps; between processes, two for all of them.
+    /// sleeps.
     ///
     /// # Examples
     /// ```
@@ -376,7 +370,7 @@ impl<P: Policy> SemaphoreWith<P> {
     }
 }
 
-impl<P: Policy> Metered for SemaphoreWith<P> {
+impl<P: InOneProcess> Metered for SemaphoreWith<P> {
     type Meter = P::Meter;
 
     fn meter(&self) -> &P::Meter {
@@ -384,14 +378,14 @@ impl<P: Policy> Metered for SemaphoreWith<P> {
     }
 }
 
-impl<P: Policy> Default for SemaphoreWith<P> {
+impl<P: InOneProcess> Default for SemaphoreWith<P> {
     /// A semaphore without permits.
     fn default() -> Self {
         Self::new(0)
     }
 }
 
-impl<P: Policy> fmt::Debug for SemaphoreWith<P> {
+impl<P: InOneProcess> fmt::Debug for SemaphoreWith<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Semaphore")
             .field("available_permits", &self.0.available())

@@ -4,8 +4,9 @@ use super::{Closed, SemaphoreWith};
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
+use ulocks_core::Private;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::time::Deadline;
-use ulocks_core::{Policy, Private};
 
 /// A [`Permit`](crate::Permit) that owns a share of its semaphore: for a thread that is not scoped,
 /// or a struct without a lifetime.
@@ -35,14 +36,14 @@ use ulocks_core::{Policy, Private};
 /// ```
 #[must_use = "if unused the permits go back at once"]
 #[clippy::has_significant_drop]
-pub struct OwnedPermit<P: Policy = Private> {
+pub struct OwnedPermit<P: InOneProcess = Private> {
     semaphore: Arc<SemaphoreWith<P>>,
     count: u32,
 }
 
 /// Permits that own a share of the semaphore. Each method waits, fails and panics as the one
 /// without `owned` in its name does.
-impl<P: Policy> SemaphoreWith<P> {
+impl<P: InOneProcess> SemaphoreWith<P> {
     /// [`acquire`](Self::acquire), for an owned permit.
     ///
     /// # Panics
@@ -138,7 +139,7 @@ impl<P: Policy> SemaphoreWith<P> {
     }
 }
 
-impl<P: Policy> OwnedPermit<P> {
+impl<P: InOneProcess> OwnedPermit<P> {
     /// How many permits these are.
     pub fn count(&self) -> u32 {
         self.count
@@ -176,7 +177,7 @@ impl<P: Policy> OwnedPermit<P> {
     }
 }
 
-impl<P: Policy> Drop for OwnedPermit<P> {
+impl<P: InOneProcess> Drop for OwnedPermit<P> {
     fn drop(&mut self) {
         if self.count > 0 {
             // If they find no room, they are lost, as the type says.
@@ -185,7 +186,7 @@ impl<P: Policy> Drop for OwnedPermit<P> {
     }
 }
 
-impl<P: Policy> fmt::Debug for OwnedPermit<P> {
+impl<P: InOneProcess> fmt::Debug for OwnedPermit<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OwnedPermit").field("count", &self.count).finish()
     }

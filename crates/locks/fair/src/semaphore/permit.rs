@@ -2,7 +2,8 @@
 
 use super::raw::RawSemaphore;
 use core::fmt;
-use ulocks_core::{Policy, Private};
+use ulocks_core::Private;
+use ulocks_core::policy::InOneProcess;
 
 /// Permits of a [`Semaphore`](crate::Semaphore), which go back to it when this is dropped.
 ///
@@ -24,12 +25,12 @@ use ulocks_core::{Policy, Private};
 /// ```
 #[must_use = "if unused the permits go back at once"]
 #[clippy::has_significant_drop]
-pub struct Permit<'a, P: Policy = Private> {
+pub struct Permit<'a, P: InOneProcess = Private> {
     semaphore: &'a RawSemaphore<P>,
     count: u32,
 }
 
-impl<'a, P: Policy> Permit<'a, P> {
+impl<'a, P: InOneProcess> Permit<'a, P> {
     #[inline]
     pub(super) fn new(semaphore: &'a RawSemaphore<P>, count: u32) -> Self {
         Self { semaphore, count }
@@ -69,7 +70,7 @@ impl<'a, P: Policy> Permit<'a, P> {
     }
 }
 
-impl<P: Policy> Drop for Permit<'_, P> {
+impl<P: InOneProcess> Drop for Permit<'_, P> {
     #[inline]
     fn drop(&mut self) {
         // If they find no room, they are lost, as the type says.
@@ -77,7 +78,7 @@ impl<P: Policy> Drop for Permit<'_, P> {
     }
 }
 
-impl<P: Policy> fmt::Debug for Permit<'_, P> {
+impl<P: InOneProcess> fmt::Debug for Permit<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Permit").field("count", &self.count).finish()
     }

@@ -18,16 +18,13 @@
 //! - A semaphore can be closed, for good. All waiters leave without permits then, and so does each
 //!   thread that arrives. Who has permits keeps them, and may release them. A close never waits.
 //! - All-zero memory is a semaphore without permits. Nothing is allocated. Without waiters no
-//!   address is stored, and in shared memory never.
+//!   address is stored.
 //!
 //! # State
-//! Sixteen bytes. Eight are a word with the counts ([`State`]): one comparison tells an arriving
-//! thread whether there are permits *and* no waiters. The other eight are the queue, by scope:
-//!
-//! | scope | the queue | which thread takes the permits for a waiter | file |
-//! |---|---|---|---|
-//! | private | nodes on the waiters' stacks, one futex each | the queue-lock holder, before it grants | `private.rs` |
-//! | shared | tickets and two futexes | the head waiter itself | `shared.rs` |
+//! Two words. One has the counts ([`State`]): one comparison tells an arriving thread whether there
+//! are permits *and* no waiters. The other is the queue, of nodes on the waiters' stacks with a
+//! futex each. `queue.rs` has its protocol. The queue-lock holder takes the permits for a waiter,
+//! before it grants.
 //!
 //! # Transitions
 //! | what | word | by | step |
@@ -35,7 +32,7 @@
 //! | take | permits - n, if there are no waiters and n permits | an arriving thread | (take) |
 //! | give | permits + n, if that is at most the maximum | a releasing thread | (give) |
 //! | come | waiters + 1, if (take) is not possible and the semaphore is open | an arriving thread | (come) |
-//! | go | waiters - 1, with permits if the semaphore is open, or without | the queue | (settle) (go with permits) (go) |
+//! | go | waiters - n, with permits if the semaphore is open, or without | the queue-lock holder | (settle) |
 //! | close | `CLOSED` set; it is never cleared | a closing thread | (close) |
 //!
 //! # Invariants
@@ -56,7 +53,7 @@
 //! (give) is Release and (take) is Acquire. All transitions are read-modify-writes. So (take) reads
 //! (give), or what follows (give) in its release sequence. A look at the count is Acquire for the
 //! same reason: of a closed semaphore it is the only way to learn that all permits are back. The
-//! other pairs are in the two files, and those of (close) in `CLOSING.md`.
+//! other pairs are in `queue.rs`, and those of (close) in `CLOSING.md`.
 //!
 //! # Sources
 //! H. Franke, "Lightweight userspace semaphores" (LKML, 26 February 2002): the count in user
@@ -65,35 +62,32 @@
 //! bug 12674): count and waiters in one word, so that a post touches the semaphore once. Here: the
 //! order, the queue, and the release of several permits.
 
-use super::waiters::Waiters;
+use super::queue::Queue;
 use super::word::State;
 use crate::{Closed, TooManyPermits};
 use core::fmt;
-use ulocks_core::futex::Scope;
+use ulocks_core::Private;
 use ulocks_core::meter::{Event, Meter};
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::raw::Metered;
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
-use ulocks_core::{Policy, Private};
 
 /// The semaphore without guards: two words, and the counters if the policy has any.
 ///
 /// Fairness, memory, signals and forks are those of [`Semaphore`](crate::Semaphore).
 #[repr(C)]
-pub struct RawSemaphore<P: Policy = Private> {
+pub struct RawSemaphore<P: InOneProcess = Private> {
     pub(super) state: AtomicU64,
-    pub(super) waiters: Waiters<P::Scope>,
+    pub(super) queue: Queue,
     pub(super) meter: P::Meter,
 }
 
-#[cfg(test)]
-const _: () = assert!(size_of::<RawSemaphore<ulocks_core::Shared>>() == size_of::<RawSemaphore<Private>>());
-
-impl<P: Policy> RawSemaphore<P> {
+impl<P: InOneProcess> RawSemaphore<P> {
     /// The most permits there can be: 1,073,741,823.
     pub const MAX_PERMITS: u32 = State::MAX_PERMITS;
-    /// The most threads that can wait at the same time: 65,523.
+    /// The most threads that can wait at the same time: 65,535.
     pub const MAX_WAITERS: u32 = State::MAX_WAITERS;
 
     ulocks_core::const_fn! {
@@ -103,7 +97,7 @@ impl<P: Policy> RawSemaphore<P> {
         /// If there are more than [`MAX_PERMITS`](Self::MAX_PERMITS).
         pub fn new(permits: u32) -> Self {
             assert!(permits <= State::MAX_PERMITS, "a semaphore has at most 1073741823 permits");
-            Self { state: AtomicU64::new(permits as u64), waiters: Waiters::new(), meter: P::Meter::INIT }
+            Self { state: AtomicU64::new(permits as u64), queue: Queue::new(), meter: P::Meter::INIT }
         }
     }
 
@@ -189,14 +183,13 @@ impl<P: Policy> RawSemaphore<P> {
     /// Closes the semaphore for good: waiters leave without permits, and later acquisitions fail.
     /// Permits that are out can be released as before. Never waits.
     ///
-    /// To close it again changes nothing. In shared memory that wakes the waiters again, in case
-    /// the first closing process died before it had.
+    /// To close it again changes nothing.
     ///
     /// Unlike a release, this may touch the semaphore after a waiter has left: the semaphore has to
     /// be there until this returns.
     #[cold]
     pub fn close(&self) {
-        if <P::Scope as Scope>::PRIVATE { self.close_queue() } else { self.close_tickets() }
+        self.close_queue();
     }
 
     /// Whether the semaphore was closed. If so, what happened before that happens before this
@@ -223,11 +216,7 @@ impl<P: Policy> RawSemaphore<P> {
     /// behind it. For tests.
     #[doc(hidden)]
     pub fn is_queued(&self) -> bool {
-        if <P::Scope as Scope>::PRIVATE {
-            self.waiters.queue().is_used()
-        } else {
-            self.waiters.tickets().are_used()
-        }
+        self.queue.is_used()
     }
 
     /// (give) on a semaphore without waiters.
@@ -292,17 +281,12 @@ impl<P: Policy> RawSemaphore<P> {
                 panic!("{} threads wait for this semaphore: no more can", State::MAX_WAITERS)
             };
             // (come)
-            // Mutant: Acquire -> Relaxed: for waiters 32 tickets behind; no model has as many.
-            match self.state.compare_exchange(state.0, next.0, Acquire, Relaxed) {
+            match self.state.compare_exchange(state.0, next.0, Relaxed, Relaxed) {
                 Ok(_) => break,
                 Err(now) => state = State(now),
             }
         }
-        if <P::Scope as Scope>::PRIVATE {
-            self.wait_in_queue(count, state.is_plain(), deadline)
-        } else {
-            self.wait_with_ticket(count, deadline)
-        }
+        self.wait_in_queue(count, state.is_plain(), deadline)
     }
 
     /// [`wait`](Self::wait) without a deadline, for which the caller would need a place on its
@@ -327,11 +311,11 @@ impl<P: Policy> RawSemaphore<P> {
         if count == 0 {
             return Ok(());
         }
-        if <P::Scope as Scope>::PRIVATE { self.give_to_queue(count) } else { self.give_to_tickets(count) }
+        self.give_to_queue(count)
     }
 }
 
-impl<P: Policy> Metered for RawSemaphore<P> {
+impl<P: InOneProcess> Metered for RawSemaphore<P> {
     type Meter = P::Meter;
 
     fn meter(&self) -> &P::Meter {
@@ -339,14 +323,14 @@ impl<P: Policy> Metered for RawSemaphore<P> {
     }
 }
 
-impl<P: Policy> Default for RawSemaphore<P> {
+impl<P: InOneProcess> Default for RawSemaphore<P> {
     /// Without permits.
     fn default() -> Self {
         Self::new(0)
     }
 }
 
-impl<P: Policy> fmt::Debug for RawSemaphore<P> {
+impl<P: InOneProcess> fmt::Debug for RawSemaphore<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("RawSemaphore").field(&State(self.state.load(Relaxed))).finish()
     }

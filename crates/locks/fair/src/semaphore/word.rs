@@ -1,7 +1,6 @@
 //! The word of a semaphore: how many permits are free, how many threads wait, what is going on in
 //! the queue, and whether the semaphore is closed.
 
-use crate::tickets::Serving;
 use core::fmt;
 
 /// A value of the word.
@@ -10,10 +9,10 @@ use core::fmt;
 /// |---|---|---|
 /// | 30 | permits | the free ones; each thread may change them. With `CLOSED` they only grow |
 /// | 16 | waiters | threads in the queue, or on their way into it; while there are any, permits are taken for them only |
-/// | 1 | `QUEUE_LOCKED` | private: there is a queue-lock holder, which alone touches links. Only with waiters |
-/// | 1 | `ARRIVED` | private: a node was pushed meanwhile. Only with `QUEUE_LOCKED` |
-/// | 1 | `LEAVERS` | private: a waiter wants to leave. Only with `QUEUE_LOCKED` |
-/// | 1 + 16 | `ARMED` and a note | shared: the head waiter sleeps, or is about to, while `serving` is the one noted. The bits are those of the three flags above |
+/// | 1 | `QUEUE_LOCKED` | there is a queue-lock holder, which alone touches links. Only with waiters |
+/// | 1 | `ARRIVED` | a node was pushed meanwhile. Only with `QUEUE_LOCKED` |
+/// | 1 | `LEAVERS` | a waiter wants to leave. Only with `QUEUE_LOCKED` |
+/// | 14 | | unused |
 /// | 1 | `CLOSED` | set by (close), never cleared: no permits are taken, and no thread comes |
 ///
 /// So a word below `ONE_WAITER` is a plain count of an open semaphore, and the fast paths need one
@@ -29,22 +28,15 @@ impl State {
     const ONE_WAITER: u64 = 1 << PERMIT_BITS;
     const WAITERS_MASK: u64 = ((1 << WAITER_BITS) - 1) << PERMIT_BITS;
     const FLAGS_SHIFT: u32 = PERMIT_BITS + WAITER_BITS;
-    const NOTE_SHIFT: u32 = Self::FLAGS_SHIFT + 1;
-    const FLAGS_MASK: u64 = !(Self::PERMITS_MASK | Self::WAITERS_MASK | Self::CLOSED);
 
     /// The most permits there can be.
     pub const MAX_PERMITS: u32 = Self::PERMITS_MASK as u32;
-    /// The most threads that can wait: as many as there are numbers of tickets, less those that may
-    /// be abandoned ([`ABANDONABLE`](Serving::ABANDONABLE)).
-    pub const MAX_WAITERS: u32 = (1 << WAITER_BITS) - 1 - Serving::ABANDONABLE as u32;
-
-    /// How many bits of `serving` are noted.
-    pub const NOTE_BITS: u32 = 16;
+    /// The most threads that can wait.
+    pub const MAX_WAITERS: u32 = (1 << WAITER_BITS) - 1;
 
     pub const QUEUE_LOCKED: u64 = 1 << Self::FLAGS_SHIFT;
     pub const ARRIVED: u64 = 1 << (Self::FLAGS_SHIFT + 1);
     pub const LEAVERS: u64 = 1 << (Self::FLAGS_SHIFT + 2);
-    const ARMED: u64 = 1 << Self::FLAGS_SHIFT;
     pub const CLOSED: u64 = 1 << 63;
 
     #[inline]
@@ -67,11 +59,6 @@ impl State {
     #[inline]
     pub fn is_closed(self) -> bool {
         self.has(Self::CLOSED)
-    }
-
-    /// Whether the head waiter, which wants `count` permits, may have them.
-    pub fn suffices(self, count: u32) -> bool {
-        !self.is_closed() && self.permits() >= count
     }
 
     #[inline]
@@ -106,35 +93,12 @@ impl State {
     }
 
     /// After `waiters` have left the queue with `permits` together, without flags; closed stays
-    /// closed. A count that is too low stays at zero; only a foreign write to shared memory makes
-    /// one.
+    /// closed. A count that is too low stays at zero: the word is out of date then, since a waiter
+    /// has come after it was read, and (settle) fails.
     pub fn departed(self, waiters: u32, permits: u32) -> Self {
         let waiters = u64::from(self.waiters().saturating_sub(waiters));
         let permits = u64::from(self.permits().saturating_sub(permits));
         Self(permits | waiters << PERMIT_BITS | self.0 & Self::CLOSED)
-    }
-
-    /// After one waiter has left the queue without permits, and nothing else.
-    pub fn without_waiter(self) -> Self {
-        if self.waiters() == 0 { self } else { Self(self.0 - Self::ONE_WAITER) }
-    }
-
-    /// Armed: the head waiter sleeps while `serving` is the one of `note`.
-    pub fn armed(self, note: u32) -> Self {
-        Self(self.without(Self::FLAGS_MASK).0 | Self::ARMED | u64::from(note) << Self::NOTE_SHIFT)
-    }
-
-    /// Of an armed word.
-    pub fn note(self) -> u32 {
-        (self.without(Self::CLOSED).0 >> Self::NOTE_SHIFT) as u32
-    }
-
-    pub fn disarmed(self) -> Self {
-        self.without(Self::FLAGS_MASK)
-    }
-
-    pub fn is_armed(self) -> bool {
-        self.has(Self::ARMED)
     }
 }
 
@@ -142,18 +106,21 @@ impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "permits={}", self.permits())?;
         if self.waiters() > 0 {
-            // What the flags are depends on the scope, which the word does not know.
-            let flags = (self.0 & Self::FLAGS_MASK) >> Self::FLAGS_SHIFT;
-            write!(f, " waiters={} flags={flags:#x}", self.waiters())?;
+            write!(f, " waiters={}", self.waiters())?;
         }
-        if self.is_closed() {
-            write!(f, " closed")?;
+        let flags = [
+            (Self::QUEUE_LOCKED, "QUEUE_LOCKED"),
+            (Self::ARRIVED, "ARRIVED"),
+            (Self::LEAVERS, "LEAVERS"),
+            (Self::CLOSED, "closed"),
+        ];
+        for (_, name) in flags.into_iter().filter(|&(flag, _)| self.has(flag)) {
+            write!(f, " {name}")?;
         }
         Ok(())
     }
 }
 
-const _: () = assert!(1 << (State::NOTE_SHIFT + State::NOTE_BITS) == State::CLOSED);
 const _: () = assert!(State(0).0 == 0 && State::MAX_PERMITS == (1 << 30) - 1);
 
 #[cfg(test)]
@@ -189,41 +156,19 @@ mod tests {
     fn the_flags_stay_apart_from_the_counts() {
         let flags = [State::QUEUE_LOCKED, State::ARRIVED, State::LEAVERS];
         assert_eq!(flags, [1 << 46, 1 << 47, 1 << 48]);
-        assert_eq!(
-            (State::ARMED, State::FLAGS_MASK, State::CLOSED),
-            (1 << 46, (1 << 63) - (1 << 46), 1 << 63)
-        );
-        // Ticket numbers have 16 bits, and one number is no waiter's.
-        assert_eq!(State::MAX_WAITERS + Serving::ABANDONABLE as u32, u32::from(u16::MAX));
-    }
-
-    #[test]
-    fn the_note_stays_apart_from_the_counts() {
-        const ALL: u32 = (1 << State::NOTE_BITS) - 1;
-        let state = State(State::PERMITS_MASK).with_waiter().unwrap().armed(ALL);
-        assert!(state.is_armed() && !state.disarmed().is_armed() && !state.is_closed());
-        assert_eq!(state.note(), ALL);
-        assert_eq!((state.permits(), state.waiters()), (State::MAX_PERMITS, 1));
-        assert_eq!(state.armed(7).disarmed(), state.disarmed());
+        assert_eq!(State::CLOSED, 1 << 63);
+        assert_eq!(State::MAX_WAITERS, u32::from(u16::MAX));
     }
 
     #[test]
     fn what_is_closed_stays_closed() {
-        let closed = State(5).with_waiter().unwrap().armed(3).with(State::CLOSED);
-        assert_eq!((closed.permits(), closed.waiters(), closed.note()), (5, 1, 3));
-        assert!(!closed.suffices(1) && !closed.is_plain() && State(5).suffices(5) && !State(5).suffices(6));
-        let gone = [closed.departed(1, 0), closed.disarmed().without_waiter(), closed.departed(9, 0)];
-        assert_eq!(gone, [State(5).with(State::CLOSED); 3]);
-        assert_eq!(gone[0].taken(1), None);
-        assert_eq!(gone[0].given(2), Some(State(7).with(State::CLOSED)));
-        assert!(
-            [closed.armed(1), closed.disarmed(), closed.with_waiter().unwrap()]
-                .iter()
-                .all(|it| it.is_closed())
-        );
-        assert_eq!(
-            format!("{closed:?} {:?}", gone[0]),
-            "permits=5 waiters=1 flags=0x7 closed permits=5 closed"
-        );
+        let closed = State(5).with_waiter().unwrap().with(State::LEAVERS | State::CLOSED);
+        assert_eq!((closed.permits(), closed.waiters(), closed.is_plain()), (5, 1, false));
+        assert!(closed.with_waiter().unwrap().is_closed());
+        let gone = closed.departed(1, 0);
+        assert_eq!([gone, closed.departed(9, 0)], [State(5).with(State::CLOSED); 2]);
+        assert_eq!(gone.taken(1), None);
+        assert_eq!(gone.given(2), Some(State(7).with(State::CLOSED)));
+        assert_eq!(format!("{closed:?} {gone:?}"), "permits=5 waiters=1 LEAVERS closed permits=5 closed");
     }
 }

@@ -2,25 +2,25 @@
 //! execution of a model.
 
 use core::time::Duration;
-use ulocks_core::futex::Futex;
+use ulocks_core::futex::{self, Futex};
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::raw::{Metered, RawMutex};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell};
 use ulocks_core::time::Deadline;
-use ulocks_core::{Policy, futex};
 use ulocks_fair::{RawSemaphore, TooManyPermits};
 use ulocks_testkit::model;
 use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together};
 
 /// A semaphore of one permit.
-pub struct Binary<P: Policy>(RawSemaphore<P>);
+pub struct Binary<P: InOneProcess>(RawSemaphore<P>);
 
-ulocks_core::initial!([P: Policy] Binary<P> = Self(RawSemaphore::new(1)));
+ulocks_core::initial!([P: InOneProcess] Binary<P> = Self(RawSemaphore::new(1)));
 
 // SAFETY: a semaphore that had one permit at first, and gets back only what was taken, lets in one
 // at a time; what happened before a release happens before the acquisition that follows. The token
 // is nothing. That it keeps this is what the clients test.
-unsafe impl<P: Policy> RawMutex for Binary<P> {
+unsafe impl<P: InOneProcess> RawMutex for Binary<P> {
     type Scope = P::Scope;
     type Token = ();
 
@@ -45,7 +45,7 @@ unsafe impl<P: Policy> RawMutex for Binary<P> {
     }
 }
 
-impl<P: Policy> Metered for Binary<P> {
+impl<P: InOneProcess> Metered for Binary<P> {
     type Meter = P::Meter;
 
     fn meter(&self) -> &P::Meter {
@@ -55,7 +55,7 @@ impl<P: Policy> Metered for Binary<P> {
 
 pub type Shared<P> = Arc<RawSemaphore<P>>;
 
-pub fn semaphore<P: Policy>(permits: u32) -> Shared<P> {
+pub fn semaphore<P: InOneProcess>(permits: u32) -> Shared<P> {
     Arc::new(RawSemaphore::new(permits))
 }
 
@@ -64,14 +64,14 @@ pub fn soon() -> Deadline {
     Deadline::after(Duration::from_millis(1))
 }
 
-fn check_at_rest<P: Policy>(semaphore: &RawSemaphore<P>, permits: u32) {
+fn check_at_rest<P: InOneProcess>(semaphore: &RawSemaphore<P>, permits: u32) {
     assert_eq!(semaphore.waiters(), 0, "somebody is counted as waiting although everybody has left");
     assert_eq!(semaphore.available(), permits, "permits were lost or made");
     assert!(semaphore.try_acquire(permits), "permits that are there cannot be had");
 }
 
 /// Threads want one permit or two, of `permits`: never are more out than there were.
-pub fn never_more_out_than_in<P: Policy>(threads: usize, permits: u32) {
+pub fn never_more_out_than_in<P: InOneProcess>(threads: usize, permits: u32) {
     let semaphore = semaphore::<P>(permits);
     let out = Arc::new(AtomicU32::new(0));
     let users = Arc::clone(&semaphore);
@@ -89,7 +89,7 @@ pub fn never_more_out_than_in<P: Policy>(threads: usize, permits: u32) {
 /// Threads that release one permit each, and threads that acquire one each: no thread sleeps for
 /// ever, and a receiver sees what its senders did. With `at_once`, one thread releases everything
 /// with one call.
-pub fn producers_and_consumers<P: Policy>(producers: usize, consumers: usize, at_once: bool) {
+pub fn producers_and_consumers<P: InOneProcess>(producers: usize, consumers: usize, at_once: bool) {
     let semaphore = semaphore::<P>(0);
     let receivers: Vec<_> = (0..consumers)
         .map(|_| {
@@ -113,11 +113,11 @@ pub fn producers_and_consumers<P: Policy>(producers: usize, consumers: usize, at
 }
 
 /// A value that the only release hands to the only acquisition, by one way or the other.
-pub fn a_release_publishes<P: Policy>() {
-    struct Parcel<P: Policy>(RawSemaphore<P>, UnsafeCell<u32>);
+pub fn a_release_publishes<P: InOneProcess>() {
+    struct Parcel<P: InOneProcess>(RawSemaphore<P>, UnsafeCell<u32>);
     // SAFETY: the cell is written before the release and read after the acquisition; that the
     // semaphore orders the two is what the client tests.
-    unsafe impl<P: Policy> Sync for Parcel<P> {}
+    unsafe impl<P: InOneProcess> Sync for Parcel<P> {}
 
     let parcel = Arc::new(Parcel::<P>(RawSemaphore::new(0), UnsafeCell::new(0)));
     let sender = Arc::clone(&parcel);
@@ -134,7 +134,7 @@ pub fn a_release_publishes<P: Policy>() {
 
 /// One that wants two permits is in line; others come that want one. When the first permit comes,
 /// no thread gets it; with the second the first in line has both.
-pub fn the_large_one_is_not_overtaken<P: Policy>(small: usize) {
+pub fn the_large_one_is_not_overtaken<P: InOneProcess>(small: usize) {
     let semaphore = semaphore::<P>(0);
     let (served, queued) = (Arc::new(AtomicU32::new(0)), Arc::new(Futex::<futex::Local>::new(0)));
     let large = {
@@ -174,7 +174,7 @@ pub fn the_large_one_is_not_overtaken<P: Policy>(small: usize) {
 
 /// A permit that comes when no thread is counted as waiting any more can be had, although the last
 /// waiter has not returned yet.
-pub fn a_permit_that_nobody_waits_for_can_be_had<P: Policy>() {
+pub fn a_permit_that_nobody_waits_for_can_be_had<P: InOneProcess>() {
     let semaphore = semaphore::<P>(0);
     let waiter = {
         let semaphore = Arc::clone(&semaphore);
@@ -190,7 +190,7 @@ pub fn a_permit_that_nobody_waits_for_can_be_had<P: Policy>() {
 
 /// Of `timed` waits that may end and others that are patient, and as many releases as there are
 /// patient ones and one more: what a timed one has not got is there for another.
-pub fn timeout_against_release<P: Policy>(timed: usize, patient: usize) {
+pub fn timeout_against_release<P: InOneProcess>(timed: usize, patient: usize) {
     let semaphore = semaphore::<P>(0);
     let attempts: Vec<JoinHandle<u32>> = (0..timed)
         .map(|_| {
@@ -214,7 +214,7 @@ pub fn timeout_against_release<P: Policy>(timed: usize, patient: usize) {
 
 /// One that wants more than there is gives up; those behind it get what it has left, although
 /// no thread releases anything.
-pub fn who_gives_up_lets_others_pass<P: Policy>(behind: usize) {
+pub fn who_gives_up_lets_others_pass<P: InOneProcess>(behind: usize) {
     let semaphore = semaphore::<P>(behind as u32);
     let impatient = {
         let semaphore = Arc::clone(&semaphore);
@@ -228,11 +228,11 @@ pub fn who_gives_up_lets_others_pass<P: Policy>(behind: usize) {
 
 /// A thread that acquires what is released frees the semaphore at once, while the release may still
 /// be on its way back.
-pub fn the_acquirer_frees<P: Policy>() {
-    struct Handle<P: Policy>(*const RawSemaphore<P>);
+pub fn the_acquirer_frees<P: InOneProcess>() {
+    struct Handle<P: InOneProcess>(*const RawSemaphore<P>);
     // SAFETY: the semaphore can be sent and shared; it is freed after the last use, which is what
     // the client tests.
-    unsafe impl<P: Policy> Send for Handle<P> {}
+    unsafe impl<P: InOneProcess> Send for Handle<P> {}
 
     let doomed = Box::into_raw(Box::new(RawSemaphore::<P>::new(0)));
     let handle = Handle(doomed.cast_const());
@@ -249,7 +249,7 @@ pub fn the_acquirer_frees<P: Policy>() {
 }
 
 /// Two releases of which only one finds room: one fails, and has changed nothing.
-pub fn overflow_changes_nothing<P: Policy>(waiting: bool) {
+pub fn overflow_changes_nothing<P: InOneProcess>(waiting: bool) {
     const MOST: u32 = 1_073_741_823;
     let semaphore = semaphore::<P>(MOST - 3);
     // A request for more than there is: the line is not empty, and the permits stay.

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use ulocks_core::Private;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::NoSpin;
-use ulocks_core::{Policy, Private, Shared};
 use ulocks_fair::{Closed, Semaphore, SemaphoreWith, TooManyPermits};
 use ulocks_testkit::limit;
 
 const LONG: Duration = Duration::from_secs(1_000);
 
 /// A thread that waits in `acquire`.
-fn waiter<P: Policy>(
+fn waiter<P: InOneProcess>(
     semaphore: &Arc<SemaphoreWith<P>>,
     acquire: impl FnOnce(&SemaphoreWith<P>) -> Option<u32> + Send + 'static,
 ) -> JoinHandle<Option<u32>>
@@ -27,7 +28,7 @@ where
 
 #[test]
 fn nothing_is_had_from_a_closed_semaphore() {
-    fn check<P: Policy>() {
+    fn check<P: InOneProcess>() {
         let semaphore = SemaphoreWith::<P>::new(3);
         assert!(!semaphore.is_closed());
         semaphore.close();
@@ -47,7 +48,6 @@ fn nothing_is_had_from_a_closed_semaphore() {
     }
     check::<Private>();
     check::<Private<NoSpin>>();
-    check::<Shared>();
     assert_eq!(Closed.to_string(), "the semaphore is closed");
 }
 
@@ -61,7 +61,7 @@ fn an_open_semaphore_gives_what_was_asked_for() {
 
 #[test]
 fn who_has_permits_keeps_them() {
-    fn check<P: Policy>() {
+    fn check<P: InOneProcess>() {
         let semaphore = SemaphoreWith::<P>::new(5);
         let mut held = semaphore.acquire_many(4);
         semaphore.close();
@@ -79,12 +79,11 @@ fn who_has_permits_keeps_them() {
         assert!(semaphore.is_closed() && semaphore.try_acquire().is_none());
     }
     check::<Private>();
-    check::<Shared>();
 }
 
 #[test]
 fn waiters_of_every_kind_leave() {
-    fn check<P: Policy>()
+    fn check<P: InOneProcess>()
     where
         SemaphoreWith<P>: Send + Sync + 'static,
     {
@@ -108,13 +107,11 @@ fn waiters_of_every_kind_leave() {
     }
     check::<Private>();
     check::<Private<NoSpin>>();
-    check::<Shared>();
-    check::<Shared<NoSpin>>();
 }
 
 #[test]
 fn an_acquisition_that_cannot_fail_panics() {
-    fn check<P: Policy>()
+    fn check<P: InOneProcess>()
     where
         SemaphoreWith<P>: Send + Sync + 'static,
     {
@@ -127,7 +124,7 @@ fn an_acquisition_that_cannot_fail_panics() {
         assert_eq!((semaphore.available_permits(), semaphore.raw().waiters()), (0, 0));
     }
     check::<Private>();
-    check::<Shared<NoSpin>>();
+    check::<Private<NoSpin>>();
 }
 
 #[test]

@@ -1,27 +1,27 @@
 //! The mutex.
 
+use ulocks_core::Private;
 use ulocks_core::meter::Counted;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
-use ulocks_core::{Private, Shared};
-use ulocks_fair::{FairMutex, FairScope, RawFairMutex};
+use ulocks_fair::{FairMutex, RawFairMutex};
 
 ulocks_testkit::layout_tests! {
     FairMutex;
     RawFairMutex<Private<Adaptive, Counted>>;
-    RawFairMutex<Private>, RawFairMutex<Shared>, RawFairMutex<Private<NoSpin, Counted>>,
+    RawFairMutex<Private>, RawFairMutex<Private<NoSpin, Counted>>,
 }
 
 /// A word with a pointer in it.
 const WORD: usize = size_of::<usize>();
 
 const _: () = assert!(size_of::<RawFairMutex>() == WORD && align_of::<RawFairMutex>() == WORD);
-const _: () = assert!(size_of::<RawFairMutex<Shared>>() == 8);
 const _: () = assert!(size_of::<RawFairMutex<Private<Patience<3_000>>>>() == WORD);
 const _: () = assert!(size_of::<FairMutex<()>>() == WORD && size_of::<FairMutex<u64>>() == WORD + 8);
 
 #[test]
 fn new_is_all_zero() {
-    fn bytes<P: ulocks_core::Policy<Scope: FairScope>>() -> Vec<u8> {
+    fn bytes<P: InOneProcess>() -> Vec<u8> {
         let mutex = RawFairMutex::<P>::new();
         let size = size_of_val(&mutex);
         // SAFETY: the bytes of an initialised value without padding: a word, and counters of a
@@ -29,5 +29,5 @@ fn new_is_all_zero() {
         unsafe { std::slice::from_raw_parts((&raw const mutex).cast::<u8>(), size) }.to_vec()
     }
     assert_eq!(bytes::<Private>(), [0; WORD]);
-    assert_eq!(bytes::<Shared>(), [0; 8]);
+    assert_eq!(bytes::<Private<NoSpin>>(), [0; WORD]);
 }

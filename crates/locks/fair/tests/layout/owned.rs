@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use ulocks_core::{Private, Shared};
+use ulocks_core::Private;
+use ulocks_core::spin::NoSpin;
 use ulocks_fair::{Closed, OwnedPermit, Semaphore, SemaphoreWith};
 
 const _: () = assert!(size_of::<OwnedPermit>() == 2 * size_of::<usize>());
 const _: fn() = || {
     fn sent_and_shared<T: Send + Sync + std::panic::UnwindSafe + std::panic::RefUnwindSafe + 'static>() {}
     sent_and_shared::<OwnedPermit>();
-    sent_and_shared::<OwnedPermit<Shared>>();
+    sent_and_shared::<OwnedPermit<Private<NoSpin>>>();
 };
 
 const MOMENT: Duration = Duration::from_millis(1);
@@ -41,7 +42,7 @@ fn the_last_permit_may_free_the_semaphore() {
 
 #[test]
 fn each_method_has_an_owned_one() {
-    let semaphore = Arc::new(SemaphoreWith::<Shared>::new(2));
+    let semaphore = Arc::new(SemaphoreWith::<Private<NoSpin>>::new(2));
     let one = semaphore.clone().acquire_owned();
     assert!(semaphore.clone().try_acquire_many_owned_for(2, MOMENT).is_none());
     assert!(semaphore.clone().try_acquire_many_owned_until(2, Instant::now()).is_none());

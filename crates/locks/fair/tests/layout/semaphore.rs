@@ -2,20 +2,20 @@
 
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
+use ulocks_core::Private;
 use ulocks_core::meter::Counted;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::{NoSpin, Patience};
-use ulocks_core::{Policy, Private, Shared};
 use ulocks_fair::{Permit, RawSemaphore, Semaphore, SemaphoreWith, TooManyPermits};
 
 static IN_A_STATIC: Semaphore = Semaphore::new(2);
 const _: () = assert!(size_of::<Semaphore>() == 16 && align_of::<Semaphore>() == 8);
-const _: () = assert!(size_of::<SemaphoreWith<Shared>>() == 16);
 const _: () = assert!(size_of::<SemaphoreWith<Private<Patience<3_000>>>>() == 16);
 const _: () = assert!(size_of::<Permit<'_>>() == 2 * size_of::<usize>());
 const _: fn() = || {
     fn sent_and_shared<T: Send + Sync>() {}
     sent_and_shared::<Semaphore>();
-    sent_and_shared::<SemaphoreWith<Shared>>();
+    sent_and_shared::<SemaphoreWith<Private<NoSpin>>>();
     sent_and_shared::<Permit<'_>>();
 };
 
@@ -29,7 +29,7 @@ fn lives_in_a_static() {
 
 #[test]
 fn zeroed_memory_is_a_semaphore_without_permits() {
-    fn check<P: Policy>() {
+    fn check<P: InOneProcess>() {
         // SAFETY: that every field is valid when all zero is the promise this test is for; the type
         // has no niche.
         let semaphore = unsafe { MaybeUninit::<RawSemaphore<P>>::zeroed().assume_init() };
@@ -39,20 +39,23 @@ fn zeroed_memory_is_a_semaphore_without_permits() {
         assert!(semaphore.try_acquire(3));
     }
     check::<Private>();
-    check::<Shared>();
     check::<Private<NoSpin, Counted>>();
 }
 
 #[test]
 fn new_is_all_zero_but_for_the_count() {
-    fn bytes<P: Policy>(permits: u32) -> [u8; 16] {
+    /// The word with the counts, and one with a pointer in it.
+    const WORDS: usize = 8 + size_of::<usize>();
+
+    fn bytes<P: InOneProcess>(permits: u32) -> [u8; WORDS] {
         let semaphore = RawSemaphore::<P>::new(permits);
-        // SAFETY: the bytes of an initialised value of this size without padding.
-        unsafe { (&raw const semaphore).cast::<[u8; 16]>().read() }
+        // SAFETY: the first bytes of an initialised value of at least this size: two words without
+        // padding before or between them.
+        unsafe { (&raw const semaphore).cast::<[u8; WORDS]>().read() }
     }
-    assert_eq!(bytes::<Private>(0), [0; 16]);
-    assert_eq!(bytes::<Shared>(0), [0; 16]);
-    assert_eq!(bytes::<Shared>(258)[..8], 258_u64.to_ne_bytes());
+    assert_eq!(bytes::<Private>(0), [0; WORDS]);
+    assert_eq!(bytes::<Private<NoSpin>>(0), [0; WORDS]);
+    assert_eq!(bytes::<Private>(258)[..8], 258_u64.to_ne_bytes());
 }
 
 #[test]
@@ -119,7 +122,7 @@ fn none_are_had_at_once() {
 
 #[test]
 fn attempts_end_in_time() {
-    fn check<P: Policy>() {
+    fn check<P: InOneProcess>() {
         let semaphore = SemaphoreWith::<P>::new(1);
         let start = Instant::now();
         assert!(semaphore.try_acquire_many_for(2, Duration::from_millis(20)).is_none());
@@ -129,7 +132,6 @@ fn attempts_end_in_time() {
         assert!(semaphore.try_acquire_for(Duration::MAX).is_some());
     }
     check::<Private>();
-    check::<Shared>();
     check::<Private<NoSpin>>();
 }
 

@@ -1,7 +1,7 @@
-//! The mutex, in both protocols.
+//! The mutex.
 
+use ulocks_core::Private;
 use ulocks_core::spin::NoSpin;
-use ulocks_core::{Private, Shared};
 use ulocks_fair::RawFairMutex;
 
-ulocks_testkit::loom_models! { RawFairMutex<Private<NoSpin>>, RawFairMutex<Shared<NoSpin>> }
+ulocks_testkit::loom_models! { RawFairMutex<Private<NoSpin>> }

@@ -1,6 +1,6 @@
 //! The mutex.
 
-use ulocks_core::{Private, Shared};
+use ulocks_core::Private;
 use ulocks_fair::RawFairMutex;
 
-ulocks_testkit::crowd_tests! { RawFairMutex<Private>, RawFairMutex<Shared> }
+ulocks_testkit::crowd_tests! { RawFairMutex<Private> }

@@ -1,17 +1,19 @@
 //! The semaphore.
 
 use std::sync::Arc;
-use ulocks_core::{Policy, Private, Shared};
+use ulocks_core::Private;
+use ulocks_core::policy::InOneProcess;
+use ulocks_core::spin::NoSpin;
 use ulocks_fair::SemaphoreWith;
 use ulocks_testkit::crowd::{self, TEN_THOUSAND};
 
 #[test]
 fn ten_thousand_wait_and_allocate_nothing() {
     wait::<Private>();
-    wait::<Shared>();
+    wait::<Private<NoSpin>>();
 }
 
-fn wait<P: Policy>()
+fn wait<P: InOneProcess>()
 where
     SemaphoreWith<P>: Send + Sync + 'static,
 {

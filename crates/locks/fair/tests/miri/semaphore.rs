@@ -9,12 +9,13 @@ use crate::permits::{
     overflow_changes_nothing, producers_and_consumers, the_acquirer_frees, the_large_one_is_not_overtaken,
     timeout_against_release, who_gives_up_lets_others_pass,
 };
+use ulocks_core::Private;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::{NoSpin, Patience};
-use ulocks_core::{Policy, Private, Shared};
 use ulocks_fair::Semaphore;
 use ulocks_testkit::model;
 
-fn clients<P: Policy>() {
+fn clients<P: InOneProcess>() {
     model::exclusion::<Binary<P>>(3);
     model::no_lost_wake::<Binary<P>>(3, 20);
     model::timeout_vs_unlock::<Binary<P>>(3);
@@ -42,7 +43,6 @@ fn clients<P: Policy>() {
 fn the_semaphore_serves_its_clients() {
     clients::<Private<NoSpin>>();
     clients::<Private<Patience<1_000>>>();
-    clients::<Shared<NoSpin>>();
 }
 
 #[test]

@@ -1,23 +1,22 @@
 //! The mutex.
 
+use ulocks_core::Private;
 use ulocks_core::meter::Counted;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
-use ulocks_core::{Policy, Private, Shared};
-use ulocks_fair::{FairScope, RawFairMutex};
+use ulocks_fair::RawFairMutex;
 use ulocks_testkit::order::Recorder;
 use ulocks_testkit::stress::{self, Load};
 use ulocks_testkit::suite::{self, Effort};
 
-// Each protocol and each way of waiting: they leave by different doors.
+// Each way of waiting: they leave by different doors.
 ulocks_testkit::stress_tests! {
     Effort::FULL;
     RawFairMutex<Private>,
     RawFairMutex<Private<NoSpin>>,
     RawFairMutex<Private<Patience<3_000>>>,
     RawFairMutex<Private<Adaptive, Counted>>,
-    RawFairMutex<Shared>,
-    RawFairMutex<Shared<NoSpin>>,
 }
 
 #[test]
@@ -31,8 +30,6 @@ fn survives_many_waiters_that_give_up() {
     check::<RawFairMutex<Private<NoSpin>>>();
     check::<RawFairMutex<Private<Patience<3_000>>>>();
     check::<RawFairMutex<Private<Adaptive, Counted>>>();
-    check::<RawFairMutex<Shared>>();
-    check::<RawFairMutex<Shared<NoSpin>>>();
 }
 
 #[test]
@@ -47,9 +44,9 @@ fn counters_agree_with_one_another() {
 /// that give up.
 #[test]
 fn who_came_first_is_served_first() {
-    fn check<P: Policy<Scope: FairScope, Meter = Recorder>>() -> usize {
+    fn check<P: InOneProcess<Meter = Recorder>>() -> usize {
         let mut acquired = 0;
-        for (threads, operations) in [(2, 60_000), (4, 20_000), (16, 5_000), (64, 1_250)] {
+        for (threads, operations) in [(2, 120_000), (4, 40_000), (16, 10_000), (64, 2_500)] {
             let load = Load { threads, operations, hold: 20, ..Load::default() };
             let counts = stress::order::<RawFairMutex<P>>(load);
             counts.check(load);
@@ -57,9 +54,6 @@ fn who_came_first_is_served_first() {
         }
         acquired
     }
-    let acquired = check::<Private<Adaptive, Recorder>>()
-        + check::<Private<NoSpin, Recorder>>()
-        + check::<Shared<Adaptive, Recorder>>()
-        + check::<Shared<NoSpin, Recorder>>();
+    let acquired = check::<Private<Adaptive, Recorder>>() + check::<Private<NoSpin, Recorder>>();
     assert!(acquired >= 1_000_000, "{acquired} are too few to say much");
 }

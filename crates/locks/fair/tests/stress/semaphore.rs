@@ -13,26 +13,24 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use ulocks_core::futex::Scope as _;
+use ulocks_core::Private;
 use ulocks_core::meter::sealed::Sealed;
 use ulocks_core::meter::{Counted, Event, Meter};
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_core::time::Deadline;
-use ulocks_core::{Policy, Private, Shared};
 use ulocks_fair::{RawSemaphore, SemaphoreWith};
 use ulocks_testkit::stress::{self, Load, Random};
 use ulocks_testkit::suite::Effort;
 use ulocks_testkit::task;
 use ulocks_testkit::watchdog;
 
-/// Runs `check` with each protocol and each way of waiting: they leave by different doors.
+/// Runs `check` with each way of waiting: they leave by different doors.
 macro_rules! with_each_policy {
     ($check:ident) => {
         $check::<Private>();
         $check::<Private<NoSpin>>();
         $check::<Private<Patience<3_000>, Counted>>();
-        $check::<Shared>();
-        $check::<Shared<NoSpin>>();
     };
 }
 
@@ -42,13 +40,11 @@ ulocks_testkit::stress_tests! {
     Binary<Private>,
     Binary<Private<NoSpin>>,
     Binary<Private<Patience<3_000>, Counted>>,
-    Binary<Shared>,
-    Binary<Shared<NoSpin>>,
 }
 
 #[test]
 fn survives_many_waiters_that_give_up() {
-    fn check<P: Policy>() {
+    fn check<P: InOneProcess>() {
         let many = Load { threads: 40, operations: 500, ..Load::default() };
         stress::timed::<Binary<P>>(many).check(many);
         stress::cancel::<Binary<P>>(many).check(many);
@@ -58,7 +54,7 @@ fn survives_many_waiters_that_give_up() {
 
 #[test]
 fn the_clients_of_the_models_pass_on_the_machine() {
-    fn check<P: Policy>() {
+    fn check<P: InOneProcess>() {
         for _ in 0..100 {
             never_more_out_than_in::<P>(6, 3);
             producers_and_consumers::<P>(2, 6, false);
@@ -114,7 +110,7 @@ impl Meter for Arrivals {
 /// before it.
 #[test]
 fn the_order_of_grants_is_the_order_of_arrivals() {
-    fn check<P: Policy<Meter = Arrivals>>(threads: usize, operations: usize) {
+    fn check<P: InOneProcess<Meter = Arrivals>>(threads: usize, operations: usize) {
         let semaphore = Arc::new(RawSemaphore::<P>::new(1));
         let (last, served) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(0)));
         let _watchdog = {
@@ -152,16 +148,13 @@ fn the_order_of_grants_is_the_order_of_arrivals() {
     for (threads, operations) in [(2, 50_000), (8, 5_000), (64, 500)] {
         check::<Private<Adaptive, Arrivals>>(threads, operations);
         check::<Private<NoSpin, Arrivals>>(threads, operations / 5);
-        check::<Shared<Adaptive, Arrivals>>(threads, operations / 5);
-        check::<Shared<NoSpin, Arrivals>>(threads, operations / 5);
     }
 }
 
-/// Of many whose time passes at about the same moment each leaves, also between processes from the
-/// middle of the line.
+/// Of many whose time passes at about the same moment each leaves.
 #[test]
 fn hundreds_may_give_up_behind_one_that_stays() {
-    fn check<P: Policy>() {
+    fn check<P: InOneProcess>() {
         let semaphore = Arc::new(RawSemaphore::<P>::new(0));
         let first = {
             let semaphore = Arc::clone(&semaphore);
@@ -182,11 +175,10 @@ fn hundreds_may_give_up_behind_one_that_stays() {
     with_each_policy!(check);
 }
 
-/// A close at any moment among hundreds that come, wait, give up and release: between processes
-/// also more than can sleep near the first.
+/// A close at any moment among hundreds that come, wait, give up and release.
 #[test]
 fn all_leave_when_it_is_closed() {
-    fn check<P: Policy>() {
+    fn check<P: InOneProcess>() {
         for round in 0..20_u64 {
             let semaphore = Arc::new(RawSemaphore::<P>::new(3));
             let _watchdog = {
@@ -227,11 +219,10 @@ fn all_leave_when_it_is_closed() {
     with_each_policy!(check);
 }
 
-/// In one process no thread is woken that does not sleep. Between processes the next in line may be
-/// awake already.
+/// No thread is woken that does not sleep.
 #[test]
 fn counters_agree_with_one_another() {
-    fn check<P: Policy<Meter = Counted>>() {
+    fn check<P: InOneProcess<Meter = Counted>>() {
         let semaphore = Arc::new(RawSemaphore::<P>::new(1));
         let users = Arc::clone(&semaphore);
         ulocks_testkit::thread::together(4, move |_| {
@@ -243,13 +234,11 @@ fn counters_agree_with_one_another() {
         let counted = semaphore.meter().snapshot();
         assert_eq!(counted.acquired, 40_000);
         assert!(counted.contended <= counted.acquired, "{counted:?}");
-        assert!(counted.woke <= counted.slept || !P::Scope::PRIVATE, "{counted:?}");
+        assert!(counted.woke <= counted.slept, "{counted:?}");
         assert_eq!(counted.spun + counted.woken, counted.contended, "{counted:?}");
     }
     check::<Private<NoSpin, Counted>>();
     check::<Private<Adaptive, Counted>>();
-    check::<Shared<NoSpin, Counted>>();
-    check::<Shared<Adaptive, Counted>>();
 }
 
 /// A handler that releases strikes a thread that acquires and releases the same semaphore.

@@ -1,10 +1,10 @@
 //! The condition variable on this mutex: the notified threads queue for it one behind the other.
 
 use crate::mutex::sampled;
+use ulocks_core::Private;
 use ulocks_core::model::explore;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
-use ulocks_core::{Private, Shared};
 use ulocks_fair::RawFairMutex;
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_gives_up};
 
@@ -24,5 +24,4 @@ fn serves_all<L: RawMutex<Token = ()> + Send + Sync + 'static>() {
 #[test]
 fn those_who_are_notified_all_get_the_mutex() {
     serves_all::<RawFairMutex<Private<NoSpin>>>();
-    serves_all::<RawFairMutex<Shared<NoSpin>>>();
 }

@@ -1,5 +1,5 @@
-//! Models of the locks on the virtual machine: many threads, old values, deadlines, deaths; and of
-//! what each of them would miss if it found nothing.
+//! Models of the locks on the virtual machine: many threads, old values, deadlines; and of what
+//! each of them would miss if it found nothing.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
 #[path = "../common/closing.rs"]

@@ -1,9 +1,9 @@
-//! The mutex, in both protocols.
+//! The mutex.
 
+use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
 use ulocks_core::raw::RawMutex;
-use ulocks_core::spin::NoSpin;
-use ulocks_core::{Private, Shared};
+use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_fair::RawFairMutex;
 use ulocks_testkit::model;
 use ulocks_testkit::order::Recorder;
@@ -11,16 +11,12 @@ use ulocks_testkit::suite::MANY;
 
 type Mutex = RawFairMutex<Private>;
 type Sleeper = RawFairMutex<Private<NoSpin>>;
-type SharedMutex = RawFairMutex<Shared>;
-type SharedSleeper = RawFairMutex<Shared<NoSpin>>;
 
 /// Runs `check` on the mutex in its variants, each with a chance of its own.
 macro_rules! on_each {
     ($check:ident) => {
         $check::<Mutex>(1);
         $check::<Sleeper>(2);
-        $check::<SharedMutex>(3);
-        $check::<SharedSleeper>(4);
     };
 }
 
@@ -29,23 +25,20 @@ pub(crate) fn sampled(threads: usize, seed: u64) -> Config {
     Config { spurious: 2, seed, ..Config::sampled(6_000 / threads as u64) }
 }
 
-// Between processes a death may hold up all others, but it lets no thread in. In one process
-// threads do not die alone: a node in the queue would be gone with its stack.
+// Threads of one process do not die alone: a node in the queue would be gone with its stack.
 ulocks_testkit::vm_models! {
     sampled: sampled,
-    locks: [Mutex = 1, Sleeper = 2, SharedMutex = 3, SharedSleeper = 4],
+    locks: [Mutex = 1, Sleeper = 2],
     exhaustive: {
-        exclusion: [Mutex, Sleeper, SharedMutex, SharedSleeper],
-        no_lost_wake: [Mutex, Sleeper, SharedMutex, SharedSleeper],
+        exclusion: [Mutex, Sleeper],
+        no_lost_wake: [Mutex, Sleeper],
         timeout_vs_unlock: [Sleeper],
-        last_unlocker_frees: [Mutex, Sleeper, SharedMutex, SharedSleeper],
+        last_unlocker_frees: [Mutex, Sleeper],
     },
-    try_lock: [Mutex, SharedMutex],
-    deaths: [SharedMutex = 1, SharedSleeper = 2],
+    try_lock: [Mutex],
 }
 
 fn many_rounds<L: RawMutex + Send + Sync + 'static>(seed: u64) {
-    // With few numbers of tickets, as planted changes make them, this goes round them.
     explore(Config { seed, ..Config::sampled(200) }, || model::no_lost_wake::<L>(4, 20));
 }
 
@@ -57,26 +50,26 @@ fn nobody_sleeps_for_ever_in_many_rounds() {
 fn give_up_while_held<L: RawMutex + Send + Sync + 'static>(seed: u64) {
     for threads in [2, 3, 4, 8, 16] {
         explore(sampled(threads, seed), move || model::give_up_while_held::<L>(threads));
-        // No deadline passes, so each thread that waits outside must be woken.
+        // No deadline passes.
         let patient = Config { timeouts: false, ..sampled(threads, seed) };
         explore(patient, move || model::timeout_vs_unlock::<L>(threads));
     }
 }
 
 #[test]
-fn nobody_outside_is_stranded() {
+fn waiters_that_give_up_while_it_is_held_strand_nobody() {
     on_each!(give_up_while_held);
 }
 
 type Recorded = RawFairMutex<Private<NoSpin, Recorder>>;
-type RecordedShared = RawFairMutex<Shared<NoSpin, Recorder>>;
+type RecordedSpinner = RawFairMutex<Private<Adaptive, Recorder>>;
 
 #[test]
 fn who_came_first_is_served_first() {
     for threads in MANY {
         for timed in [false, true] {
             explore(sampled(threads, 1), move || model::in_order::<Recorded>(threads, timed));
-            explore(sampled(threads, 2), move || model::in_order::<RecordedShared>(threads, timed));
+            explore(sampled(threads, 2), move || model::in_order::<RecordedSpinner>(threads, timed));
         }
     }
 }

@@ -10,27 +10,26 @@ use crate::permits::{
     timeout_against_release, who_gives_up_lets_others_pass,
 };
 use std::sync::Arc;
+use ulocks_core::Private;
 use ulocks_core::model::linear::specs::{self, SemaphoreCall};
 use ulocks_core::model::linear::{Recorder, Specification};
 use ulocks_core::model::signal::{self, Signal};
 use ulocks_core::model::thread::spawn;
-use ulocks_core::model::{Config, Deaths, Survivors, explore};
+use ulocks_core::model::{Config, explore};
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::time::Deadline;
-use ulocks_core::{Policy, Private, Shared};
 use ulocks_fair::RawSemaphore;
 use ulocks_testkit::model;
 
 /// Waiters sleep at once: fewer steps, hence more executions of what is left.
 type Sleeps = Private<NoSpin>;
-type SleepsShared = Shared<NoSpin>;
 
 /// Runs `check` on the semaphore in its variants, each with a chance of its own.
 macro_rules! on_each {
     ($check:ident) => {
         $check::<Private>(1);
         $check::<Sleeps>(2);
-        $check::<SleepsShared>(3);
     };
 }
 
@@ -41,22 +40,19 @@ fn sampled(threads: usize, seed: u64) -> Config {
 
 #[test]
 fn one_permit_is_a_mutex() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         explore(sampled(3, seed), || model::exclusion::<Binary<P>>(3));
         for threads in [4, 16] {
             explore(sampled(threads, seed), move || model::no_lost_wake::<Binary<P>>(threads, 2));
         }
         explore(sampled(4, seed), || model::try_lock_coherence::<Binary<P>>(4));
-        let deaths =
-            Config { deaths: Deaths::Threads(2), survivors: Survivors::MayBlock, ..sampled(4, seed) };
-        explore(deaths, || model::exclusion_despite_deaths::<Binary<P>>(4));
     }
     on_each!(check);
 }
 
 #[test]
 fn never_more_are_out_than_in() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         for (threads, permits) in [(3, 2), (8, 3), (12, 5)] {
             explore(sampled(threads, seed), move || never_more_out_than_in::<P>(threads, permits));
         }
@@ -66,7 +62,7 @@ fn never_more_are_out_than_in() {
 
 #[test]
 fn a_permit_without_waiters_can_be_had() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         explore(sampled(2, seed), a_permit_that_nobody_waits_for_can_be_had::<P>);
     }
     on_each!(check);
@@ -74,32 +70,28 @@ fn a_permit_without_waiters_can_be_had() {
 
 #[test]
 fn a_release_is_seen_by_who_gets_its_permits() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         explore(Config { seed, ..Config::sampled(10_000) }, a_release_publishes::<P>);
     }
     check::<Sleeps>(1);
-    check::<SleepsShared>(2);
+    check::<Private>(2);
 }
 
 #[test]
 fn nobody_sleeps_for_ever() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         explore(sampled(4, seed), || producers_and_consumers::<P>(2, 2, false));
         explore(sampled(12, seed), || producers_and_consumers::<P>(4, 8, false));
         explore(sampled(4, seed), || producers_and_consumers::<P>(1, 3, true));
         explore(sampled(16, seed), || producers_and_consumers::<P>(1, 15, true));
-        // With few numbers of tickets, as planted changes make them, this goes round them.
         explore(Config { seed, ..Config::sampled(200) }, || model::no_lost_wake::<Binary<P>>(4, 20));
     }
     on_each!(check);
-    // A release may look at the turn while that is passed on. Without the Release of (arm) one
-    // execution in some 30,000 fails.
-    explore(Config::sampled(200_000), || producers_and_consumers::<SleepsShared>(1, 2, false));
 }
 
 #[test]
 fn the_first_in_line_is_first() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         for small in [1, 3, 8] {
             explore(sampled(2 + small, seed), move || the_large_one_is_not_overtaken::<P>(small));
         }
@@ -109,13 +101,12 @@ fn the_first_in_line_is_first() {
 
 #[test]
 fn a_timeout_loses_no_permit_and_strands_nobody() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         for (timed, patient) in [(1, 0), (1, 1), (2, 2), (6, 6)] {
             explore(sampled(1 + timed + patient, seed), move || {
                 timeout_against_release::<P>(timed, patient);
             });
         }
-        // More than the twelve whose places between processes can be remembered.
         explore(sampled(20, seed), || timeout_against_release::<P>(16, 3));
         for behind in [1, 2, 8] {
             explore(sampled(1 + behind, seed), move || who_gives_up_lets_others_pass::<P>(behind));
@@ -127,17 +118,17 @@ fn a_timeout_loses_no_permit_and_strands_nobody() {
 
 #[test]
 fn the_release_touches_the_semaphore_no_more() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         explore(Config { seed, ..Config::sampled(10_000) }, the_acquirer_frees::<P>);
         explore(sampled(8, seed), || model::last_unlocker_frees::<Binary<P>>(8));
     }
     check::<Sleeps>(1);
-    check::<SleepsShared>(2);
+    check::<Private>(2);
 }
 
 #[test]
 fn an_overflow_changes_nothing() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         for waiting in [false, true] {
             explore(sampled(3, seed), move || overflow_changes_nothing::<P>(waiting));
         }
@@ -148,7 +139,7 @@ fn an_overflow_changes_nothing() {
 /// Every history of a few operations is one of a sequential semaphore's.
 #[test]
 fn histories_are_those_of_a_semaphore() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         let config = Config { seed, ..Config::sampled(3_000) };
         explore(config, || {
             let semaphore = Arc::new(RawSemaphore::<P>::new(2));
@@ -188,7 +179,7 @@ fn histories_are_those_of_a_semaphore() {
 /// No waiter sleeps for ever after the close, whoever comes, goes or gives up at that time.
 #[test]
 fn all_leave_when_it_is_closed() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         for (patient, timed, released, closers) in
             [(1, 0, 1, 1), (2, 0, 1, 1), (2, 2, 2, 1), (3, 0, 2, 2), (8, 4, 5, 1), (16, 16, 9, 2)]
         {
@@ -211,7 +202,7 @@ fn all_leave_when_it_is_closed() {
 
 #[test]
 fn a_close_is_seen_by_who_gets_its_error() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         for waiters in [1, 2, 6] {
             explore(sampled(1 + waiters, seed), move || a_close_publishes::<P>(waiters));
         }
@@ -219,34 +210,6 @@ fn a_close_is_seen_by_who_gets_its_error() {
         explore(sampled(3, seed), the_count_publishes::<P>);
     }
     on_each!(check);
-}
-
-/// A waiter, or a thread that releases and closes, may die at any of its steps: the others leave at
-/// the close, or at the next one.
-#[test]
-fn a_close_frees_the_waiters_behind_a_dead_one() {
-    for (seed, waiters) in [(1, 2), (2, 4), (3, 12)] {
-        let config = Config { deaths: Deaths::Threads(2), ..sampled(2 + waiters, seed) };
-        explore(Config { survivors: Survivors::MustFinish, ..config }, move || {
-            let semaphore = Arc::new(RawSemaphore::<SleepsShared>::new(0));
-            let threads: Vec<_> = (0..=waiters)
-                .map(|me| {
-                    let semaphore = Arc::clone(&semaphore);
-                    spawn(move || {
-                        if me == 0 {
-                            semaphore.release(2).expect("room");
-                            semaphore.close();
-                            return 0;
-                        }
-                        semaphore.acquire_unless_closed(1).map_or(0, |()| 1)
-                    })
-                })
-                .collect();
-            semaphore.close();
-            let had: u32 = threads.into_iter().filter_map(|thread| thread.join().ok()).sum();
-            assert!(had <= 2 && semaphore.available() <= 2 - had, "{had} were had of two: {semaphore:?}");
-        });
-    }
 }
 
 /// A semaphore that is closed by one of its operations.
@@ -293,7 +256,7 @@ impl Specification for Closable {
 /// on.
 #[test]
 fn histories_with_a_close_are_those_of_a_semaphore() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         explore(Config { seed, ..Config::sampled(3_000) }, || {
             let semaphore = Arc::new(RawSemaphore::<P>::new(2));
             let recorder = Recorder::new();
@@ -328,7 +291,7 @@ fn histories_with_a_close_are_those_of_a_semaphore() {
 /// timeout.
 #[test]
 fn a_signal_handler_may_release() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         let config = Config { seed, ..Config::sampled(4_000) };
         explore(config, || {
             let semaphore = Arc::new(RawSemaphore::<P>::new(0));
@@ -364,7 +327,7 @@ fn a_signal_handler_may_release() {
 /// timeout, of a close.
 #[test]
 fn a_signal_handler_may_close() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         explore(Config { seed, ..Config::sampled(4_000) }, || {
             let semaphore = Arc::new(RawSemaphore::<P>::new(0));
             let waiter = {

@@ -145,15 +145,14 @@ impl<const ENTRIES: usize, const BYTES: usize> Directory<ENTRIES, BYTES> {
     ///
     /// # Examples
     /// ```
-    /// use ulocks_core::Shared;
-    /// use ulocks_fair::SemaphoreWith;
+    /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
     /// use ulocks_shm::{Directory, Region};
     ///
     /// let region = Region::<Directory<8, 1024>>::options().anonymous()?;
-    /// // Four permits, in each epoch anew.
-    /// let prepare = |disks: &SemaphoreWith<Shared>, _| disks.release(4).expect("few permits");
-    /// let disks = region.with_member(|me| region.find_or_create_with(me, "disks", prepare))??;
-    /// assert!(disks.try_acquire().is_some());
+    /// // Four disks are idle, in each epoch anew.
+    /// let prepare = |idle: &AtomicU32, _| idle.store(4, Relaxed);
+    /// let idle = region.with_member(|me| region.find_or_create_with(me, "idle", prepare))??;
+    /// assert_eq!(idle.load(Relaxed), 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn find_or_create_with<T: SharedSafe>(

@@ -59,7 +59,6 @@ pub enum Attached {
 /// | lock | after a reset |
 /// |---|---|
 /// | plain mutexes, reader-writer locks, condition variables | unlocked, without waiters |
-/// | plain semaphores, `SemaphoreWith<Shared>` | no permits: release them again |
 /// | `RobustMutex`, `RobustFairMutex`, `RobustPsRwLock` | unlocked; the next holder is told if the last one died |
 /// | `RobustSemaphore`, `RobustSemArray` | the values, and what dead threads had; do not add it again |
 /// | values of a `Directory` | each as its type, when a program first asks for it |

@@ -169,17 +169,17 @@ impl<R: SharedSafe> Options<R> {
     ///
     /// # Examples
     /// ```
-    /// use ulocks_core::Shared;
-    /// use ulocks_fair::SemaphoreWith;
+    /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
     /// use ulocks_shm::Region;
     ///
     /// # let path = std::env::temp_dir().join(format!("ulocks-prepared-{}", std::process::id()));
-    /// let options = Region::<SemaphoreWith<Shared>>::options();
-    /// // Four permits, in each epoch anew: a plain semaphore has none after a reset.
-    /// let disks = options.create_or_open_with(&path, 0o600, |disks| {
-    ///     disks.release(4).map_err(std::io::Error::other)
+    /// let options = Region::<AtomicU32>::options();
+    /// // Four disks are idle, in each epoch anew: a reset keeps the number that the last one left.
+    /// let idle = options.create_or_open_with(&path, 0o600, |idle| {
+    ///     idle.store(4, Relaxed);
+    ///     Ok(())
     /// })?;
-    /// assert!(disks.try_acquire().is_some());
+    /// assert_eq!(idle.load(Relaxed), 4);
     /// # std::fs::remove_file(&path).expect("it is there");
     /// # Ok::<(), ulocks_shm::RegionError>(())
     /// ```

@@ -15,14 +15,12 @@ use crate::robust::mutex::RobustMutex;
 use crate::robust::rwlock::RobustPsRwLock;
 use crate::robust::semarray::{RobustSemArray, RobustSemaphore};
 use std::mem::MaybeUninit;
-use ulocks_calock::{Interval, RawCalock};
 use ulocks_core::api::{Condvar, Mutex, Raw, RwLock};
 use ulocks_core::meter::{Counted, Off};
 use ulocks_core::raw::{RawMutex, RawRwLock};
 use ulocks_core::signal::Mask;
 use ulocks_core::spin::Spin;
 use ulocks_core::{Shared, meter::Meter};
-use ulocks_fair::{RawFairMutex, RawSemaphore, SemaphoreWith};
 use ulocks_psrwlock::{BULK, Fairness, NESTED, Nesting, RawPsRwLock, Readers, Sifted, URGENT};
 use ulocks_unfair::RawAsymMutex;
 
@@ -55,8 +53,7 @@ macro_rules! raw_locks {
     ($($(#[$why:meta])* [$($parameters:tt)*] $lock:ty, $name:literal, [$($part:expr),*];)+) => {$(
         // SAFETY: fields that are atomics, or numbers that the lock protects: each bit pattern is
         // valid. All zero is unlocked, by law 1. The lock stores no address, by law 7, and has
-        // `repr(C)`. No `Drop` does anything: that of the semaphore is for
-        // models. The hash has all that the protocol depends on.
+        // `repr(C)`. No `Drop` does anything. The hash has all that the protocol depends on.
         unsafe impl<W: Spin, M: Meter + SharedSafe, $($parameters)*> SharedSafe for $lock {
             const LAYOUT: u64 = raw::<$lock, M>($name, &[$($part),*]);
 
@@ -71,10 +68,6 @@ macro_rules! raw_locks {
 raw_locks! {
     [] ulocks_unfair::RawBargingMutex<Shared<W, M>>, "RawMutex", [];
     [] RawAsymMutex<Shared<W, M>>, "RawAsymMutex", [];
-    [] RawFairMutex<Shared<W, M>>, "RawFairMutex", [];
-    [] RawSemaphore<Shared<W, M>>, "RawSemaphore", [];
-    [] SemaphoreWith<Shared<W, M>>, "Semaphore", [];
-    [I: Interval] RawCalock<Shared<W, M>, I>, "RawCalock", [];
     [const CLASSES: u8, F: Fairness, R: Readers, K: Mask, N: Nesting]
         RawPsRwLock<Sifted<CLASSES, Shared<W, M>, F, R, K, N>>, "RawPsRwLock", [CLASSES as u64, !F::READERS_FIRST as u64];
     [] RawPsRwLock<Shared<W, M>>, "RawPsRwLock", [{ BULK | URGENT | NESTED } as u64, 1];

@@ -4,10 +4,8 @@ use super::joined::joined;
 use super::scratch::{Scratch, turn};
 use super::{Names, Plain, Robust, open};
 use std::time::Duration;
-use ulocks_core::Shared;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_fair::SemaphoreWith;
 use ulocks_shm::directory::Fresh;
 use ulocks_shm::robust::mutex::LockError;
 use ulocks_shm::{Attached, Region, SharedSafe};
@@ -79,22 +77,20 @@ fn a_value_is_reset_once_in_an_epoch() {
 fn a_value_is_prepared_in_each_epoch() {
     let _turn = turn();
     let scratch = Scratch::new();
-    type Permits = SemaphoreWith<Shared>;
     let expected = [Fresh::Created, Fresh::Reset, Fresh::Reset];
     for expected in expected {
         let region = open(&scratch);
         let me = joined(&region);
         let mut seen = Vec::new();
         for _ in 0..3 {
-            let permits = region.find_or_create_with(&me, "permits", |permits: &Permits, fresh| {
+            let left = region.find_or_create_with(&me, "left", |left: &AtomicU32, fresh| {
                 seen.push(fresh);
-                permits.release(3).expect("few permits");
+                left.store(3, Relaxed);
             });
-            std::mem::forget(permits.expect("room").try_acquire().expect("a permit"));
+            left.expect("room").fetch_sub(1, Relaxed);
         }
         assert_eq!(seen, [expected]);
-        let permits = region.find::<Permits>(&me, "permits").expect("it is kept");
-        assert!(permits.try_acquire().is_none(), "a permit too many");
+        assert_eq!(region.find::<AtomicU32>(&me, "left").expect("it is kept").load(Relaxed), 0);
     }
 }
 

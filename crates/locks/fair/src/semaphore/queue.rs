@@ -1,5 +1,4 @@
-//! The waiters of a private semaphore: nodes in a queue. A thread that changes the word works on
-//! it.
+//! The waiters of a semaphore: nodes in a queue. A thread that changes the word works on it.
 //!
 //! Permits are handed over: the queue-lock holder takes them out of the word for the waiter, and
 //! answers it. So a woken waiter has nothing left to do, a wake-up goes to exactly the thread that
@@ -58,9 +57,9 @@
 //! - The changes of the word here are Acquire and Release: links pass from one queue-lock holder to
 //!   the next that way, nodes from their waiters to the queue-lock holders, and what was done
 //!   before a release or a close to the queue-lock holder that answers for it. Two do less: (clear
-//!   notes) releases nothing, since (settle) follows; (come) of `raw.rs` has nothing to publish,
-//!   since the node comes later. A change that fails is Relaxed: the attempt that succeeds
-//!   acquires.
+//!   notes) releases nothing, since (settle) follows; (come) of `raw.rs` is Relaxed, since the node
+//!   comes later, and the waiter changes the word again in step (3). A change that fails is
+//!   Relaxed: the attempt that succeeds acquires.
 //! - (answer) passes that on to the waiter.
 
 use super::raw::RawSemaphore;
@@ -68,9 +67,9 @@ use super::word::State;
 use crate::TooManyPermits;
 use crate::queue::{self, Cpu, Departures, Kind, Newest, Node, Status};
 use core::ptr;
-use ulocks_core::Policy;
 use ulocks_core::futex::Waited;
 use ulocks_core::meter::{Event, Meter};
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicPtr, without_unwinding};
@@ -126,7 +125,7 @@ impl Newest for &Queue {
     }
 }
 
-impl<P: Policy> RawSemaphore<P> {
+impl<P: InOneProcess> RawSemaphore<P> {
     /// Waits for `wanted` permits, counted in already. The `first` waiter spins a little; the
     /// others have to wait for more than one release. False if `deadline` passed first, or the
     /// semaphore is closed.
@@ -135,7 +134,7 @@ impl<P: Policy> RawSemaphore<P> {
         without_unwinding(|| {
             let node = Node::new(Cpu::UNKNOWN, wanted);
             // SAFETY: the node is new, and lives and stays until the wait is over.
-            unsafe { self.waiters.queue().push(&raw const node, &self.meter) };
+            unsafe { self.queue.push(&raw const node, &self.meter) };
             self.tell_of_arrival();
             // The node is the waiter's own, so its looks disturb no thread but the answering one.
             let spun = first && spin::head_waiter::<P>(false, || node.look().is_answer());
@@ -205,7 +204,7 @@ impl<P: Policy> RawSemaphore<P> {
             match self.state.compare_exchange(state.0, next.0, AcqRel, Relaxed) {
                 Ok(_) if serves => {
                     // SAFETY: this thread holds the queue lock, and the node is its own.
-                    let removed = unsafe { queue::remove(&mut self.waiters.queue(), node) };
+                    let removed = unsafe { queue::remove(&mut &self.queue, node) };
                     self.serve_queue(next, u32::from(removed));
                     if removed {
                         return false;
@@ -258,7 +257,7 @@ impl<P: Policy> RawSemaphore<P> {
     /// Works on the queue, and releases the queue lock. The caller has set `QUEUE_LOCKED`, which
     /// made the word `state`, and has detached as many nodes as `waiters` says.
     fn serve_queue(&self, mut state: State, mut waiters: u32) {
-        let mut queue = self.waiters.queue();
+        let mut queue = &self.queue;
         let (mut served, mut gone) = (Departures::new(), Departures::new());
         let mut permits = 0;
         loop {
