@@ -10,7 +10,6 @@
 //! | a wait that gives up strands no thread | [`model::timeout_vs_unlock`] | `stress::timed`, `stress::cancel`, `shared::timed` |
 //! | the release is the last access | [`model::last_unlocker_frees`] | `stress::last_unlocker_unmaps` |
 //! | a death lets no thread in | [`model::exclusion_despite_deaths`] | |
-//! | a dead waiter holds up no thread for ever, also on a lock that is never free | `model::deaths`, on the virtual machine | |
 //! | `try_lock` tells the truth | [`model::try_lock_coherence`] | `stress::exclusion` |
 //! | progress with many more threads than CPUs | | `stress::oversubscribed` |
 //! | all-zero memory is an unlocked lock | | `shared::zeroed_is_unlocked` |

@@ -8,8 +8,6 @@
 //! deadlock, which the model reports too.
 
 #[cfg(world = "vm")]
-pub mod deaths;
-#[cfg(world = "vm")]
 pub mod linear;
 pub mod rw;
 #[cfg(world = "vm")]

@@ -34,8 +34,7 @@ const LONGEST_US: u32 = 1_600;
 /// once in each.
 pub(crate) const PERIOD: u32 = 64;
 
-/// What the holder knows. All-zero at first; any value is sound, since other processes may write to
-/// the memory.
+/// What the holder knows. All-zero at first; any value is sound, since all of it is advice.
 ///
 /// The fields belong to one rule each. They stand in one struct, and their flags in one byte, so
 /// that the plan has 32 bytes.
