@@ -16,7 +16,8 @@ pub use crate::fair::Permit;
 /// It is [`fair::Semaphore`](crate::fair::Semaphore), whose page has the promises at full length.
 /// Other patience and counters are in [`SemaphoreWith`](crate::fair::SemaphoreWith). For sets of
 /// operations on several semaphores take [`SemArray`](crate::semarray::SemArray). To protect data
-/// with a single permit, take a mutex. [`migrate`](crate::migrate) is for those who come from tokio.
+/// with a single permit, take a mutex. [`migrate`](crate::migrate) is for those who come from
+/// tokio.
 ///
 /// # Fairness
 /// Strict. While there is a waiter, the permits are for the waiters. A request for many at the head
