@@ -247,14 +247,16 @@ impl Engine for World {
     fn now(&self, clock: Clock) -> Duration {
         let me = self.caller();
         let mut state = self.state();
+        let mut owed = 0;
         if let Some(me) = me {
-            // Not a step, so the look is paid for later.
+            // Not a step, so the look is paid for later. Two looks in a row are apart all the same.
             let clock_read = state.costs.clock_read;
             let thread = state.thread(me);
             thread.debt += clock_read;
             thread.round.restless = true;
+            owed = thread.debt;
         }
-        let since_start = Duration::from_nanos(state.now() / 1_000);
+        let since_start = Duration::from_nanos((state.now() + owed) / 1_000);
         match clock {
             Clock::Monotonic => since_start,
             Clock::Realtime => REALTIME_ZERO + since_start,

@@ -7,5 +7,6 @@ pub mod epoch;
 pub mod inflated;
 pub mod meter;
 pub mod policy;
+pub mod queue;
 pub mod spin;
 pub mod traits;

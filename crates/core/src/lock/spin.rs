@@ -132,6 +132,8 @@ pub enum Look {
     Acquired,
     /// The lock is taken.
     Taken,
+    /// The lock was free, and another thread was faster.
+    Beaten,
     /// The lock is taken by a holder that had to be woken itself, or that has sleepers to wake. A
     /// busy lock shows this now and then, a saturated one always.
     Saturated,
@@ -187,7 +189,7 @@ fn until_spent(budget: u32, if_saturated: u32, mut look: impl FnMut() -> (Look, 
             Look::Hopeless => return false,
             _ => {}
         }
-        let misses = cost.miss > 0;
+        let misses = cost.miss > 0 && seen != Look::Beaten;
         next = if misses && missed {
             pause::count(LEFT_ALONE_NS).max(cost.miss.saturating_mul(LEFT_ALONE))
         } else {

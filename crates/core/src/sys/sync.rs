@@ -20,3 +20,10 @@ pub use crate::sys::world::{
 pub use crate::sys::world::__model;
 #[cfg(world = "machine")]
 pub use crate::sys::world::NoUnwinding;
+
+/// Sets `bit` in the address that `word` holds, in one read-modify-write; whether it was set.
+#[inline(always)]
+#[cfg_attr(world = "vm", track_caller)]
+pub(crate) fn set_bit<T>(word: &AtomicPtr<T>, bit: usize, order: Ordering) -> bool {
+    crate::sys::world::set_bit(word, bit, order)
+}

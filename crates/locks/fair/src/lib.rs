@@ -2,7 +2,6 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod mutex;
-mod queue;
 mod semaphore;
 
 pub use mutex::{

@@ -26,9 +26,7 @@ pub use byte::{
     ByteBits, ByteCondvar, ByteCondvarWith, ByteMutex, ByteMutexGuard, ByteMutexWith, MappedByteMutexGuard,
     RawByteMutex, UserBits,
 };
-#[doc(hidden)]
-pub use throughput::ThroughputState;
 pub use throughput::{
-    After, Bound, HandOff, MappedThroughputMutexGuard, RawThroughputMutex, ThroughputCondvar,
+    After, HandOff, MappedThroughputMutexGuard, RawThroughputMutex, ThroughputCondvar,
     ThroughputCondvarWith, ThroughputMutex, ThroughputMutexGuard, ThroughputMutexWith,
 };

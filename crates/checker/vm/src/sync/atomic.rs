@@ -387,6 +387,14 @@ integers!(
 );
 bitwise!(AtomicBool, bool);
 
+impl<T> AtomicPtr<T> {
+    /// Bitwise or of the address; returns the value before.
+    #[track_caller]
+    pub fn fetch_or(&self, value: usize, order: Ordering) -> *mut T {
+        self.update("fetch_or", order, move |before| before.map_addr(|address| address | value))
+    }
+}
+
 impl<T> Default for AtomicPtr<T> {
     #[track_caller]
     fn default() -> Self {

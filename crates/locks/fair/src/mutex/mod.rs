@@ -1,12 +1,10 @@
 //! [`FairMutex`]: strict first in, first out, eight bytes.
 
-mod ahead;
-mod raw;
-mod word;
-
-pub use raw::RawFairMutex;
-
+use ulocks_core::queue::{InOrder, QueueMutex};
 use ulocks_core::{Private, api};
+
+/// The raw mutex, without data.
+pub type RawFairMutex<P = Private> = QueueMutex<P, InOrder>;
 
 /// `FairMutex<T>` is mutual exclusion around a `T`, strictly first in, first out: the thread that
 /// arrives first holds the mutex first.

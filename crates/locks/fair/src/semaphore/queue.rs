@@ -65,7 +65,7 @@
 use super::raw::RawSemaphore;
 use super::word::State;
 use crate::TooManyPermits;
-use crate::queue::{self, Cpu, Departures, Kind, Newest, Node, Status};
+use ulocks_core::queue::{self, Cpu, Departures, Kind, Newest, Node, Status};
 use core::ptr;
 use ulocks_core::futex::Waited;
 use ulocks_core::meter::{Event, Meter};
@@ -122,6 +122,10 @@ impl Newest for &Queue {
 
     fn replace(&mut self, newest: *const Node, next: *const Node) -> bool {
         self.newest.compare_exchange(newest.cast_mut(), next.cast_mut(), Relaxed, Relaxed).is_ok()
+    }
+
+    fn window(&self) -> Option<&queue::Window> {
+        None
     }
 }
 
@@ -215,7 +219,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
                 Err(now) => state = State(now),
             }
         }
-        node.await_answer(leaving)
+        node.await_answer(leaving).is(Kind::Granted)
     }
 
     /// (give) with waiters, or against other threads.
@@ -289,7 +293,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
                 // SAFETY: this thread holds the queue lock, queued nodes are alive, and it answers
                 // below.
                 unsafe {
-                    let node = queue::complete(newest);
+                    let node = queue::complete(&queue, newest);
                     if !closed {
                         if (*node).wanted > state.permits() - permits {
                             break;

@@ -1,16 +1,12 @@
 //! [`ThroughputMutex`]: barging and stealing, with a bound on how long that goes on.
 
-mod bound;
-mod queue;
-mod raw;
-mod word;
+pub use ulocks_core::queue::{After, HandOff};
 
-pub use bound::{After, Bound, HandOff};
-pub use raw::RawThroughputMutex;
-#[doc(hidden)]
-pub use word::ThroughputState;
-
+use ulocks_core::queue::QueueMutex;
 use ulocks_core::{Private, api};
+
+/// The raw mutex, without data.
+pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 
 /// `ThroughputMutex<T>` is mutual exclusion around a `T` at the throughput of a barging mutex,
 /// where no thread starves: eight bytes beside the data.

@@ -56,6 +56,19 @@ pub mod atomic {
     };
 }
 
+/// Sets `bit` in the address that `word` holds; whether it was set.
+pub(crate) fn set_bit<T>(word: &atomic::AtomicPtr<T>, bit: usize, order: atomic::Ordering) -> bool {
+    // Of loom's pointers only a compare-exchange reads and writes at once.
+    let mut before = word.load(atomic::Ordering::Relaxed);
+    loop {
+        let after = before.map_addr(|address| address | bit);
+        match word.compare_exchange(before, after, order, atomic::Ordering::Relaxed) {
+            Ok(before) => return before.addr() & bit != 0,
+            Err(now) => before = now,
+        }
+    }
+}
+
 /// A cell whose accesses a model world can see: data is reached through closures.
 #[derive(Debug)]
 pub struct UnsafeCell<T: ?Sized>(loom::cell::UnsafeCell<T>);

@@ -140,3 +140,9 @@ fn abort_unwinding(why: &'static str) -> ! {
     unsafe { libc::write(libc::STDERR_FILENO, why.as_ptr().cast(), why.len()) };
     std::process::abort();
 }
+
+/// Sets `bit` in the address that `word` holds; whether it was set.
+#[inline(always)]
+pub(crate) fn set_bit<T>(word: &atomic::AtomicPtr<T>, bit: usize, order: atomic::Ordering) -> bool {
+    word.fetch_or(bit, order).addr() & bit != 0
+}

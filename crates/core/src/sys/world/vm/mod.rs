@@ -60,3 +60,10 @@ pub(crate) fn pid_namespace() -> u32 {
 pub(crate) fn process_generation() -> Option<u32> {
     Some(1)
 }
+
+/// Sets `bit` in the address that `word` holds; whether it was set.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn set_bit<T>(word: &atomic::AtomicPtr<T>, bit: usize, order: atomic::Ordering) -> bool {
+    word.fetch_or(bit, order).addr() & bit != 0
+}

@@ -1,5 +1,5 @@
-//! The queue of a lock: nodes on the stacks of the waiters, linked from the newest to the oldest.
-//! `FairMutex` and `Semaphore` share it.
+//! The queue of a lock of one process: nodes on the stacks of the waiters, linked from the newest
+//! to the oldest. `FairMutex` and `Semaphore` share it.
 //!
 //! ```text
 //!  word ──► newest ──older──► … ──older──► second ──older──► oldest
@@ -60,22 +60,32 @@
 //! and of J. Fang's `usync`: newest first, completed when needed. Here: nodes that leave, and a
 //! word that is not the queue's.
 
+mod mutex;
+mod rule;
+mod serve;
 mod status;
+mod wait;
+mod window;
+mod word;
 
-pub(crate) use status::{Cpu, Kind, Status};
+pub use mutex::QueueMutex;
+pub use rule::{After, HandOff, InOrder, Rule};
+pub use status::{Cpu, Kind, Status};
+pub use window::Window;
 
+use crate::sys::futex::{Futex, FutexKey, Local};
+use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::sys::sync::UnsafeCell;
 use core::ptr;
-use ulocks_core::futex::{Futex, FutexKey, Local};
-use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_core::sync::UnsafeCell;
+use window::Inside;
 
 /// A waiter's place in the queue, on its stack. On a cache line of its own: the waiter spins on it.
 #[repr(align(64))]
-pub(crate) struct Node {
+pub struct Node {
     /// A [`Status`]; the waiter sleeps on it.
-    pub(crate) status: Futex<Local>,
+    pub status: Futex<Local>,
     /// How many permits it waits for.
-    pub(crate) wanted: u32,
+    pub wanted: u32,
     links: UnsafeCell<Links>,
     /// False once a queue-lock holder has claimed the node.
     linked: UnsafeCell<bool>,
@@ -88,23 +98,33 @@ struct Links {
     oldest: *const Node,
     /// The next one of [`Departures`].
     departs: *const Node,
+    /// Of the oldest node: which waiters are awake.
+    inside: Inside,
 }
 
 /// The word that names the newest node, in the hands of the queue-lock holder.
-pub(crate) trait Newest {
+pub trait Newest {
     /// The newest node, read with Acquire, or null.
     fn newest(&mut self) -> *const Node;
 
     /// Puts `next` in the place of `newest`. False if another node is the newest by now, or the
     /// word has changed otherwise.
     fn replace(&mut self, newest: *const Node, next: *const Node) -> bool;
+
+    /// The window of the lock, if it has one.
+    fn window(&self) -> Option<&Window>;
 }
 
 impl Node {
     /// A node of a thread on the CPU `last`, which waits for `wanted` permits.
-    pub(crate) fn new(last: Cpu, wanted: u32) -> Self {
-        let links =
-            Links { older: ptr::null(), newer: ptr::null(), oldest: ptr::null(), departs: ptr::null() };
+    pub fn new(last: Cpu, wanted: u32) -> Self {
+        let links = Links {
+            older: ptr::null(),
+            newer: ptr::null(),
+            oldest: ptr::null(),
+            departs: ptr::null(),
+            inside: Inside::NONE,
+        };
         Self {
             status: Futex::new(Status::waiting(last).0),
             wanted,
@@ -131,19 +151,9 @@ impl Node {
     /// # Safety
     /// The node is the caller's, and not in the word yet.
     #[inline]
-    pub(crate) unsafe fn follow(node: *const Self, newest: *const Self) {
+    pub unsafe fn follow(node: *const Self, newest: *const Self) {
         // SAFETY: the contract.
         unsafe { Self::links(node, |links| links.older = newest) };
-    }
-
-    /// The node that came after `node`.
-    ///
-    /// # Safety
-    /// The caller is the queue-lock holder and has completed the links. `node` is queued, and is
-    /// not the newest.
-    pub(crate) unsafe fn newer(node: *const Self) -> *const Self {
-        // SAFETY: the contract.
-        unsafe { Self::links(node, |links| links.newer) }
     }
 
     /// Claims `node`; false if it was claimed before. The caller detaches it before it releases the
@@ -151,19 +161,19 @@ impl Node {
     ///
     /// # Safety
     /// The caller is the queue-lock holder. `node` was pushed, and is alive.
-    pub(crate) unsafe fn claim(node: *const Self) -> bool {
+    pub unsafe fn claim(node: *const Self) -> bool {
         // SAFETY: the node is alive, and only the queue-lock holder accesses the cell.
         unsafe { (*node).linked.with_mut(|linked| linked.replace(false)) }
     }
 
     /// The status, acquiring: pairs with (answer).
     #[inline]
-    pub(crate) fn look(&self) -> Status {
+    pub fn look(&self) -> Status {
         Status(self.status.load(Acquire))
     }
 
     /// Sets `Leaving`, unless the waiter is answered first: then `None`.
-    pub(crate) fn ask_to_leave(&self) -> Option<Status> {
+    pub fn ask_to_leave(&self) -> Option<Status> {
         let mut seen = self.look();
         loop {
             if seen.is_answer() {
@@ -177,15 +187,28 @@ impl Node {
         }
     }
 
-    /// Waits for the answer to `leaving`; true if it is `Granted` (invariant 5).
-    pub(crate) fn await_answer(&self, leaving: Status) -> bool {
+    /// Waits for the answer to `leaving` (invariant 5).
+    pub fn await_answer(&self, leaving: Status) -> Status {
         loop {
-            match self.look() {
-                status if status.is(Kind::Granted) => return true,
-                status if status.is(Kind::Removed) => return false,
-                _ => self.status.wait(leaving.0, None),
-            };
+            let seen = self.look();
+            if seen.is_answer() {
+                return seen;
+            }
+            self.status.wait(leaving.0, None);
         }
+    }
+
+    /// As [`answer`](Self::answer), and returns what the status was.
+    ///
+    /// # Safety
+    /// As [`answer`](Self::answer).
+    unsafe fn answer_with(node: *const Self, kind: Kind) -> (Status, Option<FutexKey<Local>>) {
+        // SAFETY: alive until it is answered.
+        let status = unsafe { &(*node).status };
+        let key = status.key();
+        let seen = Status(status.swap(kind as u32, Release));
+        let asleep = seen.is(Kind::Parked) || seen.is(Kind::Leaving);
+        (seen, asleep.then_some(key))
     }
 
     /// (answer): answers `kind` to the thread of `node`, which may free the node from then on.
@@ -193,7 +216,7 @@ impl Node {
     ///
     /// # Safety
     /// The caller has detached `node`, and has not answered yet.
-    pub(crate) unsafe fn answer(node: *const Self, kind: Kind) -> Option<FutexKey<Local>> {
+    pub unsafe fn answer(node: *const Self, kind: Kind) -> Option<FutexKey<Local>> {
         // SAFETY: alive until it is answered.
         let status = unsafe { &(*node).status };
         let key = status.key();
@@ -203,7 +226,7 @@ impl Node {
     }
 
     /// Writes to the node after its answer: a model then reports an access of another thread.
-    pub(crate) fn take_back(&self) {
+    pub fn take_back(&self) {
         // SAFETY: the node is the caller's again.
         unsafe { Self::links(self, |links| links.newer = ptr::null()) };
     }
@@ -214,11 +237,11 @@ impl Node {
 /// # Safety
 /// The caller is the queue-lock holder. `newest` is not null, and was read from the word with
 /// Acquire; since then this thread has not detached it.
-pub(crate) unsafe fn complete(newest: *const Node) -> *const Node {
+pub unsafe fn complete(word: &impl Newest, newest: *const Node) -> *const Node {
     // SAFETY: queued nodes are alive, and their links belong to the queue-lock holder.
     unsafe {
         let mut node = newest;
-        let oldest = loop {
+        let mut oldest = loop {
             let links = Node::links(node, |links| *links);
             if !links.oldest.is_null() {
                 break links.oldest;
@@ -229,8 +252,160 @@ pub(crate) unsafe fn complete(newest: *const Node) -> *const Node {
             Node::links(links.older, |older| older.newer = node);
             node = links.older;
         };
+        if let Some(window) = word.window() {
+            match window.first() {
+                first if first.is_null() => window.set_first(oldest),
+                first => oldest = first,
+            }
+        }
         Node::links(newest, |links| links.oldest = oldest);
         oldest
+    }
+}
+
+/// The only node is about to be detached: claims it, and forgets it as the first.
+///
+/// # Safety
+/// The caller is the queue-lock holder, and `node` is queued.
+unsafe fn empty(word: &impl Newest, node: *const Node) {
+    // SAFETY: the contract.
+    unsafe { Node::claim(node) };
+    if let Some(window) = word.window() {
+        window.set_first(ptr::null());
+    }
+}
+
+/// The only node was not detached, after [`empty`]: another one has come.
+fn not_empty(word: &impl Newest, node: *const Node) {
+    if let Some(window) = word.window() {
+        window.set_first(node);
+    }
+}
+
+/// Puts `node` into the queue as the oldest, with `status`.
+///
+/// # Safety
+/// The caller is the queue-lock holder, and `node` is its own, and in no queue. The lock has no
+/// window.
+unsafe fn insert_oldest(word: &mut impl Newest, node: &Node, status: Status) {
+    node.status.store(status.0, Relaxed);
+    loop {
+        let newest = word.newest();
+        // SAFETY: the contract.
+        unsafe {
+            node.linked.with_mut(|linked| *linked = true);
+            Node::links(node, |links| {
+                (links.older, links.newer, links.oldest) = (ptr::null(), ptr::null(), ptr::null());
+            });
+            if newest.is_null() {
+                if word.replace(newest, node) {
+                    return;
+                }
+                continue;
+            }
+            let oldest = complete(word, newest);
+            Node::links(node, |links| links.newer = oldest);
+            Node::links(oldest, |links| links.older = node);
+            Node::links(newest, |links| links.oldest = node);
+            return;
+        }
+    }
+}
+
+/// The oldest node of the queue that begins at `newest`.
+///
+/// # Safety
+/// As [`complete`].
+pub unsafe fn oldest(word: &impl Newest, newest: *const Node) -> *const Node {
+    match word.window().map_or(ptr::null(), Window::first) {
+        // SAFETY: the contract.
+        first if first.is_null() => unsafe { complete(word, newest) },
+        first => first,
+    }
+}
+
+/// The node that came after `node`.
+///
+/// # Safety
+/// As [`complete`]; `node` is queued, and is not `newest`.
+unsafe fn newer(word: &impl Newest, node: *const Node, newest: *const Node) -> *const Node {
+    // SAFETY: the contract.
+    unsafe {
+        let known = Node::links(node, |links| links.newer);
+        if !known.is_null() {
+            return known;
+        }
+        complete(word, newest);
+        Node::links(node, |links| links.newer)
+    }
+}
+
+/// Detaches `node`, which is the oldest and not the newest, and returns the next one.
+///
+/// # Safety
+/// The caller is the queue-lock holder. [`oldest`] has just returned `node` for `newest`.
+pub unsafe fn detach_oldest(word: &impl Newest, node: *const Node, newest: *const Node) -> *const Node {
+    // SAFETY: the contract. The next node is queued, and its links are the caller's.
+    unsafe {
+        Node::claim(node);
+        let next = newer(word, node, newest);
+        match word.window() {
+            Some(window) => window.set_first(next),
+            None => Node::links(newest, |links| links.oldest = next), // invariant 1
+        }
+        next
+    }
+}
+
+/// Detaches `oldest`, which is not the newest node, answers it, and only then moves the window.
+/// Returns whom to wake. The lock lives, since another waiter is queued.
+///
+/// # Safety
+/// As [`detach_oldest`]; the lock belongs to the waiter from now on. The lock has a window.
+unsafe fn grant_first(
+    word: &impl Newest,
+    oldest: *const Node,
+    newest: *const Node,
+) -> window::Sleepers {
+    let window = word.window().expect("a lock that grants first has a window");
+    // SAFETY: the contract; the links belong to the caller. The node is detached, and is not touched
+    // after its answer.
+    unsafe {
+        let Links { newer, inside, .. } = Node::links(oldest, |links| *links);
+        let open = window.is_open();
+        if open && !newer.is_null() {
+            window.set_first(newer);
+        }
+        let (was, key) = Node::answer_with(oldest, Kind::Granted);
+        if open && !newer.is_null() && key.is_none() {
+            return window::NOBODY;
+        }
+        let first = if newer.is_null() { complete_after(oldest, newest) } else { newer };
+        window.set_first(first);
+        let [one, two] = window::advance(word, window, first, newest, window::Granted { inside, was });
+        // A waiter that is to run on this CPU may take it when it is woken.
+        if was.last_cpu().is(window::here()) { [one, two, key] } else { [key, one, two] }
+    }
+}
+
+/// Completes the links of the queue that begins at `newest`, and returns the node after `gone`,
+/// the node that knew the oldest, and was detached.
+///
+/// # Safety
+/// As [`complete`].
+unsafe fn complete_after(gone: *const Node, newest: *const Node) -> *const Node {
+    // SAFETY: the nodes from the newest to the one behind `gone` are queued.
+    unsafe {
+        let mut node = newest;
+        loop {
+            let older = Node::links(node, |links| links.older);
+            if older == gone {
+                Node::links(newest, |links| links.oldest = node);
+                return node;
+            }
+            Node::links(older, |links| links.newer = node);
+            node = older;
+        }
     }
 }
 
@@ -240,24 +415,36 @@ pub(crate) unsafe fn complete(newest: *const Node) -> *const Node {
 /// # Safety
 /// The caller is the queue-lock holder and has claimed `node`, which is queued.
 /// [`complete`]`(newest)` has just returned `oldest`.
-pub(crate) unsafe fn detach(
+unsafe fn detach(
+    word: &impl Newest,
     node: *const Node,
     newest: *const Node,
     oldest: *const Node,
 ) -> Option<*const Node> {
-    // SAFETY: as in `complete`. The links are complete, so `newer` and `older` are queued nodes.
+    // SAFETY: as in `complete`. The links are complete, so `newer` and `older` are queued nodes,
+    // but for the `older` of the oldest node, which is not used.
     unsafe {
         let Links { older, newer, .. } = Node::links(node, |links| *links);
         if node == newest {
-            if !older.is_null() {
-                Node::links(older, |links| links.oldest = oldest); // invariant 1
+            if node == oldest {
+                if let Some(window) = word.window() {
+                    window.set_first(ptr::null());
+                }
+                return Some(ptr::null());
             }
+            Node::links(older, |links| {
+                links.oldest = oldest; // invariant 1
+                links.newer = ptr::null();
+            });
             return Some(older);
         }
-        Node::links(newer, |links| links.older = older);
         if node == oldest {
-            Node::links(newest, |links| links.oldest = newer); // invariant 1
+            match word.window() {
+                Some(window) => window.set_first(newer),
+                None => Node::links(newest, |links| links.oldest = newer), // invariant 1
+            }
         } else {
+            Node::links(newer, |links| links.older = older);
             Node::links(older, |links| links.newer = newer);
         }
         None
@@ -272,7 +459,10 @@ unsafe fn detach_from(word: &mut impl Newest, node: *const Node) {
     loop {
         let newest = word.newest();
         // SAFETY: the contract; `newest` acquires.
-        let next = unsafe { detach(node, newest, complete(newest)) };
+        let next = unsafe {
+            let oldest = complete(word, newest);
+            detach(word, node, newest, oldest)
+        };
         if next.is_none_or(|next| word.replace(newest, next)) {
             return;
         }
@@ -283,14 +473,29 @@ unsafe fn detach_from(word: &mut impl Newest, node: *const Node) {
 ///
 /// # Safety
 /// The caller is the queue-lock holder. `node` was pushed, and is alive.
-pub(crate) unsafe fn remove(word: &mut impl Newest, node: *const Node) -> bool {
+pub unsafe fn remove(word: &mut impl Newest, node: *const Node) -> bool {
     // SAFETY: the contract; a node that was not claimed is queued (invariant 4).
     unsafe {
-        let claimed = Node::claim(node);
+        let claimed = Node::claim(node) && is_queued(word, node);
         if claimed {
             detach_from(word, node);
+            forget_inside(word);
         }
         claimed
+    }
+}
+
+/// Whether `node`, which is not claimed, is queued still.
+///
+/// # Safety
+/// As [`remove`].
+unsafe fn is_queued(word: &mut impl Newest, node: *const Node) -> bool {
+    let newest = word.newest();
+    // SAFETY: the contract.
+    unsafe {
+        let answered = Status((*node).status.load(Relaxed)).is_answer();
+        let was_alone = Node::links(node, |links| links.older).is_null();
+        !answered && (!was_alone || (!newest.is_null() && complete(word, newest) == node))
     }
 }
 
@@ -299,33 +504,53 @@ pub(crate) unsafe fn remove(word: &mut impl Newest, node: *const Node) -> bool {
 /// # Safety
 /// The caller is the queue-lock holder, and answers `gone`.
 #[cold]
-pub(crate) unsafe fn remove_leavers(word: &mut impl Newest, gone: &mut Departures) -> u32 {
-    let (mut node, mut count) = (word.newest(), 0);
-    while !node.is_null() {
-        // SAFETY: queued nodes are alive and their links are the caller's. The walk ends by
-        // invariant 2. A node may be claimed already, by this thread only (invariant 4).
+pub unsafe fn remove_leavers(word: &mut impl Newest, gone: &mut Departures) -> u32 {
+    let newest = word.newest();
+    if newest.is_null() {
+        return 0;
+    }
+    // SAFETY: this thread holds the queue lock.
+    let oldest = unsafe { complete(word, newest) };
+    let (mut node, mut count) = (newest, 0);
+    loop {
+        // SAFETY: queued nodes are alive and their links are the caller's. A node may be claimed
+        // already, by this thread only (invariant 4).
         unsafe {
             let older = Node::links(node, |links| links.older);
-            if Status((*node).status.load(Relaxed)).is(Kind::Leaving) {
+            let leaves = Status((*node).status.load(Relaxed)).is(Kind::Leaving);
+            if leaves {
                 Node::claim(node);
                 detach_from(word, node);
                 gone.push(node);
                 count += 1;
             }
+            if node == oldest {
+                break;
+            }
             node = older;
         }
     }
+    forget_inside(word);
     count
 }
 
+/// After a node was detached that was not the oldest: which waiters are awake is not known.
+fn forget_inside(word: &impl Newest) {
+    let first = word.window().map_or(ptr::null(), Window::first);
+    if !first.is_null() {
+        // SAFETY: the caller is the queue-lock holder, and the first node is queued.
+        unsafe { Node::links(first, |links| links.inside = Inside::NONE) };
+    }
+}
+
 /// Nodes that were detached and not answered yet, in the order of their detaching.
-pub(crate) struct Departures {
+pub struct Departures {
     first: *const Node,
     last: *const Node,
 }
 
 impl Departures {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { first: ptr::null(), last: ptr::null() }
     }
 
@@ -333,7 +558,7 @@ impl Departures {
     ///
     /// # Safety
     /// The caller has detached it, and answers it by this list only.
-    pub(crate) unsafe fn push(&mut self, node: *const Node) {
+    pub unsafe fn push(&mut self, node: *const Node) {
         if self.first.is_null() {
             self.first = node;
         } else {
@@ -344,7 +569,7 @@ impl Departures {
     }
 
     /// Answers `kind` to each node, and wakes its thread.
-    pub(crate) fn answer_each(self, kind: Kind) {
+    pub fn answer_each(self, kind: Kind) {
         let mut node = self.first;
         while !node.is_null() {
             // SAFETY: by the contract of `push` it is alive until its answer, its links are the

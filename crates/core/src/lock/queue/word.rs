@@ -1,6 +1,6 @@
-//! The word of a fair mutex: the newest waiter, and three bits.
+//! The word of a fair mutex of one process: the newest waiter, and three bits.
 
-use crate::queue::Node;
+use super::Node;
 use core::fmt;
 use core::ptr;
 
@@ -18,10 +18,13 @@ use core::ptr;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct State(pub(super) *mut Node);
 
-const LOCKED: usize = 1;
+pub(super) const LOCKED: usize = 1;
 const QUEUE_LOCKED: usize = 2;
 const LEAVERS: usize = 4;
-const BITS: usize = LOCKED | QUEUE_LOCKED | LEAVERS;
+const AWAKE: usize = 8;
+const DUE: usize = 16;
+const SINGLE: usize = 32;
+const BITS: usize = LOCKED | QUEUE_LOCKED | LEAVERS | AWAKE | DUE | SINGLE;
 const _: () = assert!(align_of::<Node>() > BITS, "the bits are those that the address of a node leaves free");
 
 impl State {
@@ -76,11 +79,55 @@ impl State {
     }
 
     pub(super) fn queue_locked(self) -> Self {
-        self.with(QUEUE_LOCKED)
+        self.with(QUEUE_LOCKED).not_single()
     }
 
     pub(super) fn queue_unlocked(self) -> Self {
         self.without(QUEUE_LOCKED)
+    }
+
+    /// Whether a candidate is awake.
+    pub(super) fn is_awake(self) -> bool {
+        self.has(AWAKE)
+    }
+
+    /// Whether the next hand-over is owed to the oldest waiter.
+    pub(super) fn is_due(self) -> bool {
+        self.has(DUE)
+    }
+
+    /// Whether the newest node is the oldest, for certain.
+    pub(super) fn is_single(self) -> bool {
+        self.has(SINGLE)
+    }
+
+    pub(super) fn single(self) -> Self {
+        self.with(SINGLE)
+    }
+
+    pub(super) fn not_single(self) -> Self {
+        self.without(SINGLE)
+    }
+
+    /// Whether the queue has a waiter.
+    pub(super) fn has_waiters(self) -> bool {
+        !self.newest().is_null()
+    }
+
+    pub(super) fn awake(self) -> Self {
+        self.with(AWAKE)
+    }
+
+    pub(super) fn not_awake(self) -> Self {
+        self.without(AWAKE)
+    }
+
+    pub(super) fn due(self) -> Self {
+        self.with(DUE)
+    }
+
+    pub(super) fn not_due(self) -> Self {
+        self.without(DUE)
     }
 
     pub(super) fn with_leavers(self) -> Self {
@@ -102,6 +149,9 @@ impl fmt::Debug for State {
             (self.is_locked(), "LOCKED"),
             (self.is_queue_locked(), "QUEUE_LOCKED"),
             (self.has_leavers(), "LEAVERS"),
+            (self.is_awake(), "AWAKE"),
+            (self.is_due(), "DUE"),
+            (self.is_single(), "SINGLE"),
             (waiters, "WAITERS"),
         ];
         let mut separator = "";
@@ -116,7 +166,7 @@ impl fmt::Debug for State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::Cpu;
+    use crate::lock::queue::Cpu;
 
     #[test]
     fn bits_and_address_do_not_meet() {

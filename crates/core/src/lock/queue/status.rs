@@ -14,12 +14,12 @@ use core::fmt;
 /// which waiter is woken ahead, and which spins. No position in the queue and no grant depends on
 /// them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Status(pub(crate) u32);
+pub struct Status(pub u32);
 
 /// How far a wait has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Queued and awake, on its way to sleep.
     Waiting = 0,
     /// Queued, and woken ahead if it slept: it is to be awake when its turn comes.
@@ -32,77 +32,84 @@ pub(crate) enum Kind {
     Granted = 4,
     /// Detached without them.
     Removed = 5,
+    /// Detached, as the candidate: it may contend, and no other waiter is woken meanwhile.
+    Chosen = 6,
 }
 
 const KIND_BITS: u32 = 3;
 const CPU_BITS: u32 = 12;
 const LAST_SHIFT: u32 = KIND_BITS;
 const HOLDER_SHIFT: u32 = LAST_SHIFT + CPU_BITS;
-const _: () = assert!(HOLDER_SHIFT + CPU_BITS <= u32::BITS && (Kind::Removed as u32) < 1 << KIND_BITS);
+const _: () = assert!(HOLDER_SHIFT + CPU_BITS <= u32::BITS && (Kind::Chosen as u32) < 1 << KIND_BITS);
 
 impl Status {
     /// Of a thread that queues on the CPU `last`.
-    pub(crate) fn waiting(last: Cpu) -> Self {
+    pub fn waiting(last: Cpu) -> Self {
         Self(last.0 << LAST_SHIFT)
     }
 
     /// The same with the kind `kind`, which is not `WokenAhead`.
-    pub(crate) fn with(self, kind: Kind) -> Self {
+    pub fn with(self, kind: Kind) -> Self {
         Self(kind as u32 | self.last_cpu().0 << LAST_SHIFT)
     }
 
     /// The same, woken ahead while a waiter is granted whose last CPU is `holder`.
-    pub(crate) fn woken_ahead(self, holder: Cpu) -> Self {
+    pub fn woken_ahead(self, holder: Cpu) -> Self {
         Self(self.with(Kind::WokenAhead).0 | holder.0 << HOLDER_SHIFT)
     }
 
     /// Asleep, or about to be, on the CPU `last`.
-    pub(crate) fn parked(last: Cpu) -> Self {
+    pub fn parked(last: Cpu) -> Self {
         Self::waiting(last).with(Kind::Parked)
     }
 
+    /// Of a waiter that has detached its node itself.
+    pub fn removed() -> Self {
+        Self(Kind::Removed as u32)
+    }
+
     /// Whether its kind is `kind`.
-    pub(crate) fn is(self, kind: Kind) -> bool {
+    pub fn is(self, kind: Kind) -> bool {
         self.0 & ((1 << KIND_BITS) - 1) == kind as u32
     }
 
     /// Whether the thread that detached the node has answered.
-    pub(crate) fn is_answer(self) -> bool {
-        self.is(Kind::Granted) || self.is(Kind::Removed)
+    pub fn is_answer(self) -> bool {
+        self.0 & ((1 << KIND_BITS) - 1) >= Kind::Granted as u32
     }
 
     /// The CPU of the waiter when it queued, or last went to sleep.
-    pub(crate) fn last_cpu(self) -> Cpu {
+    pub fn last_cpu(self) -> Cpu {
         Cpu(self.0 >> LAST_SHIFT & Cpu::MASK)
     }
 
     /// Of a waiter that is woken ahead: the last CPU of the granted waiter. Otherwise unknown.
-    pub(crate) fn holder_cpu(self) -> Cpu {
+    pub fn holder_cpu(self) -> Cpu {
         Cpu(self.0 >> HOLDER_SHIFT & Cpu::MASK)
     }
 }
 
 /// A CPU, perhaps unknown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Cpu(u32);
+pub struct Cpu(u32);
 
 impl Cpu {
     const MASK: u32 = (1 << CPU_BITS) - 1;
     /// No CPU is known.
-    pub(crate) const UNKNOWN: Self = Self(0);
+    pub const UNKNOWN: Self = Self(0);
 
     /// The CPU of this number. Beyond 4,095 CPUs some share a value, which makes the hint worse.
-    pub(crate) fn new(number: Option<u32>) -> Self {
+    pub fn new(number: Option<u32>) -> Self {
         number.map_or(Self::UNKNOWN, |number| Self(1 + number % Self::MASK))
     }
 
     /// Whether it is known.
-    pub(crate) fn is_known(self) -> bool {
+    pub fn is_known(self) -> bool {
         self != Self::UNKNOWN
     }
 
     /// Whether both are known, and the same.
-    pub(crate) fn is(self, other: Self) -> bool {
+    pub fn is(self, other: Self) -> bool {
         self.is_known() && self == other
     }
 }
@@ -118,9 +125,9 @@ impl fmt::Debug for Cpu {
 
 impl fmt::Debug for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use Kind::{Granted, Leaving, Parked, Removed, Waiting, WokenAhead};
-        match [Waiting, WokenAhead, Parked, Leaving, Granted, Removed].into_iter().find(|&kind| self.is(kind))
-        {
+        use Kind::{Chosen, Granted, Leaving, Parked, Removed, Waiting, WokenAhead};
+        const KINDS: [Kind; 7] = [Waiting, WokenAhead, Parked, Leaving, Granted, Removed, Chosen];
+        match KINDS.into_iter().find(|&kind| self.is(kind)) {
             Some(kind) => write!(f, "{kind:?} last={:?} holder={:?}", self.last_cpu(), self.holder_cpu()),
             None => write!(f, "{:#x}", self.0),
         }
@@ -159,6 +166,5 @@ mod tests {
         let status = Status::parked(Cpu::new(Some(1)));
         assert_eq!(format!("{status:?}"), "Parked last=1 holder=?");
         assert_eq!(format!("{:?}", status.woken_ahead(Cpu::new(Some(0)))), "WokenAhead last=1 holder=0");
-        assert_eq!(format!("{:?}", Status(7)), "0x7");
     }
 }

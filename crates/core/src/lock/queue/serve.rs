@@ -1,0 +1,114 @@
+//! What the queue-lock holder does. Labels and invariants are those of `mutex.rs`.
+
+use super::mutex::{QueueMutex, Seen, Task};
+use super::rule::Rule;
+use super::window;
+use super::{Departures, Kind, Node};
+use crate::lock::policy::InOneProcess;
+use crate::sys::sync::Ordering::{AcqRel, Acquire};
+use core::ptr;
+
+impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
+    /// Works on the queue, and unlocks it. The caller has set `QUEUE_LOCKED`.
+    pub(super) fn serve(&self, mut seen: Seen<'_, P, R>, mut task: Task) {
+        let mut gone = Departures::new();
+        let mut ahead = window::NOBODY;
+        // Detached already, and to be answered so after (unlock queue).
+        let mut chosen: Option<(*const Node, Kind)> = None;
+        loop {
+            let word = seen.word;
+            if word.has_leavers() {
+                // (take leavers)
+                if seen.change(word.without_leavers(), Acquire) {
+                    // SAFETY: this thread holds the queue lock, and answers below.
+                    unsafe { super::remove_leavers(&mut seen, &mut gone) };
+                }
+                continue;
+            }
+            let newest = word.newest();
+            let mut next = word.queue_unlocked();
+            // The only node, and what it is to be answered.
+            let mut last: Option<(*const Node, Kind)> = None;
+            if let Some((_, kind)) = chosen {
+                next = if kind == Kind::Granted { next.locked().not_due() } else { next.awake() };
+            } else if task != Task::HandOver && !R::IN_ORDER && !word.is_locked() && Self::owes(word) {
+                // (keep)
+                if seen.change(word.locked(), Acquire) {
+                    task = Task::HandOver;
+                }
+                continue;
+            } else if task == Task::HandOver || !word.is_locked() && Self::owes(word) {
+                if newest.is_null() {
+                    next = next.unlocked();
+                } else {
+                    // SAFETY: this thread holds the queue lock and has read the word acquiring.
+                    let oldest = unsafe { super::oldest(&seen, newest) };
+                    if oldest == newest {
+                        last = Some((oldest, Kind::Granted));
+                        next = next.with_newest(ptr::null()).locked().not_due();
+                    } else if !R::IN_ORDER {
+                        // SAFETY: as above.
+                        unsafe { super::detach_oldest(&seen, oldest, newest) };
+                        chosen = Some((oldest, Kind::Granted));
+                        continue;
+                    } else {
+                        // (keep)
+                        if word.is_locked() || seen.change(word.locked(), Acquire) {
+                            task = Task::Nothing;
+                            window::wake(ahead);
+                            // SAFETY: as above, and it is not the only node: invariant 4.
+                            ahead = unsafe { super::grant_first(&seen, oldest, newest) };
+                        }
+                        continue;
+                    }
+                }
+            } else if self.shall_choose(task, &seen) {
+                // SAFETY: as above.
+                unsafe {
+                    let oldest = super::oldest(&seen, newest);
+                    if oldest != newest {
+                        super::detach_oldest(&seen, oldest, newest);
+                        chosen = Some((oldest, Kind::Chosen));
+                        continue;
+                    }
+                    last = Some((oldest, Kind::Chosen));
+                    next = next.with_newest(ptr::null()).awake();
+                }
+            }
+            if !next.has_waiters() {
+                next = next.not_due();
+            }
+            if let Some((node, _)) = last {
+                // Before the next queue-lock holder may ask.
+                // SAFETY: this thread holds the queue lock, and the node is queued.
+                unsafe { super::empty(&seen, node) };
+            }
+            // (unlock queue); from here on, the mutex may be gone.
+            if seen.change(next, AcqRel) {
+                chosen = chosen.or(last);
+                break;
+            }
+            if let Some((node, _)) = last {
+                super::not_empty(&seen, node);
+            }
+        }
+        if let Some((node, kind)) = chosen {
+            // SAFETY: this thread has detached the node, and answers once.
+            unsafe { Node::answer(node, kind) }.map(|key| key.wake(1));
+        }
+        // A refused wake-up aborts, so each leaver is answered.
+        window::wake(ahead);
+        gone.answer_each(Kind::Removed);
+    }
+
+    /// Whether the queue-lock holder makes the oldest waiter the candidate: after a release, or if
+    /// the mutex is free.
+    fn shall_choose(&self, task: Task, seen: &Seen<'_, P, R>) -> bool {
+        let word = seen.word;
+        !R::IN_ORDER
+            && word.has_waiters()
+            && !word.is_awake()
+            && !word.is_due()
+            && (task == Task::Choose || !word.is_locked())
+    }
+}
