@@ -13,4 +13,6 @@ pub use mutex::{
 #[cfg(feature = "arc_lock")]
 #[cfg_attr(docsrs, doc(cfg(feature = "arc_lock")))]
 pub use semaphore::OwnedPermit;
-pub use semaphore::{Closed, Permit, RawSemaphore, Semaphore, SemaphoreWith, TooManyPermits};
+pub use semaphore::{AcquireError, Closed, Permit, RawSemaphore, Semaphore, SemaphoreWith, TooManyPermits};
+
+impl<P: ulocks_core::Policy<Scope: FairScope>> ulocks_core::raw::RawInterruptible for RawFairMutex<P> {}

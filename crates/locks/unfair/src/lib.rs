@@ -32,3 +32,12 @@ pub use throughput::{
     After, Bound, HandOff, MappedThroughputMutexGuard, RawThroughputMutex, ThroughputCondvar,
     ThroughputCondvarWith, ThroughputMutex, ThroughputMutexGuard, ThroughputMutexWith,
 };
+
+use ulocks_core::Policy;
+use ulocks_core::policy::InOneProcess;
+use ulocks_core::raw::RawInterruptible;
+
+// All but `RawByteMutex`, which sleeps in parking_lot_core.
+impl<P: Policy> RawInterruptible for RawBargingMutex<P> {}
+impl<P: Policy> RawInterruptible for RawAsymMutex<P> {}
+impl<P: InOneProcess, B: Bound> RawInterruptible for RawThroughputMutex<P, B> {}

@@ -20,6 +20,14 @@ ulocks_testkit::stress_tests! {
     RawFairMutex<Shared<NoSpin>>,
 }
 
+ulocks_testkit::interrupt_tests! {
+    Effort::FULL;
+    RawFairMutex<Private>,
+    RawFairMutex<Private<NoSpin>>,
+    RawFairMutex<Shared>,
+    RawFairMutex<Shared<NoSpin>>,
+}
+
 #[test]
 fn survives_many_waiters_that_give_up() {
     fn check<L: RawMutex + Send + Sync + 'static>() {

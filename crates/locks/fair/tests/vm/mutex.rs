@@ -41,6 +41,7 @@ ulocks_testkit::vm_models! {
         last_unlocker_frees: [Mutex, Sleeper, SharedMutex, SharedSleeper],
     },
     try_lock: [Mutex, SharedMutex],
+    interrupted: [Sleeper = 1, SharedSleeper = 2],
     deaths: [SharedMutex = 1, SharedSleeper = 2],
 }
 

@@ -8,14 +8,23 @@ use ulocks_core::Private;
 use ulocks_core::meter::Counted;
 use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_psrwlock::{
-    BULK, ByClass as _, Configuration, Distributed, HANDLER, NESTED, PhaseFair, Sifted, URGENT,
+    BULK, ByClass as _, Configuration, Distributed, HANDLER, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT,
 };
+use ulocks_testkit::interrupt;
 use ulocks_testkit::stress::Random;
 use ulocks_testkit::thread::together;
 use ulocks_testkit::watchdog::watch;
 
 const THREE: u8 = BULK | URGENT | NESTED;
 const ALL: u8 = THREE | HANDLER;
+
+#[test]
+fn a_handler_ends_a_wait_and_strands_nobody() {
+    interrupt::rwlock::<RawPsRwLock>();
+    interrupt::rwlock::<RawPsRwLock<Sifted<BULK, Private<NoSpin>>>>();
+    interrupt::rwlock::<RawPsRwLock<Sifted<ALL>>>();
+    interrupt::rwlock::<RawPsRwLock<Sifted<THREE, Private, PhaseFair, Distributed>>>();
+}
 
 /// Some threads, so many operations each; then the variables say how many writes there were, and
 /// the lock is as new.

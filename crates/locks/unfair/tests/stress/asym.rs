@@ -17,6 +17,8 @@ ulocks_testkit::stress_tests! {
     RawAsymMutex<Private<Adaptive, Counted>>,
 }
 
+ulocks_testkit::interrupt_tests! { Effort::FULL; RawAsymMutex<Private>, RawAsymMutex<Private<NoSpin>> }
+
 #[test]
 fn counters_agree_with_one_another() {
     suite::counters_agree::<RawAsymMutex<Private<NoSpin, Counted>>>();

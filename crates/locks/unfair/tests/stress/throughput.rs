@@ -21,6 +21,13 @@ ulocks_testkit::stress_tests! {
     RawThroughputMutex<Private<Adaptive, Counted>, After<1_000>>,
 }
 
+ulocks_testkit::interrupt_tests! {
+    Effort::LESS;
+    RawThroughputMutex<Private, After>,
+    RawThroughputMutex<Private, HandOff>,
+    RawThroughputMutex<Private<NoSpin>, HandOff>,
+}
+
 #[test]
 fn nobody_overtakes_who_has_reserved() {
     // Longer than an arrival's patience, so that waiters sleep and are woken in vain.

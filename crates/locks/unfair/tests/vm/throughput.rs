@@ -24,6 +24,7 @@ ulocks_testkit::vm_models! {
         last_unlocker_frees: [],
     },
     try_lock: [Mutex],
+    interrupted: [Sleeper = 1, Strict = 2],
     deaths: [Mutex = 1, Sleeper = 2, Strict = 3],
 }
 
