@@ -41,6 +41,7 @@
 //! `PiCondvar` sleep in the kernel's lock with priority inheritance, which begins the wait again
 //! after each handler. `ByteMutex` sleeps in `parking_lot_core`, which does the same. The robust
 //! locks sleep on several futexes at once, where only handlers without `SA_RESTART` would be seen.
+//! Nor does `Calock` offer it. An upgrade (`RwLockUpgradableReadGuard::upgrade`) has no such form.
 //!
 //! # Examples
 //! A thread waits for a lock until the lock is free or the user has pressed Ctrl-C:
