@@ -29,8 +29,8 @@
 //! As in one process.
 //!
 //! # Signals and forks
-//! Any handler ends the wait, also one that was installed with `SA_RESTART`, and a stop that is
-//! continued (`SIGCONT`) may. A signal without a handler, or that the thread blocks, does not.
+//! Any handler ends the wait, also one that was installed with `SA_RESTART`. A signal without a
+//! handler, or that the thread blocks, does not.
 //!
 //! Only a handler that runs *while the thread sleeps* ends the wait. One that runs a moment before
 //! the thread goes to sleep is not noticed, as with `pause(2)`. So a sender that must not fail
