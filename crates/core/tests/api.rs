@@ -125,3 +125,14 @@ fn data_is_serialized_through_the_lock() {
     let mutex = Mutex::<u8>::deserialize(source).unwrap();
     assert_eq!(*mutex.lock(), 3);
 }
+
+#[test]
+fn the_errors_of_an_interruptible_wait_say_what_to_do() {
+    use ulocks_core::interrupt::{Interrupted, WaitError};
+    use ulocks_core::time::Deadline;
+    assert_eq!(WaitError::at(Deadline::NEVER.interruptible()), WaitError::from(Interrupted));
+    assert_eq!(WaitError::at(Deadline::after(std::time::Duration::ZERO)), WaitError::TimedOut);
+    assert_eq!(Interrupted.to_string(), WaitError::Interrupted.to_string());
+    assert!(Interrupted.to_string().contains("try again"));
+    assert!(WaitError::TimedOut.to_string().contains("wait longer"));
+}

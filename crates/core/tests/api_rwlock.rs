@@ -45,6 +45,7 @@ fn the_clients_of_the_models_run_here() {
     clients::downgrades();
     clients::every_way_of_release_releases();
     clients::timed();
+    clients::interruptible();
     clients::forgotten_guards();
     clients::by_hand();
     #[cfg(feature = "arc_lock")]

@@ -18,7 +18,7 @@ use ulocks_testkit::plain::{Plain, PlainShared, ThreeState};
 use ulocks_testkit::shared::{Mapping, forked};
 use ulocks_testkit::stress::Random;
 use ulocks_testkit::thread::together;
-use ulocks_testkit::{task, watchdog};
+use ulocks_testkit::{interrupt, task, watchdog};
 
 /// A mutex on whose condition variables waiters spin for a few microseconds.
 type Patient = ThreeState<Local, 10_000>;
@@ -380,4 +380,9 @@ fn a_killed_waiter_does_no_harm() {
         }
     });
     assert!(!buffer.mutex.is_locked());
+}
+
+#[test]
+fn a_handler_ends_a_wait_that_asks_for_it() {
+    interrupt::condvar::<Plain>();
 }

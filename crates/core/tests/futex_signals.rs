@@ -5,10 +5,11 @@
 
 mod support;
 
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
-use support::{Signal, asleep, until_asleep};
+use support::{Signal, asleep, started, until, until_asleep};
 use ulocks_core::capabilities::{Capability, capabilities};
 use ulocks_core::futex::{Bits, Futex, Local, Waited, Waiter, WaitvOutcome, waitv};
 use ulocks_core::time::Deadline;
@@ -45,15 +46,16 @@ type Wait = fn(&Futex<Local>) -> Waited;
 #[test]
 fn handlers_interrupt_waits_except_where_the_kernel_restarts_them() {
     let _alone = alone();
-    let waits: [(Wait, bool); 4] = [
-        (|futex| futex.wait(1, None), true),
-        (|futex| futex.wait(1, an_hour()), false),
-        (|futex| futex.wait_interruptible(1, Bits::ANY, None), false),
-        (|futex| futex.wait_interruptible(1, Bits::ANY, an_hour()), false),
+    let waits: [(Wait, bool, Waited); 5] = [
+        (|futex| futex.wait(1, None), true, Waited::Interrupted),
+        (|futex| futex.wait(1, an_hour()), false, Waited::Interrupted),
+        (|futex| futex.wait(1, Some(Deadline::NEVER)), false, Waited::Interrupted),
+        (|futex| futex.wait(1, Some(Deadline::NEVER.interruptible())), false, Waited::TimedOut),
+        (|futex| futex.wait(1, an_hour().map(Deadline::interruptible)), false, Waited::TimedOut),
     ];
-    for (wait, restarts) in waits {
-        assert_eq!(signalled(Signal::plain(), false, wait), Waited::Interrupted);
-        let ends = if restarts { Waited::Woken } else { Waited::Interrupted };
+    for (wait, restarts, interrupted) in waits {
+        assert_eq!(signalled(Signal::plain(), false, wait), interrupted);
+        let ends = if restarts { Waited::Woken } else { interrupted };
         assert_eq!(signalled(Signal::restarting(), restarts, wait), ends);
     }
 }
@@ -62,14 +64,48 @@ fn handlers_interrupt_waits_except_where_the_kernel_restarts_them() {
 fn an_interruptible_wait_is_otherwise_a_wait() {
     let futex = Futex::<Local>::new(1);
     let soon = Some(Deadline::after(Duration::from_millis(1)));
-    assert_eq!(futex.wait_interruptible(0, Bits::ANY, None), Waited::Mismatch);
-    assert_eq!(futex.wait_interruptible(1, Bits::ANY, soon), Waited::TimedOut);
+    let until_a_signal = Some(Deadline::NEVER.interruptible());
+    assert_eq!(futex.wait(0, until_a_signal), Waited::Mismatch);
+    assert_eq!(futex.wait(1, soon.map(Deadline::interruptible)), Waited::TimedOut);
     thread::scope(|scope| {
-        let sleeper = asleep(scope, || futex.wait_interruptible(1, Bits::one(3), None));
+        let sleeper = asleep(scope, || futex.wait_bits(1, Bits::one(3), until_a_signal));
         assert_eq!(futex.key().wake_bits(1, Bits::one(4)), 0);
         assert_eq!(futex.key().wake_bits(1, Bits::one(3)), 1);
         assert_eq!(sleeper.join(), Waited::Woken);
     });
+}
+
+/// Polls sleep until a time of their own, so a signal finds them before their caller's deadline.
+#[test]
+fn a_handler_ends_a_poll_whose_deadline_is_interruptible() {
+    let _alone = alone();
+    for signal in [Signal::plain(), Signal::restarting()] {
+        let ready = signalled_often(signal, |futex| {
+            let until_a_signal = Some(Deadline::NEVER.interruptible());
+            futex.poll_until(Bits::ANY, until_a_signal, Duration::from_millis(1), || false)
+        });
+        assert!(!ready);
+    }
+}
+
+/// Sends `signal` to a thread until that has returned from `wait`.
+fn signalled_often<T: Send>(signal: Signal, wait: impl FnOnce(&Futex<Local>) -> T + Send) -> T {
+    let futex = Futex::new(1);
+    thread::scope(|scope| {
+        let sleeper = started(scope, || {
+            let ended = wait(&futex);
+            futex.store(0, Release);
+            // No signal is sent to a thread that is gone.
+            until(|| futex.load(Acquire) == 1);
+            ended
+        });
+        until(|| {
+            signal.send(sleeper.id);
+            futex.load(Acquire) == 0
+        });
+        futex.store(1, Release);
+        sleeper.join()
+    })
 }
 
 #[test]

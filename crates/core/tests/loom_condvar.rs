@@ -52,5 +52,5 @@ fn a_waiter_that_is_moved_to_a_held_mutex_gets_it() {
 #[test]
 fn a_timeout_loses_no_notification() {
     let all_expire = Config { timeouts: 3, rest_expire: true, ..exact() };
-    explore(all_expire, || somebody_says_so::<SLEEPS>(1));
+    explore(all_expire, || somebody_says_so::<SLEEPS>(1, soon));
 }

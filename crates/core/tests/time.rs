@@ -93,6 +93,22 @@ fn deadlines_on_two_clocks_are_compared_by_the_time_that_remains() {
 }
 
 #[test]
+fn a_deadline_is_interruptible_or_not_whatever_its_moment() {
+    let plain = Deadline::after(HOUR);
+    let flagged = plain.interruptible();
+    assert!(flagged.is_interruptible() && !plain.is_interruptible());
+    assert_ne!(plain, flagged, "another value of the same moment");
+    assert_eq!((flagged.clock(), flagged.since_zero()), (plain.clock(), plain.since_zero()));
+    assert!(!plain.passes_before(flagged) && !flagged.passes_before(plain));
+    assert_eq!(flagged.interruptible(), flagged);
+    // What is chosen stays as it is.
+    assert_eq!(Deadline::earlier(Some(flagged), Some(Deadline::NEVER)), (Some(flagged), false));
+    let never = Deadline::NEVER.interruptible();
+    assert_eq!(Deadline::earlier(Some(never), Some(plain)), (Some(plain), true));
+    assert!(!never.has_passed());
+}
+
+#[test]
 fn of_a_deadline_and_none_the_deadline_is_earlier() {
     let first = Some(Deadline::after(HOUR));
     assert_eq!(Deadline::earlier(None, None), (None, false));

@@ -12,6 +12,7 @@ mod hurry;
 
 use condvar_clients::*;
 use ulocks_core::model::{Config, explore};
+use ulocks_testkit::model::{install_handler, until_struck};
 
 /// By chance, with spurious wake-ups.
 fn sampled() -> Config {
@@ -53,12 +54,30 @@ fn a_notification_does_not_touch_a_mutex_that_is_gone() {
 
 #[test]
 fn a_timeout_loses_no_notification() {
-    explore(sampled(), timed_and_untimed::<SLEEPS>);
+    explore(sampled(), || timed_and_untimed::<SLEEPS>(soon));
     // It counts the waiters that say to have been notified, so no wait may end spuriously.
     let exact = Config { spurious: 0, ..sampled() };
     for waiters in [1, 2, 4] {
-        explore(exact.clone(), move || somebody_says_so::<SLEEPS>(waiters));
+        explore(exact.clone(), move || somebody_says_so::<SLEEPS>(waiters, soon));
     }
+}
+
+#[test]
+fn an_interruption_loses_no_notification() {
+    fn check<const NS: u32>() {
+        explore(sampled(), || {
+            install_handler();
+            timed_and_untimed::<NS>(until_struck);
+        });
+        for waiters in [1, 2, 4] {
+            explore(Config { spurious: 0, ..sampled() }, move || {
+                install_handler();
+                somebody_says_so::<NS>(waiters, until_struck);
+            });
+        }
+    }
+    check::<SLEEPS>();
+    check::<SPINS>();
 }
 
 #[test]
@@ -102,10 +121,10 @@ fn a_notification_finds_spinners_and_sleepers() {
 
 #[test]
 fn a_timeout_takes_no_notification_from_a_spinner() {
-    explore(sampled(), timed_and_untimed::<SPINS>);
+    explore(sampled(), || timed_and_untimed::<SPINS>(soon));
     let exact = Config { spurious: 0, ..sampled() };
     for waiters in [1, 2, 4] {
-        explore(exact.clone(), move || somebody_says_so::<SPINS>(waiters));
+        explore(exact.clone(), move || somebody_says_so::<SPINS>(waiters, soon));
     }
 }
 

@@ -10,9 +10,7 @@ use outcomes::Outcomes;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ulocks_core::futex::{
-    Bits, Futex, Global, Local, Scope, Waited, Waiter, WaitvError, WaitvOutcome, waitv,
-};
+use ulocks_core::futex::{Futex, Global, Local, Scope, Waited, Waiter, WaitvError, WaitvOutcome, waitv};
 use ulocks_core::model::process::{self, Region};
 use ulocks_core::model::signal::{self, Signal};
 use ulocks_core::model::thread::spawn;
@@ -46,7 +44,7 @@ fn a_signal_ends_a_timed_wait_and_restarts_another() {
             })
         };
         // The handler comes before the sleep, or ends it.
-        let waited = word.wait_interruptible(0, Bits::ANY, None);
+        let waited = word.wait(0, Some(Deadline::NEVER));
         assert!(matches!(waited, Waited::Interrupted | Waited::Mismatch), "{waited:?}");
         other.join().unwrap();
 

@@ -83,3 +83,31 @@ fn a_program_of_a_checked_pi_mutex_works_in_both_builds() {
     maker.join().unwrap();
     assert!(!READY.is_locked());
 }
+
+#[test]
+fn a_wait_that_can_be_interrupted_works_in_both_builds() {
+    use ulocks_core::interrupt::{
+        InterruptibleCondvar as _, InterruptibleMutex as _, InterruptibleRwLock as _,
+        InterruptibleUpgrade as _, WaitError,
+    };
+    use ulocks_core::time::Deadline;
+    use ulocks_debug::checked::{Condvar, Mutex, RwLock, Semaphore};
+    let past = || Deadline::after(std::time::Duration::ZERO);
+
+    let mutex = Mutex::new(0);
+    *mutex.lock_interruptible().unwrap() += 1;
+    let mut held = mutex.lock_interruptible_until(past()).unwrap();
+    let waited = Condvar::new().wait_interruptible_until(&mut held, past());
+    assert!(matches!(waited, Ok(()) | Err(WaitError::TimedOut)));
+    assert_eq!(*held, 1);
+
+    let rwlock = RwLock::new(0);
+    *rwlock.write_interruptible().unwrap() += 1;
+    assert_eq!(*rwlock.read_interruptible().unwrap(), 1);
+    assert_eq!(*rwlock.upgradable_read_interruptible().unwrap(), 1);
+
+    let semaphore = Semaphore::new(1);
+    drop(semaphore.acquire_interruptible().unwrap());
+    let late = semaphore.acquire_many_interruptible_until(2, past());
+    assert_eq!(late.err().map(|error| error.to_string()), Some(WaitError::TimedOut.to_string()));
+}

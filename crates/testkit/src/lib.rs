@@ -8,6 +8,7 @@
 //! | exclusion and publication | [`model::exclusion`] | `stress::exclusion`, `shared::exclusion` |
 //! | no thread sleeps for ever | [`model::no_lost_wake`] | every one of them, by its `watchdog`; every test, by `limit` |
 //! | a wait that gives up strands no thread | [`model::timeout_vs_unlock`] | `stress::timed`, `stress::cancel`, `shared::timed` |
+//! | a wait that a signal handler ends strands no thread | `model::interrupt_vs_unlock`, on the virtual machine | `stress::interrupted`, `interrupt::mutex`, `interrupt::rwlock`, `interrupt::condvar` |
 //! | the release is the last access | [`model::last_unlocker_frees`] | `stress::last_unlocker_unmaps` |
 //! | a death lets no thread in | [`model::exclusion_despite_deaths`] | |
 //! | `try_lock` tells the truth | [`model::try_lock_coherence`] | `stress::exclusion` |
@@ -34,7 +35,7 @@ pub mod model;
 pub mod order;
 pub mod plain;
 #[cfg(world = "machine")]
-pub use machine::{Child, cdylib, crowd, limit, refusal, rw, shared, stress, task, watchdog};
+pub use machine::{Child, cdylib, crowd, interrupt, limit, refusal, rw, shared, stress, task, watchdog};
 pub mod sets;
 pub mod suite;
 pub mod thread;

@@ -18,6 +18,10 @@ use crate::new_lock;
 use crate::order::Recorder;
 use crate::thread::{Arc, spawn, together};
 use core::time::Duration;
+#[cfg(world = "vm")]
+use ulocks_core::model::signal::{self, Signal};
+#[cfg(world = "vm")]
+use ulocks_core::raw::RawInterruptible;
 use ulocks_core::raw::{Metered, RawMutex};
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
@@ -117,18 +121,51 @@ pub fn no_lost_wake<L: RawMutex + Send + Sync + 'static>(threads: usize, rounds:
 /// # Panics
 /// If the property fails, and unless there are two threads at least.
 pub fn timeout_vs_unlock<L: RawMutex + Send + Sync + 'static>(threads: usize) {
-    assert!(threads >= 2, "timeout_vs_unlock takes at least two threads");
+    leave_or_not::<L>(threads, |lock| lock.lock_until(Deadline::after(Duration::from_millis(1))));
+}
+
+/// As [`timeout_vs_unlock`], with waits that a signal handler may end and no deadline does.
+///
+/// # Panics
+/// As [`timeout_vs_unlock`].
+#[cfg(world = "vm")]
+pub fn interrupt_vs_unlock<L: RawMutex + RawInterruptible + Send + Sync + 'static>(threads: usize) {
+    install_handler();
+    leave_or_not::<L>(threads, |lock| {
+        let token = lock.lock_until(until_struck());
+        signal::mask(u32::MAX);
+        token
+    });
+}
+
+#[cfg(world = "vm")]
+const STRIKES: Signal = Signal::new(10);
+
+/// The handler of [`until_struck`], which does nothing.
+#[cfg(world = "vm")]
+pub fn install_handler() {
+    signal::install(STRIKES, 0, || {});
+}
+
+/// For a wait that is interrupted, or not: the handler strikes the calling thread once, at any step
+/// from here on, or never.
+#[cfg(world = "vm")]
+pub fn until_struck() -> Deadline {
+    signal::arm(STRIKES, 1);
+    Deadline::NEVER.interruptible()
+}
+
+/// Acquisitions of which every second one is by `may_leave` run against an unlock.
+fn leave_or_not<L: RawMutex + Send + Sync + 'static>(threads: usize, may_leave: fn(&L) -> Option<L::Token>) {
+    assert!(threads >= 2, "this takes at least two threads");
     let protected = Arc::new(Protected::<L>::new());
     let held = protected.lock.lock();
     let others: Vec<_> = (1..threads)
         .map(|me| {
             let protected = Arc::clone(&protected);
             spawn(move || {
-                let token = if me % 2 == 1 {
-                    protected.lock.lock_until(Deadline::after(Duration::from_millis(1)))
-                } else {
-                    Some(protected.lock.lock())
-                };
+                let token =
+                    if me % 2 == 1 { may_leave(&protected.lock) } else { Some(protected.lock.lock()) };
                 let Some(token) = token else { return 0 };
                 protected.count_and_unlock(token);
                 1

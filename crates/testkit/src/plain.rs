@@ -18,7 +18,7 @@ pub mod rw;
 
 use ulocks_core::const_fn;
 use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
-use ulocks_core::raw::{RawMutex, RawMutexFair};
+use ulocks_core::raw::{RawInterruptible, RawMutex, RawMutexFair};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 
@@ -115,6 +115,8 @@ unsafe impl<S: Scope, const CONDVAR_NS: u32> RawMutex for ThreeState<S, CONDVAR_
         self.lock_contended(None);
     }
 }
+
+impl<S: Scope, const CONDVAR_NS: u32> RawInterruptible for ThreeState<S, CONDVAR_NS> {}
 
 // SAFETY: a release is a release. It is not fair at all, which no test needs.
 unsafe impl<S: Scope, const CONDVAR_NS: u32> RawMutexFair for ThreeState<S, CONDVAR_NS> {

@@ -11,7 +11,7 @@ use ulocks_core::raw::RawMutex as _;
 use ulocks_core::time::Deadline;
 use ulocks_testkit::plain::{Plain, PlainShared};
 use ulocks_testkit::stress::{self, Load};
-use ulocks_testkit::{model, shared, task, watchdog};
+use ulocks_testkit::{interrupt, model, shared, task, watchdog};
 
 #[test]
 fn the_model_clients_run_on_the_machine() {
@@ -40,6 +40,16 @@ fn stress_passes_on_a_sound_lock() {
 fn signals_reach_the_waiters() {
     let load = Load { signals: true, ..Load::default() };
     let counts = stress::timed::<Plain>(load);
+    counts.check(load);
+    assert!(counts.signals > 0, "the storm passed without a signal");
+}
+
+#[test]
+fn a_handler_ends_a_wait() {
+    interrupt::mutex::<Plain>();
+    interrupt::condvar::<Plain>();
+    let load = Load { signals: true, ..Load::default() };
+    let counts = stress::interrupted::<Plain>(load);
     counts.check(load);
     assert!(counts.signals > 0, "the storm passed without a signal");
 }

@@ -12,7 +12,7 @@ use ulocks_testkit::model::{rw as model, upgrade};
 use ulocks_testkit::plain::rw::{PlainRw, PlainRwShared};
 use ulocks_testkit::rw::{shared, stress};
 use ulocks_testkit::stress::Load;
-use ulocks_testkit::{task, watchdog};
+use ulocks_testkit::{interrupt, task, watchdog};
 
 #[test]
 fn the_model_clients_run_on_the_machine() {
@@ -59,6 +59,11 @@ fn the_last_unlocker_may_unmap() {
     assert_eq!(stress::last_unlocker_unmaps::<PlainRw>(1, 3, 100), 100);
     assert_eq!(stress::last_unlocker_unmaps::<PlainRw>(0, 3, 100), 100);
     assert!(stress::last_unlocker_unmaps::<PlainRw>(2, 2, 100) <= 100);
+}
+
+#[test]
+fn a_handler_ends_a_wait() {
+    interrupt::rwlock::<PlainRw>();
 }
 
 #[test]

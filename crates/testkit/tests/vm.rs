@@ -35,6 +35,12 @@ fn a_timeout_strands_nobody() {
 }
 
 #[test]
+fn an_interrupted_waiter_strands_nobody() {
+    explore(Config::exhaustive(), || model::interrupt_vs_unlock::<Plain>(2));
+    explore(sampled(), || model::interrupt_vs_unlock::<Plain>(5));
+}
+
+#[test]
 fn the_release_is_the_last_access() {
     explore(Config::exhaustive(), || model::last_unlocker_frees::<Plain>(2));
     explore(sampled(), || model::last_unlocker_frees::<Plain>(4));

@@ -40,6 +40,15 @@ fn a_timeout_strands_nobody() {
 }
 
 #[test]
+fn an_interrupted_waiter_strands_nobody() {
+    explore(sampled(), || rw::interrupt_vs_unlock::<PlainRw>(Write, &[TimedRead]));
+    explore(sampled(), || rw::interrupt_vs_unlock::<PlainRw>(Read, &[TimedWrite, Read]));
+    explore(sampled(), || {
+        rw::interrupt_vs_unlock::<PlainRw>(Write, &[TimedRead, Write, TimedWrite, Read]);
+    });
+}
+
+#[test]
 fn who_gives_up_leaves_nothing_behind() {
     explore(sampled(), || rw::give_up_while_held::<PlainRw>(Read, 2));
     explore(sampled(), || rw::give_up_while_held::<PlainRw>(Write, 2));

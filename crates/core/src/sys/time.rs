@@ -73,6 +73,10 @@ impl Deadline {
     /// For a wait that ends for one of two reasons. The clocks may differ: see
     /// [`passes_before`](Self::passes_before).
     ///
+    /// It is returned as it is: it is [interruptible](Self::interruptible) if it was so before,
+    /// whatever the other one is. If the one that passes later is interruptible, the wait asks
+    /// [`Waited::interrupts`](crate::futex::Waited::interrupts) about that one.
+    ///
     /// # Examples
     /// ```
     /// use std::time::Duration;

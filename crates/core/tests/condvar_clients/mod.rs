@@ -94,8 +94,8 @@ impl<const NS: u32> Shared<NS> {
     }
 }
 
-fn soon() -> Option<Deadline> {
-    Some(Deadline::after(Duration::from_millis(1)))
+pub fn soon() -> Deadline {
+    Deadline::after(Duration::from_millis(1))
 }
 
 fn waiter<const NS: u32>(shared: &Handle<NS>) -> JoinHandle<()> {
@@ -165,7 +165,7 @@ pub fn stray_requeue_beside_a_timeout<const NS: u32>() {
     let shared = Shared::<NS>::new();
     let timed = {
         let shared = Arc::clone(&shared);
-        spawn(move || _ = shared.counter.take(&shared.condvar, soon()))
+        spawn(move || _ = shared.counter.take(&shared.condvar, Some(soon())))
     };
     let notifier = {
         let shared = Arc::clone(&shared);
@@ -267,7 +267,7 @@ pub fn a_mutex_that_is_freed<const NS: u32>() {
             mutex.lock();
             // SAFETY: the mutex is held, and so it is when `wait` returns.
             unsafe {
-                let _ = condvar.wait(&mutex, (), soon());
+                let _ = condvar.wait(&mutex, (), Some(soon()));
                 mutex.unlock(());
             }
         })
@@ -294,7 +294,7 @@ pub fn two_notifiers<const NS: u32>() {
 /// A waiter that may give up, two tickets and two notifications, and between the notifications a
 /// waiter that does not give up. What the first leaves behind keeps no notification from the
 /// second.
-pub fn timed_and_untimed<const NS: u32>() {
+pub fn timed_and_untimed<const NS: u32>(limit: fn() -> Deadline) {
     let shared = Shared::<NS>::new();
     let arrived = Arc::new(Futex::<Local>::new(0));
     let timed = {
@@ -302,7 +302,7 @@ pub fn timed_and_untimed<const NS: u32>() {
         spawn(move || {
             arrived.fetch_add(1, Relaxed);
             arrived.key().wake(1);
-            shared.counter.take(&shared.condvar, soon())
+            shared.counter.take(&shared.condvar, Some(limit()))
         })
     };
     // The first waiter can go first without a preemption.
@@ -328,8 +328,8 @@ fn wait_for_arrival(arrived: &Futex<Local>, nth: u32) {
     }
 }
 
-/// Every notification given is taken by a waiter that says so, even if its deadline passes.
-pub fn somebody_says_so<const NS: u32>(waiters: usize) {
+/// Every notification given is taken by a waiter that says so, even if its `limit` comes.
+pub fn somebody_says_so<const NS: u32>(waiters: usize, limit: fn() -> Deadline) {
     let shared = Shared::<NS>::new();
     let waiting: Vec<_> = (0..waiters)
         .map(|_| {
@@ -341,7 +341,7 @@ pub fn somebody_says_so<const NS: u32>(waiters: usize) {
                 let open = tickets.with(|tickets| unsafe { *tickets == 0 });
                 // SAFETY: the mutex is held.
                 let notified =
-                    open && unsafe { shared.condvar.wait(mutex, (), soon()) }.1 == Wakeup::Notified;
+                    open && unsafe { shared.condvar.wait(mutex, (), Some(limit())) }.1 == Wakeup::Notified;
                 // SAFETY: locked above, or held since `wait` returned.
                 unsafe { mutex.unlock(()) };
                 usize::from(notified)
@@ -414,7 +414,7 @@ pub fn one_is_cancelled<const NS: u32>() {
             counter.mutex.lock();
             // SAFETY: locked above; the wait is ended below.
             let waiting = unsafe { condvar.begin_wait(&counter.mutex, ()) };
-            let is_asleep = condvar.sleep_here(&waiting, soon()).is_some();
+            let is_asleep = condvar.sleep_here(&waiting, Some(soon())).is_some();
             let woken = if is_asleep { condvar.cancel_wait(waiting) } else { condvar.end_wait(waiting) };
             if woken.requeued {
                 counter.mutex.lock_requeued();

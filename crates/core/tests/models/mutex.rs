@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use ulocks_core::api;
 use ulocks_core::futex::Local;
+use ulocks_core::interrupt::{InterruptibleCondvar as _, InterruptibleMutex as _, WaitError};
 use ulocks_core::model::{Config, explore, finds_bug_saying};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::time::Deadline;
@@ -210,5 +211,47 @@ fn a_guard_can_own_a_share_of_its_mutex() {
         drop(api::ArcMutexGuard::into_arc(guard));
         other.join().unwrap();
         assert_eq!(*mutex.lock(), 2);
+    });
+}
+
+/// No signal comes, so each wait ends by its deadline or with the lock, whose data the model
+/// watches.
+#[test]
+fn an_interruptible_lock_ends_both_ways() {
+    explore(timed(2, some(3)), || {
+        let mutex = Arc::new(Mutex::new(0));
+        let others = [(); OTHERS as usize - 1].map(|()| {
+            with(&mutex, |mutex| match mutex.lock_interruptible_until(Deadline::after(LATER)) {
+                Ok(mut guard) => {
+                    *guard += 1;
+                    1
+                }
+                Err(error) => {
+                    assert_eq!(error, WaitError::TimedOut);
+                    0
+                }
+            })
+        });
+        *mutex.lock_interruptible().expect("no signal comes") += 1;
+        let added: u32 = others.into_iter().map(|other| other.join().unwrap()).sum();
+        assert_eq!(*mutex.lock(), 1 + added);
+    });
+}
+
+#[test]
+fn an_interruptible_wait_is_notified() {
+    explore(some(2), || {
+        let shared = Arc::new((Mutex::new(0), Condvar::new()));
+        let other = with(&shared, |(mutex, changed)| {
+            *mutex.lock() += 1;
+            changed.notify_one();
+        });
+        let (mutex, changed) = &*shared;
+        let mut guard = mutex.lock();
+        while *guard == 0 {
+            assert_eq!(changed.wait_interruptible(&mut guard), Ok(()), "no signal comes");
+        }
+        drop(guard);
+        other.join().unwrap();
     });
 }

@@ -47,6 +47,7 @@ fn every_way_of_release_releases() {
 #[test]
 fn timed_acquisitions_end_both_ways() {
     explore(timed(2, some(2)), clients::timed);
+    explore(timed(2, some(2)), clients::interruptible);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use ulocks_core::api;
 use ulocks_core::futex::Local;
+use ulocks_core::interrupt::{InterruptibleRwLock as _, InterruptibleUpgrade as _, WaitError};
 use ulocks_core::raw::RawRwLock;
 use ulocks_core::time::Deadline;
 use ulocks_testkit::plain::rw::PlainRw;
@@ -210,6 +211,28 @@ pub fn timed() {
     });
     let expected = other.join().unwrap() + usize::from(upgraded.is_some());
     assert_eq!(*lock.read() as usize, expected);
+}
+
+/// As [`timed`], by the acquisitions that a signal handler would end, too.
+pub fn interruptible() {
+    let lock = Arc::new(RwLock::new(0));
+    let soon = || Deadline::after(LATER);
+    let other = with(&lock, move |lock| {
+        lock.write_interruptible_until(soon()).map_or(0, |mut guard| {
+            *guard += 1;
+            1
+        })
+    });
+    let read = lock.read_interruptible_until(soon()).map(|guard| *guard);
+    assert!(read.is_ok_and(|seen| seen <= 1) || read == Err(WaitError::TimedOut), "{read:?}");
+    let upgraded = lock.upgradable_read_interruptible_until(soon()).ok().map(|guard| {
+        *RwLockUpgradableReadGuard::upgrade(guard) += 1;
+    });
+    let expected = other.join().unwrap() + usize::from(upgraded.is_some());
+    // No signal comes.
+    assert_eq!(*lock.read_interruptible().unwrap() as usize, expected);
+    *lock.write_interruptible().unwrap() += 1;
+    assert_eq!(*lock.upgradable_read_interruptible().unwrap() as usize, expected + 1);
 }
 
 /// Guards may be forgotten, several of readers too, and made up for.

@@ -12,7 +12,7 @@ use crate::seen::thread::{Record, Rewait};
 use core::convert::Infallible;
 use core::panic::Location;
 use ulocks_core::futex::{FutexKey, Local};
-use ulocks_core::raw::{Initial, Metered, RawMutex, RawMutexFair};
+use ulocks_core::raw::{Initial, Metered, RawInterruptible, RawMutex, RawMutexFair};
 use ulocks_core::time::Deadline;
 
 /// A raw mutex of the family that enforces the rules of a mutex; see the [crate](crate).
@@ -180,6 +180,9 @@ unsafe impl<R: RawMutex<Scope = Local>> RawMutex for Checked<R> {
         token
     }
 }
+
+/// To the checker it is an acquisition with a deadline.
+impl<R: RawInterruptible> RawInterruptible for Checked<R> {}
 
 // SAFETY: as `RawMutex`; the fair release is that of `raw`.
 unsafe impl<R: RawMutexFair<Scope = Local>> RawMutexFair for Checked<R> {

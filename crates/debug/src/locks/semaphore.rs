@@ -14,7 +14,7 @@ use core::panic::Location;
 use core::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::time::Deadline;
-use ulocks_fair::{Closed, Permit, RawSemaphore, Semaphore};
+use ulocks_fair::{AcquireError, Closed, Permit, RawSemaphore, Semaphore};
 
 /// A [`Semaphore`] whose waiters are in the list of [`waiters`](crate::waiters).
 ///
@@ -192,6 +192,72 @@ impl CheckedSemaphore {
         match self.inner.try_acquire_many(count) {
             Some(permit) => Some(permit),
             None => self.listed(true, || self.inner.try_acquire_many_until(count, deadline)),
+        }
+    }
+
+    /// Acquires a permit, or gives up when a signal handler runs while the thread sleeps, or when
+    /// the semaphore is closed.
+    ///
+    /// # Errors
+    /// As that of [`Semaphore`].
+    ///
+    /// # Panics
+    /// As [`acquire_unless_closed`](Self::acquire_unless_closed).
+    #[inline]
+    #[track_caller]
+    pub fn acquire_interruptible(&self) -> Result<Permit<'_>, AcquireError> {
+        self.acquire_many_interruptible(1)
+    }
+
+    /// As [`acquire_interruptible`](Self::acquire_interruptible), giving up also at `deadline`, an
+    /// `Instant` or a [`Deadline`].
+    ///
+    /// # Errors
+    /// As that of [`Semaphore`].
+    ///
+    /// # Panics
+    /// As [`acquire_unless_closed`](Self::acquire_unless_closed).
+    #[inline]
+    #[track_caller]
+    pub fn acquire_interruptible_until(
+        &self,
+        deadline: impl Into<Deadline>,
+    ) -> Result<Permit<'_>, AcquireError> {
+        self.acquire_many_interruptible_until(1, deadline)
+    }
+
+    /// Acquires `count` permits together, or gives up when a signal handler runs while the thread
+    /// sleeps, or when the semaphore is closed.
+    ///
+    /// # Errors
+    /// As that of [`Semaphore`].
+    ///
+    /// # Panics
+    /// As [`acquire_many_unless_closed`](Self::acquire_many_unless_closed).
+    #[inline]
+    #[track_caller]
+    pub fn acquire_many_interruptible(&self, count: u32) -> Result<Permit<'_>, AcquireError> {
+        self.acquire_many_interruptible_until(count, Deadline::NEVER)
+    }
+
+    /// As [`acquire_many_interruptible`](Self::acquire_many_interruptible), giving up also at
+    /// `deadline`, an `Instant` or a [`Deadline`].
+    ///
+    /// # Errors
+    /// As that of [`Semaphore`].
+    ///
+    /// # Panics
+    /// As [`acquire_many_unless_closed`](Self::acquire_many_unless_closed).
+    #[inline]
+    #[track_caller]
+    pub fn acquire_many_interruptible_until(
+        &self,
+        count: u32,
+        deadline: impl Into<Deadline>,
+    ) -> Result<Permit<'_>, AcquireError> {
+        match self.inner.try_acquire_many(count) {
+            Some(permit) => Ok(permit),
+            None => self.listed(true, || self.inner.acquire_many_interruptible_until(count, deadline)),
         }
     }
 

@@ -22,6 +22,7 @@
 //! | [`semarray`] | sets of operations on many semaphores, all or nothing: `SemArray` |
 //! | `debug`, `checked` | with the feature `debug`: locks that enforce their rules and a common order, and the same names for plain locks in release builds |
 //! | [`policy`] | the type parameter of a lock: where it lives, how its waiters spin, what it counts |
+//! | [`interrupt`] | waits that a signal handler ends: `lock_interruptible` and its kin |
 //! | [`time`] | clocks and deadlines |
 //!
 //! For a lock of your own, for code that is generic over locks, and for models, the crate
@@ -60,4 +61,4 @@ pub use ulocks_unfair as unfair;
 #[doc(inline)]
 pub use policy::{Policy, Private, Shared};
 #[doc(inline)]
-pub use ulocks_core::time;
+pub use ulocks_core::{interrupt, time};

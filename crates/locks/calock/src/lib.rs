@@ -194,3 +194,8 @@ pub type CalockCondvar = CalockCondvarWith<Private>;
 
 /// A [`CalockCondvar`] for a [`CalockWith`] of the same policy and interval.
 pub type CalockCondvarWith<P, I = Every> = api::Condvar<RawCalock<P, I>>;
+
+impl<P: ulocks_core::policy::InOneProcess, I: Interval> ulocks_core::raw::RawInterruptible
+    for RawCalock<P, I>
+{
+}

@@ -185,7 +185,11 @@ impl<P: InOneProcess, I: Interval> RawCalock<P, I> {
         self.meter.count(Event::Slept);
         let waited = self.seq.wait_bits(waiter.seq, bits, until);
         waiter.slept |= waited != Waited::Mismatch;
-        if waited == Waited::TimedOut { ended } else { Ended::Woken }
+        match waited {
+            Waited::TimedOut => ended,
+            waited if waited.interrupts(deadline) => Ended::Expired,
+            _ => Ended::Woken,
+        }
     }
 
     /// How long the standby sleeps now.

@@ -11,4 +11,4 @@ pub use mutex::{
 #[cfg(feature = "arc_lock")]
 #[cfg_attr(docsrs, doc(cfg(feature = "arc_lock")))]
 pub use semaphore::OwnedPermit;
-pub use semaphore::{Closed, Permit, RawSemaphore, Semaphore, SemaphoreWith, TooManyPermits};
+pub use semaphore::{AcquireError, Closed, Permit, RawSemaphore, Semaphore, SemaphoreWith, TooManyPermits};

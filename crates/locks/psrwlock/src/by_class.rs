@@ -10,6 +10,7 @@ use core::panic::Location;
 use core::time::Duration;
 use std::time::Instant;
 use ulocks_core::api;
+use ulocks_core::interrupt::{Interrupted, WaitError};
 use ulocks_core::signal::Context;
 use ulocks_core::time::Deadline;
 
@@ -61,6 +62,23 @@ pub trait ByClass: sealed::Sealed {
         timeout: Instant,
     ) -> Option<PsRwLockReadGuard<'_, Self::Data, Self::Configuration>>;
 
+    /// Acquires for reading in a class, or gives up when a signal handler runs while the thread
+    /// sleeps; see [`interrupt`](ulocks_core::interrupt).
+    ///
+    /// # Errors
+    /// If a handler has run.
+    fn read_in_interruptible<C: ThreadClass>(
+        &self,
+    ) -> Result<PsRwLockReadGuard<'_, Self::Data, Self::Configuration>, Interrupted>;
+    /// As [`read_in_interruptible`](Self::read_in_interruptible), giving up also at `deadline`.
+    ///
+    /// # Errors
+    /// If the deadline has passed, or a handler has run.
+    fn read_in_interruptible_until<C: ThreadClass>(
+        &self,
+        deadline: impl Into<Deadline>,
+    ) -> Result<PsRwLockReadGuard<'_, Self::Data, Self::Configuration>, WaitError>;
+
     /// Acquires for reading in a signal handler, or fails if a writer has shut the class of
     /// [`Handler`](crate::Handler): after some microseconds at most, or at once if the signal is a
     /// synchronous one. No system call is made, here or by the drop of the guard.
@@ -76,6 +94,20 @@ pub trait ByClass: sealed::Sealed {
     /// The state at this moment.
     #[doc(hidden)]
     fn state(&self) -> State;
+}
+
+/// A read lock of a class, until `deadline` or a signal handler.
+fn read_until<'a, C: ThreadClass, D: Configuration, T: ?Sized>(
+    lock: &'a PsRwLockWith<T, D>,
+    deadline: Deadline,
+    at: &'static Location<'static>,
+) -> Option<PsRwLockReadGuard<'a, T, D>> {
+    let acquire = |raw: &RawPsRwLock<D>| {
+        let token = raw.try_read_in::<C>(at);
+        token.or_else(|| raw.read_in_until::<C>(deadline.interruptible(), at)).ok_or(())
+    };
+    // SAFETY: the token is of this lock, acquired here.
+    unsafe { api::read_with(lock, acquire) }.ok()
 }
 
 impl<D: Configuration, T: ?Sized> ByClass for PsRwLockWith<T, D> {
@@ -121,6 +153,21 @@ impl<D: Configuration, T: ?Sized> ByClass for PsRwLockWith<T, D> {
         };
         // SAFETY: as in `read_in`.
         unsafe { api::read_with(self, acquire) }.ok()
+    }
+
+    #[track_caller]
+    fn read_in_interruptible<C: ThreadClass>(&self) -> Result<PsRwLockReadGuard<'_, T, D>, Interrupted> {
+        read_until::<C, D, T>(self, Deadline::NEVER, Location::caller()).ok_or(Interrupted)
+    }
+
+    #[track_caller]
+    fn read_in_interruptible_until<C: ThreadClass>(
+        &self,
+        deadline: impl Into<Deadline>,
+    ) -> Result<PsRwLockReadGuard<'_, T, D>, WaitError> {
+        let deadline = deadline.into();
+        let guard = read_until::<C, D, T>(self, deadline, Location::caller());
+        guard.ok_or_else(|| WaitError::at(deadline))
     }
 
     #[inline]

@@ -179,6 +179,8 @@ impl<D: Configuration> RawPsRwLock<D> {
 
 ulocks_core::initial!([D: Configuration] RawPsRwLock<D> = Self::new());
 
+impl<D: Configuration> raw::RawInterruptible for RawPsRwLock<D> {}
+
 // SAFETY:
 // * A write token, and a thread that has one is alone: invariant 3.
 // * A writer's release happens before every later acquisition, a reader's before every later

@@ -107,7 +107,8 @@ use ulocks_core::api;
 /// the handlers of their own thread while the class is closed. That is the last stage and the write
 /// itself, not the wait for slower readers. [`signal::Soft`] is for handlers that are wrapped by
 /// `signal::Handlers`, at the cost of two additions; [`signal::Hard`] is for others. All other
-/// operations are not for handlers. Signals are handled while a thread waits, and the wait goes on.
+/// operations are not for handlers. Signals are handled while a thread waits, and the wait goes on,
+/// or [ends](ulocks_core::interrupt) if it asks for that.
 ///
 /// A child of `fork` gets a private copy of a `Private` lock in its present state, with the counts
 /// of readers that its other threads were. What another thread held stays locked there. What the

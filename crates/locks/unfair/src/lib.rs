@@ -27,6 +27,13 @@ pub use byte::{
     RawByteMutex, UserBits,
 };
 pub use throughput::{
-    After, HandOff, MappedThroughputMutexGuard, RawThroughputMutex, ThroughputCondvar,
-    ThroughputCondvarWith, ThroughputMutex, ThroughputMutexGuard, ThroughputMutexWith,
+    After, HandOff, MappedThroughputMutexGuard, RawThroughputMutex, ThroughputCondvar, ThroughputCondvarWith,
+    ThroughputMutex, ThroughputMutexGuard, ThroughputMutexWith,
 };
+
+use ulocks_core::Policy;
+use ulocks_core::raw::RawInterruptible;
+
+// Not of `RawByteMutex`, which sleeps in parking_lot_core; core says it of the throughput mutex.
+impl<P: Policy> RawInterruptible for RawBargingMutex<P> {}
+impl<P: Policy> RawInterruptible for RawAsymMutex<P> {}

@@ -3,6 +3,7 @@
 pub mod cdylib;
 mod child;
 pub mod crowd;
+pub mod interrupt;
 pub mod limit;
 pub mod refusal;
 pub mod rw;

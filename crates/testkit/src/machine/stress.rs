@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
-use ulocks_core::raw::{Metered, RawMutex};
+use ulocks_core::raw::{Metered, RawInterruptible, RawMutex};
 use ulocks_core::time::Deadline;
 
 /// How hard to press.
@@ -210,6 +210,18 @@ pub fn timed<L: RawMutex + Send + Sync + 'static>(load: Load) -> Counts {
             _ => protected
                 .lock
                 .lock_until(Deadline::after(Duration::from_nanos(random.below(1_000_000).into()))),
+        };
+        token.map(|token| unlock(protected, token, hold)).is_some()
+    })
+}
+
+/// Acquisitions of which most give up when a signal handler runs, for a load with signals: a
+/// handler before, after or during the wait strands no thread.
+pub fn interrupted<L: RawMutex + RawInterruptible + Send + Sync + 'static>(load: Load) -> Counts {
+    run::<L>("interrupted", load, |protected, random, hold| {
+        let token = match random.below(4) {
+            0 => Some(protected.lock.lock()),
+            _ => protected.lock.lock_until(Deadline::NEVER.interruptible()),
         };
         token.map(|token| unlock(protected, token, hold)).is_some()
     })

@@ -7,6 +7,7 @@
 //! | no thread sleeps for ever | [`no_lost_wake`] |
 //! | readers share, also those that had to wait | [`readers_meet`] |
 //! | a wait that gives up strands no thread | [`timeout_vs_unlock`] |
+//! | a wait that a signal handler ends strands no thread | `interrupt_vs_unlock`, on the virtual machine |
 //! | a wait that gives up leaves nothing behind | [`give_up_while_held`] |
 //! | `try_read` and `try_write` tell the truth | [`try_coherence`] |
 //! | the release is the last access | [`last_unlocker_frees`] |
@@ -18,6 +19,8 @@ use crate::new_lock;
 use crate::thread::{Arc, JoinHandle, spawn, together};
 use core::time::Duration;
 use ulocks_core::futex::{Futex, Local};
+#[cfg(world = "vm")]
+use ulocks_core::raw::RawInterruptible;
 use ulocks_core::raw::RawRwLock;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicUsize, UnsafeCell};
@@ -103,13 +106,18 @@ impl<L: RawRwLock> Protected<L> {
 
     /// Does what `role` says. Whether the lock was had; a reader looks, a writer counts.
     fn play(&self, role: Role) -> bool {
+        self.play_within(role, soon)
+    }
+
+    /// As [`play`](Self::play), with that limit where `role` is a timed one.
+    fn play_within(&self, role: Role, limit: fn() -> Deadline) -> bool {
         let lock = &self.lock;
         let (read, written) = match role {
             Role::Read => (Some(lock.read()), None),
-            Role::TimedRead => (lock.read_until(soon()), None),
+            Role::TimedRead => (lock.read_until(limit()), None),
             Role::TryRead => (lock.try_read(), None),
             Role::Write => (None, Some(lock.write())),
-            Role::TimedWrite => (None, lock.write_until(soon())),
+            Role::TimedWrite => (None, lock.write_until(limit())),
             Role::TryWrite => (None, lock.try_write()),
         };
         match (read, written) {
@@ -240,8 +248,35 @@ pub fn readers_meet<L: RawRwLock + Send + Sync + 'static>(readers: usize) {
 /// # Panics
 /// If the property fails, and if `held` is not `Read` or `Write`.
 pub fn timeout_vs_unlock<L: RawRwLock + Send + Sync + 'static>(held: Role, roles: &'static [Role]) {
+    leave_or_not::<L>(held, roles, soon);
+}
+
+/// As [`timeout_vs_unlock`], with waits that a signal handler may end and no deadline does.
+///
+/// # Panics
+/// As [`timeout_vs_unlock`].
+#[cfg(world = "vm")]
+pub fn interrupt_vs_unlock<L: RawRwLock + RawInterruptible + Send + Sync + 'static>(
+    held: Role,
+    roles: &'static [Role],
+) {
+    super::install_handler();
+    leave_or_not::<L>(held, roles, super::until_struck);
+}
+
+fn leave_or_not<L: RawRwLock + Send + Sync + 'static>(
+    held: Role,
+    roles: &'static [Role],
+    limit: fn() -> Deadline,
+) {
     let protected = Protected::<L>::new();
-    let start = || roles.iter().map(|&role| with(&protected, move |protected| protected.adds(role)));
+    let start = || {
+        roles.iter().map(|&role| {
+            with(&protected, move |protected| {
+                usize::from(protected.play_within(role, limit) && !role.is_reader())
+            })
+        })
+    };
     let mut counted = 0;
     let others: Vec<_> = match held {
         Role::Read => {

@@ -20,7 +20,7 @@
 use ulocks_core::const_fn;
 use ulocks_core::futex::{Futex, Scope, Waited};
 use ulocks_core::raw::{
-    RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair,
+    RawInterruptible, RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair,
 };
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
@@ -114,6 +114,8 @@ impl<S: Scope> Default for CountedRw<S> {
 }
 
 ulocks_core::initial!([S: Scope] CountedRw<S> = Self::new());
+
+impl<S: Scope> RawInterruptible for CountedRw<S> {}
 
 // SAFETY: `WRITER` is set only in a word without holders, by one atomic exchange, and while it is
 // set no other step can be taken; acquire and release order the exchanges (header). The word is all

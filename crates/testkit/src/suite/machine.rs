@@ -1,11 +1,12 @@
 //! What the tests on the machine do with one type of lock.
 
+use crate::interrupt;
 use crate::model;
 use crate::new_lock;
 use crate::stress::{self, Load};
 use std::mem::MaybeUninit;
 use ulocks_core::meter::{Counted, Snapshot};
-use ulocks_core::raw::{Metered, RawMutex};
+use ulocks_core::raw::{Metered, RawInterruptible, RawMutex};
 
 /// How often a stress test does what it does.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +56,18 @@ pub fn storm_of_signals<L: RawMutex + Send + Sync + 'static>(effort: Effort) {
         counts.check(load);
         assert!(counts.signals > 0, "the storm passed without a signal");
     }
+}
+
+/// A signal handler ends a wait that asks for it, and strands no other waiter.
+pub fn handlers_end_waits<L: RawMutex<Token: Sync> + RawInterruptible + Send + Sync + 'static>(
+    effort: Effort,
+) {
+    interrupt::mutex::<L>();
+    interrupt::condvar::<L>();
+    let load = Load { signals: true, operations: effort.in_storm, ..Load::default() };
+    let counts = stress::interrupted::<L>(load);
+    counts.check(load);
+    assert!(counts.signals > 0, "the storm passed without a signal");
 }
 
 /// Many more threads than CPUs all get the lock.

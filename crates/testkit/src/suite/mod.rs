@@ -7,6 +7,7 @@
 //! | macro | tests | what the lock gives |
 //! |---|---|---|
 //! | [`stress_tests!`](crate::stress_tests) | exclusion, also by threads that move; waits that give up; signals; more threads than CPUs; the last user unmaps | the `Effort`, each policy and bound |
+//! | [`interrupt_tests!`](crate::interrupt_tests) | waits that a signal handler ends, also on a condition variable | the `Effort`, each policy and bound |
 //! | [`layout_tests!`](crate::layout_tests) | a static; zeroed memory is unlocked; a forgotten guard; counters | its typed face, its counting type, each scope |
 //! | [`shared_tests!`](crate::shared_tests) | exclusion and waits that give up between processes; a zeroed page is unlocked | the load, each process-shared type |
 //! | [`crowd_tests!`](crate::crowd_tests) | ten thousand threads wait and allocate nothing | each scope and bound |
@@ -31,13 +32,13 @@ mod vm;
 pub use loom::{exact, exclusion, last_unlocker_frees, no_lost_wake, timed, timeout_vs_unlock, unordered};
 #[cfg(world = "machine")]
 pub use machine::{
-    Effort, clients, contended, counters_agree, counts_what_happened, excludes, last_unlocker_unmaps,
-    oversubscribed, storm_of_signals, waiters_give_up, zeroed_is_unlocked,
+    Effort, clients, contended, counters_agree, counts_what_happened, excludes, handlers_end_waits,
+    last_unlocker_unmaps, oversubscribed, storm_of_signals, waiters_give_up, zeroed_is_unlocked,
 };
 #[cfg(world = "vm")]
 pub use vm::{
-    MANY, exclusion, exclusion_despite_deaths, last_unlocker_frees, no_lost_wake, timeout_vs_unlock,
-    try_lock_coherence,
+    MANY, exclusion, exclusion_despite_deaths, interrupt_vs_unlock, last_unlocker_frees, no_lost_wake,
+    timeout_vs_unlock, try_lock_coherence,
 };
 
 /// The tests of a mutex under load: `stress_tests! { EFFORT; TYPE, ... }`.
@@ -67,6 +68,18 @@ macro_rules! stress_tests {
         #[test]
         fn the_last_unlocker_may_unmap() {
             $($crate::suite::last_unlocker_unmaps::<$lock>($effort);)+
+        }
+    };
+}
+
+/// The tests of a mutex whose waits a signal handler can end:
+/// `interrupt_tests! { EFFORT; TYPE, ... }`.
+#[macro_export]
+macro_rules! interrupt_tests {
+    ($effort:expr; $($lock:ty),+ $(,)?) => {
+        #[test]
+        fn a_handler_ends_a_wait_and_strands_nobody() {
+            $($crate::suite::handlers_end_waits::<$lock>($effort);)+
         }
     };
 }
@@ -222,6 +235,7 @@ macro_rules! vm_models {
             last_unlocker_frees: [$($last:ty),*] $(,)?
         },
         try_lock: [$($tried:ty),+],
+        $(interrupted: [$($cut:ty = $cut_seed:expr),+ $(,)?],)?
         $(deaths: [$($mortal:ty = $chance:expr),+ $(,)?] $(,)?)?
     ) => {
         #[test]
@@ -257,6 +271,11 @@ macro_rules! vm_models {
             $(explore(Config::exhaustive(), || $crate::model::last_unlocker_frees::<$last>(2));)*
             $($crate::suite::last_unlocker_frees::<$lock>($sampled, $seed);)+
         }
+
+        $(#[test]
+        fn an_interrupted_waiter_strands_nobody() {
+            $($crate::suite::interrupt_vs_unlock::<$cut>($sampled, $cut_seed);)+
+        })?
 
         $(#[test]
         fn a_death_lets_nobody_in() {

@@ -2,7 +2,7 @@
 
 use crate::model;
 use ulocks_core::model::{Config, Deaths, Survivors, explore};
-use ulocks_core::raw::RawMutex;
+use ulocks_core::raw::{RawInterruptible, RawMutex};
 
 /// The numbers of threads of a sampled model.
 pub const MANY: [usize; 4] = [3, 4, 8, 16];
@@ -36,6 +36,16 @@ pub fn no_lost_wake<L: RawMutex + Send + Sync + 'static>(sampled: Sampled, seed:
 pub fn timeout_vs_unlock<L: RawMutex + Send + Sync + 'static>(sampled: Sampled, seed: u64) {
     for threads in [2].into_iter().chain(MANY) {
         explore(sampled(threads, seed), move || model::timeout_vs_unlock::<L>(threads));
+    }
+}
+
+/// Explores [`model::interrupt_vs_unlock`].
+pub fn interrupt_vs_unlock<L: RawMutex + RawInterruptible + Send + Sync + 'static>(
+    sampled: Sampled,
+    seed: u64,
+) {
+    for threads in [2].into_iter().chain(MANY) {
+        explore(sampled(threads, seed), move || model::interrupt_vs_unlock::<L>(threads));
     }
 }
 

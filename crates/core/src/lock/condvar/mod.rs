@@ -21,7 +21,8 @@ pub use steps::{Sleep, Waiting, Woken};
 pub enum Wakeup {
     /// By a notification, or spuriously: look at the condition again.
     Notified,
-    /// The deadline passed, and no notification was taken.
+    /// The deadline passed, or it is [interruptible](Deadline::interruptible) and a signal handler
+    /// ran; and no notification was taken.
     TimedOut,
 }
 
@@ -88,9 +89,11 @@ pub enum Wakeup {
 /// Bound such waits by a deadline.
 ///
 /// # Signals and forks
-/// A signal handler may notify. A wait survives signals: it goes back to sleep. The child of a fork
-/// inherits the count of waiters but not the waiters, with the effect described for a killed
-/// process. Waiters that spun in the parent take no notification in the child.
+/// A signal handler may notify. A wait survives signals: it goes back to sleep. With an
+/// [interruptible](Deadline::interruptible) deadline it ends instead, as if the deadline had
+/// passed, and acquires the mutex as always. The child of a fork inherits the count of waiters but
+/// not the waiters, with the effect described for a killed process. Waiters that spun in the parent
+/// take no notification in the child.
 ///
 /// # Examples
 /// ```

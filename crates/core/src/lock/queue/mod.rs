@@ -362,11 +362,7 @@ pub unsafe fn detach_oldest(word: &impl Newest, node: *const Node, newest: *cons
 ///
 /// # Safety
 /// As [`detach_oldest`]; the lock belongs to the waiter from now on. The lock has a window.
-unsafe fn grant_first(
-    word: &impl Newest,
-    oldest: *const Node,
-    newest: *const Node,
-) -> window::Sleepers {
+unsafe fn grant_first(word: &impl Newest, oldest: *const Node, newest: *const Node) -> window::Sleepers {
     let window = word.window().expect("a lock that grants first has a window");
     // SAFETY: the contract; the links belong to the caller. The node is detached, and is not touched
     // after its answer.

@@ -278,11 +278,10 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         self.meter.count(if passes { Event::Stolen } else { Event::Spun });
     }
 
-    /// An arriving thread has found a mutex that was not open, but `word`. False if `deadline` passed
-    /// first.
+    /// An arriving thread has found a mutex that was not open. False if `deadline` passed first.
     #[cold]
     #[inline(never)]
-    fn lock_contended(&self, word: State, deadline: Option<Deadline>) -> bool {
+    fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
         self.meter.count(Event::Contended);
         if !R::IN_ORDER && spin::backing_off::<P>(|| self.look()) {
             return true;
@@ -290,14 +289,16 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         // Invariant 7.
         without_unwinding(|| {
             let node = Node::new(window::here(), 1);
-            let acquired = self.lock_with(&node, self.state(), deadline);
+            let acquired = self.lock_with(&node, deadline);
             node.take_back();
             acquired
         })
     }
 
-    /// Queues with `node`, which no other thread knows yet, and waits. `word` is the word, or was.
-    fn lock_with(&self, node: &Node, mut word: State, deadline: Option<Deadline>) -> bool {
+    /// Queues with `node`, which no other thread knows yet, and waits.
+    fn lock_with(&self, node: &Node, deadline: Option<Deadline>) -> bool {
+        // It has taken a moment to get here: the mutex may be open.
+        let mut word = self.state();
         // Before the node is queued: the cache line is here.
         let open = self.room.window().is_some_and(Window::is_open);
         loop {
@@ -398,8 +399,8 @@ unsafe impl<P: InOneProcess, R: Rule> raw::RawMutex for QueueMutex<P, R> {
 
     #[inline]
     fn lock(&self) {
-        if let Err(word) = self.meter.arrive(|| self.take()) {
-            self.lock_contended(word, None);
+        if self.meter.arrive(|| self.take()).is_err() {
+            self.lock_contended(None);
         }
         self.meter.count(Event::Acquired);
     }
@@ -422,10 +423,8 @@ unsafe impl<P: InOneProcess, R: Rule> raw::RawMutex for QueueMutex<P, R> {
 
     #[inline]
     fn lock_until(&self, deadline: Deadline) -> Option<()> {
-        let taken = match self.meter.arrive(|| self.take()) {
-            Ok(()) => true,
-            Err(word) => !deadline.has_passed() && self.lock_contended(word, Some(deadline)),
-        };
+        let taken = self.meter.arrive(|| self.take()).is_ok()
+            || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
         self.meter.ended(taken);
         taken.then_some(())
     }
@@ -455,3 +454,6 @@ unsafe impl<P: InOneProcess> raw::RawMutexFair for QueueMutex<P, super::InOrder>
         unsafe { raw::RawMutex::unlock(self, ()) };
     }
 }
+
+// A wait that ends early leaves as one whose time is up.
+impl<P: InOneProcess, R: Rule> raw::RawInterruptible for QueueMutex<P, R> {}

@@ -46,10 +46,11 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                     Contended::StoodBack => {}
                 }
             }
-            let answer = self.await_answer(node, polls && !slept, &mut slept, deadline).unwrap_or_else(|| {
-                gives_up = true;
-                self.leave(node)
-            });
+            let answer =
+                self.await_answer(node, polls && !slept, &mut slept, deadline).unwrap_or_else(|| {
+                    gives_up = true;
+                    self.leave(node)
+                });
             if answer.is(Kind::Removed) {
                 return false;
             }

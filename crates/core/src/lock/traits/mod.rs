@@ -94,6 +94,17 @@ pub unsafe trait RawMutex: Initial {
     }
 }
 
+/// A raw lock whose waiters a signal handler can end.
+///
+/// The methods that take a [`Deadline`] give up also when a handler runs while the thread sleeps,
+/// if the deadline is [interruptible](Deadline::interruptible). They leave nothing else behind than
+/// if the deadline had passed. [`interrupt`](crate::interrupt) has the methods for users of typed
+/// locks.
+///
+/// A lock is not of this kind if it sleeps where the kernel begins its wait again after a handler:
+/// in a priority-inheriting futex, in several futexes at once, or in `parking_lot_core`.
+pub trait RawInterruptible {}
+
 /// A mutex with a release that hands the lock to the longest waiter.
 ///
 /// # Safety

@@ -7,7 +7,7 @@
 //!
 //! | operation | kernel | worlds |
 //! |---|---|---|
-//! | [`Futex::wait`], [`wait_bits`](Futex::wait_bits), [`wait_interruptible`](Futex::wait_interruptible) | `FUTEX_WAIT_BITSET` | all |
+//! | [`Futex::wait`], [`wait_bits`](Futex::wait_bits) | `FUTEX_WAIT_BITSET` | all |
 //! | [`FutexKey::wake`], [`wake_bits`](FutexKey::wake_bits) | `FUTEX_WAKE_BITSET` | all |
 //! | [`Futex::cmp_requeue`] | `FUTEX_CMP_REQUEUE` | all |
 //! | `waitv` | `futex_waitv`, Linux 5.16 | not loom |
@@ -185,8 +185,14 @@ impl<S: Scope> Futex<S> {
     /// Until woken; until `deadline`, if there is one, on the clock of the deadline.
     ///
     /// # Signals and forks
-    /// A signal handler may end the wait with [`Waited::Interrupted`]; whether it does depends on
-    /// the handler and on the deadline. See [`wait_interruptible`](Self::wait_interruptible).
+    /// A signal handler ends a wait that has a deadline, [`Deadline::NEVER`] included. The kernel
+    /// begins a wait *without* a deadline again if the handler was installed with `SA_RESTART`, as
+    /// most are, and ends it otherwise.
+    ///
+    /// If the deadline is [interruptible](Deadline::interruptible), a wait that a handler ends has
+    /// [timed out](Waited::TimedOut). Otherwise it was [interrupted](Waited::Interrupted). A
+    /// handler that runs before the thread sleeps is not reported. If no signal may be missed, let
+    /// the handler change the word.
     ///
     /// # Panics
     /// If the kernel refuses: the file behind the word was truncated, or a seccomp filter forbids
@@ -205,26 +211,8 @@ impl<S: Scope> Futex<S> {
     #[inline]
     #[cfg_attr(world = "vm", track_caller)]
     pub fn wait_bits(&self, expected: u32, bits: Bits, deadline: Option<Deadline>) -> Waited {
-        kernel::wait(&self.word, expected, bits.get(), deadline, S::PRIVATE)
-    }
-
-    /// Sleeps like [`wait_bits`](Self::wait_bits), and reports every signal handler that runs
-    /// meanwhile.
-    ///
-    /// The kernel silently restarts a wait *without* deadline if the handler was installed with
-    /// `SA_RESTART`, as most are. A wait *with* a deadline always ends with
-    /// [`Waited::Interrupted`]. So this wait always has a deadline, [`Deadline::NEVER`] by default.
-    ///
-    /// # Signals and forks
-    /// A handler that runs before the thread sleeps is not reported. If no signal may be missed,
-    /// let the handler change the word.
-    ///
-    /// # Panics
-    /// As [`wait`](Self::wait).
-    #[inline]
-    #[cfg_attr(world = "vm", track_caller)]
-    pub fn wait_interruptible(&self, expected: u32, bits: Bits, deadline: Option<Deadline>) -> Waited {
-        self.wait_bits(expected, bits, Some(deadline.unwrap_or(Deadline::NEVER)))
+        let waited = kernel::wait(&self.word, expected, bits.get(), deadline, S::PRIVATE);
+        if waited.interrupts(deadline) { Waited::TimedOut } else { waited }
     }
 }
 

@@ -53,8 +53,9 @@ impl<S: Scope> Futex<S> {
     /// no lock.
     ///
     /// # Signals and forks
-    /// Signal handlers run, and the wait goes on. A child of fork does not own what its parent
-    /// owns.
+    /// Signal handlers run, and the wait goes on: the kernel begins it again whatever the handler
+    /// and the deadline, so an [interruptible](Deadline::interruptible) one is as good as a plain
+    /// one. A child of fork does not own what its parent owns.
     ///
     /// # Examples
     /// ```
@@ -109,7 +110,7 @@ impl<S: Scope> Futex<S> {
     ///
     /// # Signals and forks
     /// A signal handler may end the wait with [`PiWaited::Retry`], or the wait goes on, as the
-    /// kernel sees fit.
+    /// kernel sees fit, whatever the deadline.
     #[cfg_attr(world = "vm", track_caller)]
     pub fn wait_requeue_pi(
         &self,

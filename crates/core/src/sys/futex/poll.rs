@@ -22,6 +22,10 @@ impl<S: Scope> Futex<S> {
     /// # Blocking
     /// Until `ready` is true, and up to `longest` more; until `deadline`, if there is one.
     ///
+    /// # Signals and forks
+    /// A handler that runs during a sleep ends the wait if the deadline is
+    /// [interruptible](Deadline::interruptible).
+    ///
     /// # Panics
     /// As [`wait`](Self::wait).
     #[cfg_attr(world = "vm", track_caller)]
@@ -42,18 +46,19 @@ impl<S: Scope> Futex<S> {
             });
             return is_ready;
         }
-        let mut sleep = SHORT_SLEEP;
+        let (mut sleep, mut gives_up) = (SHORT_SLEEP, false);
         loop {
             let seen = self.load(Relaxed);
             if ready() {
                 return true;
             }
-            if has_passed() {
+            if gives_up || has_passed() {
                 return false;
             }
-            let (until, _) = Deadline::earlier(deadline, Some(Deadline::after(sleep)));
-            if self.wait_bits(seen, bits, until) == Waited::TimedOut {
-                sleep = longest.min(2 * sleep);
+            let (until, is_nap) = Deadline::earlier(deadline, Some(Deadline::after(sleep)));
+            match self.wait_bits(seen, bits, until) {
+                Waited::TimedOut if is_nap => sleep = longest.min(2 * sleep),
+                waited => gives_up = waited == Waited::TimedOut || waited.interrupts(deadline),
             }
         }
     }

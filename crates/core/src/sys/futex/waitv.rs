@@ -34,8 +34,8 @@ impl fmt::Debug for Waiter<'_> {
 ///
 /// # Signals and forks
 /// A handler that was installed without `SA_RESTART` ends the wait with
-/// [`WaitvOutcome::Interrupted`]. With `SA_RESTART`, the wait goes on, with a deadline or without.
-/// To learn of the signal, let the handler change a word.
+/// [`WaitvOutcome::Interrupted`]. With `SA_RESTART`, the wait goes on, with any deadline or without
+/// one. To learn of the signal, let the handler change a word.
 ///
 /// # Examples
 /// ```

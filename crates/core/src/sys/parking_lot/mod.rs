@@ -69,7 +69,8 @@ impl ParkKey {
         lot::unpark_one(self.0);
     }
 
-    /// Sleeps if `still` holds, until woken or until `deadline`.
+    /// Sleeps if `still` holds, until woken or until `deadline`. A signal handler does not end the
+    /// sleep, also if the deadline is [interruptible](Deadline::interruptible).
     ///
     /// The key is that of memory the caller controls; a stranger's might take away a wake-up meant
     /// for the stranger.

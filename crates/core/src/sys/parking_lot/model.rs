@@ -83,7 +83,8 @@ pub(crate) fn park(key: usize, still: impl FnOnce() -> bool, deadline: Option<De
             PARKED => {}
             status => return Parked::Unparked { others: status == UNPARKED_FROM_OTHERS },
         }
-        if node.status.wait(PARKED, deadline) == Waited::TimedOut {
+        // As on the machine, no handler ends a park.
+        if node.status.wait(PARKED, deadline.map(Deadline::plain)) == Waited::TimedOut {
             let left = LOT.locked(|queue| {
                 let nth = queue.iter().position(|&other| core::ptr::eq(other, &raw const node));
                 nth.map(|nth| queue.remove(nth)).is_some()

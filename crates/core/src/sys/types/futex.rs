@@ -6,6 +6,7 @@
 //! of them only.
 
 use crate::sys::errno::Errno;
+use crate::sys::types::time::Deadline;
 use core::error::Error;
 use core::fmt;
 
@@ -16,10 +17,34 @@ pub enum Waited {
     Woken,
     /// The word did not hold the expected value (`EAGAIN`): the thread has not slept.
     Mismatch,
-    /// The deadline passed (`ETIMEDOUT`).
+    /// The deadline passed (`ETIMEDOUT`), or it is interruptible and a signal handler ran.
     TimedOut,
-    /// A signal handler ran (`EINTR`).
+    /// A signal handler ran (`EINTR`), and the deadline is not interruptible.
     Interrupted,
+}
+
+impl Waited {
+    /// Whether a signal handler ended a sleep that was to last no longer than `deadline`, which is
+    /// [interruptible](Deadline::interruptible), but had an earlier, plain deadline.
+    ///
+    /// For a waiter that looks again at a bound of its own before its caller's deadline passes. It
+    /// does now what it would do if `deadline` had passed.
+    ///
+    /// # Examples
+    /// ```
+    /// use ulocks_core::futex::Waited;
+    /// use ulocks_core::time::Deadline;
+    ///
+    /// let deadline = Some(Deadline::NEVER.interruptible());
+    /// assert!(Waited::Interrupted.interrupts(deadline));
+    /// assert!(!Waited::TimedOut.interrupts(deadline), "the bound has passed");
+    /// assert!(!Waited::Interrupted.interrupts(Some(Deadline::NEVER)));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn interrupts(self, deadline: Option<Deadline>) -> bool {
+        self == Self::Interrupted && deadline.is_some_and(|deadline| deadline.is_interruptible())
+    }
 }
 
 /// How a wait for a requeue ended.

@@ -17,6 +17,9 @@ pub enum Clock {
 /// only be false across clocks: [`passes_before`](Self::passes_before) compares any two by the time
 /// that remains, and [`earlier`](Self::earlier) chooses.
 ///
+/// An [`interruptible`](Self::interruptible) deadline is another value than the plain one of the
+/// same moment, though neither passes before the other.
+///
 /// # Examples
 /// ```
 /// use std::time::Duration;
@@ -33,6 +36,7 @@ pub enum Clock {
 pub struct Deadline {
     clock: Clock,
     since_zero: Duration,
+    interruptible: bool,
 }
 
 impl Deadline {
@@ -42,7 +46,48 @@ impl Deadline {
     /// The moment when `clock` shows `since_zero`, as in the `timespec` of a C interface.
     #[must_use]
     pub const fn new(clock: Clock, since_zero: Duration) -> Self {
-        Self { clock, since_zero }
+        Self { clock, since_zero, interruptible: false }
+    }
+
+    /// The same moment, for a wait that a signal handler ends, too.
+    ///
+    /// A handler that runs while the thread sleeps ends the wait as if this deadline had passed. So
+    /// an acquisition that gives up before its deadline [has passed](Self::has_passed) was
+    /// interrupted. Without a limit, a wait of this kind has the deadline
+    /// `Deadline::NEVER.interruptible()`.
+    ///
+    /// Which locks sleep so says [`RawInterruptible`](crate::raw::RawInterruptible). To the others
+    /// this is the plain deadline.
+    ///
+    /// # Examples
+    /// ```
+    /// use ulocks_core::time::Deadline;
+    ///
+    /// let until_a_signal = Deadline::NEVER.interruptible();
+    /// assert!(until_a_signal.is_interruptible() && !until_a_signal.has_passed());
+    /// assert_ne!(until_a_signal, Deadline::NEVER);
+    /// ```
+    #[must_use]
+    pub const fn interruptible(self) -> Self {
+        Self { interruptible: true, ..self }
+    }
+
+    /// Whether a signal handler ends a wait with this deadline.
+    #[must_use]
+    pub const fn is_interruptible(&self) -> bool {
+        self.interruptible
+    }
+
+    /// The same moment, for a wait that goes on after a signal handler.
+    #[cfg(not(world = "machine"))]
+    pub(crate) const fn plain(self) -> Self {
+        Self { interruptible: false, ..self }
+    }
+
+    /// Whether this deadline does not pass.
+    #[cfg(not(world = "machine"))]
+    pub(crate) fn is_never(self) -> bool {
+        self.plain() == Self::NEVER
     }
 
     /// The clock this deadline is on.

@@ -8,6 +8,7 @@ use std::time::Instant;
 use ulocks_core::Policy;
 use ulocks_core::api::RwLockReadGuard;
 use ulocks_core::futex::Local;
+use ulocks_core::interrupt::{Interrupted, WaitError};
 use ulocks_core::time::Deadline;
 use ulocks_psrwlock::{Configuration, RawPsRwLock, ThreadClass};
 
@@ -67,6 +68,31 @@ where
         timeout: Instant,
     ) -> Option<RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>> {
         self.read_in_before::<C>(Some(Deadline::at(timeout)))
+    }
+
+    /// Acquires for reading in a class, or gives up when a signal handler runs while the thread
+    /// sleeps.
+    ///
+    /// # Errors
+    /// If a handler has run.
+    #[track_caller]
+    pub fn read_in_interruptible<C: ThreadClass>(
+        &self,
+    ) -> Result<RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>, Interrupted> {
+        self.read_in_before::<C>(Some(Deadline::NEVER.interruptible())).ok_or(Interrupted)
+    }
+
+    /// As [`read_in_interruptible`](Self::read_in_interruptible), giving up also at `deadline`.
+    ///
+    /// # Errors
+    /// If the deadline has passed, or a handler has run.
+    #[track_caller]
+    pub fn read_in_interruptible_until<C: ThreadClass>(
+        &self,
+        deadline: impl Into<Deadline>,
+    ) -> Result<RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>, WaitError> {
+        let deadline = deadline.into();
+        self.read_in_before::<C>(Some(deadline.interruptible())).ok_or_else(|| WaitError::at(deadline))
     }
 
     #[track_caller]

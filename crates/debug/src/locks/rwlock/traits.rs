@@ -8,7 +8,8 @@ use crate::seen::access::Access;
 use core::panic::Location;
 use ulocks_core::futex::Local;
 use ulocks_core::raw::{
-    Metered, RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair,
+    Metered, RawInterruptible, RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade,
+    RawRwLockUpgradeFair,
 };
 use ulocks_core::time::Deadline;
 
@@ -18,6 +19,9 @@ const READ: Access = Access::Read(0);
 fn no_wait<R, K>() -> Option<fn(&R) -> Option<K>> {
     None
 }
+
+/// To the checker it is an acquisition with a deadline.
+impl<R: RawRwLock<Scope = Local> + RawInterruptible> RawInterruptible for CheckedRw<R> {}
 
 // SAFETY: every token is one of `raw`, from an acquisition of `raw` that has just returned, and is
 // given back to `raw` once at most. So exclusion and order are those of `raw`. A panic happens

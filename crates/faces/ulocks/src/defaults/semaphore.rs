@@ -40,6 +40,7 @@ pub use crate::fair::Permit;
 /// |---|---|
 /// | `acquire`, `acquire_many`, `acquire_owned`, `acquire_many_owned` | panic |
 /// | those with `unless_closed` in their names | return [`Err(Closed)`](crate::fair::Closed) at once |
+/// | those with `interruptible` in their names | return [`Err(AcquireError::Closed)`](crate::fair::AcquireError) at once |
 /// | those that begin with `try_` | return `None` at once, also before their time is up; [`is_closed`](Semaphore::is_closed) tells why |
 /// | `release`, and all methods of a [`Permit`] | do what they always do |
 ///
@@ -59,8 +60,8 @@ pub use crate::fair::Permit;
 ///
 /// # Signals and forks
 /// A signal handler may release and close, whatever it interrupts, and try to acquire. A wait goes
-/// on after a signal. The child of a `fork` has a copy with the count of that moment, and may go on
-/// with it unless threads waited.
+/// on after a signal, or ends if its name has `interruptible`. The child of a `fork` has a copy
+/// with the count of that moment, and may go on with it unless threads waited.
 ///
 /// # Methods
 /// | method | what it does |
@@ -72,6 +73,8 @@ pub use crate::fair::Permit;
 /// | [`try_acquire`](Semaphore::try_acquire), [`try_acquire_many`](Semaphore::try_acquire_many) | the same if there are as many, no waiters, and it is not closed: `Option` of a [`Permit`] |
 /// | [`try_acquire_for`](Semaphore::try_acquire_for), [`try_acquire_many_for`](Semaphore::try_acquire_many_for) | the same, or gives up after a `Duration` |
 /// | [`try_acquire_until`](Semaphore::try_acquire_until), [`try_acquire_many_until`](Semaphore::try_acquire_many_until) | the same, or gives up at an `Instant` or a [`Deadline`](crate::time::Deadline) |
+/// | [`acquire_interruptible`](Semaphore::acquire_interruptible), [`acquire_many_interruptible`](Semaphore::acquire_many_interruptible) | waits, or gives up when a signal handler runs or it is closed: an [`AcquireError`](crate::fair::AcquireError) |
+/// | [`acquire_interruptible_until`](Semaphore::acquire_interruptible_until), [`acquire_many_interruptible_until`](Semaphore::acquire_many_interruptible_until) | the same, or gives up at an `Instant` or a [`Deadline`](crate::time::Deadline) |
 /// | [`release`](Semaphore::release) | puts permits in, whether they were acquired before or not |
 /// | [`close`](Semaphore::close), [`is_closed`](Semaphore::is_closed) | ends the giving of permits, and whether that was done |
 /// | [`available_permits`](Semaphore::available_permits) | how many are free at this moment |

@@ -17,6 +17,8 @@ type OftenSpinner = RawCalock<Private<Adaptive, Counted>, Every<1_000>>;
 // Each way of waiting, and intervals that pass often: they leave by different doors.
 ulocks_testkit::stress_tests! { Effort::LESS; Spinner, Sleeper, OftenSleeper, Patient, OftenSpinner }
 
+ulocks_testkit::interrupt_tests! { Effort::LESS; Spinner, Sleeper, OftenSleeper, Patient }
+
 /// Holds that outlast every patience, so that waiters park, are promoted, and give up in each
 /// state.
 #[test]

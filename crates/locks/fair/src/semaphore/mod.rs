@@ -1,5 +1,6 @@
 //! [`Semaphore`]: a count of permits and a strict queue.
 
+mod interruptible;
 #[cfg(feature = "arc_lock")]
 mod owned;
 mod permit;
@@ -7,6 +8,7 @@ mod queue;
 mod raw;
 mod word;
 
+pub use interruptible::AcquireError;
 #[cfg(feature = "arc_lock")]
 pub use owned::OwnedPermit;
 pub use permit::Permit;
@@ -83,7 +85,7 @@ impl core::error::Error for Closed {}
 ///
 /// # Errors
 /// A release that would make more than [`MAX_PERMITS`](SemaphoreWith::MAX_PERMITS) changes nothing
-/// and says so: [`TooManyPermits`].
+/// and says so: [`TooManyPermits`]. What the `interruptible` methods say is [`AcquireError`].
 ///
 /// # Panics
 /// If more permits are asked for than there can be: the wait would never end. If 65,535 threads
@@ -109,9 +111,10 @@ impl core::error::Error for Closed {}
 /// # Signals and forks
 /// A signal handler may release and close, whatever it interrupts, also a release or an acquisition
 /// of the same semaphore. It may also try to acquire. Signals are handled while a thread waits, and
-/// the wait goes on. A child of `fork` gets a copy of the semaphore, with the count that it had.
-/// Permits of other threads are not given back there. The child can release what the forking thread
-/// acquired, and acquire again, unless threads waited: permits go to them, and they are not there.
+/// the wait goes on; [`acquire_interruptible`](SemaphoreWith::acquire_interruptible) gives up
+/// instead. A child of `fork` gets a copy of the semaphore, with the count that it had. Permits of
+/// other threads are not given back there. The child can release what the forking thread acquired,
+/// and acquire again, unless threads waited: permits go to them, and they are not there.
 ///
 /// # Memory
 /// Sixteen bytes: the counts of permits and of waiters in one word, so that one look tells both,

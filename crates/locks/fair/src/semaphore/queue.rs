@@ -65,11 +65,11 @@
 use super::raw::RawSemaphore;
 use super::word::State;
 use crate::TooManyPermits;
-use ulocks_core::queue::{self, Cpu, Departures, Kind, Newest, Node, Status};
 use core::ptr;
 use ulocks_core::futex::Waited;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::policy::InOneProcess;
+use ulocks_core::queue::{self, Cpu, Departures, Kind, Newest, Node, Status};
 use ulocks_core::spin;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicPtr, without_unwinding};

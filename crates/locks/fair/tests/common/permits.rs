@@ -4,7 +4,7 @@
 use core::time::Duration;
 use ulocks_core::futex::{self, Futex};
 use ulocks_core::policy::InOneProcess;
-use ulocks_core::raw::{Metered, RawMutex};
+use ulocks_core::raw::{Metered, RawInterruptible, RawMutex};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell};
 use ulocks_core::time::Deadline;
@@ -44,6 +44,8 @@ unsafe impl<P: InOneProcess> RawMutex for Binary<P> {
         self.0.available() == 0 || self.0.waiters() > 0
     }
 }
+
+impl<P: InOneProcess> RawInterruptible for Binary<P> {}
 
 impl<P: InOneProcess> Metered for Binary<P> {
     type Meter = P::Meter;

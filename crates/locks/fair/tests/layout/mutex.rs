@@ -12,22 +12,22 @@ ulocks_testkit::layout_tests! {
     RawFairMutex<Private>, RawFairMutex<Private<NoSpin, Counted>>,
 }
 
-/// A word with a pointer in it.
+/// A pointer with bits in it.
 const WORD: usize = size_of::<usize>();
 
-const _: () = assert!(size_of::<RawFairMutex>() == WORD && align_of::<RawFairMutex>() == WORD);
-const _: () = assert!(size_of::<RawFairMutex<Private<Patience<3_000>>>>() == WORD);
-const _: () = assert!(size_of::<FairMutex<()>>() == WORD && size_of::<FairMutex<u64>>() == WORD + 8);
+const _: () = assert!(size_of::<RawFairMutex>() == 2 * WORD && align_of::<RawFairMutex>() == WORD);
+const _: () = assert!(size_of::<RawFairMutex<Private<Patience<3_000>>>>() == 2 * WORD);
+const _: () = assert!(size_of::<FairMutex<()>>() == 2 * WORD && size_of::<FairMutex<u64>>() == 2 * WORD + 8);
 
 #[test]
 fn new_is_all_zero() {
     fn bytes<P: InOneProcess>() -> Vec<u8> {
         let mutex = RawFairMutex::<P>::new();
         let size = size_of_val(&mutex);
-        // SAFETY: the bytes of an initialised value without padding: a word, and counters of a
+        // SAFETY: the bytes of an initialised value without padding: two words, and counters of a
         // multiple of its size.
         unsafe { std::slice::from_raw_parts((&raw const mutex).cast::<u8>(), size) }.to_vec()
     }
-    assert_eq!(bytes::<Private>(), [0; WORD]);
-    assert_eq!(bytes::<Private<NoSpin>>(), [0; WORD]);
+    assert_eq!(bytes::<Private>(), [0; 2 * WORD]);
+    assert_eq!(bytes::<Private<NoSpin>>(), [0; 2 * WORD]);
 }

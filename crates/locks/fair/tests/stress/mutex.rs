@@ -19,6 +19,12 @@ ulocks_testkit::stress_tests! {
     RawFairMutex<Private<Adaptive, Counted>>,
 }
 
+ulocks_testkit::interrupt_tests! {
+    Effort::FULL;
+    RawFairMutex<Private>,
+    RawFairMutex<Private<NoSpin>>,
+}
+
 #[test]
 fn survives_many_waiters_that_give_up() {
     fn check<L: RawMutex + Send + Sync + 'static>() {

@@ -19,7 +19,9 @@ use ulocks_core::meter::{Counted, Event, Meter};
 use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_core::time::Deadline;
-use ulocks_fair::{RawSemaphore, SemaphoreWith};
+use ulocks_fair::{AcquireError, RawSemaphore, SemaphoreWith};
+use ulocks_testkit::interrupt::struck;
+use ulocks_testkit::limit::until;
 use ulocks_testkit::stress::{self, Load, Random};
 use ulocks_testkit::suite::Effort;
 use ulocks_testkit::task;
@@ -40,6 +42,46 @@ ulocks_testkit::stress_tests! {
     Binary<Private>,
     Binary<Private<NoSpin>>,
     Binary<Private<Patience<3_000>, Counted>>,
+}
+
+ulocks_testkit::interrupt_tests! {
+    Effort::FULL;
+    Binary<Private>,
+    Binary<Private<NoSpin>>,
+}
+
+/// Requests for one and for many, beside a patient one that goes on after signals.
+#[test]
+fn a_handler_ends_an_acquisition_and_the_next_is_served() {
+    fn check<P: InOneProcess>() {
+        let semaphore = SemaphoreWith::<P>::new(3);
+        let kept = semaphore.acquire_many(2);
+        let many = || semaphore.acquire_many_interruptible(2).map(drop);
+        let one = || semaphore.acquire_interruptible().map(drop);
+        let far = || Deadline::after(Duration::from_secs(3_600));
+        assert_eq!(one(), Ok(()), "there is one");
+        assert_eq!(struck(many), Err(AcquireError::Interrupted));
+        let in_an_hour = || semaphore.acquire_many_interruptible_until(2, far()).map(drop);
+        assert_eq!(struck(in_an_hour), Err(AcquireError::Interrupted));
+        assert_eq!(one(), Ok(()), "the large request has left the queue");
+        let late = || semaphore.acquire_many_interruptible_until(2, Instant::now()).map(drop);
+        assert_eq!(late(), Err(AcquireError::TimedOut));
+
+        let last = semaphore.acquire();
+        std::thread::scope(|scope| {
+            let patient = scope.spawn(|| semaphore.acquire_many(3).forget());
+            until("the patient one waits", || semaphore.raw().waiters() > 0);
+            assert_eq!(struck(one), Err(AcquireError::Interrupted));
+            assert_eq!(struck(many), Err(AcquireError::Interrupted));
+            drop((last, kept));
+            patient.join().expect("the patient waiter panicked");
+        });
+        assert_eq!((semaphore.raw().waiters(), semaphore.available_permits()), (0, 0));
+        semaphore.close();
+        assert_eq!((one(), many()), (Err(AcquireError::Closed), Err(AcquireError::Closed)));
+        assert_eq!(late(), Err(AcquireError::Closed));
+    }
+    with_each_policy!(check);
 }
 
 #[test]

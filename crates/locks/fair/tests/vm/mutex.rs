@@ -36,6 +36,7 @@ ulocks_testkit::vm_models! {
         last_unlocker_frees: [Mutex, Sleeper],
     },
     try_lock: [Mutex],
+    interrupted: [Sleeper = 1],
 }
 
 fn many_rounds<L: RawMutex + Send + Sync + 'static>(seed: u64) {

@@ -117,6 +117,16 @@ fn a_timeout_loses_no_permit_and_strands_nobody() {
 }
 
 #[test]
+fn an_interrupted_waiter_strands_nobody() {
+    fn check<P: Policy>(seed: u64) {
+        for threads in [3, 8] {
+            explore(sampled(threads, seed), move || model::interrupt_vs_unlock::<Binary<P>>(threads));
+        }
+    }
+    on_each!(check);
+}
+
+#[test]
 fn the_release_touches_the_semaphore_no_more() {
     fn check<P: InOneProcess>(seed: u64) {
         explore(Config { seed, ..Config::sampled(10_000) }, the_acquirer_frees::<P>);

@@ -50,8 +50,9 @@ use ulocks_core::{Private, api, const_fn};
 /// later notifications a system call each.
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits; the wait goes on, or ends spuriously. No thread waits
-/// on the copy of a child of `fork`.
+/// Signals are handled while a thread waits; the wait goes on, or ends spuriously. It cannot be
+/// [interrupted](ulocks_core::interrupt), for the reason that a `PiMutex` has. No thread waits on
+/// the copy of a child of `fork`.
 ///
 /// # Examples
 /// ```

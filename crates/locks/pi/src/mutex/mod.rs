@@ -56,10 +56,11 @@ use ulocks_core::{Private, api, const_fn};
 /// next in line, or as `OwnerGone`.
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A child of `fork` does not hold
-/// what its parent holds: to drop the copy of a guard there does nothing. The copy of a `Private`
-/// mutex that was locked is never the child's. To lock it waits for the thread of the parent until
-/// that ends, or fails at once with
+/// Signals are handled while a thread waits, and the wait goes on. It cannot be
+/// [interrupted](ulocks_core::interrupt): the kernel begins it again after each handler, also if it
+/// has a deadline. A child of `fork` does not hold what its parent holds: to drop the copy of a
+/// guard there does nothing. The copy of a `Private` mutex that was locked is never the child's. To
+/// lock it waits for the thread of the parent until that ends, or fails at once with
 /// [`PiLockError::Inconsistent`](crate::PiLockError::Inconsistent), depending on the kernel. After
 /// a fork, ids are right without any help.
 ///

@@ -4,18 +4,50 @@ use crate::mixed::{self, Classes, Lock, check_is_free, classes, operate};
 use crate::variables::Variables;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
+use std::time::Duration;
 use ulocks_core::Private;
+use ulocks_core::interrupt::{Interrupted, WaitError};
 use ulocks_core::meter::Counted;
 use ulocks_core::spin::{NoSpin, Patience};
+use ulocks_core::time::Deadline;
 use ulocks_psrwlock::{
-    BULK, ByClass as _, Configuration, Distributed, HANDLER, NESTED, PhaseFair, Sifted, URGENT,
+    BULK, Bulk, ByClass as _, Configuration, Distributed, HANDLER, NESTED, Nested, PhaseFair, RawPsRwLock,
+    Sifted, ThreadClass, URGENT, Urgent,
 };
+use ulocks_testkit::interrupt;
 use ulocks_testkit::stress::Random;
 use ulocks_testkit::thread::together;
 use ulocks_testkit::watchdog::watch;
 
 const THREE: u8 = BULK | URGENT | NESTED;
 const ALL: u8 = THREE | HANDLER;
+
+#[test]
+fn a_handler_ends_a_wait_and_strands_nobody() {
+    interrupt::rwlock::<RawPsRwLock>();
+    interrupt::rwlock::<RawPsRwLock<Sifted<BULK, Private<NoSpin>>>>();
+    interrupt::rwlock::<RawPsRwLock<Sifted<ALL>>>();
+    interrupt::rwlock::<RawPsRwLock<Sifted<THREE, Private, PhaseFair, Distributed>>>();
+}
+
+#[test]
+fn a_handler_ends_the_wait_of_each_class() {
+    fn check<C: ThreadClass>() {
+        let lock = Lock::<Sifted<THREE>>::new(Variables::new());
+        let read = || lock.read_in_interruptible::<C>().map(drop);
+        let read_until = |deadline: Deadline| lock.read_in_interruptible_until::<C>(deadline).map(drop);
+        let held = lock.write();
+        assert_eq!(interrupt::struck(read), Err(Interrupted));
+        assert_eq!(interrupt::struck(|| read_until(Deadline::NEVER)), Err(WaitError::Interrupted));
+        assert_eq!(read_until(Deadline::after(Duration::ZERO)), Err(WaitError::TimedOut));
+        drop(held);
+        assert_eq!((read(), read_until(Deadline::NEVER)), (Ok(()), Ok(())));
+        check_is_free(&lock);
+    }
+    check::<Bulk>();
+    check::<Urgent>();
+    check::<Nested>();
+}
 
 /// Some threads, so many operations each; then the variables say how many writes there were, and
 /// the lock is as new.

@@ -2,7 +2,7 @@
 
 use crate::{FOUR, Lock, Sleeps, SleepsShared, THREE, TWO, sampled};
 use ulocks_core::model::{Config, Strategy, explore};
-use ulocks_core::raw::RawRwLockUpgrade;
+use ulocks_core::raw::{RawInterruptible, RawRwLockUpgrade};
 use ulocks_core::{Private, Shared};
 use ulocks_psrwlock::{BULK, Distributed, HANDLER, PhaseFair, ReadersFirst};
 use ulocks_testkit::model::rw::Role::{self, Read, TimedRead, TimedWrite, TryRead, TryWrite, Write};
@@ -35,8 +35,8 @@ macro_rules! on_each_central {
     };
 }
 
-trait Rw: RawRwLockUpgrade + Send + Sync + 'static {}
-impl<L: RawRwLockUpgrade + Send + Sync + 'static> Rw for L {}
+trait Rw: RawRwLockUpgrade + RawInterruptible + Send + Sync + 'static {}
+impl<L: RawRwLockUpgrade + RawInterruptible + Send + Sync + 'static> Rw for L {}
 
 /// From two that meet to a crowd.
 const CROWDS: [&[Role]; 5] = [
@@ -102,6 +102,28 @@ fn who_gives_up_strands_nobody() {
                 );
             });
             explore(sampled(8, seed), move || rw::give_up_while_held::<L>(held, 6));
+        }
+    }
+    on_each!(check);
+}
+
+#[test]
+fn who_is_interrupted_strands_nobody() {
+    fn check<L: Rw>(seed: u64) {
+        // By chance alone: if a thread that leaves has the lowest priority, those that wait for it
+        // nap too often.
+        let by_chance =
+            |threads| Config { strategy: Strategy::Random, max_steps: 100_000, ..sampled(threads, seed) };
+        for held in [Read, Write] {
+            explore(by_chance(3), move || {
+                rw::interrupt_vs_unlock::<L>(held, &[TimedWrite, TimedRead, Write]);
+            });
+            explore(by_chance(8), move || {
+                rw::interrupt_vs_unlock::<L>(
+                    held,
+                    &[TimedWrite, TimedRead, Write, Read, TimedWrite, TimedRead, TimedWrite, Read],
+                );
+            });
         }
     }
     on_each!(check);

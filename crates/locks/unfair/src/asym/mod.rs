@@ -51,11 +51,12 @@ use ulocks_core::{Private, api};
 /// filter), which is found out at run time.
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
-/// that the code it interrupts may hold. A child of `fork` gets a private copy in the state it was
-/// in. What another thread held stays locked there. What the forking thread held, the child can
-/// release and lock again, also if threads waited. A filter that takes `membarrier` away from a
-/// process that has used it costs speed: waiters look at the mutex once a millisecond then.
+/// Signals are handled while a thread waits, and the wait goes on, or
+/// [ends](ulocks_core::interrupt) if it asks for that. A handler must not use a mutex that the code
+/// it interrupts may hold. A child of `fork` gets a private copy in the state it was in. What
+/// another thread held stays locked there. What the forking thread held, the child can release and
+/// lock again, also if threads waited. A filter that takes `membarrier` away from a process that
+/// has used it costs speed: waiters look at the mutex once a millisecond then.
 ///
 /// # Memory
 /// The store is the last touch of the mutex, so the thread that releases last may free or unmap it

@@ -183,8 +183,8 @@ impl<P: Policy> RawAsymMutex<P> {
             expired = if safe {
                 self.futex.wait(CONTENDED, deadline) == Waited::TimedOut
             } else {
-                self.futex.wait(CONTENDED, Some(Deadline::after(LONGEST_SLEEP)));
-                deadline.is_some_and(|deadline| deadline.has_passed())
+                let waited = self.futex.wait(CONTENDED, Some(Deadline::after(LONGEST_SLEEP)));
+                waited.interrupts(deadline) || deadline.is_some_and(|deadline| deadline.has_passed())
             };
             // (take awake)
             if spin::closely::<P>(|| self.look(CONTENDED)) {

@@ -48,10 +48,11 @@ use ulocks_core::{Private, api};
 /// another waiter comes and goes. Bound the wait with [`try_lock_for`](api::Mutex::try_lock_for).
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
-/// that the code it interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex
-/// in the state it was in. What another thread held stays locked there. What the forking thread
-/// held, the child can release and lock again, also if threads waited.
+/// Signals are handled while a thread waits, and the wait goes on, or
+/// [ends](ulocks_core::interrupt) if it asks for that. A handler must not use a mutex that the code
+/// it interrupts may hold. A child of `fork` gets a private copy of a `Private` mutex in the state
+/// it was in. What another thread held stays locked there. What the forking thread held, the child
+/// can release and lock again, also if threads waited.
 ///
 /// # Memory
 /// The release is one read-modify-write and touches the mutex no more, so the thread that releases

@@ -50,11 +50,12 @@ use ulocks_core::{Policy, Private, api, futex};
 /// Not available, and the types say so: the queue is in the memory of one process.
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a
-/// `ByteMutex` at all, not even one that the code it interrupts cannot hold: the queue behind it is
-/// not reentrant. After a `fork` of a process with several threads, the child must not wait for
-/// one, nor release one that is waited for: a lock of the queue's table may have been held at the
-/// fork. What another thread held stays locked there.
+/// Signals are handled while a thread waits, and the wait goes on; it cannot be
+/// [interrupted](ulocks_core::interrupt), since parking_lot_core sleeps again. A handler must not
+/// use a `ByteMutex` at all, not even one that the code it interrupts cannot hold: the queue behind
+/// it is not reentrant. After a `fork` of a process with several threads, the child must not wait
+/// for one, nor release one that is waited for: a lock of the queue's table may have been held at
+/// the fork. What another thread held stays locked there.
 ///
 /// # Memory
 /// The release is one read-modify-write and touches the mutex no more, so the thread that releases

@@ -1,7 +1,7 @@
 //! A mutex as it is in the middle of a program, with its gate open: all gates begin shut, and a
 //! model has no time to get over that. And a client that uses two mutexes behind one gate.
 
-use ulocks_core::raw::RawMutex;
+use ulocks_core::raw::{RawInterruptible, RawMutex};
 use ulocks_core::time::Deadline;
 use ulocks_testkit::new_lock;
 use ulocks_testkit::thread::{Arc, together};
@@ -45,6 +45,8 @@ unsafe impl<L: RawMutex, const USES: usize> RawMutex for Warm<L, USES> {
         self.0.is_locked()
     }
 }
+
+impl<L: RawInterruptible, const USES: usize> RawInterruptible for Warm<L, USES> {}
 
 /// Two mutexes behind one gate, one used by `threads` and one by `others`: a thread that releases
 /// one may open the gate on a waiter of the other, and the mark it has set.

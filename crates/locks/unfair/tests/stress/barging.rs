@@ -15,6 +15,8 @@ ulocks_testkit::stress_tests! {
     RawBargingMutex<Private<Adaptive, Counted>>,
 }
 
+ulocks_testkit::interrupt_tests! { Effort::FULL; RawBargingMutex<Private>, RawBargingMutex<Private<NoSpin>> }
+
 #[test]
 fn counters_agree_with_one_another() {
     suite::counters_agree::<RawBargingMutex<Private<NoSpin, Counted>>>();

@@ -41,6 +41,7 @@ ulocks_testkit::vm_models! {
         last_unlocker_frees: [OpenSpinner, Open, Sleeper, SharedSleeper],
     },
     try_lock: [Open],
+    interrupted: [Open = 1, Sleeper = 2],
     deaths: [OpenSpinner = 1, Open = 2, Sleeper = 3, SharedSleeper = 4],
 }
 

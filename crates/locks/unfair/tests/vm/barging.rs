@@ -26,6 +26,7 @@ ulocks_testkit::vm_models! {
         last_unlocker_frees: [Mutex, Sleeper, BetweenProcesses],
     },
     try_lock: [Mutex],
+    interrupted: [Sleeper = 1, BetweenProcesses = 2],
     deaths: [Mutex = 1, Sleeper = 2, BetweenProcesses = 3],
 }
 

@@ -10,7 +10,8 @@ mod bits;
 #[cfg(feature = "parking_lot")]
 mod byte;
 mod condvar;
-
+#[path = "../common/overtaking.rs"]
+mod overtaking;
 mod throughput;
 #[path = "../common/warm.rs"]
 mod warm;

@@ -1,14 +1,16 @@
 //! The throughput mutex.
 
 use crate::barging::sampled;
+use crate::overtaking::reserver_is_next;
 use ulocks_core::Private;
+use ulocks_core::model::explore;
 use ulocks_core::spin::NoSpin;
-use ulocks_unfair::{HandOff, RawThroughputMutex};
+use ulocks_unfair::{After, HandOff, RawThroughputMutex};
 
 type Mutex = RawThroughputMutex<Private>;
 /// Fewer steps, hence more executions of what is left.
 type Sleeper = RawThroughputMutex<Private<NoSpin>>;
-/// Reserves whenever it was woken in vain.
+/// The mutex is owed to each waiter that was woken in vain.
 type Strict = RawThroughputMutex<Private<NoSpin>, HandOff>;
 
 ulocks_testkit::vm_models! {
@@ -21,6 +23,21 @@ ulocks_testkit::vm_models! {
         last_unlocker_frees: [],
     },
     try_lock: [Mutex],
+    interrupted: [Sleeper = 1, Strict = 2],
     deaths: [Mutex = 1, Sleeper = 2, Strict = 3],
 }
 
+#[test]
+fn nobody_overtakes_whom_the_mutex_is_owed_to() {
+    for threads in [2, 3, 4, 8] {
+        explore(sampled(threads, 1), move || {
+            _ = reserver_is_next::<Private<NoSpin>, HandOff>(vec![2; threads], || {})
+        });
+        explore(sampled(threads, 2), move || {
+            _ = reserver_is_next::<Private, HandOff>(vec![2; threads], || {})
+        });
+        explore(sampled(threads, 3), move || {
+            _ = reserver_is_next::<Private<NoSpin>, After>(vec![2; threads], || {})
+        });
+    }
+}

@@ -154,7 +154,7 @@ impl<L> Watched<L> {
     }
 
     #[track_caller]
-    fn open<A: Access<L>>(&self, token: A::Token) -> Token<A::Token> {
+    pub(super) fn open<A: Access<L>>(&self, token: A::Token) -> Token<A::Token> {
         if A::EXCLUSIVE {
             self.watch.open_write()
         } else {

@@ -144,6 +144,16 @@ impl<L: RawMutex> Condvar<L> {
     }
 }
 
+/// Waits on `condvar` until `deadline`. Whether it was notified, perhaps spuriously.
+#[track_caller]
+pub(crate) fn wait_until<L: RawMutex, T: ?Sized>(
+    condvar: &Condvar<L>,
+    guard: &mut MutexGuard<'_, L, T>,
+    deadline: Deadline,
+) -> bool {
+    !condvar.wait_with(guard, Some(deadline)).timed_out()
+}
+
 impl<L: RawMutex> Default for Condvar<L> {
     #[track_caller]
     fn default() -> Self {

@@ -12,6 +12,7 @@ mod mapped;
 mod mutex;
 mod rwlock;
 
+pub(crate) use condvar::wait_until;
 pub use condvar::{Condvar, WaitTimeoutResult};
 #[cfg(feature = "arc_lock")]
 pub use guard::{ArcMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard};
@@ -19,6 +20,7 @@ pub use guard::{MutexGuard, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWr
 pub use mapped::{MappedMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard};
 pub use mutex::Mutex;
 pub use rwlock::{RwLock, read_with};
+pub(crate) use rwlock::{upgradable_guard, write_guard};
 
 use super::{Raw, RawCondvar, Token};
 use crate::lock::traits::RawMutex;

@@ -1,9 +1,10 @@
 //! The condition variable on the machine: lock_api's `Condvar` over ours.
 
-use super::{Raw, RawCondvar, Token};
+use super::{MutexGuard, Raw, RawCondvar, Token};
 use crate::lock::condvar::Wakeup;
 use crate::lock::traits::RawMutex;
 use crate::sys::time::Deadline;
+use core::cell::Cell;
 use core::mem;
 use core::ptr;
 use core::time::Duration;
@@ -33,6 +34,52 @@ impl<L: RawMutex> RawCondvar<L> {
         unsafe { ptr::write(guard, Token::new(token)) };
         mem::forget(armed);
         wakeup == Wakeup::TimedOut
+    }
+}
+
+/// Waits on `condvar` until `deadline`, which lock_api's methods do not take. Whether it was
+/// notified, perhaps spuriously.
+#[track_caller]
+pub(crate) fn wait_until<L: RawMutex, T: ?Sized>(
+    condvar: &Condvar<L>,
+    guard: &mut MutexGuard<'_, L, T>,
+    deadline: Deadline,
+) -> bool {
+    let once = lock_api::Condvar::<Once<'_, L>>::new();
+    once.raw().of.set(Some((condvar.raw(), deadline)));
+    once.wait(guard);
+    !once.raw().timed_out.get()
+}
+
+/// A wait on another condition variable, until a deadline: in this shape lock_api gives it the
+/// token of the guard.
+struct Once<'a, L: RawMutex> {
+    of: Cell<Option<(&'a RawCondvar<L>, Deadline)>>,
+    timed_out: Cell<bool>,
+}
+
+// SAFETY: `wait` is that of the condition variable that it is of, with its promises. Without one it
+// gives up nothing: it returns holding the mutex, as after a spurious wake-up.
+unsafe impl<L: RawMutex> lock_api::RawCondvar for Once<'_, L> {
+    #[allow(clippy::declare_interior_mutable_const)]
+    const INIT: Self = Self { of: Cell::new(None), timed_out: Cell::new(false) };
+
+    type RawMutex = Raw<L>;
+
+    #[inline]
+    unsafe fn wait(&self, mutex: &Raw<L>, guard: &mut Token<L::Token>) {
+        if let Some((condvar, deadline)) = self.of.get() {
+            // SAFETY: the caller's promise.
+            self.timed_out.set(unsafe { condvar.wait_with(mutex, guard, Some(deadline)) });
+        }
+    }
+
+    fn notify_one(&self) -> bool {
+        false
+    }
+
+    fn notify_all(&self) -> usize {
+        0
     }
 }
 

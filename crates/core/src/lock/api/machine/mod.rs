@@ -52,6 +52,7 @@ mod reentrant;
 mod rwlock;
 
 pub use condvar::Condvar;
+pub(crate) use condvar::wait_until;
 pub use lock_api::WaitTimeoutResult;
 pub use reentrant::{MappedReentrantMutexGuard, ReentrantMutex, ReentrantMutexGuard, ThreadId};
 #[cfg(feature = "arc_lock")]
@@ -60,6 +61,7 @@ pub use rwlock::{
     MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard,
     RwLockWriteGuard, read_with,
 };
+pub(crate) use rwlock::{upgradable_guard, write_guard};
 
 use super::{Raw, RawCondvar, Token};
 use crate::lock::traits::{RawMutex, RawMutexFair};

@@ -55,6 +55,32 @@ pub unsafe fn read_with<'a, L: RawRwLock, T: ?Sized, E>(
     Ok(unsafe { rwlock.make_read_guard_unchecked(Token::new(token)) })
 }
 
+/// The guard of an acquisition for writing that was made elsewhere.
+///
+/// # Safety
+/// `token` comes from an acquisition of the lock of `rwlock`, and no other guard stands for that.
+#[inline]
+pub(crate) unsafe fn write_guard<L: RawRwLock, T: ?Sized>(
+    rwlock: &RwLock<L, T>,
+    token: L::WriteToken,
+) -> RwLockWriteGuard<'_, L, T> {
+    // SAFETY: the caller's promise.
+    unsafe { rwlock.make_write_guard_unchecked(Token::new(token)) }
+}
+
+/// The guard of an upgradable acquisition that was made elsewhere.
+///
+/// # Safety
+/// As [`write_guard`].
+#[inline]
+pub(crate) unsafe fn upgradable_guard<L: RawRwLockUpgrade, T: ?Sized>(
+    rwlock: &RwLock<L, T>,
+    token: L::UpgradableToken,
+) -> RwLockUpgradableReadGuard<'_, L, T> {
+    // SAFETY: the caller's promise.
+    unsafe { rwlock.make_upgradable_guard_unchecked(Token::new(token)) }
+}
+
 macro_rules! exchanges {
     ($method:ident($From:ident) -> $To:ident) => {
         #[inline]

@@ -119,7 +119,7 @@ impl Table {
     /// Whether `deadline` has passed. Until it has, every look is a choice of the run; once it has,
     /// it stays so.
     pub(super) fn draw_expiry(&self, deadline: &Deadline) -> bool {
-        if *deadline == Deadline::NEVER {
+        if deadline.is_never() {
             return false;
         }
         if self.clocks.has_expired(deadline) {

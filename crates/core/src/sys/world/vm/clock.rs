@@ -35,7 +35,7 @@ pub(crate) fn moment_of(instant: Instant) -> Duration {
 /// Whether `deadline` has passed: a choice of the run, as it is for a wait that could expire.
 #[track_caller]
 pub(crate) fn has_passed(deadline: &Deadline) -> bool {
-    *deadline != Deadline::NEVER && clock::has_passed(point(*deadline))
+    !deadline.is_never() && clock::has_passed(point(*deadline))
 }
 
 /// The deadline as the machine takes it.

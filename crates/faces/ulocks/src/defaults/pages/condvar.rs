@@ -31,8 +31,9 @@ use ulocks_core::{api, lock_api};
 /// the crate `ulocks-shm` has one for processes that may be killed.
 ///
 /// # Signals and forks
-/// A signal handler may notify. A wait goes on after a signal. The child of a `fork` has the count
-/// of waiters without the waiters: its first notifications may reach none, and cost a system call.
+/// A signal handler may notify. A wait goes on after a signal, or ends if it is one of those in
+/// [`interrupt`](crate::interrupt). The child of a `fork` has the count of waiters without the
+/// waiters: its first notifications may reach none, and cost a system call.
 ///
 /// # Methods
 /// | method | what it does |
@@ -44,12 +45,17 @@ use ulocks_core::{api, lock_api};
 /// | [`wait_while`](Condvar#method.wait_while) | waits while a condition on the data is true |
 /// | [`wait_while_for`](Condvar#method.wait_while_for) | the same, for a `Duration` at most |
 /// | [`wait_while_until`](Condvar#method.wait_while_until) | the same, until an `Instant` at most |
+/// | [`wait_interruptible`], [`wait_interruptible_until`] | waits, or gives up when a signal handler runs; methods of [`InterruptibleCondvar`] |
 /// | [`notify_one`](Condvar#method.notify_one) | ends the wait of one thread; `false`, whether one waited or not |
 /// | [`notify_all`](Condvar#method.notify_all) | ends the wait of all threads; 0, however many waited |
 /// | [`raw`](Condvar#method.raw) | the raw one; `raw().inner()` has notifications that tell how many they reached |
 ///
 /// lock_api asks for `false` and 0 where waits may end without a notification. Each wait takes the
 /// guard by `&mut`, and the guard is good again when it returns.
+///
+/// [`wait_interruptible`]: crate::interrupt::InterruptibleCondvar::wait_interruptible
+/// [`wait_interruptible_until`]: crate::interrupt::InterruptibleCondvar::wait_interruptible_until
+/// [`InterruptibleCondvar`]: crate::interrupt::InterruptibleCondvar
 ///
 /// # Examples
 /// ```

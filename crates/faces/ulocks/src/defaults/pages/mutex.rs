@@ -37,9 +37,10 @@ use ulocks_core::lock_api;
 /// Shared>` and, where they may be killed, `RobustMutex` of the crate `ulocks-shm`.
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A handler must not lock what the
-/// code that it interrupts may hold. The child of a `fork` may use a mutex that no thread held or
-/// waited for, and release what the forking thread held. What another thread held stays locked.
+/// Signals are handled while a thread waits, and the wait goes on, or ends if it is one of those in
+/// [`interrupt`](crate::interrupt). A handler must not lock what the code that it interrupts may
+/// hold. The child of a `fork` may use a mutex that no thread held or waited for, and release what
+/// the forking thread held. What another thread held stays locked.
 ///
 /// # Methods
 /// | method | what it does |
@@ -49,6 +50,7 @@ use ulocks_core::lock_api;
 /// | [`try_lock`](Mutex#method.try_lock) | locks if the mutex is free and not reserved: `Option` of a guard |
 /// | [`try_lock_for`](Mutex#method.try_lock_for) | locks, or gives up after a `Duration` |
 /// | [`try_lock_until`](Mutex#method.try_lock_until) | locks, or gives up at an `Instant` |
+/// | [`lock_interruptible`], [`lock_interruptible_until`] | locks, or gives up when a signal handler runs; methods of [`InterruptibleMutex`] |
 /// | [`is_locked`](Mutex#method.is_locked) | whether it is held at this moment |
 /// | [`get_mut`](Mutex#method.get_mut) | the data by `&mut self`, without locking |
 /// | [`into_inner`](Mutex#method.into_inner) | the data, and the mutex is gone |
@@ -67,6 +69,10 @@ use ulocks_core::lock_api;
 /// There is no fair release (`force_unlock_fair`, `MutexGuard::unlock_fair`, `bump`): the bound
 /// takes its place, and [`fair::FairMutex`](crate::fair::FairMutex) has it. With the feature
 /// `arc_lock` there are guards that own an `Arc`. A mutex has `Default`, `From<T>` and `Debug`.
+///
+/// [`lock_interruptible`]: crate::interrupt::InterruptibleMutex::lock_interruptible
+/// [`lock_interruptible_until`]: crate::interrupt::InterruptibleMutex::lock_interruptible_until
+/// [`InterruptibleMutex`]: crate::interrupt::InterruptibleMutex
 ///
 /// # Examples
 /// ```

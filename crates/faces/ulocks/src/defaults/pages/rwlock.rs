@@ -43,7 +43,8 @@ use ulocks_core::lock_api;
 /// for processes that may be killed there is `RobustPsRwLock` of the crate `ulocks-shm`.
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A handler must not lock it; a
+/// Signals are handled while a thread waits, and the wait goes on, or ends if it is one of those in
+/// [`interrupt`](crate::interrupt). A handler must not lock it; a
 /// [`PsRwLockWith`](crate::psrwlock::PsRwLockWith) that has the class
 /// [`Handler`](crate::psrwlock::Handler) may be read there. The child of a `fork` may use a lock
 /// that no other thread held or waited for, and release what the forking thread held. What another
@@ -61,6 +62,7 @@ use ulocks_core::lock_api;
 /// | [`try_write_for`](RwLock#method.try_write_for), [`try_write_until`](RwLock#method.try_write_until) | the same, or gives up after a `Duration`, at an `Instant` |
 /// | [`upgradable_read`](RwLock#method.upgradable_read) | locks for reading, with the right to write later; one such reader at a time |
 /// | [`try_upgradable_read`](RwLock#method.try_upgradable_read), [`try_upgradable_read_for`](RwLock#method.try_upgradable_read_for), [`try_upgradable_read_until`](RwLock#method.try_upgradable_read_until) | the same without waiting, for a `Duration`, until an `Instant` |
+/// | [`read_interruptible`], [`write_interruptible`], [`upgradable_read_interruptible`](crate::interrupt::InterruptibleUpgrade::upgradable_read_interruptible) | waits, or gives up when a signal handler runs; each has a form that ends in `_until`, and [`read_in_interruptible`](crate::psrwlock::ByClass::read_in_interruptible) is for a class |
 /// | [`read_in`](crate::psrwlock::ByClass::read_in), [`try_read_in`](crate::psrwlock::ByClass::try_read_in), [`try_read_in_for`](crate::psrwlock::ByClass::try_read_in_for), [`try_read_in_until`](crate::psrwlock::ByClass::try_read_in_until) | the same as `read` in a class; `use ulocks::psrwlock::ByClass` |
 /// | [`is_locked`](RwLock#method.is_locked), [`is_locked_exclusive`](RwLock#method.is_locked_exclusive) | whether it is held at this moment, whether by a writer |
 /// | [`get_mut`](RwLock#method.get_mut) | the data by `&mut self`, without locking |
@@ -93,6 +95,9 @@ use ulocks_core::lock_api;
 /// [`RwLockUpgradableReadGuard`], to narrow one to a part of the data, to release it to a waiter.
 /// [`Partial`](crate::psrwlock::Partial) upgrades in two phases. With the feature `arc_lock` there
 /// are guards that own an `Arc`. A lock has `Default`, `From<T>` and `Debug`.
+///
+/// [`read_interruptible`]: crate::interrupt::InterruptibleRwLock::read_interruptible
+/// [`write_interruptible`]: crate::interrupt::InterruptibleRwLock::write_interruptible
 ///
 /// # Examples
 /// ```

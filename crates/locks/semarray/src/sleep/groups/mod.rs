@@ -302,12 +302,9 @@ impl Seat {
             if woken && !common {
                 group.pass_on(0); // (wake the rest)
             }
-            let waited = if interruptible {
-                group.seq.wait_interruptible(seq, bits, deadline)
-            } else {
-                group.seq.wait_bits(seq, bits, deadline)
-            };
-            let failed = match waited {
+            // A handler ends a wait with a deadline.
+            let end = if interruptible { deadline.or(Some(Deadline::NEVER)) } else { deadline };
+            let failed = match group.seq.wait_bits(seq, bits, end) {
                 Waited::TimedOut => Slept::TimedOut,
                 Waited::Interrupted if interruptible => Slept::Interrupted,
                 waited => {

@@ -287,6 +287,31 @@ pub unsafe fn read_with<'a, L: RawRwLock, T: ?Sized, E>(
     Ok(Guard::new(rwlock, rwlock.lock.acquire_with::<Shared, E>(acquire)?))
 }
 
+/// The guard of an acquisition for writing that was made elsewhere. Its access is open from here
+/// on.
+///
+/// # Safety
+/// `token` comes from an acquisition of the lock of `rwlock`, and no other guard stands for that.
+#[track_caller]
+pub(crate) unsafe fn write_guard<L: RawRwLock, T: ?Sized>(
+    rwlock: &RwLock<L, T>,
+    token: L::WriteToken,
+) -> RwLockWriteGuard<'_, L, T> {
+    Guard::new(rwlock, rwlock.lock.open::<Exclusive>(token))
+}
+
+/// The guard of an upgradable acquisition that was made elsewhere. Its access is open from here on.
+///
+/// # Safety
+/// As [`write_guard`].
+#[track_caller]
+pub(crate) unsafe fn upgradable_guard<L: RawRwLockUpgrade, T: ?Sized>(
+    rwlock: &RwLock<L, T>,
+    token: L::UpgradableToken,
+) -> RwLockUpgradableReadGuard<'_, L, T> {
+    Guard::new(rwlock, rwlock.lock.open::<Upgradable>(token))
+}
+
 impl<L: RawRwLock, T: Default> Default for RwLock<L, T> {
     #[track_caller]
     fn default() -> Self {
