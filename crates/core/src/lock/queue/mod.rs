@@ -71,7 +71,7 @@ mod word;
 pub use mutex::QueueMutex;
 pub use rule::{After, HandOff, InOrder, Rule};
 pub use status::{Cpu, Kind, Status};
-pub use window::Window;
+pub use window::{Granted, NOBODY, Window, advance, here, wake};
 
 use crate::sys::futex::{Futex, FutexKey, Local};
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
@@ -378,7 +378,7 @@ unsafe fn grant_first(word: &impl Newest, oldest: *const Node, newest: *const No
         }
         let first = if newer.is_null() { complete_after(oldest, newest) } else { newer };
         window.set_first(first);
-        let [one, two] = window::advance(word, window, first, newest, window::Granted { inside, was });
+        let [one, two, _] = window::advance(word, window, first, newest, window::Granted::one(inside, was));
         // A waiter that is to run on this CPU may take it when it is woken.
         if was.last_cpu().is(window::here()) { [one, two, key] } else { [key, one, two] }
     }

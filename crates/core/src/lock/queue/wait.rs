@@ -5,7 +5,7 @@ use super::rule::Rule;
 use super::window;
 use super::{Cpu, Kind, Node, Status};
 use crate::lock::meter::{Event, Meter};
-use crate::lock::policy::InOneProcess;
+use crate::lock::policy::{InOneProcess, Policy};
 use crate::lock::spin::{self, Look};
 use crate::sys::futex::Waited;
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
@@ -47,7 +47,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 }
             }
             let answer =
-                self.await_answer(node, polls && !slept, &mut slept, deadline).unwrap_or_else(|| {
+                node.wait::<P>(polls && !slept, &mut slept, deadline, &self.meter).unwrap_or_else(|| {
                     gives_up = true;
                     self.leave(node)
                 });
@@ -63,55 +63,6 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 return true;
             }
             is_candidate = true;
-        }
-    }
-
-    /// Waits in the queue until the waiter is answered; `None` if `deadline` passed first.
-    fn await_answer(
-        &self,
-        node: &Node,
-        polls: bool,
-        slept: &mut bool,
-        deadline: Option<Deadline>,
-    ) -> Option<Status> {
-        loop {
-            let (here, mut seen) = (window::here(), node.look());
-            if (polls || seen.is(Kind::WokenAhead)) && !seen.holder_cpu().is(here) {
-                // A waiter that was woken keeps the CPU from the holder perhaps, unless both are
-                // known to be elsewhere.
-                let elsewhere = seen.holder_cpu().is_known() && here.is_known() || window::is_wide();
-                spin::head_waiter::<P>(*slept && !elsewhere, || {
-                    seen = node.look();
-                    seen.is_answer() || seen.holder_cpu().is(here)
-                });
-            }
-            if seen.is_answer() {
-                return Some(seen);
-            }
-            let parked = Status::parked(window::here());
-            if node.status.compare_exchange(seen.0, parked.0, Relaxed, Relaxed).is_err() {
-                continue;
-            }
-            *slept = true;
-            if !self.sleep(node, parked, deadline) {
-                return None;
-            }
-        }
-    }
-
-    /// Sleeps until the status is not `parked` any more; false if `deadline` passed first.
-    fn sleep(&self, node: &Node, parked: Status, deadline: Option<Deadline>) -> bool {
-        loop {
-            self.meter.count(Event::Slept);
-            let waited = node.status.wait(parked.0, deadline);
-            if node.status.load(Relaxed) != parked.0 {
-                // Counted here: the waking thread may have had no mutex left to count in.
-                self.meter.count(Event::Woke);
-                return true;
-            }
-            if waited == Waited::TimedOut {
-                return false;
-            }
         }
     }
 
@@ -225,5 +176,57 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         }
         self.serve(seen, Task::Nothing);
         true
+    }
+}
+
+impl Node {
+    /// Waits until the waiter is answered; `None` if `deadline` passed first. `polls`: the waiter is
+    /// in the window.
+    pub fn wait<P: Policy>(
+        &self,
+        polls: bool,
+        slept: &mut bool,
+        deadline: Option<Deadline>,
+        meter: &P::Meter,
+    ) -> Option<Status> {
+        loop {
+            let (here, mut seen) = (window::here(), self.look());
+            if (polls || seen.is(Kind::WokenAhead)) && !seen.holder_cpu().is(here) {
+                // A waiter that was woken keeps the CPU from the holder perhaps, unless both are
+                // known to be elsewhere.
+                let elsewhere = seen.holder_cpu().is_known() && here.is_known() || window::is_wide();
+                spin::head_waiter::<P>(*slept && !elsewhere, || {
+                    seen = self.look();
+                    seen.is_answer() || seen.holder_cpu().is(here)
+                });
+            }
+            if seen.is_answer() {
+                return Some(seen);
+            }
+            let parked = Status::parked(window::here());
+            if self.status.compare_exchange(seen.0, parked.0, Relaxed, Relaxed).is_err() {
+                continue;
+            }
+            *slept = true;
+            if !self.sleep(parked, deadline, meter) {
+                return None;
+            }
+        }
+    }
+
+    /// Sleeps until the status is not `parked` any more; false if `deadline` passed first.
+    fn sleep(&self, parked: Status, deadline: Option<Deadline>, meter: &impl Meter) -> bool {
+        loop {
+            meter.count(Event::Slept);
+            let waited = self.status.wait(parked.0, deadline);
+            if self.status.load(Relaxed) != parked.0 {
+                // Counted here: the waking thread may have had no lock left to count in.
+                meter.count(Event::Woke);
+                return true;
+            }
+            if waited == Waited::TimedOut {
+                return false;
+            }
+        }
     }
 }

@@ -38,7 +38,7 @@ const TRIES: u32 = 1_024;
 const NEAR: usize = 2;
 
 /// The CPU of the calling thread.
-pub(super) fn here() -> Cpu {
+pub fn here() -> Cpu {
     Cpu::new(cpu::current())
 }
 
@@ -52,20 +52,48 @@ pub(super) fn is_wide() -> bool {
     cpus() >= FEW_CPUS
 }
 
-/// What a hand-over has found.
-pub(super) struct Granted {
-    pub inside: Inside,
-    pub was: Status,
+/// What the hand-overs since the last call have found.
+#[derive(Clone, Copy)]
+pub struct Granted {
+    inside: Inside,
+    asleep: bool,
+    holder: Cpu,
+    count: u32,
+}
+
+impl Granted {
+    /// Of one waiter, whose status was `was`; `inside` is what it knew as the oldest.
+    pub(super) fn one(inside: Inside, was: Status) -> Self {
+        let asleep = was.is(Kind::Parked) || was.is(Kind::Leaving);
+        Self { inside, asleep, holder: was.last_cpu(), count: 1 }
+    }
+
+    /// Of `node` too, which is the oldest, and is about to be granted.
+    ///
+    /// # Safety
+    /// The caller is the queue-lock holder, and `node` is queued.
+    pub unsafe fn and(granted: Option<Self>, node: *const Node) -> Self {
+        // SAFETY: the contract.
+        let (inside, was) =
+            unsafe { (Node::links(node, |links| links.inside), (*node).status.load(Relaxed)) };
+        let this = Self::one(inside, Status(was));
+        granted.map_or(this, |before| Self {
+            inside: before.inside,
+            asleep: before.asleep || this.asleep,
+            count: before.count + 1,
+            ..this
+        })
+    }
 }
 
 /// Waiters to wake, in this order.
-pub(super) type Sleepers = [Option<FutexKey<Local>>; 3];
+pub type Sleepers = [Option<FutexKey<Local>>; 3];
 
 /// Nobody to wake.
-pub(super) const NOBODY: Sleepers = [None; 3];
+pub const NOBODY: Sleepers = [None; 3];
 
 /// Wakes them.
-pub(super) fn wake(sleepers: Sleepers) {
+pub fn wake(sleepers: Sleepers) {
     sleepers.into_iter().flatten().for_each(|key| _ = key.wake(1));
 }
 
@@ -95,7 +123,7 @@ impl Window {
     }
 
     /// Whether an arriving waiter is in the window.
-    pub(super) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         is_wide() && self.width() == 0
     }
 }
@@ -104,26 +132,24 @@ impl Window {
 ///
 /// # Safety
 /// The caller is the queue-lock holder. `newest` was read acquiring, and `first` is queued.
-pub(super) unsafe fn advance(
+pub unsafe fn advance(
     word: &impl Newest,
     window: &Window,
     first: *const Node,
     newest: *const Node,
     granted: Granted,
-) -> [Option<FutexKey<Local>>; 2] {
+) -> Sleepers {
     let cpus = cpus();
-    let holder = granted.was.last_cpu();
+    let Granted { mut inside, asleep, holder, count } = granted;
     if cpus < FEW_CPUS {
-        return [unsafe { wake_near(word, first, newest, holder) }, None];
+        return [unsafe { wake_near(word, first, newest, holder) }, None, None];
     }
-    let asleep = granted.was.is(Kind::Parked) || granted.was.is(Kind::Leaving);
     let mut width = window.width();
     let half = ((cpus / 2).saturating_sub(1) as usize).clamp(1, MOST);
     let full = (cpus as usize - 1).clamp(1, MOST);
-    let mut inside = granted.inside;
     if width == 0 {
         if !asleep {
-            return [None, None];
+            return NOBODY;
         }
         width = half;
         inside = Inside::NONE;
@@ -139,12 +165,12 @@ pub(super) unsafe fn advance(
             window.set_width(width);
         }
     }
-    inside.count = inside.count.saturating_sub(1);
+    inside.count = inside.count.saturating_sub(count);
     if inside.count == 0 {
         inside.edge = ptr::null();
     }
-    let mut keys = [None, None];
-    for key in &mut keys {
+    let mut keys = NOBODY;
+    for key in &mut keys[..2] {
         if inside.count as usize >= width {
             break;
         }

@@ -66,11 +66,9 @@ use super::raw::RawSemaphore;
 use super::word::State;
 use crate::TooManyPermits;
 use core::ptr;
-use ulocks_core::futex::Waited;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::policy::InOneProcess;
-use ulocks_core::queue::{self, Cpu, Departures, Kind, Newest, Node, Status};
-use ulocks_core::spin;
+use ulocks_core::queue::{self, Departures, Granted, Kind, Newest, Node, Status, Window};
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicPtr, without_unwinding};
 use ulocks_core::time::Deadline;
@@ -78,15 +76,16 @@ use ulocks_core::time::Deadline;
 const NOTES: u64 = State::ARRIVED | State::LEAVERS;
 
 /// The queue: its newest node, or null.
-#[repr(transparent)]
+#[repr(C)]
 pub(super) struct Queue {
     newest: AtomicPtr<Node>,
+    window: Window,
 }
 
 impl Queue {
     ulocks_core::const_fn! {
         pub fn new() -> Self {
-            Self { newest: AtomicPtr::new(ptr::null_mut()) }
+            Self { newest: AtomicPtr::new(ptr::null_mut()), window: Window::new() }
         }
     }
 
@@ -124,52 +123,32 @@ impl Newest for &Queue {
         self.newest.compare_exchange(newest.cast_mut(), next.cast_mut(), Relaxed, Relaxed).is_ok()
     }
 
-    fn window(&self) -> Option<&queue::Window> {
-        None
+    fn window(&self) -> Option<&Window> {
+        Some(&self.window)
     }
 }
 
 impl<P: InOneProcess> RawSemaphore<P> {
-    /// Waits for `wanted` permits, counted in already. The `first` waiter spins a little; the
-    /// others have to wait for more than one release. False if `deadline` passed first, or the
-    /// semaphore is closed.
+    /// Waits for `wanted` permits, counted in already. The `first` waiter polls, and so does each
+    /// that is in the window; the others have to wait for more than one release. False if `deadline`
+    /// passed first, or the semaphore is closed.
     pub(super) fn wait_in_queue(&self, wanted: u32, first: bool, deadline: Option<Deadline>) -> bool {
         // Invariant 8.
         without_unwinding(|| {
-            let node = Node::new(Cpu::UNKNOWN, wanted);
+            let node = Node::new(queue::here(), wanted);
+            let polls = first || self.queue.window.is_open();
             // SAFETY: the node is new, and lives and stays until the wait is over.
             unsafe { self.queue.push(&raw const node, &self.meter) };
             self.tell_of_arrival();
-            // The node is the waiter's own, so its looks disturb no thread but the answering one.
-            let spun = first && spin::head_waiter::<P>(false, || node.look().is_answer());
-            let granted = if spun { node.look().is(Kind::Granted) } else { self.sleep_on(&node, deadline) };
+            let mut slept = false;
+            let answer = node.wait::<P>(polls, &mut slept, deadline, &self.meter);
+            let granted = answer.unwrap_or_else(|| self.leave(&node)).is(Kind::Granted);
             if granted {
-                self.meter.count(if spun { Event::Spun } else { Event::Woken });
+                self.meter.count(if slept { Event::Woken } else { Event::Spun });
             }
             node.take_back();
             granted
         })
-    }
-
-    /// True when permits are granted, false when the node is detached without any.
-    fn sleep_on(&self, node: &Node, deadline: Option<Deadline>) -> bool {
-        let waiting = Status::waiting(Cpu::UNKNOWN);
-        let parked = waiting.with(Kind::Parked);
-        if let Err(answer) = node.status.compare_exchange(waiting.0, parked.0, Relaxed, Acquire) {
-            return Status(answer).is(Kind::Granted);
-        }
-        self.meter.count(Event::Slept);
-        self.meter.count(Event::Woke); // owed by (answer) from here on, which must not count
-        loop {
-            let waited = node.status.wait(parked.0, deadline);
-            let seen = node.look();
-            if seen.is_answer() {
-                return seen.is(Kind::Granted);
-            }
-            if waited == Waited::TimedOut {
-                return self.leave(node);
-            }
-        }
     }
 
     /// Step (3) of a waiter.
@@ -195,10 +174,10 @@ impl<P: InOneProcess> RawSemaphore<P> {
         }
     }
 
-    /// Leaves the queue. True if permits came first.
+    /// Leaves the queue, which is the answer `Removed`, unless the waiter is answered first.
     #[cold]
-    fn leave(&self, node: &Node) -> bool {
-        let Some(leaving) = node.ask_to_leave() else { return node.look().is(Kind::Granted) };
+    fn leave(&self, node: &Node) -> Status {
+        let Some(leaving) = node.ask_to_leave() else { return node.look() };
         let mut state = State(self.state.load(Relaxed));
         // Without waiters in the word the node is detached already, and the answer is on its way.
         while state.waiters() > 0 {
@@ -211,7 +190,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
                     let removed = unsafe { queue::remove(&mut &self.queue, node) };
                     self.serve_queue(next, u32::from(removed));
                     if removed {
-                        return false;
+                        return Status::removed();
                     }
                     break;
                 }
@@ -219,7 +198,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
                 Err(now) => state = State(now),
             }
         }
-        node.await_answer(leaving).is(Kind::Granted)
+        node.await_answer(leaving)
     }
 
     /// (give) with waiters, or against other threads.
@@ -263,7 +242,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
     fn serve_queue(&self, mut state: State, mut waiters: u32) {
         let mut queue = &self.queue;
         let (mut served, mut gone) = (Departures::new(), Departures::new());
-        let mut permits = 0;
+        let (mut permits, mut ahead) = (0, queue::NOBODY);
         loop {
             if state.has(NOTES) {
                 // (clear notes). Before the look: what comes after it is noted anew.
@@ -285,6 +264,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
             if closed {
                 permits = 0;
             }
+            let mut granted = None;
             loop {
                 let newest = queue.newest();
                 if newest.is_null() {
@@ -293,14 +273,23 @@ impl<P: InOneProcess> RawSemaphore<P> {
                 // SAFETY: this thread holds the queue lock, queued nodes are alive, and it answers
                 // below.
                 unsafe {
-                    let node = queue::complete(&queue, newest);
+                    let node = queue::oldest(&queue, newest);
                     if !closed {
                         if (*node).wanted > state.permits() - permits {
+                            if let Some(granted) = granted {
+                                queue::wake(ahead);
+                                ahead = queue::advance(&queue, &queue.window, node, newest, granted);
+                            }
                             break;
                         }
                         permits += (*node).wanted;
+                        granted = Some(Granted::and(granted, node));
                     }
-                    queue::remove(&mut queue, node);
+                    if node == newest {
+                        queue::remove(&mut queue, node);
+                    } else {
+                        queue::detach_oldest(&queue, node, newest);
+                    }
                     served.push(node);
                     waiters += 1;
                 }
@@ -313,6 +302,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
             }
         }
         served.answer_each(if state.is_closed() { Kind::Removed } else { Kind::Granted });
+        queue::wake(ahead);
         gone.answer_each(Kind::Removed);
     }
 }

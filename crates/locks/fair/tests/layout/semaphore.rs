@@ -9,8 +9,8 @@ use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_fair::{Permit, RawSemaphore, Semaphore, SemaphoreWith, TooManyPermits};
 
 static IN_A_STATIC: Semaphore = Semaphore::new(2);
-const _: () = assert!(size_of::<Semaphore>() == 16 && align_of::<Semaphore>() == 8);
-const _: () = assert!(size_of::<SemaphoreWith<Private<Patience<3_000>>>>() == 16);
+const _: () = assert!(size_of::<Semaphore>() == 24 && align_of::<Semaphore>() == 8);
+const _: () = assert!(size_of::<SemaphoreWith<Private<Patience<3_000>>>>() == 24);
 const _: () = assert!(size_of::<Permit<'_>>() == 2 * size_of::<usize>());
 const _: fn() = || {
     fn sent_and_shared<T: Send + Sync>() {}
