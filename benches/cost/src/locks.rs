@@ -7,7 +7,7 @@ use ulocks_core::raw::{RawMutex, RawRwLock};
 use ulocks_core::signal::Soft;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
-use ulocks_fair::RawFairMutex as Fair;
+use ulocks_fair::{RawFairMutex as Fair, RawSemaphore};
 use ulocks_psrwlock::{
     BULK, Central, Distributed, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT, Unchecked,
 };
@@ -39,6 +39,7 @@ const LOCKS: &[Lock] = &[
     lock("calock", "calock::Calock, default patience", family::<RawCalock<Private>>),
     lock("calock-nospin", "calock, but waiters sleep at once", family::<RawCalock<Private<NoSpin>>>),
     lock("fair", "fair::FairMutex, default patience", family::<Fair<Private>>),
+    lock("semaphore", "fair::Semaphore of one permit", one_permit),
     lock("psrw", "psrwlock::PsRwLock, one write in a thousand operations", mostly_read::<Ps<Central>>),
     lock("psrw-slots", "psrw, with 64 slots for readers", mostly_read::<Ps<Distributed<64>>>),
     lock("semarray", "one semaphore of a semarray::SemArray", |run| sets(run, 1, |_, _| vec![0])),
@@ -81,6 +82,17 @@ fn family<L: RawMutex + 'static>(run: &Run) -> Result<Outcome, CostError> {
             worker.hold();
             // SAFETY: the token is from the acquisition above, in this thread.
             unsafe { lock.unlock(token) };
+        },
+    )
+}
+
+fn one_permit(run: &Run) -> Result<Outcome, CostError> {
+    run.contend(
+        || RawSemaphore::<Private>::new(1),
+        |semaphore, worker| {
+            worker.acquire(|| semaphore.acquire(1));
+            worker.hold();
+            semaphore.release(1).expect("a permit that was acquired");
         },
     )
 }

@@ -48,3 +48,31 @@ pub fn current() -> Option<u32> {
 pub fn usable() -> u64 {
     world::usable_cpus()
 }
+
+/// How many CPUs the process may use.
+///
+/// That is the affinity of a thread that has waited for a lock. It is asked for again once a second
+/// at most, by a thread that goes to sleep, so that a change of the affinity is noticed. A quota of
+/// CPU time is not seen: to read it takes files, which a sandbox may forbid to a lock. In an
+/// exploration it is 64, unless the model says otherwise; in a cost run it is the virtual machine's.
+///
+/// # Blocking
+/// Never. One system call in the life of a process, and then one in a second of waiting.
+///
+/// # Signals and forks
+/// Async-signal-safe. A child of `fork` knows what its parent knew.
+///
+/// # Examples
+/// ```
+/// assert_ne!(ulocks_core::cpu::count(), 0);
+/// ```
+#[inline]
+#[must_use]
+pub fn count() -> u32 {
+    world::cpu_count()
+}
+
+/// Asks how many CPUs there are, if no thread has in this second. For a thread that goes to sleep.
+pub(crate) fn recount() {
+    world::recount_cpus();
+}

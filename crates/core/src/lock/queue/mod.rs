@@ -1,5 +1,5 @@
-//! The queue of a lock of one process: nodes on the stacks of the waiters, linked from the newest
-//! to the oldest. `FairMutex` and `Semaphore` share it.
+//! The queue of the locks of one process: nodes on the stacks of the waiters, linked from the newest
+//! to the oldest. The mutexes of `mutex.rs` use it, and the semaphore of `ulocks-fair`.
 //!
 //! ```text
 //!  word ──► newest ──older──► … ──older──► second ──older──► oldest
@@ -8,13 +8,16 @@
 //! ```
 //!
 //! An arriving thread writes `older` and publishes its node by one compare-exchange of the word. It
-//! touches no other node. The word that names the newest node is the caller's: the mutex has three
-//! bits in it, the semaphore none. [`Newest`] is all that this file knows of it.
+//! touches no other node. The word that names the newest node is the caller's: the mutex has bits in
+//! it, the semaphore none. [`Newest`] is all that this file knows of it.
 //!
 //! At most one thread holds the *queue lock*, a bit of the caller's. The queue-lock holder alone
-//! completes the links `newer` and `oldest`, and detaches nodes. It walks from the newest node to
-//! the first one that knows the oldest. The last walk began there, so each node is walked over
-//! once.
+//! completes the links `newer` and `oldest`, and detaches nodes. To complete them it walks from the
+//! newest node to the first one that has an `oldest`: there the last walk began. So each node is
+//! walked over once.
+//!
+//! A lock in order has a [`Window`] too, which names the oldest node. So a hand-over needs no walk, but
+//! where the links are used up.
 //!
 //! # Which thread touches a node
 //! | the node | its links | its status is changed by |
@@ -22,24 +25,28 @@
 //! | not in the word yet | its thread | its thread |
 //! | queued | the queue-lock holder | its thread: `Waiting`, `WokenAhead` -> `Parked`; each of the three -> `Leaving`. The queue-lock holder: each of the three -> `WokenAhead` |
 //! | detached | the thread that detached it, also after it has released the queue lock | that thread, by the answer |
-//! | answered: `Granted`, `Removed` | its thread | no thread |
+//! | answered: `Granted`, `Removed`, `Chosen` | its thread | no thread |
 //!
 //! `linked` is apart from the links: while a node is queued or detached, each queue-lock holder may
 //! read it.
 //!
 //! # Invariants
-//! 1. Of the nodes from the newest on, the first that knows an `oldest` knows the right one. From
-//!    that node on all `newer` links are right. So a queue-lock holder that detaches the newest
-//!    node tells the next one what it knew.
-//! 2. The oldest node has no `older`. The `newer` of the newest node says nothing: it may name a
-//!    node that was detached.
-//! 3. A node lives until the thread that detached it answers, which it does once; a waiter that has
+//! 1. Of the nodes from the newest on, the first that has an `oldest` has all `newer` links right from
+//!    it to the oldest node. That is named by the window; without one, by the `oldest` found. So a
+//!    queue-lock holder that detaches the newest node tells the next one what it knew.
+//! 2. A walk from the newest node meets such a node, or the oldest, whose `older` is null then. Once
+//!    such a node was there, the `older` of the oldest node may name a node that is gone. No walk
+//!    follows it.
+//! 3. `newer` of a queued node is right, or null. A lock without a window looks at it after a walk
+//!    only.
+//! 4. A node lives until the thread that detached it answers, which it does once; a waiter that has
 //!    detached its own node needs no answer. The caller sees to it that no waiter unwinds before.
-//! 4. A thread that claims a node (`linked` becomes false) detaches it before it releases the queue
-//!    lock. So while the queue lock is free, a node is claimed if and only if it is detached.
-//! 5. `Removed` is answered only to a waiter that is `Leaving`, or, by a semaphore that is closed,
-//!    to each. So a waiter whose time is up waits for one of the two answers.
-//! 6. A waiter that is `Parked` or `Leaving` is woken by the thread that changes that.
+//! 5. A thread that detaches a node makes it known before it releases the queue lock: it claims it
+//!    (`linked` becomes false), or has answered it, or the node was alone (`older` is null, and the
+//!    queue does not end with it). So while the queue lock is free, [`remove`] can tell a queued node.
+//! 6. `Removed` is answered only to a waiter that is `Leaving`, or, by a semaphore that is closed,
+//!    to each. So a waiter whose time is up waits for an answer.
+//! 7. A waiter that is `Parked` or `Leaving` is woken by the thread that changes that.
 //!
 //! An arriving thread may find in the word an address that it has read before, although the node
 //! there is another one by now. It links to that other node, which is right. It never looks inside.
@@ -49,16 +56,15 @@
 //!   answering thread did to the node happens before the waiter returns.
 //! - The caller releases as it pushes a node, and acquires as it reads the newest one: the
 //!   queue-lock holder sees the links of each node. The links pass from one queue-lock holder to
-//!   the next by the queue lock.
-//! - A change of the word in [`Newest::replace`] may be Relaxed. It is a read-modify-write, so it
-//!   continues the releases of the pushes before it.
+//!   the next by the queue lock, and so do the window and the answers (invariant 5).
 //! - `Leaving` is published by the caller, which asks for the answer by a bit of its word.
 //! - All other changes of a status order nothing: no thread reads anything by them.
 //!
 //! # Sources
 //! The links are those of the Rust standard library's `sys::sync::rwlock::queue` (J. Wunder, 2023)
-//! and of J. Fang's `usync`: newest first, completed when needed. Here: nodes that leave, and a
-//! word that is not the queue's.
+//! and of J. Fang's `usync`: newest first, completed when needed. J. Mellor-Crummey and M. Scott,
+//! "Algorithms for Scalable Synchronization" (1991): each waiter polls a word of its own. Here: nodes
+//! that leave, a word that is not the queue's, and the window.
 
 mod mutex;
 mod rule;
@@ -157,7 +163,7 @@ impl Node {
     }
 
     /// Claims `node`; false if it was claimed before. The caller detaches it before it releases the
-    /// queue lock (invariant 4).
+    /// queue lock (invariant 5).
     ///
     /// # Safety
     /// The caller is the queue-lock holder. `node` was pushed, and is alive.
@@ -187,7 +193,7 @@ impl Node {
         }
     }
 
-    /// Waits for the answer to `leaving` (invariant 5).
+    /// Waits for the answer to `leaving` (invariant 6).
     pub fn await_answer(&self, leaving: Status) -> Status {
         loop {
             let seen = self.look();
@@ -470,7 +476,7 @@ unsafe fn detach_from(word: &mut impl Newest, node: *const Node) {
 /// # Safety
 /// The caller is the queue-lock holder. `node` was pushed, and is alive.
 pub unsafe fn remove(word: &mut impl Newest, node: *const Node) -> bool {
-    // SAFETY: the contract; a node that was not claimed is queued (invariant 4).
+    // SAFETY: the contract; invariant 5.
     unsafe {
         let claimed = Node::claim(node) && is_queued(word, node);
         if claimed {
@@ -510,7 +516,7 @@ pub unsafe fn remove_leavers(word: &mut impl Newest, gone: &mut Departures) -> u
     let (mut node, mut count) = (newest, 0);
     loop {
         // SAFETY: queued nodes are alive and their links are the caller's. A node may be claimed
-        // already, by this thread only (invariant 4).
+        // already, by this thread only (invariant 5).
         unsafe {
             let older = Node::links(node, |links| links.older);
             let leaves = Status((*node).status.load(Relaxed)).is(Kind::Leaving);
@@ -546,6 +552,8 @@ pub struct Departures {
 }
 
 impl Departures {
+    /// None.
+    #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         Self { first: ptr::null(), last: ptr::null() }
     }

@@ -7,6 +7,7 @@ use super::{Cpu, Kind, Node, Status};
 use crate::lock::meter::{Event, Meter};
 use crate::lock::policy::{InOneProcess, Policy};
 use crate::lock::spin::{self, Look};
+use crate::sys::cpu;
 use crate::sys::futex::Waited;
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sys::time::Deadline;
@@ -195,9 +196,12 @@ impl Node {
                 // A waiter that was woken keeps the CPU from the holder perhaps, unless both are
                 // known to be elsewhere.
                 let elsewhere = seen.holder_cpu().is_known() && here.is_known() || window::is_wide();
-                spin::head_waiter::<P>(*slept && !elsewhere, || {
-                    seen = self.look();
-                    seen.is_answer() || seen.holder_cpu().is(here)
+                let short = *slept && !elsewhere;
+                (0..window::patience()).any(|_| {
+                    spin::head_waiter::<P>(short, || {
+                        seen = self.look();
+                        seen.is_answer() || seen.holder_cpu().is(here)
+                    })
                 });
             }
             if seen.is_answer() {
@@ -208,6 +212,7 @@ impl Node {
                 continue;
             }
             *slept = true;
+            cpu::recount();
             if !self.sleep(parked, deadline, meter) {
                 return None;
             }

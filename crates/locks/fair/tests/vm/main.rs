@@ -5,6 +5,8 @@
 #[path = "../common/closing.rs"]
 mod closing;
 mod condvar;
+#[path = "../common/few.rs"]
+mod few;
 mod mutex;
 #[path = "../common/permits.rs"]
 mod permits;

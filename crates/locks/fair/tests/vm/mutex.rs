@@ -1,5 +1,6 @@
 //! The mutex.
 
+use crate::few::OnCpus;
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
 use ulocks_core::raw::RawMutex;
@@ -11,12 +12,21 @@ use ulocks_testkit::suite::MANY;
 
 type Mutex = RawFairMutex<Private>;
 type Sleeper = RawFairMutex<Private<NoSpin>>;
+/// One waiter is woken ahead, the next or the one behind it.
+type OnTwo = OnCpus<Sleeper, 2>;
+/// The window is narrow, or as wide as three.
+type OnFour = OnCpus<Sleeper, 4>;
+/// It grows from narrow to wide.
+type OnSixteen = OnCpus<Sleeper, 16>;
 
 /// Runs `check` on the mutex in its variants, each with a chance of its own.
 macro_rules! on_each {
     ($check:ident) => {
         $check::<Mutex>(1);
         $check::<Sleeper>(2);
+        $check::<OnTwo>(3);
+        $check::<OnFour>(4);
+        $check::<OnSixteen>(5);
     };
 }
 
@@ -28,7 +38,7 @@ pub(crate) fn sampled(threads: usize, seed: u64) -> Config {
 // Threads of one process do not die alone: a node in the queue would be gone with its stack.
 ulocks_testkit::vm_models! {
     sampled: sampled,
-    locks: [Mutex = 1, Sleeper = 2],
+    locks: [Mutex = 1, Sleeper = 2, OnTwo = 3, OnFour = 4, OnSixteen = 5],
     exhaustive: {
         exclusion: [Mutex, Sleeper],
         no_lost_wake: [Mutex, Sleeper],
@@ -36,7 +46,7 @@ ulocks_testkit::vm_models! {
         last_unlocker_frees: [Mutex, Sleeper],
     },
     try_lock: [Mutex],
-    interrupted: [Sleeper = 1],
+    interrupted: [Sleeper = 1, OnTwo = 2, OnFour = 3],
 }
 
 fn many_rounds<L: RawMutex + Send + Sync + 'static>(seed: u64) {

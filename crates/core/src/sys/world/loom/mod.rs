@@ -48,6 +48,14 @@ pub(crate) fn usable_cpus() -> u64 {
     u64::MAX
 }
 
+/// How many CPUs a process may use: many.
+pub(crate) fn cpu_count() -> u32 {
+    u64::BITS
+}
+
+/// They do not change.
+pub(crate) fn recount_cpus() {}
+
 /// Atomic types of this world.
 pub mod atomic {
     pub use core::sync::atomic::compiler_fence;

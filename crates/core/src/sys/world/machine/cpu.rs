@@ -2,6 +2,8 @@
 
 #[cfg(not(miri))]
 use core::cell::Cell;
+#[cfg(not(miri))]
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 #[cfg(not(miri))]
 #[inline]
@@ -50,3 +52,53 @@ fn ask() -> u64 {
 pub(crate) fn usable() -> u64 {
     u64::MAX
 }
+
+/// How many CPUs the caller may use, as some thread has found within the last second of waiting.
+#[cfg(not(miri))]
+pub(crate) fn count() -> u32 {
+    match COUNT.load(Relaxed) {
+        0 => ask_count(),
+        count => count,
+    }
+}
+
+/// Asks again, if no thread has in this second. For a caller that is about to sleep.
+#[cfg(not(miri))]
+pub(crate) fn recount() {
+    /// The second in which a thread has asked.
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is writable. It fails for an unknown clock only, and then leaves zero.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
+    let now = now.tv_sec as u32;
+    if ASKED.load(Relaxed) != now {
+        ASKED.store(now, Relaxed);
+        ask_count();
+    }
+}
+
+#[cfg(not(miri))]
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+#[cfg(not(miri))]
+#[cold]
+fn ask_count() -> u32 {
+    /// Room for 8,192 CPUs, of which the kernel writes those that the machine may have.
+    const WORDS: usize = 128;
+    let mut cpus = [0_u64; WORDS];
+    // SAFETY: the size is that of `cpus`, which is writable; 0 names the calling thread.
+    let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&cpus), cpus.as_mut_ptr().cast()) };
+    let found = cpus.iter().map(|word| word.count_ones()).sum();
+    let count = if failed == 0 && found > 0 { found } else { u64::BITS };
+    COUNT.store(count, Relaxed);
+    count
+}
+
+#[cfg(miri)]
+pub(crate) fn count() -> u32 {
+    u64::BITS
+}
+
+#[cfg(miri)]
+pub(crate) fn recount() {}

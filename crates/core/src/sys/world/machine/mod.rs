@@ -15,7 +15,9 @@ pub(crate) mod signal;
 pub(crate) mod syscall;
 mod tid;
 
-pub(crate) use cpu::{current as current_cpu, usable as usable_cpus};
+pub(crate) use cpu::{
+    count as cpu_count, current as current_cpu, recount as recount_cpus, usable as usable_cpus,
+};
 pub(crate) use namespace::current as pid_namespace;
 pub(crate) use tid::current as thread_id;
 pub(crate) use tid::generation as process_generation;

@@ -46,6 +46,22 @@ pub(crate) fn usable_cpus() -> u64 {
     }
 }
 
+/// How many CPUs a process of an exploration may use.
+static CPUS: ulocks_vm::sync::PerRun<core::cell::Cell<u32>> =
+    ulocks_vm::sync::PerRun::new(|| core::cell::Cell::new(u64::BITS));
+
+/// How many CPUs the process may use: all of the cost model's; in an exploration as many as
+/// [`model::pretend_cpus`] says.
+pub(crate) fn cpu_count() -> u32 {
+    match ulocks_vm::thread::cpus() {
+        Some(count) => u32::try_from(count).expect("a machine of at most a thousand CPUs"),
+        None => CPUS.get(),
+    }
+}
+
+/// They do not change.
+pub(crate) fn recount_cpus() {}
+
 /// The calling thread as a thread id: its number in the model, from one.
 pub(crate) fn thread_id() -> u32 {
     u32::try_from(ulocks_vm::thread::current() + 1).expect("a model of so many threads does not end")
