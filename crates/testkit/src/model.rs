@@ -334,3 +334,29 @@ pub fn give_up_while_held<L: RawMutex + Send + Sync + 'static>(threads: usize) {
     protected.count_and_unlock(held);
     protected.check_at_rest(1);
 }
+
+/// A holder releases, acquires again, and waits then for `waiters` that have a deadline. So a waiter
+/// that its lock has chosen, and that comes too late, has to leave all the same. For a model in which
+/// all deadlines pass in the end.
+///
+/// # Panics
+/// If two threads hold the lock.
+pub fn give_up_beside_a_barger<L: RawMutex + Send + Sync + 'static>(waiters: usize) {
+    let protected = Arc::new(Protected::<L>::new());
+    let held = protected.lock.lock();
+    let others: Vec<_> = (0..waiters)
+        .map(|_| {
+            let protected = Arc::clone(&protected);
+            spawn(move || {
+                let taken = protected.lock.lock_until(Deadline::after(Duration::from_millis(1)));
+                let taken = taken.map(|token| protected.count_and_unlock(token));
+                usize::from(taken.is_some())
+            })
+        })
+        .collect();
+    protected.count_and_unlock(held);
+    let held = protected.lock.lock();
+    let acquired: usize = others.into_iter().map(|other| other.join().expect("a waiter panicked")).sum();
+    protected.count_and_unlock(held);
+    protected.check_at_rest(2 + acquired);
+}

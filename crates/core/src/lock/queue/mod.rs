@@ -12,7 +12,7 @@
 //! it, the semaphore none. [`Newest`] is all that this file knows of it.
 //!
 //! At most one thread holds the *queue lock*, a bit of the caller's. The queue-lock holder alone
-//! completes the links `newer` and `oldest`, and detaches nodes. To complete them it walks from the
+//! completes the links `newer` and `oldest`, and detaches nodes, but for a node that is alone. To complete them it walks from the
 //! newest node to the first one that has an `oldest`: there the last walk began. So each node is
 //! walked over once.
 //!
@@ -43,7 +43,8 @@
 //!    detached its own node needs no answer. The caller sees to it that no waiter unwinds before.
 //! 5. A thread that detaches a node makes it known before it releases the queue lock: it claims it
 //!    (`linked` becomes false), or has answered it, or the node was alone (`older` is null, and the
-//!    queue does not end with it). So while the queue lock is free, [`remove`] can tell a queued node.
+//!    queue does not end with it). While the queue lock is free, no queued node is claimed. So
+//!    [`remove`] can tell a queued node.
 //! 6. `Removed` is answered only to a waiter that is `Leaving`, or, by a semaphore that is closed,
 //!    to each. So a waiter whose time is up waits for an answer.
 //! 7. A waiter that is `Parked` or `Leaving` is woken by the thread that changes that.
@@ -281,8 +282,13 @@ unsafe fn empty(word: &impl Newest, node: *const Node) {
     }
 }
 
-/// The only node was not detached, after [`empty`]: another one has come.
-fn not_empty(word: &impl Newest, node: *const Node) {
+/// The only node was not detached, after [`empty`]: the word has changed.
+///
+/// # Safety
+/// As [`empty`].
+unsafe fn not_empty(word: &impl Newest, node: *const Node) {
+    // SAFETY: the contract; only the queue-lock holder accesses the cell.
+    unsafe { (*node).linked.with_mut(|linked| *linked = true) };
     if let Some(window) = word.window() {
         window.set_first(node);
     }

@@ -7,7 +7,7 @@
 //! | `serve.rs` | what the queue-lock holder does |
 //! | `mod.rs` | nodes and links, which know nothing of mutexes |
 //! | `status.rs` | what a waiter is told |
-//! | `window.rs` | which waiters are awake. No invariant rests on it |
+//! | `window.rs` | in order: which waiters are awake, and which is the oldest |
 //!
 //! The two locks differ in their [`Rule`]. *In order*: no thread passes the queue. *Barging*: an
 //! arriving thread takes a free mutex, until one waiter has been overtaken for the bound.
@@ -18,36 +18,50 @@
 //! - Barging: the oldest waiter contends with arriving threads for the bound at most. Then the next
 //!   release hands the mutex over to it. Waiters keep their order, also those with a deadline.
 //! - A waiter whose time is up leaves. Of its time-out and its acquisition exactly one wins.
-//! - One read-modify-write acquires and one releases, if no thread waits; barging also while one
-//!   waits and is awake. A release never waits, and makes no system call for a waiter that is awake.
+//! - One read-modify-write acquires and one releases, if no thread waits. A release never waits, and
+//!   makes no system call for a waiter that is awake.
 //! - The step that releases or grants is the last access (law 2 of ARCHITECTURE.md). Wake-ups that
 //!   follow use addresses only.
 //! - All-zero memory is an unlocked mutex. Nothing is allocated: a node is on its waiter's stack.
 //!
 //! # State
-//! The word is the address of the newest node, and six bits ([`State`]). *Free* means not `LOCKED`,
-//! and *open* that an arriving thread may take the mutex: in order, the word is zero; barging, it is
-//! free and not `DUE`. The mutex is *owed* to the oldest waiter if there is one, and: in order,
-//! always; barging, if it is `DUE`. Each transition is one compare-exchange:
+//! The word is the address of the newest node, and six bits ([`State`]). *Free* means not `LOCKED`.
+//! *Open* means that an arriving thread may take the mutex: it is free and has no waiters, in order;
+//! it is free and not `DUE`, barging. The mutex is *owed* to the oldest waiter if there is one, and:
+//! in order, always; barging, if it is `DUE` and there is no candidate. Each transition is one
+//! read-modify-write:
 //!
 //! | from | to | by | step |
 //! |---|---|---|---|
 //! | open | `LOCKED` | an arriving thread | (take) |
-//! | free | `LOCKED`, not `AWAKE` | the candidate | (take as candidate) |
-//! | not open | the same with its node as the newest | an arriving thread | (enqueue) |
-//! | not open; no waiters, `AWAKE`, `QUEUE_LOCKED` | `AWAKE` | an arriving thread, which becomes the candidate (barging) | (come forward) |
-//! | `LOCKED` | not `LOCKED` | the holder, if there are no waiters, or the queue is locked, or the mutex is not owed and a candidate is `AWAKE` | (free) |
-//! | `LOCKED`, one waiter, `SINGLE` | `LOCKED` alone | the holder, for that waiter | (hand over one) |
-//! | `LOCKED`, owed, not `QUEUE_LOCKED` | `QUEUE_LOCKED` too | the holder, for the oldest waiter | (serve) |
-//! | `LOCKED`, waiters, not owed, not `AWAKE`, not `QUEUE_LOCKED` | `QUEUE_LOCKED`, not `LOCKED` | the holder, which chooses a candidate | (serve free) |
-//! | not `QUEUE_LOCKED` | `QUEUE_LOCKED` | a waiter that leaves; the candidate that stands back | (lock queue) |
+//! | free, `DUE` | `LOCKED` | an arriving thread, which has not looked, and releases at once | (give back) |
+//! | free | `LOCKED`, not `AWAKE`, not `DUE` | the candidate | (take as candidate) |
+//! | not open | its node is the newest. In order: `SINGLE` if it is alone and the queue is not locked, else not `SINGLE` | an arriving thread | (enqueue) |
+//! | not open, none of waiters, `AWAKE` and `QUEUE_LOCKED` | `AWAKE` | an arriving thread, which becomes the candidate; barging | (come forward) |
+//! | `LOCKED` | free | the holder, if the queue is locked or has no waiters, or the mutex is not owed and a candidate is `AWAKE`. Barging, if the queue is locked and nobody `AWAKE`: `NOTED` too | (free) |
+//! | `LOCKED`, `SINGLE` | `LOCKED` alone | the holder, for the only waiter | (hand over one) |
+//! | `LOCKED`, owed, not `QUEUE_LOCKED` | `QUEUE_LOCKED` too, not `SINGLE` | the holder, which owns the mutex for the oldest waiter | (serve) |
+//! | `LOCKED`, waiters, not owed, neither `AWAKE` nor `QUEUE_LOCKED` | `QUEUE_LOCKED`, free | the holder, which chooses a candidate | (serve free) |
+//! | not `QUEUE_LOCKED` | `QUEUE_LOCKED`, not `SINGLE` | a waiter that leaves; the candidate that stands back, if the mutex is not free | (lock queue) |
 //! | `QUEUE_LOCKED` | `LEAVERS` | a waiter that leaves | (ask to leave) |
 //! | `QUEUE_LOCKED`, `LEAVERS` | not `LEAVERS` | the queue-lock holder, which removes the leavers then | (take leavers) |
-//! | `QUEUE_LOCKED`, waiters | another newest node, or none | the queue-lock holder | (replace newest) |
-//! | `QUEUE_LOCKED`, owed, free | `LOCKED` | the queue-lock holder, for the oldest waiter | (keep) |
-//! | `QUEUE_LOCKED` | not `AWAKE`; `DUE` if the bound has passed | the candidate, whose node is the oldest now | (stand back) |
-//! | `QUEUE_LOCKED`, not `LEAVERS` | not `QUEUE_LOCKED`; and as the queue-lock holder has chosen: nothing else; `LOCKED` and not `DUE`, for a granted waiter; `AWAKE`, for a candidate; not `LOCKED`, if it was kept for the oldest and the queue is empty | the queue-lock holder | (unlock queue) |
-//! | `LOCKED`, `AWAKE` | not `AWAKE` | the candidate that gives up | (resign) |
+//! | `QUEUE_LOCKED` | another newest node, or none | the queue-lock holder | (replace newest) |
+//! | `QUEUE_LOCKED`, owed, free | `LOCKED` | the queue-lock holder, which owns the mutex for the oldest waiter | (keep) |
+//! | `AWAKE` | `DUE` | the candidate, when the bound has passed | (claim) |
+//! | `QUEUE_LOCKED`, `AWAKE` | not `AWAKE` | the candidate, whose node is the oldest now | (stand back) |
+//! | `LOCKED`, `AWAKE` | not `AWAKE`, not `DUE` | the candidate that gives up | (resign) |
+//! | `QUEUE_LOCKED`, not `LEAVERS` | not `QUEUE_LOCKED`, not `NOTED`, and as the next table says | the queue-lock holder | (unlock queue) |
+//!
+//! What the queue-lock holder does, if no waiter asks to leave; the first line that holds:
+//!
+//! | it finds | it does |
+//! |---|---|
+//! | it owns the mutex for the oldest waiter; none is left | (unlock queue) makes the mutex free |
+//! | it owns the mutex; one waiter is left | (unlock queue) without that waiter, and grants it |
+//! | it owns the mutex; several are left | grants the oldest, and begins again. In order, it answers first: see below |
+//! | free and owed | (keep), and begins again. In order with one waiter, (unlock queue) does both |
+//! | barging; waiters, no candidate, not `DUE`; a release came, or it is free | (unlock queue) without the oldest waiter, with `AWAKE`; chooses that waiter |
+//! | anything else | (unlock queue) |
 //!
 //! # The hand-over
 //! A release of an owed mutex locks the queue and keeps `LOCKED`: no thread can acquire, and the
@@ -56,61 +70,73 @@
 //! unlocks the queue. The mutex lives meanwhile, since another waiter is queued. If there is no other
 //! waiter, (unlock queue) comes first, and then the answer.
 //!
-//! If the new holder releases meanwhile, (free) leaves the rest to the queue-lock holder.
+//! If the new holder releases meanwhile, (free) leaves the rest to the queue-lock holder, which hands
+//! over once more. That takes a section shorter than the work on the queue. So no release waits. But
+//! a waiter may wait for a queue-lock holder that was preempted, although that holds no mutex.
 //!
 //! # The candidate
 //! Barging, a release wakes no waiter while one is awake that will look at the word: the *candidate*.
 //! It is in no queue, and `AWAKE` stands for it. An arriving thread that has spun in vain comes
-//! forward if there is none and no waiter. Otherwise (unlock queue) of a release chooses the oldest
-//! waiter: one system call, after which the other releases make none. So at most one woken waiter is
-//! on its way, and none is woken to find that another was faster, but the candidate.
+//! forward if there is none and no waiter. Otherwise the release of a mutex with waiters chooses the
+//! oldest: one system call, after which the other releases make none. So at most one woken waiter is
+//! on its way.
 //!
 //! The candidate polls, and either takes the mutex or stands back: its node becomes the oldest again,
-//! and it sleeps. The next release chooses it again. It remembers when it was chosen first. If the
-//! bound has passed since, it stands back with `DUE`, and polls its own status.
+//! and it sleeps. The next release chooses it again. It remembers when it found the mutex taken first.
+//! If the bound has passed since, it sets `DUE` (claim): then the present holder is the last to have
+//! overtaken it. It polls on, and stands back with `DUE` at last: then the mutex is owed to it, and
+//! the next release hands over.
 //!
 //! # Invariants
 //! Beside those of the queue (`mod.rs`):
-//! 1. *At most one thread holds the mutex, or owns it for the oldest waiter.* `LOCKED` is set by
-//!    (take), (take as candidate), (keep) and (unlock queue), which find it clear, and passed on by
-//!    (serve) and the answer. Only its owner clears it.
-//! 2. *No waiter is forgotten.* If a waiter is queued, one of four holds: a thread holds or owns the
-//!    mutex, so that a release comes; `QUEUE_LOCKED` is set; a candidate is `AWAKE`; or the waiter has
-//!    queued on a word that was so. For (free) and (unlock queue) leave a free mutex with waiters only
-//!    with `QUEUE_LOCKED` or `AWAKE`. The candidate acquires, or leaves by (stand back) or (resign),
-//!    both while `LOCKED` is set or the queue is locked by itself.
-//! 3. *The queue-lock holder sees each release.* (unlock queue) fails if (free) came since it looked.
-//!    If the mutex is owed then, it hands over; if no candidate is `AWAKE`, it chooses one.
+//! 1. *At most one thread holds the mutex, or owns it for the oldest waiter.* `LOCKED` is set by a
+//!    step that finds it clear, and that thread is the owner: (take), (give back), (take as
+//!    candidate), (keep), or (unlock queue) of a free mutex in order, where no thread takes a mutex
+//!    with waiters. The owner passes it on by (hand over one), (serve) and the answer, or clears it.
+//! 2. *No waiter is forgotten.* While a waiter is queued, one of three holds. A thread holds or owns
+//!    the mutex, so that a release comes. Or the queue is locked. Or a candidate is `AWAKE`. For (free)
+//!    leaves a free mutex with waiters only with one of the other two. (unlock queue) leaves one only
+//!    with a candidate: otherwise the table above has another line. The candidate leaves by (take as
+//!    candidate), by (resign) while `LOCKED`, or by (stand back) while it holds the queue lock.
+//! 3. *No release is overlooked.* (free) beside a locked queue changes the word, and (unlock queue)
+//!    fails if the word has changed. In order no value comes back meanwhile. Barging, a thread may
+//!    take the mutex again; then `NOTED` is there, and a candidate is chosen all the same.
 //! 4. *The mutex lives while the queue is locked.* The queue-lock holder is a holder; or a waiter
 //!    that leaves or stands back, whose own borrow lasts; or has waiters in the queue, or leavers that
 //!    it has not answered. Each of them borrows the mutex until it is answered, and only the
-//!    queue-lock holder answers.
-//! 5. `DUE` implies a waiter, and no candidate. The candidate sets it as its node is the oldest. The
-//!    next hand-over clears it, and so does (unlock queue) of an empty queue. While it is set, no
-//!    candidate is chosen, and none comes forward, since there are waiters.
+//!    queue-lock holder answers a waiter of a locked queue.
+//! 5. `DUE` implies a candidate or a waiter, while the queue is not locked. While it is set no
+//!    candidate is chosen, and none comes forward: there are waiters, or there is a candidate. A
+//!    thread that takes a mutex that is `DUE` sees that, and gives it back. If it looks too late to see
+//!    it, the bit was cleared with a hand-over, which it excludes, or with the last waiter.
 //! 6. `SINGLE` implies that no queue-lock holder has seen the queue since its only node came. So no
-//!    link of it is in use, and [`Window`] names no node. (enqueue) on an empty queue sets the bit,
-//!    each other (enqueue) and (lock queue) clear it.
-//! 7. A waiter does not unwind from (enqueue) or (come forward) until it has the mutex or has left: a
+//!    link of it is in use, and [`Window`] names no node.
+//! 7. A waiter that is detached, and whose answer waits for (unlock queue), stays so if that fails;
+//!    but the only node is queued again.
+//! 8. A waiter does not unwind from (enqueue) or (come forward) until it has the mutex or has left: a
 //!    node or a bit would stay behind. If a panic comes, as of a wait that the kernel refuses, the
 //!    process aborts.
 //!
 //! # How long a waiter waits, barging
-//! Let `h` be the longest hold and `w` the time until a woken thread runs. The candidate acquires
-//! within `bound + 2h + 2w` after it was chosen first: it is late by a sleep at most when the bound
-//! passes. A waiter behind `k` others is chosen after they have acquired or left. So it waits for
-//! `(k + 1) * (bound + 2h + 2w)`.
+//! Let `h` be the longest hold and `w` the time until a thread runs that was woken, or that was
+//! preempted on the queue. The candidate sets `DUE` within `bound + w` of its first look, and acquires
+//! with the next release, within `h + w`; or it sleeps when the bound passes, and the next release
+//! wakes it for that: `h + w` more. A waiter behind `k` others is chosen after they have acquired or
+//! left. So it waits for `(k + 1) * (bound + 2h + 3w)` at most.
 //!
 //! # Ordering
-//! - (free), (serve), (serve free) release; (take), (take as candidate), (keep) acquire: the word
-//!   hands over directly. (answer) and the look of a waiter at its status hand over else.
+//! - (free), (serve), (serve free) release; (take), (take as candidate), (keep), (unlock queue)
+//!   acquire: the word hands over directly. (answer) and the look of a waiter at its status hand over
+//!   else.
 //! - (enqueue) releases the node. Each look of a queue-lock holder at the word acquires, also that of
 //!   a compare-exchange that fails. Links pass on with the queue lock: (unlock queue) releases, and
 //!   (serve), (serve free), (lock queue) acquire.
 //! - (ask to leave) releases `Leaving`, (take leavers) acquires it.
 //! - (hand over one) releases, since the holder's work passes on by the answer; it acquires the node.
-//! - (come forward), (resign) and (replace newest) order nothing. All transitions are
-//!   read-modify-writes of one word, so each continues the releases before it.
+//! - (replace newest), (take leavers) and (stand back) acquire: barging, the value that they expect may
+//!   have come back, with a release in between.
+//! - (come forward), (claim) and (resign) order nothing. All transitions are read-modify-writes of one
+//!   word, so each continues the releases before it.
 //!
 //! # Sources
 //! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. W. Long,
@@ -121,7 +147,7 @@
 
 use super::rule::{Room, Rule};
 use super::window::{self, Window};
-use super::word::{LOCKED, State};
+use super::word::{DUE, LOCKED, State};
 use super::{Kind, Newest, Node};
 use crate::lock::meter::{Event, Meter};
 use crate::lock::policy::InOneProcess;
@@ -209,10 +235,11 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         &self.meter
     }
 
-    /// Whether the next release hands the mutex over to the oldest waiter. For tests.
+    /// Whether no arriving thread may take the mutex from now on until a waiter has had it. For tests.
     #[doc(hidden)]
     pub fn is_owed(&self) -> bool {
-        Self::owes(self.state())
+        let word = self.state();
+        Self::owes(word) || word.is_due()
     }
 
     pub(super) fn state(&self) -> State {
@@ -228,12 +255,12 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     /// Whether an arriving thread may take the mutex.
     #[inline(always)]
     pub(super) fn is_open(word: State) -> bool {
-        if R::IN_ORDER { word == State::FREE } else { !word.is_locked() && !word.is_due() }
+        !word.is_locked() && if R::IN_ORDER { !word.has_waiters() } else { !word.is_due() }
     }
 
     /// Whether the mutex is owed to the oldest waiter.
     pub(super) fn owes(word: State) -> bool {
-        word.has_waiters() && (R::IN_ORDER || word.is_due())
+        word.has_waiters() && (R::IN_ORDER || word.is_due() && !word.is_awake())
     }
 
     /// (take) at once; the word as it is if that failed.
@@ -257,6 +284,11 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     fn give_back(&self, word: State) -> Result<(), State> {
         self.unlock_contended(word);
         Err(self.state())
+    }
+
+    /// (claim).
+    pub(super) fn set_due(&self) {
+        set_bit(&self.word, DUE, Relaxed);
     }
 
     /// (take) by an arriving thread that polls.
@@ -286,7 +318,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         if !R::IN_ORDER && spin::backing_off::<P>(|| self.look()) {
             return true;
         }
-        // Invariant 7.
+        // Invariant 8.
         without_unwinding(|| {
             let node = Node::new(window::here(), 1);
             let acquired = self.lock_with(&node, deadline);
@@ -322,7 +354,11 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 let alone = older.is_null();
                 let single = R::IN_ORDER && alone && !word.is_queue_locked();
                 let next = word.with_newest(node);
-                let next = if single { next.single() } else { next.not_single() };
+                let next = match (R::IN_ORDER, single) {
+                    (true, true) => next.single(),
+                    (true, false) => next.not_single(),
+                    (false, _) => next,
+                };
                 match self.meter.arrive(|| self.change(word, next, Release)) {
                     // (enqueue)
                     Ok(()) => return self.wait(node, false, R::IN_ORDER && (alone || open), deadline),
@@ -338,8 +374,11 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     fn unlock_contended(&self, mut word: State) {
         loop {
             let free = word.unlocked();
-            let (next, task) = if word.is_single() {
+            let single = R::IN_ORDER && word.is_single();
+            let (next, task) = if single {
                 (State::HELD, Task::Nothing) // (hand over one)
+            } else if word.is_queue_locked() && !R::IN_ORDER && !word.is_awake() {
+                (free.noted(), Task::Nothing) // (free)
             } else if word.is_queue_locked() || !word.has_waiters() {
                 (free, Task::Nothing) // (free)
             } else if Self::owes(word) {
@@ -352,7 +391,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             match self.change(word, next, AcqRel) {
                 Ok(()) if task != Task::Nothing => return self.serve(Seen { mutex: self, word: next }, task),
                 // The mutex may be gone.
-                Ok(()) if word.is_single() => {
+                Ok(()) if single => {
                     // SAFETY: (hand over one) has detached the node, and this thread answers once.
                     unsafe { Node::answer(word.newest(), Kind::Granted) }.map(|key| key.wake(1));
                     return;
@@ -391,7 +430,7 @@ crate::initial!([P: InOneProcess, R: Rule] QueueMutex<P, R> = Self::new());
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing, and no address of the mutex is kept, so it may be forgotten and the mutex
 //   moved or dropped: a node is queued only while its thread is inside of `lock` or `lock_until`.
-//   These borrow the mutex, and do not unwind meanwhile (invariant 7).
+//   These borrow the mutex, and do not unwind meanwhile (invariant 8).
 unsafe impl<P: InOneProcess, R: Rule> raw::RawMutex for QueueMutex<P, R> {
     type Scope = Local;
     type Token = ();
@@ -408,9 +447,8 @@ unsafe impl<P: InOneProcess, R: Rule> raw::RawMutex for QueueMutex<P, R> {
     #[inline]
     fn try_lock(&self) -> Option<()> {
         let mut taken = self.meter.arrive(|| self.take());
-        // Another thread may have changed the word of an open mutex.
-        while !R::IN_ORDER
-            && let Err(word) = taken
+        // Another thread may have changed the word of an open mutex, or may hold its queue lock.
+        while let Err(word) = taken
             && Self::is_open(word)
         {
             taken = self.change(word, word.locked(), Acquire);
@@ -442,7 +480,7 @@ unsafe impl<P: InOneProcess, R: Rule> raw::RawMutex for QueueMutex<P, R> {
     #[inline]
     fn is_locked(&self) -> bool {
         let word = self.state();
-        word.is_locked() || Self::owes(word)
+        word.is_locked() || word.is_due() || Self::owes(word)
     }
 }
 

@@ -25,8 +25,14 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 }
                 continue;
             }
+            if !R::IN_ORDER && word.is_noted() {
+                task = if task == Task::Nothing { Task::Choose } else { task };
+            }
             let newest = word.newest();
             let mut next = word.queue_unlocked();
+            if !R::IN_ORDER {
+                next = next.not_noted();
+            }
             // The only node, and what it is to be answered.
             let mut last: Option<(*const Node, Kind)> = None;
             if let Some((_, kind)) = chosen {
@@ -75,7 +81,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                     next = next.with_newest(ptr::null()).awake();
                 }
             }
-            if !next.has_waiters() {
+            if !next.has_waiters() && !next.is_awake() {
                 next = next.not_due();
             }
             if let Some((node, _)) = last {
@@ -89,7 +95,8 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 break;
             }
             if let Some((node, _)) = last {
-                super::not_empty(&seen, node);
+                // SAFETY: as above.
+                unsafe { super::not_empty(&seen, node) };
             }
         }
         if let Some((node, kind)) = chosen {

@@ -26,7 +26,7 @@ pub enum Kind {
     WokenAhead = 1,
     /// Queued, and asleep or about to be.
     Parked = 2,
-    /// Its time is up. It is asleep or about to be, until the answer is `Granted` or `Removed`.
+    /// Its time is up. It is asleep or about to be, until the answer.
     Leaving = 3,
     /// Detached with the mutex, or with its permits.
     Granted = 4,

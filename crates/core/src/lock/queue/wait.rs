@@ -99,22 +99,31 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         node.await_answer(leaving)
     }
 
-    /// The candidate contends for the mutex. `due` is when the bound passes, once it was chosen.
+    /// The candidate contends for the mutex. `due` is when the bound passes, once it has found the
+    /// mutex taken.
     fn contend(&self, node: &Node, due: &mut Option<Deadline>, gives_up: impl Fn() -> bool) -> Contended {
+        let mut look = || self.look_as_candidate();
         loop {
-            if self.look_as_candidate() == Look::Acquired {
+            if look() == Look::Acquired {
                 return Contended::Acquired;
             }
             let end = *due.get_or_insert_with(|| Deadline::after(Duration::from_nanos(R::BOUND_NS)));
             let is_due = || R::BOUND_NS == 0 || end.has_passed();
-            if !is_due() && spin::closely::<P>(|| self.look_as_candidate()) {
+            if !is_due() && spin::closely::<P>(&mut look) {
                 return Contended::Acquired;
+            }
+            let is_due = is_due();
+            if is_due {
+                self.set_due();
+                if spin::head_waiter::<P>(false, || look() == Look::Acquired) {
+                    return Contended::Acquired;
+                }
             }
             if gives_up() {
                 if self.resign() {
                     return Contended::GaveUp;
                 }
-            } else if self.stand_back(node, is_due()) {
+            } else if self.stand_back(node, is_due) {
                 return Contended::StoodBack;
             }
         }
@@ -125,7 +134,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         let word = self.state();
         if word.is_locked() {
             Look::Taken
-        } else if self.change(word, word.locked().not_awake(), Acquire).is_ok() {
+        } else if self.change(word, word.locked().not_awake().not_due(), Acquire).is_ok() {
             Look::Acquired
         } else {
             Look::Beaten
@@ -136,7 +145,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     fn resign(&self) -> bool {
         let mut word = self.state();
         while word.is_locked() {
-            match self.change(word, word.not_awake(), Relaxed) {
+            match self.change(word, word.not_awake().not_due(), Relaxed) {
                 Ok(()) => return true,
                 Err(now) => word = now,
             }
@@ -169,12 +178,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         // SAFETY: this thread holds the queue lock. The node is its own, and in no queue: it was
         // never queued, or it was answered.
         unsafe { super::insert_oldest(&mut seen, node, status) };
-        loop {
-            let next = seen.word.not_awake();
-            if seen.change(if is_due { next.due() } else { next }, Acquire) {
-                break; // (stand back)
-            }
-        }
+        while !seen.change(seen.word.not_awake(), Acquire) {} // (stand back)
         self.serve(seen, Task::Nothing);
         true
     }

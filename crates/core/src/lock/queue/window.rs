@@ -224,7 +224,7 @@ pub unsafe fn advance(
         if window.width() < half() {
             window.set_width(window.width() + usize::from(inside.calm.is_multiple_of(GROWS)));
         } else if inside.calm.is_multiple_of(TRIES) {
-            window.set_width((cpus() as usize - 1).min(MOST));
+            window.set_width((cpus() as usize).saturating_sub(1).clamp(1, MOST));
         }
     }
     inside.count = inside.count.saturating_sub(count);
@@ -258,7 +258,7 @@ pub unsafe fn advance(
 
 /// Half of the CPUs, less one for the holder.
 fn half() -> usize {
-    (cpus() as usize / 2 - 1).clamp(1, MOST)
+    (cpus() as usize / 2).saturating_sub(1).clamp(1, MOST)
 }
 
 /// Wakes one of the next waiters ahead, by the rules for few CPUs. Returns by what, if it sleeps.

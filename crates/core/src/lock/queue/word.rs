@@ -1,4 +1,4 @@
-//! The word of a fair mutex of one process: the newest waiter, and three bits.
+//! The word of a mutex whose waiters queue: the newest waiter, and six bits.
 
 use super::Node;
 use core::fmt;
@@ -6,12 +6,16 @@ use core::ptr;
 
 /// A value of the word.
 ///
-/// | part | meaning | set by | cleared by |
-/// |---|---|---|---|
-/// | `LOCKED` | a thread holds the mutex | an arriving thread, in the word `FREE`; the queue-lock holder, for the oldest waiter | the holder |
-/// | `QUEUE_LOCKED` | a thread works on the queue: the *queue-lock holder* | a releasing thread, or a waiter that leaves | the queue-lock holder |
-/// | `LEAVERS` | a waiter whose time is up asks the queue-lock holder to detach it | that waiter, while `QUEUE_LOCKED` is set | the queue-lock holder |
-/// | the rest | the newest node, null if the queue is empty | an arriving thread | the queue-lock holder |
+/// | part | meaning | set by | cleared by | how stale |
+/// |---|---|---|---|---|
+/// | `LOCKED` | a thread holds the mutex, or owns it for the oldest waiter | an arriving thread, the candidate, the queue-lock holder | the holder; the queue-lock holder, if the queue is empty | never |
+/// | `QUEUE_LOCKED` | a thread works on the queue: the *queue-lock holder* | a releasing thread, a waiter that leaves, the candidate that stands back | the queue-lock holder | never |
+/// | `LEAVERS` | a waiter whose time is up asks the queue-lock holder to detach it | that waiter, while `QUEUE_LOCKED` is set | the queue-lock holder | may be set though that waiter has been answered; illegal to clear while a waiter asks |
+/// | `AWAKE` | barging: there is a candidate, which looks at the word before it sleeps | the candidate that comes forward; the queue-lock holder that chooses it | the candidate | never: the candidate may not run yet, but it will |
+/// | `DUE` | barging: no arriving thread may take the mutex. It is for the candidate, or else for the oldest waiter | the candidate, when the bound has passed | the candidate; the queue-lock holder, with a hand-over or for an empty queue | may be set though the waiter that set it has left; illegal to clear while it waits |
+/// | `SINGLE` | in order: the newest node is the oldest, and no queue-lock holder has seen it | an arriving thread, with an empty queue that is not locked | each thread that queues, or locks the queue; (hand over one) | may be clear though there is one node |
+/// | `NOTED` | barging, the same bit: a release came while the queue was locked | the holder | the queue-lock holder | may be set though there is no waiter |
+/// | the rest | the newest node, null if the queue is empty | an arriving thread | the queue-lock holder | never |
 ///
 /// Zero is a free mutex with an empty queue. `QUEUE_LOCKED` alone is one too: a waiter that has
 /// left is about to release the queue lock.
@@ -22,8 +26,10 @@ pub(super) const LOCKED: usize = 1;
 const QUEUE_LOCKED: usize = 2;
 const LEAVERS: usize = 4;
 const AWAKE: usize = 8;
-const DUE: usize = 16;
+pub(super) const DUE: usize = 16;
 const SINGLE: usize = 32;
+/// The same bit: a lock is in order or not.
+const NOTED: usize = SINGLE;
 const BITS: usize = LOCKED | QUEUE_LOCKED | LEAVERS | AWAKE | DUE | SINGLE;
 const _: () = assert!(align_of::<Node>() > BITS, "the bits are those that the address of a node leaves free");
 
@@ -45,7 +51,7 @@ impl State {
         Self(self.0.map_addr(|address| address & !bits))
     }
 
-    /// Whether a thread holds the mutex. If none does, it is free only if the queue is empty, too.
+    /// Whether a thread holds the mutex, or owns it for the oldest waiter.
     pub(super) fn is_locked(self) -> bool {
         self.has(LOCKED)
     }
@@ -96,7 +102,20 @@ impl State {
         self.has(DUE)
     }
 
-    /// Whether the newest node is the oldest, for certain.
+    /// Barging: whether a release came while the queue was locked, and nobody was awake.
+    pub(super) fn is_noted(self) -> bool {
+        self.has(NOTED)
+    }
+
+    pub(super) fn noted(self) -> Self {
+        self.with(NOTED)
+    }
+
+    pub(super) fn not_noted(self) -> Self {
+        self.without(NOTED)
+    }
+
+    /// In order: whether the newest node is the oldest, for certain.
     pub(super) fn is_single(self) -> bool {
         self.has(SINGLE)
     }
@@ -120,10 +139,6 @@ impl State {
 
     pub(super) fn not_awake(self) -> Self {
         self.without(AWAKE)
-    }
-
-    pub(super) fn due(self) -> Self {
-        self.with(DUE)
     }
 
     pub(super) fn not_due(self) -> Self {

@@ -70,6 +70,9 @@ fn give_up_while_held<L: RawMutex + Send + Sync + 'static>(seed: u64) {
 #[test]
 fn waiters_that_give_up_while_it_is_held_strand_nobody() {
     on_each!(give_up_while_held);
+    for waiters in [1, 2, 4] {
+        explore(sampled(waiters + 1, 1), move || model::give_up_beside_a_barger::<Sleeper>(waiters));
+    }
 }
 
 type Recorded = RawFairMutex<Private<NoSpin, Recorder>>;

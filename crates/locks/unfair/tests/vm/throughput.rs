@@ -3,8 +3,10 @@
 use crate::barging::sampled;
 use crate::overtaking::reserver_is_next;
 use ulocks_core::Private;
-use ulocks_core::model::explore;
+use ulocks_core::model::{Config, explore};
+use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
+use ulocks_testkit::model;
 use ulocks_unfair::{After, HandOff, RawThroughputMutex};
 
 type Mutex = RawThroughputMutex<Private>;
@@ -40,4 +42,17 @@ fn nobody_overtakes_whom_the_mutex_is_owed_to() {
             _ = reserver_is_next::<Private<NoSpin>, After>(vec![2; threads], || {})
         });
     }
+}
+
+#[test]
+fn a_waiter_that_is_chosen_too_late_leaves() {
+    fn check<L: RawMutex + Send + Sync + 'static>(seed: u64) {
+        for waiters in [1, 2, 4] {
+            let config = Config { seed, ..Config::sampled(6_000 / waiters as u64) };
+            explore(config, move || model::give_up_beside_a_barger::<L>(waiters));
+        }
+    }
+    check::<Sleeper>(1);
+    check::<Strict>(2);
+    check::<Mutex>(3);
 }
