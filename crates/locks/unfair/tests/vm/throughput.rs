@@ -2,9 +2,10 @@
 
 use crate::barging::sampled;
 use crate::overtaking::reserver_is_next;
+use crate::queueing;
 use ulocks_core::Private;
 use ulocks_core::model::explore;
-use ulocks_core::spin::NoSpin;
+use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_unfair::{After, HandOff, RawThroughputMutex};
 
 type Mutex = RawThroughputMutex<Private>;
@@ -39,5 +40,19 @@ fn nobody_overtakes_whom_the_mutex_is_owed_to() {
         explore(sampled(threads, 3), move || {
             _ = reserver_is_next::<Private<NoSpin>, After>(vec![2; threads], || {})
         });
+    }
+}
+
+#[test]
+fn waiters_keep_their_order() {
+    for threads in [3, 4, 8] {
+        for timed in [false, true] {
+            let order = |seed, model: fn(usize, usize, bool)| {
+                explore(sampled(threads, seed), move || model(threads, 2, timed));
+            };
+            order(1, queueing::waiters_keep_their_order::<NoSpin, HandOff>);
+            order(2, queueing::waiters_keep_their_order::<Adaptive, HandOff>);
+            order(3, queueing::waiters_keep_their_order::<NoSpin, After>);
+        }
     }
 }
