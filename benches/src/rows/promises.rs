@@ -46,7 +46,7 @@ const WORKLOADS: [Times; 4] = super::scaling::WORKLOADS;
 /// Nothing inside or outside.
 const BARE: Times = WORKLOADS[0];
 
-/// How long hogs hold, and after how long a waiter of `ThroughputMutex` has the lock reserved.
+/// How long hogs hold, and after how long a `ThroughputMutex` is owed to its candidate.
 const HOG_NS: u64 = 100_000;
 /// What scheduling may add to a bounded wait.
 const SLACK_NS: u64 = 1_000_000;
@@ -112,12 +112,12 @@ fn hogs() -> Vec<Claim> {
         list.extend([
             by_std("wait-max", Bound::AtMost(1.0 / 20.0), "longest wait"),
             by_std("hog-rate", Bound::AtLeast(0.95), "hogs' rate"),
-            // Reserved after as long as a hog holds, and then one hold.
+            // Owed to the victim after as long as a hog holds, and then one hold.
             Claim::of(
                 place("throughput", words, scenario),
                 "wait-p99",
                 Bound::AtMost((2 * HOG_NS + SLACK_NS) as f64),
-                format!("{words}: p99 wait, reserved after 100 us + one hold + 1 ms"),
+                format!("{words}: p99 wait, owed after 100 us + one hold + 1 ms"),
             ),
         ]);
     }

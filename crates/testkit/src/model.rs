@@ -335,9 +335,9 @@ pub fn give_up_while_held<L: RawMutex + Send + Sync + 'static>(threads: usize) {
     protected.check_at_rest(1);
 }
 
-/// A holder releases, acquires again, and waits then for `waiters` that have a deadline. So a waiter
-/// that its lock has chosen, and that comes too late, has to leave all the same. For a model in which
-/// all deadlines pass in the end.
+/// A holder releases, acquires again, and waits then for `waiters` that have a deadline. So a
+/// waiter that its lock has chosen, and that comes too late, has to leave all the same. For a model
+/// in which all deadlines pass in the end.
 ///
 /// # Panics
 /// If two threads hold the lock.

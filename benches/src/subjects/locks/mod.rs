@@ -291,7 +291,7 @@ fn entry(
 locks! {
     family {
         "unfair" "ulocks unfair BargingMutex": Ulock of ulocks_unfair::RawBargingMutex;
-        "throughput" "ulocks unfair ThroughputMutex, reserved after 100 us": Ulock of ulocks_unfair::RawThroughputMutex, threads;
+        "throughput" "ulocks unfair ThroughputMutex, owed to a waiter after 100 us": Ulock of ulocks_unfair::RawThroughputMutex, threads;
         "asym" "ulocks unfair AsymMutex": Ulock of ulocks_unfair::RawAsymMutex;
         "byte" "ulocks unfair ByteMutex": Ulock of ulocks_unfair::RawByteMutex, threads;
         "calock" "ulocks Calock": Ulock of ulocks_calock::RawCalock { 3_000 }, threads;

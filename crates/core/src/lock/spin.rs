@@ -80,8 +80,8 @@ pub trait Spin: Send + Sync + 'static {
     const SATURATED_NS: u32;
     /// Spin budget in nanoseconds of a waiter that was woken and found the lock taken again.
     const WOKEN_NS: u32;
-    /// Spin budget in nanoseconds of a waiter that is next. First-in-first-out lock: the head
-    /// waiter, or a waiter woken ahead of its turn that knows that the holder runs on another CPU.
+    /// Spin budget in nanoseconds of a waiter that is next. First-in-first-out lock: a waiter that
+    /// is to be awake when its turn comes. Barging mutex: the waiter that the mutex is owed to.
     /// Reader-writer lock: a waiter that sees no sleeper of its own kind.
     const FIRST_NS: u32;
     /// Spin budget in nanoseconds of a waiter on a condition variable.
@@ -214,22 +214,6 @@ pub fn head_waiter<P: Policy>(was_woken: bool, mut look: impl FnMut() -> bool) -
         look()
     })
 }
-
-/// A waiter that could not sleep `refused` times in a row, because the lock's word had changed by
-/// then, leaves the line alone before it looks again. It does nothing after the first time, which
-/// may be chance. Then it pauses for 2.5 us, and for twice as long each time.
-///
-/// Such waiters are the spinners of a lock that nothing else limits in number: they have no budget,
-/// and do not sleep.
-#[cfg_attr(world = "vm", track_caller)]
-pub fn leave_alone(refused: u32) {
-    if refused > 1 {
-        pause::times(pause::count(LEFT_ALONE_NS) << (refused - 2).min(MOST_DOUBLINGS));
-    }
-}
-
-/// How often [`leave_alone`] doubles its pause: up to 80 us.
-const MOST_DOUBLINGS: u32 = 5;
 
 /// How many pauses a spin of `ns` nanoseconds has. Zero if the thread that the caller waits for
 /// cannot run meanwhile.

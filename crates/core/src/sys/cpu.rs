@@ -54,7 +54,8 @@ pub fn usable() -> u64 {
 /// That is the affinity of a thread that has waited for a lock. It is asked for again once a second
 /// at most, by a thread that goes to sleep, so that a change of the affinity is noticed. A quota of
 /// CPU time is not seen: to read it takes files, which a sandbox may forbid to a lock. In an
-/// exploration it is 64, unless the model says otherwise; in a cost run it is the virtual machine's.
+/// exploration it is 64, unless the model says otherwise; in a cost run it is the virtual
+/// machine's.
 ///
 /// # Blocking
 /// Never. One system call in the life of a process, and then one in a second of waiting.

@@ -188,11 +188,16 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
     }
 }
 
-/// The last name in the path of a type, without its parameters and without `Raw`.
+/// The last name in the path of a type, without its parameters and without `Raw`. Two locks are one
+/// type of core, and their parameter tells them apart.
 fn short(type_name: &'static str) -> &'static str {
-    let path = type_name.split('<').next().unwrap_or(type_name);
+    let (path, parameters) = type_name.split_once('<').unwrap_or((type_name, ""));
     let last = path.rsplit("::").next().unwrap_or(path);
-    last.strip_prefix("Raw").unwrap_or(last)
+    match last {
+        "QueueMutex" if parameters.contains("::InOrder") => "FairMutex",
+        "QueueMutex" => "ThroughputMutex",
+        _ => last.strip_prefix("Raw").unwrap_or(last),
+    }
 }
 
 #[cfg(test)]
@@ -206,6 +211,9 @@ mod tests {
         assert!(ptr::eq(first, resolve(Origin::UNKNOWN, place, "b::RawMutex<a::C>")));
         assert!(!ptr::eq(first, resolve(Origin::made(place), place, "a::RawFairMutex<B>")));
         assert_eq!(first.name(), "Mutex");
+        let in_order = std::any::type_name::<ulocks_fair::RawFairMutex>();
+        assert_eq!(short(in_order), "FairMutex");
+        assert_eq!(short(std::any::type_name::<ulocks_unfair::RawThroughputMutex>()), "ThroughputMutex");
         let other = resolve(Origin::made(Location::caller()), place, "a::RawMutex<B>");
         assert_ne!(first.vertex(0), other.vertex(0));
     }

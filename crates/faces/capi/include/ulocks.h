@@ -210,7 +210,7 @@ typedef struct ulocks_calock_cond_t {
  * that locks a mutex that it holds waits for ever.
  */
 typedef struct ulocks_fair_mutex_t {
-    uint64_t _words[1];
+    uint64_t _words[2];
 } ulocks_fair_mutex_t;
 
 /**
@@ -463,11 +463,10 @@ typedef struct ulocks_shared_rwlock_t {
  *
  * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
  * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
- * that locks a mutex that it holds waits for ever. Two copies of this library in one process (a
- * plugin that links its own) must not share one.
+ * that locks a mutex that it holds waits for ever.
  */
 typedef struct ulocks_throughput_mutex_t {
-    uint32_t _words[2];
+    uint64_t _words[1];
 } ulocks_throughput_mutex_t;
 
 /**

@@ -71,7 +71,7 @@ mutex! {
     /// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
     /// thread that unlocks it last may free its memory at once. It belongs to one process. A thread
     /// that locks a mutex that it holds waits for ever.
-    ulocks_fair_mutex: ulocks_fair_mutex_t { _words: [u64; 1] }, ulocks_fair_mutex_cond_t,
+    ulocks_fair_mutex: ulocks_fair_mutex_t { _words: [u64; 2] }, ulocks_fair_mutex_cond_t,
     ::ulocks_fair::RawFairMutex, ", or another thread waits for it", ""
 }
 
@@ -172,8 +172,7 @@ mutex! {
     ///
     /// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
     /// thread that unlocks it last may free its memory at once. It belongs to one process. A thread
-    /// that locks a mutex that it holds waits for ever. Two copies of this library in one process
-    /// (a plugin that links its own) must not share one.
-    ulocks_throughput_mutex: ulocks_throughput_mutex_t { _words: [u32; 2] }, ulocks_throughput_mutex_cond_t,
+    /// that locks a mutex that it holds waits for ever.
+    ulocks_throughput_mutex: ulocks_throughput_mutex_t { _words: [u64; 1] }, ulocks_throughput_mutex_cond_t,
     ::ulocks_unfair::RawThroughputMutex, "", ""
 }

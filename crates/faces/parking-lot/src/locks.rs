@@ -11,12 +11,12 @@ use ulocks_core::time::Deadline;
 
 /// The raw lock of [`Mutex`](crate::Mutex): that of `ulocks::Mutex`, eight bytes.
 ///
-/// It is barging with a bound of 100 us. A fair release is a release: the waiter that is the
-/// next reserves the mutex when it has waited for the bound.
+/// It is barging with a bound of 100 us. A fair release is a release: the mutex is handed over to
+/// the oldest waiter when that has been overtaken for the bound.
 pub struct RawMutex(pub(crate) Throughput);
 
-/// The raw lock of [`FairMutex`](crate::FairMutex): that of `ulocks::fair::FairMutex`, eight bytes,
-/// first in, first out.
+/// The raw lock of [`FairMutex`](crate::FairMutex): that of `ulocks::fair::FairMutex`, sixteen
+/// bytes, first in, first out.
 pub struct RawFairMutex(pub(crate) Fair);
 
 /// The raw lock of [`RwLock`](crate::RwLock), of twenty-four bytes. With `RECURSIVE`, all readers

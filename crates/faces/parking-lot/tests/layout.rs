@@ -8,7 +8,7 @@ use ulocks_testkit as _;
 #[test]
 fn sizes_are_as_documented() {
     assert_eq!(size_of::<Mutex<()>>(), 8);
-    assert_eq!(size_of::<FairMutex<()>>(), 8);
+    assert_eq!(size_of::<FairMutex<()>>(), 16);
     assert_eq!(size_of::<ReentrantMutex<()>>(), 24);
     assert_eq!(size_of::<RwLock<()>>(), 24);
     assert_eq!(size_of::<RecursiveRwLock<()>>(), 24);

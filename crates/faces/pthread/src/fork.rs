@@ -1,9 +1,9 @@
 //! The child of a fork: one thread, and locks whose waiters stayed behind.
 //!
-//! A lock of this family may name its waiters: nodes in a queue, tickets, a mark that a release
-//! wakes a sleeper. In a child of `fork` those threads do not exist, and a release would hand the
-//! lock to one of them. Programs fork with mutexes held: handlers of `pthread_atfork` lock them
-//! before, and unlock them in both processes after.
+//! A lock of this family may name its waiters: nodes in a queue, or a mark that a release wakes a
+//! sleeper. In a child of `fork` those threads do not exist, and a release would hand the lock to
+//! one of them. Programs fork with mutexes held: handlers of `pthread_atfork` lock them before, and
+//! unlock them in both processes after.
 //!
 //! So each mutex and rwlock has the number of the fork that it has lived through: its *generation*,
 //! zero in a process that is not a child. In a child, the first function that finds an older

@@ -1,5 +1,5 @@
-//! The queue of the locks of one process: nodes on the stacks of the waiters, linked from the newest
-//! to the oldest. The mutexes of `mutex.rs` use it, and the semaphore of `ulocks-fair`.
+//! The queue of the locks of one process: nodes on the stacks of the waiters, linked from the
+//! newest to the oldest. The mutexes of `mutex.rs` use it, and the semaphore of `ulocks-fair`.
 //!
 //! ```text
 //!  word ──► newest ──older──► … ──older──► second ──older──► oldest
@@ -8,16 +8,16 @@
 //! ```
 //!
 //! An arriving thread writes `older` and publishes its node by one compare-exchange of the word. It
-//! touches no other node. The word that names the newest node is the caller's: the mutex has bits in
-//! it, the semaphore none. [`Newest`] is all that this file knows of it.
+//! touches no other node. The word that names the newest node is the caller's: the mutex has bits
+//! in it, the semaphore none. [`Newest`] is all that this file knows of it.
 //!
 //! At most one thread holds the *queue lock*, a bit of the caller's. The queue-lock holder alone
-//! completes the links `newer` and `oldest`, and detaches nodes, but for a node that is alone. To complete them it walks from the
-//! newest node to the first one that has an `oldest`: there the last walk began. So each node is
-//! walked over once.
+//! completes the links `newer` and `oldest`, and detaches nodes, but for a node that is alone. To
+//! complete them it walks from the newest node to the first one that has an `oldest`: there the
+//! last walk began. So each node is walked over once.
 //!
-//! A lock in order has a [`Window`] too, which names the oldest node. So a hand-over needs no walk, but
-//! where the links are used up.
+//! A lock in order has a [`Window`] too, which names the oldest node. So a hand-over needs no walk,
+//! but where the links are used up.
 //!
 //! # Which thread touches a node
 //! | the node | its links | its status is changed by |
@@ -31,12 +31,12 @@
 //! read it.
 //!
 //! # Invariants
-//! 1. Of the nodes from the newest on, the first that has an `oldest` has all `newer` links right from
-//!    it to the oldest node. That is named by the window; without one, by the `oldest` found. So a
-//!    queue-lock holder that detaches the newest node tells the next one what it knew.
-//! 2. A walk from the newest node meets such a node, or the oldest, whose `older` is null then. Once
-//!    such a node was there, the `older` of the oldest node may name a node that is gone. No walk
-//!    follows it.
+//! 1. Of the nodes from the newest on, the first that has an `oldest` has all `newer` links right
+//!    from it to the oldest node. That is named by the window; without one, by the `oldest` found.
+//!    So a queue-lock holder that detaches the newest node tells the next one what it knew.
+//! 2. A walk from the newest node meets such a node, or the oldest, whose `older` is null then.
+//!    Once such a node was there, the `older` of the oldest node may name a node that is gone. No
+//!    walk follows it.
 //! 3. `newer` of a queued node is right, or null. A lock without a window looks at it after a walk
 //!    only.
 //! 4. A node lives until the thread that detached it answers, which it does once; a waiter that has
@@ -64,8 +64,8 @@
 //! # Sources
 //! The links are those of the Rust standard library's `sys::sync::rwlock::queue` (J. Wunder, 2023)
 //! and of J. Fang's `usync`: newest first, completed when needed. J. Mellor-Crummey and M. Scott,
-//! "Algorithms for Scalable Synchronization" (1991): each waiter polls a word of its own. Here: nodes
-//! that leave, a word that is not the queue's, and the window.
+//! "Algorithms for Scalable Synchronization" (1991): each waiter polls a word of its own. Here:
+//! nodes that leave, a word that is not the queue's, and the window.
 
 mod mutex;
 mod rule;
@@ -376,8 +376,8 @@ pub unsafe fn detach_oldest(word: &impl Newest, node: *const Node, newest: *cons
 /// As [`detach_oldest`]; the lock belongs to the waiter from now on. The lock has a window.
 unsafe fn grant_first(word: &impl Newest, oldest: *const Node, newest: *const Node) -> window::Sleepers {
     let window = word.window().expect("a lock that grants first has a window");
-    // SAFETY: the contract; the links belong to the caller. The node is detached, and is not touched
-    // after its answer.
+    // SAFETY: the contract; the links belong to the caller. The node is detached, and is not
+    // touched after its answer.
     unsafe {
         let Links { newer, inside, .. } = Node::links(oldest, |links| *links);
         let open = window.is_open();

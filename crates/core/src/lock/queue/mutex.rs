@@ -18,18 +18,18 @@
 //! - Barging: the oldest waiter contends with arriving threads for the bound at most. Then the next
 //!   release hands the mutex over to it. Waiters keep their order, also those with a deadline.
 //! - A waiter whose time is up leaves. Of its time-out and its acquisition exactly one wins.
-//! - One read-modify-write acquires and one releases, if no thread waits. A release never waits, and
-//!   makes no system call for a waiter that is awake.
+//! - One read-modify-write acquires and one releases, if no thread waits. A release never waits,
+//!   and makes no system call for a waiter that is awake.
 //! - The step that releases or grants is the last access (law 2 of ARCHITECTURE.md). Wake-ups that
 //!   follow use addresses only.
 //! - All-zero memory is an unlocked mutex. Nothing is allocated: a node is on its waiter's stack.
 //!
 //! # State
 //! The word is the address of the newest node, and six bits ([`State`]). *Free* means not `LOCKED`.
-//! *Open* means that an arriving thread may take the mutex: it is free and has no waiters, in order;
-//! it is free and not `DUE`, barging. The mutex is *owed* to the oldest waiter if there is one, and:
-//! in order, always; barging, if it is `DUE` and there is no candidate. Each transition is one
-//! read-modify-write:
+//! *Open* means that an arriving thread may take the mutex: it is free and has no waiters, in
+//! order; it is free and not `DUE`, barging. The mutex is *owed* to the oldest waiter if there is
+//! one, and: in order, always; barging, if it is `DUE` and there is no candidate. Each transition
+//! is one read-modify-write:
 //!
 //! | from | to | by | step |
 //! |---|---|---|---|
@@ -65,85 +65,90 @@
 //!
 //! # The hand-over
 //! A release of an owed mutex locks the queue and keeps `LOCKED`: no thread can acquire, and the
-//! releasing thread owns the mutex for the oldest waiter. It writes that waiter's status, by one swap
-//! (answer). Only then it does what others need: it links the next nodes, moves the window and
-//! unlocks the queue. The mutex lives meanwhile, since another waiter is queued. If there is no other
-//! waiter, (unlock queue) comes first, and then the answer.
+//! releasing thread owns the mutex for the oldest waiter. It writes that waiter's status, by one
+//! swap (answer). Only then it does what others need: it links the next nodes, moves the window and
+//! unlocks the queue. The mutex lives meanwhile, since another waiter is queued. If there is no
+//! other waiter, (unlock queue) comes first, and then the answer.
 //!
-//! If the new holder releases meanwhile, (free) leaves the rest to the queue-lock holder, which hands
-//! over once more. That takes a section shorter than the work on the queue. So no release waits. But
-//! a waiter may wait for a queue-lock holder that was preempted, although that holds no mutex.
+//! If the new holder releases meanwhile, (free) leaves the rest to the queue-lock holder, which
+//! hands over once more. That takes a section shorter than the work on the queue. So no release
+//! waits. But a waiter may wait for a queue-lock holder that was preempted, although that holds no
+//! mutex.
 //!
 //! # The candidate
-//! Barging, a release wakes no waiter while one is awake that will look at the word: the *candidate*.
-//! It is in no queue, and `AWAKE` stands for it. An arriving thread that has spun in vain comes
-//! forward if there is none and no waiter. Otherwise the release of a mutex with waiters chooses the
-//! oldest: one system call, after which the other releases make none. So at most one woken waiter is
-//! on its way.
+//! Barging, a release wakes no waiter while one is awake that will look at the word: the
+//! *candidate*. It is in no queue, and `AWAKE` stands for it. An arriving thread that has spun in
+//! vain comes forward if there is none and no waiter. Otherwise the release of a mutex with waiters
+//! chooses the oldest: one system call, after which the other releases make none. So at most one
+//! woken waiter is on its way.
 //!
-//! The candidate polls, and either takes the mutex or stands back: its node becomes the oldest again,
-//! and it sleeps. The next release chooses it again. It remembers when it found the mutex taken first.
-//! If the bound has passed since, it sets `DUE` (claim): then the present holder is the last to have
-//! overtaken it. It polls on, and stands back with `DUE` at last: then the mutex is owed to it, and
-//! the next release hands over.
+//! The candidate polls, and either takes the mutex or stands back: its node becomes the oldest
+//! again, and it sleeps. The next release chooses it again. It remembers when it found the mutex
+//! taken first. If the bound has passed since, it sets `DUE` (claim): then the present holder is
+//! the last to have overtaken it. It polls on, and stands back with `DUE` at last: then the mutex
+//! is owed to it, and the next release hands over.
 //!
 //! # Invariants
 //! Beside those of the queue (`mod.rs`):
 //! 1. *At most one thread holds the mutex, or owns it for the oldest waiter.* `LOCKED` is set by a
 //!    step that finds it clear, and that thread is the owner: (take), (give back), (take as
 //!    candidate), (keep), or (unlock queue) of a free mutex in order, where no thread takes a mutex
-//!    with waiters. The owner passes it on by (hand over one), (serve) and the answer, or clears it.
-//! 2. *No waiter is forgotten.* While a waiter is queued, one of three holds. A thread holds or owns
-//!    the mutex, so that a release comes. Or the queue is locked. Or a candidate is `AWAKE`. For (free)
-//!    leaves a free mutex with waiters only with one of the other two. (unlock queue) leaves one only
-//!    with a candidate: otherwise the table above has another line. The candidate leaves by (take as
-//!    candidate), by (resign) while `LOCKED`, or by (stand back) while it holds the queue lock.
+//!    with waiters. The owner passes it on by (hand over one), (serve) and the answer, or clears
+//!    it.
+//! 2. *No waiter is forgotten.* While a waiter is queued, one of three holds. A thread holds or
+//!    owns the mutex, so that a release comes. Or the queue is locked. Or a candidate is `AWAKE`.
+//!    For (free) leaves a free mutex with waiters only with one of the other two. (unlock queue)
+//!    leaves one only with a candidate: otherwise the table above has another line. The candidate
+//!    leaves by (take as candidate), by (resign) while `LOCKED`, or by (stand back) while it holds
+//!    the queue lock.
 //! 3. *No release is overlooked.* (free) beside a locked queue changes the word, and (unlock queue)
 //!    fails if the word has changed. In order no value comes back meanwhile. Barging, a thread may
 //!    take the mutex again; then `NOTED` is there, and a candidate is chosen all the same.
 //! 4. *The mutex lives while the queue is locked.* The queue-lock holder is a holder; or a waiter
-//!    that leaves or stands back, whose own borrow lasts; or has waiters in the queue, or leavers that
-//!    it has not answered. Each of them borrows the mutex until it is answered, and only the
+//!    that leaves or stands back, whose own borrow lasts; or has waiters in the queue, or leavers
+//!    that it has not answered. Each of them borrows the mutex until it is answered, and only the
 //!    queue-lock holder answers a waiter of a locked queue.
 //! 5. `DUE` implies a candidate or a waiter, while the queue is not locked. While it is set no
 //!    candidate is chosen, and none comes forward: there are waiters, or there is a candidate. A
-//!    thread that takes a mutex that is `DUE` sees that, and gives it back. If it looks too late to see
-//!    it, the bit was cleared with a hand-over, which it excludes, or with the last waiter.
+//!    thread that takes a mutex that is `DUE` sees that, and gives it back. If it looks too late to
+//!    see it, the bit was cleared with a hand-over, which it excludes, or with the last waiter.
 //! 6. `SINGLE` implies that no queue-lock holder has seen the queue since its only node came. So no
 //!    link of it is in use, and [`Window`] names no node.
 //! 7. A waiter that is detached, and whose answer waits for (unlock queue), stays so if that fails;
 //!    but the only node is queued again.
-//! 8. A waiter does not unwind from (enqueue) or (come forward) until it has the mutex or has left: a
-//!    node or a bit would stay behind. If a panic comes, as of a wait that the kernel refuses, the
-//!    process aborts.
+//! 8. A waiter does not unwind from (enqueue) or (come forward) until it has the mutex or has left:
+//!    a node or a bit would stay behind. If a panic comes, as of a wait that the kernel refuses,
+//!    the process aborts.
 //!
 //! # How long a waiter waits, barging
 //! Let `h` be the longest hold and `w` the time until a thread runs that was woken, or that was
-//! preempted on the queue. The candidate sets `DUE` within `bound + w` of its first look, and acquires
-//! with the next release, within `h + w`; or it sleeps when the bound passes, and the next release
-//! wakes it for that: `h + w` more. A waiter behind `k` others is chosen after they have acquired or
-//! left. So it waits for `(k + 1) * (bound + 2h + 3w)` at most.
+//! preempted on the queue. The candidate sets `DUE` within `bound + w` of its first look, and
+//! acquires with the next release, within `h + w`; or it sleeps when the bound passes, and the next
+//! release wakes it for that: `h + w` more. A waiter behind `k` others is chosen after they have
+//! acquired or left. So it waits for `(k + 1) * (bound + 2h + 3w)` at most.
 //!
 //! # Ordering
 //! - (free), (serve), (serve free) release; (take), (take as candidate), (keep), (unlock queue)
-//!   acquire: the word hands over directly. (answer) and the look of a waiter at its status hand over
-//!   else.
-//! - (enqueue) releases the node. Each look of a queue-lock holder at the word acquires, also that of
-//!   a compare-exchange that fails. Links pass on with the queue lock: (unlock queue) releases, and
-//!   (serve), (serve free), (lock queue) acquire.
+//!   acquire: the word hands over directly. (answer) and the look of a waiter at its status hand
+//!   over else.
+//! - (enqueue) releases the node. Each look of a queue-lock holder at the word acquires, also that
+//!   of a compare-exchange that fails. Links pass on with the queue lock: (unlock queue) releases,
+//!   and (serve), (serve free), (lock queue) acquire.
 //! - (ask to leave) releases `Leaving`, (take leavers) acquires it.
-//! - (hand over one) releases, since the holder's work passes on by the answer; it acquires the node.
-//! - (replace newest), (take leavers) and (stand back) acquire: barging, the value that they expect may
-//!   have come back, with a release in between.
-//! - (come forward), (claim) and (resign) order nothing. All transitions are read-modify-writes of one
-//!   word, so each continues the releases before it.
+//! - (hand over one) releases, since the holder's work passes on by the answer; it acquires the
+//!   node.
+//! - (replace newest), (take leavers) and (stand back) acquire: barging, the value that they expect
+//!   may have come back, with a release in between.
+//! - (come forward), (claim) and (resign) order nothing. All transitions are read-modify-writes of
+//!   one word, so each continues the releases before it.
 //!
 //! # Sources
 //! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. W. Long,
 //! "futex: Throughput-optimized (TO) futexes" (LKML, 2016), and Linux `kernel/locking/mutex.c`: the
-//! first waiter contends, and asks for the hand-off in time. D. Dice, "Malthusian Locks" (2017): wake
-//! nobody while one spins. The queue of the Rust standard library's `sys::sync::rwlock::queue`. Here:
-//! one word for both orders, the candidate outside of the queue, the bound, and leaving.
+//! first waiter contends, and asks for the hand-off in time. D. Dice, "Malthusian Locks" (2017):
+//! wake nobody while one spins. The queue of the Rust standard library's
+//! `sys::sync::rwlock::queue`. Here: one word for both orders, the candidate outside of the queue,
+//! the bound, and leaving.
 
 use super::rule::{Room, Rule};
 use super::window::{self, Window};
@@ -235,7 +240,8 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         &self.meter
     }
 
-    /// Whether no arriving thread may take the mutex from now on until a waiter has had it. For tests.
+    /// Whether no arriving thread may take the mutex from now on until a waiter has had it. For
+    /// tests.
     #[doc(hidden)]
     pub fn is_owed(&self) -> bool {
         let word = self.state();
@@ -265,8 +271,8 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
 
     /// (take) at once; the word as it is if that failed.
     ///
-    /// One read-modify-write whatever the other bits are: to read the word first would move its cache
-    /// line twice. (Two CPUs of an EPYC, 20 to 100 ns inside and outside: 0.7 of the rate.)
+    /// One read-modify-write whatever the other bits are: to read the word first would move its
+    /// cache line twice. (Two CPUs of an EPYC, 20 to 100 ns inside and outside: 0.7 of the rate.)
     #[inline(always)]
     fn take(&self) -> Result<(), State> {
         if R::IN_ORDER {

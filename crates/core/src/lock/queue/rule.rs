@@ -33,8 +33,8 @@ impl Rule for InOrder {
 #[derive(Debug)]
 pub enum After<const NS: u64 = 100_000> {}
 
-/// At once: a woken waiter that finds the lock taken is the next to acquire it, but for threads that
-/// acquire in the same moment. Long's hand-off.
+/// At once: a woken waiter that finds the lock taken is the next to acquire it, but for threads
+/// that acquire in the same moment. Long's hand-off.
 #[derive(Debug)]
 pub enum HandOff {}
 

@@ -185,8 +185,8 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
 }
 
 impl Node {
-    /// Waits until the waiter is answered; `None` if `deadline` passed first. `polls`: the waiter is
-    /// in the window.
+    /// Waits until the waiter is answered; `None` if `deadline` passed first. `polls`: the waiter
+    /// is in the window.
     pub fn wait<P: Policy>(
         &self,
         polls: bool,

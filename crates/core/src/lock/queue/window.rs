@@ -1,7 +1,7 @@
 //! The window: which waiters of a lock in order are awake.
 //!
-//! A lock in order goes to one certain waiter. To wake a thread on an idle CPU takes 5 to 50 us, and
-//! costs the waking thread a microsecond or two. If each waiter were woken by its grant, each
+//! A lock in order goes to one certain waiter. To wake a thread on an idle CPU takes 5 to 50 us,
+//! and costs the waking thread a microsecond or two. If each waiter were woken by its grant, each
 //! hand-over would take as long. So the waiters at the head of the queue are awake before their
 //! turn, and poll their own status. They are the *window*.
 //!
@@ -11,12 +11,13 @@
 //! 1. *Open*, at first: each waiter polls as it comes, for
 //!    [`FIRST_NS`](crate::spin::Spin::FIRST_NS), longer on more than 16 CPUs. While all are granted
 //!    awake, nothing is to be done for the window.
-//! 2. A grant that meets a sleeper *narrows* it: there are more waiters than CPUs, or the queue takes
-//!    longer than a spin. An open window gets half of the CPUs, less one. A narrow one is halved.
-//!    From then on a waiter that comes sleeps at once. Each hand-over moves the window on by a
-//!    waiter, and wakes it.
+//! 2. A grant that meets a sleeper *narrows* it: there are more waiters than CPUs, or the queue
+//!    takes longer than a spin. An open window gets half of the CPUs, less one. A narrow one is
+//!    halved. From then on a waiter that comes sleeps at once. Each hand-over moves the window on
+//!    by a waiter, and wakes it.
 //! 3. [`GROWS`] hand-overs in a row that meet no sleeper widen it by one, up to half of the CPUs.
-//!    [`TRIES`] of them try all CPUs but one. A window that reaches the newest waiter is open again.
+//!    [`TRIES`] of them try all CPUs but one. A window that reaches the newest waiter is open
+//!    again.
 //!
 //! A fixed width fails: with as many awake as there are CPUs, and four threads a CPU, a waiter that
 //! polls loses its CPU to one that is woken, and is granted asleep. (The cost model, 8 CPUs, 32
@@ -28,15 +29,15 @@
 //! rules:
 //!
 //! 1. If a waiter has the last CPU of the granted waiter, it is not woken ahead: its grant wakes
-//!    it. It cannot run before the new holder sleeps. Woken early, it takes the CPU from the holder,
-//!    or runs before the holder only to find that it has to wait.
+//!    it. It cannot run before the new holder sleeps. Woken early, it takes the CPU from the
+//!    holder, or runs before the holder only to find that it has to wait.
 //! 2. Any other waiter can run beside the holder. The next one is woken ahead, or, if that cannot
 //!    run, the one after it ([`NEAR`]).
 //!
 //! So with two CPUs the lock is passed on as if there were two queues, one for each CPU. A waiter
-//! that is woken ahead is told the last CPU of the granted waiter. If that is its own CPU, it does not
-//! poll, or stops. (Without that, two CPUs of a Xeon, 8 threads, 100 ns inside and outside: 0.11 M/s
-//! for 0.29.) The same holds of a window of one waiter on more CPUs.
+//! that is woken ahead is told the last CPU of the granted waiter. If that is its own CPU, it does
+//! not poll, or stops. (Without that, two CPUs of a Xeon, 8 threads, 100 ns inside and outside:
+//! 0.11 M/s for 0.29.) The same holds of a window of one waiter on more CPUs.
 //!
 //! # What does not depend on it
 //! No position in the queue and no grant: a waiter that sleeps is woken by its grant. All here is
@@ -44,9 +45,9 @@
 //! then one waiter sleeps, or polls, in vain. A last CPU may be unknown, as in models.
 //!
 //! # Which nodes it names
-//! `first` and the edge are queued: whoever detaches the first node sets `first` to the next one, and
-//! whoever detaches another forgets the edge. The edge lies in the first node ([`Inside`]), and the
-//! next node gets it when the first is granted.
+//! `first` and the edge are queued: whoever detaches the first node sets `first` to the next one,
+//! and whoever detaches another forgets the edge. The edge lies in the first node ([`Inside`]), and
+//! the next node gets it when the first is granted.
 
 use super::status::{Cpu, Kind, Status};
 use super::{Newest, Node, newer};
@@ -104,8 +105,8 @@ pub(super) fn cpus() -> u32 {
     cpu::count()
 }
 
-/// How many spins of [`FIRST_NS`](crate::spin::Spin::FIRST_NS) a waiter in the window makes: the more
-/// waiters poll, the longer is its wait.
+/// How many spins of [`FIRST_NS`](crate::spin::Spin::FIRST_NS) a waiter in the window makes: the
+/// more waiters poll, the longer is its wait.
 pub(super) fn patience() -> u32 {
     (cpus() / 16).max(1)
 }
@@ -196,8 +197,8 @@ impl Window {
 /// wake, which the caller does.
 ///
 /// # Safety
-/// The caller is the queue-lock holder, and `window` is that of the lock. `newest` was read acquiring,
-/// and `first` and it are queued.
+/// The caller is the queue-lock holder, and `window` is that of the lock. `newest` was read
+/// acquiring, and `first` and it are queued.
 pub unsafe fn advance(
     word: &impl Newest,
     window: &Window,

@@ -6,12 +6,12 @@
 //!
 //! | bytes | what | in glibc |
 //! |---|---|---|
-//! | 0 to 7 | the lock; of `Calock` a word that may name it | `__lock`, `__count` |
+//! | 0 to 7 | the owner of a recursive or error-checking mutex, by its thread pointer | `__lock`, `__count` |
 //! | 8 to 11 | threads that wait on a condition variable with this mutex, unless it is passed on | `__owner` |
 //! | 12 to 15 | the fork that the lock has lived through, see `fork.rs`; if it is passed on, glibc's count | `__nusers` |
 //! | 16 to 19 | the kind | `__kind` |
 //! | 20 to 23 | how often a recursive mutex is held beyond once | `__spins`, `__elision` |
-//! | 24 to 31 | the owner of a recursive or error-checking mutex, by its thread pointer | `__list` |
+//! | 24 to 39 | the lock; of `Calock` a word that may name it | `__list` |
 //!
 //! # What is passed on to glibc
 //! Mutexes that are robust, process-shared, of priority inheritance or with a priority ceiling: the
@@ -40,13 +40,13 @@ use ulocks_unfair::{RawBargingMutex, RawThroughputMutex};
 /// What this library makes of a `pthread_mutex_t`.
 #[repr(C, align(8))]
 pub struct Mutex {
-    lock: UnsafeCell<[u32; 2]>,
+    owner: AtomicU64,
     /// See [`condvar`](crate::condvar).
     sleepers: AtomicU32,
     pub generation: AtomicU32,
     kind: AtomicU32,
     depth: AtomicU32,
-    owner: AtomicU64,
+    lock: UnsafeCell<[u64; 2]>,
 }
 
 // SAFETY: `lock` is accessed as a lock, which is `Sync`; the rest is atomics.
@@ -114,7 +114,7 @@ impl Mutex {
 
     #[inline(always)]
     fn lock_as<L: RawMutex>(&self) -> &L {
-        const { assert!(size_of::<L>() <= 8 && align_of::<L>() <= 8) };
+        const { assert!(size_of::<L>() <= 16 && align_of::<L>() <= 8) };
         // SAFETY: the bytes are those of a lock of this type, which all-zero bytes are, too: the
         // choice does not change while the program runs. They are accessed as such a lock only.
         unsafe { &*self.lock.get().cast() }

@@ -1,4 +1,4 @@
-//! [`FairMutex`]: strict first in, first out, eight bytes.
+//! [`FairMutex`]: strict first in, first out, sixteen bytes.
 
 use ulocks_core::queue::{InOrder, QueueMutex};
 use ulocks_core::{Private, api};
@@ -26,13 +26,22 @@ pub type RawFairMutex<P = Private> = QueueMutex<P, InOrder>;
 ///
 /// # Blocking
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and there are no
-/// waiters, and so is the release. Otherwise the caller enqueues. The head waiter spins for up to
-/// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy; all others sleep in the kernel at
-/// once. A release hands over to the head waiter. It may also wake one waiter ahead of its turn:
-/// the next, or the one behind that, if the next needs the CPU of the new holder. That waiter spins
-/// for up to `FIRST_NS` too, unless the holder seems to wait for its CPU. A release makes no system
-/// call for a waiter that is awake. No thread yields to the scheduler. A timed acquisition tries at
-/// least once. It may return late by its spin budgets and by what the scheduler takes.
+/// waiters, and so is the release. Otherwise the caller enqueues, and a release hands over to the
+/// head waiter. The waiters at the head of the queue are awake; those behind sleep in the kernel.
+/// An awake waiter spins for up to [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy,
+/// unless the holder seems to wait for its CPU, and then sleeps too.
+///
+/// How many are awake depends on the number of CPUs that the process may use:
+/// - *Up to three.* A waiter that finds the queue empty spins. A release may wake one waiter ahead
+///   of its turn: the next, or the one behind that, if the next needs the CPU of the new holder.
+/// - *Four or more.* As many as can spin, each on a CPU of its own, but at most 63. While each
+///   hand-over meets a waiter that is awake, each arriving waiter spins. After one that meets a
+///   sleeper fewer stay awake. Releases then wake waiters ahead of their turn, at most two at a
+///   time, and more and more stay awake again.
+///
+/// A release makes no system call for a waiter that is awake. No thread yields to the scheduler. A
+/// timed acquisition tries at least once. It may return late by its spin budgets and by what the
+/// scheduler takes.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
@@ -63,7 +72,7 @@ pub type RawFairMutex<P = Private> = QueueMutex<P, InOrder>;
 /// them, which is not there.
 ///
 /// # Memory
-/// Eight bytes. Nothing is allocated, so it can guard a global allocator: a waiter's place in the
+/// Sixteen bytes. Nothing is allocated, so it can guard a global allocator: a waiter's place in the
 /// queue is on its own stack. What releases is one read-modify-write, after which the mutex is
 /// touched no more, so the thread that releases last may free or unmap it at once. A guard may be
 /// forgotten, which leaves the mutex locked, and a locked mutex may be moved or dropped.

@@ -130,8 +130,8 @@ impl Newest for &Queue {
 
 impl<P: InOneProcess> RawSemaphore<P> {
     /// Waits for `wanted` permits, counted in already. The `first` waiter polls, and so does each
-    /// that is in the window; the others have to wait for more than one release. False if `deadline`
-    /// passed first, or the semaphore is closed.
+    /// that is in the window; the others have to wait for more than one release. False if
+    /// `deadline` passed first, or the semaphore is closed.
     pub(super) fn wait_in_queue(&self, wanted: u32, first: bool, deadline: Option<Deadline>) -> bool {
         // Invariant 8.
         without_unwinding(|| {

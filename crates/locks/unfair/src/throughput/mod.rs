@@ -1,4 +1,4 @@
-//! [`ThroughputMutex`]: barging and stealing, with a bound on how long that goes on.
+//! [`ThroughputMutex`]: barging, with a bound on how long that goes on.
 
 pub use ulocks_core::queue::{After, HandOff};
 
@@ -15,36 +15,32 @@ pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 /// counters; [`ThroughputMutexWith`] has the others.
 ///
 /// # Fairness
-/// An arriving thread takes a free mutex past waiters, but not for ever. Sleeping waiters are
-/// served in the order in which they fell asleep. A release wakes the first. Others may overtake it
-/// for the bound, 100 us unless the type says otherwise ([`After`]). Then it reserves the
-/// mutex: the present holder is the last to have overtaken it. With
+/// An arriving thread takes a free mutex past waiters, but not for ever. A thread that has spun in
+/// vain queues, and waiters are served in the order in which they queued, also those with a
+/// deadline. One waiter is the *candidate*: it contends for the mutex with the arriving threads.
+/// They may overtake it for the bound, 100 us unless the type says otherwise ([`After`]). Then the
+/// mutex is *owed* to it: the next release hands the mutex over to it. With
 /// - `h`, the longest time the mutex is held,
 /// - `w`, the time until a woken thread runs,
-/// - `k`, the number of other waiters,
+/// - `k`, the number of waiters ahead,
 ///
-/// a waiter that has fallen asleep waits at most `bound + (k + 1) * (bound + 2h + 2w)`, and one
-/// beside a single other thread `bound + 2h + 2w`. Each of many waiters in turn is overtaken for
-/// the bound: otherwise the mutex would idle for one wake-up at each hand-over, which a strict
-/// hand-off costs. [`HandOff`], with a bound of zero, gives shorter waits to many waiters.
-///
-/// Two kinds of waiters are not bound by this. A waiter with a deadline that was woken while
-/// another had been woken may have to sleep behind the others again. So may a waiter whose sleep a
-/// signal ends. The kernel wakes threads of real-time priority before others.
+/// a waiter waits for at most `(k + 1) * (bound + 2h + 2w)`. Each of many waiters in turn is
+/// overtaken for the bound: otherwise the mutex would idle for one wake-up at each hand-over, which
+/// a strict hand-off costs. [`HandOff`], with a bound of zero, gives shorter waits to many waiters.
 ///
 /// [`try_lock`](api::Mutex::try_lock) takes a free mutex past others too, but fails on one that is
-/// reserved.
+/// owed to a waiter.
 ///
 /// # Blocking
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and no thread
 /// waits, and so is the release. Otherwise the caller spins as on a
-/// [`BargingMutex`](crate::BargingMutex), for up to 6 us by default, and then sleeps in the kernel
-/// (`FUTEX_WAIT`). A waiter that has reserved spins for up to 40 us before it sleeps again. So does
-/// a thread that finds the mutex free and reserved. A spin ends at once if the holder waited, too,
-/// before it acquired, and did so on the CPU where the spinning thread runs: then the holder is not
-/// running. It also ends if the waiter that has reserved the mutex sleeps on that CPU. No thread
-/// ever yields to the scheduler. A timed acquisition tries at least once, and may return late by
-/// its spinning budget and by what the scheduler takes.
+/// [`BargingMutex`](crate::BargingMutex), for up to 6 us by default. Then it becomes the candidate
+/// if no thread waits. Otherwise it queues, and sleeps in the kernel (`FUTEX_WAIT`). A release
+/// wakes the oldest waiter as the candidate, unless there is one. The candidate spins for up to
+/// 2 us, and sleeps again at the head of the queue. While the mutex is owed to it, it spins for up
+/// to 30 us before that, but 3 us if it has slept and the process may use less than four CPUs. No
+/// thread ever yields to the scheduler. A timed acquisition tries at least once, and may return
+/// late by its spinning budget and by what the scheduler takes.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
@@ -69,17 +65,16 @@ pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
-/// that the code it interrupts may hold. A child of `fork` gets a private copy of the mutex
-/// in its present state, with the waiters' positions but without the waiters. What another thread
-/// held stays locked there. What the forking thread held, the child can release. Unless no thread
-/// waited, the child may not lock it: it may be reserved for a waiter that is not there.
+/// that the code it interrupts may hold or wait for. The child of a `fork` gets a private copy of
+/// the mutex in the state it was in. What another thread held stays locked there. What the forking
+/// thread held, the child can release and lock again, unless threads waited: it may go to one of
+/// them, which is not there.
 ///
 /// # Memory
-/// The release is one read-modify-write and touches the mutex no more, so the thread that releases
-/// last may free or unmap it at once. Nothing is allocated, so it can guard a global allocator. A
-/// guard may be forgotten, which leaves the mutex locked, and a locked mutex may be moved or
-/// dropped. Two copies of this crate in one process (a plugin that links its own) must not share a
-/// mutex: each has its own static memory, in which waiters sleep.
+/// Eight bytes. Nothing is allocated, so it can guard a global allocator: a waiter's place in the
+/// queue is on its own stack. What releases is one read-modify-write, after which the mutex is
+/// touched no more, so the thread that releases last may free or unmap it at once. A guard may be
+/// forgotten, which leaves the mutex locked, and a locked mutex may be moved or dropped.
 ///
 /// # Methods
 /// `ThroughputMutex<T>` is a name for [lock_api]'s type around a raw lock of this family. The page
@@ -125,7 +120,7 @@ pub type ThroughputMutex<T> = ThroughputMutexWith<T, Private>;
 ///
 /// *COUNTED.lock() += 1;
 /// let counted = COUNTED.counts();
-/// // How the mutex was obtained: at once, while spinning, past others, after a sleep, by reservation.
+/// // How the mutex was obtained: at once, while spinning, past others, after a sleep, as one owed.
 /// assert_eq!((counted.fast(), counted.spun, counted.stolen, counted.woken, counted.reserved), (1, 0, 0, 0, 0));
 /// ```
 pub type ThroughputMutexWith<T, P, B = After> = api::Mutex<RawThroughputMutex<P, B>, T>;

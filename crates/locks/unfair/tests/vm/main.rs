@@ -12,6 +12,8 @@ mod byte;
 mod condvar;
 #[path = "../common/overtaking.rs"]
 mod overtaking;
+#[path = "../common/queueing.rs"]
+mod queueing;
 mod throughput;
 #[path = "../common/warm.rs"]
 mod warm;

@@ -2,10 +2,11 @@
 
 use crate::barging::sampled;
 use crate::overtaking::reserver_is_next;
+use crate::queueing;
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
 use ulocks_core::raw::RawMutex;
-use ulocks_core::spin::NoSpin;
+use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_testkit::model;
 use ulocks_unfair::{After, HandOff, RawThroughputMutex};
 
@@ -55,4 +56,18 @@ fn a_waiter_that_is_chosen_too_late_leaves() {
     check::<Sleeper>(1);
     check::<Strict>(2);
     check::<Mutex>(3);
+}
+
+#[test]
+fn waiters_keep_their_order() {
+    for threads in [3, 4, 8] {
+        for timed in [false, true] {
+            let order = |seed, model: fn(usize, usize, bool)| {
+                explore(sampled(threads, seed), move || model(threads, 2, timed));
+            };
+            order(1, queueing::waiters_keep_their_order::<NoSpin, HandOff>);
+            order(2, queueing::waiters_keep_their_order::<Adaptive, HandOff>);
+            order(3, queueing::waiters_keep_their_order::<NoSpin, After>);
+        }
+    }
 }

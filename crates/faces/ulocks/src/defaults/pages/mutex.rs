@@ -14,11 +14,10 @@ use ulocks_core::lock_api;
 /// those who come from std, parking_lot or tokio.
 ///
 /// # Fairness
-/// It barges: an arriving thread may take a free mutex past waiters. A release wakes the waiter
-/// that fell asleep first. If others have overtaken that waiter for 100 us, it reserves the mutex,
-/// and is next. So a waiter waits for those that fell asleep before it, for some hundred
-/// microseconds and a few sections each, and none starves. A waiter with a deadline, or one whose
-/// sleep a signal ends, may have to queue anew.
+/// It barges: an arriving thread may take a free mutex past waiters. The waiters stand in a queue,
+/// and a release wakes the oldest. If others have overtaken that waiter for 100 us, the next
+/// release hands the mutex over to it. So a waiter waits for those ahead in the queue, for some
+/// hundred microseconds and a few sections each, and none starves.
 ///
 /// # Blocking
 /// [`lock`](Mutex#method.lock) is one atomic read-modify-write if the mutex is free and no thread
@@ -47,7 +46,7 @@ use ulocks_core::lock_api;
 /// |---|---|
 /// | [`new`](Mutex#method.new) | an unlocked mutex; `const`, so it can be a `static` |
 /// | [`lock`](Mutex#method.lock) | locks, and waits as long as that takes |
-/// | [`try_lock`](Mutex#method.try_lock) | locks if the mutex is free and not reserved: `Option` of a guard |
+/// | [`try_lock`](Mutex#method.try_lock) | locks if the mutex is free and not owed to a waiter: `Option` of a guard |
 /// | [`try_lock_for`](Mutex#method.try_lock_for) | locks, or gives up after a `Duration` |
 /// | [`try_lock_until`](Mutex#method.try_lock_until) | locks, or gives up at an `Instant` |
 /// | [`lock_interruptible`], [`lock_interruptible_until`] | locks, or gives up when a signal handler runs; methods of [`InterruptibleMutex`] |
