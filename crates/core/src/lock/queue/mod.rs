@@ -1,5 +1,5 @@
 //! The queue of a lock of one process: nodes on the stacks of the waiters, linked from the newest
-//! to the oldest. `FairMutex` and `Semaphore` share it.
+//! to the oldest. `FairMutex`, the default mutex, `Calock` and `Semaphore` share it.
 //!
 //! ```text
 //!  word ──► newest ──older──► … ──older──► second ──older──► oldest
@@ -61,6 +61,7 @@
 //! word that is not the queue's.
 
 mod mutex;
+mod plan;
 mod rule;
 mod serve;
 mod status;
@@ -69,7 +70,8 @@ mod window;
 mod word;
 
 pub use mutex::QueueMutex;
-pub use rule::{After, HandOff, InOrder, Rule};
+pub use plan::Plan;
+pub use rule::{Advice, After, Every, HandOff, InOrder, Planned, Rule};
 pub use status::{Cpu, Kind, Status};
 pub use window::Window;
 
