@@ -96,7 +96,7 @@ mod tests {
         let core = Models::new(package("ulocks-core"), "crates/core/src/lock/condvar/raw.rs", "loom");
         assert_eq!(core.tests, ["loom_condvar"]);
         assert_eq!(core.without, [""; 0]);
-        let calock = Models::new(package("ulocks-calock"), "crates/locks/calock/src/raw.rs", "vm");
+        let calock = Models::new(package("ulocks-calock"), "crates/locks/calock/src/lib.rs", "vm");
         assert_eq!(calock.without, ["bugs::"]);
     }
 }

@@ -12,7 +12,7 @@ use ulocks_core::sync::AtomicUsize;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_unfair::RawBargingMutex;
 
-/// `Calock` for mutexes of forty bytes.
+/// `Calock` for mutexes that have eight bytes for a lock.
 pub type InflatedCalock = Inflated<RawCalock, Arena>;
 
 /// The memory.

@@ -1,45 +1,36 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-#[doc(hidden)]
-pub mod advice;
-mod interval;
-mod parked;
-mod plan;
-mod raw;
-mod release;
-mod word;
+pub use ulocks_core::queue::Every;
 
-pub use interval::{Every, Interval};
-pub use raw::RawCalock;
-#[doc(hidden)]
-pub use word::State;
-
+use ulocks_core::queue::QueueMutex;
 use ulocks_core::{Private, api};
 
+/// The raw lock, without data.
+pub type RawCalock<P = Private, I = Every> = QueueMutex<P, I>;
+
 /// `Calock<T>` is mutual exclusion around a `T` at a throughput that does not fall however many
-/// threads want it, where no thread starves: fifty-two bytes beside the data.
+/// threads want it, where no thread starves: sixteen bytes beside the data.
 ///
 /// This one is for the threads of one process, with the default patience and interval, and without
 /// counters; [`CalockWith`] has the others.
 ///
 /// # Fairness
-/// None in the short run. An arriving thread takes a free mutex past all waiters. While enough
-/// threads are active to use the CPUs, sleeping waiters stay asleep, so that the same few threads
-/// go round. One goes round alone where that is faster: where critical sections are shorter than
-/// the mutex's cache line takes from one CPU to another.
+/// None in the short run. An arriving thread takes a free mutex past all waiters. Those that have
+/// to wait stand in a queue, and sleep. The oldest of them looks now and then, and the others stay
+/// asleep, so that the same few threads go round. One goes round alone where that is faster: where
+/// critical sections are shorter than the mutex's cache line takes from one CPU to another.
 ///
-/// In the long run every thread acquires. When an interval has passed, the oldest sleeping waiter
-/// is promoted: the mutex is handed over to it, and the present holder is the last to have
-/// overtaken it. The interval is ten milliseconds unless the type says otherwise ([`Every`]). A
-/// waiter that falls asleep behind `k` others is promoted as the `k + 1`st at the latest. If a
-/// release wakes it and it finds the mutex taken, it goes to the end. Then it is promoted after
-/// `2 (n + 1)` promotions at the latest, where `n` is the largest number of other sleeping waiters.
+/// In the long run every thread acquires. When the oldest waiter has waited for an interval, the
+/// mutex is handed over to it, and the present holder is the last to have overtaken it. The interval
+/// is ten milliseconds unless the type says otherwise ([`Every`]). With
+/// - `h`, the longest time the mutex is held,
+/// - `w`, the time until a woken thread runs,
+/// - `k`, the number of other waiters,
 ///
-/// A promotion takes an interval, the time for which the mutex is held, and the time until a woken
-/// thread runs. So among a hundred threads that always want the mutex, a thread may wait for one or
-/// two seconds. Fewer threads or a shorter interval make that less. Each promotion costs the
-/// throughput of two wake-ups.
+/// a waiter waits at most `(k + 1) * (interval + 2h + 2w)`. So among a hundred threads that always
+/// want the mutex, a thread may wait for a second. Fewer threads or a shorter interval make that
+/// less. Each hand-over costs the throughput of two wake-ups.
 ///
 /// The kernel wakes threads of real-time priority before others.
 ///
@@ -51,13 +42,13 @@ use ulocks_core::{Private, api};
 /// waits, and so is the release. Otherwise the caller spins for up to
 /// [`ARRIVAL_NS`](ulocks_core::spin::Spin::ARRIVAL_NS) of its policy, 6 us by default, at intervals
 /// that follow the cost of its polls, or not at all while one thread goes round alone. Then it
-/// sleeps in the kernel (`FUTEX_WAIT_BITSET`). A promoted waiter spins for up to 40 us before it
-/// sleeps again. A release makes a system call if it wakes a waiter; most do not. No thread ever
-/// yields to the scheduler.
+/// sleeps in the kernel (`FUTEX_WAIT`). A release makes a system call if it wakes a waiter; most do
+/// not. No thread ever yields to the scheduler.
 ///
-/// One sleeping waiter has a timer, of 200 us at first, then growing up to an interval, to see
-/// whether the mutex is idle. So if the active threads stop coming, the mutex may be idle while
-/// waiters sleep, for an interval at most.
+/// The oldest waiter sleeps with a timer, of 50 us at first, then growing up to an interval, to see
+/// whether it can have the mutex. So if the active threads stop coming, the mutex may be idle while
+/// waiters sleep, for about as long as it was busy before, and for an interval at most. A thread
+/// that waits on a condition variable wakes the oldest waiter as it releases the mutex.
 ///
 /// A timed acquisition tries at least once. It may return late by its spin budget and by what the
 /// scheduler takes.
@@ -71,8 +62,8 @@ use ulocks_core::{Private, api};
 /// A panic would leave other threads waiting for ever.
 ///
 /// # Process-shared
-/// No: the type is for the threads of one process. A waiter that is killed would keep its count and
-/// its promotion, and the bound would end with it. Between processes there are `BargingMutexWith<T,
+/// No: the type is for the threads of one process. A waiter that is killed would keep its place in
+/// the queue, and the bound would end with it. Between processes there are `BargingMutexWith<T,
 /// Shared>` of `ulocks-unfair`, without a bound, and the robust mutexes of `ulocks-shm`.
 ///
 /// ```compile_fail
@@ -194,8 +185,3 @@ pub type CalockCondvar = CalockCondvarWith<Private>;
 
 /// A [`CalockCondvar`] for a [`CalockWith`] of the same policy and interval.
 pub type CalockCondvarWith<P, I = Every> = api::Condvar<RawCalock<P, I>>;
-
-impl<P: ulocks_core::policy::InOneProcess, I: Interval> ulocks_core::raw::RawInterruptible
-    for RawCalock<P, I>
-{
-}

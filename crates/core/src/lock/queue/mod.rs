@@ -1,5 +1,5 @@
 //! The queue of the locks of one process: nodes on the stacks of the waiters, linked from the
-//! newest to the oldest. The mutexes of `mutex.rs` use it, and the semaphore of `ulocks-fair`.
+//! newest to the oldest. `FairMutex`, the default mutex, `Calock` and `Semaphore` share it.
 //!
 //! ```text
 //!  word ──► newest ──older──► … ──older──► second ──older──► oldest
@@ -68,6 +68,7 @@
 //! nodes that leave, a word that is not the queue's, and the window.
 
 mod mutex;
+mod plan;
 mod rule;
 mod serve;
 mod status;
@@ -76,7 +77,8 @@ mod window;
 mod word;
 
 pub use mutex::QueueMutex;
-pub use rule::{After, HandOff, InOrder, Rule};
+pub use plan::Plan;
+pub use rule::{Advice, After, Every, HandOff, InOrder, Planned, Rule};
 pub use status::{Cpu, Kind, Status};
 pub use window::{Granted, NOBODY, Window, advance, here, wake};
 

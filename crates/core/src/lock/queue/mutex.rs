@@ -1,4 +1,4 @@
-//! A mutex whose waiters stand in a queue: `FairMutex`, and the default mutex.
+//! A mutex whose waiters stand in a queue: `FairMutex`, the default mutex, and `Calock`.
 //!
 //! | file | what of the protocol |
 //! |---|---|
@@ -8,9 +8,11 @@
 //! | `mod.rs` | nodes and links, which know nothing of mutexes |
 //! | `status.rs` | what a waiter is told |
 //! | `window.rs` | in order: which waiters are awake, and which is the oldest |
+//! | `plan.rs` | culled: whether one thread is faster alone. No invariant rests on it |
 //!
-//! The two locks differ in their [`Rule`]. *In order*: no thread passes the queue. *Barging*: an
-//! arriving thread takes a free mutex, until one waiter has been overtaken for the bound.
+//! The locks differ in their [`Rule`]. *In order*: no thread passes the queue. *Barging*: an
+//! arriving thread takes a free mutex, until one waiter has been overtaken for the bound. *Culled*
+//! is barging, too, and a waiter that contends in vain does not keep releases busy: it naps.
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
@@ -88,6 +90,17 @@
 //! the last to have overtaken it. It polls on, and stands back with `DUE` at last: then the mutex
 //! is owed to it, and the next release hands over.
 //!
+//! Culled, the candidate stands back only when the bound has passed. Until then it sleeps with a
+//! timer: it *naps*, each time twice as long as before. So while it naps all other waiters sleep,
+//! and releases wake nobody: the few *active* threads go round. As a nap ends, it looks, and polls
+//! for a moment. In solo mode (`plan.rs`) it does so only if the mutex was not used during the nap.
+//! A holder that departs to wait on a condition variable calls it out of its nap, since that holder
+//! does not come back by itself: else two threads that notify each other took turns at the pace of
+//! naps.
+//!
+//! If the active threads stop coming, the mutex is idle until the nap ends: for about as long as it
+//! was busy before, and for the bound at most.
+//!
 //! # Invariants
 //! Beside those of the queue (`mod.rs`):
 //! 1. *At most one thread holds the mutex, or owns it for the oldest waiter.* `LOCKED` is set by a
@@ -96,11 +109,12 @@
 //!    with waiters. The owner passes it on by (hand over one), (serve) and the answer, or clears
 //!    it.
 //! 2. *No waiter is forgotten.* While a waiter is queued, one of three holds. A thread holds or
-//!    owns the mutex, so that a release comes. Or the queue is locked. Or a candidate is `AWAKE`.
-//!    For (free) leaves a free mutex with waiters only with one of the other two. (unlock queue)
-//!    leaves one only with a candidate: otherwise the table above has another line. The candidate
-//!    leaves by (take as candidate), by (resign) while `LOCKED`, or by (stand back) while it holds
-//!    the queue lock.
+//!    owns the mutex, so that a release comes. Or the queue is locked. Or a candidate is `AWAKE`:
+//!    it looks at the word before it sleeps in the queue, and each nap ends by a timer. For (free)
+//!    leaves a free mutex with waiters only with one of the other two. (unlock queue) leaves one
+//!    only with a candidate: otherwise the table above has another line. The candidate leaves by
+//!    (take as candidate), by (resign) while `LOCKED`, or by (stand back) while it holds the queue
+//!    lock.
 //! 3. *No release is overlooked.* (free) beside a locked queue changes the word, and (unlock queue)
 //!    fails if the word has changed. In order no value comes back meanwhile. Barging, a thread may
 //!    take the mutex again; then `NOTED` is there, and a candidate is chosen all the same.
@@ -125,7 +139,8 @@
 //! preempted on the queue. The candidate sets `DUE` within `bound + w` of its first look, and
 //! acquires with the next release, within `h + w`; or it sleeps when the bound passes, and the next
 //! release wakes it for that: `h + w` more. A waiter behind `k` others is chosen after they have
-//! acquired or left. So it waits for `(k + 1) * (bound + 2h + 3w)` at most.
+//! acquired or left. So it waits for `(k + 1) * (bound + 2h + 3w)` at most. Culled,
+//! a nap ends with the bound.
 //!
 //! # Ordering
 //! - (free), (serve), (serve free) release; (take), (take as candidate), (keep), (unlock queue)
@@ -146,10 +161,12 @@
 //! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. W. Long,
 //! "futex: Throughput-optimized (TO) futexes" (LKML, 2016), and Linux `kernel/locking/mutex.c`: the
 //! first waiter contends, and asks for the hand-off in time. D. Dice, "Malthusian Locks" (2017):
-//! wake nobody while one spins. The queue of the Rust standard library's
-//! `sys::sync::rwlock::queue`. Here: one word for both orders, the candidate outside of the queue,
-//! the bound, and leaving.
+//! wake nobody while one spins; and the active set. R. Johnson et al., "Decoupling contention
+//! management from scheduling" (2010): how many are active is apart from who is next. The queue of
+//! the Rust standard library's `sys::sync::rwlock::queue`. Here: one word for all orders, the
+//! candidate outside of the queue, its naps, the bound, and leaving.
 
+use super::plan::Plan;
 use super::rule::{Room, Rule};
 use super::window::{self, Window};
 use super::word::{DUE, LOCKED, State};
@@ -288,7 +305,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     /// An arriving thread has taken a mutex that is owed to a waiter, and releases it.
     #[cold]
     fn give_back(&self, word: State) -> Result<(), State> {
-        self.unlock_contended(word);
+        self.unlock_contended(word, false);
         Err(self.state())
     }
 
@@ -301,13 +318,19 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     fn look(&self) -> Look {
         let word = self.state();
         if !Self::is_open(word) {
-            Look::Taken
+            if self.is_solo() { Look::Hopeless } else { Look::Taken }
         } else if self.change(word, word.locked(), Acquire).is_ok() {
             self.count_passing(word);
             Look::Acquired
         } else {
             Look::Beaten
         }
+    }
+
+    /// Whether one thread is to be active alone.
+    #[inline]
+    pub(super) fn is_solo(&self) -> bool {
+        R::ALWAYS_SOLO || self.room.plan().is_some_and(Plan::is_solo)
     }
 
     /// An arriving thread has taken the mutex, whose word was `word`, after it had found it taken.
@@ -323,6 +346,9 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         self.meter.count(Event::Contended);
         if !R::IN_ORDER && spin::backing_off::<P>(|| self.look()) {
             return true;
+        }
+        if self.room.plan().is_some() {
+            self.meter.count(Event::Culled);
         }
         // Invariant 8.
         without_unwinding(|| {
@@ -374,10 +400,12 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         }
     }
 
-    /// Releases a mutex with waiters, a candidate, or a locked queue.
+    /// Releases a mutex with waiters, a candidate, or a locked queue. `departs`: the holder goes to
+    /// wait on a condition variable, so that it does not come back by itself.
     #[cold]
     #[inline(never)]
-    fn unlock_contended(&self, mut word: State) {
+    fn unlock_contended(&self, mut word: State, departs: bool) {
+        let called = self.room.plan().and_then(|plan| plan.note_release(departs));
         loop {
             let free = word.unlocked();
             let single = R::IN_ORDER && word.is_single();
@@ -402,7 +430,12 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                     unsafe { Node::answer(word.newest(), Kind::Granted) }.map(|key| key.wake(1));
                     return;
                 }
-                Ok(()) => return,
+                Ok(()) => {
+                    if word.is_awake() {
+                        called.map(|key| key.wake(1)); // (call)
+                    }
+                    return;
+                }
                 Err(now) => word = now,
             }
         }
@@ -476,10 +509,22 @@ unsafe impl<P: InOneProcess, R: Rule> raw::RawMutex for QueueMutex<P, R> {
     #[inline]
     unsafe fn unlock(&self, (): ()) {
         self.meter.released();
+        // In solo mode the line is here, and the word is not `HELD`.
+        if self.room.plan().is_some_and(Plan::holder_is_solo) {
+            return self.unlock_contended(self.state(), false);
+        }
         // Without a look before, which would cost as much as in (take).
         // (free); from here on the mutex may be gone, if it succeeds.
         if let Err(word) = self.change(State::HELD, State::FREE, Release) {
-            self.unlock_contended(word);
+            self.unlock_contended(word, false);
+        }
+    }
+
+    #[inline]
+    unsafe fn unlock_to_wait(&self, (): ()) {
+        self.meter.released();
+        if let Err(word) = self.change(State::HELD, State::FREE, Release) {
+            self.unlock_contended(word, true);
         }
     }
 

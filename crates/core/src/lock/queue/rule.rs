@@ -1,6 +1,8 @@
 //! The rules.
+use super::plan::Plan;
 use super::window::Window;
 use crate::lock::traits::Initial;
+use core::marker::PhantomData;
 
 /// Who may take a free word past the queue, and whom a release wakes.
 pub trait Rule: Send + Sync + 'static {
@@ -8,14 +10,25 @@ pub trait Rule: Send + Sync + 'static {
     const IN_ORDER: bool;
     /// For how long others may overtake the candidate, in nanoseconds.
     const BOUND_NS: u64;
-    /// The room for the window.
+    /// What it keeps in the lock. With a plan the lock is *culled*: the candidate naps.
     type Room: Room;
+    /// Models: solo mode never ends.
+    #[doc(hidden)]
+    const ALWAYS_SOLO: bool = false;
 }
 
 /// What a rule keeps in the lock beside the word.
 pub trait Room: Initial + Send + Sync + 'static {
     /// The window, if the rule has one.
-    fn window(&self) -> Option<&Window>;
+    fn window(&self) -> Option<&Window> {
+        None
+    }
+
+    /// The plan, if the rule has one.
+    #[inline]
+    fn plan(&self) -> Option<&Plan> {
+        None
+    }
 }
 
 /// Nobody passes the queue.
@@ -38,6 +51,35 @@ pub enum After<const NS: u64 = 100_000> {}
 #[derive(Debug)]
 pub enum HandOff {}
 
+/// Any thread takes a free lock, and releases wake nobody while a candidate naps. Every `NS`
+/// nanoseconds, by default ten milliseconds, the lock is handed over to the candidate.
+///
+/// A hand-over costs a timer, two wake-ups and a sleep. A shorter interval bounds the wait of the
+/// others more tightly, and costs more.
+#[derive(Debug)]
+pub struct Every<const NS: u64 = 10_000_000, A: Advice = Planned>(PhantomData<A>);
+
+/// What a model decides in place of the plan, on which no invariant rests.
+#[doc(hidden)]
+pub trait Advice: Send + Sync + 'static {
+    /// Whether solo mode never ends.
+    const ALWAYS_SOLO: bool = false;
+}
+
+/// All decisions are left to the plan.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum Planned {}
+
+impl Advice for Planned {}
+
+impl<const NS: u64, A: Advice> Rule for Every<NS, A> {
+    const IN_ORDER: bool = false;
+    const BOUND_NS: u64 = NS;
+    type Room = Plan;
+    const ALWAYS_SOLO: bool = A::ALWAYS_SOLO;
+}
+
 impl<const NS: u64> Rule for After<NS> {
     const IN_ORDER: bool = false;
     const BOUND_NS: u64 = NS;
@@ -55,6 +97,7 @@ impl Rule for HandOff {
 pub struct Nothing(());
 
 crate::initial!([] Window = Self::new());
+crate::initial!([] Plan = Self::new());
 crate::initial!([] Nothing = Self(()));
 
 impl Room for Window {
@@ -63,8 +106,11 @@ impl Room for Window {
     }
 }
 
-impl Room for Nothing {
-    fn window(&self) -> Option<&Window> {
-        None
+impl Room for Plan {
+    #[inline]
+    fn plan(&self) -> Option<&Plan> {
+        Some(self)
     }
 }
+
+impl Room for Nothing {}

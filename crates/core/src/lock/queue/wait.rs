@@ -1,7 +1,8 @@
-//! How a waiter waits, contends, and leaves. Labels and invariants are those of `mutex.rs`.
+//! How a waiter waits, contends, naps, and leaves. Labels and invariants are those of `mutex.rs`.
 
 use super::mutex::{QueueMutex, Seen, Task};
-use super::rule::Rule;
+use super::plan::Plan;
+use super::rule::{Room, Rule};
 use super::window;
 use super::{Cpu, Kind, Node, Status};
 use crate::lock::meter::{Event, Meter};
@@ -12,6 +13,10 @@ use crate::sys::futex::Waited;
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sys::time::Deadline;
 use core::time::Duration;
+
+/// The first nap of a candidate; each is twice as long as the one before. It is a few wake-ups
+/// long, so that it is no poll.
+const FIRST_NAP: Duration = Duration::from_micros(50);
 
 /// How the candidate has ended.
 enum Contended {
@@ -38,7 +43,11 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         loop {
             if is_candidate {
                 let gives_up = || gives_up || deadline.is_some_and(|deadline| deadline.has_passed());
-                match self.contend(node, &mut due, gives_up) {
+                let contended = match self.room.plan() {
+                    Some(plan) => self.contend_culled(plan, node, &mut slept, gives_up, deadline),
+                    None => self.contend(node, &mut due, gives_up),
+                };
+                match contended {
                     Contended::Acquired => {
                         self.meter.count(if slept { Event::Woken } else { Event::Spun });
                         return true;
@@ -113,11 +122,8 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 return Contended::Acquired;
             }
             let is_due = is_due();
-            if is_due {
-                self.set_due();
-                if spin::head_waiter::<P>(false, || look() == Look::Acquired) {
-                    return Contended::Acquired;
-                }
+            if is_due && self.insist() {
+                return Contended::Acquired;
             }
             if gives_up() {
                 if self.resign() {
@@ -127,6 +133,64 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 return Contended::StoodBack;
             }
         }
+    }
+
+    /// As [`contend`](Self::contend), of a culled lock: the candidate naps until the bound passes.
+    fn contend_culled(
+        &self,
+        plan: &Plan,
+        node: &Node,
+        slept: &mut bool,
+        gives_up: impl Fn() -> bool,
+        deadline: Option<Deadline>,
+    ) -> Contended {
+        let (mut due, mut nap) = (None, FIRST_NAP);
+        let (mut takes, mut ended, mut promoted) = (false, false, false);
+        loop {
+            let (releases, mode) = plan.look(); // before the look at the word: see (call)
+            if takes || !self.is_solo() {
+                let look = || self.look_as_candidate();
+                if look() == Look::Acquired || spin::closely::<P>(look) {
+                    return Contended::Acquired;
+                }
+            }
+            takes = true; // if the mutex is free from here on
+            let due = *due.get_or_insert_with(|| Deadline::after(Duration::from_nanos(R::BOUND_NS)));
+            if ended || gives_up() {
+                if self.resign() {
+                    return Contended::GaveUp;
+                }
+                continue;
+            }
+            if due.has_passed() {
+                if !promoted {
+                    promoted = true;
+                    self.meter.count(Event::Promoted);
+                }
+                if self.insist() {
+                    return Contended::Acquired;
+                }
+                if self.stand_back(node, true) {
+                    return Contended::StoodBack;
+                }
+                continue;
+            }
+            let (until, _) = Deadline::earlier(Some(due), Some(Deadline::after(nap)));
+            let (until, is_last) = Deadline::earlier(until, deadline);
+            self.meter.count(Event::Slept);
+            *slept = true;
+            let waited = plan.nap(mode, until); // (nap)
+            let timed_out = waited == Waited::TimedOut;
+            ended = waited.interrupts(deadline) || timed_out && is_last;
+            takes = !timed_out || plan.look().0 == releases;
+            nap *= 2;
+        }
+    }
+
+    /// (claim). The candidate polls for a while then: true if it acquires.
+    fn insist(&self) -> bool {
+        self.set_due();
+        spin::head_waiter::<P>(false, || self.look_as_candidate() == Look::Acquired)
     }
 
     /// (take as candidate).

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use ulocks_calock::{Interval, RawCalock, State};
+use ulocks_calock::RawCalock;
 use ulocks_core::Private;
 use ulocks_core::meter::sealed::Sealed;
 use ulocks_core::meter::{Event, Meter};
+use ulocks_core::queue::Rule;
 use ulocks_core::raw::{Metered, RawMutex};
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::UnsafeCell;
@@ -40,21 +41,21 @@ impl Meter for Promises {
 /// A lock that is observed.
 pub type Observed<I> = RawCalock<Private<NoSpin, Promises>, I>;
 
-struct Shared<I: Interval> {
+struct Shared<I: Rule> {
     lock: Observed<I>,
     /// Whether the lock was kept for a thread when it was held last.
     promised: UnsafeCell<bool>,
 }
 
 // SAFETY: `promised` is accessed under `lock` only.
-unsafe impl<I: Interval> Sync for Shared<I> {}
+unsafe impl<I: Rule> Sync for Shared<I> {}
 // SAFETY: both parts are `Send`.
-unsafe impl<I: Interval> Send for Shared<I> {}
+unsafe impl<I: Rule> Send for Shared<I> {}
 
 /// Threads of which each acquires the lock `rounds` times. If it was kept for a waiter when it was
 /// held last, then the next holder is a waiter for which it was kept. `hold` is run by the
 /// holder. Returns how often the lock was promised to a waiter, and each of these acquired it.
-pub fn promoted_is_next<I: Interval>(
+pub fn promoted_is_next<I: Rule>(
     threads: usize,
     rounds: usize,
     hold: impl Fn() + Copy + Send + Sync + 'static,
@@ -73,11 +74,7 @@ pub fn promoted_is_next<I: Interval>(
                 let promised = unsafe { &mut *promised };
                 assert!(!*promised || mine, "the promoted was overtaken");
                 hold();
-                let state = lock.state();
-                *promised = state.0 & State::PROMOTED != 0;
-                if !mine {
-                    leaves_a_standby(state);
-                }
+                *promised = lock.is_owed();
             });
             // SAFETY: locked above.
             unsafe { lock.unlock(()) };
@@ -86,16 +83,6 @@ pub fn promoted_is_next<I: Interval>(
     });
     let made = Metered::meter(&shared.lock).made.load(Relaxed);
     assert_eq!(kept.into_iter().sum::<usize>(), made, "not everybody who was promoted acquired the lock so");
-    assert_eq!(shared.lock.state(), State::UNLOCKED);
+    assert!(!shared.lock.is_locked() && !shared.lock.is_owed());
     made
-}
-
-/// A waiter that was woken, found the lock taken and sleeps again has left a standby, itself if
-/// need be. So the next release need not wake a waiter. Exceptions: it slept while the lock was
-/// kept for the standby, which holds it now; or the standby gave up.
-fn leaves_a_standby(state: State) {
-    assert!(
-        state.0 & State::WASTED == 0 || state.0 & State::STANDBY != 0,
-        "without a standby, each release wakes a waiter: {state:?}"
-    );
 }

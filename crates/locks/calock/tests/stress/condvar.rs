@@ -1,11 +1,12 @@
-//! The condition variable: sleepers that a notification moves to the lock, among others that are
-//! parked there.
+//! The condition variable: threads that a notification wakes, among others that want the
+//! lock.
 
 use std::thread;
 use std::time::Duration;
-use ulocks_calock::{CalockCondvarWith, CalockWith, Every, Interval, State};
+use ulocks_calock::{CalockCondvarWith, CalockWith, Every};
 use ulocks_core::Private;
 use ulocks_core::policy::InOneProcess;
+use ulocks_core::queue::Rule;
 use ulocks_core::spin::NoSpin;
 use ulocks_testkit::watchdog::watch;
 
@@ -19,7 +20,7 @@ macro_rules! with_each {
 
 /// Waiters see every round, which one thread begins; the mutex is contended by others that know
 /// nothing of rounds.
-fn everybody_sees_every_round<P: InOneProcess, I: Interval>(waiters: usize, rounds: usize, bargers: usize) {
+fn everybody_sees_every_round<P: InOneProcess, I: Rule>(waiters: usize, rounds: usize, bargers: usize) {
     struct Rounds {
         now: usize,
         seen: usize,
@@ -67,13 +68,12 @@ fn everybody_sees_every_round<P: InOneProcess, I: Interval>(waiters: usize, roun
         }
     });
     assert_eq!(state.lock().seen, waiters);
-    // SAFETY: the raw mutex is only asked for its state.
-    assert_eq!(unsafe { state.raw() }.inner().state(), State::UNLOCKED);
+    assert!(!state.is_locked());
 }
 
 #[test]
 fn a_broadcast_reaches_everybody_again_and_again() {
-    fn check<P: InOneProcess, I: Interval>() {
+    fn check<P: InOneProcess, I: Rule>() {
         everybody_sees_every_round::<P, I>(16, 200, 0);
     }
     with_each!(check);
@@ -81,7 +81,7 @@ fn a_broadcast_reaches_everybody_again_and_again() {
 
 #[test]
 fn a_broadcast_reaches_everybody_on_a_busy_mutex() {
-    fn check<P: InOneProcess, I: Interval>() {
+    fn check<P: InOneProcess, I: Rule>() {
         everybody_sees_every_round::<P, I>(16, 100, 4);
     }
     with_each!(check);
@@ -99,7 +99,7 @@ fn a_broadcast_reaches_hundreds() {
 fn every_notification_arrives() {
     const ITEMS: usize = 1_000;
     const THREADS: usize = 6;
-    fn check<P: InOneProcess, I: Interval>() {
+    fn check<P: InOneProcess, I: Rule>() {
         let _watchdog = watch("one notification for each item under a calock", String::new);
         let items = CalockWith::<usize, P, I>::new(0);
         let (come, gone) = (CalockCondvarWith::<P, I>::new(), CalockCondvarWith::<P, I>::new());

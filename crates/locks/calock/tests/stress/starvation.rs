@@ -1,11 +1,12 @@
 //! No thread starves: the bound that the lock publishes, in the lock's own time.
 //!
-//! A waiter that parks behind `k` others is promoted after at most `2 (k + 1)` intervals
-//! (`src/raw.rs`, "How long a waiter waits"). An interval that passes on a busy lock ends in a
-//! promotion, so promotions are the clock: while a thread waits, the lock promotes at most
-//! `2 (k + 1)` waiters, that thread included. There is no room beside this: how long an interval
-//! takes on a loaded machine, and how long a woken thread takes to run, does not matter to a clock
-//! that waits for them.
+//! Waiters stand in a queue, and the oldest is promoted when it has waited for an interval
+//! (`core/src/lock/queue/mutex.rs`, "How long a waiter waits"). An interval that passes on a busy
+//! lock ends in a promotion, so promotions are the clock: while a thread waits behind `k` others, the
+//! lock promotes at most `k + 1` waiters, that thread included. As many may be promoted before it
+//! stands in the queue, if it loses its CPU on the way. How long an interval takes on a loaded
+//! machine, and how long a woken thread takes to run, does not matter to a clock that waits for
+//! them.
 //!
 //! A clock that stands still measures nothing. So a run lasts until it has shown several times the
 //! bound, and fails if that takes too long.

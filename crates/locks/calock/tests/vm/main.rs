@@ -1,8 +1,6 @@
 //! Models of the calock on the virtual machine: many threads, old values, deadlines.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
-#[path = "../common/advice.rs"]
-mod advice;
 mod crowd;
 #[path = "../common/impatient.rs"]
 mod impatient;
@@ -15,9 +13,4 @@ use ulocks_core::model::Config;
 /// How many executions of a model of so many threads: about as many steps for each number.
 fn sampled(threads: usize, seed: u64) -> Config {
     Config { spurious: 2, seed, ..Config::sampled(16_000 / threads as u64) }
-}
-
-/// The same without time, so that no timer hides a lost wake-up.
-fn timeless(threads: usize, seed: u64) -> Config {
-    Config { timeouts: false, ..sampled(threads, seed) }
 }
