@@ -22,10 +22,18 @@ const FIRST_NAP: Duration = Duration::from_micros(50);
 enum Contended {
     /// It holds the mutex.
     Acquired,
+    /// It holds the mutex, which was kept for it.
+    Reserved,
     /// Its time is up.
     GaveUp,
     /// It stands in the queue again.
     StoodBack,
+}
+
+impl Contended {
+    fn acquired(kept: bool) -> Self {
+        if kept { Self::Reserved } else { Self::Acquired }
+    }
 }
 
 impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
@@ -50,6 +58,10 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 match contended {
                     Contended::Acquired => {
                         self.meter.count(if slept { Event::Woken } else { Event::Spun });
+                        return true;
+                    }
+                    Contended::Reserved => {
+                        self.meter.count(Event::Reserved);
                         return true;
                     }
                     Contended::GaveUp => return false,
@@ -112,24 +124,25 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     /// mutex taken.
     fn contend(&self, node: &Node, due: &mut Option<Deadline>, gives_up: impl Fn() -> bool) -> Contended {
         let mut look = || self.look_as_candidate();
+        let mut kept = false;
         loop {
             if look() == Look::Acquired {
-                return Contended::Acquired;
+                return Contended::acquired(kept);
             }
             let end = *due.get_or_insert_with(|| Deadline::after(Duration::from_nanos(R::BOUND_NS)));
             let is_due = || R::BOUND_NS == 0 || end.has_passed();
             if !is_due() && spin::closely::<P>(&mut look) {
-                return Contended::Acquired;
+                return Contended::acquired(kept);
             }
-            let is_due = is_due();
-            if is_due && self.insist() {
-                return Contended::Acquired;
+            kept = is_due();
+            if kept && self.insist() {
+                return Contended::Reserved;
             }
             if gives_up() {
                 if self.resign() {
                     return Contended::GaveUp;
                 }
-            } else if self.stand_back(node, is_due) {
+            } else if self.stand_back(node, kept) {
                 return Contended::StoodBack;
             }
         }
@@ -151,7 +164,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             if takes || !self.is_solo() {
                 let look = || self.look_as_candidate();
                 if look() == Look::Acquired || spin::closely::<P>(look) {
-                    return Contended::Acquired;
+                    return Contended::acquired(promoted);
                 }
             }
             takes = true; // if the mutex is free from here on
@@ -168,7 +181,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                     self.meter.count(Event::Promoted);
                 }
                 if self.insist() {
-                    return Contended::Acquired;
+                    return Contended::Reserved;
                 }
                 if self.stand_back(node, true) {
                     return Contended::StoodBack;
