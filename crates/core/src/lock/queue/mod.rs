@@ -366,8 +366,8 @@ pub unsafe fn detach_oldest(word: &impl Newest, node: *const Node, newest: *cons
 /// As [`detach_oldest`]; the lock belongs to the waiter from now on. The lock has a window.
 unsafe fn grant_first(word: &impl Newest, oldest: *const Node, newest: *const Node) -> window::Sleepers {
     let window = word.window().expect("a lock that grants first has a window");
-    // SAFETY: the contract; the links belong to the caller. The node is detached, and is not touched
-    // after its answer.
+    // SAFETY: the contract; the links belong to the caller. The node is detached, and is not
+    // touched after its answer.
     unsafe {
         let Links { newer, inside, .. } = Node::links(oldest, |links| *links);
         let open = window.is_open();

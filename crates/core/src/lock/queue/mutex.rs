@@ -10,9 +10,9 @@
 //! | `window.rs` | in order: which waiters are awake. No invariant rests on it |
 //! | `plan.rs` | culled: whether one thread is faster alone. No invariant rests on it |
 //!
-//! The locks differ in their [`Rule`]. *In order*: no thread passes the queue. *Barging*: an arriving
-//! thread takes a free mutex, until one waiter has been overtaken for the bound. *Culled* is barging,
-//! too, and a waiter that contends in vain does not keep releases busy: it naps.
+//! The locks differ in their [`Rule`]. *In order*: no thread passes the queue. *Barging*: an
+//! arriving thread takes a free mutex, until one waiter has been overtaken for the bound. *Culled*
+//! is barging, too, and a waiter that contends in vain does not keep releases busy: it naps.
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
@@ -21,15 +21,16 @@
 //!   release hands the mutex over to it. Waiters keep their order, also those with a deadline.
 //! - A waiter whose time is up leaves. Of its time-out and its acquisition exactly one wins.
 //! - One read-modify-write acquires and one releases, if no thread waits; barging also while one
-//!   waits and is awake. A release never waits, and makes no system call for a waiter that is awake.
+//!   waits and is awake. A release never waits, and makes no system call for a waiter that is
+//!   awake.
 //! - The step that releases or grants is the last access (law 2 of ARCHITECTURE.md). Wake-ups that
 //!   follow use addresses only.
 //! - All-zero memory is an unlocked mutex. Nothing is allocated: a node is on its waiter's stack.
 //!
 //! # State
 //! The word is the address of the newest node, and six bits ([`State`]). *Free* means not `LOCKED`,
-//! and *open* that an arriving thread may take the mutex: in order, the word is zero; barging, it is
-//! free and not `DUE`. The mutex is *owed* to the oldest waiter if there is one, and: in order,
+//! and *open* that an arriving thread may take the mutex: in order, the word is zero; barging, it
+//! is free and not `DUE`. The mutex is *owed* to the oldest waiter if there is one, and: in order,
 //! always; barging, if it is `DUE`. Each transition is one compare-exchange:
 //!
 //! | from | to | by | step |
@@ -53,30 +54,32 @@
 //!
 //! # The hand-over
 //! A release of an owed mutex locks the queue and keeps `LOCKED`: no thread can acquire, and the
-//! releasing thread owns the mutex for the oldest waiter. It writes that waiter's status, by one swap
-//! (answer). Only then it does what others need: it links the next nodes, moves the window and
-//! unlocks the queue. The mutex lives meanwhile, since another waiter is queued. If there is no other
-//! waiter, (unlock queue) comes first, and then the answer.
+//! releasing thread owns the mutex for the oldest waiter. It writes that waiter's status, by one
+//! swap (answer). Only then it does what others need: it links the next nodes, moves the window and
+//! unlocks the queue. The mutex lives meanwhile, since another waiter is queued. If there is no
+//! other waiter, (unlock queue) comes first, and then the answer.
 //!
 //! If the new holder releases meanwhile, (free) leaves the rest to the queue-lock holder.
 //!
 //! # The candidate
-//! Barging, a release wakes no waiter while one is awake that will look at the word: the *candidate*.
-//! It is in no queue, and `AWAKE` stands for it. An arriving thread that has spun in vain comes
-//! forward if there is none and no waiter. Otherwise (unlock queue) of a release chooses the oldest
-//! waiter: one system call, after which the other releases make none. So at most one woken waiter is
-//! on its way, and none is woken to find that another was faster, but the candidate.
+//! Barging, a release wakes no waiter while one is awake that will look at the word: the
+//! *candidate*. It is in no queue, and `AWAKE` stands for it. An arriving thread that has spun in
+//! vain comes forward if there is none and no waiter. Otherwise (unlock queue) of a release chooses
+//! the oldest waiter: one system call, after which the other releases make none. So at most one
+//! woken waiter is on its way, and none is woken to find that another was faster, but the
+//! candidate.
 //!
-//! The candidate polls, and either takes the mutex or stands back: its node becomes the oldest again,
-//! and it sleeps. The next release chooses it again. It remembers when it was chosen first. If the
-//! bound has passed since, it stands back with `DUE`, and polls its own status.
+//! The candidate polls, and either takes the mutex or stands back: its node becomes the oldest
+//! again, and it sleeps. The next release chooses it again. It remembers when it was chosen first.
+//! If the bound has passed since, it stands back with `DUE`, and polls its own status.
 //!
 //! Culled, the candidate stands back only when the bound has passed. Until then it sleeps with a
-//! timer: it *naps*, each time twice as long as before. So while it naps all other waiters sleep, and
-//! releases wake nobody: the few *active* threads go round. As a nap ends, it looks, and polls for a
-//! moment. In solo mode (`plan.rs`) it does so only if the mutex was not used during the nap. A holder
-//! that departs to wait on a condition variable calls it out of its nap, since that holder does not
-//! come back by itself: else two threads that notify each other took turns at the pace of naps.
+//! timer: it *naps*, each time twice as long as before. So while it naps all other waiters sleep,
+//! and releases wake nobody: the few *active* threads go round. As a nap ends, it looks, and polls
+//! for a moment. In solo mode (`plan.rs`) it does so only if the mutex was not used during the nap.
+//! A holder that departs to wait on a condition variable calls it out of its nap, since that holder
+//! does not come back by itself: else two threads that notify each other took turns at the pace of
+//! naps.
 //!
 //! If the active threads stop coming, the mutex is idle until the nap ends: for about as long as it
 //! was busy before, and for the bound at most.
@@ -86,26 +89,27 @@
 //! 1. *At most one thread holds the mutex, or owns it for the oldest waiter.* `LOCKED` is set by
 //!    (take), (take as candidate), (keep) and (unlock queue), which find it clear, and passed on by
 //!    (serve) and the answer. Only its owner clears it.
-//! 2. *No waiter is forgotten.* If a waiter is queued, one of four holds: a thread holds or owns the
-//!    mutex, so that a release comes; `QUEUE_LOCKED` is set; a candidate is `AWAKE`, or naps and will
-//!    be; or the waiter has queued on a word that was so. For (free) and (unlock queue) leave a free mutex with waiters only
-//!    with `QUEUE_LOCKED` or `AWAKE`. The candidate acquires, or leaves by (stand back) or (resign),
-//!    both while `LOCKED` is set or the queue is locked by itself.
-//! 3. *The queue-lock holder sees each release.* (unlock queue) fails if (free) came since it looked.
-//!    If the mutex is owed then, it hands over; if no candidate is `AWAKE`, it chooses one.
+//! 2. *No waiter is forgotten.* If a waiter is queued, one of four holds: a thread holds or owns
+//!    the mutex, so that a release comes; `QUEUE_LOCKED` is set; a candidate is `AWAKE`, or naps
+//!    and will be; or the waiter has queued on a word that was so. For (free) and (unlock queue)
+//!    leave a free mutex with waiters only with `QUEUE_LOCKED` or `AWAKE`. The candidate acquires,
+//!    or leaves by (stand back) or (resign), both while `LOCKED` is set or the queue is locked by
+//!    itself.
+//! 3. *The queue-lock holder sees each release.* (unlock queue) fails if (free) came since it
+//!    looked. If the mutex is owed then, it hands over; if no candidate is `AWAKE`, it chooses one.
 //! 4. *The mutex lives while the queue is locked.* The queue-lock holder is a holder; or a waiter
-//!    that leaves or stands back, whose own borrow lasts; or has waiters in the queue, or leavers that
-//!    it has not answered. Each of them borrows the mutex until it is answered, and only the
+//!    that leaves or stands back, whose own borrow lasts; or has waiters in the queue, or leavers
+//!    that it has not answered. Each of them borrows the mutex until it is answered, and only the
 //!    queue-lock holder answers.
-//! 5. `DUE` implies a waiter, and no candidate. The candidate sets it as its node is the oldest. The
-//!    next hand-over clears it, and so does (unlock queue) of an empty queue. While it is set, no
-//!    candidate is chosen, and none comes forward, since there are waiters.
+//! 5. `DUE` implies a waiter, and no candidate. The candidate sets it as its node is the oldest.
+//!    The next hand-over clears it, and so does (unlock queue) of an empty queue. While it is set,
+//!    no candidate is chosen, and none comes forward, since there are waiters.
 //! 6. `SINGLE` implies that no queue-lock holder has seen the queue since its only node came. So no
 //!    link of it is in use, and [`Window`] names no node. (enqueue) on an empty queue sets the bit,
 //!    each other (enqueue) and (lock queue) clear it.
-//! 7. A waiter does not unwind from (enqueue) or (come forward) until it has the mutex or has left: a
-//!    node or a bit would stay behind. If a panic comes, as of a wait that the kernel refuses, the
-//!    process aborts.
+//! 7. A waiter does not unwind from (enqueue) or (come forward) until it has the mutex or has left:
+//!    a node or a bit would stay behind. If a panic comes, as of a wait that the kernel refuses,
+//!    the process aborts.
 //!
 //! # How long a waiter waits, barging
 //! Let `h` be the longest hold and `w` the time until a woken thread runs. The candidate acquires
@@ -116,21 +120,23 @@
 //! # Ordering
 //! - (free), (serve), (serve free) release; (take), (take as candidate), (keep) acquire: the word
 //!   hands over directly. (answer) and the look of a waiter at its status hand over else.
-//! - (enqueue) releases the node. Each look of a queue-lock holder at the word acquires, also that of
-//!   a compare-exchange that fails. Links pass on with the queue lock: (unlock queue) releases, and
-//!   (serve), (serve free), (lock queue) acquire.
+//! - (enqueue) releases the node. Each look of a queue-lock holder at the word acquires, also that
+//!   of a compare-exchange that fails. Links pass on with the queue lock: (unlock queue) releases,
+//!   and (serve), (serve free), (lock queue) acquire.
 //! - (ask to leave) releases `Leaving`, (take leavers) acquires it.
-//! - (hand over one) releases, since the holder's work passes on by the answer; it acquires the node.
+//! - (hand over one) releases, since the holder's work passes on by the answer; it acquires the
+//!   node.
 //! - (come forward), (resign) and (replace newest) order nothing. All transitions are
 //!   read-modify-writes of one word, so each continues the releases before it.
 //!
 //! # Sources
 //! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. W. Long,
 //! "futex: Throughput-optimized (TO) futexes" (LKML, 2016), and Linux `kernel/locking/mutex.c`: the
-//! first waiter contends, and asks for the hand-off in time. D. Dice, "Malthusian Locks" (2017): wake
-//! nobody while one spins; and the active set. R. Johnson et al., "Decoupling contention management
-//! from scheduling" (2010): how many are active is apart from who is next. The queue of the Rust standard library's `sys::sync::rwlock::queue`. Here:
-//! one word for all orders, the candidate outside of the queue, its naps, the bound, and leaving.
+//! first waiter contends, and asks for the hand-off in time. D. Dice, "Malthusian Locks" (2017):
+//! wake nobody while one spins; and the active set. R. Johnson et al., "Decoupling contention
+//! management from scheduling" (2010): how many are active is apart from who is next. The queue of
+//! the Rust standard library's `sys::sync::rwlock::queue`. Here: one word for all orders, the
+//! candidate outside of the queue, its naps, the bound, and leaving.
 
 use super::plan::Plan;
 use super::rule::{Room, Rule};
@@ -252,8 +258,8 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
 
     /// (take) at once; the word as it is if that failed.
     ///
-    /// One read-modify-write whatever the other bits are: to read the word first would move its cache
-    /// line twice. (Two CPUs of an EPYC, 20 to 100 ns inside and outside: 0.7 of the rate.)
+    /// One read-modify-write whatever the other bits are: to read the word first would move its
+    /// cache line twice. (Two CPUs of an EPYC, 20 to 100 ns inside and outside: 0.7 of the rate.)
     #[inline(always)]
     fn take(&self) -> Result<(), State> {
         if R::IN_ORDER {

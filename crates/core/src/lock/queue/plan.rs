@@ -15,8 +15,8 @@
 //! When the active thread stops using the lock, the candidate finds it idle at the end of its nap.
 //!
 //! # Without this rule
-//! Rate by the rate with the rule, in the cost model of sixteen CPUs of a Xeon (`ulocks-cost`), with
-//! one and four threads for each of 2, 8 and 16 CPUs. From (500, 500) ns on both are the same.
+//! Rate by the rate with the rule, in the cost model of sixteen CPUs of a Xeon (`ulocks-cost`),
+//! with one and four threads for each of 2, 8 and 16 CPUs. From (500, 500) ns on both are the same.
 //!
 //! | inside, outside | 2 CPUs | 8 | 16 |
 //! |---|---|---|---|
@@ -29,12 +29,12 @@
 //! the candidate, 0.7 times.
 //!
 //! # Which thread touches what
-//! The holder alone writes, and its stores order nothing. It alone reads `own`, which passes on with
-//! the mutex. Others read `mode` and `releases`, and what they read may be old.
+//! The holder alone writes, and its stores order nothing. It alone reads `own`, which passes on
+//! with the mutex. Others read `mode` and `releases`, and what they read may be old.
 //!
-//! (call): the candidate naps on `mode`. A holder that calls it advances the number in `mode`, frees
-//! the mutex, and then wakes the candidate by address. A call is advice, too. It may come after the
-//! candidate has read the number and before it sleeps; then the timer ends the nap.
+//! (call): the candidate naps on `mode`. A holder that calls it advances the number in `mode`,
+//! frees the mutex, and then wakes the candidate by address. A call is advice, too. It may come
+//! after the candidate has read the number and before it sleeps; then the timer ends the nap.
 
 use crate::sys::futex::{Futex, FutexKey, Local, Waited};
 use crate::sys::membarrier;
@@ -63,7 +63,8 @@ pub struct Plan {
     own: UnsafeCell<Own>,
 }
 
-// SAFETY: only the holder accesses `own`, and a release happens before the next acquisition returns.
+// SAFETY: only the holder accesses `own`, and a release happens before the next acquisition
+// returns.
 unsafe impl Sync for Plan {}
 
 /// What the holder alone reads and writes.

@@ -13,8 +13,8 @@ use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sys::time::Deadline;
 use core::time::Duration;
 
-/// The first nap of a candidate; each is twice as long as the one before. It is a few wake-ups long,
-/// so that it is no poll.
+/// The first nap of a candidate; each is twice as long as the one before. It is a few wake-ups
+/// long, so that it is no poll.
 const FIRST_NAP: Duration = Duration::from_micros(50);
 
 /// How the candidate has ended.

@@ -100,7 +100,8 @@ impl Window {
     }
 }
 
-/// Moves the window on by the waiter that was granted; `first` is the oldest now. Returns whom to wake.
+/// Moves the window on by the waiter that was granted; `first` is the oldest now. Returns whom to
+/// wake.
 ///
 /// # Safety
 /// The caller is the queue-lock holder. `newest` was read acquiring, and `first` is queued.
