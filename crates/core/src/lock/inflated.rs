@@ -1,7 +1,7 @@
 //! A word that becomes a lock of any size when two threads meet.
 //!
-//! Some memory has room for a word and not for a lock: a `pthread_mutex_t` has eight bytes for one, a
-//! `Calock` 16. A mutex that no two threads want at once needs one bit of them. So the lock is
+//! Some memory has room for a word and not for a lock: a `pthread_mutex_t` has eight bytes for one,
+//! a `Calock` 16. A mutex that no two threads want at once needs one bit of them. So the lock is
 //! allocated when a thread finds the word held. The technique is that of Java's monitors: Bacon and
 //! others, "Thin Locks: Featherweight Synchronization for Java" (1998).
 //!

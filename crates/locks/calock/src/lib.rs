@@ -22,8 +22,8 @@ pub type RawCalock<P = Private, I = Every> = QueueMutex<P, I>;
 /// critical sections are shorter than the mutex's cache line takes from one CPU to another.
 ///
 /// In the long run every thread acquires. When the oldest waiter has waited for an interval, the
-/// mutex is handed over to it, and the present holder is the last to have overtaken it. The interval
-/// is ten milliseconds unless the type says otherwise ([`Every`]). With
+/// mutex is handed over to it, and the present holder is the last to have overtaken it. The
+/// interval is ten milliseconds unless the type says otherwise ([`Every`]). With
 /// - `h`, the longest time the mutex is held,
 /// - `w`, the time until a woken thread runs,
 /// - `k`, the number of other waiters,
