@@ -3,9 +3,10 @@
 //! A mutant runs on the models of its lock, without the models that are only there for planted
 //! bugs. It runs on the virtual machine first, and if it survives, under loom. The first test that
 //! fails ends the run. Each world has a record of its own, so a run in one world is a part of the
-//! run in both.
+//! run in both. What has its models in other packages has a record for each.
 
 use super::audit::{Audit, Course, Needed, Once, Store};
+use super::build::Unit;
 use super::models::{Models, WORLDS, models};
 use super::orderings::{self, Constants, Site};
 use super::plant::VARIABLE;
@@ -206,7 +207,10 @@ pub fn run(course: &mut Course<'_>, jobs: Vec<Job<'_>>) -> anyhow::Result<Vec<Ro
             let done = course.stage(needed, now.len(), |audit| {
                 let passes = Once::new();
                 audit.on_all_cpus(now, |worker, mut job: Job<'_>| {
-                    job.run(audit, world, &passes, worker)?;
+                    // The models of one package, then those of the next.
+                    while job.needs(world) {
+                        job.run(audit, world, &passes, worker)?;
+                    }
                     Ok(job)
                 })
             })?;
@@ -285,9 +289,12 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The key and the hash of its record in one world.
+    /// The key and the hash of its record in one world, by the models of one package.
     fn key(&self, store: &Store<'_>, models: &Models) -> (String, u64) {
-        let key = format!("{}, {}", self.weakening.key, models.unit.world);
+        let Unit { world, package } = &models.unit;
+        let by = if *package == self.weakening.package { "" } else { package };
+        let key = format!("{}, {world} {by}", self.weakening.key);
+        let key = key.trim_end().to_owned();
         let hash = store.hashes.of(&self.weakening.package, &key);
         (key, hash)
     }
@@ -310,7 +317,7 @@ impl<'a> Job<'a> {
         has_models && self.not.is_none() && !self.is_decided()
     }
 
-    /// Runs the models of `world`.
+    /// Runs the models of `world`, of one package.
     fn run(&mut self, audit: &Audit<'_>, world: &str, known: &Passes, worker: usize) -> anyhow::Result<()> {
         let value = &self.weakening.value;
         let nth = self.models.iter().position(|models| models.unit.world == world);

@@ -30,7 +30,7 @@ pub enum Event {
     Stolen,
     /// A contended acquisition by a waiter that had slept.
     Woken,
-    /// A contended acquisition by a waiter that had reserved the lock.
+    /// A contended acquisition by a waiter that the lock was kept for, or handed over to.
     Reserved,
     /// A lock that restricts how many threads contend put an acquisition to sleep, for the first
     /// time.

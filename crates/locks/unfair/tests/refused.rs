@@ -37,11 +37,11 @@ fn a_release_of_a_mutex_that_cannot_wake_does_not_go_on() {
     refusal::release_aborts::<RawBargingMutex<Here>>("a_release_of_a_mutex_that_cannot_wake_does_not_go_on");
 }
 
-/// The waiter may have a ticket, and may owe a wake-up.
+/// The mutex names the node, which is on the stack that would unwind.
 #[test]
-fn a_waiter_of_a_throughput_mutex_that_is_refused_does_not_leave_a_debt() {
+fn a_waiter_of_a_throughput_mutex_that_is_refused_does_not_free_its_node() {
     refusal::waiter_aborts::<RawThroughputMutex<Here>>(
-        "a_waiter_of_a_throughput_mutex_that_is_refused_does_not_leave_a_debt",
+        "a_waiter_of_a_throughput_mutex_that_is_refused_does_not_free_its_node",
     );
 }
 

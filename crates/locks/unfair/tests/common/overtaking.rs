@@ -1,4 +1,4 @@
-//! A client of the throughput mutex: once it is reserved, no thread overtakes the reserver.
+//! A client of the throughput mutex: once it is owed to a waiter, no thread overtakes that waiter.
 
 use std::sync::Arc;
 use ulocks_core::policy::InOneProcess;
@@ -14,13 +14,13 @@ struct Shared<P: InOneProcess, B: Rule> {
     last: UnsafeCell<Last>,
 }
 
-/// The last holder of the mutex, and whether it was reserved by then.
+/// The last holder of the mutex, and whether it was owed to a waiter by then.
 #[derive(Default)]
 struct Last {
     holder: usize,
-    reserved: bool,
-    /// How often it was reserved when it was released.
-    reservations: usize,
+    owed: bool,
+    /// How often it was owed when it was released.
+    debts: usize,
 }
 
 // SAFETY: `last` is accessed under `mutex` only.
@@ -28,11 +28,10 @@ unsafe impl<P: InOneProcess, B: Rule> Sync for Shared<P, B> {}
 // SAFETY: both parts are `Send`.
 unsafe impl<P: InOneProcess, B: Rule> Send for Shared<P, B> {}
 
-/// Threads, one for each of `rounds`, that acquire the mutex so often. A holder that has seen the
-/// reservation of another is not the next holder. So between the reservation and the reserver's
-/// acquisition there is one release and no acquisition. `hold` is run by the holder.
-/// Returns how many reservations were seen.
-pub fn reserver_is_next<P: InOneProcess, B: Rule>(
+/// Threads, one for each of `rounds`, that acquire the mutex so often. A holder that has seen that
+/// it is owed to a waiter is not the next holder. So then there is one release and no acquisition
+/// until that waiter acquires. `hold` is run by the holder. Returns how often it was owed.
+pub fn owed_is_next<P: InOneProcess, B: Rule>(
     rounds: Vec<usize>,
     hold: impl Fn() + Copy + Send + Sync + 'static,
 ) -> usize {
@@ -44,11 +43,11 @@ pub fn reserver_is_next<P: InOneProcess, B: Rule>(
             users.last.with_mut(|last| {
                 // SAFETY: the mutex is held.
                 let last = unsafe { &mut *last };
-                assert!(!(last.reserved && last.holder == me), "the holder overtook the reserver");
+                assert!(!(last.owed && last.holder == me), "the holder overtook whom the mutex was owed to");
                 last.holder = me;
                 hold();
-                last.reserved = users.mutex.is_owed();
-                last.reservations += usize::from(last.reserved);
+                last.owed = users.mutex.is_owed();
+                last.debts += usize::from(last.owed);
             });
             // SAFETY: locked above.
             unsafe { users.mutex.unlock(()) };
@@ -56,5 +55,5 @@ pub fn reserver_is_next<P: InOneProcess, B: Rule>(
     });
     assert!(!shared.mutex.is_locked() && !shared.mutex.is_owed());
     // SAFETY: all users are gone.
-    shared.last.with(|last| unsafe { (*last).reservations })
+    shared.last.with(|last| unsafe { (*last).debts })
 }

@@ -1,6 +1,6 @@
 //! The throughput mutex.
 
-use crate::overtaking::reserver_is_next;
+use crate::overtaking::owed_is_next;
 use ulocks_core::Private;
 use ulocks_core::meter::Counted;
 use ulocks_core::spin::{Adaptive, NoSpin};
@@ -30,10 +30,10 @@ fn nobody_overtakes_whom_the_mutex_is_owed_to() {
     fn hold() {
         (0..1_000).for_each(|_| std::hint::spin_loop());
     }
-    let reservations = reserver_is_next::<Private, HandOff>(vec![500; 8], hold)
-        + reserver_is_next::<Private<NoSpin>, HandOff>(vec![1_000; 4], hold)
-        + reserver_is_next::<Private, After<10_000>>(vec![200; 32], hold);
-    assert!(reservations > 0, "it was never owed to a waiter");
+    let debts = owed_is_next::<Private, HandOff>(vec![500; 8], hold)
+        + owed_is_next::<Private<NoSpin>, HandOff>(vec![1_000; 4], hold)
+        + owed_is_next::<Private, After<10_000>>(vec![200; 32], hold);
+    assert!(debts > 0, "it was never owed to a waiter");
 }
 
 #[test]

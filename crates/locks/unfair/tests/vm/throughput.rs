@@ -1,7 +1,7 @@
 //! The throughput mutex.
 
 use crate::barging::sampled;
-use crate::overtaking::reserver_is_next;
+use crate::overtaking::owed_is_next;
 use crate::queueing;
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
@@ -34,13 +34,13 @@ ulocks_testkit::vm_models! {
 fn nobody_overtakes_whom_the_mutex_is_owed_to() {
     for threads in [2, 3, 4, 8] {
         explore(sampled(threads, 1), move || {
-            _ = reserver_is_next::<Private<NoSpin>, HandOff>(vec![2; threads], || {})
+            _ = owed_is_next::<Private<NoSpin>, HandOff>(vec![2; threads], || {})
         });
         explore(sampled(threads, 2), move || {
-            _ = reserver_is_next::<Private, HandOff>(vec![2; threads], || {})
+            _ = owed_is_next::<Private, HandOff>(vec![2; threads], || {})
         });
         explore(sampled(threads, 3), move || {
-            _ = reserver_is_next::<Private<NoSpin>, After>(vec![2; threads], || {})
+            _ = owed_is_next::<Private<NoSpin>, After>(vec![2; threads], || {})
         });
     }
 }
