@@ -118,7 +118,7 @@ fn a_timeout_loses_no_permit_and_strands_nobody() {
 
 #[test]
 fn an_interrupted_waiter_strands_nobody() {
-    fn check<P: Policy>(seed: u64) {
+    fn check<P: InOneProcess>(seed: u64) {
         for threads in [3, 8] {
             explore(sampled(threads, seed), move || model::interrupt_vs_unlock::<Binary<P>>(threads));
         }
