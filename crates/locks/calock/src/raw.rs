@@ -296,6 +296,7 @@ ulocks_core::initial!([P: InOneProcess, I: Interval] RawCalock<P, I> = Self::new
 unsafe impl<P: InOneProcess, I: Interval> raw::RawMutex for RawCalock<P, I> {
     type Scope = P::Scope;
     type Token = ();
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
     const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
 
     #[inline]

@@ -2,16 +2,16 @@
 //! memory.
 
 mod raw;
+pub(crate) mod spins;
 mod steps;
 mod word;
 
 use crate::const_fn;
-use crate::lock::traits::RawMutex;
+use crate::lock::traits::{Initial, RawMutex};
 use crate::sys::time::Deadline;
 use core::fmt;
-use raw::Protocol;
-use word::Counts;
 
+pub use raw::Sequence;
 #[doc(hidden)]
 pub use steps::{Sleep, Waiting, Woken};
 
@@ -24,6 +24,25 @@ pub enum Wakeup {
     /// The deadline passed, or it is [interruptible](Deadline::interruptible) and a signal handler
     /// ran; and no notification was taken.
     TimedOut,
+}
+
+/// How threads wait on a condition variable of the raw mutex `L`: [`Sequence`] for most.
+///
+/// # Safety
+/// `wait` returns the token of an acquisition of that mutex, after it has released the token that
+/// it was given.
+pub unsafe trait Waits<L: RawMutex>: Initial + fmt::Debug + Send + Sync {
+    /// See [`RawCondvar::wait`].
+    ///
+    /// # Safety
+    /// As [`RawCondvar::wait`].
+    unsafe fn wait(&self, mutex: &L, token: L::Token, deadline: Option<Deadline>) -> (L::Token, Wakeup);
+
+    /// See [`RawCondvar::notify_one`].
+    fn notify_one(&self) -> bool;
+
+    /// See [`RawCondvar::notify_all`].
+    fn notify_all(&self) -> usize;
 }
 
 /// A condition variable for the raw mutex `L`: threads sleep until another thread says that
@@ -129,13 +148,13 @@ pub enum Wakeup {
 /// }
 /// ```
 #[repr(transparent)]
-pub struct RawCondvar<L: RawMutex>(Protocol<L>);
+pub struct RawCondvar<L: RawMutex>(L::Condvar);
 
 impl<L: RawMutex> RawCondvar<L> {
     const_fn! {
         /// A condition variable without waiters: sixteen zero bytes.
         pub fn new() -> Self {
-            Self(Protocol::new())
+            Self(crate::initial!(L::Condvar))
         }
     }
 
@@ -161,7 +180,7 @@ impl<L: RawMutex> RawCondvar<L> {
     /// this one.
     #[inline]
     pub fn notify_one(&self) -> bool {
-        self.0.notify(1) > 0
+        self.0.notify_one()
     }
 
     /// Notifies all threads that wait, and returns how many of them had not been notified yet.
@@ -169,7 +188,7 @@ impl<L: RawMutex> RawCondvar<L> {
     /// All of them return.
     #[inline]
     pub fn notify_all(&self) -> usize {
-        self.0.notify(Counts::MAX) as usize
+        self.0.notify_all()
     }
 }
 

@@ -60,6 +60,7 @@
 //! and of J. Fang's `usync`: newest first, completed when needed. Here: nodes that leave, and a
 //! word that is not the queue's.
 
+mod condvar;
 mod mutex;
 mod rule;
 mod serve;
@@ -68,6 +69,7 @@ mod wait;
 mod window;
 mod word;
 
+pub use condvar::QueueCondvar;
 pub use mutex::QueueMutex;
 pub use rule::{After, HandOff, InOrder, Rule};
 pub use status::{Cpu, Kind, Status};
@@ -76,6 +78,7 @@ pub use window::Window;
 use crate::sys::futex::{Futex, FutexKey, Local};
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sys::sync::UnsafeCell;
+use core::mem;
 use core::ptr;
 use window::Inside;
 
@@ -102,6 +105,16 @@ struct Links {
     inside: Inside,
 }
 
+impl Links {
+    const NONE: Self = Self {
+        older: ptr::null(),
+        newer: ptr::null(),
+        oldest: ptr::null(),
+        departs: ptr::null(),
+        inside: Inside::NONE,
+    };
+}
+
 /// The word that names the newest node, in the hands of the queue-lock holder.
 pub trait Newest {
     /// The newest node, read with Acquire, or null.
@@ -118,17 +131,10 @@ pub trait Newest {
 impl Node {
     /// A node of a thread on the CPU `last`, which waits for `wanted` permits.
     pub fn new(last: Cpu, wanted: u32) -> Self {
-        let links = Links {
-            older: ptr::null(),
-            newer: ptr::null(),
-            oldest: ptr::null(),
-            departs: ptr::null(),
-            inside: Inside::NONE,
-        };
         Self {
             status: Futex::new(Status::waiting(last).0),
             wanted,
-            links: UnsafeCell::new(links),
+            links: UnsafeCell::new(Links::NONE),
             linked: UnsafeCell::new(true),
         }
     }
@@ -156,6 +162,34 @@ impl Node {
         unsafe { Self::links(node, |links| links.older = newest) };
     }
 
+    /// Makes `node` as one that was never queued.
+    ///
+    /// # Safety
+    /// The node is in no queue, and it is the caller's, or the caller has detached it and has not
+    /// answered it.
+    unsafe fn renew(node: *const Self) {
+        // SAFETY: no other thread accesses a node that is in no queue, but its thread, which
+        // accesses the status alone.
+        unsafe {
+            (*node).linked.with_mut(|linked| *linked = true);
+            Self::links(node, |links| *links = Links::NONE);
+        }
+    }
+
+    /// Sets `MOVED` in the status.
+    ///
+    /// # Safety
+    /// The node is queued on a condition variable, and the caller is the queue-lock holder; or it has
+    /// detached the node, and not answered it.
+    unsafe fn mark_moved(node: *const Self) {
+        // SAFETY: a node lives while it is queued, and until it is answered.
+        let status = unsafe { &(*node).status };
+        let mut seen = Status(status.load(Relaxed));
+        while let Err(now) = status.compare_exchange(seen.0, seen.moved().0, Relaxed, Relaxed) {
+            seen = Status(now);
+        }
+    }
+
     /// Claims `node`; false if it was claimed before. The caller detaches it before it releases the
     /// queue lock (invariant 4).
     ///
@@ -172,11 +206,11 @@ impl Node {
         Status(self.status.load(Acquire))
     }
 
-    /// Sets `Leaving`, unless the waiter is answered first: then `None`.
+    /// Sets `Leaving`, unless the waiter is answered first, or moved: then `None`.
     pub fn ask_to_leave(&self) -> Option<Status> {
         let mut seen = self.look();
         loop {
-            if seen.is_answer() {
+            if seen.is_answer() || seen.is_moved() {
                 return None;
             }
             let leaving = seen.with(Kind::Leaving);
@@ -187,11 +221,11 @@ impl Node {
         }
     }
 
-    /// Waits for the answer to `leaving` (invariant 5).
+    /// Waits for the answer to `leaving` (invariant 5), or until the waiter is moved.
     pub fn await_answer(&self, leaving: Status) -> Status {
         loop {
             let seen = self.look();
-            if seen.is_answer() {
+            if seen != leaving {
                 return seen;
             }
             self.status.wait(leaving.0, None);
@@ -293,10 +327,7 @@ unsafe fn insert_oldest(word: &mut impl Newest, node: &Node, status: Status) {
         let newest = word.newest();
         // SAFETY: the contract.
         unsafe {
-            node.linked.with_mut(|linked| *linked = true);
-            Node::links(node, |links| {
-                (links.older, links.newer, links.oldest) = (ptr::null(), ptr::null(), ptr::null());
-            });
+            Node::renew(node);
             if newest.is_null() {
                 if word.replace(newest, node) {
                     return;
@@ -546,6 +577,8 @@ pub struct Departures {
 }
 
 impl Departures {
+    /// None.
+    #[allow(clippy::new_without_default)]
     pub fn new() -> Self {
         Self { first: ptr::null(), last: ptr::null() }
     }
@@ -564,15 +597,23 @@ impl Departures {
         self.last = node;
     }
 
+    /// Takes the first node off the list.
+    fn pop(&mut self) -> Option<*const Node> {
+        let first = self.first;
+        if first.is_null() {
+            return None;
+        }
+        // SAFETY: by the contract of `push` it is alive until its answer, and its links are the
+        // caller's.
+        self.first = unsafe { Node::links(first, |links| mem::replace(&mut links.departs, ptr::null())) };
+        Some(first)
+    }
+
     /// Answers `kind` to each node, and wakes its thread.
-    pub fn answer_each(self, kind: Kind) {
-        let mut node = self.first;
-        while !node.is_null() {
-            // SAFETY: by the contract of `push` it is alive until its answer, its links are the
-            // caller's, and it has no answer yet.
-            let (next, key) = unsafe { (Node::links(node, |links| links.departs), Node::answer(node, kind)) };
-            key.map(|key| key.wake(1));
-            node = next;
+    pub fn answer_each(mut self, kind: Kind) {
+        while let Some(node) = self.pop() {
+            // SAFETY: by the contract of `push` it has no answer yet.
+            unsafe { Node::answer(node, kind) }.map(|key| key.wake(1));
         }
     }
 }

@@ -7,6 +7,7 @@
 //! | `serve.rs` | what the queue-lock holder does |
 //! | `mod.rs` | nodes and links, which know nothing of mutexes |
 //! | `status.rs` | what a waiter is told |
+//! | `condvar.rs` | the condition variable, which moves its waiters into this queue |
 //! | `window.rs` | which waiters are awake. No invariant rests on it |
 //!
 //! The two locks differ in their [`Rule`]. *In order*: no thread passes the queue. *Barging*: an
@@ -32,10 +33,11 @@
 //!
 //! | from | to | by | step |
 //! |---|---|---|---|
-//! | open | `LOCKED` | an arriving thread | (take) |
+//! | open | `LOCKED` | an arriving thread; in order also a notification for its waiter | (take) |
 //! | free | `LOCKED`, not `AWAKE` | the candidate | (take as candidate) |
-//! | not open | the same with its node as the newest | an arriving thread | (enqueue) |
+//! | not open | the same with its node as the newest | an arriving thread, or a notification for its waiter | (enqueue) |
 //! | not open; no waiters, `AWAKE`, `QUEUE_LOCKED` | `AWAKE` | an arriving thread, which becomes the candidate (barging) | (come forward) |
+//! | zero | `AWAKE` | a notification, whose waiter becomes the candidate (barging) | (come forward) |
 //! | `LOCKED` | not `LOCKED` | the holder, if there are no waiters, or the queue is locked, or the mutex is not owed and a candidate is `AWAKE` | (free) |
 //! | `LOCKED`, one waiter, `SINGLE` | `LOCKED` alone | the holder, for that waiter | (hand over one) |
 //! | `LOCKED`, owed, not `QUEUE_LOCKED` | `QUEUE_LOCKED` too | the holder, for the oldest waiter | (serve) |
@@ -119,6 +121,7 @@
 //! nobody while one spins. The queue of the Rust standard library's `sys::sync::rwlock::queue`. Here:
 //! one word for both orders, the candidate outside of the queue, the bound, and leaving.
 
+use super::condvar::QueueCondvar;
 use super::rule::{Room, Rule};
 use super::window::{self, Window};
 use super::word::{LOCKED, State};
@@ -127,7 +130,7 @@ use crate::lock::meter::{Event, Meter};
 use crate::lock::policy::InOneProcess;
 use crate::lock::spin::{self, Look, Spin};
 use crate::lock::traits as raw;
-use crate::sys::futex::Local;
+use crate::sys::futex::{FutexKey, Local};
 use crate::sys::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 use crate::sys::sync::{AtomicPtr, set_bit, without_unwinding};
 use crate::sys::time::Deadline;
@@ -320,14 +323,48 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 // SAFETY: the node is this thread's, and not in the word yet.
                 unsafe { Node::follow(node, older) };
                 let alone = older.is_null();
-                let single = R::IN_ORDER && alone && !word.is_queue_locked();
-                let next = word.with_newest(node);
-                let next = if single { next.single() } else { next.not_single() };
+                let next = Self::with_node(word, node);
                 match self.meter.arrive(|| self.change(word, next, Release)) {
                     // (enqueue)
                     Ok(()) => return self.wait(node, false, R::IN_ORDER && (alone || open), deadline),
                     Err(now) => word = now,
                 }
+            }
+        }
+    }
+
+    /// The word after (enqueue) of `node`.
+    fn with_node(word: State, node: *const Node) -> State {
+        let single = R::IN_ORDER && !word.has_waiters() && !word.is_queue_locked();
+        let next = word.with_newest(node);
+        if single { next.single() } else { next.not_single() }
+    }
+
+    /// Enqueues `node` for its thread, which was notified on a condition variable, or answers it: in
+    /// order, with a mutex that is open; barging, as the candidate of one that is free, and has none.
+    /// Returns by what to wake the thread.
+    ///
+    /// # Safety
+    /// The caller has detached and renewed `node`, and leaves it alone from now on. Its thread borrows
+    /// the mutex until it is answered, and waits by `wait_moved`.
+    pub(super) unsafe fn admit(mutex: *const Self, node: *const Node) -> Option<FutexKey<Local>> {
+        // SAFETY: the thread of the node borrows the mutex. It is used no more after the change.
+        let this = unsafe { &*mutex };
+        let mut word = this.state();
+        loop {
+            let (next, answer, order) = if R::IN_ORDER && Self::is_open(word) {
+                (word.locked(), Some(Kind::Granted), Acquire) // (take)
+            } else if word == State::FREE {
+                (word.awake(), Some(Kind::Chosen), Relaxed) // (come forward)
+            } else {
+                // SAFETY: the node is the caller's, and not in the word yet.
+                unsafe { Node::follow(node, word.newest()) };
+                (Self::with_node(word, node), None, Release) // (enqueue)
+            };
+            match this.change(word, next, order) {
+                // SAFETY: the caller has detached the node, and it has no answer yet.
+                Ok(()) => return answer.and_then(|kind| unsafe { Node::answer(node, kind) }),
+                Err(now) => word = now,
             }
         }
     }
@@ -395,6 +432,7 @@ crate::initial!([P: InOneProcess, R: Rule] QueueMutex<P, R> = Self::new());
 unsafe impl<P: InOneProcess, R: Rule> raw::RawMutex for QueueMutex<P, R> {
     type Scope = Local;
     type Token = ();
+    type Condvar = QueueCondvar<P, R>;
     const CONDVAR_NS: u32 = <P::Spin as Spin>::CONDVAR_NS;
 
     #[inline]

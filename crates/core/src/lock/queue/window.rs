@@ -71,6 +71,7 @@ pub(super) fn wake(sleepers: Sleepers) {
 
 impl Window {
     crate::const_fn! {
+        /// Open, without waiters.
         #[allow(clippy::new_without_default)]
         pub fn new() -> Self {
             Self { first: AtomicPtr::new(ptr::null_mut()) }
