@@ -115,6 +115,31 @@ pub fn exactly_one_wins<L: Lock>(count: usize) {
     assert_eq!(place.condvar.notify_all(), 0, "a waiter is left behind");
 }
 
+/// The same for one waiter that is notified by a holder of the mutex, for which others wait who may
+/// give up.
+pub fn a_moved_waiter_does_not_give_up<L: Lock>(others: usize) {
+    let place = Arc::new(Place::<L>::new());
+    let waiting = waiters(&place, 1, true);
+    place.until_all_wait(1);
+    place.mutex.lock();
+    let leaver = |_| {
+        let place = Arc::clone(&place);
+        spawn(move || {
+            if place.mutex.lock_until(soon()).is_some() {
+                // SAFETY: just locked.
+                unsafe { place.mutex.unlock(()) };
+            }
+        })
+    };
+    let leaving: Vec<_> = (0..others).map(leaver).collect();
+    let given = usize::from(place.condvar.notify_one());
+    // SAFETY: locked above.
+    unsafe { place.mutex.unlock(()) };
+    let taken: usize = waiting.into_iter().map(|waiter| usize::from(waiter.join().unwrap())).sum();
+    assert_eq!(taken, given, "waiters that say that they were notified, and notifications given");
+    leaving.into_iter().for_each(|leaver| leaver.join().unwrap());
+}
+
 /// One notifier beside another, waiters that may give up, and one that does not: nobody is left.
 pub fn nobody_is_left<L: Lock>(timed: usize) {
     let place = Arc::new(Place::<L>::new());

@@ -5,15 +5,16 @@
 //!
 //! # Properties
 //! - A notification that comes after a waiter has released the mutex is not missed.
-//! - It goes to the oldest waiter; in a barging mutex to the newest, if that one spins.
+//! - It goes to the oldest waiter; with a barging mutex to the newest, if that one spins.
 //! - Of a waiter's time-out and its notification exactly one wins. A notification that meets a waiter
 //!   whose time is up is received by it.
 //! - A wait does not end without a notification, unless notifications come while another thread works
 //!   on the queue ((owe) below).
-//! - The waiters that one notification moves keep their order in the mutex's queue.
-//! - A notification never waits, also in a signal handler. It makes one load if no thread waits. It
-//!   wakes a waiter only if the mutex is free.
-//! - (unlock queue) is the last access of a notification to the condition variable, and the answer or
+//! - Waiters that are notified while the mutex is held stand in its queue in the order of their
+//!   notifications.
+//! - A notification never waits, also in a signal handler. It makes one load if no thread waits, and
+//!   one read-modify-write of the word if one does. It wakes a sleeper only if the mutex is free.
+//! - (take one) or (unlock queue) is the last access of a notification to the condition variable, and the answer or
 //!   the move its last to the mutex. So a notified waiter may free both when it returns.
 //! - Sixteen bytes, all-zero without waiters. Nothing is allocated.
 //!
@@ -23,9 +24,10 @@
 //!
 //! | from | to | by | step |
 //! |---|---|---|---|
-//! | any | the same with its node as the newest | a waiter that still holds the mutex | (enqueue) |
-//! | waiters, not `QUEUE_LOCKED` | `QUEUE_LOCKED`, `NOTIFYING` | a notification | (lock queue) |
-//! | not `QUEUE_LOCKED` | `QUEUE_LOCKED`, `LEAVERS` | a waiter whose time is up | (lock queue) |
+//! | any | the same with its node as the newest; `SINGLE` if it was zero, else not | a waiter that still holds the mutex | (enqueue) |
+//! | one waiter, `SINGLE` | zero | a notification, for that waiter | (take one) |
+//! | waiters, not `QUEUE_LOCKED`, not `SINGLE` | `QUEUE_LOCKED`, `NOTIFYING` | a notification | (lock queue) |
+//! | not `QUEUE_LOCKED` | `QUEUE_LOCKED`, `LEAVERS`, not `SINGLE` | a waiter whose time is up | (lock queue) |
 //! | waiters, `QUEUE_LOCKED` | the same that owes more notifications | a notification | (owe) |
 //! | `QUEUE_LOCKED`, owes some | owes none, `NOTIFYING` | the queue-lock holder, which notifies so many then | (take owed) |
 //! | `QUEUE_LOCKED` | `LEAVERS` | a waiter whose time is up | (ask to leave) |
@@ -39,9 +41,9 @@
 //! |---|---|---|---|
 //! | `Waiting` | `Parked` | its thread | (park) |
 //! | `Waiting`, `Parked` | `Leaving` | its thread, whose time is up | (give up) |
-//! | `Waiting`; `Parked` or `Leaving` | the same; `Parked`. Both with `MOVED` | the queue-lock holder, which detaches the node, or has | (notify) |
-//! | `MOVED` | as the mutex's queue does | the thread that has detached the node, and the mutex's | (move) |
-//! | `Waiting`, `MOVED` | `Notified` | the thread that has detached the node, if the mutex is a barging one | (answer) |
+//! | `Waiting`; `Parked` or `Leaving` | the same; `Parked`. Both with `MOVED` | the thread that has detached the node, before (move) | (notify) |
+//! | each of the three | `Notified`, `Chosen` | the thread that has detached the node | (answer) |
+//! | `MOVED` | as the mutex's queue does | the mutex's queue-lock holder | |
 //! | `Leaving` | `Removed` | the queue-lock holder, after (unlock queue) | (answer) |
 //!
 //! # Protocol
@@ -49,12 +51,18 @@
 //! `MOVED` or an answer was notified. From then on it waits as a waiter of the mutex, and has no
 //! deadline.
 //!
-//! A notification locks the queue, and does (notify) for each of its waiters. Only after
-//! (unlock queue) does it hand them over to the mutex, the oldest first: (answer) `Notified` to a
-//! waiter that spins, if the mutex is a barging one, and (move) otherwise.
+//! A notification detaches its waiters: the only one by (take one), and others under the queue lock.
+//! Only after that, and after (unlock queue), does it hand them over to the mutex, in the order of
+//! their detaching:
+//! - to a waiter that spins, and to each if an in-order mutex is free, it answers `Notified`: the waiter
+//!   acquires as an arriving thread. To grant a free mutex to a sleeper would keep all others out until
+//!   that one runs, who then sleep too. A waiter of an in-order mutex that is held keeps its place
+//!   even if it spins;
+//! - if a barging mutex is free, and has neither waiters nor a candidate, it answers `Chosen`;
+//! - else it does (notify) and (move): the node is queued on the mutex.
 //!
 //! A notification that finds the queue locked leaves its work to the queue-lock holder: (owe). The
-//! word counts up to 6 notifications. More of them are a notification of all. If no waiter is queued
+//! word counts up to 2 notifications. More of them are a notification of all. If no waiter is queued
 //! any more when its turn comes, a leaver that was not answered yet receives it. So the first one that
 //! is owed while `NOTIFYING` is not set is sure to be received.
 //!
@@ -62,22 +70,23 @@
 //! Beside those of the queue (`mod.rs`):
 //! 1. *A waiter is queued before the mutex is released.* So whoever acquires the mutex after it, and
 //!    notifies, finds it.
-//! 2. *A node that is `Leaving` is queued, while the queue is unlocked or its holder has not begun to
-//!    remove leavers.* For (notify) changes the status before it detaches, and the leavers are
-//!    answered before any of them returns. A waiter that is `Leaving` sets `LEAVERS`, so one of the
-//!    two comes.
-//! 3. *A notified waiter returns only after (unlock queue).* It is answered after that, or moved,
-//!    which comes before its answer. So the condition variable lives until (unlock queue). It lives
+//! 2. *Who detaches a node decides how its wait ends.* A waiter that is `Leaving` sets `LEAVERS`, and
+//!    waits. If it is queued, the queue-lock holder finds it. If it was detached by a notification,
+//!    that one answers it or moves it, as if it was not `Leaving`.
+//! 3. *A notified waiter returns only after (take one) or (unlock queue).* It is answered after that,
+//!    or moved, which comes before its answer. So the condition variable lives until (unlock queue). It lives
 //!    for a waiter that leaves too, since that waiter's own borrow lasts.
 //! 4. *The mutex of a node lives until (move) or (answer).* Its waiter borrows it, and returns only
 //!    after an answer. A node that is not in the mutex's queue is answered by its notification alone.
 //! 5. *No notification is owed while the queue is unlocked.* (owe) needs `QUEUE_LOCKED`, and
 //!    (unlock queue) fails if it came before.
-//! 6. A waiter does not unwind from (enqueue) until it has left or has the mutex: its node would stay
+//! 6. `SINGLE` implies one node, and that the queue is unlocked: (enqueue) on another word, and (lock
+//!    queue), clear it. So (take one) needs no link.
+//! 7. A waiter does not unwind from (enqueue) until it has left or has the mutex: its node would stay
 //!    behind.
 //!
 //! # Ordering
-//! - (enqueue) releases the node. (lock queue) and each look of a queue-lock holder at the word
+//! - (enqueue) releases the node, (take one) acquires it. (lock queue) and each look of a queue-lock holder at the word
 //!   acquire it, (unlock queue) releases the links to the next one.
 //! - (ask to leave) releases `Leaving`, (take leavers) acquires it.
 //! - (answer) releases what the notification did to the node, also that of the mutex's queue-lock
@@ -137,7 +146,8 @@ struct Waiter<P: InOneProcess, R: Rule> {
 /// | `QUEUE_LOCKED` | a thread works on the queue: the *queue-lock holder* | a notification, or a waiter whose time is up | the queue-lock holder |
 /// | `LEAVERS` | a waiter whose time is up asks to be detached | that waiter, while `QUEUE_LOCKED` is set | the queue-lock holder |
 /// | `NOTIFYING` | the queue-lock holder takes waiters for notifications | a notification that locks the queue; the queue-lock holder, for notifications that are owed | the queue-lock holder |
-/// | `owed`, three bits | notifications left to the queue-lock holder; [`ALL`](Self::ALL) stands for one of all | a notification, while `QUEUE_LOCKED` is set | the queue-lock holder |
+/// | `SINGLE` | the newest node is the only one, and no queue-lock holder has seen it | a waiter that finds the word zero | the next waiter; who locks the queue |
+/// | `owed`, two bits | notifications left to the queue-lock holder; `ALL` stands for one of all | a notification, while `QUEUE_LOCKED` is set | the queue-lock holder |
 /// | the rest | the newest node, null if the queue is empty | a waiter | the queue-lock holder |
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(*mut Node);
@@ -145,14 +155,17 @@ struct Word(*mut Node);
 const QUEUE_LOCKED: usize = 1;
 const LEAVERS: usize = 2;
 const NOTIFYING: usize = 4;
-const OWED_SHIFT: u32 = 3;
-const OWED: usize = 7 << OWED_SHIFT;
-const BITS: usize = QUEUE_LOCKED | LEAVERS | NOTIFYING | OWED;
+const SINGLE: usize = 8;
+const OWED_SHIFT: u32 = 4;
+const OWED: usize = 3 << OWED_SHIFT;
+const BITS: usize = QUEUE_LOCKED | LEAVERS | NOTIFYING | SINGLE | OWED;
 const _: () = assert!(align_of::<Node>() > BITS, "the bits are those that the address of a node leaves free");
 
 impl Word {
     /// A notification of all waiters, or of more than the word can count.
     const ALL: usize = OWED >> OWED_SHIFT;
+    /// Without waiters.
+    const EMPTY: Self = Self(ptr::null_mut());
 
     fn has(self, bit: usize) -> bool {
         self.0.addr() & bit != 0
@@ -164,6 +177,17 @@ impl Word {
 
     fn with_newest(self, node: *const Node) -> Self {
         Self(node.cast_mut().map_addr(|address| address | (self.0.addr() & BITS)))
+    }
+
+    /// After (enqueue) of `node`.
+    fn with_node(self, node: *const Node) -> Self {
+        let next = self.with_newest(node);
+        if self.0.is_null() { next.with(SINGLE) } else { next.without(SINGLE) }
+    }
+
+    /// After (lock queue), with `bits`.
+    fn queue_locked(self, bits: usize) -> Self {
+        self.without(SINGLE).with(QUEUE_LOCKED | bits)
     }
 
     fn with(self, bits: usize) -> Self {
@@ -187,7 +211,12 @@ impl fmt::Debug for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let waiters = if self.newest().is_null() { "no waiters" } else { "WAITERS" };
         f.write_str(waiters)?;
-        for (bit, name) in [(QUEUE_LOCKED, "QUEUE_LOCKED"), (LEAVERS, "LEAVERS"), (NOTIFYING, "NOTIFYING")] {
+        for (bit, name) in [
+            (QUEUE_LOCKED, "QUEUE_LOCKED"),
+            (LEAVERS, "LEAVERS"),
+            (NOTIFYING, "NOTIFYING"),
+            (SINGLE, "SINGLE"),
+        ] {
             if self.has(bit) {
                 write!(f, "|{name}")?;
             }
@@ -310,7 +339,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
         let Some(leaving) = node.ask_to_leave() else { return false }; // (give up)
         let mut word = self.state();
         while node.look() == leaving {
-            let next = word.with(QUEUE_LOCKED | LEAVERS);
+            let next = word.queue_locked(LEAVERS);
             match self.change(word, next, AcqRel) {
                 Ok(()) if word.has(QUEUE_LOCKED) => break, // (ask to leave)
                 // (lock queue)
@@ -332,9 +361,19 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
             if word.newest().is_null() {
                 return 0;
             }
-            let locked = word.has(QUEUE_LOCKED);
-            let next = if locked { word.owing(most) } else { word.with(QUEUE_LOCKED | NOTIFYING) };
+            let (single, locked) = (word.has(SINGLE), word.has(QUEUE_LOCKED));
+            let next = match (single, locked) {
+                (true, _) => Word::EMPTY,
+                (_, true) => word.owing(most),
+                (_, false) => word.queue_locked(NOTIFYING),
+            };
             match self.change(word, next, Acquire) {
+                // (take one); from here on, the condition variable may be gone.
+                Ok(()) if single => {
+                    // SAFETY: (take one) has detached the node, which is handed over once.
+                    unsafe { Self::hand_over(word.newest()) };
+                    return 1;
+                }
                 // (owe)
                 Ok(()) if locked => return usize::from(word.owed() == 0 && !word.has(NOTIFYING)),
                 // (lock queue)
@@ -395,7 +434,6 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
             let node = unsafe {
                 let oldest = super::complete(seen, newest);
                 let node = if most == Word::ALL { oldest } else { Self::first(oldest, newest) };
-                Node::mark_moved(node); // (notify)
                 Node::claim(node);
                 super::detach_from(seen, node);
                 notified.push(node);
@@ -410,10 +448,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
             && let Some(node) = gone.pop()
         {
             // SAFETY: this thread has detached the node, has not answered it, and hands it over.
-            unsafe {
-                Node::mark_moved(node); // (notify)
-                notified.push(node);
-            }
+            unsafe { notified.push(node) };
             count += 1;
         }
         count
@@ -438,7 +473,6 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
         // pointer was made from one to that. The mutex lives as long (invariant 4).
         let key = unsafe {
             let mutex = (*node.cast::<Waiter<P, R>>()).mutex;
-            Node::renew(node);
             if !R::IN_ORDER && (*node).look().is(Kind::Waiting) {
                 Node::answer(node, Kind::Notified)
             } else {
@@ -452,7 +486,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
 // SAFETY: `wait` returns holding the mutex, by `wait_moved` or by `lock`. The token is nothing.
 unsafe impl<P: InOneProcess, R: Rule> Waits<QueueMutex<P, R>> for QueueCondvar<P, R> {
     unsafe fn wait(&self, mutex: &QueueMutex<P, R>, (): (), deadline: Option<Deadline>) -> ((), Wakeup) {
-        // Invariant 6.
+        // Invariant 7.
         let (notified, holds) = without_unwinding(|| {
             let waiter = Waiter { node: Node::new(window::here(), 1), mutex };
             let node = (&raw const waiter).cast::<Node>();
@@ -461,7 +495,7 @@ unsafe impl<P: InOneProcess, R: Rule> Waits<QueueMutex<P, R>> for QueueCondvar<P
             loop {
                 // SAFETY: the node is this thread's, and not in the word yet.
                 unsafe { Node::follow(node, word.newest()) };
-                match self.change(word, word.with_newest(node), Release) {
+                match self.change(word, word.with_node(node), Release) {
                     Ok(()) => break, // (enqueue)
                     Err(now) => word = now,
                 }

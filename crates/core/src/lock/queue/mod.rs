@@ -1,5 +1,5 @@
 //! The queue of a lock of one process: nodes on the stacks of the waiters, linked from the newest
-//! to the oldest. `FairMutex` and `Semaphore` share it.
+//! to the oldest. The mutexes with a queue, their condition variables and `Semaphore` share it.
 //!
 //! ```text
 //!  word ──► newest ──older──► … ──older──► second ──older──► oldest
@@ -8,8 +8,9 @@
 //! ```
 //!
 //! An arriving thread writes `older` and publishes its node by one compare-exchange of the word. It
-//! touches no other node. The word that names the newest node is the caller's: the mutex has three
-//! bits in it, the semaphore none. [`Newest`] is all that this file knows of it.
+//! touches no other node. The word that names the newest node is the caller's: the mutex and the
+//! condition variable have bits in it, the semaphore none. [`Newest`] is all that this file knows of
+//! it.
 //!
 //! At most one thread holds the *queue lock*, a bit of the caller's. The queue-lock holder alone
 //! completes the links `newer` and `oldest`, and detaches nodes. It walks from the newest node to
@@ -20,9 +21,10 @@
 //! | the node | its links | its status is changed by |
 //! |---|---|---|
 //! | not in the word yet | its thread | its thread |
+//! | *moved*: detached from a condition variable, and in no other queue yet | the thread that detached it | that thread, by the answer; its thread: `Waiting` -> `Parked` |
 //! | queued | the queue-lock holder | its thread: `Waiting`, `WokenAhead` -> `Parked`; each of the three -> `Leaving`. The queue-lock holder: each of the three -> `WokenAhead` |
 //! | detached | the thread that detached it, also after it has released the queue lock | that thread, by the answer |
-//! | answered: `Granted`, `Removed` | its thread | no thread |
+//! | answered: `Granted`, `Removed`, `Chosen`, `Notified` | its thread | no thread |
 //!
 //! `linked` is apart from the links: while a node is queued or detached, each queue-lock holder may
 //! read it.
@@ -33,8 +35,9 @@
 //!    node tells the next one what it knew.
 //! 2. The oldest node has no `older`. The `newer` of the newest node says nothing: it may name a
 //!    node that was detached.
-//! 3. A node lives until the thread that detached it answers, which it does once; a waiter that has
-//!    detached its own node needs no answer. The caller sees to it that no waiter unwinds before.
+//! 3. A node lives until the thread that detached it answers, which it does once, unless it moves the
+//!    node to another queue. A waiter that has detached its own node needs no answer. The caller sees
+//!    to it that no waiter unwinds before.
 //! 4. A thread that claims a node (`linked` becomes false) detaches it before it releases the queue
 //!    lock. So while the queue lock is free, a node is claimed if and only if it is detached.
 //! 5. `Removed` is answered only to a waiter that is `Leaving`, or, by a semaphore that is closed,
@@ -179,10 +182,9 @@ impl Node {
     /// Sets `MOVED` in the status.
     ///
     /// # Safety
-    /// The node is queued on a condition variable, and the caller is the queue-lock holder; or it has
-    /// detached the node, and not answered it.
+    /// The caller has detached the node from a condition variable, and has not answered it.
     unsafe fn mark_moved(node: *const Self) {
-        // SAFETY: a node lives while it is queued, and until it is answered.
+        // SAFETY: a node lives until it is answered.
         let status = unsafe { &(*node).status };
         let mut seen = Status(status.load(Relaxed));
         while let Err(now) = status.compare_exchange(seen.0, seen.moved().0, Relaxed, Relaxed) {

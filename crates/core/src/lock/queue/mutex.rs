@@ -33,7 +33,7 @@
 //!
 //! | from | to | by | step |
 //! |---|---|---|---|
-//! | open | `LOCKED` | an arriving thread; in order also a notification for its waiter | (take) |
+//! | open | `LOCKED` | an arriving thread | (take) |
 //! | free | `LOCKED`, not `AWAKE` | the candidate | (take as candidate) |
 //! | not open | the same with its node as the newest | an arriving thread, or a notification for its waiter | (enqueue) |
 //! | not open; no waiters, `AWAKE`, `QUEUE_LOCKED` | `AWAKE` | an arriving thread, which becomes the candidate (barging) | (come forward) |
@@ -340,30 +340,41 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         if single { next.single() } else { next.not_single() }
     }
 
-    /// Enqueues `node` for its thread, which was notified on a condition variable, or answers it: in
-    /// order, with a mutex that is open; barging, as the candidate of one that is free, and has none.
-    /// Returns by what to wake the thread.
+    /// Enqueues `node` for its thread, which was notified on a condition variable. If the mutex is free,
+    /// it answers instead: `Notified`, in order; barging `Chosen`, if there is no candidate. Returns by
+    /// what to wake the thread.
     ///
     /// # Safety
-    /// The caller has detached and renewed `node`, and leaves it alone from now on. Its thread borrows
-    /// the mutex until it is answered, and waits by `wait_moved`.
+    /// The caller has detached `node`, and leaves it alone from now on. Its thread borrows the mutex
+    /// until it is answered, and waits by `wait_moved` once it is notified.
     pub(super) unsafe fn admit(mutex: *const Self, node: *const Node) -> Option<FutexKey<Local>> {
         // SAFETY: the thread of the node borrows the mutex. It is used no more after the change.
         let this = unsafe { &*mutex };
         let mut word = this.state();
+        let mut is_new = false;
         loop {
-            let (next, answer, order) = if R::IN_ORDER && Self::is_open(word) {
-                (word.locked(), Some(Kind::Granted), Acquire) // (take)
-            } else if word == State::FREE {
-                (word.awake(), Some(Kind::Chosen), Relaxed) // (come forward)
-            } else {
-                // SAFETY: the node is the caller's, and not in the word yet.
-                unsafe { Node::follow(node, word.newest()) };
-                (Self::with_node(word, node), None, Release) // (enqueue)
-            };
-            match this.change(word, next, order) {
+            if R::IN_ORDER && Self::is_open(word) {
                 // SAFETY: the caller has detached the node, and it has no answer yet.
-                Ok(()) => return answer.and_then(|kind| unsafe { Node::answer(node, kind) }),
+                return unsafe { Node::answer(node, Kind::Notified) };
+            }
+            let comes_forward = !R::IN_ORDER && word == State::FREE;
+            if !comes_forward {
+                // SAFETY: the node is the caller's, and not in the word yet.
+                unsafe {
+                    if !is_new {
+                        Node::renew(node);
+                        Node::mark_moved(node);
+                        is_new = true;
+                    }
+                    Node::follow(node, word.newest());
+                }
+            }
+            let next = if comes_forward { word.awake() } else { Self::with_node(word, node) };
+            match this.change(word, next, Release) {
+                // (come forward)
+                // SAFETY: as above.
+                Ok(()) if comes_forward => return unsafe { Node::answer(node, Kind::Chosen) },
+                Ok(()) => return None, // (enqueue)
                 Err(now) => word = now,
             }
         }

@@ -8,7 +8,7 @@ use core::fmt;
 /// |---|---|---|---|
 /// | [`Kind`] | 3 | how far the wait has come | the table of `queue/mod.rs` says it |
 /// | `last_cpu` | 12 | the CPU of the waiter when it queued, or last went to sleep | the waiter |
-/// | `MOVED` | 1 | a notification has taken the waiter out of the queue of a condition variable. Its thread may clear it | the queue-lock holder of the condition variable |
+/// | `MOVED` | 1 | a notification has taken the waiter out of the queue of a condition variable. Its thread may clear it | the thread that has detached the node |
 /// | `holder_cpu` | 12 | of a waiter that is `WokenAhead`: the last CPU of the granted waiter | the queue-lock holder |
 ///
 /// Both CPUs are hints, and zero says that one is unknown; the semaphore uses none. They decide
