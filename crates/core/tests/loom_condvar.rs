@@ -33,24 +33,24 @@ fn each_way(model: fn()) {
 
 #[test]
 fn a_notification_is_not_missed() {
-    each_way(one_waiter::<SLEEPS>);
-    each_way(stray_notification::<SLEEPS>);
-    each_way(one_by_one::<SLEEPS>);
+    each_way(one_waiter::<Sleeps>);
+    each_way(stray_notification::<Sleeps>);
+    each_way(one_by_one::<Sleeps>);
 }
 
 #[test]
 fn all_are_notified_and_all_get_the_mutex() {
-    each_way(|| all_at_once::<SLEEPS>(2));
-    each_way(two_notifiers::<SLEEPS>);
+    each_way(|| all_at_once::<Sleeps>(2));
+    each_way(two_notifiers::<Sleeps>);
 }
 
 #[test]
 fn a_waiter_that_is_moved_to_a_held_mutex_gets_it() {
-    each_way(one_while_another_holds::<SLEEPS>);
+    each_way(one_while_another_holds::<Sleeps>);
 }
 
 #[test]
 fn a_timeout_loses_no_notification() {
     let all_expire = Config { timeouts: 3, rest_expire: true, ..exact() };
-    explore(all_expire, || somebody_says_so::<SLEEPS>(1, soon));
+    explore(all_expire, || somebody_says_so::<Sleeps>(1, soon));
 }

@@ -69,6 +69,7 @@ ulocks_core::initial!([S: Scope, const CONDVAR_NS: u32] ThreeState<S, CONDVAR_NS
 unsafe impl<S: Scope, const CONDVAR_NS: u32> RawMutex for ThreeState<S, CONDVAR_NS> {
     type Scope = S;
     type Token = ();
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
     const CONDVAR_NS: u32 = CONDVAR_NS;
 
     fn lock(&self) {

@@ -21,6 +21,7 @@ ulocks_core::initial!([] Greedy = Self(Plain::new()));
 unsafe impl RawMutex for Greedy {
     type Scope = <Plain as RawMutex>::Scope;
     type Token = ();
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
 
     fn lock(&self) {
         if self.0.try_lock().is_none() {
@@ -56,6 +57,7 @@ ulocks_core::initial!([] Restless = Self(Plain::new()));
 unsafe impl RawMutex for Restless {
     type Scope = <Plain as RawMutex>::Scope;
     type Token = ();
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
 
     fn lock(&self) {
         while self.0.lock_until(Deadline::after(Duration::from_millis(500))).is_none() {}

@@ -147,6 +147,7 @@ impl<L: RawMutex, M: Memory<L>> Inflated<L, M> {
 unsafe impl<L: RawMutex<Token = ()>, M: Memory<L>> RawMutex for Inflated<L, M> {
     type Scope = L::Scope;
     type Token = ();
+    type Condvar = crate::lock::condvar::Sequence<Self>;
     const CONDVAR_NS: u32 = L::CONDVAR_NS;
 
     #[inline]

@@ -70,6 +70,7 @@
 //! # unsafe impl RawMutex for RawLock {
 //! #     type Scope = ulocks_core::futex::Local;
 //! #     type Token = ();
+//! #     type Condvar = ulocks_core::condvar::Sequence<Self>;
 //! #     fn lock(&self) { while self.try_lock().is_none() { self.0.wait(1, None); } }
 //! #     fn try_lock(&self) -> Option<()> { self.0.compare_exchange(0, 1, Acquire, Relaxed).ok().map(drop) }
 //! #     fn lock_until(&self, deadline: Deadline) -> Option<()> {

@@ -24,6 +24,7 @@ ulocks_core::initial!([const NS: u32] OfAKind<NS> =
 unsafe impl<const NS: u32> RawMutex for OfAKind<NS> {
     type Scope = Local;
     type Token = ();
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
     const CONDVAR_NS: u32 = NS;
 
     fn lock(&self) {

@@ -1,34 +1,40 @@
 //! Programs that use the condition variable, small enough for a model: each is the body of one
 //! execution.
 //!
-//! The mutex is the test kit's three-state mutex, which takes requeued sleepers. The clients wait
-//! as users do: in a loop around a condition that the mutex protects.
+//! The mutex is the test kit's three-state mutex, which takes requeued sleepers, or one with a queue.
+//! The clients wait as users do: in a loop around a condition that the mutex protects.
 
 use core::time::Duration;
 use std::sync::Arc;
-use ulocks_core::condvar::{RawCondvar, Wakeup};
+use ulocks_core::condvar::{RawCondvar, Sequence, Wakeup};
 use ulocks_core::futex::{Futex, Local};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
+use ulocks_testkit::new_lock;
 use ulocks_testkit::plain::ThreeState;
 use ulocks_testkit::thread::{JoinHandle, spawn};
 
+/// A mutex that a client can use.
+pub trait Lock: RawMutex<Token = ()> + Send + Sync + 'static {}
+
+impl<L: RawMutex<Token = ()> + Send + Sync + 'static> Lock for L {}
+
 /// Tickets under a mutex.
-struct Counter<const NS: u32> {
-    mutex: Mutex<NS>,
+struct Counter<L: Lock> {
+    mutex: L,
     tickets: UnsafeCell<usize>,
 }
 
 // SAFETY: `tickets` is accessed under `mutex` only.
-unsafe impl<const NS: u32> Sync for Counter<NS> {}
+unsafe impl<L: Lock> Sync for Counter<L> {}
 // SAFETY: its parts are `Send`.
-unsafe impl<const NS: u32> Send for Counter<NS> {}
+unsafe impl<L: Lock> Send for Counter<L> {}
 
-impl<const NS: u32> Counter<NS> {
+impl<L: Lock> Counter<L> {
     fn new() -> Self {
-        Self { mutex: Mutex::new(), tickets: UnsafeCell::new(0) }
+        Self { mutex: new_lock(), tickets: UnsafeCell::new(0) }
     }
 
     /// Puts `count` tickets there and calls `then` with the mutex still held.
@@ -47,7 +53,7 @@ impl<const NS: u32> Counter<NS> {
 
     /// Waits for a ticket and takes it; with a deadline, gives up when that has passed and there is
     /// still none.
-    fn take(&self, condvar: &RawCondvar<Mutex<NS>>, deadline: Option<Deadline>) -> bool {
+    fn take(&self, condvar: &RawCondvar<L>, deadline: Option<Deadline>) -> bool {
         self.mutex.lock();
         let mut timed_out = false;
         let taken = loop {
@@ -71,25 +77,22 @@ impl<const NS: u32> Counter<NS> {
 }
 
 /// A condition variable with one counter, and another for those models that use two mutexes.
-struct Shared<const NS: u32> {
-    condvar: RawCondvar<Mutex<NS>>,
-    counter: Counter<NS>,
-    other: Counter<NS>,
+struct Shared<L: Lock> {
+    condvar: RawCondvar<L>,
+    counter: Counter<L>,
+    other: Counter<L>,
 }
 
-/// Waiters sleep at once.
-pub const SLEEPS: u32 = 0;
+/// The test kit's mutex. Waiters sleep at once.
+pub type Sleeps = ThreeState<Local, 0>;
 /// Waiters poll once before they sleep: a model has no time, and further polls add no behaviour.
 #[allow(dead_code)] // Loom's models have enough to do with sleepers.
-pub const SPINS: u32 = 1;
+pub type Spins = ThreeState<Local, 1>;
 
-/// The test kit's mutex, on whose condition variables waiters spin for `NS` nanoseconds.
-type Mutex<const NS: u32> = ThreeState<Local, NS>;
+type Handle<L> = Arc<Shared<L>>;
 
-type Handle<const NS: u32> = Arc<Shared<NS>>;
-
-impl<const NS: u32> Shared<NS> {
-    fn new() -> Handle<NS> {
+impl<L: Lock> Shared<L> {
+    fn new() -> Handle<L> {
         Arc::new(Self { condvar: RawCondvar::new(), counter: Counter::new(), other: Counter::new() })
     }
 }
@@ -98,12 +101,12 @@ pub fn soon() -> Deadline {
     Deadline::after(Duration::from_millis(1))
 }
 
-fn waiter<const NS: u32>(shared: &Handle<NS>) -> JoinHandle<()> {
+fn waiter<L: Lock>(shared: &Handle<L>) -> JoinHandle<()> {
     let shared = Arc::clone(shared);
     spawn(move || assert!(shared.counter.take(&shared.condvar, None)))
 }
 
-fn waiter_on_the_other_mutex<const NS: u32>(shared: &Handle<NS>) -> JoinHandle<()> {
+fn waiter_on_the_other_mutex<L: Lock>(shared: &Handle<L>) -> JoinHandle<()> {
     let shared = Arc::clone(shared);
     spawn(move || assert!(shared.other.take(&shared.condvar, None)))
 }
@@ -113,8 +116,8 @@ fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
 }
 
 /// One waiter, one notification, sent after the mutex was released.
-pub fn one_waiter<const NS: u32>() {
-    let shared = Shared::<NS>::new();
+pub fn one_waiter<L: Lock>() {
+    let shared = Shared::<L>::new();
     let waiter = waiter(&shared);
     shared.counter.put(1);
     shared.condvar.notify_one();
@@ -123,15 +126,15 @@ pub fn one_waiter<const NS: u32>() {
 }
 
 /// No thread waits any more, and the condition variable knows it.
-fn assert_nobody_waits<const NS: u32>(shared: &Handle<NS>) {
+fn assert_nobody_waits<L: Lock>(shared: &Handle<L>) {
     assert!(!shared.condvar.notify_one(), "notify_one found a waiter where none is");
     assert_eq!(shared.condvar.notify_all(), 0, "notify_all found waiters where none are");
 }
 
 /// A stray notification, sent without the mutex, does not use up the one that
 /// counts.
-pub fn stray_notification<const NS: u32>() {
-    let shared = Shared::<NS>::new();
+pub fn stray_notification<L: Lock>() {
+    let shared = Shared::<L>::new();
     let waiter = waiter(&shared);
     shared.condvar.notify_one();
     shared.counter.put(1);
@@ -141,8 +144,8 @@ pub fn stray_notification<const NS: u32>() {
 
 /// The same with two waiters and a stray notification for all. The waiter that it moves to the
 /// mutex need not be the one that was notified.
-pub fn stray_requeue<const NS: u32>() {
-    let shared = Shared::<NS>::new();
+pub fn stray_requeue<L: Lock>() {
+    let shared = Shared::<L>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
     let notifier = {
         let shared = Arc::clone(&shared);
@@ -161,8 +164,8 @@ pub fn stray_requeue<const NS: u32>() {
 /// The same, where another thread holds the mutex at times, and another waiter may give up: a
 /// notification that moves sleepers may find younger ones than those it has counted.
 #[allow(dead_code)] // Four threads are too many for loom.
-pub fn stray_requeue_beside_a_timeout<const NS: u32>() {
-    let shared = Shared::<NS>::new();
+pub fn stray_requeue_beside_a_timeout<L: Lock>() {
+    let shared = Shared::<L>::new();
     let timed = {
         let shared = Arc::clone(&shared);
         spawn(move || _ = shared.counter.take(&shared.condvar, Some(soon())))
@@ -182,8 +185,8 @@ pub fn stray_requeue_beside_a_timeout<const NS: u32>() {
 }
 
 /// Two waiters, two notifications.
-pub fn one_by_one<const NS: u32>() {
-    let shared = Shared::<NS>::new();
+pub fn one_by_one<L: Lock>() {
+    let shared = Shared::<L>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
     for _ in 0..2 {
         shared.counter.put(1);
@@ -194,8 +197,8 @@ pub fn one_by_one<const NS: u32>() {
 }
 
 /// One notification for all waiters, which requeues if it finds them asleep.
-pub fn all_at_once<const NS: u32>(waiters: usize) {
-    let shared = Shared::<NS>::new();
+pub fn all_at_once<L: Lock>(waiters: usize) {
+    let shared = Shared::<L>::new();
     let waiting: Vec<_> = (0..waiters).map(|_| waiter(&shared)).collect();
     shared.counter.put(waiters);
     assert!(shared.condvar.notify_all() <= waiters, "more were notified than there are");
@@ -204,8 +207,8 @@ pub fn all_at_once<const NS: u32>(waiters: usize) {
 }
 
 /// The same with the mutex held by the notifier: the sleepers are behind its release.
-pub fn all_while_holding<const NS: u32>() {
-    let shared = Shared::<NS>::new();
+pub fn all_while_holding<L: Lock>() {
+    let shared = Shared::<L>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
     shared.counter.put_and(2, || {
         shared.condvar.notify_all();
@@ -215,8 +218,8 @@ pub fn all_while_holding<const NS: u32>() {
 }
 
 /// Two waiters, two notifications by a holder: each may move a sleeper to the mutex.
-pub fn one_by_one_while_holding<const NS: u32>() {
-    let shared = Shared::<NS>::new();
+pub fn one_by_one_while_holding<L: Lock>() {
+    let shared = Shared::<L>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
     for _ in 0..2 {
         shared.counter.put_and(1, || {
@@ -228,8 +231,8 @@ pub fn one_by_one_while_holding<const NS: u32>() {
 }
 
 /// The notifier holds the mutex, and another thread queues for it beside the waiter.
-pub fn one_beside_a_locker<const NS: u32>() {
-    let shared = Shared::<NS>::new();
+pub fn one_beside_a_locker<L: Lock>() {
+    let shared = Shared::<L>::new();
     let waiter = waiter(&shared);
     let locker = locker(&shared);
     shared.counter.put_and(1, || {
@@ -240,8 +243,8 @@ pub fn one_beside_a_locker<const NS: u32>() {
 }
 
 /// The notifier does not hold the mutex, and another thread does at times.
-pub fn one_while_another_holds<const NS: u32>() {
-    let shared = Shared::<NS>::new();
+pub fn one_while_another_holds<L: Lock>() {
+    let shared = Shared::<L>::new();
     let waiter = waiter(&shared);
     shared.counter.put(1);
     let locker = locker(&shared);
@@ -251,19 +254,19 @@ pub fn one_while_another_holds<const NS: u32>() {
 }
 
 /// A thread that acquires the mutex and releases it.
-fn locker<const NS: u32>(shared: &Handle<NS>) -> JoinHandle<()> {
+fn locker<L: Lock>(shared: &Handle<L>) -> JoinHandle<()> {
     let shared = Arc::clone(shared);
     spawn(move || shared.counter.put(0))
 }
 
 /// The mutex is freed as soon as its only waiter has returned, while notifications are under way.
 #[allow(dead_code)] // Loom does not see that memory is freed.
-pub fn a_mutex_that_is_freed<const NS: u32>() {
-    let condvar = Arc::new(RawCondvar::<Mutex<NS>>::new());
+pub fn a_mutex_that_is_freed<L: Lock>() {
+    let condvar = Arc::new(RawCondvar::<L>::new());
     let waiter = {
         let condvar = Arc::clone(&condvar);
         spawn(move || {
-            let mutex = Mutex::<NS>::new();
+            let mutex = new_lock::<L>();
             mutex.lock();
             // SAFETY: the mutex is held, and so it is when `wait` returns.
             unsafe {
@@ -278,8 +281,8 @@ pub fn a_mutex_that_is_freed<const NS: u32>() {
 }
 
 /// A notification for all against one for one, from two threads without the mutex.
-pub fn two_notifiers<const NS: u32>() {
-    let shared = Shared::<NS>::new();
+pub fn two_notifiers<L: Lock>() {
+    let shared = Shared::<L>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
     shared.counter.put(2);
     let other = {
@@ -294,8 +297,8 @@ pub fn two_notifiers<const NS: u32>() {
 /// A waiter that may give up, two tickets and two notifications, and between the notifications a
 /// waiter that does not give up. What the first leaves behind keeps no notification from the
 /// second.
-pub fn timed_and_untimed<const NS: u32>(limit: fn() -> Deadline) {
-    let shared = Shared::<NS>::new();
+pub fn timed_and_untimed<L: Lock>(limit: fn() -> Deadline) {
+    let shared = Shared::<L>::new();
     let arrived = Arc::new(Futex::<Local>::new(0));
     let timed = {
         let (shared, arrived) = (Arc::clone(&shared), Arc::clone(&arrived));
@@ -329,8 +332,8 @@ fn wait_for_arrival(arrived: &Futex<Local>, nth: u32) {
 }
 
 /// Every notification given is taken by a waiter that says so, even if its `limit` comes.
-pub fn somebody_says_so<const NS: u32>(waiters: usize, limit: fn() -> Deadline) {
-    let shared = Shared::<NS>::new();
+pub fn somebody_says_so<L: Lock>(waiters: usize, limit: fn() -> Deadline) {
+    let shared = Shared::<L>::new();
     let waiting: Vec<_> = (0..waiters)
         .map(|_| {
             let shared = Arc::clone(&shared);
@@ -359,8 +362,8 @@ pub fn somebody_says_so<const NS: u32>(waiters: usize, limit: fn() -> Deadline) 
 
 /// Two waiters with a mutex each. The notifier holds the first mutex, so that a waiter that is
 /// moved there waits in its queue.
-pub fn two_mutexes<const NS: u32>() {
-    let shared = Shared::<NS>::new();
+pub fn two_mutexes<L: Lock>() {
+    let shared = Shared::<L>::new();
     let waiting = [waiter(&shared), waiter_on_the_other_mutex(&shared)];
     shared.other.put(1);
     shared.counter.put_and(1, || {
@@ -372,8 +375,8 @@ pub fn two_mutexes<const NS: u32>() {
 /// Two waiters with the first mutex, and while they are notified by a holder of it, one that brings
 /// a second mutex. The third thread starts when the first two wait already, which spares the model
 /// the orders before.
-pub fn a_second_mutex_on_the_way<const NS: u32>() {
-    let shared = Shared::<NS>::new();
+pub fn a_second_mutex_on_the_way<L: Lock>() {
+    let shared = Shared::<L>::new();
     let arrived = Arc::new(Futex::<Local>::new(0));
     let waiting = [1, 2].map(|nth| {
         let (on_thread, arrives) = (Arc::clone(&shared), Arc::clone(&arrived));
@@ -405,8 +408,8 @@ pub fn a_second_mutex_on_the_way<const NS: u32>() {
 
 /// One waiter is cancelled after its sleep; the other gets the only ticket.
 #[allow(dead_code)] // One world is enough.
-pub fn one_is_cancelled<const NS: u32>() {
-    let shared = Shared::<NS>::new();
+pub fn one_is_cancelled<L: Lock + RawMutex<Condvar = Sequence<L>>>() {
+    let shared = Shared::<L>::new();
     let cancelled = {
         let shared = Arc::clone(&shared);
         spawn(move || {

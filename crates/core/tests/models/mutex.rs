@@ -45,6 +45,7 @@ ulocks_core::initial!([] Forgotten = Self);
 unsafe impl RawMutex for Forgotten {
     type Scope = Local;
     type Token = ();
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
     fn lock(&self) {}
     fn try_lock(&self) -> Option<()> {
         Some(())

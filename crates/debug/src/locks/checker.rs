@@ -113,6 +113,7 @@ impl<R: RawMutex<Scope = Local>> Checked<R> {
 unsafe impl<R: RawMutex<Scope = Local>> RawMutex for Checked<R> {
     type Scope = Local;
     type Token = R::Token;
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
 
     const CONDVAR_NS: u32 = R::CONDVAR_NS;
 

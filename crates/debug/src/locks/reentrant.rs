@@ -49,6 +49,7 @@ impl<R: Initial> Initial for CheckedReentrant<R> {
 unsafe impl<R: RawMutex<Scope = Local>> RawMutex for CheckedReentrant<R> {
     type Scope = Local;
     type Token = R::Token;
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
 
     #[track_caller]
     fn lock(&self) -> R::Token {

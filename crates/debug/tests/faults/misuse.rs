@@ -237,6 +237,7 @@ impl ulocks_core::raw::Initial for Broken {
 unsafe impl RawMutex for Broken {
     type Scope = Local;
     type Token = ();
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
     fn lock(&self) {}
     fn try_lock(&self) -> Option<()> {
         Some(())

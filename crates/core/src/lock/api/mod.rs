@@ -11,6 +11,7 @@
 //! # unsafe impl ulocks_core::raw::RawMutex for RawLock {
 //! #     type Scope = ulocks_core::futex::Local;
 //! #     type Token = ();
+//! #     type Condvar = ulocks_core::condvar::Sequence<Self>;
 //! #     fn lock(&self) { ulocks_core::sync::spin_until(|| self.try_lock().is_some()) }
 //! #     fn try_lock(&self) -> Option<()> { self.0.compare_exchange(0, 1, Acquire, Relaxed).ok().map(drop) }
 //! #     fn lock_until(&self, _: ulocks_core::time::Deadline) -> Option<()> { self.try_lock() }

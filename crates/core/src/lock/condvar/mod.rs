@@ -2,16 +2,16 @@
 //! memory.
 
 mod raw;
+pub(crate) mod spins;
 mod steps;
 mod word;
 
 use crate::const_fn;
-use crate::lock::traits::RawMutex;
+use crate::lock::traits::{Initial, RawMutex};
 use crate::sys::time::Deadline;
 use core::fmt;
-use raw::Protocol;
-use word::Counts;
 
+pub use raw::Sequence;
 #[doc(hidden)]
 pub use steps::{Sleep, Waiting, Woken};
 
@@ -26,8 +26,30 @@ pub enum Wakeup {
     TimedOut,
 }
 
+/// How threads wait on a condition variable of the raw mutex `L`: [`Sequence`] for most.
+///
+/// # Safety
+/// `wait` returns the token of an acquisition of that mutex, after it has released the token that
+/// it was given.
+pub unsafe trait Waits<L: RawMutex>: Initial + fmt::Debug + Send + Sync {
+    /// See [`RawCondvar::wait`].
+    ///
+    /// # Safety
+    /// As [`RawCondvar::wait`].
+    unsafe fn wait(&self, mutex: &L, token: L::Token, deadline: Option<Deadline>) -> (L::Token, Wakeup);
+
+    /// See [`RawCondvar::notify_one`].
+    fn notify_one(&self) -> bool;
+
+    /// See [`RawCondvar::notify_all`].
+    fn notify_all(&self) -> usize;
+}
+
 /// A condition variable for the raw mutex `L`: threads sleep until another thread says that
 /// something changed.
+///
+/// The sections below are about most mutexes. [Mutexes with a queue](Self#mutexes-with-a-queue) have
+/// another condition variable.
 ///
 /// # Fairness
 /// Waiters that spin are notified before sleepers, whatever the priority of the sleepers and
@@ -95,6 +117,23 @@ pub enum Wakeup {
 /// not the waiters, with the effect described for a killed process. Waiters that spun in the parent
 /// take no notification in the child.
 ///
+/// # Mutexes with a queue
+/// The waiters of `FairMutex` and `ThroughputMutex` stand in a queue on the condition variable, too.
+/// There
+/// - a notification reaches the waiter that has waited longest. With `ThroughputMutex` it reaches the
+///   one that came last, if that one spins;
+/// - a notification moves waiters into the queue of the mutex, in their order. It wakes at most one of
+///   them, if the mutex is free. Waiters of `ThroughputMutex` that spin contend at once instead;
+/// - no wait ends without a notification. But if more than two notifications come while another thread
+///   is about to notify, or gives up a wait, all waiters are notified;
+/// - what `notify_one` and `notify_all` return may be too low while another thread notifies, or gives
+///   up a wait;
+/// - several mutexes at once make nothing slower;
+/// - a notification that has reached the last waiter may be late: it touches neither the condition
+///   variable nor the mutex any more when that waiter returns;
+/// - the child of a fork must not use it if threads waited when it was forked: their places are there,
+///   and they are not.
+///
 /// # Examples
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -129,13 +168,13 @@ pub enum Wakeup {
 /// }
 /// ```
 #[repr(transparent)]
-pub struct RawCondvar<L: RawMutex>(Protocol<L>);
+pub struct RawCondvar<L: RawMutex>(L::Condvar);
 
 impl<L: RawMutex> RawCondvar<L> {
     const_fn! {
         /// A condition variable without waiters: sixteen zero bytes.
         pub fn new() -> Self {
-            Self(Protocol::new())
+            Self(crate::initial!(L::Condvar))
         }
     }
 
@@ -161,7 +200,7 @@ impl<L: RawMutex> RawCondvar<L> {
     /// this one.
     #[inline]
     pub fn notify_one(&self) -> bool {
-        self.0.notify(1) > 0
+        self.0.notify_one()
     }
 
     /// Notifies all threads that wait, and returns how many of them had not been notified yet.
@@ -169,7 +208,7 @@ impl<L: RawMutex> RawCondvar<L> {
     /// All of them return.
     #[inline]
     pub fn notify_all(&self) -> usize {
-        self.0.notify(Counts::MAX) as usize
+        self.0.notify_all()
     }
 }
 

@@ -101,7 +101,7 @@
 //! partner sleep too. So a waiter spins first, for as long as its mutex says
 //! ([`RawMutex::CONDVAR_NS`]). `counts` holds how many spins in a row have failed (`failed`). After
 //! [`TRIES`](spin::TRIES) of them waiters sleep at once, and one wait in [`PROBE`](spin::PROBE) -
-//! [`TRIES`](spin::TRIES) spins again. At most [`Counts::SPINNERS`] waiters spin at a time.
+//! [`TRIES`](spin::TRIES) spins again. At most three waiters spin at a time (`spins.rs`).
 //! `BENCHMARKS.md` ("Condition variables") has the table.
 //!
 //! # Memory ordering
@@ -139,9 +139,9 @@
 //! waiter that steals an older waiter's wake-up. From the sequence futex of the Rust standard
 //! library it departs by `counts`, and by the spin.
 
-use super::Wakeup;
 use super::steps::{Entry, Left};
 use super::word::Counts;
+use super::{Waits, Wakeup};
 use crate::const_fn;
 use crate::lock::spin;
 use crate::lock::traits::RawMutex;
@@ -152,12 +152,12 @@ use crate::sys::time::Deadline;
 use core::fmt;
 use core::marker::PhantomData;
 
-/// What [`RawCondvar`](super::RawCondvar) consists of.
+/// The protocol for every mutex, in one process or between several: waiters sleep on a sequence.
 #[repr(C)]
-pub(super) struct Protocol<L: RawMutex> {
-    pub seq: Futex<L::Scope>,
+pub struct Sequence<L: RawMutex> {
+    pub(super) seq: Futex<L::Scope>,
     target: AtomicU32,
-    pub counts: AtomicU64,
+    pub(super) counts: AtomicU64,
     mutex: PhantomData<fn(&L)>,
 }
 
@@ -178,40 +178,22 @@ const MIXED: u32 = 2;
 /// [`RawMutex::requeue_key`].
 pub(super) const MOVABLE: Bits = Bits::one(0);
 
-impl<L: RawMutex> Protocol<L> {
+impl<L: RawMutex> Sequence<L> {
     const PRIVATE: bool = <L::Scope as Scope>::PRIVATE;
 
     const_fn! {
+        /// Without waiters: sixteen zero bytes.
         #[allow(clippy::new_without_default)]
         pub fn new() -> Self {
             Self { seq: Futex::new(0), target: AtomicU32::new(FRESH), counts: AtomicU64::new(0), mutex: PhantomData }
         }
     }
 
-    /// # Safety
-    /// As [`RawCondvar::wait`].
-    pub unsafe fn wait(&self, mutex: &L, token: L::Token, deadline: Option<Deadline>) -> (L::Token, Wakeup) {
-        // SAFETY: the caller's promise.
-        let Some(entry) = (unsafe { self.begin(mutex, token) }) else {
-            return (mutex.lock(), Wakeup::Notified);
-        };
-        // A waiter that unwound would leave its count behind, and the wake-up that was meant for
-        // it.
-        let left = without_unwinding(|| {
-            self.spin_first(&entry).unwrap_or_else(|| self.sleep(entry.read, entry.epoch, deadline))
-        });
-        let token = if left.requeued { mutex.lock_requeued() } else { mutex.lock() };
-        if left.requeuing {
-            self.outlast_requeuing();
-        }
-        (token, left.wakeup)
-    }
-
     /// Steps 1 to 4. `None` if `counts` has no room for the caller.
     ///
     /// # Safety
-    /// As [`RawCondvar::wait`].
-    pub unsafe fn begin(&self, mutex: &L, token: L::Token) -> Option<Entry> {
+    /// As [`Waits::wait`].
+    pub(super) unsafe fn begin(&self, mutex: &L, token: L::Token) -> Option<Entry> {
         self.check_target(mutex);
         let read = self.seq.load(Relaxed);
         let budget = if Self::PRIVATE { spin::budget::<L::Scope>(L::CONDVAR_NS) } else { 0 };
@@ -223,7 +205,7 @@ impl<L: RawMutex> Protocol<L> {
     }
 
     /// Step 5. `None` if the caller has to sleep.
-    pub fn spin_first(&self, entry: &Entry) -> Option<Left> {
+    pub(super) fn spin_first(&self, entry: &Entry) -> Option<Left> {
         if entry.budget > 0 { self.spin(entry.epoch, entry.budget) } else { None }
     }
 
@@ -260,7 +242,7 @@ impl<L: RawMutex> Protocol<L> {
     }
 
     /// The mutex to which sleepers may be moved.
-    pub fn target_mutex(&self) -> Option<*const L> {
+    pub(super) fn target_mutex(&self) -> Option<*const L> {
         let target = self.target.load(Relaxed);
         // Miri does not know the system call.
         (Self::PRIVATE && target > MIXED && !cfg!(miri)).then(|| {
@@ -331,7 +313,7 @@ impl<L: RawMutex> Protocol<L> {
 
     /// Counts the caller out after a sleep, unless it has to sleep again, until `seq` is not `read`
     /// any more.
-    pub fn slept(&self, read: &mut u32, epoch: u32, waited: Waited) -> Option<Left> {
+    pub(super) fn slept(&self, read: &mut u32, epoch: u32, waited: Waited) -> Option<Left> {
         if waited == Waited::Interrupted {
             return None;
         }
@@ -348,7 +330,7 @@ impl<L: RawMutex> Protocol<L> {
     }
 
     /// Counts the caller out, unless `seq` changed for others only and it has to sleep again.
-    pub fn leave(&self, epoch: u32, waited: Waited) -> Option<Left> {
+    pub(super) fn leave(&self, epoch: u32, waited: Waited) -> Option<Left> {
         let mut counts = Counts(self.counts.load(Relaxed));
         loop {
             let eligible = counts.epoch() != epoch;
@@ -376,7 +358,7 @@ impl<L: RawMutex> Protocol<L> {
     /// Waits until no notification looks at the mutex any more (Invariant 8).
     #[cold]
     #[cfg_attr(world = "vm", track_caller)]
-    pub fn outlast_requeuing(&self) {
+    pub(super) fn outlast_requeuing(&self) {
         if let Some(process) = spin::process() {
             // Acquire (end requeuing): pairs with `end_requeuing`.
             spin::outlast(|| !Counts(self.counts.load(Acquire)).is_requeuing_in(process));
@@ -384,7 +366,7 @@ impl<L: RawMutex> Protocol<L> {
     }
 
     /// Notifies at most so many waiters.
-    pub fn notify(&self, most: u32) -> u32 {
+    pub(super) fn notify(&self, most: u32) -> u32 {
         let Some(grant) = self.grant(most, self.target_mutex().is_some()) else { return 0 };
         if grant.is_loud {
             let key = self.seq.key();
@@ -434,7 +416,7 @@ impl<L: RawMutex> Protocol<L> {
         self.end_requeuing();
     }
 
-    pub fn end_requeuing(&self) {
+    pub(super) fn end_requeuing(&self) {
         let mut counts = Counts(self.counts.load(Relaxed));
         // Release (end requeuing): a waiter that finds `REQUEUING` cleared may free the mutex.
         while let Err(now) =
@@ -485,6 +467,36 @@ impl<L: RawMutex> Protocol<L> {
     }
 }
 
+// SAFETY: `wait` returns the token of an acquisition.
+unsafe impl<L: RawMutex> Waits<L> for Sequence<L> {
+    unsafe fn wait(&self, mutex: &L, token: L::Token, deadline: Option<Deadline>) -> (L::Token, Wakeup) {
+        // SAFETY: the caller's promise.
+        let Some(entry) = (unsafe { self.begin(mutex, token) }) else {
+            return (mutex.lock(), Wakeup::Notified);
+        };
+        // A waiter that unwound would leave its count behind, and the wake-up that was meant for
+        // it.
+        let left = without_unwinding(|| {
+            self.spin_first(&entry).unwrap_or_else(|| self.sleep(entry.read, entry.epoch, deadline))
+        });
+        let token = if left.requeued { mutex.lock_requeued() } else { mutex.lock() };
+        if left.requeuing {
+            self.outlast_requeuing();
+        }
+        (token, left.wakeup)
+    }
+
+    fn notify_one(&self) -> bool {
+        self.notify(1) > 0
+    }
+
+    fn notify_all(&self) -> usize {
+        self.notify(Counts::MAX) as usize
+    }
+}
+
+crate::initial!([L: RawMutex] Sequence<L> = Self::new());
+
 /// What a notification grants.
 struct Grant {
     count: u32,
@@ -494,7 +506,7 @@ struct Grant {
     requeues: bool,
 }
 
-impl<L: RawMutex> fmt::Debug for Protocol<L> {
+impl<L: RawMutex> fmt::Debug for Sequence<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Counts(self.counts.load(Relaxed)).fmt(f)
     }

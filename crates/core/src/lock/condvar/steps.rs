@@ -9,7 +9,7 @@
 //! condition variable may be freed as soon as all waiters are past [`RawCondvar::end_wait`], even
 //! if the mutex is held until then.
 
-use super::raw::MOVABLE;
+use super::raw::{MOVABLE, Sequence};
 use super::word::Counts;
 use super::{RawCondvar, Wakeup};
 use crate::lock::spin;
@@ -66,7 +66,7 @@ pub struct Woken {
     pub requeued: bool,
 }
 
-impl<L: RawMutex> RawCondvar<L> {
+impl<L: RawMutex<Condvar = Sequence<L>>> RawCondvar<L> {
     /// Releases `mutex`, and polls for a notification.
     ///
     /// # Safety

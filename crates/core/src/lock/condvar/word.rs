@@ -1,7 +1,7 @@
 //! The counts of a condition variable: how many threads wait, how many of them spin, how many were
 //! notified.
 
-use crate::lock::spin::{PROBE, TRIES};
+use super::spins::Spins;
 use core::fmt;
 
 /// A value of the word `counts`.
@@ -12,9 +12,7 @@ use core::fmt;
 /// | `granted` | 16 | notifications given that no waiter has taken yet |
 /// | `REQUEUING` | 1 | a notification may move sleepers to the mutex, and no waiter returns. Its grant sets the bit, and it clears it afterwards. Other notifications only wake meanwhile |
 /// | `REQUEUED` | 1 | a thread may sleep on the mutex: every sleeper that leaves locks by `lock_requeued`. Set while `REQUEUING` is, cleared when no thread waits and `REQUEUING` is not set |
-/// | `spinning` | 2 | waiters that spin: set by a registration, cleared by the same waiter before it sleeps or as it leaves |
-/// | `process` | 2 | the process to which `spinning` and `REQUEUING` belong, see [`spin::process`](crate::spin::process) |
-/// | `failed` | 5 | below `TRIES`: failed spins in a row. From `TRIES` on: waits since then that did not spin |
+/// | [`Spins`] | 9 | the waiters that spin, and the process to which they and `REQUEUING` belong. A registration counts a spinner, and the same waiter counts it out before it sleeps or as it leaves |
 /// | `epoch` | 21 | changes with each grant |
 ///
 /// `waiting` may be too high, after a waiter was killed, never too low. `granted` is never more
@@ -26,9 +24,6 @@ impl Counts {
     const FIELD_BITS: u32 = 16;
     /// The most that fits into `waiting` or `granted`.
     pub(super) const MAX: u32 = (1 << Self::FIELD_BITS) - 1;
-    /// The most waiters that spin at a time. On two CPUs one of them served 4 producers and 4
-    /// consumers half as fast as three did.
-    pub(super) const SPINNERS: u32 = 3;
 
     const ONE_WAITING: u64 = 1;
     const GRANTED_SHIFT: u32 = Self::FIELD_BITS;
@@ -38,10 +33,8 @@ impl Counts {
     const REQUEUING: u64 = 1 << 32;
     /// May be set although no waiter sleeps on the mutex, never clear while one does.
     pub(super) const REQUEUED: u64 = 1 << 33;
-    const SPINNING_SHIFT: u32 = 34;
-    const PROCESS_SHIFT: u32 = 36;
-    const FAILED_SHIFT: u32 = 38;
-    const EPOCH_SHIFT: u32 = 43;
+    const SPINS_SHIFT: u32 = 34;
+    const EPOCH_SHIFT: u32 = Self::SPINS_SHIFT + Spins::BITS;
     const ONE_EPOCH: u64 = 1 << Self::EPOCH_SHIFT;
 
     pub(super) fn waiting(self) -> u32 {
@@ -58,23 +51,22 @@ impl Counts {
 
     /// Whether a thread of `process` is requeuing.
     pub(super) fn is_requeuing_in(self, process: u32) -> bool {
-        self.is_requeuing() && self.is_of(process)
+        self.is_requeuing() && self.spins().is_of(process)
     }
 
-    fn is_of(self, process: u32) -> bool {
-        self.field(Self::PROCESS_SHIFT, 3) == process & 3
+    fn spins(self) -> Spins {
+        Spins((self.0 >> Self::SPINS_SHIFT) as u32 & ((1 << Spins::BITS) - 1))
+    }
+
+    fn with_spins(self, spins: Spins) -> Self {
+        let mask = ((1_u64 << Spins::BITS) - 1) << Self::SPINS_SHIFT;
+        Self(self.0 & !mask | u64::from(spins.0) << Self::SPINS_SHIFT)
     }
 
     /// As `process` finds it, which has none of the spinners and requeuers of its parent.
     fn seen_in(self, process: u32) -> Self {
-        if self.is_of(process) {
-            return self;
-        }
-        Self(self.0 & !Self::REQUEUING).with_field(Self::SPINNING_SHIFT, 3, 0).with_field(
-            Self::PROCESS_SHIFT,
-            3,
-            process,
-        )
+        let requeuing = if self.spins().is_of(process) { 0 } else { Self::REQUEUING };
+        Self(self.0 & !requeuing).with_spins(self.spins().seen_in(process))
     }
 
     pub(super) fn is_requeued(self) -> bool {
@@ -85,30 +77,14 @@ impl Counts {
         (self.0 >> Self::EPOCH_SHIFT) as u32
     }
 
-    fn field(self, shift: u32, most: u32) -> u32 {
-        (self.0 >> shift) as u32 & most
-    }
-
-    fn with_field(self, shift: u32, most: u32, value: u32) -> Self {
-        Self(self.0 & !(u64::from(most) << shift) | u64::from(value & most) << shift)
-    }
-
     /// How many spin, in whichever process.
     pub(super) fn spinning(self) -> u32 {
-        self.field(Self::SPINNING_SHIFT, 3)
+        self.spins().spinning()
     }
 
     /// How many spin in `process`.
     pub(super) fn spinners(self, process: u32) -> u32 {
-        if self.is_of(process) { self.spinning() } else { 0 }
-    }
-
-    fn failed(self) -> u32 {
-        self.field(Self::FAILED_SHIFT, PROBE)
-    }
-
-    fn with_failed(self, failed: u32) -> Self {
-        self.with_field(Self::FAILED_SHIFT, PROBE, failed)
+        self.spins().spinners(process)
     }
 
     pub(super) fn with_waiter(self) -> Self {
@@ -117,28 +93,14 @@ impl Counts {
 
     /// With a waiter that would spin in `process`, and whether it does.
     pub(super) fn with_spinner(self, process: u32) -> (Self, bool) {
-        let next = self.with_waiter();
-        if (TRIES..PROBE).contains(&self.failed()) {
-            return (next.with_failed(self.failed() + 1), false);
-        }
-        let others = self.spinners(process);
-        if others == Self::SPINNERS {
-            return (next, false);
-        }
-        let next = next.seen_in(process);
-        (next.with_field(Self::SPINNING_SHIFT, 3, others + 1), true)
+        let (spins, spin) = self.spins().with_spinner(process);
+        let base = if spin { self.seen_in(process) } else { self };
+        (base.with_waiter().with_spins(spins), spin)
     }
 
     /// Without a spinner, which was notified or whose spin failed.
     pub(super) fn without_spinner(self, notified: bool) -> Self {
-        let failed = match self.failed() {
-            _ if notified => 0,
-            failed if failed >= TRIES => TRIES,
-            failed => failed + 1,
-        };
-        // Zero only in a child whose one thread forked, in a signal handler, from inside of the
-        // spin.
-        self.with_field(Self::SPINNING_SHIFT, 3, self.spinning().saturating_sub(1)).with_failed(failed)
+        self.with_spins(self.spins().without_spinner(notified))
     }
 
     /// The epoch wraps around.
@@ -187,6 +149,7 @@ impl fmt::Debug for Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lock::spin::{PROBE, TRIES};
 
     const HERE: u32 = 5;
 
@@ -218,21 +181,21 @@ mod tests {
         let (spinning, spins) = probing.with_spinner(HERE);
         assert!(spins);
         let notified = spinning.with_grants(1).without_spinner(true).without_waiter(true);
-        assert_eq!((notified.failed(), notified.spinning(), notified.granted()), (0, 0, 0));
+        assert_eq!((notified.spins().failed(), notified.spinning(), notified.granted()), (0, 0, 0));
         assert!(notified.with_spinner(HERE).1);
     }
 
     #[test]
     fn only_so_many_spin() {
         let mut counts = Counts(0);
-        for nth in 1..=Counts::SPINNERS {
+        for nth in 1..=Spins::MOST {
             let (next, spins) = counts.with_spinner(HERE);
             assert!(spins && next.spinners(HERE) == nth);
             counts = next;
         }
         let (next, spins) = counts.with_spinner(HERE);
-        assert!(!spins && next.spinners(HERE) == Counts::SPINNERS);
-        assert_eq!(next.waiting(), Counts::SPINNERS + 1);
+        assert!(!spins && next.spinners(HERE) == Spins::MOST);
+        assert_eq!(next.waiting(), Spins::MOST + 1);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The queue of the locks of one process: nodes on the stacks of the waiters, linked from the
-//! newest to the oldest. `FairMutex`, the default mutex, `Calock` and `Semaphore` share it.
+//! newest to the oldest. `FairMutex`, the default mutex and `Calock`, their condition variables,
+//! and `Semaphore` share it.
 //!
 //! ```text
 //!  word ──► newest ──older──► … ──older──► second ──older──► oldest
@@ -8,8 +9,9 @@
 //! ```
 //!
 //! An arriving thread writes `older` and publishes its node by one compare-exchange of the word. It
-//! touches no other node. The word that names the newest node is the caller's: the mutex has bits
-//! in it, the semaphore none. [`Newest`] is all that this file knows of it.
+//! touches no other node. The word that names the newest node is the caller's: the mutex and the
+//! condition variable have bits in it, the semaphore none. [`Newest`] is all that this file knows
+//! of it.
 //!
 //! At most one thread holds the *queue lock*, a bit of the caller's. The queue-lock holder alone
 //! completes the links `newer` and `oldest`, and detaches nodes, but for a node that is alone. To
@@ -23,9 +25,10 @@
 //! | the node | its links | its status is changed by |
 //! |---|---|---|
 //! | not in the word yet | its thread | its thread |
+//! | *moved*: detached from a condition variable, and in no other queue yet | the thread that detached it | that thread, by the answer; its thread: `Waiting` -> `Parked` |
 //! | queued | the queue-lock holder | its thread: `Waiting`, `WokenAhead` -> `Parked`; each of the three -> `Leaving`. The queue-lock holder: each of the three -> `WokenAhead` |
 //! | detached | the thread that detached it, also after it has released the queue lock | that thread, by the answer |
-//! | answered: `Granted`, `Removed`, `Chosen` | its thread | no thread |
+//! | answered: `Granted`, `Removed`, `Chosen`, `Notified` | its thread | no thread |
 //!
 //! `linked` is apart from the links: while a node is queued or detached, each queue-lock holder may
 //! read it.
@@ -39,8 +42,9 @@
 //!    walk follows it.
 //! 3. `newer` of a queued node is right, or null. A lock without a window looks at it after a walk
 //!    only.
-//! 4. A node lives until the thread that detached it answers, which it does once; a waiter that has
-//!    detached its own node needs no answer. The caller sees to it that no waiter unwinds before.
+//! 4. A node lives until the thread that detached it answers, which it does once, unless it moves
+//!    the node to another queue. A waiter that has detached its own node needs no answer. The
+//!    caller sees to it that no waiter unwinds before.
 //! 5. A thread that detaches a node makes it known before it releases the queue lock: it claims it
 //!    (`linked` becomes false), or has answered it, or the node was alone (`older` is null, and the
 //!    queue does not end with it). While the queue lock is free, no queued node is claimed. So
@@ -67,6 +71,7 @@
 //! "Algorithms for Scalable Synchronization" (1991): each waiter polls a word of its own. Here:
 //! nodes that leave, a word that is not the queue's, and the window.
 
+mod condvar;
 mod mutex;
 mod plan;
 mod rule;
@@ -76,6 +81,7 @@ mod wait;
 mod window;
 mod word;
 
+pub use condvar::QueueCondvar;
 pub use mutex::QueueMutex;
 pub use plan::Plan;
 pub use rule::{Advice, After, Every, HandOff, InOrder, Planned, Rule};
@@ -85,6 +91,7 @@ pub use window::{Granted, NOBODY, Window, advance, here, wake};
 use crate::sys::futex::{Futex, FutexKey, Local};
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sys::sync::UnsafeCell;
+use core::mem;
 use core::ptr;
 use window::Inside;
 
@@ -111,6 +118,16 @@ struct Links {
     inside: Inside,
 }
 
+impl Links {
+    const NONE: Self = Self {
+        older: ptr::null(),
+        newer: ptr::null(),
+        oldest: ptr::null(),
+        departs: ptr::null(),
+        inside: Inside::NONE,
+    };
+}
+
 /// The word that names the newest node, in the hands of the queue-lock holder.
 pub trait Newest {
     /// The newest node, read with Acquire, or null.
@@ -127,17 +144,10 @@ pub trait Newest {
 impl Node {
     /// A node of a thread on the CPU `last`, which waits for `wanted` permits.
     pub fn new(last: Cpu, wanted: u32) -> Self {
-        let links = Links {
-            older: ptr::null(),
-            newer: ptr::null(),
-            oldest: ptr::null(),
-            departs: ptr::null(),
-            inside: Inside::NONE,
-        };
         Self {
             status: Futex::new(Status::waiting(last).0),
             wanted,
-            links: UnsafeCell::new(links),
+            links: UnsafeCell::new(Links::NONE),
             linked: UnsafeCell::new(true),
         }
     }
@@ -165,6 +175,33 @@ impl Node {
         unsafe { Self::links(node, |links| links.older = newest) };
     }
 
+    /// Makes `node` as one that was never queued.
+    ///
+    /// # Safety
+    /// The node is in no queue, and it is the caller's, or the caller has detached it and has not
+    /// answered it.
+    unsafe fn renew(node: *const Self) {
+        // SAFETY: no other thread accesses a node that is in no queue, but its thread, which
+        // accesses the status alone.
+        unsafe {
+            (*node).linked.with_mut(|linked| *linked = true);
+            Self::links(node, |links| *links = Links::NONE);
+        }
+    }
+
+    /// Sets `MOVED` in the status.
+    ///
+    /// # Safety
+    /// The caller has detached the node from a condition variable, and has not answered it.
+    unsafe fn mark_moved(node: *const Self) {
+        // SAFETY: a node lives until it is answered.
+        let status = unsafe { &(*node).status };
+        let mut seen = Status(status.load(Relaxed));
+        while let Err(now) = status.compare_exchange(seen.0, seen.moved().0, Relaxed, Relaxed) {
+            seen = Status(now);
+        }
+    }
+
     /// Claims `node`; false if it was claimed before. The caller detaches it before it releases the
     /// queue lock (invariant 5).
     ///
@@ -181,11 +218,11 @@ impl Node {
         Status(self.status.load(Acquire))
     }
 
-    /// Sets `Leaving`, unless the waiter is answered first: then `None`.
+    /// Sets `Leaving`, unless the waiter is answered first, or moved: then `None`.
     pub fn ask_to_leave(&self) -> Option<Status> {
         let mut seen = self.look();
         loop {
-            if seen.is_answer() {
+            if seen.is_answer() || seen.is_moved() {
                 return None;
             }
             let leaving = seen.with(Kind::Leaving);
@@ -196,11 +233,11 @@ impl Node {
         }
     }
 
-    /// Waits for the answer to `leaving` (invariant 6).
+    /// Waits for the answer to `leaving` (invariant 6), or until the waiter is moved.
     pub fn await_answer(&self, leaving: Status) -> Status {
         loop {
             let seen = self.look();
-            if seen.is_answer() {
+            if seen != leaving {
                 return seen;
             }
             self.status.wait(leaving.0, None);
@@ -307,10 +344,7 @@ unsafe fn insert_oldest(word: &mut impl Newest, node: &Node, status: Status) {
         let newest = word.newest();
         // SAFETY: the contract.
         unsafe {
-            node.linked.with_mut(|linked| *linked = true);
-            Node::links(node, |links| {
-                (links.older, links.newer, links.oldest) = (ptr::null(), ptr::null(), ptr::null());
-            });
+            Node::renew(node);
             if newest.is_null() {
                 if word.replace(newest, node) {
                     return;
@@ -580,15 +614,23 @@ impl Departures {
         self.last = node;
     }
 
+    /// Takes the first node off the list.
+    fn pop(&mut self) -> Option<*const Node> {
+        let first = self.first;
+        if first.is_null() {
+            return None;
+        }
+        // SAFETY: by the contract of `push` it is alive until its answer, and its links are the
+        // caller's.
+        self.first = unsafe { Node::links(first, |links| mem::replace(&mut links.departs, ptr::null())) };
+        Some(first)
+    }
+
     /// Answers `kind` to each node, and wakes its thread.
-    pub fn answer_each(self, kind: Kind) {
-        let mut node = self.first;
-        while !node.is_null() {
-            // SAFETY: by the contract of `push` it is alive until its answer, its links are the
-            // caller's, and it has no answer yet.
-            let (next, key) = unsafe { (Node::links(node, |links| links.departs), Node::answer(node, kind)) };
-            key.map(|key| key.wake(1));
-            node = next;
+    pub fn answer_each(mut self, kind: Kind) {
+        while let Some(node) = self.pop() {
+            // SAFETY: by the contract of `push` it has no answer yet.
+            unsafe { Node::answer(node, kind) }.map(|key| key.wake(1));
         }
     }
 }

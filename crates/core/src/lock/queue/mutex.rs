@@ -9,6 +9,7 @@
 //! | `status.rs` | what a waiter is told |
 //! | `window.rs` | in order: which waiters are awake, and which is the oldest |
 //! | `plan.rs` | culled: whether one thread is faster alone. No invariant rests on it |
+//! | `condvar.rs` | the condition variable, which moves its waiters into this queue |
 //!
 //! The locks differ in their [`Rule`]. *In order*: no thread passes the queue. *Barging*: an
 //! arriving thread takes a free mutex, until one waiter has been overtaken for the bound. *Culled*
@@ -38,8 +39,9 @@
 //! | open | `LOCKED` | an arriving thread | (take) |
 //! | free, `DUE` | `LOCKED` | an arriving thread, which has not looked, and releases at once | (give back) |
 //! | free | `LOCKED`, not `AWAKE`, not `DUE` | the candidate | (take as candidate) |
-//! | not open | its node is the newest. In order: `SINGLE` if it is alone and the queue is not locked, else not `SINGLE` | an arriving thread | (enqueue) |
+//! | not open | its node is the newest. In order: `SINGLE` if it is alone and the queue is not locked, else not `SINGLE` | an arriving thread, or a notification for its waiter | (enqueue) |
 //! | not open, none of waiters, `AWAKE` and `QUEUE_LOCKED` | `AWAKE` | an arriving thread, which becomes the candidate; barging | (come forward) |
+//! | zero | `AWAKE` | a notification, whose waiter becomes the candidate; barging | (come forward) |
 //! | `LOCKED` | free | the holder, if the queue is locked or has no waiters, or the mutex is not owed and a candidate is `AWAKE`. Barging, if the queue is locked and nobody `AWAKE`: `NOTED` too | (free) |
 //! | `LOCKED`, `SINGLE` | `LOCKED` alone | the holder, for the only waiter | (hand over one) |
 //! | `LOCKED`, owed, not `QUEUE_LOCKED` | `QUEUE_LOCKED` too, not `SINGLE` | the holder, which owns the mutex for the oldest waiter | (serve) |
@@ -166,6 +168,7 @@
 //! the Rust standard library's `sys::sync::rwlock::queue`. Here: one word for all orders, the
 //! candidate outside of the queue, its naps, the bound, and leaving.
 
+use super::condvar::QueueCondvar;
 use super::plan::Plan;
 use super::rule::{Room, Rule};
 use super::window::{self, Window};
@@ -175,7 +178,7 @@ use crate::lock::meter::{Event, Meter};
 use crate::lock::policy::InOneProcess;
 use crate::lock::spin::{self, Look, Spin};
 use crate::lock::traits as raw;
-use crate::sys::futex::Local;
+use crate::sys::futex::{FutexKey, Local};
 use crate::sys::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 use crate::sys::sync::{AtomicPtr, set_bit, without_unwinding};
 use crate::sys::time::Deadline;
@@ -384,18 +387,63 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 // SAFETY: the node is this thread's, and not in the word yet.
                 unsafe { Node::follow(node, older) };
                 let alone = older.is_null();
-                let single = R::IN_ORDER && alone && !word.is_queue_locked();
-                let next = word.with_newest(node);
-                let next = match (R::IN_ORDER, single) {
-                    (true, true) => next.single(),
-                    (true, false) => next.not_single(),
-                    (false, _) => next,
-                };
+                let next = Self::with_node(word, node);
                 match self.meter.arrive(|| self.change(word, next, Release)) {
                     // (enqueue)
                     Ok(()) => return self.wait(node, false, R::IN_ORDER && (alone || open), deadline),
                     Err(now) => word = now,
                 }
+            }
+        }
+    }
+
+    /// The word after (enqueue) of `node`.
+    fn with_node(word: State, node: *const Node) -> State {
+        let single = R::IN_ORDER && !word.has_waiters() && !word.is_queue_locked();
+        let next = word.with_newest(node);
+        match (R::IN_ORDER, single) {
+            (true, true) => next.single(),
+            (true, false) => next.not_single(),
+            (false, _) => next,
+        }
+    }
+
+    /// Enqueues `node` for its thread, which was notified on a condition variable. If the mutex is
+    /// free, it answers instead: `Notified`, in order; barging `Chosen`, if there is no candidate.
+    /// Returns by what to wake the thread.
+    ///
+    /// # Safety
+    /// The caller has detached `node`, and leaves it alone from now on. Its thread borrows the
+    /// mutex until it is answered, and waits by `wait_moved` once it is notified.
+    pub(super) unsafe fn admit(mutex: *const Self, node: *const Node) -> Option<FutexKey<Local>> {
+        // SAFETY: the thread of the node borrows the mutex. It is used no more after the change.
+        let this = unsafe { &*mutex };
+        let mut word = this.state();
+        let mut is_new = false;
+        loop {
+            if R::IN_ORDER && Self::is_open(word) {
+                // SAFETY: the caller has detached the node, and it has no answer yet.
+                return unsafe { Node::answer(node, Kind::Notified) };
+            }
+            let comes_forward = !R::IN_ORDER && word == State::FREE;
+            if !comes_forward {
+                // SAFETY: the node is the caller's, and not in the word yet.
+                unsafe {
+                    if !is_new {
+                        Node::renew(node);
+                        Node::mark_moved(node);
+                        is_new = true;
+                    }
+                    Node::follow(node, word.newest());
+                }
+            }
+            let next = if comes_forward { word.awake() } else { Self::with_node(word, node) };
+            match this.change(word, next, Release) {
+                // (come forward)
+                // SAFETY: as above.
+                Ok(()) if comes_forward => return unsafe { Node::answer(node, Kind::Chosen) },
+                Ok(()) => return None, // (enqueue)
+                Err(now) => word = now,
             }
         }
     }
@@ -473,6 +521,7 @@ crate::initial!([P: InOneProcess, R: Rule] QueueMutex<P, R> = Self::new());
 unsafe impl<P: InOneProcess, R: Rule> raw::RawMutex for QueueMutex<P, R> {
     type Scope = Local;
     type Token = ();
+    type Condvar = QueueCondvar<P, R>;
     const CONDVAR_NS: u32 = <P::Spin as Spin>::CONDVAR_NS;
 
     #[inline]

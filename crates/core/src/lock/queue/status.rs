@@ -8,6 +8,7 @@ use core::fmt;
 /// |---|---|---|---|
 /// | [`Kind`] | 3 | how far the wait has come | the table of `queue/mod.rs` says it |
 /// | `last_cpu` | 12 | the CPU of the waiter when it queued, or last went to sleep | the waiter |
+/// | `MOVED` | 1 | a notification has taken the waiter out of the queue of a condition variable. Its thread may clear it | the thread that has detached the node |
 /// | `holder_cpu` | 12 | of a waiter that is `WokenAhead`: the last CPU of the granted waiter | the queue-lock holder |
 ///
 /// Both CPUs are hints, and zero says that one is unknown; the semaphore uses none. They decide
@@ -34,13 +35,16 @@ pub enum Kind {
     Removed = 5,
     /// Detached, as the candidate: it may contend, and no other waiter is woken meanwhile.
     Chosen = 6,
+    /// Detached from a condition variable: it acquires the mutex as an arriving thread.
+    Notified = 7,
 }
 
 const KIND_BITS: u32 = 3;
 const CPU_BITS: u32 = 12;
 const LAST_SHIFT: u32 = KIND_BITS;
 const HOLDER_SHIFT: u32 = LAST_SHIFT + CPU_BITS;
-const _: () = assert!(HOLDER_SHIFT + CPU_BITS <= u32::BITS && (Kind::Chosen as u32) < 1 << KIND_BITS);
+const MOVED: u32 = 1 << (HOLDER_SHIFT + CPU_BITS);
+const _: () = assert!(HOLDER_SHIFT + CPU_BITS < u32::BITS && (Kind::Notified as u32) < 1 << KIND_BITS);
 
 impl Status {
     /// Of a thread that queues on the CPU `last`.
@@ -50,7 +54,7 @@ impl Status {
 
     /// The same with the kind `kind`, which is not `WokenAhead`.
     pub fn with(self, kind: Kind) -> Self {
-        Self(kind as u32 | self.last_cpu().0 << LAST_SHIFT)
+        Self(kind as u32 | self.last_cpu().0 << LAST_SHIFT | self.0 & MOVED)
     }
 
     /// The same, woken ahead while a waiter is granted whose last CPU is `holder`.
@@ -66,6 +70,17 @@ impl Status {
     /// Of a waiter that has detached its node itself.
     pub fn removed() -> Self {
         Self(Kind::Removed as u32)
+    }
+
+    /// The same, notified on a condition variable. A waiter that leaves is asleep, or about to be.
+    pub fn moved(self) -> Self {
+        let status = if self.is(Kind::Leaving) { self.with(Kind::Parked) } else { self };
+        Self(status.0 | MOVED)
+    }
+
+    /// Whether the waiter was notified, and does not know that yet perhaps.
+    pub fn is_moved(self) -> bool {
+        self.0 & MOVED != 0
     }
 
     /// Whether its kind is `kind`.
@@ -125,10 +140,13 @@ impl fmt::Debug for Cpu {
 
 impl fmt::Debug for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use Kind::{Chosen, Granted, Leaving, Parked, Removed, Waiting, WokenAhead};
-        const KINDS: [Kind; 7] = [Waiting, WokenAhead, Parked, Leaving, Granted, Removed, Chosen];
+        use Kind::{Chosen, Granted, Leaving, Notified, Parked, Removed, Waiting, WokenAhead};
+        const KINDS: [Kind; 8] = [Waiting, WokenAhead, Parked, Leaving, Granted, Removed, Chosen, Notified];
+        let moved = if self.is_moved() { "|MOVED" } else { "" };
         match KINDS.into_iter().find(|&kind| self.is(kind)) {
-            Some(kind) => write!(f, "{kind:?} last={:?} holder={:?}", self.last_cpu(), self.holder_cpu()),
+            Some(kind) => {
+                write!(f, "{kind:?}{moved} last={:?} holder={:?}", self.last_cpu(), self.holder_cpu())
+            }
             None => write!(f, "{:#x}", self.0),
         }
     }
@@ -147,6 +165,9 @@ mod tests {
             assert!(
                 status.is(Kind::WokenAhead) && status.last_cpu() == last && status.holder_cpu() == holder
             );
+            let moved = status.with(Kind::Leaving).moved();
+            assert!(moved.is(Kind::Parked) && moved.is_moved() && moved.last_cpu() == last);
+            assert!(moved.woken_ahead(holder).is_moved() && !status.is_moved());
             let status = status.with(Kind::Removed);
             assert!(
                 status.is(Kind::Removed) && status.last_cpu() == last && status.holder_cpu() == Cpu::UNKNOWN

@@ -73,7 +73,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                     gives_up = true;
                     self.leave(node)
                 });
-            if answer.is(Kind::Removed) {
+            if answer.is(Kind::Removed) || answer.is(Kind::Notified) {
                 return false;
             }
             if answer.is(Kind::Granted) {
@@ -86,6 +86,16 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             }
             is_candidate = true;
         }
+    }
+
+    /// Waits with `node`, which a notification has moved here, or is about to. False if the caller
+    /// is to acquire the mutex as an arriving thread.
+    pub(super) fn wait_moved(&self, node: &Node) -> bool {
+        let acquired = self.wait(node, false, node.look().is(Kind::Waiting), None);
+        if acquired {
+            self.meter.count(Event::Acquired);
+        }
+        acquired
     }
 
     /// A waiter whose time is up leaves the queue, which is the answer `Removed`, unless it is

@@ -4,6 +4,7 @@ mod rwlock;
 
 pub use rwlock::{RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair};
 
+use crate::lock::condvar::Waits;
 use crate::lock::meter::{Counted, Meter, Snapshot};
 use crate::sys::futex::{FutexKey, Scope};
 use crate::sys::time::Deadline;
@@ -33,6 +34,11 @@ pub unsafe trait RawMutex: Initial {
     type Scope: Scope;
     /// What an acquisition hands to its release.
     type Token;
+    /// How threads wait on a condition variable of this mutex: [`Sequence`], unless the mutex has
+    /// better.
+    ///
+    /// [`Sequence`]: crate::condvar::Sequence
+    type Condvar: Waits<Self>;
 
     /// Acquires the mutex, waiting as long as it takes.
     fn lock(&self) -> Self::Token;

@@ -38,6 +38,7 @@ ulocks_core::initial!([] Waitable = Self(Mutex {
 unsafe impl RawMutex for Waitable {
     type Scope = Local;
     type Token = c_int;
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
     const CONDVAR_NS: u32 = <RawThroughputMutex>::CONDVAR_NS;
 
     fn lock(&self) -> c_int {

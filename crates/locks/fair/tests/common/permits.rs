@@ -23,6 +23,7 @@ ulocks_core::initial!([P: InOneProcess] Binary<P> = Self(RawSemaphore::new(1)));
 unsafe impl<P: InOneProcess> RawMutex for Binary<P> {
     type Scope = P::Scope;
     type Token = ();
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
 
     fn lock(&self) {
         self.0.acquire(1);

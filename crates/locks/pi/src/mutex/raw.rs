@@ -264,6 +264,7 @@ ulocks_core::initial!([P: Policy] RawPiMutex<P> = Self::new());
 unsafe impl<P: Policy> raw::RawMutex for RawPiMutex<P> {
     type Scope = P::Scope;
     type Token = ();
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
     const CONDVAR_NS: u32 = P::Spin::CONDVAR_NS;
 
     /// # Panics

@@ -34,6 +34,7 @@ ulocks_core::initial!([const CELL: u32] Latch<CELL> = Self(AtomicU32::new(UNLOCK
 unsafe impl<const CELL: u32> RawMutex for Latch<CELL> {
     type Scope = <Private as Policy>::Scope;
     type Token = ();
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
 
     fn lock(&self) {
         while self.try_lock().is_none() {

@@ -282,6 +282,7 @@ ulocks_core::initial!([P: Policy] RawAsymMutex<P> = Self::new());
 unsafe impl<P: Policy> raw::RawMutex for RawAsymMutex<P> {
     type Scope = P::Scope;
     type Token = Pass;
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
     const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
 
     #[inline]

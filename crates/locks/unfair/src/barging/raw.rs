@@ -196,6 +196,7 @@ ulocks_core::initial!([P: Policy] RawBargingMutex<P> = Self::new());
 unsafe impl<P: Policy> raw::RawMutex for RawBargingMutex<P> {
     type Scope = P::Scope;
     type Token = ();
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
     const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
 
     #[inline]

@@ -389,6 +389,7 @@ where
 {
     type Scope = futex::Local;
     type Token = ();
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
     const CONDVAR_NS: u32 = <P::Spin as spin::Spin>::CONDVAR_NS;
 
     #[inline]

@@ -23,6 +23,7 @@ ulocks_core::initial!([L: RawMutex, const USES: usize] Warm<L, USES> = {
 unsafe impl<L: RawMutex, const USES: usize> RawMutex for Warm<L, USES> {
     type Scope = L::Scope;
     type Token = L::Token;
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
 
     fn lock(&self) -> Self::Token {
         self.0.lock()

@@ -36,9 +36,7 @@ fn nobody_overtakes_whom_the_mutex_is_owed_to() {
         explore(sampled(threads, 1), move || {
             _ = owed_is_next::<Private<NoSpin>, HandOff>(vec![2; threads], || {})
         });
-        explore(sampled(threads, 2), move || {
-            _ = owed_is_next::<Private, HandOff>(vec![2; threads], || {})
-        });
+        explore(sampled(threads, 2), move || _ = owed_is_next::<Private, HandOff>(vec![2; threads], || {}));
         explore(sampled(threads, 3), move || {
             _ = owed_is_next::<Private<NoSpin>, After>(vec![2; threads], || {})
         });

@@ -11,20 +11,19 @@ use ulocks_core::{api, lock_api};
 /// are beside these, such as [`fair::FairCondvar`](crate::fair::FairCondvar).
 ///
 /// # Fairness
-/// None promised. Waiters that spin are notified before sleepers. Of the sleepers, the kernel wakes
-/// those of highest real-time priority first, and among equals the one that fell asleep first. The
-/// mutex decides which notified thread gets it first.
+/// A notification reaches the waiter that came last if that one spins, and else the one that has
+/// waited longest. So a sleeper may be passed for as long as new waiters are notified in their spins.
+/// The mutex decides which notified thread gets it first.
 ///
 /// # Blocking
 /// A waiter spins for up to 12 us, three of them at a time, and then sleeps in the kernel. It
 /// returns when it has the mutex again, however long that takes, also after a timeout. A
 /// notification never waits. It makes no system call if no thread waits, or if a waiter that spins
-/// takes it. If the mutex is held, it moves sleepers to the mutex, whose releases wake one after
-/// the other. A notification that finds no waiter is not kept.
+/// takes it. If the mutex is held, it moves sleepers to the queue of the mutex, whose releases wake
+/// one after the other. A notification that finds no waiter is not kept.
 ///
 /// # Panics
-/// None. It may be used with several mutexes at once, which makes its waits slower from then on. If
-/// the kernel refuses to let a waiter sleep (a seccomp filter), the process aborts.
+/// None. It may be used with several mutexes at once. If the kernel refuses to let a waiter sleep (a seccomp filter), the process aborts.
 ///
 /// # Process-shared
 /// No, as its mutex. [`BargingCondvarWith`](crate::unfair::BargingCondvarWith)`<Shared>` is, and
@@ -32,8 +31,8 @@ use ulocks_core::{api, lock_api};
 ///
 /// # Signals and forks
 /// A signal handler may notify. A wait goes on after a signal, or ends if it is one of those in
-/// [`interrupt`](crate::interrupt). The child of a `fork` has the count of waiters without the
-/// waiters: its first notifications may reach none, and cost a system call.
+/// [`interrupt`](crate::interrupt). The child of a `fork` must not use a condition variable on which
+/// threads waited: it has their places without the waiters.
 ///
 /// # Methods
 /// | method | what it does |

@@ -1,0 +1,536 @@
+//! The condition variable of [`QueueMutex`], whose waiters stand in a queue of their own.
+//!
+//! A waiter's node is the one with which it queues for the mutex afterwards. So a notification does
+//! not wake a waiter of a held mutex: it moves the node from this queue to the mutex's.
+//!
+//! # Properties
+//! - A notification that comes after a waiter has released the mutex is not missed.
+//! - It goes to the oldest waiter; with a barging mutex to the newest, if that one spins.
+//! - Of a waiter's time-out and its notification exactly one wins. A notification that meets a
+//!   waiter whose time is up is received by it.
+//! - A wait does not end without a notification, unless notifications come while another thread
+//!   works on the queue ((owe) below).
+//! - Waiters that are notified while the mutex is held stand in its queue in the order of their
+//!   notifications.
+//! - A notification never waits, also in a signal handler. It makes one load if no thread waits,
+//!   and one read-modify-write of the word if one does. It wakes a sleeper only if the mutex is
+//!   free.
+//! - (take one) or (unlock queue) is the last access of a notification to the condition variable,
+//!   and the answer or the move its last to the mutex. So a notified waiter may free both when it
+//!   returns.
+//! - Sixteen bytes, all-zero without waiters. Nothing is allocated.
+//!
+//! # State
+//! The word is the address of the newest node, and [`Word`]'s bits. `spins` says which waiters spin
+//! ([`Spins`]), and is a hint. Each transition of the word is one compare-exchange:
+//!
+//! | from | to | by | step |
+//! |---|---|---|---|
+//! | any | the same with its node as the newest; `SINGLE` if it was zero, else not | a waiter that still holds the mutex | (enqueue) |
+//! | one waiter, `SINGLE` | zero | a notification, for that waiter | (take one) |
+//! | waiters, not `QUEUE_LOCKED`, not `SINGLE` | `QUEUE_LOCKED`, `NOTIFYING` | a notification | (lock queue) |
+//! | not `QUEUE_LOCKED` | `QUEUE_LOCKED`, `LEAVERS`, not `SINGLE` | a waiter whose time is up | (lock queue) |
+//! | waiters, `QUEUE_LOCKED` | the same that owes more notifications | a notification | (owe) |
+//! | `QUEUE_LOCKED`, owes some | owes none, `NOTIFYING` | the queue-lock holder, which notifies so many then | (take owed) |
+//! | `QUEUE_LOCKED` | `LEAVERS` | a waiter whose time is up | (ask to leave) |
+//! | `QUEUE_LOCKED`, `LEAVERS` | not `LEAVERS` | the queue-lock holder, which removes the leavers then | (take leavers) |
+//! | `QUEUE_LOCKED`, waiters | another newest node, or none | the queue-lock holder | (replace newest) |
+//! | `QUEUE_LOCKED`, not `LEAVERS`, owes none | not `QUEUE_LOCKED`, not `NOTIFYING` | the queue-lock holder | (unlock queue) |
+//!
+//! The status of a node, beside what `mod.rs` says:
+//!
+//! | from | to | by | step |
+//! |---|---|---|---|
+//! | `Waiting` | `Parked` | its thread | (park) |
+//! | `Waiting`, `Parked` | `Leaving` | its thread, whose time is up | (give up) |
+//! | `Waiting`; `Parked` or `Leaving` | the same; `Parked`. Both with `MOVED` | the thread that has detached the node, before (move) | (notify) |
+//! | each of the three | `Notified`, `Chosen` | the thread that has detached the node | (answer) |
+//! | `MOVED` | as the mutex's queue does | the mutex's queue-lock holder | |
+//! | `Leaving` | `Removed` | the queue-lock holder, after (unlock queue) | (answer) |
+//!
+//! # Protocol
+//! A wait queues, releases the mutex, spins if `spins` lets it, and sleeps. A waiter that finds
+//! `MOVED` or an answer was notified. From then on it waits as a waiter of the mutex, and has no
+//! deadline.
+//!
+//! A notification detaches its waiters: the only one by (take one), and others under the queue
+//! lock. Only after that, and after (unlock queue), does it hand them over to the mutex, in the
+//! order of their detaching:
+//! - to a waiter that spins, and to each if an in-order mutex is free, it answers `Notified`: the
+//!   waiter acquires as an arriving thread. To grant a free mutex to a sleeper would keep all
+//!   others out until that one runs, who then sleep too. A waiter of an in-order mutex that is held
+//!   keeps its place even if it spins;
+//! - if a barging mutex is free, and has neither waiters nor a candidate, it answers `Chosen`;
+//! - else it does (notify) and (move): the node is queued on the mutex.
+//!
+//! A notification that finds the queue locked leaves its work to the queue-lock holder: (owe). The
+//! word counts up to 2 notifications. More of them are a notification of all. If no waiter is
+//! queued any more when its turn comes, a leaver that was not answered yet receives it. So the
+//! first one that is owed while `NOTIFYING` is not set is sure to be received.
+//!
+//! # Invariants
+//! Beside those of the queue (`mod.rs`):
+//! 1. *A waiter is queued before the mutex is released.* So whoever acquires the mutex after it,
+//!    and notifies, finds it.
+//! 2. *Who detaches a node decides how its wait ends.* A waiter that is `Leaving` sets `LEAVERS`,
+//!    and waits. If it is queued, the queue-lock holder finds it. If it was detached by a
+//!    notification, that one answers it or moves it, as if it was not `Leaving`.
+//! 3. *A notified waiter returns only after (take one) or (unlock queue).* It is answered after
+//!    that, or moved, which comes before its answer. So the condition variable lives until (unlock
+//!    queue). It lives for a waiter that leaves too, since that waiter's own borrow lasts.
+//! 4. *The mutex of a node lives until (move) or (answer).* Its waiter borrows it, and returns only
+//!    after an answer. A node that is not in the mutex's queue is answered by its notification
+//!    alone.
+//! 5. *No notification is owed while the queue is unlocked.* (owe) needs `QUEUE_LOCKED`, and
+//!    (unlock queue) fails if it came before.
+//! 6. `SINGLE` implies one node, and that the queue is unlocked: (enqueue) on another word, and
+//!    (lock queue), clear it. So (take one) needs no link.
+//! 7. A waiter does not unwind from (enqueue) until it has left or has the mutex: its node would
+//!    stay behind.
+//!
+//! # Ordering
+//! - (enqueue) releases the node, (take one) acquires it. (lock queue) and each look of a
+//!   queue-lock holder at the word acquire it, (unlock queue) releases the links to the next one.
+//! - (ask to leave) releases `Leaving`, (take leavers) acquires it.
+//! - (answer) releases what the notification did to the node, also that of the mutex's queue-lock
+//!   holder: (move) releases to that one. The look of a waiter at its status acquires.
+//! - (owe), (replace newest), (notify), (park) and (give up) order nothing. What a notifier did is
+//!   passed on by the mutex.
+//!
+//! # Sources
+//! The requeue of Linux `FUTEX_CMP_REQUEUE`, and of T. Anderson and M. Dahlin's wait queues ("wait
+//! morphing"). Here: one node for both queues, and notifications that do not wait.
+
+use super::mutex::QueueMutex;
+use super::rule::Rule;
+use super::window;
+use super::{Departures, Kind, Newest, Node, Status, Window};
+use crate::lock::condvar::spins::Spins;
+use crate::lock::condvar::{Waits, Wakeup};
+use crate::lock::policy::InOneProcess;
+use crate::lock::spin;
+use crate::lock::traits::RawMutex;
+use crate::sys::futex::{Local, Waited};
+use crate::sys::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
+use crate::sys::sync::{AtomicPtr, AtomicU32, without_unwinding};
+use crate::sys::time::Deadline;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr;
+
+/// The condition variable of [`QueueMutex`]: the word, and which waiters spin.
+#[repr(C)]
+pub struct QueueCondvar<P: InOneProcess, R: Rule> {
+    word: AtomicPtr<Node>,
+    spins: AtomicU32,
+    mutex: PhantomData<fn(&QueueMutex<P, R>)>,
+}
+
+#[cfg(world = "machine")]
+const _: () = assert!(size_of::<QueueCondvar<crate::Private, super::InOrder>>() <= 16);
+
+// SAFETY: the pointer is an atomic, and what it points to is accessed by the rules of the queue.
+unsafe impl<P: InOneProcess, R: Rule> Send for QueueCondvar<P, R> {}
+// SAFETY: as above.
+unsafe impl<P: InOneProcess, R: Rule> Sync for QueueCondvar<P, R> {}
+
+/// A waiter, on its stack. A pointer to its node is one to it.
+#[repr(C)]
+struct Waiter<P: InOneProcess, R: Rule> {
+    node: Node,
+    /// The mutex that it borrows.
+    mutex: *const QueueMutex<P, R>,
+}
+
+/// A value of the word.
+///
+/// | part | meaning | set by | cleared by |
+/// |---|---|---|---|
+/// | `QUEUE_LOCKED` | a thread works on the queue: the *queue-lock holder* | a notification, or a waiter whose time is up | the queue-lock holder |
+/// | `LEAVERS` | a waiter whose time is up asks to be detached | that waiter, while `QUEUE_LOCKED` is set | the queue-lock holder |
+/// | `NOTIFYING` | the queue-lock holder takes waiters for notifications | a notification that locks the queue; the queue-lock holder, for notifications that are owed | the queue-lock holder |
+/// | `SINGLE` | the newest node is the only one, and no queue-lock holder has seen it | a waiter that finds the word zero | the next waiter; who locks the queue |
+/// | `owed`, two bits | notifications left to the queue-lock holder; `ALL` stands for one of all | a notification, while `QUEUE_LOCKED` is set | the queue-lock holder |
+/// | the rest | the newest node, null if the queue is empty | a waiter | the queue-lock holder |
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Word(*mut Node);
+
+const QUEUE_LOCKED: usize = 1;
+const LEAVERS: usize = 2;
+const NOTIFYING: usize = 4;
+const SINGLE: usize = 8;
+const OWED_SHIFT: u32 = 4;
+const OWED: usize = 3 << OWED_SHIFT;
+const BITS: usize = QUEUE_LOCKED | LEAVERS | NOTIFYING | SINGLE | OWED;
+const _: () = assert!(align_of::<Node>() > BITS, "the bits are those that the address of a node leaves free");
+
+impl Word {
+    /// A notification of all waiters, or of more than the word can count.
+    const ALL: usize = OWED >> OWED_SHIFT;
+    /// Without waiters.
+    const EMPTY: Self = Self(ptr::null_mut());
+
+    fn has(self, bit: usize) -> bool {
+        self.0.addr() & bit != 0
+    }
+
+    fn newest(self) -> *const Node {
+        self.0.map_addr(|address| address & !BITS)
+    }
+
+    fn with_newest(self, node: *const Node) -> Self {
+        Self(node.cast_mut().map_addr(|address| address | (self.0.addr() & BITS)))
+    }
+
+    /// After (enqueue) of `node`.
+    fn with_node(self, node: *const Node) -> Self {
+        let next = self.with_newest(node);
+        if self.0.is_null() { next.with(SINGLE) } else { next.without(SINGLE) }
+    }
+
+    /// After (lock queue), with `bits`.
+    fn queue_locked(self, bits: usize) -> Self {
+        self.without(SINGLE).with(QUEUE_LOCKED | bits)
+    }
+
+    fn with(self, bits: usize) -> Self {
+        Self(self.0.map_addr(|address| address | bits))
+    }
+
+    fn without(self, bits: usize) -> Self {
+        Self(self.0.map_addr(|address| address & !bits))
+    }
+
+    fn owed(self) -> usize {
+        (self.0.addr() & OWED) >> OWED_SHIFT
+    }
+
+    fn owing(self, more: usize) -> Self {
+        self.with(OWED).without(OWED).with((self.owed() + more).min(Self::ALL) << OWED_SHIFT)
+    }
+}
+
+impl fmt::Debug for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let waiters = if self.newest().is_null() { "no waiters" } else { "WAITERS" };
+        f.write_str(waiters)?;
+        for (bit, name) in [
+            (QUEUE_LOCKED, "QUEUE_LOCKED"),
+            (LEAVERS, "LEAVERS"),
+            (NOTIFYING, "NOTIFYING"),
+            (SINGLE, "SINGLE"),
+        ] {
+            if self.has(bit) {
+                write!(f, "|{name}")?;
+            }
+        }
+        match self.owed() {
+            0 => Ok(()),
+            owed => write!(f, " owed={owed}"),
+        }
+    }
+}
+
+/// The word as the queue-lock holder has seen it last, acquiring.
+struct Seen<'a, P: InOneProcess, R: Rule> {
+    condvar: &'a QueueCondvar<P, R>,
+    word: Word,
+}
+
+impl<P: InOneProcess, R: Rule> Seen<'_, P, R> {
+    /// Changes the word to `next`; if it is another one by now, sees that.
+    fn change(&mut self, next: Word, order: Ordering) -> bool {
+        let changed = self.condvar.change(self.word, next, order);
+        self.word = changed.err().unwrap_or(next);
+        changed.is_ok()
+    }
+}
+
+impl<P: InOneProcess, R: Rule> Newest for Seen<'_, P, R> {
+    fn newest(&mut self) -> *const Node {
+        self.word.newest()
+    }
+
+    fn replace(&mut self, newest: *const Node, next: *const Node) -> bool {
+        while self.word.newest() == newest {
+            if self.change(self.word.with_newest(next), Acquire) {
+                return true; // (replace newest)
+            }
+        }
+        false
+    }
+
+    fn window(&self) -> Option<&Window> {
+        None
+    }
+}
+
+/// Whether the waiter was notified, by its status.
+fn is_notified(status: Status) -> bool {
+    status.is_moved() || status.is_answer() && !status.is(Kind::Removed)
+}
+
+impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
+    crate::const_fn! {
+        /// Without waiters; its bytes are all zero.
+        #[allow(clippy::new_without_default)]
+        pub fn new() -> Self {
+            Self { word: AtomicPtr::new(ptr::null_mut()), spins: AtomicU32::new(0), mutex: PhantomData }
+        }
+    }
+
+    fn state(&self) -> Word {
+        Word(self.word.load(Relaxed))
+    }
+
+    /// Changes the word from `now` to `next`; the word as it is if that is not `now`.
+    fn change(&self, now: Word, next: Word, order: Ordering) -> Result<(), Word> {
+        self.word.compare_exchange(now.0, next.0, order, Acquire).map(drop).map_err(Word)
+    }
+
+    /// Waits in the queue, without the mutex. Whether it was notified.
+    fn await_notification(&self, node: &Node, budget: u32, deadline: Option<Deadline>) -> bool {
+        if budget > 0 {
+            let mut notified = false;
+            spin::until(budget, || {
+                notified = is_notified(node.look());
+                notified
+            });
+            self.end_spin(notified);
+        }
+        loop {
+            let seen = node.look();
+            if is_notified(seen) {
+                return true;
+            }
+            let parked = Status::parked(window::here());
+            if node.status.compare_exchange(seen.0, parked.0, Relaxed, Relaxed).is_ok() // (park)
+                && node.status.wait(parked.0, deadline) == Waited::TimedOut
+            {
+                return !self.leave(node);
+            }
+        }
+    }
+
+    /// For how many pauses the caller spins, zero if it does not.
+    fn begin_spin(&self) -> u32 {
+        let budget = spin::budget::<Local>(QueueMutex::<P, R>::CONDVAR_NS);
+        let process = if budget > 0 { spin::process() } else { None };
+        let Some(process) = process else { return 0 };
+        let mut seen = self.spins.load(Relaxed);
+        loop {
+            let (next, spins) = Spins(seen).with_spinner(process);
+            match self.spins.compare_exchange(seen, next.0, Relaxed, Relaxed) {
+                Ok(_) => return if spins { budget } else { 0 },
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    fn end_spin(&self, notified: bool) {
+        let mut seen = self.spins.load(Relaxed);
+        while let Err(now) =
+            self.spins.compare_exchange(seen, Spins(seen).without_spinner(notified).0, Relaxed, Relaxed)
+        {
+            seen = now;
+        }
+    }
+
+    /// A waiter whose time is up leaves; false if it was notified first.
+    #[cold]
+    fn leave(&self, node: &Node) -> bool {
+        let Some(leaving) = node.ask_to_leave() else { return false }; // (give up)
+        let mut word = self.state();
+        while node.look() == leaving {
+            let next = word.queue_locked(LEAVERS);
+            match self.change(word, next, AcqRel) {
+                Ok(()) if word.has(QUEUE_LOCKED) => break, // (ask to leave)
+                // (lock queue)
+                Ok(()) => {
+                    self.serve(Seen { condvar: self, word: next }, 0);
+                    break;
+                }
+                Err(now) => word = now,
+            }
+        }
+        node.await_answer(leaving).is(Kind::Removed)
+    }
+
+    /// Notifies `most` waiters, at most. Returns how many; if that is left to the queue-lock
+    /// holder, how many are certain: 1 if no other notification is on its way, or else 0.
+    fn notify(&self, most: usize) -> usize {
+        let mut word = self.state();
+        loop {
+            if word.newest().is_null() {
+                return 0;
+            }
+            let (single, locked) = (word.has(SINGLE), word.has(QUEUE_LOCKED));
+            let next = match (single, locked) {
+                (true, _) => Word::EMPTY,
+                (_, true) => word.owing(most),
+                (_, false) => word.queue_locked(NOTIFYING),
+            };
+            match self.change(word, next, Acquire) {
+                // (take one); from here on, the condition variable may be gone.
+                Ok(()) if single => {
+                    // SAFETY: (take one) has detached the node, which is handed over once.
+                    unsafe { Self::hand_over(word.newest()) };
+                    return 1;
+                }
+                // (owe)
+                Ok(()) if locked => return usize::from(word.owed() == 0 && !word.has(NOTIFYING)),
+                // (lock queue)
+                Ok(()) => return self.serve(Seen { condvar: self, word: next }, most),
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Notifies `most` waiters, works off what is left to it, and unlocks the queue. Returns how
+    /// many of the `most` there were. The caller has set `QUEUE_LOCKED`.
+    fn serve(&self, mut seen: Seen<'_, P, R>, most: usize) -> usize {
+        let (mut notified, mut gone) = (Departures::new(), Departures::new());
+        let count = Self::take(&mut seen, most, &mut gone, &mut notified);
+        loop {
+            let word = seen.word;
+            let taken = word.without(LEAVERS | OWED);
+            if taken != word {
+                let next = if word.owed() > 0 { taken.with(NOTIFYING) } else { taken };
+                // (take leavers), (take owed)
+                if seen.change(next, Acquire) {
+                    Self::take(&mut seen, word.owed(), &mut gone, &mut notified);
+                    if word.has(LEAVERS) {
+                        // SAFETY: this thread holds the queue lock, and answers below.
+                        unsafe { super::remove_leavers(&mut seen, &mut gone) };
+                    }
+                }
+                continue;
+            }
+            // (unlock queue); from here on, the condition variable may be gone.
+            if seen.change(word.without(QUEUE_LOCKED | NOTIFYING), AcqRel) {
+                break;
+            }
+        }
+        while let Some(node) = notified.pop() {
+            // SAFETY: this thread has detached the node, and hands it over once.
+            unsafe { Self::hand_over(node) };
+        }
+        gone.answer_each(Kind::Removed);
+        count
+    }
+
+    /// Detaches up to `most` waiters, for `hand_over`. Of all, those that are queued now. If there
+    /// are too few, it takes of those that are `gone` and not answered yet: a notification that was
+    /// left to this thread has met one of them.
+    fn take(
+        seen: &mut Seen<'_, P, R>,
+        most: usize,
+        gone: &mut Departures,
+        notified: &mut Departures,
+    ) -> usize {
+        let (last, mut count) = (seen.newest(), 0);
+        let wants = |count| most == Word::ALL || count < most;
+        while wants(count) && !seen.newest().is_null() {
+            let newest = seen.newest();
+            // SAFETY: this thread holds the queue lock and has read the word acquiring. The node is
+            // queued, is detached once, and is handed over by `serve`.
+            let node = unsafe {
+                let oldest = super::complete(seen, newest);
+                let node = if most == Word::ALL { oldest } else { Self::first(oldest, newest) };
+                Node::claim(node);
+                super::detach_from(seen, node);
+                notified.push(node);
+                node
+            };
+            count += 1;
+            if node == last && most == Word::ALL {
+                break;
+            }
+        }
+        while wants(count)
+            && let Some(node) = gone.pop()
+        {
+            // SAFETY: this thread has detached the node, has not answered it, and hands it over.
+            unsafe { notified.push(node) };
+            count += 1;
+        }
+        count
+    }
+
+    /// Which waiter is notified first.
+    ///
+    /// # Safety
+    /// Both nodes are queued, and the caller is the queue-lock holder.
+    unsafe fn first(oldest: *const Node, newest: *const Node) -> *const Node {
+        // SAFETY: queued nodes are alive.
+        let spins = !R::IN_ORDER && unsafe { (*newest).look() }.is(Kind::Waiting);
+        if spins { newest } else { oldest }
+    }
+
+    /// Hands a notified waiter over to its mutex.
+    ///
+    /// # Safety
+    /// The caller has detached the node, and hands it over once.
+    unsafe fn hand_over(node: *const Node) {
+        // SAFETY: the node lives until it is answered. It is the first field of a `Waiter`, and the
+        // pointer was made from one to that. The mutex lives as long (invariant 4).
+        let key = unsafe {
+            let mutex = (*node.cast::<Waiter<P, R>>()).mutex;
+            if !R::IN_ORDER && (*node).look().is(Kind::Waiting) {
+                Node::answer(node, Kind::Notified)
+            } else {
+                QueueMutex::admit(mutex, node)
+            }
+        };
+        key.map(|key| key.wake(1));
+    }
+}
+
+// SAFETY: `wait` returns holding the mutex, by `wait_moved` or by `lock`. The token is nothing.
+unsafe impl<P: InOneProcess, R: Rule> Waits<QueueMutex<P, R>> for QueueCondvar<P, R> {
+    unsafe fn wait(&self, mutex: &QueueMutex<P, R>, (): (), deadline: Option<Deadline>) -> ((), Wakeup) {
+        // Invariant 7.
+        let (notified, holds) = without_unwinding(|| {
+            let waiter = Waiter { node: Node::new(window::here(), 1), mutex };
+            let node = (&raw const waiter).cast::<Node>();
+            let budget = self.begin_spin();
+            let mut word = self.state();
+            loop {
+                // SAFETY: the node is this thread's, and not in the word yet.
+                unsafe { Node::follow(node, word.newest()) };
+                match self.change(word, word.with_node(node), Release) {
+                    Ok(()) => break, // (enqueue)
+                    Err(now) => word = now,
+                }
+            }
+            // SAFETY: the caller's promise.
+            unsafe { mutex.unlock_to_wait(()) };
+            let notified = self.await_notification(&waiter.node, budget, deadline);
+            let holds = notified && mutex.wait_moved(&waiter.node);
+            waiter.node.take_back();
+            (notified, holds)
+        });
+        if !holds {
+            mutex.lock();
+        }
+        ((), if notified { Wakeup::Notified } else { Wakeup::TimedOut })
+    }
+
+    #[inline]
+    fn notify_one(&self) -> bool {
+        !self.state().newest().is_null() && self.notify(1) > 0
+    }
+
+    #[inline]
+    fn notify_all(&self) -> usize {
+        if self.state().newest().is_null() { 0 } else { self.notify(Word::ALL) }
+    }
+}
+
+impl<P: InOneProcess, R: Rule> fmt::Debug for QueueCondvar<P, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.state().fmt(f)
+    }
+}
+
+crate::initial!([P: InOneProcess, R: Rule] QueueCondvar<P, R> = Self::new());

@@ -1,0 +1,155 @@
+//! The condition variable of the mutexes with a queue, on the virtual machine. The bugs that it must
+//! find are in `mutants/queue_condvar.toml`.
+#![cfg(world = "vm")]
+
+#[allow(dead_code, reason = "some are for condition variables that requeue")]
+mod condvar_clients;
+#[path = "condvar_clients/exact.rs"]
+mod exact;
+
+use condvar_clients::*;
+use exact::{
+    a_moved_waiter_does_not_give_up, all_in_turn, exactly_one_wins, nobody_is_left, the_last_waiter_frees,
+};
+use ulocks_core::Private;
+use ulocks_core::model::{Config, explore};
+use ulocks_core::queue::{After, HandOff, InOrder, QueueMutex};
+use ulocks_core::spin::NoSpin;
+use ulocks_testkit::model::{install_handler, until_struck};
+
+type Fair = QueueMutex<Private, InOrder>;
+type FairSleeper = QueueMutex<Private<NoSpin>, InOrder>;
+type Barging = QueueMutex<Private, After>;
+type BargingSleeper = QueueMutex<Private<NoSpin>, After>;
+type Strict = QueueMutex<Private<NoSpin>, HandOff>;
+
+/// By chance, with spurious wake-ups.
+fn sampled() -> Config {
+    Config { spurious: 2, ..Config::sampled(1_000) }
+}
+
+/// Runs `$check` on each mutex.
+macro_rules! on_each {
+    ($check:ident) => {
+        $check::<FairSleeper>();
+        $check::<BargingSleeper>();
+        $check::<Strict>();
+        $check::<Fair>();
+        $check::<Barging>();
+    };
+}
+
+#[test]
+fn a_notification_is_not_missed() {
+    explore(Config::exhaustive(), one_waiter::<FairSleeper>);
+    fn check<L: Lock>() {
+        explore(sampled(), one_waiter::<L>);
+        explore(sampled(), stray_notification::<L>);
+        explore(sampled(), one_by_one::<L>);
+        explore(sampled(), two_notifiers::<L>);
+        explore(sampled(), stray_requeue::<L>);
+    }
+    on_each!(check);
+}
+
+#[test]
+fn all_are_notified_and_all_get_the_mutex() {
+    fn check<L: Lock>() {
+        for waiters in [2, 3, 8] {
+            explore(sampled(), move || all_at_once::<L>(waiters));
+        }
+        explore(sampled(), all_while_holding::<L>);
+        explore(sampled(), one_by_one_while_holding::<L>);
+        explore(sampled(), one_beside_a_locker::<L>);
+        explore(sampled(), one_while_another_holds::<L>);
+    }
+    on_each!(check);
+}
+
+#[test]
+fn each_wait_ends_by_the_notification() {
+    fn check<L: Lock>() {
+        for waiters in [1, 2, 3, 8] {
+            for while_holding in [false, true] {
+                explore(sampled(), move || _ = all_in_turn::<L>(waiters, while_holding));
+            }
+        }
+    }
+    on_each!(check);
+}
+
+#[test]
+fn those_who_are_notified_get_a_fair_mutex_in_their_order() {
+    fn check<L: Lock>() {
+        for waiters in [2, 3, 8] {
+            explore(sampled(), move || {
+                let order = all_in_turn::<L>(waiters, true);
+                assert!(order.is_sorted(), "a waiter overtook another: {order:?}");
+            });
+        }
+    }
+    check::<FairSleeper>();
+    check::<Fair>();
+}
+
+#[test]
+fn of_a_timeout_and_a_notification_one_wins() {
+    let exact = Config { spurious: 0, ..sampled() };
+    fn check<L: Lock>() {
+        for waiters in [1, 2, 4] {
+            explore(sampled(), move || exactly_one_wins::<L>(waiters));
+            explore(sampled(), move || a_moved_waiter_does_not_give_up::<L>(waiters));
+        }
+    }
+    explore(Config { timeouts: true, ..Config::exhaustive() }, || exactly_one_wins::<FairSleeper>(1));
+    on_each!(check);
+    for waiters in [1, 2, 4] {
+        explore(exact.clone(), move || somebody_says_so::<FairSleeper>(waiters, soon));
+        explore(exact.clone(), move || somebody_says_so::<BargingSleeper>(waiters, soon));
+    }
+}
+
+#[test]
+fn a_timeout_strands_nobody() {
+    fn check<L: Lock>() {
+        explore(sampled(), || timed_and_untimed::<L>(soon));
+        explore(sampled(), stray_requeue_beside_a_timeout::<L>);
+        for timed in [1, 2, 4] {
+            explore(sampled(), move || nobody_is_left::<L>(timed));
+        }
+    }
+    on_each!(check);
+}
+
+#[test]
+fn an_interruption_loses_no_notification() {
+    fn check<L: Lock>() {
+        explore(sampled(), || {
+            install_handler();
+            timed_and_untimed::<L>(until_struck);
+        });
+    }
+    on_each!(check);
+}
+
+#[test]
+fn whoever_returns_may_free_both() {
+    fn check<L: Lock>() {
+        for waiters in [1, 2, 4] {
+            for while_holding in [false, true] {
+                explore(sampled(), move || the_last_waiter_frees::<L>(waiters, while_holding));
+            }
+        }
+        explore(sampled(), a_mutex_that_is_freed::<L>);
+    }
+    on_each!(check);
+}
+
+#[test]
+fn two_mutexes_do_not_mix() {
+    fn check<L: Lock>() {
+        explore(sampled(), two_mutexes::<L>);
+        explore(sampled(), a_second_mutex_on_the_way::<L>);
+    }
+    on_each!(check);
+}
