@@ -17,6 +17,7 @@ ulocks_core::initial!([L: RawMutex, const CPUS: u32] OnCpus<L, CPUS> = {
 unsafe impl<L: RawMutex, const CPUS: u32> RawMutex for OnCpus<L, CPUS> {
     type Scope = L::Scope;
     type Token = L::Token;
+    type Condvar = ulocks_core::condvar::Sequence<Self>;
 
     fn lock(&self) -> Self::Token {
         self.0.lock()
