@@ -16,15 +16,15 @@ macro_rules! semaphore {
 
             // What `ULOCKS_SEMAPHORE_INIT` of the header writes.
             const _: () = {
-                // SAFETY: two words and no padding, as `holds` and the next line say.
-                let words: [u64; 2] = unsafe { core::mem::transmute(Lock::new(5)) };
-                assert!(words[0] == 5 && words[1] == 0);
+                // SAFETY: three words and no padding, as `holds` and the next line say.
+                let words: [u64; 3] = unsafe { core::mem::transmute(Lock::new(5)) };
+                assert!(words[0] == 5 && words[1] == 0 && words[2] == 0);
             };
 
             $(#[$about])*
             #[repr(C)]
             pub struct $semaphore {
-                _words: [u64; 2],
+                _words: [u64; 3],
             }
 
             /// # Safety

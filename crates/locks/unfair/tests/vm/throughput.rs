@@ -3,12 +3,14 @@
 use crate::barging::sampled;
 use crate::overtaking::owed_is_next;
 use crate::queueing;
+use std::sync::Arc;
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_testkit::model;
-use ulocks_unfair::{After, HandOff, RawThroughputMutex};
+use ulocks_testkit::thread::together;
+use ulocks_unfair::{After, HandOff, RawThroughputMutex, ThroughputMutex};
 
 type Mutex = RawThroughputMutex<Private>;
 /// Fewer steps, hence more executions of what is left.
@@ -68,4 +70,19 @@ fn waiters_keep_their_order() {
             order(3, queueing::waiters_keep_their_order::<NoSpin, After>);
         }
     }
+}
+
+/// No other access to the mutex follows that would make up for one that orders nothing.
+#[test]
+fn a_try_lock_sees_what_the_last_holder_did() {
+    explore(Config::exhaustive(), || {
+        let count = Arc::new(ThroughputMutex::new(0));
+        together(2, move |me| {
+            if me == 0 {
+                *count.lock() += 1;
+            } else if let Some(mut held) = count.try_lock() {
+                *held += 1;
+            }
+        });
+    });
 }
