@@ -341,7 +341,7 @@ typedef struct ulocks_rwlock_t {
  * At most 65535 threads may wait at once; one more ends the process.
  */
 typedef struct ulocks_semaphore_t {
-    uint64_t _words[2];
+    uint64_t _words[3];
 } ulocks_semaphore_t;
 
 /**
