@@ -226,7 +226,7 @@ impl Node {
                 return None;
             }
             let leaving = seen.with(Kind::Leaving);
-            match self.status.compare_exchange(seen.0, leaving.0, Relaxed, Acquire) {
+            match self.status.compare_exchange(seen.0, leaving.0, Relaxed, Relaxed) {
                 Ok(_) => return Some(leaving),
                 Err(now) => seen = Status(now),
             }

@@ -145,19 +145,18 @@
 //! a nap ends with the bound.
 //!
 //! # Ordering
-//! - (free), (serve), (serve free) release; (take), (take as candidate), (keep), (unlock queue)
-//!   acquire: the word hands over directly. (answer) and the look of a waiter at its status hand
-//!   over else.
+//! - (free), (serve), (serve free) release; (take), (take as candidate), (keep) acquire: the word
+//!   hands over directly. (answer) and the look of a waiter at its status hand over else.
 //! - (enqueue) releases the node. Each look of a queue-lock holder at the word acquires, also that
 //!   of a compare-exchange that fails. Links pass on with the queue lock: (unlock queue) releases,
 //!   and (serve), (serve free), (lock queue) acquire.
 //! - (ask to leave) releases `Leaving`, (take leavers) acquires it.
 //! - (hand over one) releases, since the holder's work passes on by the answer; it acquires the
 //!   node.
-//! - (replace newest), (take leavers) and (stand back) acquire: barging, the value that they expect
-//!   may have come back, with a release in between.
-//! - (come forward), (claim) and (resign) order nothing. All transitions are read-modify-writes of
-//!   one word, so each continues the releases before it.
+//! - (come forward), (claim), (resign), (replace newest) and (stand back) order nothing, nor does
+//!   (keep) in order. All transitions are read-modify-writes of one word, so each continues the
+//!   releases before it. Barging, (keep) acquires: before `DUE` was set, other threads may have
+//!   taken and freed a mutex that the queue-lock holder had seen free, and sees free.
 //!
 //! # Sources
 //! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. W. Long,
@@ -213,7 +212,7 @@ impl<P: InOneProcess, R: Rule> Newest for Seen<'_, P, R> {
     }
 
     fn replace(&mut self, _newest: *const Node, next: *const Node) -> bool {
-        self.change(self.word.with_newest(next), Acquire) // (replace newest)
+        self.change(self.word.with_newest(next), Relaxed) // (replace newest)
     }
 
     fn window(&self) -> Option<&Window> {

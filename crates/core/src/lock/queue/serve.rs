@@ -5,7 +5,7 @@ use super::rule::Rule;
 use super::window;
 use super::{Departures, Kind, Node};
 use crate::lock::policy::InOneProcess;
-use crate::sys::sync::Ordering::{AcqRel, Acquire};
+use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use core::ptr;
 
 impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
@@ -59,7 +59,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                         continue;
                     } else {
                         // (keep)
-                        if word.is_locked() || seen.change(word.locked(), Acquire) {
+                        if word.is_locked() || seen.change(word.locked(), Relaxed) {
                             task = Task::Nothing;
                             window::wake(ahead);
                             // SAFETY: as above, and it is not the only node: invariant 4.
@@ -90,7 +90,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 unsafe { super::empty(&seen, node) };
             }
             // (unlock queue); from here on, the mutex may be gone.
-            if seen.change(next, AcqRel) {
+            if seen.change(next, Release) {
                 chosen = chosen.or(last);
                 break;
             }

@@ -265,7 +265,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         // SAFETY: this thread holds the queue lock. The node is its own, and in no queue: it was
         // never queued, or it was answered.
         unsafe { super::insert_oldest(&mut seen, node, status) };
-        while !seen.change(seen.word.not_awake(), Acquire) {} // (stand back)
+        while !seen.change(seen.word.not_awake(), Relaxed) {} // (stand back)
         self.serve(seen, Task::Nothing);
         true
     }
