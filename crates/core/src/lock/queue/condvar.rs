@@ -6,16 +6,18 @@
 //! # Properties
 //! - A notification that comes after a waiter has released the mutex is not missed.
 //! - It goes to the oldest waiter; with a barging mutex to the newest, if that one spins.
-//! - Of a waiter's time-out and its notification exactly one wins. A notification that meets a waiter
-//!   whose time is up is received by it.
-//! - A wait does not end without a notification, unless notifications come while another thread works
-//!   on the queue ((owe) below).
+//! - Of a waiter's time-out and its notification exactly one wins. A notification that meets a
+//!   waiter whose time is up is received by it.
+//! - A wait does not end without a notification, unless notifications come while another thread
+//!   works on the queue ((owe) below).
 //! - Waiters that are notified while the mutex is held stand in its queue in the order of their
 //!   notifications.
-//! - A notification never waits, also in a signal handler. It makes one load if no thread waits, and
-//!   one read-modify-write of the word if one does. It wakes a sleeper only if the mutex is free.
-//! - (take one) or (unlock queue) is the last access of a notification to the condition variable, and the answer or
-//!   the move its last to the mutex. So a notified waiter may free both when it returns.
+//! - A notification never waits, also in a signal handler. It makes one load if no thread waits,
+//!   and one read-modify-write of the word if one does. It wakes a sleeper only if the mutex is
+//!   free.
+//! - (take one) or (unlock queue) is the last access of a notification to the condition variable,
+//!   and the answer or the move its last to the mutex. So a notified waiter may free both when it
+//!   returns.
 //! - Sixteen bytes, all-zero without waiters. Nothing is allocated.
 //!
 //! # State
@@ -51,43 +53,44 @@
 //! `MOVED` or an answer was notified. From then on it waits as a waiter of the mutex, and has no
 //! deadline.
 //!
-//! A notification detaches its waiters: the only one by (take one), and others under the queue lock.
-//! Only after that, and after (unlock queue), does it hand them over to the mutex, in the order of
-//! their detaching:
-//! - to a waiter that spins, and to each if an in-order mutex is free, it answers `Notified`: the waiter
-//!   acquires as an arriving thread. To grant a free mutex to a sleeper would keep all others out until
-//!   that one runs, who then sleep too. A waiter of an in-order mutex that is held keeps its place
-//!   even if it spins;
+//! A notification detaches its waiters: the only one by (take one), and others under the queue
+//! lock. Only after that, and after (unlock queue), does it hand them over to the mutex, in the
+//! order of their detaching:
+//! - to a waiter that spins, and to each if an in-order mutex is free, it answers `Notified`: the
+//!   waiter acquires as an arriving thread. To grant a free mutex to a sleeper would keep all
+//!   others out until that one runs, who then sleep too. A waiter of an in-order mutex that is held
+//!   keeps its place even if it spins;
 //! - if a barging mutex is free, and has neither waiters nor a candidate, it answers `Chosen`;
 //! - else it does (notify) and (move): the node is queued on the mutex.
 //!
 //! A notification that finds the queue locked leaves its work to the queue-lock holder: (owe). The
-//! word counts up to 2 notifications. More of them are a notification of all. If no waiter is queued
-//! any more when its turn comes, a leaver that was not answered yet receives it. So the first one that
-//! is owed while `NOTIFYING` is not set is sure to be received.
+//! word counts up to 2 notifications. More of them are a notification of all. If no waiter is
+//! queued any more when its turn comes, a leaver that was not answered yet receives it. So the
+//! first one that is owed while `NOTIFYING` is not set is sure to be received.
 //!
 //! # Invariants
 //! Beside those of the queue (`mod.rs`):
-//! 1. *A waiter is queued before the mutex is released.* So whoever acquires the mutex after it, and
-//!    notifies, finds it.
-//! 2. *Who detaches a node decides how its wait ends.* A waiter that is `Leaving` sets `LEAVERS`, and
-//!    waits. If it is queued, the queue-lock holder finds it. If it was detached by a notification,
-//!    that one answers it or moves it, as if it was not `Leaving`.
-//! 3. *A notified waiter returns only after (take one) or (unlock queue).* It is answered after that,
-//!    or moved, which comes before its answer. So the condition variable lives until (unlock queue). It lives
-//!    for a waiter that leaves too, since that waiter's own borrow lasts.
+//! 1. *A waiter is queued before the mutex is released.* So whoever acquires the mutex after it,
+//!    and notifies, finds it.
+//! 2. *Who detaches a node decides how its wait ends.* A waiter that is `Leaving` sets `LEAVERS`,
+//!    and waits. If it is queued, the queue-lock holder finds it. If it was detached by a
+//!    notification, that one answers it or moves it, as if it was not `Leaving`.
+//! 3. *A notified waiter returns only after (take one) or (unlock queue).* It is answered after
+//!    that, or moved, which comes before its answer. So the condition variable lives until (unlock
+//!    queue). It lives for a waiter that leaves too, since that waiter's own borrow lasts.
 //! 4. *The mutex of a node lives until (move) or (answer).* Its waiter borrows it, and returns only
-//!    after an answer. A node that is not in the mutex's queue is answered by its notification alone.
+//!    after an answer. A node that is not in the mutex's queue is answered by its notification
+//!    alone.
 //! 5. *No notification is owed while the queue is unlocked.* (owe) needs `QUEUE_LOCKED`, and
 //!    (unlock queue) fails if it came before.
-//! 6. `SINGLE` implies one node, and that the queue is unlocked: (enqueue) on another word, and (lock
-//!    queue), clear it. So (take one) needs no link.
-//! 7. A waiter does not unwind from (enqueue) until it has left or has the mutex: its node would stay
-//!    behind.
+//! 6. `SINGLE` implies one node, and that the queue is unlocked: (enqueue) on another word, and
+//!    (lock queue), clear it. So (take one) needs no link.
+//! 7. A waiter does not unwind from (enqueue) until it has left or has the mutex: its node would
+//!    stay behind.
 //!
 //! # Ordering
-//! - (enqueue) releases the node, (take one) acquires it. (lock queue) and each look of a queue-lock holder at the word
-//!   acquire it, (unlock queue) releases the links to the next one.
+//! - (enqueue) releases the node, (take one) acquires it. (lock queue) and each look of a
+//!   queue-lock holder at the word acquire it, (unlock queue) releases the links to the next one.
 //! - (ask to leave) releases `Leaving`, (take leavers) acquires it.
 //! - (answer) releases what the notification did to the node, also that of the mutex's queue-lock
 //!   holder: (move) releases to that one. The look of a waiter at its status acquires.
@@ -353,8 +356,8 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
         node.await_answer(leaving).is(Kind::Removed)
     }
 
-    /// Notifies `most` waiters, at most. Returns how many; if that is left to the queue-lock holder,
-    /// how many are certain: 1 if no other notification is on its way, or else 0.
+    /// Notifies `most` waiters, at most. Returns how many; if that is left to the queue-lock
+    /// holder, how many are certain: 1 if no other notification is on its way, or else 0.
     fn notify(&self, most: usize) -> usize {
         let mut word = self.state();
         loop {
@@ -416,9 +419,9 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
         count
     }
 
-    /// Detaches up to `most` waiters, for `hand_over`. Of all, those that are queued now. If there are
-    /// too few, it takes of those that are `gone` and not answered yet: a notification that was left
-    /// to this thread has met one of them.
+    /// Detaches up to `most` waiters, for `hand_over`. Of all, those that are queued now. If there
+    /// are too few, it takes of those that are `gone` and not answered yet: a notification that was
+    /// left to this thread has met one of them.
     fn take(
         seen: &mut Seen<'_, P, R>,
         most: usize,
