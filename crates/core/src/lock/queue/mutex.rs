@@ -340,9 +340,9 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         if single { next.single() } else { next.not_single() }
     }
 
-    /// Enqueues `node` for its thread, which was notified on a condition variable. If the mutex is free,
-    /// it answers instead: `Notified`, in order; barging `Chosen`, if there is no candidate. Returns by
-    /// what to wake the thread.
+    /// Enqueues `node` for its thread, which was notified on a condition variable. If the mutex is
+    /// free, it answers instead: `Notified`, in order; barging `Chosen`, if there is no candidate.
+    /// Returns by what to wake the thread.
     ///
     /// # Safety
     /// The caller has detached `node`, and leaves it alone from now on. Its thread borrows the mutex

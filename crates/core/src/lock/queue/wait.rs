@@ -66,8 +66,8 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         }
     }
 
-    /// Waits with `node`, which a notification has moved here, or is about to. False if the caller is
-    /// to acquire the mutex as an arriving thread.
+    /// Waits with `node`, which a notification has moved here, or is about to. False if the caller
+    /// is to acquire the mutex as an arriving thread.
     pub(super) fn wait_moved(&self, node: &Node) -> bool {
         let acquired = self.wait(node, false, node.look().is(Kind::Waiting), None);
         if acquired {
