@@ -72,6 +72,7 @@
 //! nodes that leave, a word that is not the queue's, and the window.
 
 mod condvar;
+mod departures;
 mod mutex;
 mod plan;
 mod rule;
@@ -82,6 +83,7 @@ mod window;
 mod word;
 
 pub use condvar::QueueCondvar;
+pub use departures::Departures;
 pub use mutex::QueueMutex;
 pub use plan::Plan;
 pub use rule::{Advice, After, Every, HandOff, InOrder, Planned, Rule};
@@ -91,7 +93,6 @@ pub use window::{Granted, NOBODY, Window, advance, here, wake};
 use crate::sys::futex::{Futex, FutexKey, Local};
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sys::sync::UnsafeCell;
-use core::mem;
 use core::ptr;
 use window::Inside;
 
@@ -405,54 +406,6 @@ pub unsafe fn detach_oldest(word: &impl Newest, node: *const Node, newest: *cons
     }
 }
 
-/// Detaches `oldest`, which is not the newest node, answers it, and only then moves the window.
-/// Returns whom to wake. The lock lives, since another waiter is queued.
-///
-/// # Safety
-/// As [`detach_oldest`]; the lock belongs to the waiter from now on. The lock has a window.
-unsafe fn grant_first(word: &impl Newest, oldest: *const Node, newest: *const Node) -> window::Sleepers {
-    let window = word.window().expect("a lock that grants first has a window");
-    // SAFETY: the contract; the links belong to the caller. The node is detached, and is not
-    // touched after its answer.
-    unsafe {
-        let Links { newer, inside, .. } = Node::links(oldest, |links| *links);
-        let open = window.is_open();
-        if open && !newer.is_null() {
-            window.set_first(newer);
-        }
-        let (was, key) = Node::answer_with(oldest, Kind::Granted);
-        if open && !newer.is_null() && key.is_none() {
-            return window::NOBODY;
-        }
-        let first = if newer.is_null() { complete_after(oldest, newest) } else { newer };
-        window.set_first(first);
-        let [one, two, _] = window::advance(word, window, first, newest, window::Granted::one(inside, was));
-        // A waiter that is to run on this CPU may take it when it is woken.
-        if was.last_cpu().is(window::here()) { [one, two, key] } else { [key, one, two] }
-    }
-}
-
-/// Completes the links of the queue that begins at `newest`, and returns the node after `gone`,
-/// the node that knew the oldest, and was detached.
-///
-/// # Safety
-/// As [`complete`].
-unsafe fn complete_after(gone: *const Node, newest: *const Node) -> *const Node {
-    // SAFETY: the nodes from the newest to the one behind `gone` are queued.
-    unsafe {
-        let mut node = newest;
-        loop {
-            let older = Node::links(node, |links| links.older);
-            if older == gone {
-                Node::links(newest, |links| links.oldest = node);
-                return node;
-            }
-            Node::links(older, |links| links.newer = node);
-            node = older;
-        }
-    }
-}
-
 /// Detaches `node`. If it is the newest, this only prepares that, and returns the node that is to
 /// be the newest in its place, or null. Then the caller changes the word, or detaches `node` again.
 ///
@@ -584,53 +537,5 @@ fn forget_inside(word: &impl Newest) {
     if !first.is_null() {
         // SAFETY: the caller is the queue-lock holder, and the first node is queued.
         unsafe { Node::links(first, |links| links.inside = Inside::NONE) };
-    }
-}
-
-/// Nodes that were detached and not answered yet, in the order of their detaching.
-pub struct Departures {
-    first: *const Node,
-    last: *const Node,
-}
-
-impl Departures {
-    /// None.
-    #[allow(clippy::new_without_default)]
-    pub fn new() -> Self {
-        Self { first: ptr::null(), last: ptr::null() }
-    }
-
-    /// Adds `node`.
-    ///
-    /// # Safety
-    /// The caller has detached it, and answers it by this list only.
-    pub unsafe fn push(&mut self, node: *const Node) {
-        if self.first.is_null() {
-            self.first = node;
-        } else {
-            // SAFETY: the caller detached the last one too, and has not answered it.
-            unsafe { Node::links(self.last, |links| links.departs = node) };
-        }
-        self.last = node;
-    }
-
-    /// Takes the first node off the list.
-    fn pop(&mut self) -> Option<*const Node> {
-        let first = self.first;
-        if first.is_null() {
-            return None;
-        }
-        // SAFETY: by the contract of `push` it is alive until its answer, and its links are the
-        // caller's.
-        self.first = unsafe { Node::links(first, |links| mem::replace(&mut links.departs, ptr::null())) };
-        Some(first)
-    }
-
-    /// Answers `kind` to each node, and wakes its thread.
-    pub fn answer_each(mut self, kind: Kind) {
-        while let Some(node) = self.pop() {
-            // SAFETY: by the contract of `push` it has no answer yet.
-            unsafe { Node::answer(node, kind) }.map(|key| key.wake(1));
-        }
     }
 }

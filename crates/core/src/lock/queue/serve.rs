@@ -63,7 +63,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                             task = Task::Nothing;
                             window::wake(ahead);
                             // SAFETY: as above, and it is not the only node: invariant 4.
-                            ahead = unsafe { super::grant_first(&seen, oldest, newest) };
+                            ahead = unsafe { window::grant_first(&seen, oldest, newest) };
                         }
                         continue;
                     }

@@ -50,7 +50,7 @@
 //! the next node gets it when the first is granted.
 
 use super::status::{Cpu, Kind, Status};
-use super::{Newest, Node, newer};
+use super::{Links, Newest, Node, newer};
 use crate::sys::cpu;
 use crate::sys::futex::{Futex, FutexKey, Local};
 use crate::sys::sync::AtomicPtr;
@@ -190,6 +190,55 @@ impl Window {
     /// Whether an arriving waiter is in the window.
     pub fn is_open(&self) -> bool {
         is_wide() && self.width() == 0
+    }
+}
+
+/// Detaches `oldest`, which is not the newest node, answers it, and only then moves the window.
+/// Returns whom to wake. The lock lives, since another waiter is queued.
+///
+/// # Safety
+/// As [`detach_oldest`](super::detach_oldest); the lock belongs to the waiter from now on. The lock
+/// has a window.
+pub(super) unsafe fn grant_first(word: &impl Newest, oldest: *const Node, newest: *const Node) -> Sleepers {
+    let window = word.window().expect("a lock that grants first has a window");
+    // SAFETY: the contract; the links belong to the caller. The node is detached, and is not
+    // touched after its answer.
+    unsafe {
+        let Links { newer, inside, .. } = Node::links(oldest, |links| *links);
+        let open = window.is_open();
+        if open && !newer.is_null() {
+            window.set_first(newer);
+        }
+        let (was, key) = Node::answer_with(oldest, Kind::Granted);
+        if open && !newer.is_null() && key.is_none() {
+            return NOBODY;
+        }
+        let first = if newer.is_null() { complete_after(oldest, newest) } else { newer };
+        window.set_first(first);
+        let [one, two, _] = advance(word, window, first, newest, Granted::one(inside, was));
+        // A waiter that is to run on this CPU may take it when it is woken.
+        if was.last_cpu().is(here()) { [one, two, key] } else { [key, one, two] }
+    }
+}
+
+/// Completes the links of the queue that begins at `newest`, and returns the node after `gone`,
+/// the node that knew the oldest, and was detached.
+///
+/// # Safety
+/// As [`complete`](super::complete).
+unsafe fn complete_after(gone: *const Node, newest: *const Node) -> *const Node {
+    // SAFETY: the nodes from the newest to the one behind `gone` are queued.
+    unsafe {
+        let mut node = newest;
+        loop {
+            let older = Node::links(node, |links| links.older);
+            if older == gone {
+                Node::links(newest, |links| links.oldest = node);
+                return node;
+            }
+            Node::links(older, |links| links.newer = node);
+            node = older;
+        }
     }
 }
 

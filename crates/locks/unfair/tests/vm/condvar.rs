@@ -1,9 +1,13 @@
-//! The condition variable on this mutex: sleepers that a notification moves to a word that is free,
-//! locked or marked, beside threads that barge in and release without a look at the queue.
+//! The condition variables on these mutexes: sleepers that a notification moves to a word that is
+//! free, locked or marked, beside threads that barge in and release without a look at the queue.
 
 use crate::barging::{Sleeper as Mutex, sampled};
+use ulocks_core::Private;
 use ulocks_core::model::explore;
+use ulocks_core::raw::RawMutex;
+use ulocks_core::spin::NoSpin;
 use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
+use ulocks_unfair::{HandOff, RawThroughputMutex};
 
 /// How many wait.
 const MANY: [usize; 3] = [2, 4, 8];
@@ -24,4 +28,22 @@ fn a_waiter_that_gives_up_strands_nobody_that_was_moved_here() {
     for patient in MANY {
         explore(sampled(2 * patient, 1), move || one_gives_up::<Mutex>(patient));
     }
+}
+
+fn serves_all<L: RawMutex<Token = ()> + Send + Sync + 'static>() {
+    for waiters in MANY {
+        for while_holding in [false, true] {
+            explore(sampled(2 * waiters, 1), move || all_at_once::<L>(waiters, while_holding));
+            explore(sampled(2 * waiters, 1), move || one_by_one::<L>(waiters, while_holding));
+        }
+        explore(sampled(2 * waiters, 1), move || all_beside_a_barger::<L>(waiters));
+        explore(sampled(2 * waiters, 1), move || one_gives_up::<L>(waiters));
+    }
+}
+
+#[test]
+fn those_who_were_moved_to_the_queue_all_get_the_mutex() {
+    serves_all::<RawThroughputMutex<Private<NoSpin>>>();
+    serves_all::<RawThroughputMutex<Private>>();
+    serves_all::<RawThroughputMutex<Private<NoSpin>, HandOff>>();
 }
