@@ -5,7 +5,7 @@
 //!
 //! # Properties
 //! - A notification that comes after a waiter has released the mutex is not missed.
-//! - It goes to the oldest waiter; with a barging mutex to the newest, if that one spins.
+//! - It goes to a waiter that spins, if one of the newest does; else to the oldest.
 //! - Of a waiter's time-out and its notification exactly one wins. A notification that meets a
 //!   waiter whose time is up is received by it.
 //! - A wait does not end without a notification, unless notifications come while another thread
@@ -163,6 +163,9 @@ const OWED_SHIFT: u32 = 4;
 const OWED: usize = 3 << OWED_SHIFT;
 const BITS: usize = QUEUE_LOCKED | LEAVERS | NOTIFYING | SINGLE | OWED;
 const _: () = assert!(align_of::<Node>() > BITS, "the bits are those that the address of a node leaves free");
+
+/// How many of the newest waiters are looked at for one that spins. Others were not measured.
+const NEAR: usize = 8;
 
 impl Word {
     /// A notification of all waiters, or of more than the word can count.
@@ -436,7 +439,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
             // queued, is detached once, and is handed over by `serve`.
             let node = unsafe {
                 let oldest = super::complete(seen, newest);
-                let node = if most == Word::ALL { oldest } else { Self::first(oldest, newest) };
+                let node = if most == Word::ALL { oldest } else { Self::first(seen.condvar, oldest, newest) };
                 Node::claim(node);
                 super::detach_from(seen, node);
                 notified.push(node);
@@ -457,14 +460,28 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
         count
     }
 
-    /// Which waiter is notified first.
+    /// Which waiter is notified first: one of the newest that spins, which needs no wake-up, or the
+    /// oldest.
     ///
     /// # Safety
-    /// Both nodes are queued, and the caller is the queue-lock holder.
-    unsafe fn first(oldest: *const Node, newest: *const Node) -> *const Node {
-        // SAFETY: queued nodes are alive.
-        let spins = !R::IN_ORDER && unsafe { (*newest).look() }.is(Kind::Waiting);
-        if spins { newest } else { oldest }
+    /// The caller is the queue-lock holder, and both nodes are queued. The links are complete.
+    unsafe fn first(condvar: &Self, oldest: *const Node, newest: *const Node) -> *const Node {
+        if Spins(condvar.spins.load(Relaxed)).spinning() == 0 {
+            return oldest;
+        }
+        let mut node = newest;
+        for _ in 0..NEAR {
+            // SAFETY: queued nodes are alive.
+            if unsafe { (*node).look() }.is(Kind::Waiting) {
+                return node;
+            }
+            if node == oldest {
+                break;
+            }
+            // SAFETY: the contract; the node is queued, and is not the oldest.
+            node = unsafe { Node::older(node) };
+        }
+        oldest
     }
 
     /// Hands a notified waiter over to its mutex.

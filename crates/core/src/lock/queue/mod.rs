@@ -203,6 +203,15 @@ impl Node {
         }
     }
 
+    /// The node that came before `node`.
+    ///
+    /// # Safety
+    /// The caller is the queue-lock holder. `node` is queued, and is not the oldest.
+    unsafe fn older(node: *const Self) -> *const Self {
+        // SAFETY: the contract.
+        unsafe { Self::links(node, |links| links.older) }
+    }
+
     /// Claims `node`; false if it was claimed before. The caller detaches it before it releases the
     /// queue lock (invariant 5).
     ///
