@@ -1,5 +1,5 @@
-//! The condition variable of the mutexes with a queue, on the virtual machine. The bugs that it must
-//! find are in `mutants/queue_condvar.toml`.
+//! The condition variable of the mutexes with a queue, on the virtual machine. The bugs that it
+//! must find are in `mutants/queue_condvar.toml`.
 #![cfg(world = "vm")]
 
 #[allow(dead_code, reason = "some are for condition variables that requeue")]

@@ -1,8 +1,8 @@
 //! Programs that use the condition variable, small enough for a model: each is the body of one
 //! execution.
 //!
-//! The mutex is the test kit's three-state mutex, which takes requeued sleepers, or one with a queue.
-//! The clients wait as users do: in a loop around a condition that the mutex protects.
+//! The mutex is the test kit's three-state mutex, which takes requeued sleepers, or one with a
+//! queue. The clients wait as users do: in a loop around a condition that the mutex protects.
 
 use core::time::Duration;
 use std::sync::Arc;

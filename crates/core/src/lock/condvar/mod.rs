@@ -48,8 +48,8 @@ pub unsafe trait Waits<L: RawMutex>: Initial + fmt::Debug + Send + Sync {
 /// A condition variable for the raw mutex `L`: threads sleep until another thread says that
 /// something changed.
 ///
-/// The sections below are about most mutexes. [Mutexes with a queue](Self#mutexes-with-a-queue) have
-/// another condition variable.
+/// The sections below are about most mutexes. [Mutexes with a queue](Self#mutexes-with-a-queue)
+/// have another condition variable.
 ///
 /// # Fairness
 /// Waiters that spin are notified before sleepers, whatever the priority of the sleepers and
@@ -118,21 +118,21 @@ pub unsafe trait Waits<L: RawMutex>: Initial + fmt::Debug + Send + Sync {
 /// take no notification in the child.
 ///
 /// # Mutexes with a queue
-/// The waiters of `FairMutex` and `ThroughputMutex` stand in a queue on the condition variable, too.
-/// There
-/// - a notification reaches the waiter that has waited longest. With `ThroughputMutex` it reaches the
-///   one that came last, if that one spins;
-/// - a notification moves waiters into the queue of the mutex, in their order. It wakes at most one of
-///   them, if the mutex is free. Waiters of `ThroughputMutex` that spin contend at once instead;
-/// - no wait ends without a notification. But if more than two notifications come while another thread
-///   is about to notify, or gives up a wait, all waiters are notified;
-/// - what `notify_one` and `notify_all` return may be too low while another thread notifies, or gives
-///   up a wait;
+/// The waiters of `FairMutex` and `ThroughputMutex` stand in a queue on the condition variable,
+/// too. There
+/// - a notification reaches the waiter that has waited longest. With `ThroughputMutex` it reaches
+///   the one that came last, if that one spins;
+/// - a notification moves waiters into the queue of the mutex, in their order. It wakes at most one
+///   of them, if the mutex is free. Waiters of `ThroughputMutex` that spin contend at once instead;
+/// - no wait ends without a notification. But if more than two notifications come while another
+///   thread is about to notify, or gives up a wait, all waiters are notified;
+/// - what `notify_one` and `notify_all` return may be too low while another thread notifies, or
+///   gives up a wait;
 /// - several mutexes at once make nothing slower;
 /// - a notification that has reached the last waiter may be late: it touches neither the condition
 ///   variable nor the mutex any more when that waiter returns;
-/// - the child of a fork must not use it if threads waited when it was forked: their places are there,
-///   and they are not.
+/// - the child of a fork must not use it if threads waited when it was forked: their places are
+///   there, and they are not.
 ///
 /// # Examples
 /// ```

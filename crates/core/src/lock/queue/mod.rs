@@ -72,6 +72,7 @@
 //! nodes that leave, a word that is not the queue's, and the window.
 
 mod condvar;
+mod departures;
 mod mutex;
 mod plan;
 mod rule;
@@ -82,6 +83,7 @@ mod window;
 mod word;
 
 pub use condvar::QueueCondvar;
+pub use departures::{Departures, remove_leavers};
 pub use mutex::QueueMutex;
 pub use plan::Plan;
 pub use rule::{Advice, After, Every, HandOff, InOrder, Planned, Rule};
@@ -91,7 +93,6 @@ pub use window::{Granted, NOBODY, Window, advance, here, wake};
 use crate::sys::futex::{Futex, FutexKey, Local};
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sys::sync::UnsafeCell;
-use core::mem;
 use core::ptr;
 use window::Inside;
 
@@ -263,12 +264,8 @@ impl Node {
     /// # Safety
     /// The caller has detached `node`, and has not answered yet.
     pub unsafe fn answer(node: *const Self, kind: Kind) -> Option<FutexKey<Local>> {
-        // SAFETY: alive until it is answered.
-        let status = unsafe { &(*node).status };
-        let key = status.key();
-        let seen = Status(status.swap(kind as u32, Release));
-        let asleep = seen.is(Kind::Parked) || seen.is(Kind::Leaving);
-        asleep.then_some(key)
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { Self::answer_with(node, kind) }.1
     }
 
     /// Writes to the node after its answer: a model then reports an access of another thread.
@@ -543,94 +540,11 @@ unsafe fn is_queued(word: &mut impl Newest, node: *const Node) -> bool {
     }
 }
 
-/// Detaches each node whose waiter is `Leaving`, for the answer `Removed`; returns how many.
-///
-/// # Safety
-/// The caller is the queue-lock holder, and answers `gone`.
-#[cold]
-pub unsafe fn remove_leavers(word: &mut impl Newest, gone: &mut Departures) -> u32 {
-    let newest = word.newest();
-    if newest.is_null() {
-        return 0;
-    }
-    // SAFETY: this thread holds the queue lock.
-    let oldest = unsafe { complete(word, newest) };
-    let (mut node, mut count) = (newest, 0);
-    loop {
-        // SAFETY: queued nodes are alive and their links are the caller's. A node may be claimed
-        // already, by this thread only (invariant 5).
-        unsafe {
-            let older = Node::links(node, |links| links.older);
-            let leaves = Status((*node).status.load(Relaxed)).is(Kind::Leaving);
-            if leaves {
-                Node::claim(node);
-                detach_from(word, node);
-                gone.push(node);
-                count += 1;
-            }
-            if node == oldest {
-                break;
-            }
-            node = older;
-        }
-    }
-    forget_inside(word);
-    count
-}
-
 /// After a node was detached that was not the oldest: which waiters are awake is not known.
 fn forget_inside(word: &impl Newest) {
     let first = word.window().map_or(ptr::null(), Window::first);
     if !first.is_null() {
         // SAFETY: the caller is the queue-lock holder, and the first node is queued.
         unsafe { Node::links(first, |links| links.inside = Inside::NONE) };
-    }
-}
-
-/// Nodes that were detached and not answered yet, in the order of their detaching.
-pub struct Departures {
-    first: *const Node,
-    last: *const Node,
-}
-
-impl Departures {
-    /// None.
-    #[allow(clippy::new_without_default)]
-    pub fn new() -> Self {
-        Self { first: ptr::null(), last: ptr::null() }
-    }
-
-    /// Adds `node`.
-    ///
-    /// # Safety
-    /// The caller has detached it, and answers it by this list only.
-    pub unsafe fn push(&mut self, node: *const Node) {
-        if self.first.is_null() {
-            self.first = node;
-        } else {
-            // SAFETY: the caller detached the last one too, and has not answered it.
-            unsafe { Node::links(self.last, |links| links.departs = node) };
-        }
-        self.last = node;
-    }
-
-    /// Takes the first node off the list.
-    fn pop(&mut self) -> Option<*const Node> {
-        let first = self.first;
-        if first.is_null() {
-            return None;
-        }
-        // SAFETY: by the contract of `push` it is alive until its answer, and its links are the
-        // caller's.
-        self.first = unsafe { Node::links(first, |links| mem::replace(&mut links.departs, ptr::null())) };
-        Some(first)
-    }
-
-    /// Answers `kind` to each node, and wakes its thread.
-    pub fn answer_each(mut self, kind: Kind) {
-        while let Some(node) = self.pop() {
-            // SAFETY: by the contract of `push` it has no answer yet.
-            unsafe { Node::answer(node, kind) }.map(|key| key.wake(1));
-        }
     }
 }

@@ -6,6 +6,7 @@
 //! | `wait.rs` | how a waiter waits, contends, and leaves |
 //! | `serve.rs` | what the queue-lock holder does |
 //! | `mod.rs` | nodes and links, which know nothing of mutexes |
+//! | `departures.rs` | nodes that are detached and not answered yet; how leavers are found |
 //! | `status.rs` | what a waiter is told |
 //! | `window.rs` | in order: which waiters are awake, and which is the oldest |
 //! | `plan.rs` | culled: whether one thread is faster alone. No invariant rests on it |

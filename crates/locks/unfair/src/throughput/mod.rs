@@ -133,10 +133,10 @@ pub type ThroughputMutexGuard<'a, T, P = Private, B = After> =
 pub type MappedThroughputMutexGuard<'a, T, P = Private, B = After> =
     api::MappedMutexGuard<'a, RawThroughputMutex<P, B>, T>;
 
-/// A condition variable for a [`ThroughputMutex`] of the same policy. A notification reaches the waiter
-/// that came last if that one spins, and else the one that has waited longest. Sleepers are moved into
-/// the queue of the mutex. One of them is woken if the mutex is free, and else the releases wake them
-/// one by one.
+/// A condition variable for a [`ThroughputMutex`] of the same policy. A notification reaches the
+/// waiter that came last if that one spins, and else the one that has waited longest. Sleepers are
+/// moved into the queue of the mutex. One of them is woken if the mutex is free, and else the
+/// releases wake them one by one.
 ///
 /// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
 /// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the

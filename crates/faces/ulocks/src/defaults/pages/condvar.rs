@@ -12,8 +12,8 @@ use ulocks_core::{api, lock_api};
 ///
 /// # Fairness
 /// A notification reaches the waiter that came last if that one spins, and else the one that has
-/// waited longest. So a sleeper may be passed for as long as new waiters are notified in their spins.
-/// The mutex decides which notified thread gets it first.
+/// waited longest. So a sleeper may be passed for as long as new waiters are notified in their
+/// spins. The mutex decides which notified thread gets it first.
 ///
 /// # Blocking
 /// A waiter spins for up to 12 us, three of them at a time, and then sleeps in the kernel. It
@@ -23,7 +23,8 @@ use ulocks_core::{api, lock_api};
 /// one after the other. A notification that finds no waiter is not kept.
 ///
 /// # Panics
-/// None. It may be used with several mutexes at once. If the kernel refuses to let a waiter sleep (a seccomp filter), the process aborts.
+/// None. It may be used with several mutexes at once. If the kernel refuses to let a waiter sleep
+/// (a seccomp filter), the process aborts.
 ///
 /// # Process-shared
 /// No, as its mutex. [`BargingCondvarWith`](crate::unfair::BargingCondvarWith)`<Shared>` is, and
@@ -31,8 +32,8 @@ use ulocks_core::{api, lock_api};
 ///
 /// # Signals and forks
 /// A signal handler may notify. A wait goes on after a signal, or ends if it is one of those in
-/// [`interrupt`](crate::interrupt). The child of a `fork` must not use a condition variable on which
-/// threads waited: it has their places without the waiters.
+/// [`interrupt`](crate::interrupt). The child of a `fork` must not use a condition variable on
+/// which threads waited: it has their places without the waiters.
 ///
 /// # Methods
 /// | method | what it does |
