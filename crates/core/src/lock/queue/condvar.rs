@@ -503,7 +503,7 @@ unsafe impl<P: InOneProcess, R: Rule> Waits<QueueMutex<P, R>> for QueueCondvar<P
                     Err(now) => word = now,
                 }
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: this thread holds the mutex, by the contract; the token is nothing.
             unsafe { mutex.unlock_to_wait(()) };
             let notified = self.await_notification(&waiter.node, budget, deadline);
             let holds = notified && mutex.wait_moved(&waiter.node);

@@ -441,7 +441,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             let next = if comes_forward { word.awake() } else { Self::with_node(word, node) };
             match this.change(word, next, Release) {
                 // (come forward)
-                // SAFETY: as above.
+                // SAFETY: the caller has detached the node, and it has no answer yet.
                 Ok(()) if comes_forward => return unsafe { Node::answer(node, Kind::Chosen) },
                 Ok(()) => return None, // (enqueue)
                 Err(now) => word = now,
