@@ -13,12 +13,10 @@ use exact::{
 };
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
-use ulocks_core::queue::{After, HandOff, InOrder, QueueMutex};
+use ulocks_core::queue::{After, HandOff, QueueMutex};
 use ulocks_core::spin::NoSpin;
 use ulocks_testkit::model::{install_handler, until_struck};
 
-type Fair = QueueMutex<Private, InOrder>;
-type FairSleeper = QueueMutex<Private<NoSpin>, InOrder>;
 type Barging = QueueMutex<Private, After>;
 type BargingSleeper = QueueMutex<Private<NoSpin>, After>;
 type Strict = QueueMutex<Private<NoSpin>, HandOff>;
@@ -31,17 +29,15 @@ fn sampled() -> Config {
 /// Runs `$check` on each mutex.
 macro_rules! on_each {
     ($check:ident) => {
-        $check::<FairSleeper>();
         $check::<BargingSleeper>();
         $check::<Strict>();
-        $check::<Fair>();
         $check::<Barging>();
     };
 }
 
 #[test]
 fn a_notification_is_not_missed() {
-    explore(Config::exhaustive(), one_waiter::<FairSleeper>);
+    explore(Config::exhaustive(), one_waiter::<Strict>);
     fn check<L: Lock>() {
         explore(sampled(), one_waiter::<L>);
         explore(sampled(), stray_notification::<L>);
@@ -79,20 +75,6 @@ fn each_wait_ends_by_the_notification() {
 }
 
 #[test]
-fn those_who_are_notified_get_a_fair_mutex_in_their_order() {
-    fn check<L: Lock>() {
-        for waiters in [2, 3, 8] {
-            explore(sampled(), move || {
-                let order = all_in_turn::<L>(waiters, true);
-                assert!(order.is_sorted(), "a waiter overtook another: {order:?}");
-            });
-        }
-    }
-    check::<FairSleeper>();
-    check::<Fair>();
-}
-
-#[test]
 fn of_a_timeout_and_a_notification_one_wins() {
     let exact = Config { spurious: 0, ..sampled() };
     fn check<L: Lock>() {
@@ -101,10 +83,10 @@ fn of_a_timeout_and_a_notification_one_wins() {
             explore(sampled(), move || a_moved_waiter_does_not_give_up::<L>(waiters));
         }
     }
-    explore(Config { timeouts: true, ..Config::exhaustive() }, || exactly_one_wins::<FairSleeper>(1));
+    explore(Config { timeouts: true, ..Config::exhaustive() }, || exactly_one_wins::<Strict>(1));
     on_each!(check);
     for waiters in [1, 2, 4] {
-        explore(exact.clone(), move || somebody_says_so::<FairSleeper>(waiters, soon));
+        explore(exact.clone(), move || somebody_says_so::<Strict>(waiters, soon));
         explore(exact.clone(), move || somebody_says_so::<BargingSleeper>(waiters, soon));
     }
 }

@@ -1,4 +1,5 @@
-//! The condition variable of [`QueueMutex`], whose waiters stand in a queue of their own.
+//! The condition variable of the barging [`QueueMutex`], whose waiters stand in a queue of their
+//! own.
 //!
 //! A waiter's node is the one with which it queues for the mutex afterwards. So a notification does
 //! not wake a waiter of a held mutex: it moves the node from this queue to the mutex's.
@@ -56,11 +57,8 @@
 //! A notification detaches its waiters: the only one by (take one), and others under the queue
 //! lock. Only after that, and after (unlock queue), does it hand them over to the mutex, in the
 //! order of their detaching:
-//! - to a waiter that spins, and to each if an in-order mutex is free, it answers `Notified`: the
-//!   waiter acquires as an arriving thread. To grant a free mutex to a sleeper would keep all
-//!   others out until that one runs, who then sleep too. A waiter of an in-order mutex that is held
-//!   keeps its place even if it spins;
-//! - if a barging mutex is free, and has neither waiters nor a candidate, it answers `Chosen`;
+//! - to a waiter that spins it answers `Notified`: the waiter acquires as an arriving thread;
+//! - if the mutex is free, and has neither waiters nor a candidate, it answers `Chosen`;
 //! - else it does (notify) and (move): the node is queued on the mutex.
 //!
 //! A notification that finds the queue locked leaves its work to the queue-lock holder: (owe). The
@@ -127,7 +125,7 @@ pub struct QueueCondvar<P: InOneProcess, R: Rule> {
 }
 
 #[cfg(world = "machine")]
-const _: () = assert!(size_of::<QueueCondvar<crate::Private, super::InOrder>>() <= 16);
+const _: () = assert!(size_of::<QueueCondvar<crate::Private, super::HandOff>>() <= 16);
 
 // SAFETY: the pointer is an atomic, and what it points to is accessed by the rules of the queue.
 unsafe impl<P: InOneProcess, R: Rule> Send for QueueCondvar<P, R> {}
@@ -493,7 +491,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
         // pointer was made from one to that. The mutex lives as long (invariant 4).
         let key = unsafe {
             let mutex = (*node.cast::<Waiter<P, R>>()).mutex;
-            if !R::IN_ORDER && (*node).look().is(Kind::Waiting) {
+            if (*node).look().is(Kind::Waiting) {
                 Node::answer(node, Kind::Notified)
             } else {
                 QueueMutex::admit(mutex, node)
@@ -520,7 +518,7 @@ unsafe impl<P: InOneProcess, R: Rule> Waits<QueueMutex<P, R>> for QueueCondvar<P
                     Err(now) => word = now,
                 }
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: this thread holds the mutex, by the contract; the token is nothing.
             unsafe { mutex.unlock_to_wait(()) };
             let notified = self.await_notification(&waiter.node, budget, deadline);
             let holds = notified && mutex.wait_moved(&waiter.node);

@@ -1,6 +1,8 @@
-//! Nodes that a queue-lock holder has detached, and answers after it has released the queue lock.
+//! The nodes that a queue-lock holder has detached, and answers after (unlock queue). Those of the
+//! waiters that leave are among them.
 
-use super::{Kind, Node};
+use super::{Kind, Newest, Node, Status, complete, detach_from, forget_inside};
+use crate::sys::sync::Ordering::Relaxed;
 use core::mem;
 use core::ptr;
 
@@ -50,4 +52,39 @@ impl Departures {
             unsafe { Node::answer(node, kind) }.map(|key| key.wake(1));
         }
     }
+}
+
+/// Detaches each node whose waiter is `Leaving`, for the answer `Removed`; returns how many.
+///
+/// # Safety
+/// The caller is the queue-lock holder, and answers `gone`.
+#[cold]
+pub unsafe fn remove_leavers(word: &mut impl Newest, gone: &mut Departures) -> u32 {
+    let newest = word.newest();
+    if newest.is_null() {
+        return 0;
+    }
+    // SAFETY: this thread holds the queue lock.
+    let oldest = unsafe { complete(word, newest) };
+    let (mut node, mut count) = (newest, 0);
+    loop {
+        // SAFETY: queued nodes are alive and their links are the caller's. A node may be claimed
+        // already, by this thread only (invariant 5).
+        unsafe {
+            let older = Node::links(node, |links| links.older);
+            let leaves = Status((*node).status.load(Relaxed)).is(Kind::Leaving);
+            if leaves {
+                Node::claim(node);
+                detach_from(word, node);
+                gone.push(node);
+                count += 1;
+            }
+            if node == oldest {
+                break;
+            }
+            node = older;
+        }
+    }
+    forget_inside(word);
+    count
 }

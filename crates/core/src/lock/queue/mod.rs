@@ -83,7 +83,7 @@ mod window;
 mod word;
 
 pub use condvar::QueueCondvar;
-pub use departures::Departures;
+pub use departures::{Departures, remove_leavers};
 pub use mutex::QueueMutex;
 pub use plan::Plan;
 pub use rule::{Advice, After, Every, HandOff, InOrder, Planned, Rule};
@@ -273,12 +273,8 @@ impl Node {
     /// # Safety
     /// The caller has detached `node`, and has not answered yet.
     pub unsafe fn answer(node: *const Self, kind: Kind) -> Option<FutexKey<Local>> {
-        // SAFETY: alive until it is answered.
-        let status = unsafe { &(*node).status };
-        let key = status.key();
-        let seen = Status(status.swap(kind as u32, Release));
-        let asleep = seen.is(Kind::Parked) || seen.is(Kind::Leaving);
-        asleep.then_some(key)
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { Self::answer_with(node, kind) }.1
     }
 
     /// Writes to the node after its answer: a model then reports an access of another thread.
@@ -503,41 +499,6 @@ unsafe fn is_queued(word: &mut impl Newest, node: *const Node) -> bool {
         let was_alone = Node::links(node, |links| links.older).is_null();
         !answered && (!was_alone || (!newest.is_null() && complete(word, newest) == node))
     }
-}
-
-/// Detaches each node whose waiter is `Leaving`, for the answer `Removed`; returns how many.
-///
-/// # Safety
-/// The caller is the queue-lock holder, and answers `gone`.
-#[cold]
-pub unsafe fn remove_leavers(word: &mut impl Newest, gone: &mut Departures) -> u32 {
-    let newest = word.newest();
-    if newest.is_null() {
-        return 0;
-    }
-    // SAFETY: this thread holds the queue lock.
-    let oldest = unsafe { complete(word, newest) };
-    let (mut node, mut count) = (newest, 0);
-    loop {
-        // SAFETY: queued nodes are alive and their links are the caller's. A node may be claimed
-        // already, by this thread only (invariant 5).
-        unsafe {
-            let older = Node::links(node, |links| links.older);
-            let leaves = Status((*node).status.load(Relaxed)).is(Kind::Leaving);
-            if leaves {
-                Node::claim(node);
-                detach_from(word, node);
-                gone.push(node);
-                count += 1;
-            }
-            if node == oldest {
-                break;
-            }
-            node = older;
-        }
-    }
-    forget_inside(word);
-    count
 }
 
 /// After a node was detached that was not the oldest: which waiters are awake is not known.

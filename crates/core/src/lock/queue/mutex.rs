@@ -6,6 +6,7 @@
 //! | `wait.rs` | how a waiter waits, contends, and leaves |
 //! | `serve.rs` | what the queue-lock holder does |
 //! | `mod.rs` | nodes and links, which know nothing of mutexes |
+//! | `departures.rs` | nodes that are detached and not answered yet; how leavers are found |
 //! | `status.rs` | what a waiter is told |
 //! | `window.rs` | in order: which waiters are awake, and which is the oldest |
 //! | `plan.rs` | culled: whether one thread is faster alone. No invariant rests on it |
@@ -167,7 +168,6 @@
 //! the Rust standard library's `sys::sync::rwlock::queue`. Here: one word for all orders, the
 //! candidate outside of the queue, its naps, the bound, and leaving.
 
-use super::condvar::QueueCondvar;
 use super::plan::Plan;
 use super::rule::{Room, Rule};
 use super::window::{self, Window};
@@ -407,9 +407,9 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         }
     }
 
-    /// Enqueues `node` for its thread, which was notified on a condition variable. If the mutex is
-    /// free, it answers instead: `Notified`, in order; barging `Chosen`, if there is no candidate.
-    /// Returns by what to wake the thread.
+    /// Enqueues `node` for its thread, which was notified on a condition variable; barging. If the
+    /// mutex is free and nobody is there, it answers `Chosen` instead. Returns by what to wake the
+    /// thread.
     ///
     /// # Safety
     /// The caller has detached `node`, and leaves it alone from now on. Its thread borrows the
@@ -420,11 +420,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         let mut word = this.state();
         let mut is_new = false;
         loop {
-            if R::IN_ORDER && Self::is_open(word) {
-                // SAFETY: the caller has detached the node, and it has no answer yet.
-                return unsafe { Node::answer(node, Kind::Notified) };
-            }
-            let comes_forward = !R::IN_ORDER && word == State::FREE;
+            let comes_forward = word == State::FREE;
             if !comes_forward {
                 // SAFETY: the node is the caller's, and not in the word yet.
                 unsafe {
@@ -439,7 +435,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             let next = if comes_forward { word.awake() } else { Self::with_node(word, node) };
             match this.change(word, next, Release) {
                 // (come forward)
-                // SAFETY: as above.
+                // SAFETY: the caller has detached the node, and it has no answer yet.
                 Ok(()) if comes_forward => return unsafe { Node::answer(node, Kind::Chosen) },
                 Ok(()) => return None, // (enqueue)
                 Err(now) => word = now,
@@ -520,7 +516,7 @@ crate::initial!([P: InOneProcess, R: Rule] QueueMutex<P, R> = Self::new());
 unsafe impl<P: InOneProcess, R: Rule> raw::RawMutex for QueueMutex<P, R> {
     type Scope = Local;
     type Token = ();
-    type Condvar = QueueCondvar<P, R>;
+    type Condvar = R::Condvar<P>;
     const CONDVAR_NS: u32 = <P::Spin as Spin>::CONDVAR_NS;
 
     #[inline]

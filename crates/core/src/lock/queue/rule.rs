@@ -1,11 +1,15 @@
 //! The rules.
+use super::QueueMutex;
+use super::condvar::QueueCondvar;
 use super::plan::Plan;
 use super::window::Window;
+use crate::lock::condvar::{Sequence, Waits};
+use crate::lock::policy::InOneProcess;
 use crate::lock::traits::Initial;
 use core::marker::PhantomData;
 
 /// Who may take a free word past the queue, and whom a release wakes.
-pub trait Rule: Send + Sync + 'static {
+pub trait Rule: Sized + Send + Sync + 'static {
     /// Nobody passes the queue.
     const IN_ORDER: bool;
     /// For how long others may overtake the candidate, in nanoseconds.
@@ -15,6 +19,11 @@ pub trait Rule: Send + Sync + 'static {
     /// Models: solo mode never ends.
     #[doc(hidden)]
     const ALWAYS_SOLO: bool = false;
+    /// The condition variable of its mutex. In order it is the sequence: a waiter that was moved
+    /// behind a held mutex would get it asleep, and keep all others out until it runs. (Two CPUs of
+    /// an EPYC, 1 + 8 threads, notified under the lock: 0.06 of the rate; 20 buffers in the mean,
+    /// 0.82.)
+    type Condvar<P: InOneProcess>: Waits<QueueMutex<P, Self>>;
 }
 
 /// What a rule keeps in the lock beside the word.
@@ -39,6 +48,7 @@ impl Rule for InOrder {
     const IN_ORDER: bool = true;
     const BOUND_NS: u64 = 0;
     type Room = Window;
+    type Condvar<P: InOneProcess> = Sequence<QueueMutex<P, Self>>;
 }
 
 /// Any thread takes a free lock, until the candidate has been overtaken for `NS` nanoseconds, by
@@ -77,6 +87,7 @@ impl<const NS: u64, A: Advice> Rule for Every<NS, A> {
     const IN_ORDER: bool = false;
     const BOUND_NS: u64 = NS;
     type Room = Plan;
+    type Condvar<P: InOneProcess> = QueueCondvar<P, Self>;
     const ALWAYS_SOLO: bool = A::ALWAYS_SOLO;
 }
 
@@ -84,12 +95,14 @@ impl<const NS: u64> Rule for After<NS> {
     const IN_ORDER: bool = false;
     const BOUND_NS: u64 = NS;
     type Room = Nothing;
+    type Condvar<P: InOneProcess> = QueueCondvar<P, Self>;
 }
 
 impl Rule for HandOff {
     const IN_ORDER: bool = false;
     const BOUND_NS: u64 = 0;
     type Room = Nothing;
+    type Condvar<P: InOneProcess> = QueueCondvar<P, Self>;
 }
 
 /// No room at all.

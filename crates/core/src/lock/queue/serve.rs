@@ -53,7 +53,8 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                         last = Some((oldest, Kind::Granted));
                         next = next.with_newest(ptr::null()).locked().not_due();
                     } else if !R::IN_ORDER {
-                        // SAFETY: as above.
+                        // SAFETY: this thread holds the queue lock, and `oldest` has just returned
+                        // the node, which is not the newest.
                         unsafe { super::detach_oldest(&seen, oldest, newest) };
                         chosen = Some((oldest, Kind::Granted));
                         continue;
@@ -69,7 +70,8 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                     }
                 }
             } else if self.shall_choose(task, &seen) {
-                // SAFETY: as above.
+                // SAFETY: this thread holds the queue lock and has read the word acquiring. What is
+                // detached is what `oldest` has just returned, and is not the newest.
                 unsafe {
                     let oldest = super::oldest(&seen, newest);
                     if oldest != newest {
@@ -95,7 +97,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 break;
             }
             if let Some((node, _)) = last {
-                // SAFETY: as above.
+                // SAFETY: this thread holds the queue lock, and the node is queued still.
                 unsafe { super::not_empty(&seen, node) };
             }
         }
@@ -117,5 +119,33 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             && !word.is_awake()
             && !word.is_due()
             && (task == Task::Choose || !word.is_locked())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rule::After;
+    use super::super::word::State;
+    use super::super::{Cpu, Newest};
+    use super::*;
+    use crate::lock::policy::Private;
+    use crate::lock::traits::RawMutex;
+
+    /// The word has come back to what the queue-lock holder has seen, but for the note. No model
+    /// needs it: the new holder chooses a candidate when it releases.
+    #[test]
+    fn a_release_beside_the_queue_lock_chooses_a_candidate() {
+        let mutex = QueueMutex::<Private, After>::new();
+        let node = Node::new(Cpu::UNKNOWN, 1);
+        mutex.lock();
+        let word = State::HELD.queue_locked();
+        let mut seen = Seen { mutex: &mutex, word: State::HELD };
+        assert!(seen.change(word, Acquire) && seen.replace(ptr::null(), &raw const node));
+        // SAFETY: locked above, and then again; the token is nothing.
+        unsafe { mutex.unlock(()) };
+        mutex.lock();
+        mutex.serve(seen, Task::Nothing);
+        assert!(node.look().is(Kind::Chosen));
+        assert_eq!(mutex.state(), State::HELD.awake());
     }
 }

@@ -137,7 +137,7 @@ impl Granted {
     /// # Safety
     /// The caller is the queue-lock holder, and `node` is queued.
     pub unsafe fn and(granted: Option<Self>, node: *const Node) -> Self {
-        // SAFETY: the contract.
+        // SAFETY: the node is queued, so it is alive and its links are the queue-lock holder's.
         let (inside, was) =
             unsafe { (Node::links(node, |links| links.inside), (*node).status.load(Relaxed)) };
         let this = Self::one(inside, Status(was));
@@ -256,7 +256,7 @@ pub unsafe fn advance(
     granted: Granted,
 ) -> Sleepers {
     if !is_wide() {
-        // SAFETY: the contract.
+        // SAFETY: the caller is the queue-lock holder, and `first` and `newest` are queued.
         return [unsafe { wake_near(word, first, newest, granted.holder) }, None, None];
     }
     let Granted { mut inside, asleep, holder, count } = granted;

@@ -27,7 +27,8 @@ type Long = Every<300_000>;
 type Calock = RawCalock<Private, Short>;
 type Sleeper = RawCalock<Private<NoSpin>, Short>;
 type Napper = RawCalock<Private<NoSpin>, Long>;
-type Solo = RawCalock<Private, Every<300_000, AlwaysSolo>>;
+/// The interval never ends, so what was idle is found by a nap that ends, or not at all.
+type Solo = RawCalock<Private, Every<{ u64::MAX }, AlwaysSolo>>;
 
 ulocks_testkit::vm_models! {
     sampled: sampled,
