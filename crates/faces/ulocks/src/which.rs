@@ -61,7 +61,7 @@
 //! | [`ulocks::calock::Calock`] | barging among a few threads, until a waiter is promoted | bounded by the number of waiters ahead | yes | no | 16 B |
 //! | [`ulocks::pi::PiMutex`] | priority, inherited by the holder | unbounded for low priorities | yes | yes | 4 B |
 //! | [`ulocks::RwLock`], which is [`ulocks::psrwlock::PsRwLock`] | readers by class; readers and writers in turn | a reader: for one writer, never for readers of a lower class | yes | yes | 16 B |
-//! | [`ulocks::Semaphore`], which is [`ulocks::fair::Semaphore`] | strict FIFO | bounded by the position in the queue | yes | no | 16 B |
+//! | [`ulocks::Semaphore`], which is [`ulocks::fair::Semaphore`] | strict FIFO | bounded by the position in the queue | yes | no | 24 B |
 //! | [`ulocks::semarray::SemArray`] | an arriving thread, then the oldest waiter that can proceed | unbounded; bounded if you choose so | yes | no | 128 B a semaphore |
 //! | [`ulocks::Condvar`], for [`ulocks::Mutex`]; the other mutexes have their own | none promised | until notified | yes | as its mutex | 16 B |
 //! | [`ulocks::pi::PiCondvar`] | priority | until notified | yes | yes | 8 B |

@@ -11,7 +11,7 @@ pub use crate::fair::OwnedPermit;
 pub use crate::fair::Permit;
 
 /// A `Semaphore` hands out permits strictly in the order of arrival: no thread overtakes a waiter,
-/// also if it wants fewer permits. Sixteen bytes.
+/// also if it wants fewer permits. 24 bytes.
 ///
 /// It is [`fair::Semaphore`](crate::fair::Semaphore), whose page has the promises at full length.
 /// Other patience and counters are in [`SemaphoreWith`](crate::fair::SemaphoreWith). For sets of

@@ -132,10 +132,8 @@ pub type FairMutexGuard<'a, T, P = Private> = api::MutexGuard<'a, RawFairMutex<P
 /// A [`FairMutexGuard`] narrowed to a part of the data.
 pub type MappedFairMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, RawFairMutex<P>, T>;
 
-/// A condition variable for a [`FairMutex`]. A notification reaches the waiter that has waited
-/// longest. It puts that waiter into the queue of the mutex, behind those who wait there, and wakes
-/// it only if the mutex is free. A notification of all does so with each waiter, in the order of
-/// their waits.
+/// A condition variable for a [`FairMutex`]. A notification of all wakes all waiters. They queue
+/// for the mutex as other threads do, in the order in which they arrive.
 ///
 /// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
 /// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the

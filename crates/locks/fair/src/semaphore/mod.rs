@@ -66,9 +66,10 @@ impl core::error::Error for Closed {}
 /// If there are permits and no waiters, an acquisition is one atomic read-modify-write, and so is a
 /// release. Otherwise the thread enqueues at once. A head waiter spins for up to the
 /// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of the policy, 30 us by default, and then sleeps
-/// in the kernel. All others sleep at once. A release makes one system call for each thread it
-/// wakes, and none if all waiters that it serves are awake. It never waits. A timed acquisition
-/// tries at least once, also if its deadline has passed already.
+/// in the kernel. On four CPUs and more, as many waiters behind it are awake as can spin, as those
+/// of a [`FairMutex`](crate::FairMutex); all others sleep. A release makes one system call for each
+/// thread it wakes, for one or two that are not served yet, and none if all are awake. It never
+/// waits. A timed acquisition tries at least once, also if its deadline has passed already.
 ///
 /// # Closing
 /// [`close`](SemaphoreWith::close) ends the giving of permits, for good. All waiters leave without
@@ -117,8 +118,8 @@ impl core::error::Error for Closed {}
 /// and acquire again, unless threads waited: permits go to them, and they are not there.
 ///
 /// # Memory
-/// Sixteen bytes: the counts of permits and of waiters in one word, so that one look tells both,
-/// and the queue in another. Nothing is allocated. The step that publishes the permits is the last
+/// 24 bytes: the counts of permits and of waiters in one word, so that one look tells both, and the
+/// queue in two others. Nothing is allocated. The step that publishes the permits is the last
 /// access of a release, so the thread that acquires them may free or unmap the semaphore at once,
 /// while the release is still returning. What happened before a release happens before the return
 /// of the acquisition that gets its permits, and of each count of free permits that includes them.

@@ -21,10 +21,10 @@
 //!   address is stored.
 //!
 //! # State
-//! Two words. One has the counts ([`State`]): one comparison tells an arriving thread whether there
-//! are permits *and* no waiters. The other is the queue, of nodes on the waiters' stacks with a
-//! futex each. `queue.rs` has its protocol. The queue-lock holder takes the permits for a waiter,
-//! before it grants.
+//! Three words. One has the counts ([`State`]): one comparison tells an arriving thread whether
+//! there are permits *and* no waiters. The others are the queue, of nodes on the waiters' stacks
+//! with a futex each, and its window. `queue.rs` has its protocol. The queue-lock holder takes the
+//! permits for a waiter, before it grants.
 //!
 //! # Transitions
 //! | what | word | by | step |
