@@ -23,11 +23,10 @@ use xtask::exec::{self, End, LIMIT};
 use xtask::workspace::{Workspace, sources};
 
 /// The crates whose orderings are audited, with the parts of their sources.
-const SCOPE: [(&str, &[&str]); 9] = [
+const SCOPE: [(&str, &[&str]); 8] = [
     ("ulocks-core", &["lock/condvar", "lock/inflated.rs", "lock/queue", "sys/robust.rs", "sys/signal"]),
     ("ulocks-unfair", &[""]),
     ("ulocks-fair", &[""]),
-    ("ulocks-calock", &[""]),
     ("ulocks-pi", &[""]),
     ("ulocks-psrwlock", &[""]),
     ("ulocks-semarray", &[""]),

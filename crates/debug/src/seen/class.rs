@@ -188,13 +188,14 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
     }
 }
 
-/// The last name in the path of a type, without its parameters and without `Raw`. Two locks are one
-/// type of core, and their parameter tells them apart.
+/// The last name in the path of a type, without its parameters and without `Raw`. Three locks are
+/// one type of core, and their parameter tells them apart.
 fn short(type_name: &'static str) -> &'static str {
     let (path, parameters) = type_name.split_once('<').unwrap_or((type_name, ""));
     let last = path.rsplit("::").next().unwrap_or(path);
     match last {
         "QueueMutex" if parameters.contains("::InOrder") => "FairMutex",
+        "QueueMutex" if parameters.contains("::Every") => "Calock",
         "QueueMutex" => "ThroughputMutex",
         _ => last.strip_prefix("Raw").unwrap_or(last),
     }
