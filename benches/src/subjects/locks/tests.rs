@@ -148,8 +148,8 @@ fn a_waiter_comes_after_the_holder_and_sleeps_are_counted() {
         });
         assert_eq!(*order.lock().unwrap(), ["holder", "waiter"], "{}", entry.name);
         let (seen, countable) = ((waiter.read().waits > 0, holder.read().wakes > 0), locks.kind().countable);
-        // The holder's own wait for its sign may count as well, but it wakes nobody. The waiter of a
-        // calock naps with a timer, and the release leaves it alone.
+        // The holder's own wait for its sign may count as well, but it wakes nobody. The waiter of
+        // a calock naps with a timer, and the release leaves it alone.
         let wakes = countable && entry.name != "calock";
         assert!(!syscalls::countable() || seen == (countable, wakes), "{}: {seen:?}", entry.name);
     }
