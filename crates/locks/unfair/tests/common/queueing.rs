@@ -105,11 +105,12 @@ pub fn waiters_keep_their_order<S: Spin, R: Rule>(threads: usize, rounds: usize,
     together(threads, move |me| {
         for _ in 0..rounds {
             let acquired = if timed && me % 2 == 0 {
-                mutex.lock_until(Deadline::after(Duration::from_millis(1)))
+                mutex.lock_until(Deadline::after(Duration::from_millis(1))).is_some()
             } else {
-                Some(mutex.lock())
+                mutex.lock();
+                true
             };
-            if acquired.is_some() {
+            if acquired {
                 Metered::meter(&*mutex).served();
                 // SAFETY: acquired above.
                 unsafe { mutex.unlock(()) };
