@@ -119,8 +119,11 @@ impl Machine<'_, '_> {
         }
         if let Some(own) = self.enabled.iter().position(|candidate| candidate.thread == turn) {
             self.enabled.swap(0, own);
+            // If it is the clock's turn, which is nowhere, a thread that may not interrupt it says
+            // where.
+            let at = self.enabled.iter().find_map(|candidate| self.threads.get(candidate.thread)?.at);
             self.enabled.truncate(1);
-            if let Some(at) = self.threads[turn].at {
+            if let Some(at) = at {
                 self.hit_if(true, Bound::Preemptions, at);
             }
         }

@@ -4,7 +4,7 @@ use crate::{address, all_outcomes, all_outcomes_of, threads, verdict};
 use std::sync::Arc;
 use std::time::Duration;
 use ulocks_vm::clock::{Clock, Time, has_passed, now};
-use ulocks_vm::explore::{Config, Verdict};
+use ulocks_vm::explore::{Config, Verdict, explore};
 use ulocks_vm::futex::{Waited, cmp_requeue, wait, wake};
 use ulocks_vm::sync::AtomicU32;
 use ulocks_vm::sync::Ordering::Relaxed;
@@ -93,6 +93,28 @@ fn two_sleepers_time_out_in_either_order_but_none_before_its_time() {
         (order, now(Clock::Monotonic) >= start + Duration::from_secs(2))
     };
     all_outcomes(model, [(vec![1, 2], true), (vec![2, 1], true)]);
+}
+
+/// The clock keeps its turn as a thread does: what it leaves out is a bound.
+#[test]
+fn under_a_limit_of_preemptions_one_deadline_passes_after_another() {
+    let model = || {
+        let word = Arc::new(AtomicU32::new(0));
+        let deadlines = [1, 2].map(monotonic);
+        let sleepers = deadlines.map(|deadline| {
+            let word = Arc::clone(&word);
+            thread::spawn(move || times_out(&word, deadline))
+        });
+        let woken = wake(address(&word), 1, ALL, true);
+        let [first, second] = sleepers.map(|sleeper| sleeper.join().unwrap());
+        assert_eq!(woken, u32::from(!first) + u32::from(!second));
+    };
+    for most in 0..3 {
+        let report = explore(Config { preemptions: Some(most), ..Config::exhaustive() }, model);
+        assert!(report.finished, "{report}");
+        assert_eq!(report.complete, most == 2, "{report}");
+        assert_eq!(report.bounds.preemptions.is_some(), most < 2, "{report}");
+    }
 }
 
 #[test]
