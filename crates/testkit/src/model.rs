@@ -289,7 +289,8 @@ pub fn try_lock_coherence<L: RawMutex + Send + Sync + 'static>(threads: usize) {
 }
 
 /// The first to come is served first, waiters that give up apart: of the threads, every second one
-/// is timed if `timed`, the first one included; and every thread that is to be served is.
+/// is timed if `timed`, the first one included, and every fourth one only tries; and every thread
+/// that is to be served is.
 pub fn in_order<L: RawMutex + Metered<Meter = Recorder> + Send + Sync + 'static>(
     threads: usize,
     timed: bool,
@@ -298,10 +299,10 @@ pub fn in_order<L: RawMutex + Metered<Meter = Recorder> + Send + Sync + 'static>
     let shared = Arc::clone(&protected);
     let served: usize = together(threads, move |me| {
         let lock = &shared.lock;
-        let token = if timed && me % 2 == 0 {
-            lock.lock_until(Deadline::after(Duration::from_millis(1)))
-        } else {
-            Some(lock.lock())
+        let token = match me % 4 {
+            0 | 2 if timed => lock.lock_until(Deadline::after(Duration::from_millis(1))),
+            1 if timed => lock.try_lock(),
+            _ => Some(lock.lock()),
         };
         let Some(token) = token else { return 0 };
         lock.meter().served();

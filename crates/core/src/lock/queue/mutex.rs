@@ -534,7 +534,7 @@ unsafe impl<P: InOneProcess, R: Rule> raw::RawMutex for QueueMutex<P, R> {
         while let Err(word) = taken
             && Self::is_open(word)
         {
-            taken = self.change(word, word.locked(), Acquire);
+            taken = self.meter.arrive(|| self.change(word, word.locked(), Acquire));
         }
         if taken.is_ok() {
             self.meter.count(Event::Acquired);

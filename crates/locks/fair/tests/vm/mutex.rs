@@ -87,3 +87,10 @@ fn who_came_first_is_served_first() {
         }
     }
 }
+
+/// A thread that tries meets a waiter that leaves a free mutex.
+#[test]
+fn a_thread_that_tries_is_in_the_order_too() {
+    let few = Config { stale: 0, preemptions: Some(3), ..Config::exhaustive() };
+    explore(few, || model::in_order::<Recorded>(3, true));
+}
