@@ -1,6 +1,7 @@
 //! `ulockflex`: the program of Franke's mail of 2002. Children run `outside; lock; inside; unlock`
 //! in a loop; reported are their loops a second, how evenly they share them, and how often the lock
-//! was contended.
+//! was contended. His children were processes; today they are threads, since the calock and the
+//! semaphore are locks of one process.
 //!
 //! Without arguments it runs every row of his mail. His columns stand first, then those of 2002.
 
@@ -59,9 +60,6 @@ pub struct Arguments {
     /// Leave children where the scheduler puts them, instead of pinning them
     #[arg(short = 'P')]
     unpinned: bool,
-    /// Children are threads instead of processes
-    #[arg(long)]
-    threads: bool,
 }
 
 fn letters(text: &str) -> Result<String> {
@@ -81,7 +79,7 @@ impl Program for Arguments {
     }
 
     fn order(&self, rounds: u32) -> Result<Order> {
-        let jobs = rows(self)?.iter().map(|row| job(row, self.threads)).collect();
+        let jobs = rows(self)?.iter().map(job).collect();
         let window_ms = (self.seconds.as_millis() as u64).max(1);
         let pin = if self.unpinned { Pin::None } else { Pin::default() };
         let iterations_per_us = self.calibration.map(f64::from);
@@ -105,8 +103,7 @@ impl Program for Arguments {
     }
 
     fn shown(&self, record: &Record) -> String {
-        let children = if self.threads { "threads" } else { "processes" };
-        let title = format!("{}\nchildren are {children}, runs of {} ms", record.machine, record.window_ms);
+        let title = format!("{}\nchildren are threads, runs of {} ms", record.machine, record.window_ms);
         let rows = rows(self).unwrap_or_default();
         table(title, record, &rows).text() + &sentence(record).unwrap_or_default()
     }
@@ -195,12 +192,11 @@ fn subject(row: &Row) -> (&'static str, Option<u32>) {
 }
 
 /// The job of a row.
-fn job(row: &Row, threads: bool) -> Job {
+fn job(row: &Row) -> Job {
     let (subject, patience_ns) = subject(row);
-    let workers = if threads { Workers::Threads(row.children) } else { Workers::Processes(row.children) };
     let turns = Turns {
         times: row.times,
-        workers,
+        workers: Workers::Threads(row.children),
         read_share: row.readers.unwrap_or(0),
         locks: row.locks,
         timed: false,
@@ -257,11 +253,11 @@ const TODAY: &[&str] = &[
     "Rows with a thousand children have too few loops a child in so short a run for COV to be fair.",
 ];
 
-/// Today's line of a row, whose children may have been threads.
+/// Today's line of a row.
 fn find<'a>(record: &'a Record, row: &Row) -> Option<&'a Line> {
     // Locks that play two letters differ in patience, and so in the scenario.
-    let scenarios = [false, true].map(|threads| job(row, threads).cell.scenario);
-    let is_it = |line: &&Line| scenarios.contains(&record.cells[line.cell].scenario);
+    let scenario = job(row).cell.scenario;
+    let is_it = |line: &&Line| record.cells[line.cell].scenario == scenario;
     record.lines.iter().filter(is_it).find(|line| line.subject == subject(row).0)
 }
 
@@ -272,7 +268,7 @@ fn by(row: &Row, other: &Row) -> Option<f64> {
 
 fn line(record: &Record, then: &Row) -> Vec<String> {
     let kernel = Row { letter: 'k', patience_us: 0, readers: None, ..*then };
-    let his_kernel = franke::rows().iter().find(|row| job(row, false) == job(&kernel, false));
+    let his_kernel = franke::rows().iter().find(|row| job(row) == job(&kernel));
     let today = find(record, then);
     let figure = |name: &str| today.and_then(|line| line.measured(name)).map(|measured| measured.value);
     let per_cent = |name: &str| text_of(figure(name), |share| format!("{:.2}", 100.0 * share));

@@ -1,4 +1,4 @@
-//! `convoy`: the loops of Franke's mail of 2002, with his numbers of children, as processes.
+//! `convoy`: the loops of Franke's mail of 2002, with his numbers of children, as threads.
 //!
 //! What is compared is not a throughput of 2002 with one of today but the ratio of two locks then
 //! with the ratio of the same two locks now; [`mails::ulockflex`](crate::mails) has his whole
@@ -12,7 +12,7 @@ use crate::workloads::{Times, Workers};
 
 pub const ROW: Row = Row {
     name: "convoy",
-    about: "processes on one lock: the loops of 2002, by System V's semaphore",
+    about: "threads on one lock: the loops of 2002, by System V's semaphore",
     mail: Some("Franke 2002"),
     share_s: (75, 14),
     jobs,
@@ -20,8 +20,9 @@ pub const ROW: Row = Row {
     columns: &[of("rate"), by("rate", "sysv"), of("cpu"), of("contended"), of("reentries"), of("cov")],
     claims: no_claims,
     sentences,
-    notes: "Children are processes, and the locks lie in memory that they share. `calock-0` sleeps at \
-            once, as his c; `calock` spins first, as his C; `semaphore` is today's usema.",
+    notes: "His children were processes; these are threads, since the calock and the semaphore are \
+            locks of one process. `calock-0` sleeps at once, as his c; `calock` spins first, as his C; \
+            `semaphore` is today's usema.",
 };
 
 const CHILDREN: [u32; 6] = [1, 2, 3, 4, 100, 1000];
@@ -38,7 +39,7 @@ fn jobs(wish: &Wish) -> Vec<Job> {
     let children = wish.threads.as_deref().unwrap_or(children);
     let workloads = wish.times.map_or(workloads.to_vec(), |times| vec![times]);
     grid(&workloads, children, |times, n| {
-        (Turns { counted: true, ..turns(times, Workers::Processes(n)) }, chosen(wish, &SUBJECTS))
+        (Turns { counted: true, ..turns(times, Workers::Threads(n)) }, chosen(wish, &SUBJECTS))
     })
 }
 
