@@ -222,13 +222,15 @@ macro_rules! loom_models {
 }
 
 /// The models of a mutex on the virtual machine. `sampled` gives the bounds for a number of threads
-/// and a seed. The lists of `exhaustive` are explored to the end with two threads.
+/// and a seed. The lists of `exhaustive` are explored to the end with two threads, within a limit
+/// of `preemptions` if there is one.
 #[macro_export]
 macro_rules! vm_models {
     (
         sampled: $sampled:expr,
         locks: [$($lock:ty = $seed:expr),+ $(,)?],
         exhaustive: {
+            $(preemptions: $most:expr,)?
             exclusion: [$($excl:ty),*],
             no_lost_wake: [$($wake:ty),*],
             timeout_vs_unlock: [$($timed:ty),*],
@@ -238,10 +240,14 @@ macro_rules! vm_models {
         $(interrupted: [$($cut:ty = $cut_seed:expr),+ $(,)?],)?
         $(deaths: [$($mortal:ty = $chance:expr),+ $(,)?] $(,)?)?
     ) => {
+        fn exhaustive() -> ulocks_core::model::Config {
+            let preemptions = None::<u32>$(.or(Some($most)))?;
+            ulocks_core::model::Config { preemptions, ..ulocks_core::model::Config::exhaustive() }
+        }
+
         #[test]
         fn at_most_one_is_inside() {
-            use ulocks_core::model::{Config, explore};
-            $(explore(Config::exhaustive(), || $crate::model::exclusion::<$excl>(2));)*
+            $(ulocks_core::model::explore(exhaustive(), || $crate::model::exclusion::<$excl>(2));)*
             $($crate::suite::exclusion::<$lock>($sampled, $seed);)+
         }
 
@@ -252,23 +258,19 @@ macro_rules! vm_models {
 
         #[test]
         fn nobody_sleeps_for_ever() {
-            use ulocks_core::model::{Config, explore};
-            $(explore(Config::exhaustive(), || $crate::model::no_lost_wake::<$wake>(2, 1));)*
+            $(ulocks_core::model::explore(exhaustive(), || $crate::model::no_lost_wake::<$wake>(2, 1));)*
             $($crate::suite::no_lost_wake::<$lock>($sampled, $seed);)+
         }
 
         #[test]
         fn a_timeout_strands_nobody() {
-            $(ulocks_core::model::explore(ulocks_core::model::Config::exhaustive(), || {
-                $crate::model::timeout_vs_unlock::<$timed>(2);
-            });)*
+            $(ulocks_core::model::explore(exhaustive(), || $crate::model::timeout_vs_unlock::<$timed>(2));)*
             $($crate::suite::timeout_vs_unlock::<$lock>($sampled, $seed);)+
         }
 
         #[test]
         fn the_release_is_the_last_access() {
-            use ulocks_core::model::{Config, explore};
-            $(explore(Config::exhaustive(), || $crate::model::last_unlocker_frees::<$last>(2));)*
+            $(ulocks_core::model::explore(exhaustive(), || $crate::model::last_unlocker_frees::<$last>(2));)*
             $($crate::suite::last_unlocker_frees::<$lock>($sampled, $seed);)+
         }
 

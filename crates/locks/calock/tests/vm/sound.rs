@@ -34,10 +34,11 @@ ulocks_testkit::vm_models! {
     sampled: sampled,
     locks: [Calock = 1, Sleeper = 2, Napper = 3, Solo = 4],
     exhaustive: {
-        exclusion: [],
-        no_lost_wake: [],
-        timeout_vs_unlock: [],
-        last_unlocker_frees: [],
+        preemptions: 4,
+        exclusion: [Sleeper, Napper],
+        no_lost_wake: [Sleeper, Napper],
+        timeout_vs_unlock: [Sleeper],
+        last_unlocker_frees: [Sleeper, Napper],
     },
     try_lock: [Calock],
     interrupted: [Sleeper = 1, Napper = 2],
@@ -51,6 +52,7 @@ fn a_waiter_that_gives_up_early_strands_nobody() {
             explore(sampled(threads, seed), move || impatient_strand_nobody::<L>(threads - 1));
         }
     }
+    explore(Config::sampled(50_000), || impatient_strand_nobody::<Sleeper>(2));
     impatient::<Calock>(1);
     impatient::<Sleeper>(2);
     impatient::<Napper>(3);
@@ -59,7 +61,7 @@ fn a_waiter_that_gives_up_early_strands_nobody() {
 
 #[test]
 fn the_promoted_is_next() {
-    explore(Config::sampled(20_000), || _ = promoted_is_next::<Short>(2, 3, || {}));
+    explore(Config::sampled(50_000), || _ = promoted_is_next::<Short>(2, 3, || {}));
     for threads in [2, 3, 4, 8] {
         explore(sampled(threads, 1), move || _ = promoted_is_next::<Short>(threads, 2, || {}));
         explore(sampled(threads, 2), move || _ = promoted_is_next::<Long>(threads, 2, || {}));
