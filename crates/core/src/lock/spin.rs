@@ -258,6 +258,28 @@ pub fn give_way() {
     pause::times(pause::count(GIVE_WAY_NS));
 }
 
+/// Whether a waiter that enqueues has lost its attempt to another thread.
+///
+/// Each attempt moves the line, also one that is lost, and the holder's release stands in line with
+/// all of them. So after a second loss the waiter leaves the line alone, for as long as a waiter
+/// does whose polls miss.
+#[derive(Debug, Default)]
+pub struct Lost(bool);
+
+impl Lost {
+    /// The waiter has lost once more. Returns what it sees when it may try again.
+    #[cfg_attr(world = "vm", track_caller)]
+    pub fn again<R>(&mut self, look: impl Fn() -> R) -> R {
+        if core::mem::replace(&mut self.0, true) {
+            let (_, cost) = pause::timed(&look, |_| false);
+            // A look during which the thread was preempted is no measure.
+            let most = pause::count(WAITED_FOR_NS);
+            pause::times(cost.miss.saturating_mul(LEFT_ALONE).min(most));
+        }
+        look()
+    }
+}
+
 /// For how long [`outlast`] spins before it sleeps.
 const BRIEFLY_NS: u32 = 2_000;
 

@@ -175,7 +175,7 @@ use super::word::{DUE, LOCKED, State};
 use super::{Kind, Newest, Node};
 use crate::lock::meter::{Event, Meter};
 use crate::lock::policy::InOneProcess;
-use crate::lock::spin::{self, Look, Spin};
+use crate::lock::spin::{self, Look, Lost, Spin};
 use crate::lock::traits as raw;
 use crate::sys::futex::{FutexKey, Local};
 use crate::sys::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
@@ -367,6 +367,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         let mut word = self.state();
         // Before the node is queued: the cache line is here.
         let open = self.room.window().is_some_and(Window::is_open);
+        let mut lost = Lost::default();
         loop {
             if Self::is_open(word) {
                 match self.meter.arrive(|| self.change(word, word.locked(), Acquire)) {
@@ -374,12 +375,12 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                         self.count_passing(word);
                         return true;
                     }
-                    Err(now) => word = now,
+                    Err(_) => word = lost.again(|| self.state()),
                 }
             } else if !R::IN_ORDER && !word.has_waiters() && !word.is_awake() && !word.is_queue_locked() {
                 match self.change(word, word.awake(), Relaxed) {
                     Ok(()) => return self.wait(node, true, false, deadline), // (come forward)
-                    Err(now) => word = now,
+                    Err(_) => word = lost.again(|| self.state()),
                 }
             } else {
                 let older = word.newest();
@@ -390,7 +391,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 match self.meter.arrive(|| self.change(word, next, Release)) {
                     // (enqueue)
                     Ok(()) => return self.wait(node, false, R::IN_ORDER && (alone || open), deadline),
-                    Err(now) => word = now,
+                    Err(_) => word = lost.again(|| self.state()),
                 }
             }
         }

@@ -69,6 +69,7 @@ use core::ptr;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::policy::InOneProcess;
 use ulocks_core::queue::{self, Departures, Granted, Kind, Newest, Node, Status, Window};
+use ulocks_core::spin::Lost;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicPtr, without_unwinding};
 use ulocks_core::time::Deadline;
@@ -101,6 +102,7 @@ impl Queue {
     /// answered, or detached by the caller itself.
     unsafe fn push(&self, node: *const Node, meter: &impl Meter) {
         let mut newest = self.newest.load(Relaxed);
+        let mut lost = Lost::default();
         loop {
             // SAFETY: the node is the caller's, and not in the word yet.
             unsafe { Node::follow(node, newest) };
@@ -108,7 +110,7 @@ impl Queue {
             let attempt = || self.newest.compare_exchange(newest, node.cast_mut(), Release, Relaxed);
             match meter.arrive(attempt) {
                 Ok(_) => return,
-                Err(now) => newest = now,
+                Err(_) => newest = lost.again(|| self.newest.load(Relaxed)),
             }
         }
     }

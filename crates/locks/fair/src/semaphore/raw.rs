@@ -70,6 +70,7 @@ use ulocks_core::Private;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::policy::InOneProcess;
 use ulocks_core::raw::Metered;
+use ulocks_core::spin::Lost;
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
@@ -262,6 +263,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
             return false;
         }
         let mut state = State(self.state.load(Relaxed));
+        let mut lost = Lost::default();
         loop {
             if state.is_closed() {
                 // What happened before (close) happens before the error. A fence would do, but
@@ -283,7 +285,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
             // (come)
             match self.state.compare_exchange(state.0, next.0, Relaxed, Relaxed) {
                 Ok(_) => break,
-                Err(now) => state = State(now),
+                Err(_) => state = lost.again(|| State(self.state.load(Relaxed))),
             }
         }
         self.wait_in_queue(count, state.is_plain(), deadline)
