@@ -34,6 +34,8 @@ mod machine;
 pub mod model;
 pub mod order;
 pub mod plain;
+#[cfg(not(world = "machine"))]
+pub mod prepared;
 #[cfg(world = "machine")]
 pub use machine::{Child, cdylib, crowd, interrupt, limit, refusal, rw, shared, stress, task, watchdog};
 pub mod sets;

@@ -115,8 +115,8 @@ pub fn exactly_one_wins<L: Lock>(count: usize) {
     assert_eq!(place.condvar.notify_all(), 0, "a waiter is left behind");
 }
 
-/// The same for one waiter that is notified by a holder of the mutex, for which others wait who may
-/// give up.
+/// The same for one waiter that is notified by a holder of the mutex, while other threads wait for
+/// that mutex, and may give up.
 pub fn a_moved_waiter_does_not_give_up<L: Lock>(others: usize) {
     let place = Arc::new(Place::<L>::new());
     let waiting = waiters(&place, 1, true);

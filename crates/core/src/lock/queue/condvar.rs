@@ -70,9 +70,9 @@
 //! Beside those of the queue (`mod.rs`):
 //! 1. *A waiter is queued before the mutex is released.* So whoever acquires the mutex after it,
 //!    and notifies, finds it.
-//! 2. *Who detaches a node decides how its wait ends.* A waiter that is `Leaving` sets `LEAVERS`,
-//!    and waits. If it is queued, the queue-lock holder finds it. If it was detached by a
-//!    notification, that one answers it or moves it, as if it was not `Leaving`.
+//! 2. *The thread that detaches a node decides how its wait ends.* A waiter that is `Leaving` sets
+//!    `LEAVERS`, and waits. If it is queued, the queue-lock holder finds it. If it was detached by
+//!    a notification, that one answers it or moves it, as if it was not `Leaving`.
 //! 3. *A notified waiter returns only after (take one) or (unlock queue).* It is answered after
 //!    that, or moved, which comes before its answer. So the condition variable lives until (unlock
 //!    queue). It lives for a waiter that leaves too, since that waiter's own borrow lasts.
@@ -147,7 +147,7 @@ struct Waiter<P: InOneProcess, R: Rule> {
 /// | `QUEUE_LOCKED` | a thread works on the queue: the *queue-lock holder* | a notification, or a waiter whose time is up | the queue-lock holder |
 /// | `LEAVERS` | a waiter whose time is up asks to be detached | that waiter, while `QUEUE_LOCKED` is set | the queue-lock holder |
 /// | `NOTIFYING` | the queue-lock holder takes waiters for notifications | a notification that locks the queue; the queue-lock holder, for notifications that are owed | the queue-lock holder |
-/// | `SINGLE` | the newest node is the only one, and no queue-lock holder has seen it | a waiter that finds the word zero | the next waiter; who locks the queue |
+/// | `SINGLE` | the newest node is the only one, and no queue-lock holder has seen it | a waiter that finds the word zero | the next waiter; the thread that locks the queue |
 /// | `owed`, two bits | notifications left to the queue-lock holder; `ALL` stands for one of all | a notification, while `QUEUE_LOCKED` is set | the queue-lock holder |
 /// | the rest | the newest node, null if the queue is empty | a waiter | the queue-lock holder |
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -172,7 +172,7 @@ impl Node {
     /// The node is the caller's, and not in the word yet.
     #[inline]
     pub unsafe fn follow(node: *const Self, newest: *const Self) {
-        // SAFETY: the contract.
+        // SAFETY: the node is the caller's, so it is alive, and no other thread has its links.
         unsafe { Self::links(node, |links| links.older = newest) };
     }
 
@@ -208,7 +208,7 @@ impl Node {
     /// # Safety
     /// The caller is the queue-lock holder. `node` is queued, and is not the oldest.
     unsafe fn older(node: *const Self) -> *const Self {
-        // SAFETY: the contract.
+        // SAFETY: queued nodes are alive, and their links belong to the queue-lock holder.
         unsafe { Self::links(node, |links| links.older) }
     }
 
@@ -279,7 +279,8 @@ impl Node {
 
     /// Writes to the node after its answer: a model then reports an access of another thread.
     pub fn take_back(&self) {
-        // SAFETY: the node is the caller's again.
+        // SAFETY: `self` is alive. It is in no queue after its answer, so its links are its
+        // thread's.
         unsafe { Self::links(self, |links| links.newer = ptr::null()) };
     }
 }
@@ -320,7 +321,7 @@ pub unsafe fn complete(word: &impl Newest, newest: *const Node) -> *const Node {
 /// # Safety
 /// The caller is the queue-lock holder, and `node` is queued.
 unsafe fn empty(word: &impl Newest, node: *const Node) {
-    // SAFETY: the contract.
+    // SAFETY: the caller is the queue-lock holder; a queued node was pushed, and is alive.
     unsafe { Node::claim(node) };
     if let Some(window) = word.window() {
         window.set_first(ptr::null());
@@ -332,7 +333,8 @@ unsafe fn empty(word: &impl Newest, node: *const Node) {
 /// # Safety
 /// As [`empty`].
 unsafe fn not_empty(word: &impl Newest, node: *const Node) {
-    // SAFETY: the contract; only the queue-lock holder accesses the cell.
+    // SAFETY: the node is still queued, so it is alive; only the queue-lock holder, which is the
+    // caller, accesses the cell.
     unsafe { (*node).linked.with_mut(|linked| *linked = true) };
     if let Some(window) = word.window() {
         window.set_first(node);
@@ -348,7 +350,9 @@ unsafe fn insert_oldest(word: &mut impl Newest, node: &Node, status: Status) {
     node.status.store(status.0, Relaxed);
     loop {
         let newest = word.newest();
-        // SAFETY: the contract.
+        // SAFETY: the node is the caller's, and in no queue, until it is linked or in the word. The
+        // caller is the queue-lock holder: the links of queued nodes, as the oldest and the newest,
+        // are its own, and `newest` was read with Acquire.
         unsafe {
             Node::renew(node);
             if newest.is_null() {
@@ -372,7 +376,7 @@ unsafe fn insert_oldest(word: &mut impl Newest, node: &Node, status: Status) {
 /// As [`complete`].
 pub unsafe fn oldest(word: &impl Newest, newest: *const Node) -> *const Node {
     match word.window().map_or(ptr::null(), Window::first) {
-        // SAFETY: the contract.
+        // SAFETY: the caller's contract is the callee's.
         first if first.is_null() => unsafe { complete(word, newest) },
         first => first,
     }
@@ -383,7 +387,8 @@ pub unsafe fn oldest(word: &impl Newest, newest: *const Node) -> *const Node {
 /// # Safety
 /// As [`complete`]; `node` is queued, and is not `newest`.
 unsafe fn newer(word: &impl Newest, node: *const Node, newest: *const Node) -> *const Node {
-    // SAFETY: the contract.
+    // SAFETY: a queued node is alive, and its links belong to the queue-lock holder, the caller.
+    // The rest of the contract is the callee's.
     unsafe {
         let known = Node::links(node, |links| links.newer);
         if !known.is_null() {
@@ -399,7 +404,8 @@ unsafe fn newer(word: &impl Newest, node: *const Node, newest: *const Node) -> *
 /// # Safety
 /// The caller is the queue-lock holder. [`oldest`] has just returned `node` for `newest`.
 pub unsafe fn detach_oldest(word: &impl Newest, node: *const Node, newest: *const Node) -> *const Node {
-    // SAFETY: the contract. The next node is queued, and its links are the caller's.
+    // SAFETY: `node` is queued, so it was pushed and is alive, and it is not the newest, by the
+    // contract. The newest node is queued, too, and its links are the queue-lock holder's.
     unsafe {
         Node::claim(node);
         let next = newer(word, node, newest);
@@ -460,7 +466,9 @@ unsafe fn detach(
 unsafe fn detach_from(word: &mut impl Newest, node: *const Node) {
     loop {
         let newest = word.newest();
-        // SAFETY: the contract; `newest` acquires.
+        // SAFETY: the caller is the queue-lock holder. `newest` was read with Acquire, and is not
+        // null: `node` is queued. It is claimed, by the contract, and `oldest` is what was
+        // returned.
         let next = unsafe {
             let oldest = complete(word, newest);
             detach(word, node, newest, oldest)
@@ -476,7 +484,8 @@ unsafe fn detach_from(word: &mut impl Newest, node: *const Node) {
 /// # Safety
 /// The caller is the queue-lock holder. `node` was pushed, and is alive.
 pub unsafe fn remove(word: &mut impl Newest, node: *const Node) -> bool {
-    // SAFETY: the contract; invariant 5.
+    // SAFETY: the caller is the queue-lock holder; `node` was pushed, and is alive. Once it is
+    // claimed here, it is queued (invariant 5).
     unsafe {
         let claimed = Node::claim(node) && is_queued(word, node);
         if claimed {
@@ -493,7 +502,8 @@ pub unsafe fn remove(word: &mut impl Newest, node: *const Node) -> bool {
 /// As [`remove`].
 unsafe fn is_queued(word: &mut impl Newest, node: *const Node) -> bool {
     let newest = word.newest();
-    // SAFETY: the contract.
+    // SAFETY: `node` is alive, and its links are the queue-lock holder's, the caller's: it was
+    // pushed. `newest` was read with Acquire, and nothing was detached since.
     unsafe {
         let answered = Status((*node).status.load(Relaxed)).is_answer();
         let was_alone = Node::links(node, |links| links.older).is_null();

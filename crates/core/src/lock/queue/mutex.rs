@@ -164,9 +164,9 @@
 //! "futex: Throughput-optimized (TO) futexes" (LKML, 2016), and Linux `kernel/locking/mutex.c`: the
 //! first waiter contends, and asks for the hand-off in time. D. Dice, "Malthusian Locks" (2017):
 //! wake nobody while one spins; and the active set. R. Johnson et al., "Decoupling contention
-//! management from scheduling" (2010): how many are active is apart from who is next. The queue of
-//! the Rust standard library's `sys::sync::rwlock::queue`. Here: one word for all orders, the
-//! candidate outside of the queue, its naps, the bound, and leaving.
+//! management from scheduling" (2010): how many threads are active is apart from which one is next.
+//! The queue of the Rust standard library's `sys::sync::rwlock::queue`. Here: one word for all
+//! orders, the candidate outside of the queue, its naps, the bound, and leaving.
 
 use super::plan::Plan;
 use super::rule::{Room, Rule};
@@ -399,12 +399,13 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
 
     /// The word after (enqueue) of `node`.
     fn with_node(word: State, node: *const Node) -> State {
-        let single = R::IN_ORDER && !word.has_waiters() && !word.is_queue_locked();
         let next = word.with_newest(node);
-        match (R::IN_ORDER, single) {
-            (true, true) => next.single(),
-            (true, false) => next.not_single(),
-            (false, _) => next,
+        if !R::IN_ORDER {
+            next // the bit is `NOTED`
+        } else if word.has_waiters() || word.is_queue_locked() {
+            next.not_single()
+        } else {
+            next.single()
         }
     }
 

@@ -8,7 +8,7 @@ use crate::lock::policy::InOneProcess;
 use crate::lock::traits::Initial;
 use core::marker::PhantomData;
 
-/// Who may take a free word past the queue, and whom a release wakes.
+/// Which threads may take a free word past the queue, and which one a release wakes.
 pub trait Rule: Sized + Send + Sync + 'static {
     /// Nobody passes the queue.
     const IN_ORDER: bool;

@@ -166,7 +166,7 @@ impl fmt::Debug for State {
             (self.has_leavers(), "LEAVERS"),
             (self.is_awake(), "AWAKE"),
             (self.is_due(), "DUE"),
-            (self.is_single(), "SINGLE"),
+            (self.has(SINGLE), "SINGLE/NOTED"),
             (waiters, "WAITERS"),
         ];
         let mut separator = "";
