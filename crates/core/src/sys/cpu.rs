@@ -51,14 +51,15 @@ pub fn usable() -> u64 {
 
 /// How many CPUs the process may use.
 ///
-/// That is the affinity of a thread that has waited for a lock. It is asked for again once a second
-/// at most, by a thread that goes to sleep, so that a change of the affinity is noticed. A quota of
-/// CPU time is not seen: to read it takes files, which a sandbox may forbid to a lock. In an
-/// exploration it is 64, unless the model says otherwise; in a cost run it is the virtual
-/// machine's.
+/// That is the affinity of a thread that has waited for a lock, or the quota of CPU time of the
+/// process's cgroups, rounded down, if that is less (`cpu.max` of cgroup v2). Both are asked for
+/// again once a second at most, by a thread that goes to sleep, so that a change is noticed. Where
+/// the files cannot be read there is no quota. In an exploration it is 64, unless the model says
+/// otherwise; in a cost run it is the virtual machine's.
 ///
 /// # Blocking
-/// Never. One system call in the life of a process, and then one in a second of waiting.
+/// Never for another thread. The first call of a process reads `/proc/self/cgroup`, and a file for
+/// each level of its cgroup; after that a thread that goes to sleep does so once a second.
 ///
 /// # Signals and forks
 /// Async-signal-safe. A child of `fork` knows what its parent knew.

@@ -90,7 +90,8 @@ fn ask_count() -> u32 {
     // SAFETY: the size is that of `cpus`, which is writable; 0 names the calling thread.
     let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&cpus), cpus.as_mut_ptr().cast()) };
     let found = cpus.iter().map(|word| word.count_ones()).sum();
-    let count = if failed == 0 && found > 0 { found } else { u64::BITS };
+    let allowed = if failed == 0 && found > 0 { found } else { u64::BITS };
+    let count = super::quota::cpus().map_or(allowed, |quota| quota.min(allowed));
     COUNT.store(count, Relaxed);
     count
 }

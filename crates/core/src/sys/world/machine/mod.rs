@@ -9,6 +9,8 @@ pub(crate) mod membarrier;
 mod namespace;
 pub(crate) mod pause;
 pub(crate) mod pi;
+#[cfg(not(miri))]
+mod quota;
 mod refusal;
 pub(crate) mod robust;
 pub(crate) mod signal;
