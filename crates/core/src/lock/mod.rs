@@ -4,7 +4,6 @@
 pub mod api;
 pub mod condvar;
 pub mod epoch;
-pub mod inflated;
 pub mod interrupt;
 pub mod meter;
 pub mod policy;

@@ -189,7 +189,7 @@ typedef struct ulocks_byte_mutex_cond_t {
  * that locks a mutex that it holds waits for ever.
  */
 typedef struct ulocks_calock_t {
-    uint64_t _words[2];
+    uint64_t _words[1];
 } ulocks_calock_t;
 
 /**

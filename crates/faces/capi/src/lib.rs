@@ -61,7 +61,7 @@ mutex! {
     /// `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
     /// thread that unlocks it last may free its memory at once. It belongs to one process. A thread
     /// that locks a mutex that it holds waits for ever.
-    ulocks_calock: ulocks_calock_t { _words: [u64; 2] }, ulocks_calock_cond_t,
+    ulocks_calock: ulocks_calock_t { _words: [u64; 1] }, ulocks_calock_cond_t,
     ::ulocks_calock::RawCalock, "", ""
 }
 

@@ -14,7 +14,7 @@
 
 use crate::choice::{Choice, note_fork};
 use crate::mutex::Mutex;
-use crate::{arena, condvar, stats};
+use crate::{condvar, stats};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -37,7 +37,6 @@ pub fn register() {
 /// What a child begins anew at once.
 pub fn begin_child() {
     GENERATION.fetch_add(1, Relaxed);
-    arena::forget();
     condvar::forget();
     stats::forget();
 }

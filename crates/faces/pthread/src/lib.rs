@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
 
-mod arena;
 mod choice;
 mod condvar;
 mod fork;

@@ -10,7 +10,7 @@ use ulocks_core::{Private, api};
 pub type RawCalock<P = Private, I = Every> = QueueMutex<P, I>;
 
 /// `Calock<T>` is mutual exclusion around a `T` at a throughput that does not fall however many
-/// threads want it, where no thread starves: sixteen bytes beside the data.
+/// threads want it, where no thread starves: eight bytes beside the data.
 ///
 /// This one is for the threads of one process, with the default patience and interval, and without
 /// counters; [`CalockWith`] has the others.
@@ -28,7 +28,7 @@ pub type RawCalock<P = Private, I = Every> = QueueMutex<P, I>;
 /// - `w`, the time until a woken thread runs,
 /// - `k`, the number of other waiters,
 ///
-/// a waiter waits at most `(k + 1) * (interval + 2h + 2w)`. So among a hundred threads that always
+/// a waiter waits at most `(k + 1) * (interval + 2h + 3w)`. So among a hundred threads that always
 /// want the mutex, a thread may wait for a second. Fewer threads or a shorter interval make that
 /// less. Each hand-over costs the throughput of two wake-ups.
 ///

@@ -17,10 +17,10 @@ ulocks_testkit::layout_tests! {
 
 static PROMPT: CalockWith<u32, Private, Every<1_000_000>> = CalockWith::new(1);
 static CONDVAR: CalockCondvar = CalockCondvar::new();
-const _: () = assert!(size_of::<RawCalock>() == 16 && align_of::<RawCalock>() == 8);
-const _: () = assert!(size_of::<RawCalock<Private, Every<50_000>>>() == 16);
-const _: () = assert!(size_of::<RawCalock<Private<Patience<3_000>>>>() == 16);
-const _: () = assert!(size_of::<Calock<()>>() == 16 && size_of::<Calock<u64>>() == 24);
+const _: () = assert!(size_of::<RawCalock>() == 8 && align_of::<RawCalock>() == 8);
+const _: () = assert!(size_of::<RawCalock<Private, Every<50_000>>>() == 8);
+const _: () = assert!(size_of::<RawCalock<Private<Patience<3_000>>>>() == 8);
+const _: () = assert!(size_of::<Calock<()>>() == 8 && size_of::<Calock<u64>>() == 16);
 const _: () = assert!(size_of::<CalockCondvar>() == 16);
 
 #[test]
@@ -41,12 +41,12 @@ fn others_live_in_statics() {
 fn new_is_all_zero() {
     fn check<P: InOneProcess, I: Rule>(size: usize) {
         let new = RawCalock::<P, I>::new();
-        // SAFETY: the bytes of an initialised value without padding: a word of 8 bytes, one of 4, a
-        // byte and three, and counters of a multiple of their size.
+        // SAFETY: the bytes of an initialised value without padding: a word of eight bytes,
+        // and counters of a multiple of their size.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const new).cast::<u8>(), size_of_val(&new)) };
         assert_eq!(bytes, vec![0; size]);
     }
-    check::<Private, Every>(16);
-    check::<Private, Every<1_000>>(16);
-    check::<Private<NoSpin, Counted>, Every>(16 + size_of::<Counted>());
+    check::<Private, Every>(8);
+    check::<Private, Every<1_000>>(8);
+    check::<Private<NoSpin, Counted>, Every>(8 + size_of::<Counted>());
 }

@@ -85,7 +85,6 @@ mod word;
 pub use condvar::QueueCondvar;
 pub use departures::{Departures, remove_leavers};
 pub use mutex::QueueMutex;
-pub use plan::Plan;
 pub use rule::{Advice, After, Every, HandOff, InOrder, Planned, Rule};
 pub use status::{Cpu, Kind, Status};
 pub use window::{Granted, NOBODY, Window, advance, here, wake};

@@ -9,12 +9,13 @@
 //! | `departures.rs` | nodes that are detached and not answered yet; how leavers are found |
 //! | `status.rs` | what a waiter is told |
 //! | `window.rs` | in order: which waiters are awake, and which is the oldest |
-//! | `plan.rs` | culled: whether one thread is faster alone. No invariant rests on it |
+//! | `plan.rs` | barging: whether one thread is faster alone. No invariant rests on it |
 //! | `condvar.rs` | the condition variable, which moves its waiters into this queue |
 //!
 //! The locks differ in their [`Rule`]. *In order*: no thread passes the queue. *Barging*: an
 //! arriving thread takes a free mutex, until one waiter has been overtaken for the bound. *Culled*
-//! is barging, too, and a waiter that contends in vain does not keep releases busy: it naps.
+//! is barging, too, and a waiter that contends in vain naps. So does each barging lock while one
+//! thread is faster alone.
 //!
 //! # Properties
 //! - Exclusion; what a holder did happens before the next acquisition returns.
@@ -93,13 +94,13 @@
 //! the last to have overtaken it. It polls on, and stands back with `DUE` at last: then the mutex
 //! is owed to it, and the next release hands over.
 //!
-//! Culled, the candidate stands back only when the bound has passed. Until then it sleeps with a
-//! timer: it *naps*, each time twice as long as before. So while it naps all other waiters sleep,
-//! and releases wake nobody: the few *active* threads go round. As a nap ends, it looks, and polls
-//! for a moment. In solo mode (`plan.rs`) it does so only if the mutex was not used during the nap.
-//! A holder that departs to wait on a condition variable calls it out of its nap, since that holder
-//! does not come back by itself: else two threads that notify each other took turns at the pace of
-//! naps.
+//! Culled, and in solo mode (`plan.rs`), the candidate stands back only when the bound has passed.
+//! Until then it sleeps with a timer: it *naps*, each time twice as long as before. So while it
+//! naps all other waiters sleep, and releases wake nobody: the few *active* threads go round. As a
+//! nap ends, it looks, and polls for a moment. In solo mode it takes the mutex only if that is
+//! idle. A holder that departs to wait on a condition variable calls it out of its nap, since that
+//! holder does not come back by itself: else two threads that notify each other took turns at the
+//! pace of naps.
 //!
 //! If the active threads stop coming, the mutex is idle until the nap ends: for about as long as it
 //! was busy before, and for the bound at most.
@@ -142,8 +143,8 @@
 //! preempted on the queue. The candidate sets `DUE` within `bound + w` of its first look, and
 //! acquires with the next release, within `h + w`; or it sleeps when the bound passes, and the next
 //! release wakes it for that: `h + w` more. A waiter behind `k` others is chosen after they have
-//! acquired or left. So it waits for `(k + 1) * (bound + 2h + 3w)` at most. Culled,
-//! a nap ends with the bound.
+//! acquired or left. So it waits for `(k + 1) * (bound + 2h + 3w)` at most. A nap ends with the
+//! bound.
 //!
 //! # Ordering
 //! - (free), (serve), (serve free) release; (take), (take as candidate), (keep) acquire: the word
@@ -329,10 +330,16 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         }
     }
 
+    /// The plan, if the rule has one.
+    #[inline]
+    pub(super) fn plan(&self) -> Option<&'static Plan> {
+        if R::PLANNED { Plan::of(ptr::from_ref(self).addr()) } else { None }
+    }
+
     /// Whether one thread is to be active alone.
     #[inline]
     pub(super) fn is_solo(&self) -> bool {
-        R::ALWAYS_SOLO || self.room.plan().is_some_and(Plan::is_solo)
+        R::ALWAYS_SOLO || self.plan().is_some_and(Plan::is_solo)
     }
 
     /// An arriving thread has taken the mutex, whose word was `word`, after it had found it taken.
@@ -349,7 +356,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         if !R::IN_ORDER && spin::backing_off::<P>(|| self.look()) {
             return true;
         }
-        if self.room.plan().is_some() {
+        if R::CULLED {
             self.meter.count(Event::Culled);
         }
         // Invariant 8.
@@ -450,7 +457,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self, mut word: State, departs: bool) {
-        let called = self.room.plan().and_then(|plan| plan.note_release(departs));
+        let (plan, address) = (self.plan(), ptr::from_ref(self).addr());
         loop {
             let free = word.unlocked();
             let single = R::IN_ORDER && word.is_single();
@@ -468,21 +475,23 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 (free.queue_locked(), Task::Choose) // (serve free)
             };
             match self.change(word, next, AcqRel) {
-                Ok(()) if task != Task::Nothing => return self.serve(Seen { mutex: self, word: next }, task),
-                // The mutex may be gone.
+                Ok(()) if task != Task::Nothing => self.serve(Seen { mutex: self, word: next }, task),
                 Ok(()) if single => {
                     // SAFETY: (hand over one) has detached the node, and this thread answers once.
                     unsafe { Node::answer(word.newest(), Kind::Granted) }.map(|key| key.wake(1));
-                    return;
                 }
-                Ok(()) => {
-                    if word.is_awake() {
-                        called.map(|key| key.wake(1)); // (call)
-                    }
-                    return;
+                Ok(()) => {}
+                Err(now) => {
+                    word = now;
+                    continue;
                 }
-                Err(now) => word = now,
             }
+            break;
+        }
+        // The mutex may be gone.
+        if let Some(plan) = plan {
+            let calls = departs && word.is_awake() && (R::CULLED || plan.is_solo());
+            plan.note_release(address, calls);
         }
     }
 }
@@ -555,8 +564,8 @@ unsafe impl<P: InOneProcess, R: Rule> raw::RawMutex for QueueMutex<P, R> {
     #[inline]
     unsafe fn unlock(&self, (): ()) {
         self.meter.released();
-        // In solo mode the line is here, and the word is not `HELD`.
-        if self.room.plan().is_some_and(Plan::holder_is_solo) {
+        // Alone the thread has the line, and the word is not `HELD`.
+        if R::CULLED && Plan::was_alone(ptr::from_ref(self).addr()) {
             return self.unlock_contended(self.state(), false);
         }
         // Without a look before, which would cost as much as in (take).

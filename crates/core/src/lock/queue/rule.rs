@@ -1,7 +1,6 @@
 //! The rules.
 use super::QueueMutex;
 use super::condvar::QueueCondvar;
-use super::plan::Plan;
 use super::window::Window;
 use crate::lock::condvar::{Sequence, Waits};
 use crate::lock::policy::InOneProcess;
@@ -14,7 +13,11 @@ pub trait Rule: Sized + Send + Sync + 'static {
     const IN_ORDER: bool;
     /// For how long others may overtake the candidate, in nanoseconds.
     const BOUND_NS: u64;
-    /// What it keeps in the lock. With a plan the lock is *culled*: the candidate naps.
+    /// Whether the lock has a plan: whether the candidate naps while one thread is faster alone.
+    const PLANNED: bool = false;
+    /// Whether the candidate naps in any case.
+    const CULLED: bool = false;
+    /// What it keeps in the lock.
     type Room: Room;
     /// Models: solo mode never ends.
     #[doc(hidden)]
@@ -30,12 +33,6 @@ pub trait Rule: Sized + Send + Sync + 'static {
 pub trait Room: Initial + Send + Sync + 'static {
     /// The window, if the rule has one.
     fn window(&self) -> Option<&Window> {
-        None
-    }
-
-    /// The plan, if the rule has one.
-    #[inline]
-    fn plan(&self) -> Option<&Plan> {
         None
     }
 }
@@ -54,7 +51,7 @@ impl Rule for InOrder {
 /// Any thread takes a free lock, until the candidate has been overtaken for `NS` nanoseconds, by
 /// default 100 us.
 #[derive(Debug)]
-pub enum After<const NS: u64 = 100_000> {}
+pub struct After<const NS: u64 = 100_000, A: Advice = Planned>(PhantomData<A>);
 
 /// At once: a woken waiter that finds the lock taken is the next to acquire it, but for threads
 /// that acquire in the same moment. Long's hand-off.
@@ -86,16 +83,20 @@ impl Advice for Planned {}
 impl<const NS: u64, A: Advice> Rule for Every<NS, A> {
     const IN_ORDER: bool = false;
     const BOUND_NS: u64 = NS;
-    type Room = Plan;
+    const PLANNED: bool = true;
+    const CULLED: bool = true;
+    type Room = Nothing;
     type Condvar<P: InOneProcess> = QueueCondvar<P, Self>;
     const ALWAYS_SOLO: bool = A::ALWAYS_SOLO;
 }
 
-impl<const NS: u64> Rule for After<NS> {
+impl<const NS: u64, A: Advice> Rule for After<NS, A> {
     const IN_ORDER: bool = false;
     const BOUND_NS: u64 = NS;
+    const PLANNED: bool = true;
     type Room = Nothing;
     type Condvar<P: InOneProcess> = QueueCondvar<P, Self>;
+    const ALWAYS_SOLO: bool = A::ALWAYS_SOLO;
 }
 
 impl Rule for HandOff {
@@ -110,18 +111,10 @@ impl Rule for HandOff {
 pub struct Nothing(());
 
 crate::initial!([] Window = Self::new());
-crate::initial!([] Plan = Self::new());
 crate::initial!([] Nothing = Self(()));
 
 impl Room for Window {
     fn window(&self) -> Option<&Window> {
-        Some(self)
-    }
-}
-
-impl Room for Plan {
-    #[inline]
-    fn plan(&self) -> Option<&Plan> {
         Some(self)
     }
 }

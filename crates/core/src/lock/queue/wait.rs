@@ -2,7 +2,7 @@
 
 use super::mutex::{QueueMutex, Seen, Task};
 use super::plan::Plan;
-use super::rule::{Room, Rule};
+use super::rule::Rule;
 use super::window;
 use super::{Cpu, Kind, Node, Status};
 use crate::lock::meter::{Event, Meter};
@@ -17,6 +17,10 @@ use core::time::Duration;
 /// The first nap of a candidate; each is twice as long as the one before. It is a few wake-ups
 /// long, so that it is no poll.
 const FIRST_NAP: Duration = Duration::from_micros(50);
+
+/// For how long the candidate looks at a mutex before it calls it idle: twice as long as a lone
+/// active thread takes from one release to the next.
+const IDLE_NS: u32 = 800;
 
 /// How the candidate has ended.
 enum Contended {
@@ -51,11 +55,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         loop {
             if is_candidate {
                 let gives_up = || gives_up || deadline.is_some_and(|deadline| deadline.has_passed());
-                let contended = match self.room.plan() {
-                    Some(plan) => self.contend_culled(plan, node, &mut slept, gives_up, deadline),
-                    None => self.contend(node, &mut due, gives_up),
-                };
-                match contended {
+                match self.contend(node, &mut due, &mut slept, gives_up, deadline) {
                     Contended::Acquired => {
                         self.meter.count(if slept { Event::Woken } else { Event::Spun });
                         return true;
@@ -132,82 +132,69 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
 
     /// The candidate contends for the mutex. `due` is when the bound passes, once it has found the
     /// mutex taken.
-    fn contend(&self, node: &Node, due: &mut Option<Deadline>, gives_up: impl Fn() -> bool) -> Contended {
-        let mut look = || self.look_as_candidate();
-        let mut kept = false;
-        loop {
-            if look() == Look::Acquired {
-                return Contended::acquired(kept);
-            }
-            let end = *due.get_or_insert_with(|| Deadline::after(Duration::from_nanos(R::BOUND_NS)));
-            let is_due = || R::BOUND_NS == 0 || end.has_passed();
-            if !is_due() && spin::closely::<P>(&mut look) {
-                return Contended::acquired(kept);
-            }
-            kept = is_due();
-            if kept && self.insist() {
-                return Contended::Reserved;
-            }
-            if gives_up() {
-                if self.resign() {
-                    return Contended::GaveUp;
-                }
-            } else if self.stand_back(node, kept) {
-                return Contended::StoodBack;
-            }
-        }
-    }
-
-    /// As [`contend`](Self::contend), of a culled lock: the candidate naps until the bound passes.
-    fn contend_culled(
+    fn contend(
         &self,
-        plan: &Plan,
         node: &Node,
+        due: &mut Option<Deadline>,
         slept: &mut bool,
         gives_up: impl Fn() -> bool,
         deadline: Option<Deadline>,
     ) -> Contended {
-        let (mut due, mut nap) = (None, FIRST_NAP);
-        let (mut takes, mut ended, mut promoted) = (false, false, false);
+        let mut nap = FIRST_NAP;
+        let (mut takes, mut ended, mut kept) = (false, false, false);
         loop {
-            let (releases, mode) = plan.look(); // before the look at the word: see (call)
-            if takes || !self.is_solo() {
-                let look = || self.look_as_candidate();
-                if look() == Look::Acquired || spin::closely::<P>(look) {
-                    return Contended::acquired(promoted);
-                }
+            let mode = self.plan().map(Plan::mode); // before the look at the word: see (call)
+            let solo = self.is_solo();
+            let looks = takes || !solo;
+            let mut look = || self.look_as_candidate();
+            if looks && look() == Look::Acquired {
+                return Contended::acquired(kept);
+            }
+            let end = *due.get_or_insert_with(|| Deadline::after(Duration::from_nanos(R::BOUND_NS)));
+            let is_due = R::BOUND_NS == 0 || end.has_passed();
+            if looks && !is_due && spin::closely::<P>(&mut look) {
+                return Contended::acquired(kept);
             }
             takes = true; // if the mutex is free from here on
-            let due = *due.get_or_insert_with(|| Deadline::after(Duration::from_nanos(R::BOUND_NS)));
             if ended || gives_up() {
                 if self.resign() {
                     return Contended::GaveUp;
                 }
                 continue;
             }
-            if due.has_passed() {
-                if !promoted {
-                    promoted = true;
+            if is_due {
+                if !kept && R::CULLED {
                     self.meter.count(Event::Promoted);
                 }
+                kept = true;
                 if self.insist() {
                     return Contended::Reserved;
                 }
-                if self.stand_back(node, true) {
+            }
+            if is_due || !(R::CULLED || solo) {
+                if self.stand_back(node, is_due) {
                     return Contended::StoodBack;
                 }
                 continue;
             }
-            let (until, _) = Deadline::earlier(Some(due), Some(Deadline::after(nap)));
+            let (until, _) = Deadline::earlier(Some(end), Some(Deadline::after(nap)));
             let (until, is_last) = Deadline::earlier(until, deadline);
             self.meter.count(Event::Slept);
             *slept = true;
-            let waited = plan.nap(mode, until); // (nap)
+            let waited = match (self.plan(), mode) {
+                (Some(plan), Some(mode)) => plan.nap(mode, until), // (nap)
+                _ => node.nap(until),
+            };
             let timed_out = waited == Waited::TimedOut;
             ended = waited.interrupts(deadline) || timed_out && is_last;
-            takes = !timed_out || plan.look().0 == releases;
+            takes = !timed_out || self.is_idle();
             nap *= 2;
         }
+    }
+
+    /// Whether no thread uses the mutex, as far as the candidate sees after a nap.
+    fn is_idle(&self) -> bool {
+        !(0..spin::looks_in(IDLE_NS)).any(|_| self.state().is_locked())
     }
 
     /// (claim). The candidate polls for a while then: true if it acquires.
@@ -308,6 +295,11 @@ impl Node {
                 return None;
             }
         }
+    }
+
+    /// Sleeps until `until`. For the candidate, whose node is in no queue.
+    fn nap(&self, until: Option<Deadline>) -> Waited {
+        self.status.wait(self.status.load(Relaxed), until)
     }
 
     /// Sleeps until the status is not `parked` any more; false if `deadline` passed first.

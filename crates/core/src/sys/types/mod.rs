@@ -2,6 +2,7 @@
 //! here calls anything.
 
 pub mod futex;
+pub mod releases;
 #[cfg(not(world = "loom"))]
 pub mod robust;
 pub mod time;

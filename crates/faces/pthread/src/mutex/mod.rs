@@ -11,7 +11,7 @@
 //! | 12 to 15 | the fork that the lock has lived through, see `fork.rs`; if it is passed on, glibc's count | `__nusers` |
 //! | 16 to 19 | the kind | `__kind` |
 //! | 20 to 23 | how often a recursive mutex is held beyond once | `__spins`, `__elision` |
-//! | 24 to 39 | the lock; of `Calock` a word that may name it | `__list` |
+//! | 24 to 39 | the lock | `__list` |
 //!
 //! # What is passed on to glibc
 //! Mutexes that are robust, process-shared, of priority inheritance or with a priority ceiling: the
@@ -21,13 +21,13 @@
 //! The owner of a recursive or error-checking mutex is written by the holder only. So a thread that
 //! reads its own name is the holder. Plain mutexes have no owner.
 
-use crate::arena::InflatedCalock;
 use crate::choice::{Algorithm, Choice};
 use crate::time::{self, Patience};
 use crate::{fork, glibc, is_mine, myself};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
+use ulocks_calock::RawCalock;
 use ulocks_core::futex::{Futex, Local, Waited};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -80,7 +80,7 @@ macro_rules! with_lock {
                 $then
             }
             Algorithm::Calock => {
-                let $lock = $mutex.lock_as::<InflatedCalock>();
+                let $lock = $mutex.lock_as::<RawCalock>();
                 $then
             }
             Algorithm::Throughput | Algorithm::Glibc => {
@@ -280,17 +280,6 @@ impl Mutex {
         with_lock!(self, choice.mutex(), lock => fork::renew_lock(lock));
         self.sleepers.store(0, Relaxed);
     }
-
-    /// Forgets what the bytes held.
-    ///
-    /// # Safety
-    /// No thread uses the mutex.
-    unsafe fn clear(&self, choice: Choice) {
-        if choice.mutex() == Algorithm::Calock && !self.is_passed_on(choice) {
-            // SAFETY: the caller's promise.
-            unsafe { self.lock_as::<InflatedCalock>().free() };
-        }
-    }
 }
 
 /// A thread locks a normal mutex that it holds: as in glibc, that ends with the deadline or never.
@@ -342,8 +331,6 @@ pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c
     if this.sleepers.load(Acquire) > 0 || this.is_locked(choice) {
         return libc::EBUSY;
     }
-    // SAFETY: no thread uses it, by the promise of the caller.
-    unsafe { this.clear(choice) };
     // As in glibc: a use from here on is an error, not a lock.
     this.kind.store(u32::MAX, Release);
     0

@@ -1,12 +1,12 @@
 //! A mutex as a condition variable sees it.
 
 use super::{INHERIT, Mutex, PROTECT, ROBUST};
-use crate::arena::InflatedCalock;
 use crate::choice::{Algorithm, Choice};
 use crate::time::Patience;
 use crate::{glibc, is_mine, myself};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
+use ulocks_calock::RawCalock;
 use ulocks_core::futex::{FutexKey, Local};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::Ordering::{Relaxed, Release};

@@ -24,9 +24,13 @@ pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 /// - `w`, the time until a woken thread runs,
 /// - `k`, the number of waiters ahead,
 ///
-/// a waiter waits for at most `(k + 1) * (bound + 2h + 2w)`. Each of many waiters in turn is
+/// a waiter waits for at most `(k + 1) * (bound + 2h + 3w)`. Each of many waiters in turn is
 /// overtaken for the bound: otherwise the mutex would idle for one wake-up at each hand-over, which
 /// a strict hand-off costs. [`HandOff`], with a bound of zero, gives shorter waits to many waiters.
+///
+/// Where threads come back for the mutex faster than its cache line moves to another CPU, the mutex
+/// serves one thread alone until the bound has passed, if it has measured that this is faster. Then
+/// it serves the next waiter. [`HandOff`] does not.
 ///
 /// [`try_lock`](api::Mutex::try_lock) takes a free mutex past others too, but fails on one that is
 /// owed to a waiter.
@@ -36,11 +40,12 @@ pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 /// waits, and so is the release. Otherwise the caller spins as on a
 /// [`BargingMutex`](crate::BargingMutex), for up to 6 us by default. Then it becomes the candidate
 /// if no thread waits. Otherwise it queues, and sleeps in the kernel (`FUTEX_WAIT`). A release
-/// wakes the oldest waiter as the candidate, unless there is one. The candidate spins for up to
-/// 2 us, and sleeps again at the head of the queue. While the mutex is owed to it, it spins for up
-/// to 30 us before that, but 3 us if it has slept and the process may use less than four CPUs. No
-/// thread ever yields to the scheduler. A timed acquisition tries at least once, and may return
-/// late by its spinning budget and by what the scheduler takes.
+/// wakes the oldest waiter as the candidate, unless there is one. The candidate spins for up to 2
+/// us, and sleeps again at the head of the queue. If one thread is served alone, the candidate
+/// sleeps until the bound has passed, and arriving threads queue without spinning. While the mutex
+/// is owed to it, it spins for up to 30 us before that, but 3 us if it has slept and the process
+/// may use less than four CPUs. No thread ever yields to the scheduler. A timed acquisition tries
+/// at least once, and may return late by its spinning budget and by what the scheduler takes.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a

@@ -6,6 +6,7 @@ use crate::queueing;
 use std::sync::Arc;
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
+use ulocks_core::queue::Advice;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_testkit::model;
@@ -17,19 +18,27 @@ type Mutex = RawThroughputMutex<Private>;
 type Sleeper = RawThroughputMutex<Private<NoSpin>>;
 /// The mutex is owed to each waiter that was woken in vain.
 type Strict = RawThroughputMutex<Private<NoSpin>, HandOff>;
+/// One thread is to be active, so that the candidate naps.
+type Solo = RawThroughputMutex<Private<NoSpin>, After<50_000, AlwaysSolo>>;
+
+pub enum AlwaysSolo {}
+
+impl Advice for AlwaysSolo {
+    const ALWAYS_SOLO: bool = true;
+}
 
 ulocks_testkit::vm_models! {
     sampled: sampled,
-    locks: [Mutex = 1, Sleeper = 2, Strict = 3],
+    locks: [Mutex = 1, Sleeper = 2, Strict = 3, Solo = 4],
     exhaustive: {
         preemptions: 4,
-        exclusion: [Sleeper, Strict],
-        no_lost_wake: [Sleeper, Strict],
-        timeout_vs_unlock: [Sleeper, Strict],
-        last_unlocker_frees: [Sleeper, Strict],
+        exclusion: [Sleeper, Strict, Solo],
+        no_lost_wake: [Sleeper, Strict, Solo],
+        timeout_vs_unlock: [Sleeper, Strict, Solo],
+        last_unlocker_frees: [Sleeper, Strict, Solo],
     },
     try_lock: [Mutex],
-    interrupted: [Sleeper = 1, Strict = 2],
+    interrupted: [Sleeper = 1, Strict = 2, Solo = 3],
     deaths: [Mutex = 1, Sleeper = 2, Strict = 3],
 }
 

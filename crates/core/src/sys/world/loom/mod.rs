@@ -27,6 +27,7 @@ pub(crate) mod signal;
 mod table;
 mod tid;
 
+use crate::sys::types::releases::Releases;
 use core::cell::RefCell;
 
 pub(crate) use tid::thread_id;
@@ -46,6 +47,16 @@ pub(crate) fn current_cpu() -> Option<u32> {
 /// On which CPUs a thread may run: on all, as far as is known.
 pub(crate) fn usable_cpus() -> u64 {
     u64::MAX
+}
+
+/// A model has no time.
+pub(crate) fn has_rates() -> bool {
+    false
+}
+
+/// Nothing is remembered.
+pub(crate) fn with_releases<R>(f: impl FnOnce(&Releases) -> R) -> R {
+    f(&Releases::default())
 }
 
 /// How many CPUs a process may use: many.

@@ -1,5 +1,6 @@
 //! The CPU on which the caller runs, and those on which it may run.
 
+use crate::sys::types::releases::Releases;
 #[cfg(not(miri))]
 use core::cell::Cell;
 #[cfg(not(miri))]
@@ -94,6 +95,20 @@ fn ask_count() -> u32 {
     let count = super::quota::cpus().map_or(allowed, |quota| quota.min(allowed));
     COUNT.store(count, Relaxed);
     count
+}
+
+/// Whether it takes time to run, so that one way of waiting is faster than another.
+#[inline(always)]
+pub(crate) fn has_rates() -> bool {
+    !cfg!(miri)
+}
+
+#[inline(always)]
+pub(crate) fn with_releases<R>(f: impl FnOnce(&Releases) -> R) -> R {
+    std::thread_local! {
+        static RELEASES: Releases = const { Releases::new() };
+    }
+    RELEASES.with(f)
 }
 
 #[cfg(miri)]

@@ -18,7 +18,8 @@ pub(crate) mod syscall;
 mod tid;
 
 pub(crate) use cpu::{
-    count as cpu_count, current as current_cpu, recount as recount_cpus, usable as usable_cpus,
+    count as cpu_count, current as current_cpu, has_rates, recount as recount_cpus, usable as usable_cpus,
+    with_releases,
 };
 pub(crate) use namespace::current as pid_namespace;
 pub(crate) use tid::current as thread_id;

@@ -24,6 +24,7 @@ pub mod atomic {
     };
 }
 
+use crate::sys::types::releases::Releases;
 pub(crate) use ulocks_vm::sync::Watch;
 pub use ulocks_vm::sync::{UnsafeCell, interruption_point, pause, spin_until, yield_now};
 
@@ -57,6 +58,23 @@ pub(crate) fn cpu_count() -> u32 {
         Some(count) => u32::try_from(count).expect("a machine of at most a thousand CPUs"),
         None => CPUS.get(),
     }
+}
+
+/// Whether it takes time to run: in the cost model only.
+pub(crate) fn has_rates() -> bool {
+    ulocks_vm::thread::cpus().is_some()
+}
+
+/// Of each thread of a run.
+static RELEASES: ulocks_vm::sync::PerRun<core::cell::RefCell<Vec<Releases>>> =
+    ulocks_vm::sync::PerRun::new(core::cell::RefCell::default);
+
+pub(crate) fn with_releases<R>(f: impl FnOnce(&Releases) -> R) -> R {
+    let (mut releases, me) = (RELEASES.borrow_mut(), ulocks_vm::thread::current());
+    if releases.len() <= me {
+        releases.resize_with(me + 1, Releases::default);
+    }
+    f(&releases[me])
 }
 
 /// They do not change.
