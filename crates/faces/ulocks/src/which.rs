@@ -58,7 +58,7 @@
 //! | [`ulocks::unfair::AsymMutex`] | barging; the release is a plain store | unbounded | yes | yes, with the release of `BargingMutex` | 4 B |
 //! | `ulocks::unfair::ByteMutex`, with the feature `parking_lot` | barging | unbounded | yes | no | 1 B |
 //! | [`ulocks::fair::FairMutex`] | strict FIFO | bounded by the position in the queue | yes | no | 16 B |
-//! | [`ulocks::calock::Calock`] | barging among a few threads, until a waiter is promoted | bounded by the number of waiters ahead | yes | no | 16 B |
+//! | [`ulocks::calock::Calock`] | barging among a few threads, until a waiter is promoted | bounded by the number of waiters ahead | yes | no | 8 B |
 //! | [`ulocks::pi::PiMutex`] | priority, inherited by the holder | unbounded for low priorities | yes | yes | 4 B |
 //! | [`ulocks::RwLock`], which is [`ulocks::psrwlock::PsRwLock`] | readers by class; readers and writers in turn | a reader: for one writer, never for readers of a lower class | yes | yes | 16 B |
 //! | [`ulocks::Semaphore`], which is [`ulocks::fair::Semaphore`] | strict FIFO | bounded by the position in the queue | yes | no | 24 B |
