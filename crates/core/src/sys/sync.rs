@@ -27,3 +27,23 @@ pub use crate::sys::world::NoUnwinding;
 pub(crate) fn set_bit<T>(word: &AtomicPtr<T>, bit: usize, order: Ordering) -> bool {
     crate::sys::world::set_bit(word, bit, order)
 }
+
+/// How many places a table by addresses has: `most`, a power of two. In a model it has one, since
+/// addresses differ from run to run.
+#[doc(hidden)]
+#[must_use]
+pub const fn places(most: usize) -> usize {
+    assert!(most.is_power_of_two() && most > 1);
+    if cfg!(world = "machine") { most } else { 1 }
+}
+
+/// The place of the lock at `address` in a table of so many [`places`]. Several locks may have the
+/// same.
+#[doc(hidden)]
+#[inline]
+#[must_use]
+pub fn place_of(address: usize, places: usize) -> usize {
+    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+    // The shift is 64 for a table of one place.
+    (address as u64).wrapping_mul(GOLDEN).checked_shr(u64::BITS - places.ilog2()).unwrap_or(0) as usize
+}

@@ -45,7 +45,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// then.
     #[cold]
     pub(crate) fn depart_asked(&self, index: u32) -> bool {
-        let event = self.event.key();
+        let (event, address) = (self.event.key(), core::ptr::from_ref(self).addr());
         let mut was = self.look();
         for _ in 0..ATTEMPTS {
             if !was.is_asked() {
@@ -56,7 +56,7 @@ impl<D: Configuration> RawPsRwLock<D> {
             match self.state.compare_exchange(was.0, now.0, Release, Relaxed) {
                 Ok(_) => {
                     if was.has(State::DRAINING) {
-                        Self::depart_last(event, was, index);
+                        Self::depart_last(event, address, was, index);
                     }
                     return true;
                 }

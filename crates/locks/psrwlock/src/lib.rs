@@ -5,6 +5,7 @@ mod by_class;
 mod class;
 #[doc(hidden)]
 mod configuration;
+mod exits;
 mod face;
 mod first;
 mod nesting;
@@ -71,8 +72,8 @@ use ulocks_core::api;
 /// Otherwise the caller spins, for up to 30 us if no other thread sleeps for the same, and then
 /// sleeps in the kernel. The first queued reader spins for as long again before it sleeps. A writer
 /// spins up to three times as long, if others write for more than half a microsecond at a time. A
-/// writer that waits for readers sleeps for at most a millisecond at a time; the last reader wakes
-/// it earlier. No thread ever yields to the scheduler.
+/// writer that waits for readers sleeps until the last of them wakes it; between processes it looks
+/// each millisecond, too. No thread ever yields to the scheduler.
 ///
 /// A release is a bounded number of read-modify-writes, however many readers come and go meanwhile,
 /// and one system call for each kind of sleepers that it wakes.

@@ -84,7 +84,8 @@ impl<D: Configuration> RawPsRwLock<D> {
             // A reader that saw the class closed a moment ago may have joined since: a second look.
             let empty = queues.waiting(flag) == 0 && self.queue_is_empty(flag);
             if empty || timed_out {
-                self.state.fetch_and(!State::DRAINING, Relaxed);
+                let was = self.state.fetch_and(!State::DRAINING, Relaxed);
+                Self::tell_after_leaving(core::ptr::from_ref(self).addr(), was);
                 return empty;
             }
             timed_out = self.event.wait_bits(event, OWNER, deadline) == Waited::TimedOut;

@@ -9,6 +9,7 @@
 //! | [`release`](super::release) | how the owner leaves, or opens classes again |
 //! | [`queue`](super::queue) | how queued readers and writers take turns |
 //! | [`readers`](super::readers) | readers that are counted in slots |
+//! | [`exits`](super::exits) | where an owner sleeps until readers have left |
 //! | [`first`](super::first) | readers that join others, whatever writers wait: (ask), (close asked) |
 //!
 //! # Properties
@@ -100,7 +101,10 @@
 //!    (open to itself), or the next writer takes the lock. (hand over) wakes sleepers as (unlock)
 //!    does.
 //! 10. *No waiter falls asleep on an owner that leaves.* A waiter that sets its flag and sees
-//!     (announce) sleeps with a timer only. So every other sleeper has set its flag before
+//!     (announce) sleeps at the [exit](super::exits), and (leave) finds its flag and tells the exit
+//!     after that. So does each other step that clears `DRAINING` at level 0 or `NEXT`. Each time
+//!     it wakes there the waiter sets its flag again, since the next owner may be leaving by then.
+//!     Between processes it sleeps with a timer. So every other sleeper has set its flag before
 //!     (announce), and (announce) returns that flag, or an attempt has cleared it and counted.
 //!     Between (announce) and (leave) only the owner changes the level, `OWNED` and `DRAINING`: a
 //!     writer makes (unmark) only if `DRAINING` is clear, and (mark) likewise.
@@ -124,7 +128,7 @@
 //! 4. It leaves by (leave), a `fetch_and`: its last touch. Then it wakes by address, as after
 //!    (unlock).
 //!
-//! A waiter that sets its flag between steps 2 and 4 sees (announce), and sleeps with a timer until
+//! A waiter that sets its flag between steps 2 and 4 sees (announce), and sleeps at the exit until
 //! (leave). Otherwise it would read the new count, sleep after step 4, and no thread would know of
 //! it. A release with a partial level opens the classes first, and is then an owner at level 0. An
 //! owner that opens some classes subtracts; at `L = N`, where (mark) may come, between (announce)
@@ -145,12 +149,14 @@
 //! it, only to take the lock again before it is awake.
 //!
 //! # The drain
-//! (depart) is the last touch of a reader. So a reader cannot count an event for an owner that it
-//! has let in; it can only wake by address. If that happens between the owner's last look and its
-//! sleep, the wake-up is lost. So the owner [polls with a
+//! (depart) is the last touch of a reader. So a reader cannot count an event of the lock for an
+//! owner that it has let in. It counts one in a table of the process, and wakes the owner there:
+//! [`exits`](super::exits) has the argument that no wake-up is lost. Between processes there is no
+//! such table: a reader can only wake by address, and if that happens between the owner's last look
+//! and its sleep, the wake-up is lost. So there the owner [polls with a
 //! timer](ulocks_core::futex::Futex::poll_until), of fifty microseconds at first, later a
-//! millisecond at most. A departing reader ends such a sleep early. Readers in signal handlers make
-//! no system call, so then the owner polls every fifty microseconds.
+//! millisecond at most. Readers in signal handlers make no system call, so in their stage the owner
+//! polls every fifty microseconds.
 //!
 //! # Ordering
 //! All transitions of the state are read-modify-writes of one word and continue each other's
@@ -185,9 +191,10 @@
 
 use crate::class::Class;
 use crate::configuration::{Configuration, Sifted};
+use crate::exits::Exit;
 use crate::readers::{Readers, Slot};
 use crate::word::{Layout, OWNER, State, readers};
-use core::mem;
+use core::{mem, ptr};
 use ulocks_core::Policy;
 use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
 use ulocks_core::meter::{Event, Meter};
@@ -308,19 +315,22 @@ impl<D: Configuration> RawPsRwLock<D> {
         if Self::READERS_FIRST && self.look().is_asked() && self.depart_asked(index) {
             return;
         }
-        let event = self.event.key();
+        let (event, address) = (self.event.key(), ptr::from_ref(self).addr());
         let was = State(self.state.fetch_sub(Self::LAYOUT.one(index), Release));
         // Handlers make no system call: the owner polls in their stage.
         if was.has(State::DRAINING) && !Self::LAYOUT.is_handler(index) {
-            Self::depart_last(event, was, index);
+            Self::depart_last(event, address, was, index);
         }
     }
 
     /// Wakes the owner, if this was the last reader that it waited for.
     #[cold]
-    pub(crate) fn depart_last(event: FutexKey<ScopeOf<D>>, was: State, index: u32) {
+    pub(crate) fn depart_last(event: FutexKey<ScopeOf<D>>, address: usize, was: State, index: u32) {
         let is_last = Self::LAYOUT.level(was) == index + 1 && Self::LAYOUT.count(was, index) == 1;
-        if is_last && !was.is_leaving() {
+        // At `NEXT` an owner that waits looks like one that leaves, so it is told all the same.
+        if is_last && Self::HAS_EXIT {
+            Exit::of(address).tell();
+        } else if is_last && !was.is_leaving() {
             event.wake_bits(u32::MAX, OWNER);
         }
     }
@@ -442,7 +452,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         let patience = <PolicyOf<D> as Policy>::Spin::FIRST_NS;
         let (mut timed_out, mut has_spun) = (false, false);
         loop {
-            let event = self.event.load(Relaxed);
+            let (event, seen) = (self.event.load(Relaxed), self.seen());
             let was = self.look();
             if was.level() <= index || Self::admits(was, index) {
                 match self.arrive(index) {
@@ -475,7 +485,7 @@ impl<D: Configuration> RawPsRwLock<D> {
             }
             if was.is_leaving() {
                 // Invariant 10.
-                timed_out = !self.wait_until_left(readers(index), index + 1, deadline);
+                timed_out = !self.wait_until_left(seen, readers(index), index + 1, deadline);
                 continue;
             }
             self.meter.count(Event::Slept);

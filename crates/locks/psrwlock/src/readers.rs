@@ -28,8 +28,10 @@
 //! one release sequence. The costly part of a write comes while all higher classes are still open.
 //!
 //! A departing reader may not touch the lock after its subtraction, and the subtraction does not
-//! tell it whether the owner sleeps. So it looks at the state first. If the owner falls asleep in
-//! between, it finds out when its timer ends; see "The drain" in [`raw`](super::raw).
+//! tell it whether the owner sleeps. So an owner of the same process says in a
+//! [table](super::exits) that it waits, and the reader looks there after its fence. Between
+//! processes the reader looks at the state before it leaves. If the owner falls asleep in between,
+//! it finds out when its timer ends; see "The drain" in [`raw`](super::raw).
 //!
 //! # Cost
 //! 128 bytes for each slot. A write always sifts, and looks at all slots. Slots pay where reads are
@@ -148,11 +150,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         let slots = self.readers.slots();
         let nth = cpu::current().unwrap_or_else(tid::current) as usize % slots.len();
         let was = slots[nth].0.fetch_add(1, Relaxed);
-        if Self::is_asymmetric() {
-            membarrier::light();
-        } else {
-            fence(SeqCst);
-        }
+        Self::fence_of_reader();
         interruption_point();
         let slot = Slot(nth as u8);
         if Self::LAYOUT.admits(State(self.state.load(Acquire)), 0) && was < Self::SLOT_LIMIT {
@@ -163,14 +161,33 @@ impl<D: Configuration> RawPsRwLock<D> {
         None
     }
 
+    /// The reader's fence, after it has changed its slot.
+    #[inline(always)]
+    fn fence_of_reader() {
+        if Self::is_asymmetric() {
+            membarrier::light();
+        } else {
+            fence(SeqCst);
+        }
+    }
+
     /// Leaves by a slot: the last touch of the lock.
     #[inline(always)]
     pub(crate) fn depart_slot(&self, Slot(nth): Slot) {
         interruption_point();
+        let slot = &self.readers.slots()[usize::from(nth)].0;
+        if Self::HAS_EXIT {
+            let exit = self.exit();
+            let was = slot.fetch_sub(1, Release);
+            Self::fence_of_reader();
+            if exit.is_waited_at() && was == 1 {
+                exit.tell();
+            }
+            return;
+        }
         let event = self.event.key();
         let owner_sleeps = self.look().has(State::DRAINING);
-        let was = self.readers.slots()[usize::from(nth)].0.fetch_sub(1, Release);
-        if owner_sleeps && was == 1 {
+        if slot.fetch_sub(1, Release) == 1 && owner_sleeps {
             event.wake_bits(u32::MAX, OWNER);
         }
     }

@@ -17,6 +17,7 @@
 use crate::configuration::Configuration;
 use crate::raw::{PolicyOf, RawPsRwLock};
 use crate::word::{LEVEL, Queues, State, WRITERS, readers};
+use core::ptr;
 use ulocks_core::futex::{Bits, FutexKey};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -99,11 +100,12 @@ impl<D: Configuration> RawPsRwLock<D> {
         if was & concerned != 0 {
             self.count_event();
         }
-        let writers = concerned & State::WRITERS;
+        let (writers, address) = (concerned & State::WRITERS, ptr::from_ref(self).addr());
         let last = self.state.fetch_and(!(LEVEL | State::DRAINING | owned | writers), Release);
-        // Waiters that have come since (announce) sleep with a timer; a wake-up ends that sleep
-        // sooner.
+        // Waiters that have come since (announce) sleep at the exit. Where there is none they sleep
+        // with a timer, and a wake-up ends that sleep sooner.
         Self::after_release(key, level, to_wake | (was | last) & concerned);
+        Self::tell_after_leaving(address, last);
     }
 
     /// The steps after a release. The lock may be gone, so this has no reference to it.
@@ -207,7 +209,11 @@ impl<D: Configuration> RawPsRwLock<D> {
             less = (LEVEL | State::DRAINING) - u64::from(to);
         }
         // Mutant: Acquire -> Relaxed: load buffering, by litmus/psrwlock-event.litmus.
-        State(self.state.fetch_sub(less, Acquire))
+        let was = self.state.fetch_sub(less, Acquire);
+        if level == Self::CLASSES {
+            Self::tell_after_leaving(ptr::from_ref(self).addr(), was);
+        }
+        State(was)
     }
 
     /// The flags of the waiters to be told when the level falls from `level` to `to`, and, if

@@ -7,9 +7,10 @@ use crate::readers::Readers;
 use crate::word::{OWNER, State};
 use crate::writer::LONGEST_SLEEP;
 use core::cell::Cell;
+use core::ptr;
 use ulocks_core::futex::SHORT_SLEEP;
 use ulocks_core::meter::{Event, Meter};
-use ulocks_core::sync::Ordering::{Acquire, Relaxed};
+use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use ulocks_core::time::Deadline;
 use ulocks_core::{spin, sync};
 
@@ -101,9 +102,15 @@ impl<D: Configuration> RawPsRwLock<D> {
             // Signals are masked: short sleeps only.
             return self.event.poll_until(OWNER, deadline, SHORT_SLEEP, drained);
         }
-        let drained = || is_drained(State(self.state.fetch_or(State::DRAINING, Acquire)));
-        let done = self.event.poll_until(OWNER, deadline, LONGEST_SLEEP, drained);
-        self.state.fetch_and(!State::DRAINING, Relaxed);
+        // Release: see `exits`.
+        let drained = || is_drained(State(self.state.fetch_or(State::DRAINING, AcqRel)));
+        let done = if Self::HAS_EXIT {
+            self.sleep_until_left(Self::is_bulk(index), deadline, drained)
+        } else {
+            self.event.poll_until(OWNER, deadline, LONGEST_SLEEP, drained)
+        };
+        let was = self.state.fetch_and(!State::DRAINING, Relaxed);
+        Self::tell_after_leaving(ptr::from_ref(self).addr(), was);
         done
     }
 

@@ -95,9 +95,9 @@ impl State {
         self.0 & LEVEL == ASKED
     }
 
-    /// Whether the owner is about to leave, so that no thread may fall asleep without a timer. An
+    /// Whether the owner is about to leave, so that no thread may fall asleep on the event. An
     /// owner that sleeps until queued readers have entered looks the same. So does, for a moment,
-    /// an owner that the last reader wakes. A thread that uses a timer then loses nothing.
+    /// an owner that the last reader wakes.
     #[inline(always)]
     pub(crate) const fn is_leaving(self) -> bool {
         self.has(Self::OWNED) && self.has(Self::DRAINING) && (self.0 & LEVEL == 0 || self.is_next())

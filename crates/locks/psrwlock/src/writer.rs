@@ -11,7 +11,7 @@ use ulocks_core::futex::{Bits, SHORT_SLEEP, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::signal::Mask;
 use ulocks_core::spin::{self, Look, Spin};
-use ulocks_core::sync::Ordering::{Acquire, Relaxed};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, sync};
 
@@ -203,18 +203,19 @@ impl<D: Configuration> RawPsRwLock<D> {
     fn own_asleep(&self, deadline: Option<Deadline>) -> bool {
         let (mut mark, mut was_woken) = (0, false);
         loop {
-            let event = self.event.load(Acquire);
+            let (event, seen) = (self.event.load(Acquire), self.seen());
             if (!self.look().is_owned() && self.take(mark)) || (was_woken && self.take_grant()) {
                 return true;
             }
-            let was = State(self.state.fetch_or(State::WRITERS, Relaxed));
+            // Release: see `exits`.
+            let was = State(self.state.fetch_or(State::WRITERS, Release));
             if !was.is_owned() {
                 continue;
             }
             if was.is_leaving() {
                 // Invariant 10. This sleep may use up a wake-up, so it counts as one.
                 (mark, was_woken) = (State::WRITERS, true);
-                if !self.wait_until_left(WRITERS, 0, deadline) {
+                if !self.wait_until_left(seen, WRITERS, 0, deadline) {
                     return self.leave_writers();
                 }
                 continue;
@@ -231,15 +232,27 @@ impl<D: Configuration> RawPsRwLock<D> {
         }
     }
 
-    /// Waits, with a timer, while the owner is about to leave and the level is at least `level`:
-    /// invariant 10. False if `deadline` passed first.
-    pub(crate) fn wait_until_left(&self, bits: Bits, level: u32, deadline: Option<Deadline>) -> bool {
+    /// For a waiter that has `seen` the exit, set its flag, and found an owner that is about to
+    /// leave: sleeps until an owner has left, or between processes until this one has, or has
+    /// opened the class of `level`. Invariant 10. False if `deadline` passed first.
+    pub(crate) fn wait_until_left(
+        &self,
+        seen: u32,
+        bits: Bits,
+        level: u32,
+        deadline: Option<Deadline>,
+    ) -> bool {
         self.meter.count(Event::Slept);
-        self.event.poll_until(bits, deadline, LONGEST_SLEEP, || {
+        let has_left = || {
             let was = self.look();
             // The next owner, if it waits for a queue, looks like an owner that leaves.
             !was.is_leaving() || was.level() < level
-        })
+        };
+        if Self::HAS_EXIT {
+            self.exit().sleep(seen, deadline)
+        } else {
+            self.event.poll_until(bits, deadline, LONGEST_SLEEP, has_left)
+        }
     }
 
     /// (count sleeper), one more, if there is room for it; whether there was. It is one addition,

@@ -43,8 +43,8 @@
 
 use crate::sys::futex::{Futex, Local, Waited};
 use crate::sys::membarrier;
-use crate::sys::sync::AtomicU32;
 use crate::sys::sync::Ordering::Relaxed;
+use crate::sys::sync::{AtomicU32, place_of, places};
 use crate::sys::time::Deadline;
 use crate::sys::world;
 use core::fmt;
@@ -72,7 +72,7 @@ pub(super) struct Plan {
 }
 
 /// How many plans there are.
-const PLANS: usize = 64;
+const PLANS: usize = places(64);
 
 crate::sync_static! {
     /// The plans of all locks, by address.
@@ -140,11 +140,9 @@ impl Plan {
     /// The plan of the lock at `address`; others may share it. `None` in a model that has no time.
     #[inline]
     pub(super) fn of(address: usize) -> Option<&'static Self> {
-        const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-        let at = (address as u64).wrapping_mul(GOLDEN) >> (u64::BITS - PLANS.ilog2());
         world::has_rates().then(|| {
             let table: &'static [Self; PLANS] = &TABLE;
-            &table[at as usize]
+            &table[place_of(address, PLANS)]
         })
     }
 

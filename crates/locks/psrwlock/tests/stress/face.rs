@@ -3,6 +3,7 @@
 use crate::mixed::idle;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::meter::{Counted, Snapshot};
 use ulocks_core::raw::{Metered, RawRwLock};
@@ -162,4 +163,37 @@ fn counts_what_happened() {
     }
     check::<L<ulocks_psrwlock::Central>>();
     check::<L<Distributed<2>>>();
+}
+
+/// Behind one slow reader a writer falls asleep once. Counted, since how long that takes is the
+/// machine's: switches that the writer's thread asked for.
+#[test]
+fn a_writer_behind_a_slow_reader_sleeps_once() {
+    fn sleeps() -> libc::c_long {
+        // SAFETY: a usage is a few numbers, for which all-zero is a value.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: `usage` is writable.
+        assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) }, 0);
+        usage.ru_nvcsw
+    }
+    fn check<D: Configuration>() {
+        let lock = RawPsRwLock::<D>::new();
+        let token = lock.read();
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                let before = sleeps();
+                lock.write();
+                sleeps() - before
+            });
+            std::thread::sleep(Duration::from_millis(200));
+            // SAFETY: acquired above.
+            unsafe { lock.unlock_read(token) };
+            let slept = writer.join().unwrap();
+            assert!(slept <= 3, "the writer slept {slept} times");
+        });
+        // SAFETY: the writer has left it to this thread.
+        unsafe { lock.unlock_write(()) };
+    }
+    check::<Sifted>();
+    check::<Sifted<THREE, Private<NoSpin>, PhaseFair, Distributed<2>>>();
 }

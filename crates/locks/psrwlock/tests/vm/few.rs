@@ -2,19 +2,34 @@
 //! order of a few steps is met here rather than in a crowd.
 
 use crate::place::{Held, Place, behind};
-use crate::{Lock, THREE, TWO};
+use crate::{Lock, Sleeps, THREE, TWO};
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
 use ulocks_core::signal::Soft;
-use ulocks_psrwlock::{Central, PhaseFair, Sifted, Unchecked};
+use ulocks_psrwlock::{Central, Distributed, PhaseFair, Sifted, Unchecked};
 use ulocks_testkit::model::rw::Role::{Read, TimedWrite, Write};
 use ulocks_testkit::model::upgrade::How;
 use ulocks_testkit::model::{rw, upgrade};
 
 type Two = Lock<TWO>;
+type Slots = Lock<TWO, Sleeps, PhaseFair, Distributed<2>>;
 
 fn many() -> Config {
     Config::sampled(10_000)
+}
+
+#[test]
+fn one_write_and_one_read_are_explored_to_the_end() {
+    let all = Config::exhaustive;
+    explore(all(), || rw::exclusion::<Two>(&[Read, Write]));
+    explore(all(), || rw::no_lost_wake::<Two>(&[Read, Write], 1));
+    explore(all(), || rw::last_unlocker_frees::<Two>(1, 1));
+    explore(all(), || upgrade::upgrades::<Two>(How::Wait, 1, 1, 0));
+    explore(all(), || upgrade::downgrades::<Two>(1, 1));
+    explore(all(), || rw::exclusion::<Two>(&[Write, Write]));
+    let within = || Config { preemptions: Some(3), ..all() };
+    explore(within(), || rw::exclusion::<Slots>(&[Read, Write]));
+    explore(within(), || rw::timeout_vs_unlock::<Two>(Read, &[TimedWrite]));
 }
 
 #[test]

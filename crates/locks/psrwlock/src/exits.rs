@@ -1,0 +1,148 @@
+//! Where an owner sleeps until readers have left.
+//!
+//! (depart) is the last touch of a reader: the lock may be gone when it is over. So the event that
+//! tells a sleeping owner of it is not in the lock. It is in a table of the process, by the lock's
+//! address, and a departing reader can count it after (depart). Locks that share a place wake one
+//! another's owners now and then, which look and sleep again.
+//!
+//! *No owner is forgotten.* It reads the event, and then looks for readers; it sleeps only while
+//! the event is what it has read.
+//! - A reader in the state: the look is a read-modify-write that sets `DRAINING`. If it finds the
+//!   reader, that reader's (depart) comes later, finds `DRAINING`, and the last one counts an event
+//!   after that. Release of the look and Acquire of (depart) keep the event that was read before
+//!   from being a later one.
+//! - A reader in a slot: the owner says that it waits, and then looks at the slots. The reader
+//!   leaves its slot, and then looks whether an owner waits. Both have a fence in between, as in
+//!   [`readers`](super::readers), so one of the two sees the other.
+//!
+//! Between processes there is no such place: the owner naps on the lock's own event, and a wake-up
+//! may be lost.
+
+use crate::configuration::Configuration;
+use crate::raw::RawPsRwLock;
+use crate::readers::Readers;
+use crate::word::State;
+use core::ptr;
+use crossbeam_utils::CachePadded;
+use ulocks_core::Policy;
+use ulocks_core::futex::{Futex, Local, Scope, Waited};
+use ulocks_core::sync::AtomicU32;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::{fence, place_of, places};
+use ulocks_core::time::Deadline;
+
+/// How many there are. An owner that waits uses one.
+const EXITS: usize = places(64);
+
+/// The place of some locks.
+pub(crate) struct Exit {
+    /// How many times a last reader has left.
+    left: Futex<Local>,
+    /// How many owners wait for readers in slots.
+    waiting: AtomicU32,
+}
+
+ulocks_core::sync_static! {
+    static TABLE: [CachePadded<Exit>; EXITS] = ulocks_core::each!(CachePadded::new(Exit::new()); EXITS);
+}
+
+impl Exit {
+    ulocks_core::const_fn! {
+        fn new() -> Self {
+            Self { left: Futex::new(0), waiting: AtomicU32::new(0) }
+        }
+    }
+
+    /// The exit of the lock at `address`.
+    #[inline]
+    pub(crate) fn of(address: usize) -> &'static Self {
+        let table: &'static [CachePadded<Self>; EXITS] = &TABLE;
+        &table[place_of(address, EXITS)]
+    }
+
+    /// Whether an owner waits for readers in slots.
+    #[inline(always)]
+    pub(crate) fn is_waited_at(&self) -> bool {
+        self.waiting.load(Relaxed) > 0
+    }
+
+    /// A reader that an owner may wait for has left.
+    #[cold]
+    pub(crate) fn tell(&self) {
+        fence(Acquire); // (depart) has found the owner's look
+        self.left.fetch_add(1, Release);
+        self.left.key().wake(u32::MAX);
+    }
+
+    /// The event, to be read before the look.
+    #[inline(always)]
+    pub(crate) fn seen(&self) -> u32 {
+        self.left.load(Acquire)
+    }
+
+    /// Sleeps while the event is what was `seen`. False if `deadline` passed first.
+    pub(crate) fn sleep(&self, seen: u32, deadline: Option<Deadline>) -> bool {
+        self.left.wait(seen, deadline) != Waited::TimedOut
+    }
+
+    fn wait(&self, deadline: Option<Deadline>, mut have_left: impl FnMut() -> bool) -> bool {
+        let mut in_time = true;
+        loop {
+            let seen = self.seen();
+            if have_left() {
+                return true;
+            }
+            if !in_time {
+                return false;
+            }
+            in_time = self.sleep(seen, deadline);
+        }
+    }
+}
+
+impl<D: Configuration> RawPsRwLock<D> {
+    /// Whether an exit is in reach of all that use the lock.
+    pub(crate) const HAS_EXIT: bool = <<D::Policy as Policy>::Scope as Scope>::PRIVATE;
+
+    /// After a step that clears `DRAINING`, and before which the state was `was`: if the owner
+    /// looked like one that leaves, waiters that have set a flag may sleep at the exit (invariant
+    /// 10).
+    #[inline]
+    pub(crate) fn tell_after_leaving(address: usize, was: u64) {
+        let was = State(was);
+        if Self::HAS_EXIT && was.is_leaving() && was.has(State::QUEUED | State::WRITERS) {
+            Exit::of(address).tell();
+        }
+    }
+
+    /// What a waiter has to see before it sets its flag.
+    #[inline(always)]
+    pub(crate) fn seen(&self) -> u32 {
+        if Self::HAS_EXIT { self.exit().seen() } else { 0 }
+    }
+
+    /// The exit of this lock.
+    #[inline(always)]
+    pub(crate) fn exit(&self) -> &'static Exit {
+        Exit::of(ptr::from_ref(self).addr())
+    }
+
+    /// Sleeps until the readers `have_left`: a look that sets `DRAINING`. False if `deadline`
+    /// passed first.
+    pub(crate) fn sleep_until_left(
+        &self,
+        at_slots: bool,
+        deadline: Option<Deadline>,
+        have_left: impl FnMut() -> bool,
+    ) -> bool {
+        let exit = self.exit();
+        if !(D::Readers::DISTRIBUTED && at_slots) {
+            return exit.wait(deadline, have_left);
+        }
+        exit.waiting.fetch_add(1, Relaxed);
+        self.see_readers();
+        let left = exit.wait(deadline, have_left);
+        exit.waiting.fetch_sub(1, Relaxed);
+        left
+    }
+}
