@@ -104,9 +104,9 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// Whether an exit is in reach of all that use the lock.
     pub(crate) const HAS_EXIT: bool = <<D::Policy as Policy>::Scope as Scope>::PRIVATE;
 
-    /// After a step that clears `DRAINING`, and before which the state was `was`: if the owner
-    /// looked like one that leaves, waiters that have set a flag may sleep at the exit (invariant
-    /// 10).
+    /// After a step that clears `DRAINING`, or a flag of waiters, and before which the state was
+    /// `was`: if the owner looked like one that leaves, waiters that have set a flag may sleep at
+    /// the exit (invariant 10).
     #[inline]
     pub(crate) fn tell_after_leaving(address: usize, was: u64) {
         let was = State(was);

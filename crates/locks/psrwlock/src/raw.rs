@@ -102,8 +102,9 @@
 //!    does.
 //! 10. *No waiter falls asleep on an owner that leaves.* A waiter that sets its flag and sees
 //!     (announce) sleeps at the [exit](super::exits), and (leave) finds its flag and tells the exit
-//!     after that. So does each other step that clears `DRAINING` at level 0 or `NEXT`. Each time
-//!     it wakes there the waiter sets its flag again, since the next owner may be leaving by then.
+//!     after that. So does each other step that clears `DRAINING`, or that flag, at level 0 or
+//!     `NEXT`. Each time it wakes there the waiter sets its flag again, since the next owner may be
+//!     leaving by then.
 //!     Between processes it sleeps with a timer. So every other sleeper has set its flag before
 //!     (announce), and (announce) returns that flag, or an attempt has cleared it and counted.
 //!     Between (announce) and (leave) only the owner changes the level, `OWNED` and `DRAINING`: a

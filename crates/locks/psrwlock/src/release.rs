@@ -193,8 +193,10 @@ impl<D: Configuration> RawPsRwLock<D> {
         let to_wake = was.0 & Self::concerned(level, to, minus & State::OWNED != 0);
         if to_wake != 0 {
             // Mutant: Acquire -> Relaxed: load buffering, by litmus/psrwlock-event.litmus.
-            self.state.fetch_and(!(to_wake & State::WRITERS), Acquire);
+            let now = self.state.fetch_and(!(to_wake & State::WRITERS), Acquire);
             self.count_event();
+            // The next owner may be leaving by now, and finds the flag no more.
+            Self::tell_after_leaving(ptr::from_ref(self).addr(), now);
             Self::wake(self.event.key(), to_wake);
         }
     }
