@@ -29,7 +29,7 @@ use ulocks_testkit as _;
 
 /// Locks that run if none are named, and reader-writer locks.
 const LOCKS: [&str; 7] = ["std", "parking_lot", "throughput", "unfair", "calock", "fair", "byte"];
-const RW_LOCKS: [&str; 4] = ["std-rw", "parking_lot-rw", "psrw", "psrw-distributed"];
+const RW_LOCKS: [&str; 4] = ["std-rw", "parking_lot-rw", "psrw", "psrw-central"];
 
 /// What a benchmark is judged and drawn in, beside warm-up and samples.
 const OVERHEAD: Duration = Duration::from_millis(500);

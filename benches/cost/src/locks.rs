@@ -8,9 +8,7 @@ use ulocks_core::signal::Soft;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
 use ulocks_fair::{RawFairMutex as Fair, RawSemaphore};
-use ulocks_psrwlock::{
-    BULK, Central, Distributed, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT, Unchecked,
-};
+use ulocks_psrwlock::{BULK, Biased, Central, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT, Unchecked};
 use ulocks_semarray::{Op, SemArray, Set};
 use ulocks_unfair::{
     RawAsymMutex as Asym, RawBargingMutex as Unfair, RawByteMutex as Byte, RawThroughputMutex as Throughput,
@@ -40,8 +38,8 @@ const LOCKS: &[Lock] = &[
     lock("calock-nospin", "calock, but waiters sleep at once", family::<RawCalock<Private<NoSpin>>>),
     lock("fair", "fair::FairMutex, default patience", family::<Fair<Private>>),
     lock("semaphore", "fair::Semaphore of one permit", one_permit),
-    lock("psrw", "psrwlock::PsRwLock, one write in a thousand operations", mostly_read::<Ps<Central>>),
-    lock("psrw-slots", "psrw, with 64 slots for readers", mostly_read::<Ps<Distributed<64>>>),
+    lock("psrw", "psrwlock::PsRwLock, one write in a thousand operations", mostly_read::<Ps<Biased>>),
+    lock("psrw-central", "psrw, without rows of slots", mostly_read::<Ps<Central>>),
     lock("semarray", "one semaphore of a semarray::SemArray", |run| sets(run, 1, |_, _| vec![0])),
     lock("semarray-own", "a semaphore for each thread, all in one SemArray", |run| {
         sets(run, run.threads, |me, _| vec![me])

@@ -215,7 +215,7 @@ fn readers() -> Vec<Claim> {
     let held = Times::us(10, 0);
     vec![
         claim("psrw", BARE, 4, 100, RW_PEERS, 1.0),
-        claim("psrw-distributed", BARE, 8, 100, ONE_WORD, 2.0),
+        claim("psrw", BARE, 8, 100, ONE_WORD, 2.0),
         claim("psrw", held, 4, 20, RW_PEERS, 1.2),
         claim("psrw", held, 4, 80, RW_PEERS, 1.2),
     ]

@@ -40,7 +40,7 @@ pub const ROW: Row = Row {
 
 /// Locks that are not read in handlers, those that are and say how long they mask, and those of
 /// which readers at the top are looked at: other peers are of one kind with one of them.
-const PLAIN: &[&str] = &["psrw", "std-rw", "parking_lot-rw", "pthread-rw", "psrw-distributed", "usync-rw"];
+const PLAIN: &[&str] = &["psrw", "std-rw", "parking_lot-rw", "pthread-rw", "psrw-central", "usync-rw"];
 const MASKS: &[&str] = &["psrw-timed", "parking_lot-rw-masked", "std-rw-masked", "pthread-rw-masked"];
 const LOOKED_AT: &[&str] = &["psrw", "std-rw", "parking_lot-rw", "pthread-rw"];
 const LOOKED_AT_IN_HANDLERS: &[&str] = &["psrw-handler", "parking_lot-rw-masked"];
@@ -75,7 +75,7 @@ fn places() -> Vec<Place> {
         let module = Module { handler_every_us: every_us, ..Module::DEFAULT };
         Run { test: Test::Contention, module }
     };
-    let family = &["psrw", "psrw-distributed"];
+    let family = &["psrw", "psrw-central"];
     let threads = || "8 threads".to_owned();
     let mut all: Vec<Place> = vec![
         alone(Quick, "write", Test::Writer, PLAIN),
@@ -186,9 +186,9 @@ fn sentences(record: &Record) -> Vec<String> {
     };
     let bulk = || {
         let (ratio, peer) = by_best(first(READERS)?, "psrw", "bulk/rate")?;
-        let spread = by_best(first(READERS)?, "psrw-distributed", "bulk/rate");
-        let spread = spread.map_or(String::new(), |(ratio, _)| format!("; distributed {ratio}"));
-        Some(format!("readers alone: {ratio} of {peer}'s reads{spread}."))
+        let central = by_best(first(READERS)?, "psrw-central", "bulk/rate");
+        let central = central.map_or(String::new(), |(ratio, _)| format!("; in the state alone {ratio}"));
+        Some(format!("readers alone: {ratio} of {peer}'s reads{central}."))
     };
     let urgent = || {
         let (mine, other) = times(last(URGENT_BEHIND)?, "psrw", "urgent/wait-p99.9")?;

@@ -25,7 +25,7 @@ pub use semaphores::{PosixSem, SysV};
 pub use ulock::{Permit, Ulock};
 pub use wait_wake::WaitWake;
 
-use super::rwlocks::{Peer, Psrw, PsrwDistributed, PsrwHandler, Pthread};
+use super::rwlocks::{Peer, Psrw, PsrwCentral, PsrwHandler, Pthread};
 use anyhow::{Result, anyhow, bail};
 use loops::time;
 use posix::{ADAPTIVE, ROBUST};
@@ -325,7 +325,7 @@ locks! {
     named {
         "psrw" "ulocks PsRwLock": Rw<Psrw> | PsrwShared;
         "psrw-handler" "ulocks PsRwLock with the class Handler": Rw<PsrwHandler>;
-        "psrw-distributed" "ulocks PsRwLock, readers counted in eight places": Rw<PsrwDistributed>;
+        "psrw-central" "ulocks PsRwLock, all readers counted in the state": Rw<PsrwCentral>;
         "robust" "ulocks RobustMutex, in a region": InRegion<RobustMutex<u64>> | InRegion<RobustMutex<u64>>;
         "robust-fair" "ulocks RobustFairMutex, in a region":
             InRegion<RobustFairMutex<u64>> | InRegion<RobustFairMutex<u64>>;

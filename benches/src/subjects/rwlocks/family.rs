@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use ulocks_core::Private;
 use ulocks_core::signal::{self, Context, Soft};
 use ulocks_psrwlock::{
-    BULK, Bulk, ByClass, Central, Distributed, HANDLER, NESTED, Nested, PhaseFair, PsRwLockReadGuard,
-    PsRwLockWith, PsRwLockWriteGuard, Sifted, URGENT, Urgent,
+    BULK, Bulk, ByClass, Central, HANDLER, NESTED, Nested, PhaseFair, PsRwLockReadGuard, PsRwLockWith,
+    PsRwLockWriteGuard, Sifted, URGENT, Urgent,
 };
 
 /// Three classes of threads, as by default.
@@ -20,8 +20,8 @@ type Threads = Sifted<{ BULK | URGENT | NESTED }>;
 type Handlers = Sifted<{ BULK | URGENT | HANDLER }>;
 /// The same, noting how long the mask is up.
 type TimedHandlers = Sifted<{ BULK | URGENT | HANDLER }, Private, PhaseFair, Central, Timed<Soft>>;
-/// Two classes, of which the lower is counted in eight places.
-type Spread = Sifted<{ BULK | URGENT }, Private, PhaseFair, Distributed<8>>;
+/// As by default, but readers never borrow slots.
+type InState = Sifted<{ BULK | URGENT | NESTED }, Private, PhaseFair, Central>;
 
 /// The handlers that are installed. A signal has one, and in the tests several locks want it in
 /// turn.
@@ -81,8 +81,8 @@ subjects! {
     PsrwHandler: Handlers, nested false Bulk, handler true, timed false;
     /// The same, noting how long the mask is up.
     PsrwTimed: TimedHandlers, nested false Bulk, handler true, timed true;
-    /// With readers that scale.
-    PsrwDistributed: Spread, nested false Bulk, handler false, timed false;
+    /// With all readers in the state.
+    PsrwCentral: InState, nested true Nested, handler false, timed false;
 }
 
 /// Installs the handler, in place of the one before.

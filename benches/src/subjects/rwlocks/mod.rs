@@ -15,7 +15,7 @@ pub mod mask;
 mod peers;
 mod timed;
 
-pub use family::{Psrw, PsrwDistributed, PsrwHandler, PsrwTimed};
+pub use family::{Psrw, PsrwCentral, PsrwHandler, PsrwTimed};
 pub use mask::Masked;
 pub use peers::{ParkingLot, Peer, Pthread, Std, Usync};
 use timed::Placed;
@@ -97,7 +97,7 @@ impl crate::subjects::Kind for Traits {
                 entry::<Psrw>("psrw", "ulocks PsRwLock: Bulk, Urgent, Nested"),
                 entry::<PsrwHandler>("psrw-handler", "ulocks PsRwLock: Bulk, Urgent, Handler, soft mask"),
                 entry::<PsrwTimed>("psrw-timed", "psrw-handler, whose mask is timed"),
-                entry::<PsrwDistributed>("psrw-distributed", "psrw, Bulk counted in eight places, Urgent"),
+                entry::<PsrwCentral>("psrw-central", "psrw, all readers counted in the state"),
             ]
         });
         &ALL

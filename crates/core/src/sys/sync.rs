@@ -47,3 +47,12 @@ pub fn place_of(address: usize, places: usize) -> usize {
     // The shift is 64 for a table of one place.
     (address as u64).wrapping_mul(GOLDEN).checked_shr(u64::BITS - places.ilog2()).unwrap_or(0) as usize
 }
+
+/// Whether this is the `n`-th time that the calling thread asks this or releases a lock past a
+/// waiter, the `2n`-th, and so on; never in a model without time.
+#[doc(hidden)]
+#[inline]
+#[must_use]
+pub fn is_nth(n: u8) -> bool {
+    crate::sys::world::has_rates() && crate::sys::world::with_releases(|releases| releases.is_nth(n))
+}

@@ -2,7 +2,7 @@
 
 use crate::class::{BULK, NESTED, URGENT};
 use crate::nesting::{InDebug, Nesting};
-use crate::readers::{Central, Readers};
+use crate::readers::{Biased, Readers};
 use core::fmt;
 use core::marker::PhantomData;
 use ulocks_core::signal::{Mask, Soft};
@@ -31,15 +31,15 @@ pub trait Configuration: Send + Sync + 'static {
 /// A [`Configuration`]: the classes of readers, and five choices with a default each.
 ///
 /// ```
-/// use ulocks_psrwlock::{BULK, Distributed, HANDLER, PhaseFair, PsRwLockWith, Sifted, URGENT};
+/// use ulocks_psrwlock::{BULK, Central, HANDLER, PhaseFair, PsRwLockWith, Sifted, URGENT};
 /// use ulocks_core::{Private, Shared};
 ///
 /// /// Read by slow threads, by urgent ones, and in signal handlers.
 /// static TABLE: PsRwLockWith<[u32; 8], Sifted<{ BULK | URGENT | HANDLER }>> = PsRwLockWith::new([0; 8]);
 /// /// Between processes.
 /// static SHARED: PsRwLockWith<u32, Sifted<{ BULK | URGENT }, Shared>> = PsRwLockWith::new(0);
-/// /// Readers counted in four places.
-/// static LOG: PsRwLockWith<u32, Sifted<BULK, Private, PhaseFair, Distributed<4>>> = PsRwLockWith::new(0);
+/// /// Readers always counted in the state.
+/// static LOG: PsRwLockWith<u32, Sifted<BULK, Private, PhaseFair, Central>> = PsRwLockWith::new(0);
 ///
 /// assert_eq!(TABLE.read()[0] + *SHARED.read() + *LOG.read(), 0);
 /// ```
@@ -47,7 +47,7 @@ pub struct Sifted<
     const CLASSES: u8 = { BULK | URGENT | NESTED },
     P = Private,
     F = PhaseFair,
-    R = Central,
+    R = Biased,
     M = Soft,
     N = InDebug,
 >(PhantomData<(P, F, R, M, N)>);
@@ -72,7 +72,7 @@ impl<P: Policy> Configuration for P {
     const CLASSES: u8 = BULK | URGENT | NESTED;
     type Policy = P;
     type Fairness = PhaseFair;
-    type Readers = Central;
+    type Readers = Biased;
     type Mask = Soft;
     type Nesting = InDebug;
 }

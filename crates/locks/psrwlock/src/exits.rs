@@ -20,7 +20,6 @@
 
 use crate::configuration::Configuration;
 use crate::raw::RawPsRwLock;
-use crate::readers::Readers;
 use crate::word::State;
 use core::ptr;
 use crossbeam_utils::CachePadded;
@@ -48,7 +47,7 @@ ulocks_core::sync_static! {
 
 impl Exit {
     ulocks_core::const_fn! {
-        fn new() -> Self {
+        pub(crate) fn new() -> Self {
             Self { left: Futex::new(0), waiting: AtomicU32::new(0) }
         }
     }
@@ -85,7 +84,22 @@ impl Exit {
         self.left.wait(seen, deadline) != Waited::TimedOut
     }
 
-    fn wait(&self, deadline: Option<Deadline>, mut have_left: impl FnMut() -> bool) -> bool {
+    /// As [`wait`](Self::wait), for readers in slots. `fence` is the owner's.
+    pub(crate) fn wait_for_slots(
+        &self,
+        deadline: Option<Deadline>,
+        fence: impl FnOnce(),
+        have_left: impl FnMut() -> bool,
+    ) -> bool {
+        self.waiting.fetch_add(1, Relaxed);
+        fence();
+        let left = self.wait(deadline, have_left);
+        self.waiting.fetch_sub(1, Relaxed);
+        left
+    }
+
+    /// Sleeps until the readers `have_left`. False if `deadline` passed first.
+    pub(crate) fn wait(&self, deadline: Option<Deadline>, mut have_left: impl FnMut() -> bool) -> bool {
         let mut in_time = true;
         loop {
             let seen = self.seen();
@@ -125,24 +139,5 @@ impl<D: Configuration> RawPsRwLock<D> {
     #[inline(always)]
     pub(crate) fn exit(&self) -> &'static Exit {
         Exit::of(ptr::from_ref(self).addr())
-    }
-
-    /// Sleeps until the readers `have_left`: a look that sets `DRAINING`. False if `deadline`
-    /// passed first.
-    pub(crate) fn sleep_until_left(
-        &self,
-        at_slots: bool,
-        deadline: Option<Deadline>,
-        have_left: impl FnMut() -> bool,
-    ) -> bool {
-        let exit = self.exit();
-        if !(D::Readers::DISTRIBUTED && at_slots) {
-            return exit.wait(deadline, have_left);
-        }
-        exit.waiting.fetch_add(1, Relaxed);
-        self.see_readers();
-        let left = exit.wait(deadline, have_left);
-        exit.waiting.fetch_sub(1, Relaxed);
-        left
     }
 }

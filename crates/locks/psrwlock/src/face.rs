@@ -4,7 +4,6 @@ use crate::class::{Bulk, Class, Handler, ThreadClass};
 use crate::configuration::Configuration;
 use crate::nesting::{self, Access, Nesting};
 use crate::raw::{PolicyOf, RawPsRwLock, ReadToken};
-use crate::readers::Readers;
 use core::fmt;
 use core::panic::Location;
 use ulocks_core::meter::Meter;
@@ -28,10 +27,10 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// A reader of [`Bulk`] at a slot, where the lock has slots and the class is open.
     #[inline(always)]
     fn at_slot<C: Class>(&self) -> Option<ReadToken> {
-        if !(D::Readers::DISTRIBUTED && C::RANK == Bulk::RANK) {
+        if C::RANK != Bulk::RANK {
             return None;
         }
-        self.read_at_slot().map(|slot| ReadToken { slot: Some(slot), ..Self::token::<C>() })
+        self.read_at_row().map(|slot| ReadToken { slot: Some(slot), ..Self::token::<C>() })
     }
 
     /// Acquires for reading in a class of threads, waiting as long as it takes; `at` is the
@@ -147,7 +146,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     fn has_holder(&self, access: Access) -> bool {
         match access {
             Access::Read(index) => {
-                (Self::is_bulk(index.into()) && self.has_readers_at_slots())
+                (Self::is_bulk(index.into()) && !self.row_is_empty())
                     || Self::LAYOUT.count(self.state(), index.into()) > 0
             }
             Access::Upgradable | Access::Write | Access::Exclude(_) => self.state().is_owned(),
@@ -216,7 +215,7 @@ unsafe impl<D: Configuration> raw::RawRwLock for RawPsRwLock<D> {
             self.leave_table(Access::Read(token.index));
         }
         match token.slot {
-            Some(slot) if D::Readers::DISTRIBUTED => self.depart_slot(slot),
+            Some(slot) if Self::HAS_ROWS => Self::depart_row(slot),
             _ => self.depart(token.index.into()),
         }
     }
@@ -262,7 +261,7 @@ unsafe impl<D: Configuration> raw::RawRwLock for RawPsRwLock<D> {
     #[inline]
     fn is_locked(&self) -> bool {
         let state = self.state();
-        self.has_readers_at_slots() || state.is_owned() || !state.has_no_readers()
+        !self.row_is_empty() || state.is_owned() || !state.has_no_readers()
     }
 
     #[inline]

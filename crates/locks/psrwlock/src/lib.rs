@@ -13,6 +13,7 @@ mod queue;
 mod raw;
 mod readers;
 mod release;
+mod rows;
 mod sift;
 mod word;
 mod writer;
@@ -22,7 +23,9 @@ pub use class::{BULK, Bulk, Class, HANDLER, Handler, NESTED, Nested, ThreadClass
 pub use configuration::{Configuration, Fairness, PhaseFair, ReadersFirst, Sifted};
 pub use nesting::{Checked, InDebug, Nesting, Unchecked};
 pub use raw::{RawPsRwLock, ReadToken};
-pub use readers::{Central, Distributed, Readers};
+#[doc(hidden)]
+pub use readers::Eager;
+pub use readers::{Biased, Central, Readers};
 #[doc(hidden)]
 pub use word::State;
 
@@ -67,7 +70,12 @@ use ulocks_core::api;
 ///
 /// # Blocking
 /// A read lock is one atomic addition if no writer has closed its class, and its release one
-/// subtraction. A write lock is one compare-exchange if no thread is there, and so is its release.
+/// subtraction. While many threads read in the class [`Bulk`], they count themselves in a row of
+/// slots that the lock borrows from the process, one for each CPU, so that they do not move one
+/// cache line from CPU to CPU. A writer then looks at each slot, some microseconds with 64 of them;
+/// where writes are frequent the lock gives the row back ([`Biased`], with figures in the source).
+/// A write lock is one compare-exchange if no thread is there and the lock has no row, and so is
+/// its release.
 ///
 /// Otherwise the caller spins, for up to 30 us if no other thread sleeps for the same, and then
 /// sleeps in the kernel. The first queued reader spins for as long again before it sleeps. A writer
@@ -84,7 +92,7 @@ use ulocks_core::api;
 ///
 /// # Panics
 /// If there are too many readers at once: half of what the class's share of some 56 bits can hold,
-/// 131,072 with three classes, 8,192 with four, and 65,536 more in each slot of [`Distributed`]. If
+/// 131,072 with three classes, 8,192 with four, and 65,536 more in each slot. If
 /// 12,000 readers are queued, 6,000 in the top class. With nesting checked, at an acquisition that
 /// may wait for its own thread; inside `with_upgraded` that aborts. Without the check it is a
 /// deadlock, or, with a deadline, a timeout.
@@ -120,8 +128,9 @@ use ulocks_core::api;
 /// A release ends with one read-modify-write and touches the lock no more, so the thread that
 /// releases last may free or unmap it at once. Nothing is allocated, so it can guard a global
 /// allocator. A guard may be forgotten, which leaves the lock locked, and a locked lock may be
-/// moved or dropped. On a lock with handlers a forgotten write guard leaves the mask of its thread
-/// set, too.
+/// moved or dropped. A lock that is dropped gives its row back, unless readers whose guards were
+/// forgotten are in it; there are 15. On a lock with handlers a forgotten write guard leaves the
+/// mask of its thread set, too.
 ///
 /// # Methods
 /// `PsRwLock<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
@@ -150,7 +159,7 @@ use ulocks_core::api;
 pub type PsRwLock<T> = PsRwLockWith<T, Sifted>;
 
 /// A [`PsRwLock`] with another configuration: other classes, between processes, with other
-/// patience, with counters inside, with readers that scale, or with another mask.
+/// patience, with counters inside, or with another mask.
 ///
 /// `D` is a policy, or a [`Sifted`] if more is to be chosen:
 ///
@@ -164,23 +173,6 @@ pub type PsRwLock<T> = PsRwLockWith<T, Sifted>;
 /// assert_eq!(*TABLE.read_in::<Urgent>(), 1);
 /// ```
 ///
-/// Where reads are many and writes rare, readers can be counted in several cache lines, so that
-/// they do not move one line from CPU to CPU. The cost is memory, and a write that looks at all of
-/// them:
-///
-/// ```
-/// use ulocks_core::Private;
-/// use ulocks_psrwlock::{BULK, Distributed, PhaseFair, PsRwLockWith, Sifted};
-///
-/// static CONFIG: PsRwLockWith<u32, Sifted<BULK, Private, PhaseFair, Distributed<16>>> = PsRwLockWith::new(0);
-///
-/// std::thread::scope(|scope| {
-///     for _ in 0..4 {
-///         scope.spawn(|| assert!(*CONFIG.read() <= 1));
-///     }
-///     *CONFIG.write() += 1;
-/// });
-/// ```
 pub type PsRwLockWith<T, D> = api::RwLock<RawPsRwLock<D>, T>;
 
 /// Shared access to what a [`PsRwLock`] protects. Like all guards it stays on its thread.

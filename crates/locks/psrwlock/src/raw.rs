@@ -220,7 +220,6 @@ pub struct RawPsRwLock<D: Configuration = Sifted> {
     pub(crate) state: AtomicU64,
     pub(crate) event: Futex<ScopeOf<D>>,
     pub(crate) queues: AtomicU32,
-    pub(crate) readers: D::Readers,
     pub(crate) meter: MeterOf<D>,
 }
 
@@ -235,10 +234,7 @@ pub struct ReadToken {
 impl<D: Configuration> RawPsRwLock<D> {
     pub(crate) const LAYOUT: Layout = {
         let layout = Layout::of(D::CLASSES);
-        assert!(
-            !Self::READERS_FIRST || (layout.classes() == 1 && !D::Readers::DISTRIBUTED),
-            "ReadersFirst is for one class of readers, counted in the state"
-        );
+        assert!(!Self::READERS_FIRST || layout.classes() == 1, "ReadersFirst is for one class of readers");
         assert!(
             <ScopeOf<D> as Scope>::PRIVATE || !layout.is_handler(layout.classes() - 1),
             "signal handlers can read a lock of one process only: what keeps them off is a matter of one process"
@@ -254,7 +250,6 @@ impl<D: Configuration> RawPsRwLock<D> {
                 state: AtomicU64::new(State::UNLOCKED.0),
                 event: Futex::new(0),
                 queues: AtomicU32::new(0),
-                readers: ulocks_core::initial!(D::Readers),
                 meter: MeterOf::<D>::INIT,
             }
         }
@@ -293,7 +288,13 @@ impl<D: Configuration> RawPsRwLock<D> {
     fn arrive(&self, index: u32) -> Result<(), State> {
         let was = State(self.state.fetch_add(Self::LAYOUT.one(index), Acquire));
         interruption_point();
-        if Self::admits(was, index) { Ok(()) } else { Err(was) }
+        if !Self::admits(was, index) {
+            return Err(was);
+        }
+        if Self::HAS_ROWS && index == 0 && (D::Readers::EAGER || Self::LAYOUT.count(was, 0) > 0) {
+            self.ask_for_row();
+        }
+        Ok(())
     }
 
     /// (arrive), and (depart) if the class is closed. A reader with a deadline may come again and

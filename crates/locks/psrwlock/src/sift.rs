@@ -3,10 +3,8 @@
 
 use crate::configuration::Configuration;
 use crate::raw::{ATTEMPTS, PolicyOf, RawPsRwLock};
-use crate::readers::Readers;
 use crate::word::{OWNER, State};
 use crate::writer::LONGEST_SLEEP;
-use core::cell::Cell;
 use core::ptr;
 use ulocks_core::futex::SHORT_SLEEP;
 use ulocks_core::meter::{Event, Meter};
@@ -17,11 +15,15 @@ use ulocks_core::{spin, sync};
 impl<D: Configuration> RawPsRwLock<D> {
     /// Raises the level to `to`, class by class. For the owner. False if `deadline` passed first.
     pub(crate) fn sift(&self, to: u32, deadline: Option<Deadline>) -> bool {
-        let level = self.level();
-        let shortcut = level < to && to == Self::CLASSES && !D::Readers::DISTRIBUTED;
-        if shortcut && self.shut_all(State::QUEUED) {
-            return true;
+        let shortcut = to == Self::CLASSES && self.row() == 0;
+        if shortcut && self.level() < to && self.shut_all(State::QUEUED) {
+            if self.row() == 0 {
+                return true;
+            }
+            // A reader has got the lock a row since the look.
+            self.reopen(0);
         }
+        let level = self.level();
         sync::without_unwinding(|| {
             // Readers that came to a class that (hand over) has left closed may still be counted.
             (level == 0 || self.drain(level - 1, deadline))
@@ -71,9 +73,6 @@ impl<D: Configuration> RawPsRwLock<D> {
         }
         self.state.fetch_add(State::ONE_CLASS, Relaxed);
         sync::interruption_point();
-        if D::Readers::DISTRIBUTED && Self::is_bulk(index) {
-            sync::without_unwinding(|| self.see_readers());
-        }
     }
 
     /// Whether the readers of a closed class have left, as far as the state counts them.
@@ -82,16 +81,19 @@ impl<D: Configuration> RawPsRwLock<D> {
         left && (!Self::READERS_FIRST || self.close_asked())
     }
 
-    /// The same for the readers in slots, too. The slots before `next` have been seen at zero.
-    pub(crate) fn is_drained_with_slots(&self, index: u32, was: State, next: &Cell<usize>) -> bool {
-        let at_slots = D::Readers::DISTRIBUTED && Self::is_bulk(index);
-        self.is_drained(index, was) && (!at_slots || self.slots_were_empty(next))
+    /// The same for the readers in a row, too.
+    fn is_drained_with_row(&self, index: u32, was: State) -> bool {
+        self.is_drained(index, was) && (index > 0 || self.row_is_empty())
     }
 
     /// Waits until the readers of a closed class have left. False if `deadline` passed first.
     fn drain(&self, index: u32, deadline: Option<Deadline>) -> bool {
-        let next = Cell::new(0);
-        let is_drained = |was| self.is_drained_with_slots(index, was, &next);
+        self.drain_state(index, deadline) && (index > 0 || self.drain_row(deadline))
+    }
+
+    /// The same for the readers that are not in a row.
+    fn drain_state(&self, index: u32, deadline: Option<Deadline>) -> bool {
+        let is_drained = |was| self.is_drained(index, was);
         let drained = || is_drained(State(self.state.load(Acquire)));
         // The owner is next.
         if drained() || spin::head_waiter::<PolicyOf<D>>(false, drained) {
@@ -105,7 +107,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         // Release: see `exits`.
         let drained = || is_drained(State(self.state.fetch_or(State::DRAINING, AcqRel)));
         let done = if Self::HAS_EXIT {
-            self.sleep_until_left(Self::is_bulk(index), deadline, drained)
+            self.exit().wait(deadline, drained)
         } else {
             self.event.poll_until(OWNER, deadline, LONGEST_SLEEP, drained)
         };
@@ -124,17 +126,19 @@ impl<D: Configuration> RawPsRwLock<D> {
         if !queues_are_empty {
             return false;
         }
-        if D::Readers::DISTRIBUTED && Self::is_bulk(0) && level == 0 {
+        let at_row = self.row() != 0;
+        if at_row && level == 0 {
             self.close(0);
         }
-        !self.has_readers_at_slots() && self.shut_all(0)
+        // (close all) of open classes is for a lock without a row.
+        self.row_is_empty() && self.shut_all(0) && (at_row || level > 0 || self.row() == 0)
     }
 
     /// Raises the level to `to`, over classes of threads, if that needs no waiting. Otherwise the
     /// level is what it was.
     pub(crate) fn try_sift_to(&self, to: u32) -> bool {
         let level = self.level();
-        let is_empty = |index| self.is_drained_with_slots(index, self.look(), &Cell::new(0));
+        let is_empty = |index| self.is_drained_with_row(index, self.look());
         // Looks first: to close a class and open it again keeps readers out for a moment.
         let may =
             |index| Self::queue_before(index).is_none_or(|flag| self.queue_is_empty(flag)) && is_empty(index);

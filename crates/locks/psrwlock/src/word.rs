@@ -306,6 +306,7 @@ pub(crate) const OWNER: Bits = Bits::one(31);
 /// |---|---|---|
 /// | 0 to 13 | low | a reader below the top class, as it joins the queue and as it leaves it |
 /// | 14 to 26 | top | a reader of the top class, likewise |
+/// | 27 to 30 | row | the row of slots that the lock has, or 0 | set by a reader inside; cleared by an owner |
 /// | 31 | `GRANTED`: the write side is kept, `OWNED`, for a waiting writer | set by a fair release; cleared by (take grant) |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Queues(pub(crate) u32);
@@ -316,6 +317,23 @@ impl Queues {
     /// The write side is kept for a waiting writer. Never set while a thread is the owner, but for
     /// the releasing thread until it has left.
     pub(crate) const GRANTED: u32 = 1 << 31;
+
+    /// How many rows there are, with the number 0 of none.
+    pub(crate) const ROWS: usize = 16;
+    const ROW_SHIFT: u32 = Self::LOW_BITS + Self::TOP_BITS;
+    /// The bits of the row.
+    pub(crate) const ROW: u32 = (Self::ROWS as u32 - 1) << Self::ROW_SHIFT;
+
+    /// The number of the row that the lock has, or zero.
+    #[inline(always)]
+    pub(crate) const fn row(self) -> u8 {
+        ((self.0 & Self::ROW) >> Self::ROW_SHIFT) as u8
+    }
+
+    /// This word, which has no row, with that row.
+    pub(crate) const fn with_row(self, number: u8) -> Self {
+        Self(self.0 | (number as u32) << Self::ROW_SHIFT)
+    }
 
     const fn shift(queue: u64) -> u32 {
         if queue == State::LOW { 0 } else { Self::LOW_BITS }

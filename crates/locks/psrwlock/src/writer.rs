@@ -3,7 +3,6 @@
 
 use crate::configuration::Configuration;
 use crate::raw::{PolicyOf, RawPsRwLock};
-use crate::readers::Readers;
 use crate::word::{Layout, NOBODY, OWNER, Queues, State, WRITERS};
 use core::cell::Cell;
 use core::time::Duration;
@@ -53,13 +52,17 @@ impl<D: Configuration> RawPsRwLock<D> {
     #[inline(always)]
     fn write_at_once(&self) -> bool {
         // Looks before it masks handlers: an attempt may be one of very many.
-        if D::Readers::DISTRIBUTED || (Self::MASKS && self.look() != State::UNLOCKED) {
+        if self.may_have_row() || (Self::MASKS && self.look() != State::UNLOCKED) {
             return false;
         }
         Self::raise();
         let written = self.state.compare_exchange(0, Self::LAYOUT.written().0, Acquire, Relaxed).is_ok();
         if !written {
             Self::lower();
+        } else if self.row() != 0 {
+            // A reader has got the lock a row since the look.
+            self.give_up();
+            return false;
         }
         written
     }
@@ -90,7 +93,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     fn try_write_owned(&self) -> bool {
         // Only at level 0 are the readers in the state certainly inside.
         let was = self.look();
-        let would_fail = !Self::LAYOUT.has_no_readers(was) || self.has_readers_at_slots();
+        let would_fail = !Self::LAYOUT.has_no_readers(was) || !self.row_is_empty();
         if would_fail || !self.try_own() {
             return false;
         }
@@ -167,7 +170,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         let is_written = was.is_owned() && was.level() == Self::CLASSES && Self::LAYOUT.has_no_readers(was);
         is_written
             && !was.has(State::QUEUED | State::DRAINING)
-            && !D::Readers::DISTRIBUTED
+            && self.row() == 0
             && self.state.compare_exchange(was.0, was.with_next().0, Relaxed, Relaxed).is_ok()
     }
 

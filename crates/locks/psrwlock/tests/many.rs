@@ -3,7 +3,7 @@
 
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared};
-use ulocks_psrwlock::{BULK, Distributed, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT};
+use ulocks_psrwlock::{BULK, Eager, NESTED, PhaseFair, RawPsRwLock, Sifted, URGENT};
 use ulocks_testkit::{crowd, rw};
 
 #[global_allocator]
@@ -17,6 +17,5 @@ const THREE: u8 = BULK | URGENT | NESTED;
 fn ten_thousand_wait_and_allocate_nothing() {
     rw::crowd::ten_thousand_wait::<RawPsRwLock<Sifted<THREE, Private<NoSpin>>>>().check();
     rw::crowd::ten_thousand_wait::<RawPsRwLock<Sifted<BULK, Shared>>>().check();
-    rw::crowd::wait_for_rw_lock::<RawPsRwLock<Sifted<THREE, Private, PhaseFair, Distributed<2>>>>(2_000)
-        .check();
+    rw::crowd::wait_for_rw_lock::<RawPsRwLock<Sifted<THREE, Private, PhaseFair, Eager>>>(2_000).check();
 }

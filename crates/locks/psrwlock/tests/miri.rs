@@ -6,7 +6,7 @@ use ulocks_core::raw::RawRwLockUpgrade as Raw;
 use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_core::{Private, Shared};
 use ulocks_psrwlock::{
-    BULK, Bulk, ByClass, Checked, Configuration, Distributed, HANDLER, NESTED, Nested, Partial, PhaseFair,
+    BULK, Bulk, ByClass, Checked, Configuration, Eager, HANDLER, NESTED, Nested, Partial, PhaseFair,
     PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWith, PsRwLockWriteGuard as WriteGuard,
     RawPsRwLock, Sifted, URGENT, Urgent,
 };
@@ -15,7 +15,7 @@ use ulocks_testkit::model::rw::Role::{Read, TimedRead, TimedWrite, Write};
 use ulocks_testkit::model::upgrade::{self, How};
 
 const THREE: u8 = BULK | URGENT | NESTED;
-type AtSlots = Sifted<THREE, Private<NoSpin>, PhaseFair, Distributed<2>>;
+type AtSlots = Sifted<THREE, Private<NoSpin>, PhaseFair, Eager>;
 
 fn clients<L: Raw + Send + Sync + 'static>() {
     rw::exclusion::<L>(&[Read, Write, TimedRead, TimedWrite]);

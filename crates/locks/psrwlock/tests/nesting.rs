@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ulocks_core::Private;
 use ulocks_core::signal::Soft;
 use ulocks_psrwlock::{
-    BULK, Bulk, ByClass, Central, Checked, Distributed, NESTED, Nested, Partial, PhaseFair,
+    BULK, Bulk, ByClass, Central, Checked, Eager, NESTED, Nested, Partial, PhaseFair,
     PsRwLockReadGuard as ReadGuard, PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWith,
     PsRwLockWriteGuard as WriteGuard, Readers, Sifted, State, URGENT, Unchecked, Urgent,
 };
@@ -31,7 +31,7 @@ fn new<R: Readers>() -> Lock<R> {
     Lock::new(0)
 }
 
-type AtSlots = Distributed<2>;
+type AtSlots = Eager;
 
 /// The message of the panic that `acquire` ends with.
 fn message<R>(acquire: impl FnOnce() -> R) -> String {

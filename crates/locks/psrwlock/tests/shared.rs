@@ -15,9 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use ulocks_core::Shared;
 use ulocks_core::spin::NoSpin;
-use ulocks_psrwlock::{
-    BULK, ByClass, Configuration, Distributed, NESTED, PhaseFair, PsRwLockWith, Sifted, State, URGENT, Urgent,
-};
+use ulocks_psrwlock::{BULK, ByClass, Configuration, NESTED, PsRwLockWith, Sifted, State, URGENT, Urgent};
 use ulocks_testkit::Child;
 use ulocks_testkit::shared::{Mapping, forked};
 use ulocks_testkit::stress::Random;
@@ -100,8 +98,6 @@ fn processes_do_everything_at_two_addresses() {
     check(classes!(Shared: Bulk, Urgent, Nested));
     type NoSpinning = Sifted<THREE, Shared<NoSpin>>;
     check(classes!(NoSpinning: Bulk, Urgent, Nested));
-    type AtSlots = Sifted<THREE, Shared<NoSpin>, PhaseFair, Distributed<2>>;
-    check(classes!(AtSlots: Bulk, Urgent, Nested));
     type One = Sifted<BULK, Shared>;
     check(classes!(One: Bulk));
 }

@@ -14,9 +14,7 @@ use ulocks_core::raw::{RawMutex, RawRwLock};
 use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64};
 use ulocks_core::{Shared, api};
-use ulocks_psrwlock::{
-    BULK, Central, Distributed, NESTED, PhaseFair, RawPsRwLock, ReadersFirst, Sifted, URGENT,
-};
+use ulocks_psrwlock::{BULK, Central, NESTED, PhaseFair, RawPsRwLock, ReadersFirst, Sifted, URGENT};
 use ulocks_shm::{Attached, Options, Region, SharedSafe};
 use ulocks_testkit::Child;
 use ulocks_unfair::RawAsymMutex;
@@ -158,7 +156,6 @@ fn reader_writer_locks_in_a_region() {
     rwlock::<PsRaw>("psrw");
     rwlock::<RawPsRwLock<Shared>>("psrw-policy");
     rwlock::<PsRaw<BULK, Counting, ReadersFirst>>("psrw-readers-first");
-    rwlock::<PsRaw<THREE, Shared, PhaseFair, Distributed<3>>>("psrw-slots");
 }
 
 /// What a dead thread had has come back, and all else is as it was left: whoever adds the permits
@@ -250,8 +247,6 @@ fn hashes_differ() {
         hash::<PsRaw>(),
         hash::<PsRaw<BULK>>(),
         hash::<PsRaw<BULK, Shared, ReadersFirst>>(),
-        hash::<PsRaw<THREE, Shared, PhaseFair, Distributed<1>>>(),
-        hash::<PsRaw<THREE, Shared, PhaseFair, Distributed<2>>>(),
         hash::<api::Condvar<Plain>>(),
         hash::<api::Mutex<Plain, u32>>(),
         hash::<api::Mutex<Plain, i32>>(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ulocks_core::Private;
 use ulocks_psrwlock::signal::Soft;
 use ulocks_psrwlock::{
-    ByClass, Configuration, Distributed, Nested, Partial, PhaseFair,
+    ByClass, Configuration, Eager, Nested, Partial, PhaseFair,
     PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWriteGuard as WriteGuard, Sifted, Urgent,
 };
 use ulocks_testkit::task;
@@ -17,7 +17,7 @@ use ulocks_testkit::watchdog::watch;
 
 const LONG: Duration = Duration::from_secs(60);
 
-type AtSlots = Sifted<ALL, Private, PhaseFair, Distributed<2>>;
+type AtSlots = Sifted<ALL, Private, PhaseFair, Eager>;
 
 /// Strikes this thread and checks that the handler runs at once, and reads, or finds its class
 /// shut.

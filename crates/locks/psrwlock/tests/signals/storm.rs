@@ -9,7 +9,7 @@ use std::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::spin::NoSpin;
 use ulocks_psrwlock::signal::Hard;
-use ulocks_psrwlock::{ByClass, Configuration, Distributed, PhaseFair, Sifted};
+use ulocks_psrwlock::{ByClass, Configuration, Eager, PhaseFair, Sifted};
 use ulocks_testkit::stress::Random;
 use ulocks_testkit::task;
 use ulocks_testkit::watchdog::watch;
@@ -82,7 +82,7 @@ fn masked_by_a_count() {
     soft(classes!(ByAll: Bulk, Urgent, Nested));
     type NoSpinning = Sifted<ALL, Private<NoSpin>>;
     soft(classes!(NoSpinning: Bulk, Urgent, Nested));
-    type AtSlots = Sifted<ALL, Private, PhaseFair, Distributed<2>>;
+    type AtSlots = Sifted<ALL, Private, PhaseFair, Eager>;
     soft(classes!(AtSlots: Bulk, Urgent, Nested));
 }
 

@@ -9,7 +9,7 @@ use ulocks_core::meter::{Counted, Snapshot};
 use ulocks_core::raw::{Metered, RawRwLock};
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_psrwlock::{
-    BULK, Bulk, ByClass, Configuration, Distributed, HANDLER, NESTED, Nested, Partial, PhaseFair,
+    BULK, Bulk, ByClass, Configuration, Eager, HANDLER, NESTED, Nested, Partial, PhaseFair,
     PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWith, PsRwLockWriteGuard as WriteGuard,
     RawPsRwLock, Sifted, URGENT, Urgent,
 };
@@ -32,7 +32,7 @@ macro_rules! with_each {
         $check::<Sifted<BULK, Private<NoSpin>>>();
         $check::<Sifted<THREE, Private<Patience<20_000>>>>();
         $check::<Sifted<{ THREE | HANDLER }, Private<Adaptive, Counted>>>();
-        $check::<Sifted<THREE, Private<NoSpin>, PhaseFair, Distributed<2>>>();
+        $check::<Sifted<THREE, Private<NoSpin>, PhaseFair, Eager>>();
     };
 }
 
@@ -48,7 +48,7 @@ fn nobody_is_left_asleep() {
         model::no_lost_wake::<RawPsRwLock<D>>(&[Read, Write, Write], 3_000);
     }
     check::<Sifted<THREE, Private<NoSpin>>>();
-    check::<Sifted<THREE, Private<NoSpin>, PhaseFair, Distributed<2>>>();
+    check::<Sifted<THREE, Private<NoSpin>, PhaseFair, Eager>>();
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn the_last_of_all_kinds_may_unmap() {
     check::<Sifted>();
     check::<Sifted<THREE, Private<NoSpin>>>();
     check::<Sifted<{ THREE | HANDLER }>>();
-    check::<Sifted<THREE, Private<NoSpin>, PhaseFair, Distributed<2>>>();
+    check::<Sifted<THREE, Private<NoSpin>, PhaseFair, Eager>>();
 }
 
 /// Each acquisition is counted once, whichever way it went; a thread that waited was contended, and
@@ -162,7 +162,7 @@ fn counts_what_happened() {
         assert_eq!((acquired, slept, woke), (6, 0, 0));
     }
     check::<L<ulocks_psrwlock::Central>>();
-    check::<L<Distributed<2>>>();
+    check::<L<Eager>>();
 }
 
 /// Behind one slow reader a writer falls asleep once. Counted, since how long that takes is the
@@ -195,5 +195,5 @@ fn a_writer_behind_a_slow_reader_sleeps_once() {
         unsafe { lock.unlock_write(()) };
     }
     check::<Sifted>();
-    check::<Sifted<THREE, Private<NoSpin>, PhaseFair, Distributed<2>>>();
+    check::<Sifted<THREE, Private<NoSpin>, PhaseFair, Eager>>();
 }

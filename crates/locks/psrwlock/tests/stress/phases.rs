@@ -11,8 +11,8 @@ use ulocks_core::meter::Counted;
 use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_core::time::Deadline;
 use ulocks_psrwlock::{
-    BULK, Bulk, ByClass as _, Configuration, Distributed, HANDLER, NESTED, Nested, PhaseFair, RawPsRwLock,
-    Sifted, ThreadClass, URGENT, Urgent,
+    BULK, Bulk, ByClass as _, Configuration, Eager, HANDLER, NESTED, Nested, PhaseFair, RawPsRwLock, Sifted,
+    ThreadClass, URGENT, Urgent,
 };
 use ulocks_testkit::interrupt;
 use ulocks_testkit::stress::Random;
@@ -27,7 +27,7 @@ fn a_handler_ends_a_wait_and_strands_nobody() {
     interrupt::rwlock::<RawPsRwLock>();
     interrupt::rwlock::<RawPsRwLock<Sifted<BULK, Private<NoSpin>>>>();
     interrupt::rwlock::<RawPsRwLock<Sifted<ALL>>>();
-    interrupt::rwlock::<RawPsRwLock<Sifted<THREE, Private, PhaseFair, Distributed>>>();
+    interrupt::rwlock::<RawPsRwLock<Sifted<THREE, Private, PhaseFair, Eager>>>();
 }
 
 #[test]
@@ -90,9 +90,9 @@ fn all_operations_at_once() {
         Sifted: Bulk, Urgent, Nested;
         Sifted<THREE, Private<NoSpin>>: Bulk, Urgent, Nested;
         Sifted<THREE, Private<Patience<20_000>, Counted>>: Bulk, Urgent, Nested;
-        Sifted<THREE, Private<NoSpin>, PhaseFair, Distributed<8>>: Bulk, Urgent, Nested;
+        Sifted<THREE, Private<NoSpin>, PhaseFair, Eager>: Bulk, Urgent, Nested;
         Sifted<BULK>: Bulk;
         Sifted<{ BULK | NESTED }, Private<NoSpin>>: Bulk, Nested;
-        Sifted<ALL, Private, PhaseFair, Distributed<2>>: Bulk, Urgent, Nested;
+        Sifted<ALL, Private, PhaseFair, Eager>: Bulk, Urgent, Nested;
     }
 }

@@ -13,8 +13,8 @@ use ulocks_core::raw::{RawRwLock, RawRwLockFair, RawRwLockUpgrade};
 use ulocks_core::signal::Soft;
 use ulocks_core::sync::spin_until;
 use ulocks_psrwlock::{
-    Bulk, ByClass, Central, Configuration, Distributed, Partial, PhaseFair,
-    PsRwLockUpgradableReadGuard as Guard, PsRwLockWith, Sifted, State, Unchecked, Urgent,
+    Bulk, ByClass, Central, Configuration, Eager, Partial, PhaseFair, PsRwLockUpgradableReadGuard as Guard,
+    PsRwLockWith, Sifted, State, Unchecked, Urgent,
 };
 use ulocks_testkit::thread::{Arc, spawn};
 
@@ -34,8 +34,8 @@ macro_rules! on_each {
         $check::<All<FOUR>>(2);
         $check::<All<FOUR, Private>>(3);
         $check::<All<THREE, SleepsShared>>(4);
-        $check::<All<FOUR, Sleeps, PhaseFair, Distributed<2>>>(6);
-        $check::<All<THREE, SleepsShared, PhaseFair, Distributed<4>>>(7);
+        $check::<All<FOUR, Sleeps, PhaseFair, Eager>>(6);
+        $check::<All<THREE, SleepsShared, PhaseFair, Eager>>(7);
     };
 }
 

@@ -29,11 +29,11 @@ use ulocks_core::raw::{RawRwLock, RawRwLockDowngrade, RawRwLockUpgrade};
 use ulocks_core::signal::Soft;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, interruption_point};
-use ulocks_psrwlock::{Bulk, Central, Distributed, PhaseFair, Sifted, Unchecked, Urgent};
+use ulocks_psrwlock::{Bulk, Central, Eager, PhaseFair, Sifted, Unchecked, Urgent};
 use ulocks_testkit::thread::{Arc, spawn};
 
 type D = Sifted<THREE, SleepsShared, PhaseFair, Central, Soft, Unchecked>;
-type Slots = Sifted<THREE, SleepsShared, PhaseFair, Distributed<2>, Soft, Unchecked>;
+type Slots = Sifted<THREE, SleepsShared, PhaseFair, Eager, Soft, Unchecked>;
 type Spins = Sifted<THREE, Shared, PhaseFair, Central, Soft, Unchecked>;
 
 /// Two words that writers change one after the other, and a lock, in memory that is all zero at
@@ -41,7 +41,7 @@ type Spins = Sifted<THREE, Shared, PhaseFair, Central, Soft, Unchecked>;
 #[repr(C)]
 struct Page<const N: usize> {
     lock: Lock<TWO, SleepsShared>,
-    slots: Lock<TWO, SleepsShared, PhaseFair, Distributed<2>>,
+    slots: Lock<TWO, SleepsShared, PhaseFair, Eager>,
     words: [AtomicU32; N],
 }
 

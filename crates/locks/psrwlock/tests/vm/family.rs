@@ -4,7 +4,7 @@ use crate::{FOUR, Lock, Sleeps, SleepsShared, THREE, TWO, sampled};
 use ulocks_core::model::{Config, Strategy, explore};
 use ulocks_core::raw::{RawInterruptible, RawRwLockUpgrade};
 use ulocks_core::{Private, Shared};
-use ulocks_psrwlock::{BULK, Distributed, HANDLER, PhaseFair, ReadersFirst};
+use ulocks_psrwlock::{BULK, Eager, HANDLER, PhaseFair, ReadersFirst};
 use ulocks_testkit::model::rw::Role::{self, Read, TimedRead, TimedWrite, TryRead, TryWrite, Write};
 use ulocks_testkit::model::upgrade::How;
 use ulocks_testkit::model::{rw, upgrade};
@@ -13,9 +13,9 @@ use ulocks_testkit::model::{rw, upgrade};
 macro_rules! on_each {
     ($check:ident) => {
         on_each_central!($check);
-        $check::<Lock<TWO, Sleeps, PhaseFair, Distributed<2>>>(9);
-        $check::<Lock<FOUR, Private, PhaseFair, Distributed<4>>>(10);
-        $check::<Lock<TWO, SleepsShared, PhaseFair, Distributed<2>>>(11);
+        $check::<Lock<TWO, Sleeps, PhaseFair, Eager>>(9);
+        $check::<Lock<FOUR, Private, PhaseFair, Eager>>(10);
+        $check::<Lock<TWO, SleepsShared, PhaseFair, Eager>>(11);
     };
 }
 
@@ -118,7 +118,8 @@ fn who_is_interrupted_strands_nobody() {
             explore(by_chance(3), move || {
                 rw::interrupt_vs_unlock::<L>(held, &[TimedWrite, TimedRead, Write]);
             });
-            explore(by_chance(8), move || {
+            let more = Config { executions: 3_000, ..by_chance(8) };
+            explore(more, move || {
                 rw::interrupt_vs_unlock::<L>(
                     held,
                     &[TimedWrite, TimedRead, Write, Read, TimedWrite, TimedRead, TimedWrite, Read],

@@ -6,13 +6,13 @@ use crate::{Lock, Sleeps, THREE, TWO};
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
 use ulocks_core::signal::Soft;
-use ulocks_psrwlock::{Central, Distributed, PhaseFair, Sifted, Unchecked};
+use ulocks_psrwlock::{Central, Eager, PhaseFair, Sifted, Unchecked};
 use ulocks_testkit::model::rw::Role::{Read, TimedWrite, Write};
 use ulocks_testkit::model::upgrade::How;
 use ulocks_testkit::model::{rw, upgrade};
 
 type Two = Lock<TWO>;
-type Slots = Lock<TWO, Sleeps, PhaseFair, Distributed<2>>;
+type Slots = Lock<TWO, Sleeps, PhaseFair, Eager>;
 
 fn many() -> Config {
     Config::sampled(10_000)

@@ -11,7 +11,7 @@ use ulocks_core::model::{Config, choose, explore};
 use ulocks_core::raw::{RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade};
 use ulocks_core::signal::{Soft, dispatch};
 use ulocks_psrwlock::{
-    Central, Configuration, Distributed, PhaseFair, RawPsRwLock, ReadToken, Sifted, Unchecked, Urgent,
+    Central, Configuration, Eager, PhaseFair, RawPsRwLock, ReadToken, Sifted, Unchecked, Urgent,
 };
 use ulocks_testkit::thread::{Arc, together};
 
@@ -115,8 +115,8 @@ fn histories_are_those_of_a_reader_writer_lock() {
     check::<Sifted<TWO, Sleeps, PhaseFair, Central, Soft, Unchecked>>(1);
     check::<Sifted<THREE, Private, PhaseFair, Central, Soft, Unchecked>>(2);
     check::<Sifted<FOUR, Sleeps, PhaseFair, Central, Soft, Unchecked>>(3);
-    check::<Sifted<TWO, Sleeps, PhaseFair, Distributed<2>, Soft, Unchecked>>(4);
-    check::<Sifted<THREE, SleepsShared, PhaseFair, Distributed<4>, Soft, Unchecked>>(5);
+    check::<Sifted<TWO, Sleeps, PhaseFair, Eager, Soft, Unchecked>>(4);
+    check::<Sifted<THREE, SleepsShared, PhaseFair, Eager, Soft, Unchecked>>(5);
 }
 
 /// The reads of handlers are among them.

@@ -10,7 +10,7 @@ use ulocks_core::model::{Config, explore};
 use ulocks_core::raw::{RawRwLock, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair};
 use ulocks_core::signal::Soft;
 use ulocks_psrwlock::{
-    BULK, Bulk, Central, Configuration, Distributed, Nested, PhaseFair, Sifted, Unchecked, Urgent,
+    BULK, Bulk, Central, Configuration, Eager, Nested, PhaseFair, Sifted, Unchecked, Urgent,
 };
 use ulocks_testkit::thread::together;
 
@@ -39,7 +39,7 @@ fn nobody_sleeps_on_an_owner_that_leaves() {
     check::<Plain<BULK>>();
     check::<Plain<TWO>>();
     check::<Plain<TWO, Private>>();
-    check::<Plain<TWO, Sleeps, Distributed<2>>>();
+    check::<Plain<TWO, Sleeps, Eager>>();
 }
 
 #[test]

@@ -14,8 +14,8 @@ mod naps;
 mod phases;
 mod place;
 mod releases;
+mod rows;
 mod signals;
-mod slots;
 
 use ulocks_core::model::{Config, Strategy};
 use ulocks_core::signal::Soft;

@@ -15,7 +15,7 @@ use ulocks_core::model::{Config, explore, thread};
 use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
 use ulocks_core::signal::Soft;
 use ulocks_core::spin::{Adaptive, NoSpin};
-use ulocks_psrwlock::{Bulk, Central, Configuration, Distributed, PhaseFair, Sifted, Unchecked, Urgent};
+use ulocks_psrwlock::{Bulk, Central, Configuration, Eager, PhaseFair, Sifted, Unchecked, Urgent};
 use ulocks_testkit::thread::together;
 
 /// What has happened in an execution.
@@ -131,7 +131,7 @@ fn a_sleeping_reader_is_passed_by_one_phase() {
         }
     }
     check::<Counted>(1);
-    check::<Counted<Distributed<2>>>(4);
+    check::<Counted<Eager>>(4);
     check::<Counted<Central, Adaptive>>(6);
 }
 

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use ulocks_core::Private;
 use ulocks_core::signal::Soft;
 use ulocks_psrwlock::{
-    Bulk, ByClass, Central, Configuration, Distributed, Nested, Partial, PhaseFair, PsRwLockReadGuard,
+    Bulk, ByClass, Central, Configuration, Eager, Nested, Partial, PhaseFair, PsRwLockReadGuard,
     PsRwLockUpgradableReadGuard as Upgradable, PsRwLockWith, PsRwLockWriteGuard as WriteGuard, Readers,
     Sifted, ThreadClass, Unchecked, Urgent,
 };
@@ -156,5 +156,5 @@ fn table<R: Readers>(name: &str) {
 #[test]
 fn releases_grow_no_faster_than_the_number_of_cpus() {
     table::<Central>("readers in the state");
-    table::<Distributed<8>>("Bulk readers at 8 slots");
+    table::<Eager>("Bulk readers at 8 slots");
 }

@@ -17,7 +17,7 @@ use ulocks_core::signal::{Context, Hard, Mask, Soft, dispatch};
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{self, interruption_point, spin_until};
 use ulocks_psrwlock::{
-    ByClass, Central, Configuration, Distributed, Nested, Partial, PhaseFair, PsRwLockUpgradableReadGuard,
+    ByClass, Central, Configuration, Eager, Nested, Partial, PhaseFair, PsRwLockUpgradableReadGuard,
     PsRwLockWith, Sifted, Unchecked,
 };
 use ulocks_testkit::thread::{Arc, spawn, together};
@@ -146,8 +146,8 @@ fn one_writer<D: Configuration<Mask: Installs>>(seed: u64) {
 fn handlers_read_wherever_they_strike() {
     one_writer::<Masked<Soft>>(1);
     one_writer::<Masked<Hard>>(2);
-    one_writer::<Masked<Soft, Private, Distributed<2>>>(3);
-    one_writer::<Sifted<FOUR, Sleeps, PhaseFair, Distributed<2>, Hard, Unchecked>>(4);
+    one_writer::<Masked<Soft, Private, Eager>>(3);
+    one_writer::<Sifted<FOUR, Sleeps, PhaseFair, Eager, Hard, Unchecked>>(4);
 }
 
 /// Several writers, which wait for each other in all ways, and are struck meanwhile.
@@ -289,7 +289,7 @@ fn the_handler_of_a_fault_fails_where_its_thread_writes() {
 fn a_handler_beside_one_writer_gets_in_and_is_waited_for() {
     const ROLES: &[Role] = &[Role::Write, BULK_READ];
     explore(Config::sampled(2_000), || struck::<Masked<Soft>>(ROLES, 2));
-    explore(Config::sampled(2_000), || struck::<Masked<Soft, Sleeps, Distributed<2>>>(ROLES, 2));
+    explore(Config::sampled(2_000), || struck::<Masked<Soft, Sleeps, Eager>>(ROLES, 2));
     explore(Config::sampled(2_000), || struck::<Masked<Soft>>(ROLES, 1));
 }
 
@@ -352,5 +352,5 @@ fn handlers_get_in_between_the_phases_of_a_write() {
     }
     check::<Masked<Soft>>(1);
     check::<Masked<Hard>>(2);
-    check::<Masked<Soft, Private, Distributed<2>>>(3);
+    check::<Masked<Soft, Private, Eager>>(3);
 }

@@ -1,0 +1,397 @@
+//! Rows of slots in static memory, which locks borrow while they are read by many threads.
+//!
+//! A lock whose readers meet is given a *row*: then [`Bulk`](crate::Bulk) readers count themselves
+//! in a slot of it, most likely one that only their own CPU uses, and not in the state. The number
+//! of the row is in the second word of the lock, so it moves with the lock, and no reader is
+//! forgotten when its guard is. All-zero is a lock without a row.
+//!
+//! # Protocol
+//! That of [`readers`](super::readers), with these additions:
+//! - *A lock gets a row* from a reader in the state, while it is inside. So an owner that has seen
+//!   the last reader in the state leave, Acquire, sees the row, or there is none and no reader at a
+//!   slot.
+//! - *A reader at a slot* reads the number from a hint, Acquire, so that it does not see the state
+//!   as it was before the lock got the row. It counts itself, makes its fence, and reads the state
+//!   and then the number again. It is inside if the class is open and the number is the same.
+//!   Otherwise it leaves again. It may have counted itself in a row that is another lock's by then:
+//!   that lock's owner waits for it a moment longer.
+//! - *An owner* that closes the class waits for the readers in the state, makes its fence, and sees
+//!   each slot of the row at zero once. A reader that it does not see makes its fence later, and
+//!   finds the class closed.
+//! - *The row is taken away* by an owner, after it has seen all slots at zero, and before it opens
+//!   the class: a reader that finds the class open again finds no row, or another.
+//! - (close all), where the class is not closed first, is for locks without a row. A lock may get
+//!   one between the look and that step. So the writer looks again after it, and sifts if there is
+//!   a row.
+//!
+//! A departing reader touches the lock no more after its subtraction. Whether an owner waits is
+//! said in the row, and that is where the owner sleeps: also readers that are in the wrong row wake
+//! the owner that they have delayed.
+//!
+//! # When
+//! A thread asks for a row at one of [`PERIOD`] reads that meet another reader. A write of a lock
+//! with a row waits until each slot has been seen at zero. After [`WRITES`] of them the owner
+//! compares what that has cost with what the reads between them have saved: [`READ_NS`] each. If
+//! they have saved less, it takes the row away, and the lock gets none for [`WITHOUT`] times as
+//! long as those writes took. All that is advice: no invariant rests on it.
+//!
+//! Millions of reads and writes a second, sections of 100 ns, in the cost model of sixteen CPUs of
+//! a Xeon and, with 64, of a larger machine; one thread a CPU; without rows, with this rule, and
+//! with a row of 64 slots in each lock:
+//!
+//! | writes | 2 CPUs | 16 | 64 |
+//! |---|---|---|---|
+//! | none | 10.4, 16.4, - | 12.9, 131, - | 11.0, 558, - |
+//! | 0.1 % | 10.4, 16.0, 15.9 | 12.5, 51.4, 52.0 | 9.2, 18.6, 22.6 |
+//! | 1 % | 10.1, 13.1, 12.0 | 10.0, 10.0, 8.5 | 6.4, 6.3, 5.0 |
+//! | 10 % | 8.2, 8.0, 4.8 | 6.1, 6.0, 2.2 | 4.7, 4.7, 2.0 |
+//! | 50 % | 7.2, 7.0, 1.6 | 2.8, 2.7, 0.7 | 2.1, 2.2, 0.8 |
+//!
+//! What failed there: to take a row away if its writes cost more than one part in nine of the time
+//! (BRAVO's rule; 12.4 at 0.1 % on 16 CPUs); and to look at the lock for its row before the
+//! addition in the state, which moves its line twice (9.6 there, for 12.5). Hence the hints.
+//!
+//! # Sources
+//! D. Dice and A. Kogan, "BRAVO: Biased Locking for Reader-Writer Locks" (2019), for the bias, a
+//! static table, and the time without. There a slot names the lock; here a row is the lock's, so
+//! that slots count, locks do not collide, and locks can be moved.
+
+use crate::configuration::Configuration;
+use crate::exits::Exit;
+use crate::raw::{PolicyOf, RawPsRwLock};
+use crate::readers::{Readers, Slot};
+use crate::word::{Queues, State};
+use core::cell::Cell;
+use core::ptr;
+use core::time::Duration;
+use crossbeam_utils::CachePadded;
+use ulocks_core::futex::Scope;
+use ulocks_core::meter::{Event, Meter};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicU32, AtomicU64, fence, interruption_point, place_of, places};
+use ulocks_core::time::Deadline;
+use ulocks_core::{Policy, cpu, spin, sync, tid};
+
+/// How many rows there are, and place 0, which is none. In a model there is one.
+const ROWS: usize = if places(Queues::ROWS) == 1 { 2 } else { Queues::ROWS };
+/// How many slots a row has. More CPUs share them.
+const SLOTS: usize = 64;
+/// A thread asks for a row at one of so many reads that meet another reader.
+const PERIOD: u8 = 64;
+/// What a read costs less at a slot than in the state, in nanoseconds: about half of the time in
+/// which a cache line goes to another CPU and back.
+const READ_NS: u64 = 50;
+/// How many writes are looked at together.
+const WRITES: u32 = 16;
+/// For how many times as long as those writes took a lock gets no row after that.
+const WITHOUT: u64 = 32;
+
+/// The most readers that one slot counts; the state counts others.
+const SLOT_LIMIT: u32 = 1 << 16;
+/// A slot counts one more reader, and one more arrival.
+const ARRIVAL: u64 = 1 | 1 << 32;
+
+/// How many readers are at a slot.
+const fn readers(slot: u64) -> u32 {
+    slot as u32
+}
+
+/// What an owner has seen of a row.
+#[derive(Default)]
+struct Seen {
+    /// The slots before this one, each at zero.
+    slots: Cell<usize>,
+    /// How many readers had come to those, modulo 2^32.
+    arrivals: Cell<u32>,
+}
+
+/// A row: slots, each on cache lines of its own.
+pub(crate) struct Row {
+    /// How many readers are at the slot, and above that how many have come, from bit 32 on.
+    slots: [CachePadded<AtomicU64>; SLOTS],
+    /// How many slots have been used, from the first on.
+    used: CachePadded<AtomicU32>,
+    exit: CachePadded<Exit>,
+    /// Since when, in nanoseconds, there were so many writes at such a cost.
+    since: AtomicU64,
+    writes: AtomicU32,
+    cost: AtomicU64,
+    /// How many readers had come before that.
+    arrivals: AtomicU32,
+}
+
+ulocks_core::sync_static! {
+    static TABLE: [Row; ROWS] = ulocks_core::each!(Row::new(); ROWS);
+    /// The rows that locks have, as bits.
+    static LENT: AtomicU32 = AtomicU32::new(1);
+    static HINTS: [CachePadded<Hint>; HINTS_LEN] =
+        ulocks_core::each!(CachePadded::new(Hint::new()); HINTS_LEN);
+}
+
+/// How many hints there are.
+const HINTS_LEN: usize = places(64);
+
+/// What is known of the locks of a place, by address, on a line that seldom changes. The lock's own
+/// line is taken by its readers: a look at it before an addition would move it twice.
+struct Hint {
+    /// The row of one of these locks, perhaps.
+    row: AtomicU32,
+    /// Until when, in nanoseconds, they get no row.
+    until: AtomicU64,
+}
+
+impl Hint {
+    ulocks_core::const_fn! {
+        fn new() -> Self {
+            Self { row: AtomicU32::new(0), until: AtomicU64::new(0) }
+        }
+    }
+}
+
+/// Nanoseconds of a clock that goes on.
+fn now() -> u64 {
+    Deadline::after(Duration::ZERO).since_zero().as_nanos() as u64
+}
+
+impl Row {
+    ulocks_core::const_fn! {
+        fn new() -> Self {
+            Self {
+                slots: ulocks_core::each!(CachePadded::new(AtomicU64::new(0)); SLOTS),
+                used: CachePadded::new(AtomicU32::new(0)),
+                exit: CachePadded::new(Exit::new()),
+                since: AtomicU64::new(0),
+                writes: AtomicU32::new(0),
+                cost: AtomicU64::new(0),
+                arrivals: AtomicU32::new(0),
+            }
+        }
+    }
+
+    /// The row of that number, which is not zero.
+    #[inline(always)]
+    fn of(number: u8) -> &'static Self {
+        let table: &'static [Self; ROWS] = &TABLE;
+        &table[usize::from(number) % ROWS]
+    }
+
+    /// A row that no lock has. Its number.
+    fn borrow() -> Option<u8> {
+        let mut lent = LENT.load(Relaxed);
+        loop {
+            let free = (0..ROWS as u8).find(|row| lent >> row & 1 == 0)?;
+            match LENT.compare_exchange(lent, lent | 1 << free, Acquire, Relaxed) {
+                Ok(_) => return Some(free),
+                Err(now) => lent = now,
+            }
+        }
+    }
+
+    /// How many readers have come to all slots, modulo 2^32.
+    fn arrivals(&self) -> u32 {
+        self.slots.iter().fold(0, |sum: u32, slot| sum.wrapping_add((slot.load(Relaxed) >> 32) as u32))
+    }
+
+    /// Looks at the writes from now on.
+    fn begin(&self, now: u64, arrivals: u32) {
+        self.arrivals.store(arrivals, Relaxed);
+        self.since.store(now, Relaxed);
+        self.writes.store(0, Relaxed);
+        self.cost.store(0, Relaxed);
+    }
+
+    /// Gives a row back. The caller has seen all its slots at zero.
+    fn give_back(number: u8) {
+        LENT.fetch_and(!(1 << number), Release);
+    }
+
+    /// Whether each slot has been seen at zero, those before `seen` earlier.
+    #[inline]
+    fn was_empty(&self, seen: &Seen) -> bool {
+        let used = (self.used.load(Relaxed) as usize).min(SLOTS);
+        let rest = self.slots.get(seen.slots.get()..used).unwrap_or(&[]);
+        for slot in rest {
+            let slot = slot.load(Acquire);
+            if readers(slot) > 0 {
+                return false;
+            }
+            seen.slots.set(seen.slots.get() + 1);
+            seen.arrivals.set(seen.arrivals.get().wrapping_add((slot >> 32) as u32));
+        }
+        true
+    }
+}
+
+impl<D: Configuration> RawPsRwLock<D> {
+    /// Whether the lock can have a row.
+    pub(crate) const HAS_ROWS: bool = D::Readers::BIASED
+        && <PolicyOf<D> as Policy>::Scope::PRIVATE
+        && Self::is_bulk(0)
+        && !Self::READERS_FIRST;
+
+    /// The number of the row that the lock has, or zero.
+    #[inline(always)]
+    pub(crate) fn row(&self) -> u8 {
+        if Self::HAS_ROWS { Queues(self.queues.load(Relaxed)).row() } else { 0 }
+    }
+
+    /// Acquires for reading at a slot of the lock's row, if it has one and the class is open.
+    #[inline(always)]
+    pub(crate) fn read_at_row(&self) -> Option<Slot> {
+        if !Self::HAS_ROWS {
+            return None;
+        }
+        // Acquire: see "A reader at a slot".
+        let number = self.hint().row.load(Acquire) as u8;
+        // Looks first: a reader that comes again and again would delay the owner each time.
+        if number == 0 || !Self::LAYOUT.admits(self.look(), 0) {
+            return None;
+        }
+        let row = Row::of(number);
+        let nth = cpu::current().unwrap_or_else(tid::current) as usize % SLOTS;
+        if row.used.load(Relaxed) <= nth as u32 {
+            row.used.fetch_max(nth as u32 + 1, Relaxed);
+        }
+        let was = row.slots[nth].fetch_add(ARRIVAL, Relaxed);
+        Self::fence_of_reader();
+        interruption_point();
+        let slot = Slot { row: number, nth: nth as u8 };
+        // In this order: see "The row is taken away".
+        let open = Self::LAYOUT.admits(State(self.state.load(Acquire)), 0);
+        if open && self.row() == number && readers(was) < SLOT_LIMIT {
+            self.meter.count(Event::Acquired);
+            return Some(slot);
+        }
+        Self::depart_row(slot);
+        None
+    }
+
+    /// Leaves by a slot of a row: the lock may be gone.
+    #[inline(always)]
+    pub(crate) fn depart_row(Slot { row, nth }: Slot) {
+        interruption_point();
+        let row = Row::of(row);
+        let was = row.slots[usize::from(nth) % SLOTS].fetch_sub(1, Release);
+        Self::fence_of_reader();
+        if row.exit.is_waited_at() && readers(was) == 1 {
+            row.exit.tell();
+        }
+    }
+
+    /// A reader in the state, which is inside and has met another one, asks for a row now and then.
+    #[inline]
+    pub(crate) fn ask_for_row(&self) {
+        if D::Readers::EAGER || sync::is_nth(PERIOD) {
+            self.get_row();
+        }
+    }
+
+    /// A reader in the state, which is inside, gets the lock a row, if that is not forbidden.
+    #[cold]
+    fn get_row(&self) {
+        let hint = self.hint();
+        if self.row() != 0 {
+            // The lock was moved, or another one has this place.
+            hint.row.store(self.row().into(), Release);
+            return;
+        }
+        if now() < hint.until.load(Relaxed) {
+            return;
+        }
+        let Some(number) = Row::borrow() else { return };
+        Row::of(number).begin(now(), Row::of(number).arrivals());
+        let mut queues = Queues(self.queues.load(Relaxed));
+        while queues.row() == 0 {
+            match self.queues.compare_exchange(queues.0, queues.with_row(number).0, Relaxed, Relaxed) {
+                Ok(_) => return hint.row.store(number.into(), Release),
+                Err(other) => queues = Queues(other),
+            }
+        }
+        Row::give_back(number);
+    }
+
+    #[inline(always)]
+    fn hint(&self) -> &'static Hint {
+        let table: &'static [CachePadded<Hint>; HINTS_LEN] = &HINTS;
+        &table[place_of(ptr::from_ref(self).addr(), HINTS_LEN)]
+    }
+
+    /// Whether the lock has a row, as far as the hint knows.
+    #[inline(always)]
+    pub(crate) fn may_have_row(&self) -> bool {
+        Self::HAS_ROWS && self.hint().row.load(Relaxed) != 0
+    }
+
+    /// Whether no reader is at a slot of the lock's row. If the class is closed, and no reader is
+    /// in the state, none will be.
+    pub(crate) fn row_is_empty(&self) -> bool {
+        if !Self::HAS_ROWS {
+            return true;
+        }
+        fence(Acquire); // (depart) of the last reader in the state
+        match self.row() {
+            0 => true,
+            number => {
+                sync::without_unwinding(|| Self::see_readers());
+                Row::of(number).was_empty(&Seen::default())
+            }
+        }
+    }
+
+    /// The owner has closed the class, and the readers in the state have left: waits for those at
+    /// slots. False if `deadline` passed first.
+    pub(crate) fn drain_row(&self, deadline: Option<Deadline>) -> bool {
+        let number = self.row();
+        if number == 0 {
+            return true;
+        }
+        let (row, seen, began) = (Row::of(number), Seen::default(), now());
+        Self::see_readers();
+        let left = || row.was_empty(&seen);
+        let done = left() || spin::head_waiter::<PolicyOf<D>>(false, left) || {
+            self.meter.count(Event::Slept);
+            row.exit.wait_for_slots(deadline, || Self::see_readers(), left)
+        };
+        if done {
+            self.judge_row(number, began, seen.arrivals.get());
+        }
+        done
+    }
+
+    /// Takes the row away if its last [`WRITES`] writes have cost too much. For the owner, which
+    /// has closed the class and has seen all slots at zero since `began`.
+    fn judge_row(&self, number: u8, began: u64, arrivals: u32) {
+        let (row, ended) = (Row::of(number), now());
+        let cost = row.cost.load(Relaxed) + ended.saturating_sub(began);
+        let writes = row.writes.load(Relaxed) + 1;
+        if !D::Readers::EAGER && writes < WRITES {
+            row.cost.store(cost, Relaxed);
+            row.writes.store(writes, Relaxed);
+            return;
+        }
+        let time = ended.saturating_sub(row.since.load(Relaxed));
+        let reads = arrivals.wrapping_sub(row.arrivals.load(Relaxed));
+        row.begin(ended, arrivals);
+        if !D::Readers::EAGER && u64::from(reads) * READ_NS > cost {
+            return;
+        }
+        self.hint().until.store(ended + WITHOUT * time, Relaxed);
+        self.hint().row.store(0, Relaxed);
+        self.queues.fetch_and(!Queues::ROW, Relaxed);
+        Row::give_back(number);
+    }
+}
+
+/// A lock gives its row back. A row with readers whose guards were forgotten is lost.
+impl<D: Configuration> Drop for RawPsRwLock<D> {
+    fn drop(&mut self) {
+        // A model has one row, and may drop a lock when its execution has ended.
+        if places(2) == 1 {
+            return;
+        }
+        let number = self.row();
+        if number != 0 && Row::of(number).was_empty(&Seen::default()) {
+            Row::give_back(number);
+        }
+    }
+}
