@@ -16,6 +16,7 @@ mod convoy;
 mod many;
 mod promises;
 mod psrw;
+mod readers;
 mod scaling;
 pub mod sembench;
 mod semscale;
@@ -108,6 +109,7 @@ pub const ALL: &[Row] = &[
     condvar::ROW,
     shared::ROW,
     psrw::ROW,
+    readers::ROW,
     promises::ROW,
 ];
 

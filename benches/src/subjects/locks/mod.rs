@@ -321,6 +321,7 @@ locks! {
         "parking_lot-rw" "parking_lot 0.13 RwLock": Rw<Peer<crate::subjects::rwlocks::ParkingLot>>;
         "usync-rw" "usync RwLock": Rw<Peer<crate::subjects::rwlocks::Usync>>;
         "pthread-rw" "pthread_rwlock_t, readers first": Rw<Peer<Pthread>>;
+        "sharded-rw" "crossbeam ShardedLock": Rw<Peer<crate::subjects::rwlocks::Sharded>>;
     }
     named {
         "psrw" "ulocks PsRwLock": Rw<Psrw> | PsrwShared;

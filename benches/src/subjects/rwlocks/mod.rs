@@ -17,7 +17,7 @@ mod timed;
 
 pub use family::{Psrw, PsrwCentral, PsrwHandler, PsrwTimed};
 pub use mask::Masked;
-pub use peers::{ParkingLot, Peer, Pthread, Std, Usync};
+pub use peers::{ParkingLot, Peer, Pthread, Sharded, Std, Usync};
 use timed::Placed;
 pub use timed::{Ask, Read, Subject};
 
@@ -91,6 +91,7 @@ impl crate::subjects::Kind for Traits {
                 entry::<ParkingLot>("parking_lot-rw", "parking_lot 0.13 RwLock"),
                 entry::<Pthread>("pthread-rw", "pthread_rwlock_t, readers first"),
                 entry::<Usync>("usync-rw", "usync RwLock"),
+                entry::<Sharded>("sharded-rw", "crossbeam ShardedLock"),
                 entry::<Masked<Std>>("std-rw-masked", "std-rw, signals blocked from lock to unlock"),
                 entry::<Masked<ParkingLot>>("parking_lot-rw-masked", "parking_lot-rw, signals blocked"),
                 entry::<Masked<Pthread>>("pthread-rw-masked", "pthread-rw, signals blocked"),

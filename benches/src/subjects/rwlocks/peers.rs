@@ -48,7 +48,17 @@ macro_rules! guarded {
     )*};
 }
 
+/// crossbeam's, by the names of the others.
+mod sharded {
+    pub use crossbeam_utils::sync::{
+        ShardedLock as RwLock, ShardedLockReadGuard as RwLockReadGuard,
+        ShardedLockWriteGuard as RwLockWriteGuard,
+    };
+}
+
 guarded! {
+    /// crossbeam's `ShardedLock`.
+    Sharded(sharded), whole, Result::ok;
     /// parking_lot 0.13.
     ParkingLot(parking_lot), Some, identity;
     /// usync.

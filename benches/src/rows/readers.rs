@@ -1,0 +1,62 @@
+//! `readers`: reader-writer locks over thread counts and shares of reads, with sections of 100 ns
+//! and nothing outside. `psrw` has the lock with classes, signal handlers, and the comparison of
+//! 2008.
+
+use super::{Row, Standing, Wish, by_peer, cell, chosen, doubled, no_claims, of, standings, turns};
+use crate::engine::cell::Job;
+use crate::engine::record::{Mode, Record};
+use crate::report::units;
+use crate::statistics::geometric_mean;
+use crate::workloads::turns::Turns;
+use crate::workloads::{Times, Workers};
+
+pub const ROW: Row = Row {
+    name: "readers",
+    about: "reader-writer locks over threads and shares of reads, crossbeam's sharded one beside them",
+    mail: None,
+    share_s: (30, 0),
+    jobs,
+    drop_first: &["psrw-central", "usync-rw", "pthread-rw"],
+    columns: &[of("rate"), by_peer("rate"), of("cpu"), of("starved"), of("cov")],
+    claims: no_claims,
+    sentences,
+    notes: "`psrw-central` is `psrw` without the slots that it borrows while many threads read.",
+};
+
+const SUBJECTS: [&str; 7] =
+    ["std-rw", "parking_lot-rw", "usync-rw", "pthread-rw", "sharded-rw", "psrw", "psrw-central"];
+
+/// Reads, in a hundred operations.
+const SHARES: [u8; 4] = [100, 99, 90, 50];
+
+fn jobs(wish: &Wish) -> Vec<Job> {
+    // A quick look has `psrw`.
+    if wish.mode == Mode::Quick && wish.threads.is_none() {
+        return Vec::new();
+    }
+    let counts = match &wish.threads {
+        Some(threads) => threads.clone(),
+        None if wish.mode == Mode::Smoke => vec![2],
+        None => doubled(wish.cpus, &[1, 4]),
+    };
+    let times = wish.times.unwrap_or(Times { hold_ns: 100, think_ns: 0 });
+    let shares = if wish.mode == Mode::Smoke { &SHARES[1..2] } else { &SHARES[..] };
+    let job = |(reads, n)| {
+        let turns = Turns { read_share: reads, ..turns(times, Workers::Threads(n)) };
+        let cell = cell(turns);
+        let section = format!("{reads} % reads, {}", cell.section);
+        Job { cell: crate::engine::cell::Cell { section, ..cell }, subjects: chosen(wish, &SUBJECTS) }
+    };
+    shares.iter().flat_map(|&reads| counts.iter().map(move |&n| (reads, n))).map(job).collect()
+}
+
+/// The lock by the best peer of each cell: the geometric mean and the worst cell.
+fn sentences(record: &Record) -> Vec<String> {
+    let score = |(name, all): (&str, Vec<Standing<'_>>)| {
+        let mean = geometric_mean(&all.iter().map(|(_, _, ratio)| ratio.value).collect::<Vec<_>>());
+        let (cell, worst) = (&record.cells[all[0].0], units::fixed(all[0].2.value));
+        let of_all = format!("{name} has {} of the best peer of each cell", units::fixed(mean));
+        format!("readers: {of_all}, {worst} in the worst: {} x {}.", cell.section, cell.label)
+    };
+    standings(record).into_iter().map(score).collect()
+}
