@@ -48,11 +48,11 @@ pub fn place_of(address: usize, places: usize) -> usize {
     (address as u64).wrapping_mul(GOLDEN).checked_shr(u64::BITS - places.ilog2()).unwrap_or(0) as usize
 }
 
-/// Whether this is the `n`-th time that the calling thread asks this or releases a lock past a
-/// waiter, the `2n`-th, and so on; never in a model without time.
+/// For a reader beside another one: whether this is the `n`-th such read of the calling thread, the
+/// `2n`-th, and so on; never in a model without time.
 #[doc(hidden)]
 #[inline]
 #[must_use]
-pub fn is_nth(n: u8) -> bool {
-    crate::sys::world::has_rates() && crate::sys::world::with_releases(|releases| releases.is_nth(n))
+pub fn is_nth_read(n: u8) -> bool {
+    crate::sys::world::has_rates() && crate::sys::world::with_releases(|releases| releases.is_nth_read(n))
 }

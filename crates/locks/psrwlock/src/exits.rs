@@ -1,4 +1,4 @@
-//! Where an owner sleeps until readers have left.
+//! Where owners sleep until readers have left, and waiters until an owner has left.
 //!
 //! (depart) is the last touch of a reader: the lock may be gone when it is over. So the event that
 //! tells a sleeping owner of it is not in the lock. It is in a table of the process, by the lock's
@@ -35,7 +35,7 @@ const EXITS: usize = places(64);
 
 /// The place of some locks.
 pub(crate) struct Exit {
-    /// How many times a last reader has left.
+    /// How often sleepers were told.
     left: Futex<Local>,
     /// How many owners wait for readers in slots.
     waiting: AtomicU32,
@@ -61,11 +61,11 @@ impl Exit {
 
     /// Whether an owner waits for readers in slots.
     #[inline(always)]
-    pub(crate) fn is_waited_at(&self) -> bool {
+    pub(crate) fn is_waited_at_for_slots(&self) -> bool {
         self.waiting.load(Relaxed) > 0
     }
 
-    /// A reader that an owner may wait for has left.
+    /// Tells all sleepers that a reader or an owner has left.
     #[cold]
     pub(crate) fn tell(&self) {
         fence(Acquire); // (depart) has found the owner's look

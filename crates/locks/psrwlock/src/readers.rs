@@ -116,7 +116,7 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// The owner's fence, after it has closed the class.
     #[cold]
-    pub(crate) fn see_readers() {
+    pub(crate) fn fence_of_owner() {
         if membarrier::RMW_IS_FENCE {
             membarrier::light();
         } else if Self::is_asymmetric() {

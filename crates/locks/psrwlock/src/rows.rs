@@ -1,39 +1,39 @@
 //! Rows of slots in static memory, which locks borrow while they are read by many threads.
 //!
-//! A lock whose readers meet is given a *row*: then [`Bulk`](crate::Bulk) readers count themselves
-//! in a slot of it, most likely one that only their own CPU uses, and not in the state. The number
-//! of the row is in the second word of the lock, so it moves with the lock, and no reader is
-//! forgotten when its guard is. All-zero is a lock without a row.
+//! A lock whose readers meet gets a *row*. [`Bulk`](crate::Bulk) readers then count themselves in a
+//! slot of the row, mostly one that only their CPU uses, and not in the state. The second word of
+//! the lock has the number of the row, so the number moves with the lock. A reader stays counted if
+//! its guard is forgotten. All-zero is a lock without a row.
 //!
 //! # Protocol
 //! That of [`readers`](super::readers), with these additions:
-//! - *A lock gets a row* from a reader in the state, while it is inside. So an owner that has seen
-//!   the last reader in the state leave, Acquire, sees the row, or there is none and no reader at a
-//!   slot.
-//! - *A reader at a slot* reads the number from a hint, Acquire, so that it does not see the state
-//!   as it was before the lock got the row. It counts itself, makes its fence, and reads the state
-//!   and then the number again. It is inside if the class is open and the number is the same.
-//!   Otherwise it leaves again. It may have counted itself in a row that is another lock's by then:
-//!   that lock's owner waits for it a moment longer.
+//! - *A lock gets a row* from a reader in the state, while that reader is inside. An owner has seen
+//!   the last reader in the state leave, Acquire. So it sees the row; or there is none, and no
+//!   reader is at a slot.
+//! - *A reader at a slot* reads the number from a hint, Acquire: its look at the state is not older
+//!   than the row. It counts itself, makes its fence, and reads the state and then the number. It
+//!   is inside if the class is open, the number is the same, and the slot is not full. Otherwise it
+//!   leaves again. The row may be another lock's by then: that lock's owner waits a moment longer.
 //! - *An owner* that closes the class waits for the readers in the state, makes its fence, and sees
-//!   each slot of the row at zero once. A reader that it does not see makes its fence later, and
-//!   finds the class closed.
+//!   each slot of the row at zero once. A reader that the owner does not see makes its fence later,
+//!   and finds the class closed.
 //! - *The row is taken away* by an owner, after it has seen all slots at zero, and before it opens
-//!   the class: a reader that finds the class open again finds no row, or another.
-//! - (close all), where the class is not closed first, is for locks without a row. A lock may get
-//!   one between the look and that step. So the writer looks again after it, and sifts if there is
-//!   a row.
+//!   the class. A reader that finds the class open again finds the row that the lock has then. If
+//!   the number is the same, the reader is counted in that row.
+//! - (close all), where the class is not closed first, is for locks without a row. The hint may not
+//!   know the row. So the writer reads the second word after (close all), and sifts if there is a
+//!   row.
 //!
-//! A departing reader touches the lock no more after its subtraction. Whether an owner waits is
-//! said in the row, and that is where the owner sleeps: also readers that are in the wrong row wake
-//! the owner that they have delayed.
+//! A departing reader touches the row last, and not the lock. The row says whether an owner waits,
+//! and the owner sleeps there. So a reader in a wrong row, too, wakes the owner that it delays.
 //!
 //! # When
-//! A thread asks for a row at one of [`PERIOD`] reads that meet another reader. A write of a lock
-//! with a row waits until each slot has been seen at zero. After [`WRITES`] of them the owner
-//! compares what that has cost with what the reads between them have saved: [`READ_NS`] each. If
-//! they have saved less, it takes the row away, and the lock gets none for [`WITHOUT`] times as
-//! long as those writes took. All that is advice: no invariant rests on it.
+//! A thread asks for a row at one of [`PERIOD`] reads that meet another reader. An owner that
+//! closes the class waits until each slot has been seen at zero. After [`WRITES`] such waits it
+//! compares what they have cost with what the reads between them have saved: [`READ_NS`] each. If
+//! they have not saved more, it takes the row away. Then locks of that place get none for
+//! [`WITHOUT`] times as long as it has taken to come to so many waits. All that is advice: no
+//! invariant rests on it.
 //!
 //! Millions of reads and writes a second, sections of 100 ns, in the cost model of sixteen CPUs of
 //! a Xeon and, with 64, of a larger machine; one thread a CPU; without rows, with this rule, and
@@ -47,9 +47,9 @@
 //! | 10 % | 8.2, 8.0, 4.8 | 6.1, 6.0, 2.2 | 4.7, 4.7, 2.0 |
 //! | 50 % | 7.2, 7.0, 1.6 | 2.8, 2.7, 0.7 | 2.1, 2.2, 0.8 |
 //!
-//! What failed there: to take a row away if its writes cost more than one part in nine of the time
-//! (BRAVO's rule; 12.4 at 0.1 % on 16 CPUs); and to look at the lock for its row before the
-//! addition in the state, which moves its line twice (9.6 there, for 12.5). Hence the hints.
+//! What failed, at 0.1 % on 16 CPUs: to take a row away if its writes cost more than one part in
+//! four of the time, a rule as BRAVO's (12.4); and to look at the lock for its row before the
+//! addition in the state, which moves its line twice (9.6, for 12.5). Hence the hints.
 //!
 //! # Sources
 //! D. Dice and A. Kogan, "BRAVO: Biased Locking for Reader-Writer Locks" (2019), for the bias, a
@@ -74,12 +74,13 @@ use ulocks_core::{Policy, cpu, spin, sync, tid};
 
 /// How many rows there are, and place 0, which is none. In a model there is one.
 const ROWS: usize = if places(Queues::ROWS) == 1 { 2 } else { Queues::ROWS };
-/// How many slots a row has. More CPUs share them.
+/// How many slots a row has, on more CPUs shared: 8 KiB. Others were not measured.
 const SLOTS: usize = 64;
-/// A thread asks for a row at one of so many reads that meet another reader.
+/// A thread asks for a row at one of so many reads that meet another reader: to ask takes a look at
+/// the clock. Others were not measured.
 const PERIOD: u8 = 64;
-/// What a read costs less at a slot than in the state, in nanoseconds: about half of the time in
-/// which a cache line goes to another CPU and back.
+/// What a read costs less at a slot than in the state, in nanoseconds: a low estimate of the time
+/// in which a cache line goes to another CPU. Others were not measured.
 const READ_NS: u64 = 50;
 /// How many writes are looked at together.
 const WRITES: u32 = 16;
@@ -122,7 +123,7 @@ pub(crate) struct Row {
 
 ulocks_core::sync_static! {
     static TABLE: [Row; ROWS] = ulocks_core::each!(Row::new(); ROWS);
-    /// The rows that locks have, as bits.
+    /// The rows that locks have, as bits. Bit 0 stands for no row, and is always set.
     static LENT: AtomicU32 = AtomicU32::new(1);
     static HINTS: [CachePadded<Hint>; HINTS_LEN] =
         ulocks_core::each!(CachePadded::new(Hint::new()); HINTS_LEN);
@@ -200,7 +201,7 @@ impl Row {
         self.cost.store(0, Relaxed);
     }
 
-    /// Gives a row back. The caller has seen all its slots at zero.
+    /// Gives a row back. The caller has seen all its slots at zero, or no lock has had the row.
     fn give_back(number: u8) {
         LENT.fetch_and(!(1 << number), Release);
     }
@@ -273,7 +274,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         let row = Row::of(row);
         let was = row.slots[usize::from(nth) % SLOTS].fetch_sub(1, Release);
         Self::fence_of_reader();
-        if row.exit.is_waited_at() && readers(was) == 1 {
+        if row.exit.is_waited_at_for_slots() && readers(was) == 1 {
             row.exit.tell();
         }
     }
@@ -281,14 +282,14 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// A reader in the state, which is inside and has met another one, asks for a row now and then.
     #[inline]
     pub(crate) fn ask_for_row(&self) {
-        if D::Readers::EAGER || sync::is_nth(PERIOD) {
-            self.get_row();
+        if D::Readers::EAGER || sync::is_nth_read(PERIOD) {
+            self.give_row();
         }
     }
 
     /// A reader in the state, which is inside, gets the lock a row, if that is not forbidden.
     #[cold]
-    fn get_row(&self) {
+    fn give_row(&self) {
         let hint = self.hint();
         if self.row() != 0 {
             // The lock was moved, or another one has this place.
@@ -318,7 +319,7 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// Whether the lock has a row, as far as the hint knows.
     #[inline(always)]
-    pub(crate) fn may_have_row(&self) -> bool {
+    pub(crate) fn hint_has_row(&self) -> bool {
         Self::HAS_ROWS && self.hint().row.load(Relaxed) != 0
     }
 
@@ -332,7 +333,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         match self.row() {
             0 => true,
             number => {
-                sync::without_unwinding(|| Self::see_readers());
+                sync::without_unwinding(|| Self::fence_of_owner());
                 Row::of(number).was_empty(&Seen::default())
             }
         }
@@ -346,11 +347,11 @@ impl<D: Configuration> RawPsRwLock<D> {
             return true;
         }
         let (row, seen, began) = (Row::of(number), Seen::default(), now());
-        Self::see_readers();
+        Self::fence_of_owner();
         let left = || row.was_empty(&seen);
         let done = left() || spin::head_waiter::<PolicyOf<D>>(false, left) || {
             self.meter.count(Event::Slept);
-            row.exit.wait_for_slots(deadline, || Self::see_readers(), left)
+            row.exit.wait_for_slots(deadline, || Self::fence_of_owner(), left)
         };
         if done {
             self.judge_row(number, began, seen.arrivals.get());

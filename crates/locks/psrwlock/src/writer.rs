@@ -52,7 +52,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     #[inline(always)]
     fn write_at_once(&self) -> bool {
         // Looks before it masks handlers: an attempt may be one of very many.
-        if self.may_have_row() || (Self::MASKS && self.look() != State::UNLOCKED) {
+        if self.hint_has_row() || (Self::MASKS && self.look() != State::UNLOCKED) {
             return false;
         }
         Self::raise();

@@ -180,7 +180,8 @@ impl Plan {
     #[inline]
     pub(super) fn note_release(&self, address: usize, calls: bool) {
         let ends_period = world::with_releases(|releases| releases.is_nth(PERIOD));
-        if calls || ends_period && self.end_period(address) {
+        let ends_solo = ends_period && self.end_period(address);
+        if calls || ends_solo {
             self.call();
         }
     }

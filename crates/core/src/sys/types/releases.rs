@@ -1,25 +1,37 @@
-//! What a thread remembers of its releases: advice, never needed to be right.
+//! What a thread remembers of the locks it uses: advice, never needed to be right.
 
 use core::cell::Cell;
 
-/// What the calling thread remembers of its releases past waiters.
+/// What the calling thread remembers: its releases past waiters, and its reads beside others.
 #[derive(Debug, Default)]
 pub(crate) struct Releases {
     count: Cell<u8>,
+    reads: Cell<u8>,
     alone: Cell<usize>,
 }
 
 impl Releases {
     #[cfg(world = "machine")]
     pub(crate) const fn new() -> Self {
-        Self { count: Cell::new(0), alone: Cell::new(0) }
+        Self { count: Cell::new(0), reads: Cell::new(0), alone: Cell::new(0) }
     }
 
-    /// Counts one more; whether it is the `n`-th, the `2n`-th, and so on.
+    /// Counts one more release; whether it is the `n`-th, the `2n`-th, and so on.
     #[inline]
     pub(crate) fn is_nth(&self, n: u8) -> bool {
-        let count = self.count.get() + 1;
-        self.count.set(if count >= n { 0 } else { count });
+        Self::counts(&self.count, n)
+    }
+
+    /// The same of a read beside another reader.
+    #[inline]
+    pub(crate) fn is_nth_read(&self, n: u8) -> bool {
+        Self::counts(&self.reads, n)
+    }
+
+    #[inline]
+    fn counts(counter: &Cell<u8>, n: u8) -> bool {
+        let count = counter.get() + 1;
+        counter.set(if count >= n { 0 } else { count });
         count >= n
     }
 
