@@ -124,6 +124,9 @@ use ulocks_core::api;
 /// forking thread held, the child can release. Unless no other thread held it or waited, the child
 /// may not lock it.
 ///
+/// Two copies of this crate in one process, as in two shared libraries, must not share a `Private`
+/// lock: each has its own table of rows and exits.
+///
 /// # Memory
 /// A release ends with one read-modify-write and touches the lock no more, so the thread that
 /// releases last may free or unmap it at once. Nothing is allocated, so it can guard a global

@@ -20,7 +20,7 @@ use crate::word::{LEVEL, Queues, State, WRITERS, readers};
 use core::ptr;
 use ulocks_core::futex::{Bits, FutexKey};
 use ulocks_core::meter::{Event, Meter};
-use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::{Policy, sync};
 
 /// How many attempts a release makes before it leaves by (announce). An attempt clears flags and
@@ -210,8 +210,9 @@ impl<D: Configuration> RawPsRwLock<D> {
             self.state.fetch_or(LEVEL | State::DRAINING, Relaxed);
             less = (LEVEL | State::DRAINING) - u64::from(to);
         }
-        // Mutant: Acquire -> Relaxed: load buffering, by litmus/psrwlock-event.litmus.
-        let was = self.state.fetch_sub(less, Acquire);
+        // Mutant: AcqRel -> Release: load buffering, by litmus/psrwlock-event.litmus.
+        // Release: see `rows`, "The row is taken away".
+        let was = self.state.fetch_sub(less, AcqRel);
         if level == Self::CLASSES {
             Self::tell_after_leaving(ptr::from_ref(self).addr(), was);
         }

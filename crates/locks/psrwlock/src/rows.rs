@@ -10,16 +10,18 @@
 //! - *A lock gets a row* from a reader in the state, while that reader is inside. An owner has seen
 //!   the last reader in the state leave, Acquire. So it sees the row; or there is none, and no
 //!   reader is at a slot.
-//! - *A reader at a slot* reads the number from a hint, Acquire: its look at the state is not older
-//!   than the row. It counts itself, makes its fence, and reads the state and then the number. It
-//!   is inside if the class is open, the number is the same, and the slot is not full. Otherwise it
-//!   leaves again. The row may be another lock's by then: that lock's owner waits a moment longer.
+//! - *A reader at a slot* learns the number from a hint. It counts itself, makes its fence, and
+//!   reads the state and then the number, both Acquire. It is inside if the class is open, the
+//!   number is the same, and the slot is not full. Otherwise it leaves again. The row may be
+//!   another lock's by then: that lock's owner waits a moment longer.
 //! - *An owner* that closes the class waits for the readers in the state, makes its fence, and sees
 //!   each slot of the row at zero once. A reader that the owner does not see makes its fence later,
 //!   and finds the class closed.
 //! - *The row is taken away* by an owner, after it has seen all slots at zero, and before it opens
-//!   the class. A reader that finds the class open again finds the row that the lock has then. If
-//!   the number is the same, the reader is counted in that row.
+//!   the class. Each step that opens the class is Release, so a reader that finds it open again
+//!   finds the row that the lock has then. If the number is the same, the reader is counted in that
+//!   row. The lock got it by a step that is Release, too: so the reader comes after each writer
+//!   that did not look at the row.
 //! - (close all), where the class is not closed first, is for locks without a row. The hint may not
 //!   know the row. So the writer reads the second word after (close all), and sifts if there is a
 //!   row.
@@ -81,11 +83,11 @@ const SLOTS: usize = 64;
 const PERIOD: u8 = 64;
 /// What a read costs less at a slot than in the state, in nanoseconds: a low estimate of the time
 /// in which a cache line goes to another CPU. Others were not measured.
-const READ_NS: u64 = 50;
+const READ_NS: u64 = 20;
 /// How many writes are looked at together.
 const WRITES: u32 = 16;
 /// For how many times as long as those writes took a lock gets no row after that.
-const WITHOUT: u64 = 32;
+const WITHOUT: u64 = 64;
 
 /// The most readers that one slot counts; the state counts others.
 const SLOT_LIMIT: u32 = 1 << 16;
@@ -124,18 +126,20 @@ pub(crate) struct Row {
 ulocks_core::sync_static! {
     static TABLE: [Row; ROWS] = ulocks_core::each!(Row::new(); ROWS);
     /// The rows that locks have, as bits. Bit 0 stands for no row, and is always set.
-    static LENT: AtomicU32 = AtomicU32::new(1);
+    static LENT: AtomicU32 = AtomicU32::new(NONE_LENT);
     static HINTS: [CachePadded<Hint>; HINTS_LEN] =
         ulocks_core::each!(CachePadded::new(Hint::new()); HINTS_LEN);
 }
 
+/// No row is lent.
+const NONE_LENT: u32 = 1;
 /// How many hints there are.
 const HINTS_LEN: usize = places(64);
 
 /// What is known of the locks of a place, by address, on a line that seldom changes. The lock's own
 /// line is taken by its readers: a look at it before an addition would move it twice.
 struct Hint {
-    /// The row of one of these locks, perhaps.
+    /// The row of one of these locks, and from bit 4 on bits of the address of that lock; or zero.
     row: AtomicU32,
     /// Until when, in nanoseconds, they get no row.
     until: AtomicU64,
@@ -239,11 +243,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// Acquires for reading at a slot of the lock's row, if it has one and the class is open.
     #[inline(always)]
     pub(crate) fn read_at_row(&self) -> Option<Slot> {
-        if !Self::HAS_ROWS {
-            return None;
-        }
-        // Acquire: see "A reader at a slot".
-        let number = self.hint().row.load(Acquire) as u8;
+        let number = self.hinted();
         // Looks first: a reader that comes again and again would delay the owner each time.
         if number == 0 || !Self::LAYOUT.admits(self.look(), 0) {
             return None;
@@ -259,7 +259,9 @@ impl<D: Configuration> RawPsRwLock<D> {
         let slot = Slot { row: number, nth: nth as u8 };
         // In this order: see "The row is taken away".
         let open = Self::LAYOUT.admits(State(self.state.load(Acquire)), 0);
-        if open && self.row() == number && readers(was) < SLOT_LIMIT {
+        // Acquire: see "A reader at a slot".
+        let is_ours = Queues(self.queues.load(Acquire)).row() == number;
+        if open && is_ours && readers(was) < SLOT_LIMIT {
             self.meter.count(Event::Acquired);
             return Some(slot);
         }
@@ -293,8 +295,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         let hint = self.hint();
         if self.row() != 0 {
             // The lock was moved, or another one has this place.
-            hint.row.store(self.row().into(), Release);
-            return;
+            return hint.row.store(self.hint_of(self.row()), Relaxed);
         }
         if now() < hint.until.load(Relaxed) {
             return;
@@ -303,8 +304,9 @@ impl<D: Configuration> RawPsRwLock<D> {
         Row::of(number).begin(now(), Row::of(number).arrivals());
         let mut queues = Queues(self.queues.load(Relaxed));
         while queues.row() == 0 {
-            match self.queues.compare_exchange(queues.0, queues.with_row(number).0, Relaxed, Relaxed) {
-                Ok(_) => return hint.row.store(number.into(), Release),
+            // Release: what a reader that finds this number sees of the state is not older.
+            match self.queues.compare_exchange(queues.0, queues.with_row(number).0, Release, Relaxed) {
+                Ok(_) => return hint.row.store(self.hint_of(number), Relaxed),
                 Err(other) => queues = Queues(other),
             }
         }
@@ -317,10 +319,28 @@ impl<D: Configuration> RawPsRwLock<D> {
         &table[place_of(ptr::from_ref(self).addr(), HINTS_LEN)]
     }
 
+    /// What the hint is if the lock has that row.
+    #[inline(always)]
+    fn hint_of(&self, number: u8) -> u32 {
+        (ptr::from_ref(self).addr() as u32) << 1 & !0xF | u32::from(number)
+    }
+
+    /// The number of the lock's row as far as is known without a look at the lock, or zero.
+    #[inline(always)]
+    fn hinted(&self) -> u8 {
+        // No lock has a row: one load is enough.
+        if !Self::HAS_ROWS || LENT.load(Relaxed) == NONE_LENT {
+            return 0;
+        }
+        let hint = self.hint().row.load(Relaxed);
+        let number = hint as u8 & 0xF;
+        if hint == self.hint_of(number) { number } else { 0 }
+    }
+
     /// Whether the lock has a row, as far as the hint knows.
     #[inline(always)]
     pub(crate) fn hint_has_row(&self) -> bool {
-        Self::HAS_ROWS && self.hint().row.load(Relaxed) != 0
+        self.hinted() != 0
     }
 
     /// Whether no reader is at a slot of the lock's row. If the class is closed, and no reader is
@@ -376,14 +396,15 @@ impl<D: Configuration> RawPsRwLock<D> {
         if !D::Readers::EAGER && u64::from(reads) * READ_NS > cost {
             return;
         }
-        self.hint().until.store(ended + WITHOUT * time, Relaxed);
+        self.hint().until.store(ended.saturating_add(WITHOUT.saturating_mul(time)), Relaxed);
         self.hint().row.store(0, Relaxed);
         self.queues.fetch_and(!Queues::ROW, Relaxed);
         Row::give_back(number);
     }
 }
 
-/// A lock gives its row back. A row with readers whose guards were forgotten is lost.
+/// A lock gives its row back. A row is lost if readers whose guards were forgotten are in it, or at
+/// that moment a late reader of another lock.
 impl<D: Configuration> Drop for RawPsRwLock<D> {
     fn drop(&mut self) {
         // A model has one row, and may drop a lock when its execution has ended.
@@ -391,7 +412,11 @@ impl<D: Configuration> Drop for RawPsRwLock<D> {
             return;
         }
         let number = self.row();
-        if number != 0 && Row::of(number).was_empty(&Seen::default()) {
+        if number == 0 {
+            return;
+        }
+        _ = self.hint().row.compare_exchange(self.hint_of(number), 0, Relaxed, Relaxed);
+        if Row::of(number).was_empty(&Seen::default()) {
             Row::give_back(number);
         }
     }

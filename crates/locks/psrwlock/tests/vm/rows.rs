@@ -4,7 +4,7 @@ use crate::place::{Of, Place, Role, play};
 use crate::{Lock, Sleeps, THREE, TWO, sampled};
 use ulocks_core::model::{Config, explore};
 use ulocks_core::signal::Soft;
-use ulocks_psrwlock::{Eager, PhaseFair, Sifted, Unchecked};
+use ulocks_psrwlock::{Bulk, Eager, Partial, PhaseFair, PsRwLockWith, Sifted, Unchecked};
 use ulocks_testkit::model::rw::{
     self,
     Role::{Read, TimedWrite, TryWrite, Write},
@@ -41,8 +41,28 @@ fn a_reader_does_not_stay_in_a_row_that_is_gone() {
         };
         place.writes();
         place.writes();
+        place.leave(place.read_of(Of::Bulk)); // the same row again
         reader.join().expect("the reader panicked");
         place.check_at_rest(2);
+    });
+}
+
+/// The same where the row is taken away by an upgradable reader that has closed this class alone.
+#[test]
+fn a_reader_does_not_stay_in_a_row_that_a_part_of_a_write_took_away() {
+    type D = Sifted<TWO, Sleeps, PhaseFair, Eager, Soft, Unchecked>;
+    explore(within(4), || {
+        let lock = Arc::new(PsRwLockWith::<usize, D>::new(0));
+        drop(lock.read()); // gets the row
+        let reader = {
+            let lock = Arc::clone(&lock);
+            spawn(move || assert!(*lock.read() <= 1))
+        };
+        let mut guard = lock.upgradable_read();
+        Partial::exclude::<Bulk>(&mut guard);
+        drop(guard);
+        *lock.write() += 1;
+        reader.join().expect("the reader panicked");
     });
 }
 
