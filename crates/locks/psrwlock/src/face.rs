@@ -27,7 +27,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// A reader of [`Bulk`] at a slot, where the lock has slots and the class is open.
     #[inline(always)]
     fn at_slot<C: Class>(&self) -> Option<ReadToken> {
-        if C::RANK != Bulk::RANK {
+        if C::RANK != Bulk::RANK || !Self::rows_are_lent() {
             return None;
         }
         self.read_at_row().map(|slot| ReadToken { slot: Some(slot), ..Self::token::<C>() })

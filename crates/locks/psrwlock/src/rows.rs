@@ -242,7 +242,8 @@ impl<D: Configuration> RawPsRwLock<D> {
     }
 
     /// Acquires for reading at a slot of the lock's row, if it has one and the class is open.
-    #[inline(always)]
+    // Out of the way of readers in the state.
+    #[inline(never)]
     pub(crate) fn read_at_row(&self) -> Option<Slot> {
         let number = self.hinted();
         // Looks first: a reader that comes again and again would delay the owner each time.
@@ -271,7 +272,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     }
 
     /// Leaves by a slot of a row: the lock may be gone.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn depart_row(Slot { row, nth }: Slot) {
         interruption_point();
         let row = Row::of(row);
@@ -326,11 +327,16 @@ impl<D: Configuration> RawPsRwLock<D> {
         (ptr::from_ref(self).addr() as u32) << 1 & !0xF | u32::from(number)
     }
 
+    /// Whether any lock has a row, and this one can have one: one load is enough where none has.
+    #[inline(always)]
+    pub(crate) fn rows_are_lent() -> bool {
+        Self::HAS_ROWS && LENT.load(Relaxed) != NONE_LENT
+    }
+
     /// The number of the lock's row as far as is known without a look at the lock, or zero.
     #[inline(always)]
     fn hinted(&self) -> u8 {
-        // No lock has a row: one load is enough.
-        if !Self::HAS_ROWS || LENT.load(Relaxed) == NONE_LENT {
+        if !Self::rows_are_lent() {
             return 0;
         }
         let hint = self.hint().row.load(Relaxed);
