@@ -2,11 +2,9 @@
 //! the CPUs, with a spinlock that never sleeps among the subjects: what can be had at most where
 //! each thread has a CPU.
 
-use super::{Row, Standing, Wish, by_peer, chosen, grid, in_order, no_claims, of, standings, turns};
+use super::{Row, Wish, by_peer, chosen, grid, in_order, no_claims, of, scores, turns};
 use crate::engine::cell::Job;
 use crate::engine::record::{Mode, Record};
-use crate::report::units;
-use crate::statistics::geometric_mean;
 use crate::workloads::{Times, Workers};
 
 pub const ROW: Row = Row {
@@ -67,15 +65,6 @@ fn jobs(wish: &Wish) -> Vec<Job> {
     })
 }
 
-/// Each lock of the family by the best peer of each cell: the geometric mean and the worst cell.
 fn sentences(record: &Record) -> Vec<String> {
-    let score = |(name, all): (&str, Vec<Standing<'_>>)| {
-        let mean = geometric_mean(&all.iter().map(|(_, _, ratio)| ratio.value).collect::<Vec<_>>());
-        let (cell, worst) = (&record.cells[all[0].0], units::fixed(all[0].2.value));
-        let of_all = format!("{name} has {} of the best peer of each cell", units::fixed(mean));
-        (mean, format!("many: {of_all}, {worst} in the worst: {} x {}.", cell.section, cell.label))
-    };
-    let mut scores: Vec<_> = standings(record).into_iter().map(score).collect();
-    scores.sort_by(|a: &(f64, String), b| b.0.total_cmp(&a.0));
-    scores.into_iter().map(|(_, sentence)| sentence).collect()
+    scores("many", record)
 }

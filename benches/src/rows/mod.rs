@@ -6,6 +6,7 @@
 use crate::engine::cell::{Cell, Job, Kind};
 use crate::engine::record::{Mode, Record};
 use crate::report::units;
+use crate::statistics::geometric_mean;
 use crate::statistics::rounds::Ratio;
 use crate::workloads::turns::Turns;
 use crate::workloads::{Scenario, Times, Workers};
@@ -218,6 +219,20 @@ fn standings(record: &Record) -> Vec<(&str, Vec<Standing<'_>>)> {
         (name, cells)
     };
     family.map(|subject| of(subject.name.as_str())).filter(|(_, cells)| !cells.is_empty()).collect()
+}
+
+/// Each lock of the family by the best peer of each cell: the geometric mean and the worst cell,
+/// the best lock first.
+fn scores(row: &str, record: &Record) -> Vec<String> {
+    let score = |(name, all): (&str, Vec<Standing<'_>>)| {
+        let mean = geometric_mean(&all.iter().map(|(_, _, ratio)| ratio.value).collect::<Vec<_>>());
+        let (cell, worst) = (&record.cells[all[0].0], units::fixed(all[0].2.value));
+        let of_all = format!("{name} has {} of the best peer of each cell", units::fixed(mean));
+        (mean, format!("{row}: {of_all}, {worst} in the worst: {} x {}.", cell.section, cell.label))
+    };
+    let mut scores: Vec<_> = standings(record).into_iter().map(score).collect();
+    scores.sort_by(|a, b| b.0.total_cmp(&a.0));
+    scores.into_iter().map(|(_, sentence)| sentence).collect()
 }
 
 /// Which side of 1 all of the interval is on; with two modes it is the range of all rounds.

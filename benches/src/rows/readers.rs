@@ -2,11 +2,9 @@
 //! and nothing outside. `psrw` has the lock with classes, signal handlers, and the comparison of
 //! 2008.
 
-use super::{Row, Standing, Wish, by_peer, cell, chosen, doubled, no_claims, of, standings, turns};
-use crate::engine::cell::Job;
+use super::{Row, Wish, by_peer, cell, chosen, doubled, no_claims, of, scores, turns};
+use crate::engine::cell::{Cell, Job};
 use crate::engine::record::{Mode, Record};
-use crate::report::units;
-use crate::statistics::geometric_mean;
 use crate::workloads::turns::Turns;
 use crate::workloads::{Times, Workers};
 
@@ -45,18 +43,11 @@ fn jobs(wish: &Wish) -> Vec<Job> {
         let turns = Turns { read_share: reads, ..turns(times, Workers::Threads(n)) };
         let cell = cell(turns);
         let section = format!("{reads} % reads, {}", cell.section);
-        Job { cell: crate::engine::cell::Cell { section, ..cell }, subjects: chosen(wish, &SUBJECTS) }
+        Job { cell: Cell { section, ..cell }, subjects: chosen(wish, &SUBJECTS) }
     };
     shares.iter().flat_map(|&reads| counts.iter().map(move |&n| (reads, n))).map(job).collect()
 }
 
-/// The lock by the best peer of each cell: the geometric mean and the worst cell.
 fn sentences(record: &Record) -> Vec<String> {
-    let score = |(name, all): (&str, Vec<Standing<'_>>)| {
-        let mean = geometric_mean(&all.iter().map(|(_, _, ratio)| ratio.value).collect::<Vec<_>>());
-        let (cell, worst) = (&record.cells[all[0].0], units::fixed(all[0].2.value));
-        let of_all = format!("{name} has {} of the best peer of each cell", units::fixed(mean));
-        format!("readers: {of_all}, {worst} in the worst: {} x {}.", cell.section, cell.label)
-    };
-    standings(record).into_iter().map(score).collect()
+    scores("readers", record)
 }
