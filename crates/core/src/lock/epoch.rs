@@ -9,16 +9,15 @@
 //! In every world these are plain atomics of the machine: they are no part of a protocol, and no
 //! model looks at them.
 
+use crate::sys::sync::place_of;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, fence};
 
-const LOG2: u32 = 15;
-static EPOCHS: [AtomicU32; 1 << LOG2] = [const { AtomicU32::new(0) }; 1 << LOG2];
+static EPOCHS: [AtomicU32; 1 << 15] = [const { AtomicU32::new(0) }; 1 << 15];
 
-/// The counter of a key: by multiplicative hashing, since addresses are alike in their low bits.
+/// The counter of a key.
 fn of_key(key: usize) -> &'static AtomicU32 {
-    let mixed = (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    &EPOCHS[(mixed >> (u64::BITS - LOG2)) as usize]
+    &EPOCHS[place_of(key, EPOCHS.len())]
 }
 
 /// The epoch of a key. A caller that has read, of whatever the object changes after [`advance`],

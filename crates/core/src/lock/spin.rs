@@ -262,7 +262,8 @@ pub fn give_way() {
 ///
 /// Each attempt moves the line, also one that is lost, and the holder's release stands in line with
 /// all of them. So after a second loss the waiter leaves the line alone, for as long as a waiter
-/// does whose polls miss.
+/// does whose polls miss. (The cost model, 128 CPUs, 1 us inside and 9 outside, the first 400 us:
+/// `FairMutex` 0.62 M/s, and 0.01 without this rule. After a first loss already: the same.)
 #[derive(Debug, Default)]
 pub struct Lost(bool);
 

@@ -59,7 +59,8 @@ pub fn usable() -> u64 {
 ///
 /// # Blocking
 /// Never for another thread. The first call of a process reads `/proc/self/cgroup`, and a file for
-/// each level of its cgroup; after that a thread that goes to sleep does so once a second.
+/// each level of its cgroup; after that a thread that goes to sleep does so once a second. A
+/// sandbox that kills a process for `openat` kills it there.
 ///
 /// # Signals and forks
 /// Async-signal-safe. A child of `fork` knows what its parent knew.

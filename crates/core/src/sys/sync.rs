@@ -37,8 +37,8 @@ pub const fn places(most: usize) -> usize {
     if cfg!(world = "machine") { most } else { 1 }
 }
 
-/// The place of the lock at `address` in a table of so many [`places`]. Several locks may have the
-/// same.
+/// The place of the lock at `address` in a table of so many places, a power of two: by
+/// multiplicative hashing, since addresses are alike in their low bits. Several may have the same.
 #[doc(hidden)]
 #[inline]
 #[must_use]

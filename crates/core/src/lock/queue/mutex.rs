@@ -330,18 +330,6 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         }
     }
 
-    /// The plan, if the rule has one.
-    #[inline]
-    pub(super) fn plan(&self) -> Option<&'static Plan> {
-        if R::PLANNED { Plan::of(ptr::from_ref(self).addr()) } else { None }
-    }
-
-    /// Whether one thread is to be active alone.
-    #[inline]
-    pub(super) fn is_solo(&self) -> bool {
-        R::ALWAYS_SOLO || self.plan().is_some_and(Plan::is_solo)
-    }
-
     /// An arriving thread has taken the mutex, whose word was `word`, after it had found it taken.
     fn count_passing(&self, word: State) {
         let passes = word.has_waiters() || word.is_awake();
@@ -475,18 +463,18 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 (free.queue_locked(), Task::Choose) // (serve free)
             };
             match self.change(word, next, AcqRel) {
-                Ok(()) if task != Task::Nothing => self.serve(Seen { mutex: self, word: next }, task),
-                Ok(()) if single => {
-                    // SAFETY: (hand over one) has detached the node, and this thread answers once.
-                    unsafe { Node::answer(word.newest(), Kind::Granted) }.map(|key| key.wake(1));
-                }
-                Ok(()) => {}
-                Err(now) => {
-                    word = now;
-                    continue;
+                Err(now) => word = now,
+                Ok(()) => {
+                    if task != Task::Nothing {
+                        self.serve(Seen { mutex: self, word: next }, task);
+                    } else if single {
+                        // SAFETY: (hand over one) has detached the node, and this thread answers
+                        // once.
+                        unsafe { Node::answer(word.newest(), Kind::Granted) }.map(|key| key.wake(1));
+                    }
+                    break;
                 }
             }
-            break;
         }
         // The mutex may be gone.
         if let Some(plan) = plan {

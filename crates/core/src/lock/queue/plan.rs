@@ -41,14 +41,17 @@
 //! released the mutex, and calls the candidate, advances the number in `mode`, and wakes all that
 //! nap there. A call is advice, too: if it is lost, the timer ends the nap.
 
+use super::mutex::QueueMutex;
+use super::rule::Rule;
+use crate::lock::policy::InOneProcess;
 use crate::sys::futex::{Futex, Local, Waited};
 use crate::sys::membarrier;
 use crate::sys::sync::Ordering::Relaxed;
 use crate::sys::sync::{AtomicU32, place_of, places};
 use crate::sys::time::Deadline;
 use crate::sys::world;
-use core::fmt;
 use core::time::Duration;
+use core::{fmt, ptr};
 
 /// How many releases past a waiter are a period. A look at the clock takes tens of nanoseconds.
 const PERIOD: u8 = 64;
@@ -213,6 +216,20 @@ impl Plan {
         self.periods.store(0, Relaxed);
         self.set_mode(mode);
         was.is_solo() && !mode.is_solo()
+    }
+}
+
+impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
+    /// The plan, if the rule has one.
+    #[inline]
+    pub(super) fn plan(&self) -> Option<&'static Plan> {
+        if R::PLANNED { Plan::of(ptr::from_ref(self).addr()) } else { None }
+    }
+
+    /// Whether one thread is to be active alone.
+    #[inline]
+    pub(super) fn is_solo(&self) -> bool {
+        R::ALWAYS_SOLO || self.plan().is_some_and(Plan::is_solo)
     }
 }
 
