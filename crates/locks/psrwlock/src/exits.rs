@@ -3,7 +3,8 @@
 //! (depart) is the last touch of a reader: the lock may be gone when it is over. So the event that
 //! tells a sleeping owner of it is not in the lock. It is in a table of the process, by the lock's
 //! address, and a departing reader can count it after (depart). Locks that share a place wake one
-//! another's owners now and then, which look and sleep again.
+//! another's owners now and then, which look and sleep again. A [row](super::rows) has an exit of
+//! its own.
 //!
 //! *No owner is forgotten.* It reads the event, and then looks for readers; it sleeps only while
 //! the event is what it has read.
@@ -15,8 +16,8 @@
 //!   leaves its slot, and then looks whether an owner waits. Both have a fence in between, as in
 //!   [`readers`](super::readers), so one of the two sees the other.
 //!
-//! Between processes there is no such place: the owner naps on the lock's own event, and a wake-up
-//! may be lost.
+//! Between processes there is no such table: the owner polls with a timer, and a wake-up may be
+//! lost.
 
 use crate::configuration::Configuration;
 use crate::raw::RawPsRwLock;
@@ -25,8 +26,7 @@ use core::ptr;
 use crossbeam_utils::CachePadded;
 use ulocks_core::Policy;
 use ulocks_core::futex::{Futex, Local, Scope, Waited};
-use ulocks_core::sync::AtomicU32;
-use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::{Acquire, Release};
 use ulocks_core::sync::{fence, place_of, places};
 use ulocks_core::time::Deadline;
 
@@ -37,8 +37,6 @@ const EXITS: usize = places(64);
 pub(crate) struct Exit {
     /// How often sleepers were told.
     left: Futex<Local>,
-    /// How many owners wait for readers in slots.
-    waiting: AtomicU32,
 }
 
 ulocks_core::sync_static! {
@@ -48,7 +46,7 @@ ulocks_core::sync_static! {
 impl Exit {
     ulocks_core::const_fn! {
         pub(crate) fn new() -> Self {
-            Self { left: Futex::new(0), waiting: AtomicU32::new(0) }
+            Self { left: Futex::new(0) }
         }
     }
 
@@ -57,12 +55,6 @@ impl Exit {
     pub(crate) fn of(address: usize) -> &'static Self {
         let table: &'static [CachePadded<Self>; EXITS] = &TABLE;
         &table[place_of(address, EXITS)]
-    }
-
-    /// Whether an owner waits for readers in slots.
-    #[inline(always)]
-    pub(crate) fn is_waited_at_for_slots(&self) -> bool {
-        self.waiting.load(Relaxed) > 0
     }
 
     /// Tells all sleepers that a reader or an owner has left.
@@ -82,20 +74,6 @@ impl Exit {
     /// Sleeps while the event is what was `seen`. False if `deadline` passed first.
     pub(crate) fn sleep(&self, seen: u32, deadline: Option<Deadline>) -> bool {
         self.left.wait(seen, deadline) != Waited::TimedOut
-    }
-
-    /// As [`wait`](Self::wait), for readers in slots. `fence` is the owner's.
-    pub(crate) fn wait_for_slots(
-        &self,
-        deadline: Option<Deadline>,
-        fence: impl FnOnce(),
-        have_left: impl FnMut() -> bool,
-    ) -> bool {
-        self.waiting.fetch_add(1, Relaxed);
-        fence();
-        let left = self.wait(deadline, have_left);
-        self.waiting.fetch_sub(1, Relaxed);
-        left
     }
 
     /// Sleeps until the readers `have_left`. False if `deadline` passed first.

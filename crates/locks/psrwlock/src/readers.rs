@@ -34,10 +34,9 @@
 use crate::class::{BULK, Bulk, Class};
 use crate::configuration::Configuration;
 use crate::raw::RawPsRwLock;
-use ulocks_core::futex::Scope;
+use ulocks_core::membarrier;
 use ulocks_core::sync::Ordering::SeqCst;
 use ulocks_core::sync::fence;
-use ulocks_core::{Policy, membarrier};
 
 mod sealed {
     pub trait Sealed {}
@@ -97,17 +96,17 @@ impl<D: Configuration> RawPsRwLock<D> {
         index == 0 && D::CLASSES & BULK == 1 << Bulk::RANK
     }
 
-    /// Whether the owner pays for the reader's fence; or neither does, since on x86 the addition
-    /// before it is a fence.
+    /// Whether the reader's fence costs nothing: on x86 the addition before it is one, and else the
+    /// owner pays for both.
     #[inline(always)]
-    fn is_asymmetric() -> bool {
-        membarrier::RMW_IS_FENCE || (<D::Policy as Policy>::Scope::PRIVATE && membarrier::ready())
+    fn is_light() -> bool {
+        membarrier::RMW_IS_FENCE || membarrier::ready()
     }
 
     /// The reader's fence, after it has changed its slot.
     #[inline(always)]
     pub(crate) fn fence_of_reader() {
-        if Self::is_asymmetric() {
+        if Self::is_light() {
             membarrier::light();
         } else {
             fence(SeqCst);
@@ -119,7 +118,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     pub(crate) fn fence_of_owner() {
         if membarrier::RMW_IS_FENCE {
             membarrier::light();
-        } else if Self::is_asymmetric() {
+        } else if Self::is_light() {
             assert!(membarrier::heavy(), "the kernel has taken membarrier(2) back");
         } else {
             fence(SeqCst);

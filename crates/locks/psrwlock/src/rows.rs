@@ -116,6 +116,8 @@ pub(crate) struct Row {
     /// How many slots have been used, from the first on.
     used: CachePadded<AtomicU32>,
     exit: CachePadded<Exit>,
+    /// How many owners sleep at the exit, or are about to.
+    waiting: AtomicU32,
     /// Since when, in nanoseconds, there were so many writes at such a cost.
     since: AtomicU64,
     writes: AtomicU32,
@@ -166,6 +168,7 @@ impl Row {
                 slots: ulocks_core::each!(CachePadded::new(AtomicU64::new(0)); SLOTS),
                 used: CachePadded::new(AtomicU32::new(0)),
                 exit: CachePadded::new(Exit::new()),
+                waiting: AtomicU32::new(0),
                 since: AtomicU64::new(0),
                 writes: AtomicU32::new(0),
                 cost: AtomicU64::new(0),
@@ -278,7 +281,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         let row = Row::of(row);
         let was = row.slots[usize::from(nth) % SLOTS].fetch_sub(1, Release);
         Self::fence_of_reader();
-        if row.exit.is_waited_at_for_slots() && readers(was) == 1 {
+        if row.waiting.load(Relaxed) > 0 && readers(was) == 1 {
             row.exit.tell();
         }
     }
@@ -378,7 +381,11 @@ impl<D: Configuration> RawPsRwLock<D> {
         let left = || row.was_empty(&seen);
         let done = left() || spin::head_waiter::<PolicyOf<D>>(false, left) || {
             self.meter.count(Event::Slept);
-            row.exit.wait_for_slots(deadline, || Self::fence_of_owner(), left)
+            row.waiting.fetch_add(1, Relaxed);
+            Self::fence_of_owner();
+            let left = row.exit.wait(deadline, left);
+            row.waiting.fetch_sub(1, Relaxed);
+            left
         };
         if done {
             self.judge_row(number, began, seen.arrivals.get());
