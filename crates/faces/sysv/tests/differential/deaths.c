@@ -90,7 +90,8 @@ static void undo_same_number(void)
     pid_t a = DO(SIGKILL, O(0, -1, UN)), b = 0;
     end(a, SIGKILL);
     usleep(30000); /* Its time of start has a resolution of 10 ms. */
-    for (int i = 0; i < 100 && b != a; i++) {
+    /* Beside programs that start processes, too, the number is another's most times. */
+    for (int i = 0; i < 100000 && b != a; i++) {
         if (!set_next_number(a)) {
             say(" cannot");
             return;
