@@ -39,6 +39,9 @@ pub struct Cli {
     /// Time outside the lock, in nanoseconds
     #[arg(long, default_value_t = 150.0)]
     think: f64,
+    /// The share of operations that write, for locks with readers: 0.1 is one in ten
+    #[arg(long, default_value_t = 0.001, value_parser = share)]
+    writes: f64,
     /// Cache lines of data that a section writes
     #[arg(long, default_value_t = 1, value_parser = at_least(0))]
     lines: usize,
@@ -61,6 +64,12 @@ pub struct Cli {
     /// List the locks
     #[arg(long)]
     list: bool,
+}
+
+/// A number from 0 to 1.
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().map_err(|error| format!("{error}"))?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("a share is from 0 to 1".into()) }
 }
 
 /// Numbers of CPUs, ascending.
@@ -109,8 +118,8 @@ pub fn run(cli: &Cli) -> Result<()> {
             ..Run::new(machine.clone(), cli.threads.unwrap_or(cpus))
         };
         for Lock { name, run: predict, .. } in &cli.locks {
-            let outcome =
-                predict(&run).with_context(|| format!("{name} on {} CPUs came to nothing", run.cpus))?;
+            let outcome = predict(&run, cli.writes)
+                .with_context(|| format!("{name} on {} CPUs came to nothing", run.cpus))?;
             cells.push(Cell { lock: name, outcome });
         }
     }

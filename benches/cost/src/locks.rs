@@ -22,8 +22,8 @@ pub struct Lock {
     pub name: &'static str,
     /// What it is.
     pub about: &'static str,
-    /// Runs it.
-    pub run: fn(&Run) -> Result<Outcome, CostError>,
+    /// Runs it. The number is the share of operations that write, if it has readers.
+    pub run: fn(&Run, f64) -> Result<Outcome, CostError>,
 }
 
 const LOCKS: &[Lock] = &[
@@ -38,13 +38,13 @@ const LOCKS: &[Lock] = &[
     lock("calock-nospin", "calock, but waiters sleep at once", family::<RawCalock<Private<NoSpin>>>),
     lock("fair", "fair::FairMutex, default patience", family::<Fair<Private>>),
     lock("semaphore", "fair::Semaphore of one permit", one_permit),
-    lock("psrw", "psrwlock::PsRwLock, one write in a thousand operations", mostly_read::<Ps<Biased>>),
-    lock("psrw-central", "psrw, without rows of slots", mostly_read::<Ps<Central>>),
-    lock("semarray", "one semaphore of a semarray::SemArray", |run| sets(run, 1, |_, _| vec![0])),
-    lock("semarray-own", "a semaphore for each thread, all in one SemArray", |run| {
+    lock("psrw", "psrwlock::PsRwLock, some of whose operations write", reads_and_writes::<Ps<Biased>>),
+    lock("psrw-central", "psrw, without rows of slots", reads_and_writes::<Ps<Central>>),
+    lock("semarray", "one semaphore of a semarray::SemArray", |run, _| sets(run, 1, |_, _| vec![0])),
+    lock("semarray-own", "a semaphore for each thread, all in one SemArray", |run, _| {
         sets(run, run.threads, |me, _| vec![me])
     }),
-    lock("semarray-two", "two neighbours of such a row at once: philosophers", |run| {
+    lock("semarray-two", "two neighbours of such a row at once: philosophers", |run, _| {
         sets(run, run.threads.max(2), |me, count| vec![me, (me + 1) % count])
     }),
     lock("tas", "test-and-set, no back-off", test_and_set::<false>),
@@ -53,7 +53,11 @@ const LOCKS: &[Lock] = &[
     lock("mcs", "queue lock, local spinning", mcs),
 ];
 
-const fn lock(name: &'static str, about: &'static str, run: fn(&Run) -> Result<Outcome, CostError>) -> Lock {
+const fn lock(
+    name: &'static str,
+    about: &'static str,
+    run: fn(&Run, f64) -> Result<Outcome, CostError>,
+) -> Lock {
     Lock { name, about, run }
 }
 
@@ -72,7 +76,7 @@ pub(super) fn named(name: &str) -> Result<Lock> {
     lock.with_context(|| format!("there is no lock `{name}`; there are {}", known()))
 }
 
-fn family<L: RawMutex + 'static>(run: &Run) -> Result<Outcome, CostError> {
+fn family<L: RawMutex + 'static>(run: &Run, _: f64) -> Result<Outcome, CostError> {
     run.contend(
         || L::init(),
         |lock, worker| {
@@ -84,7 +88,7 @@ fn family<L: RawMutex + 'static>(run: &Run) -> Result<Outcome, CostError> {
     )
 }
 
-fn one_permit(run: &Run) -> Result<Outcome, CostError> {
+fn one_permit(run: &Run, _: f64) -> Result<Outcome, CostError> {
     run.contend(
         || RawSemaphore::<Private>::new(1),
         |semaphore, worker| {
@@ -95,13 +99,12 @@ fn one_permit(run: &Run) -> Result<Outcome, CostError> {
     )
 }
 
-fn mostly_read<L: RawRwLock + 'static>(run: &Run) -> Result<Outcome, CostError> {
-    const WRITES: f64 = 1e-3;
+fn reads_and_writes<L: RawRwLock + 'static>(run: &Run, writes: f64) -> Result<Outcome, CostError> {
     let hold = run.hold_ns;
     run.contend(
         || L::init(),
         move |lock, worker| {
-            if worker.random() < WRITES {
+            if worker.random() < writes {
                 let token = worker.acquire(|| lock.write());
                 worker.hold();
                 // SAFETY: the token is from the acquisition above, in this thread.

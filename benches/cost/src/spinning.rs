@@ -10,7 +10,7 @@ use ulocks_vm::sync::{AtomicBool, AtomicU32, pause, spin_until};
 use ulocks_vm_cost::{CostError, Outcome, Run};
 
 /// Test-and-set: every look is a write. Test-and-test-and-set `LOOKS` until the lock seems free.
-pub(super) fn test_and_set<const LOOKS: bool>(run: &Run) -> Result<Outcome, CostError> {
+pub(super) fn test_and_set<const LOOKS: bool>(run: &Run, _: f64) -> Result<Outcome, CostError> {
     run.contend(CachePadded::<AtomicBool>::default, |taken, worker| {
         worker.acquire(|| {
             loop {
@@ -31,7 +31,7 @@ pub(super) fn test_and_set<const LOOKS: bool>(run: &Run) -> Result<Outcome, Cost
 }
 
 /// First come, first served; all look at one word.
-pub(super) fn ticket(run: &Run) -> Result<Outcome, CostError> {
+pub(super) fn ticket(run: &Run, _: f64) -> Result<Outcome, CostError> {
     run.contend(<[CachePadded<AtomicU32>; 2]>::default, |[next, serving], worker| {
         let mine = worker.acquire(|| {
             let mine = next.fetch_add(1, Relaxed);
@@ -51,7 +51,7 @@ struct Node {
 
 /// First come, first served; each looks at a word of its own. Nodes are named by numbers, and node
 /// 0 is no thread's.
-pub(super) fn mcs(run: &Run) -> Result<Outcome, CostError> {
+pub(super) fn mcs(run: &Run, _: f64) -> Result<Outcome, CostError> {
     let nodes = run.threads + 1;
     let make = move || {
         let nodes: Vec<CachePadded<Node>> = (0..nodes).map(|_| CachePadded::default()).collect();

@@ -22,7 +22,7 @@ fn model_locks_exclude_and_let_every_thread_in() {
                 ..Run::new(machine.clone(), threads)
             };
             // `Worker::hold` asserts that no other thread is inside.
-            let outcome = (lock.run)(&run).unwrap();
+            let outcome = (lock.run)(&run, 0.001).unwrap();
             let in_order = ["ticket", "mcs"].contains(&lock.name);
             assert!(outcome.fairness.starved == 0 || !in_order, "{}: {threads} threads", lock.name);
         }
@@ -36,7 +36,7 @@ fn barging_locks_do_not_collapse_from_16_cpus_to_128() {
         let rate = |cpus| {
             let (hold_ns, think_ns, time_ns) = (1_000.0, 9_000.0, 2e6);
             let run = Run { hold_ns, think_ns, time_ns, ..Run::new(Machine::example(), cpus) };
-            (lock.run)(&run).unwrap().per_us
+            (lock.run)(&run, 0.001).unwrap().per_us
         };
         let (few, many) = (rate(16), rate(128));
         assert!(many > 0.75 * few, "{}: {few} operations per us on 16 CPUs, {many} on 128", lock.name);
