@@ -61,7 +61,7 @@ impl Subject {
             _ => find!(locks),
         };
         let kind = match (name, family) {
-            ("none" | "floor", _) => Kind::Baseline,
+            ("none" | "floor" | "arc-swap", _) => Kind::Baseline,
             (_, true) => Kind::Family,
             (_, false) => Kind::Peer,
         };

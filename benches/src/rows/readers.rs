@@ -14,15 +14,16 @@ pub const ROW: Row = Row {
     mail: None,
     share_s: (30, 0),
     jobs,
-    drop_first: &["psrw-central", "usync-rw", "pthread-rw"],
+    drop_first: &["psrw-central", "usync-rw", "pthread-rw", "arc-swap"],
     columns: &[of("rate"), by_peer("rate"), of("cpu"), of("starved"), of("cov")],
     claims: no_claims,
     sentences,
-    notes: "`psrw-central` is `psrw` without the slots that it borrows while many threads read.",
+    notes: "`psrw-central` is `psrw` without the slots that it borrows while many threads read. \
+            `arc-swap` is no lock: its readers see the old value beside a writer.",
 };
 
-const SUBJECTS: [&str; 7] =
-    ["std-rw", "parking_lot-rw", "usync-rw", "pthread-rw", "sharded-rw", "psrw", "psrw-central"];
+const SUBJECTS: [&str; 8] =
+    ["arc-swap", "std-rw", "parking_lot-rw", "usync-rw", "pthread-rw", "sharded-rw", "psrw", "psrw-central"];
 
 /// Reads, in a hundred operations.
 const SHARES: [u8; 4] = [100, 99, 90, 50];

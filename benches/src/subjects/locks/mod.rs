@@ -18,7 +18,7 @@ mod wait_wake;
 pub use erased::{Locks, Mutex, Type, zeroed};
 pub use loops::{Lane, Next, Turned, Worker, phase};
 pub use mcs::Mcs;
-pub use peers::{NoLock, ParkingLot, ParkingLot012, PsrwShared, Rw, Std, Usync};
+pub use peers::{NoLock, ParkingLot, ParkingLot012, PsrwShared, Rw, Std, Swapped, Usync};
 pub use posix::{INHERIT, NORMAL, Posix};
 pub use robust::{InRegion, Robust};
 pub use semaphores::{PosixSem, SysV};
@@ -52,7 +52,7 @@ pub enum Scope {
 
 /// A lock that can be measured. It lives where it is placed.
 pub trait Lock: Sync + Sized + 'static {
-    /// Whether it excludes at all. Only the base line without a lock says no.
+    /// Whether it excludes at all. Only what is no lock says no.
     const EXCLUDES: bool = true;
     /// Whether [`shared`](Self::shared) lets several readers in.
     const SHARED_MODE: bool = false;
@@ -322,6 +322,7 @@ locks! {
         "usync-rw" "usync RwLock": Rw<Peer<crate::subjects::rwlocks::Usync>>;
         "pthread-rw" "pthread_rwlock_t, readers first": Rw<Peer<Pthread>>;
         "sharded-rw" "crossbeam ShardedLock": Rw<Peer<crate::subjects::rwlocks::Sharded>>;
+        "arc-swap" "arc-swap: readers load, writers replace, nothing excludes": Swapped;
     }
     named {
         "psrw" "ulocks PsRwLock": Rw<Psrw> | PsrwShared;

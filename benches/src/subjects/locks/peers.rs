@@ -3,8 +3,9 @@
 use super::{Lock, Scope};
 use crate::subjects::rwlocks::{Rank, RwLock};
 use anyhow::{Result, ensure};
+use arc_swap::ArcSwap;
 use std::mem::MaybeUninit;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use ulocks_core::policy::Shared;
 use ulocks_psrwlock::{BULK, PsRwLockWith, PsRwLockWriteGuard, Sifted, URGENT};
 
@@ -25,6 +26,43 @@ impl Lock for NoLock {
     #[inline]
     fn acquire(&self, _: bool) -> Option<()> {
         Some(())
+    }
+}
+
+/// A pointer that readers load and writers replace: for scale, since it keeps no reader out.
+pub struct Swapped(ArcSwap<u64>);
+
+/// A writer, which replaces the value when it is dropped.
+pub struct Replaces<'a>(&'a ArcSwap<u64>);
+
+impl Drop for Replaces<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.store(Arc::new(0));
+    }
+}
+
+impl Lock for Swapped {
+    const EXCLUDES: bool = false;
+    const SHARED_MODE: bool = true;
+
+    fn place(place: &mut MaybeUninit<Self>, scope: Scope) -> Result<()> {
+        ensure!(scope == Scope::Threads, "arc-swap works in one process only; allowed: threads");
+        place.write(Self(ArcSwap::from_pointee(0)));
+        Ok(())
+    }
+
+    type Held<'a> = Replaces<'a>;
+
+    #[inline]
+    fn acquire(&self, _: bool) -> Option<Replaces<'_>> {
+        Some(Replaces(&self.0))
+    }
+
+    #[inline]
+    fn shared<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _held = self.0.load();
+        f()
     }
 }
 
