@@ -67,10 +67,6 @@ pub const TRIES: u32 = 3;
 /// How many waits in a row go by, counted from [`TRIES`], until one of them spins again.
 pub const PROBE: u32 = 31;
 
-/// For how long a waiter leaves a free lock to another waiter that spins for it. Moving a cache
-/// line there and back takes less.
-const GIVE_WAY_NS: u32 = 500;
-
 /// The spin budgets of a lock's waiters. Zero-sized; chosen by type.
 pub trait Spin: Send + Sync + 'static {
     /// Spin budget in nanoseconds of an arriving thread.
@@ -250,12 +246,6 @@ pub(crate) fn process() -> Option<u32> {
 #[inline]
 pub fn looks_in(ns: u32) -> u32 {
     pause::count(ns)
-}
-
-/// Leaves a free lock to another waiter that spins for it.
-#[cfg_attr(world = "vm", track_caller)]
-pub fn give_way() {
-    pause::times(pause::count(GIVE_WAY_NS));
 }
 
 /// Whether a waiter that enqueues has lost its attempt to another thread.

@@ -98,7 +98,7 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// After a step that clears `DRAINING`, or a flag of waiters, and before which the state was
     /// `was`: if the owner looked like one that leaves, waiters that have set a flag may sleep at
-    /// the exit (invariant 10).
+    /// the exit (invariant 9).
     #[inline]
     pub(crate) fn tell_after_leaving(address: usize, was: u64) {
         let was = State(was);

@@ -283,10 +283,9 @@ unsafe impl<D: Configuration> raw::RawRwLockDowngrade for RawPsRwLock<D> {
     }
 }
 
-// SAFETY: an upgradable reader is the owner, invariant 1, and no reader is shut out until it sifts,
-// but the readers that (hand over) kept out before, until its next step. What it read happens
-// before the next owner: it gives the write side back by (unlock), Release. Upgrades keep the write
-// side all the time.
+// SAFETY: an upgradable reader is the owner, invariant 1, and no reader is shut out until it sifts.
+// What it read happens before the next owner: it gives the write side back by (unlock), Release.
+// Upgrades keep the write side all the time.
 unsafe impl<D: Configuration> raw::RawRwLockUpgrade for RawPsRwLock<D> {
     type UpgradableToken = ();
 

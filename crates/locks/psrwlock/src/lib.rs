@@ -56,8 +56,7 @@ use ulocks_core::api;
 /// [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy, 30 us by default, or less if
 /// other readers sleep. In this time several short writes may pass it. Then it joins a queue. A
 /// queued reader enters after the present write phase, before the next writer closes its class
-/// ([`PhaseFair`]). A writer that has spun for half a microsecond of another's section comes before
-/// readers of the lowest class that are not queued.
+/// ([`PhaseFair`]).
 ///
 /// A writer waits for at most one read phase of each class: once a class is closed, no new reader
 /// enters. Readers cannot starve it, unless the type says [`ReadersFirst`]. Among themselves
@@ -78,8 +77,7 @@ use ulocks_core::api;
 /// its release.
 ///
 /// Otherwise the caller spins, for up to 30 us if no other thread sleeps for the same, and then
-/// sleeps in the kernel. The first queued reader spins for as long again before it sleeps. A writer
-/// spins up to three times as long, if others write for more than half a microsecond at a time. A
+/// sleeps in the kernel. The first queued reader spins for as long again before it sleeps. A
 /// writer that waits for readers sleeps until the last of them wakes it; between processes it looks
 /// each millisecond, too. No thread ever yields to the scheduler.
 ///

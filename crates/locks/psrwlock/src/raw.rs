@@ -24,8 +24,6 @@
 //!   of each class, but for [`first`](super::first).
 //! - One writer sifts at a time. The others wait before they have closed a class. So the delays of
 //!   several writers do not add up for readers.
-//! - If a writer spins while another one writes, and no reader is queued, the release hands it the
-//!   lock with the lowest class closed; see "Which threads spin".
 //! - The release is the last touch (law 2 of ARCHITECTURE.md); a wake-up goes by address.
 //! - All-zero is an unlocked lock. Nothing is allocated and no address is stored.
 //!
@@ -42,34 +40,29 @@
 //! | (arrive) | any | one more of `c`; inside if `L <= c` | a reader; if `L > c`, it leaves again by (depart) |
 //! | (attempt) | `L <= c` | one more of `c` | an attempt, which leaves no trace if it fails |
 //! | (depart) | any | one less of `c` | a reader |
-//! | (own) | not `OWNED` | `OWNED`; `WRITERS` if it has slept | a writer; an upgradable reader, which then opens the classes by (reopen) |
+//! | (own) | not `OWNED` | `OWNED`; `WRITERS` if it has slept | a writer; an upgradable reader |
 //! | (take grant) | `GRANTED` | not `GRANTED`: the thread is the owner | a writer that has slept, after a fair release |
 //! | (close) | `OWNED`, `L = c < N` | `L = c + 1` | the owner, when all below `c` have left and the queue of `c` is empty |
 //! | (close all) | 0; or `OWNED`, no readers, empty queues | `OWNED`, `L = N` | a writer; the owner. All of (own) and (close) at once |
 //! | (unlock) | `OWNED`, no flag of a waiter to be told | not `OWNED`, `L = 0` | the owner, by a CAS: its last touch |
-//! | (hand over) | `OWNED`, `L = NEXT`, no flag of a queued reader | not `OWNED`, `L = 1` | the owner, in place of (unlock): its last touch |
 //! | (count itself) | `OWNED`, any `L` | one more of the lowest class | the owner, which is about to downgrade |
 //! | (step down) | `OWNED`, after (count itself) | not `OWNED`, `L = 0` | the same thread, which is a reader from then on |
-//! | (announce) | `OWNED`, `L = 0`, `N` or `NEXT` | `DRAINING`; `L = NEXT` unless it is 0 | the owner, about to leave: no waiter falls asleep from here on |
+//! | (announce) | `OWNED`, `L = 0` or `N` | `DRAINING`; `L = LEAVING` unless it is 0 | the owner, about to leave: no waiter falls asleep from here on |
 //! | (leave) | after (announce), whatever has come since | not `OWNED`, `WRITERS`, `DRAINING`; `L = 0` | the same thread, by one `fetch_and`: its last touch |
 //! | (reopen) | `OWNED` | `L` less, with `OWNED` or without | the owner, when it gives up or admits readers again |
-//! | (mark) | `OWNED`, `L = N`, no counts, no queued reader | `L = NEXT` | a writer that spins, and has seen the same word for some time |
-//! | (unmark) | `OWNED`, `L = NEXT` | `L = N` | a writer that has made (mark), before it sleeps or gives up |
-//! | (open to itself) | not `OWNED`, `L = 1` | `L = 0`, one more of the lowest class | a reader of that class, which has seen no owner for a moment |
 //! | (flag) | | `LOW` or `TOP`; `WRITERS`; `DRAINING` | a thread that is about to sleep |
 //! | (count sleeper) | | one more sleeping writer, or one less | a writer, by one addition: before its first sleep, and when it is the owner or gives up |
 //!
-//! A *release* is (unlock), (hand over), (step down), (leave), or a (reopen) after which the thread
+//! A *release* is (unlock), (step down), (leave), or a (reopen) after which the thread
 //! is not the owner.
 //!
 //! # Invariants
 //! 1. At most one thread is the owner. (own) and (close all) need a word without `OWNED`, which
 //!    only the owner clears. (take grant) needs `GRANTED`, which the owner sets to stop being it.
-//! 2. Only the owner changes the level, with three exceptions: (mark) and (unmark), which close and
-//!    open nothing; (open to itself), where there is no owner; and (close asked), for which the
-//!    owner has asked. The owner closes class `c` only when all counts below `c` have been seen at
-//!    zero since their classes were closed. At (close all) and (close asked) all counts are zero.
-//!    What (hand over) leaves closed counts as closed by the next owner.
+//! 2. Only the owner changes the level, but for (close asked), for which it has asked; without an
+//!    owner the level is 0. The owner closes class `c` only when all counts below `c` have been
+//!    seen at zero since their classes were closed. At (close all) and (close asked) all counts are
+//!    zero.
 //! 3. *Exclusion.* Once class `c` is closed and its count has been seen at zero, the count has only
 //!    readers that are about to leave again, and the owner if it is about to downgrade, until the
 //!    class opens. When this holds for all classes, the owner is alone.
@@ -82,10 +75,9 @@
 //!    the event, sets its queue's flag and sees its class closed by an owner. An owner opens the
 //!    class in one of three ways. It clears the flag, then counts an event, and opens only if the
 //!    flag has not come back. Or it opens, finds the flag, and then counts. Or it is (announce):
-//!    see 10. After the count it wakes all readers of the queue. (hand over) needs a clear flag, so
-//!    (open to itself) leaves no sleeper behind. Otherwise only the owner clears the flag, while
-//!    the class is open and the queue is empty. A reader that joins meanwhile sees at (flag) that
-//!    the class is open.
+//!    see 9. After the count it wakes all readers of the queue. Otherwise only the owner clears
+//!    the flag, while the class is open and the queue is empty. A reader that joins meanwhile sees
+//!    at (flag) that the class is open.
 //! 7. *No writer is forgotten.* A writer sleeps only if one read-modify-write, after it has read
 //!    the event, sets `WRITERS` and sees `OWNED`. A release that finds `WRITERS` clears it, counts
 //!    an event and wakes one writer. That writer sets it again in (own) or (flag). If the wake-up
@@ -95,21 +87,15 @@
 //! 8. *The owner is not forgotten* while it waits for a queue. It sets `DRAINING` and then reads
 //!    the queue by a read-modify-write. The last reader to leave the queue changes it by one, and
 //!    then reads `DRAINING`. One of the two sees the other.
-//! 9. *A lock that is handed over is not lost.* A writer that has made (mark) looks once more
-//!    before it sleeps or gives up: it takes the mark back (unmark), or the lock if (hand over) has
-//!    come. If it does not come, because it has no CPU or has died, the next reader opens the class
-//!    (open to itself), or the next writer takes the lock. (hand over) wakes sleepers as (unlock)
-//!    does.
-//! 10. *No waiter falls asleep on an owner that leaves.* A waiter that sets its flag and sees
-//!     (announce) sleeps at the [exit](super::exits), and (leave) finds its flag and tells the exit
-//!     after that. So does each other step that clears `DRAINING`, or that flag, at level 0 or
-//!     `NEXT`. Each time it wakes there the waiter sets its flag again, since the next owner may be
-//!     leaving by then.
-//!     Between processes it sleeps with a timer. So every other sleeper has set its flag before
-//!     (announce), and (announce) returns that flag, or an attempt has cleared it and counted.
-//!     Between (announce) and (leave) only the owner changes the level, `OWNED` and `DRAINING`: a
-//!     writer makes (unmark) only if `DRAINING` is clear, and (mark) likewise.
-//! 11. A queued reader, a sleeping writer, and an owner that sifts do not unwind. The queue would
+//! 9. *No waiter falls asleep on an owner that leaves.* A waiter that sets its flag and sees
+//!    (announce) sleeps at the [exit](super::exits), and (leave) finds its flag and tells the exit
+//!    after that. So does each other step that clears `DRAINING`, or that flag, at level 0 or
+//!    `LEAVING`. Each time it wakes there the waiter sets its flag again, since the next owner may
+//!    be leaving by then. Between processes it sleeps with a timer. So every other sleeper has set
+//!    its flag before (announce), and (announce) returns that flag, or an attempt has cleared it
+//!    and counted. Between (announce) and (leave) only the owner changes the level, `OWNED` and
+//!    `DRAINING`.
+//! 10. A queued reader, a sleeping writer, and an owner that sifts do not unwind. The queue would
 //!     never be empty, or the class stay closed. If the kernel refuses the wait, or a mask panics,
 //!     the process aborts.
 //!
@@ -132,22 +118,17 @@
 //! A waiter that sets its flag between steps 2 and 4 sees (announce), and sleeps at the exit until
 //! (leave). Otherwise it would read the new count, sleep after step 4, and no thread would know of
 //! it. A release with a partial level opens the classes first, and is then an owner at level 0. An
-//! owner that opens some classes subtracts; at `L = N`, where (mark) may come, between (announce)
-//! and its end.
+//! owner that opens some classes subtracts.
 //!
 //! # Which threads spin
 //! Two readers that hold the lock together take half of the time of two in turn. So it pays to let
-//! readers gather while a writer writes. At the end of the section that a spinning writer waits
-//! for, (hand over) keeps out a reader that has just come. It would read alone, the writer behind
-//! it.
-//!
-//! A reader that has spun for its patience joins the queue, and (hand over) does not pass the
+//! readers gather while a writer writes. A reader that has spun for its patience joins the
 //! queue. The first queued reader goes on spinning, since the present section is the last that it
-//! waits for.
+//! waits for. A writer spins for as long as a reader.
 //!
-//! A writer spins twice as long as a reader if it has made (mark), and three times if it has made
-//! it again: the lock has mostly changed hands then. If the writer slept, each release would wake
-//! it, only to take the lock again before it is awake.
+//! What failed: a spinning writer that marks the word, and to which a release hands the lock with
+//! the lowest class closed. It gained 5 % at most, and lost 3 % in a cell
+//! (`benches/results/NOTES-2026-11-27.md`).
 //!
 //! # The drain
 //! (depart) is the last touch of a reader. So a reader cannot count an event of the lock for an
@@ -162,7 +143,7 @@
 //! # Ordering
 //! All transitions of the state are read-modify-writes of one word and continue each other's
 //! release sequences.
-//! - (arrive), (attempt), (open to itself) are Acquire and pair with the releases. (depart) is
+//! - (arrive), (attempt) are Acquire and pair with the releases. (depart) is
 //!   Release and pairs with the drain's look and with (close all), Acquire. (close), (ask) are
 //!   Relaxed: the word orders them with the counts.
 //! - (own) is Acquire and pairs with the releases: an upgradable reader reads what the last writer
@@ -194,6 +175,7 @@ use crate::class::Class;
 use crate::configuration::{Configuration, Sifted};
 use crate::exits::Exit;
 use crate::readers::{Readers, Slot};
+use crate::rows::PERIOD;
 use crate::word::{Layout, OWNER, State, readers};
 use core::{mem, ptr};
 use ulocks_core::Policy;
@@ -201,7 +183,7 @@ use ulocks_core::futex::{Futex, FutexKey, Scope, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin::{self, Look, Spin};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_core::sync::{AtomicU32, AtomicU64, interruption_point, pause, without_unwinding};
+use ulocks_core::sync::{self, AtomicU32, AtomicU64, interruption_point, pause, without_unwinding};
 use ulocks_core::time::Deadline;
 
 /// How often a step is tried by a CAS that another thread may make fail, before a longer way is
@@ -260,10 +242,12 @@ impl<D: Configuration> RawPsRwLock<D> {
         &self.meter
     }
 
-    /// The state at this moment, without what it says of sleeping and spinning writers.
+    /// The state at this moment, without what it says of sleeping writers, or of an owner that
+    /// leaves.
     #[doc(hidden)]
     pub fn state(&self) -> State {
-        Self::LAYOUT.without_next(Self::LAYOUT.without_sleepers(self.look()))
+        let was = Self::LAYOUT.without_sleepers(self.look());
+        was.with_level(Self::LAYOUT.level(was))
     }
 
     /// How many classes are closed.
@@ -291,8 +275,8 @@ impl<D: Configuration> RawPsRwLock<D> {
         if !Self::admits(was, index) {
             return Err(was);
         }
-        if Self::HAS_ROWS && index == 0 && (D::Readers::EAGER || Self::LAYOUT.count(was, 0) > 0) {
-            self.ask_for_row();
+        if Self::HAS_ROWS && index == 0 && (D::Readers::EAGER || sync::is_nth_read(PERIOD)) {
+            self.ask_for_row(was);
         }
         Ok(())
     }
@@ -329,10 +313,12 @@ impl<D: Configuration> RawPsRwLock<D> {
     #[cold]
     pub(crate) fn depart_last(event: FutexKey<ScopeOf<D>>, address: usize, was: State, index: u32) {
         let is_last = Self::LAYOUT.level(was) == index + 1 && Self::LAYOUT.count(was, index) == 1;
-        // At `NEXT` an owner that waits looks like one that leaves, so it is told all the same.
-        if is_last && Self::HAS_EXIT {
+        if !is_last || was.is_leaving() {
+            return;
+        }
+        if Self::HAS_EXIT {
             Exit::of(address).tell();
-        } else if is_last && !was.is_leaving() {
+        } else {
             event.wake_bits(u32::MAX, OWNER);
         }
     }
@@ -354,12 +340,10 @@ impl<D: Configuration> RawPsRwLock<D> {
     pub(crate) fn try_read_at(&self, index: u32) -> bool {
         let mut was = self.look();
         loop {
-            let level = if Self::is_left(was, index) { 0 } else { was.level() };
-            let open = was.with_level(level);
-            if !Self::admits(open, index) {
+            if !Self::admits(was, index) {
                 return false;
             }
-            let now = open.0 + Self::LAYOUT.one(index);
+            let now = was.0 + Self::LAYOUT.one(index);
             match self.state.compare_exchange_weak(was.0, now, Acquire, Relaxed) {
                 Ok(_) => break,
                 Err(other) => was = State(other),
@@ -397,11 +381,6 @@ impl<D: Configuration> RawPsRwLock<D> {
         let goes_in = |was| Self::admits(was, index) && self.arrive_at(index, None).is_ok();
         let look = || match self.look() {
             was if goes_in(was) => Look::Acquired,
-            was if Self::is_left(was, index) => {
-                // A writer is about to take the lock, or another reader to open the class.
-                spin::give_way();
-                if self.open_to_oneself(index) || goes_in(self.look()) { Look::Acquired } else { Look::Taken }
-            }
             // Other readers sleep, and are woken first.
             was if was.has(queue) => Look::Saturated,
             _ => Look::Taken,
@@ -415,34 +394,13 @@ impl<D: Configuration> RawPsRwLock<D> {
             return false;
         }
         self.join_queue(queue);
-        // Invariant 11.
+        // Invariant 10.
         let inside = without_unwinding(|| {
             let inside = self.read_queued(index, queue, deadline);
             self.leave_queue(queue);
             inside
         });
         inside.unwrap_or_else(|TooMany| Self::too_many(index))
-    }
-
-    /// Whether (hand over) has left the class of that index closed, and no writer has taken the
-    /// lock yet.
-    #[inline(always)]
-    fn is_left(was: State, index: u32) -> bool {
-        !was.is_owned() && was.level() > index
-    }
-
-    /// (open to itself), if there is no owner. No reader of that class is inside, so it is not
-    /// full.
-    fn open_to_oneself(&self, index: u32) -> bool {
-        let mut was = self.look();
-        while Self::is_left(was, index) {
-            let now = was.with_level(0).0 + Self::LAYOUT.one(index);
-            match self.state.compare_exchange(was.0, now, Acquire, Relaxed) {
-                Ok(_) => return true,
-                Err(other) => was = State(other),
-            }
-        }
-        false
     }
 
     /// Sleeps until the class is open: invariant 6. False if `deadline` passed first.
@@ -462,14 +420,11 @@ impl<D: Configuration> RawPsRwLock<D> {
                     Err(was) => self.depart_again(index, was)?,
                 }
             }
-            if self.open_to_oneself(index) {
-                return Ok(true);
-            }
             if timed_out {
                 return Ok(false);
             }
             let was = State(self.state.fetch_or(flag, Release));
-            if was.level() <= index || !was.is_owned() {
+            if was.level() <= index {
                 continue;
             }
             if Self::READERS_FIRST && was.is_asked() {
@@ -486,7 +441,7 @@ impl<D: Configuration> RawPsRwLock<D> {
                 continue;
             }
             if was.is_leaving() {
-                // Invariant 10.
+                // Invariant 9.
                 timed_out = !self.wait_until_left(seen, readers(index), index + 1, deadline);
                 continue;
             }

@@ -1,5 +1,5 @@
-//! How the owner leaves, or opens classes again: (unlock), (hand over), (step down), (announce),
-//! (leave) and (reopen) of [`raw`](super::raw).
+//! How the owner leaves, or opens classes again: (unlock), (step down), (announce), (leave) and
+//! (reopen) of [`raw`](super::raw).
 //!
 //! | thread | afterwards | by | sleepers are told |
 //! |---|---|---|---|
@@ -56,7 +56,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         }
     }
 
-    /// (unlock), or (hand over), from `level`, while other threads use the lock.
+    /// (unlock) from `level`, while other threads use the lock.
     ///
     /// The CAS is the last touch of the lock, so sleepers are told before it. The owner clears
     /// their flags, and *then* counts an event. A waiter that sets a flag after that may sleep on
@@ -76,10 +76,7 @@ impl<D: Configuration> RawPsRwLock<D> {
                 was = self.look();
                 continue;
             }
-            let keeps = to_wake & State::QUEUED != 0;
-            // (hand over), if a writer spins.
-            let to = u32::from(was.is_next() && !keeps);
-            let open = State(was.0 - State::OWNED).with_level(to).0 | (to_wake & State::QUEUED);
+            let open = State(was.0 - State::OWNED).with_level(0).0 | (to_wake & State::QUEUED);
             match self.state.compare_exchange(was.0, open, Release, Relaxed) {
                 Ok(_) => return Self::after_release(key, level, to_wake),
                 Err(now) => was = State(now),
@@ -201,22 +198,11 @@ impl<D: Configuration> RawPsRwLock<D> {
         }
     }
 
-    /// Lowers the level from `level` to `to`; returns the state before that. At `N` a spinning
-    /// writer may make (mark) or (unmark) at any moment, but not while `DRAINING` is set as at
-    /// (announce).
-    pub(crate) fn reopen_to(&self, level: u32, to: u32) -> State {
-        let mut less = u64::from(level - to);
-        if level == Self::CLASSES {
-            self.state.fetch_or(LEVEL | State::DRAINING, Relaxed);
-            less = (LEVEL | State::DRAINING) - u64::from(to);
-        }
+    /// Lowers the level from `level` to `to`; returns the state before that.
+    fn reopen_to(&self, level: u32, to: u32) -> State {
         // Mutant: AcqRel -> Release: load buffering, by litmus/psrwlock-event.litmus.
         // Release: see `rows`, "The row is taken away".
-        let was = self.state.fetch_sub(less, AcqRel);
-        if level == Self::CLASSES {
-            Self::tell_after_leaving(ptr::from_ref(self).addr(), was);
-        }
-        State(was)
+        State(self.state.fetch_sub(u64::from(level - to), AcqRel))
     }
 
     /// The flags of the waiters to be told when the level falls from `level` to `to`, and, if

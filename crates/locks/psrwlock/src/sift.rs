@@ -24,11 +24,7 @@ impl<D: Configuration> RawPsRwLock<D> {
             self.reopen(0);
         }
         let level = self.level();
-        sync::without_unwinding(|| {
-            // Readers that came to a class that (hand over) has left closed may still be counted.
-            (level == 0 || self.drain(level - 1, deadline))
-                && (level..to).all(|index| self.shut(index, deadline))
-        })
+        sync::without_unwinding(|| (level..to).all(|index| self.shut(index, deadline)))
     }
 
     /// (close all) by the owner, of a lock without readers, unless one of the flags of `stops` is

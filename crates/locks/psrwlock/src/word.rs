@@ -9,13 +9,13 @@ use ulocks_core::futex::Bits;
 ///
 /// | bits | name | meaning | set by | cleared by |
 /// |---|---|---|---|---|
-/// | 0 to 2 | level | the classes below it are closed: 0 none, the number of classes all; seven, `NEXT`: all, and a writer spins for the lock; six, `ASKED`: the one class is closed once its readers have left | (close), (close all), (close asked); `NEXT`: (mark), (announce); `ASKED`: (ask) | (unlock), (hand over), (step down), (leave), (reopen), (open to itself); `NEXT`: also (unmark); `ASKED`: (close asked), (reopen) |
-/// | 3 | `OWNED` | a thread has the write side: it writes, waits for readers to leave, or is an upgradable reader | (own), (close all) | (unlock), (hand over), (step down), (leave), (reopen) |
-/// | 4 | `DRAINING` | the owner waits, perhaps asleep, until readers have left or entered; at level 0 or `NEXT` the owner is about to leave | (flag), (announce) of the owner | the owner; (leave) |
+/// | 0 to 2 | level | the classes below it are closed: 0 none, the number of classes all; seven, `LEAVING`: all, and the owner is about to leave; six, `ASKED`: the one class is closed once its readers have left | (close), (close all), (close asked); `LEAVING`: (announce); `ASKED`: (ask) | (unlock), (step down), (leave), (reopen); `LEAVING`: (leave); `ASKED`: (close asked), (reopen) |
+/// | 3 | `OWNED` | a thread has the write side: it writes, waits for readers to leave, or is an upgradable reader | (own), (close all) | (unlock), (step down), (leave), (reopen) |
+/// | 4 | `DRAINING` | the owner waits, perhaps asleep, until readers have left or entered; at level 0 or `LEAVING` the owner is about to leave | (flag), (announce) of the owner | the owner; (leave) |
 /// | 5 | `WRITERS` | writers may sleep | (flag), (own) of a writer | a release, which then wakes one |
 /// | 6 | `LOW` | readers below the top class may be queued | (flag) of a queued reader | the owner, when the class is open and the queue empty; a release, for a moment |
 /// | 7 | `TOP` | readers of the top class may be queued | likewise | likewise |
-/// | from 8 | counts | for each class, readers inside, and readers that have found it closed and are about to leave | (arrive), (attempt), (open to itself), (count itself) | (depart) |
+/// | from 8 | counts | for each class, readers inside, and readers that have found it closed and are about to leave | (arrive), (attempt), (count itself) | (depart) |
 /// | 62, 63 | sleepers | how many writers sleep, or have slept and are about to take the lock, modulo four; three stands for more. A hint; with four classes there is no room for it | (count sleeper) | (count sleeper) |
 ///
 /// A flag may be stale when it is set, never when it is clear. The classes of a lock share the bits
@@ -30,14 +30,12 @@ use ulocks_core::futex::Bits;
 /// three sleep at once. A writer that finds three does not count itself. If several find two at the
 /// same time, the second takes the number back to zero, until the first of them leaves.
 #[doc(hidden)]
-#[doc(hidden)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct State(pub u64);
 
 pub(crate) const LEVEL: u64 = 7;
-/// All classes are closed, and a writer spins for the lock. May be set although that writer has
-/// died; may be clear although one spins.
-const NEXT: u64 = LEVEL;
+/// All classes are closed, and the owner is about to leave. Exact: set and cleared by the owner.
+const LEAVING: u64 = LEVEL;
 /// The owner waits for readers, and further ones may join them: see `ReadersFirst`. May be set
 /// although the last reader has left; never clear while one is inside that the owner waits for.
 const ASKED: u64 = 6;
@@ -80,12 +78,6 @@ impl State {
         (self.0 & LEVEL) as u32
     }
 
-    /// Whether a writer spins for a lock that is being written.
-    #[inline(always)]
-    pub(crate) const fn is_next(self) -> bool {
-        self.0 & LEVEL == NEXT
-    }
-
     /// The change of a word at level 0 that makes it [asked](Self::is_asked).
     pub(crate) const ASK: u64 = ASKED;
 
@@ -100,19 +92,13 @@ impl State {
     /// an owner that the last reader wakes.
     #[inline(always)]
     pub(crate) const fn is_leaving(self) -> bool {
-        self.has(Self::OWNED) && self.has(Self::DRAINING) && (self.0 & LEVEL == 0 || self.is_next())
+        self.has(Self::OWNED) && self.has(Self::DRAINING) && matches!(self.0 & LEVEL, 0 | LEAVING)
     }
 
     /// This word with the level at `level`.
     #[inline(always)]
     pub(crate) const fn with_level(self, level: u32) -> Self {
         Self(self.0 & !LEVEL | level as u64)
-    }
-
-    /// This word of a lock that is being written, with a writer that spins for it.
-    #[inline(always)]
-    pub(crate) const fn with_next(self) -> Self {
-        Self(self.0 | NEXT)
     }
 
     /// Whether a thread has the write side.
@@ -201,12 +187,6 @@ impl Layout {
         if state.level() >= ASKED as u32 { self.classes() } else { state.level() }
     }
 
-    /// This word without the mark of a spinning writer.
-    #[inline(always)]
-    pub(crate) const fn without_next(self, state: State) -> State {
-        state.with_level(self.level(state))
-    }
-
     #[inline(always)]
     const fn bits(self) -> u32 {
         let counts = if self.has_sleepers() { COUNTS_BITS - SLEEPERS_BITS } else { COUNTS_BITS };
@@ -292,8 +272,6 @@ impl Layout {
 pub(crate) const fn readers(index: u32) -> Bits {
     Bits::one(index)
 }
-/// The bit of a thread that no other thread wakes.
-pub(crate) const NOBODY: Bits = Bits::one(28);
 /// The bit of a sleeping writer.
 pub(crate) const WRITERS: Bits = Bits::one(30);
 /// The bit of an owner that waits.
@@ -435,10 +413,8 @@ mod tests {
     fn an_owner_that_leaves_is_not_one_that_waits_for_readers() {
         let layout = Layout::of(BULK | URGENT);
         let owner = State(State::OWNED | State::DRAINING);
-        assert!(
-            owner.is_leaving() && layout.written().with_next().0 | State::DRAINING == owner.with_next().0
-        );
-        assert!(owner.with_next().is_leaving());
+        let leaving = State(owner.0 | LEAVING);
+        assert!(owner.is_leaving() && leaving.is_leaving() && layout.level(leaving) == 2);
         for level in 1..=2 {
             assert!(
                 !owner.with_level(level).is_leaving(),
@@ -464,17 +440,5 @@ mod tests {
         assert_eq!(format!("{:?}", State::UNLOCKED), "level=0 counts=0x0");
         let state = State(2 | State::OWNED | State::LOW | 5 << 8);
         assert_eq!(format!("{state:?}"), "level=2|OWNED|LOW counts=0x5");
-    }
-
-    #[test]
-    fn the_mark_of_a_spinning_writer_is_no_class() {
-        let layout = Layout::of(BULK | URGENT);
-        let written = layout.written();
-        assert!(!written.is_next() && written.with_next().is_next());
-        assert_eq!(layout.level(written.with_next()), 2);
-        assert_eq!(layout.without_next(written.with_next()), written);
-        assert_eq!(written.with_next().with_level(0).0, State::OWNED);
-        let four = Layout::of(BULK | URGENT | NESTED | HANDLER).written();
-        assert!(!four.is_next() && !Layout::of(HANDLER | BULK).admits(four.with_next(), 1));
     }
 }

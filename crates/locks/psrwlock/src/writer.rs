@@ -3,8 +3,7 @@
 
 use crate::configuration::Configuration;
 use crate::raw::{PolicyOf, RawPsRwLock};
-use crate::word::{Layout, NOBODY, OWNER, Queues, State, WRITERS};
-use core::cell::Cell;
+use crate::word::{Layout, OWNER, Queues, State, WRITERS};
 use core::time::Duration;
 use ulocks_core::futex::{Bits, SHORT_SLEEP, Waited};
 use ulocks_core::meter::{Event, Meter};
@@ -18,16 +17,6 @@ use ulocks_core::{Policy, sync};
 /// lost wake-up costs at most. Behind one slow reader it makes 160 to 185 wake-ups a second, on two
 /// virtual CPUs of a Xeon.
 pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(1);
-
-/// A writer makes (mark) for a section that has lasted for so many nanoseconds. (mark) takes the
-/// word's cache line from the owner and back, some 100 ns between two virtual CPUs of a Xeon. A
-/// section of five times that is worth it. Other values were not measured.
-const LASTS_NS: u32 = 500;
-
-/// Most spin rounds of a writer: one, plus one for each mark it set. A round lasts `FIRST_NS`. Two
-/// marks have shown it two sections that ended. If it slept then, each release would have to wake
-/// it. Other values were not measured.
-const ROUNDS: u32 = 3;
 
 impl<D: Configuration> RawPsRwLock<D> {
     /// Whether signal handlers may read, so that a writer has to mask those of its own thread.
@@ -122,7 +111,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         if deadline.is_some_and(|deadline| deadline.has_passed()) {
             return false;
         }
-        // Invariant 11, here and in `sift`, `close`.
+        // Invariant 10, here and in `sift`, `close`.
         sync::without_unwinding(|| {
             let counted = self.enter_sleepers();
             let owns = self.own_asleep(deadline);
@@ -133,73 +122,16 @@ impl<D: Configuration> RawPsRwLock<D> {
         })
     }
 
-    /// (own) by a spinning writer, which makes (mark) meanwhile.
+    /// (own) by a spinning writer.
     fn own_spinning(&self) -> bool {
-        let (before, same, marks) = (Cell::new(State::UNLOCKED), Cell::new(0), Cell::new(0));
-        let look = || {
-            let was = self.look();
-            same.set(if before.replace(was) == was { same.get() + 1 } else { 0 });
-            match was {
-                _ if !was.is_owned() && self.take(0) => Look::Acquired,
-                _ if was.is_next() && marks.get() > 0 => Look::Taken,
-                // (mark) takes the cache line from the owner, and makes its release longer.
-                _ if same.get() >= spin::looks_in(LASTS_NS) && self.mark(was) => {
-                    marks.set(marks.get() + 1);
-                    Look::Taken
-                }
-                // Other writers sleep, and one of them is next.
-                _ if Self::LAYOUT.has_sleeper(was) => Look::Saturated,
-                _ => Look::Taken,
-            }
+        let look = || match self.look() {
+            was if !was.is_owned() && self.take(0) => Look::Acquired,
+            // Other writers sleep, and one of them is next.
+            was if Self::LAYOUT.has_sleeper(was) => Look::Saturated,
+            _ => Look::Taken,
         };
         let patience = <PolicyOf<D> as Policy>::Spin::FIRST_NS;
-        if look() == Look::Acquired
-            || (1..=ROUNDS).any(|round| {
-                let goes_on = marks.get() + 1 >= round;
-                goes_on && spin::closely_for::<PolicyOf<D>>(patience, look)
-            })
-            || spin::backing_off::<PolicyOf<D>>(look)
-        {
-            return true;
-        }
-        marks.get() > 0 && self.own_or_unmark()
-    }
-
-    /// (mark).
-    fn mark(&self, was: State) -> bool {
-        let is_written = was.is_owned() && was.level() == Self::CLASSES && Self::LAYOUT.has_no_readers(was);
-        is_written
-            && !was.has(State::QUEUED | State::DRAINING)
-            && self.row() == 0
-            && self.state.compare_exchange(was.0, was.with_next().0, Relaxed, Relaxed).is_ok()
-    }
-
-    /// (unmark), or (own) if (hand over) has come.
-    fn own_or_unmark(&self) -> bool {
-        let mut was = self.look();
-        loop {
-            if !was.is_owned() {
-                if self.take(0) {
-                    return true;
-                }
-                was = self.look();
-                continue;
-            }
-            if !was.is_next() {
-                return false;
-            }
-            if was.is_leaving() {
-                // The owner relies on the mark until it clears it itself.
-                let is_over = |was: State| !(was.is_leaving() && was.is_next());
-                self.event.poll_until(NOBODY, None, SHORT_SLEEP, || is_over(self.look()));
-                was = self.look();
-                continue;
-            }
-            match self.state.compare_exchange(was.0, Self::LAYOUT.without_next(was).0, Relaxed, Relaxed) {
-                Ok(_) => return false,
-                Err(other) => was = State(other),
-            }
-        }
+        spin::closely_for::<PolicyOf<D>>(patience, look) || spin::backing_off::<PolicyOf<D>>(look)
     }
 
     /// (own) by a writer that sleeps until then: invariant 7. False if `deadline` passed first.
@@ -216,7 +148,7 @@ impl<D: Configuration> RawPsRwLock<D> {
                 continue;
             }
             if was.is_leaving() {
-                // Invariant 10. This sleep may use up a wake-up, so it counts as one.
+                // Invariant 9. This sleep may use up a wake-up, so it counts as one.
                 (mark, was_woken) = (State::WRITERS, true);
                 if !self.wait_until_left(seen, WRITERS, 0, deadline) {
                     return self.leave_writers();
@@ -237,7 +169,7 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// For a waiter that has `seen` the exit, set its flag, and found an owner that is about to
     /// leave: sleeps until an owner has left, or between processes until this one has, or has
-    /// opened the class of `level`. Invariant 10. False if `deadline` passed first.
+    /// opened the class of `level`. Invariant 9. False if `deadline` passed first.
     pub(crate) fn wait_until_left(
         &self,
         seen: u32,
@@ -335,11 +267,9 @@ impl<D: Configuration> RawPsRwLock<D> {
         self.read_if(owns)
     }
 
-    /// An upgradable reader that owns the lock lets in the readers that (hand over) has kept out.
     #[inline]
     fn read_if(&self, owns: bool) -> bool {
         if owns {
-            self.reopen(0);
             self.meter.count(Event::Acquired);
         }
         owns

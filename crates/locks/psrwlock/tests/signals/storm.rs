@@ -1,15 +1,17 @@
 //! Storms: every thread has a timer of its own and is struck by another thread besides, while all
-//! operations of the lock go on at once.
+//! operations of the lock go on at once, and a reader forks.
 
 use crate::mixed::{Classes, check_is_free, classes, operate};
 use crate::strikes::{Struck, Timer, strike};
 use crate::{ALL, ByAll, mixed};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::spin::NoSpin;
 use ulocks_psrwlock::signal::Hard;
 use ulocks_psrwlock::{ByClass, Configuration, Eager, PhaseFair, Sifted};
+use ulocks_testkit::shared::forked;
 use ulocks_testkit::stress::Random;
 use ulocks_testkit::task;
 use ulocks_testkit::watchdog::watch;
@@ -58,6 +60,21 @@ pub fn blow<D: Configuration>(struck: Struck<D>, signals: Signals, classes: &Cla
                     }
                 }
                 std::thread::sleep(EVERY);
+            }
+        });
+        scope.spawn(|| {
+            let mut forks = 0;
+            while at_work.load(Relaxed) > 0 || forks == 0 {
+                // What the forking thread holds, the child can release.
+                let held = Cell::new(Some(lock.read()));
+                forked(1, |_| {
+                    let held = held.take().expect("held at the fork");
+                    let seen = held.look();
+                    assert_eq!(held.look(), seen, "somebody wrote beside a reader");
+                });
+                drop(held);
+                forks += 1;
+                std::thread::sleep(10 * EVERY);
             }
         });
     });

@@ -1,12 +1,10 @@
 //! Two or three threads on a plain lock, each model with many executions: what takes a certain
 //! order of a few steps is met here rather than in a crowd.
 
-use crate::place::{Held, Place, behind};
 use crate::{Lock, Sleeps, THREE, TWO};
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
-use ulocks_core::signal::Soft;
-use ulocks_psrwlock::{Central, Eager, PhaseFair, Sifted, Unchecked};
+use ulocks_psrwlock::{Eager, PhaseFair};
 use ulocks_testkit::model::rw::Role::{Read, TimedWrite, Write};
 use ulocks_testkit::model::upgrade::How;
 use ulocks_testkit::model::{rw, upgrade};
@@ -37,7 +35,6 @@ fn a_writer_is_alone_among_few() {
     explore(many(), || rw::exclusion::<Two>(&[Read, Write]));
     explore(many(), || rw::exclusion::<Two>(&[Write, Write]));
     explore(many(), || rw::exclusion::<Two>(&[Read, Read, Write]));
-    // A writer that spins is left the lock.
     explore(many(), || rw::exclusion::<Lock<TWO, Private>>(&[Read, Write]));
 }
 
@@ -68,10 +65,4 @@ fn the_release_is_the_last_access_of_two() {
 #[test]
 fn a_writer_that_gives_up_strands_neither_readers_nor_writers() {
     explore(many(), || rw::timeout_vs_unlock::<Lock<THREE>>(Read, &[TimedWrite, Read, Write]));
-}
-
-#[test]
-fn a_writer_that_gives_up_takes_its_mark_back() {
-    type Spins = Sifted<TWO, Private, PhaseFair, Central, Soft, Unchecked>;
-    explore(many(), || behind(Held::Written, [Place::<Spins>::writes_in_time]));
 }

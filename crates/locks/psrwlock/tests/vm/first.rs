@@ -3,7 +3,7 @@
 use crate::place::{Place, soon, with};
 use crate::{Sleeps, sampled};
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use ulocks_core::model::{Config, explore};
+use ulocks_core::model::{Config, Strategy, explore};
 use ulocks_core::raw::RawRwLock;
 use ulocks_core::signal::Soft;
 use ulocks_core::sync::spin_until;
@@ -130,5 +130,23 @@ fn a_writer_comes_after_each_reader_that_was_inside() {
             .map(|client| with(&place, client));
         let counted = threads.into_iter().map(|thread| thread.join().expect("a client panicked")).sum();
         place.check_at_rest(counted);
+    });
+}
+
+/// A reader joins another one that is about to leave, after the owner has seen none.
+#[test]
+fn no_owner_closes_on_readers_that_joined() {
+    // By chance alone, and the newest values: the order takes four switches within few steps.
+    let many = Config { strategy: Strategy::Random, timeouts: false, stale: 0, ..Config::sampled(60_000) };
+    explore(many, || {
+        let place = Place::<First>::new();
+        let token = place.lock.read();
+        let writer = with(&place, Place::writes);
+        let readers = [(); 4].map(|()| with(&place, Place::reads::<Bulk>));
+        place.unlock_read(token);
+        for reader in readers {
+            reader.join().expect("a reader panicked");
+        }
+        place.check_at_rest(writer.join().expect("the writer panicked"));
     });
 }
