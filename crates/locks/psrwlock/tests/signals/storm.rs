@@ -36,8 +36,8 @@ pub fn blow<D: Configuration>(struck: Struck<D>, signals: Signals, classes: &Cla
     let _watchdog = watch("storm", move || format!("{:?}, {seen:?}", lock.state()));
     let ids: [AtomicI32; THREADS] = Default::default();
     std::thread::scope(|scope| {
-        for (me, id) in ids.iter().enumerate() {
-            let (writes, at_work) = (&writes, &at_work);
+        let (writes, at_work) = (&writes, &at_work);
+        let workers = ids.iter().enumerate().map(|(me, id)| {
             scope.spawn(move || {
                 id.store(task::id(), Relaxed);
                 let timer = Timer::strikes_me(signals.timed, EVERY);
@@ -49,8 +49,9 @@ pub fn blow<D: Configuration>(struck: Struck<D>, signals: Signals, classes: &Cla
                 }
                 drop(timer);
                 at_work.fetch_sub(1, Relaxed);
-            });
-        }
+            })
+        });
+        let workers: Vec<_> = workers.collect();
         scope.spawn(|| {
             while at_work.load(Relaxed) > 0 {
                 for id in &ids {
@@ -77,6 +78,9 @@ pub fn blow<D: Configuration>(struck: Struck<D>, signals: Signals, classes: &Cla
                 std::thread::sleep(10 * EVERY);
             }
         });
+        // A signal that comes to a thread's last steps is handled: nobody uninstalls the handler
+        // before. The end of the scope does not wait for those steps.
+        workers.into_iter().for_each(|worker| worker.join().expect("a worker panicked"));
     });
     assert_eq!(lock.read().look(), writes.into_inner(), "writes were lost");
     check_is_free(lock);
