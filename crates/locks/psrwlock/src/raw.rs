@@ -48,7 +48,7 @@
 //! | (count itself) | `OWNED`, any `L` | one more of the lowest class | the owner, which is about to downgrade |
 //! | (step down) | `OWNED`, after (count itself) | not `OWNED`, `L = 0` | the same thread, which is a reader from then on |
 //! | (announce) | `OWNED`, `L = 0` or `N` | `DRAINING`; `L = LEAVING` unless it is 0 | the owner, about to leave: no waiter falls asleep from here on |
-//! | (leave) | after (announce), whatever has come since | not `OWNED`, `WRITERS`, `DRAINING`; `L = 0` | the same thread, by one `fetch_and`: its last touch |
+//! | (leave) | after (announce), whatever has come since | not `OWNED`, `WRITERS`, `DRAINING`; `L = 0`; a fair release keeps the first two | the same thread, by one `fetch_and`: its last touch |
 //! | (reopen) | `OWNED` | `L` less, with `OWNED` or without | the owner, when it gives up or admits readers again |
 //! | (flag) | | `LOW` or `TOP`; `WRITERS`; `DRAINING` | a thread that is about to sleep |
 //! | (count sleeper) | | one more sleeping writer, or one less | a writer, by one addition: before its first sleep, and when it is the owner or gives up |
@@ -89,12 +89,12 @@
 //!    then reads `DRAINING`. One of the two sees the other.
 //! 9. *No waiter falls asleep on an owner that leaves.* A waiter that sets its flag and sees
 //!    (announce) sleeps at the [exit](super::exits), and (leave) finds its flag and tells the exit
-//!    after that. So does each other step that clears `DRAINING`, or that flag, at level 0 or
-//!    `LEAVING`. Each time it wakes there the waiter sets its flag again, since the next owner may
-//!    be leaving by then. Between processes it sleeps with a timer. So every other sleeper has set
-//!    its flag before (announce), and (announce) returns that flag, or an attempt has cleared it
-//!    and counted. Between (announce) and (leave) only the owner changes the level, `OWNED` and
-//!    `DRAINING`.
+//!    after that. So does each other step that clears `DRAINING`, or the flag of a thread that may
+//!    sleep there, at level 0 or `LEAVING`. Each time it wakes there the waiter sets its flag
+//!    again, since the next owner may be leaving by then. Between processes it sleeps with a timer.
+//!    So every other sleeper has set its flag before (announce), and (announce) returns that flag,
+//!    or an attempt has cleared it and counted. Between (announce) and (leave) only the owner
+//!    changes the level, `OWNED` and `DRAINING`.
 //! 10. A queued reader, a sleeping writer, and an owner that sifts do not unwind. The queue would
 //!     never be empty, or the class stay closed. If the kernel refuses the wait, or a mask panics,
 //!     the process aborts.
@@ -143,8 +143,8 @@
 //! # Ordering
 //! All transitions of the state are read-modify-writes of one word and continue each other's
 //! release sequences.
-//! - (arrive), (attempt) are Acquire and pair with the releases. (depart) is
-//!   Release and pairs with the drain's look and with (close all), Acquire. (close), (ask) are
+//! - (arrive), (attempt) are Acquire and pair with the releases. (depart) is Release and pairs with
+//!   the looks of a drain and of an attempt, and with (close all), Acquire. (close), (ask) are
 //!   Relaxed: the word orders them with the counts.
 //! - (own) is Acquire and pairs with the releases: an upgradable reader reads what the last writer
 //!   wrote. `GRANTED` is set with Release, and (take grant) is Acquire, for the same.

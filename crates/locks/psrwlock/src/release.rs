@@ -175,7 +175,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// are woken. No step is ever repeated, however many readers come and go.
     fn open(&self, level: u32, to: u32, plus: u64, minus: u64) {
         if plus != 0 {
-            // All classes are closed still, so no writer can come before the next step.
+            // `OWNED` is set still, so no writer can come before the next step.
             self.state.fetch_add(plus, Relaxed);
         }
         let was = if to == 0 {

@@ -5,7 +5,6 @@ use crate::configuration::Configuration;
 use crate::raw::{ATTEMPTS, PolicyOf, RawPsRwLock};
 use crate::word::{OWNER, State};
 use crate::writer::LONGEST_SLEEP;
-use core::ptr;
 use ulocks_core::futex::SHORT_SLEEP;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
@@ -107,8 +106,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         } else {
             self.event.poll_until(OWNER, deadline, LONGEST_SLEEP, drained)
         };
-        let was = self.state.fetch_and(!State::DRAINING, Relaxed);
-        Self::tell_after_leaving(ptr::from_ref(self).addr(), was);
+        self.state.fetch_and(!State::DRAINING, Relaxed);
         done
     }
 
@@ -134,7 +132,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// level is what it was.
     pub(crate) fn try_sift_to(&self, to: u32) -> bool {
         let level = self.level();
-        let is_empty = |index| self.is_drained_with_row(index, self.look());
+        let is_empty = |index| self.is_drained_with_row(index, State(self.state.load(Acquire)));
         // Looks first: to close a class and open it again keeps readers out for a moment.
         let may =
             |index| Self::queue_before(index).is_none_or(|flag| self.queue_is_empty(flag)) && is_empty(index);

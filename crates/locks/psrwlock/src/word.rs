@@ -11,7 +11,7 @@ use ulocks_core::futex::Bits;
 /// |---|---|---|---|---|
 /// | 0 to 2 | level | the classes below it are closed: 0 none, the number of classes all; seven, `LEAVING`: all, and the owner is about to leave; six, `ASKED`: the one class is closed once its readers have left | (close), (close all), (close asked); `LEAVING`: (announce); `ASKED`: (ask) | (unlock), (step down), (leave), (reopen); `LEAVING`: (leave); `ASKED`: (close asked), (reopen) |
 /// | 3 | `OWNED` | a thread has the write side: it writes, waits for readers to leave, or is an upgradable reader | (own), (close all) | (unlock), (step down), (leave), (reopen) |
-/// | 4 | `DRAINING` | the owner waits, perhaps asleep, until readers have left or entered; at level 0 or `LEAVING` the owner is about to leave | (flag), (announce) of the owner | the owner; (leave) |
+/// | 4 | `DRAINING` | the owner waits, perhaps asleep, until readers have left or entered; at level 0 or `LEAVING` the owner is about to leave | (flag), (announce) of the owner; a fair release | the owner; (leave) |
 /// | 5 | `WRITERS` | writers may sleep | (flag), (own) of a writer | a release, which then wakes one |
 /// | 6 | `LOW` | readers below the top class may be queued | (flag) of a queued reader | the owner, when the class is open and the queue empty; a release, for a moment |
 /// | 7 | `TOP` | readers of the top class may be queued | likewise | likewise |
@@ -88,8 +88,7 @@ impl State {
     }
 
     /// Whether the owner is about to leave, so that no thread may fall asleep on the event. An
-    /// owner that sleeps until queued readers have entered looks the same. So does, for a moment,
-    /// an owner that the last reader wakes.
+    /// owner that sleeps until queued readers have entered looks the same.
     #[inline(always)]
     pub(crate) const fn is_leaving(self) -> bool {
         self.has(Self::OWNED) && self.has(Self::DRAINING) && matches!(self.0 & LEVEL, 0 | LEAVING)

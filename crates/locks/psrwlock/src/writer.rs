@@ -80,7 +80,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     }
 
     fn try_write_owned(&self) -> bool {
-        // Only at level 0 are the readers in the state certainly inside.
+        // Without an owner the level is 0, and the readers in the state are inside.
         let was = self.look();
         let would_fail = !Self::LAYOUT.has_no_readers(was) || !self.row_is_empty();
         if would_fail || !self.try_own() {
@@ -109,7 +109,8 @@ impl<D: Configuration> RawPsRwLock<D> {
             return true;
         }
         if deadline.is_some_and(|deadline| deadline.has_passed()) {
-            return false;
+            // It may not have looked: without patience nobody spins.
+            return self.try_own();
         }
         // Invariant 10, here and in `sift`, `close`.
         sync::without_unwinding(|| {

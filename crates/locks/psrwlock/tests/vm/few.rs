@@ -1,10 +1,15 @@
 //! Two or three threads on a plain lock, each model with many executions: what takes a certain
 //! order of a few steps is met here rather than in a crowd.
 
+use crate::place::{Place, with};
 use crate::{Lock, Sleeps, THREE, TWO};
+use core::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
-use ulocks_psrwlock::{Eager, PhaseFair};
+use ulocks_core::raw::RawRwLock;
+use ulocks_core::signal::Soft;
+use ulocks_core::time::Deadline;
+use ulocks_psrwlock::{Bulk, Central, Eager, PhaseFair, Sifted, Unchecked};
 use ulocks_testkit::model::rw::Role::{Read, TimedWrite, Write};
 use ulocks_testkit::model::upgrade::How;
 use ulocks_testkit::model::{rw, upgrade};
@@ -55,6 +60,21 @@ fn the_only_writer_is_told_of_the_line() {
 fn upgrades_and_downgrades_hold_among_few() {
     explore(many(), || upgrade::upgrades::<Two>(How::Wait, 1, 1, 0));
     explore(many(), || upgrade::downgrades::<Two>(2, 0));
+}
+
+/// Beside a flag that is stale, and without patience.
+#[test]
+fn a_deadline_that_has_passed_tries_once() {
+    explore(Config::sampled(500), || {
+        let place = Place::<Sifted<THREE, Sleeps, PhaseFair, Central, Soft, Unchecked>>::new();
+        place.lock.write();
+        let reader = with(&place, Place::reads::<Bulk>);
+        place.unlock_write();
+        reader.join().expect("the reader panicked");
+        let passed = Deadline::after(Duration::ZERO);
+        place.lock.write_until(passed).expect("a free lock is not had");
+        place.unlock_write();
+    });
 }
 
 #[test]

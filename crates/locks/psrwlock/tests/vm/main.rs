@@ -11,6 +11,7 @@ mod first;
 mod histories;
 mod leaving;
 mod naps;
+mod partial;
 mod phases;
 mod place;
 mod releases;

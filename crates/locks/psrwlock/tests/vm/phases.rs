@@ -135,8 +135,7 @@ fn a_sleeping_reader_is_passed_by_one_phase() {
     check::<Counted<Central, Adaptive>>(6);
 }
 
-/// With more executions than above. A release that leaves the lock to a writer that spins can pass
-/// the line in rare orders only.
+/// With more executions than above.
 #[test]
 fn a_reader_that_sleeps_beside_two_writers_is_passed_by_one_phase() {
     explore(Config::sampled(1_000), || turns::<Counted>(2, Writes::Plainly));
