@@ -158,9 +158,9 @@ pub(super) fn lock(shown_as: u32, bytes: &[u8], offset: u64, slots: &Slots) -> O
 
 fn array(parameter: usize, bytes: &[u8], slots: &Slots, waiters: Option<Waiters>) -> FoundLock {
     let (semaphores, operations) = (parameter & 0xfff, parameter >> 12);
-    // The queue and the journal, with three words for each operation; then the values, and the
-    // process of each; then a row for each slot: four words, two for each operation, and what its
-    // death takes back.
+    // The queue, a word, and the journal, with three words for each operation; then the values, and
+    // the process of each; then a row for each slot: four words, two for each operation, and what
+    // its death takes back.
     let values = ARRAY_HEAD + operations * 12;
     let rows = values + semaphores * 8;
     let row = 16 + operations * 8 + semaphores * 4;
@@ -181,9 +181,10 @@ fn array(parameter: usize, bytes: &[u8], slots: &Slots, waiters: Option<Waiters>
     }
 }
 
-/// The queue, and the journal but for its operations.
-const ARRAY_HEAD: usize = 32;
-const _: () = assert!(size_of::<RawRobustSemArray<2, 1, 2, Shared>>() == ARRAY_HEAD + 24 + 16 + 16 + 16 + 8);
+/// The queue, the number of holders, and the journal but for its operations.
+const ARRAY_HEAD: usize = 36;
+const _: () =
+    assert!(size_of::<RawRobustSemArray<2, 1, 2, Shared>>() == ARRAY_HEAD + 24 + 16 + 16 + 16 + 8 + 4);
 const _: () = assert!(size_of::<rwlock::RawRobustPsRwLock<Shared, 2>>() == 32 + 8);
 
 fn health_of(word: u32) -> Health {

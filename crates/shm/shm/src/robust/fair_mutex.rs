@@ -67,10 +67,11 @@ pub(crate) const CLEAN: u32 = 1 << 28;
 ///
 /// # Blocking
 /// Uncontended, an acquisition is one compare-exchange, and so is a release. Otherwise the caller
-/// takes a lock of the queue for a short time, spins for some microseconds, and sleeps in the
-/// kernel (`futex_waitv`) until it is granted the mutex or a thread dies that it watches. It looks
-/// again each 200 ms. A release hands the mutex to the first waiter: with more threads than
-/// processors each acquisition waits for a switch of threads. [`RobustMutex`] has no such wait.
+/// takes a lock of the queue for a short time, spins for some microseconds if it is the first, and
+/// sleeps in the kernel (`futex_waitv`) until it is granted the mutex or a thread dies that it
+/// watches. It looks again each 200 ms. A release hands the mutex to the first waiter: with more
+/// threads than processors each acquisition waits for a switch of threads. [`RobustMutex`] has no
+/// such wait.
 ///
 /// # Process-shared
 /// As [`RobustMutex`].
@@ -148,7 +149,12 @@ impl<P: Policy<Scope = futex::Global>> RawRobustFairMutex<P> {
         self.word.fetch_or(CLEAN, Release); // (leave)
         // If the queue is corrupt, a later thread may still take the clean mutex.
         if let Ok(mut section) = self.queue.enter(me, self) {
-            section.settle(Reap::Nothing);
+            // Otherwise another thread has granted the mutex since, and the head does not watch
+            // this thread.
+            match Owner::of(self.word.load(Relaxed)) == Some(me.owner()) {
+                true => section.pass_on(),
+                false => section.settle(Reap::Nothing),
+            }
             let mine = me.owner().bits() | CLEAN | WAITERS;
             let _ = self.word.compare_exchange(mine, FREE, Relaxed, Relaxed); // (settle)
         }

@@ -82,6 +82,8 @@ fn holders_and_waiters() {
     ran.has(&["\"array\": RobustSemArray<3, 4, 2", "values 5 6 7"]);
     ran.has(&["\"semaphore\": ", "values 7", "slot 0", "has permits, its death adds 2 to 0"]);
     ran.has(&["\"condvar\": RobustCondvar"]);
+    let waits = |line: &str| line.contains("\"condvar\"") && line.contains("wait");
+    assert!(!ran.out.lines().any(waits), "the condition variable has no waiters:\n{}", ran.out);
     ran.has(&["\"plain\": Mutex<", "no robust lock"]);
     ran.has_not("DAMAGED");
 

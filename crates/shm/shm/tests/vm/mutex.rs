@@ -7,8 +7,9 @@ use crate::place::{
 };
 use std::sync::Arc;
 use ulocks_core::model::crash::sweep;
-use ulocks_core::model::{Config, Deaths, Kernel, Strategy, explore};
-use ulocks_core::sync::yield_now;
+use ulocks_core::model::{Config, Deaths, Kernel, Strategy, explore, thread};
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
 use ulocks_shm::robust::RawRobust;
 
 fn one_is_inside<L: RawRobust>(kernel: Kernel) {
@@ -73,6 +74,47 @@ fn a_late_thread_passes() {
     place.critical(&me, 100, how);
     std::mem::forget(me);
     place.ends(threads, 4);
+}
+
+/// Thread 1 is about to end its release when another thread has granted the mutex to thread 2,
+/// which has released it, too. So thread 1 grants what thread 2 has released, and may die then.
+fn a_late_release() {
+    let place = Place::<Fair, 4>::new();
+    // 1: thread 1 has the mutex; 2: it is gone.
+    let stage = Arc::new(AtomicU32::new(0));
+    let (shared, begins) = (Arc::clone(&place), Arc::clone(&stage));
+    let late = thread::spawn(move || {
+        let me = shared.join();
+        // SAFETY: all members are of the place's slots.
+        let how = unsafe { shared.mutex.lock(&me) }.expect("nobody has died");
+        begins.store(1, Relaxed);
+        spin_until(|| shared.mutex.waiters(&me) >= 1);
+        shared.critical(&me, 1, how);
+        std::mem::forget(me);
+    });
+    let locks = |name| {
+        let (place, stage) = (Arc::clone(&place), Arc::clone(&stage));
+        thread::spawn(move || {
+            spin_until(|| stage.load(Relaxed) > 0);
+            let me = place.join();
+            // Thread 3 comes when thread 1 is about to end its release.
+            spin_until(|| name == 2 || stage.load(Relaxed) == 2 || !place.mutex.is_locked());
+            place.locks(&me, name, None);
+            std::mem::forget(me);
+        })
+    };
+    let others = vec![locks(2), locks(3)];
+    let _ = late.join();
+    stage.store(2, Relaxed);
+    others.into_iter().for_each(|other| other.join().unwrap());
+    place.locks(&place.join(), 4, None);
+}
+
+#[test]
+fn a_death_after_a_release_for_another_strands_nobody() {
+    for kernel in Kernel::ALL {
+        at_each_step(1, kernel, false, 200, a_late_release);
+    }
 }
 
 /// `executions` of a death at each step.

@@ -156,6 +156,101 @@ fn a_death_past_the_head_strands_no_thread() {
     }
 }
 
+/// Thread 1 has the second one. While thread 2 waits for both, thread 3 waits for the second one,
+/// and gets it past thread 2 when thread 1 gives it back, which may die then.
+fn overtaken() {
+    let place = Place::new();
+    let me = place.join();
+    let first = place.array.acquire(&me, First.set()).unwrap();
+    // 1: the others may come; 2: thread 1 is gone.
+    let stage = Arc::new(AtomicU32::new(0));
+    let (shared, begins) = (Arc::clone(&place), Arc::clone(&stage));
+    let giver = thread::spawn(move || {
+        let me = shared.join();
+        let second = shared.array.acquire(&me, Second.set()).unwrap();
+        begins.store(1, Relaxed);
+        spin_until(|| shared.array.waiters(&me) == 2);
+        drop(second);
+        std::mem::forget(me);
+    });
+    let waits = |what, name, before| {
+        let (place, stage) = (Arc::clone(&place), Arc::clone(&stage));
+        thread::spawn(move || {
+            spin_until(|| stage.load(Relaxed) > 0);
+            let me = place.join();
+            spin_until(|| stage.load(Relaxed) == 2 || place.array.waiters(&me) == before);
+            place.plays(&me, what, name);
+            std::mem::forget(me);
+        })
+    };
+    let others = vec![waits(Both, 2, 0), waits(Second, 3, 1)];
+    let _ = giver.join();
+    stage.store(2, Relaxed);
+    drop(first);
+    std::mem::forget(me);
+    place.ends(others);
+}
+
+#[test]
+fn a_death_after_a_grant_past_the_head_strands_no_thread() {
+    for kernel in Kernel::ALL {
+        at_each_step(1, kernel, false, 60, overtaken);
+    }
+}
+
+/// Of two permits this thread has one, and thread 1 the other. Thread 2 gets the permit of this
+/// thread, and keeps it until thread 3 has that of thread 1, which gives it back or dies.
+fn two_holders() {
+    let place = Place::new();
+    let me = place.join();
+    place.array.set(&me, 0, 2).unwrap();
+    let permit = place.array.acquire(&me, First.set()).unwrap();
+    // 1: the waiters may come; 2: thread 1 is gone; 3: this thread has given its permit back.
+    let [stage, inside] = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
+    let (shared, begins) = (Arc::clone(&place), Arc::clone(&stage));
+    let other = thread::spawn(move || {
+        let me = shared.join();
+        let permit = shared.array.acquire(&me, First.set()).unwrap();
+        begins.store(1, Relaxed);
+        spin_until(|| begins.load(Relaxed) == 3);
+        drop(permit);
+        std::mem::forget(me);
+    });
+    let waits = || {
+        let (place, stage, inside) = (Arc::clone(&place), Arc::clone(&stage), Arc::clone(&inside));
+        thread::spawn(move || {
+            spin_until(|| stage.load(Relaxed) > 0);
+            let me = place.join();
+            let permit = place.array.acquire(&me, First.set()).unwrap();
+            inside.fetch_add(1, Relaxed);
+            spin_until(|| inside.load(Relaxed) == 2);
+            drop(permit);
+            std::mem::forget(me);
+        })
+    };
+    let waiters = [waits(), waits()];
+    let joins = thread::spawn({
+        let stage = Arc::clone(&stage);
+        move || {
+            let _ = other.join();
+            stage.store(2, Relaxed);
+        }
+    });
+    spin_until(|| stage.load(Relaxed) == 2 || place.array.waiters(&me) == 2);
+    drop(permit);
+    stage.store(3, Relaxed);
+    std::mem::forget(me);
+    joins.join().unwrap();
+    waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+}
+
+#[test]
+fn a_death_of_one_of_two_holders_strands_no_thread() {
+    for kernel in Kernel::ALL {
+        at_each_step(1, kernel, false, 60, two_holders);
+    }
+}
+
 /// A thread that waits for a zero is served by the set that makes it, also if the next one ends it
 /// before the thread runs.
 fn between_two_sets() {

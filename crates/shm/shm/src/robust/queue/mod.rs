@@ -54,6 +54,10 @@
 //!    - If it granted what another thread had released (`CLEAN` of the fair mutex), that thread
 //!      takes the queue lock to end its release.
 //!    - If it gave what it did not hold, no thread need notice before the next look of a waiter.
+//! 7. A thread that was a holder may wake the first waiter that it grants after the queue lock, if
+//!    that one watches it: as the head, which watches all holders, or as the one before it. If it
+//!    dies in between, the queue lock tells no thread, but that waiter wakes, and finds that it is
+//!    granted. All others have been woken under the queue lock.
 //!
 //! A thread that is stopped, and not dead, keeps the queue lock. All others wait for it then, also
 //! those that only try, or have a deadline.
@@ -101,6 +105,12 @@ const REARM: u32 = 1 << 28;
 pub(crate) trait Rule {
     /// Whether a request may be granted before one that has an earlier place and cannot be granted.
     const OVERTAKES: bool = false;
+
+    /// Where waiters overtake: whether [`grant`](Self::grant) would return true now.
+    fn would_grant(&self, owner: Owner) -> bool {
+        let _ = owner;
+        true
+    }
 
     /// The rank of a request: a lower one has the earlier place.
     fn rank(&self, want: u32) -> u8 {
@@ -179,7 +189,7 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
     ) -> Result<Section<'q, 's, P, R>, Refused> {
         // SAFETY: the members of one lock are of one table: the caller of the lock promises it.
         let how = unsafe { self.lock.lock(me) }?;
-        let mut section = Section { queue: self, me, rule, added: false };
+        let mut section = Section { queue: self, me, rule, added: false, late: None };
         if how == Acquired::OwnerDied {
             rule.repair();
             section.added = true;
@@ -238,7 +248,8 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
             };
             deaths = 0;
             drop(section);
-            if spin::closely::<P>(|| me.request().look()) {
+            // Behind the head a grant is not near.
+            if watched.is_head && spin::closely::<P>(|| me.request().look()) {
                 return Ok(());
             }
             let has_died = watched.sleep(me, patience.deadline());
@@ -284,6 +295,9 @@ pub(crate) struct Section<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> {
     rule: &'q R,
     /// Whether a thread has become a holder since the head waiter was last given (rearm).
     added: bool,
+    /// The granted waiter that is woken after the queue lock: otherwise it could take this thread's
+    /// CPU, and find the queue lock held.
+    late: Option<&'s Request>,
 }
 
 /// A request that waits.
@@ -338,7 +352,7 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         let granted = is_first && self.rule.grant(self.me.owner(), want);
         if granted {
             self.added |= self.rule.adds_holder(self.me.owner());
-            self.settle(Reap::Nothing);
+            self.pass_on();
         }
         granted
     }
@@ -357,6 +371,27 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
 
     /// Reaps if asked to, grants what can be granted, and lets the head waiter watch all holders.
     pub(crate) fn settle(&mut self, reap: Reap) {
+        if let Some(first) = self.settle_but_first(reap) {
+            self.notify(first);
+        }
+    }
+
+    /// For a thread that was a holder until now, or that gives what it did not hold: grants what
+    /// can be granted. It wakes the first waiter after the queue lock, if that one watches it
+    /// (invariant 7).
+    pub(crate) fn pass_on(&mut self) {
+        let Some(first) = self.settle_but_first(Reap::Nothing) else { return };
+        let watched = first.place.watched();
+        if watched == first.owner.slot() || watched == self.me.slot() {
+            self.late = Some(self.tell(first));
+        } else {
+            self.notify(first);
+        }
+    }
+
+    /// The same. Returns the first waiter that it has granted, which is to be told last: until then
+    /// it watches this thread, if this was a holder (invariant 6).
+    fn settle_but_first(&mut self, reap: Reap) -> Option<Waiting<'s>> {
         if reap == Reap::Dead {
             self.rule.holders(&mut |owner| {
                 if self.me.is_gone(owner) {
@@ -378,10 +413,7 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
                 }
             }
         }
-        // The last: until then it watches this thread, if this was a holder (invariant 6).
-        if let Some(first) = first {
-            self.notify(first);
-        }
+        first
     }
 
     /// Makes a holder of the first waiter, but `first`, that can be one, or says which is the head.
@@ -391,19 +423,20 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
             None => self.head(),
             Some(_) => self.least(|place| !is_first(place)),
         };
-        let mut next = head;
-        for _ in 0..=self.me.slots().len() {
-            let Some(waiter) = next else { break };
-            if self.rule.grant(waiter.owner, waiter.request.want.load(Relaxed)) {
+        let next = if R::OVERTAKES {
+            let others = self.waiting(|place| !is_first(place));
+            let can = others.filter(|waiter| self.rule.would_grant(waiter.owner));
+            can.min_by_key(|waiter| waiter.place.order())
+        } else {
+            head
+        };
+        match next {
+            Some(waiter) if self.rule.grant(waiter.owner, waiter.request.want.load(Relaxed)) => {
                 self.added |= self.rule.adds_holder(waiter.owner);
-                return Ok(waiter);
+                Ok(waiter)
             }
-            if !R::OVERTAKES {
-                break;
-            }
-            next = self.least(|place| place.order() > waiter.place.order() && !is_first(place));
+            _ => Err(head),
         }
-        Err(head)
     }
 
     /// Wakes all granted waiters: a thread may have died before the wake-up that belongs to
@@ -417,10 +450,15 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         }
     }
 
-    /// (grant).
-    fn notify(&self, waiter: Waiting<'s>) {
+    /// (grant). Returns what is to be woken.
+    fn tell(&self, waiter: Waiting<'s>) -> &'s Request {
         waiter.request.word.store(waiter.owner.bits() | GRANTED, Release);
-        waiter.request.word.key().wake(1);
+        waiter.request
+    }
+
+    /// (grant), with its wake-up.
+    fn notify(&self, waiter: Waiting<'s>) {
+        self.tell(waiter).word.key().wake(1);
     }
 
     /// Invariant 4.
@@ -447,8 +485,8 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
     fn arm(&mut self) -> Result<Option<Watched<'s>>, Refused> {
         let request = self.me.request();
         let place = Place(request.place.load(Relaxed));
-        let mut watched = Watched::new(request, self.me.owner().bits() | WAITING);
         let before = self.last_before(place);
+        let mut watched = Watched::new(request, self.me.owner().bits() | WAITING, before.is_none());
         match before {
             Some(waiter) => watched.add(self.me, waiter.owner),
             None => self.rule.holders(&mut |owner| watched.add(self.me, owner)),
@@ -480,6 +518,9 @@ impl<P: Policy<Scope = futex::Global>, R: Rule> Drop for Section<'_, '_, P, R> {
     fn drop(&mut self) {
         // SAFETY: the section's thread has the queue lock.
         unsafe { self.queue.lock.unlock(self.me) };
+        if let Some(late) = self.late {
+            late.word.key().wake(1);
+        }
     }
 }
 

@@ -4,9 +4,13 @@ use super::watch::Watched;
 use super::{GRANTED, Queue, REARM, Rule, Section};
 use crate::robust::mutex::Refused;
 use crate::slots::Member;
+use core::array;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, futex};
+
+/// How many waiters are told with the queue lock taken once.
+const GROUP: usize = 16;
 
 impl<P: Policy<Scope = futex::Global>> Queue<P> {
     /// Enqueues, calls `release`, and waits for a notification. `false` if the deadline has passed.
@@ -47,10 +51,27 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
         if self.waiting.load(Relaxed) == 0 {
             return 0;
         }
-        // If the queue is corrupt, no thread waits in it for long.
-        let Ok(section) = self.enter(me, rule) else { return 0 };
-        let most = most.min(me.slots().len());
-        (0..most).map_while(|_| section.head().map(|head| section.notify(head))).count()
+        let (mut most, mut told) = (most, 0);
+        while told < most {
+            // If the queue is corrupt, no thread waits in it for long.
+            let Ok(section) = self.enter(me, rule) else { break };
+            if told == 0 && most > 1 {
+                // Those that come later wait for another notification.
+                most = most.min(section.waiting(|_| true).count());
+            }
+            let group = GROUP.min(most - told);
+            let heads: [_; GROUP] = array::from_fn(|nth| {
+                (nth < group).then(|| section.head()).flatten().map(|head| section.tell(head))
+            });
+            drop(section);
+            // After the queue lock: a waiter could take this thread's CPU, and find it held.
+            let number = heads.iter().flatten().inspect(|request| _ = request.word.key().wake(1)).count();
+            told += number;
+            if number < group {
+                break;
+            }
+        }
+        told
     }
 }
 

@@ -27,11 +27,14 @@ pub(super) struct Watched<'s> {
     number: usize,
     has_died: bool,
     corrupt: Option<Owner>,
+    /// Whether the waiter is the head, which watches the holders.
+    pub(super) is_head: bool,
 }
 
 impl<'s> Watched<'s> {
-    pub(super) fn new(request: &'s Request, waiting: u32) -> Self {
-        Self { word: &request.word, waiting, tokens: [None; MOST], number: 0, has_died: false, corrupt: None }
+    pub(super) fn new(request: &'s Request, waiting: u32, is_head: bool) -> Self {
+        let (word, tokens) = (&request.word, [None; MOST]);
+        Self { word, waiting, tokens, number: 0, has_died: false, corrupt: None, is_head }
     }
 
     /// Adds `owner`, unless it is the caller.
@@ -86,5 +89,30 @@ impl<'s> Watched<'s> {
             }
             Err(error) => panic!("{error}"),
         }
+    }
+}
+
+#[cfg(all(test, regions, not(miri)))]
+mod tests {
+    use super::super::WAITING;
+    use super::*;
+    use crate::slots::Slot;
+
+    /// Otherwise a waiter that nobody notifies would look for ever.
+    #[test]
+    fn a_death_before_the_sleep_is_one() {
+        let slots = [Slot::new(), Slot::new()];
+        // SAFETY: the slots outlive the member.
+        let me = unsafe { Member::join(&slots, 0..0) }.unwrap();
+        // SAFETY: as above.
+        let other = unsafe { Member::join(&slots, 0..0) }.unwrap();
+        let waiting = me.owner().bits() | WAITING;
+        me.request().word.store(waiting, Relaxed);
+        let mut watched = Watched::new(me.request(), waiting, true);
+        watched.add(&me, other.owner());
+        drop(other);
+        assert!(watched.sleep(&me, None), "a token changed, and no thread has died");
+        me.request().word.store(0, Relaxed);
+        assert!(!watched.sleep(&me, None), "the waiter was told");
     }
 }

@@ -38,7 +38,7 @@
 
 use crate::robust::health;
 use crate::robust::mutex::Refused;
-use crate::robust::queue::{Patience, Queue, Reap, Rule};
+use crate::robust::queue::{Patience, Queue, Rule};
 use crate::slots::{Member, Owner};
 use core::array;
 use ulocks_core::sync::AtomicU32;
@@ -131,7 +131,7 @@ impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> RawRobustPsRwLock<P, 
         if let Ok(mut section) = self.queue.enter(me, self) {
             self.forget_reader(me.owner());
             if self.reading.load(Relaxed) == 0 {
-                section.settle(Reap::Nothing);
+                section.pass_on();
             }
         }
         me.count(-1);
@@ -147,7 +147,7 @@ impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> RawRobustPsRwLock<P, 
         self.writer.fetch_or(CLEAN, Release); // (leave)
         if let Ok(mut section) = self.queue.enter(me, self) {
             self.writer.store(NO_OWNER, Relaxed);
-            section.settle(Reap::Nothing);
+            section.pass_on();
         }
         me.count(-1);
     }
@@ -163,7 +163,7 @@ impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> RawRobustPsRwLock<P, 
         if let Ok(mut section) = self.queue.enter(me, self) {
             self.note_reader(me.owner());
             self.writer.store(NO_OWNER, Relaxed);
-            section.settle(Reap::Nothing);
+            section.pass_on();
         }
     }
 

@@ -32,7 +32,9 @@
 //!    between (commit) and (end). The thread makes the change again: (make) stores absolute values.
 //! 2. A row whose owner is not 0 belongs to that thread, or to one that has died and whose row was
 //!    not given back yet. It is given back before the slot's next thread uses the row.
-//! 3. A thread clears its outcome under the queue lock, before it asks. So an outcome is that of
+//! 3. `holding` is the number of rows with an owner, unless a thread died with the queue lock: then
+//!    the next thread counts again (`repair`).
+//! 4. A thread clears its outcome under the queue lock, before it asks. So an outcome is that of
 //!    the request, and a request whose outcome is set is not performed again.
 //!
 //! # Ordering
@@ -136,6 +138,8 @@ pub struct RawRobustSemArray<
     P: Policy<Scope = futex::Global> = Shared,
 > {
     queue: Queue<P>,
+    /// How many rows have an owner.
+    holding: AtomicU32,
     journal: Journal<OPS>,
     values: [AtomicU32; SEMS],
     /// The process that operated on the semaphore last, for people.
@@ -191,6 +195,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         let entries = array::from_fn(|_| words());
         Self {
             queue: Queue::new(),
+            holding: word(),
             journal: Journal { number: word(), slot: word(), owner: word(), outcome: word(), entries },
             values: values.map(AtomicU32::new),
             last: words(),
@@ -219,7 +224,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         if let Some(gone) = self.holder(me.slot()).filter(|owner| *owner != me.owner()) {
             self.reap(gone);
         }
-        row.outcome.store(outcome::NONE, Relaxed); // invariant 3
+        row.outcome.store(outcome::NONE, Relaxed); // invariant 4
         row.process.store(me.process(), Relaxed);
         for (place, op) in row.ops.iter().zip(ops) {
             let flags = [(op.is_no_wait(), NO_WAIT), (op.is_wait_zero(), WAIT_ZERO), (undo, UNDO)];
@@ -270,7 +275,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
             change.undo = if undo.signum() == change.undo.signum() { undo } else { 0 };
         }
         self.make(me.owner(), outcome::DONE, &changes);
-        section.settle(Reap::Nothing);
+        section.pass_on();
     }
 
     /// Sets semaphore `index`. No death gives anything back to it afterwards that was taken before.
@@ -293,7 +298,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         in_order();
         self.journal.number.store(1, Relaxed); // (commit)
         self.complete();
-        section.settle(Reap::Nothing);
+        section.pass_on();
         Ok(())
     }
 
@@ -336,6 +341,15 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     fn holder(&self, slot: usize) -> Option<Owner> {
         let owner = Owner::of(self.rows.get(slot)?.owner.load(Relaxed));
         owner.filter(|owner| owner.slot() == slot)
+    }
+
+    /// Makes `owner` that of the row, and counts it.
+    fn set_owner(&self, row: &Row<SEMS, OPS>, owner: u32) {
+        let was = row.owner.load(Relaxed);
+        row.owner.store(owner, Relaxed);
+        let holding = self.holding.load(Relaxed);
+        let (less, more) = (u32::from(was != 0), u32::from(owner != 0));
+        self.holding.store(holding.wrapping_sub(less).wrapping_add(more), Relaxed);
     }
 
     /// What semaphore `index` and the row's part of it are now.
@@ -413,7 +427,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
                     self.last[index].store(row.process.load(Relaxed), Relaxed);
                 }
             }
-            row.owner.store(journal.owner.load(Relaxed), Relaxed);
+            self.set_owner(row, journal.owner.load(Relaxed));
             row.outcome.store(journal.outcome.load(Relaxed), Relaxed);
         }
         in_order();
@@ -425,6 +439,11 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     for RawRobustSemArray<SEMS, SLOTS, OPS, P>
 {
     const OVERTAKES: bool = true;
+
+    fn would_grant(&self, owner: Owner) -> bool {
+        let Some(row) = self.rows.get(owner.slot()) else { return false };
+        row.outcome.load(Relaxed) != outcome::NONE || !matches!(self.evaluate(row), Verdict::Waits)
+    }
 
     fn grant(&self, owner: Owner, _want: u32) -> bool {
         let Some(row) = self.rows.get(owner.slot()) else { return false };
@@ -443,8 +462,8 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         (0..SLOTS).filter_map(|slot| self.holder(slot)).for_each(each);
     }
 
-    fn is_held_only_by(&self, _owner: Owner) -> bool {
-        false
+    fn is_held_only_by(&self, owner: Owner) -> bool {
+        self.holding.load(Relaxed) == 1 && self.holder(owner.slot()) == Some(owner)
     }
 
     fn adds_holder(&self, owner: Owner) -> bool {
@@ -466,10 +485,38 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
                 self.make(gone, row.outcome.load(Relaxed), &changes);
             }
         }
-        row.owner.store(0, Relaxed); // It has nothing any more; or its semaphores were set.
+        self.set_owner(row, 0); // It has nothing any more; or its semaphores were set.
     }
 
     fn repair(&self) {
         self.complete();
+        let holding = self.rows.iter().filter(|row| row.owner.load(Relaxed) != 0).count();
+        self.holding.store(holding as u32, Relaxed);
+    }
+}
+
+#[cfg(all(test, regions, not(miri)))]
+mod tests {
+    use super::*;
+    use crate::slots::Slot;
+
+    /// A thread that dies between a change of a row's owner and the count.
+    #[test]
+    fn the_repair_counts_the_holders() {
+        let slots = [Slot::new(), Slot::new()];
+        let array = RawRobustSemArray::<1, 2, 1>::new([2]);
+        // SAFETY: the slots outlive the member.
+        let me = unsafe { Member::join(&slots, 0..0) }.unwrap();
+        // SAFETY: all members are of one table.
+        unsafe { array.apply(&me, &[Op::sub(0, 1)], true, Patience::Never) }.unwrap();
+        assert_eq!(array.holding.load(Relaxed), 1, "holders");
+        array.holding.store(0, Relaxed);
+        array.repair();
+        assert_eq!(array.holding.load(Relaxed), 1, "holders");
+        assert!(array.is_held_only_by(me.owner()));
+        // SAFETY: as above.
+        unsafe { array.give_back(&me, &[Op::sub(0, 1)]) };
+        assert_eq!(array.holding.load(Relaxed), 0, "holders");
+        assert!(!array.is_held_only_by(me.owner()));
     }
 }
