@@ -23,3 +23,10 @@ pub use region::{Attached, InUse, Joined, MOST_PARTICIPANTS, Options, Region, Re
 pub use safe::{SharedSafe, layout};
 #[cfg(regions)]
 pub use ulocks_shm_derive::SharedSafe;
+
+#[cfg(processes)]
+#[doc(no_inline)]
+pub use ulocks_core::Shared;
+#[cfg(processes)]
+#[doc(no_inline)]
+pub use ulocks_semarray::{Op, Set};

@@ -26,6 +26,7 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr::NonNull;
 use ulocks_core::sync::{AtomicUsize, Ordering::Relaxed};
 
@@ -215,6 +216,11 @@ impl<R: SharedSafe> Region<R> {
         &self.file
     }
 }
+
+// What a panic leaves half done the locks say, the robust ones, or the program, as for a process
+// that is killed.
+impl<R: SharedSafe> UnwindSafe for Region<R> {}
+impl<R: SharedSafe> RefUnwindSafe for Region<R> {}
 
 impl<R: SharedSafe> Deref for Region<R> {
     type Target = R;

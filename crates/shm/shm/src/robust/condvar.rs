@@ -72,10 +72,8 @@ use ulocks_core::{Policy, Shared, futex};
 ///         })
 ///     });
 ///     region.with_member(|me| {
-///         let mut letters = region.letters.lock(me).unwrap();
-///         while *letters == 0 {
-///             letters = region.arrived.wait(letters).unwrap();
-///         }
+///         let letters = region.letters.lock(me).unwrap();
+///         let mut letters = region.arrived.wait_while(letters, |letters| *letters == 0).unwrap();
 ///         *letters -= 1;
 ///     })
 /// })?;
@@ -140,6 +138,48 @@ impl<P: Policy<Scope = futex::Global>> RobustCondvar<P> {
         deadline: Deadline,
     ) -> WaitResult<'a, T, L> {
         self.wait_while_held(guard, Some(deadline))
+    }
+
+    /// Waits as long as the `condition` holds: it is checked with the mutex held, at first and
+    /// after each wake-up.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait). After [`LockError::OwnerDied`] the condition was not checked.
+    ///
+    /// # Panics
+    /// As [`wait`](Self::wait), and if the condition does.
+    pub fn wait_while<'a, T: ?Sized, L: RawRobust>(
+        &self,
+        mut guard: RobustGuard<'a, T, L>,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> LockResult<'a, T, L> {
+        while condition(&mut guard) {
+            guard = self.wait(guard)?;
+        }
+        Ok(guard)
+    }
+
+    /// The same, until `deadline`: with the guard, whether the condition has ceased to hold.
+    ///
+    /// # Errors
+    /// As [`wait_while`](Self::wait_while). The end of the time is no error.
+    ///
+    /// # Panics
+    /// As [`wait_while`](Self::wait_while).
+    pub fn wait_while_until<'a, T: ?Sized, L: RawRobust>(
+        &self,
+        mut guard: RobustGuard<'a, T, L>,
+        deadline: Deadline,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> WaitResult<'a, T, L> {
+        let mut in_time = true;
+        while condition(&mut guard) {
+            if !in_time {
+                return Ok((guard, false));
+            }
+            (guard, in_time) = self.wait_until(guard, deadline)?;
+        }
+        Ok((guard, true))
     }
 
     fn wait_while_held<'a, T: ?Sized, L: RawRobust>(

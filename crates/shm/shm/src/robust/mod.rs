@@ -31,9 +31,74 @@ pub mod rwlock;
 pub mod semarray;
 
 use crate::slots::Member;
-use mutex::{Acquired, Refused};
+use core::convert::Infallible;
+use core::ops::{Deref, DerefMut};
+use mutex::{Acquired, LockError, Refused};
 use ulocks_core::raw::Initial;
 use ulocks_core::time::Deadline;
+
+mod sealed {
+    /// A guard of data that a death may leave dirty.
+    pub trait Mends: core::ops::DerefMut {
+        fn mended(&mut self);
+    }
+}
+pub(crate) use sealed::Mends;
+
+/// What a robust lock gives, with the data repaired if a holder died: for the results of
+/// [`RobustMutex`](mutex::RobustMutex) and of writers of a
+/// [`RobustPsRwLock`](rwlock::RobustPsRwLock).
+///
+/// ```
+/// use ulocks_shm::Region;
+/// use ulocks_shm::robust::OrRepair;
+/// use ulocks_shm::robust::mutex::RobustMutex;
+///
+/// let region = Region::<RobustMutex<[u64; 2]>>::options().anonymous()?;
+/// region.with_member(|me| {
+///     // What both sides of the pair must be; one of them may be ahead after a death.
+///     let mut pair = region.lock(me).or_repair(|pair| pair[1] = pair[0])?;
+///     pair[0] += 1;
+///     pair[1] += 1;
+///     Ok::<(), Box<dyn std::error::Error>>(())
+/// })??;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait OrRepair: Sized {
+    /// The guard.
+    type Guard: DerefMut;
+
+    /// The guard; if the last holder died or panicked, after `repair` has made the data whole. The
+    /// data is marked as consistent then.
+    ///
+    /// # Errors
+    /// Those of the call, but never [`LockError::OwnerDied`]: so there is no guard in it, and `?`
+    /// can pass it on.
+    ///
+    /// # Panics
+    /// If `repair` does. The lock is not recoverable then.
+    fn or_repair(
+        self,
+        repair: impl FnOnce(&mut <Self::Guard as Deref>::Target),
+    ) -> Result<Self::Guard, LockError<Infallible>>;
+}
+
+impl<G: Mends> OrRepair for Result<G, LockError<G>> {
+    type Guard = G;
+
+    fn or_repair(self, repair: impl FnOnce(&mut G::Target)) -> Result<G, LockError<Infallible>> {
+        match self {
+            Ok(guard) => Ok(guard),
+            Err(LockError::OwnerDied(mut guard)) => {
+                repair(&mut guard);
+                guard.mended();
+                Ok(guard)
+            }
+            Err(LockError::NotRecoverable) => Err(LockError::NotRecoverable),
+            Err(LockError::Refused(refused)) => Err(LockError::Refused(refused)),
+        }
+    }
+}
 
 /// The raw lock inside of a [`RobustMutex`](mutex::RobustMutex).
 ///

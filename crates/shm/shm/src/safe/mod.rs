@@ -2,11 +2,16 @@
 
 mod locks;
 
-use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64};
+use core::marker::PhantomData;
+use core::mem::{MaybeUninit, offset_of};
+use ulocks_core::sync::{
+    AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64,
+};
 
 /// A type whose values processes may share: at any address, and whatever is in the memory.
 ///
-/// The numbers, the atomics of the standard library, arrays, and the locks of the family with the
+/// The numbers and atomics whose size is in their names, floats, bytes that need not be
+/// initialised, arrays, tuples of up to four, `PhantomData`, and the locks of the family with the
 /// policy `Shared` implement it. For a struct of such fields, `#[derive(SharedSafe)]` does.
 ///
 /// # Safety
@@ -184,12 +189,43 @@ macro_rules! numbers {
     )+};
 }
 
-numbers!(u8, u16, u32, u64, i8, i16, i32, i64, AtomicU8, AtomicU32, AtomicU64);
+numbers!(u8, u16, u32, u64, u128, i8, i16, i32, i64, i128, f32, f64);
+numbers!(AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicI8, AtomicI16, AtomicI32, AtomicI64);
+numbers!(MaybeUninit<u8>);
 
 // SAFETY: no bytes.
 unsafe impl SharedSafe for () {
     const LAYOUT: u64 = named("()", &[]);
 }
+
+// SAFETY: no bytes, whatever it is a type of.
+unsafe impl<T: Sync + 'static> SharedSafe for PhantomData<T> {
+    const LAYOUT: u64 = named("PhantomData", &[]);
+}
+
+/// Tuples: where their fields are is the compiler's choice, and a part of the hash.
+macro_rules! tuples {
+    ($($field:ident $index:tt),+) => {
+        // SAFETY: fields that promise all of it. Two programs that place them otherwise have other
+        // hashes; nothing is between them that has a meaning.
+        unsafe impl<$($field: SharedSafe),+> SharedSafe for ($($field,)+) {
+            const LAYOUT: u64 = named(
+                "(,)",
+                &[size_of::<Self>() as u64 $(, $field::LAYOUT, offset_of!(Self, $index) as u64)+],
+            );
+
+            unsafe fn reset_locks(this: *mut Self) {
+                // SAFETY: the caller's promise; each field is at its place.
+                $(unsafe { SharedSafe::reset_locks(&raw mut (*this).$index) };)+
+            }
+        }
+    };
+}
+
+tuples!(A 0);
+tuples!(A 0, B 1);
+tuples!(A 0, B 1, C 2);
+tuples!(A 0, B 1, C 2, D 3);
 
 // SAFETY: elements one after the other, each of which promises all of it.
 unsafe impl<T: SharedSafe, const N: usize> SharedSafe for [T; N] {

@@ -30,6 +30,10 @@ pub mod atomic {
     pub use core::sync::atomic::{
         AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence,
     };
+    /// What programs may have in a region. No protocol of the family uses them, so no model world
+    /// has them.
+    #[doc(hidden)]
+    pub use core::sync::atomic::{AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicU16};
 }
 
 /// A cell whose accesses a model world can see: data is reached through closures.

@@ -313,6 +313,12 @@ impl<'a, T: ?Sized, L: RawRobust> RobustGuard<'a, T, L> {
     }
 }
 
+impl<T: ?Sized, L: RawRobust> super::Mends for RobustGuard<'_, T, L> {
+    fn mended(&mut self) {
+        self.mark_consistent();
+    }
+}
+
 impl<T: ?Sized, L: RawRobust> Deref for RobustGuard<'_, T, L> {
     type Target = T;
     #[inline]

@@ -324,6 +324,14 @@ impl<'a, T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RobustWrit
     }
 }
 
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> super::Mends
+    for RobustWriteGuard<'_, T, N, P>
+{
+    fn mended(&mut self) {
+        self.mark_consistent();
+    }
+}
+
 impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Deref for RobustWriteGuard<'_, T, N, P> {
     type Target = T;
     fn deref(&self) -> &T {

@@ -1,0 +1,145 @@
+//! What spares programs words: repairs, waits for a condition, and more types in a region.
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::panic::catch_unwind;
+use std::time::Duration;
+use ulocks_core::sync::AtomicU32;
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::time::Deadline;
+use ulocks_shm::robust::OrRepair;
+use ulocks_shm::robust::condvar::RobustCondvar;
+use ulocks_shm::robust::mutex::{LockError, RobustMutex};
+use ulocks_shm::robust::rwlock::RobustPsRwLock;
+use ulocks_shm::{Op, Region, Set, Shared, SharedSafe};
+use ulocks_testkit as _;
+use ulocks_unfair::BargingMutexWith;
+
+#[derive(SharedSafe)]
+#[repr(C)]
+struct Root {
+    pair: RobustMutex<[u64; 2]>,
+    table: RobustPsRwLock<[u64; 2]>,
+    changed: RobustCondvar,
+}
+
+fn region() -> Region<Root> {
+    Region::options().anonymous().expect("a region")
+}
+
+#[test]
+fn data_is_repaired_once() {
+    let region = region();
+    let broken = catch_unwind(|| {
+        region.with_member(|me| {
+            region.pair.lock(me).expect("clean")[0] = 7;
+            let mut pair = region.pair.lock(me).expect("clean");
+            let mut table = region.table.write(me).expect("clean");
+            (pair[0], table[0]) = (8, 9);
+            panic!("half done");
+        })
+    });
+    assert!(broken.is_err());
+    region
+        .with_member(|me| {
+            let mut repairs = 0;
+            for _ in 0..2 {
+                let pair = region.pair.lock(me).or_repair(|pair| {
+                    pair[1] = pair[0];
+                    repairs += 1;
+                });
+                assert_eq!(*pair.expect("repaired"), [8, 8]);
+                let table = region.table.write(me).or_repair(|table| {
+                    table[1] = table[0];
+                    repairs += 1;
+                });
+                assert_eq!(*table.expect("repaired"), [9, 9]);
+            }
+            assert_eq!(repairs, 2);
+        })
+        .expect("a member");
+}
+
+/// Data that could not be repaired is not had by others.
+#[test]
+fn a_repair_that_panics_leaves_the_lock_not_recoverable() {
+    let region = region();
+    let lock = |what: &'static str| {
+        catch_unwind(|| {
+            region.with_member(|me| {
+                let _pair = region.pair.lock(me).or_repair(|_| panic!("the repair"));
+                panic!("{what}");
+            })
+        })
+    };
+    assert!(lock("the holder").is_err() && lock("behind a repair").is_err());
+    let end = region.with_member(|me| match region.pair.lock(me).or_repair(|_| ()) {
+        Err(LockError::NotRecoverable) => {}
+        other => panic!("{:?}", other.map(|pair| *pair)),
+    });
+    end.expect("a member");
+}
+
+#[test]
+fn a_wait_ends_with_its_condition_or_its_time() {
+    let region = region();
+    let waits = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            region.with_member(|me| {
+                let pair = region.pair.lock(me).expect("clean");
+                let pair = region.changed.wait_while(pair, |pair| {
+                    waits.store(1, Relaxed);
+                    pair[0] < 2
+                });
+                assert_eq!(pair.expect("clean")[0], 2);
+                let pair = region.pair.lock(me).expect("clean");
+                let soon = Deadline::after(Duration::from_millis(2));
+                let (pair, ended) =
+                    region.changed.wait_while_until(pair, soon, |pair| pair[0] < 3).expect("clean");
+                assert_eq!((pair[0], ended), (2, false));
+                drop(pair);
+                let pair = region.pair.lock(me).expect("clean");
+                let passed = Deadline::after(Duration::ZERO);
+                let (_, ended) = region.changed.wait_while_until(pair, passed, |_| false).expect("clean");
+                assert!(ended, "the condition did not hold");
+            })
+        });
+        ulocks_testkit::limit::until("the condition was checked", || waits.load(Relaxed) == 1);
+        for _ in 0..2 {
+            let end = region.with_member(|me| {
+                region.pair.lock(me).expect("clean")[0] += 1;
+                region.changed.notify_one(me);
+            });
+            end.expect("a member");
+        }
+    });
+}
+
+#[test]
+fn more_types_may_be_in_a_region() {
+    type Handles = (RobustMutex<(f32, f64)>, PhantomData<fn() -> String>, [MaybeUninit<u8>; 4], u128);
+    let region = Region::<Handles>::options().anonymous().expect("a region");
+    let end = region.with_member(|me| {
+        *region.0.lock(me).expect("clean") = (1.5, -2.5);
+        assert_eq!(*region.0.lock(me).expect("clean"), (1.5, -2.5));
+    });
+    end.expect("a member");
+    assert_ne!(<(u8, u32)>::LAYOUT, <(u32, u8)>::LAYOUT);
+    assert_ne!(<(u8,)>::LAYOUT, <(u8, u8)>::LAYOUT);
+    assert_ne!(f32::LAYOUT, u32::LAYOUT);
+}
+
+/// The locks in a tuple are unlocked with the region's.
+#[test]
+fn a_tuple_resets_its_locks() {
+    type Pair = (u32, BargingMutexWith<u32, Shared>);
+    let mut pair: Pair = (1, BargingMutexWith::new(2));
+    std::mem::forget(pair.1.lock());
+    // SAFETY: a valid place, and this test's alone.
+    unsafe { Pair::reset_locks(&raw mut pair) };
+    assert_eq!((pair.0, *pair.1.try_lock().expect("unlocked")), (1, 2));
+    let set: Set = [Op::sub(0, 1)].into_iter().collect();
+    assert_eq!(set.len(), 1);
+}
