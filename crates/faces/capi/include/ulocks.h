@@ -310,7 +310,7 @@ typedef struct ulocks_robust_rwlock_t {
  * Of the threads that wait, the one that came first and can have what it asks for is served.
  */
 typedef struct ulocks_robust_semaphore_t {
-    uint64_t _words[231];
+    uint64_t _words[264];
 } ulocks_robust_semaphore_t;
 
 /**

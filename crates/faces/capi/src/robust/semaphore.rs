@@ -16,7 +16,7 @@ const _: () = call::holds::<ulocks_robust_semaphore_t, Lock>();
 /// Of the threads that wait, the one that came first and can have what it asks for is served.
 #[repr(C)]
 pub struct ulocks_robust_semaphore_t {
-    _words: [u64; 231],
+    _words: [u64; 264],
 }
 
 /// # Safety

@@ -158,12 +158,12 @@ pub(super) fn lock(shown_as: u32, bytes: &[u8], offset: u64, slots: &Slots) -> O
 
 fn array(parameter: usize, bytes: &[u8], slots: &Slots, waiters: Option<Waiters>) -> FoundLock {
     let (semaphores, operations) = (parameter & 0xfff, parameter >> 12);
-    // The queue, a word, and the journal, with three words for each operation; then the values, and
-    // the process of each; then a row for each slot: four words, two for each operation, and what
-    // its death takes back.
+    // The queue, two words, and the journal, with three words for each operation; then the values,
+    // the process of each, and when it was set; then a row for each slot: five words, two for each
+    // operation, and what its death takes back.
     let values = ARRAY_HEAD + operations * 12;
-    let rows = values + semaphores * 8;
-    let row = 16 + operations * 8 + semaphores * 4;
+    let rows = values + semaphores * 12;
+    let row = 20 + operations * 8 + semaphores * 4;
     let value = |at: usize| word(bytes, at).cast_signed();
     let begins = (0..).map(|slot| rows + slot * row).take_while(|begin| begin + row <= bytes.len());
     let holders = begins.filter_map(|begin| {
@@ -181,10 +181,10 @@ fn array(parameter: usize, bytes: &[u8], slots: &Slots, waiters: Option<Waiters>
     }
 }
 
-/// The queue, the number of holders, and the journal but for its operations.
-const ARRAY_HEAD: usize = 36;
+/// The queue, two counts, and the journal but for its operations.
+const ARRAY_HEAD: usize = 40;
 const _: () =
-    assert!(size_of::<RawRobustSemArray<2, 1, 2, Shared>>() == ARRAY_HEAD + 24 + 16 + 16 + 16 + 8 + 4);
+    assert!(size_of::<RawRobustSemArray<2, 1, 2, Shared>>() == ARRAY_HEAD + 24 + 24 + 20 + 16 + 8 + 4);
 const _: () = assert!(size_of::<rwlock::RawRobustPsRwLock<Shared, 2>>() == 32 + 8);
 
 fn health_of(word: u32) -> Health {

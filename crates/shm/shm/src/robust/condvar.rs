@@ -2,8 +2,9 @@
 //!
 //! # Properties
 //! - A notification wakes a waiter that waited before it, the one that has waited longest.
-//! - A notified waiter that dies before it has the mutex again loses no notification: the waiter
-//!   behind it returns, as if it were notified.
+//! - If a notified waiter dies before it has the mutex again, the waiter behind it returns, as if
+//!   it were notified. If that one was notified, too, no other takes its place: a notification may
+//!   be lost to a death where several are given at once.
 //! - A thread that dies while it waits, or while it notifies, strands no waiter. In the second case
 //!   a notified waiter may sleep for [`RECHECK`](crate::slots::RECHECK) before it looks.
 //!

@@ -152,7 +152,8 @@ unsafe impl<T: SharedSafe + Send, W: Spin, const N: usize> SharedSafe for Robust
 unsafe impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, W: Spin> SharedSafe
     for RobustSemArray<SEMS, SLOTS, OPS, Shared<W>>
 {
-    const LAYOUT: u64 = named("RobustSemArray", &[SEMS as u64, SLOTS as u64, OPS as u64]);
+    // With the number of its layout.
+    const LAYOUT: u64 = named("RobustSemArray 2", &[SEMS as u64, SLOTS as u64, OPS as u64]);
     const SHOWN_AS: u32 = inspect::shown_array(SEMS, OPS);
 
     unsafe fn reset_locks(this: *mut Self) {

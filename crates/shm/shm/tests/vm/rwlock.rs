@@ -254,3 +254,46 @@ fn a_death_between_two_grants_leaves_no_reader_behind() {
         at_each_step(1, kernel, false, 60, readers_meet);
     }
 }
+
+/// While a reader stays, a writer, a writer and a reader wait in this order. The second one gives
+/// up, and the first one dies or gives up. Then the reader that waits is let in.
+fn the_middle_leaves() {
+    let place = Place::new();
+    let me = place.join();
+    let guard = place.lock.read(&me).unwrap();
+    // 1: thread 1 is gone.
+    let [gone, done] = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
+    let waits = |role, before| {
+        let (place, gone, done) = (Arc::clone(&place), Arc::clone(&gone), Arc::clone(&done));
+        thread::spawn(move || {
+            let me = place.join();
+            spin_until(|| gone.load(Relaxed) == 1 || place.lock.raw().waiters(&me) >= before);
+            place.plays(&me, role, before as u32 + 1);
+            if role == Reads {
+                done.store(1, Relaxed);
+            }
+            std::mem::forget(me);
+        })
+    };
+    let head = waits(WritesSoon, 0);
+    let others = [waits(WritesSoon, 1), waits(Reads, 2)];
+    let joins = thread::spawn({
+        let gone = Arc::clone(&gone);
+        move || {
+            let _ = head.join();
+            gone.store(1, Relaxed);
+        }
+    });
+    spin_until(|| done.load(Relaxed) == 1);
+    drop(guard);
+    std::mem::forget(me);
+    joins.join().unwrap();
+    others.into_iter().for_each(|other| other.join().unwrap());
+}
+
+#[test]
+fn a_death_before_one_that_gave_up_strands_no_reader() {
+    for kernel in Kernel::ALL {
+        at_each_step(1, kernel, true, 100, the_middle_leaves);
+    }
+}

@@ -251,6 +251,85 @@ fn a_death_of_one_of_two_holders_strands_no_thread() {
     }
 }
 
+/// Thread 1 takes the last one for good, and may die; thread 2 waits for that zero, and no other
+/// thread comes.
+fn a_zero_that_is_taken() {
+    let place = Place::new();
+    let shared = Arc::clone(&place);
+    let taker = thread::spawn(move || {
+        let me = shared.join();
+        spin_until(|| shared.array.waiters(&me) == 1);
+        std::mem::forget(shared.array.acquire(&me, First.set()).unwrap());
+        std::mem::forget(me);
+    });
+    let shared = Arc::clone(&place);
+    let waiter = thread::spawn(move || {
+        let me = shared.join();
+        shared.array.apply(&me, &[Op::wait_zero(0)]).unwrap();
+        std::mem::forget(me);
+    });
+    let died = taker.join().is_err();
+    let me = place.join();
+    // What it took comes back, and nobody makes the zero.
+    place.array.reclaim(&me).unwrap();
+    if died && place.array.value(0) == Some(1) {
+        place.array.set(&me, 0, 0).unwrap();
+    }
+    waiter.join().unwrap();
+    std::mem::forget(me);
+}
+
+/// Thread 1 has the first one and waits for more than there is of the second; thread 2 waits for a
+/// third thing; thread 3 waits for the first one. Thread 2 gets what it waits for, past thread 1,
+/// which may die then.
+fn the_head_dies_behind_another() {
+    let place = Place::new();
+    let me = place.join();
+    place.array.set(&me, 1, 0).unwrap();
+    // 1: thread 2 may come; 2: thread 1 is gone, or not to be waited for.
+    let stage = Arc::new(AtomicU32::new(0));
+    let (shared, begins) = (Arc::clone(&place), Arc::clone(&stage));
+    let head = thread::spawn(move || {
+        let me = shared.join();
+        let first = shared.array.acquire(&me, First.set()).unwrap();
+        begins.store(1, Relaxed);
+        _ = shared.array.acquire_until(&me, [Op::sub(1, 2)], soon()).map(std::mem::forget);
+        drop(first);
+        std::mem::forget(me);
+    });
+    let waits = |before, op: Op| {
+        let (place, stage) = (Arc::clone(&place), Arc::clone(&stage));
+        thread::spawn(move || {
+            spin_until(|| stage.load(Relaxed) > 0);
+            let me = place.join();
+            spin_until(|| stage.load(Relaxed) == 2 || place.array.waiters(&me) == before);
+            place.array.apply(&me, &[op]).unwrap();
+            std::mem::forget(me);
+        })
+    };
+    let others = [waits(1, Op::sub(1, 1)), waits(2, Op::sub(0, 1))];
+    let joins = thread::spawn({
+        let stage = Arc::clone(&stage);
+        move || {
+            let _ = head.join();
+            stage.store(2, Relaxed);
+        }
+    });
+    spin_until(|| stage.load(Relaxed) == 2 || place.array.waiters(&me) == 3);
+    place.array.apply(&me, &[Op::add(1, 1)]).unwrap();
+    std::mem::forget(me);
+    joins.join().unwrap();
+    others.into_iter().for_each(|other| other.join().unwrap());
+}
+
+#[test]
+fn a_death_beside_a_grant_past_it_strands_no_thread() {
+    for kernel in Kernel::ALL {
+        at_each_step(1, kernel, false, 60, a_zero_that_is_taken);
+        at_each_step(1, kernel, true, 60, the_head_dies_behind_another);
+    }
+}
+
 /// A thread that waits for a zero is served by the set that makes it, also if the next one ends it
 /// before the thread runs.
 fn between_two_sets() {

@@ -4,8 +4,8 @@
 //! - A lock that grants in order grants to the waiters of a rank in the order of their arrival.
 //! - If one thread dies at any step, no other thread waits for ever for what it held, or for its
 //!   place in the queue. If several die, or if a thread dies while it gives what it did not hold (a
-//!   permit, a notification), a waiter may sleep for [`RECHECK`](crate::slots::RECHECK) before it
-//!   looks again.
+//!   permit, a value, a notification), a waiter may sleep for [`RECHECK`](crate::slots::RECHECK)
+//!   before it looks again.
 //! - A waiter whose deadline passes delays no other waiter.
 //!
 //! # State
@@ -37,8 +37,9 @@
 //! # Invariants
 //! 1. Words of requests for this lock, and `waiting` and `next`, change under the queue lock only.
 //! 2. After a change under the queue lock, no waiter remains that could be granted (`settle`).
-//! 3. Each waiter but the head watches the waiter that was before it when it went to sleep. So a
-//!    waiter that dies while it leaves the queue is noticed.
+//! 3. Each waiter but the head watches the waiter before it. A waiter that leaves the queue, or is
+//!    granted past the head, gives (rearm) to the one behind it, if that one watches it. So a
+//!    waiter that dies is noticed, also while it leaves.
 //! 4. The head waiter watches each holder, or is awake. A thread that adds a holder gives it
 //!    (rearm), unless the only holder is the one that it watches: the granted waiter that was
 //!    before it. So does a thread that leaves the queue to a head that watched another waiter.
@@ -189,7 +190,7 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
     ) -> Result<Section<'q, 's, P, R>, Refused> {
         // SAFETY: the members of one lock are of one table: the caller of the lock promises it.
         let how = unsafe { self.lock.lock(me) }?;
-        let mut section = Section { queue: self, me, rule, added: false, late: None };
+        let mut section = Section { queue: self, me, rule, added: false, head: None, late: None };
         if how == Acquired::OwnerDied {
             rule.repair();
             section.added = true;
@@ -232,8 +233,11 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
         section.enqueue(want);
         let mut deaths = 0;
         loop {
-            let Some(watched) = section.arm()? else {
-                // A watched thread has died since the last look: its death may let a grant happen.
+            // A thread has died since the last look, if it was to be watched, or if this one is the
+            // head now: its death may let a grant happen.
+            let armed = section.arm()?;
+            let armed = armed.filter(|watched| !watched.is_head || section.head == Some(me.owner()));
+            let Some(watched) = armed else {
                 section.settle(Reap::Dead);
                 if me.request().is_granted() {
                     return Ok(());
@@ -295,6 +299,8 @@ pub(crate) struct Section<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> {
     rule: &'q R,
     /// Whether a thread has become a holder since the head waiter was last given (rearm).
     added: bool,
+    /// The head that could not be granted at the last look.
+    head: Option<Owner>,
     /// The granted waiter that is woken after the queue lock: otherwise it could take this thread's
     /// CPU, and find the queue lock held.
     late: Option<&'s Request>,
@@ -351,8 +357,14 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         let is_first = R::OVERTAKES || self.head().is_none_or(|head| rank < head.place.rank());
         let granted = is_first && self.rule.grant(self.me.owner(), want);
         if granted {
-            self.added |= self.rule.adds_holder(self.me.owner());
-            self.pass_on();
+            // A thread that is a holder now may have been none before: then nobody watches it yet
+            // (invariant 7).
+            if self.rule.adds_holder(self.me.owner()) {
+                self.added = true;
+                self.settle(Reap::Nothing);
+            } else {
+                self.pass_on();
+            }
         }
         granted
     }
@@ -367,6 +379,8 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         request.want.store(want, Relaxed);
         request.place.store(Place::new(self.rule.rank(want), ticket, self.me.slot()).0, Relaxed);
         request.word.store(self.me.owner().bits() | WAITING, Release);
+        // Before, this thread could not be granted either.
+        self.head = self.head.or(Some(self.me.owner()));
     }
 
     /// Reaps if asked to, grants what can be granted, and lets the head waiter watch all holders.
@@ -406,6 +420,7 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
                 Ok(granted) if first.is_none() => first = Some(granted),
                 Ok(granted) => self.notify(granted),
                 Err(head) => {
+                    self.head = head.map(|head| head.owner);
                     if let Some(head) = head {
                         self.rearm_head(head);
                     }
@@ -433,6 +448,9 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         match next {
             Some(waiter) if self.rule.grant(waiter.owner, waiter.request.want.load(Relaxed)) => {
                 self.added |= self.rule.adds_holder(waiter.owner);
+                if head.is_some_and(|head| head.place.order() != waiter.place.order()) {
+                    self.rearm_behind(waiter.place, waiter.owner.slot());
+                }
                 Ok(waiter)
             }
             _ => Err(head),
@@ -481,6 +499,16 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         }
     }
 
+    /// The waiter that leaves from this place, or is granted past the head, is watched no more by
+    /// the waiter behind it (invariant 3).
+    fn rearm_behind(&self, place: Place, slot: usize) {
+        let behind = self.least(|other| other.order() > place.order());
+        if let Some(behind) = behind.filter(|behind| behind.place.watched() == slot) {
+            behind.request.word.store(behind.owner.bits() | WAITING | REARM, Release);
+            behind.request.word.key().wake(1);
+        }
+    }
+
     /// Chooses what the calling thread watches, (wait). `None` if one of these has died.
     fn arm(&mut self) -> Result<Option<Watched<'s>>, Refused> {
         let request = self.me.request();
@@ -509,8 +537,10 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
 
     /// (withdraw): withdraws the calling thread's request.
     pub(crate) fn leave(&mut self) {
+        let place = Place(self.me.request().place.load(Relaxed));
         self.me.request().word.store(0, Relaxed);
         self.settle(Reap::Nothing);
+        self.rearm_behind(place, self.me.slot());
     }
 }
 

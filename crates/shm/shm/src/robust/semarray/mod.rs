@@ -255,7 +255,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     ) -> PermitResult<'a, SEMS, SLOTS, OPS, P> {
         self.perform(me, &set, true, patience)?;
         me.count(1);
-        Ok(RobustPermit { array: self, me, set })
+        Ok(RobustPermit { array: self, me, set, sets: self.0.sets(me) })
     }
 
     /// Gives all permits back, if no thread uses the array.
@@ -283,6 +283,8 @@ pub struct RobustPermit<
     array: &'a RobustSemArray<SEMS, SLOTS, OPS, P>,
     me: &'a Member<'a>,
     set: Set,
+    /// How often a semaphore had been set before.
+    sets: u32,
 }
 
 impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Global>> Drop
@@ -291,7 +293,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     fn drop(&mut self) {
         if !ulocks_core::sync::is_abandoned() {
             // SAFETY: the permit's array and member belong together, as when it was taken.
-            unsafe { self.array.0.give_back(self.me, &self.set) };
+            unsafe { self.array.0.give_back(self.me, &self.set, Some(self.sets)) };
             self.me.count(-1);
         }
     }

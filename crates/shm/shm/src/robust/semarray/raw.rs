@@ -7,8 +7,9 @@
 //!   gets it, within 0 and the limit, as System V's `SEM_UNDO` does. It is given back once.
 //! - A set that waits is performed as soon as it can be. Of several, the oldest that can proceed
 //!   is.
-//! - What the [queue](crate::robust::queue) promises for deaths. A thread that dies while it adds
-//!   to a semaphore without a permit may leave waiters to their next look.
+//! - What the [queue](crate::robust::queue) promises for deaths. A thread that dies in a
+//!   set that lets another one proceed, or while it sets a value, may leave waiters to their next
+//!   look.
 //!
 //! # State
 //! All of it changes under the queue lock. Each slot has a [`Row`]: the operations that its thread
@@ -82,6 +83,8 @@ struct Row<const SEMS: usize, const OPS: usize> {
     number: AtomicU32,
     /// The process of the thread, for people.
     process: AtomicU32,
+    /// How often a semaphore had been set when the request was performed.
+    sets: AtomicU32,
     /// Index and flags; the change, as an `i32`.
     ops: [[AtomicU32; 2]; OPS],
     /// What a death adds, as `i32`s.
@@ -140,10 +143,14 @@ pub struct RawRobustSemArray<
     queue: Queue<P>,
     /// How many rows have an owner.
     holding: AtomicU32,
+    /// How often a semaphore was set.
+    sets: AtomicU32,
     journal: Journal<OPS>,
     values: [AtomicU32; SEMS],
     /// The process that operated on the semaphore last, for people.
     last: [AtomicU32; SEMS],
+    /// The number of the last `set` of the semaphore.
+    set_at: [AtomicU32; SEMS],
     rows: [Row<SEMS, OPS>; SLOTS],
 }
 
@@ -189,6 +196,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
             outcome: word(),
             number: word(),
             process: word(),
+            sets: word(),
             ops: array::from_fn(|_| words()),
             undo: words(),
         };
@@ -196,9 +204,11 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         Self {
             queue: Queue::new(),
             holding: word(),
+            sets: word(),
             journal: Journal { number: word(), slot: word(), owner: word(), outcome: word(), entries },
             values: values.map(AtomicU32::new),
             last: words(),
+            set_at: words(),
             rows: array::from_fn(row),
         }
     }
@@ -257,11 +267,17 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         Ok(())
     }
 
-    /// Gives back what `ops` took with a permit.
+    /// How often a semaphore had been set when the member's last request was performed.
+    pub(super) fn sets(&self, me: &Member<'_>) -> u32 {
+        self.rows.get(me.slot()).map_or(0, |row| row.sets.load(Relaxed))
+    }
+
+    /// Gives back what `ops` took with a permit, when a semaphore had been set `sets` times. A
+    /// semaphore that was set since is owed nothing any more.
     ///
     /// # Safety
     /// As [`apply`](Self::apply).
-    pub(super) unsafe fn give_back(&self, me: &Member<'_>, ops: &[Op]) {
+    pub(super) unsafe fn give_back(&self, me: &Member<'_>, ops: &[Op], sets: Option<u32>) {
         me.check_process();
         let Some(row) = self.rows.get(me.slot()) else { return };
         // If the queue is corrupt, no thread can acquire any more.
@@ -269,10 +285,21 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         let mut changes = Changes::<OPS>::new();
         for op in ops {
             let change = changes.of(op.index(), || self.now(row, op.index()));
-            change.value = (change.value - op.change()).clamp(0, LIMIT);
-            // `set` may have cleared it since: then nothing is owed any more.
+            change.value -= op.change();
             let undo = change.undo + op.change();
-            change.undo = if undo.signum() == change.undo.signum() { undo } else { 0 };
+            let is_owed = match sets {
+                Some(sets) => self.set_at[op.index()].load(Relaxed).wrapping_sub(sets).cast_signed() <= 0,
+                // All that the thread has of it was taken: of the other sign there is nothing.
+                None => undo.signum() == change.undo.signum(),
+            };
+            match (is_owed, sets) {
+                (true, _) => change.undo = undo,
+                (false, Some(_)) => {}
+                (false, None) => change.undo = 0,
+            }
+        }
+        for change in &mut changes.list[..changes.number] {
+            change.value = change.value.clamp(0, LIMIT);
         }
         self.make(me.owner(), outcome::DONE, &changes);
         section.pass_on();
@@ -414,6 +441,9 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         if number > 0 && journal.slot.load(Relaxed) == NO_ROW {
             let [index, value, _] = journal.entries[0].each_ref().map(|word| word.load(Relaxed));
             if let Some(place) = self.values.get(index as usize) {
+                let sets = self.sets.load(Relaxed).wrapping_add(1);
+                self.sets.store(sets, Relaxed);
+                self.set_at[index as usize].store(sets, Relaxed);
                 self.rows.iter().for_each(|row| row.undo[index as usize].store(0, Relaxed));
                 place.store(value, Relaxed);
                 self.last[index as usize].store(journal.owner.load(Relaxed), Relaxed);
@@ -453,7 +483,10 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         match self.evaluate(row) {
             Verdict::Waits => return false,
             Verdict::Fails(why) => row.outcome.store(why, Relaxed),
-            Verdict::Proceeds(changes) => self.make(owner, outcome::DONE, &changes),
+            Verdict::Proceeds(changes) => {
+                row.sets.store(self.sets.load(Relaxed), Relaxed);
+                self.make(owner, outcome::DONE, &changes);
+            }
         }
         true
     }
@@ -496,27 +529,4 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
 }
 
 #[cfg(all(test, regions, not(miri)))]
-mod tests {
-    use super::*;
-    use crate::slots::Slot;
-
-    /// A thread that dies between a change of a row's owner and the count.
-    #[test]
-    fn the_repair_counts_the_holders() {
-        let slots = [Slot::new(), Slot::new()];
-        let array = RawRobustSemArray::<1, 2, 1>::new([2]);
-        // SAFETY: the slots outlive the member.
-        let me = unsafe { Member::join(&slots, 0..0) }.unwrap();
-        // SAFETY: all members are of one table.
-        unsafe { array.apply(&me, &[Op::sub(0, 1)], true, Patience::Never) }.unwrap();
-        assert_eq!(array.holding.load(Relaxed), 1, "holders");
-        array.holding.store(0, Relaxed);
-        array.repair();
-        assert_eq!(array.holding.load(Relaxed), 1, "holders");
-        assert!(array.is_held_only_by(me.owner()));
-        // SAFETY: as above.
-        unsafe { array.give_back(&me, &[Op::sub(0, 1)]) };
-        assert_eq!(array.holding.load(Relaxed), 0, "holders");
-        assert!(!array.is_held_only_by(me.owner()));
-    }
-}
+mod tests;

@@ -122,7 +122,7 @@ impl<const SLOTS: usize, P: Policy<Scope = futex::Global>> RobustSemaphore<SLOTS
         if has_them {
             // SAFETY: the semaphore lies in the member's region, and all members of that have one
             // table.
-            unsafe { self.0.0.give_back(me, &[Op::sub(0, number)]) };
+            unsafe { self.0.0.give_back(me, &[Op::sub(0, number)], None) };
             me.count(-(number as i32));
         }
         has_them
