@@ -268,6 +268,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         self.read_if(owns)
     }
 
+    /// Counts an upgradable reader that owns the lock.
     #[inline]
     fn read_if(&self, owns: bool) -> bool {
         if owns {

@@ -149,11 +149,11 @@ impl<P: Policy<Scope = futex::Global>> RawRobustFairMutex<P> {
         self.word.fetch_or(CLEAN, Release); // (leave)
         // If the queue is corrupt, a later thread may still take the clean mutex.
         if let Ok(mut section) = self.queue.enter(me, self) {
-            // Otherwise another thread has granted the mutex since, and the head does not watch
-            // this thread.
-            match Owner::of(self.word.load(Relaxed)) == Some(me.owner()) {
-                true => section.pass_on(),
-                false => section.settle(Reap::Nothing),
+            if Owner::of(self.word.load(Relaxed)) == Some(me.owner()) {
+                section.pass_on();
+            } else {
+                // Another thread has granted the mutex since: the head does not watch this thread.
+                section.settle(Reap::Nothing);
             }
             let mine = me.owner().bits() | CLEAN | WAITERS;
             let _ = self.word.compare_exchange(mine, FREE, Relaxed, Relaxed); // (settle)

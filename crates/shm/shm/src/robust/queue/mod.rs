@@ -7,6 +7,7 @@
 //!   permit, a value, a notification), a waiter may sleep for [`RECHECK`](crate::slots::RECHECK)
 //!   before it looks again.
 //! - A waiter whose deadline passes delays no other waiter.
+//! - Of more than 127 holders the head watches 127: the death of another is found by a next look.
 //!
 //! # State
 //! The *queue lock*, a [`RawRobustMutex`], guards all of it. `waiting` is 0 only if no thread
@@ -492,11 +493,16 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         self.added = false;
         // (rearm), unless the calling thread is the head: it is awake.
         if head.owner != self.me.owner() {
-            // Mutant: Release -> Relaxed: as (wait), for a scan of the queue that the slot was in
-            // before.
-            head.request.word.store(head.owner.bits() | WAITING | REARM, Release);
-            head.request.word.key().wake(1);
+            Self::rearm(head);
         }
+    }
+
+    /// (rearm).
+    fn rearm(waiter: Waiting<'s>) {
+        // Mutant: Release -> Relaxed: as (wait), for a scan of the queue that the slot was in
+        // before.
+        waiter.request.word.store(waiter.owner.bits() | WAITING | REARM, Release);
+        waiter.request.word.key().wake(1);
     }
 
     /// The waiter that leaves from this place, or is granted past the head, is watched no more by
@@ -504,8 +510,7 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
     fn rearm_behind(&self, place: Place, slot: usize) {
         let behind = self.least(|other| other.order() > place.order());
         if let Some(behind) = behind.filter(|behind| behind.place.watched() == slot) {
-            behind.request.word.store(behind.owner.bits() | WAITING | REARM, Release);
-            behind.request.word.key().wake(1);
+            Self::rearm(behind);
         }
     }
 

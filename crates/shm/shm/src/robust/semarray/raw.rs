@@ -37,6 +37,10 @@
 //!    the next thread counts again (`repair`).
 //! 4. A thread clears its outcome under the queue lock, before it asks. So an outcome is that of
 //!    the request, and a request whose outcome is set is not performed again.
+//! 5. A permit has the number of sets before it. A permit that ends changes what its thread owes of
+//!    a semaphore only if that was not set since: `set` has cleared it. The number grows twice if
+//!    (make) of a `set` is made again. After 2^31 sets a permit may be taken for one from before a
+//!    set.
 //!
 //! # Ordering
 //! The queue lock orders all of it. A death is between two instructions of one thread: it sees
@@ -272,8 +276,8 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         self.rows.get(me.slot()).map_or(0, |row| row.sets.load(Relaxed))
     }
 
-    /// Gives back what `ops` took with a permit, when a semaphore had been set `sets` times. A
-    /// semaphore that was set since is owed nothing any more.
+    /// Gives back what `ops` took with a permit, when a semaphore had been set `sets` times. `None`
+    /// if that is not known, and the thread has only taken.
     ///
     /// # Safety
     /// As [`apply`](Self::apply).
@@ -287,15 +291,12 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
             let change = changes.of(op.index(), || self.now(row, op.index()));
             change.value -= op.change();
             let undo = change.undo + op.change();
-            let is_owed = match sets {
-                Some(sets) => self.set_at[op.index()].load(Relaxed).wrapping_sub(sets).cast_signed() <= 0,
-                // All that the thread has of it was taken: of the other sign there is nothing.
-                None => undo.signum() == change.undo.signum(),
-            };
-            match (is_owed, sets) {
-                (true, _) => change.undo = undo,
-                (false, Some(_)) => {}
-                (false, None) => change.undo = 0,
+            let set_since = |sets| self.set_at[op.index()].load(Relaxed).wrapping_sub(sets).cast_signed() > 0;
+            match sets {
+                Some(sets) if set_since(sets) => {} // invariant 5
+                Some(_) => change.undo = undo,
+                // All that the thread has was taken, but for what was set since.
+                None => change.undo = undo.max(0),
             }
         }
         for change in &mut changes.list[..changes.number] {
