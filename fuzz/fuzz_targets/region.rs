@@ -20,13 +20,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use ulocks_semarray::{Op, Set};
 use ulocks_shm::robust::RawRobust;
-use ulocks_shm::robust::condvar::RobustCondvar;
-use ulocks_shm::robust::fair_mutex::RobustFairMutex;
-use ulocks_shm::robust::mutex::{LockError, RobustGuard, RobustMutex};
-use ulocks_shm::robust::rwlock::RobustPsRwLock;
-use ulocks_shm::robust::semarray::{RobustSemArray, RobustSemaphore};
-use ulocks_shm::slots::Member;
-use ulocks_shm::{Directory, DirectoryError, Region, SharedSafe, inspect, layout};
+use ulocks_shm::{Condvar, Directory, DirectoryError, FairMutex, LockError, Member, Mutex, MutexGuard, Region, RwLock, SemArray, Semaphore, SharedSafe, inspect, layout};
 
 const SLOTS: usize = 8;
 const SEMS: usize = 3;
@@ -42,12 +36,12 @@ const THREAD: u32 = (1 << 30) - 1;
 #[derive(SharedSafe)]
 #[repr(C)]
 struct Root {
-    mutex: RobustMutex<u64>,
-    fair: RobustFairMutex<u64>,
-    rwlock: RobustPsRwLock<u64, SLOTS>,
-    array: RobustSemArray<SEMS, SLOTS, 4>,
-    semaphore: RobustSemaphore<SLOTS>,
-    condvar: RobustCondvar,
+    mutex: Mutex<u64>,
+    fair: FairMutex<u64>,
+    rwlock: RwLock<u64, SLOTS>,
+    array: SemArray<SEMS, SLOTS, 4>,
+    semaphore: Semaphore<SLOTS>,
+    condvar: Condvar,
     names: Directory<NAMES, 256>,
 }
 
@@ -64,7 +58,7 @@ static SOUND: LazyLock<(Scratch, Vec<u8>)> = LazyLock::new(|| {
     {
         let region = options().create(&path, 0o600).expect("a region");
         let named = region.with_member(|me| {
-            region.names.find_or_create::<RobustMutex<u64>>(me, "a").expect("room");
+            region.names.find_or_create::<Mutex<u64>>(me, "a").expect("room");
             region.names.find_or_create::<AtomicU32>(me, "b").expect("room");
         });
         named.expect("a slot");
@@ -204,8 +198,8 @@ fn uses(input: &mut Unstructured<'_>, region: &Region<Root>) -> Result<()> {
 
 /// What a user does who has been told of a death.
 fn whole<'a, L: RawRobust>(
-    result: std::result::Result<RobustGuard<'a, u64, L>, LockError<RobustGuard<'a, u64, L>>>,
-) -> Option<RobustGuard<'a, u64, L>> {
+    result: std::result::Result<MutexGuard<'a, u64, L>, LockError<MutexGuard<'a, u64, L>>>,
+) -> Option<MutexGuard<'a, u64, L>> {
     match result {
         Ok(guard) => Some(guard),
         Err(LockError::OwnerDied(mut guard)) => {
@@ -272,8 +266,8 @@ fn call(input: &mut Unstructured<'_>, root: &Root, me: &Member<'_>) -> Result<()
                 drop(root.condvar.wait_for(guard, SOON));
             }
         }
-        20 => named(input, root, me, |lock: &RobustMutex<u64>| drop(whole(lock.try_lock(me))))?,
-        21 => named(input, root, me, |lock: &RobustFairMutex<u64>| drop(whole(lock.try_lock(me))))?,
+        20 => named(input, root, me, |lock: &Mutex<u64>| drop(whole(lock.try_lock(me))))?,
+        21 => named(input, root, me, |lock: &FairMutex<u64>| drop(whole(lock.try_lock(me))))?,
         22 => named(input, root, me, |word: &AtomicU32| _ = word.fetch_add(1, Relaxed))?,
         23 => _ = root.names.entries().filter(|entry| entry.is_ok()).count(),
         _ => {

@@ -21,7 +21,7 @@ pub const ROW: Row = Row {
     sentences,
     notes: "An operation is a post that has arrived, or a semaphore taken and given back. CPU/op has the \
             poster's search for ready sleepers in it. Semaphores lie in arrays of 250 and are posted to in \
-            sets of up to 64, or one by one. Between processes SemArray does not work; RobustSemArray \
+            sets of up to 64, or one by one. Between processes SemArray does not work; shm::SemArray \
             gives permits back when their holder dies, as the kernel's semop does only with SEM_UNDO.",
 };
 

@@ -36,10 +36,7 @@ use std::time::Duration;
 use ulocks_core::meter::Counted;
 use ulocks_core::policy::{Private, Shared};
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
-use ulocks_shm::robust::fair_mutex::RobustFairMutex;
-use ulocks_shm::robust::mutex::RobustMutex;
-use ulocks_shm::robust::rwlock::RobustPsRwLock;
-use ulocks_shm::robust::semarray::RobustSemaphore;
+use ulocks_shm as shm;
 
 /// The contenders of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -328,13 +325,13 @@ locks! {
         "psrw" "ulocks PsRwLock": Rw<Psrw> | PsrwShared;
         "psrw-handler" "ulocks PsRwLock with the class Handler": Rw<PsrwHandler>;
         "psrw-central" "ulocks PsRwLock, all readers counted in the state": Rw<PsrwCentral>;
-        "robust" "ulocks RobustMutex, in a region": InRegion<RobustMutex<u64>> | InRegion<RobustMutex<u64>>;
-        "robust-fair" "ulocks RobustFairMutex, in a region":
-            InRegion<RobustFairMutex<u64>> | InRegion<RobustFairMutex<u64>>;
-        "robust-rw" "ulocks RobustPsRwLock, in a region, for writing":
-            InRegion<RobustPsRwLock<u64>> | InRegion<RobustPsRwLock<u64>>;
-        "robust-semaphore" "ulocks RobustSemaphore of one permit, in a region":
-            InRegion<RobustSemaphore> | InRegion<RobustSemaphore>;
+        "robust" "ulocks shm::Mutex, in a region": InRegion<shm::Mutex<u64>> | InRegion<shm::Mutex<u64>>;
+        "robust-fair" "ulocks shm::FairMutex, in a region":
+            InRegion<shm::FairMutex<u64>> | InRegion<shm::FairMutex<u64>>;
+        "robust-rw" "ulocks shm::RwLock, in a region, for writing":
+            InRegion<shm::RwLock<u64>> | InRegion<shm::RwLock<u64>>;
+        "robust-semaphore" "ulocks shm::Semaphore of one permit, in a region":
+            InRegion<shm::Semaphore> | InRegion<shm::Semaphore>;
     }
 }
 

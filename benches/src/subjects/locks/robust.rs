@@ -11,11 +11,10 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 use ulocks_shm::robust::RawRobust;
-use ulocks_shm::robust::mutex::{LockError, Refused, RobustGuard, RobustMutex};
-use ulocks_shm::robust::rwlock::{RobustPsRwLock, RobustWriteGuard};
-use ulocks_shm::robust::semarray::{RobustSemaphore, RobustSemaphorePermit, SemError};
-use ulocks_shm::slots::Member;
-use ulocks_shm::{Joined, Region, SharedSafe};
+use ulocks_shm::{
+    Joined, LockError, Member, Mutex, MutexGuard, Refused, Region, RwLock, RwLockWriteGuard, SemError,
+    Semaphore, SemaphorePermit, SharedSafe,
+};
 
 /// A robust lock around a number. A reader-writer lock is acquired for writing.
 pub trait Robust: SharedSafe + Sync + 'static {
@@ -45,28 +44,28 @@ fn had<G>(result: Result<G, LockError<G>>, wait: bool, mark_consistent: impl FnO
     }
 }
 
-impl<L: RawRobust> Robust for RobustMutex<u64, L> {
-    type Guard<'a> = RobustGuard<'a, u64, L>;
+impl<L: RawRobust> Robust for Mutex<u64, L> {
+    type Guard<'a> = MutexGuard<'a, u64, L>;
 
     #[inline]
     fn lock<'a>(&'a self, me: &'a Member<'_>, wait: bool) -> Option<Self::Guard<'a>> {
         let result = if wait { self.lock(me) } else { self.try_lock(me) };
-        had(result, wait, RobustGuard::mark_consistent)
+        had(result, wait, MutexGuard::mark_consistent)
     }
 }
 
-impl Robust for RobustPsRwLock<u64> {
-    type Guard<'a> = RobustWriteGuard<'a, u64, 64, ulocks_core::Shared>;
+impl Robust for RwLock<u64> {
+    type Guard<'a> = RwLockWriteGuard<'a, u64, 64, ulocks_core::Shared>;
 
     #[inline]
     fn lock<'a>(&'a self, me: &'a Member<'_>, wait: bool) -> Option<Self::Guard<'a>> {
         let result = if wait { self.write(me) } else { self.try_write(me) };
-        had(result, wait, RobustWriteGuard::mark_consistent)
+        had(result, wait, RwLockWriteGuard::mark_consistent)
     }
 }
 
-impl Robust for RobustSemaphore {
-    type Guard<'a> = RobustSemaphorePermit<'a>;
+impl Robust for Semaphore {
+    type Guard<'a> = SemaphorePermit<'a>;
 
     fn prepare(&self, me: &Member<'_>) {
         self.add_permits(me, 1).expect("room for one permit");

@@ -11,8 +11,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::Duration;
 use std::{io, ptr};
 use ulocks_semarray::{Builder, Fairness, Op, SemArray};
-use ulocks_shm::robust::semarray::{RobustSemArray, SemError};
-use ulocks_shm::{Joined, Region};
+use ulocks_shm::{Joined, Region, SemError};
 
 /// The kernel's, with SEM_UNDO or without.
 pub struct Kernel<const UNDO: bool = false>(SemSet);
@@ -212,7 +211,7 @@ impl Array for Words {
 
 /// Ours between processes, for 256 of them. A trial has one such array; its region stays until the
 /// process ends, so that threads may be members of it without a lifetime.
-pub struct Robust<const SEMS: usize, const OPS: usize>(&'static Region<RobustSemArray<SEMS, 256, OPS>>);
+pub struct Robust<const SEMS: usize, const OPS: usize>(&'static Region<ulocks_shm::SemArray<SEMS, 256, OPS>>);
 
 thread_local! {
     /// This thread as a member. The thread that makes the array is none: it is going to fork.
@@ -223,7 +222,8 @@ impl<const SEMS: usize, const OPS: usize> Robust<SEMS, OPS> {
     /// An array that starts with these values.
     pub fn new(values: &[u32]) -> Result<Self> {
         ensure!(values.len() <= SEMS, "{} semaphores between processes; allowed: {SEMS}", values.len());
-        let region = Region::<RobustSemArray<SEMS, 256, OPS>>::options().participants(256).anonymous()?;
+        let region =
+            Region::<ulocks_shm::SemArray<SEMS, 256, OPS>>::options().participants(256).anonymous()?;
         let mut all = (0..).zip(values);
         region.with_member(|me| all.try_for_each(|(index, &value)| region.set(me, index, value)))??;
         Ok(Self(Box::leak(Box::new(region))))

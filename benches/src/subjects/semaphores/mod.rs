@@ -152,9 +152,9 @@ entries! {
     true false SEMARRAY, "ulocks SemArray", PER_CALL, [Wakes Singles Manager], Ours::new;
     true false "semarray-single", "ulocks SemArray, one operation a call", 1, [Wakes], Ours::new;
     true false STRICT, "ulocks SemArray, no set overtakes a sleeper", PER_CALL, [Manager], Ours::strict;
-    true false ROBUST, "ulocks RobustSemArray, of 250, sets of up to 64", PER_CALL, [Processes],
+    true false ROBUST, "ulocks shm::SemArray, of 250, sets of up to 64", PER_CALL, [Processes],
     Robust::<250, PER_CALL>::new;
-    true false ROBUST_SET, "ulocks RobustSemArray of two, sets of up to 8", 8, [], Robust::<2, 8>::new;
+    true false ROBUST_SET, "ulocks shm::SemArray of two, sets of up to 8", 8, [], Robust::<2, 8>::new;
     false false FLOOR, "a compare-exchange for each operation, no set: the least there is", 1, [], Words::new;
 }
 

@@ -68,7 +68,7 @@ impl<W: Spin, M: Meter> Policy for Shared<W, M> {
     message = "this lock is for the threads of one process, and `{Self}` is no policy of one process",
     label = "the policy of a lock for one process is `Private`",
     note = "between processes use `unfair::BargingMutexWith<T, Shared>`, which any thread may take next",
-    note = "if a process may be killed use `RobustMutex` or `RobustSemArray`, of `ulocks-shm`"
+    note = "if a process may be killed use `Mutex` or `SemArray` of `ulocks-shm`"
 )]
 pub trait InOneProcess: Policy<Scope = futex::Local> {}
 

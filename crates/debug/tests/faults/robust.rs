@@ -8,28 +8,25 @@ use std::sync::Barrier;
 use std::time::Duration;
 use ulocks_core::time::Deadline;
 use ulocks_debug::*;
-use ulocks_shm::robust::fair_mutex::RawRobustFairMutex;
-use ulocks_shm::robust::mutex::{LockError, Refused, RobustMutex};
-use ulocks_shm::robust::rwlock::RobustPsRwLock;
-use ulocks_shm::slots::Member;
-use ulocks_shm::{Region, SharedSafe};
+use ulocks_shm::robust::fair_mutex::RawFairMutex;
+use ulocks_shm::{self as shm, LockError, Member, Refused, Region, SharedSafe};
 
 pub const TABLE: &[Fault] = &[
     ("a robust mutex is acquired twice", || {
-        let region = region::<RobustMutex<u32>>();
+        let region = region::<shm::Mutex<u32>>();
         member(&region, |me| {
             let mutex = Robust::new(&*region);
             let (held, l1) = (mutex.lock(me).unwrap(), line!());
             breaks(|| drop(mutex.lock(me)));
             let l2 = line!() - 1;
             assert!(matches!(mutex.try_lock(me), Err(LockError::Refused(Refused::Deadlock))));
-            assert_eq!(mutex.name(), "RobustMutex");
+            assert_eq!(mutex.name(), "Mutex");
             drop(held);
             vec![fault(Rule::NoRecursion, l2, l1)]
         })
     }),
     ("a robust fair mutex is acquired twice, by two handles", || {
-        let region = region::<RobustMutex<u32, RawRobustFairMutex>>();
+        let region = region::<shm::Mutex<u32, RawFairMutex>>();
         member(&region, |me| {
             let (one, other) = (Robust::new(&*region), Robust::new(&*region));
             let (held, l1) = (one.lock(me).unwrap(), line!());
@@ -42,7 +39,7 @@ pub const TABLE: &[Fault] = &[
     }),
     ("inversion of a robust mutex and a mutex", || {
         static LOG: Class = Class::new("log");
-        let region = region::<RobustMutex<u32>>();
+        let region = region::<shm::Mutex<u32>>();
         member(&region, |me| {
             let (log, table) = (Robust::new_in(&LOG, &*region), Mutex::new(0));
             let (in_log, h1) = (log.lock(me).unwrap(), line!());
@@ -62,7 +59,7 @@ pub const TABLE: &[Fault] = &[
     }),
     // With deadlines, so that it ends. No order is asked for.
     ("deadlock of two robust mutexes", || {
-        let (a, b) = (region::<RobustMutex<u32>>(), region::<RobustMutex<u32>>());
+        let (a, b) = (region::<shm::Mutex<u32>>(), region::<shm::Mutex<u32>>());
         let (in_a, in_b) = (Robust::new(&*a), Robust::new(&*b));
         let both = Barrier::new(2);
         let start = line!();
@@ -88,7 +85,7 @@ pub const TABLE: &[Fault] = &[
     }),
     // The kernel tells the next owner, whose guard is checked, too.
     ("a thread ends with a robust mutex", || {
-        let region = region::<RobustMutex<u32>>();
+        let region = region::<shm::Mutex<u32>>();
         let mutex = Robust::new(&*region);
         let l1 = line!() + 3;
         std::thread::scope(|scope| {
@@ -113,7 +110,7 @@ pub const TABLE: &[Fault] = &[
         })
     }),
     ("a robust reader writes", || {
-        let region = region::<RobustPsRwLock<u32>>();
+        let region = region::<shm::RwLock<u32>>();
         member(&region, |me| {
             let lock = Robust::new(&*region);
             let (reads, l1) = (lock.read(me).unwrap(), line!());
@@ -127,7 +124,7 @@ pub const TABLE: &[Fault] = &[
         })
     }),
     ("a robust reader reads again", || {
-        let region = region::<RobustPsRwLock<u32>>();
+        let region = region::<shm::RwLock<u32>>();
         member(&region, |me| {
             let lock = Robust::new(&*region);
             let (reads, l1) = (lock.read(me).unwrap(), line!());
@@ -139,7 +136,7 @@ pub const TABLE: &[Fault] = &[
         })
     }),
     ("a robust writer that has become a reader writes", || {
-        let region = region::<RobustPsRwLock<u32>>();
+        let region = region::<shm::RwLock<u32>>();
         member(&region, |me| {
             let lock = Robust::new(&*region);
             let (writes, l1) = (lock.write(me).unwrap(), line!());
@@ -153,7 +150,7 @@ pub const TABLE: &[Fault] = &[
         })
     }),
     ("inversion of two robust reader-writer locks", || {
-        let (a, b) = (region::<RobustPsRwLock<u32>>(), region::<RobustPsRwLock<u32>>());
+        let (a, b) = (region::<shm::RwLock<u32>>(), region::<shm::RwLock<u32>>());
         members(&a, &b, |of_a, of_b| {
             let in_a = Robust::new(&*a);
             let in_b = Robust::new(&*b);
@@ -169,7 +166,7 @@ pub const TABLE: &[Fault] = &[
     }),
     ("a robust mutex of the class of a handler, with the signal open", || {
         static CLASS: Class = Class::new("of a handler");
-        let region = region::<RobustMutex<u32>>();
+        let region = region::<shm::Mutex<u32>>();
         member(&region, |me| {
             let mutex = Robust::new_in(&CLASS, &*region);
             let of_handler: &Mutex<()> = Box::leak(Box::new(Mutex::new_in(&CLASS, ())));

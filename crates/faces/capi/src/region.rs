@@ -8,8 +8,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use ulocks_core::errno::Guard;
-use ulocks_shm::slots::{JoinError, Member};
-use ulocks_shm::{Attached, Directory, DirectoryError, Joined, Region, RegionError, SharedSafe};
+use ulocks_shm::{
+    Attached, Directory, DirectoryError, JoinError, Joined, Member, Region, RegionError, SharedSafe,
+};
 
 /// The root of a region of C programs: names, and the bytes of their values.
 pub(crate) type Names = Directory<256, { 256 << 10 }>;

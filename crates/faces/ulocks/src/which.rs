@@ -36,7 +36,7 @@
 //!     [`semarray::SemArray`](crate::semarray::SemArray), whose sets of operations subtract from
 //!     several counts, add to others, and wait until others are zero. Where programs use `semop(2)`
 //!     between the threads of one process, it is that in user space. Between processes it is
-//!     `RobustSemArray` of the crate `ulocks-shm`.
+//!     `ulocks_shm::SemArray`.
 //! 13. *A process that shares the lock may be killed while it holds it*: the robust locks of the
 //!     crate `ulocks-shm`.
 //! 14. *The holder locks it again*: `ulocks::ReentrantMutex`.

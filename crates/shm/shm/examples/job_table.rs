@@ -5,7 +5,7 @@
 //! this mutex is told, and begins the job again. No job is lost, and none is counted twice.
 //!
 //! # Which lock, and why
-//! [`RobustMutex`]: the kernel marks the mutexes of a thread that dies, so the next holder gets the
+//! [`Mutex`]: the kernel marks the mutexes of a thread that dies, so the next holder gets the
 //! guard with the news. The data may be half changed, and the holder repairs it before it calls
 //! `mark_consistent`. A guard that is dropped without that makes the mutex not recoverable.
 //!
@@ -20,9 +20,7 @@ use std::error::Error;
 use std::process::{Child, Command};
 use std::time::Duration;
 use std::{env, fs, io, thread};
-use ulocks_shm::robust::mutex::{LockError, Refused, RobustGuard, RobustMutex};
-use ulocks_shm::slots::Member;
-use ulocks_shm::{Attached, Region, SharedSafe};
+use ulocks_shm::{Attached, LockError, Member, Mutex, MutexGuard, Refused, Region, SharedSafe};
 
 const JOBS: usize = 256;
 const WORKERS: usize = 4;
@@ -31,8 +29,8 @@ const WORKERS: usize = 4;
 #[derive(SharedSafe)]
 #[repr(C)]
 struct Office {
-    jobs: [RobustMutex<Job>; JOBS],
-    done: RobustMutex<Done>,
+    jobs: [Mutex<Job>; JOBS],
+    done: Mutex<Done>,
 }
 
 #[derive(SharedSafe, Clone, Copy)]
@@ -140,7 +138,7 @@ fn counted(bits: &[u64]) -> u64 {
 }
 
 /// The counter. If its holder was killed between the two stores, the bits are right.
-fn done<'a>(office: &'a Office, me: &'a Member<'_>) -> Result<RobustGuard<'a, Done>, String> {
+fn done<'a>(office: &'a Office, me: &'a Member<'_>) -> Result<MutexGuard<'a, Done>, String> {
     match office.done.lock(me) {
         Ok(done) => Ok(done),
         Err(LockError::OwnerDied(mut done)) => {

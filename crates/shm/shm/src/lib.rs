@@ -9,10 +9,12 @@ pub mod inspect;
 #[cfg(regions)]
 mod region;
 #[cfg(processes)]
+#[doc(hidden)]
 pub mod robust;
 #[cfg(regions)]
 mod safe;
 #[cfg(processes)]
+#[doc(hidden)]
 pub mod slots;
 
 #[cfg(regions)]
@@ -23,6 +25,21 @@ pub use region::{Attached, InUse, Joined, MOST_PARTICIPANTS, Options, Region, Re
 pub use safe::{SharedSafe, layout};
 #[cfg(regions)]
 pub use ulocks_shm_derive::SharedSafe;
+
+#[cfg(processes)]
+pub use robust::OrRepair;
+#[cfg(processes)]
+pub use robust::condvar::{Condvar, WaitResult};
+#[cfg(processes)]
+pub use robust::fair_mutex::FairMutex;
+#[cfg(processes)]
+pub use robust::mutex::{LockError, LockResult, Mutex, MutexGuard, Refused};
+#[cfg(processes)]
+pub use robust::rwlock::{ReadResult, RwLock, RwLockReadGuard, RwLockWriteGuard, WriteResult};
+#[cfg(processes)]
+pub use robust::semarray::{PermitResult, SemArray, SemArrayPermit, SemError, Semaphore, SemaphorePermit};
+#[cfg(processes)]
+pub use slots::{JoinError, Member};
 
 #[cfg(processes)]
 #[doc(no_inline)]

@@ -5,15 +5,14 @@
 
 use ulocks_core::Shared;
 use ulocks_core::sync::{AtomicU64, Ordering::Relaxed};
-use ulocks_shm::robust::mutex::RobustMutex;
-use ulocks_shm::{Region, SharedSafe};
+use ulocks_shm::{Mutex, Region, SharedSafe};
 use ulocks_testkit as _;
 use ulocks_unfair::BargingMutexWith;
 
 #[derive(SharedSafe)]
 #[repr(C)]
 struct Named {
-    robust: RobustMutex<u64>,
+    robust: Mutex<u64>,
     plain: BargingMutexWith<[u8; 3], Shared>,
 }
 

@@ -8,20 +8,16 @@ use std::time::Duration;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
-use ulocks_shm::robust::OrRepair;
-use ulocks_shm::robust::condvar::RobustCondvar;
-use ulocks_shm::robust::mutex::{LockError, RobustMutex};
-use ulocks_shm::robust::rwlock::RobustPsRwLock;
-use ulocks_shm::{Op, Region, Set, Shared, SharedSafe};
+use ulocks_shm::{Condvar, LockError, Mutex, Op, OrRepair, Region, RwLock, Set, Shared, SharedSafe};
 use ulocks_testkit as _;
 use ulocks_unfair::BargingMutexWith;
 
 #[derive(SharedSafe)]
 #[repr(C)]
 struct Root {
-    pair: RobustMutex<[u64; 2]>,
-    table: RobustPsRwLock<[u64; 2]>,
-    changed: RobustCondvar,
+    pair: Mutex<[u64; 2]>,
+    table: RwLock<[u64; 2]>,
+    changed: Condvar,
 }
 
 fn region() -> Region<Root> {
@@ -119,7 +115,7 @@ fn a_wait_ends_with_its_condition_or_its_time() {
 
 #[test]
 fn more_types_may_be_in_a_region() {
-    type Handles = (RobustMutex<(f32, f64)>, PhantomData<fn() -> String>, [MaybeUninit<u8>; 4], u128);
+    type Handles = (Mutex<(f32, f64)>, PhantomData<fn() -> String>, [MaybeUninit<u8>; 4], u128);
     let region = Region::<Handles>::options().anonymous().expect("a region");
     let end = region.with_member(|me| {
         *region.0.lock(me).expect("clean") = (1.5, -2.5);

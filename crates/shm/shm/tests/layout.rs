@@ -162,12 +162,12 @@ fn reader_writer_locks_in_a_region() {
 /// again after a reset has them twice.
 #[test]
 fn a_robust_semaphore_keeps_its_values_over_a_reset() {
-    use ulocks_shm::robust::semarray::{RobustSemArray, RobustSemaphore};
+    use ulocks_shm::{SemArray, Semaphore};
     #[derive(SharedSafe)]
     #[repr(C)]
     struct Root {
-        one: RobustSemaphore<8>,
-        array: RobustSemArray<2, 8, 2>,
+        one: Semaphore<8>,
+        array: SemArray<2, 8, 2>,
     }
     let _turn = turn();
     let scratch = Scratch::new();

@@ -1,15 +1,14 @@
-//! `RobustSemArray` against the kernel's semaphores: processes perform the same sets on both, and
+//! `SemArray` against the kernel's semaphores: processes perform the same sets on both, and
 //! die; the outcomes and the values are the same.
 #![cfg(not(any(ulocks_loom, ulocks_vm, miri)))]
 
 use std::io;
 use ulocks_semarray::{Op, Set};
-use ulocks_shm::Region;
-use ulocks_shm::robust::semarray::{RobustSemArray, SemError};
+use ulocks_shm::{Region, SemArray, SemError};
 use ulocks_testkit as _;
 
 const SEMS: usize = 3;
-type Array = RobustSemArray<SEMS, 64, 4>;
+type Array = SemArray<SEMS, 64, 4>;
 
 /// A set of the kernel's semaphores, removed at the end.
 struct Kernel(libc::c_int);

@@ -20,12 +20,13 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;
 use core::ptr;
-use ulocks_shm::robust::mutex::{LockError, Refused};
+use ulocks_shm::{LockError, Refused};
 
 /// A robust lock of a region with a checker of this process around it.
 ///
-/// `L` is a [`RobustMutex`], also with the fair protocol, or a [`RobustPsRwLock`]. The methods are
-/// those of the lock. A process makes one handle for each lock, and its threads share that.
+/// `L` is a [`ulocks_shm::Mutex`], also with the fair protocol, or a [`ulocks_shm::RwLock`]. The
+/// methods are those of the lock. A process makes one handle for each lock, and its threads share
+/// that.
 ///
 /// # What is checked
 /// What this process does: recursion, the order together with all other checked locks, deadlocks
@@ -54,10 +55,9 @@ use ulocks_shm::robust::mutex::{LockError, Refused};
 /// # Examples
 /// ```
 /// use ulocks_debug::Robust;
-/// use ulocks_shm::Region;
-/// use ulocks_shm::robust::mutex::RobustMutex;
+/// use ulocks_shm::{Mutex, Region};
 ///
-/// let region = Region::<RobustMutex<u64>>::options().anonymous()?;
+/// let region = Region::<Mutex<u64>>::options().anonymous()?;
 /// let hits = Robust::new(&*region);
 /// region.with_member(|me| {
 ///     *hits.lock(me).expect("no holder has died") += 1;
@@ -66,8 +66,6 @@ use ulocks_shm::robust::mutex::{LockError, Refused};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// [`RobustMutex`]: ulocks_shm::robust::mutex::RobustMutex
-/// [`RobustPsRwLock`]: ulocks_shm::robust::rwlock::RobustPsRwLock
 pub struct Robust<'a, L: ?Sized> {
     lock: &'a L,
     identity: Identity,

@@ -8,11 +8,9 @@ use libc::timespec;
 use ulocks_core::errno::Guard;
 use ulocks_core::time::Deadline;
 use ulocks_shm::robust::RawRobust;
-use ulocks_shm::robust::condvar::RobustCondvar;
-use ulocks_shm::robust::mutex::{LockError, Refused, RobustMutex};
-use ulocks_shm::slots::Member;
+use ulocks_shm::{Condvar, LockError, Member, Mutex, Refused};
 
-const _: () = call::holds::<ulocks_robust_cond_t, RobustCondvar>();
+const _: () = call::holds::<ulocks_robust_cond_t, Condvar>();
 
 /// A condition variable in a region, for either mutex.
 #[repr(C)]
@@ -84,7 +82,7 @@ fn holds(member: &Member<'static>) -> bool {
 
 /// # Safety
 /// The calling thread holds the mutex, if it holds any.
-unsafe fn unlock<L: RawRobust>(mutex: &RobustMutex<(), L>, member: &Member<'static>) -> c_int {
+unsafe fn unlock<L: RawRobust>(mutex: &Mutex<(), L>, member: &Member<'static>) -> c_int {
     with(mutex, member, |mutex, me| {
         if !holds(me) || !mutex.is_locked() {
             return libc::EPERM;
@@ -97,7 +95,7 @@ unsafe fn unlock<L: RawRobust>(mutex: &RobustMutex<(), L>, member: &Member<'stat
 
 /// # Safety
 /// The calling thread holds the mutex, if it holds any.
-unsafe fn consistent<L: RawRobust>(mutex: &RobustMutex<(), L>, member: &Member<'static>) -> c_int {
+unsafe fn consistent<L: RawRobust>(mutex: &Mutex<(), L>, member: &Member<'static>) -> c_int {
     with(mutex, member, |mutex, me| {
         if !holds(me) || !mutex.is_locked() {
             return libc::EPERM;
@@ -114,8 +112,8 @@ unsafe fn consistent<L: RawRobust>(mutex: &RobustMutex<(), L>, member: &Member<'
 /// # Safety
 /// The calling thread holds the mutex, if it holds any.
 unsafe fn wait<L: RawRobust>(
-    cond: &RobustCondvar,
-    mutex: &RobustMutex<(), L>,
+    cond: &Condvar,
+    mutex: &Mutex<(), L>,
     member: &Member<'static>,
     deadline: Option<Deadline>,
 ) -> c_int {
@@ -143,7 +141,7 @@ unsafe fn wait<L: RawRobust>(
 
 /// # Safety
 /// The pointer is valid.
-unsafe fn cond_of<'a>(cond: *const ulocks_robust_cond_t) -> &'a RobustCondvar {
+unsafe fn cond_of<'a>(cond: *const ulocks_robust_cond_t) -> &'a Condvar {
     // SAFETY: the caller's promise. The type has the size and the alignment of the lock.
     unsafe { &*cond.cast() }
 }
@@ -159,7 +157,7 @@ pub unsafe extern "C" fn ulocks_region_robust_cond(
     cond: *mut *mut ulocks_robust_cond_t,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { named::<RobustCondvar, _>(region, member, name, cond) }
+    unsafe { named::<Condvar, _>(region, member, name, cond) }
 }
 
 /// Notifies the thread that has waited longest. Returns 0; EINVAL: the condition variable is not in
@@ -197,7 +195,7 @@ mod mutex;
 robust_mutex! {
     /// A mutex in a region that goes to the next thread if its holder dies, in order of arrival.
     ulocks_robust_fair_mutex: ulocks_robust_fair_mutex_t { _words: [u64; 4] },
-    ulocks_shm::robust::fair_mutex::RobustFairMutex<()>,
+    ulocks_shm::FairMutex<()>,
     "ulocks_region_robust_fair_mutex", "fair mutex", "what ulocks_region_robust_mutex does."
 }
 
@@ -205,7 +203,7 @@ robust_mutex! {
     /// A mutex in a region that goes to the next thread if its holder dies. An arriving thread may
     /// take it past the waiters.
     ulocks_robust_mutex: ulocks_robust_mutex_t { _words: [u32; 2] },
-    ulocks_shm::robust::mutex::RobustMutex<()>,
+    ulocks_shm::Mutex<()>,
     "ulocks_region_robust_mutex", "mutex",
     "0; EINVAL: a null pointer, a bad name, or a member of another region; EPROTO: the name stands \
      for something else; ENOSPC: no room; EBADMSG: the region is damaged."

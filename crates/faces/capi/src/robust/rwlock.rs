@@ -6,9 +6,9 @@ use crate::region::{me, named, ulocks_member_t, ulocks_region_t};
 use core::ffi::{c_char, c_int};
 use core::mem::forget;
 use libc::timespec;
-use ulocks_shm::robust::rwlock::RobustPsRwLock;
+use ulocks_shm::RwLock;
 
-type Lock = RobustPsRwLock<()>;
+type Lock = RwLock<()>;
 
 const _: () = call::holds::<ulocks_robust_rwlock_t, Lock>();
 

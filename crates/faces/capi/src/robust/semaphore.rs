@@ -5,9 +5,9 @@ use crate::call;
 use crate::region::{me, named, ulocks_member_t, ulocks_region_t};
 use core::ffi::{c_char, c_int};
 use libc::timespec;
-use ulocks_shm::robust::semarray::{RobustSemaphore, SemError};
+use ulocks_shm::{SemError, Semaphore};
 
-type Lock = RobustSemaphore;
+type Lock = Semaphore;
 
 const _: () = call::holds::<ulocks_robust_semaphore_t, Lock>();
 

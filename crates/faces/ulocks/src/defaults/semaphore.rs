@@ -55,7 +55,7 @@ pub use crate::fair::Permit;
 /// refuses to let a waiter sleep (a seccomp filter), the process aborts.
 ///
 /// # Process-shared
-/// No. `RobustSemaphore` of the crate `ulocks-shm` is for processes: the permits of one that dies
+/// No. `ulocks_shm::Semaphore` is for processes: the permits of one that dies
 /// come back.
 ///
 /// # Signals and forks

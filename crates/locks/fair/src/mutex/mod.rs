@@ -53,9 +53,9 @@ pub type RawFairMutex<P = Private> = QueueMutex<P, InOrder>;
 ///
 /// # Process-shared
 /// No: the type is for the threads of one process. A waiter that is killed would keep its place in
-/// the queue, and the threads behind it would wait for ever. Between processes `RobustFairMutex` of
-/// `ulocks-shm` keeps this order, whichever thread is killed.
-/// `BargingMutexWith<T, Shared>` of `ulocks-unfair` has no order, and four bytes.
+/// the queue, and the threads behind it would wait for ever. Between processes
+/// `ulocks_shm::FairMutex` keeps this order, whichever thread is killed. `BargingMutexWith<T,
+/// Shared>` of `ulocks-unfair` has no order, and four bytes.
 ///
 /// ```compile_fail
 /// use ulocks_core::Shared;

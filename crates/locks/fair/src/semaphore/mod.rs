@@ -100,7 +100,7 @@ impl core::error::Error for Closed {}
 /// # Process-shared
 /// No: the type is for the threads of one process. A waiter that is killed would keep its place in
 /// the queue, and the permits of a process that dies would be lost. Between processes there are
-/// `RobustSemaphore` and `RobustSemArray` of `ulocks-shm`, to which both come back.
+/// `ulocks_shm::Semaphore` and `ulocks_shm::SemArray`, to which both come back.
 ///
 /// ```compile_fail
 /// use ulocks_core::Shared;

@@ -58,8 +58,8 @@ pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 /// # Process-shared
 /// No: the type is for the threads of one process. A waiter that is killed would keep its place in
 /// the queue, and the bound would end with it. Between processes there is
-/// [`BargingMutexWith`](crate::BargingMutexWith)`<T, Shared>`, without a bound, or `RobustMutex` of
-/// `ulocks-shm`.
+/// [`BargingMutexWith`](crate::BargingMutexWith)`<T, Shared>`, without a bound, or
+/// `ulocks_shm::Mutex`.
 ///
 /// ```compile_fail
 /// use ulocks_core::Shared;

@@ -12,7 +12,7 @@
 //!   one reading overlap.
 //!
 //! # State
-//! The *directory lock* is a [`RawRobustMutex`]. `epoch` counts the resets of the region. `entries`
+//! The *directory lock* is a [`RawMutex`]. `epoch` counts the resets of the region. `entries`
 //! are free, or ready: `entry.rs` has their words. The other words say to tools where the table is.
 //!
 //! | transition | by | label |
@@ -59,7 +59,7 @@
 use super::entry::{Contents, Entry, Kind, Text, check, epoch_of, epoch_word};
 use super::error::DirectoryError;
 use crate::robust::RawRobust;
-use crate::robust::mutex::raw::RawRobustMutex;
+use crate::robust::mutex::raw::RawMutex;
 use crate::slots::Member;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, AtomicU64};
@@ -97,7 +97,7 @@ impl Wanted {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Table<const ENTRIES: usize> {
-    lock: RawRobustMutex,
+    lock: RawMutex,
     reserved: AtomicU32,
     epoch: AtomicU64,
     /// `MAGIC`, once there is an entry.
@@ -129,7 +129,7 @@ pub(crate) mod at {
 
 /// The directory lock, until it is dropped.
 struct Held<'a> {
-    lock: &'a RawRobustMutex,
+    lock: &'a RawMutex,
     me: &'a Member<'a>,
 }
 
@@ -149,7 +149,7 @@ impl<const ENTRIES: usize> Table<ENTRIES> {
     pub fn new() -> Self {
         let word = || AtomicU64::new(0);
         Self {
-            lock: RawRobustMutex::new(),
+            lock: RawMutex::new(),
             reserved: AtomicU32::new(0),
             epoch: word(),
             magic: word(),

@@ -1,4 +1,4 @@
-//! The name of a type for people: `RobustMutex<u64>`.
+//! The name of a type for people: `Mutex<u64>`.
 
 use super::entry::{NAME_BYTES, Text};
 

@@ -47,14 +47,13 @@ use ulocks_core::sync::UnsafeCell;
 /// # Examples
 /// ```
 /// use ulocks_core::Shared;
-/// use ulocks_shm::robust::mutex::RobustMutex;
-/// use ulocks_shm::{Directory, DirectoryError, Region};
+/// use ulocks_shm::{Directory, DirectoryError, Mutex, Region};
 /// use ulocks_unfair::BargingMutexWith;
 ///
 /// // 32 names, and 8 kibibytes.
 /// let region = Region::<Directory<32, 8192>>::options().anonymous()?;
 /// let total = region.with_member(|me| {
-///     let jobs = region.find_or_create::<RobustMutex<[u8; 100]>>(me, "jobs")?;
+///     let jobs = region.find_or_create::<Mutex<[u8; 100]>>(me, "jobs")?;
 ///     jobs.lock(me).expect("no holder has died")[7] = 1;
 ///     region.find_or_create::<BargingMutexWith<u64, Shared>>(me, "total")
 /// })??;

@@ -7,7 +7,7 @@ use crate::directory::entry::{self, Contents, WORDS, epoch_of};
 use crate::directory::table::{MAGIC, at, next_epoch};
 use crate::region::RegionError;
 use crate::region::untyped::Untyped;
-use crate::robust::mutex::raw::RawRobustMutex;
+use crate::robust::mutex::raw::RawMutex;
 
 /// So much of a root is searched at once.
 const CHUNK: u64 = 1 << 20;
@@ -62,7 +62,7 @@ impl FoundDirectory {
 
     /// Offsets and bytes that unlock it, and make all of its values stale.
     pub(super) fn reset(&self) -> [(u64, Vec<u8>); 2] {
-        let lock = vec![0; size_of::<RawRobustMutex>()];
+        let lock = vec![0; size_of::<RawMutex>()];
         let epoch = next_epoch(self.epoch).to_ne_bytes().to_vec();
         [(self.offset + at::EPOCH as u64, epoch), (self.offset + at::LOCK as u64, lock)]
     }
@@ -111,8 +111,8 @@ fn directory(
     let (Some(arena), Some(end)) = (arena, end) else { return Ok(None) };
     let offset = root + inside;
     // The word of the lock alone: it has no health.
-    let lock_word = head[at::LOCK..at::LOCK + size_of::<RawRobustMutex>()].to_vec();
-    let shown = lock(shown_mutex::<RawRobustMutex>(), &lock_word, offset, slots).unwrap_or_default();
+    let lock_word = head[at::LOCK..at::LOCK + size_of::<RawMutex>()].to_vec();
+    let shown = lock(shown_mutex::<RawMutex>(), &lock_word, offset, slots).unwrap_or_default();
     let mut directory = FoundDirectory {
         offset,
         entries: number,
@@ -187,4 +187,4 @@ fn name(
     })
 }
 
-const _: () = assert!(size_of::<RawRobustMutex>() == 4 && at::ENTRY == WORDS * 8);
+const _: () = assert!(size_of::<RawMutex>() == 4 && at::ENTRY == WORDS * 8);

@@ -3,18 +3,18 @@
 //! | low byte | lock | the other bits |
 //! |---|---|---|
 //! | 0 | none of these: a plain lock, or a struct | |
-//! | 1 | `RobustMutex` | |
-//! | 2 | `RobustFairMutex` | |
-//! | 3 | `RobustPsRwLock` | its number of slots |
-//! | 4 | `RobustSemArray`, `RobustSemaphore` | semaphores (12 bits), operations of a set |
-//! | 5 | `RobustCondvar` | |
+//! | 1 | `Mutex` | |
+//! | 2 | `FairMutex` | |
+//! | 3 | `RwLock` | its number of slots |
+//! | 4 | `SemArray`, `Semaphore` | semaphores (12 bits), operations of a set |
+//! | 5 | `Condvar` | |
 
 use super::slots::{Life, Slots};
 use super::word;
-use crate::robust::fair_mutex::{self, RawRobustFairMutex};
-use crate::robust::mutex::raw::{self, RawRobustMutex};
+use crate::robust::fair_mutex::{self, RawFairMutex};
+use crate::robust::mutex::raw::{self, RawMutex};
 use crate::robust::rwlock::raw as rwlock;
-use crate::robust::semarray::raw::RawRobustSemArray;
+use crate::robust::semarray::raw::RawSemArray;
 use crate::robust::{RawRobust, health};
 use crate::slots::Owner;
 use ulocks_core::Shared;
@@ -28,8 +28,8 @@ pub(crate) const CONDVAR: u32 = 5;
 /// How a mutex of this raw lock is shown.
 pub(crate) const fn shown_mutex<L: RawRobust>() -> u32 {
     match L::NAME.as_bytes() {
-        b"RobustMutex" => MUTEX,
-        b"RobustFairMutex" => FAIR_MUTEX,
+        b"shm::Mutex" => MUTEX,
+        b"shm::FairMutex" => FAIR_MUTEX,
         _ => 0,
     }
 }
@@ -124,7 +124,7 @@ pub(super) fn lock(shown_as: u32, bytes: &[u8], offset: u64, slots: &Slots) -> O
                 0 => Waiters::Number(0),
                 _ => Waiters::Maybe,
             }),
-            health: Some(health_of(word(bytes, size_of::<RawRobustMutex>()))),
+            health: Some(health_of(word(bytes, size_of::<RawMutex>()))),
             corrupt: corrupt(raw::WAITERS),
             ..FoundLock::default()
         },
@@ -134,13 +134,13 @@ pub(super) fn lock(shown_as: u32, bytes: &[u8], offset: u64, slots: &Slots) -> O
                 .into_iter()
                 .collect(),
             waiters: queued(),
-            health: Some(health_of(word(bytes, size_of::<RawRobustFairMutex<Shared>>()))),
+            health: Some(health_of(word(bytes, size_of::<RawFairMutex<Shared>>()))),
             corrupt: corrupt(0),
             ..FoundLock::default()
         },
         RWLOCK => {
             // `writer`, `reading`, `health`; without slots it ends where the readers begin.
-            let readers = size_of::<rwlock::RawRobustPsRwLock<Shared, 0>>();
+            let readers = size_of::<rwlock::RawRwLock<Shared, 0>>();
             let writer = holder(0, false).filter(|_| state & rwlock::CLEAN == 0);
             let readers = (0..parameter).filter_map(|slot| holder(readers + slot * 4, true));
             FoundLock {
@@ -183,9 +183,8 @@ fn array(parameter: usize, bytes: &[u8], slots: &Slots, waiters: Option<Waiters>
 
 /// The queue, two counts, and the journal but for its operations.
 const ARRAY_HEAD: usize = 40;
-const _: () =
-    assert!(size_of::<RawRobustSemArray<2, 1, 2, Shared>>() == ARRAY_HEAD + 24 + 24 + 20 + 16 + 8 + 4);
-const _: () = assert!(size_of::<rwlock::RawRobustPsRwLock<Shared, 2>>() == 32 + 8);
+const _: () = assert!(size_of::<RawSemArray<2, 1, 2, Shared>>() == ARRAY_HEAD + 24 + 24 + 20 + 16 + 8 + 4);
+const _: () = assert!(size_of::<rwlock::RawRwLock<Shared, 2>>() == 32 + 8);
 
 fn health_of(word: u32) -> Health {
     match word {

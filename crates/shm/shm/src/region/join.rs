@@ -48,10 +48,9 @@ impl<R: SharedSafe> Region<R> {
     ///
     /// # Examples
     /// ```
-    /// use ulocks_shm::Region;
-    /// use ulocks_shm::robust::mutex::{LockError, RobustMutex};
+    /// use ulocks_shm::{LockError, Mutex, Region};
     ///
-    /// let region = Region::<RobustMutex<u64>>::options().anonymous()?;
+    /// let region = Region::<Mutex<u64>>::options().anonymous()?;
     /// std::thread::scope(|scope| {
     ///     scope.spawn(|| {
     ///         region.with_member(|me| {
@@ -98,10 +97,9 @@ impl<R: SharedSafe> Region<R> {
     ///
     /// # Examples
     /// ```
-    /// use ulocks_shm::Region;
-    /// use ulocks_shm::robust::mutex::{LockError, RobustMutex};
+    /// use ulocks_shm::{LockError, Mutex, Region};
     ///
-    /// let region = Region::<RobustMutex<u64>>::options().anonymous()?;
+    /// let region = Region::<Mutex<u64>>::options().anonymous()?;
     /// std::thread::scope(|scope| {
     ///     scope.spawn(|| {
     ///         // SAFETY: no guard is used after it was forgotten.
@@ -147,10 +145,9 @@ impl Joined<'_> {
     ///
     /// # Examples
     /// ```
-    /// use ulocks_shm::Region;
-    /// use ulocks_shm::robust::mutex::RobustMutex;
+    /// use ulocks_shm::{Mutex, Region};
     ///
-    /// let region = Region::<RobustMutex<u64>>::options().anonymous()?;
+    /// let region = Region::<Mutex<u64>>::options().anonymous()?;
     /// // SAFETY: no guard is used after it was forgotten.
     /// let me = unsafe { region.join() }?;
     /// std::mem::forget(region.lock(&me));

@@ -60,8 +60,8 @@ pub enum Attached {
 /// | lock | after a reset |
 /// |---|---|
 /// | plain mutexes, reader-writer locks, condition variables | unlocked, without waiters |
-/// | `RobustMutex`, `RobustFairMutex`, `RobustPsRwLock` | unlocked; the next holder is told if the last one died |
-/// | `RobustSemaphore`, `RobustSemArray` | the values, and what dead threads had; do not add it again |
+/// | `Mutex`, `FairMutex`, `RwLock` | unlocked; the next holder is told if the last one died |
+/// | `Semaphore`, `SemArray` | the values, and what dead threads had; do not add it again |
 /// | values of a `Directory` | each as its type, when a program first asks for it |
 ///
 /// What a program must do at that moment belongs into

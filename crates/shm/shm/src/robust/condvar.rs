@@ -1,4 +1,4 @@
-//! [`RobustCondvar`]: a condition variable for the robust mutexes.
+//! [`Condvar`]: a condition variable for the robust mutexes.
 //!
 //! # Properties
 //! - A notification wakes a waiter that waited before it, the one that has waited longest.
@@ -15,8 +15,8 @@
 //! leaves the queue and returns.
 
 use crate::robust::RawRobust;
-use crate::robust::mutex::raw::RawRobustMutex;
-use crate::robust::mutex::{LockError, LockResult, RobustGuard};
+use crate::robust::mutex::raw::RawMutex;
+use crate::robust::mutex::{LockError, LockResult, MutexGuard};
 use crate::robust::queue::{Queue, Rule};
 use crate::slots::{Member, Owner};
 use core::time::Duration;
@@ -24,8 +24,8 @@ use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Shared, futex};
 
 /// A condition variable between processes, of which any may be killed: for a
-/// [`RobustMutex`](super::mutex::RobustMutex) or a
-/// [`RobustFairMutex`](super::fair_mutex::RobustFairMutex). 16 bytes.
+/// [`Mutex`](super::mutex::Mutex) or a
+/// [`FairMutex`](super::fair_mutex::FairMutex). 16 bytes.
 ///
 /// # Fairness
 /// A notification wakes the waiter that has waited longest. It then competes for the mutex.
@@ -53,15 +53,13 @@ use ulocks_core::{Policy, Shared, futex};
 ///
 /// # Examples
 /// ```
-/// use ulocks_shm::robust::condvar::RobustCondvar;
-/// use ulocks_shm::robust::mutex::RobustMutex;
-/// use ulocks_shm::{Region, SharedSafe};
+/// use ulocks_shm::{Condvar, Mutex, Region, SharedSafe};
 ///
 /// #[derive(SharedSafe)]
 /// #[repr(C)]
 /// struct Mailbox {
-///     letters: RobustMutex<u64>,
-///     arrived: RobustCondvar,
+///     letters: Mutex<u64>,
+///     arrived: Condvar,
 /// }
 ///
 /// let region = Region::<Mailbox>::options().anonymous()?;
@@ -82,13 +80,13 @@ use ulocks_core::{Policy, Shared, futex};
 /// ```
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct RobustCondvar<P: Policy<Scope = futex::Global> = Shared>(Queue<P>);
+pub struct Condvar<P: Policy<Scope = futex::Global> = Shared>(Queue<P>);
 
 /// What a wait with a deadline gives: the guard, and whether the wait ended before the deadline.
-pub type WaitResult<'a, T, L = RawRobustMutex> =
-    Result<(RobustGuard<'a, T, L>, bool), LockError<RobustGuard<'a, T, L>>>;
+pub type WaitResult<'a, T, L = RawMutex> =
+    Result<(MutexGuard<'a, T, L>, bool), LockError<MutexGuard<'a, T, L>>>;
 
-impl<P: Policy<Scope = futex::Global>> RobustCondvar<P> {
+impl<P: Policy<Scope = futex::Global>> Condvar<P> {
     ulocks_core::const_fn! {
         /// A condition variable without waiters; its bytes are all zero.
         #[allow(clippy::new_without_default)]
@@ -107,7 +105,7 @@ impl<P: Policy<Scope = futex::Global>> RobustCondvar<P> {
     ///
     /// # Panics
     /// See [the type](Self#panics).
-    pub fn wait<'a, T: ?Sized, L: RawRobust>(&self, guard: RobustGuard<'a, T, L>) -> LockResult<'a, T, L> {
+    pub fn wait<'a, T: ?Sized, L: RawRobust>(&self, guard: MutexGuard<'a, T, L>) -> LockResult<'a, T, L> {
         self.wait_while_held(guard, None).map(|(guard, _)| guard)
     }
 
@@ -120,7 +118,7 @@ impl<P: Policy<Scope = futex::Global>> RobustCondvar<P> {
     /// As [`wait`](Self::wait).
     pub fn wait_for<'a, T: ?Sized, L: RawRobust>(
         &self,
-        guard: RobustGuard<'a, T, L>,
+        guard: MutexGuard<'a, T, L>,
         timeout: Duration,
     ) -> WaitResult<'a, T, L> {
         self.wait_while_held(guard, Some(Deadline::after(timeout)))
@@ -135,7 +133,7 @@ impl<P: Policy<Scope = futex::Global>> RobustCondvar<P> {
     /// As [`wait`](Self::wait).
     pub fn wait_until<'a, T: ?Sized, L: RawRobust>(
         &self,
-        guard: RobustGuard<'a, T, L>,
+        guard: MutexGuard<'a, T, L>,
         deadline: Deadline,
     ) -> WaitResult<'a, T, L> {
         self.wait_while_held(guard, Some(deadline))
@@ -151,7 +149,7 @@ impl<P: Policy<Scope = futex::Global>> RobustCondvar<P> {
     /// As [`wait`](Self::wait), and if the condition does.
     pub fn wait_while<'a, T: ?Sized, L: RawRobust>(
         &self,
-        mut guard: RobustGuard<'a, T, L>,
+        mut guard: MutexGuard<'a, T, L>,
         mut condition: impl FnMut(&mut T) -> bool,
     ) -> LockResult<'a, T, L> {
         while condition(&mut guard) {
@@ -169,7 +167,7 @@ impl<P: Policy<Scope = futex::Global>> RobustCondvar<P> {
     /// As [`wait_while`](Self::wait_while).
     pub fn wait_while_until<'a, T: ?Sized, L: RawRobust>(
         &self,
-        mut guard: RobustGuard<'a, T, L>,
+        mut guard: MutexGuard<'a, T, L>,
         deadline: Deadline,
         mut condition: impl FnMut(&mut T) -> bool,
     ) -> WaitResult<'a, T, L> {
@@ -185,7 +183,7 @@ impl<P: Policy<Scope = futex::Global>> RobustCondvar<P> {
 
     fn wait_while_held<'a, T: ?Sized, L: RawRobust>(
         &self,
-        guard: RobustGuard<'a, T, L>,
+        guard: MutexGuard<'a, T, L>,
         deadline: Option<Deadline>,
     ) -> WaitResult<'a, T, L> {
         let (mutex, me) = (guard.mutex(), guard.member());

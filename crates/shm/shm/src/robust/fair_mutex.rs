@@ -1,4 +1,4 @@
-//! [`RobustFairMutex`]: a robust mutex that its waiters get in the order of their arrival.
+//! [`FairMutex`]: a robust mutex that its waiters get in the order of their arrival.
 //!
 //! # Properties
 //! - Exclusion; what a holder did, also one that died, happens before the next acquisition returns.
@@ -44,7 +44,7 @@
 //! not as it was before.
 
 use crate::robust::RawRobust;
-use crate::robust::mutex::{Acquired, Refused, RobustMutex};
+use crate::robust::mutex::{Acquired, Mutex, Refused};
 use crate::robust::queue::{Patience, Queue, Reap, Rule};
 use crate::slots::{Member, Owner};
 use ulocks_core::sync::AtomicU32;
@@ -59,7 +59,7 @@ pub(crate) const CLEAN: u32 = 1 << 28;
 /// Mutual exclusion around a `T` between processes, in the order of arrival: if a holder dies, the
 /// waiter that is next gets the mutex, and is told. 28 bytes beside the data.
 ///
-/// Its methods, errors and guards are those of [`RobustMutex`].
+/// Its methods, errors and guards are those of [`Mutex`].
 ///
 /// # Fairness
 /// First in, first out. An arriving thread takes a free mutex only if no thread waits for it. A
@@ -70,37 +70,36 @@ pub(crate) const CLEAN: u32 = 1 << 28;
 /// takes a lock of the queue for a short time, spins for some microseconds if it is the first, and
 /// sleeps in the kernel (`futex_waitv`) until it is granted the mutex or a thread dies that it
 /// watches. It looks again each 200 ms. A release hands the mutex to the first waiter: with more
-/// threads than processors each acquisition waits for a switch of threads. [`RobustMutex`] has no
+/// threads than processors each acquisition waits for a switch of threads. [`Mutex`] has no
 /// such wait.
 ///
 /// # Process-shared
-/// As [`RobustMutex`].
+/// As [`Mutex`].
 ///
 /// # Signals and forks
-/// As [`RobustMutex`].
+/// As [`Mutex`].
 ///
 /// # Examples
 /// ```
-/// use ulocks_shm::Region;
-/// use ulocks_shm::robust::fair_mutex::RobustFairMutex;
+/// use ulocks_shm::{FairMutex, Region};
 ///
-/// let region = Region::<RobustFairMutex<u64>>::options().anonymous()?;
+/// let region = Region::<FairMutex<u64>>::options().anonymous()?;
 /// region.with_member(|me| *region.lock(me).expect("no holder has died") += 1)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub type RobustFairMutex<T, P = Shared> = RobustMutex<T, RawRobustFairMutex<P>>;
+pub type FairMutex<T, P = Shared> = Mutex<T, RawFairMutex<P>>;
 
 /// The raw mutex: 24 bytes; all zero is unlocked.
 #[derive(Debug)]
 #[repr(C)]
-pub struct RawRobustFairMutex<P: Policy<Scope = futex::Global> = Shared> {
+pub struct RawFairMutex<P: Policy<Scope = futex::Global> = Shared> {
     word: AtomicU32,
     /// Whether a holder died, and no later holder knows of it yet.
     died: AtomicU32,
     queue: Queue<P>,
 }
 
-impl<P: Policy<Scope = futex::Global>> RawRobustFairMutex<P> {
+impl<P: Policy<Scope = futex::Global>> RawFairMutex<P> {
     ulocks_core::const_fn! {
         /// An unlocked mutex; its bytes are all zero.
         #[allow(clippy::new_without_default)]
@@ -161,13 +160,13 @@ impl<P: Policy<Scope = futex::Global>> RawRobustFairMutex<P> {
     }
 }
 
-ulocks_core::initial!([P: Policy<Scope = futex::Global>] RawRobustFairMutex<P> = Self::new());
+ulocks_core::initial!([P: Policy<Scope = futex::Global>] RawFairMutex<P> = Self::new());
 
 // SAFETY: exclusion is the word's: (acquire) and (grant) make one holder, and only (free),
 // (settle), and a grant after (leave) or (bury) end that. The fields are atomics; all zero is
 // unlocked.
-unsafe impl<P: Policy<Scope = futex::Global>> RawRobust for RawRobustFairMutex<P> {
-    const NAME: &'static str = "RobustFairMutex";
+unsafe impl<P: Policy<Scope = futex::Global>> RawRobust for RawFairMutex<P> {
+    const NAME: &'static str = "shm::FairMutex";
 
     unsafe fn lock(&self, me: &Member<'_>) -> Result<Acquired, Refused> {
         self.acquire(me, Patience::Forever)
@@ -198,7 +197,7 @@ unsafe impl<P: Policy<Scope = futex::Global>> RawRobust for RawRobustFairMutex<P
     }
 }
 
-impl<P: Policy<Scope = futex::Global>> Rule for RawRobustFairMutex<P> {
+impl<P: Policy<Scope = futex::Global>> Rule for RawFairMutex<P> {
     /// (acquire), (grant) or (mark waiters).
     fn grant(&self, owner: Owner, _want: u32) -> bool {
         let mut seen = self.word.load(Relaxed);
@@ -249,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_word_that_names_no_slot_is_corrupt() {
-        let mutex = RawRobustFairMutex::<Shared>::new();
+        let mutex = RawFairMutex::<Shared>::new();
         let slots = [Slot::new()];
         // SAFETY: the slots outlive the member.
         let me = unsafe { Member::join(&slots, 0..0) }.unwrap();
@@ -272,7 +271,7 @@ mod tests {
     #[test]
     fn only_a_death_in_a_critical_section_is_told() {
         for (flags, how) in [(0, Acquired::OwnerDied), (CLEAN, Acquired::Clean)] {
-            let (slots, mutex) = ([Slot::new(), Slot::new()], RawRobustFairMutex::<Shared>::new());
+            let (slots, mutex) = ([Slot::new(), Slot::new()], RawFairMutex::<Shared>::new());
             // SAFETY: the slots outlive both members.
             let gone = unsafe { Member::join(&slots, 0..0) }.unwrap().owner().bits();
             mutex.word.store(gone | flags, Relaxed);

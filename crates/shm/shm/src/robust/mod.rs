@@ -46,15 +46,13 @@ mod sealed {
 pub(crate) use sealed::Mends;
 
 /// What a robust lock gives, with the data repaired if a holder died: for the results of
-/// [`RobustMutex`](mutex::RobustMutex) and of writers of a
-/// [`RobustPsRwLock`](rwlock::RobustPsRwLock).
+/// [`Mutex`](mutex::Mutex) and of writers of a
+/// [`RwLock`](rwlock::RwLock).
 ///
 /// ```
-/// use ulocks_shm::Region;
-/// use ulocks_shm::robust::OrRepair;
-/// use ulocks_shm::robust::mutex::RobustMutex;
+/// use ulocks_shm::{Mutex, OrRepair, Region};
 ///
-/// let region = Region::<RobustMutex<[u64; 2]>>::options().anonymous()?;
+/// let region = Region::<Mutex<[u64; 2]>>::options().anonymous()?;
 /// region.with_member(|me| {
 ///     // What both sides of the pair must be; one of them may be ahead after a death.
 ///     let mut pair = region.lock(me).or_repair(|pair| pair[1] = pair[0])?;
@@ -100,7 +98,7 @@ impl<G: Mends> OrRepair for Result<G, LockError<G>> {
     }
 }
 
-/// The raw lock inside of a [`RobustMutex`](mutex::RobustMutex).
+/// The raw lock inside of a [`Mutex`](mutex::Mutex).
 ///
 /// # Safety
 /// Of the threads that have acquired it and not released it, all but one have died. The initial

@@ -10,12 +10,12 @@
 use super::{SharedSafe, named};
 use crate::inspect;
 use crate::robust::RawRobust;
-use crate::robust::condvar::RobustCondvar;
-use crate::robust::mutex::RobustMutex;
-use crate::robust::rwlock::RobustPsRwLock;
-use crate::robust::semarray::{RobustSemArray, RobustSemaphore};
+use crate::robust::condvar::Condvar;
+use crate::robust::mutex::Mutex;
+use crate::robust::rwlock::RwLock;
+use crate::robust::semarray::{SemArray, Semaphore};
 use std::mem::MaybeUninit;
-use ulocks_core::api::{Condvar, Mutex, Raw, RwLock};
+use ulocks_core::api::{Condvar as PlainCondvar, Mutex as PlainMutex, Raw, RwLock as PlainRwLock};
 use ulocks_core::meter::{Counted, Off};
 use ulocks_core::raw::{RawMutex, RawRwLock};
 use ulocks_core::signal::Mask;
@@ -112,13 +112,13 @@ macro_rules! typed_locks {
 }
 
 typed_locks! {
-    Mutex, RawMutex, [Send], "Mutex";
-    RwLock, RawRwLock, [Send], "RwLock";
+    PlainMutex, RawMutex, [Send], "Mutex";
+    PlainRwLock, RawRwLock, [Send], "RwLock";
 }
 
 // SAFETY: the raw lock promises it of itself. A word and the data follow, `repr(C)`. Each value of
 // the word is handled, and all zero is an unlocked mutex. The data changes behind its guard.
-unsafe impl<T: SharedSafe + Send, L: RawRobust> SharedSafe for RobustMutex<T, L> {
+unsafe impl<T: SharedSafe + Send, L: RawRobust> SharedSafe for Mutex<T, L> {
     const LAYOUT: u64 = named(L::NAME, &[T::LAYOUT, align_of::<T>() as u64, size_of::<Self>() as u64]);
     const SHOWN_AS: u32 = inspect::shown_mutex::<L>();
 
@@ -132,10 +132,10 @@ unsafe impl<T: SharedSafe + Send, L: RawRobust> SharedSafe for RobustMutex<T, L>
 
 // SAFETY: the raw lock is atomics, and the data follows, `repr(C)`. Each value of the words is
 // handled, and all zero is an unlocked lock. The data changes behind a guard of a writer.
-unsafe impl<T: SharedSafe + Send, W: Spin, const N: usize> SharedSafe for RobustPsRwLock<T, N, Shared<W>> {
+unsafe impl<T: SharedSafe + Send, W: Spin, const N: usize> SharedSafe for RwLock<T, N, Shared<W>> {
     const LAYOUT: u64 = {
         let parts = [T::LAYOUT, align_of::<T>() as u64, size_of::<Self>() as u64, N as u64];
-        named("RobustPsRwLock", &parts)
+        named("shm::RwLock", &parts)
     };
     const SHOWN_AS: u32 = inspect::shown_parameter(inspect::RWLOCK, N);
 
@@ -150,10 +150,10 @@ unsafe impl<T: SharedSafe + Send, W: Spin, const N: usize> SharedSafe for Robust
 // SAFETY: atomics, `repr(C)`. Each value of the words is handled, and all zero is an array of zeros
 // that no thread uses.
 unsafe impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, W: Spin> SharedSafe
-    for RobustSemArray<SEMS, SLOTS, OPS, Shared<W>>
+    for SemArray<SEMS, SLOTS, OPS, Shared<W>>
 {
     // With the number of its layout.
-    const LAYOUT: u64 = named("RobustSemArray 2", &[SEMS as u64, SLOTS as u64, OPS as u64]);
+    const LAYOUT: u64 = named("shm::SemArray 2", &[SEMS as u64, SLOTS as u64, OPS as u64]);
     const SHOWN_AS: u32 = inspect::shown_array(SEMS, OPS);
 
     unsafe fn reset_locks(this: *mut Self) {
@@ -163,20 +163,20 @@ unsafe impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, W: Spin> Sh
 }
 
 // SAFETY: the array inside, `repr(transparent)`.
-unsafe impl<const SLOTS: usize, W: Spin> SharedSafe for RobustSemaphore<SLOTS, Shared<W>> {
-    const LAYOUT: u64 = <RobustSemArray<1, SLOTS, 1, Shared<W>>>::LAYOUT;
-    const SHOWN_AS: u32 = <RobustSemArray<1, SLOTS, 1, Shared<W>>>::SHOWN_AS;
+unsafe impl<const SLOTS: usize, W: Spin> SharedSafe for Semaphore<SLOTS, Shared<W>> {
+    const LAYOUT: u64 = <SemArray<1, SLOTS, 1, Shared<W>>>::LAYOUT;
+    const SHOWN_AS: u32 = <SemArray<1, SLOTS, 1, Shared<W>>>::SHOWN_AS;
 
     unsafe fn reset_locks(this: *mut Self) {
         // SAFETY: the caller's promise; the array is at the same place.
-        unsafe { <RobustSemArray<1, SLOTS, 1, Shared<W>>>::reset_locks(this.cast()) };
+        unsafe { <SemArray<1, SLOTS, 1, Shared<W>>>::reset_locks(this.cast()) };
     }
 }
 
 // SAFETY: atomics, `repr(transparent)`. Each value of the words is handled, and all zero has no
 // waiters.
-unsafe impl<W: Spin> SharedSafe for RobustCondvar<Shared<W>> {
-    const LAYOUT: u64 = named("RobustCondvar", &[size_of::<Self>() as u64]);
+unsafe impl<W: Spin> SharedSafe for Condvar<Shared<W>> {
+    const LAYOUT: u64 = named("shm::Condvar", &[size_of::<Self>() as u64]);
     const SHOWN_AS: u32 = inspect::CONDVAR;
 
     unsafe fn reset_locks(this: *mut Self) {
@@ -186,7 +186,7 @@ unsafe impl<W: Spin> SharedSafe for RobustCondvar<Shared<W>> {
 }
 
 // SAFETY: the words of a condition variable are atomics, 16 bytes; all zero is one without waiters.
-unsafe impl<L: RawMutex + SharedSafe> SharedSafe for Condvar<L> {
+unsafe impl<L: RawMutex + SharedSafe> SharedSafe for PlainCondvar<L> {
     const LAYOUT: u64 = named("Condvar", &[L::LAYOUT, size_of::<Self>() as u64]);
 
     unsafe fn reset_locks(this: *mut Self) {

@@ -5,8 +5,7 @@ use super::scratch::{Scratch, turn};
 use super::{Plain, open};
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_shm::DirectoryError;
-use ulocks_shm::robust::mutex::Refused;
+use ulocks_shm::{DirectoryError, Refused};
 
 /// The first page, and the 64 slots of 64 bytes.
 const ROOT: usize = 4096 + 64 * 64;

@@ -13,14 +13,13 @@ mod scratch;
 
 use scratch::Scratch;
 use ulocks_core::Shared;
-use ulocks_shm::robust::mutex::RobustMutex;
-use ulocks_shm::{Directory, Region};
+use ulocks_shm::{Directory, Mutex, Region};
 use ulocks_unfair::BargingMutexWith;
 
 /// What the regions of the tests have.
 type Names = Directory<8, 1024>;
 type Plain = BargingMutexWith<u64, Shared>;
-type Robust = RobustMutex<u64>;
+type Robust = Mutex<u64>;
 
 fn open(scratch: &Scratch) -> Region<Names> {
     Region::options().create_or_open(scratch.path(), 0o600).expect("a region")

@@ -5,8 +5,7 @@ use super::scratch::{Scratch, turn};
 use super::{Names, Plain, Robust, open};
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_shm::robust::mutex::Refused;
-use ulocks_shm::{Directory, DirectoryError, Region, SharedSafe};
+use ulocks_shm::{Directory, DirectoryError, Refused, Region, SharedSafe};
 use ulocks_testkit::Child;
 
 /// A struct of a user.
@@ -111,7 +110,7 @@ fn a_name_has_one_type() {
     region.find_or_create::<Robust>(&me, "lock").expect("room");
     let error = region.find_or_create::<Plain>(&me, "lock").expect_err("another type");
     let DirectoryError::WrongType { asked, found } = &error else { panic!("{error}") };
-    assert!(asked.starts_with("Mutex<") && found.starts_with("RobustMutex<u64"), "{error}");
+    assert!(asked.starts_with("Mutex<") && found.starts_with("Mutex<u64"), "{error}");
     for text in [asked.as_str(), found.as_str(), "another name"] {
         assert!(error.to_string().contains(text), "{error}");
     }

@@ -7,8 +7,7 @@ use std::time::Duration;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_shm::directory::Fresh;
-use ulocks_shm::robust::mutex::LockError;
-use ulocks_shm::{Attached, Region, SharedSafe};
+use ulocks_shm::{Attached, LockError, Region, SharedSafe};
 use ulocks_testkit::Child;
 
 /// A process that was alone ended with the locks "plain", "robust" and "clean" held, after it had

@@ -6,12 +6,7 @@ use super::{Plain, list, open};
 use std::fs;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_shm::Region;
-use ulocks_shm::robust::condvar::RobustCondvar;
-use ulocks_shm::robust::fair_mutex::RobustFairMutex;
-use ulocks_shm::robust::mutex::{LockError, RobustMutex};
-use ulocks_shm::robust::rwlock::RobustPsRwLock;
-use ulocks_shm::robust::semarray::{RobustSemArray, RobustSemaphore};
+use ulocks_shm::{Condvar, FairMutex, LockError, Mutex, Region, RwLock, SemArray, Semaphore};
 use ulocks_testkit::Child;
 
 /// The program takes no part: a region that nobody uses is not attached to, and not reset.
@@ -43,12 +38,12 @@ fn holders_and_waiters() {
     let holder = Child::runs(|| {
         let own = open(&scratch);
         let me = joined(&own);
-        let mutex = own.find_or_create::<RobustMutex<u64>>(&me, "mutex").expect("room");
-        let fair = own.find_or_create::<RobustFairMutex<u64>>(&me, "fair").expect("room");
-        let rwlock = own.find_or_create::<RobustPsRwLock<u64, 4>>(&me, "rwlock").expect("room");
-        let array = own.find_or_create::<RobustSemArray<3, 4, 2>>(&me, "array").expect("room");
-        let one = own.find_or_create::<RobustSemaphore<4>>(&me, "semaphore").expect("room");
-        own.find_or_create::<RobustCondvar>(&me, "condvar").expect("room");
+        let mutex = own.find_or_create::<Mutex<u64>>(&me, "mutex").expect("room");
+        let fair = own.find_or_create::<FairMutex<u64>>(&me, "fair").expect("room");
+        let rwlock = own.find_or_create::<RwLock<u64, 4>>(&me, "rwlock").expect("room");
+        let array = own.find_or_create::<SemArray<3, 4, 2>>(&me, "array").expect("room");
+        let one = own.find_or_create::<Semaphore<4>>(&me, "semaphore").expect("room");
+        own.find_or_create::<Condvar>(&me, "condvar").expect("room");
         own.find_or_create::<Plain>(&me, "plain").expect("room");
         for (index, value) in [5, 6, 7].into_iter().enumerate() {
             array.set(&me, index, value).expect("a value");
@@ -63,7 +58,7 @@ fn holders_and_waiters() {
     let waiter = Child::runs(|| {
         let own = open(&scratch);
         let me = joined(&own);
-        let fair = own.find::<RobustFairMutex<u64>>(&me, "fair").expect("the holder's");
+        let fair = own.find::<FairMutex<u64>>(&me, "fair").expect("the holder's");
         step.store(2, Relaxed);
         assert!(matches!(fair.lock(&me), Err(LockError::OwnerDied(_))));
     })
@@ -76,12 +71,12 @@ fn holders_and_waiters() {
     ran.has(&["slot 0, generation 1:", &process, "thread began"]);
     ran.has(&["slot 1, generation 1:", &format!("process {}", waiter.id())]);
     ran.has(&["directory at 0x2000: 7 of 8 names"]);
-    ran.has(&["\"mutex\": RobustMutex<u64", "16 bytes", "slot 0", &process, "holds it"]);
-    ran.has(&["\"fair\": RobustMutex<u64, RawRobustFairMutex", "slot 0", "holds it", "1 waits"]);
-    ran.has(&["\"rwlock\": RobustPsRwLock<u64, 4", "slot 0", "reads"]);
-    ran.has(&["\"array\": RobustSemArray<3, 4, 2", "values 5 6 7"]);
+    ran.has(&["\"mutex\": Mutex<u64", "16 bytes", "slot 0", &process, "holds it"]);
+    ran.has(&["\"fair\": Mutex<u64, RawFairMutex", "slot 0", "holds it", "1 waits"]);
+    ran.has(&["\"rwlock\": RwLock<u64, 4", "slot 0", "reads"]);
+    ran.has(&["\"array\": SemArray<3, 4, 2", "values 5 6 7"]);
     ran.has(&["\"semaphore\": ", "values 7", "slot 0", "has permits, its death adds 2 to 0"]);
-    ran.has(&["\"condvar\": RobustCondvar"]);
+    ran.has(&["\"condvar\": Condvar"]);
     let waits = |line: &str| line.contains("\"condvar\"") && line.contains("wait");
     assert!(!ran.out.lines().any(waits), "the condition variable has no waiters:\n{}", ran.out);
     ran.has(&["\"plain\": Mutex<", "no robust lock"]);
@@ -122,8 +117,8 @@ fn directories_anywhere_in_a_root() {
     let scratch = Scratch::new();
     let region = Region::<Root>::options().create(scratch.path(), 0o600).expect("a region");
     let me = joined(&region);
-    region.first.find_or_create::<RobustMutex<u64>>(&me, "one").expect("room");
-    region.second.find_or_create::<RobustMutex<u64>>(&me, "two").expect("room");
+    region.first.find_or_create::<Mutex<u64>>(&me, "one").expect("room");
+    region.second.find_or_create::<Mutex<u64>>(&me, "two").expect("room");
     assert_eq!(region.data[7], 0);
     let ran = list(&scratch);
     ran.has(&["directory at 0x2000: 1 of 2 names"]);

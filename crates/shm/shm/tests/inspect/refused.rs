@@ -104,10 +104,8 @@ fn random_regions() {
     {
         let region = open(&scratch);
         let me = joined(&region);
-        region
-            .find_or_create::<ulocks_shm::robust::semarray::RobustSemArray<3, 4, 2>>(&me, "array")
-            .expect("room");
-        region.find_or_create::<ulocks_shm::robust::mutex::RobustMutex<u64>>(&me, "mutex").expect("room");
+        region.find_or_create::<ulocks_shm::SemArray<3, 4, 2>>(&me, "array").expect("room");
+        region.find_or_create::<ulocks_shm::Mutex<u64>>(&me, "mutex").expect("room");
     }
     let sound = scratch.bytes();
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;

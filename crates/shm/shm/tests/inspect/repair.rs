@@ -3,8 +3,7 @@
 use super::joined::joined;
 use super::scratch::{Scratch, Word, set_word, turn, word};
 use super::{Names, Plain, list, open, repair};
-use ulocks_shm::robust::mutex::{LockError, RobustMutex};
-use ulocks_shm::{Attached, Region};
+use ulocks_shm::{Attached, LockError, Mutex, Region};
 use ulocks_testkit::Child;
 
 /// A region whose only process ended with locks held, and in the middle of a creation.
@@ -14,7 +13,7 @@ fn left() -> Scratch {
         let region = open(&scratch);
         let me = joined(&region);
         let plain = region.find_or_create::<Plain>(&me, "plain").expect("room");
-        let robust = region.find_or_create::<RobustMutex<u64>>(&me, "robust").expect("room");
+        let robust = region.find_or_create::<Mutex<u64>>(&me, "robust").expect("room");
         *plain.lock() = 6;
         std::mem::forget((plain.lock(), robust.lock(&me)));
         let _ = region.find_or_create_with(&me, "half", |_: &u64, _| Child::exits());
@@ -46,7 +45,7 @@ fn a_region_that_nobody_uses() {
     let me = joined(&region);
     let plain = region.find::<Plain>(&me, "plain").expect("it is kept");
     assert_eq!(*plain.lock(), 6);
-    let robust = region.find::<RobustMutex<u64>>(&me, "robust").expect("it is kept");
+    let robust = region.find::<Mutex<u64>>(&me, "robust").expect("it is kept");
     assert!(matches!(robust.lock(&me), Err(LockError::OwnerDied(_))));
 }
 

@@ -10,8 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 use ulocks_core::Shared;
 use ulocks_core::sync::{AtomicU32, Ordering::Relaxed};
-use ulocks_shm::robust::mutex::{LockError, RobustMutex};
-use ulocks_shm::{Attached, Options, Region, RegionError, SharedSafe};
+use ulocks_shm::{Attached, LockError, Mutex, Options, Region, RegionError, SharedSafe};
 use ulocks_testkit::Child;
 use ulocks_testkit::watchdog::watch;
 use ulocks_unfair::BargingMutexWith;
@@ -25,7 +24,7 @@ const PREPARED: u32 = 7;
 struct Life {
     prepared: AtomicU32,
     plain: BargingMutexWith<u32, Shared>,
-    robust: RobustMutex<u32>,
+    robust: Mutex<u32>,
 }
 
 fn options() -> Options<Life> {

@@ -167,13 +167,12 @@ fn a_failure_keeps_nobody_out_although_a_child_lives() {
 /// The members of a region can be had while it is prepared.
 #[test]
 fn a_thread_takes_part_while_it_prepares() {
-    use ulocks_shm::robust::semarray::RobustSemaphore;
+    use ulocks_shm::Semaphore;
     let _turn = turn();
     let scratch = Scratch::new();
-    let region =
-        Region::<RobustSemaphore<64>>::options().create_or_open_with(scratch.path(), 0o600, |region| {
-            let added = region.with_member(|me| region.add_permits(me, 3)).map_err(io::Error::other)?;
-            added.map_err(io::Error::other)
-        });
+    let region = Region::<Semaphore<64>>::options().create_or_open_with(scratch.path(), 0o600, |region| {
+        let added = region.with_member(|me| region.add_permits(me, 3)).map_err(io::Error::other)?;
+        added.map_err(io::Error::other)
+    });
     assert_eq!(region.expect("a region").available_permits(), 3);
 }

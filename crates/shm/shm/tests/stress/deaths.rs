@@ -3,7 +3,7 @@
 
 use crate::place::Shm;
 use std::sync::atomic::Ordering::Relaxed;
-use ulocks_shm::robust::mutex::{LockError, Refused};
+use ulocks_shm::{LockError, Refused};
 use ulocks_testkit::{Child, task};
 
 const SLEEPERS: u32 = 5;

@@ -2,8 +2,7 @@
 
 use crate::joined::joined;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use ulocks_shm::Region;
-use ulocks_shm::robust::mutex::{LockError, Refused, RobustMutex};
+use ulocks_shm::{LockError, Mutex, Refused, Region};
 use ulocks_testkit::Child;
 use ulocks_testkit::watchdog::watch;
 
@@ -11,7 +10,7 @@ use ulocks_testkit::watchdog::watch;
 const MANY: usize = 3_000;
 
 /// Takes a mutex whose holder has died, and repairs it.
-fn repairs(mutex: &RobustMutex<u32>, me: &ulocks_shm::Joined<'_>) -> u32 {
+fn repairs(mutex: &Mutex<u32>, me: &ulocks_shm::Joined<'_>) -> u32 {
     match mutex.lock(me) {
         Err(LockError::OwnerDied(mut guard)) => {
             guard.mark_consistent();
@@ -24,7 +23,7 @@ fn repairs(mutex: &RobustMutex<u32>, me: &ulocks_shm::Joined<'_>) -> u32 {
 #[test]
 fn each_of_three_thousand_mutexes_of_a_dead_holder_is_told() {
     let _watch = watch("three thousand mutexes", || "a waiter sleeps for ever".into());
-    let region = Region::<[RobustMutex<u32>; MANY]>::options().anonymous().unwrap();
+    let region = Region::<[Mutex<u32>; MANY]>::options().anonymous().unwrap();
     Child::runs(|| {
         let me = joined(&region);
         for (value, mutex) in (0..).zip(region.iter()) {
@@ -46,7 +45,7 @@ fn each_of_three_thousand_mutexes_of_a_dead_holder_is_told() {
 #[test]
 fn a_region_that_is_mapped_twice_is_one_region() {
     let _watch = watch("two mappings", || "a waiter sleeps for ever".into());
-    let options = Region::<RobustMutex<u32>>::options();
+    let options = Region::<Mutex<u32>>::options();
     let one = options.anonymous().unwrap();
     let two = options.from_fd(one.fd()).unwrap();
     assert_ne!(one.base(), two.base());
@@ -76,7 +75,7 @@ fn a_region_that_is_mapped_twice_is_one_region() {
 
 #[test]
 fn neither_a_holder_leaves_nor_its_process_detaches() {
-    let region = Region::<RobustMutex<u32>>::options().anonymous().unwrap();
+    let region = Region::<Mutex<u32>>::options().anonymous().unwrap();
     let me = joined(&region);
     std::mem::forget(region.lock(&me).unwrap());
     let refused = me.leave().expect_err("the thread holds a lock");
@@ -91,7 +90,7 @@ fn neither_a_holder_leaves_nor_its_process_detaches() {
     let region = refused.into_inner();
     assert!(region.is_locked());
     // Without a lock, and without a member, both end.
-    let region = Region::<RobustMutex<u32>>::options().from_fd(region.fd()).unwrap();
+    let region = Region::<Mutex<u32>>::options().from_fd(region.fd()).unwrap();
     joined(&region).leave().unwrap();
     region.detach().unwrap();
 }

@@ -4,13 +4,9 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use ulocks_semarray::Set;
 use ulocks_shm::robust::RawRobust;
-use ulocks_shm::robust::condvar::RobustCondvar;
-use ulocks_shm::robust::fair_mutex::RobustFairMutex;
-use ulocks_shm::robust::mutex::raw::RawRobustMutex;
-use ulocks_shm::robust::mutex::{LockError, LockResult, RobustGuard, RobustMutex};
-use ulocks_shm::robust::rwlock::RobustPsRwLock;
-use ulocks_shm::robust::semarray::RobustSemArray;
-use ulocks_shm::slots::{Member, Slot};
+use ulocks_shm::robust::mutex::raw::RawMutex;
+use ulocks_shm::slots::Slot;
+use ulocks_shm::{Condvar, FairMutex, LockError, LockResult, Member, Mutex, MutexGuard, RwLock, SemArray};
 use ulocks_testkit::Child;
 use ulocks_testkit::shared::Mapping;
 use ulocks_testkit::watchdog::watch;
@@ -21,14 +17,14 @@ const SLOTS: usize = 16;
 #[repr(C)]
 struct Locks {
     slots: [Slot; SLOTS],
-    barging: RobustMutex<[u32; 2]>,
-    fair: RobustFairMutex<[u32; 2]>,
-    rwlock: RobustPsRwLock<[u32; 2], SLOTS>,
-    permits: RobustSemArray<2, SLOTS, 2>,
+    barging: Mutex<[u32; 2]>,
+    fair: FairMutex<[u32; 2]>,
+    rwlock: RwLock<[u32; 2], SLOTS>,
+    permits: SemArray<2, SLOTS, 2>,
     /// The child that has a permit of each semaphore.
     inside: [AtomicU32; 2],
-    items: RobustMutex<u32>,
-    arrived: RobustCondvar,
+    items: Mutex<u32>,
+    arrived: Condvar,
     /// How often a lock was used, and how often a death was told.
     used: AtomicU32,
     told: AtomicU32,
@@ -50,7 +46,7 @@ impl Locks {
     }
 
     /// The guard, also after a death, with whether there was one.
-    fn held<'a, T, L: RawRobust>(&self, how: LockResult<'a, T, L>) -> (RobustGuard<'a, T, L>, bool) {
+    fn held<'a, T, L: RawRobust>(&self, how: LockResult<'a, T, L>) -> (MutexGuard<'a, T, L>, bool) {
         match how {
             Ok(guard) => (guard, false),
             Err(LockError::OwnerDied(mut guard)) => {
@@ -115,7 +111,7 @@ impl Locks {
         } else if *items == 0 {
             match self.arrived.wait_for(items, Duration::from_millis(2)) {
                 Ok((mut items, _)) => *items = items.saturating_sub(1),
-                Err(error) => drop(self.held::<u32, RawRobustMutex>(Err(error))),
+                Err(error) => drop(self.held::<u32, RawMutex>(Err(error))),
             }
         }
     }

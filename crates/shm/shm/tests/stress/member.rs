@@ -11,12 +11,10 @@ use std::sync::mpsc::{Sender, channel};
 use ulocks_core::robust::ListError;
 use ulocks_semarray::{Op, Set};
 use ulocks_shm::robust::RawRobust;
-use ulocks_shm::robust::fair_mutex::RobustFairMutex;
-use ulocks_shm::robust::mutex::{LockError, Refused, RobustMutex};
-use ulocks_shm::robust::rwlock::RobustPsRwLock;
-use ulocks_shm::robust::semarray::{RobustSemArray, RobustSemaphore};
-use ulocks_shm::slots::{JoinError, Member};
-use ulocks_shm::{Joined, Region, SharedSafe};
+use ulocks_shm::{
+    FairMutex, JoinError, Joined, LockError, Member, Mutex, Refused, Region, RwLock, SemArray, Semaphore,
+    SharedSafe,
+};
 use ulocks_testkit::Child;
 use ulocks_testkit::watchdog::watch;
 
@@ -25,11 +23,11 @@ const SLOTS: usize = 4;
 #[derive(SharedSafe)]
 #[repr(C)]
 struct Root {
-    mutex: RobustMutex<u32>,
-    fair: RobustFairMutex<u32>,
-    lock: RobustPsRwLock<u32>,
-    array: RobustSemArray<2>,
-    semaphore: RobustSemaphore,
+    mutex: Mutex<u32>,
+    fair: FairMutex<u32>,
+    lock: RwLock<u32>,
+    array: SemArray<2>,
+    semaphore: Semaphore,
 }
 
 fn region() -> Region<Root> {
@@ -42,7 +40,7 @@ fn member<O>(region: &Region<Root>, f: impl FnOnce(&Member<'_>) -> O) -> O {
 }
 
 /// Takes a mutex whose last holder has died or left with it, and repairs it. What that one left.
-fn told<L: RawRobust>(mutex: &RobustMutex<u32, L>, me: &Member<'_>) -> u32 {
+fn told<L: RawRobust>(mutex: &Mutex<u32, L>, me: &Member<'_>) -> u32 {
     match mutex.lock(me) {
         Err(LockError::OwnerDied(mut guard)) => {
             guard.mark_consistent();

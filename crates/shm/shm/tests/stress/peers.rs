@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::{fs, io, ptr};
-use ulocks_shm::robust::mutex::{LockError, Refused, RobustMutex};
-use ulocks_shm::{Region, RegionError};
+use ulocks_shm::{LockError, Mutex, Refused, Region, RegionError};
 use ulocks_testkit::Child;
 use ulocks_testkit::shared::Mapping;
 use ulocks_testkit::watchdog::watch;
@@ -180,7 +179,7 @@ fn a_full_disk_is_an_error_and_leaves_no_file() {
             return;
         }
         fs::write(scratch.0.join("other"), [1; 56 << 10]).expect("room for it");
-        let create = || Region::<RobustMutex<u64>>::options().create(scratch.file(), 0o600);
+        let create = || Region::<Mutex<u64>>::options().create(scratch.file(), 0o600);
         match create() {
             Err(RegionError::NoSpace { source, .. }) => assert_eq!(source.raw_os_error(), Some(libc::ENOSPC)),
             other => panic!("{other:?}"),
@@ -218,7 +217,7 @@ fn a_file_system_of_huge_pages_is_refused_and_keeps_no_file() {
             println!("not tested: no file system may be mounted: {}", io::Error::last_os_error());
             return;
         }
-        let error = Region::<RobustMutex<u64>>::options().create(scratch.file(), 0o600).unwrap_err();
+        let error = Region::<Mutex<u64>>::options().create(scratch.file(), 0o600).unwrap_err();
         assert!(matches!(error, RegionError::HugePages), "{error}");
         assert!(!scratch.file().exists());
     })
@@ -231,7 +230,7 @@ fn a_file_system_of_huge_pages_is_refused_and_keeps_no_file() {
 fn a_truncated_file_is_a_sigbus_for_those_that_have_it_mapped() {
     let scratch = Scratch::new("truncated");
     let _watch = watch("truncation", || "a process waits for ever".into());
-    let region = Region::<RobustMutex<u64>>::options().create(scratch.file(), 0o600).unwrap();
+    let region = Region::<Mutex<u64>>::options().create(scratch.file(), 0o600).unwrap();
     let size = fs::metadata(scratch.file()).unwrap().len();
     let child = Child::runs(|| {
         let me = joined(&region);
@@ -245,7 +244,7 @@ fn a_truncated_file_is_a_sigbus_for_those_that_have_it_mapped() {
     fs::OpenOptions::new().write(true).open(scratch.file()).unwrap().set_len(4096).unwrap();
     child.signal(libc::SIGUSR1);
     assert_eq!(libc::WTERMSIG(child.waited()), libc::SIGBUS);
-    let error = Region::<RobustMutex<u64>>::options().open(scratch.file()).unwrap_err();
+    let error = Region::<Mutex<u64>>::options().open(scratch.file()).unwrap_err();
     assert!(matches!(error, RegionError::Truncated { expected, found: 4096 } if expected == size), "{error}");
 }
 
@@ -270,7 +269,7 @@ fn a_reader_that_absorbs_a_wake_up_delays_a_waiter_by_a_look() {
     let counts = Mapping::shared();
     // SAFETY: the mapping is zeroed, as long as this function runs, and accessed as nothing else.
     let [begun, absorbed] = unsafe { &*counts.place::<[AtomicU32; 2]>() };
-    let region = Region::<RobustMutex<u64>>::options().create(scratch.file(), 0o600).unwrap();
+    let region = Region::<Mutex<u64>>::options().create(scratch.file(), 0o600).unwrap();
     let word = ptr::from_ref(&*region).addr() - region.base().addr().get();
     let size = fs::metadata(scratch.file()).unwrap().len() as usize;
     let me = joined(&region);

@@ -5,18 +5,16 @@ use ulocks_core::capabilities::{Capability, capabilities};
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Shared, futex};
 use ulocks_shm::robust::RawRobust;
-use ulocks_shm::robust::fair_mutex::RawRobustFairMutex;
-use ulocks_shm::robust::mutex::raw::RawRobustMutex;
-use ulocks_shm::robust::mutex::{LockError, RobustMutex};
-use ulocks_shm::robust::rwlock::RobustPsRwLock;
-use ulocks_shm::robust::semarray::RobustSemaphore;
-use ulocks_shm::slots::{Member, Slot};
+use ulocks_shm::robust::fair_mutex::RawFairMutex;
+use ulocks_shm::robust::mutex::raw::RawMutex;
+use ulocks_shm::slots::Slot;
+use ulocks_shm::{self as shm, LockError, Member, RwLock, Semaphore};
 use ulocks_testkit::Child;
 use ulocks_testkit::shared::Mapping;
 use ulocks_testkit::watchdog::{Watchdog, watch};
 
 /// Waiters sleep at once.
-pub type Mutex = RobustMutex<u32, RawRobustMutex<Shared<NoSpin>>>;
+pub type Mutex = shm::Mutex<u32, RawMutex<Shared<NoSpin>>>;
 
 /// What the children share. All zero at first.
 #[repr(C)]
@@ -24,9 +22,9 @@ pub struct Place {
     slots: [Slot; 16],
     pub mutex: Mutex,
     pub other: Mutex,
-    fair: RobustMutex<u32, RawRobustFairMutex<Shared<NoSpin>>>,
-    rwlock: RobustPsRwLock<u32, 16, Shared<NoSpin>>,
-    semaphore: RobustSemaphore<16, Shared<NoSpin>>,
+    fair: shm::Mutex<u32, RawFairMutex<Shared<NoSpin>>>,
+    rwlock: RwLock<u32, 16, Shared<NoSpin>>,
+    semaphore: Semaphore<16, Shared<NoSpin>>,
     /// How many acquisitions were told of a death.
     pub told: AtomicU32,
     /// How many came to their end.
@@ -59,7 +57,7 @@ pub struct Subject {
 }
 
 /// Adds one under `mutex`, whole again if a holder has died.
-fn adds_under<L: RawRobust>(mutex: &RobustMutex<u32, L>, me: &Member<'_>) -> bool {
+fn adds_under<L: RawRobust>(mutex: &shm::Mutex<u32, L>, me: &Member<'_>) -> bool {
     let (mut guard, told) = match mutex.lock(me) {
         Ok(guard) => (guard, false),
         Err(LockError::OwnerDied(mut guard)) => {

@@ -8,15 +8,14 @@ use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
 use ulocks_shm::robust::RawRobust;
-use ulocks_shm::robust::condvar::RobustCondvar;
-use ulocks_shm::robust::mutex::{LockError, LockResult, RobustGuard, RobustMutex};
-use ulocks_shm::slots::{Member, Slot};
+use ulocks_shm::slots::Slot;
+use ulocks_shm::{self as shm, Condvar, LockError, LockResult, Member, MutexGuard};
 
 /// Items, and the threads that take them.
 struct Place<L: RawRobust> {
     slots: [Slot; 6],
-    items: RobustMutex<AtomicU32, L>,
-    arrived: RobustCondvar<Shared<NoSpin>>,
+    items: shm::Mutex<AtomicU32, L>,
+    arrived: Condvar<Shared<NoSpin>>,
     /// The items, for a look without the mutex.
     seen: AtomicU32,
 }
@@ -25,8 +24,8 @@ impl<L: RawRobust> Place<L> {
     fn new() -> Arc<Self> {
         Arc::new(Self {
             slots: slots(),
-            items: RobustMutex::new(AtomicU32::new(0)),
-            arrived: RobustCondvar::new(),
+            items: shm::Mutex::new(AtomicU32::new(0)),
+            arrived: Condvar::new(),
             seen: AtomicU32::new(0),
         })
     }
@@ -36,7 +35,7 @@ impl<L: RawRobust> Place<L> {
     }
 
     /// The number of items is whole at each moment.
-    fn held<'a>(how: LockResult<'a, AtomicU32, L>) -> RobustGuard<'a, AtomicU32, L> {
+    fn held<'a>(how: LockResult<'a, AtomicU32, L>) -> MutexGuard<'a, AtomicU32, L> {
         match how {
             Ok(guard) => guard,
             Err(LockError::OwnerDied(mut guard)) => {
@@ -47,7 +46,7 @@ impl<L: RawRobust> Place<L> {
         }
     }
 
-    fn store(&self, guard: &RobustGuard<'_, AtomicU32, L>, items: u32) {
+    fn store(&self, guard: &MutexGuard<'_, AtomicU32, L>, items: u32) {
         // First, so that a thread that dies between the two has not taken it unseen.
         self.seen.store(items, Relaxed);
         guard.store(items, Relaxed);

@@ -6,9 +6,10 @@ use std::time::Duration;
 use ulocks_core::model::{Config, Deaths, Kernel, explore, thread};
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_shm::Member;
 use ulocks_shm::directory::Fresh;
 use ulocks_shm::directory::table::{Table, Wanted};
-use ulocks_shm::slots::{Member, Slot};
+use ulocks_shm::slots::Slot;
 
 const NAMES: [&str; 2] = ["a", "b"];
 /// Room for two values of eight bytes.

@@ -9,14 +9,15 @@ use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
 use ulocks_core::time::Deadline;
 use ulocks_shm::robust::RawRobust;
-use ulocks_shm::robust::fair_mutex::RawRobustFairMutex;
-use ulocks_shm::robust::mutex::raw::RawRobustMutex;
-use ulocks_shm::robust::mutex::{Acquired, Refused};
-use ulocks_shm::slots::{Member, Slot};
+use ulocks_shm::robust::fair_mutex::RawFairMutex;
+use ulocks_shm::robust::mutex::Acquired;
+use ulocks_shm::robust::mutex::raw::RawMutex;
+use ulocks_shm::slots::Slot;
+use ulocks_shm::{Member, Refused};
 
-pub type Mutex = RawRobustMutex<Shared<NoSpin>>;
-pub type Spinning = RawRobustMutex<Shared<Adaptive>>;
-pub type Fair = RawRobustFairMutex<Shared<NoSpin>>;
+pub type Mutex = RawMutex<Shared<NoSpin>>;
+pub type Spinning = RawMutex<Shared<Adaptive>>;
+pub type Fair = RawFairMutex<Shared<NoSpin>>;
 
 /// A mutex, and what it protects: which thread is inside.
 pub struct Place<L, const THREADS: usize> {

@@ -9,16 +9,15 @@ use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, spin_until};
 use ulocks_core::time::Deadline;
-use ulocks_shm::robust::mutex::{LockError, Refused};
-use ulocks_shm::robust::rwlock::{RobustPsRwLock, RobustReadGuard, RobustWriteGuard};
-use ulocks_shm::slots::{Member, Slot};
+use ulocks_shm::slots::Slot;
+use ulocks_shm::{LockError, Member, Refused, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The slots of a model's table.
 const SLOTS: usize = 8;
 type Policy = Shared<NoSpin>;
-type Lock = RobustPsRwLock<Pair, SLOTS, Policy>;
-type ReadGuard<'a> = RobustReadGuard<'a, Pair, SLOTS, Policy>;
-type WriteGuard<'a> = RobustWriteGuard<'a, Pair, SLOTS, Policy>;
+type Lock = RwLock<Pair, SLOTS, Policy>;
+type ReadGuard<'a> = RwLockReadGuard<'a, Pair, SLOTS, Policy>;
+type WriteGuard<'a> = RwLockWriteGuard<'a, Pair, SLOTS, Policy>;
 
 /// Two words that a writer keeps equal.
 struct Pair([AtomicU32; 2]);

@@ -10,13 +10,12 @@ use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, spin_until};
 use ulocks_core::time::Deadline;
 use ulocks_semarray::{Op, Set};
-use ulocks_shm::robust::mutex::Refused;
-use ulocks_shm::robust::semarray::{RobustSemArray, SemError};
-use ulocks_shm::slots::{Member, Slot};
+use ulocks_shm::slots::Slot;
+use ulocks_shm::{Member, Refused, SemArray, SemError};
 
 /// The slots of a model's table.
 const SLOTS: usize = 6;
-type Array = RobustSemArray<2, SLOTS, 2, Shared<NoSpin>>;
+type Array = SemArray<2, SLOTS, 2, Shared<NoSpin>>;
 
 /// An array, and its table.
 struct Place {

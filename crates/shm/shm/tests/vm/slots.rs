@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 use ulocks_core::model::{Config, Deaths, Kernel, explore, thread};
-use ulocks_shm::slots::{JoinError, Member, Slot};
+use ulocks_shm::slots::Slot;
+use ulocks_shm::{JoinError, Member};
 
 /// So many slots.
 struct Table<const SLOTS: usize>([Slot; SLOTS]);

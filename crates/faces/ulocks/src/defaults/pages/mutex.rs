@@ -33,7 +33,7 @@ use ulocks_core::lock_api;
 ///
 /// # Process-shared
 /// No. Between processes there are [`BargingMutexWith`](crate::unfair::BargingMutexWith)`<T,
-/// Shared>` and, where they may be killed, `RobustMutex` of the crate `ulocks-shm`.
+/// Shared>` and, where they may be killed, `ulocks_shm::Mutex`.
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on, or ends if it is one of those in

@@ -40,7 +40,7 @@ use ulocks_core::lock_api;
 ///
 /// # Process-shared
 /// By another type, [`PsRwLockWith`](crate::psrwlock::PsRwLockWith)`<T, Shared>`. It is not robust:
-/// for processes that may be killed there is `RobustPsRwLock` of the crate `ulocks-shm`.
+/// for processes that may be killed there is `ulocks_shm::RwLock`.
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on, or ends if it is one of those in

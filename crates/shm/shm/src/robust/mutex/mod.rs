@@ -1,4 +1,4 @@
-//! [`RobustMutex`]: mutual exclusion between processes, of which any may be killed at any time.
+//! [`Mutex`]: mutual exclusion between processes, of which any may be killed at any time.
 
 #[doc(hidden)]
 pub mod raw;
@@ -11,7 +11,7 @@ use crate::slots::Member;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::time::Duration;
-use raw::RawRobustMutex;
+use raw::RawMutex;
 use ulocks_core::sync::Ordering::Relaxed;
 #[cfg(regions)]
 use ulocks_core::sync::Ordering::Release;
@@ -36,7 +36,7 @@ use ulocks_core::time::Deadline;
 ///
 /// # Errors
 /// [`LockError::OwnerDied`] has the guard: the last holder died or panicked, and its changes may be
-/// half done. Repair the data and call [`RobustGuard::mark_consistent`]. A guard that is dropped
+/// half done. Repair the data and call [`MutexGuard::mark_consistent`]. A guard that is dropped
 /// without it makes the mutex not recoverable: then each acquisition fails with
 /// [`LockError::NotRecoverable`] until [`reset`](Self::reset).
 ///
@@ -55,7 +55,7 @@ use ulocks_core::time::Deadline;
 /// # Sources
 /// The kernel's robust futexes; the tokens are this project's (`ulocks_core::robust`).
 #[repr(C)]
-pub struct RobustMutex<T: ?Sized, L: RawRobust = RawRobustMutex> {
+pub struct Mutex<T: ?Sized, L: RawRobust = RawMutex> {
     raw: L,
     state: AtomicU32,
     data: UnsafeCell<T>,
@@ -63,16 +63,16 @@ pub struct RobustMutex<T: ?Sized, L: RawRobust = RawRobustMutex> {
 
 // SAFETY: the mutex gives one thread at a time access to the data; the guard moves no `T` between
 // threads unless `T` is `Send`.
-unsafe impl<T: ?Sized + Send, L: RawRobust> Sync for RobustMutex<T, L> {}
+unsafe impl<T: ?Sized + Send, L: RawRobust> Sync for Mutex<T, L> {}
 // SAFETY: as the data's.
-unsafe impl<T: ?Sized + Send, L: RawRobust> Send for RobustMutex<T, L> {}
+unsafe impl<T: ?Sized + Send, L: RawRobust> Send for Mutex<T, L> {}
 
 /// Why an acquisition failed, or what it found. `G` is the guard.
 #[non_exhaustive]
 pub enum LockError<G> {
     /// The last holder died or panicked. The caller has the mutex: repair the data.
     OwnerDied(G),
-    /// A holder knew that the data was dirty, and did not repair it: [`RobustMutex::reset`].
+    /// A holder knew that the data was dirty, and did not repair it: [`Mutex::reset`].
     NotRecoverable,
     /// The mutex is held, or the deadline has passed; the caller holds it itself; or the word is
     /// corrupt.
@@ -113,7 +113,7 @@ impl<G> fmt::Display for LockError<G> {
 
 impl<G> core::error::Error for LockError<G> {}
 
-impl<T, L: RawRobust> RobustMutex<T, L> {
+impl<T, L: RawRobust> Mutex<T, L> {
     ulocks_core::const_fn! {
         /// An unlocked mutex around `data`. If the bytes of `data` are all zero, so are the
         /// mutex's.
@@ -124,10 +124,9 @@ impl<T, L: RawRobust> RobustMutex<T, L> {
 }
 
 /// What an acquisition gives.
-pub type LockResult<'a, T, L = RawRobustMutex> =
-    Result<RobustGuard<'a, T, L>, LockError<RobustGuard<'a, T, L>>>;
+pub type LockResult<'a, T, L = RawMutex> = Result<MutexGuard<'a, T, L>, LockError<MutexGuard<'a, T, L>>>;
 
-impl<T: ?Sized, L: RawRobust> RobustMutex<T, L> {
+impl<T: ?Sized, L: RawRobust> Mutex<T, L> {
     /// Acquires the mutex.
     ///
     /// # Errors
@@ -181,14 +180,14 @@ impl<T: ?Sized, L: RawRobust> RobustMutex<T, L> {
     }
 
     /// Acquires the mutex, also if it is not recoverable: the guard is dirty until
-    /// [`mark_consistent`](RobustGuard::mark_consistent).
+    /// [`mark_consistent`](MutexGuard::mark_consistent).
     ///
     /// # Errors
     /// [`Refused::Deadlock`], [`Refused::Corrupt`].
     ///
     /// # Panics
     /// As [`lock`](Self::lock).
-    pub fn reset<'a>(&'a self, me: &'a Member<'_>) -> Result<RobustGuard<'a, T, L>, Refused> {
+    pub fn reset<'a>(&'a self, me: &'a Member<'_>) -> Result<MutexGuard<'a, T, L>, Refused> {
         me.check_region(self);
         // SAFETY: as in `lock`.
         unsafe { self.raw.lock(me) }?;
@@ -204,7 +203,7 @@ impl<T: ?Sized, L: RawRobust> RobustMutex<T, L> {
     /// # Safety
     /// `me` holds the mutex, and there is no other guard of that.
     #[doc(hidden)]
-    pub unsafe fn guard_unchecked<'a>(&'a self, me: &'a Member<'_>) -> RobustGuard<'a, T, L> {
+    pub unsafe fn guard_unchecked<'a>(&'a self, me: &'a Member<'_>) -> MutexGuard<'a, T, L> {
         me.check_region(self);
         self.guard(me)
     }
@@ -248,8 +247,8 @@ impl<T: ?Sized, L: RawRobust> RobustMutex<T, L> {
     }
 
     #[inline]
-    fn guard<'a>(&'a self, me: &'a Member<'_>) -> RobustGuard<'a, T, L> {
-        RobustGuard { mutex: self, me, panicking: usize::from(std::thread::panicking()) }
+    fn guard<'a>(&'a self, me: &'a Member<'_>) -> MutexGuard<'a, T, L> {
+        MutexGuard { mutex: self, me, panicking: usize::from(std::thread::panicking()) }
     }
 
     #[inline]
@@ -268,26 +267,26 @@ impl<T: ?Sized, L: RawRobust> RobustMutex<T, L> {
     }
 }
 
-impl<T: ?Sized, L: RawRobust> fmt::Debug for RobustMutex<T, L> {
+impl<T: ?Sized, L: RawRobust> fmt::Debug for Mutex<T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("RobustMutex");
+        let mut shown = f.debug_struct("Mutex");
         shown.field("locked", &self.raw.is_locked()).field("state", &self.state.load(Relaxed));
         shown.finish_non_exhaustive()
     }
 }
 
-/// Access to the data of a [`RobustMutex`], until it is dropped.
+/// Access to the data of a [`Mutex`], until it is dropped.
 #[must_use = "dropped at once, it releases the mutex"]
-pub struct RobustGuard<'a, T: ?Sized, L: RawRobust = RawRobustMutex> {
-    mutex: &'a RobustMutex<T, L>,
+pub struct MutexGuard<'a, T: ?Sized, L: RawRobust = RawMutex> {
+    mutex: &'a Mutex<T, L>,
     me: &'a Member<'a>,
     /// Whether the thread panicked already when it acquired. A word, so that a copy of the guard is
     /// of whole words.
     panicking: usize,
 }
 
-impl<'a, T: ?Sized, L: RawRobust> RobustGuard<'a, T, L> {
-    pub(crate) fn mutex(&self) -> &'a RobustMutex<T, L> {
+impl<'a, T: ?Sized, L: RawRobust> MutexGuard<'a, T, L> {
+    pub(crate) fn mutex(&self) -> &'a Mutex<T, L> {
         self.mutex
     }
 
@@ -313,13 +312,13 @@ impl<'a, T: ?Sized, L: RawRobust> RobustGuard<'a, T, L> {
     }
 }
 
-impl<T: ?Sized, L: RawRobust> super::Mends for RobustGuard<'_, T, L> {
+impl<T: ?Sized, L: RawRobust> super::Mends for MutexGuard<'_, T, L> {
     fn mended(&mut self) {
         self.mark_consistent();
     }
 }
 
-impl<T: ?Sized, L: RawRobust> Deref for RobustGuard<'_, T, L> {
+impl<T: ?Sized, L: RawRobust> Deref for MutexGuard<'_, T, L> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
@@ -330,7 +329,7 @@ impl<T: ?Sized, L: RawRobust> Deref for RobustGuard<'_, T, L> {
     }
 }
 
-impl<T: ?Sized, L: RawRobust> DerefMut for RobustGuard<'_, T, L> {
+impl<T: ?Sized, L: RawRobust> DerefMut for MutexGuard<'_, T, L> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`, and the guard is borrowed alone.
@@ -338,13 +337,13 @@ impl<T: ?Sized, L: RawRobust> DerefMut for RobustGuard<'_, T, L> {
     }
 }
 
-impl<T: ?Sized + fmt::Debug, L: RawRobust> fmt::Debug for RobustGuard<'_, T, L> {
+impl<T: ?Sized + fmt::Debug, L: RawRobust> fmt::Debug for MutexGuard<'_, T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
     }
 }
 
-impl<T: ?Sized, L: RawRobust> Drop for RobustGuard<'_, T, L> {
+impl<T: ?Sized, L: RawRobust> Drop for MutexGuard<'_, T, L> {
     #[inline]
     fn drop(&mut self) {
         if ulocks_core::sync::is_abandoned() {

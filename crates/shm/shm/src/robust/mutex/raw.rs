@@ -1,4 +1,4 @@
-//! The protocol of a [`RobustMutex`](super::RobustMutex): one word that names its holder, and the
+//! The protocol of a [`Mutex`](super::Mutex): one word that names its holder, and the
 //! tokens of the threads that take part.
 //!
 //! # Properties
@@ -96,7 +96,7 @@ pub(crate) const CLEAN: u32 = 1 << 28;
 /// The raw mutex: one word; all zero is unlocked.
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct RawRobustMutex<P: Policy<Scope = futex::Global> = Shared> {
+pub struct RawMutex<P: Policy<Scope = futex::Global> = Shared> {
     word: Futex<P::Scope>,
 }
 
@@ -156,7 +156,7 @@ fn is_free(word: u32) -> bool {
     word & !WAITERS == FREE
 }
 
-impl<P: Policy<Scope = futex::Global>> RawRobustMutex<P> {
+impl<P: Policy<Scope = futex::Global>> RawMutex<P> {
     ulocks_core::const_fn! {
         /// An unlocked mutex; its bytes are all zero.
         #[allow(clippy::new_without_default)]
@@ -346,11 +346,11 @@ impl<P: Policy<Scope = futex::Global>> RawRobustMutex<P> {
     }
 }
 
-ulocks_core::initial!([P: Policy<Scope = futex::Global>] RawRobustMutex<P> = Self::new());
+ulocks_core::initial!([P: Policy<Scope = futex::Global>] RawMutex<P> = Self::new());
 
 // SAFETY: exclusion is the word's: invariant 1. It is an atomic; all zero is unlocked.
-unsafe impl<P: Policy<Scope = futex::Global>> RawRobust for RawRobustMutex<P> {
-    const NAME: &'static str = "RobustMutex";
+unsafe impl<P: Policy<Scope = futex::Global>> RawRobust for RawMutex<P> {
+    const NAME: &'static str = "shm::Mutex";
 
     #[inline]
     unsafe fn lock(&self, me: &Member<'_>) -> Result<Acquired, Refused> {
@@ -420,7 +420,7 @@ mod tests {
 
     /// How the mutex is acquired from a holder that has left, with `flags` in the word.
     fn found(flags: u32) -> Result<Acquired, Refused> {
-        let (slots, mutex) = ([Slot::new(), Slot::new()], RawRobustMutex::<Shared>::new());
+        let (slots, mutex) = ([Slot::new(), Slot::new()], RawMutex::<Shared>::new());
         // SAFETY: the slots outlive both members.
         let gone = unsafe { Member::join(&slots, 0..0) }.unwrap().owner().bits();
         mutex.word.store(gone | flags, Relaxed);
@@ -446,7 +446,7 @@ mod tests {
 
     #[test]
     fn a_word_that_names_no_slot_is_corrupt() {
-        let mutex = RawRobustMutex::<Shared>::new();
+        let mutex = RawMutex::<Shared>::new();
         let slots = [Slot::new()];
         // SAFETY: the slots outlive the member.
         let me = unsafe { Member::join(&slots, 0..0) }.unwrap();

@@ -10,7 +10,7 @@
 //! - Of more than 127 holders the head watches 127: the death of another is found by a next look.
 //!
 //! # State
-//! The *queue lock*, a [`RawRobustMutex`], guards all of it. `waiting` is 0 only if no thread
+//! The *queue lock*, a [`RawMutex`], guards all of it. `waiting` is 0 only if no thread
 //! waits. `next` is the ticket of the next waiter. There is no list: a waiting thread has a
 //! [`Request`] in its own slot, and the queue is the requests that name this lock, in the order of
 //! their places. A place is a rank and a ticket. So there are no links that a death can tear.
@@ -85,7 +85,7 @@ mod watch;
 pub(crate) use patience::Patience;
 
 use crate::robust::RawRobust;
-use crate::robust::mutex::raw::RawRobustMutex;
+use crate::robust::mutex::raw::RawMutex;
 use crate::robust::mutex::{Acquired, Refused};
 use crate::slots::{Member, Owner, Request, Slot};
 use core::fmt;
@@ -150,7 +150,7 @@ pub(crate) trait Rule {
 /// The waiters of a robust lock: 16 bytes; all zero is an empty queue.
 #[repr(C)]
 pub(crate) struct Queue<P: Policy<Scope = futex::Global>> {
-    lock: RawRobustMutex<P>,
+    lock: RawMutex<P>,
     waiting: AtomicU32,
     next: AtomicU64,
 }
@@ -160,7 +160,7 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
         /// An empty queue.
         #[allow(clippy::new_without_default)]
         pub(crate) fn new() -> Self {
-            Self { lock: RawRobustMutex::new(), waiting: AtomicU32::new(0), next: AtomicU64::new(0) }
+            Self { lock: RawMutex::new(), waiting: AtomicU32::new(0), next: AtomicU64::new(0) }
         }
     }
 

@@ -1,4 +1,4 @@
-//! [`RobustPsRwLock`]: readers and writers between processes, of which any may be killed.
+//! [`RwLock`]: readers and writers between processes, of which any may be killed.
 
 #[doc(hidden)]
 pub mod raw;
@@ -10,7 +10,7 @@ use crate::slots::Member;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::time::Duration;
-use raw::{RawRobustPsRwLock, Want};
+use raw::{RawRwLock, Want};
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
@@ -37,7 +37,7 @@ use ulocks_core::{Policy, Shared, futex};
 ///
 /// # Errors
 /// [`LockError::OwnerDied`] has the guard: a writer died or panicked, and its changes may be half
-/// done. A writer repairs the data and calls [`RobustWriteGuard::mark_consistent`]. A reader may
+/// done. A writer repairs the data and calls [`RwLockWriteGuard::mark_consistent`]. A reader may
 /// look, and leaves the lock as it is. A dirty guard of a writer that is dropped makes the lock not
 /// recoverable, until [`reset`](Self::reset). [`Refused::NoRoom`]: the thread has a slot from
 /// `SLOTS` on. [`Refused::Deadlock`]: the thread has the lock already, for reading or writing.
@@ -46,7 +46,7 @@ use ulocks_core::{Policy, Shared, futex};
 /// If the member is not of this lock's region, or is that of the process's parent.
 ///
 /// # Process-shared
-/// That is what it is for; see [`RobustMutex`](crate::robust::mutex::RobustMutex).
+/// That is what it is for; see [`Mutex`](crate::robust::mutex::Mutex).
 ///
 /// # Signals and forks
 /// A signal handler must not use it. A child of fork does not hold what its parent holds, and joins
@@ -58,10 +58,9 @@ use ulocks_core::{Policy, Shared, futex};
 ///
 /// # Examples
 /// ```
-/// use ulocks_shm::Region;
-/// use ulocks_shm::robust::rwlock::RobustPsRwLock;
+/// use ulocks_shm::{Region, RwLock};
 ///
-/// let region = Region::<RobustPsRwLock<[u64; 4]>>::options().anonymous()?;
+/// let region = Region::<RwLock<[u64; 4]>>::options().anonymous()?;
 /// region.with_member(|me| {
 ///     region.write(me).expect("no writer has died")[2] = 7;
 ///     assert_eq!(region.read(me).expect("no writer has died")[2], 7);
@@ -69,39 +68,36 @@ use ulocks_core::{Policy, Shared, futex};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[repr(C)]
-pub struct RobustPsRwLock<T: ?Sized, const SLOTS: usize = 64, P: Policy<Scope = futex::Global> = Shared> {
-    raw: RawRobustPsRwLock<P, SLOTS>,
+pub struct RwLock<T: ?Sized, const SLOTS: usize = 64, P: Policy<Scope = futex::Global> = Shared> {
+    raw: RawRwLock<P, SLOTS>,
     data: UnsafeCell<T>,
 }
 
 // SAFETY: readers share the data, which is `Sync`, and a writer has it alone. The guards move no
 // `T` between threads unless `T` is `Send`.
 unsafe impl<T: ?Sized + Send + Sync, const N: usize, P: Policy<Scope = futex::Global>> Sync
-    for RobustPsRwLock<T, N, P>
+    for RwLock<T, N, P>
 {
 }
 // SAFETY: as the data's.
-unsafe impl<T: ?Sized + Send, const N: usize, P: Policy<Scope = futex::Global>> Send
-    for RobustPsRwLock<T, N, P>
-{
-}
+unsafe impl<T: ?Sized + Send, const N: usize, P: Policy<Scope = futex::Global>> Send for RwLock<T, N, P> {}
 
 /// What a read acquisition gives.
 pub type ReadResult<'a, T, const N: usize, P> =
-    Result<RobustReadGuard<'a, T, N, P>, LockError<RobustReadGuard<'a, T, N, P>>>;
+    Result<RwLockReadGuard<'a, T, N, P>, LockError<RwLockReadGuard<'a, T, N, P>>>;
 
 /// What a write acquisition gives.
 pub type WriteResult<'a, T, const N: usize, P> =
-    Result<RobustWriteGuard<'a, T, N, P>, LockError<RobustWriteGuard<'a, T, N, P>>>;
+    Result<RwLockWriteGuard<'a, T, N, P>, LockError<RwLockWriteGuard<'a, T, N, P>>>;
 
-impl<T, const N: usize, P: Policy<Scope = futex::Global>> RobustPsRwLock<T, N, P> {
+impl<T, const N: usize, P: Policy<Scope = futex::Global>> RwLock<T, N, P> {
     /// An unlocked lock around `data`. If the bytes of `data` are all zero, so are the lock's.
     pub fn new(data: T) -> Self {
-        Self { raw: RawRobustPsRwLock::new(), data: UnsafeCell::new(data) }
+        Self { raw: RawRwLock::new(), data: UnsafeCell::new(data) }
     }
 }
 
-impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RobustPsRwLock<T, N, P> {
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RwLock<T, N, P> {
     ways! { 'a:
         /// Acquires the lock for reading, behind the writers that wait.
         read() -> ReadResult<'a, T, N, P>, reading(Want::Bulk, Patience::Forever);
@@ -141,14 +137,14 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RobustPsRwLock
     }
 
     /// Acquires the lock for writing, also if it is not recoverable: the guard is dirty until
-    /// [`mark_consistent`](RobustWriteGuard::mark_consistent).
+    /// [`mark_consistent`](RwLockWriteGuard::mark_consistent).
     ///
     /// # Errors
     /// As [`write`](Self::write), but for those of the data.
     ///
     /// # Panics
     /// As [`write`](Self::write).
-    pub fn reset<'a>(&'a self, me: &'a Member<'_>) -> Result<RobustWriteGuard<'a, T, N, P>, Refused> {
+    pub fn reset<'a>(&'a self, me: &'a Member<'_>) -> Result<RwLockWriteGuard<'a, T, N, P>, Refused> {
         me.check_region(self);
         // SAFETY: the lock lies in the member's region, and all members of that have one table.
         unsafe { self.raw.acquire(me, Want::Write, Patience::Forever) }?;
@@ -173,9 +169,9 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RobustPsRwLock
     pub unsafe fn read_guard_unchecked<'a>(
         &'a self,
         me: &'a Member<'_>,
-    ) -> Option<RobustReadGuard<'a, T, N, P>> {
+    ) -> Option<RwLockReadGuard<'a, T, N, P>> {
         me.check_region(self);
-        self.raw.is_reader(me).then(|| RobustReadGuard { lock: self, me })
+        self.raw.is_reader(me).then(|| RwLockReadGuard { lock: self, me })
     }
 
     /// The guard of a thread that writes, and has forgotten its guard; `None` if it does not write.
@@ -189,14 +185,14 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RobustPsRwLock
     pub unsafe fn write_guard_unchecked<'a>(
         &'a self,
         me: &'a Member<'_>,
-    ) -> Option<RobustWriteGuard<'a, T, N, P>> {
+    ) -> Option<RwLockWriteGuard<'a, T, N, P>> {
         me.check_region(self);
         self.raw.is_writer(me).then(|| self.write_guard(me))
     }
 
     /// The raw lock, for models.
     #[doc(hidden)]
-    pub fn raw(&self) -> &RawRobustPsRwLock<P, N> {
+    pub fn raw(&self) -> &RawRwLock<P, N> {
         &self.raw
     }
 
@@ -204,7 +200,7 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RobustPsRwLock
         me.check_region(self);
         // SAFETY: the lock lies in the member's region, and all members of that have one table.
         unsafe { self.raw.acquire(me, want, patience) }.map_err(LockError::Refused)?;
-        let guard = RobustReadGuard { lock: self, me };
+        let guard = RwLockReadGuard { lock: self, me };
         match self.raw.health.load(Relaxed) {
             health::CONSISTENT => Ok(guard),
             health::DIRTY => Err(LockError::OwnerDied(guard)),
@@ -227,8 +223,8 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RobustPsRwLock
         }
     }
 
-    fn write_guard<'a>(&'a self, me: &'a Member<'_>) -> RobustWriteGuard<'a, T, N, P> {
-        RobustWriteGuard { lock: self, me, panicking: std::thread::panicking() }
+    fn write_guard<'a>(&'a self, me: &'a Member<'_>) -> RwLockWriteGuard<'a, T, N, P> {
+        RwLockWriteGuard { lock: self, me, panicking: std::thread::panicking() }
     }
 
     /// The place of the data.
@@ -254,22 +250,22 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RobustPsRwLock
     }
 }
 
-impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> fmt::Debug for RobustPsRwLock<T, N, P> {
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> fmt::Debug for RwLock<T, N, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("RobustPsRwLock");
+        let mut shown = f.debug_struct("RwLock");
         shown.field("locked", &self.is_locked()).field("health", &self.raw.health.load(Relaxed));
         shown.finish_non_exhaustive()
     }
 }
 
-/// Shared access to the data of a [`RobustPsRwLock`], until it is dropped.
+/// Shared access to the data of a [`RwLock`], until it is dropped.
 #[must_use = "dropped at once, it releases the lock"]
-pub struct RobustReadGuard<'a, T: ?Sized, const N: usize = 64, P: Policy<Scope = futex::Global> = Shared> {
-    lock: &'a RobustPsRwLock<T, N, P>,
+pub struct RwLockReadGuard<'a, T: ?Sized, const N: usize = 64, P: Policy<Scope = futex::Global> = Shared> {
+    lock: &'a RwLock<T, N, P>,
     me: &'a Member<'a>,
 }
 
-impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Deref for RobustReadGuard<'_, T, N, P> {
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Deref for RwLockReadGuard<'_, T, N, P> {
     type Target = T;
     fn deref(&self) -> &T {
         // SAFETY: the member reads until its guard is dropped, so no thread writes. Only if it dies
@@ -279,7 +275,7 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Deref for Robu
     }
 }
 
-impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Drop for RobustReadGuard<'_, T, N, P> {
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Drop for RwLockReadGuard<'_, T, N, P> {
     fn drop(&mut self) {
         if !ulocks_core::sync::is_abandoned() {
             // SAFETY: the guard's member reads, and is of this thread: neither can be sent.
@@ -288,16 +284,16 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Drop for Robus
     }
 }
 
-/// Exclusive access to the data of a [`RobustPsRwLock`], until it is dropped.
+/// Exclusive access to the data of a [`RwLock`], until it is dropped.
 #[must_use = "dropped at once, it releases the lock"]
-pub struct RobustWriteGuard<'a, T: ?Sized, const N: usize = 64, P: Policy<Scope = futex::Global> = Shared> {
-    lock: &'a RobustPsRwLock<T, N, P>,
+pub struct RwLockWriteGuard<'a, T: ?Sized, const N: usize = 64, P: Policy<Scope = futex::Global> = Shared> {
+    lock: &'a RwLock<T, N, P>,
     me: &'a Member<'a>,
     /// Whether the thread panicked already when it acquired.
     panicking: bool,
 }
 
-impl<'a, T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RobustWriteGuard<'a, T, N, P> {
+impl<'a, T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RwLockWriteGuard<'a, T, N, P> {
     /// Whether a writer died or panicked, and the data was not repaired since.
     #[must_use]
     pub fn is_dirty(&self) -> bool {
@@ -315,24 +311,24 @@ impl<'a, T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RobustWrit
     }
 
     /// Lets the thread read from now on, and other readers with it. A dirty lock stays dirty.
-    pub fn downgrade(self) -> RobustReadGuard<'a, T, N, P> {
+    pub fn downgrade(self) -> RwLockReadGuard<'a, T, N, P> {
         let (lock, me) = (self.lock, self.me);
         core::mem::forget(self);
         // SAFETY: the guard's member writes, and is of this thread: neither can be sent.
         unsafe { lock.raw.downgrade(me) };
-        RobustReadGuard { lock, me }
+        RwLockReadGuard { lock, me }
     }
 }
 
 impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> super::Mends
-    for RobustWriteGuard<'_, T, N, P>
+    for RwLockWriteGuard<'_, T, N, P>
 {
     fn mended(&mut self) {
         self.mark_consistent();
     }
 }
 
-impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Deref for RobustWriteGuard<'_, T, N, P> {
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Deref for RwLockWriteGuard<'_, T, N, P> {
     type Target = T;
     fn deref(&self) -> &T {
         // SAFETY: the member has the lock alone until its guard is dropped. Only if it dies or
@@ -342,14 +338,14 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Deref for Robu
     }
 }
 
-impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> DerefMut for RobustWriteGuard<'_, T, N, P> {
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> DerefMut for RwLockWriteGuard<'_, T, N, P> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`, and the guard is borrowed alone.
         self.lock.data.with_mut(|data| unsafe { &mut *data })
     }
 }
 
-impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Drop for RobustWriteGuard<'_, T, N, P> {
+impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Drop for RwLockWriteGuard<'_, T, N, P> {
     fn drop(&mut self) {
         if ulocks_core::sync::is_abandoned() {
             return;

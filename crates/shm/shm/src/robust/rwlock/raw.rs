@@ -1,4 +1,4 @@
-//! [`RawRobustPsRwLock`]: readers and a writer on a `Queue`, each of them named by its slot.
+//! [`RawRwLock`]: readers and a writer on a `Queue`, each of them named by its slot.
 //!
 //! # Properties
 //! - A writer is alone. What a holder did happens before the next acquisition that excludes it.
@@ -73,7 +73,7 @@ impl Want {
 /// all zero is unlocked.
 #[derive(Debug)]
 #[repr(C)]
-pub struct RawRobustPsRwLock<P: Policy<Scope = futex::Global> = Shared, const SLOTS: usize = 64> {
+pub struct RawRwLock<P: Policy<Scope = futex::Global> = Shared, const SLOTS: usize = 64> {
     writer: AtomicU32,
     reading: AtomicU32,
     pub(super) health: AtomicU32,
@@ -82,7 +82,7 @@ pub struct RawRobustPsRwLock<P: Policy<Scope = futex::Global> = Shared, const SL
     readers: [AtomicU32; SLOTS],
 }
 
-impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> RawRobustPsRwLock<P, SLOTS> {
+impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> RawRwLock<P, SLOTS> {
     /// An unlocked lock; its bytes are all zero.
     #[must_use]
     #[allow(clippy::new_without_default)]
@@ -242,7 +242,7 @@ impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> RawRobustPsRwLock<P, 
     }
 }
 
-impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> Rule for RawRobustPsRwLock<P, SLOTS> {
+impl<P: Policy<Scope = futex::Global>, const SLOTS: usize> Rule for RawRwLock<P, SLOTS> {
     fn rank(&self, want: u32) -> u8 {
         u8::from(Want::of(want) != Want::Urgent)
     }
@@ -306,7 +306,7 @@ mod tests {
 
     /// What a writer finds after a thread that left `writer` or a reader's word behind.
     fn found(writes: bool, flags: u32) -> u32 {
-        let (slots, lock) = ([Slot::new(), Slot::new()], RawRobustPsRwLock::<Shared, 2>::new());
+        let (slots, lock) = ([Slot::new(), Slot::new()], RawRwLock::<Shared, 2>::new());
         // SAFETY: the slots outlive both members.
         let gone = unsafe { Member::join(&slots, 0..0) }.unwrap();
         if writes {
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn what_the_lock_refuses() {
-        let (slots, lock) = ([Slot::new(), Slot::new()], RawRobustPsRwLock::<Shared, 1>::new());
+        let (slots, lock) = ([Slot::new(), Slot::new()], RawRwLock::<Shared, 1>::new());
         // SAFETY: the slots outlive both members.
         let me = unsafe { Member::join(&slots, 0..0) }.unwrap();
         // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! [`RobustSemArray`] and [`RobustSemaphore`]: permits that come back when a process dies.
+//! [`SemArray`] and [`Semaphore`]: permits that come back when a process dies.
 //!
 //! A permit gives access to no memory. So a permit that is leaked, and comes back at the end of its
 //! thread, breaks no promise that the compiler relies on.
@@ -6,14 +6,14 @@
 pub(crate) mod raw;
 mod semaphore;
 
-pub use semaphore::{RobustSemaphore, RobustSemaphorePermit};
+pub use semaphore::{Semaphore, SemaphorePermit};
 
 use crate::robust::mutex::Refused;
 use crate::robust::queue::Patience;
 use crate::slots::Member;
 use core::fmt;
 use core::time::Duration;
-use raw::RawRobustSemArray;
+use raw::RawSemArray;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Shared, futex};
 use ulocks_semarray::{Op, Set};
@@ -56,10 +56,9 @@ use ulocks_semarray::{Op, Set};
 /// # Examples
 /// ```
 /// use ulocks_semarray::{Op, Set};
-/// use ulocks_shm::Region;
-/// use ulocks_shm::robust::semarray::RobustSemArray;
+/// use ulocks_shm::{Region, SemArray};
 ///
-/// let region = Region::<RobustSemArray<2>>::options().anonymous()?;
+/// let region = Region::<SemArray<2>>::options().anonymous()?;
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| {
 ///         region.with_member(|me| {
@@ -80,12 +79,12 @@ use ulocks_semarray::{Op, Set};
 /// ```
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct RobustSemArray<
+pub struct SemArray<
     const SEMS: usize,
     const SLOTS: usize = 64,
     const OPS: usize = 8,
     P: Policy<Scope = futex::Global> = Shared,
->(RawRobustSemArray<SEMS, SLOTS, OPS, P>);
+>(RawSemArray<SEMS, SLOTS, OPS, P>);
 
 /// Why a set was not performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +116,7 @@ pub enum SemError {
 
 /// What an acquisition gives.
 pub type PermitResult<'a, const SEMS: usize, const SLOTS: usize, const OPS: usize, P> =
-    Result<RobustPermit<'a, SEMS, SLOTS, OPS, P>, SemError>;
+    Result<SemArrayPermit<'a, SEMS, SLOTS, OPS, P>, SemError>;
 
 impl From<Refused> for SemError {
     fn from(refused: Refused) -> Self {
@@ -147,7 +146,7 @@ impl fmt::Display for SemError {
 impl core::error::Error for SemError {}
 
 impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Global>>
-    RobustSemArray<SEMS, SLOTS, OPS, P>
+    SemArray<SEMS, SLOTS, OPS, P>
 {
     /// An array with these values.
     ///
@@ -156,7 +155,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     #[must_use]
     pub fn new(values: [u32; SEMS]) -> Self {
         assert!(values.iter().all(|&value| i64::from(value) <= raw::LIMIT), "a value exceeds 32,767");
-        Self(RawRobustSemArray::new(values))
+        Self(RawSemArray::new(values))
     }
 
     ways! { 'a:
@@ -255,7 +254,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     ) -> PermitResult<'a, SEMS, SLOTS, OPS, P> {
         self.perform(me, &set, true, patience)?;
         me.count(1);
-        Ok(RobustPermit { array: self, me, set, sets: self.0.sets(me) })
+        Ok(SemArrayPermit { array: self, me, set, sets: self.0.sets(me) })
     }
 
     /// Gives all permits back, if no thread uses the array.
@@ -269,18 +268,18 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     }
 }
 
-/// What a set took from a [`RobustSemArray`]: it comes back when this is dropped, or when the
+/// What a set took from a [`SemArray`]: it comes back when this is dropped, or when the
 /// thread dies.
 #[derive(Debug)]
 #[must_use = "dropped at once, it gives back what the set took"]
-pub struct RobustPermit<
+pub struct SemArrayPermit<
     'a,
     const SEMS: usize,
     const SLOTS: usize = 64,
     const OPS: usize = 8,
     P: Policy<Scope = futex::Global> = Shared,
 > {
-    array: &'a RobustSemArray<SEMS, SLOTS, OPS, P>,
+    array: &'a SemArray<SEMS, SLOTS, OPS, P>,
     me: &'a Member<'a>,
     set: Set,
     /// How often a semaphore had been set before.
@@ -288,7 +287,7 @@ pub struct RobustPermit<
 }
 
 impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Global>> Drop
-    for RobustPermit<'_, SEMS, SLOTS, OPS, P>
+    for SemArrayPermit<'_, SEMS, SLOTS, OPS, P>
 {
     fn drop(&mut self) {
         if !ulocks_core::sync::is_abandoned() {

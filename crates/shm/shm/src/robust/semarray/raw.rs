@@ -1,4 +1,4 @@
-//! The protocol of a [`RobustSemArray`](super::RobustSemArray): values, what each thread has taken,
+//! The protocol of a [`SemArray`](super::SemArray): values, what each thread has taken,
 //! and a journal, on a [`Queue`].
 //!
 //! # Properties
@@ -138,7 +138,7 @@ enum Verdict<const OPS: usize> {
 /// The raw array: all zero has all values zero.
 #[derive(Debug)]
 #[repr(C)]
-pub struct RawRobustSemArray<
+pub struct RawSemArray<
     const SEMS: usize,
     const SLOTS: usize = 64,
     const OPS: usize = 8,
@@ -191,7 +191,7 @@ impl<const OPS: usize> Changes<OPS> {
 }
 
 impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Global>>
-    RawRobustSemArray<SEMS, SLOTS, OPS, P>
+    RawSemArray<SEMS, SLOTS, OPS, P>
 {
     pub(super) fn new(values: [u32; SEMS]) -> Self {
         let word = || AtomicU32::new(0);
@@ -467,7 +467,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
 }
 
 impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = futex::Global>> Rule
-    for RawRobustSemArray<SEMS, SLOTS, OPS, P>
+    for RawSemArray<SEMS, SLOTS, OPS, P>
 {
     const OVERTAKES: bool = true;
 

@@ -1,6 +1,6 @@
-//! [`RobustSemaphore`]: one semaphore.
+//! [`Semaphore`]: one semaphore.
 
-use super::{PermitResult, RobustPermit, RobustSemArray, SemError};
+use super::{PermitResult, SemArray, SemArrayPermit, SemError};
 use crate::robust::queue::Patience;
 use crate::slots::Member;
 use core::time::Duration;
@@ -10,48 +10,47 @@ use ulocks_semarray::{Op, Set};
 
 /// A counting semaphore between processes: the permits of a thread that dies come back.
 ///
-/// A [`RobustSemArray`] of one semaphore; its fairness and blocking are the array's. All zero has
+/// A [`SemArray`] of one semaphore; its fairness and blocking are the array's. All zero has
 /// no permits.
 ///
 /// # Errors
-/// As [`RobustSemArray`]. [`SemError::Limit`] for more than 32,767 permits.
+/// As [`SemArray`]. [`SemError::Limit`] for more than 32,767 permits.
 ///
 /// # Panics
-/// As [`RobustSemArray`].
+/// As [`SemArray`].
 ///
 /// # Examples
 /// ```
-/// use ulocks_shm::Region;
-/// use ulocks_shm::robust::semarray::RobustSemaphore;
+/// use ulocks_shm::{Region, Semaphore};
 ///
-/// let region = Region::<RobustSemaphore>::options().anonymous()?;
+/// let region = Region::<Semaphore>::options().anonymous()?;
 /// region.with_member(|me| {
 ///     region.add_permits(me, 2)?;
 ///     let permit = region.acquire(me)?;
 ///     assert_eq!(region.available_permits(), 1);
 ///     drop(permit);
 ///     assert_eq!(region.available_permits(), 2);
-///     Ok::<_, ulocks_shm::robust::semarray::SemError>(())
+///     Ok::<_, ulocks_shm::SemError>(())
 /// })??;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 #[repr(transparent)]
-pub struct RobustSemaphore<const SLOTS: usize = 64, P: Policy<Scope = futex::Global> = Shared>(
-    pub(crate) RobustSemArray<1, SLOTS, 1, P>,
+pub struct Semaphore<const SLOTS: usize = 64, P: Policy<Scope = futex::Global> = Shared>(
+    pub(crate) SemArray<1, SLOTS, 1, P>,
 );
 
-/// Permits of a [`RobustSemaphore`].
-pub type RobustSemaphorePermit<'a, const SLOTS: usize = 64, P = Shared> = RobustPermit<'a, 1, SLOTS, 1, P>;
+/// Permits of a [`Semaphore`].
+pub type SemaphorePermit<'a, const SLOTS: usize = 64, P = Shared> = SemArrayPermit<'a, 1, SLOTS, 1, P>;
 
-impl<const SLOTS: usize, P: Policy<Scope = futex::Global>> RobustSemaphore<SLOTS, P> {
+impl<const SLOTS: usize, P: Policy<Scope = futex::Global>> Semaphore<SLOTS, P> {
     /// A semaphore with so many permits.
     ///
     /// # Panics
     /// If there are more than 32,767.
     #[must_use]
     pub fn new(permits: u32) -> Self {
-        Self(RobustSemArray::new([permits]))
+        Self(SemArray::new([permits]))
     }
 
     ways! { 'a:
@@ -86,7 +85,7 @@ impl<const SLOTS: usize, P: Policy<Scope = futex::Global>> RobustSemaphore<SLOTS
     /// As [`acquire_many`](Self::acquire_many), or if the permits did not come.
     ///
     /// # Panics
-    /// See [`RobustSemArray`].
+    /// See [`SemArray`].
     #[doc(hidden)]
     pub fn take(&self, me: &Member<'_>, number: u32, deadline: Option<Deadline>) -> Result<(), SemError> {
         self.take_with(me, number, deadline.map_or(Patience::Forever, Patience::Until))
@@ -98,7 +97,7 @@ impl<const SLOTS: usize, P: Policy<Scope = futex::Global>> RobustSemaphore<SLOTS
     /// As [`take`](Self::take).
     ///
     /// # Panics
-    /// See [`RobustSemArray`].
+    /// See [`SemArray`].
     #[doc(hidden)]
     pub fn try_take(&self, me: &Member<'_>, number: u32) -> Result<(), SemError> {
         self.take_with(me, number, Patience::Never)
@@ -114,7 +113,7 @@ impl<const SLOTS: usize, P: Policy<Scope = futex::Global>> RobustSemaphore<SLOTS
     /// whether it had so many; if not, nothing has changed.
     ///
     /// # Panics
-    /// See [`RobustSemArray`].
+    /// See [`SemArray`].
     #[doc(hidden)]
     pub fn give_back(&self, me: &Member<'_>, number: u32) -> bool {
         me.check_region(self);
@@ -135,7 +134,7 @@ impl<const SLOTS: usize, P: Policy<Scope = futex::Global>> RobustSemaphore<SLOTS
     /// [`SemError::Limit`] if there would be more than 32,767.
     ///
     /// # Panics
-    /// See [`RobustSemArray`].
+    /// See [`SemArray`].
     pub fn add_permits(&self, me: &Member<'_>, number: u32) -> Result<(), SemError> {
         self.0.apply(me, &[Op::add(0, number)])
     }

@@ -8,7 +8,7 @@ use crate::slots::Slot;
 #[test]
 fn permits_of_both_signs_are_owed_one_by_one() {
     let slots = [Slot::new(), Slot::new()];
-    let array = RawRobustSemArray::<1, 2, 2>::new([1]);
+    let array = RawSemArray::<1, 2, 2>::new([1]);
     // SAFETY: the slots outlive the member.
     let me = unsafe { Member::join(&slots, 0..0) }.unwrap();
     let take = |ops: &[Op]| {
@@ -48,7 +48,7 @@ fn permits_of_both_signs_are_owed_one_by_one() {
 #[test]
 fn the_repair_counts_the_holders() {
     let slots = [Slot::new(), Slot::new()];
-    let array = RawRobustSemArray::<1, 2, 1>::new([2]);
+    let array = RawSemArray::<1, 2, 1>::new([2]);
     // SAFETY: the slots outlive the member.
     let me = unsafe { Member::join(&slots, 0..0) }.unwrap();
     // SAFETY: all members are of one table.
