@@ -16,6 +16,11 @@
 //! release and its wake-up, or after it was woken and before it has acquired. The word must never
 //! hold a thread id. Then the kernel never writes to it.
 //!
+//! A word may stay pending while the thread holds its lock: then nobody need watch the holder. A
+//! thread that names another word wakes a sleeper of the former one first, which watches it from
+//! then on. The C library knows nothing of this: a robust pthread mutex that the thread acquires
+//! ends what is pending in silence.
+//!
 //! # State of a token's word
 //!
 //! | word | meaning |
@@ -88,7 +93,7 @@
 
 pub use super::types::robust::ListError;
 
-use super::futex::{Futex, Global, OWNER_DIED, TID_MASK, WAITERS};
+use super::futex::{Futex, FutexKey, Global, OWNER_DIED, TID_MASK, WAITERS};
 use super::sync::Ordering::{Acquire, Relaxed, Release};
 use super::sync::{AtomicPtr, AtomicU32};
 use super::types::robust::WORD;
@@ -236,7 +241,7 @@ impl Token {
             return Err(ListError::Missing);
         }
         let (thread, process) = (thread_id(), std::process::id());
-        list.set_pending(Some(self.address())); // invariant 3
+        name(list, self.address()); // invariant 3
         // (claim)
         let between = thread | OWNER_DIED | (seen & WAITERS);
         if self.word().compare_exchange(seen, between, Acquire, Relaxed).is_err() {
@@ -336,12 +341,31 @@ impl Registration {
         self.process == process_generation()
     }
 
-    /// Names the word that the thread is about to acquire or release; see the module. One word at a
-    /// time: `None` ends it.
+    /// Names the word that the thread is about to acquire or release, or whose lock it keeps; see
+    /// the module.
     #[inline]
-    pub fn set_pending(&self, word: Option<&Futex<Global>>) {
-        self.list.set_pending(word.map(|word| core::ptr::from_ref(word).expose_provenance()));
+    pub fn set_pending(&self, word: &Futex<Global>) {
+        name(self.list, core::ptr::from_ref(word).expose_provenance());
     }
+
+    /// Ends that, if it is this word that is pending.
+    #[inline]
+    pub fn end_pending(&self, word: &Futex<Global>) {
+        if self.list.pending() == Some(core::ptr::from_ref(word).addr()) {
+            self.list.set_pending(None);
+        }
+    }
+}
+
+/// Names the word at `address` as pending. If another one is, that of a lock which the thread
+/// holds, one of its sleepers is woken, and watches the thread.
+#[inline]
+fn name(list: List, address: usize) {
+    if let Some(other) = list.pending().filter(|&other| other != address) {
+        let other = core::ptr::with_exposed_provenance::<Futex<Global>>(other);
+        FutexKey::of(other).wake(1);
+    }
+    list.set_pending(Some(address));
 }
 
 impl Drop for Registration {
@@ -351,7 +375,7 @@ impl Drop for Registration {
         }
         // SAFETY: `claim`'s caller keeps the token mapped until now.
         let token = unsafe { self.token.as_ref() };
-        self.list.set_pending(Some(token.address()));
+        name(self.list, token.address());
         // SAFETY: `claim` has put the entry there, in this thread, and it is mapped.
         //
         // If another process has broken the list, the kernel may still find the token there. It

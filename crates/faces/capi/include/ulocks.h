@@ -285,7 +285,7 @@ typedef struct ulocks_robust_fair_mutex_t {
  * it past the waiters.
  */
 typedef struct ulocks_robust_mutex_t {
-    uint32_t _words[2];
+    uint32_t _words[3];
 } ulocks_robust_mutex_t;
 
 /**

@@ -302,10 +302,16 @@ impl<'s> Member<'s> {
         self.held.set(self.held.get().wrapping_add_signed(locks));
     }
 
-    /// Names the word that the thread is about to acquire or release.
+    /// Names the word that the thread is about to acquire or release, or whose lock it keeps.
     #[inline]
-    pub(crate) fn set_pending(&self, word: Option<&Futex<Global>>) {
+    pub(crate) fn set_pending(&self, word: &Futex<Global>) {
         self.registration.set_pending(word);
+    }
+
+    /// Ends that, if it is this word that is pending.
+    #[inline]
+    pub(crate) fn end_pending(&self, word: &Futex<Global>) {
+        self.registration.end_pending(word);
     }
 
     /// The table.
@@ -360,11 +366,12 @@ impl<'s> Member<'s> {
         }
     }
 
-    /// Wakes all threads that sleep on the token of `owner`. The kernel wakes one of them.
+    /// Wakes the next thread that sleeps on the token of `owner`, which does the same. The kernel
+    /// wakes the first one.
     pub(crate) fn wake_watchers(&self, owner: Owner) {
         let Some(token) = self.token(owner) else { return };
         if token.word().load(Acquire) & WAITERS != 0 {
-            token.word().key().wake(u32::MAX);
+            token.word().key().wake(1);
         }
     }
 }

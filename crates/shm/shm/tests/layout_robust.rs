@@ -8,7 +8,7 @@ use ulocks_shm::robust::mutex::raw::RawMutex;
 use ulocks_shm::robust::rwlock::raw::RawRwLock;
 use ulocks_testkit as _;
 
-const _: () = assert!(size_of::<RawMutex>() == 4);
+const _: () = assert!(size_of::<RawMutex>() == 8);
 const _: () = assert!(size_of::<RawFairMutex>() == 24);
 const _: () = assert!(size_of::<RawRwLock>() == 32 + 4 * 64);
 const _: () = assert!(size_of::<RawRwLock<Shared, 8>>() == 32 + 4 * 8);

@@ -202,7 +202,7 @@ robust_mutex! {
 robust_mutex! {
     /// A mutex in a region that goes to the next thread if its holder dies. An arriving thread may
     /// take it past the waiters.
-    ulocks_robust_mutex: ulocks_robust_mutex_t { _words: [u32; 2] },
+    ulocks_robust_mutex: ulocks_robust_mutex_t { _words: [u32; 3] },
     ulocks_shm::Mutex<()>,
     "ulocks_region_robust_mutex", "mutex",
     "0; EINVAL: a null pointer, a bad name, or a member of another region; EPROTO: the name stands \

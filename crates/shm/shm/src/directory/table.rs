@@ -61,8 +61,8 @@ use super::error::DirectoryError;
 use crate::robust::RawRobust;
 use crate::robust::mutex::raw::RawMutex;
 use crate::slots::Member;
+use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_core::sync::{AtomicU32, AtomicU64};
 
 /// "ULOCKDIR": how tools find a table.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ULOCKDIR");
@@ -98,7 +98,6 @@ impl Wanted {
 #[repr(C, align(64))]
 pub struct Table<const ENTRIES: usize> {
     lock: RawMutex,
-    reserved: AtomicU32,
     epoch: AtomicU64,
     /// `MAGIC`, once there is an entry.
     magic: AtomicU64,
@@ -150,7 +149,6 @@ impl<const ENTRIES: usize> Table<ENTRIES> {
         let word = || AtomicU64::new(0);
         Self {
             lock: RawMutex::new(),
-            reserved: AtomicU32::new(0),
             epoch: word(),
             magic: word(),
             entries_told: word(),

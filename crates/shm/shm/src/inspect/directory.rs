@@ -187,4 +187,4 @@ fn name(
     })
 }
 
-const _: () = assert!(size_of::<RawMutex>() == 4 && at::ENTRY == WORDS * 8);
+const _: () = assert!(size_of::<RawMutex>() == 8 && at::ENTRY == WORDS * 8);

@@ -119,13 +119,11 @@ pub(super) fn lock(shown_as: u32, bytes: &[u8], offset: u64, slots: &Slots) -> O
     let corrupt = |flags: u32| (Owner::of(state).is_none() && state & !flags != 0).then_some(state);
     Some(match shown_as & 0xff {
         MUTEX => FoundLock {
-            holders: holder(0, false).filter(|_| state & raw::CLEAN == 0).into_iter().collect(),
-            waiters: Some(match state & raw::WAITERS {
-                0 => Waiters::Number(0),
-                _ => Waiters::Maybe,
-            }),
+            holders: holder(0, false).into_iter().collect(),
+            // Without the flag threads may sleep, too, if one of them is on its way: not known.
+            waiters: (state & raw::WAITERS != 0).then_some(Waiters::Maybe),
             health: Some(health_of(word(bytes, size_of::<RawMutex>()))),
-            corrupt: corrupt(raw::WAITERS),
+            corrupt: corrupt(0),
             ..FoundLock::default()
         },
         FAIR_MUTEX => FoundLock {

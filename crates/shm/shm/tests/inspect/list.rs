@@ -71,7 +71,7 @@ fn holders_and_waiters() {
     ran.has(&["slot 0, generation 1:", &process, "thread began"]);
     ran.has(&["slot 1, generation 1:", &format!("process {}", waiter.id())]);
     ran.has(&["directory at 0x2000: 7 of 8 names"]);
-    ran.has(&["\"mutex\": Mutex<u64", "16 bytes", "slot 0", &process, "holds it"]);
+    ran.has(&["\"mutex\": Mutex<u64", "24 bytes", "slot 0", &process, "holds it"]);
     ran.has(&["\"fair\": Mutex<u64, RawFairMutex", "slot 0", "holds it", "1 waits"]);
     ran.has(&["\"rwlock\": RwLock<u64, 4", "slot 0", "reads"]);
     ran.has(&["\"array\": SemArray<3, 4, 2", "values 5 6 7"]);

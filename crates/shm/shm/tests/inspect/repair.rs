@@ -115,7 +115,7 @@ fn damaged_locks() {
     for (offset, value, what) in [
         (robust, 1_u32, "its word is 0x1"),
         (robust, 1 << 29 | 4095, "there is no such slot"),
-        (robust + 4, 77, "its health is 0x4d"),
+        (robust + 8, 77, "its health is 0x4d"),
     ] {
         let mut bytes = sound.clone();
         bytes[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());

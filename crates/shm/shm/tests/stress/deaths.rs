@@ -4,7 +4,7 @@
 use crate::place::Shm;
 use std::sync::atomic::Ordering::Relaxed;
 use ulocks_shm::{LockError, Refused};
-use ulocks_testkit::{Child, task};
+use ulocks_testkit::{Child, refusal, task};
 
 const SLEEPERS: u32 = 5;
 
@@ -63,6 +63,32 @@ fn one_death_after_the_other_is_noticed_at_once() {
     holder.killed();
     sleepers.into_iter().for_each(Child::ends);
     assert_eq!(shm.place().told.load(Relaxed), SLEEPERS);
+}
+
+/// As under a sandbox, or before Linux 5.16: such a waiter learns of deaths by its looks only, and
+/// of a release at once.
+#[test]
+fn a_waiter_that_is_refused_waitv_is_woken_by_a_release() {
+    let (shm, _watch) = Shm::new("a waiter without futex_waitv");
+    let me = shm.join();
+    let guard = shm.place().mutex.lock(&me).unwrap();
+    let plain = (0..SLEEPERS).map(|nth| {
+        let before = shm.place().begun.load(Relaxed);
+        Child::runs(|| {
+            if nth % 2 == 0 {
+                refusal::refuse(libc::SYS_futex_waitv, libc::ENOSYS);
+            }
+            let me = shm.join();
+            me.set_recheck(std::time::Duration::from_hours(1));
+            shm.place().begun.fetch_add(1, Relaxed);
+            shm.adds(&me);
+        })
+        .sleeps(|| shm.place().begun.load(Relaxed) > before)
+    });
+    let plain: Vec<_> = plain.collect();
+    drop(guard);
+    plain.into_iter().for_each(Child::ends);
+    assert_eq!(shm.place().finished.load(Relaxed), SLEEPERS);
 }
 
 extern "C" fn nothing(_: libc::c_int) {}

@@ -2,8 +2,8 @@
 //! model of several deaths.
 
 use crate::place::{
-    Fair, Mutex, Place, Spinning, at_each_step, beside_a_bystander, clients, held_first, leaves_with_it,
-    sampled,
+    self, Fair, Mutex, Place, Spinning, at_each_step, beside_a_bystander, clients, held_first,
+    leaves_with_it, sampled,
 };
 use std::sync::Arc;
 use ulocks_core::model::crash::sweep;
@@ -11,6 +11,7 @@ use ulocks_core::model::{Config, Deaths, Kernel, Strategy, explore, thread};
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
 use ulocks_shm::robust::RawRobust;
+use ulocks_shm::slots::Slot;
 
 fn one_is_inside<L: RawRobust>(kernel: Kernel) {
     explore(sampled(2, kernel), clients::<L, 2>(2, 0, false));
@@ -29,21 +30,6 @@ fn at_most_one_is_inside_and_nobody_sleeps_for_ever() {
     }
 }
 
-/// Where `WAITERS` is set and no thread sleeps, a release clears it.
-#[test]
-fn nobody_sleeps_for_ever_while_waiters_are_cleared() {
-    let model = |threads| {
-        move || {
-            let place = Place::<Mutex, 3>::with(Mutex::contended(), false);
-            let residents = (1..=threads).map(|name| place.resident(name, 1, false)).collect();
-            place.ends(residents, threads as usize);
-        }
-    };
-    let config = Config { timeouts: false, spurious: 0, ..Config::sampled(20_000) };
-    explore(config.clone(), model(2));
-    explore(config, model(3));
-}
-
 fn a_timeout<L: RawRobust>(kernel: Kernel) {
     let config = |threads| Config { timeouts: true, ..sampled(threads, kernel) };
     explore(config(3), clients::<L, 3>(2, 1, false));
@@ -57,6 +43,8 @@ fn a_timeout_strands_nobody() {
         a_timeout::<Mutex>(kernel);
         a_timeout::<Fair>(kernel);
         explore(Config { timeouts: true, ..sampled(8, kernel) }, clients::<Mutex, 8>(2, 7, false));
+        let config = Config { timeouts: true, spurious: 0, ..sampled(2, kernel) };
+        explore(config, a_holder_passes);
     }
 }
 
@@ -74,6 +62,28 @@ fn a_late_thread_passes() {
     place.critical(&me, 100, how);
     std::mem::forget(me);
     place.ends(threads, 4);
+}
+
+/// The same two sleep. The holder passes them, and stays until thread 1 has looked and left.
+fn a_holder_passes() {
+    let place = Place::<Mutex, 3>::new();
+    let me = place.join();
+    // SAFETY: all members are of the place's slots.
+    let how = unsafe { place.mutex.lock(&me) }.unwrap();
+    let sleeper = |name, timed| {
+        let sleeper = place.resident(name, 1, timed);
+        (0..4).for_each(|_| yield_now());
+        sleeper
+    };
+    let threads = vec![sleeper(1, true), sleeper(2, false)];
+    place.critical(&me, 100, how);
+    // SAFETY: as above.
+    if let Ok(how) = unsafe { place.mutex.try_lock(&me) } {
+        (0..8).for_each(|_| yield_now());
+        place.critical(&me, 100, how);
+    }
+    std::mem::forget(me);
+    place.ends(threads, 3);
 }
 
 /// Thread 1 is about to end its release when another thread has granted the mutex to thread 2,
@@ -186,7 +196,108 @@ fn no_step_is_fatal() {
     }
 }
 
-/// Of that a waiter may learn by its next look only.
+/// Of one barging mutex, however many die.
+#[test]
+fn several_deaths_strand_nobody() {
+    for kernel in Kernel::ALL {
+        let config = |threads| Config { deaths: Deaths::Threads(3), ..sampled(threads, kernel) };
+        explore(config(2), clients::<Mutex, 4>(2, 0, false));
+        explore(config(3), clients::<Mutex, 6>(2, 0, false));
+        let config = |threads| Config { timeouts: true, ..config(threads) };
+        explore(config(3), clients::<Mutex, 6>(2, 3, false));
+    }
+}
+
+/// Two mutexes of one table, the second one acquired inside of the first.
+struct Nested {
+    slots: [Slot; 8],
+    outer: Mutex,
+    inner: Mutex,
+}
+
+impl Nested {
+    fn locks(&self, mutex: &Mutex) {
+        let me = place::join(self, &self.slots);
+        // SAFETY: all members are of one table; the mutex is acquired before it is released.
+        unsafe {
+            assert!(mutex.lock(&me).is_ok());
+            mutex.unlock(&me);
+        }
+        std::mem::forget(me);
+    }
+
+    /// Thread 1 stays with both until the others sleep, mostly.
+    fn locks_both(&self, looks: u32) {
+        let me = place::join(self, &self.slots);
+        // SAFETY: all members are of one table; each mutex is acquired before it is released.
+        unsafe {
+            assert!(self.outer.lock(&me).is_ok());
+            assert!(self.inner.lock(&me).is_ok());
+            (0..looks).for_each(|_| yield_now());
+            self.inner.unlock(&me);
+            self.outer.unlock(&me);
+        }
+        std::mem::forget(me);
+    }
+}
+
+/// Thread 1 holds both, and for each of them a thread waits.
+fn a_holder_of_two() {
+    let nested = Arc::new(Nested { slots: place::slots(), outer: Mutex::new(), inner: Mutex::new() });
+    let spawn = |body: fn(&Nested)| {
+        let nested = Arc::clone(&nested);
+        thread::spawn(move || body(&nested))
+    };
+    let threads = [
+        spawn(|nested| nested.locks_both(60)),
+        spawn(|nested| nested.locks(&nested.outer)),
+        spawn(|nested| nested.locks(&nested.inner)),
+    ];
+    threads.into_iter().for_each(|thread| _ = thread.join());
+    nested.locks_both(0);
+}
+
+#[test]
+fn a_death_of_a_holder_of_two_mutexes_strands_nobody() {
+    for kernel in Kernel::ALL {
+        at_each_step(1, kernel, false, 200, a_holder_of_two);
+    }
+}
+
+/// Thread 1 has slept for the outer mutex, and sleeps for the inner one: the outer one's baton is
+/// not pending any more.
+fn a_holder_waits_for_another() {
+    let nested = Arc::new(Nested { slots: place::slots(), outer: Mutex::new(), inner: Mutex::new() });
+    let me = place::join(&*nested, &nested.slots);
+    // SAFETY: all members are of one table; each mutex is acquired before it is released.
+    unsafe {
+        assert!(nested.inner.lock(&me).is_ok());
+        assert!(nested.outer.lock(&me).is_ok());
+    }
+    let spawn = |_| {
+        let nested = Arc::clone(&nested);
+        thread::spawn(move || nested.locks_both(0))
+    };
+    let threads: Vec<_> = (1..=3).map(spawn).collect();
+    (0..100).for_each(|_| yield_now());
+    // SAFETY: acquired above.
+    unsafe { nested.outer.unlock(&me) };
+    (0..60).for_each(|_| yield_now());
+    // SAFETY: as above.
+    unsafe { nested.inner.unlock(&me) };
+    std::mem::forget(me);
+    threads.into_iter().for_each(|thread| _ = thread.join());
+    nested.locks_both(0);
+}
+
+#[test]
+fn a_death_of_a_holder_that_waits_for_another_mutex_strands_nobody() {
+    for kernel in Kernel::ALL {
+        at_each_step(1, kernel, false, 60, a_holder_waits_for_another);
+    }
+}
+
+/// Of that a waiter of a queue may learn by its next look only.
 #[test]
 fn several_deaths_delay_nobody_for_more_than_a_look() {
     for kernel in Kernel::ALL {
@@ -194,11 +305,10 @@ fn several_deaths_delay_nobody_for_more_than_a_look() {
         // the others no step.
         let config = |threads| Config {
             strategy: Strategy::Random,
-            deaths: Deaths::Threads(3),
+            deaths: Deaths::Threads(2),
             timeouts: true,
             ..sampled(threads, kernel)
         };
-        explore(config(2), clients::<Mutex, 4>(2, 0, true));
-        explore(config(3), clients::<Mutex, 6>(2, 1, true));
+        explore(config(4), clients::<Fair, 3>(1, 0, true));
     }
 }

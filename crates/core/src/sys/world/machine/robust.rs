@@ -196,6 +196,15 @@ impl List {
         compiler_fence(SeqCst);
     }
 
+    /// The address of the word that is pending.
+    #[inline]
+    pub(crate) fn pending(self) -> Option<usize> {
+        // SAFETY: as in `set_pending`.
+        let (entry, offset) =
+            unsafe { ((&raw const (*self.head).pending).read_volatile(), (*self.head).offset) };
+        (!entry.is_null()).then(|| entry.addr().wrapping_add_signed(offset))
+    }
+
     /// Puts `entry` at the end of the list.
     ///
     /// # Safety

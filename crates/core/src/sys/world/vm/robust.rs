@@ -55,6 +55,12 @@ impl List {
         self.head.pending.store(core::ptr::with_exposed_provenance_mut(entry), Relaxed);
     }
 
+    /// The address of the word that is pending.
+    pub(crate) fn pending(self) -> Option<usize> {
+        let entry = self.head.pending.load(Relaxed).addr();
+        (entry != 0).then(|| entry.wrapping_add(OFFSET))
+    }
+
     /// Puts `entry` at the end of the list.
     ///
     /// # Safety

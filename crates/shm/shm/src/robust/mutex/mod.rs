@@ -19,7 +19,7 @@ use ulocks_core::sync::{AtomicU32, UnsafeCell};
 use ulocks_core::time::Deadline;
 
 /// Mutual exclusion around a `T` between processes: if a holder dies, the next one gets the mutex,
-/// and is told. Eight bytes beside the data.
+/// and is told. Twelve bytes beside the data.
 ///
 /// Each thread that uses it takes part in the region in which it lies (`Region::with_member`), and
 /// passes its [`Member`].
@@ -32,7 +32,8 @@ use ulocks_core::time::Deadline;
 /// Uncontended, an acquisition is one compare-exchange, and so is a release. Otherwise the caller
 /// spins for some microseconds, and then sleeps in the kernel (`futex_waitv`) until the mutex is
 /// released or its holder dies. It looks again each 200 ms. If the kernel lacks the call or forbids
-/// it, a waiter learns of a death by these looks only.
+/// it, a waiter learns of a death by these looks only. So it does if a holder that has slept for
+/// the mutex acquires a robust mutex of the C library, and then dies.
 ///
 /// # Errors
 /// [`LockError::OwnerDied`] has the guard: the last holder died or panicked, and its changes may be

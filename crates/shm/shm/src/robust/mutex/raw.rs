@@ -3,72 +3,75 @@
 //!
 //! # Properties
 //! - Exclusion; what a holder did, also one that died, happens before the next acquisition returns.
-//! - If a thread dies at any step, no other thread waits for it for ever. If several die, a waiter
-//!   may sleep for [`RECHECK`](crate::slots::RECHECK) before it looks again.
+//! - If threads die at any steps, no other thread waits for them for ever. In the cases below a
+//!   waiter may sleep for [`RECHECK`](crate::slots::RECHECK) before it looks again.
 //! - If a holder died in its critical section, the next acquisition says so.
 //! - A thread whose deadline passes leaves no trace that delays another.
-//! - The releasing exchange is the last access, but for a release that found no sleeper to wake: it
-//!   takes the free mutex once more. So the mutex must stay mapped while threads use it.
+//! - The releasing exchange is the last access; what follows is a wake-up by address.
 //!
 //! # State
-//! The word:
+//! The *word*:
 //!
 //! | part | meaning |
 //! |---|---|
-//! | the holder (`Owner`) | its slot and generation; all zero if the mutex is free |
-//! | `CLEAN` | the holder is outside of its critical section |
-//! | `FRESH` | a thread has set out to sleep since the holder acquired |
-//! | `WAITERS` | threads may sleep, or a woken waiter may not have acquired yet |
+//! | the holder (`Owner`) | its slot and generation; the word is 0 if the mutex is free |
+//! | `WAITERS` | the holder wakes a sleeper when it releases |
+//! | `PLAIN` | threads sleep on the word, since the kernel or a filter of calls refuses `futex_waitv` |
 //!
-//! | transition | by | label |
+//! The *baton* is a second word, always 0. Sleepers sleep on it, on the word and on the holder's
+//! token. Only wake-ups for this mutex are sent to the baton: by a release, by a waiter that leaves
+//! without the mutex, and by the kernel for a thread that dies with the baton *pending*.
+//!
+//! | transition of the word | by | label |
 //! |---|---|---|
-//! | free to the holder, `WAITERS` kept | a thread that acquires | (acquire) |
-//! | a dead holder to the holder with `WAITERS` | a thread that acquires | (take over) |
-//! | `WAITERS` and `FRESH` set | a waiter that is about to sleep | (mark sleepers) |
+//! | free to the holder; with `WAITERS` if it has slept | a thread that acquires | (acquire) |
+//! | a dead holder to the holder, flags kept; with `WAITERS` if it has slept | a thread that acquires | (take over) |
+//! | `WAITERS` set | a waiter that is about to sleep | (mark sleepers) |
+//! | `PLAIN` set | one that is refused `futex_waitv` | (mark plain) |
 //! | the holder without flags to free | the holder | (free) |
-//! | the holder to free with `WAITERS`; then one sleeper is woken | the holder | (unlock) |
-//! | free with `WAITERS` to the holder with `CLEAN` and `WAITERS` | a releasing thread whose wake-up found no sleeper | (hold again) |
-//! | the holder with `CLEAN` and `WAITERS`, not `FRESH`, to free | the same thread, after a second vain wake-up | (settle) |
+//! | the holder with flags to free; then one sleeper is woken | the holder | (unlock) |
 //!
-//! # Why `WAITERS` stays
-//! After (unlock) the mutex is free, and a woken waiter W is on its way. A third thread takes the
-//! mutex. If W dies now, the kernel does not pass the wake-up on, because the word names a holder
-//! (Linux 6.18). So the third thread must know that others may sleep: (acquire) keeps `WAITERS`,
-//! and its release wakes one of them.
-//!
-//! So `WAITERS` is cleared only by (settle), when no thread sleeps. (hold again) has cleared
-//! `FRESH`. Each sleeper that fell asleep before the wake-up after (hold again) would have been
-//! found by it. Each that came later has set `FRESH`, and (settle) fails.
+//! A thread names the baton as pending before its first sleep. It withdraws that when it leaves
+//! without the mutex, after it has woken another sleeper; or, with the mutex, after the wake-up of
+//! its (unlock).
 //!
 //! # Invariants
 //! 1. Only the thread that the word names acts as its holder; (acquire) and (take over) name the
 //!    thread that makes them. (take over) replaces a holder that is gone, by the table (`slots.rs`,
 //!    invariant 1).
-//! 2. While a thread sleeps, `WAITERS` is set.
-//! 3. While a thread sleeps, another thread is awake in this protocol and will look at the word, or
-//!    a sleeper watches the holder that the word names. (unlock) wakes a waiter. If that finds
-//!    another holder, it watches that one. If it finds the mutex free, it wakes another waiter
-//!    before (acquire), which then watches it. If it leaves without the mutex, it wakes another
-//!    waiter.
-//! 4. A waiter between a wake-up and (acquire) has named the word as pending. If it dies, the
-//!    kernel wakes the next sleeper if the mutex is free; otherwise its holder has `WAITERS`, and
-//!    wakes at its release. A thread that dies between (unlock) and its wake-up is still watched
-//!    (invariant 3).
-//! 5. A thread that sleeps watches the token of the holder that the word named at (mark sleepers).
-//!    The kernel compares both words. If the token wakes a thread, that thread wakes all others
-//!    that sleep on the token.
+//! 2. While threads sleep, at least one of these is true:
+//!    - A thread that has slept is on its way: it has the baton pending.
+//!    - A sleeper watches the holder that the word names, or one that is about to wake a sleeper
+//!      after its (unlock). The word has `WAITERS`, or had it.
+//!    - The holder has slept: it has the baton pending, and the word has `WAITERS`.
+//! 3. A sleeper watches the token of the holder that the word named at (mark sleepers). The kernel
+//!    compares all words before the sleep. A thread that a token wakes passes that on to the next
+//!    sleeper of the token, which may wait for another lock.
 //!
-//! # What two deaths do
-//! If the holder dies, and then the waiter that the kernel woke, before it has woken the others,
-//! then these sleep on until [`RECHECK`](crate::slots::RECHECK) has passed. The same holds if a
-//! woken waiter dies while a passing thread has the mutex, and then that thread. Each sleep ends
-//! after [`RECHECK`](crate::slots::RECHECK) for this reason.
+//! # Why no sleeper is forgotten
+//! The cases are those of invariant 2.
+//! - A thread on its way finds the mutex free, and becomes a holder that has slept. Or it finds a
+//!   holder, marks the word, and watches that one. Or it leaves, and wakes another sleeper before.
+//!   If it dies before, the kernel wakes another one, which is then on its way: the baton is 0,
+//!   whoever has the mutex meanwhile.
+//! - A holder with `WAITERS` wakes a sleeper, which is then on its way. If the holder dies before,
+//!   its watcher wakes by the token.
+//! - A holder that has slept needs no watcher: if it dies at any step up to the wake-up of its
+//!   (unlock), the kernel wakes a sleeper.
+//! - A thread that passes the waiters takes the mutex without `WAITERS`, and wakes nobody. It could
+//!   do so only as the mutex was free, so a thread is on its way.
+//!
+//! # Where a waiter may sleep until it looks again
+//! - If a holder of two locks dies, and then the waiter of one of them that its token has woken,
+//!   before that has woken the waiter of the other.
+//! - If a holder that has slept acquires a robust mutex of the C library, and then dies: that ends
+//!   what is pending. Other locks of this crate do not: `ulocks_core::robust`.
+//! - If a thread is refused `futex_waitv`, it learns of deaths only so.
 //!
 //! # Ordering
 //! (acquire) acquires; (free) and (unlock) release. A dead holder made no release: a thread that
 //! finds its token marked has acquired what the kernel's full barrier released, and then makes
-//! (take over). (hold again) and (settle) are Relaxed: all changes of the word are
-//! read-modify-writes, so they continue the release of (unlock).
+//! (take over).
 //!
 //! (acquire) and (take over) also release, and a waiter reads the word with Acquire. So it sees the
 //! generation of the holder that the word names. With an older generation it would take a living
@@ -77,7 +80,7 @@
 //!
 //! # Sources
 //! The robust list of the kernel; the tokens of `ulocks_core::robust`. U. Drepper, "Futexes Are
-//! Tricky" (2003), mutex 2.
+//! Tricky" (2003), mutex 2. The baton is this project's.
 
 use crate::robust::RawRobust;
 use crate::slots::{Life, Member, Owner};
@@ -90,14 +93,14 @@ use ulocks_core::{Policy, Shared, futex};
 
 const FREE: u32 = 0;
 pub(crate) const WAITERS: u32 = 1 << 31;
-const FRESH: u32 = 1 << 30;
-pub(crate) const CLEAN: u32 = 1 << 28;
+const PLAIN: u32 = 1 << 30;
 
-/// The raw mutex: one word; all zero is unlocked.
+/// The raw mutex: two words; all zero is unlocked.
 #[derive(Debug)]
-#[repr(transparent)]
+#[repr(C)]
 pub struct RawMutex<P: Policy<Scope = futex::Global> = Shared> {
     word: Futex<P::Scope>,
+    baton: Futex<P::Scope>,
 }
 
 /// How an acquisition found the mutex.
@@ -152,35 +155,21 @@ impl fmt::Display for Refused {
 
 impl core::error::Error for Refused {}
 
-fn is_free(word: u32) -> bool {
-    word & !WAITERS == FREE
-}
-
 impl<P: Policy<Scope = futex::Global>> RawMutex<P> {
     ulocks_core::const_fn! {
         /// An unlocked mutex; its bytes are all zero.
         #[allow(clippy::new_without_default)]
         pub fn new() -> Self {
-            Self { word: Futex::new(FREE) }
-        }
-    }
-
-    ulocks_core::const_fn! {
-        /// An unlocked mutex with `WAITERS`, as if a woken waiter had died: for models.
-        #[doc(hidden)]
-        pub fn contended() -> Self {
-            Self { word: Futex::new(WAITERS) }
+            Self { word: Futex::new(FREE), baton: Futex::new(0) }
         }
     }
 
     #[inline]
     fn acquire(&self, me: &Member<'_>, deadline: Option<Deadline>) -> Result<Acquired, Refused> {
         me.check_process();
-        if self.take_free(me) {
-            me.count(1);
-            return Ok(Acquired::Clean);
-        }
-        self.pending(me, || self.lock_contended(me, deadline))
+        let how = if self.take_free(me) { Acquired::Clean } else { self.lock_contended(me, deadline)? };
+        me.count(1);
+        Ok(how)
     }
 
     /// (acquire) of a mutex without waiters.
@@ -189,44 +178,24 @@ impl<P: Policy<Scope = futex::Global>> RawMutex<P> {
         self.word.compare_exchange(FREE, me.owner().bits(), AcqRel, Relaxed).is_ok()
     }
 
-    /// Runs `acquire` with the word pending, and counts the acquisition.
     #[cold]
     #[inline(never)]
-    fn pending(
-        &self,
-        me: &Member<'_>,
-        acquire: impl FnOnce() -> Result<Acquired, Refused>,
-    ) -> Result<Acquired, Refused> {
-        me.set_pending(Some(&self.word));
-        let result = acquire();
-        me.set_pending(None);
-        if result.is_ok() {
-            me.count(1);
-        }
-        result
-    }
-
     fn lock_contended(&self, me: &Member<'_>, deadline: Option<Deadline>) -> Result<Acquired, Refused> {
-        if spin::backing_off::<P>(|| self.look(me)) {
+        let mut mine = me.owner().bits();
+        if spin::backing_off::<P>(|| self.look(mine)) {
             return Ok(Acquired::Clean);
         }
-        let mut has_slept = false;
         loop {
-            let held = match self.attempt(me, has_slept) {
+            let attempt = match self.attempt(me, mine) {
                 Ok(Attempt::Acquired(how)) => return Ok(how),
-                Ok(Attempt::Held(held)) => held,
-                Err(error) => {
-                    self.leave(has_slept);
-                    return Err(error);
-                }
+                Ok(Attempt::Held(held)) if deadline.is_none_or(|deadline| !deadline.has_passed()) => Ok(held),
+                Ok(Attempt::Held(_)) => Err(Refused::TimedOut),
+                Err(error) => Err(error),
             };
-            if deadline.is_some_and(|deadline| deadline.has_passed()) {
-                self.leave(has_slept);
-                return Err(Refused::TimedOut);
-            }
+            let held = attempt.inspect_err(|_| self.leave(me, mine))?;
             if self.sleep(me, held, deadline) {
-                has_slept = true;
-                if spin::closely::<P>(|| self.look_woken(me)) {
+                mine |= WAITERS;
+                if spin::closely::<P>(|| self.look(mine)) {
                     return Ok(Acquired::Clean);
                 }
             }
@@ -235,55 +204,34 @@ impl<P: Policy<Scope = futex::Global>> RawMutex<P> {
 
     /// A spinning thread's look; (acquire) if the mutex is free.
     #[inline]
-    fn look(&self, me: &Member<'_>) -> Look {
-        let seen = self.word.load(Relaxed);
-        if !is_free(seen) {
-            return if seen & WAITERS == 0 { Look::Taken } else { Look::Saturated };
-        }
-        let mine = me.owner().bits() | seen;
-        match self.word.compare_exchange(seen, mine, AcqRel, Relaxed) {
-            Ok(_) => Look::Acquired,
-            Err(_) => Look::Taken,
+    fn look(&self, mine: u32) -> Look {
+        match self.word.load(Relaxed) {
+            FREE if self.word.compare_exchange(FREE, mine, AcqRel, Relaxed).is_ok() => Look::Acquired,
+            seen if seen & WAITERS != 0 => Look::Saturated,
+            _ => Look::Taken,
         }
     }
 
-    /// The same of a waiter that has slept. It wakes another one first, to watch it (invariant 3).
-    fn look_woken(&self, me: &Member<'_>) -> Look {
-        if is_free(self.word.load(Relaxed)) {
-            self.word.key().wake(1);
-        }
-        self.look(me)
-    }
-
-    /// (acquire) or (take over), unless a living thread holds the mutex.
-    fn attempt<'s>(&self, me: &Member<'s>, has_slept: bool) -> Result<Attempt<'s>, Refused> {
-        let mine = me.owner().bits();
+    /// (acquire) or (take over), unless a living thread holds the mutex. `mine` is the thread as
+    /// the holder, with `WAITERS` if it has slept.
+    fn attempt<'s>(&self, me: &Member<'s>, mine: u32) -> Result<Attempt<'s>, Refused> {
         let mut seen = self.word.load(Acquire);
         loop {
-            let Some(owner) = Owner::of(seen) else {
-                if !is_free(seen) {
-                    return Err(Refused::Corrupt(seen));
-                }
-                if has_slept {
-                    self.word.key().wake(1); // invariant 3
-                }
-                match self.word.compare_exchange(seen, mine | seen, AcqRel, Acquire) {
-                    Ok(_) => return Ok(Attempt::Acquired(Acquired::Clean)),
-                    Err(now) => seen = now,
-                }
-                continue;
-            };
-            if owner == me.owner() {
-                return Err(Refused::Deadlock);
-            }
-            match me.watch(owner) {
-                Life::Unknown => return Err(Refused::Corrupt(seen)),
-                Life::Watched(token, alive) => return Ok(Attempt::Held(Held { seen, owner, token, alive })),
-                Life::Gone => match self.word.compare_exchange(seen, mine | WAITERS, Release, Acquire) {
-                    Ok(_) if seen & CLEAN == 0 => return Ok(Attempt::Acquired(Acquired::OwnerDied)),
-                    Ok(_) => return Ok(Attempt::Acquired(Acquired::Clean)),
-                    Err(now) => seen = now,
+            let (next, how) = match Owner::of(seen) {
+                None if seen == FREE => (mine, Acquired::Clean),
+                None => return Err(Refused::Corrupt(seen)),
+                Some(owner) if owner == me.owner() => return Err(Refused::Deadlock),
+                Some(owner) => match me.watch(owner) {
+                    Life::Unknown => return Err(Refused::Corrupt(seen)),
+                    Life::Watched(token, alive) => {
+                        return Ok(Attempt::Held(Held { seen, owner, token, alive }));
+                    }
+                    Life::Gone => (mine | seen & (WAITERS | PLAIN), Acquired::OwnerDied),
                 },
+            };
+            match self.word.compare_exchange(seen, next, AcqRel, Acquire) {
+                Ok(_) => return Ok(Attempt::Acquired(how)),
+                Err(now) => seen = now,
             }
         }
     }
@@ -291,58 +239,57 @@ impl<P: Policy<Scope = futex::Global>> RawMutex<P> {
     /// (mark sleepers), then sleeps until the mutex may be free, its holder may have died, or the
     /// deadline may have passed. Whether the thread may have slept.
     fn sleep(&self, me: &Member<'_>, held: Held<'_>, deadline: Option<Deadline>) -> bool {
-        let marked = held.seen | WAITERS | FRESH;
+        let marked = held.seen | WAITERS;
         if held.seen != marked && self.word.compare_exchange(held.seen, marked, Relaxed, Relaxed).is_err() {
             return false;
         }
         let recheck = Deadline::after(me.recheck());
         let until = deadline.filter(|deadline| deadline.passes_before(recheck)).unwrap_or(recheck);
-        let words = [Waiter::new(&self.word, marked), Waiter::new(held.token, held.alive)];
+        me.set_pending(&self.baton);
+        let words = [
+            Waiter::new(&self.word, marked),
+            Waiter::new(&self.baton, 0),
+            Waiter::new(held.token, held.alive),
+        ];
         match waitv(&words, Some(until)) {
-            Ok(WaitvOutcome::Woken(1)) => me.wake_watchers(held.owner), // invariant 5
+            Ok(WaitvOutcome::Woken(2)) => me.wake_watchers(held.owner), // invariant 3
             Ok(WaitvOutcome::Mismatch) => return false,
             Ok(_) => {}
-            Err(WaitvError::Unsupported) => {
-                self.word.wait(marked, Some(until));
-            }
+            Err(WaitvError::Unsupported) => return self.sleep_plainly(marked, until),
             Err(error) => panic!("{error}"),
         }
         true
     }
 
-    /// A waiter leaves without the mutex. If it has slept, it may have used up a wake-up, or have
-    /// been the one that watched the holder (invariant 3).
-    fn leave(&self, has_slept: bool) {
-        if has_slept {
-            self.word.key().wake(1);
+    /// (mark plain), and the same without the baton and the token.
+    #[cold]
+    fn sleep_plainly(&self, marked: u32, until: Deadline) -> bool {
+        let plain = marked | PLAIN;
+        if marked != plain && self.word.compare_exchange(marked, plain, Relaxed, Relaxed).is_err() {
+            return false;
         }
+        self.word.wait(plain, Some(until));
+        true
+    }
+
+    /// A waiter leaves without the mutex. If it has slept, it may have used up a wake-up, or have
+    /// been the one that watched the holder (invariant 2).
+    fn leave(&self, me: &Member<'_>, mine: u32) {
+        if mine & WAITERS != 0 {
+            self.baton.key().wake(1);
+        }
+        me.end_pending(&self.baton);
     }
 
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self, me: &Member<'_>) {
-        self.word.swap(WAITERS, Release); // (unlock)
-        if self.word.key().wake(1) == 0 {
-            self.quiesce(me);
+        let was = self.word.swap(FREE, Release); // (unlock)
+        if was & PLAIN != 0 {
+            self.word.key().wake(u32::MAX);
         }
-    }
-
-    /// Clears `WAITERS` if no thread sleeps.
-    fn quiesce(&self, me: &Member<'_>) {
-        let mine = me.owner().bits() | CLEAN | WAITERS;
-        // (hold again)
-        if self.word.compare_exchange(WAITERS, mine, Relaxed, Relaxed).is_err() {
-            return; // Another thread has it, and wakes at its release.
-        }
-        let woken = self.word.key().wake(1);
-        // (settle)
-        if woken == 0 && self.word.compare_exchange(mine, FREE, Relaxed, Relaxed).is_ok() {
-            return;
-        }
-        let was = self.word.swap(WAITERS, Relaxed);
-        if woken == 0 || was & FRESH != 0 {
-            self.word.key().wake(1);
-        }
+        self.baton.key().wake(1);
+        me.end_pending(&self.baton);
     }
 }
 
@@ -365,14 +312,12 @@ unsafe impl<P: Policy<Scope = futex::Global>> RawRobust for RawMutex<P> {
     #[inline]
     unsafe fn try_lock(&self, me: &Member<'_>) -> Result<Acquired, Refused> {
         me.check_process();
-        if self.take_free(me) {
-            me.count(1);
-            return Ok(Acquired::Clean);
-        }
-        self.pending(me, || match self.attempt(me, false)? {
-            Attempt::Acquired(how) => Ok(how),
-            Attempt::Held(_) => Err(Refused::TimedOut),
-        })
+        let how = match self.attempt(me, me.owner().bits())? {
+            Attempt::Acquired(how) => how,
+            Attempt::Held(_) => return Err(Refused::TimedOut),
+        };
+        me.count(1);
+        Ok(how)
     }
 
     #[inline]
@@ -387,12 +332,11 @@ unsafe impl<P: Policy<Scope = futex::Global>> RawRobust for RawMutex<P> {
 
     #[inline]
     fn is_locked(&self) -> bool {
-        !is_free(self.word.load(Relaxed))
+        self.word.load(Relaxed) != FREE
     }
 
     fn reset(&self) -> bool {
-        let was = self.word.swap(FREE, Relaxed);
-        !is_free(was) && was & CLEAN == 0
+        self.word.swap(FREE, Relaxed) != FREE
     }
 }
 
@@ -431,16 +375,15 @@ mod tests {
         if how.is_ok() {
             // SAFETY: acquired above.
             unsafe { mutex.unlock(&me) };
-            assert_eq!(mutex.word.load(Relaxed), FREE, "no thread sleeps");
+            assert_eq!(mutex.word.load(Relaxed), FREE);
         }
         how
     }
 
     #[test]
-    fn only_a_death_in_a_critical_section_is_told() {
-        for flags in [0, WAITERS, WAITERS | FRESH] {
+    fn a_death_is_told_whatever_the_flags() {
+        for flags in [0, WAITERS, WAITERS | PLAIN] {
             assert_eq!(found(flags), Ok(Acquired::OwnerDied));
-            assert_eq!(found(flags | CLEAN), Ok(Acquired::Clean));
         }
     }
 
@@ -450,7 +393,7 @@ mod tests {
         let slots = [Slot::new()];
         // SAFETY: the slots outlive the member.
         let me = unsafe { Member::join(&slots, 0..0) }.unwrap();
-        for word in [Owner::OWNED | 1, Owner::OWNED | 4_095, 1, CLEAN, FRESH | WAITERS] {
+        for word in [Owner::OWNED | 1, Owner::OWNED | 4_095, 1, PLAIN, PLAIN | WAITERS] {
             mutex.word.store(word, Relaxed);
             // SAFETY: the only member.
             assert_eq!(unsafe { mutex.try_lock(&me) }, Err(Refused::Corrupt(word)), "{word:#x}");

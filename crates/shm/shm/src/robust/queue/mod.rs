@@ -10,8 +10,8 @@
 //! - Of more than 127 holders the head watches 127: the death of another is found by a next look.
 //!
 //! # State
-//! The *queue lock*, a [`RawMutex`], guards all of it. `waiting` is 0 only if no thread
-//! waits. `next` is the ticket of the next waiter. There is no list: a waiting thread has a
+//! The *queue lock*, a [`RawMutex`], guards all of it. `tickets` is the ticket of the next waiter;
+//! it has `QUEUED` unless no thread waits. There is no list: a waiting thread has a
 //! [`Request`] in its own slot, and the queue is the requests that name this lock, in the order of
 //! their places. A place is a rank and a ticket. So there are no links that a death can tear.
 //!
@@ -36,7 +36,7 @@
 //! waiter* watches each holder. Each other waiter watches the waiter before it.
 //!
 //! # Invariants
-//! 1. Words of requests for this lock, and `waiting` and `next`, change under the queue lock only.
+//! 1. Words of requests for this lock, and `tickets`, change under the queue lock only.
 //! 2. After a change under the queue lock, no waiter remains that could be granted (`settle`).
 //! 3. Each waiter but the head watches the waiter before it. A waiter that leaves the queue, or is
 //!    granted past the head, gives (rearm) to the one behind it, if that one watches it. So a
@@ -91,14 +91,16 @@ use crate::slots::{Member, Owner, Request, Slot};
 use core::fmt;
 use place::Place;
 use ulocks_core::spin::{self, Look};
+use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_core::sync::{AtomicU32, AtomicU64};
 use ulocks_core::{Policy, futex};
 use watch::Watched;
 
 pub(crate) const WAITING: u32 = 1 << 31;
 const GRANTED: u32 = 1 << 30;
 const REARM: u32 = 1 << 28;
+/// In `tickets`: a thread may wait.
+const QUEUED: u64 = 1 << 63;
 
 /// What a lock says about its holders. Each call is made under the queue lock.
 ///
@@ -151,8 +153,7 @@ pub(crate) trait Rule {
 #[repr(C)]
 pub(crate) struct Queue<P: Policy<Scope = futex::Global>> {
     lock: RawMutex<P>,
-    waiting: AtomicU32,
-    next: AtomicU64,
+    tickets: AtomicU64,
 }
 
 impl<P: Policy<Scope = futex::Global>> Queue<P> {
@@ -160,15 +161,18 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
         /// An empty queue.
         #[allow(clippy::new_without_default)]
         pub(crate) fn new() -> Self {
-            Self { lock: RawMutex::new(), waiting: AtomicU32::new(0), next: AtomicU64::new(0) }
+            Self { lock: RawMutex::new(), tickets: AtomicU64::new(0) }
         }
     }
 
     /// Empties it, if no thread uses it.
     pub(crate) fn reset(&self) {
         self.lock.reset();
-        self.waiting.store(0, Relaxed);
-        self.next.store(0, Relaxed);
+        self.tickets.store(0, Relaxed);
+    }
+
+    fn may_have_waiters(&self) -> bool {
+        self.tickets.load(Relaxed) & QUEUED != 0
     }
 
     /// How many threads wait, at the moment of the look.
@@ -282,7 +286,7 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
 
 impl<P: Policy<Scope = futex::Global>> fmt::Debug for Queue<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Queue({}waiters)", if self.waiting.load(Relaxed) == 0 { "no " } else { "" })
+        write!(f, "Queue({}waiters)", if self.may_have_waiters() { "" } else { "no " })
     }
 }
 
@@ -333,7 +337,7 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
             let place = Place(request.place.load(Relaxed));
             Owner::of(word).map(|owner| Waiting { request, owner, place })
         };
-        let slots = if self.queue.waiting.load(Relaxed) == 0 { &[] } else { self.me.slots() };
+        let slots = if self.queue.may_have_waiters() { self.me.slots() } else { &[] };
         let me = self.me;
         let found = slots.iter().filter_map(waiting);
         found.filter(move |waiter| is_in(waiter.place) && me.is_alive(waiter.owner))
@@ -346,8 +350,9 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
 
     fn head(&self) -> Option<Waiting<'s>> {
         let head = self.least(|_| true);
-        if head.is_none() && self.queue.waiting.load(Relaxed) != 0 {
-            self.queue.waiting.store(0, Relaxed);
+        let tickets = self.queue.tickets.load(Relaxed);
+        if head.is_none() && tickets & QUEUED != 0 {
+            self.queue.tickets.store(tickets & !QUEUED, Relaxed);
         }
         head
     }
@@ -372,9 +377,8 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
 
     /// Enqueues the calling thread's request, (wait). Call [`arm`](Self::arm) before the sleep.
     pub(crate) fn enqueue(&mut self, want: u32) {
-        let ticket = self.queue.next.load(Relaxed);
-        self.queue.next.store(ticket.wrapping_add(1), Relaxed);
-        self.queue.waiting.store(1, Relaxed);
+        let ticket = self.queue.tickets.load(Relaxed) & !QUEUED;
+        self.queue.tickets.store(ticket.wrapping_add(1) | QUEUED, Relaxed);
         let request = self.me.request();
         request.lock.store(self.name(), Relaxed);
         request.want.store(want, Relaxed);

@@ -48,7 +48,7 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
 
     /// Grants the first requests, so many of them. How many there were.
     pub(crate) fn notify<R: Rule>(&self, me: &Member<'_>, rule: &R, most: usize) -> usize {
-        if self.waiting.load(Relaxed) == 0 {
+        if !self.may_have_waiters() {
             return 0;
         }
         let (mut most, mut told) = (most, 0);
