@@ -262,8 +262,8 @@ fn call(input: &mut Unstructured<'_>, root: &Root, me: &Member<'_>) -> Result<()
             drop(root.semaphore.try_acquire_many(me, 1));
         }
         19 => {
-            if let Some(guard) = whole(root.mutex.try_lock(me)) {
-                drop(root.condvar.wait_for(guard, SOON));
+            if let Some(mut guard) = whole(root.mutex.try_lock(me)) {
+                let _ = root.condvar.wait_for(&mut guard, SOON);
             }
         }
         20 => named(input, root, me, |lock: &Mutex<u64>| drop(whole(lock.try_lock(me))))?,

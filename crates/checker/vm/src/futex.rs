@@ -66,7 +66,10 @@ pub fn cmp_requeue(
 }
 
 /// `futex_waitv`: sleeps while every word holds what is expected of it, until one of them is woken.
-/// Which, if one was.
+/// Which, if one was; the last one of several.
+///
+/// The kernel looks at one word after the other, in the order of `entries`, and queues the thread
+/// for each: other threads go on in between, and a wake-up that finds it there has woken it.
 #[track_caller]
 pub fn wait_any(entries: &[Entry<'_>], deadline: Option<Time>) -> (Waited, Option<usize>) {
     let at = Location::caller();

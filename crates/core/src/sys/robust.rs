@@ -14,12 +14,13 @@
 //! dies then, the kernel wakes one sleeper of that word, provided that the word names no owner: its
 //! thread-id bits ([`TID_MASK`]) are zero. So a wake-up is not lost if the thread dies between a
 //! release and its wake-up, or after it was woken and before it has acquired. The word must never
-//! hold a thread id. Then the kernel never writes to it.
+//! hold a thread id. Then the kernel never writes to it. Its memory serves no other purpose while
+//! it is pending.
 //!
 //! A word may stay pending while the thread holds its lock: then nobody need watch the holder. A
-//! thread that names another word wakes a sleeper of the former one first, which watches it from
-//! then on. The C library knows nothing of this: a robust pthread mutex that the thread acquires
-//! ends what is pending in silence.
+//! thread that names another word wakes a sleeper of the former one first. If it still holds that
+//! lock, the sleeper watches it from then on. The C library knows nothing of this: a robust pthread
+//! mutex that the thread acquires or releases ends what is pending in silence.
 //!
 //! # State of a token's word
 //!
@@ -47,7 +48,7 @@
 //! 2. A thread that sleeps on the word has read the generation after its own (sleep), which needs a
 //!    living owner. If that owner leaves or dies before the sleep, the word is another one, and the
 //!    sleep does not begin. If it does so later, (leave) wakes all sleepers, and the kernel one,
-//!    which wakes the others. If (sleep) comes after the next (own), it has acquired what (own)
+//!    which wakes the next. If (sleep) comes after the next (own), it has acquired what (own)
 //!    released, and the thread sees the new generation.
 //! 3. The kernel finds the token at each moment at which the word has a thread id: it is pending,
 //!    or on the list.
@@ -61,7 +62,7 @@
 //! | after | the kernel finds | and leaves |
 //! |---|---|---|
 //! | it named the token as pending, or its (claim) failed | a word without a thread id, or with another's | the word as it is; it may wake one sleeper, which looks again |
-//! | (claim), or (renew) | its own id, pending | `OWNER_DIED` and `WAITERS`; one sleeper of the owner before is woken, which wakes the others |
+//! | (claim), or (renew) | its own id, pending | `OWNER_DIED` and `WAITERS`; one sleeper of the owner before is woken, which wakes the next |
 //! | (own), the entry appended, nothing pending any more | its own id, pending or on the list | the same |
 //! | it named the token as pending, the entry removed | its own id, on the list or pending | the same |
 //! | (leave), the sleepers woken | its own id, pending | the same |
@@ -357,8 +358,8 @@ impl Registration {
     }
 }
 
-/// Names the word at `address` as pending. If another one is, that of a lock which the thread
-/// holds, one of its sleepers is woken, and watches the thread.
+/// Names the word at `address` as pending. If another one is, it may be that of a lock which the
+/// thread holds: one of its sleepers is woken, and watches the thread.
 #[inline]
 fn name(list: List, address: usize) {
     if let Some(other) = list.pending().filter(|&other| other != address) {

@@ -38,8 +38,8 @@
 use crate::sys;
 use core::cell::Cell;
 use core::ptr::null_mut;
-use ulocks_core::sync::AtomicU32;
-use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use ulocks_core::sync::{AtomicU32, compiler_fence};
 
 const WAITERS: u32 = 1 << 31;
 const OWNER_DIED: u32 = 1 << 30;
@@ -90,19 +90,33 @@ impl Thread {
         self.number
     }
 
-    /// Names the pending word. Returns the former one.
-    fn set_pending(&self, word: usize) -> usize {
+    /// Names the pending word. Returns the former one. If there is one, it may be that of a lock
+    /// which the thread holds, and whose waiters do not watch it (`ulocks_core::robust`): one of
+    /// them is woken before.
+    fn replace_pending(&self, word: usize) -> usize {
         if self.head.is_null() {
             return 0;
         }
         // SAFETY: the kernel has told where the head is, and the C library keeps it as long as the
         // thread lives. The thread and the kernel alone write to it.
-        unsafe {
-            let place = &raw mut (*self.head).pending;
-            let before = place.read_volatile();
-            place.write_volatile(word);
-            before
+        let (before, offset) =
+            unsafe { ((&raw const (*self.head).pending).read_volatile(), (*self.head).offset) };
+        if before != 0 {
+            sys::wake_at(before.wrapping_add_signed(offset), 1);
         }
+        self.set_pending(word);
+        before
+    }
+
+    /// Names the pending word.
+    fn set_pending(&self, word: usize) {
+        if self.head.is_null() {
+            return;
+        }
+        compiler_fence(SeqCst); // The kernel sees what this thread did in the order of the program.
+        // SAFETY: as in `replace_pending`.
+        unsafe { (&raw mut (*self.head).pending).write_volatile(word) };
+        compiler_fence(SeqCst);
     }
 
     /// What stands for `word` in the list.
@@ -110,7 +124,7 @@ impl Thread {
         if self.head.is_null() {
             return 0;
         }
-        // SAFETY: as in `set_pending`.
+        // SAFETY: as in `replace_pending`.
         let offset = unsafe { (*self.head).offset };
         (word.as_ptr() as usize).wrapping_add_signed(-offset)
     }
@@ -145,7 +159,7 @@ pub struct Held<'a> {
 impl Lock {
     /// Acquires it, for `thread`.
     pub fn lock(&self, thread: Thread) -> Held<'_> {
-        let before = thread.set_pending(thread.entry(&self.word)); // invariant 1
+        let before = thread.replace_pending(thread.entry(&self.word)); // invariant 1
         let died = match self.word.compare_exchange(0, thread.number, Acquire, Relaxed) {
             Ok(_) => false,
             Err(_) => self.contended(&thread),

@@ -170,9 +170,13 @@ pub fn wait(word: &ulocks_core::sync::AtomicU32, expected: u32, until: u64) -> A
 
 /// Wakes up to `count` threads that sleep on `word`.
 pub fn wake(word: &ulocks_core::sync::AtomicU32, count: u32) {
-    let (address, command) = (word.as_ptr() as usize, libc::FUTEX_WAKE as usize);
-    // SAFETY: a wake-up neither reads nor writes the word.
-    unsafe { raw(libc::SYS_futex, [address, command, count as usize, 0, 0, 0]) };
+    wake_at(word.as_ptr() as usize, count);
+}
+
+/// The same of the word at `address`.
+pub fn wake_at(address: usize, count: u32) {
+    // SAFETY: a wake-up neither reads nor writes the word, which need not be there.
+    unsafe { raw(libc::SYS_futex, [address, libc::FUTEX_WAKE as usize, count as usize, 0, 0, 0]) };
 }
 
 /// The calling process.

@@ -27,8 +27,6 @@ pub use safe::{SharedSafe, layout};
 pub use ulocks_shm_derive::SharedSafe;
 
 #[cfg(processes)]
-pub use robust::OrRepair;
-#[cfg(processes)]
 pub use robust::condvar::{Condvar, WaitResult};
 #[cfg(processes)]
 pub use robust::fair_mutex::FairMutex;
@@ -38,6 +36,8 @@ pub use robust::mutex::{LockError, LockResult, Mutex, MutexGuard, Refused};
 pub use robust::rwlock::{ReadResult, RwLock, RwLockReadGuard, RwLockWriteGuard, WriteResult};
 #[cfg(processes)]
 pub use robust::semarray::{PermitResult, SemArray, SemArrayPermit, SemError, Semaphore, SemaphorePermit};
+#[cfg(processes)]
+pub use robust::{OrRepair, OrRepairBy};
 #[cfg(processes)]
 pub use slots::{JoinError, Member};
 

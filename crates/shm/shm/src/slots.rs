@@ -366,13 +366,18 @@ impl<'s> Member<'s> {
         }
     }
 
-    /// Wakes the next thread that sleeps on the token of `owner`, which does the same. The kernel
-    /// wakes the first one.
-    pub(crate) fn wake_watchers(&self, owner: Owner) {
-        let Some(token) = self.token(owner) else { return };
-        if token.word().load(Acquire) & WAITERS != 0 {
+    /// After a sleep on the token of `owner`, whose word was `alive`: if the owner has died, wakes
+    /// the next thread that sleeps on the token, which does the same. The kernel wakes the first
+    /// one, and says so (`is_told`). Whether the owner has died.
+    pub(crate) fn pass_on_death(&self, owner: Owner, alive: u32, is_told: bool) -> bool {
+        let Some(token) = self.token(owner) else { return false };
+        let word = token.word().load(Acquire);
+        let has_died = is_told || word != alive;
+        // A thread that has claimed the slot since has woken them all.
+        if has_died && word & WAITERS != 0 && owner.is_of(token.generation()) {
             token.word().key().wake(1);
         }
+        has_died
     }
 }
 

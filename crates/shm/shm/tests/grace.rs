@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::Relaxed;
@@ -84,22 +84,19 @@ fn a_wait_ends_with_its_condition_or_its_time() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             region.with_member(|me| {
-                let pair = region.pair.lock(me).expect("clean");
-                let pair = region.changed.wait_while(pair, |pair| {
+                let mut pair = region.pair.lock(me).expect("clean");
+                let waited = region.changed.wait_while(&mut pair, |pair| {
                     waits.store(1, Relaxed);
                     pair[0] < 2
                 });
-                assert_eq!(pair.expect("clean")[0], 2);
-                let pair = region.pair.lock(me).expect("clean");
+                waited.expect("clean");
+                assert_eq!(pair[0], 2);
                 let soon = Deadline::after(Duration::from_millis(2));
-                let (pair, ended) =
-                    region.changed.wait_while_until(pair, soon, |pair| pair[0] < 3).expect("clean");
-                assert_eq!((pair[0], ended), (2, false));
-                drop(pair);
-                let pair = region.pair.lock(me).expect("clean");
+                let ended = region.changed.wait_while_until(&mut pair, soon, |pair| pair[0] < 3);
+                assert_eq!((pair[0], ended.expect("clean")), (2, false));
                 let passed = Deadline::after(Duration::ZERO);
-                let (_, ended) = region.changed.wait_while_until(pair, passed, |_| false).expect("clean");
-                assert!(ended, "the condition did not hold");
+                let ended = region.changed.wait_while_until(&mut pair, passed, |_| false);
+                assert!(ended.expect("clean"), "the condition did not hold");
             })
         });
         ulocks_testkit::limit::until("the condition was checked", || waits.load(Relaxed) == 1);
@@ -138,4 +135,38 @@ fn a_tuple_resets_its_locks() {
     assert_eq!((pair.0, *pair.1.try_lock().expect("unlocked")), (1, 2));
     let set: Set = [Op::sub(0, 1)].into_iter().collect();
     assert_eq!(set.len(), 1);
+}
+
+#[test]
+fn a_guard_that_a_wait_has_lost_lends_nothing() {
+    let region = region();
+    let waits = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            region.with_member(|me| {
+                let mut pair = region.pair.lock(me).expect("clean");
+                waits.store(1, Relaxed);
+                let ended = region.changed.wait(&mut pair);
+                assert!(matches!(ended, Err(LockError::NotRecoverable)), "{ended:?}");
+                let looks = catch_unwind(AssertUnwindSafe(|| pair[0]));
+                let text = looks.expect_err("it has no mutex");
+                let text = text.downcast_ref::<&str>().expect("a text");
+                assert!(text.contains("could not acquire it again"), "{text}");
+            })
+        });
+        ulocks_testkit::limit::until("the other one waits", || waits.load(Relaxed) == 1);
+        let end = region.with_member(|me| {
+            // The other one has the mutex until it waits.
+            region.pair.lock(me).expect("clean").abandon();
+            assert!(matches!(region.pair.lock(me), Err(LockError::NotRecoverable)));
+            region.changed.notify_one(me);
+        });
+        end.expect("a member");
+    });
+    // The drop of the lost guard has released nothing.
+    let end = region.with_member(|me| {
+        let mut held = region.pair.reset(me).expect("no thread has it");
+        held.mark_consistent();
+    });
+    end.expect("a member");
 }

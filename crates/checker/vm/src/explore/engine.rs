@@ -198,9 +198,10 @@ impl Engine for Explorer<'_, '_> {
         let (key, loc) = (self.key(key), self.loc(word));
         loop {
             self.look(Footprint::futex(&[number(loc)]), at);
-            let sleeps = self.machine.borrow_mut().begin_wait(&[(key, loc, expected)], bits, deadline, at);
-            match sleeps.unwrap_or_else(|fault| self.fail(&fault, at)) {
-                Err(ended) => return ended,
+            let queued = self.machine.borrow_mut().queue_up((key, loc, expected), bits, deadline, at);
+            let queued = queued.unwrap_or_else(|fault| self.fail(&fault, at));
+            match queued.and_then(|()| self.machine.borrow_mut().begin_sleep(deadline, at)) {
+                Err(ended) => return ended.0,
                 Ok(()) => match self.sleep(&[], at).0 {
                     // A handler installed with SA_RESTART: an untimed wait is begun again.
                     Waited::Interrupted if deadline.is_none() => {}
@@ -249,13 +250,22 @@ impl Engine for Explorer<'_, '_> {
                 (self.key(key), self.loc(word), entry.expected)
             })
             .collect();
-        let words: Vec<u32> = entries.iter().map(|(_, loc, _)| number(*loc)).collect();
-        self.look(Footprint::futex(&words), at);
-        let sleeps = self.machine.borrow_mut().begin_wait(&entries, u32::MAX, deadline, at);
-        match sleeps.unwrap_or_else(|fault| self.fail(&fault, at)) {
-            Err(ended) => (ended, None),
-            Ok(()) => self.sleep(&[], at),
+        // The kernel compares one word after the other, and queues the thread for each. Others may
+        // go on in between.
+        for (nth, entry) in entries.into_iter().enumerate() {
+            let footprint = Footprint::futex(&[number(entry.1)]);
+            if nth == 0 {
+                self.look(footprint, at)
+            } else {
+                self.step_in_kernel(footprint, at)
+            }
+            let queued = self.machine.borrow_mut().queue_up(entry, u32::MAX, deadline, at);
+            if let Err(ended) = queued.unwrap_or_else(|fault| self.fail(&fault, at)) {
+                return ended;
+            }
         }
+        let sleeps = self.machine.borrow_mut().begin_sleep(deadline, at);
+        sleeps.map_or_else(|ended| ended, |()| self.sleep(&[], at))
     }
 
     fn pi(&self, call: Call, at: At) -> Result<u32, Refusal> {

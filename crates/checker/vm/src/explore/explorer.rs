@@ -107,6 +107,13 @@ impl<'a, 's> Explorer<'a, 's> {
         }
     }
 
+    /// Announces a step inside of a system call, where no signal is handled.
+    pub(super) fn step_in_kernel(&self, footprint: Footprint, at: At) {
+        self.machine.borrow_mut().announce(Status::Ready, footprint, at);
+        self.wait_for_turn();
+        self.live_or_die(at);
+    }
+
     /// Lets the scheduler choose until this thread is chosen.
     pub(super) fn wait_for_turn(&self) {
         let me = self.machine.borrow().current();

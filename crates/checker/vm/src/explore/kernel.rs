@@ -27,8 +27,10 @@ pub(super) struct Sleeper {
     pub(super) entries: Vec<(Key, Loc, u32)>,
     pub(super) bits: u32,
     pub(super) deadline: Option<Time>,
-    /// By which entry it was woken.
+    /// By which entry it was woken; by the last one, if by several.
     pub(super) woken: Option<usize>,
+    /// The entries that are not in the kernel's queues any more, by bit.
+    pub(super) taken: u128,
     pub(super) expired: bool,
     /// What it waits for, if that is a priority-inheriting futex. Plain wake-ups do not find it.
     pub(super) inherits: Option<Inherits>,
@@ -96,55 +98,79 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Puts the current thread into the queue, unless a word has changed or the wait ends at once.
-    pub(super) fn begin_wait(
+    /// Puts the current thread into the queue of a futex, unless its word has changed. If the
+    /// thread is in the queue of another one (`futex_waitv`), this is the next.
+    pub(super) fn queue_up(
         &mut self,
-        entries: &[(Key, Loc, u32)],
+        entry: (Key, Loc, u32),
         bits: u32,
         deadline: Option<Time>,
         at: At,
-    ) -> Result<Result<(), Waited>, Fault> {
-        let wait = Operation::wait(deadline);
-        for (_, loc, expected) in entries {
-            // The kernel reads the newest value, on the thread's behalf: the thread reads nothing
-            // older after that. It is a relaxed load all the same, and orders nothing else.
-            let read = self.memory.load(self.current(), *loc, Relaxed, at, &mut |_, _| 0)?;
-            let holds = read.value;
-            self.looked(*loc, read.message, holds, false);
-            if holds != u64::from(*expected) {
-                let (loc, expected) = (*loc, *expected);
-                self.cover(at, wait, &[Event::FoundChanged]);
-                self.tell(at, || Said::NoSleep { loc, expected, holds });
-                return Ok(Err(Waited::Mismatch));
-            }
+    ) -> Result<Result<(), (Waited, Option<usize>)>, Fault> {
+        let (_, loc, expected) = entry;
+        // The kernel reads the newest value, on the thread's behalf: the thread reads nothing older
+        // after that. It is a relaxed load all the same, and orders nothing else.
+        let read = self.memory.load(self.current(), loc, Relaxed, at, &mut |_, _| 0)?;
+        let holds = read.value;
+        self.looked(loc, read.message, holds, false);
+        if holds != u64::from(expected) {
+            self.tell(at, || Said::NoSleep { loc, expected, holds });
+            return Ok(Err(self.sleeps_not(Waited::Mismatch, deadline, at)));
         }
+        let thread = self.current();
+        match self.queue.iter_mut().find(|sleeper| sleeper.thread == thread) {
+            Some(sleeper) => sleeper.entries.push(entry),
+            None => self.queue.push_back(Sleeper {
+                thread,
+                entries: vec![entry],
+                bits,
+                deadline,
+                woken: None,
+                taken: 0,
+                expired: false,
+                inherits: None,
+            }),
+        }
+        Ok(Ok(()))
+    }
+
+    /// The current thread is in all queues. Whether it sleeps, or how the wait ends at once.
+    pub(super) fn begin_sleep(
+        &mut self,
+        deadline: Option<Time>,
+        at: At,
+    ) -> Result<(), (Waited, Option<usize>)> {
         if deadline.is_some_and(|deadline| self.has_come(deadline)) {
-            self.cover(at, wait, &[Event::TimedOut]);
             self.tell(at, || Said::Text("does not sleep: its deadline has passed".into()));
-            return Ok(Err(Waited::TimedOut));
+            return Err(self.sleeps_not(Waited::TimedOut, deadline, at));
         }
         self.moves_on();
         if self.spurious < self.config.spurious && self.pick(Kind::Spurious, 2) == 1 {
             self.spurious += 1;
-            self.cover(at, wait, &[Event::WokenForNoReason]);
             self.tell(at, || Said::Text("sleeps, and is woken spuriously".into()));
-            return Ok(Err(Waited::Woken));
+            return Err(self.sleeps_not(Waited::Woken, deadline, at));
         }
-        let thread = self.current();
-        let entries = entries.to_vec();
-        let loc = entries.first().map(|entry| entry.1);
-        self.queue.push_back(Sleeper {
-            thread,
-            entries,
-            bits,
-            deadline,
-            woken: None,
-            expired: false,
-            inherits: None,
-        });
-        self.cover(at, wait, &[Event::Slept]);
+        let loc =
+            self.sleeper(self.current()).and_then(|sleeper| sleeper.entries.first()).map(|entry| entry.1);
+        self.cover(at, Operation::wait(deadline), &[Event::Slept]);
         self.tell(at, || Said::Sleeps { loc });
-        Ok(Ok(()))
+        Ok(())
+    }
+
+    /// The current thread leaves the queues that it is in. It has been woken if a wake-up came in
+    /// between, and otherwise the wait ended as `ended` says.
+    fn sleeps_not(&mut self, ended: Waited, deadline: Option<Time>, at: At) -> (Waited, Option<usize>) {
+        let thread = self.current();
+        let place = self.queue.iter().position(|sleeper| sleeper.thread == thread);
+        let woken = place.and_then(|place| self.queue.remove(place)).and_then(|sleeper| sleeper.woken);
+        let event = match (woken, ended) {
+            (Some(_), _) => Event::Woken,
+            (None, Waited::Mismatch) => Event::FoundChanged,
+            (None, Waited::TimedOut) => Event::TimedOut,
+            (None, _) => Event::WokenForNoReason,
+        };
+        self.cover(at, Operation::wait(deadline), &[event]);
+        if woken.is_some() { (Waited::Woken, woken) } else { (ended, None) }
     }
 
     fn sleeper(&self, thread: usize) -> Option<&Sleeper> {
@@ -176,14 +202,18 @@ impl Machine<'_, '_> {
     /// Wakes up to `count` sleepers of `key`, longest sleeper first.
     fn take(&mut self, key: Key, count: u32, bits: u32) -> Vec<usize> {
         let mut woken = Vec::new();
-        let plain = |sleeper: &&mut Sleeper| sleeper.woken.is_none() && sleeper.inherits.is_none();
-        for sleeper in self.queue.iter_mut().filter(plain) {
+        // A thread that was woken by one word, and has not run yet, is still in the queues of its
+        // other words: it may take another wake-up.
+        for sleeper in self.queue.iter_mut().filter(|sleeper| sleeper.inherits.is_none()) {
             if woken.len() as u32 == count {
                 break;
             }
-            let hit = sleeper.entries.iter().position(|(of, _, _)| *of == key);
+            let entries = &sleeper.entries;
+            let is_hit = |&nth: &usize| entries[nth].0 == key && sleeper.taken & 1 << nth == 0;
+            let hit = (0..entries.len()).find(is_hit);
             if let Some(entry) = hit.filter(|_| sleeper.bits & bits != 0) {
-                sleeper.woken = Some(entry);
+                sleeper.woken = sleeper.woken.max(Some(entry));
+                sleeper.taken |= 1 << entry;
                 woken.push(sleeper.thread);
             }
         }

@@ -179,6 +179,7 @@ impl Machine<'_, '_> {
             bits: u32::MAX,
             deadline,
             woken: None,
+            taken: 0,
             expired: false,
             inherits: Some(inherits),
         });

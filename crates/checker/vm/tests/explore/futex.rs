@@ -334,8 +334,10 @@ fn a_wait_for_any_says_which() {
     all_outcomes(model(false), [(End::Mismatch, None), (End::TimedOut, None)]);
 }
 
+/// A thread that one word has woken is in the queue of the other until it runs: it takes that
+/// wake-up, too, and says the last word.
 #[test]
-fn a_wait_for_any_is_woken_once() {
+fn a_wait_for_any_takes_a_wake_up_of_each_word() {
     let model = || {
         let words = Arc::new((word(0), word(0)));
         let shared = Arc::clone(&words);
@@ -346,7 +348,30 @@ fn a_wait_for_any_is_woken_once() {
         let woken = (wake(address(&words.0), 1, ALL, true), wake(address(&words.1), 1, ALL, true));
         (woken, sleeper.join().unwrap())
     };
-    all_outcomes(model, [((0, 0), None), ((1, 0), Some(0)), ((0, 1), Some(1))]);
+    let all = [((0, 0), None), ((1, 0), Some(0)), ((0, 1), Some(1)), ((1, 1), Some(1))];
+    all_outcomes(model, all);
+}
+
+/// The word says "go on", and the bell, always 0, is what is rung.
+fn rings(bell_first: bool) {
+    let words = Arc::new((word(0), word(0)));
+    let shared = Arc::clone(&words);
+    let sleeper = thread::spawn(move || {
+        let mut entries = [&shared.0, &shared.1].map(|word| Entry { word, expected: 0, private: true });
+        if bell_first {
+            entries.reverse();
+        }
+        wait_any(&entries, None);
+    });
+    words.0.store(1, Relaxed);
+    wake(address(&words.1), 1, ALL, true);
+    sleeper.join().unwrap();
+}
+
+#[test]
+fn a_wait_for_any_looks_at_one_word_after_the_other() {
+    all_outcomes(|| rings(true), [()]);
+    assert!(matches!(verdict(|| rings(false)), Verdict::LostWakeUp(_)));
 }
 
 #[test]

@@ -125,16 +125,18 @@ unsafe fn wait<L: RawRobust>(
             return libc::EPERM;
         }
         // SAFETY: the caller's promise; the guard of the acquisition was forgotten.
-        let guard = unsafe { mutex.guard_unchecked(me) };
-        match deadline {
-            None => code(cond.wait(guard), libc::ETIMEDOUT),
-            Some(deadline) => match cond.wait_until(guard, deadline) {
-                Ok((guard, is_notified)) => {
-                    forget(guard);
-                    if is_notified { 0 } else { libc::ETIMEDOUT }
-                }
-                Err(error) => code(Err(error), libc::ETIMEDOUT),
-            },
+        let mut guard = unsafe { mutex.guard_unchecked(me) };
+        let ended = match deadline {
+            None => cond.wait(&mut guard).map(|()| true).map_err(|error| error.map(|()| true)),
+            Some(deadline) => cond.wait_until(&mut guard, deadline),
+        };
+        match ended {
+            Ok(false) => {
+                forget(guard);
+                libc::ETIMEDOUT
+            }
+            Ok(true) => code(Ok(guard), libc::ETIMEDOUT),
+            Err(error) => code(Err(error.map(|_| guard)), libc::ETIMEDOUT),
         }
     })
 }

@@ -84,7 +84,7 @@ struct Mutex;
 /// ```
 struct Readers;
 
-/// The guard that a wait gives.
+/// A guard by which a thread waits.
 /// ```
 /// use ulocks_shm::{Condvar, Mutex};
 /// # #[derive(ulocks_shm::SharedSafe)]
@@ -92,8 +92,9 @@ struct Readers;
 /// # struct Root { mutex: Mutex<u64>, arrived: Condvar }
 /// let region = ulocks_shm::Region::<Root>::options().anonymous().unwrap();
 /// let copy: u64 = region.with_member(|me| {
-///     let guard = region.mutex.lock(me).unwrap();
-///     *region.arrived.wait_for(guard, std::time::Duration::ZERO).unwrap().0
+///     let mut guard = region.mutex.lock(me).unwrap();
+///     region.arrived.wait_for(&mut guard, std::time::Duration::ZERO).unwrap();
+///     *guard
 /// }).unwrap();
 /// ```
 /// ```compile_fail
@@ -103,8 +104,9 @@ struct Readers;
 /// # struct Root { mutex: Mutex<u64>, arrived: Condvar }
 /// let region = ulocks_shm::Region::<Root>::options().anonymous().unwrap();
 /// let guard = region.with_member(|me| {
-///     let guard = region.mutex.lock(me).unwrap();
-///     region.arrived.wait_for(guard, std::time::Duration::ZERO).unwrap().0
+///     let mut guard = region.mutex.lock(me).unwrap();
+///     region.arrived.wait_for(&mut guard, std::time::Duration::ZERO).unwrap();
+///     guard
 /// }).unwrap();
 /// ```
 struct Condvar;

@@ -15,8 +15,7 @@
 //! leaves the queue and returns.
 
 use crate::robust::RawRobust;
-use crate::robust::mutex::raw::RawMutex;
-use crate::robust::mutex::{LockError, LockResult, MutexGuard};
+use crate::robust::mutex::{LockError, MutexGuard};
 use crate::robust::queue::{Queue, Rule};
 use crate::slots::{Member, Owner};
 use core::time::Duration;
@@ -37,7 +36,9 @@ use ulocks_core::{Policy, Shared, futex};
 /// each waiter.
 ///
 /// # Errors
-/// Those of the mutex, which a wait acquires again.
+/// Those of the mutex, which a wait acquires again. After [`LockError::OwnerDied`] the guard has
+/// the mutex, and the data is to be repaired: [`OrRepairBy`](super::OrRepairBy). After the
+/// others it has none, and panics if it is used.
 ///
 /// # Panics
 /// If the member is not of this variable's region, or is that of the process's parent.
@@ -71,8 +72,8 @@ use ulocks_core::{Policy, Shared, futex};
 ///         })
 ///     });
 ///     region.with_member(|me| {
-///         let letters = region.letters.lock(me).unwrap();
-///         let mut letters = region.arrived.wait_while(letters, |letters| *letters == 0).unwrap();
+///         let mut letters = region.letters.lock(me).unwrap();
+///         region.arrived.wait_while(&mut letters, |letters| *letters == 0).unwrap();
 ///         *letters -= 1;
 ///     })
 /// })?;
@@ -82,9 +83,9 @@ use ulocks_core::{Policy, Shared, futex};
 #[repr(transparent)]
 pub struct Condvar<P: Policy<Scope = futex::Global> = Shared>(Queue<P>);
 
-/// What a wait with a deadline gives: the guard, and whether the wait ended before the deadline.
-pub type WaitResult<'a, T, L = RawMutex> =
-    Result<(MutexGuard<'a, T, L>, bool), LockError<MutexGuard<'a, T, L>>>;
+/// How a wait ended, beside a mutex that it has acquired again. With [`LockError::OwnerDied`] the
+/// data is to be repaired; after the other errors the guard has no mutex.
+pub type WaitResult<T = ()> = Result<T, LockError<T>>;
 
 impl<P: Policy<Scope = futex::Global>> Condvar<P> {
     ulocks_core::const_fn! {
@@ -105,38 +106,38 @@ impl<P: Policy<Scope = futex::Global>> Condvar<P> {
     ///
     /// # Panics
     /// See [the type](Self#panics).
-    pub fn wait<'a, T: ?Sized, L: RawRobust>(&self, guard: MutexGuard<'a, T, L>) -> LockResult<'a, T, L> {
-        self.wait_while_held(guard, None).map(|(guard, _)| guard)
+    pub fn wait<T: ?Sized, L: RawRobust>(&self, guard: &mut MutexGuard<'_, T, L>) -> WaitResult {
+        self.wait_for_all(guard, None).map(drop).map_err(|error| error.map(drop))
     }
 
-    /// The same, for at most `timeout`.
+    /// The same, for at most `timeout`. Whether it ended before that.
     ///
     /// # Errors
     /// As [`wait`](Self::wait). The end of the time is no error.
     ///
     /// # Panics
     /// As [`wait`](Self::wait).
-    pub fn wait_for<'a, T: ?Sized, L: RawRobust>(
+    pub fn wait_for<T: ?Sized, L: RawRobust>(
         &self,
-        guard: MutexGuard<'a, T, L>,
+        guard: &mut MutexGuard<'_, T, L>,
         timeout: Duration,
-    ) -> WaitResult<'a, T, L> {
-        self.wait_while_held(guard, Some(Deadline::after(timeout)))
+    ) -> WaitResult<bool> {
+        self.wait_for_all(guard, Some(Deadline::after(timeout)))
     }
 
-    /// The same, until `deadline`.
+    /// The same, until `deadline`. Whether it ended before that.
     ///
     /// # Errors
     /// As [`wait_for`](Self::wait_for).
     ///
     /// # Panics
     /// As [`wait`](Self::wait).
-    pub fn wait_until<'a, T: ?Sized, L: RawRobust>(
+    pub fn wait_until<T: ?Sized, L: RawRobust>(
         &self,
-        guard: MutexGuard<'a, T, L>,
+        guard: &mut MutexGuard<'_, T, L>,
         deadline: Deadline,
-    ) -> WaitResult<'a, T, L> {
-        self.wait_while_held(guard, Some(deadline))
+    ) -> WaitResult<bool> {
+        self.wait_for_all(guard, Some(deadline))
     }
 
     /// Waits as long as the `condition` holds: it is checked with the mutex held, at first and
@@ -147,49 +148,58 @@ impl<P: Policy<Scope = futex::Global>> Condvar<P> {
     ///
     /// # Panics
     /// As [`wait`](Self::wait), and if the condition does.
-    pub fn wait_while<'a, T: ?Sized, L: RawRobust>(
+    pub fn wait_while<T: ?Sized, L: RawRobust>(
         &self,
-        mut guard: MutexGuard<'a, T, L>,
+        guard: &mut MutexGuard<'_, T, L>,
         mut condition: impl FnMut(&mut T) -> bool,
-    ) -> LockResult<'a, T, L> {
-        while condition(&mut guard) {
-            guard = self.wait(guard)?;
+    ) -> WaitResult {
+        while condition(guard) {
+            self.wait(guard)?;
         }
-        Ok(guard)
+        Ok(())
     }
 
-    /// The same, until `deadline`: with the guard, whether the condition has ceased to hold.
+    /// The same, until `deadline`. Whether the condition has ceased to hold.
     ///
     /// # Errors
     /// As [`wait_while`](Self::wait_while). The end of the time is no error.
     ///
     /// # Panics
     /// As [`wait_while`](Self::wait_while).
-    pub fn wait_while_until<'a, T: ?Sized, L: RawRobust>(
+    pub fn wait_while_until<T: ?Sized, L: RawRobust>(
         &self,
-        mut guard: MutexGuard<'a, T, L>,
+        guard: &mut MutexGuard<'_, T, L>,
         deadline: Deadline,
         mut condition: impl FnMut(&mut T) -> bool,
-    ) -> WaitResult<'a, T, L> {
+    ) -> WaitResult<bool> {
         let mut in_time = true;
-        while condition(&mut guard) {
+        while condition(guard) {
             if !in_time {
-                return Ok((guard, false));
+                return Ok(false);
             }
-            (guard, in_time) = self.wait_until(guard, deadline)?;
+            in_time = self.wait_until(guard, deadline)?;
         }
-        Ok((guard, true))
+        Ok(true)
     }
 
-    fn wait_while_held<'a, T: ?Sized, L: RawRobust>(
+    fn wait_for_all<T: ?Sized, L: RawRobust>(
         &self,
-        guard: MutexGuard<'a, T, L>,
+        guard: &mut MutexGuard<'_, T, L>,
         deadline: Option<Deadline>,
-    ) -> WaitResult<'a, T, L> {
+    ) -> WaitResult<bool> {
         let (mutex, me) = (guard.mutex(), guard.member());
         me.check_region(self);
-        let ended = self.0.wait(me, &NoHolders, deadline, || drop(guard)).map_err(LockError::Refused)?;
-        mutex.lock(me).map(|guard| (guard, ended))
+        let ended = self.0.wait(me, &NoHolders, deadline, || guard.release()).map_err(LockError::Refused)?;
+        // The former guard has no mutex, so that its drop does nothing.
+        match mutex.lock(me) {
+            Ok(again) => *guard = again,
+            Err(LockError::OwnerDied(again)) => {
+                *guard = again;
+                return Err(LockError::OwnerDied(ended));
+            }
+            Err(error) => return Err(error.map(|_| ended)),
+        }
+        Ok(ended)
     }
 
     /// Wakes the waiter that has waited longest. Whether there was one.

@@ -81,6 +81,59 @@ pub trait OrRepair: Sized {
     ) -> Result<Self::Guard, LockError<Infallible>>;
 }
 
+/// What a wait of a [`Condvar`](condvar::Condvar) gives, with the data repaired if a holder died.
+///
+/// ```
+/// use ulocks_shm::{Condvar, Mutex, OrRepair, OrRepairBy, Region};
+/// # #[derive(ulocks_shm::SharedSafe)]
+/// # #[repr(C)]
+/// # struct Root { pair: Mutex<[u64; 2]>, changed: Condvar }
+///
+/// let region = Region::<Root>::options().anonymous()?;
+/// region.with_member(|me| {
+///     let repair = |pair: &mut [u64; 2]| pair[1] = pair[0];
+///     let mut pair = region.pair.lock(me).or_repair(repair)?;
+///     pair[0] = 1;
+///     region.changed.wait_while(&mut pair, |pair| pair[0] == 0).or_repair_by(&mut pair, repair)?;
+///     Ok::<(), Box<dyn std::error::Error>>(())
+/// })??;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait OrRepairBy<T>: Sized {
+    /// How the wait ended; if the last holder died or panicked, after `repair` has made the data of
+    /// the `guard` whole. The data is marked as consistent then.
+    ///
+    /// # Errors
+    /// Those of the wait, but never [`LockError::OwnerDied`].
+    ///
+    /// # Panics
+    /// If `repair` does. The lock is not recoverable then.
+    fn or_repair_by<G: Mends>(
+        self,
+        guard: &mut G,
+        repair: impl FnOnce(&mut G::Target),
+    ) -> Result<T, LockError<Infallible>>;
+}
+
+impl<T> OrRepairBy<T> for condvar::WaitResult<T> {
+    fn or_repair_by<G: Mends>(
+        self,
+        guard: &mut G,
+        repair: impl FnOnce(&mut G::Target),
+    ) -> Result<T, LockError<Infallible>> {
+        match self {
+            Ok(ended) => Ok(ended),
+            Err(LockError::OwnerDied(ended)) => {
+                repair(guard);
+                guard.mended();
+                Ok(ended)
+            }
+            Err(LockError::NotRecoverable) => Err(LockError::NotRecoverable),
+            Err(LockError::Refused(refused)) => Err(LockError::Refused(refused)),
+        }
+    }
+}
+
 impl<G: Mends> OrRepair for Result<G, LockError<G>> {
     type Guard = G;
 

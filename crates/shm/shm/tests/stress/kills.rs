@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use ulocks_semarray::Set;
 use ulocks_shm::robust::RawRobust;
-use ulocks_shm::robust::mutex::raw::RawMutex;
 use ulocks_shm::slots::Slot;
-use ulocks_shm::{Condvar, FairMutex, LockError, LockResult, Member, Mutex, MutexGuard, RwLock, SemArray};
+use ulocks_shm::{
+    Condvar, FairMutex, LockError, LockResult, Member, Mutex, MutexGuard, OrRepairBy, RwLock, SemArray,
+};
 use ulocks_testkit::Child;
 use ulocks_testkit::shared::Mapping;
 use ulocks_testkit::watchdog::watch;
@@ -109,10 +110,10 @@ impl Locks {
             drop(items);
             self.arrived.notify_one(me);
         } else if *items == 0 {
-            match self.arrived.wait_for(items, Duration::from_millis(2)) {
-                Ok((mut items, _)) => *items = items.saturating_sub(1),
-                Err(error) => drop(self.held::<u32, RawMutex>(Err(error))),
-            }
+            let repair = |_: &mut u32| _ = self.told.fetch_add(1, Relaxed);
+            let waited = self.arrived.wait_for(&mut items, Duration::from_millis(2));
+            waited.or_repair_by(&mut items, repair).unwrap();
+            *items = items.saturating_sub(1);
         }
     }
 

@@ -9,7 +9,7 @@ use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
 use ulocks_shm::robust::RawRobust;
 use ulocks_shm::slots::Slot;
-use ulocks_shm::{self as shm, Condvar, LockError, LockResult, Member, MutexGuard};
+use ulocks_shm::{self as shm, Condvar, LockError, LockResult, Member, MutexGuard, OrRepairBy};
 
 /// Items, and the threads that take them.
 struct Place<L: RawRobust> {
@@ -57,16 +57,13 @@ impl<L: RawRobust> Place<L> {
         let mut guard = Self::held(self.items.lock(me));
         while guard.load(Relaxed) == 0 {
             if timed {
-                let (now, in_time) = match self.arrived.wait_until(guard, soon()) {
-                    Ok(ended) => ended,
-                    Err(error) => (Self::held(Err(error)), true),
-                };
-                guard = now;
+                let in_time =
+                    self.arrived.wait_until(&mut guard, soon()).or_repair_by(&mut guard, |_| ()).unwrap();
                 if !in_time && guard.load(Relaxed) == 0 {
                     return;
                 }
             } else {
-                guard = Self::held(self.arrived.wait(guard));
+                self.arrived.wait(&mut guard).or_repair_by(&mut guard, |_| ()).unwrap();
             }
         }
         self.store(&guard, guard.load(Relaxed) - 1);

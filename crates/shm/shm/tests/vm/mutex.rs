@@ -10,6 +10,7 @@ use ulocks_core::model::crash::sweep;
 use ulocks_core::model::{Config, Deaths, Kernel, Strategy, explore, thread};
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
+use ulocks_shm::Refused;
 use ulocks_shm::robust::RawRobust;
 use ulocks_shm::slots::Slot;
 
@@ -205,6 +206,36 @@ fn several_deaths_strand_nobody() {
         explore(config(3), clients::<Mutex, 6>(2, 0, false));
         let config = |threads| Config { timeouts: true, ..config(threads) };
         explore(config(3), clients::<Mutex, 6>(2, 3, false));
+    }
+}
+
+/// Thread 1 has slept for the mutex, and asks for it once more while it holds it.
+fn a_holder_asks_again() {
+    let place = Place::<Mutex, 3>::new();
+    let me = place.join();
+    // SAFETY: all members are of the place's slots.
+    let how = unsafe { place.mutex.lock(&me) }.unwrap();
+    let shared = Arc::clone(&place);
+    let asks = thread::spawn(move || {
+        let me = shared.join();
+        // SAFETY: as above.
+        let how = unsafe { shared.mutex.lock(&me) }.unwrap();
+        // SAFETY: as above.
+        assert_eq!(unsafe { shared.mutex.lock(&me) }, Err(Refused::Deadlock));
+        shared.critical(&me, 1, how);
+        std::mem::forget(me);
+    });
+    let threads = vec![asks, place.resident(2, 1, false)];
+    (0..60).for_each(|_| yield_now());
+    place.critical(&me, 100, how);
+    std::mem::forget(me);
+    place.ends(threads, 3);
+}
+
+#[test]
+fn a_death_of_a_holder_that_asked_again_strands_nobody() {
+    for kernel in Kernel::ALL {
+        at_each_step(1, kernel, false, 100, a_holder_asks_again);
     }
 }
 

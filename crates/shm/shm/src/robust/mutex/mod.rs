@@ -26,14 +26,14 @@ use ulocks_core::time::Deadline;
 ///
 /// # Fairness
 /// None. An arriving thread takes a free mutex past the waiters. A release wakes the waiter that
-/// has slept longest.
+/// has slept longest since its last look.
 ///
 /// # Blocking
 /// Uncontended, an acquisition is one compare-exchange, and so is a release. Otherwise the caller
 /// spins for some microseconds, and then sleeps in the kernel (`futex_waitv`) until the mutex is
 /// released or its holder dies. It looks again each 200 ms. If the kernel lacks the call or forbids
 /// it, a waiter learns of a death by these looks only. So it does if a holder that has slept for
-/// the mutex acquires a robust mutex of the C library, and then dies.
+/// the mutex acquires or releases a robust mutex of the C library, and then dies.
 ///
 /// # Errors
 /// [`LockError::OwnerDied`] has the guard: the last holder died or panicked, and its changes may be
@@ -68,7 +68,8 @@ unsafe impl<T: ?Sized + Send, L: RawRobust> Sync for Mutex<T, L> {}
 // SAFETY: as the data's.
 unsafe impl<T: ?Sized + Send, L: RawRobust> Send for Mutex<T, L> {}
 
-/// Why an acquisition failed, or what it found. `G` is the guard.
+/// Why an acquisition failed, or what it found. `G` is what the caller gets all the same: the
+/// guard, or from a wait by a guard how the wait ended.
 #[non_exhaustive]
 pub enum LockError<G> {
     /// The last holder died or panicked. The caller has the mutex: repair the data.
@@ -101,7 +102,7 @@ impl<G> fmt::Display for LockError<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OwnerDied(_) => f.write_str(
-                "the last holder died or panicked; the error has the guard: repair the data, then call \
+                "the last holder died or panicked, and the caller has the lock: repair the data, then call \
                  `mark_consistent`",
             ),
             Self::NotRecoverable => f.write_str(
@@ -249,7 +250,8 @@ impl<T: ?Sized, L: RawRobust> Mutex<T, L> {
 
     #[inline]
     fn guard<'a>(&'a self, me: &'a Member<'_>) -> MutexGuard<'a, T, L> {
-        MutexGuard { mutex: self, me, panicking: usize::from(std::thread::panicking()) }
+        let state = if std::thread::panicking() { PANICKING } else { 0 };
+        MutexGuard { mutex: self, me, state }
     }
 
     #[inline]
@@ -277,14 +279,22 @@ impl<T: ?Sized, L: RawRobust> fmt::Debug for Mutex<T, L> {
 }
 
 /// Access to the data of a [`Mutex`], until it is dropped.
+///
+/// # Panics
+/// If it is used after a wait of a [`Condvar`](crate::Condvar) that could not acquire the mutex
+/// again.
 #[must_use = "dropped at once, it releases the mutex"]
 pub struct MutexGuard<'a, T: ?Sized, L: RawRobust = RawMutex> {
     mutex: &'a Mutex<T, L>,
     me: &'a Member<'a>,
-    /// Whether the thread panicked already when it acquired. A word, so that a copy of the guard is
-    /// of whole words.
-    panicking: usize,
+    /// A word, so that a copy of the guard is of whole words.
+    state: usize,
 }
+
+/// The thread panicked already when it acquired.
+const PANICKING: usize = 1;
+/// A wait has released the mutex, and not acquired it again.
+const LOST: usize = 2;
 
 impl<'a, T: ?Sized, L: RawRobust> MutexGuard<'a, T, L> {
     pub(crate) fn mutex(&self) -> &'a Mutex<T, L> {
@@ -293,6 +303,26 @@ impl<'a, T: ?Sized, L: RawRobust> MutexGuard<'a, T, L> {
 
     pub(crate) fn member(&self) -> &'a Member<'a> {
         self.me
+    }
+
+    /// Releases the mutex, for a wait.
+    pub(crate) fn release(&mut self) {
+        self.check_held();
+        if self.is_dirty() {
+            self.mutex.state.store(NOT_RECOVERABLE, Relaxed);
+        } else if self.state == 0 && std::thread::panicking() {
+            self.mutex.state.store(DIRTY, Relaxed);
+        }
+        self.state |= LOST;
+        // SAFETY: the guard's member holds the mutex, and is of this thread: neither can be sent.
+        unsafe { self.mutex.raw.unlock(self.me) };
+    }
+
+    #[inline]
+    fn check_held(&self) {
+        if self.state & LOST != 0 {
+            not_held();
+        }
     }
 
     /// Whether a holder died or panicked, and the data was not repaired since.
@@ -323,9 +353,10 @@ impl<T: ?Sized, L: RawRobust> Deref for MutexGuard<'_, T, L> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the member holds the mutex until its guard is dropped. Only if it dies or leaves
-        // do others get the mutex. It cannot leave while the guard borrows it, and what it has lent
-        // is not used after its thread's end: the contract of `Member::join`.
+        self.check_held();
+        // SAFETY: the member holds the mutex until its guard is dropped, or lost in a wait. Only if
+        // it dies or leaves do others get the mutex. It cannot leave while the guard borrows it,
+        // and what it has lent is not used after its thread's end: the contract of `Member::join`.
         self.mutex.data.with(|data| unsafe { &*data })
     }
 }
@@ -333,6 +364,7 @@ impl<T: ?Sized, L: RawRobust> Deref for MutexGuard<'_, T, L> {
 impl<T: ?Sized, L: RawRobust> DerefMut for MutexGuard<'_, T, L> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
+        self.check_held();
         // SAFETY: as in `deref`, and the guard is borrowed alone.
         self.mutex.data.with_mut(|data| unsafe { &mut *data })
     }
@@ -347,15 +379,15 @@ impl<T: ?Sized + fmt::Debug, L: RawRobust> fmt::Debug for MutexGuard<'_, T, L> {
 impl<T: ?Sized, L: RawRobust> Drop for MutexGuard<'_, T, L> {
     #[inline]
     fn drop(&mut self) {
-        if ulocks_core::sync::is_abandoned() {
-            return;
+        if self.state & LOST == 0 && !ulocks_core::sync::is_abandoned() {
+            self.release();
         }
-        if self.is_dirty() {
-            self.mutex.state.store(NOT_RECOVERABLE, Relaxed);
-        } else if self.panicking == 0 && std::thread::panicking() {
-            self.mutex.state.store(DIRTY, Relaxed);
-        }
-        // SAFETY: the guard's member holds the mutex, and is of this thread: neither can be sent.
-        unsafe { self.mutex.raw.unlock(self.me) };
     }
+}
+
+/// A guard is used after an error of a wait.
+#[cold]
+#[inline(never)]
+fn not_held() -> ! {
+    panic!("the guard has no mutex: a wait could not acquire it again, and its error said so");
 }

@@ -3,11 +3,13 @@
 //!
 //! # Properties
 //! - Exclusion; what a holder did, also one that died, happens before the next acquisition returns.
-//! - If threads die at any steps, no other thread waits for them for ever. In the cases below a
-//!   waiter may sleep for [`RECHECK`](crate::slots::RECHECK) before it looks again.
+//! - If threads die at any steps, no other thread waits for them for ever. In the cases of the last
+//!   list a waiter may sleep for [`RECHECK`](crate::slots::RECHECK) before it looks again.
 //! - If a holder died in its critical section, the next acquisition says so.
 //! - A thread whose deadline passes leaves no trace that delays another.
-//! - The releasing exchange is the last access; what follows is a wake-up by address.
+//! - The releasing exchange is the last access to the word. The baton stays pending until the
+//!   wake-up that follows: if the thread dies before, the kernel reads the baton. So the mutex must
+//!   stay mapped, and its memory must not be given to other uses, while threads use it.
 //!
 //! # State
 //! The *word*:
@@ -16,57 +18,67 @@
 //! |---|---|
 //! | the holder (`Owner`) | its slot and generation; the word is 0 if the mutex is free |
 //! | `WAITERS` | the holder wakes a sleeper when it releases |
-//! | `PLAIN` | threads sleep on the word, since the kernel or a filter of calls refuses `futex_waitv` |
+//! | `PLAIN` | threads sleep on the word alone: the kernel, or a filter of calls, refuses `futex_waitv` |
 //!
-//! The *baton* is a second word, always 0. Sleepers sleep on it, on the word and on the holder's
-//! token. Only wake-ups for this mutex are sent to the baton: by a release, by a waiter that leaves
-//! without the mutex, and by the kernel for a thread that dies with the baton *pending*.
+//! The *baton* is a second word, always 0. A sleeper sleeps on the baton, on the word and on the
+//! holder's token. Only wake-ups for this mutex are sent to the baton: by a release, by a waiter
+//! that leaves without the mutex, and by the kernel for a thread that dies with the baton
+//! *pending*.
 //!
 //! | transition of the word | by | label |
 //! |---|---|---|
-//! | free to the holder; with `WAITERS` if it has slept | a thread that acquires | (acquire) |
-//! | a dead holder to the holder, flags kept; with `WAITERS` if it has slept | a thread that acquires | (take over) |
-//! | `WAITERS` set | a waiter that is about to sleep | (mark sleepers) |
-//! | `PLAIN` set | one that is refused `futex_waitv` | (mark plain) |
+//! | free to the holder; with `WAITERS` from a waiter | a thread that acquires | (acquire) |
+//! | a dead holder to the holder, flags kept; with `WAITERS` from a waiter | a thread that acquires | (take over) |
+//! | `WAITERS` set | a thread that becomes a waiter, and again before each sleep | (mark sleepers) |
+//! | `PLAIN` set | a waiter that is refused `futex_waitv` | (mark plain) |
 //! | the holder without flags to free | the holder | (free) |
-//! | the holder with flags to free; then one sleeper is woken | the holder | (unlock) |
+//! | the holder with flags to free | the holder; then it wakes one sleeper, with `PLAIN` all | (unlock) |
 //!
-//! A thread names the baton as pending before its first sleep. It withdraws that when it leaves
-//! without the mutex, after it has woken another sleeper; or, with the mutex, after the wake-up of
-//! its (unlock).
+//! A thread is a *waiter* from its first (mark sleepers) on. It names the baton as pending then. It
+//! withdraws the baton when it leaves without the mutex, after it has woken a sleeper; or, if it
+//! acquires, after the wake-up of its (unlock). Its word has `WAITERS` until then, so that it makes
+//! no (free).
 //!
 //! # Invariants
 //! 1. Only the thread that the word names acts as its holder; (acquire) and (take over) name the
 //!    thread that makes them. (take over) replaces a holder that is gone, by the table (`slots.rs`,
 //!    invariant 1).
 //! 2. While threads sleep, at least one of these is true:
-//!    - A thread that has slept is on its way: it has the baton pending.
-//!    - A sleeper watches the holder that the word names, or one that is about to wake a sleeper
-//!      after its (unlock). The word has `WAITERS`, or had it.
-//!    - The holder has slept: it has the baton pending, and the word has `WAITERS`.
-//! 3. A sleeper watches the token of the holder that the word named at (mark sleepers). The kernel
-//!    compares all words before the sleep. A thread that a token wakes passes that on to the next
-//!    sleeper of the token, which may wait for another lock.
+//!    - A waiter that a wake-up or the end of its time has woken is on its way.
+//!    - A sleeper watches the holder that the word names, or a thread between its (unlock) and its
+//!      wake-up. The word has, or had, `WAITERS`.
+//!    - The holder was a waiter, or is about to wake a sleeper after its (unlock). The baton is
+//!      pending.
+//! 3. A sleeper watches the token of the holder that the word named when it looked. If it finds
+//!    that the holder has died, it wakes the next sleeper of the token, which may wait for another
+//!    lock.
+//! 4. A sleeper is in the baton's queue before the kernel compares the word. So either that look
+//!    sees the word that (unlock) has left, and the thread does not sleep; or the wake-up after
+//!    (unlock) finds the thread in the queue. The kernel orders its look at the queue after the
+//!    exchange. A thread that is woken before it has passed all looks is told so.
 //!
 //! # Why no sleeper is forgotten
 //! The cases are those of invariant 2.
-//! - A thread on its way finds the mutex free, and becomes a holder that has slept. Or it finds a
-//!   holder, marks the word, and watches that one. Or it leaves, and wakes another sleeper before.
-//!   If it dies before, the kernel wakes another one, which is then on its way: the baton is 0,
-//!   whoever has the mutex meanwhile.
+//! - A waiter on its way finds the mutex free, and becomes the holder. Or it finds a holder, marks
+//!   the word, and watches that one. Or it leaves, and wakes another sleeper before. If it dies
+//!   before, the kernel wakes another one, which is then on its way: the baton is 0, whoever has
+//!   the mutex meanwhile.
 //! - A holder with `WAITERS` wakes a sleeper, which is then on its way. If the holder dies before,
 //!   its watcher wakes by the token.
-//! - A holder that has slept needs no watcher: if it dies at any step up to the wake-up of its
+//! - A holder that was a waiter needs no watcher: if it dies at any step up to the wake-up of its
 //!   (unlock), the kernel wakes a sleeper.
-//! - A thread that passes the waiters takes the mutex without `WAITERS`, and wakes nobody. It could
-//!   do so only as the mutex was free, so a thread is on its way.
+//! - A thread that passes the waiters takes the free mutex without `WAITERS`, and wakes nobody. The
+//!   mutex was free, so a waiter is on its way, or the thread that freed it has yet to wake one.
 //!
 //! # Where a waiter may sleep until it looks again
-//! - If a holder of two locks dies, and then the waiter of one of them that its token has woken,
+//! - A waiter on its way is stopped, and not dead. Others pass it, and wake nobody.
+//! - A holder of two locks dies, and then the waiter of one of them that its token has woken,
 //!   before that has woken the waiter of the other.
-//! - If a holder that has slept acquires a robust mutex of the C library, and then dies: that ends
-//!   what is pending. Other locks of this crate do not: `ulocks_core::robust`.
-//! - If a thread is refused `futex_waitv`, it learns of deaths only so.
+//! - A holder that was a waiter loses what it has pending: to a robust mutex of the C library that
+//!   it acquires or releases meanwhile. Then it dies, or its member leaves with the mutex. Other
+//!   locks of this family wake a sleeper first, which watches it (`ulocks_core::robust`).
+//! - A thread that is refused `futex_waitv` learns of deaths only so, and so do those for whom it
+//!   would have watched a holder.
 //!
 //! # Ordering
 //! (acquire) acquires; (free) and (unlock) release. A dead holder made no release: a thread that
@@ -193,11 +205,16 @@ impl<P: Policy<Scope = futex::Global>> RawMutex<P> {
                 Err(error) => Err(error),
             };
             let held = attempt.inspect_err(|_| self.leave(me, mine))?;
-            if self.sleep(me, held, deadline) {
-                mine |= WAITERS;
-                if spin::closely::<P>(|| self.look(mine)) {
-                    return Ok(Acquired::Clean);
-                }
+            // (mark sleepers)
+            let marked = held.seen | WAITERS;
+            if held.seen != marked && self.word.compare_exchange(held.seen, marked, Relaxed, Relaxed).is_err()
+            {
+                continue;
+            }
+            me.set_pending(&self.baton);
+            mine |= WAITERS;
+            if self.sleep(me, &held, marked, deadline) && spin::closely::<P>(|| self.look(mine)) {
+                return Ok(Acquired::Clean);
             }
         }
     }
@@ -236,29 +253,24 @@ impl<P: Policy<Scope = futex::Global>> RawMutex<P> {
         }
     }
 
-    /// (mark sleepers), then sleeps until the mutex may be free, its holder may have died, or the
-    /// deadline may have passed. Whether the thread may have slept.
-    fn sleep(&self, me: &Member<'_>, held: Held<'_>, deadline: Option<Deadline>) -> bool {
-        let marked = held.seen | WAITERS;
-        if held.seen != marked && self.word.compare_exchange(held.seen, marked, Relaxed, Relaxed).is_err() {
-            return false;
-        }
+    /// Sleeps until the mutex may be free, its holder may have died, or the deadline may have
+    /// passed. False if the thread has not slept.
+    fn sleep(&self, me: &Member<'_>, held: &Held<'_>, marked: u32, deadline: Option<Deadline>) -> bool {
         let recheck = Deadline::after(me.recheck());
         let until = deadline.filter(|deadline| deadline.passes_before(recheck)).unwrap_or(recheck);
-        me.set_pending(&self.baton);
+        // In this order: invariant 4.
         let words = [
-            Waiter::new(&self.word, marked),
             Waiter::new(&self.baton, 0),
+            Waiter::new(&self.word, marked),
             Waiter::new(held.token, held.alive),
         ];
-        match waitv(&words, Some(until)) {
-            Ok(WaitvOutcome::Woken(2)) => me.wake_watchers(held.owner), // invariant 3
-            Ok(WaitvOutcome::Mismatch) => return false,
-            Ok(_) => {}
-            Err(WaitvError::Unsupported) => return self.sleep_plainly(marked, until),
+        let slept = waitv(&words, Some(until));
+        me.pass_on_death(held.owner, held.alive, matches!(slept, Ok(WaitvOutcome::Woken(2))));
+        match slept {
+            Ok(ended) => ended != WaitvOutcome::Mismatch,
+            Err(WaitvError::Unsupported) => self.sleep_plainly(marked, until),
             Err(error) => panic!("{error}"),
         }
-        true
     }
 
     /// (mark plain), and the same without the baton and the token.
@@ -272,23 +284,24 @@ impl<P: Policy<Scope = futex::Global>> RawMutex<P> {
         true
     }
 
-    /// A waiter leaves without the mutex. If it has slept, it may have used up a wake-up, or have
-    /// been the one that watched the holder (invariant 2).
+    /// A waiter leaves without the mutex. If it may have slept, it may have used up a wake-up, or
+    /// have been the one that watched the holder (invariant 2).
     fn leave(&self, me: &Member<'_>, mine: u32) {
         if mine & WAITERS != 0 {
             self.baton.key().wake(1);
+            me.end_pending(&self.baton);
         }
-        me.end_pending(&self.baton);
     }
 
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self, me: &Member<'_>) {
-        let was = self.word.swap(FREE, Release); // (unlock)
-        if was & PLAIN != 0 {
+        // (unlock)
+        if self.word.swap(FREE, Release) & PLAIN == 0 {
+            self.baton.key().wake(1);
+        } else {
             self.word.key().wake(u32::MAX);
         }
-        self.baton.key().wake(1);
         me.end_pending(&self.baton);
     }
 }

@@ -44,8 +44,9 @@
 //! 4. The head waiter watches each holder, or is awake. A thread that adds a holder gives it
 //!    (rearm), unless the only holder is the one that it watches: the granted waiter that was
 //!    before it. So does a thread that leaves the queue to a head that watched another waiter.
-//! 5. A sleeper that the kernel wakes for a death wakes all that sleep on the same token. Then it
-//!    takes the queue lock, takes back what dead holders have, and grants (`settle`).
+//! 5. A sleeper that finds a death wakes the next thread that sleeps on the same token, which does
+//!    the same. Then it takes the queue lock, takes back what dead holders have, and grants
+//!    (`settle`).
 //! 6. If a thread dies with the queue lock after it has changed the lock, another thread takes the
 //!    queue lock, is told of the death, and repairs:
 //!    - If the dead thread was a holder, the head watches it. Of several waiters that it grants, it

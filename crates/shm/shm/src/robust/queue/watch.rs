@@ -72,17 +72,15 @@ impl<'s> Watched<'s> {
                 Some(Some(token)) => Waiter::new(token.word, token.alive),
                 _ => Waiter::new(self.word, self.waiting),
             });
-        match waitv(&words[..=self.number], Some(until)) {
-            Ok(WaitvOutcome::Woken(nth)) => match self.tokens.get(nth.wrapping_sub(1)) {
-                Some(Some(token)) => {
-                    me.wake_watchers(token.owner);
-                    true
-                }
-                _ => false,
-            },
-            // A token's word has changed before the sleep.
-            Ok(WaitvOutcome::Mismatch) => self.word.load(Relaxed) == self.waiting,
-            Ok(_) => false,
+        let slept = waitv(&words[..=self.number], Some(until));
+        // Each of them: the kernel tells of one, whichever words have woken this thread.
+        let died = (1..).zip(self.tokens.iter().flatten()).filter(|(nth, token)| {
+            let is_told = matches!(slept, Ok(WaitvOutcome::Woken(woken)) if woken == *nth);
+            me.pass_on_death(token.owner, token.alive, is_told)
+        });
+        let has_died = died.count() != 0;
+        match slept {
+            Ok(_) => has_died,
             Err(WaitvError::Unsupported) => {
                 self.word.wait(self.waiting, Some(until));
                 self.tokens.iter().flatten().any(|token| token.word.load(Relaxed) != token.alive)
@@ -113,6 +111,7 @@ mod tests {
         drop(other);
         assert!(watched.sleep(&me, None), "a token changed, and no thread has died");
         me.request().word.store(0, Relaxed);
+        let watched = Watched::new(me.request(), waiting, true);
         assert!(!watched.sleep(&me, None), "the waiter was told");
     }
 }
