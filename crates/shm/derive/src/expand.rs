@@ -43,6 +43,8 @@ pub fn shared_safe(input: &DeriveInput) -> syn::Result<TokenStream> {
     // code of this macro: the user may have forbidden `unsafe` in the user's own.
     let at = |ty: &syn::Type| Span::call_site().located_at(ty.span());
     let hashes = types.iter().map(|ty| quote_spanned!(at(ty)=> <#ty as ::ulocks_shm::SharedSafe>::LAYOUT));
+    let slots =
+        types.iter().map(|ty| quote_spanned!(at(ty)=> <#ty as ::ulocks_shm::SharedSafe>::LEAST_SLOTS));
     let resets = types.iter().zip(&members).map(|(ty, member)| {
         quote_spanned! {at(ty)=>
             // SAFETY: a field of `this`, for which the caller has promised.
@@ -69,6 +71,7 @@ pub fn shared_safe(input: &DeriveInput) -> syn::Result<TokenStream> {
                 ::core::mem::size_of::<Self>() as u64,
                 ::core::mem::align_of::<Self>() as u64,
             ]);
+            const LEAST_SLOTS: usize = ::ulocks_shm::least_slots(&[#(#slots),*]);
 
             unsafe fn reset_locks(this: *mut Self) {
                 let _ = this;

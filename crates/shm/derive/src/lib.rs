@@ -14,6 +14,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// The layout hash has, for each field in its order, the hash of its type, its offset and its size,
 /// and then the size and the alignment of the struct. Names are not a part of it.
 ///
+/// A region of it may have as many participants as the field that permits the fewest.
+///
 /// # Errors
 /// An enum, a union, a lifetime, a missing or another `repr`, and a `Drop` are errors of the
 /// compiler, and so is a field that is not `SharedSafe`. Each names the place.

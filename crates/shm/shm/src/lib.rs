@@ -22,7 +22,7 @@ pub use directory::{Directory, DirectoryError};
 #[cfg(regions)]
 pub use region::{Attached, InUse, Joined, MOST_PARTICIPANTS, Options, Region, RegionError};
 #[cfg(regions)]
-pub use safe::{SharedSafe, layout};
+pub use safe::{SharedSafe, layout, least_slots};
 #[cfg(regions)]
 pub use ulocks_shm_derive::SharedSafe;
 

@@ -4,7 +4,9 @@
 use std::mem::MaybeUninit;
 use ulocks_core::Shared;
 use ulocks_core::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use ulocks_shm::{Region, SharedSafe};
+use ulocks_shm::{
+    Condvar, Directory, FairMutex, Mutex, Region, RegionError, RwLock, SemArray, Semaphore, SharedSafe,
+};
 use ulocks_testkit as _;
 use ulocks_unfair::BargingMutexWith;
 
@@ -69,6 +71,40 @@ fn all_locks_are_reset_and_nothing_else() {
         assert_eq!((job.owner.load(Relaxed), *job.step.lock()), (index, [0, 9, 0]));
     }
     assert!(!table.total.is_locked());
+}
+
+/// The lock with the fewest slots, wherever it is.
+#[test]
+fn the_least_number_of_slots_is_that_of_a_part() {
+    #[derive(SharedSafe)]
+    #[repr(C)]
+    struct Disks<const N: usize> {
+        names: Mutex<[u8; 8]>,
+        table: RwLock<[u64; 2]>,
+        free: Semaphore<N>,
+    }
+
+    fn least<T: SharedSafe>() -> usize {
+        T::LEAST_SLOTS
+    }
+    type Plain<T> = ulocks_core::api::Mutex<ulocks_unfair::RawBargingMutex<Shared>, T>;
+
+    for any in [least::<Table<Job, 3>>(), least::<Nothing>(), least::<Directory<2, 64>>(), least::<Condvar>()]
+    {
+        assert_eq!(any, usize::MAX);
+    }
+    assert_eq!([least::<RwLock<u64>>(), least::<Semaphore>(), least::<SemArray<2>>()], [64; 3]);
+    assert_eq!([least::<Disks<8>>(), least::<Disks<80>>()], [8, 64]);
+    assert_eq!(least::<[(AtomicU32, Disks<8>, SemArray<1, 16>); 2]>(), 8);
+    assert_eq!([least::<RwLock<Disks<8>, 9>>(), least::<RwLock<Disks<8>, 7>>()], [8, 7]);
+    assert_eq!(
+        [least::<Mutex<Disks<8>>>(), least::<FairMutex<Disks<8>>>(), least::<Plain<Disks<8>>>()],
+        [8; 3]
+    );
+
+    let options = Region::<Disks<80>>::options().participants(65);
+    let error = options.anonymous().expect_err("64 slots");
+    assert!(matches!(error, RegionError::TooFewSlots { participants: 65, slots: 64 }), "{error}");
 }
 
 #[test]

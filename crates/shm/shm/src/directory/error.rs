@@ -36,6 +36,13 @@ pub enum DirectoryError {
         /// How many are left.
         left: u64,
     },
+    /// A lock in the value has fewer slots than the region has participants.
+    TooFewSlots {
+        /// How many participants the region has.
+        participants: usize,
+        /// How many the lock has room for: its `SLOTS`.
+        slots: usize,
+    },
     /// The directory contradicts itself: memory was overwritten.
     Corrupt {
         /// The entry, if the damage is in one.
@@ -76,6 +83,12 @@ impl fmt::Display for DirectoryError {
                 f,
                 "the value takes {needed} bytes, and the directory has {left} left: make it larger, and \
                  create the region again"
+            ),
+            Self::TooFewSlots { participants, slots } => write!(
+                f,
+                "the region has {participants} participants, and a lock of the value has room for {slots}: \
+                 give the lock more `SLOTS`, as in `RwLock<T, {participants}>`, or create the region with \
+                 fewer `participants`"
             ),
             Self::Corrupt { entry: Some(entry), what } => write!(
                 f,

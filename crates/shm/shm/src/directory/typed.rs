@@ -117,7 +117,8 @@ impl<const ENTRIES: usize, const BYTES: usize> Directory<ENTRIES, BYTES> {
     /// The value of `name`.
     ///
     /// # Errors
-    /// [`NotFound`](DirectoryError::NotFound) if there is none.
+    /// [`NotFound`](DirectoryError::NotFound) if there is none;
+    /// [`TooFewSlots`](DirectoryError::TooFewSlots) as for a new value.
     pub fn find<T: SharedSafe>(&self, me: &Member<'_>, name: &str) -> Result<&T, DirectoryError> {
         self.locate(me, name, false, |_, _| {})
     }
@@ -126,7 +127,8 @@ impl<const ENTRIES: usize, const BYTES: usize> Directory<ENTRIES, BYTES> {
     ///
     /// # Errors
     /// [`Full`](DirectoryError::Full) or [`NoRoom`](DirectoryError::NoRoom) if it is to be created
-    /// and the directory is too small.
+    /// and the directory is too small. [`TooFewSlots`](DirectoryError::TooFewSlots) if a lock in it
+    /// has no room for all participants of the region.
     pub fn find_or_create<T: SharedSafe>(&self, me: &Member<'_>, name: &str) -> Result<&T, DirectoryError> {
         self.locate(me, name, true, |_, _| {})
     }
@@ -214,6 +216,10 @@ impl<const ENTRIES: usize, const BYTES: usize> Directory<ENTRIES, BYTES> {
         create: bool,
         prepare: impl FnOnce(&T, Fresh),
     ) -> Result<&T, DirectoryError> {
+        let (participants, slots) = (me.slots().len(), T::LEAST_SLOTS);
+        if participants > slots {
+            return Err(DirectoryError::TooFewSlots { participants, slots });
+        }
         let prepared = |offset, fresh| {
             let value = self.value::<T>(offset);
             match fresh {

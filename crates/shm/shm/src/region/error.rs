@@ -82,6 +82,13 @@ pub enum RegionError {
         /// How many were asked for.
         asked: u32,
     },
+    /// A lock of the root has fewer slots than the region has participants.
+    TooFewSlots {
+        /// How many participants the region has, or was to have.
+        participants: u32,
+        /// How many the lock has room for: its `SLOTS`.
+        slots: usize,
+    },
     /// Another process creates or resets the region, for longer than this one waits.
     Busy,
     /// Processes are attached to a region that is to be repaired.
@@ -169,6 +176,12 @@ impl fmt::Display for RegionError {
             Self::TooManyParticipants { asked } => {
                 write!(f, "{asked} participants are too many: give a number from 1 to {MOST_PARTICIPANTS}")
             }
+            Self::TooFewSlots { participants, slots } => write!(
+                f,
+                "the region has {participants} participants, and a lock of its root has room for {slots}: give \
+                 the lock more `SLOTS`, as in `RwLock<T, {participants}>`, or create the region with fewer \
+                 `participants`"
+            ),
             Self::InUse => f.write_str(
                 "processes are attached to it, and only a region that nobody uses can be repaired: end them, \
                  or let them detach; a program that ends leaves its robust locks to the others",

@@ -151,7 +151,9 @@ pub(super) fn check<R: SharedSafe>(words: &[u64; WORDS], len: u64) -> Result<Pla
     }
     let plan = check_shape(words, size_of::<R>() as u64)?;
     check_epoch(words)?;
-    check_length(plan, len)
+    let plan = check_length(plan, len)?;
+    check_room::<R>(plan.slots)?;
+    Ok(plan)
 }
 
 /// The same for a program that does not know the root, and takes the word of the header for its
@@ -160,6 +162,14 @@ pub(super) fn check_untyped(words: &[u64; WORDS], len: u64) -> Result<Plan, Regi
     check_format(words)?;
     let plan = check_shape(words, words[at::ROOT_SIZE])?;
     check_length(plan, len)
+}
+
+/// Whether each lock of the root `R` has room for so many participants.
+pub(super) fn check_room<R: SharedSafe>(participants: u32) -> Result<(), RegionError> {
+    match R::LEAST_SLOTS {
+        slots if (participants as usize) <= slots => Ok(()),
+        slots => Err(RegionError::TooFewSlots { participants, slots }),
+    }
 }
 
 /// The words of these bytes.

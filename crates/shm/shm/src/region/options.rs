@@ -111,6 +111,9 @@ impl<R: SharedSafe> Options<R> {
 
     /// Makes room for so many threads that take part in robust locks: 64 by default, at most 4096.
     /// Each takes 64 bytes. A region that exists keeps the number it was created with.
+    ///
+    /// Locks that are as large as their `SLOTS`, such as [`RwLock`](crate::RwLock), need as many
+    /// slots. [`TooFewSlots`](RegionError::TooFewSlots) refuses a root with one of fewer.
     pub fn participants(mut self, number: u32) -> Self {
         self.participants = number;
         self
@@ -251,10 +254,13 @@ impl<R: SharedSafe> Options<R> {
         match self.participants {
             0 => Err(RegionError::NoParticipants),
             asked if asked > MOST_PARTICIPANTS => Err(RegionError::TooManyParticipants { asked }),
-            asked => Plan::of::<R>(u64::from(asked)).ok_or(RegionError::NoSpace {
-                needed: u64::MAX,
-                source: io::Error::from_raw_os_error(libc::EFBIG),
-            }),
+            asked => {
+                header::check_room::<R>(asked)?;
+                Plan::of::<R>(u64::from(asked)).ok_or(RegionError::NoSpace {
+                    needed: u64::MAX,
+                    source: io::Error::from_raw_os_error(libc::EFBIG),
+                })
+            }
         }
     }
 

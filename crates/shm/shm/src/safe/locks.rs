@@ -7,7 +7,7 @@
 //! A typed lock is one of lock_api's, a Rust struct: the compiler may place the data first or last.
 //! So its layout hash has the offset of the data.
 
-use super::{SharedSafe, named};
+use super::{SharedSafe, least_slots, named};
 use crate::inspect;
 use crate::robust::RawRobust;
 use crate::robust::condvar::Condvar;
@@ -93,6 +93,7 @@ macro_rules! typed_locks {
                 let size = size_of::<Self>() as u64;
                 named($name, &[L::LAYOUT, T::LAYOUT, size_of::<T>() as u64, data as u64, size])
             };
+            const LEAST_SLOTS: usize = T::LEAST_SLOTS;
 
             unsafe fn reset_locks(this: *mut Self) {
                 // SAFETY: the place is valid, and so is each bit pattern; no other thread accesses
@@ -120,6 +121,7 @@ typed_locks! {
 // the word is handled, and all zero is an unlocked mutex. The data changes behind its guard.
 unsafe impl<T: SharedSafe + Send, L: RawRobust> SharedSafe for Mutex<T, L> {
     const LAYOUT: u64 = named(L::NAME, &[T::LAYOUT, align_of::<T>() as u64, size_of::<Self>() as u64]);
+    const LEAST_SLOTS: usize = T::LEAST_SLOTS;
     const SHOWN_AS: u32 = inspect::shown_mutex::<L>();
 
     unsafe fn reset_locks(this: *mut Self) {
@@ -137,6 +139,7 @@ unsafe impl<T: SharedSafe + Send, W: Spin, const N: usize> SharedSafe for RwLock
         let parts = [T::LAYOUT, align_of::<T>() as u64, size_of::<Self>() as u64, N as u64];
         named("shm::RwLock", &parts)
     };
+    const LEAST_SLOTS: usize = least_slots(&[N, T::LEAST_SLOTS]);
     const SHOWN_AS: u32 = inspect::shown_parameter(inspect::RWLOCK, N);
 
     unsafe fn reset_locks(this: *mut Self) {
@@ -154,6 +157,7 @@ unsafe impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, W: Spin> Sh
 {
     // With the number of its layout.
     const LAYOUT: u64 = named("shm::SemArray 2", &[SEMS as u64, SLOTS as u64, OPS as u64]);
+    const LEAST_SLOTS: usize = SLOTS;
     const SHOWN_AS: u32 = inspect::shown_array(SEMS, OPS);
 
     unsafe fn reset_locks(this: *mut Self) {
@@ -165,6 +169,7 @@ unsafe impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, W: Spin> Sh
 // SAFETY: the array inside, `repr(transparent)`.
 unsafe impl<const SLOTS: usize, W: Spin> SharedSafe for Semaphore<SLOTS, Shared<W>> {
     const LAYOUT: u64 = <SemArray<1, SLOTS, 1, Shared<W>>>::LAYOUT;
+    const LEAST_SLOTS: usize = SLOTS;
     const SHOWN_AS: u32 = <SemArray<1, SLOTS, 1, Shared<W>>>::SHOWN_AS;
 
     unsafe fn reset_locks(this: *mut Self) {

@@ -60,6 +60,7 @@ use ulocks_core::sync::{
 /// // SAFETY: it is one field, which promises all of it.
 /// unsafe impl SharedSafe for Total {
 ///     const LAYOUT: u64 = layout(&[<BargingMutexWith<u64, Shared>>::LAYOUT]);
+///     const LEAST_SLOTS: usize = <BargingMutexWith<u64, Shared>>::LEAST_SLOTS;
 ///
 ///     unsafe fn reset_locks(this: *mut Self) {
 ///         // SAFETY: the caller's promise; the field is at the same place.
@@ -135,6 +136,13 @@ pub unsafe trait SharedSafe: Sync + Sized + 'static {
     /// [`layout`] makes one.
     const LAYOUT: u64;
 
+    /// How many participants a region of it may have: the least number of `SLOTS` of a lock in it.
+    ///
+    /// The default is for a type without a lock that has `SLOTS`. A type with fields has
+    /// [`least_slots`] of theirs: else the 65th participant is refused by its lock, and not the
+    /// region when it is created.
+    const LEAST_SLOTS: usize = usize::MAX;
+
     /// Which lock it is, for a tool that shows its holder: a number of `ulocks_shm::inspect`, or 0.
     #[doc(hidden)]
     const SHOWN_AS: u32 = 0;
@@ -164,6 +172,20 @@ pub const fn layout(parts: &[u64]) -> u64 {
         index += 1;
     }
     hash
+}
+
+/// The least of `parts`, for [`SharedSafe::LEAST_SLOTS`].
+#[must_use]
+pub const fn least_slots(parts: &[usize]) -> usize {
+    let mut least = usize::MAX;
+    let mut index = 0;
+    while index < parts.len() {
+        if parts[index] < least {
+            least = parts[index];
+        }
+        index += 1;
+    }
+    least
 }
 
 /// The hash of a type that is known by `name` alone, for all programs.
@@ -213,6 +235,7 @@ macro_rules! tuples {
                 "(,)",
                 &[size_of::<Self>() as u64 $(, $field::LAYOUT, offset_of!(Self, $index) as u64)+],
             );
+            const LEAST_SLOTS: usize = least_slots(&[$($field::LEAST_SLOTS),+]);
 
             unsafe fn reset_locks(this: *mut Self) {
                 // SAFETY: the caller's promise; each field is at its place.
@@ -230,6 +253,7 @@ tuples!(A 0, B 1, C 2, D 3);
 // SAFETY: elements one after the other, each of which promises all of it.
 unsafe impl<T: SharedSafe, const N: usize> SharedSafe for [T; N] {
     const LAYOUT: u64 = named("[]", &[T::LAYOUT, size_of::<T>() as u64, N as u64]);
+    const LEAST_SLOTS: usize = T::LEAST_SLOTS;
 
     unsafe fn reset_locks(this: *mut Self) {
         for index in 0..N {

@@ -5,7 +5,7 @@ use super::scratch::{Scratch, turn};
 use super::{Names, Plain, Robust, open};
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_shm::{Directory, DirectoryError, Refused, Region, SharedSafe};
+use ulocks_shm::{Directory, DirectoryError, Refused, Region, RwLock, SemArray, Semaphore, SharedSafe};
 use ulocks_testkit::Child;
 
 /// A struct of a user.
@@ -205,4 +205,22 @@ fn a_member_of_another_region() {
     let other = Region::<Names>::options().anonymous().expect("a region");
     let me = joined(&other);
     let _ = region.find::<u64>(&me, "name");
+}
+
+/// The types are known only here, not when the region is made.
+#[test]
+fn each_participant_has_a_slot_in_each_lock() {
+    let _turn = turn();
+    let region = Region::<Directory<4, 4096>>::options().participants(9).anonymous().expect("a region");
+    let me = joined(&region);
+    let refused = DirectoryError::TooFewSlots { participants: 9, slots: 8 };
+    let error = region.find_or_create::<RwLock<u64, 8>>(&me, "table").expect_err("eight slots");
+    assert!(error.to_string().contains("as in `RwLock<T, 9>`"), "{error}");
+    assert_eq!(error, refused);
+    assert_eq!(region.find_or_create::<Semaphore<8>>(&me, "permits").expect_err("eight slots"), refused);
+    assert_eq!(region.find::<SemArray<2, 8>>(&me, "array").expect_err("eight slots"), refused);
+    let prepare = |_: &Semaphore<8>, _| panic!("there is no value");
+    assert_eq!(region.find_or_create_with(&me, "permits", prepare).expect_err("eight slots"), refused);
+    assert_eq!(region.entries().count(), 0);
+    region.find_or_create::<RwLock<u64, 9>>(&me, "table").expect("a slot for each");
 }

@@ -22,7 +22,7 @@ type Names = Directory<8, 16384>;
 type Plain = BargingMutexWith<u64, Shared>;
 
 fn open(scratch: &Scratch) -> Region<Names> {
-    Region::options().create_or_open(scratch.path(), 0o600).expect("a region")
+    Region::options().participants(4).create_or_open(scratch.path(), 0o600).expect("a region")
 }
 
 /// How a run of the program ended.

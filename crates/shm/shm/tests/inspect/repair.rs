@@ -36,7 +36,7 @@ fn a_region_that_nobody_uses() {
     let ran = list(&scratch);
     assert_eq!(ran.code, 0);
     ran.has(&["epoch 2"]);
-    ran.has(&["0 of 64 slots are taken"]);
+    ran.has(&["0 of 4 slots are taken"]);
     ran.has(&["\"plain\"", "reset when a program next asks for it"]);
     ran.has_not("its own lock");
 

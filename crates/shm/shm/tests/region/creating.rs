@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::time::Duration;
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_shm::{Attached, MOST_PARTICIPANTS, Options, Region, RegionError};
+use ulocks_shm::{Attached, MOST_PARTICIPANTS, Options, Region, RegionError, RwLock, SharedSafe};
 use ulocks_testkit::Child;
 
 fn options() -> Options<Root> {
@@ -53,6 +53,64 @@ fn the_number_of_participants_has_bounds() {
     let scratch = Scratch::new();
     options().participants(u32::MAX).create_or_open(scratch.path(), 0o600).expect_err("too many");
     assert!(!scratch.path().exists());
+}
+
+#[test]
+fn each_participant_has_a_slot_in_each_lock() {
+    let _turn = turn();
+    type Root = [(AtomicU64, RwLock<u64, 4>); 2];
+    let four = Region::<Root>::options().participants(4);
+    let five = Region::<Root>::options().participants(5);
+    let scratch = Scratch::new();
+    let refused = |result: Result<Region<Root>, RegionError>| {
+        let error = result.expect_err("a lock of four slots");
+        assert!(matches!(error, RegionError::TooFewSlots { participants: 5, slots: 4 }), "{error}");
+        assert!(error.to_string().contains("as in `RwLock<T, 5>`"), "{error}");
+    };
+    refused(five.anonymous());
+    refused(five.create(scratch.path(), 0o600));
+    refused(five.create_or_open(scratch.path(), 0o600));
+    refused(five.create_or_open_with(scratch.path(), 0o600, |_| panic!("there is no region")));
+    assert!(!scratch.path().exists());
+    drop(four.anonymous().expect("a slot for each"));
+    drop(four.create_or_open(scratch.path(), 0o600).expect("a slot for each"));
+}
+
+/// Of a program that did not look at the slots when it made its region.
+#[test]
+fn a_region_of_more_participants_than_a_lock_has_slots_is_not_opened() {
+    #[repr(transparent)]
+    struct Careless(RwLock<u64, 4>);
+
+    // SAFETY: one field, which promises all of it.
+    unsafe impl SharedSafe for Careless {
+        const LAYOUT: u64 = <RwLock<u64, 4>>::LAYOUT;
+
+        unsafe fn reset_locks(this: *mut Self) {
+            // SAFETY: the caller's promise; the field is at the same place.
+            unsafe { SharedSafe::reset_locks(&raw mut (*this).0) };
+        }
+    }
+
+    let _turn = turn();
+    let careless = Region::<Careless>::options().participants(5);
+    let careful = Region::<RwLock<u64, 4>>::options().participants(4);
+    let scratch = Scratch::new();
+    let region = careless.create(scratch.path(), 0o600).expect("a region");
+    let bytes = || fs::read(scratch.path()).expect("a file");
+    for _ in 0..2 {
+        let before = bytes();
+        for result in [
+            careful.open(scratch.path()),
+            careful.create_or_open(scratch.path(), 0o600),
+            careful.from_fd(fs::File::options().read(true).write(true).open(scratch.path()).expect("a file")),
+            careful.from_fd(region.fd()),
+        ] {
+            let error = result.expect_err("a lock of four slots");
+            assert!(matches!(error, RegionError::TooFewSlots { participants: 5, slots: 4 }), "{error}");
+        }
+        assert!(bytes() == before, "the file has changed");
+    }
 }
 
 #[test]

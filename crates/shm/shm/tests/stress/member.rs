@@ -282,7 +282,7 @@ fn a_thread_leaves_in_its_last_destructor() {
 /// more than it can be found is told so.
 #[test]
 fn a_thread_takes_part_no_more_often_than_the_kernel_finds() {
-    let region = Region::<Root>::options().participants(2_001).anonymous().expect("a region");
+    let region = Region::<AtomicU32>::options().participants(2_001).anonymous().expect("a region");
     let mut members = Vec::new();
     let refused = loop {
         // SAFETY: no guard is made.

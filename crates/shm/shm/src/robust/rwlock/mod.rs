@@ -17,7 +17,8 @@ use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Shared, futex};
 
 /// Many readers or one writer around a `T` between processes: a holder that dies holds up no
-/// waiter. 32 bytes beside the data, and 4 for each of the `SLOTS` participants.
+/// waiter. 32 bytes beside the data, and 4 for each of the `SLOTS` participants. A region that has
+/// more participants is refused when it is made.
 ///
 /// A reader that dies leaves no trace. If a writer dies, the next holder gets the lock and is told.
 /// Each thread that uses it takes part in the region in which it lies (`Region::with_member`), and

@@ -23,7 +23,7 @@ use ulocks_semarray::{Op, Set};
 ///
 /// This is System V's `semop` with `SEM_UNDO`, without a system call when no thread waits. Values
 /// are at most 32,767. A set has at most `OPS` operations. Each of `SLOTS` participants has room of
-/// its own in the array.
+/// its own in the array. A region that has more participants is refused when it is made.
 ///
 /// # Fairness
 /// An arriving set is tried first. Of the sets that wait, the oldest that can proceed is performed.
