@@ -117,6 +117,13 @@ xflags::xflags! {
             optional json: PathBuf
         }
 
+        /// Compares ulocks-shm with boost.interprocess, iceoryx2 and raw_sync, as far as they are
+        /// installed (benches/peers/README.md).
+        cmd peers {
+            /// How often each program runs (default 7).
+            optional --rounds n: usize
+        }
+
         /// Packages the public crates, and builds and tests what was packaged.
         cmd publish-check {}
     }

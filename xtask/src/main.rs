@@ -14,6 +14,7 @@ mod lean;
 mod miri;
 mod mutants;
 mod pages;
+mod peers;
 mod publish_check;
 mod report;
 mod test;
@@ -64,6 +65,7 @@ fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
         XtaskCmd::Mutants(flags) => mutants::run(&flags, &workspace, steps),
         XtaskCmd::Verify(flags) => verify::run(&flags, &workspace, steps),
         XtaskCmd::Report(flags) => report::run(&flags, &shell, steps),
+        XtaskCmd::Peers(flags) => peers::run(&flags, &shell, &workspace, steps),
         XtaskCmd::PublishCheck(_) => publish_check::run(&shell, &workspace, steps),
     }
 }
