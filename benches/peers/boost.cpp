@@ -3,6 +3,7 @@
 #include <boost/date_time/posix_time/posix_time_types.hpp>
 #include <boost/interprocess/anonymous_shared_memory.hpp>
 #include <boost/interprocess/ipc/message_queue.hpp>
+#include <boost/interprocess/managed_heap_memory.hpp>
 #include <boost/interprocess/sync/interprocess_condition.hpp>
 #include <boost/interprocess/sync/interprocess_mutex.hpp>
 #include <boost/interprocess/sync/scoped_lock.hpp>
@@ -99,5 +100,10 @@ int main() {
     beside(0, 1, [&] { shared.pair.lock(); kill(getpid(), SIGKILL); }, [] {});
     const auto second = boost::posix_time::microsec_clock::universal_time() + boost::posix_time::seconds(1);
     const bool got = shared.pair.timed_lock(second);
-    std::printf("boost death %s\n", got ? "the mutex, and is not told" : "no mutex: it stays locked");
+    std::printf("boost death the next one gets %s\n", got ? "the mutex, and is not told" : "no mutex");
+
+    bi::managed_heap_memory heap(4096);
+    heap.construct<std::int32_t>("value")(7);
+    const bool found = heap.find<float>("value").first;
+    std::printf("boost layout an integer %s as a float\n", found ? "is found" : "is not found");
 }

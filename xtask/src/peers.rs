@@ -1,7 +1,7 @@
 //! `cargo xtask peers`: `ulocks-shm` beside the libraries of `benches/peers`, in turns.
 //!
-//! A program prints lines of a subject, a figure and a number of nanoseconds. The time by that of
-//! ours is taken within a round, so that what else the machine does in it meets both.
+//! A program prints lines of a subject, a figure and a number of nanoseconds. Our time by that of a
+//! peer is taken within a round, so that what else the machine does in it meets both.
 
 use crate::flags::Peers;
 use anyhow::{Context, Result};
@@ -14,11 +14,11 @@ use xtask::workspace::Workspace;
 const OURS: &str = "ours";
 const FIGURES: [&str; 4] = ["pair", "trip", "trip2", "message"];
 
-/// The figures of the rounds, by subject and figure; and what each subject says of a death.
+/// The figures of the rounds, by subject and figure; and the remarks, by topic and subject.
 #[derive(Default)]
 struct Told {
     times: BTreeMap<(String, String), Vec<f64>>,
-    deaths: BTreeMap<String, String>,
+    remarks: BTreeMap<(String, String), String>,
 }
 
 /// Builds what is installed, runs it, and prints ratios.
@@ -72,8 +72,8 @@ impl Told {
             let mut words = line.splitn(3, ' ').map(str::to_owned);
             let parts = (words.next(), words.next(), words.next());
             let (Some(subject), Some(figure), Some(value)) = parts else { continue };
-            if figure == "death" {
-                self.deaths.insert(subject, value);
+            if !FIGURES.contains(&&*figure) {
+                self.remarks.insert((figure, subject), value);
             } else {
                 let value = value.parse().with_context(|| line.to_owned())?;
                 self.times.entry((subject, figure)).or_default().push(value);
@@ -92,17 +92,17 @@ impl Told {
             let ours = self.times.get(&(OURS.into(), figure.into())).context("ours has told nothing")?;
             for ((subject, _), theirs) in self.times.iter().filter(|((_, of), _)| of == figure) {
                 let mut ratios: Vec<f64> =
-                    theirs.iter().zip(ours).map(|(theirs, ours)| theirs / ours).collect();
+                    theirs.iter().zip(ours).map(|(theirs, ours)| ours / theirs).collect();
                 ratios.sort_by(f64::total_cmp);
                 let [least, median, most] =
                     [0, ratios.len() / 2, ratios.len() - 1].map(|nth| format!("{:.2}", ratios[nth]));
                 if subject != OURS {
-                    text += &format!("{figure:8} time of {subject} by ours: {median} [{least} {most}]\n");
+                    text += &format!("{figure:8} our time by that of {subject}: {median} [{least} {most}]\n");
                 }
             }
         }
-        for (subject, death) in &self.deaths {
-            text += &format!("death    {subject}: the next one gets {death}\n");
+        for ((topic, subject), remark) in &self.remarks {
+            text += &format!("{topic:8} {subject}: {remark}\n");
         }
         Ok(text)
     }
@@ -115,14 +115,14 @@ mod tests {
     #[test]
     fn ratios_are_of_one_round() {
         let mut told = Told::default();
-        for (ours, theirs) in [(10, 20), (100, 300), (1000, 1000)] {
+        for (ours, theirs) in [(20, 10), (300, 100), (1000, 1000)] {
             let lines = FIGURES.map(|figure| format!("ours {figure} {ours}\nboost {figure} {theirs}\n"));
             told.read(&lines.concat()).unwrap();
         }
-        told.read("boost death no mutex").unwrap();
+        told.read("boost death there is no mutex").unwrap();
         let table = told.table(3).unwrap();
-        assert!(table.contains("time of boost by ours: 2.00 [1.00 3.00]"), "{table}");
-        assert!(table.contains("boost: the next one gets no mutex"), "{table}");
+        assert!(table.contains("our time by that of boost: 2.00 [1.00 3.00]"), "{table}");
+        assert!(table.contains("death    boost: there is no mutex"), "{table}");
         assert!(told.read("ours pair many").is_err());
     }
 }

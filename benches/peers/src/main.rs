@@ -115,6 +115,11 @@ fn iceoryx2() {
                 None => await_event(&listener),
             }
         };
+        let name = format!("ulocks-peer/{run}/messages");
+        let other = node.service_builder(&name.as_str().try_into().unwrap());
+        if let Err(error) = other.publish_subscribe::<[f64; 8]>().open() {
+            println!("iceoryx2 layout a service of another type is refused: {error:?}");
+        }
         receive(0);
         notify(&ready);
         tell("iceoryx2", "message", MESSAGES - 1, time(|| (1..MESSAGES).for_each(receive)));
@@ -157,7 +162,7 @@ fn raw_sync() {
     beside([0, 1], takes, || ());
     let second = Timeout::Val(Duration::from_secs(1));
     match mutex.try_lock(second) {
-        Ok(_) => println!("raw_sync death the mutex, and is not told"),
-        Err(error) => println!("raw_sync death no mutex: {error}"),
+        Ok(_) => println!("raw_sync death the next one gets the mutex, and is not told"),
+        Err(error) => println!("raw_sync death the next one gets no mutex: {error}"),
     }
 }

@@ -6,7 +6,7 @@ mod measure;
 use measure::{MESSAGES, PAIRS, PLACES, ROOM, TRIPS, beside, die, tell, time};
 use std::hint::black_box;
 use std::time::Duration;
-use ulocks_shm::{Condvar, LockError, Member, Mutex, Region, SharedSafe};
+use ulocks_shm::{Condvar, LockError, Member, Mutex, Region, RegionError, SharedSafe};
 
 #[derive(SharedSafe)]
 #[repr(C)]
@@ -86,7 +86,10 @@ fn main() {
     };
     beside([0, 1], || with(&takes), || ());
     with(&|me| match root.pair.try_lock_for(me, Duration::from_secs(1)) {
-        Err(LockError::OwnerDied(_)) => println!("ours death the mutex, and is told"),
-        other => println!("ours death {other:?}"),
+        Err(LockError::OwnerDied(_)) => println!("ours death the next one gets the mutex, and is told"),
+        other => println!("ours death the next one gets {other:?}"),
     });
+    if let Err(RegionError::WrongLayout { .. }) = Region::<Mutex<f64>>::options().from_fd(root.fd()) {
+        println!("ours layout a region of another type is refused");
+    }
 }
