@@ -6,6 +6,8 @@ pub mod directory;
 #[cfg(regions)]
 #[doc(hidden)]
 pub mod inspect;
+#[cfg(processes)]
+mod queue;
 #[cfg(regions)]
 mod region;
 #[cfg(processes)]
@@ -26,6 +28,8 @@ pub use safe::{SharedSafe, layout, least_slots};
 #[cfg(regions)]
 pub use ulocks_shm_derive::SharedSafe;
 
+#[cfg(processes)]
+pub use queue::{PopError, PushError, Queue};
 #[cfg(processes)]
 pub use robust::condvar::{Condvar, WaitResult};
 #[cfg(processes)]

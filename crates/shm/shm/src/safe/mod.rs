@@ -1,5 +1,6 @@
 //! [`SharedSafe`]: what may be in a region.
 
+mod containers;
 mod locks;
 
 use core::marker::PhantomData;
