@@ -7,6 +7,7 @@ mod directory;
 mod fair_mutex;
 mod mutex;
 mod place;
+mod queue;
 mod rwlock;
 mod semarray;
 mod slots;
