@@ -7,6 +7,8 @@ pub mod directory;
 #[doc(hidden)]
 pub mod inspect;
 #[cfg(processes)]
+mod map;
+#[cfg(processes)]
 mod queue;
 #[cfg(regions)]
 mod region;
@@ -28,6 +30,8 @@ pub use safe::{SharedSafe, layout, least_slots};
 #[cfg(regions)]
 pub use ulocks_shm_derive::SharedSafe;
 
+#[cfg(processes)]
+pub use map::{HashMap, MapError};
 #[cfg(processes)]
 pub use queue::{PopError, PushError, Queue};
 #[cfg(processes)]

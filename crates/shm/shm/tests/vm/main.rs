@@ -5,6 +5,7 @@
 mod condvar;
 mod directory;
 mod fair_mutex;
+mod map;
 mod mutex;
 mod place;
 mod queue;
