@@ -2,6 +2,7 @@
 //! instruction, and at random.
 #![cfg(all(not(any(ulocks_loom, ulocks_vm)), not(miri)))]
 
+mod data;
 mod deaths;
 mod held;
 #[path = "../common/joined.rs"]

@@ -1,0 +1,170 @@
+//! The queue and the map of a region: what each call gives, and what a file keeps.
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+use ulocks_core::time::Deadline;
+use ulocks_shm::{
+    Attached, HashMap, MapError, Member, PopError, PushError, Queue, Refused, Region, RegionError, SharedSafe,
+};
+use ulocks_testkit as _;
+
+#[derive(SharedSafe)]
+#[repr(C)]
+struct Root {
+    queue: Queue<u64, 3>,
+    map: HashMap<u64, [u64; 2], 4>,
+}
+
+fn with<O>(f: impl FnOnce(&Root, &Member<'_>) -> O) -> O {
+    let region = Region::<Root>::options().anonymous().expect("a region");
+    region.with_member(|me| f(&region, me)).expect("a member")
+}
+
+#[test]
+fn a_queue_says_full_empty_and_closed() {
+    with(|Root { queue, .. }, me| {
+        let soon = || Deadline::after(Duration::from_millis(2));
+        assert_eq!((queue.len(), queue.is_empty(), queue.capacity()), (0, true, 3));
+        assert_eq!(queue.try_pop(me), Err(PopError::Empty));
+        assert_eq!(queue.pop_until(me, soon()), Err(PopError::Empty));
+        assert_eq!(queue.pop_for(me, Duration::ZERO), Err(PopError::Empty));
+        (0..3).for_each(|number| queue.push(me, number).expect("room"));
+        assert!(queue.is_full());
+        assert_eq!(queue.try_push(me, 9), Err(PushError::Full(9)));
+        assert_eq!(queue.push_until(me, 9, soon()), Err(PushError::Full(9)));
+        assert_eq!(queue.push_for(me, 9, Duration::ZERO).unwrap_err().into_inner(), 9);
+        assert_eq!(queue.pop_for(me, Duration::MAX), Ok(0));
+        queue.close(me).expect("a whole queue");
+        assert!(queue.is_closed());
+        assert_eq!(queue.push(me, 9), Err(PushError::Closed(9)));
+        let mut taken = [0; 3];
+        assert_eq!((queue.pop_slice(me, &mut taken), taken), (Ok(2), [1, 2, 0]));
+        assert_eq!(queue.pop(me), Err(PopError::Closed));
+        queue.reopen(me).expect("a whole queue");
+        assert_eq!((queue.push_slice(me, &[5, 6]), queue.push_slice(me, &[7, 8])), (Ok(2), Ok(1)));
+        assert_eq!((queue.push_slice(me, &[]), queue.pop_slice(me, &mut [])), (Ok(0), Ok(0)));
+        assert_eq!((5..8).map(|_| queue.try_pop(me)).collect::<Result<Vec<_>, _>>(), Ok(vec![5, 6, 7]));
+    });
+}
+
+#[test]
+fn errors_say_what_to_do() {
+    let full = PushError::Full(1).to_string();
+    assert_eq!(full, "the queue is full: try again, wait with `push`, or give the queue a greater capacity");
+    assert!(PopError::Closed.to_string().ends_with("stop popping"));
+    let refused = PushError::Refused(1, Refused::Deadlock);
+    assert!(refused.to_string().starts_with("the mutex of the queue: "));
+    assert!(std::error::Error::source(&refused).is_some());
+    let full = MapError::Full(1).to_string();
+    assert_eq!(full, "the map is full: remove a key first, or give the map a greater capacity");
+}
+
+#[test]
+fn a_map_has_what_was_put_in() {
+    with(|Root { map, .. }, me| {
+        assert_eq!(map.insert(me, 1, [1, 1]), Ok(None));
+        assert_eq!(map.insert(me, 1, [2, 1]), Ok(Some([1, 1])));
+        (2..5).for_each(|key| assert_eq!(map.insert(me, key, [key, 0]), Ok(None)));
+        assert_eq!(map.insert(me, 5, [5, 0]), Err(MapError::Full([5, 0])));
+        assert_eq!(map.insert(me, 4, [9, 9]), Ok(Some([4, 0])), "a full map takes values of its keys");
+        assert_eq!(map.update(me, 6, |_| Some([6, 0])), Err(MapError::Full(Some([6, 0]))));
+        assert_eq!(map.update(me, 3, |_| None), Ok(Some([3, 0])));
+        assert_eq!((map.contains_key(me, &3), map.len()), (Ok(false), 3));
+        assert_eq!((map.remove(me, &2), map.remove(me, &2)), (Ok(Some([2, 0])), Ok(None)));
+        let mut all = Vec::new();
+        map.for_each(me, |key, value| all.push((key, value))).expect("a whole map");
+        all.sort_unstable();
+        assert_eq!(all, [(1, [2, 1]), (4, [9, 9])]);
+        // A closure that uses the map is told, and changes nothing.
+        let inner = map.update(me, 1, |_| {
+            assert_eq!(map.get(me, &1), Err(Refused::Deadlock));
+            None
+        });
+        assert_eq!(inner, Ok(Some([2, 1])));
+        map.clear(me).expect("a whole map");
+        assert!(map.is_empty());
+        assert_eq!(map.get(me, &4), Ok(None));
+        (0..4).for_each(|key| assert_eq!(map.insert(me, key, [0, 0]), Ok(None)));
+    });
+}
+
+#[test]
+fn a_closure_that_panics_changes_nothing() {
+    with(|Root { map, .. }, me| {
+        map.insert(me, 1, [1, 1]).expect("room");
+        let panics = || map.update(me, 1, |_| panic!("by design"));
+        assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+        assert_eq!((map.get(me, &1), map.len()), (Ok(Some([1, 1])), 1));
+    });
+}
+
+/// As a map does that the standard library has, whatever the order of the changes.
+#[test]
+fn a_map_is_one_with_the_standard_librarys() {
+    let region = Region::<HashMap<u64, u64, 64>>::options().anonymous().expect("a region");
+    let end = region.with_member(|me| {
+        let (mut other, mut random) = (std::collections::HashMap::new(), 1_u64);
+        for round in 0..20_000 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let key = (random >> 8) % 80;
+            if random % 3 == 0 {
+                assert_eq!(region.remove(me, &key), Ok(other.remove(&key)));
+            } else if other.len() < 64 || other.contains_key(&key) {
+                assert_eq!(region.insert(me, key, round), Ok(other.insert(key, round)));
+            } else {
+                assert_eq!(region.insert(me, key, round), Err(MapError::Full(round)));
+            }
+            assert_eq!((region.get(me, &key), region.len()), (Ok(other.get(&key).copied()), other.len()));
+        }
+    });
+    end.expect("a member");
+}
+
+#[test]
+fn a_file_keeps_messages_and_keys() {
+    let path = std::env::temp_dir().join(format!("ulocks-data-{}", std::process::id()));
+    let region = Region::<Root>::options().create_or_open(&path, 0o600).expect("a region");
+    let end = region.with_member(|me| {
+        (1..3).for_each(|number| region.queue.push(me, number).expect("room"));
+        region.map.insert(me, 7, [7, 8]).expect("room");
+    });
+    end.expect("a member");
+    drop(region);
+    let region = Region::<Root>::options().create_or_open(&path, 0o600).expect("the region");
+    assert_eq!(region.attached(), Attached::Reset);
+    let end = region.with_member(|me| {
+        assert_eq!((region.queue.pop(me), region.queue.pop(me)), (Ok(1), Ok(2)));
+        assert_eq!(region.map.get(me, &7), Ok(Some([7, 8])));
+    });
+    end.expect("a member");
+    drop(region);
+    // Of another type, in the same place.
+    let other = Region::<(Queue<i64, 3>, HashMap<u64, [u64; 2], 4>)>::options().open(&path);
+    assert!(matches!(other, Err(RegionError::WrongLayout { .. })), "{other:?}");
+    std::fs::remove_file(&path).expect("it is there");
+}
+
+#[test]
+fn memory_that_was_overwritten_is_no_reason_to_hang() {
+    let region = Region::<Root>::options().anonymous().expect("a region");
+    let (place, size) = (std::ptr::from_ref(&*region).cast_mut().cast::<u8>(), size_of::<Root>());
+    let end = region.with_member(|me| {
+        for byte in [0x55, 0xff, 0x01] {
+            // SAFETY: the root is this test's alone, and each bit pattern is a value. Of the locks
+            // nothing is overwritten: they begin the two.
+            unsafe {
+                let queue = size_of::<Queue<u64, 3>>();
+                place.add(48).write_bytes(byte, queue - 48);
+                place.add(queue + 8).write_bytes(byte, size - queue - 8);
+            }
+            _ = (region.queue.try_push(me, 1), region.queue.try_pop(me), region.queue.len());
+            _ = (region.map.insert(me, 1, [0; 2]), region.map.remove(me, &1), region.map.len());
+            region.map.for_each(me, |_, _| ()).expect("the mutex is whole");
+            region.map.clear(me).expect("the mutex is whole");
+        }
+    });
+    end.expect("a member");
+}
