@@ -6,9 +6,9 @@
 //! popped once. A thread that waits sleeps, and is woken by the one that brings what it waits for.
 //!
 //! # What would go wrong with another
-//! A pipe or a socket has the same order, but each message is two system calls, and a killed writer
-//! can leave a part of one. A ring of atomics without a lock is faster still. But a producer that is
-//! killed between taking its place and filling it stops all consumers there.
+//! A pipe or a socket has the same order, but each message is two system calls. A ring of atomics
+//! without a lock is faster still. But a producer that is killed between taking its place and
+//! filling it stops all consumers there.
 
 #![forbid(unsafe_code)]
 
