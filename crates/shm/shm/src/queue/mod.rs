@@ -14,7 +14,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::time::Duration;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_core::sync::{AtomicU32, AtomicU64, UnsafeCell};
+use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64, UnsafeCell};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Shared, futex};
 
@@ -95,7 +95,9 @@ use ulocks_core::{Policy, Shared, futex};
 pub struct Queue<T, const CAPACITY: usize, P: Policy<Scope = futex::Global> = Shared> {
     mutex: Mutex<(), RawMutex<P>>,
     closed: AtomicU32,
-    reserved: AtomicU32,
+    /// Hints for the spins of pushes and pops.
+    failed_spins: [AtomicU8; 2],
+    reserved: [AtomicU8; 2],
     arrived: Condvar<P>,
     freed: Condvar<P>,
     pushed: AtomicU64,
@@ -115,7 +117,8 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
         Self {
             mutex: Mutex::new(()),
             closed: AtomicU32::new(0),
-            reserved: AtomicU32::new(0),
+            failed_spins: [AtomicU8::new(0), AtomicU8::new(0)],
+            reserved: [AtomicU8::new(0), AtomicU8::new(0)],
             arrived: Condvar::new(),
             freed: Condvar::new(),
             pushed: AtomicU64::new(0),

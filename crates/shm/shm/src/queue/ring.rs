@@ -12,8 +12,8 @@
 //!
 //! # State
 //! `pushed` and `popped` count the messages since the region was created. Message number `n` is in
-//! place `n` modulo the capacity. All words change by the holder of `mutex` only. Each transition
-//! is one store, the last step of what it ends:
+//! place `n` modulo the capacity. Each transition is one store by the holder of `mutex`, the last
+//! step of what it ends:
 //!
 //! | transition | by | label |
 //! |---|---|---|
@@ -21,7 +21,8 @@
 //! | `popped` increased by the number of the messages that were copied out | a thread that pops | (pop) |
 //! | `closed` set or cleared | a thread that closes, or opens again | (close) |
 //!
-//! Threads that wait for a message sleep on `arrived`, those that wait for a place on `freed`.
+//! Threads that wait for a message sleep on `arrived`, those that wait for a place on `freed`. All
+//! but the hints of the spins changes under the mutex.
 //!
 //! # Invariants
 //! 1. The messages from `popped` to `pushed` are whole, and not more than the capacity. A thread
@@ -56,9 +57,9 @@ use crate::robust::mutex::{LockError, LockResult, MutexGuard, Refused};
 use crate::robust::queue::Patience;
 use crate::slots::Member;
 use core::mem::MaybeUninit;
-use ulocks_core::spin::{self, Spin};
+use ulocks_core::spin::{self, PROBE, Spin, TRIES};
 use ulocks_core::sync::Ordering::{Relaxed, Release};
-use ulocks_core::sync::{UnsafeCell, interruption_point};
+use ulocks_core::sync::{AtomicU8, UnsafeCell, interruption_point};
 use ulocks_core::{Policy, futex};
 
 type Held<'a, P> = MutexGuard<'a, (), RawMutex<P>>;
@@ -82,7 +83,8 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
         patience: Patience,
     ) -> Result<usize, PushError<()>> {
         let refused = |refused| PushError::Refused((), refused);
-        let mut held = self.enter(me, patience, || !self.is_full()).map_err(refused)?;
+        let mut held =
+            self.enter(me, patience, &self.failed_spins[0], || !self.is_full()).map_err(refused)?;
         let mut over = matches!(patience, Patience::Never);
         loop {
             if self.is_closed() {
@@ -113,7 +115,9 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
         patience: Patience,
         take: impl FnMut(T),
     ) -> Result<usize, PopError> {
-        let mut held = self.enter(me, patience, || !self.is_empty()).map_err(PopError::Refused)?;
+        let mut held = self
+            .enter(me, patience, &self.failed_spins[1], || !self.is_empty())
+            .map_err(PopError::Refused)?;
         let mut over = matches!(patience, Patience::Never);
         loop {
             let there = self.len();
@@ -180,20 +184,39 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
         &self.places[(number % CAPACITY as u64) as usize]
     }
 
-    /// Acquires the mutex. A thread that may wait spins before, until `may_pass` or the queue is
-    /// closed: so it leaves the mutex to those that it waits for.
+    /// Acquires the mutex. A thread that would have to wait spins before, until `may_pass` or the
+    /// queue is closed: so it leaves the mutex to those that it waits for.
     #[inline]
     fn enter<'a>(
         &'a self,
         me: &'a Member<'_>,
         patience: Patience,
+        failed: &AtomicU8,
         may_pass: impl Fn() -> bool,
     ) -> Result<Held<'a, P>, Refused> {
         if !may_pass() && !matches!(patience, Patience::Never) {
-            let budget = spin::budget::<P::Scope>(P::Spin::CONDVAR_NS);
-            spin::until(budget, || may_pass() || self.is_closed());
+            self.spin(failed, || may_pass() || self.is_closed());
         }
         self.lock(me)
+    }
+
+    /// Spins, unless that was in vain lately: as waiters on a condition variable of one process.
+    /// `failed` is a hint: below `TRIES`, failed spins in a row; from there on, waits without one.
+    #[cold]
+    #[inline(never)]
+    fn spin(&self, failed: &AtomicU8, is_over: impl Fn() -> bool) {
+        let budget = spin::budget::<P::Scope>(P::Spin::CONDVAR_NS);
+        let before = u32::from(failed.load(Relaxed));
+        if budget == 0 {
+            return;
+        }
+        let after = if (TRIES..PROBE).contains(&before) {
+            before + 1
+        } else {
+            spin::until(budget, &is_over);
+            if is_over() { 0 } else { TRIES.min(before + 1) }
+        };
+        failed.store(after as u8, Relaxed);
     }
 
     /// Acquires the mutex.
