@@ -249,10 +249,15 @@ pub fn at_each_step(
     executions: u64,
     model: impl Fn() + Clone + 'static,
 ) {
+    let config = Config { kernel, timeouts, spurious: 0, ..Config::sampled(executions) };
+    dies_at_each_step(thread, &config, model);
+}
+
+/// The same, as `config` says.
+pub fn dies_at_each_step(thread: usize, config: &Config, model: impl Fn() + Clone + 'static) {
     for step in 0.. {
         let deaths = Deaths::At { thread, step };
-        let config = Config { deaths, kernel, timeouts, spurious: 0, ..Config::sampled(executions) };
-        if explore(config, model.clone()).deaths == 0 {
+        if explore(Config { deaths, ..config.clone() }, model.clone()).deaths == 0 {
             assert!(step > 20, "{step} steps are too few");
             break;
         }
