@@ -6,7 +6,7 @@ mod measure;
 use measure::{MESSAGES, PAIRS, PLACES, ROOM, TRIPS, beside, die, tell, time};
 use std::hint::black_box;
 use std::time::Duration;
-use ulocks_shm::{Condvar, LockError, Member, Mutex, Region, RegionError, SharedSafe};
+use ulocks_shm::{Condvar, LockError, Member, Mutex, Queue, Region, RegionError, SharedSafe};
 
 #[derive(SharedSafe)]
 #[repr(C)]
@@ -15,18 +15,7 @@ struct Root {
     /// Whose turn it is: the parity is the process.
     turn: Mutex<u64>,
     turned: Condvar,
-    ring: Mutex<Ring>,
-    filled: Condvar,
-    emptied: Condvar,
-}
-
-/// Messages from `read` to `written`.
-#[derive(SharedSafe)]
-#[repr(C)]
-struct Ring {
-    read: u64,
-    written: u64,
-    messages: [[u64; 8]; ROOM],
+    messages: Queue<[u64; 8], ROOM>,
 }
 
 impl Root {
@@ -37,29 +26,6 @@ impl Root {
             *turn += 1;
             self.turned.notify_one(me);
         }
-    }
-
-    // Place for the queue: `send` and `receive` are those of `shm::Queue` once the crate has one.
-    fn send(&self, me: &Member<'_>, message: [u64; 8]) {
-        let mut ring = self.ring.lock(me).expect("nobody has died");
-        let full = |ring: &mut Ring| ring.written - ring.read == ROOM as u64;
-        self.emptied.wait_while(&mut ring, full).expect("nobody has died");
-        let place = ring.written as usize % ROOM;
-        ring.messages[place] = message;
-        ring.written += 1;
-        drop(ring);
-        self.filled.notify_one(me);
-    }
-
-    fn receive(&self, me: &Member<'_>) -> [u64; 8] {
-        let mut ring = self.ring.lock(me).expect("nobody has died");
-        let empty = |ring: &mut Ring| ring.written == ring.read;
-        self.filled.wait_while(&mut ring, empty).expect("nobody has died");
-        let message = ring.messages[ring.read as usize % ROOM];
-        ring.read += 1;
-        drop(ring);
-        self.emptied.notify_one(me);
-        message
     }
 }
 
@@ -74,9 +40,11 @@ fn main() {
         let answers = || with(&|me| root.turns(me, 1));
         beside(cpus, answers, || with(&|me| tell("ours", figure, TRIPS, time(|| root.turns(me, 0)))));
     }
-    let sends = |me: &Member<'_>| (0..MESSAGES).for_each(|nth| root.send(me, [u64::from(nth); 8]));
+    let sends = |me: &Member<'_>| {
+        (0..MESSAGES).for_each(|nth| root.messages.push(me, [u64::from(nth); 8]).expect("an open queue"));
+    };
     let receives = |me: &Member<'_>| {
-        let all = || (0..MESSAGES).for_each(|nth| assert_eq!(root.receive(me), [u64::from(nth); 8]));
+        let all = || (0..MESSAGES).for_each(|nth| assert_eq!(root.messages.pop(me), Ok([u64::from(nth); 8])));
         tell("ours", "message", MESSAGES, time(all));
     };
     beside([0, 1], || with(&sends), || with(&receives));

@@ -99,7 +99,7 @@ use super::sync::Ordering::{Acquire, Relaxed, Release};
 use super::sync::{AtomicPtr, AtomicU32};
 use super::types::robust::WORD;
 use super::world::robust::List;
-use super::world::{pid_namespace, process_generation, thread_id};
+use super::world::{only_cpu, pid_namespace, process_generation, thread_id};
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -121,7 +121,9 @@ pub struct Token {
     process: AtomicU32,
     /// The PID namespace of the thread that has claimed it last; 0 if none has.
     namespace: AtomicU32,
-    reserved: AtomicU32,
+    /// The CPU that the thread was bound to when it claimed the token, plus one; 0 if it was bound
+    /// to none, or to several.
+    cpu: AtomicU32,
     /// The C library writes here and never reads.
     previous: AtomicPtr<()>,
     next: AtomicPtr<()>,
@@ -142,7 +144,7 @@ impl Token {
                 generation: AtomicU32::new(0),
                 process: AtomicU32::new(0),
                 namespace: AtomicU32::new(0),
-                reserved: AtomicU32::new(0),
+                cpu: AtomicU32::new(0),
                 previous: AtomicPtr::new(core::ptr::null_mut()),
                 next: AtomicPtr::new(core::ptr::null_mut()),
             }
@@ -164,6 +166,15 @@ impl Token {
     /// The process that claimed the token last, by its own number: for people only.
     pub fn process(&self) -> u32 {
         self.process.load(Relaxed)
+    }
+
+    /// Whether the two threads that have claimed the tokens were bound to one and the same CPU
+    /// then: if one of them polls, the other does not run.
+    #[inline]
+    #[must_use]
+    pub fn shares_its_cpu(&self, other: &Self) -> bool {
+        let cpu = self.cpu.load(Relaxed);
+        cpu != 0 && cpu == other.cpu.load(Relaxed)
     }
 
     /// Whether the thread that claimed the token lives; `word` is the token's word.
@@ -250,6 +261,7 @@ impl Token {
             return Ok(None);
         }
         self.namespace.store(pid_namespace(), Relaxed);
+        self.cpu.store(only_cpu().map_or(0, |cpu| cpu + 1), Relaxed);
         // Those that the kernel has woken none of: the next (own) clears their mark.
         if seen & WAITERS != 0 {
             self.word().key().wake(u32::MAX);

@@ -339,6 +339,13 @@ impl<'s> Member<'s> {
         Token::is_alive(token.word().load(Acquire)) && owner.is_of(token.generation())
     }
 
+    /// Whether `owner` can go on while the calling thread polls: not if both are bound to one CPU.
+    #[inline]
+    pub(crate) fn may_poll_for(&self, owner: Owner) -> bool {
+        let mine = &self.slots[self.owner.slot()].token;
+        self.token(owner).is_none_or(|token| !token.shares_its_cpu(mine))
+    }
+
     /// Whether `owner` has died or left; not if it never was one.
     pub(crate) fn is_gone(&self, owner: Owner) -> bool {
         owner.slot() < self.slots.len() && !self.is_alive(owner)

@@ -14,7 +14,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::time::Duration;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64, UnsafeCell};
+use ulocks_core::sync::{AtomicU8, AtomicU64, UnsafeCell};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Shared, futex};
 
@@ -91,13 +91,14 @@ use ulocks_core::{Policy, Shared, futex};
 ///
 /// [`try_push`]: Self::try_push
 /// [`try_pop`]: Self::try_pop
+// All but the messages is one cache line, which moves from thread to thread with the mutex.
 #[repr(C, align(64))]
 pub struct Queue<T, const CAPACITY: usize, P: Policy<Scope = futex::Global> = Shared> {
     mutex: Mutex<(), RawMutex<P>>,
-    closed: AtomicU32,
+    closed: AtomicU8,
     /// Hints for the spins of pushes and pops.
     failed_spins: [AtomicU8; 2],
-    reserved: [AtomicU8; 2],
+    reserved: AtomicU8,
     arrived: Condvar<P>,
     freed: Condvar<P>,
     pushed: AtomicU64,
@@ -116,9 +117,9 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
     pub fn new() -> Self {
         Self {
             mutex: Mutex::new(()),
-            closed: AtomicU32::new(0),
+            closed: AtomicU8::new(0),
             failed_spins: [AtomicU8::new(0), AtomicU8::new(0)],
-            reserved: [AtomicU8::new(0), AtomicU8::new(0)],
+            reserved: AtomicU8::new(0),
             arrived: Condvar::new(),
             freed: Condvar::new(),
             pushed: AtomicU64::new(0),

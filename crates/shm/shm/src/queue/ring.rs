@@ -33,6 +33,9 @@
 //!    The waiter comes to the mutex behind the transition. If the thread dies between the two, the
 //!    waiter finds nothing and waits again. The other order would let a waiter sleep beside a
 //!    message: no thread need come to the mutex and be told of the death.
+//!    The wake-up that belongs to a notification comes after the mutex: otherwise the waiter could
+//!    take the thread's CPU, and find the mutex held. If the thread dies before the wake-up, the
+//!    next one that acquires is told of a death, or the waiter looks by itself.
 //! 4. A waiter enqueues under the mutex when it has seen that there is no message. So while there
 //!    is one, no waiter comes, and the waiters that still sleep are of one row. The first of them
 //!    watches the one before it, which was granted: `condvar.rs` says so.
@@ -54,7 +57,7 @@ use super::{PopError, PushError, Queue};
 use crate::robust::condvar::Condvar;
 use crate::robust::mutex::raw::RawMutex;
 use crate::robust::mutex::{LockError, LockResult, MutexGuard, Refused};
-use crate::robust::queue::Patience;
+use crate::robust::queue::{Granted, Patience};
 use crate::slots::Member;
 use core::mem::MaybeUninit;
 use ulocks_core::spin::{self, PROBE, Spin, TRIES};
@@ -92,7 +95,7 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
             }
             let room = CAPACITY - self.len();
             if room > 0 || messages.is_empty() {
-                return Ok(self.put(me, messages, room));
+                return Ok(self.put(me, held, messages, room));
             }
             if over {
                 return Err(PushError::Full(()));
@@ -122,7 +125,7 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
         loop {
             let there = self.len();
             if there > 0 || most == 0 {
-                return Ok(self.take(me, most.min(there), there, take));
+                return Ok(self.take(me, held, most.min(there), there, take));
             }
             if self.is_closed() {
                 return Err(PopError::Closed);
@@ -134,10 +137,10 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
         }
     }
 
-    /// Writes the first messages to free places, of which there are `room`, and makes (push). The
-    /// caller has the mutex. How many they were.
+    /// Writes the first messages to free places, of which there are `room`, makes (push), and
+    /// releases the mutex. How many they were.
     #[inline]
-    fn put(&self, me: &Member<'_>, messages: &[T], room: usize) -> usize {
+    fn put(&self, me: &Member<'_>, held: Held<'_, P>, messages: &[T], room: usize) -> usize {
         let begin = self.pushed.load(Relaxed);
         let number = messages.len().min(room);
         for (message, nth) in messages[..number].iter().zip(0..) {
@@ -147,19 +150,27 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
             interruption_point();
         }
         // Invariant 3: before (push).
-        let _ = (0..number).all(|_| self.arrived.notify_one(me));
-        if number < room {
-            self.freed.notify_one(me); // (pass on)
-        }
+        let granted = grant(&self.arrived, me, number);
+        let passed_on = grant(&self.freed, me, usize::from(number < room)); // (pass on)
         // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
         self.pushed.store(begin.wrapping_add(number as u64), Release); // (push)
+        drop(held);
+        wake(granted);
+        wake(passed_on);
         number
     }
 
-    /// Copies the first `number` messages out, of which there are `there`, and makes (pop). The
-    /// caller has the mutex.
+    /// Copies the first `number` messages out, of which there are `there`, makes (pop), and
+    /// releases the mutex.
     #[inline]
-    fn take(&self, me: &Member<'_>, number: usize, there: usize, mut take: impl FnMut(T)) -> usize {
+    fn take(
+        &self,
+        me: &Member<'_>,
+        held: Held<'_, P>,
+        number: usize,
+        there: usize,
+        mut take: impl FnMut(T),
+    ) -> usize {
         let begin = self.popped.load(Relaxed);
         for nth in 0..number as u64 {
             // SAFETY: the caller has the mutex, so no thread writes. The message is whole:
@@ -169,12 +180,13 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
             interruption_point();
         }
         // Invariant 3: before (pop).
-        let _ = (0..number).all(|_| self.freed.notify_one(me));
-        if number < there {
-            self.arrived.notify_one(me); // (pass on)
-        }
+        let granted = grant(&self.freed, me, number);
+        let passed_on = grant(&self.arrived, me, usize::from(number < there)); // (pass on)
         // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
         self.popped.store(begin.wrapping_add(number as u64), Release); // (pop)
+        drop(held);
+        wake(granted);
+        wake(passed_on);
         number
     }
 
@@ -243,7 +255,11 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
         };
         match waited {
             Ok(in_time) => return Ok(!in_time),
-            Err(LockError::OwnerDied(_)) => held.mark_consistent(),
+            Err(LockError::OwnerDied(_)) => {
+                held.mark_consistent();
+                self.arrived.wake_granted(me);
+                self.freed.wake_granted(me);
+            }
             Err(LockError::NotRecoverable) => *held = self.mended(me, Err(LockError::NotRecoverable))?,
             Err(LockError::Refused(refused)) => return Err(refused),
         }
@@ -264,6 +280,44 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
             Err(LockError::Refused(refused)) => return Err(refused),
         };
         held.mark_consistent();
+        self.arrived.wake_granted(me);
+        self.freed.wake_granted(me);
         Ok(held)
+    }
+}
+
+/// So many waiters are woken at once. Of more, each that leaves something passes on.
+const AT_ONCE: usize = 4;
+type Sleepers<'s> = Option<[Option<Granted<'s>>; AT_ONCE]>;
+
+/// Grants as many waiters as there are, at most `number`.
+#[inline]
+fn grant<'s, P: Policy<Scope = futex::Global>>(
+    condvar: &Condvar<P>,
+    me: &Member<'s>,
+    number: usize,
+) -> Sleepers<'s> {
+    (number > 0 && condvar.may_have_waiters()).then(|| grant_some(condvar, me, number))
+}
+
+#[cold]
+#[inline(never)]
+fn grant_some<'s, P: Policy<Scope = futex::Global>>(
+    condvar: &Condvar<P>,
+    me: &Member<'s>,
+    number: usize,
+) -> [Option<Granted<'s>>; AT_ONCE] {
+    let mut there = true;
+    core::array::from_fn(|nth| {
+        let granted = if there && nth < number { condvar.grant_one(me) } else { None };
+        there = granted.is_some();
+        granted
+    })
+}
+
+#[inline]
+fn wake(sleepers: Sleepers<'_>) {
+    if let Some(sleepers) = sleepers {
+        sleepers.into_iter().flatten().for_each(Granted::wake);
     }
 }

@@ -16,7 +16,7 @@
 
 use crate::robust::RawRobust;
 use crate::robust::mutex::{LockError, MutexGuard};
-use crate::robust::queue::{Queue, Rule};
+use crate::robust::queue::{Granted, Queue, Rule};
 use crate::slots::{Member, Owner};
 use core::time::Duration;
 use ulocks_core::time::Deadline;
@@ -218,6 +218,24 @@ impl<P: Policy<Scope = futex::Global>> Condvar<P> {
     pub fn notify_all(&self, me: &Member<'_>) -> usize {
         me.check_region(self);
         self.0.notify(me, &NoHolders, usize::MAX)
+    }
+
+    #[inline]
+    pub(crate) fn may_have_waiters(&self) -> bool {
+        self.0.may_have_waiters()
+    }
+
+    /// Notifies the waiter that has waited longest. The caller wakes it after the mutex.
+    #[inline]
+    pub(crate) fn grant_one<'s>(&self, me: &Member<'s>) -> Option<Granted<'s>> {
+        self.0.grant_first(me, &NoHolders)
+    }
+
+    /// Wakes the waiters that a thread has notified which has died since.
+    pub(crate) fn wake_granted(&self, me: &Member<'_>) {
+        if let Ok(section) = self.0.enter(me, &NoHolders) {
+            section.wake_granted();
+        }
     }
 
     /// How many threads wait, at the moment of the look.

@@ -22,6 +22,7 @@ pub(crate) use cpu::{
     with_releases,
 };
 pub(crate) use namespace::current as pid_namespace;
+pub(crate) use pause::only_cpu;
 pub(crate) use tid::current as thread_id;
 pub(crate) use tid::generation as process_generation;
 

@@ -124,7 +124,7 @@ fn on_one_cpu() -> bool {
 }
 
 /// The CPU that the calling thread is bound to, if it is bound to one.
-fn only_cpu() -> Option<u32> {
+pub(crate) fn only_cpu() -> Option<u32> {
     // SAFETY: a CPU set is a bit field, for which all-zero is a value.
     let mut cpus: libc::cpu_set_t = unsafe { core::mem::zeroed() };
     // SAFETY: the size is that of `cpus`, which is writable; 0 names the calling thread.

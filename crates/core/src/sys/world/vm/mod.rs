@@ -85,6 +85,11 @@ pub(crate) fn thread_id() -> u32 {
     u32::try_from(ulocks_vm::thread::current() + 1).expect("a model of so many threads does not end")
 }
 
+/// The CPU that the calling thread is bound to.
+pub(crate) fn only_cpu() -> Option<u32> {
+    None
+}
+
 /// A model has one PID namespace.
 pub(crate) fn pid_namespace() -> u32 {
     1

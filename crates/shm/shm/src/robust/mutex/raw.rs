@@ -194,7 +194,7 @@ impl<P: Policy<Scope = futex::Global>> RawMutex<P> {
     #[inline(never)]
     fn lock_contended(&self, me: &Member<'_>, deadline: Option<Deadline>) -> Result<Acquired, Refused> {
         let mut mine = me.owner().bits();
-        if spin::backing_off::<P>(|| self.look(mine)) {
+        if self.may_poll(me) && spin::backing_off::<P>(|| self.look(mine)) {
             return Ok(Acquired::Clean);
         }
         loop {
@@ -213,10 +213,16 @@ impl<P: Policy<Scope = futex::Global>> RawMutex<P> {
             }
             me.set_pending(&self.baton);
             mine |= WAITERS;
-            if self.sleep(me, &held, marked, deadline) && spin::closely::<P>(|| self.look(mine)) {
+            let slept = self.sleep(me, &held, marked, deadline);
+            if slept && self.may_poll(me) && spin::closely::<P>(|| self.look(mine)) {
                 return Ok(Acquired::Clean);
             }
         }
+    }
+
+    /// Whether the holder goes on while the calling thread spins.
+    fn may_poll(&self, me: &Member<'_>) -> bool {
+        Owner::of(self.word.load(Relaxed)).is_none_or(|owner| me.may_poll_for(owner))
     }
 
     /// A spinning thread's look; (acquire) if the mutex is free.

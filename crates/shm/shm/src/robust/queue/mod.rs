@@ -83,6 +83,7 @@ mod patience;
 mod place;
 mod watch;
 
+pub(crate) use notify::Granted;
 pub(crate) use patience::Patience;
 
 use crate::robust::RawRobust;
@@ -172,7 +173,8 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
         self.tickets.store(0, Relaxed);
     }
 
-    fn may_have_waiters(&self) -> bool {
+    #[inline]
+    pub(crate) fn may_have_waiters(&self) -> bool {
         self.tickets.load(Relaxed) & QUEUED != 0
     }
 
@@ -259,7 +261,7 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
             deaths = 0;
             drop(section);
             // Behind the head a grant is not near.
-            if watched.is_head && spin::closely::<P>(|| me.request().look()) {
+            if watched.may_poll(me) && spin::closely::<P>(|| me.request().look()) {
                 return Ok(());
             }
             let has_died = watched.sleep(me, patience.deadline());
@@ -465,7 +467,7 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
 
     /// Wakes all granted waiters: a thread may have died before the wake-up that belongs to
     /// (grant).
-    fn wake_granted(&self) {
+    pub(crate) fn wake_granted(&self) {
         for Slot { request, .. } in self.me.slots() {
             let is_granted = request.word.load(Relaxed) & GRANTED != 0;
             if is_granted && request.lock.load(Relaxed) == self.name() {

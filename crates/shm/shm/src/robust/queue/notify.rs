@@ -3,7 +3,7 @@
 use super::watch::Watched;
 use super::{GRANTED, Queue, REARM, Rule, Section};
 use crate::robust::mutex::Refused;
-use crate::slots::Member;
+use crate::slots::{Member, Request};
 use core::array;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
@@ -46,6 +46,15 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
         }
     }
 
+    /// Grants the first request. The caller wakes it after it has released the mutex. If it dies
+    /// before, the waiter looks by itself, or another thread calls
+    /// [`wake_granted`](Section::wake_granted).
+    pub(crate) fn grant_first<'s, R: Rule>(&self, me: &Member<'s>, rule: &R) -> Option<Granted<'s>> {
+        // If the queue is corrupt, no thread waits in it for long.
+        let section = self.enter(me, rule).ok()?;
+        section.head().map(|head| Granted(section.tell(head)))
+    }
+
     /// Grants the first requests, so many of them. How many there were.
     pub(crate) fn notify<R: Rule>(&self, me: &Member<'_>, rule: &R, most: usize) -> usize {
         if !self.may_have_waiters() {
@@ -72,6 +81,16 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
             }
         }
         told
+    }
+}
+
+/// A waiter that was granted, and sleeps until [`wake`](Self::wake).
+#[must_use]
+pub(crate) struct Granted<'s>(&'s Request);
+
+impl Granted<'_> {
+    pub(crate) fn wake(self) {
+        self.0.word.key().wake(1);
     }
 }
 

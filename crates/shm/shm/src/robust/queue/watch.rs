@@ -52,6 +52,12 @@ impl<'s> Watched<'s> {
         }
     }
 
+    /// Whether the waiter is the head, and a holder goes on while it spins.
+    pub(super) fn may_poll(&self, me: &Member<'s>) -> bool {
+        let mut holders = self.tokens.iter().flatten();
+        self.is_head && (self.number == 0 || holders.any(|token| me.may_poll_for(token.owner)))
+    }
+
     /// Whether one of the threads has died already.
     pub(super) fn has_died(&self) -> bool {
         self.has_died
