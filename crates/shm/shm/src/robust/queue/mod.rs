@@ -78,6 +78,7 @@
 //! This project's, after the prototypes of tickets in slots. That waiters watch their predecessor
 //! is the idea of the queue locks of Mellor-Crummey and Scott (1991), turned to deaths.
 
+mod grant;
 mod notify;
 mod patience;
 mod place;
@@ -136,6 +137,11 @@ pub(crate) trait Rule {
         true
     }
 
+    /// Whether there is no holder, if the lock knows.
+    fn has_no_holder(&self) -> bool {
+        false
+    }
+
     /// Whether `owner` is the only holder.
     fn is_held_only_by(&self, owner: Owner) -> bool;
 
@@ -176,6 +182,14 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
     #[inline]
     pub(crate) fn may_have_waiters(&self) -> bool {
         self.tickets.load(Relaxed) & QUEUED != 0
+    }
+
+    /// For a thread with the queue lock that has found no waiter.
+    fn has_no_waiters(&self) {
+        let tickets = self.tickets.load(Relaxed);
+        if tickets & QUEUED != 0 {
+            self.tickets.store(tickets & !QUEUED, Relaxed);
+        }
     }
 
     /// How many threads wait, at the moment of the look.
@@ -231,9 +245,11 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
         if section.try_now(want) {
             return Ok(());
         }
-        section.settle(Reap::Dead);
-        if section.try_now(want) {
-            return Ok(());
+        if section.reap_dead() {
+            section.settle(Reap::Nothing);
+            if section.try_now(want) {
+                return Ok(());
+            }
         }
         if patience.is_over() {
             return Err(Refused::TimedOut);
@@ -353,9 +369,8 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
 
     fn head(&self) -> Option<Waiting<'s>> {
         let head = self.least(|_| true);
-        let tickets = self.queue.tickets.load(Relaxed);
-        if head.is_none() && tickets & QUEUED != 0 {
-            self.queue.tickets.store(tickets & !QUEUED, Relaxed);
+        if head.is_none() {
+            self.queue.has_no_waiters();
         }
         head
     }
@@ -363,7 +378,11 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
     /// Grants to the calling thread, if no waiter of its rank or a lower one has come before it.
     fn try_now(&mut self, want: u32) -> bool {
         let rank = self.rule.rank(want);
-        let is_first = R::OVERTAKES || self.head().is_none_or(|head| rank < head.place.rank());
+        let is_first = R::OVERTAKES || {
+            let head = self.head();
+            self.head = head.map(|head| head.owner);
+            head.is_none_or(|head| rank < head.place.rank())
+        };
         let granted = is_first && self.rule.grant(self.me.owner(), want);
         if granted {
             // A thread that is a holder now may have been none before: then nobody watches it yet
@@ -389,136 +408,6 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         request.word.store(self.me.owner().bits() | WAITING, Release);
         // Before, this thread could not be granted either.
         self.head = self.head.or(Some(self.me.owner()));
-    }
-
-    /// Reaps if asked to, grants what can be granted, and lets the head waiter watch all holders.
-    pub(crate) fn settle(&mut self, reap: Reap) {
-        if let Some(first) = self.settle_but_first(reap) {
-            self.notify(first);
-        }
-    }
-
-    /// For a thread that was a holder until now, or that gives what it did not hold: grants what
-    /// can be granted. It wakes the first waiter after the queue lock, if that one watches it
-    /// (invariant 7).
-    pub(crate) fn pass_on(&mut self) {
-        let Some(first) = self.settle_but_first(Reap::Nothing) else { return };
-        let watched = first.place.watched();
-        if watched == first.owner.slot() || watched == self.me.slot() {
-            self.late = Some(self.tell(first));
-        } else {
-            self.notify(first);
-        }
-    }
-
-    /// The same. Returns the first waiter that it has granted, which is to be told last: until then
-    /// it watches this thread, if this was a holder (invariant 6).
-    fn settle_but_first(&mut self, reap: Reap) -> Option<Waiting<'s>> {
-        if reap == Reap::Dead {
-            self.rule.holders(&mut |owner| {
-                if self.me.is_gone(owner) {
-                    self.rule.reap(owner);
-                }
-            });
-        }
-        // A slot has one request at a time: more grants are a peer's that overwrites the slots.
-        let mut first = None;
-        for _ in 0..=self.me.slots().len() {
-            match self.grant_one(first) {
-                Ok(granted) if first.is_none() => first = Some(granted),
-                Ok(granted) => self.notify(granted),
-                Err(head) => {
-                    self.head = head.map(|head| head.owner);
-                    if let Some(head) = head {
-                        self.rearm_head(head);
-                    }
-                    break;
-                }
-            }
-        }
-        first
-    }
-
-    /// Makes a holder of the first waiter, but `first`, that can be one, or says which is the head.
-    fn grant_one(&mut self, first: Option<Waiting<'s>>) -> Result<Waiting<'s>, Option<Waiting<'s>>> {
-        let is_first = |place: Place| first.is_some_and(|first| first.place.order() == place.order());
-        let head = match first {
-            None => self.head(),
-            Some(_) => self.least(|place| !is_first(place)),
-        };
-        let next = if R::OVERTAKES {
-            let others = self.waiting(|place| !is_first(place));
-            let can = others.filter(|waiter| self.rule.would_grant(waiter.owner));
-            can.min_by_key(|waiter| waiter.place.order())
-        } else {
-            head
-        };
-        match next {
-            Some(waiter) if self.rule.grant(waiter.owner, waiter.request.want.load(Relaxed)) => {
-                self.added |= self.rule.adds_holder(waiter.owner);
-                if head.is_some_and(|head| head.place.order() != waiter.place.order()) {
-                    self.rearm_behind(waiter.place, waiter.owner.slot());
-                }
-                Ok(waiter)
-            }
-            _ => Err(head),
-        }
-    }
-
-    /// Wakes all granted waiters: a thread may have died before the wake-up that belongs to
-    /// (grant).
-    pub(crate) fn wake_granted(&self) {
-        for Slot { request, .. } in self.me.slots() {
-            let is_granted = request.word.load(Relaxed) & GRANTED != 0;
-            if is_granted && request.lock.load(Relaxed) == self.name() {
-                request.word.key().wake(1);
-            }
-        }
-    }
-
-    /// (grant). Returns what is to be woken.
-    fn tell(&self, waiter: Waiting<'s>) -> &'s Request {
-        waiter.request.word.store(waiter.owner.bits() | GRANTED, Release);
-        waiter.request
-    }
-
-    /// (grant), with its wake-up.
-    fn notify(&self, waiter: Waiting<'s>) {
-        self.tell(waiter).word.key().wake(1);
-    }
-
-    /// Invariant 4.
-    fn rearm_head(&mut self, head: Waiting<'s>) {
-        let watches_all = head.place.watched() == head.owner.slot();
-        let watches_holder = || {
-            let watched = self.me.owner_in(head.place.watched());
-            watched.is_some_and(|watched| self.rule.is_held_only_by(watched))
-        };
-        if (watches_all && !self.added) || (!watches_all && watches_holder()) {
-            return;
-        }
-        self.added = false;
-        // (rearm), unless the calling thread is the head: it is awake.
-        if head.owner != self.me.owner() {
-            Self::rearm(head);
-        }
-    }
-
-    /// (rearm).
-    fn rearm(waiter: Waiting<'s>) {
-        // Mutant: Release -> Relaxed: as (wait), for a scan of the queue that the slot was in
-        // before.
-        waiter.request.word.store(waiter.owner.bits() | WAITING | REARM, Release);
-        waiter.request.word.key().wake(1);
-    }
-
-    /// The waiter that leaves from this place, or is granted past the head, is watched no more by
-    /// the waiter behind it (invariant 3).
-    fn rearm_behind(&self, place: Place, slot: usize) {
-        let behind = self.least(|other| other.order() > place.order());
-        if let Some(behind) = behind.filter(|behind| behind.place.watched() == slot) {
-            Self::rearm(behind);
-        }
     }
 
     /// Chooses what the calling thread watches, (wait). `None` if one of these has died.

@@ -418,9 +418,13 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         let Some(row) = self.rows.get(owner.slot()) else { return };
         let changes = &changes.list[..changes.number];
         let journal = &self.journal;
-        let after = |index: usize| changes.iter().find(|change| change.index == index);
-        let owes = |index: usize| after(index).map_or_else(|| signed(&row.undo[index]), |change| change.undo);
-        let is_holder = (0..SEMS).any(|index| owes(index) != 0);
+        // A row without an owner owes nothing so far.
+        let owes_else = |index| {
+            let is_else = || changes.iter().all(|change| change.index != index);
+            signed(&row.undo[index]) != 0 && is_else()
+        };
+        let is_holder = changes.iter().any(|change| change.undo != 0)
+            || row.owner.load(Relaxed) != 0 && (0..SEMS).any(owes_else);
         journal.slot.store(owner.slot() as u32, Relaxed);
         journal.owner.store(if is_holder { owner.bits() } else { 0 }, Relaxed);
         journal.outcome.store(outcome, Relaxed);
@@ -493,7 +497,12 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     }
 
     fn holders(&self, each: &mut dyn FnMut(Owner)) {
-        (0..SLOTS).filter_map(|slot| self.holder(slot)).for_each(each);
+        let holding = self.holding.load(Relaxed) as usize;
+        (0..SLOTS).filter_map(|slot| self.holder(slot)).take(holding).for_each(each);
+    }
+
+    fn has_no_holder(&self) -> bool {
+        self.holding.load(Relaxed) == 0
     }
 
     fn is_held_only_by(&self, owner: Owner) -> bool {
