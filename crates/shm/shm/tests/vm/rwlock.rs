@@ -293,6 +293,6 @@ fn the_middle_leaves() {
 #[test]
 fn a_death_before_one_that_gave_up_strands_no_reader() {
     for kernel in Kernel::ALL {
-        at_each_step(1, kernel, true, 150, the_middle_leaves);
+        at_each_step(1, kernel, true, 250, the_middle_leaves);
     }
 }
