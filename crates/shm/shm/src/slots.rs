@@ -18,7 +18,7 @@ use core::ops::Range;
 use core::time::Duration;
 use ulocks_core::futex::{Futex, Global, WAITERS};
 use ulocks_core::robust::{ListError, Registration, Token};
-use ulocks_core::sync::Ordering::{Acquire, Release};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, AtomicU64, fence};
 
 /// A place in the table. All-zero memory is a free slot.
@@ -344,6 +344,16 @@ impl<'s> Member<'s> {
     pub(crate) fn may_poll_for(&self, owner: Owner) -> bool {
         let mine = &self.slots[self.owner.slot()].token;
         self.token(owner).is_none_or(|token| !token.shares_its_cpu(mine))
+    }
+
+    /// Whether another thread of the table can go on while the calling thread polls.
+    pub(crate) fn may_poll_for_any(&self) -> bool {
+        let mine = &self.slots[self.owner.slot()].token;
+        // A thread that is bound to no CPU shares none, also not with itself.
+        !mine.shares_its_cpu(mine) || {
+            let mut others = self.slots.iter().map(|slot| &slot.token);
+            others.any(|other| Token::is_alive(other.word().load(Relaxed)) && !other.shares_its_cpu(mine))
+        }
     }
 
     /// Whether `owner` has died or left; not if it never was one.

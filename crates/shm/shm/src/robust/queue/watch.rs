@@ -52,10 +52,15 @@ impl<'s> Watched<'s> {
         }
     }
 
-    /// Whether the waiter is the head, and a holder goes on while it spins.
+    /// Whether the waiter is the head, and a holder goes on while it spins; or any thread, if there
+    /// is no holder.
     pub(super) fn may_poll(&self, me: &Member<'s>) -> bool {
         let mut holders = self.tokens.iter().flatten();
-        self.is_head && (self.number == 0 || holders.any(|token| me.may_poll_for(token.owner)))
+        self.is_head
+            && match self.number {
+                0 => me.may_poll_for_any(),
+                _ => holders.any(|token| me.may_poll_for(token.owner)),
+            }
     }
 
     /// Whether one of the threads has died already.
