@@ -257,6 +257,7 @@ impl<'s> Member<'s> {
     /// Whether the caller is the thread's process, and not a child of fork.
     #[doc(hidden)]
     #[must_use]
+    #[inline]
     pub fn is_of_this_process(&self) -> bool {
         self.registration.is_of_this_process()
     }

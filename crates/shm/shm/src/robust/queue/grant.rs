@@ -33,6 +33,10 @@ impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
         if reap == Reap::Dead {
             self.reap_dead();
         }
+        if !self.queue.may_have_waiters() {
+            self.head = None;
+            return None;
+        }
         // A slot has one request at a time: more grants are a peer's that overwrites the slots.
         let mut first = None;
         for _ in 0..=self.me.slots().len() {

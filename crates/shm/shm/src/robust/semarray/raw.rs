@@ -228,7 +228,6 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         undo: bool,
         patience: Patience,
     ) -> Result<(), SemError> {
-        me.check_process();
         self.check(ops)?;
         let Some(row) = self.rows.get(me.slot()) else {
             return Err(SemError::Refused(Refused::NoRoom { slot: me.slot(), room: SLOTS }));
@@ -282,7 +281,6 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     /// # Safety
     /// As [`apply`](Self::apply).
     pub(super) unsafe fn give_back(&self, me: &Member<'_>, ops: &[Op], sets: Option<u32>) {
-        me.check_process();
         let Some(row) = self.rows.get(me.slot()) else { return };
         // If the queue is corrupt, no thread can acquire any more.
         let Ok(mut section) = self.queue.enter(me, self) else { return };
@@ -311,7 +309,6 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
     /// # Safety
     /// As [`apply`](Self::apply).
     pub(super) unsafe fn set(&self, me: &Member<'_>, index: usize, value: u32) -> Result<(), SemError> {
-        me.check_process();
         if index >= SEMS {
             return Err(SemError::NoSuchSemaphore { index, len: SEMS });
         }
