@@ -7,7 +7,7 @@ use ulocks_core::time::Deadline;
 use ulocks_shm::{
     Attached, HashMap, MapError, Member, PopError, PushError, Queue, Refused, Region, RegionError, SharedSafe,
 };
-use ulocks_testkit as _;
+use ulocks_testkit::watchdog::watch;
 
 #[derive(SharedSafe)]
 #[repr(C)]
@@ -147,24 +147,92 @@ fn a_file_keeps_messages_and_keys() {
     std::fs::remove_file(&path).expect("it is there");
 }
 
+/// Where the counts of the queue are: behind its locks.
+const COUNTS: usize = 48;
+/// Where the state of the map's mutex is, and the table behind the mutex.
+const STATE: usize = size_of::<Queue<u64, 3>>() + 8;
+const TABLE: usize = STATE + 8;
+
+/// Overwrites words of the root.
+fn overwrite<W: Copy>(root: &Root, at: usize, words: &[W]) {
+    assert!(at + size_of_val(words) <= size_of::<Root>());
+    let place = std::ptr::from_ref(root).cast_mut().cast::<u8>();
+    // SAFETY: the words are in the root. It is the test's alone, and each bit pattern is a value.
+    unsafe { place.add(at).cast::<W>().copy_from_nonoverlapping(words.as_ptr(), words.len()) };
+}
+
 #[test]
-fn memory_that_was_overwritten_is_no_reason_to_hang() {
-    let region = Region::<Root>::options().anonymous().expect("a region");
-    let (place, size) = (std::ptr::from_ref(&*region).cast_mut().cast::<u8>(), size_of::<Root>());
-    let end = region.with_member(|me| {
-        for byte in [0x55, 0xff, 0x01] {
-            // SAFETY: the root is this test's alone, and each bit pattern is a value. Of the locks
-            // nothing is overwritten: they begin the two.
-            unsafe {
-                let queue = size_of::<Queue<u64, 3>>();
-                place.add(48).write_bytes(byte, queue - 48);
-                place.add(queue + 8).write_bytes(byte, size - queue - 8);
+fn counts_that_were_overwritten_are_no_reason_to_hang() {
+    let _watch = watch("overwritten counts", || "a call does not end".into());
+    let far = 1 << 63;
+    for counts in [[0, u64::MAX], [u64::MAX, 0], [7, 0], [0, 7], [2, u64::MAX], [far, 1], [u64::MAX; 2]] {
+        with(|root, me| {
+            let queue = &root.queue;
+            overwrite(root, COUNTS, &counts);
+            assert!(queue.len() <= 3, "{counts:?}");
+            for _ in 0..5 {
+                _ = (queue.try_push(me, 1), queue.push_for(me, 2, Duration::ZERO));
+                _ = (queue.try_pop(me), queue.len());
+                if !queue.is_empty() {
+                    let number = queue.pop_slice(me, &mut [0; 9]).expect("the mutex is whole");
+                    assert!((1..=3).contains(&number), "{counts:?}: {number}");
+                }
+                if !queue.is_full() {
+                    let number = queue.push_slice(me, &[0; 9]).expect("the mutex is whole");
+                    assert!((1..=3).contains(&number), "{counts:?}: {number}");
+                }
             }
-            _ = (region.queue.try_push(me, 1), region.queue.try_pop(me), region.queue.len());
-            _ = (region.map.insert(me, 1, [0; 2]), region.map.remove(me, &1), region.map.len());
-            region.map.for_each(me, |_, _| ()).expect("the mutex is whole");
-            region.map.clear(me).expect("the mutex is whole");
+        });
+    }
+}
+
+/// All that a thread can do with a map.
+fn uses_all(Root { map, .. }: &Root, me: &Member<'_>) {
+    for key in 0..6 {
+        _ = (map.insert(me, key, [0; 2]), map.get(me, &key).expect("the mutex is whole"));
+        _ = map.update(me, key, |_| Some([1; 2]));
+        let mut number = 0;
+        map.for_each(me, |_, _| number += 1).expect("the mutex is whole");
+        assert!(number <= 4 && map.len() <= 4);
+        if key % 2 == 0 {
+            map.remove(me, &key).expect("the mutex is whole");
         }
-    });
-    end.expect("a member");
+    }
+}
+
+/// Without and with a repair of what was overwritten: the mutex says that a thread has died.
+#[test]
+fn a_table_that_was_overwritten_is_no_reason_to_hang() {
+    let _watch = watch("an overwritten table", || "a call does not end".into());
+    let end = size_of::<Queue<u64, 3>>() + size_of::<HashMap<u64, [u64; 2], 4>>();
+    let (buckets, entries) = (TABLE + 24, TABLE + 104);
+    assert_eq!(entries + 4 * 40, end, "the table has another layout");
+    for dirty in [0_u32, 1] {
+        for byte in [0x55_u8, 0xff, 0x01] {
+            with(|root, me| {
+                overwrite(root, TABLE, &vec![byte; end - TABLE]);
+                overwrite(root, STATE, &[dirty]);
+                uses_all(root, me);
+                root.map.clear(me).expect("the mutex is whole");
+                uses_all(root, me);
+            });
+        }
+        // All in range: each bucket leads to an entry, the free entries are a circle of live ones,
+        // and an entry of which no bucket knows has a value ahead.
+        for (upper, used) in [(0_u64, 9_u32), (0xffff_ffff, 4), (0x8000_0000, u32::MAX)] {
+            with(|root, me| {
+                (0..4).for_each(|key| _ = root.map.insert(me, key, [key; 2]).expect("room"));
+                for bucket in 0..8 {
+                    overwrite(root, buckets + 8 * bucket, &[upper << 32 | (bucket as u64 % 3 + 1)]);
+                }
+                (0..4).for_each(|entry| {
+                    overwrite(root, entries + 40 * entry + 8, &[(entry as u32 + 1) % 4 + 1])
+                });
+                // `replacing`, `free`, `used`, `len`.
+                overwrite(root, TABLE + 8, &[4, 1, used, 99]);
+                overwrite(root, STATE, &[dirty]);
+                uses_all(root, me);
+            });
+        }
+    }
 }
