@@ -10,7 +10,7 @@ use ulocks_testkit::Child;
 use ulocks_testkit::watchdog::watch;
 
 const LANES: usize = 3;
-/// So many messages of each lane: more than a long test needs. Memory that is not used is not there.
+/// So many messages of each lane: more than a long test needs. Pages without a message take no room.
 const MOST: usize = 1 << 24;
 const KEYS: u64 = 24;
 

@@ -166,14 +166,26 @@ fn a_repair_that_a_death_cuts_off_is_made_again() {
     }
 }
 
-/// Two threads change keys of their own, and may die. A value is whole, and the map works.
+/// Two threads change a key of their own each, and may die. What is there is what those have made
+/// of the map that have come to their end, and perhaps the others.
 fn two_that_change(which: fn(&Place, &Member<'_>, u32)) -> impl Fn() + Clone + 'static {
     move || {
+        let after = |made: [bool; 2]| {
+            let place = Place::new();
+            let me = place.join();
+            begins(&place, &me);
+            (0..2).filter(|&nth| made[nth as usize]).for_each(|nth| which(&place, &me, nth));
+            place.contents(&me)
+        };
         let place = Place::new();
         let me = place.join();
         begins(&place, &me);
-        let threads = [(); 2].map(|()| place.resident(move |place, me| which(place, me, 1)));
-        threads.into_iter().for_each(|thread| _ = thread.join());
+        let threads = [0, 1].map(|nth| place.resident(move |place, me| which(place, me, nth)));
+        let ended = threads.map(|thread| thread.join().is_ok());
+        let now = place.contents(&me);
+        let made = |bits: u32| [0, 1].map(|nth| ended[nth] || bits >> nth & 1 == 1);
+        let possible: Vec<_> = (0..4).map(|bits| after(made(bits))).collect();
+        assert!(possible.contains(&now), "{now:?} is none of {possible:?}");
         place.works(&me);
         std::mem::forget(me);
     }
