@@ -147,6 +147,35 @@ fn a_file_keeps_messages_and_keys() {
     std::fs::remove_file(&path).expect("it is there");
 }
 
+/// As after a power cut, or after a program whose keys have other hashes: buckets lead nowhere, and
+/// so a key was inserted twice.
+#[test]
+fn a_reset_makes_the_index_of_a_map_anew() {
+    let path = std::env::temp_dir().join(format!("ulocks-index-{}", std::process::id()));
+    let region = Region::<Root>::options().create_or_open(&path, 0o600).expect("a region");
+    let end = region.with_member(|me| {
+        (1..4).for_each(|key| _ = region.map.insert(me, key, [key; 2]).expect("room"));
+        overwrite(&region, TABLE + 24, &[0_u64; 8]);
+        assert_eq!(region.map.get(me, &1), Ok(None));
+        region.map.insert(me, 2, [9; 2]).expect("room");
+    });
+    end.expect("a member");
+    drop(region);
+    let region = Region::<Root>::options().create_or_open(&path, 0o600).expect("the region");
+    assert_eq!(region.attached(), Attached::Reset);
+    let end = region.with_member(|me| {
+        let mut keys = Vec::new();
+        region.map.for_each(me, |key, _| keys.push(key)).expect("a whole map");
+        assert_eq!((keys, region.map.len()), (vec![1, 2, 3], 3));
+        (1..4).for_each(|key| assert_eq!(region.map.get(me, &key), Ok(Some([key; 2]))));
+        assert_eq!(region.map.insert(me, 4, [4; 2]), Ok(None), "the room of the other entry");
+        (1..5).for_each(|key| assert!(region.map.remove(me, &key).expect("a whole map").is_some()));
+        assert!(region.map.is_empty());
+    });
+    end.expect("a member");
+    std::fs::remove_file(&path).expect("it is there");
+}
+
 /// Where the counts of the queue are: behind its locks.
 const COUNTS: usize = 48;
 /// Where the state of the map's mutex is, and the table behind the mutex.

@@ -23,7 +23,8 @@ use table::Table;
 /// # Keys
 /// Two keys are one if they are equal. [`Hash`] must give equal keys the same bytes in all programs
 /// that share the map: build them from the same type with the same compiler, and let it depend on
-/// no address. The hash has no seed. So whoever chooses the keys can choose such that collide, and
+/// no address. A program with other bytes may use a file when no other one does: the first call
+/// finds each key again. The hash has no seed. So whoever chooses the keys can choose such that collide, and
 /// a look for one of them passes all of them.
 ///
 /// # Fairness
@@ -33,7 +34,7 @@ use table::Table;
 /// Each call but the looks acquires a robust mutex. It spins for some microseconds, and then sleeps
 /// in the kernel, until the mutex is released or its holder dies. A key is found in a few steps,
 /// whatever was removed before. The first call after a death looks at each key, to repair the
-/// index. So does [`clear`](Self::clear) with the index.
+/// index. So does the first call after a reset of the region, and [`clear`](Self::clear).
 ///
 /// # Errors
 /// [`MapError::Full`] gives the value back. [`MapError::Refused`] and [`Refused`]: a closure of the
@@ -44,7 +45,9 @@ use table::Table;
 /// the key's `Eq` panics, the map is as it was before the call.
 ///
 /// # Process-shared
-/// That is what it is for. A file keeps its keys and values.
+/// That is what it is for. A file keeps its keys and values. What is said of a death is not true of
+/// a power cut: the disk has pages of different moments then, so a key may be lost, or come back,
+/// and a value may be torn. The map still works: of two entries with one key it keeps one.
 ///
 /// # Signals and forks
 /// A signal handler must not use it. A child of fork joins by itself.
@@ -155,7 +158,11 @@ where
     /// # Panics
     /// See [the type](Self#panics).
     pub fn contains_key(&self, me: &Member<'_>, key: &K) -> Result<bool, Refused> {
-        self.get(me, key).map(|value| value.is_some())
+        let hash = hash_of(key);
+        let held = self.lock(me)?;
+        let found = self.table.find(hash, key).is_some();
+        drop(held);
+        Ok(found)
     }
 
     /// Gives `key` this value. Returns the value that it had.
@@ -294,14 +301,15 @@ impl<K, V, const CAPACITY: usize, P: Policy<Scope = futex::Global>> HashMap<K, V
         CAPACITY
     }
 
-    /// Unlocks a map that no thread uses. The keys and values stay.
+    /// Unlocks a map that no thread uses. The keys and values stay. The next call makes the index
+    /// anew: a power cut may have kept another one, or another program may have other hashes.
     ///
     /// # Safety
     /// `this` is valid for reads and writes, and no thread of any process uses it.
     #[cfg(regions)]
     pub(crate) unsafe fn reset_lock_of(this: *mut Self) {
         // SAFETY: the caller's promise; the mutex is in `this`.
-        unsafe { Mutex::reset_lock(&raw mut (*this).mutex) };
+        unsafe { Mutex::reset_as_dirty(&raw mut (*this).mutex) };
     }
 }
 

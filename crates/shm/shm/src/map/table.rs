@@ -14,7 +14,7 @@
 //! | transition | by | label |
 //! |---|---|---|
 //! | the stamp of an entry to `epoch + 1`, when its key and value are written | a thread that inserts | (insert) |
-//! | the stamp of a live entry to 0 | a thread that removes | (remove) |
+//! | the stamp of a live entry to 0 | a thread that removes, or one that repairs | (remove) |
 //! | `replacing` to the entry, when the new value is written to `new` | a thread that gives a key another value | (replace) |
 //! | `replacing` to 0, when `new` is copied into the entry | the same thread, or one that repairs | (replaced) |
 //! | `epoch` increased | a thread that clears the map | (clear) |
@@ -30,11 +30,15 @@
 //! 3. So the stamps, the keys, the values and `new` say what the map is after each step. The index
 //!    follows from them: a thread that is told of a death makes (replaced) if `replacing` says so,
 //!    and the index anew. If it dies too, the next one does it again: nothing that it reads is
-//!    changed but by (replaced), which can be repeated.
+//!    changed but by (replaced), which can be repeated, and as invariant 6 says.
 //! 4. The buckets from that of a key's hash to that of its entry are not empty. A removal moves
 //!    later buckets back (Knuth's algorithm R), so it leaves no mark that a look would have to
 //!    pass.
 //! 5. Of the `2 * CAPACITY` buckets half are empty at least. So each look ends.
+//! 6. Two live entries have different keys. Deaths keep that. A power cut need not, nor a program
+//!    with other hashes that used the file alone. So a reset of the region counts as a death, and a
+//!    repair removes a live entry whose key an entry before it has. It can be repeated: the entry
+//!    before it stays.
 //!
 //! # Ordering
 //! The mutex orders all accesses of its holders. The transitions release, for the compiler: what a
@@ -212,9 +216,11 @@ impl<K: Copy + Eq + Hash, V: Copy, const CAPACITY: usize> Table<K, V, CAPACITY> 
         self.epoch.store(self.stamp(), Relaxed); // (clear)
         self.empty_index();
         self.used.store(0, Relaxed);
+        self.len.store(0, Relaxed);
     }
 
-    /// After a death: invariant 3.
+    /// After a death or a reset: invariant 3. The length stays what it was until the end: threads
+    /// look at it meanwhile.
     pub(super) fn repair(&self) {
         let replacing = (self.replacing.load(Relaxed) as usize).wrapping_sub(1);
         if replacing < CAPACITY {
@@ -225,12 +231,18 @@ impl<K: Copy + Eq + Hash, V: Copy, const CAPACITY: usize> Table<K, V, CAPACITY> 
         let mut len = 0;
         for entry in 0..end {
             if self.is_live(entry) {
-                self.lead(hash_of(&self.key(entry)), entry);
-                len += 1;
-            } else {
-                self.entries[entry].next.store(self.free.load(Relaxed), Relaxed);
-                self.free.store(entry as u32 + 1, Relaxed);
+                let key = self.key(entry);
+                let hash = hash_of(&key);
+                if self.find(hash, &key).is_none() {
+                    self.lead(hash, entry);
+                    len += 1;
+                    continue;
+                }
+                // Invariant 6.
+                self.entries[entry].stamp.store(0, Relaxed); // (remove)
             }
+            self.entries[entry].next.store(self.free.load(Relaxed), Relaxed);
+            self.free.store(entry as u32 + 1, Relaxed);
         }
         self.used.store(end as u32, Relaxed);
         self.len.store(len, Relaxed);
@@ -296,7 +308,6 @@ impl<K: Copy + Eq + Hash, V: Copy, const CAPACITY: usize> Table<K, V, CAPACITY> 
     fn empty_index(&self) {
         (0..Self::BUCKETS).for_each(|bucket| self.set_bucket(bucket, Bucket::EMPTY));
         self.free.store(0, Relaxed);
-        self.len.store(0, Relaxed);
     }
 
     fn is_live(&self, entry: usize) -> bool {

@@ -248,6 +248,23 @@ impl<T: ?Sized, L: RawRobust> Mutex<T, L> {
         }
     }
 
+    /// Unlocks a mutex that no thread uses. The data is dirty then, whether a thread held it or not.
+    ///
+    /// # Safety
+    /// `this` is valid for reads and writes, and no thread of any process uses it.
+    #[cfg(regions)]
+    pub(crate) unsafe fn reset_as_dirty(this: *mut Self)
+    where
+        T: Sized,
+    {
+        // SAFETY: the caller's promise.
+        let this = unsafe { &*this };
+        if this.state.load(Relaxed) == CONSISTENT {
+            this.state.store(DIRTY, Relaxed);
+        }
+        this.raw.reset();
+    }
+
     #[inline]
     fn guard<'a>(&'a self, me: &'a Member<'_>) -> MutexGuard<'a, T, L> {
         let state = if std::thread::panicking() { PANICKING } else { 0 };
