@@ -13,7 +13,7 @@ use crate::slots::Member;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::time::Duration;
-use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed};
 use ulocks_core::sync::{AtomicU8, AtomicU64, UnsafeCell};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Shared, futex};
@@ -105,6 +105,9 @@ pub struct Queue<T, const CAPACITY: usize, P: Policy<Scope = futex::Global> = Sh
     popped: AtomicU64,
     places: [UnsafeCell<MaybeUninit<T>>; CAPACITY],
 }
+
+/// How often a look at the length begins again.
+const LOOKS: u32 = 8;
 
 // SAFETY: places are accessed by the holder of the mutex only. Messages move between threads, and
 // are `Send`.
@@ -297,15 +300,23 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
 }
 
 impl<T, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Queue<T, CAPACITY, P> {
-    /// How many messages are in the queue, at the moment of the look.
+    /// How many messages are in the queue, at the moment of the look. May be too many if messages
+    /// are popped during the look again and again.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
-        let popped = self.popped.load(Relaxed);
-        // Without the mutex the second count may be of a later moment; and memory may be
-        // overwritten.
-        let number = self.pushed.load(Relaxed).wrapping_sub(popped);
-        usize::try_from(number).unwrap_or(CAPACITY).min(CAPACITY)
+        let mut popped = self.popped.load(Acquire);
+        let mut pushed = self.pushed.load(Acquire);
+        // If no message was popped between the two, they are of one moment.
+        for _ in 0..LOOKS {
+            let now = self.popped.load(Acquire);
+            if now == popped {
+                break;
+            }
+            (popped, pushed) = (now, self.pushed.load(Acquire));
+        }
+        // Also of overwritten memory: not more than there can be.
+        usize::try_from(pushed.wrapping_sub(popped)).unwrap_or(CAPACITY).min(CAPACITY)
     }
 
     /// Whether no message is in the queue, at the moment of the look.

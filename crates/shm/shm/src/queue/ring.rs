@@ -47,7 +47,9 @@
 //! # Ordering
 //! The mutex orders all accesses of its holders. (push) and (pop) also release, for the compiler,
 //! whose order counts at a death. A thread that looks without the mutex (`len`, a spinning waiter)
-//! reads no message: its loads are Relaxed.
+//! reads no message. It reads `popped`, `pushed` and `popped` again, and each load acquires. (pop)
+//! follows the pushes of its messages. So `pushed` is not less than the `popped` that was read
+//! before it. If the second `popped` is the same, `pushed` is of a moment at which it was `popped`.
 //!
 //! # Sources
 //! The bounded buffer of two conditions is C. A. R. Hoare's ("Monitors", 1974). The order of the
