@@ -257,11 +257,7 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
         };
         match waited {
             Ok(in_time) => return Ok(!in_time),
-            Err(LockError::OwnerDied(_)) => {
-                held.mark_consistent();
-                self.arrived.wake_granted(me);
-                self.freed.wake_granted(me);
-            }
+            Err(LockError::OwnerDied(_)) => self.mend(me, held),
             Err(LockError::NotRecoverable) => *held = self.mended(me, Err(LockError::NotRecoverable))?,
             Err(LockError::Refused(refused)) => return Err(refused),
         }
@@ -281,10 +277,16 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
             Err(LockError::NotRecoverable) => self.mutex.reset(me)?,
             Err(LockError::Refused(refused)) => return Err(refused),
         };
+        self.mend(me, &mut held);
+        Ok(held)
+    }
+
+    /// After a death: nothing is to be repaired. The waiters that the dead thread granted may sleep.
+    #[cold]
+    fn mend(&self, me: &Member<'_>, held: &mut Held<'_, P>) {
         held.mark_consistent();
         self.arrived.wake_granted(me);
         self.freed.wake_granted(me);
-        Ok(held)
     }
 }
 

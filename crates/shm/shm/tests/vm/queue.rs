@@ -2,8 +2,9 @@
 
 use crate::place::{at_each_step, dies_at_each_step, join, sampled, slots, soon};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use ulocks_core::Shared;
-use ulocks_core::model::{Config, Kernel, Strategy, explore, thread};
+use ulocks_core::model::{Config, Deaths, Kernel, Strategy, explore, thread};
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
@@ -287,6 +288,49 @@ fn a_push_that_a_death_cuts_off_is_there_or_not() {
     for kernel in Kernel::ALL {
         for at_once in [false, true] {
             at_each_step(1, kernel, true, 20, a_pusher_that_may_die(at_once));
+        }
+    }
+}
+
+/// Thread 1 waits for a message. Thread 2 pushes one, and may die when it has granted the waiter,
+/// before its wake-up. Then another thread acquires, pops what is there, and pushes one. `left` is
+/// told whether a message was there.
+fn a_granter_that_may_die(place: Arc<Place>, left: &AtomicBool) {
+    let me = place.join();
+    let popper = place.resident(|place, me| place.pops(me, 1));
+    many_steps(1);
+    let pusher = place.resident(|place, me| place.pushes(me, 0, 1));
+    if pusher.join().is_err() {
+        if let Ok(message) = place.queue.try_pop(&me) {
+            left.store(true, Relaxed);
+            place.has_popped(message);
+        }
+        if place.ended.load(Relaxed) == 0 {
+            place.pushes(&me, 3, 1);
+        }
+    }
+    popper.join().unwrap();
+    place.ends(&me, 0);
+    std::mem::forget(me);
+}
+
+/// Without a look of its own.
+#[test]
+fn a_thread_that_is_told_of_a_death_wakes_those_that_were_granted() {
+    for kernel in Kernel::ALL {
+        let config = |step, timeouts| {
+            let deaths = Deaths::At { thread: 2, step };
+            Config { deaths, kernel, timeouts, spurious: 0, ..Config::sampled(12) }
+        };
+        let left = Arc::new(AtomicBool::new(false));
+        // After (push), a death may be one that no thread is told of.
+        let end = (0..).find(|&step| {
+            let left_there = Arc::clone(&left);
+            explore(config(step, true), move || a_granter_that_may_die(Place::looking(), &left_there));
+            left.load(Relaxed)
+        });
+        for step in 0..end.expect("a step that pushes") {
+            explore(config(step, false), || a_granter_that_may_die(Place::new(), &AtomicBool::new(false)));
         }
     }
 }
