@@ -60,6 +60,15 @@ fn errors_say_what_to_do() {
     assert_eq!(full, "the map is full: remove a key first, or give the map a greater capacity");
 }
 
+/// Also for a value that has no `Debug`.
+#[test]
+fn an_error_of_a_map_is_one_for_question_marks() {
+    struct Plain;
+    let fails = || -> Result<(), Box<dyn std::error::Error>> { Err(MapError::Full(Plain))? };
+    assert_eq!(format!("{:?}", fails().expect_err("full")), "Full(..)");
+    assert_eq!(MapError::Refused(1, Refused::Deadlock).into_inner(), 1);
+}
+
 #[test]
 fn a_map_has_what_was_put_in() {
     with(|Root { map, .. }, me| {

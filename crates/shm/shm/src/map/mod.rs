@@ -84,7 +84,7 @@ pub struct HashMap<K, V, const CAPACITY: usize, P: Policy<Scope = futex::Global>
 unsafe impl<K: Send, V: Send, const N: usize, P: Policy<Scope = futex::Global>> Sync for HashMap<K, V, N, P> {}
 
 /// Why a [`HashMap`] did not take a value, which it gives back. Its text says what to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MapError<V> {
     /// The key is new, and there are as many keys as the map has room for.
@@ -114,7 +114,17 @@ impl<V> fmt::Display for MapError<V> {
     }
 }
 
-impl<V: fmt::Debug> core::error::Error for MapError<V> {
+/// Without the value, which need not have it.
+impl<V> fmt::Debug for MapError<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full(_) => f.write_str("Full(..)"),
+            Self::Refused(_, refused) => write!(f, "Refused(.., {refused:?})"),
+        }
+    }
+}
+
+impl<V> core::error::Error for MapError<V> {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             Self::Full(_) => None,
