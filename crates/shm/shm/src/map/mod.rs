@@ -24,8 +24,10 @@ use table::Table;
 /// Two keys are one if they are equal. [`Hash`] must give equal keys the same bytes in all programs
 /// that share the map: build them from the same type with the same compiler, and let it depend on
 /// no address. A program with other bytes may use a file when no other one does: the first call
-/// finds each key again. The hash has no seed. So whoever chooses the keys can choose such that collide, and
-/// a look for one of them passes all of them.
+/// finds each key again.
+///
+/// The hash has no seed. So whoever chooses the keys can choose such that collide, and a look for
+/// one of them passes all of them.
 ///
 /// # Fairness
 /// None: threads contend for a barging mutex, and readers exclude one another too.
@@ -38,7 +40,8 @@ use table::Table;
 ///
 /// # Errors
 /// [`MapError::Full`] gives the value back. [`MapError::Refused`] and [`Refused`]: a closure of the
-/// map uses the same map, or memory was overwritten. A death is no error: the map repairs itself.
+/// map uses the same map with the same member, or memory was overwritten. A death is no error: the
+/// map repairs itself. A closure that uses the same map with another member waits for ever.
 ///
 /// # Panics
 /// If the member is not of this map's region, or is that of the process's parent. If a closure or
@@ -89,8 +92,8 @@ unsafe impl<K: Send, V: Send, const N: usize, P: Policy<Scope = futex::Global>> 
 pub enum MapError<V> {
     /// The key is new, and there are as many keys as the map has room for.
     Full(V),
-    /// The mutex of the map was refused: the caller is in a closure of the same map, or memory was
-    /// overwritten.
+    /// The mutex of the map was refused: the caller is in a closure of the same map with the same
+    /// member, or memory was overwritten.
     Refused(V, Refused),
 }
 
@@ -218,10 +221,11 @@ where
     /// Gives `key` the value that `change` makes of the one that it has; takes it out if that is
     /// `None`. Returns the value that it had. No other thread comes between.
     ///
-    /// `change` may not use the map. If it panics, or the process is killed in it, nothing changes.
+    /// `change` may not use the map: with `me` it is refused, with another member it waits for
+    /// ever. If it panics, or the process is killed in it, nothing changes.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert); [`MapError::Refused`] has `None` if `change` was not called.
+    /// As [`insert`](Self::insert). [`MapError::Refused`] has `None`: `change` was not called.
     ///
     /// # Panics
     /// See [the type](Self#panics), and if `change` does.
@@ -247,7 +251,8 @@ where
         if room { Ok(old) } else { Err(MapError::Full(new)) }
     }
 
-    /// Calls `each` with each key and its value, in no order. It may not use the map.
+    /// Calls `each` with each key and its value, in no order. It may not use the map, as with
+    /// [`update`](Self::update).
     ///
     /// # Errors
     /// See [the type](Self#errors).

@@ -20,8 +20,8 @@
 //! | `epoch` increased | a thread that clears the map | (clear) |
 //!
 //! The other words are the *index*: `buckets` lead from the hash of a key to its entry, by linear
-//! probing. Entries from `used` on have never been live in this epoch. Those before it that are not
-//! live are in a list that begins at `free`. `len` is the number of the live ones.
+//! probing. Entries from `used` on are not live. Those before it that are not live are in a list
+//! that begins at `free`. `len` is the number of the live ones.
 //!
 //! # Invariants
 //! 1. The key of a live entry does not change. Its value changes between (replace) and (replaced)
@@ -41,8 +41,11 @@
 //!    before it stays.
 //!
 //! # Ordering
-//! The mutex orders all accesses of its holders. The transitions release, for the compiler: what a
-//! transition says was written before. A fence of the compiler keeps what follows (replace) and
+//! The mutex orders all accesses of its holders. (insert), (replace) and (replaced) release, for
+//! the compiler: what they say was written before. (remove) and (clear) say nothing of what was
+//! written, and are Relaxed.
+//!
+//! A fence of the compiler keeps what follows (replace) and
 //! what precedes the end of a repair in place. Memory that was overwritten leads a look to wrong
 //! data, never out of the table: each number of an entry is compared with the capacity.
 //!

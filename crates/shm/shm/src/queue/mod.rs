@@ -19,7 +19,8 @@ use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Shared, futex};
 
 /// A queue of up to `CAPACITY` messages between processes, of which any may be killed: each message
-/// is there whole or not at all, and is popped once. 64 bytes beside the messages.
+/// is there whole or not at all, and is popped at most once. 64 bytes beside the messages, rounded
+/// up to 64.
 ///
 /// Any number of threads push and pop. Each takes part in the region in which the queue lies
 /// (`Region::with_member`), and passes its [`Member`]. A message is copied in and out.
@@ -27,6 +28,9 @@ use ulocks_core::{Policy, Shared, futex};
 /// # Fairness
 /// Messages are popped in the order in which they were pushed. Threads are served in no order: they
 /// contend for a barging mutex. Of those that sleep, the one that has slept longest is woken first.
+/// If that one is stopped (`SIGSTOP`), the message may stay, beside others that sleep: until it
+/// goes on or dies, another thread comes to pop, or the next push wakes another one. The same holds
+/// of a thread that sleeps for a place.
 ///
 /// # Blocking
 /// Each call but the looks acquires a robust mutex for the copy of its messages. [`try_push`] and
@@ -44,8 +48,12 @@ use ulocks_core::{Policy, Shared, futex};
 ///
 /// # Process-shared
 /// That is what it is for. A message that a killed process was about to push is not there. One that
-/// it had popped is gone with it: if it must not be lost, note it elsewhere before the pop ends.
+/// it had popped is gone with it: delivery is at most once. If a message must not be lost, note it
+/// elsewhere before the push, and strike it out when the work is done.
+///
 /// A file keeps its messages. A queue that was closed stays closed, until [`reopen`](Self::reopen).
+/// What is said of a death is not true of a power cut: the disk has pages of different moments
+/// then, so messages may be lost, torn, or come again. The queue still works.
 ///
 /// # Signals and forks
 /// A signal handler must not use it. A child of fork joins by itself.
@@ -178,7 +186,8 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
     }
 
     /// Pushes the first of the `messages`, as many as there are places for; waits for the first
-    /// place. How many it has pushed. They follow one another, and a death pushes all or none.
+    /// place. Returns how many it has pushed: the rest was not, and is for another call. Those that
+    /// were follow one another, and a death pushes all of them or none.
     ///
     /// # Errors
     /// As [`push`](Self::push).
@@ -200,11 +209,15 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
     /// })??;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[must_use = "the messages behind the returned number were not pushed"]
     pub fn push_slice(&self, me: &Member<'_>, messages: &[T]) -> Result<usize, PushError<()>> {
         self.push_some(me, messages, Patience::Forever)
     }
 
     /// Pops the oldest message; waits for one if there is none.
+    ///
+    /// If all threads that push have died, it waits for ever: no death closes the queue. Use
+    /// [`pop_for`](Self::pop_for) then, or [`close`](Self::close) the queue when they have died.
     ///
     /// # Errors
     /// [`PopError::Closed`] if the queue is closed, or becomes so, and no message is left.

@@ -7,7 +7,10 @@
 //!   The same holds for a slice of messages: all that one call moves, or none of them.
 //! - A thread that waits for a message sleeps only while there is none, or while another thread is
 //!   about to look that has been woken for it. If one thread dies, no other sleeps for ever. It may
-//!   sleep for [`RECHECK`](crate::slots::RECHECK) if the death was between a grant and its wake-up.
+//!   sleep for [`RECHECK`](crate::slots::RECHECK) if the death was between a grant and its wake-up,
+//!   or if the thread that grants is stopped there.
+//! - A thread that was granted and is stopped (`SIGSTOP`) is one that is about to look. The message
+//!   stays, beside others that sleep, until it goes on, dies, or another message is pushed.
 //! - The same holds for a thread that waits for a free place.
 //!
 //! # State
@@ -33,9 +36,10 @@
 //!    The waiter comes to the mutex behind the transition. If the thread dies between the two, the
 //!    waiter finds nothing and waits again. The other order would let a waiter sleep beside a
 //!    message: no thread need come to the mutex and be told of the death.
-//!    The wake-up that belongs to a notification comes after the mutex: otherwise the waiter could
-//!    take the thread's CPU, and find the mutex held. If the thread dies before the wake-up, the
-//!    next one that acquires is told of a death, or the waiter looks by itself.
+//!    The wake-ups of a push and a pop come after the mutex: otherwise the waiter could take the
+//!    thread's CPU, and find the mutex held. Those of (close), which is rare, come under it. If the
+//!    thread dies before the wake-up, the next one that acquires is told of a death and wakes the
+//!    waiter. If it had released the mutex, the waiter looks by itself.
 //! 4. A waiter enqueues under the mutex when it has seen that there is no message. So while there
 //!    is one, no waiter comes, and the waiters that still sleep are of one row. The first of them
 //!    watches the one before it, which was granted: `condvar.rs` says so.
@@ -281,7 +285,7 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
         Ok(held)
     }
 
-    /// After a death: nothing is to be repaired. The waiters that the dead thread granted may sleep.
+    /// After a death nothing is to be repaired. But waiters that the dead thread granted may sleep.
     #[cold]
     fn mend(&self, me: &Member<'_>, held: &mut Held<'_, P>) {
         held.mark_consistent();

@@ -10,7 +10,7 @@ use ulocks_testkit::Child;
 use ulocks_testkit::watchdog::watch;
 
 const LANES: usize = 3;
-/// So many messages of each lane: more than a long test needs. Pages without a message take no room.
+/// So many messages of each lane: more than a long test needs. Unused pages take no room.
 const MOST: usize = 1 << 24;
 const KEYS: u64 = 24;
 
