@@ -248,7 +248,7 @@ impl<T: ?Sized, L: RawRobust> Mutex<T, L> {
         }
     }
 
-    /// Unlocks a mutex that no thread uses. The data is dirty then, whether a thread held it or not.
+    /// Unlocks a mutex that no thread uses. The data is dirty then, whoever held it.
     ///
     /// # Safety
     /// `this` is valid for reads and writes, and no thread of any process uses it.
