@@ -6,7 +6,7 @@ use super::{Plain, list, open};
 use std::fs;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_shm::{Condvar, FairMutex, LockError, Mutex, Region, RwLock, SemArray, Semaphore};
+use ulocks_shm::{Condvar, FairMutex, HashMap, LockError, Mutex, Queue, Region, RwLock, SemArray, Semaphore};
 use ulocks_testkit::Child;
 
 /// The program takes no part: a region that nobody uses is not attached to, and not reset.
@@ -88,6 +88,33 @@ fn holders_and_waiters() {
     ran.has(&["slot 0, generation 1: dead, was", &process]);
     ran.has(&["\"mutex\"", "slot 0 (dead) holds it"]);
     ran.has(&["\"fair\"", "free", "not recoverable"]);
+    drop(region);
+}
+
+/// A queue and a map are shown as the mutex that begins them.
+#[test]
+fn who_is_in_a_map() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let region = open(&scratch);
+    let step = Region::<AtomicU32>::options().anonymous().expect("a region");
+    let holder = Child::runs(|| {
+        let own = open(&scratch);
+        let me = joined(&own);
+        own.find_or_create::<Queue<u64, 4>>(&me, "queue").expect("room");
+        let map = own.find_or_create::<HashMap<u64, u64, 4>>(&me, "map").expect("room");
+        _ = map.update(&me, 1, |_| {
+            step.store(1, Relaxed);
+            Child::pauses();
+            None
+        });
+    })
+    .sleeps(|| step.load(Relaxed) == 1);
+    let ran = list(&scratch);
+    ran.has(&["\"queue\": Queue<u64, 4", "free"]);
+    ran.has(&["\"map\": HashMap<u64, u64, 4", "slot 0", &format!("process {}", holder.id()), "holds it"]);
+    holder.killed();
+    list(&scratch).has(&["\"map\"", "slot 0 (dead) holds it"]);
     drop(region);
 }
 
