@@ -292,6 +292,28 @@ fn a_push_that_a_death_cuts_off_is_there_or_not() {
     }
 }
 
+/// A thread that looks, beside one that pushes and pops a message three times.
+#[test]
+fn a_length_is_of_one_moment() {
+    for kernel in Kernel::ALL {
+        explore(Config { executions: 200, ..sampled(2, kernel) }, || {
+            let place = Place::new();
+            let works = place.resident(|place, me| {
+                for number in 0..3 {
+                    place.pushes(me, number, 1);
+                    place.pops(me, 1);
+                }
+            });
+            let looks = place.resident(|place, _| {
+                (0..4).for_each(|_| assert!(place.queue.len() <= 1, "more than there ever were"));
+            });
+            works.join().unwrap();
+            looks.join().unwrap();
+            place.ends(&place.join(), 0);
+        });
+    }
+}
+
 /// Thread 1 waits for a message. Thread 2 pushes one, and may die when it has granted the waiter,
 /// before its wake-up. Then another thread acquires, pops what is there, and pushes one. `left` is
 /// told whether a message was there.
