@@ -267,12 +267,25 @@ impl<T: ?Sized, L: RawRobust> Mutex<T, L> {
 
     #[inline]
     fn guard<'a>(&'a self, me: &'a Member<'_>) -> MutexGuard<'a, T, L> {
-        let state = if std::thread::panicking() { PANICKING } else { 0 };
-        MutexGuard { mutex: self, me, state }
+        MutexGuard { mutex: self, me, state: usize::from(std::thread::panicking()) * PANICKING }
     }
 
     #[inline]
     fn acquired<'a>(&'a self, me: &'a Member<'_>, how: Result<Acquired, Refused>) -> LockResult<'a, T, L> {
+        if how == Ok(Acquired::Clean) && self.state.load(Relaxed) == CONSISTENT {
+            return Ok(self.guard(me));
+        }
+        self.acquired_dirty(me, how)
+    }
+
+    /// The same of a mutex that was refused, or whose data is not consistent.
+    #[cold]
+    #[inline(never)]
+    fn acquired_dirty<'a>(
+        &'a self,
+        me: &'a Member<'_>,
+        how: Result<Acquired, Refused>,
+    ) -> LockResult<'a, T, L> {
         let how = how.map_err(LockError::Refused)?;
         if self.state.load(Relaxed) == NOT_RECOVERABLE {
             // SAFETY: acquired above.
@@ -323,6 +336,7 @@ impl<'a, T: ?Sized, L: RawRobust> MutexGuard<'a, T, L> {
     }
 
     /// Releases the mutex, for a wait.
+    #[inline]
     pub(crate) fn release(&mut self) {
         self.check_held();
         if self.is_dirty() {
