@@ -195,6 +195,7 @@ impl Row {
         let mut lent = LENT.load(Relaxed);
         loop {
             let free = (0..ROWS as u8).find(|row| lent >> row & 1 == 0)?;
+            // Mutant: Acquire -> Relaxed: no model has two locks, of which one has the other's row next.
             match LENT.compare_exchange(lent, lent | 1 << free, Acquire, Relaxed) {
                 Ok(_) => return Some(free),
                 Err(now) => lent = now,
@@ -216,6 +217,7 @@ impl Row {
 
     /// Gives a row back. The caller has seen all its slots at zero, or no lock has had the row.
     fn give_back(number: u8) {
+        // Mutant: Release -> Relaxed: as above.
         LENT.fetch_and(!(1 << number), Release);
     }
 
