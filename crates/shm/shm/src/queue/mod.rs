@@ -14,7 +14,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::time::Duration;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed};
-use ulocks_core::sync::{AtomicU8, AtomicU64, UnsafeCell};
+use ulocks_core::sync::{AtomicU32, AtomicU64, UnsafeCell};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Shared, futex};
 
@@ -103,10 +103,7 @@ use ulocks_core::{Policy, Shared, futex};
 #[repr(C, align(64))]
 pub struct Queue<T, const CAPACITY: usize, P: Policy<Scope = futex::Global> = Shared> {
     mutex: Mutex<(), RawMutex<P>>,
-    closed: AtomicU8,
-    /// Hints for the spins of pushes and pops.
-    failed_spins: [AtomicU8; 2],
-    reserved: AtomicU8,
+    closed: AtomicU32,
     arrived: Condvar<P>,
     freed: Condvar<P>,
     pushed: AtomicU64,
@@ -128,9 +125,7 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
     pub fn new() -> Self {
         Self {
             mutex: Mutex::new(()),
-            closed: AtomicU8::new(0),
-            failed_spins: [AtomicU8::new(0), AtomicU8::new(0)],
-            reserved: AtomicU8::new(0),
+            closed: AtomicU32::new(0),
             arrived: Condvar::new(),
             freed: Condvar::new(),
             pushed: AtomicU64::new(0),

@@ -25,7 +25,7 @@
 //! | `closed` set or cleared | a thread that closes, or opens again | (close) |
 //!
 //! Threads that wait for a message sleep on `arrived`, those that wait for a place on `freed`. All
-//! but the hints of the spins changes under the mutex.
+//! of it changes under the mutex.
 //!
 //! # Invariants
 //! 1. The messages from `popped` to `pushed` are whole, and not more than the capacity. A thread
@@ -66,9 +66,9 @@ use crate::robust::mutex::{LockError, LockResult, MutexGuard, Refused};
 use crate::robust::queue::{Granted, Patience};
 use crate::slots::Member;
 use core::mem::MaybeUninit;
-use ulocks_core::spin::{self, PROBE, Spin, TRIES};
+use ulocks_core::spin::{self, Spin};
 use ulocks_core::sync::Ordering::{Relaxed, Release};
-use ulocks_core::sync::{AtomicU8, UnsafeCell, interruption_point};
+use ulocks_core::sync::{AtomicU64, UnsafeCell, interruption_point};
 use ulocks_core::{Policy, futex};
 
 type Held<'a, P> = MutexGuard<'a, (), RawMutex<P>>;
@@ -92,8 +92,7 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
         patience: Patience,
     ) -> Result<usize, PushError<()>> {
         let refused = |refused| PushError::Refused((), refused);
-        let mut held =
-            self.enter(me, patience, &self.failed_spins[0], || !self.is_full()).map_err(refused)?;
+        let mut held = self.enter(me, patience, || !self.is_full()).map_err(refused)?;
         let mut over = matches!(patience, Patience::Never);
         loop {
             if self.is_closed() {
@@ -124,9 +123,7 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
         patience: Patience,
         take: impl FnMut(T),
     ) -> Result<usize, PopError> {
-        let mut held = self
-            .enter(me, patience, &self.failed_spins[1], || !self.is_empty())
-            .map_err(PopError::Refused)?;
+        let mut held = self.enter(me, patience, || !self.is_empty()).map_err(PopError::Refused)?;
         let mut over = matches!(patience, Patience::Never);
         loop {
             let there = self.len();
@@ -155,14 +152,9 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
             self.place(begin.wrapping_add(nth)).with_mut(|place| unsafe { (*place).write(*message) });
             interruption_point();
         }
-        // Invariant 3: before (push).
-        let granted = grant(&self.arrived, me, number);
-        let passed_on = grant(&self.freed, me, usize::from(number < room)); // (pass on)
-        // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
-        self.pushed.store(begin.wrapping_add(number as u64), Release); // (push)
-        drop(held);
-        wake(granted);
-        wake(passed_on);
+        let now = begin.wrapping_add(number as u64); // (push)
+        let left = (number < room).then_some(&self.freed);
+        self.publish(me, held, (&self.pushed, now), (&self.arrived, number), left);
         number
     }
 
@@ -185,15 +177,30 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
             take(self.place(begin.wrapping_add(nth)).with(|place| unsafe { (*place).assume_init_read() }));
             interruption_point();
         }
-        // Invariant 3: before (pop).
-        let granted = grant(&self.freed, me, number);
-        let passed_on = grant(&self.arrived, me, usize::from(number < there)); // (pass on)
-        // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
-        self.popped.store(begin.wrapping_add(number as u64), Release); // (pop)
-        drop(held);
-        wake(granted);
-        wake(passed_on);
+        let now = begin.wrapping_add(number as u64); // (pop)
+        let left = (number < there).then_some(&self.arrived);
+        self.publish(me, held, (&self.popped, now), (&self.freed, number), left);
         number
+    }
+
+    /// (push) or (pop): a count becomes `now`, and the mutex is released. So many waiters are
+    /// notified before (invariant 3), and one of the others if something is `left` to it (pass on).
+    #[inline]
+    fn publish(
+        &self,
+        me: &Member<'_>,
+        held: Held<'_, P>,
+        (count, now): (&AtomicU64, u64),
+        (condvar, number): (&Condvar<P>, usize),
+        left: Option<&Condvar<P>>,
+    ) {
+        let granted = condvar.grant(me, number);
+        let passed_on = left.and_then(|condvar| condvar.grant(me, 1));
+        // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
+        count.store(now, Release);
+        drop(held);
+        granted.map(Granted::wake);
+        passed_on.map(Granted::wake);
     }
 
     #[inline]
@@ -209,32 +216,13 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
         &'a self,
         me: &'a Member<'_>,
         patience: Patience,
-        failed: &AtomicU8,
         may_pass: impl Fn() -> bool,
     ) -> Result<Held<'a, P>, Refused> {
-        if !may_pass() && !matches!(patience, Patience::Never) {
-            self.spin(failed, || may_pass() || self.is_closed());
+        if !may_pass() && !matches!(patience, Patience::Never) && me.may_poll_for_any() {
+            let budget = spin::budget::<P::Scope>(P::Spin::CONDVAR_NS);
+            spin::until(budget, || may_pass() || self.is_closed());
         }
         self.lock(me)
-    }
-
-    /// Spins, unless that was in vain lately: as waiters on a condition variable of one process.
-    /// `failed` is a hint: below `TRIES`, failed spins in a row; from there on, waits without one.
-    #[cold]
-    #[inline(never)]
-    fn spin(&self, failed: &AtomicU8, is_over: impl Fn() -> bool) {
-        let budget = spin::budget::<P::Scope>(P::Spin::CONDVAR_NS);
-        let before = u32::from(failed.load(Relaxed));
-        if budget == 0 {
-            return;
-        }
-        let after = if (TRIES..PROBE).contains(&before) {
-            before + 1
-        } else {
-            spin::until(budget, &is_over);
-            if is_over() { 0 } else { TRIES.min(before + 1) }
-        };
-        failed.store(after as u8, Relaxed);
     }
 
     /// Acquires the mutex.
@@ -253,13 +241,7 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
         condvar: &Condvar<P>,
         patience: Patience,
     ) -> Result<bool, Refused> {
-        let waited = match patience {
-            Patience::Until(deadline) => condvar.wait_until(held, deadline),
-            Patience::Forever | Patience::Never => {
-                condvar.wait(held).map(|()| true).map_err(|error| error.map(|()| true))
-            }
-        };
-        match waited {
+        match condvar.release_and_wait(held, patience.deadline()) {
             Ok(in_time) => return Ok(!in_time),
             Err(LockError::OwnerDied(_)) => self.mend(me, held),
             Err(LockError::NotRecoverable) => *held = self.mended(me, Err(LockError::NotRecoverable))?,
@@ -291,41 +273,5 @@ impl<T: Copy + Send, const CAPACITY: usize, P: Policy<Scope = futex::Global>> Qu
         held.mark_consistent();
         self.arrived.wake_granted(me);
         self.freed.wake_granted(me);
-    }
-}
-
-/// So many waiters are woken at once. Of more, each that leaves something passes on.
-const AT_ONCE: usize = 4;
-type Sleepers<'s> = Option<[Option<Granted<'s>>; AT_ONCE]>;
-
-/// Grants as many waiters as there are, at most `number`.
-#[inline]
-fn grant<'s, P: Policy<Scope = futex::Global>>(
-    condvar: &Condvar<P>,
-    me: &Member<'s>,
-    number: usize,
-) -> Sleepers<'s> {
-    (number > 0 && condvar.may_have_waiters()).then(|| grant_some(condvar, me, number))
-}
-
-#[cold]
-#[inline(never)]
-fn grant_some<'s, P: Policy<Scope = futex::Global>>(
-    condvar: &Condvar<P>,
-    me: &Member<'s>,
-    number: usize,
-) -> [Option<Granted<'s>>; AT_ONCE] {
-    let mut there = true;
-    core::array::from_fn(|nth| {
-        let granted = if there && nth < number { condvar.grant_one(me) } else { None };
-        there = granted.is_some();
-        granted
-    })
-}
-
-#[inline]
-fn wake(sleepers: Sleepers<'_>) {
-    if let Some(sleepers) = sleepers {
-        sleepers.into_iter().flatten().for_each(Granted::wake);
     }
 }

@@ -107,7 +107,7 @@ impl<P: Policy<Scope = futex::Global>> Condvar<P> {
     /// # Panics
     /// See [the type](Self#panics).
     pub fn wait<T: ?Sized, L: RawRobust>(&self, guard: &mut MutexGuard<'_, T, L>) -> WaitResult {
-        self.wait_for_all(guard, None).map(drop).map_err(|error| error.map(drop))
+        self.release_and_wait(guard, None).map(drop).map_err(|error| error.map(drop))
     }
 
     /// The same, for at most `timeout`. Whether it ended before that.
@@ -122,7 +122,7 @@ impl<P: Policy<Scope = futex::Global>> Condvar<P> {
         guard: &mut MutexGuard<'_, T, L>,
         timeout: Duration,
     ) -> WaitResult<bool> {
-        self.wait_for_all(guard, Some(Deadline::after(timeout)))
+        self.release_and_wait(guard, Some(Deadline::after(timeout)))
     }
 
     /// The same, until `deadline`. Whether it ended before that.
@@ -137,7 +137,7 @@ impl<P: Policy<Scope = futex::Global>> Condvar<P> {
         guard: &mut MutexGuard<'_, T, L>,
         deadline: Deadline,
     ) -> WaitResult<bool> {
-        self.wait_for_all(guard, Some(deadline))
+        self.release_and_wait(guard, Some(deadline))
     }
 
     /// Waits as long as the `condition` holds: it is checked with the mutex held, at first and
@@ -182,7 +182,8 @@ impl<P: Policy<Scope = futex::Global>> Condvar<P> {
         Ok(true)
     }
 
-    fn wait_for_all<T: ?Sized, L: RawRobust>(
+    /// Whether it ended before the deadline, if there is one.
+    pub(crate) fn release_and_wait<T: ?Sized, L: RawRobust>(
         &self,
         guard: &mut MutexGuard<'_, T, L>,
         deadline: Option<Deadline>,
@@ -220,15 +221,11 @@ impl<P: Policy<Scope = futex::Global>> Condvar<P> {
         self.0.notify(me, &NoHolders, usize::MAX)
     }
 
+    /// Notifies as many waiters, those that have waited longest, but of many a part. The caller
+    /// wakes them after the mutex.
     #[inline]
-    pub(crate) fn may_have_waiters(&self) -> bool {
-        self.0.may_have_waiters()
-    }
-
-    /// Notifies the waiter that has waited longest. The caller wakes it after the mutex.
-    #[inline]
-    pub(crate) fn grant_one<'s>(&self, me: &Member<'s>) -> Option<Granted<'s>> {
-        self.0.grant_first(me, &NoHolders)
+    pub(crate) fn grant<'s>(&self, me: &Member<'s>, most: usize) -> Option<Granted<'s>> {
+        if most > 0 && self.0.may_have_waiters() { self.0.grant(me, &NoHolders, most) } else { None }
     }
 
     /// Wakes the waiters that a thread has notified which has died since.

@@ -46,55 +46,56 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
         }
     }
 
-    /// Grants the first request. The caller wakes it after it has released the mutex. If it dies
-    /// before, the waiter looks by itself, or another thread calls
-    /// [`wake_granted`](Section::wake_granted).
-    pub(crate) fn grant_first<'s, R: Rule>(&self, me: &Member<'s>, rule: &R) -> Option<Granted<'s>> {
-        // If the queue is corrupt, no thread waits in it for long.
-        let section = self.enter(me, rule).ok()?;
-        section.head().map(|head| Granted(section.tell(head)))
-    }
-
-    /// Grants the first requests, so many of them. How many there were.
+    /// Grants the first requests, so many of them, and wakes their threads. How many there were.
     pub(crate) fn notify<R: Rule>(&self, me: &Member<'_>, rule: &R, most: usize) -> usize {
-        if !self.may_have_waiters() {
-            return 0;
-        }
         let (mut most, mut told) = (most, 0);
-        while told < most {
-            // If the queue is corrupt, no thread waits in it for long.
+        while told < most && self.may_have_waiters() {
+            // No thread can be told by a queue that is corrupt.
             let Ok(section) = self.enter(me, rule) else { break };
             if told == 0 && most > 1 {
                 // Those that come later wait for another notification.
                 most = most.min(section.waiting(|_| true).count());
             }
-            let group = GROUP.min(most - told);
-            let heads: [_; GROUP] = array::from_fn(|nth| {
-                (nth < group).then(|| section.head()).flatten().map(|head| section.tell(head))
-            });
+            let group = section.tell_first(most - told);
             drop(section);
-            // After the queue lock: a waiter could take this thread's CPU, and find it held.
-            let number = heads.iter().flatten().inspect(|request| _ = request.word.key().wake(1)).count();
+            let number = group.wake();
             told += number;
-            if number < group {
+            if number < GROUP {
                 break;
             }
         }
         told
     }
+
+    /// Grants the first requests, at most `most` of them and at most [`GROUP`]. The caller wakes
+    /// their threads. If it dies before, these look by themselves, or another thread calls
+    /// [`wake_granted`](Section::wake_granted).
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn grant<'s, R: Rule>(&self, me: &Member<'s>, rule: &R, most: usize) -> Option<Granted<'s>> {
+        // As in `notify`.
+        self.enter(me, rule).ok().map(|section| section.tell_first(most))
+    }
 }
 
-/// A waiter that was granted, and sleeps until [`wake`](Self::wake).
+/// Waiters that were granted, and sleep until [`wake`](Self::wake): after the locks that they would
+/// run into, for a waiter could take this thread's CPU.
 #[must_use]
-pub(crate) struct Granted<'s>(&'s Request);
+pub(crate) struct Granted<'s>([Option<&'s Request>; GROUP]);
 
 impl Granted<'_> {
-    pub(crate) fn wake(self) {
-        self.0.word.key().wake(1);
+    /// Wakes them. How many they were.
+    pub(crate) fn wake(self) -> usize {
+        self.0.iter().flatten().inspect(|request| _ = request.word.key().wake(1)).count()
     }
 }
 
 impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
+    /// (grant) of the first requests.
+    fn tell_first(&self, most: usize) -> Granted<'s> {
+        Granted(array::from_fn(|nth| (nth < most).then(|| self.head()).flatten().map(|head| self.tell(head))))
+    }
+
     /// Chooses the waiter that the calling thread watches.
     fn arm_for_notification(&mut self) -> Result<Watched<'s>, Refused> {
         loop {

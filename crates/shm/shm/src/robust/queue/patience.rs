@@ -16,7 +16,7 @@ impl Patience {
         Self::Until(Deadline::after(timeout))
     }
 
-    pub(super) fn deadline(self) -> Option<Deadline> {
+    pub(crate) fn deadline(self) -> Option<Deadline> {
         match self {
             Self::Until(deadline) => Some(deadline),
             Self::Never | Self::Forever => None,
