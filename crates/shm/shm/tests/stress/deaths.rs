@@ -164,33 +164,38 @@ fn on_one_cpu() {
 }
 
 /// The release wakes the first sleeper, which is killed before it runs. Meanwhile the releasing
-/// thread may have the mutex `again`: by the rule of Linux 6.18 the kernel passes nothing on then,
-/// and its release has to wake.
-fn a_woken_waiter_dies(name: &'static str, again: bool) {
+/// thread may have the mutex `again`. All others come to their end. False if the sleeper ran before
+/// it was killed: the kernel lets such threads run now and then beside those of a real-time
+/// priority.
+fn dies_before_it_runs(name: &'static str, again: bool) -> bool {
     let (shm, _watch) = Shm::new(name);
-    on_one_cpu();
     let me = shm.join();
     let guard = shm.place().mutex.lock(&me).unwrap();
     let first = shm.waiter();
     let rest: Vec<_> = (1..SLEEPERS).map(|_| shm.waiter()).collect();
     let permitted = before_all_others(|| {
         drop(guard);
-        let guard = again.then(|| shm.place().mutex.try_lock(&me).unwrap());
+        let guard = again.then(|| shm.place().mutex.try_lock(&me).ok()).flatten();
         first.signal(libc::SIGKILL);
         if guard.is_some() {
             // It is dead before the release.
             while !first.has_ended() {}
         }
     });
+    assert!(permitted, "the kernel permitted it before");
     rest.into_iter().for_each(Child::ends);
-    let place = shm.place();
-    let finished = place.finished.load(Relaxed);
-    assert_eq!(place.told.load(Relaxed), 0, "it did not have the mutex");
-    if !permitted {
+    let [finished, told] = [&shm.place().finished, &shm.place().told].map(|count| count.load(Relaxed));
+    assert!(finished >= SLEEPERS - 1, "{finished} of {SLEEPERS} waiters have finished");
+    finished == SLEEPERS - 1 && told == 0
+}
+
+fn a_woken_waiter_dies(name: &'static str, again: bool) {
+    on_one_cpu();
+    if !before_all_others(|| ()) {
         println!("not tested: the kernel permits no real-time priority");
         return;
     }
-    assert_eq!(finished, SLEEPERS - 1, "{finished} of {SLEEPERS} waiters have finished");
+    assert!((0..20).any(|_| dies_before_it_runs(name, again)), "each time the sleeper ran first");
 }
 
 #[test]
