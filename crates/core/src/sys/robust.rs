@@ -20,7 +20,8 @@
 //! A word may stay pending while the thread holds its lock: then nobody need watch the holder. A
 //! thread that names another word wakes a sleeper of the former one first. If it still holds that
 //! lock, the sleeper watches it from then on. The C library knows nothing of this: a robust pthread
-//! mutex that the thread acquires or releases ends what is pending in silence.
+//! mutex that the thread acquires or releases ends what is pending in silence. A child of fork may
+//! inherit it: then its death, or the next word that it names, wakes a sleeper in vain.
 //!
 //! # State of a token's word
 //!
@@ -168,13 +169,19 @@ impl Token {
         self.process.load(Relaxed)
     }
 
+    /// Whether the thread that has claimed the token was bound to one CPU then.
+    #[inline]
+    #[must_use]
+    pub fn is_bound(&self) -> bool {
+        self.cpu.load(Relaxed) != 0
+    }
+
     /// Whether the two threads that have claimed the tokens were bound to one and the same CPU
     /// then: if one of them polls, the other does not run.
     #[inline]
     #[must_use]
     pub fn shares_its_cpu(&self, other: &Self) -> bool {
-        let cpu = self.cpu.load(Relaxed);
-        cpu != 0 && cpu == other.cpu.load(Relaxed)
+        self.is_bound() && self.cpu.load(Relaxed) == other.cpu.load(Relaxed)
     }
 
     /// Whether the thread that claimed the token lives; `word` is the token's word.

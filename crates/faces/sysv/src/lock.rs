@@ -23,7 +23,10 @@
 //! 3. All signals but SIGBUS are blocked from (acquire) to (release), and a SIGBUS that was sent
 //!    waits for (release) too (see `fault.rs`). So a handler never finds its own thread inside, and
 //!    cannot leave it by a jump.
-//! 4. A thread holds one lock of this kind at a time, for there is one pending word.
+//! 4. A thread holds one lock of this kind at a time, for there is one pending word. Another word
+//!    that was pending before (acquire) may be that of a lock of another kind which the thread
+//!    holds. One of its sleepers is woken then, and watches the thread (`ulocks_core::robust`). The
+//!    word is pending again after (release).
 //!
 //! A sleep lasts at most [`RECHECK`]: a woken thread may die while another thread takes the lock
 //! without `WAITERS`, and then no thread wakes the sleepers. A thread without a robust list is

@@ -195,7 +195,7 @@ impl Row {
         let mut lent = LENT.load(Relaxed);
         loop {
             let free = (0..ROWS as u8).find(|row| lent >> row & 1 == 0)?;
-            // Mutant: Acquire -> Relaxed: no model has two locks, of which one has the other's row next.
+            // Mutant: Acquire -> Relaxed: no model has a lock with a row that was another's before.
             match LENT.compare_exchange(lent, lent | 1 << free, Acquire, Relaxed) {
                 Ok(_) => return Some(free),
                 Err(now) => lent = now,

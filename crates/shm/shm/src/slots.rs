@@ -350,11 +350,9 @@ impl<'s> Member<'s> {
     /// Whether another thread of the table can go on while the calling thread polls.
     pub(crate) fn may_poll_for_any(&self) -> bool {
         let mine = &self.slots[self.owner.slot()].token;
-        // A thread that is bound to no CPU shares none, also not with itself.
-        !mine.shares_its_cpu(mine) || {
-            let mut others = self.slots.iter().map(|slot| &slot.token);
-            others.any(|other| Token::is_alive(other.word().load(Relaxed)) && !other.shares_its_cpu(mine))
-        }
+        let mut others = self.slots.iter().map(|slot| &slot.token);
+        !mine.is_bound()
+            || others.any(|other| Token::is_alive(other.word().load(Relaxed)) && !other.shares_its_cpu(mine))
     }
 
     /// Whether `owner` has died or left; not if it never was one.

@@ -129,11 +129,15 @@ fn permits_come_back_from_a_death_at_any_step() {
     }
 }
 
-/// While thread 2 waits for both, thread 1 takes the second one past it, and may die with it.
-fn past_the_head() {
+/// While thread 2 waits for both, thread 1 takes the second one past it, and may die with it. This
+/// thread has the first one, so that thread 2 watches it; or no thread is a holder before thread 1.
+fn past_the_head(holds: bool) {
     let place = Place::new();
     let me = place.join();
-    let permit = place.array.acquire(&me, First.set()).unwrap();
+    let permit = holds.then(|| place.array.acquire(&me, First.set()).unwrap());
+    if !holds {
+        place.array.apply(&me, &[Op::sub(0, 1)]).unwrap();
+    }
     let shared = Arc::clone(&place);
     let passing = thread::spawn(move || {
         let me = shared.join();
@@ -144,6 +148,9 @@ fn past_the_head() {
     let head = place.resident(Both, 2);
     let _ = passing.join();
     drop(permit);
+    if !holds {
+        place.array.apply(&me, &[Op::add(0, 1)]).unwrap();
+    }
     std::mem::forget(me);
     place.ends(vec![head]);
 }
@@ -151,7 +158,8 @@ fn past_the_head() {
 #[test]
 fn a_death_past_the_head_strands_no_thread() {
     for kernel in Kernel::ALL {
-        at_each_step(1, kernel, false, 20, past_the_head);
+        at_each_step(1, kernel, false, 20, || past_the_head(true));
+        at_each_step(1, kernel, false, 20, || past_the_head(false));
     }
 }
 

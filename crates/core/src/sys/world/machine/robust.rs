@@ -68,8 +68,6 @@ impl Ours {
         if self.generation != now {
             if !self.head.is_null() {
                 cut(self.head);
-                // SAFETY: as in `List::current`. glibc leaves it as the parent had it.
-                unsafe { (&raw mut (*self.head).pending).write_volatile(null_mut()) };
             }
             self.entries.clear();
             self.generation = now;

@@ -30,10 +30,11 @@ use ulocks_core::time::Deadline;
 ///
 /// # Blocking
 /// Uncontended, an acquisition is one compare-exchange, and so is a release. Otherwise the caller
-/// spins for some microseconds, and then sleeps in the kernel (`futex_waitv`) until the mutex is
-/// released or its holder dies. It looks again each 200 ms. If the kernel lacks the call or forbids
-/// it, a waiter learns of a death by these looks only. So it does if a holder that has slept for
-/// the mutex acquires or releases a robust mutex of the C library, and then dies.
+/// spins for some microseconds, unless it is bound to the holder's CPU, and then sleeps in the
+/// kernel (`futex_waitv`) until the mutex is released or its holder dies. It looks again each 200
+/// ms. If the kernel lacks the call or forbids it, a waiter learns of a death by these looks only.
+/// So it does if a holder that has slept for the mutex acquires or releases a robust mutex of the C
+/// library, and then dies.
 ///
 /// # Errors
 /// [`LockError::OwnerDied`] has the guard: the last holder died or panicked, and its changes may be
@@ -235,34 +236,32 @@ impl<T: ?Sized, L: RawRobust> Mutex<T, L> {
         T: Sized,
     {
         // SAFETY: the caller's promise.
-        let this = unsafe { &*this };
-        let before = this.state.load(Relaxed);
-        if before == CONSISTENT {
-            // If the process dies after the next step, no word says that a thread held the mutex.
+        let state = unsafe { &(*this).state };
+        let before = state.load(Relaxed);
+        // SAFETY: as above.
+        if !unsafe { Self::reset_as_dirty(this) } && before == CONSISTENT {
             // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
-            this.state.store(DIRTY, Release);
-        }
-        if !this.raw.reset() && before == CONSISTENT {
-            // Mutant: Release -> Relaxed: as above.
-            this.state.store(CONSISTENT, Release);
+            state.store(CONSISTENT, Release);
         }
     }
 
-    /// Unlocks a mutex that no thread uses. The data is dirty then, whoever held it.
+    /// Unlocks a mutex that no thread uses. The data is dirty then. Whether a thread held it.
     ///
     /// # Safety
     /// `this` is valid for reads and writes, and no thread of any process uses it.
     #[cfg(regions)]
-    pub(crate) unsafe fn reset_as_dirty(this: *mut Self)
+    pub(crate) unsafe fn reset_as_dirty(this: *mut Self) -> bool
     where
         T: Sized,
     {
         // SAFETY: the caller's promise.
         let this = unsafe { &*this };
         if this.state.load(Relaxed) == CONSISTENT {
-            this.state.store(DIRTY, Relaxed);
+            // If the process dies after the next step, no word says that a thread held the mutex.
+            // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
+            this.state.store(DIRTY, Release);
         }
-        this.raw.reset();
+        this.raw.reset()
     }
 
     #[inline]

@@ -1,5 +1,9 @@
-//! The protocol of a [`Mutex`](super::Mutex): one word that names its holder, and the
-//! tokens of the threads that take part.
+//! The protocol of a [`Mutex`](super::Mutex): a word that names its holder, a baton that its
+//! waiters pass on, and the tokens of the threads that take part.
+//!
+//! A *token* is a word of a thread that the kernel marks when the thread dies. A word is *pending*
+//! if a thread has named it to the kernel: the kernel wakes one of its sleepers if the thread dies.
+//! Both are of `ulocks_core::robust`.
 //!
 //! # Properties
 //! - Exclusion; what a holder did, also one that died, happens before the next acquisition returns.
@@ -61,8 +65,8 @@
 //! The cases are those of invariant 2.
 //! - A waiter on its way finds the mutex free, and becomes the holder. Or it finds a holder, marks
 //!   the word, and watches that one. Or it leaves, and wakes another sleeper before. If it dies
-//!   before, the kernel wakes another one, which is then on its way: the baton is 0, whoever has
-//!   the mutex meanwhile.
+//!   before, the kernel wakes another one, which is then on its way: the baton is 0, also while
+//!   another thread has the mutex.
 //! - A holder with `WAITERS` wakes a sleeper, which is then on its way. If the holder dies before,
 //!   its watcher wakes by the token.
 //! - A holder that was a waiter needs no watcher: if it dies at any step up to the wake-up of its

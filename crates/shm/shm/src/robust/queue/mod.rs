@@ -37,13 +37,15 @@
 //!
 //! # Invariants
 //! 1. Words of requests for this lock, and `tickets`, change under the queue lock only.
-//! 2. After a change under the queue lock, no waiter remains that could be granted (`settle`).
+//! 2. After a change under the queue lock, no waiter remains that could be granted (`settle`). So
+//!    an arriving thread that changes nothing looks at no other waiter, but for its own turn.
 //! 3. Each waiter but the head watches the waiter before it. A waiter that leaves the queue, or is
 //!    granted past the head, gives (rearm) to the one behind it, if that one watches it. So a
 //!    waiter that dies is noticed, also while it leaves.
 //! 4. The head waiter watches each holder, or is awake. A thread that adds a holder gives it
 //!    (rearm), unless the only holder is the one that it watches: the granted waiter that was
 //!    before it. So does a thread that leaves the queue to a head that watched another waiter.
+//!    While there is no holder, the head need watch none.
 //! 5. A sleeper that finds a death wakes the next thread that sleeps on the same token, which does
 //!    the same. Then it takes the queue lock, takes back what dead holders have, and grants
 //!    (`settle`).
@@ -62,8 +64,9 @@
 //!    dies in between, the queue lock tells no thread, but that waiter wakes, and finds that it is
 //!    granted. All others have been woken under the queue lock.
 //!
-//! A thread that is stopped, and not dead, keeps the queue lock. All others wait for it then, also
-//! those that only try, or have a deadline.
+//! A sleeper that is stopped when a death wakes it passes that on when it goes on: the others look
+//! after [`RECHECK`](crate::slots::RECHECK). A thread that is stopped, and not dead, keeps the
+//! queue lock. All others wait for it then, also those that only try, or have a deadline.
 //!
 //! # Ordering
 //! The queue lock orders all accesses but one: a waiter reads its word without it. (grant) releases
