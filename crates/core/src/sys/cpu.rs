@@ -51,15 +51,17 @@ pub fn usable() -> u64 {
 
 /// How many CPUs the process may use.
 ///
-/// That is the affinity of a thread that has waited for a lock, or the quota of CPU time of the
-/// process's cgroups, rounded down, if that is less (`cpu.max` of cgroup v2). Both are asked for
-/// again once a second at most, by a thread that goes to sleep, so that a change is noticed. Where
-/// the files cannot be read there is no quota. In an exploration it is 64, unless the model says
-/// otherwise; in a cost run it is the virtual machine's.
+/// Those are the CPUs of all threads that have slept at a lock within about half a minute: of
+/// threads that are bound to one CPU each, as many as there are different ones. Or it is the quota
+/// of CPU time of the process's cgroups, rounded down, if that is less (`cpu.max` of cgroup v2). A
+/// thread tells its CPUs every 16 seconds at most, when it goes to sleep, and the first one reads
+/// the quota again. So a change is noticed. Where the files cannot be read there is no quota. In an
+/// exploration it is 64, unless the model says otherwise; in a cost run it is the virtual
+/// machine's.
 ///
 /// # Blocking
 /// Never for another thread. The first call of a process reads `/proc/self/cgroup`, and a file for
-/// each level of its cgroup; after that a thread that goes to sleep does so once a second. A
+/// each level of its cgroup; after that a thread that goes to sleep does so every 16 seconds. A
 /// sandbox that kills a process for `openat` kills it there.
 ///
 /// # Signals and forks
@@ -75,7 +77,7 @@ pub fn count() -> u32 {
     world::cpu_count()
 }
 
-/// Asks how many CPUs there are, if no thread has in this second. For a thread that goes to sleep.
+/// Counts the CPUs of the caller, if it has not told them lately. For a thread that goes to sleep.
 pub(crate) fn recount() {
     world::recount_cpus();
 }

@@ -87,7 +87,7 @@ pub use departures::{Departures, remove_leavers};
 pub use mutex::QueueMutex;
 pub use rule::{Advice, After, Every, HandOff, InOrder, Planned, Rule};
 pub use status::{Cpu, Kind, Status};
-pub use window::{Granted, NOBODY, Window, advance, here, wake};
+pub use window::{Granted, Sleepers, Window, advance, here};
 
 use crate::sys::futex::{Futex, FutexKey, Local};
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
@@ -114,7 +114,7 @@ struct Links {
     oldest: *const Node,
     /// The next one of [`Departures`].
     departs: *const Node,
-    /// Of the oldest node: which waiters are awake.
+    /// Of the oldest node: which waiters are awake, and more.
     inside: Inside,
 }
 
@@ -127,6 +127,9 @@ impl Links {
         inside: Inside::NONE,
     };
 }
+
+// A waiter polls the line of its node, and the others are for other nodes.
+const _: () = assert!(size_of::<Node>() == 64 || cfg!(not(world = "machine")));
 
 /// The word that names the newest node, in the hands of the queue-lock holder.
 pub trait Newest {
@@ -292,7 +295,7 @@ impl Node {
 pub unsafe fn complete(word: &impl Newest, newest: *const Node) -> *const Node {
     // SAFETY: queued nodes are alive, and their links belong to the queue-lock holder.
     unsafe {
-        let mut node = newest;
+        let (mut node, mut nodes) = (newest, 0);
         let mut oldest = loop {
             let links = Node::links(node, |links| *links);
             if !links.oldest.is_null() {
@@ -302,13 +305,14 @@ pub unsafe fn complete(word: &impl Newest, newest: *const Node) -> *const Node {
                 break node;
             }
             Node::links(links.older, |older| older.newer = node);
-            node = links.older;
+            (node, nodes) = (links.older, nodes + 1);
         };
         if let Some(window) = word.window() {
             match window.first() {
                 first if first.is_null() => window.set_first(oldest),
                 first => oldest = first,
             }
+            Node::links(oldest, |links| links.inside.link(nodes));
         }
         Node::links(newest, |links| links.oldest = oldest);
         oldest
@@ -323,7 +327,7 @@ unsafe fn empty(word: &impl Newest, node: *const Node) {
     // SAFETY: the caller is the queue-lock holder; a queued node was pushed, and is alive.
     unsafe { Node::claim(node) };
     if let Some(window) = word.window() {
-        window.set_first(ptr::null());
+        window.clear();
     }
 }
 
@@ -409,7 +413,11 @@ pub unsafe fn detach_oldest(word: &impl Newest, node: *const Node, newest: *cons
         Node::claim(node);
         let next = newer(word, node, newest);
         match word.window() {
-            Some(window) => window.set_first(next),
+            Some(window) => {
+                window.set_first(next);
+                let inside = Node::links(node, |links| links.inside);
+                Node::links(next, |links| links.inside = inside);
+            }
             None => Node::links(newest, |links| links.oldest = next), // invariant 1
         }
         next

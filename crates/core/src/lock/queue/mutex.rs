@@ -341,7 +341,9 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     #[inline(never)]
     fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
         self.meter.count(Event::Contended);
-        if !R::IN_ORDER && spin::backing_off::<P>(|| self.look()) {
+        if !R::IN_ORDER
+            && spin::backing_off_for::<P>(P::Spin::QUEUE_NS, P::Spin::SATURATED_NS, || self.look())
+        {
             return true;
         }
         if R::CULLED {

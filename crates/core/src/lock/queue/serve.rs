@@ -2,7 +2,7 @@
 
 use super::mutex::{QueueMutex, Seen, Task};
 use super::rule::Rule;
-use super::window;
+use super::window::{self, Sleepers};
 use super::{Departures, Kind, Node};
 use crate::lock::policy::InOneProcess;
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
@@ -12,7 +12,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     /// Works on the queue, and unlocks it. The caller has set `QUEUE_LOCKED`.
     pub(super) fn serve(&self, mut seen: Seen<'_, P, R>, mut task: Task) {
         let mut gone = Departures::new();
-        let mut ahead = window::NOBODY;
+        let mut ahead = Sleepers::new();
         // Detached already, and to be answered so after (unlock queue).
         let mut chosen: Option<(*const Node, Kind)> = None;
         loop {
@@ -62,9 +62,9 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                         // (keep)
                         if word.is_locked() || seen.change(word.locked(), Relaxed) {
                             task = Task::Nothing;
-                            window::wake(ahead);
                             // SAFETY: as above, and it is not the only node: invariant 4.
-                            ahead = unsafe { window::grant_first(&seen, oldest, newest) };
+                            unsafe { window::grant_first(&seen, oldest, newest, &mut ahead) };
+                            ahead.make_room();
                         }
                         continue;
                     }
@@ -106,7 +106,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             unsafe { Node::answer(node, kind) }.map(|key| key.wake(1));
         }
         // A refused wake-up aborts, so each leaver is answered.
-        window::wake(ahead);
+        ahead.wake();
         gone.answer_each(Kind::Removed);
     }
 

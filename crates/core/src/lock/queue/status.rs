@@ -10,6 +10,8 @@ use core::fmt;
 /// | `last_cpu` | 12 | the CPU of the waiter when it queued, or last went to sleep | the waiter |
 /// | `MOVED` | 1 | a notification has taken the waiter out of the queue of a condition variable. Its thread may clear it | the thread that has detached the node |
 /// | `holder_cpu` | 12 | of a waiter that is `WokenAhead`: the last CPU of the granted waiter | the queue-lock holder |
+/// | `LATE` | 1 | of a waiter that is `WokenAhead`: it was asleep, and has not looked since. Its thread clears it | the queue-lock holder |
+/// | `TIRED` | 1 | of a waiter that is `Parked`: it has polled before, in vain | the waiter |
 ///
 /// Both CPUs are hints, and zero says that one is unknown; the semaphore uses none. They decide
 /// which waiter is woken ahead, and which spins. No position in the queue and no grant depends on
@@ -44,7 +46,9 @@ const CPU_BITS: u32 = 12;
 const LAST_SHIFT: u32 = KIND_BITS;
 const HOLDER_SHIFT: u32 = LAST_SHIFT + CPU_BITS;
 const MOVED: u32 = 1 << (HOLDER_SHIFT + CPU_BITS);
-const _: () = assert!(HOLDER_SHIFT + CPU_BITS < u32::BITS && (Kind::Notified as u32) < 1 << KIND_BITS);
+const LATE: u32 = MOVED << 1;
+const TIRED: u32 = LATE << 1;
+const _: () = assert!(HOLDER_SHIFT + CPU_BITS + 2 < u32::BITS && (Kind::Notified as u32) < 1 << KIND_BITS);
 
 impl Status {
     /// Of a thread that queues on the CPU `last`.
@@ -59,7 +63,28 @@ impl Status {
 
     /// The same, woken ahead while a waiter is granted whose last CPU is `holder`.
     pub fn woken_ahead(self, holder: Cpu) -> Self {
-        Self(self.with(Kind::WokenAhead).0 | holder.0 << HOLDER_SHIFT)
+        let late = if self.is(Kind::Parked) { LATE } else { self.0 & LATE };
+        Self(self.with(Kind::WokenAhead).0 | holder.0 << HOLDER_SHIFT | late)
+    }
+
+    /// The same, after polls in vain.
+    pub fn tired(self) -> Self {
+        Self(self.0 | TIRED)
+    }
+
+    /// Whether a waiter that is granted now was to be awake, and sleeps again.
+    pub fn is_tired(self) -> bool {
+        self.is(Kind::Parked) && self.0 & TIRED != 0
+    }
+
+    /// Whether a waiter that is granted now was not woken, or does not run yet.
+    pub fn is_late(self) -> bool {
+        self.is(Kind::Parked) && !self.is_tired() || self.0 & LATE != 0
+    }
+
+    /// What a waiter that has woken up leaves of its status.
+    pub fn not_late() -> u32 {
+        !LATE
     }
 
     /// Asleep, or about to be, on the CPU `last`.
@@ -165,6 +190,12 @@ mod tests {
             assert!(
                 status.is(Kind::WokenAhead) && status.last_cpu() == last && status.holder_cpu() == holder
             );
+            assert!(status.is_late() && !status.is_tired() && status.woken_ahead(last).is_late());
+            let tired = Status::parked(last).tired();
+            assert!(tired.is_tired() && !tired.is_late() && tired.last_cpu() == last);
+            assert!(tired.woken_ahead(holder).is_late() && !tired.woken_ahead(holder).is_tired());
+            let looked = Status(status.0 & Status::not_late());
+            assert!(!looked.is_late() && !looked.woken_ahead(last).is_late() && looked.is(Kind::WokenAhead));
             let moved = status.with(Kind::Leaving).moved();
             assert!(moved.is(Kind::Parked) && moved.is_moved() && moved.last_cpu() == last);
             assert!(moved.woken_ahead(holder).is_moved() && !status.is_moved());

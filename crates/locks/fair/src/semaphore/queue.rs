@@ -68,7 +68,7 @@ use crate::TooManyPermits;
 use core::ptr;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::policy::InOneProcess;
-use ulocks_core::queue::{self, Departures, Granted, Kind, Newest, Node, Status, Window};
+use ulocks_core::queue::{self, Departures, Granted, Kind, Newest, Node, Sleepers, Status, Window};
 use ulocks_core::spin::Lost;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicPtr, without_unwinding};
@@ -244,7 +244,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
     fn serve_queue(&self, mut state: State, mut waiters: u32) {
         let mut queue = &self.queue;
         let (mut served, mut gone) = (Departures::new(), Departures::new());
-        let (mut permits, mut ahead) = (0, queue::NOBODY);
+        let (mut permits, mut ahead) = (0, Sleepers::new());
         loop {
             if state.has(NOTES) {
                 // (clear notes). Before the look: what comes after it is noted anew.
@@ -279,8 +279,8 @@ impl<P: InOneProcess> RawSemaphore<P> {
                     if !closed {
                         if (*node).wanted > state.permits() - permits {
                             if let Some(granted) = granted {
-                                queue::wake(ahead);
-                                ahead = queue::advance(&queue, &queue.window, node, newest, granted);
+                                ahead.make_room();
+                                queue::advance(&queue, &queue.window, node, newest, granted, &mut ahead);
                             }
                             break;
                         }
@@ -304,7 +304,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
             }
         }
         served.answer_each(if state.is_closed() { Kind::Removed } else { Kind::Granted });
-        queue::wake(ahead);
+        ahead.wake();
         gone.answer_each(Kind::Removed);
     }
 }

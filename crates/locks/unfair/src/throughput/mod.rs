@@ -38,7 +38,7 @@ pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 /// # Blocking
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and no thread
 /// waits, and so is the release. Otherwise the caller spins as on a
-/// [`BargingMutex`](crate::BargingMutex), for up to 6 us by default. Then it becomes the candidate
+/// [`BargingMutex`](crate::BargingMutex), for up to 12 us by default. Then it becomes the candidate
 /// if no thread waits. Otherwise it queues, and sleeps in the kernel (`FUTEX_WAIT`). A release
 /// wakes the oldest waiter as the candidate, unless there is one. The candidate spins for up to 2
 /// us, and sleeps again at the head of the queue. If one thread is served alone, the candidate

@@ -4,7 +4,7 @@ use crate::sys::types::releases::Releases;
 #[cfg(not(miri))]
 use core::cell::Cell;
 #[cfg(not(miri))]
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 #[cfg(not(miri))]
 #[inline]
@@ -54,47 +54,108 @@ pub(crate) fn usable() -> u64 {
     u64::MAX
 }
 
-/// How many CPUs the caller may use, as some thread has found within the last second of waiting.
+/// How many CPUs the threads that wait may use between them.
 #[cfg(not(miri))]
 pub(crate) fn count() -> u32 {
     match COUNT.load(Relaxed) {
-        0 => ask_count(),
+        0 => ask_count(period()),
         count => count,
     }
 }
 
-/// Asks again, if no thread has in this second. For a caller that is about to sleep.
+/// Counts the CPUs of the caller too, if it has not done so in this period. For a caller that is
+/// about to sleep.
 #[cfg(not(miri))]
 pub(crate) fn recount() {
-    /// The second in which a thread has asked.
-    static ASKED: AtomicU32 = AtomicU32::new(0);
-
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is writable. It fails for an unknown clock only, and then leaves zero.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
-    let now = now.tv_sec as u32;
-    if ASKED.load(Relaxed) != now {
-        ASKED.store(now, Relaxed);
-        ask_count();
+    std::thread_local! {
+        static ASKED: Cell<u32> = const { Cell::new(u32::MAX) };
+    }
+    let period = period();
+    if ASKED.replace(period) != period {
+        ask_count(period);
     }
 }
 
 #[cfg(not(miri))]
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
+/// The present period: 16 seconds. A thread that polls tells nothing, and is forgotten after two of
+/// them if others sleep.
+#[cfg(not(miri))]
+fn period() -> u32 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is writable. It fails for an unknown clock only, and then leaves zero.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
+    (now.tv_sec >> 4) as u32
+}
+
 #[cfg(not(miri))]
 #[cold]
-fn ask_count() -> u32 {
-    /// Room for 8,192 CPUs, of which the kernel writes those that the machine may have.
-    const WORDS: usize = 128;
-    let mut cpus = [0_u64; WORDS];
-    // SAFETY: the size is that of `cpus`, which is writable; 0 names the calling thread.
-    let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&cpus), cpus.as_mut_ptr().cast()) };
-    let found = cpus.iter().map(|word| word.count_ones()).sum();
-    let allowed = if failed == 0 && found > 0 { found } else { u64::BITS };
-    let count = super::quota::cpus().map_or(allowed, |quota| quota.min(allowed));
+fn ask_count(period: u32) -> u32 {
+    static UNION: Union = Union::new();
+    /// What the quota of the process was when the last period began; zero without one.
+    static QUOTA: AtomicU32 = AtomicU32::new(0);
+
+    let mut mine = [0_u64; WORDS];
+    // SAFETY: the size is that of `mine`, which is writable; 0 names the calling thread.
+    let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&mine), mine.as_mut_ptr().cast()) };
+    if failed != 0 {
+        mine[0] = u64::MAX;
+    }
+    if UNION.begins(period) {
+        QUOTA.store(super::quota::cpus().unwrap_or(0), Relaxed);
+    }
+    let allowed = UNION.add(&mine);
+    let count = match QUOTA.load(Relaxed) {
+        0 => allowed,
+        quota => quota.min(allowed),
+    };
     COUNT.store(count, Relaxed);
     count
+}
+
+/// Words of an affinity: room for 8,192 CPUs, of which the kernel writes those that the machine may
+/// have.
+#[cfg(not(miri))]
+const WORDS: usize = 128;
+
+/// The CPUs of all threads that have asked in the last two periods in which one did. A thread that
+/// asks as a period begins may be forgotten until it asks again.
+#[cfg(not(miri))]
+struct Union {
+    /// The period, and in the lowest bit which half is its own.
+    now: AtomicU32,
+    halves: [[AtomicU64; WORDS]; 2],
+}
+
+#[cfg(not(miri))]
+impl Union {
+    const fn new() -> Self {
+        Self { now: AtomicU32::new(u32::MAX), halves: [const { [const { AtomicU64::new(0) }; WORDS] }; 2] }
+    }
+
+    /// Begins `period`, unless that was done.
+    fn begins(&self, period: u32) -> bool {
+        let was = self.now.load(Relaxed);
+        let now = period << 1 | !was & 1;
+        let begins = was >> 1 != now >> 1 && self.now.compare_exchange(was, now, Relaxed, Relaxed).is_ok();
+        if begins {
+            self.halves[now as usize & 1].iter().for_each(|word| word.store(0, Relaxed));
+        }
+        begins
+    }
+
+    /// Adds the CPUs of one thread, and counts all.
+    fn add(&self, mine: &[u64; WORDS]) -> u32 {
+        let half = self.now.load(Relaxed) as usize & 1;
+        let words = mine.iter().zip(&self.halves[half]).zip(&self.halves[1 - half]);
+        words
+            .map(|((mine, word), before)| {
+                let all = if *mine == 0 { word.load(Relaxed) } else { word.fetch_or(*mine, Relaxed) | mine };
+                (all | before.load(Relaxed)).count_ones()
+            })
+            .sum()
+    }
 }
 
 /// Whether it takes time to run, so that one way of waiting is faster than another.
@@ -118,3 +179,25 @@ pub(crate) fn count() -> u32 {
 
 #[cfg(miri)]
 pub(crate) fn recount() {}
+
+#[cfg(all(test, not(miri), not(ulocks_vm), not(ulocks_loom)))]
+mod tests {
+    use super::*;
+
+    fn cpu(number: usize) -> [u64; WORDS] {
+        let mut mine = [0; WORDS];
+        mine[number / 64] = 1 << (number % 64);
+        mine
+    }
+
+    #[test]
+    fn cpus_are_those_of_all_threads_of_two_periods() {
+        let union = Union::new();
+        assert!(union.begins(7) && !union.begins(7));
+        assert_eq!([3, 3, 8_191, 70].map(|number| union.add(&cpu(number))), [1, 1, 2, 3]);
+        assert!(union.begins(9) && !union.begins(9));
+        assert_eq!(union.add(&cpu(3)), 3, "the period before counts");
+        assert!(union.begins(10));
+        assert_eq!(union.add(&cpu(4)), 2, "the one before that does not");
+    }
+}
