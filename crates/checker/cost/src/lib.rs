@@ -68,6 +68,7 @@ mod facade;
 mod kernel;
 mod machine;
 mod mesi;
+mod noise;
 mod report;
 mod run;
 mod scheduler;
@@ -79,5 +80,6 @@ mod units;
 
 pub use machine::{BadMachine, Kernel, MOST_CPUS, Machine, Memory, Origin, Scheduler, Topology};
 pub use mesi::Traffic;
+pub use noise::{Late, Noise, Odds};
 pub use report::{CostError, Ended, Fairness, KernelCounts, Outcome, Predicted, Stuck, StuckThread, Waits};
 pub use run::{Placement, Run, Worker};

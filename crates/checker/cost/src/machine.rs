@@ -6,6 +6,7 @@
 //! say for each where it comes from (`sources`), and it must say whether the numbers were measured
 //! or guessed (`origin`).
 
+use super::noise::Noise;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,6 +34,9 @@ pub struct Machine {
     pub kernel: Kernel,
     /// How CPUs are shared.
     pub scheduler: Scheduler,
+    /// What its host does to it, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<Noise>,
     /// Where single numbers come from, by name (`memory.hit`).
     #[serde(default)]
     pub sources: BTreeMap<String, String>,
@@ -265,10 +269,14 @@ impl Machine {
                 m.read_occupancy, m.same_complex
             )));
         }
+        if let Some(fault) = self.noise.as_ref().and_then(Noise::fault) {
+            return Err(BadMachine(format!("noise: {fault}")));
+        }
         for name in self.sources.keys() {
             let known = self.numbers().iter().any(|number| number.0 == name)
                 || self.switches().iter().any(|switch| switch.0 == name)
-                || name == "topology";
+                || name == "topology"
+                || name == "noise";
             if !known {
                 return Err(BadMachine(format!("sources names `{name}`, which is no parameter")));
             }
@@ -359,9 +367,10 @@ impl fmt::Display for Machine {
         for (name, value, ..) in self.numbers() {
             writeln!(f, "  {name:<26} {value:>12}{}", source(name))?;
         }
-        self.switches()
-            .iter()
-            .try_for_each(|(name, value)| writeln!(f, "  {name:<26} {value:>12}{}", source(name)))
+        for (name, value) in self.switches() {
+            writeln!(f, "  {name:<26} {value:>12}{}", source(name))?;
+        }
+        self.noise.as_ref().map_or(Ok(()), |noise| writeln!(f, "  noise {noise:?}{}", source("noise")))
     }
 }
 
@@ -442,6 +451,7 @@ mod tests {
             for (name, ..) in machine.numbers() {
                 assert!(machine.sources.contains_key(name), "{}: {name} has no source", file.display());
             }
+            assert_eq!(machine.noise.is_some(), machine.sources.contains_key("noise"), "{}", file.display());
         }
     }
 

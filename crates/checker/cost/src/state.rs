@@ -24,6 +24,7 @@ use super::events::{Event, Events};
 use super::kernel::{Futexes, Sleeper};
 use super::machine::Machine;
 use super::mesi::Directory;
+use super::noise::Disturbance;
 use super::report::{KernelCounts, Records};
 use super::scheduler::Cpus;
 use super::units::{Costs, Ps};
@@ -97,6 +98,7 @@ pub(super) struct State {
     /// The thread whose coroutine executes.
     pub(super) current: Option<usize>,
     pub(super) cpus: Cpus,
+    disturbance: Option<Disturbance>,
     pub(super) directory: Directory,
     pub(super) futexes: Futexes,
     pub(super) kernel: KernelCounts,
@@ -115,6 +117,7 @@ impl State {
             threads: Vec::new(),
             current: None,
             cpus: Cpus::new(machine, cpus),
+            disturbance: machine.noise.clone().map(|noise| Disturbance::new(noise, cpus)),
             directory: Directory::new(machine),
             futexes: Futexes::default(),
             kernel: KernelCounts::default(),
@@ -164,7 +167,11 @@ impl State {
     // ---- Events.
 
     /// The thread goes on at `time`; what it was to do before is cancelled.
-    pub(super) fn go(&mut self, thread: usize, time: Ps) {
+    pub(super) fn go(&mut self, thread: usize, mut time: Ps) {
+        let now = self.now();
+        if let Some(disturbance) = &mut self.disturbance {
+            time = disturbance.delayed(self.threads[thread].cpu, now, time);
+        }
         self.threads[thread].step += 1;
         let step = self.threads[thread].step;
         self.events.push(time, Event::Go { thread, step });
@@ -239,7 +246,10 @@ impl State {
         if let Some(thread) = state.running {
             self.threads[thread].had += ran;
         }
-        let Some(thread) = self.cpus.next(cpu) else { return };
+        let Some(thread) = self.cpus.next(cpu) else {
+            self.disturbance.as_mut().into_iter().for_each(|disturbance| disturbance.idles(cpu, now));
+            return;
+        };
         self.kernel.context_switches += 1;
         self.trace(3, thread as u64);
         let mut latency = self.costs.context_switch;
@@ -310,6 +320,9 @@ impl State {
         if cpu != last {
             self.kernel.migrations += 1;
             latency += self.costs.migration;
+        }
+        if let Some(disturbance) = &self.disturbance {
+            latency += disturbance.late(cpu, self.now(), self.hash);
         }
         self.cpus.occupy(cpu, thread);
         self.start(cpu, thread, latency, Then::Run);

@@ -63,6 +63,7 @@ pub fn calibrate(name: &str, cpus: &Cpus) -> Machine {
             context_switch: round(context_switch),
             migration: 1_000.0,
         },
+        noise: None,
         sources: BTreeMap::new(),
     };
     if let Some(pair) = nearest {
