@@ -1,6 +1,7 @@
 //! Clients of many operations. Each returns what it counted; the test asserts on the counts. None
 //! looks at a clock to decide whether the lock is right.
 
+use super::task;
 use super::watchdog::watch;
 use crate::new_lock;
 use crate::order::Recorder;
@@ -321,19 +322,10 @@ pub fn last_unlocker_unmaps<L: RawMutex + Send + Sync + 'static>(threads: usize,
 
 /// Restricts the calling thread to one CPU of those it was allowed when the process began.
 fn move_to_a_cpu(random: &mut Random) {
-    // SAFETY: `cpu_set_t` is plain data; the calls read and write it and nothing else.
-    unsafe {
-        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
-        // Of the whole process (its first thread), not of this thread, which may be restricted
-        // already.
-        if libc::sched_getaffinity(libc::getpid(), size_of_val(&allowed), &raw mut allowed) != 0 {
-            return;
-        }
-        let cpus: Vec<_> =
-            (0..libc::CPU_SETSIZE as usize).filter(|&cpu| libc::CPU_ISSET(cpu, &allowed)).collect();
-        let mut one: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpus[random.below(cpus.len() as u32) as usize], &mut one);
-        libc::sched_setaffinity(0, size_of_val(&one), &raw const one);
+    // Of the first thread: this one may be restricted already.
+    let cpus = task::cpus_of(std::process::id() as i32);
+    if !cpus.is_empty() {
+        task::bind_to(cpus[random.below(cpus.len() as u32) as usize]);
     }
 }
 

@@ -21,6 +21,31 @@ pub fn signal(id: i32, signal: libc::c_int) {
     assert_eq!(sent, 0, "signal {signal} to thread {id}: {}", io::Error::last_os_error());
 }
 
+/// The CPUs that the thread `id` may run on; 0 is the calling thread. None if the kernel does not
+/// tell.
+pub fn cpus_of(id: i32) -> Vec<usize> {
+    // SAFETY: an all-zero set is an empty one; the call writes it, and the rest reads it.
+    unsafe {
+        let mut cpus: libc::cpu_set_t = std::mem::zeroed();
+        let told = libc::sched_getaffinity(id, size_of_val(&cpus), &raw mut cpus) == 0;
+        (0..libc::CPU_SETSIZE as usize).filter(|&cpu| told && libc::CPU_ISSET(cpu, &cpus)).collect()
+    }
+}
+
+/// Binds the calling thread, and the threads and children that it makes, to one CPU.
+///
+/// # Panics
+/// If it may not run there.
+pub fn bind_to(cpu: usize) {
+    // SAFETY: an all-zero set is an empty one, which has room for each CPU that `cpus_of` names.
+    let bound = unsafe {
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut one);
+        libc::sched_setaffinity(0, size_of_val(&one), &raw const one)
+    };
+    assert_eq!(bound, 0, "CPU {cpu}: {}", io::Error::last_os_error());
+}
+
 /// Gives a thread or a process a scheduling policy; 0 is the calling thread. musl's function of
 /// that name only fails.
 ///

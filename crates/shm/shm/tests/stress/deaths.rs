@@ -150,19 +150,6 @@ fn before_all_others(body: impl FnOnce()) -> bool {
     true
 }
 
-/// Binds the calling thread, and the children that it makes, to one CPU.
-fn on_one_cpu() {
-    // SAFETY: an all-zero set is an empty one; it is borrowed for the calls.
-    unsafe {
-        let mut one: libc::cpu_set_t = std::mem::zeroed();
-        assert_eq!(libc::sched_getaffinity(0, size_of_val(&one), &raw mut one), 0);
-        let first = (0..libc::CPU_SETSIZE as usize).find(|&cpu| libc::CPU_ISSET(cpu, &one)).unwrap();
-        libc::CPU_ZERO(&mut one);
-        libc::CPU_SET(first, &mut one);
-        assert_eq!(libc::sched_setaffinity(0, size_of_val(&one), &raw const one), 0);
-    }
-}
-
 /// The release wakes the first sleeper, which is killed before it runs. Meanwhile the releasing
 /// thread may have the mutex `again`. All others come to their end. False if the sleeper ran before
 /// it was killed: the kernel lets such threads run now and then beside those of a real-time
@@ -190,7 +177,7 @@ fn dies_before_it_runs(name: &'static str, again: bool) -> bool {
 }
 
 fn a_woken_waiter_dies(name: &'static str, again: bool) {
-    on_one_cpu();
+    task::bind_to(task::cpus_of(0)[0]);
     if !before_all_others(|| ()) {
         println!("not tested: the kernel permits no real-time priority");
         return;
