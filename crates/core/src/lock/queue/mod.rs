@@ -312,7 +312,9 @@ pub unsafe fn complete(word: &impl Newest, newest: *const Node) -> *const Node {
                 first if first.is_null() => window.set_first(oldest),
                 first => oldest = first,
             }
-            Node::links(oldest, |links| links.inside.link(nodes));
+            if !window.is_open() {
+                Node::links(oldest, |links| links.inside.link(nodes));
+            }
         }
         Node::links(newest, |links| links.oldest = oldest);
         oldest
@@ -415,8 +417,10 @@ pub unsafe fn detach_oldest(word: &impl Newest, node: *const Node, newest: *cons
         match word.window() {
             Some(window) => {
                 window.set_first(next);
-                let inside = Node::links(node, |links| links.inside);
-                Node::links(next, |links| links.inside = inside);
+                if !window.is_open() {
+                    let inside = Node::links(node, |links| links.inside);
+                    Node::links(next, |links| links.inside = inside);
+                }
             }
             None => Node::links(newest, |links| links.oldest = next), // invariant 1
         }

@@ -7,9 +7,9 @@ use core::fmt;
 /// | part | bits | meaning | set by |
 /// |---|---|---|---|
 /// | [`Kind`] | 3 | how far the wait has come | the table of `queue/mod.rs` says it |
-/// | `last_cpu` | 12 | the CPU of the waiter when it queued, or last went to sleep | the waiter |
+/// | `last_cpu` | 13 | the CPU of the waiter when it queued, or last went to sleep, and whether it is bound to that | the waiter |
 /// | `MOVED` | 1 | a notification has taken the waiter out of the queue of a condition variable. Its thread may clear it | the thread that has detached the node |
-/// | `holder_cpu` | 12 | of a waiter that is `WokenAhead`: the last CPU of the granted waiter | the queue-lock holder |
+/// | `holder_cpu` | 13 | of a waiter that is `WokenAhead`: the last CPU of the granted waiter | the queue-lock holder |
 /// | `LATE` | 1 | of a waiter that is `WokenAhead`: it was asleep, and has not looked since. Its thread clears it | the queue-lock holder |
 /// | `TIRED` | 1 | of a waiter that is `Parked`: it has polled before, in vain | the waiter |
 ///
@@ -42,13 +42,13 @@ pub enum Kind {
 }
 
 const KIND_BITS: u32 = 3;
-const CPU_BITS: u32 = 12;
+const CPU_BITS: u32 = 13;
 const LAST_SHIFT: u32 = KIND_BITS;
 const HOLDER_SHIFT: u32 = LAST_SHIFT + CPU_BITS;
 const MOVED: u32 = 1 << (HOLDER_SHIFT + CPU_BITS);
 const LATE: u32 = MOVED << 1;
 const TIRED: u32 = LATE << 1;
-const _: () = assert!(HOLDER_SHIFT + CPU_BITS + 2 < u32::BITS && (Kind::Notified as u32) < 1 << KIND_BITS);
+const _: () = assert!(TIRED == 1 << 31 && (Kind::Notified as u32) < 1 << KIND_BITS);
 
 impl Status {
     /// Of a thread that queues on the CPU `last`.
@@ -120,12 +120,12 @@ impl Status {
 
     /// The CPU of the waiter when it queued, or last went to sleep.
     pub fn last_cpu(self) -> Cpu {
-        Cpu(self.0 >> LAST_SHIFT & Cpu::MASK)
+        Cpu(self.0 >> LAST_SHIFT & Cpu::ALL)
     }
 
     /// Of a waiter that is woken ahead: the last CPU of the granted waiter. Otherwise unknown.
     pub fn holder_cpu(self) -> Cpu {
-        Cpu(self.0 >> HOLDER_SHIFT & Cpu::MASK)
+        Cpu(self.0 >> HOLDER_SHIFT & Cpu::ALL)
     }
 }
 
@@ -134,7 +134,9 @@ impl Status {
 pub struct Cpu(u32);
 
 impl Cpu {
-    const MASK: u32 = (1 << CPU_BITS) - 1;
+    const ALL: u32 = (1 << CPU_BITS) - 1;
+    const BOUND: u32 = 1 << (CPU_BITS - 1);
+    const MASK: u32 = Self::BOUND - 1;
     /// No CPU is known.
     pub const UNKNOWN: Self = Self(0);
 
@@ -143,20 +145,30 @@ impl Cpu {
         number.map_or(Self::UNKNOWN, |number| Self(1 + number % Self::MASK))
     }
 
+    /// The same, of a thread that may run on no other one.
+    pub fn bound(self) -> Self {
+        Self(self.0 | Self::BOUND)
+    }
+
+    /// Whether its thread may run on no other one.
+    pub fn is_bound(self) -> bool {
+        self.0 & Self::BOUND != 0
+    }
+
     /// Whether it is known.
     pub fn is_known(self) -> bool {
-        self != Self::UNKNOWN
+        self.0 & Self::MASK != 0
     }
 
     /// Whether both are known, and the same.
     pub fn is(self, other: Self) -> bool {
-        self.is_known() && self == other
+        self.is_known() && self.0 & Self::MASK == other.0 & Self::MASK
     }
 }
 
 impl fmt::Debug for Cpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
+        match self.0 & Self::MASK {
             0 => f.write_str("?"),
             known => write!(f, "{}", known - 1),
         }
@@ -184,7 +196,7 @@ mod tests {
     #[test]
     fn the_parts_do_not_meet() {
         for (last, holder) in [(None, Some(4_094)), (Some(4_094), None), (Some(0), Some(1))]
-            .map(|(a, b)| (Cpu::new(a), Cpu::new(b)))
+            .map(|(a, b)| (Cpu::new(a).bound(), Cpu::new(b)))
         {
             let status = Status::parked(last).woken_ahead(holder);
             assert!(
@@ -209,7 +221,9 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_not_the_same() {
-        assert!(Cpu::new(Some(3)).is(Cpu::new(Some(3))) && !Cpu::new(Some(3)).is(Cpu::new(Some(4))));
+        let three = Cpu::new(Some(3));
+        assert!(three.is(Cpu::new(Some(3))) && !three.is(Cpu::new(Some(4))));
+        assert!(three.bound().is(three) && three.bound().is_bound() && !three.is_bound());
         assert!(!Cpu::UNKNOWN.is(Cpu::UNKNOWN) && !Cpu::UNKNOWN.is(Cpu::new(Some(0))));
     }
 
