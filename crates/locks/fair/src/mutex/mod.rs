@@ -34,10 +34,10 @@ pub type RawFairMutex<P = Private> = QueueMutex<P, InOrder>;
 /// How many are awake depends on the number of CPUs that the process may use:
 /// - *Up to three.* A waiter that finds the queue empty spins. A release may wake one waiter ahead
 ///   of its turn: the next, or the one behind that, if the next needs the CPU of the new holder.
-/// - *Four or more.* As many as can spin, each on a CPU of its own, but at most 63. While each
-///   hand-over meets a waiter that is awake, each arriving waiter spins. After one that meets a
-///   sleeper fewer stay awake. Releases then wake waiters ahead of their turn, at most two at a
-///   time, and more and more stay awake again.
+/// - *Four or more.* All, while each hand-over meets a waiter that is awake. After one that meets a
+///   sleeper, as many as it takes to have the next one awake in time, up to 63, or three if there
+///   are more waiters than CPUs. The others sleep, and releases wake them ahead of their turn, two
+///   at most at a time. Where all waiters are granted within 20 us, all poll again.
 ///
 /// A release makes no system call for a waiter that is awake. No thread yields to the scheduler. A
 /// timed acquisition tries at least once. It may return late by its spin budgets and by what the

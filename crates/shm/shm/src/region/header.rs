@@ -38,7 +38,7 @@ pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"ULOCKREG");
 /// not begin with it.
 pub(super) const BEGUN: u64 = u64::from_le_bytes(*b"ULOCKNEW");
 /// Two programs of one version agree on the words of the header, of the slots and of the tokens.
-pub(super) const VERSION: u64 = 2;
+pub(super) const VERSION: u64 = 3;
 /// The locks and the slots are usable.
 pub(super) const READY: u64 = 1;
 /// A process is resetting the locks and the slots, or died while it did.

@@ -56,7 +56,7 @@ fn files_that_are_no_region() {
     demand("cut off", &sound[..sound.len() - 1], "it was cut off");
     demand("longer", &[sound.as_slice(), b"x"].concat(), "something was appended");
     for (name, at, value, what) in [
-        ("version", Word::Version, 3, "has format 3"),
+        ("version", Word::Version, 4, "has format 4"),
         ("no slots", Word::Slots, 0, "the number of slots"),
         ("many slots", Word::Slots, u64::MAX, "the number of slots"),
         ("a root of all memory", Word::RootSize, u64::MAX, "the number of slots"),

@@ -101,7 +101,7 @@ fn each_flipped_bit_of_the_header() {
         let at = bit / 64;
         let expected = match at {
             0 => WrongMagic,
-            1 => WrongVersion(2 ^ 1 << (bit % 64)),
+            1 => WrongVersion(3 ^ 1 << (bit % 64)),
             2..=9 => Corrupt("the checksum of the header"),
             // Another boot is no damage.
             10 => continue,
@@ -133,7 +133,7 @@ fn hostile_and_foreign_headers() {
         ("an archive", Word::Magic, u64::from_ne_bytes(*b"\x1f\x8b\x08\0\0\0\0\0"), WrongMagic),
         ("another order of bytes", Word::Magic, word(&sound, Word::Magic).swap_bytes(), WrongMagic),
         ("version 0", Word::Version, 0, WrongVersion(0)),
-        ("version 1", Word::Version, 1, WrongVersion(1)),
+        ("version 2", Word::Version, 2, WrongVersion(2)),
         ("the last version", Word::Version, u64::MAX, WrongVersion(u64::MAX)),
         ("another layout", Word::Identity, 1, WrongLayout),
         ("no slots", Word::Slots, 0, slots),

@@ -43,10 +43,13 @@ impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
             match self.grant_one(first) {
                 Ok(granted) if first.is_none() => first = Some(granted),
                 Ok(granted) => self.notify(granted),
-                Err(head) => {
+                Err([head, second]) => {
                     self.head = head.map(|head| head.owner);
                     if let Some(head) = head {
                         self.rearm_head(head);
+                    }
+                    if let (true, Some(head), Some(second)) = (R::OVERTAKES, head, second) {
+                        self.rearm_second(head, second);
                     }
                     break;
                 }
@@ -67,19 +70,22 @@ impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
         any
     }
 
-    /// Makes a holder of the first waiter, but `first`, that can be one, or says which is the head.
+    /// Makes a holder of the first waiter, but `first`, that can be one, or says which are the head
+    /// and the second one.
     pub(super) fn grant_one(
         &mut self,
         first: Option<Waiting<'s>>,
-    ) -> Result<Waiting<'s>, Option<Waiting<'s>>> {
+    ) -> Result<Waiting<'s>, [Option<Waiting<'s>>; 2]> {
         let is_first = |place: Place| first.is_some_and(|first| first.place.order() == place.order());
-        let (mut head, mut next) = (None::<Waiting<'_>>, None::<Waiting<'_>>);
+        let ([mut head, mut second], mut next) = ([None::<Waiting<'_>>; 2], None::<Waiting<'_>>);
         let is_before = |waiter: &Waiting<'_>, other: &Option<Waiting<'_>>| {
             other.is_none_or(|other| waiter.place.order() < other.place.order())
         };
         for waiter in self.waiting(|place| !is_first(place)) {
             if is_before(&waiter, &head) {
-                head = Some(waiter);
+                (head, second) = (Some(waiter), head);
+            } else if is_before(&waiter, &second) {
+                second = Some(waiter);
             }
             if R::OVERTAKES && is_before(&waiter, &next) && self.rule.would_grant(waiter.owner) {
                 next = Some(waiter);
@@ -91,13 +97,10 @@ impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
         let next = if R::OVERTAKES { next } else { head };
         match next {
             Some(waiter) if self.rule.grant(waiter.owner, waiter.request.want.load(Relaxed)) => {
-                self.added |= self.rule.adds_holder(waiter.owner);
-                if head.is_some_and(|head| head.place.order() != waiter.place.order()) {
-                    self.rearm_behind(waiter.place, waiter.owner.slot());
-                }
+                self.added |= self.rule.is_holder(waiter.owner);
                 Ok(waiter)
             }
-            _ => Err(head),
+            _ => Err([head, second]),
         }
     }
 
@@ -149,8 +152,16 @@ impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
         waiter.request.word.key().wake(1);
     }
 
-    /// The waiter that leaves from this place, or is granted past the head, is watched no more by
-    /// the waiter behind it (invariant 3).
+    /// Where waiters overtake: the second one watches a head that is a holder (invariant 3).
+    fn rearm_second(&self, head: Waiting<'s>, second: Waiting<'s>) {
+        let watches = second.place.watched() == head.owner.slot() || second.owner == self.me.owner();
+        if !watches && self.rule.is_holder(head.owner) {
+            Self::rearm(second);
+        }
+    }
+
+    /// In order: the waiter that leaves from this place is watched no more by the waiter behind it
+    /// (invariant 3).
     pub(super) fn rearm_behind(&self, place: Place, slot: usize) {
         let behind = self.least(|other| other.order() > place.order());
         if let Some(behind) = behind.filter(|behind| behind.place.watched() == slot) {

@@ -33,15 +33,19 @@
 //!
 //! # Which thread watches which
 //! A sleeper watches tokens, and the kernel wakes it when one of their threads dies. The *head
-//! waiter* watches each holder. Each other waiter watches the waiter before it.
+//! waiter* watches each holder. In order each other waiter watches the waiter before it. Where
+//! waiters overtake, the second one watches the head, and the others watch no thread: a dead waiter
+//! that is no holder holds up no other there.
 //!
 //! # Invariants
 //! 1. Words of requests for this lock, and `tickets`, change under the queue lock only.
 //! 2. After a change under the queue lock, no waiter remains that could be granted (`settle`). So
 //!    an arriving thread that changes nothing looks at no other waiter, but for its own turn.
-//! 3. Each waiter but the head watches the waiter before it. A waiter that leaves the queue, or is
-//!    granted past the head, gives (rearm) to the one behind it, if that one watches it. So a
-//!    waiter that dies is noticed, also while it leaves.
+//! 3. In order each waiter but the head watches the waiter before it. A waiter that leaves the
+//!    queue gives (rearm) to the one behind it, if that one watches it. So a waiter that dies is
+//!    noticed, also while it leaves. Where waiters overtake, the second one watches a head that is
+//!    a holder itself: a thread that changes which two these are gives it (rearm) (`settle`). All
+//!    other holders are watched by the head, whether they wait or not.
 //! 4. The head waiter watches each holder, or is awake. A thread that adds a holder gives it
 //!    (rearm), unless the only holder is the one that it watches: the granted waiter that was
 //!    before it. So does a thread that leaves the queue to a head that watched another waiter.
@@ -134,8 +138,9 @@ pub(crate) trait Rule {
     /// Calls `each` with every holder.
     fn holders(&self, each: &mut dyn FnMut(Owner));
 
-    /// Whether `owner` has become a holder by its grant.
-    fn adds_holder(&self, owner: Owner) -> bool {
+    /// Whether `owner`, which was granted just now, is a holder; where waiters overtake, also of
+    /// one that waits.
+    fn is_holder(&self, owner: Owner) -> bool {
         let _ = owner;
         true
     }
@@ -390,7 +395,7 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         if granted {
             // A thread that is a holder now may have been none before: then nobody watches it yet
             // (invariant 7).
-            if self.rule.adds_holder(self.me.owner()) {
+            if self.rule.is_holder(self.me.owner()) {
                 self.added = true;
                 self.settle(Reap::Nothing);
             } else {
@@ -418,15 +423,22 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         let request = self.me.request();
         let place = Place(request.place.load(Relaxed));
         let before = self.last_before(place);
-        let mut watched = Watched::new(request, self.me.owner().bits() | WAITING, before.is_none());
-        match before {
-            Some(waiter) => watched.add(self.me, waiter.owner),
-            None => self.rule.holders(&mut |owner| watched.add(self.me, owner)),
-        }
-        let slot = before.map_or(self.me.slot(), |waiter| waiter.owner.slot());
+        let is_head = before.is_none();
+        let mut watched = Watched::new(request, self.me.owner().bits() | WAITING, is_head);
+        let slot = match before {
+            Some(Some(waiter)) => {
+                watched.add(self.me, waiter.owner);
+                waiter.owner.slot()
+            }
+            Some(None) => Place::NOBODY,
+            None => {
+                self.rule.holders(&mut |owner| watched.add(self.me, owner));
+                self.me.slot()
+            }
+        };
         request.place.store(place.watching(slot).0, Relaxed);
         request.word.store(self.me.owner().bits() | WAITING, Release);
-        let no_holder = if before.is_none() { self.rule.corrupt() } else { None };
+        let no_holder = if is_head { self.rule.corrupt() } else { None };
         if let Some(corrupt) = watched.corrupt().map(Owner::bits).or(no_holder) {
             self.leave();
             return Err(Refused::Corrupt(corrupt));
@@ -434,9 +446,14 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         Ok((!watched.has_died()).then_some(watched))
     }
 
-    fn last_before(&self, place: Place) -> Option<Waiting<'s>> {
-        let before = self.waiting(|other| other.order() < place.order());
-        before.max_by_key(|waiter| waiter.place.order())
+    /// The waiter to watch from `place` (invariant 3), if any is to be; `None` for the head.
+    fn last_before(&self, place: Place) -> Option<Option<Waiting<'s>>> {
+        let mut before = self.waiting(|other| other.order() < place.order());
+        if R::OVERTAKES {
+            let head = before.next()?;
+            return Some(before.next().is_none().then_some(head));
+        }
+        before.max_by_key(|waiter| waiter.place.order()).map(Some)
     }
 
     /// (withdraw): withdraws the calling thread's request.
@@ -444,7 +461,9 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         let place = Place(self.me.request().place.load(Relaxed));
         self.me.request().word.store(0, Relaxed);
         self.settle(Reap::Nothing);
-        self.rearm_behind(place, self.me.slot());
+        if !R::OVERTAKES {
+            self.rearm_behind(place, self.me.slot());
+        }
     }
 }
 

@@ -78,6 +78,10 @@ impl<'s> Watched<'s> {
     pub(super) fn sleep(&self, me: &Member<'s>, deadline: Option<Deadline>) -> bool {
         let recheck = Deadline::after(me.recheck());
         let until = deadline.filter(|deadline| deadline.passes_before(recheck)).unwrap_or(recheck);
+        if self.number == 0 {
+            self.word.wait(self.waiting, Some(until));
+            return false;
+        }
         let words: [Waiter<'_>; MOST + 1] =
             array::from_fn(|nth| match self.tokens.get(nth.wrapping_sub(1)) {
                 Some(Some(token)) => Waiter::new(token.word, token.alive),

@@ -506,7 +506,7 @@ impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, P: Policy<Scope = 
         self.holding.load(Relaxed) == 1 && self.holder(owner.slot()) == Some(owner)
     }
 
-    fn adds_holder(&self, owner: Owner) -> bool {
+    fn is_holder(&self, owner: Owner) -> bool {
         self.holder(owner.slot()) == Some(owner)
     }
 
