@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Noise {
-    /// From one theft of a CPU to the next, in the mean. What runs there waits meanwhile.
+    /// From the end of one theft of a CPU to the next theft, in the mean. What runs there waits
+    /// meanwhile.
     pub stolen_every: f64,
     /// How long a theft takes.
     pub stolen: Vec<Odds>,

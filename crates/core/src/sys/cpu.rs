@@ -51,13 +51,13 @@ pub fn usable() -> u64 {
 
 /// How many CPUs the process may use.
 ///
-/// Those are the CPUs of all threads that have slept at a lock within about half a minute: of
-/// threads that are bound to one CPU each, as many as there are different ones. Or it is the quota
-/// of CPU time of the process's cgroups, rounded down, if that is less (`cpu.max` of cgroup v2). A
-/// thread tells its CPUs every 16 seconds at most, when it goes to sleep, and the first one reads
-/// the quota again. So a change is noticed. Where the files cannot be read there is no quota. In an
-/// exploration it is 64, unless the model says otherwise; in a cost run it is the virtual
-/// machine's.
+/// Those are the CPUs of all threads that have slept in the queue of a lock, in the last two
+/// periods of 16 seconds in which one did: of threads that are bound to one CPU each, as many as
+/// there are different ones. Or it is the quota of CPU time of the process's cgroups, rounded down,
+/// if that is less (`cpu.max` of cgroup v2). A thread tells its CPUs once a period, when it goes to
+/// sleep, and the first one reads the quota again. So a change is noticed. Where the files cannot
+/// be read there is no quota. In an exploration it is 64, unless the model says otherwise; in a
+/// cost run it is the virtual machine's.
 ///
 /// # Blocking
 /// Never for another thread. The first call of a process reads `/proc/self/cgroup`, and a file for

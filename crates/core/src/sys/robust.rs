@@ -48,9 +48,11 @@
 //!    and the namespace, and nobody else claims the token.
 //! 2. A thread that sleeps on the word has read the generation after its own (sleep), which needs a
 //!    living owner. If that owner leaves or dies before the sleep, the word is another one, and the
-//!    sleep does not begin. If it does so later, (leave) wakes all sleepers, and the kernel one,
-//!    which wakes the next. If (sleep) comes after the next (own), it has acquired what (own)
-//!    released, and the thread sees the new generation.
+//!    sleep does not begin; unless the same thread has claimed the token again, and another has
+//!    slept on it. Then it sleeps on that owner's token, and passes a wake-up on. If it does so
+//!    later, (leave) wakes all sleepers, and the kernel one, which wakes the next. If (sleep) comes
+//!    after the next (own), it has acquired what (own) released, and the thread sees the new
+//!    generation.
 //! 3. The kernel finds the token at each moment at which the word has a thread id: it is pending,
 //!    or on the list.
 //! 4. Only a thread that claims or owns the token has it pending or on its list. A claim that fails

@@ -389,8 +389,9 @@ impl<'s> Member<'s> {
         let Some(token) = self.token(owner) else { return false };
         let word = token.word().load(Acquire);
         let has_died = is_told || word != alive;
-        // A thread that has claimed the slot since has woken them all.
-        if has_died && word & WAITERS != 0 && owner.is_of(token.generation()) {
+        // Whoever owns it by now: the sleep may have begun after the same thread has claimed the
+        // slot again, and taken the wake-up of its death.
+        if has_died && word & WAITERS != 0 {
             token.word().key().wake(1);
         }
         has_died

@@ -26,7 +26,7 @@
 //! |---|---|---|
 //! | not in the word yet | its thread | its thread |
 //! | *moved*: detached from a condition variable, and in no other queue yet | the thread that detached it | that thread, by the answer; its thread: `Waiting` -> `Parked` |
-//! | queued | the queue-lock holder | its thread: `Waiting`, `WokenAhead` -> `Parked`; each of the three -> `Leaving`. The queue-lock holder: each of the three -> `WokenAhead` |
+//! | queued | the queue-lock holder | its thread: `Waiting`, `WokenAhead` -> `Parked`; each of the three -> `Leaving`; not `LATE`. The queue-lock holder: each of the three -> `WokenAhead` |
 //! | detached | the thread that detached it, also after it has released the queue lock | that thread, by the answer |
 //! | answered: `Granted`, `Removed`, `Chosen`, `Notified` | its thread | no thread |
 //!
@@ -312,7 +312,7 @@ pub unsafe fn complete(word: &impl Newest, newest: *const Node) -> *const Node {
                 first if first.is_null() => window.set_first(oldest),
                 first => oldest = first,
             }
-            if !window.is_open() {
+            if window.is_closed() {
                 Node::links(oldest, |links| links.inside.link(nodes));
             }
         }
@@ -417,7 +417,7 @@ pub unsafe fn detach_oldest(word: &impl Newest, node: *const Node, newest: *cons
         match word.window() {
             Some(window) => {
                 window.set_first(next);
-                if !window.is_open() {
+                if window.is_closed() {
                     let inside = Node::links(node, |links| links.inside);
                     Node::links(next, |links| links.inside = inside);
                 }
@@ -447,7 +447,7 @@ unsafe fn detach(
         if node == newest {
             if node == oldest {
                 if let Some(window) = word.window() {
-                    window.set_first(ptr::null());
+                    window.clear();
                 }
                 return Some(ptr::null());
             }
@@ -527,6 +527,6 @@ fn forget_inside(word: &impl Newest) {
     let first = word.window().map_or(ptr::null(), Window::first);
     if !first.is_null() {
         // SAFETY: the caller is the queue-lock holder, and the first node is queued.
-        unsafe { Node::links(first, |links| links.inside = Inside::NONE) };
+        unsafe { Node::links(first, |links| links.inside.forget()) };
     }
 }

@@ -13,9 +13,8 @@ use core::fmt;
 /// | `LATE` | 1 | of a waiter that is `WokenAhead`: it was asleep, and has not looked since. Its thread clears it | the queue-lock holder |
 /// | `TIRED` | 1 | of a waiter that is `Parked`: it has polled before, in vain | the waiter |
 ///
-/// Both CPUs are hints, and zero says that one is unknown; the semaphore uses none. They decide
-/// which waiter is woken ahead, and which spins. No position in the queue and no grant depends on
-/// them.
+/// Both CPUs are hints; without a number one is unknown. With `LATE` and `TIRED` they decide which
+/// waiter is woken ahead, and which spins. No position in the queue and no grant depends on them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Status(pub u32);
 

@@ -273,23 +273,25 @@ impl Node {
                 self.status.fetch_and(Status::not_late(), Relaxed);
             }
             let (here, mut seen) = (window::here(), self.look());
-            let mut parked = Status::parked(here);
+            let mut tired = false;
             if (polls || seen.is(Kind::WokenAhead)) && !seen.holder_cpu().is(here) {
                 // A waiter that was woken keeps the CPU from the holder perhaps, unless both are
                 // known to be elsewhere.
                 let elsewhere = seen.holder_cpu().is_known() && here.is_known() || window::is_wide();
                 let short = *slept && !elsewhere;
-                parked = parked.tired();
                 (0..window::patience()).any(|_| {
                     spin::head_waiter::<P>(short, || {
                         seen = self.look();
-                        seen.is_answer() || seen.holder_cpu().is(here)
+                        tired = !seen.holder_cpu().is(here);
+                        seen.is_answer() || !tired
                     })
                 });
             }
             if seen.is_answer() {
                 return Some(seen);
             }
+            let parked = Status::parked(window::here());
+            let parked = if tired { parked.tired() } else { parked };
             if self.status.compare_exchange(seen.0, parked.0, Relaxed, Relaxed).is_err() {
                 continue;
             }

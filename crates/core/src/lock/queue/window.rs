@@ -9,21 +9,23 @@
 //! With fewer than [`FEW_CPUS`] CPUs the window is one waiter: see below. Otherwise:
 //!
 //! 1. *Open*, at first: each waiter polls as it comes, for
-//!    [`FIRST_NS`](crate::spin::Spin::FIRST_NS), longer on more than 16 CPUs. While all are granted
+//!    [`FIRST_NS`](crate::spin::Spin::FIRST_NS), longer from 32 CPUs on. While all are granted
 //!    awake, nothing is to be done for the window.
 //! 2. A grant that meets a sleeper closes it: a holder was held up, or sections are long, or there
 //!    are more waiters than CPUs. [`CLOSED`] waiters are in the window then. A waiter that comes
 //!    sleeps at once. Each hand-over moves the window on by a waiter or two, and wakes them.
 //! 3. A waiter is *late* if it is granted before it was woken, or has been woken and does not run
 //!    yet. It is *tired* if it has polled for so long that it sleeps again. After each [`PERIOD`]
-//!    of hand-overs, a window with [`MANY`] late waiters is made twice as wide; one with [`MANY`]
-//!    tired ones half as wide; one without any late ones narrower by one. So it becomes as wide as
-//!    it takes to wake a thread, in hand-overs. But where all waiters are granted within
-//!    [`SHORT_US`], it is made wider: to poll is cheaper than to sleep then. A window that reaches
-//!    the newest waiter is open again, and so is that of an empty queue.
-//! 4. With more waiters than CPUs it has [`CROWDED`] at most. One that is bound to the CPU of
-//!    another one is not woken ahead: that one would lose the CPU, and be granted while it does not
-//!    run.
+//!    of hand-overs, a window with [`MANY`] tired waiters is made half as wide; otherwise one with
+//!    [`MANY`] late ones twice as wide, and one without any late ones narrower by one. So it
+//!    becomes as wide as it takes to wake a thread, in hand-overs. But where all waiters are
+//!    granted within [`SHORT_US`], and few are tired, it is made wider: to poll is cheaper than to
+//!    sleep then. A window that is to go past the newest waiter is open again, and so is that of an
+//!    empty queue.
+//! 4. With more waiters than CPUs it has [`CROWDED`] at most. A waiter that is bound to the CPU of
+//!    the holder, or of another one in the window, is not woken ahead: that one would lose the CPU,
+//!    and be granted while it does not run.
+//! 5. A window of one waiter goes by the rules for few CPUs.
 //!
 //! Sixteen CPUs of a Xeon under KVM, 100 ns inside and outside, in M/s: with 8 threads 1.5, and
 //! 0.36 with one waiter awake. With 64 threads that may run anywhere, as many awake as are granted
@@ -52,9 +54,10 @@
 //! then one waiter sleeps, or polls, in vain. A last CPU may be unknown, as in models.
 //!
 //! # Which nodes it names
-//! `first` and the edge are queued: whoever detaches the first node sets `first` to the next one,
-//! and whoever detaches another forgets the edge. The edge lies in the first node ([`Inside`]), and
-//! goes to the next node when the first is detached.
+//! `first` is queued, and so is the edge of a window that is not open: whoever detaches the first
+//! node sets `first` to the next one, and whoever detaches another forgets the edge. The edge lies
+//! in the first node ([`Inside`]), and goes to the next node when the first is detached. An open
+//! window has no edge: what nodes know of one is not used, and is forgotten when it closes.
 
 use super::status::{Cpu, Kind, Status};
 use super::{Links, Newest, Node, newer};
@@ -91,7 +94,8 @@ pub(super) struct Inside {
     tired: u8,
     /// How many nodes are in the window.
     count: u8,
-    /// How many nodes are linked from the oldest one on, or fewer if one has left; 255 is more.
+    /// How many nodes are linked behind the oldest one, as far as they were counted: those that
+    /// were linked while the window was open were not. 255 is more.
     linked: u8,
     /// The most that were, since the width was set.
     longest: u8,
@@ -106,6 +110,11 @@ impl Inside {
     pub(super) fn link(&mut self, nodes: u32) {
         self.linked = more(self.linked, nodes);
         self.longest = self.longest.max(self.linked);
+    }
+
+    /// A node has left: which waiters are awake is not known.
+    pub(super) fn forget(&mut self) {
+        (self.edge, self.count, self.linked) = (ptr::null(), 0, 0);
     }
 
     /// The oldest nodes were granted.
@@ -145,7 +154,8 @@ const CROWDED: usize = 3;
 /// How many waiters behind the granted one are examined on few CPUs. Others were not measured.
 const NEAR: usize = 2;
 
-/// The CPU of the calling thread, and whether it is bound to that.
+/// The CPU of the calling thread, and whether it is bound to that, as far as it knew at its first
+/// wait, and modulo 64.
 pub fn here() -> Cpu {
     let here = Cpu::new(cpu::current());
     if cpu::usable().is_power_of_two() { here.bound() } else { here }
@@ -190,9 +200,11 @@ impl Granted {
     /// # Safety
     /// `node` is alive.
     pub unsafe fn and(granted: Option<Self>, node: *const Node) -> Self {
-        // A read-modify-write brings the line as it takes to detach the node and answer it.
+        // No status is that. An exchange brings the line as it takes to detach the node and answer
+        // it, also one that fails.
         // SAFETY: the node is alive, by the contract.
-        let this = Self::one(Status(unsafe { (*node).status.fetch_or(0, Relaxed) }));
+        let seen = unsafe { (*node).status.compare_exchange(u32::MAX, u32::MAX, Relaxed, Relaxed) };
+        let this = Self::one(Status(seen.unwrap_or_else(|seen| seen)));
         granted.map_or(this, |before| Self {
             asleep: before.asleep || this.asleep,
             late: before.late + this.late,
@@ -214,7 +226,7 @@ pub struct Sleepers {
 }
 
 impl Sleepers {
-    /// As many as four grants may add.
+    /// As many as two grants may add.
     const MOST: usize = 6;
 
     /// Nobody.
@@ -271,26 +283,26 @@ impl Window {
         self.first.load(Relaxed).addr() & WIDTH
     }
 
-    /// Sets the width, if a sleeper was met in an open window, or a period is over.
-    fn set_width_after(&self, inside: &mut Inside, asleep: bool) {
+    /// After the hand-overs `granted`, one of which has met a sleeper if the window is open: closes
+    /// that, or counts, and sets the width if a period is over.
+    fn set_width_after(&self, inside: &mut Inside, granted: Granted) {
         let width = self.width();
         if width == 0 {
-            if asleep {
-                self.set_width(CLOSED);
-                *inside = Inside { linked: inside.linked, ..Inside::NONE };
-            }
+            self.set_width(CLOSED);
+            *inside = Inside::NONE;
             return;
         }
+        inside.grant(granted);
         if inside.since == 0 {
-            inside.since = now_us();
+            *inside = Inside { since: now_us(), granted: 0, late: 0, tired: 0, ..*inside };
         }
         if inside.granted < PERIOD {
             return;
         }
         let (now, longest) = (now_us(), u32::from(inside.longest));
         let lasted = u32::from(now.wrapping_sub(inside.since));
-        let short = longest * lasted <= SHORT_US * u32::from(inside.granted);
-        let crowded = longest >= cpus();
+        let short = longest > 0 && longest * lasted <= SHORT_US * u32::from(inside.granted);
+        let crowded = longest >= cpus().min(u8::MAX.into());
         let wanted = match inside.late {
             _ if inside.tired >= MANY => width / 2,
             _ if short => 2 * width,
@@ -304,6 +316,11 @@ impl Window {
 
     fn set_width(&self, width: usize) {
         self.first.store(self.first.load(Relaxed).map_addr(|bits| bits & !WIDTH | width), Relaxed);
+    }
+
+    /// Whether nodes know which waiters are awake.
+    pub(super) fn is_closed(&self) -> bool {
+        self.width() != 0
     }
 
     /// Whether an arriving waiter is in the window.
@@ -344,7 +361,7 @@ pub(super) unsafe fn grant_first(
             inside.link(nodes);
         }
         window.set_first(first);
-        if is_wide() {
+        if window.is_closed() {
             Node::links(first, |links| links.inside = inside);
         }
         // A waiter that is to run on this CPU may take it when it is woken.
@@ -381,7 +398,7 @@ unsafe fn complete_after(gone: *const Node, newest: *const Node) -> (*const Node
 }
 
 /// Moves the window on by the waiters that were granted; `first` is the oldest now, and has what
-/// the one before it knew. Returns whom to wake, which the caller does.
+/// the one before it knew. Adds whom to wake: two at most.
 ///
 /// # Safety
 /// The caller is the queue-lock holder, and `window` is that of the lock. `newest` was read
@@ -395,22 +412,23 @@ pub unsafe fn advance(
     ahead: &mut Sleepers,
 ) {
     let Granted { asleep, holder, .. } = granted;
-    if window.is_open() && !asleep {
+    if !is_wide() {
+        // What nodes know of a wider window is out of date from now on: an open one asks none.
+        window.set_width(0);
+        // SAFETY: the caller is the queue-lock holder, and `first` and `newest` are queued.
+        ahead.push(unsafe { wake_near(word, first, newest, holder) });
+        return;
+    }
+    if window.width() == 0 && !asleep {
         return; // without a look at the line that the first waiter polls
     }
     // SAFETY: the first node is queued, and its links belong to the queue-lock holder.
     let mut inside = unsafe { Node::links(first, |links| links.inside) };
-    if is_wide() {
-        inside.grant(granted);
-        window.set_width_after(&mut inside, asleep);
+    window.set_width_after(&mut inside, granted);
+    // SAFETY: as above.
+    unsafe { Node::links(first, |links| links.inside = inside) };
+    if window.width() == 1 {
         // SAFETY: as above.
-        unsafe { Node::links(first, |links| links.inside = inside) };
-        if window.width() == 0 {
-            return;
-        }
-    }
-    if !is_wide() || window.width() == 1 {
-        // SAFETY: the caller is the queue-lock holder, and `first` and `newest` are queued.
         ahead.push(unsafe { wake_near(word, first, newest, holder) });
         return;
     }
@@ -467,7 +485,7 @@ fn now_us() -> u16 {
 
 /// All CPUs but the holder's.
 fn all() -> usize {
-    (cpus() as usize - 1).clamp(1, MOST)
+    (cpus() as usize).saturating_sub(1).clamp(1, MOST)
 }
 
 /// Wakes one of the next waiters ahead, by the rules for few CPUs. Returns by what, if it sleeps.

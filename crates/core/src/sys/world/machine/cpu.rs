@@ -102,7 +102,8 @@ fn ask_count(period: u32) -> u32 {
     if failed != 0 {
         mine[0] = u64::MAX;
     }
-    if UNION.begins(period) {
+    let begins = UNION.begins(period);
+    if begins {
         QUOTA.store(super::quota::cpus().unwrap_or(0), Relaxed);
     }
     let allowed = UNION.add(&mine);
@@ -110,7 +111,11 @@ fn ask_count(period: u32) -> u32 {
         0 => allowed,
         quota => quota.min(allowed),
     };
-    COUNT.store(count, Relaxed);
+    if begins {
+        COUNT.store(count, Relaxed);
+    } else {
+        COUNT.fetch_max(count, Relaxed); // another thread may have counted more meanwhile
+    }
     count
 }
 
@@ -120,7 +125,8 @@ fn ask_count(period: u32) -> u32 {
 const WORDS: usize = 128;
 
 /// The CPUs of all threads that have asked in the last two periods in which one did. A thread that
-/// asks as a period begins may be forgotten until it asks again.
+/// asks as a period begins may be forgotten until it asks again, or be counted with those of the
+/// period before the last.
 #[cfg(not(miri))]
 struct Union {
     /// The period, and in the lowest bit which half is its own.

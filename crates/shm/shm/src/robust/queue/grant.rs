@@ -7,7 +7,8 @@ use ulocks_core::sync::Ordering::{Relaxed, Release};
 use ulocks_core::{Policy, futex};
 
 impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
-    /// Reaps if asked to, grants what can be granted, and lets the head waiter watch all holders.
+    /// Reaps if asked to, grants what can be granted, and lets the first waiters watch whom they
+    /// are to (invariants 3 and 4).
     pub(crate) fn settle(&mut self, reap: Reap) {
         if let Some(first) = self.settle_but_first(reap) {
             self.notify(first);
@@ -28,7 +29,7 @@ impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
     }
 
     /// The same. Returns the first waiter that it has granted, which is to be told last: until then
-    /// it watches this thread, if this was a holder (invariant 6).
+    /// it, or a head that is not granted, watches this thread, if this was a holder (invariant 6).
     pub(super) fn settle_but_first(&mut self, reap: Reap) -> Option<Waiting<'s>> {
         if reap == Reap::Dead {
             self.reap_dead();

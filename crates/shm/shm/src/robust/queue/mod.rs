@@ -34,8 +34,8 @@
 //! # Which thread watches which
 //! A sleeper watches tokens, and the kernel wakes it when one of their threads dies. The *head
 //! waiter* watches each holder. In order each other waiter watches the waiter before it. Where
-//! waiters overtake, the second one watches the head, and the others watch no thread: a dead waiter
-//! that is no holder holds up no other there.
+//! waiters overtake, the second one watches the head, if it came as the second or the head is a
+//! holder; the others watch no thread. A dead waiter that is no holder holds up no other there.
 //!
 //! # Invariants
 //! 1. Words of requests for this lock, and `tickets`, change under the queue lock only.
@@ -47,7 +47,7 @@
 //!    a holder itself: a thread that changes which two these are gives it (rearm) (`settle`). All
 //!    other holders are watched by the head, whether they wait or not.
 //! 4. The head waiter watches each holder, or is awake. A thread that adds a holder gives it
-//!    (rearm), unless the only holder is the one that it watches: the granted waiter that was
+//!    (rearm), unless the only holder is the one that it watches, as the granted waiter that was
 //!    before it. So does a thread that leaves the queue to a head that watched another waiter.
 //!    While there is no holder, the head need watch none.
 //! 5. A sleeper that finds a death wakes the next thread that sleeps on the same token, which does
@@ -55,9 +55,13 @@
 //!    (`settle`).
 //! 6. If a thread dies with the queue lock after it has changed the lock, another thread takes the
 //!    queue lock, is told of the death, and repairs:
-//!    - If the dead thread was a holder, the head watches it. Of several waiters that it grants, it
-//!      tells the first one last: that one watches it until all others are told.
-//!    - If it left the queue, the next waiter watches it.
+//!    - If the dead thread was a holder, the head watches it; or the waiter behind it, if it was
+//!      the head. Of several waiters that it grants, it tells the first one last: that one, or a
+//!      head that it did not grant, watches it until all others are told.
+//!    - If it has made itself a holder in this section, nobody watches it yet. What it had taken
+//!      comes back, and with that no waiter could be granted before (invariant 2).
+//!    - If it left the queue, the next waiter watches it, in order. Where waiters overtake it has
+//!      left the others as they were, unless it was a holder, or the head.
 //!    - If it repaired after another death, a waiter that watched the other one is awake, and takes
 //!      the queue lock next.
 //!    - If it granted what another thread had released (`CLEAN` of the fair mutex), that thread

@@ -31,8 +31,8 @@ use ulocks_semarray::{Op, Set};
 ///
 /// # Blocking
 /// Each operation takes a lock of the queue, for a short time. A set that must wait sleeps in the
-/// kernel (`futex_waitv`), the first one after some microseconds, until another thread performs it,
-/// or until a thread dies that it watches. It looks again each 200 ms.
+/// kernel (`futex_wait`, `futex_waitv`), the first one after some microseconds, until another
+/// thread performs it, or until a thread dies that it watches. It looks again each 200 ms.
 ///
 /// # Errors
 /// [`SemError`] says what was wrong, or why a set failed. Then no semaphore has changed.
