@@ -40,10 +40,10 @@ pub type RawCalock<P = Private, I = Every> = QueueMutex<P, I>;
 /// # Blocking
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and no thread
 /// waits, and so is the release. Otherwise the caller spins for up to
-/// [`QUEUE_NS`](ulocks_core::spin::Spin::QUEUE_NS) of its policy, 12 us by default, at intervals
-/// that follow the cost of its polls, or not at all while one thread goes round alone. Then it
-/// sleeps in the kernel (`FUTEX_WAIT`). A release makes a system call if it wakes a waiter; most do
-/// not. No thread ever yields to the scheduler.
+/// [`QUEUE_NS`](ulocks_core::spin::Spin::QUEUE_NS) of its policy, 12 us by default, or 6 us with
+/// fewer than four CPUs, at intervals that follow the cost of its polls, or not at all while one
+/// thread goes round alone. Then it sleeps in the kernel (`FUTEX_WAIT`). A release makes a system
+/// call if it wakes a waiter; most do not. No thread ever yields to the scheduler.
 ///
 /// The oldest waiter sleeps with a timer, of 50 us at first, then growing up to an interval, to see
 /// whether it can have the mutex. So if the active threads stop coming, the mutex may be idle while

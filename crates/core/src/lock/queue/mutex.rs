@@ -341,9 +341,8 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     #[inline(never)]
     fn lock_contended(&self, deadline: Option<Deadline>) -> bool {
         self.meter.count(Event::Contended);
-        if !R::IN_ORDER
-            && spin::backing_off_for::<P>(P::Spin::QUEUE_NS, P::Spin::SATURATED_NS, || self.look())
-        {
+        let ns = if window::is_wide() { P::Spin::QUEUE_NS } else { P::Spin::ARRIVAL_NS };
+        if !R::IN_ORDER && spin::backing_off_for::<P>(ns, P::Spin::SATURATED_NS, || self.look()) {
             return true;
         }
         if R::CULLED {

@@ -38,14 +38,15 @@ pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 /// # Blocking
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free and no thread
 /// waits, and so is the release. Otherwise the caller spins as on a
-/// [`BargingMutex`](crate::BargingMutex), for up to 12 us by default. Then it becomes the candidate
-/// if no thread waits. Otherwise it queues, and sleeps in the kernel (`FUTEX_WAIT`). A release
-/// wakes the oldest waiter as the candidate, unless there is one. The candidate spins for up to 2
-/// us, and sleeps again at the head of the queue. If one thread is served alone, the candidate
-/// sleeps until the bound has passed, and arriving threads queue without spinning. While the mutex
-/// is owed to it, it spins for up to 30 us before that, but 3 us if it has slept and the process
-/// may use less than four CPUs. No thread ever yields to the scheduler. A timed acquisition tries
-/// at least once, and may return late by its spinning budget and by what the scheduler takes.
+/// [`BargingMutex`](crate::BargingMutex), for up to 12 us by default, or 6 us with fewer than four
+/// CPUs. Then it becomes the candidate if no thread waits. Otherwise it queues, and sleeps in the
+/// kernel (`FUTEX_WAIT`). A release wakes the oldest waiter as the candidate, unless there is one.
+/// The candidate spins for up to 2 us, and sleeps again at the head of the queue. If one thread is
+/// served alone, the candidate sleeps until the bound has passed, and arriving threads queue
+/// without spinning. While the mutex is owed to it, it spins for up to 30 us before that, but 3 us
+/// if it has slept and the process may use less than four CPUs. No thread ever yields to the
+/// scheduler. A timed acquisition tries at least once, and may return late by its spinning budget
+/// and by what the scheduler takes.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
