@@ -1,5 +1,6 @@
 //! What the environment says, read once.
 
+use crate::layout::MOST_OPS;
 use crate::sys::{self, Answer};
 use core::ptr::null_mut;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -58,9 +59,6 @@ const NUMBERS: [Number; 6] = [
     },
     Number { name: c"ULOCKS_SYSV_STRICT", default: 0, least: 0, most: 1, rule: b"0 or 1" },
 ];
-
-/// The most operations of a set.
-pub const MOST_OPS: usize = 500;
 
 /// The settings of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

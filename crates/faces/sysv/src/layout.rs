@@ -3,8 +3,7 @@
 //! | part | size |
 //! |---|---|
 //! | [`Header`] | one page |
-//! | words, one for each semaphore | 64 bytes each if there are at most 256, otherwise 8 |
-//! | watch counts | 4 bytes for each semaphore |
+//! | for each semaphore its word and its watch count | 64 bytes each if there are at most 256, otherwise 16 |
 //! | queue of sleepers: their slots, oldest first | 4 bytes for each slot |
 //! | entries of the journal | 8 bytes for each semaphore, at least for 500 |
 //! | slots of sleepers | 64 bytes each |
@@ -16,15 +15,17 @@
 //! [`Array`](crate::array::Array), which is the process's own. So no index that another process
 //! writes leads out of the mapping.
 
-use crate::config::MOST_OPS;
 use crate::lock::Lock;
-use crate::registry::PROCESSES;
 use ulocks_core::sync::{AtomicU32, AtomicU64};
 
 /// The first bytes of a file that is complete.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ulksysvA");
 /// The version of this layout.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// The most operations of a set.
+pub const MOST_OPS: usize = 500;
+/// How many processes at a time can have adjustments, or sleep.
+pub const PROCESSES: usize = 4_096;
 /// A page.
 pub const PAGE: usize = 4_096;
 const LINE: usize = 64;
@@ -135,7 +136,9 @@ pub struct Sleeper {
     pub number: AtomicU32,
     /// The first operation.
     pub first: AtomicU64,
-    reserved: AtomicU64,
+    /// The bell of its group, if it is the first one of that: see `queue.rs`.
+    pub bell: AtomicU32,
+    reserved: AtomicU32,
 }
 
 /// The row of a process. The adjustments follow.
@@ -160,8 +163,6 @@ pub struct Layout {
     pub slots: usize,
     /// How far words are apart, as a power of two.
     pub shift: u32,
-    /// The watch counts.
-    pub watch: usize,
     /// The queue.
     pub queue: usize,
     /// The entries of the journal.
@@ -181,16 +182,15 @@ pub struct Layout {
 impl Layout {
     /// The layout for so many semaphores and slots.
     pub fn new(nsems: usize, slots: usize) -> Self {
-        let shift = if nsems <= APART { 6 } else { 3 };
+        let shift = if nsems <= APART { 6 } else { 4 };
         let after = |start: usize, bytes: usize| (start + bytes).next_multiple_of(LINE);
-        let watch = after(PAGE, nsems << shift);
-        let queue = after(watch, 4 * nsems);
+        let queue = after(PAGE, nsems << shift);
         let journal = after(queue, 4 * slots);
         let sleepers = after(journal, 8 * nsems.max(MOST_OPS)).next_multiple_of(PAGE);
         let operations = after(sleepers, size_of::<Sleeper>() * slots);
         let rows = after(operations, 8 * MOST_OPS * slots).next_multiple_of(PAGE);
         let row = after(size_of::<Row>(), 4 * nsems);
         let bytes = (rows + row * PROCESSES).next_multiple_of(PAGE);
-        Self { nsems, slots, shift, watch, queue, journal, sleepers, operations, rows, row, bytes }
+        Self { nsems, slots, shift, queue, journal, sleepers, operations, rows, row, bytes }
     }
 }

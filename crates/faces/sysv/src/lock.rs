@@ -20,9 +20,9 @@
 //!    the thread's robust list. So the kernel makes (mark dead) if the holder dies. If the thread
 //!    dies after (release) and before its wake-up, the kernel wakes a sleeper.
 //! 2. A thread that has slept sets `WAITERS` at (acquire): others may sleep.
-//! 3. All signals but SIGBUS are blocked from (acquire) to (release), and a SIGBUS that was sent
-//!    waits for (release) too (see `fault.rs`). So a handler never finds its own thread inside, and
-//!    cannot leave it by a jump.
+//! 3. Handlers wait from (acquire) to (release) (`signal/mod.rs`). So a handler does not find its
+//!    own thread inside, and cannot leave it by a jump. One that the program has installed behind
+//!    our back gets EDEADLK.
 //! 4. A thread holds one lock of this kind at a time, for there is one pending word. Another word
 //!    that was pending before (acquire) may be that of a lock of another kind which the thread
 //!    holds. One of its sleepers is woken then, and watches the thread (`ulocks_core::robust`). The
@@ -30,7 +30,7 @@
 //!
 //! A sleep lasts at most [`RECHECK`]: a woken thread may die while another thread takes the lock
 //! without `WAITERS`, and then no thread wakes the sleepers. A thread without a robust list is
-//! found gone by its number.
+//! found gone by its number, also if the number is the caller's by now.
 //!
 //! # Ordering
 //! (release) is Release and (acquire) is Acquire. The kernel's (mark dead) is a full barrier.
@@ -38,11 +38,15 @@
 //! # Sources
 //! Documentation/locking/robust-futex-ABI.rst in the kernel. U. Drepper, "Futexes Are Tricky".
 
-use crate::sys;
+use crate::robust::List;
+use crate::signal::HeldBack;
+use crate::sys::{self, Answer};
 use core::cell::Cell;
-use core::ptr::null_mut;
-use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use ulocks_core::sync::{AtomicU32, compiler_fence};
+use core::ptr::null;
+#[cfg(not(files))]
+use ulocks_core::model::thread_local;
+use ulocks_core::sync::AtomicU32;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 
 const WAITERS: u32 = 1 << 31;
 const OWNER_DIED: u32 = 1 << 30;
@@ -54,38 +58,32 @@ pub const RECHECK: u64 = 100_000_000;
 /// about this many polls.
 const POLLS: u32 = 100;
 
-/// The kernel's `struct robust_list_head`.
-#[repr(C)]
-struct Head {
-    first: *mut (),
-    offset: isize,
-    pending: usize,
-}
-
 thread_local! {
-    static HEAD: Cell<*mut Head> = const { Cell::new(null_mut()) };
+    /// The lock that the thread holds.
+    static HELD: Cell<*const Lock> = const { Cell::new(null()) };
 }
 
-/// The calling thread, with its signals blocked.
+/// The calling thread, whose handlers wait.
 #[derive(Debug)]
 pub struct Thread {
     number: u32,
-    head: *mut Head,
+    list: List,
     /// Dropped last.
-    pub mask: sys::Masked,
+    _held_back: HeldBack,
+}
+
+impl Default for Thread {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Thread {
-    /// Blocks all signals of the calling thread.
+    /// The calling thread's handlers wait from now on.
+    #[inline]
     pub fn new() -> Self {
-        let mask = sys::Masked::new();
-        let head = HEAD.with(|known| {
-            if known.get().is_null() {
-                known.set(robust_list());
-            }
-            known.get()
-        });
-        Self { number: ulocks_core::tid::current(), head, mask }
+        let held_back = HeldBack::new();
+        Self { number: ulocks_core::tid::current(), list: List::current(), _held_back: held_back }
     }
 
     /// The kernel's number of the thread.
@@ -96,49 +94,15 @@ impl Thread {
     /// Names the pending word. Returns the former one. If there is one, it may be that of a lock
     /// which the thread holds, and whose waiters do not watch it (`ulocks_core::robust`): one of
     /// them is woken before.
-    fn replace_pending(&self, word: usize) -> usize {
-        if self.head.is_null() {
-            return 0;
-        }
-        // SAFETY: the kernel has told where the head is, and the C library keeps it as long as the
-        // thread lives. The thread and the kernel alone write to it.
-        let (before, offset) =
-            unsafe { ((&raw const (*self.head).pending).read_volatile(), (*self.head).offset) };
+    #[inline]
+    fn replace_pending(&self, word: &AtomicU32) -> usize {
+        let before = self.list.pending();
         if before != 0 {
-            sys::wake_at(before.wrapping_add_signed(offset), 1);
+            sys::wake_at(before, 1);
         }
-        self.set_pending(word);
+        self.list.set_pending(core::ptr::from_ref(word) as usize);
         before
     }
-
-    /// Names the pending word.
-    fn set_pending(&self, word: usize) {
-        if self.head.is_null() {
-            return;
-        }
-        compiler_fence(SeqCst); // The kernel sees what this thread did in the order of the program.
-        // SAFETY: as in `replace_pending`.
-        unsafe { (&raw mut (*self.head).pending).write_volatile(word) };
-        compiler_fence(SeqCst);
-    }
-
-    /// What stands for `word` in the list.
-    fn entry(&self, word: &AtomicU32) -> usize {
-        if self.head.is_null() {
-            return 0;
-        }
-        // SAFETY: as in `replace_pending`.
-        let offset = unsafe { (*self.head).offset };
-        (word.as_ptr() as usize).wrapping_add_signed(-offset)
-    }
-}
-
-fn robust_list() -> *mut Head {
-    let (mut head, mut bytes) = (null_mut::<Head>(), 0_usize);
-    let a = [0, &raw mut head as usize, &raw mut bytes as usize, 0, 0, 0];
-    // SAFETY: 0 is the calling thread; both places are borrowed.
-    let answer = unsafe { sys::raw(libc::SYS_get_robust_list, a) };
-    if answer < 0 || bytes != size_of::<Head>() { null_mut() } else { head }
 }
 
 /// The lock: all zero is free.
@@ -161,17 +125,28 @@ pub struct Held<'a> {
 
 impl Lock {
     /// Acquires it, for `thread`.
-    pub fn lock(&self, thread: Thread) -> Held<'_> {
-        let before = thread.replace_pending(thread.entry(&self.word)); // invariant 1
+    ///
+    /// # Errors
+    /// EDEADLK if the thread holds it: see invariant 3.
+    #[inline]
+    pub fn lock(&self, thread: Thread) -> Answer<Held<'_>> {
+        let before = thread.replace_pending(&self.word); // invariant 1
         let died = match self.word.compare_exchange(0, thread.number, Acquire, Relaxed) {
             Ok(_) => false,
-            Err(_) => self.contended(&thread),
+            Err(_) => match self.contended(&thread) {
+                Ok(died) => died,
+                Err(error) => {
+                    thread.list.set_pending(before);
+                    return Err(error);
+                }
+            },
         };
-        Held { lock: self, thread, before, died }
+        HELD.set(self);
+        Ok(Held { lock: self, thread, before, died })
     }
 
     #[cold]
-    fn contended(&self, thread: &Thread) -> bool {
+    fn contended(&self, thread: &Thread) -> Answer<bool> {
         let (mut polls, mut mine) = (0, thread.number);
         loop {
             let seen = self.word.load(Relaxed);
@@ -179,8 +154,16 @@ impl Lock {
                 // (acquire)
                 let taken = self.word.compare_exchange(seen, mine | seen & WAITERS, Acquire, Relaxed);
                 if taken.is_ok() {
-                    return seen & OWNER_DIED != 0;
+                    return Ok(seen & OWNER_DIED != 0);
                 }
+                continue;
+            }
+            if seen & THREAD == thread.number {
+                if HELD.get() == core::ptr::from_ref(self) {
+                    return Err(libc::EDEADLK);
+                }
+                // (mark dead). It was a thread of that number.
+                let _ = self.word.compare_exchange(seen, OWNER_DIED | WAITERS, Relaxed, Relaxed);
                 continue;
             }
             if polls < POLLS {
@@ -204,12 +187,14 @@ impl Lock {
 }
 
 impl Held<'_> {
-    /// Releases it, with the signals still blocked.
+    /// Releases it. Handlers still wait.
+    #[inline]
     pub fn unlock(self) -> Thread {
+        HELD.set(null());
         if self.lock.word.swap(0, Release) & WAITERS != 0 {
             sys::wake(&self.lock.word, 1); // (release)
         }
-        self.thread.set_pending(self.before);
+        self.thread.list.set_pending(self.before);
         self.thread
     }
 }

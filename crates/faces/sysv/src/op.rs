@@ -58,6 +58,11 @@ impl Ops<'_> {
         }
     }
 
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
     /// One of them.
     pub fn get(self, array: &Array, index: usize) -> Option<Op> {
         match self {

@@ -1,4 +1,5 @@
-//! What `libulocks_sysv.so` defines for LD_PRELOAD: `semget`, `semop`, `semtimedop` and `semctl`.
+//! What `libulocks_sysv.so` defines for LD_PRELOAD: `semget`, `semop`, `semtimedop` and `semctl`,
+//! and the functions that install handlers of signals (see `signal/mod.rs`).
 //!
 //! Each function has the C library's contract. `syscall` sends the four numbers of these calls
 //! here, and all others to the kernel.
@@ -6,7 +7,7 @@
 //! A program that links this crate defines the functions too. The crate itself calls none of them,
 //! and in such a program the rest of `syscall` goes to the kernel as before.
 
-use crate::{self as arrays, Op, sys::Answer};
+use crate::{self as arrays, Op, signal, sys, sys::Answer};
 use core::ffi::{c_int, c_long};
 
 /// The C library's way to say what happened.
@@ -14,11 +15,7 @@ use core::ffi::{c_int, c_long};
 fn said(answer: Answer) -> c_int {
     match answer {
         Ok(value) => value,
-        Err(error) => {
-            // SAFETY: the address is valid for writes by this thread.
-            unsafe { *libc::__errno_location() = error };
-            -1
-        }
+        Err(error) => sys::fail(error),
     }
 }
 
@@ -171,12 +168,74 @@ pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
     )
 }
 
+/// See sigaction(2).
+///
+/// # Safety
+/// As the C library's function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigaction(
+    number: c_int,
+    new: *const signal::Action,
+    old: *mut signal::Action,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { signal::set(number, new, old) }
+}
+
+/// What the functions of `signal(2)` are called, and their flags.
+macro_rules! by_name {
+    ($($name:ident: $flags:expr;)*) => {
+        $(
+            /// See signal(2).
+            ///
+            /// # Safety
+            /// As the C library's function.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(number: c_int, handler: usize) -> usize {
+                // SAFETY: the caller's promise.
+                unsafe { signal::set_by_name(number, handler, $flags) }
+            }
+        )*
+    };
+}
+
+by_name! {
+    signal: libc::SA_RESTART;
+    bsd_signal: libc::SA_RESTART;
+    ssignal: libc::SA_RESTART;
+    sysv_signal: libc::SA_RESETHAND | libc::SA_NODEFER;
+    __sysv_signal: libc::SA_RESETHAND | libc::SA_NODEFER;
+}
+
+/// See siginterrupt(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn siginterrupt(number: c_int, flag: c_int) -> c_int {
+    signal::interrupt(number, flag != 0)
+}
+
+/// See sigset(3).
+///
+/// # Safety
+/// As the C library's function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigset(number: c_int, handler: usize) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { signal::set_and_let_in(number, handler) }
+}
+
 /// At the exit of the process, its adjustments are applied. A process that ends otherwise leaves
 /// that to the others.
 extern "C" fn at_exit() {
     arrays::leave_process();
 }
 
+extern "C" fn at_load() {
+    signal::resolve();
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: extern "C" fn() = at_load;
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static AT_EXIT: extern "C" fn() = at_exit;

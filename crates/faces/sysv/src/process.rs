@@ -19,7 +19,9 @@
 //!
 //! The page [`Me`] is wiped in a child of fork, so a child has no slot and no adjustments.
 
-use crate::registry::{self, PROCESSES, Registry};
+use crate::layout::PROCESSES;
+use crate::registry::{self, Registry};
+use crate::signal::HeldBack;
 use crate::sys::{self, Answer, File};
 use core::ptr::null_mut;
 use ulocks_core::robust::Token;
@@ -144,7 +146,7 @@ pub fn claim(registry: &'static Registry) -> Answer<Slot> {
     }
     number();
     let me = page()?;
-    let mask = sys::Masked::new();
+    let held_back = HeldBack::new();
     while me.claiming.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
         let _ = sys::wait(&me.claiming, 1, sys::monotonic() + 1_000_000);
     }
@@ -154,18 +156,18 @@ pub fn claim(registry: &'static Registry) -> Answer<Slot> {
     };
     me.claiming.store(0, Release);
     sys::wake(&me.claiming, 1);
-    drop(mask);
+    drop(held_back);
     answer
 }
 
 fn attach(process: &'static Process) {
-    let mask = sys::Masked::new();
+    let held_back = HeldBack::new();
     let _errno = ulocks_core::errno::Guard::new();
     // SAFETY: the registry is mapped for ever.
     if let Ok(Some(registration)) = unsafe { process.token.claim() } {
         core::mem::forget(registration); // The kernel marks the token when the thread ends.
     }
-    drop(mask);
+    drop(held_back);
 }
 
 fn claim_new(registry: &'static Registry, me: &'static Me) -> Answer<Slot> {

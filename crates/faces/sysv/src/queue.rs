@@ -7,21 +7,33 @@
 //! | `DONE` | the set was performed | the holder of the array lock, by the journal |
 //! | `FAILED` and an `errno` | the set ends with that | the holder of the array lock |
 //!
+//! A thread sleeps on the *bell* of its group of [`GROUP`] slots, and is woken by the bit of its
+//! slot. So a change that completes many wakes them by one system call for each group.
+//!
+//! | transition | by | label |
+//! |---|---|---|
+//! | the bell one more; the sleepers of some bits woken | a thread that has completed their sets | (ring) |
+//!
 //! # Invariants
 //! 1. A slot is in the queue while it is `WAITING`. The queue has the order of the tickets.
 //! 2. A set is performed by the thread that makes it possible, with the process and adjustments of
 //!    the set's own process. The woken thread only reads its status.
 //! 3. Before a set is completed, its thread is known to live. Otherwise its slot is free.
-//! 4. Of the sets that can proceed, those that only wait for zero are first, then the oldest. After
+//! 4. (ring) comes after the status. A thread reads the bell before the status, and sleeps if the
+//!    bell is still the same. So it finds its set ended, or does not sleep, or is woken. If the
+//!    thread dies that owes a (ring), the next one with the array lock makes it, or the sleeper
+//!    looks by itself.
+//! 5. Of the sets that can proceed, those that only wait for zero are first, then the oldest. After
 //!    a set that alters, the search starts again.
 
 use crate::array::Array;
-use crate::layout::Sleeper;
+use crate::layout::{MOST_OPS, Sleeper};
 use crate::op::{NO_WAIT, Op, Ops, UNDO, Verdict, evaluate};
 use crate::process::{self, Slot};
 use crate::registry;
 use crate::section::{Actor, Section};
 use crate::sys::{self, Answer, Errno};
+use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 
 /// The status of a slot.
@@ -48,9 +60,30 @@ impl Status {
     }
 }
 
+/// How many slots share a bell: one for each bit of a wake-up.
+pub const GROUP: usize = 32;
+
+/// The group of a slot, and its bit there.
+pub fn bell(slot: usize) -> (u32, u32) {
+    ((slot / GROUP) as u32, 1 << (slot % GROUP))
+}
+
+/// The word on which the thread in `slot` sleeps.
+pub fn bell_word(array: &Array, slot: usize) -> Option<&AtomicU32> {
+    array.sleeper(slot / GROUP * GROUP).map(|first| &first.bell)
+}
+
+/// (ring)
+pub fn ring(array: &Array, group: u32, sleepers: u32) {
+    if let Some(bell) = bell_word(array, group as usize * GROUP) {
+        bell.fetch_add(1, Release);
+        sys::wake_some(bell, sleepers);
+    }
+}
+
 impl Sleeper {
     fn ops(&self, slot: usize) -> Ops<'static> {
-        Ops::Sleeper(slot, (self.nsops.load(Relaxed) as usize).clamp(1, crate::config::MOST_OPS))
+        Ops::Sleeper(slot, (self.nsops.load(Relaxed) as usize).clamp(1, MOST_OPS))
     }
 
     fn owner(&self) -> Slot {
@@ -246,7 +279,7 @@ fn can_proceed(array: &Array, op: Op) -> bool {
 }
 
 impl Section {
-    /// Completes the sleepers that a change has made possible (invariant 4). `ops` are the
+    /// Completes the sleepers that a change has made possible (invariant 5). `ops` are the
     /// operations that were performed; `None` if any semaphore may have changed. Whether a set
     /// was performed.
     pub fn settle(&mut self, ops: Option<Ops<'_>>) -> bool {
@@ -336,7 +369,7 @@ pub fn rebuild(section: &mut Section) {
             Status::FREE => continue,
             Status::WAITING => {}
             _ => {
-                sys::wake(&sleeper.status, 1);
+                section.will_wake(slot);
                 continue;
             }
         }

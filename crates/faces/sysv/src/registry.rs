@@ -24,6 +24,7 @@
 //! (publish) is Release, and lookups without the lock are Acquire. All else is ordered by the lock.
 
 use crate::config;
+use crate::layout::PROCESSES;
 use crate::lock::{Held, Lock, Thread};
 use crate::process::Process;
 use crate::sys::{self, Answer, File};
@@ -33,8 +34,6 @@ use ulocks_core::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 
 /// How many arrays there can be: as many as the kernel's.
 pub const ARRAYS: usize = 32_768;
-/// How many processes at a time can have adjustments, or sleep.
-pub const PROCESSES: usize = 4_096;
 /// The greatest sequence number, so that an id is positive.
 const SEQUENCES: u32 = 65_536;
 
@@ -91,7 +90,7 @@ pub fn get() -> Answer<&'static Registry> {
         return registry.check().inspect_err(|_| complain()).map(|()| registry);
     }
     config::get()?.ok_or(libc::ENOSYS)?;
-    crate::fault::install();
+    crate::signal::guard();
     let mapped = open().inspect_err(|&error| {
         if error == libc::EIO {
             complain();
@@ -208,9 +207,9 @@ impl Registry {
     /// Acquires the registry's lock.
     ///
     /// # Errors
-    /// EIO if the file is damaged.
+    /// EIO if the file is damaged; EDEADLK if the thread holds it.
     pub fn enter(&'static self) -> Answer<Section> {
-        let section = Section { registry: self, held: self.lock.lock(Thread::new()) };
+        let section = Section { registry: self, held: self.lock.lock(Thread::new())? };
         if section.held.died {
             section.remove_unfinished();
             section.recount();

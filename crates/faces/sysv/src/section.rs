@@ -64,8 +64,8 @@ use crate::word::Word;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use ulocks_core::sync::compiler_fence;
 
-/// How many sleepers are remembered until the lock is released. Others are woken at once.
-const WAKES: usize = 64;
+/// How many groups of sleepers are remembered until the lock is released. Others are woken at once.
+const WAKES: usize = 16;
 
 /// An array whose lock the calling thread holds.
 #[derive(Debug)]
@@ -73,7 +73,8 @@ pub struct Section {
     /// The array.
     pub array: &'static Array,
     held: Held<'static>,
-    wakes: [u32; WAKES],
+    /// Groups of sleepers, and which sleepers of each.
+    wakes: [(u32, u32); WAKES],
     woken: usize,
 }
 
@@ -94,7 +95,8 @@ impl Section {
     /// Acquires the lock, and repairs what dead processes have left.
     ///
     /// # Errors
-    /// EINVAL if the array is removed; EIO if its file was truncated.
+    /// EINVAL if the array is removed; EIO if its file was truncated; EDEADLK if the thread holds
+    /// it.
     pub fn enter(array: &'static Array) -> Answer<Self> {
         array.hold()?;
         Self::enter_held(array)
@@ -104,10 +106,11 @@ impl Section {
     /// section.
     ///
     /// # Errors
-    /// EINVAL if the array is removed; EIO if its file was truncated.
+    /// EINVAL if the array is removed; EIO if its file was truncated; EDEADLK if the thread holds
+    /// it.
     pub fn enter_held(array: &'static Array) -> Answer<Self> {
-        let held = array.head().lock.lock(Thread::new());
-        let mut section = Self { array, held, wakes: [0; WAKES], woken: 0 };
+        let held = array.head().lock.lock(Thread::new()).inspect_err(|_| array.let_go())?;
+        let mut section = Self { array, held, wakes: [(0, 0); WAKES], woken: 0 };
         if section.held.died {
             section.recover();
         }
@@ -131,26 +134,26 @@ impl Section {
         drop(self.release());
     }
 
-    /// As [`leave`](Self::leave), with the signals still blocked.
+    /// As [`leave`](Self::leave), but handlers still wait.
     pub fn release(self) -> Thread {
         let Self { array, held, wakes, woken } = self;
         let thread = held.unlock();
-        for &slot in &wakes[..woken] {
-            if let Some(sleeper) = array.sleeper(slot as usize) {
-                sys::wake(&sleeper.status, 1);
-            }
-        }
+        wakes[..woken].iter().for_each(|&(group, sleepers)| queue::ring(array, group, sleepers));
         array.let_go();
         thread
     }
 
     /// Notes that the sleeper in `slot` is to be woken.
     pub fn will_wake(&mut self, slot: usize) {
-        if let Some(place) = self.wakes.get_mut(self.woken) {
-            *place = slot as u32;
+        let (group, bit) = queue::bell(slot);
+        let mut noted = self.wakes[..self.woken].iter_mut();
+        if let Some((_, sleepers)) = noted.find(|noted| noted.0 == group) {
+            *sleepers |= bit;
+        } else if let Some(place) = self.wakes.get_mut(self.woken) {
+            *place = (group, bit);
             self.woken += 1;
-        } else if let Some(sleeper) = self.array.sleeper(slot) {
-            sys::wake(&sleeper.status, 1);
+        } else {
+            queue::ring(self.array, group, bit);
         }
     }
 

@@ -1,17 +1,20 @@
 //! How the calling thread sleeps in a set, and how a signal or a deadline ends that.
 //!
-//! A handler that runs during the sleep ends it, whatever `SA_RESTART` says, unless its signal
-//! comes at the moment of a look (see [`look_after`]). The set stays in the queue until the handler
-//! returns, or until the thread makes its next call that needs the array lock. That call, in the
-//! handler or after a jump out of it, takes the set out first.
+//! A handler that runs during the sleep ends it, whatever `SA_RESTART` says. The set stays in the
+//! queue until the handler returns, or until the thread makes its next call that needs the array
+//! lock. That call, in the handler or after a jump out of it, takes the set out first.
 
 use crate::array::Array;
 use crate::queue::{self, Status};
 use crate::section::Section;
+use crate::signal;
 use crate::sys::{self, Answer, Errno};
 use crate::undo;
 use core::cell::Cell;
-use ulocks_core::sync::Ordering::{Acquire, Release};
+#[cfg(not(files))]
+use ulocks_core::model::thread_local;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use ulocks_core::sync::{AtomicBool, compiler_fence};
 
 /// How long a thread sleeps, in nanoseconds, before it looks whether a process has died that had
 /// adjustments.
@@ -20,15 +23,12 @@ const LOOK_FOR_DEATHS: u64 = 50_000_000;
 /// before it woke the sleeper, delays that by so much.
 const LOOK: u64 = 1_000_000_000;
 
-/// When to look next: after `usual`, or up to an eighth later.
-///
-/// If a signal comes at the moment of the look, its handler runs after the kernel has said that
-/// the time is over, and the sleep goes on. So no look comes a round time after the call, as
-/// signals of timers do, and two sleepers do not look at the same moments.
+/// When to look next: after `usual`, or up to an eighth later, so that sleepers do not look at the
+/// same moments.
 fn look_after(now: u64, usual: u64, thread: u32) -> u64 {
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15; // 2^64 by the golden ratio: all bits reach the upper ones.
     let mixed = (now ^ u64::from(thread)).wrapping_mul(SPREAD) >> 32;
-    now + usual + (usual >> 6) + ((mixed * (usual >> 3)) >> 32)
+    now + usual + ((mixed * (usual >> 3)) >> 32)
 }
 
 #[derive(Clone, Copy)]
@@ -41,13 +41,40 @@ struct Nap {
 thread_local! {
     /// The set in which this thread sleeps.
     static NAP: Cell<Option<Nap>> = const { Cell::new(None) };
+    /// Whether it still does, as far as the thread and its handlers know: whoever clears this takes
+    /// the set out of the queue.
+    static IS_NAPPING: AtomicBool = const { AtomicBool::new(false) };
     /// What it ended with, if a call of a handler has taken it out.
     static TAKEN: Cell<Answer> = const { Cell::new(Ok(0)) };
 }
 
+fn begin(nap: Nap) {
+    NAP.set(Some(nap));
+    compiler_fence(SeqCst);
+    IS_NAPPING.with(|is_napping| is_napping.store(true, Relaxed));
+}
+
+/// Whether no handler has taken the set.
+fn is_napping() -> bool {
+    IS_NAPPING.with(|is_napping| is_napping.load(Relaxed))
+}
+
+/// The set, for one of the thread and its handlers. After it was taken, what it has ended with can
+/// be read.
+fn take() -> Option<Nap> {
+    let is_mine = IS_NAPPING.with(|is_napping| is_napping.swap(false, Relaxed));
+    compiler_fence(SeqCst);
+    NAP.get().filter(|_| is_mine)
+}
+
+fn taken() -> Answer {
+    compiler_fence(SeqCst);
+    TAKEN.get()
+}
+
 /// Before a call takes an array lock: ends the set that the thread has left by a handler.
 pub fn end_interrupted() {
-    let Some(nap) = NAP.take() else { return };
+    let Some(nap) = take() else { return };
     if nap.thread == ulocks_core::tid::current() {
         TAKEN.set(withdraw(nap, libc::EINTR));
     }
@@ -77,25 +104,30 @@ fn withdraw(nap: Nap, error: Errno) -> Answer {
 pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
     let array = section.array;
     let nap = Nap { array, slot, thread: section.thread() };
+    let (Some(sleeper), Some(bell)) = (array.sleeper(slot), queue::bell_word(array, slot)) else {
+        section.leave();
+        return Err(libc::EIDRM);
+    };
+    let mut rung = bell.load(Relaxed); // Before the set can be completed: invariant 4 of the queue.
     array.hold_again(); // Until the set is out of the queue.
     let thread = section.release();
-    NAP.set(Some(nap));
-    let is_due = thread.mask.is_handler_due();
-    drop(thread);
-    if is_due {
-        return end(nap, libc::EINTR);
-    }
-    let Some(sleeper) = array.sleeper(slot) else { return Err(libc::EIDRM) };
+    begin(nap);
+    drop(thread); // Handlers that have waited run here.
     loop {
         let status = sleeper.status.load(Acquire);
-        if NAP.get().is_none() {
-            return TAKEN.get();
+        if !is_napping() {
+            return taken();
         }
         if let Some(outcome) = Status(status).outcome() {
-            NAP.set(None);
+            if take().is_none() {
+                return taken();
+            }
             sleeper.status.store(Status::FREE, Release);
             array.let_go();
             return outcome;
+        }
+        if signal::has_handled() {
+            return end(nap, libc::EINTR);
         }
         let now = sys::monotonic();
         if deadline.is_some_and(|deadline| now >= deadline) {
@@ -104,7 +136,7 @@ pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
         let usual = if undo::has_others(array) { LOOK_FOR_DEATHS } else { LOOK };
         let look = look_after(now, usual, nap.thread);
         let until = deadline.map_or(look, |deadline| deadline.min(look));
-        match sys::wait(&sleeper.status, Status::WAITING, until) {
+        match signal::nap(bell, rung, until, queue::bell(slot).1) {
             Err(libc::EINTR) => return end(nap, libc::EINTR),
             Err(libc::ETIMEDOUT) if undo::has_suspects(array) || array.is_gone() => {
                 array.hold_again(); // For the section.
@@ -116,13 +148,16 @@ pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
             }
             _ => {}
         }
+        if sleeper.status.load(Relaxed) == Status::WAITING {
+            rung = bell.load(Acquire); // The status is looked at again: invariant 4.
+        }
     }
 }
 
 /// Ends the sleep with `error`, unless the set has ended already.
 fn end(nap: Nap, error: Errno) -> Answer {
-    if NAP.take().is_none() {
-        return TAKEN.get();
+    if take().is_none() {
+        return taken();
     }
     if nap.thread != ulocks_core::tid::current() {
         return Err(error); // A child of fork, made by a handler: the set is its parent's.

@@ -68,74 +68,34 @@ pub unsafe fn call(number: c_long, a: [usize; 6]) -> Result<usize, Errno> {
     }
 }
 
-/// All signals of the calling thread but SIGBUS are blocked until this is dropped.
-///
-/// While SIGBUS is blocked, a fault would end the process: see `fault.rs`.
-#[derive(Debug)]
-pub struct Masked {
-    before: u64,
-}
-
 /// SIGBUS in a set of signals.
 pub const BUS: u64 = 1 << (libc::SIGBUS - 1);
 const SET_BYTES: usize = 8;
 
-/// Whether a thread with this mask is in a section: all that can be blocked is, but SIGBUS. No
-/// other mask is such, for the C library leaves signals of its own unblocked, or blocks SIGBUS too.
-pub fn is_section(mask: u64) -> bool {
-    const NEVER: u64 = 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1);
-    mask | NEVER == !BUS
+/// Blocks all signals of the calling thread. Which were blocked before.
+pub fn block_all() -> u64 {
+    change_mask(libc::SIG_BLOCK, u64::MAX)
 }
 
-impl Masked {
-    /// Blocks them.
-    #[inline]
-    pub fn new() -> Self {
-        let (all, mut before) = (!BUS, 0_u64);
-        let how = libc::SIG_BLOCK as usize;
-        let (set, old) = (&raw const all as usize, &raw mut before as usize);
-        // SAFETY: both sets are borrowed, and have the size that is given.
-        unsafe { raw(libc::SYS_rt_sigprocmask, [how, set, old, SET_BYTES, 0, 0]) };
-        Self { before }
-    }
-
-    /// Whether a handler will run as soon as this is dropped. Ignored signals are pending too while
-    /// they are blocked, and do not count.
-    pub fn is_handler_due(&self) -> bool {
-        let mut pending = 0_u64;
-        let set = &raw mut pending as usize;
-        // SAFETY: the set is borrowed, and has the size that is given.
-        unsafe { raw(libc::SYS_rt_sigpending, [set, SET_BYTES, 0, 0, 0, 0]) };
-        let due = pending & !self.before;
-        (0..64).filter(|bit| due & 1 << bit != 0).any(|bit| has_handler(bit + 1))
-    }
+/// Blocks these signals of the calling thread, and no others.
+pub fn set_mask(mask: u64) {
+    change_mask(libc::SIG_SETMASK, mask);
 }
 
-/// Whether the process has a handler for a signal.
-fn has_handler(signal: usize) -> bool {
-    /// The kernel's `struct sigaction`: the handler is its first word.
-    const WORDS: usize = 4;
-    const IGNORE: usize = 1;
-    let mut action = [0_usize; WORDS];
-    let place = action.as_mut_ptr() as usize;
-    // SAFETY: the kernel writes its structure, which has that size, to the borrowed place.
-    unsafe { raw(libc::SYS_rt_sigaction, [signal, 0, place, SET_BYTES, 0, 0]) };
-    action[0] > IGNORE
+/// Changes which signals of the calling thread are blocked. Which were before.
+pub fn change_mask(how: c_int, set: u64) -> u64 {
+    let mut before = 0_u64;
+    let (set, old) = (&raw const set as usize, &raw mut before as usize);
+    // SAFETY: both sets are borrowed, and have the size that is given.
+    unsafe { raw(libc::SYS_rt_sigprocmask, [how as usize, set, old, SET_BYTES, 0, 0]) };
+    before
 }
 
-impl Default for Masked {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Drop for Masked {
-    #[inline]
-    fn drop(&mut self) {
-        let (how, set) = (libc::SIG_SETMASK as usize, &raw const self.before as usize);
-        // SAFETY: the set is borrowed, and has the size that is given.
-        unsafe { raw(libc::SYS_rt_sigprocmask, [how, set, 0, SET_BYTES, 0, 0]) };
-    }
+/// The C library's way to say that a call has failed: -1.
+pub fn fail(error: Errno) -> c_int {
+    // SAFETY: the address is valid for writes by this thread.
+    unsafe { *libc::__errno_location() = error };
+    -1
 }
 
 /// Seconds since 1970, as the kernel stamps arrays.
@@ -160,7 +120,7 @@ pub fn monotonic() -> u64 {
 pub fn wait(word: &ulocks_core::sync::AtomicU32, expected: u32, until: u64) -> Answer<()> {
     let (seconds, nanoseconds) = ((until / 1_000_000_000) as i64, (until % 1_000_000_000) as i64);
     let limit = libc::timespec { tv_sec: seconds, tv_nsec: nanoseconds };
-    let (address, limit) = (word.as_ptr() as usize, &raw const limit as usize);
+    let (address, limit) = (core::ptr::from_ref(word) as usize, &raw const limit as usize);
     let command = libc::FUTEX_WAIT_BITSET as usize;
     // SAFETY: the kernel reads the word and the limit, which are borrowed for the whole call.
     unsafe {
@@ -170,7 +130,21 @@ pub fn wait(word: &ulocks_core::sync::AtomicU32, expected: u32, until: u64) -> A
 
 /// Wakes up to `count` threads that sleep on `word`.
 pub fn wake(word: &ulocks_core::sync::AtomicU32, count: u32) {
-    wake_at(word.as_ptr() as usize, count);
+    wake_at(core::ptr::from_ref(word) as usize, count);
+}
+
+/// Wakes the threads that sleep on `word` with one of these bits.
+pub fn wake_some(word: &ulocks_core::sync::AtomicU32, bits: u32) {
+    let a = [
+        core::ptr::from_ref(word) as usize,
+        libc::FUTEX_WAKE_BITSET as usize,
+        i32::MAX as usize,
+        0,
+        0,
+        bits as usize,
+    ];
+    // SAFETY: a wake-up neither reads nor writes the word.
+    unsafe { raw(libc::SYS_futex, a) };
 }
 
 /// The same of the word at `address`.

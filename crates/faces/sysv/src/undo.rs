@@ -11,10 +11,10 @@
 //!    still owes.
 //! 3. A row is applied by one journal: all its semaphores, as in the kernel.
 
-use crate::array::{Array, attach};
+use crate::array::Array;
 use crate::op::Change;
 use crate::process::{self, Slot};
-use crate::registry::{self, Registry};
+use crate::registry;
 use crate::section::{Actor, Section};
 use crate::sys::Answer;
 use crate::word::MOST;
@@ -118,10 +118,11 @@ pub fn discard_all(array: &Array) {
 
 /// Applies the rows of a process that has ended, or is about to, in all arrays. Whether all arrays
 /// could be used.
-pub fn apply_everywhere(registry: &'static Registry, index: usize, identity: u64) -> bool {
+#[cfg(files)]
+pub fn apply_everywhere(registry: &'static registry::Registry, index: usize, identity: u64) -> bool {
     let mut all = true;
     for (id, _, _) in (0..registry.high()).filter_map(|at| registry.at(at)) {
-        let array = match attach(id) {
+        let array = match crate::array::attach(id) {
             Ok(array) => array,
             Err(libc::EINVAL) => continue,
             Err(_) => {

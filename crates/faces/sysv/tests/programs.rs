@@ -1,4 +1,5 @@
 //! `ulocks-ipcs` and `ulocks-ipcrm`, on arrays that this process makes.
+#![cfg(files)]
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

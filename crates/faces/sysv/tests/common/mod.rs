@@ -52,6 +52,7 @@ impl Arrays {
         Self(path)
     }
 
+    #[allow(dead_code, reason = "not all tests have several users")]
     /// Makes the directory, for all users. The library makes one for its user alone.
     pub fn let_in_all_users(&self) {
         std::fs::create_dir(&self.0).expect("the directory is new");

@@ -1,4 +1,4 @@
-//! Shows the semaphore arrays of a directory, as `ipcs -s` shows those of the kernel.
+//! The program.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -17,7 +17,7 @@ const GETVAL: i32 = 12;
 const GETNCNT: i32 = 14;
 const GETZCNT: i32 = 15;
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     let mut json = false;
     let mut one = None;
     let mut arguments = std::env::args().skip(1);

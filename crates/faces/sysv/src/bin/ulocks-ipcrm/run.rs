@@ -1,4 +1,4 @@
-//! Removes semaphore arrays of a directory, as `ipcrm` removes those of the kernel.
+//! The program.
 
 use std::io;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ enum Target {
     All,
 }
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     let mut targets = Vec::new();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {

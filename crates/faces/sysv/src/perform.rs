@@ -1,0 +1,101 @@
+//! Operations on an array: single ones without a lock, sets under the array lock.
+
+use crate::array::Array;
+use crate::op::{NO_WAIT, Op, Ops, UNDO, Verdict, evaluate};
+use crate::section::{Actor, Section};
+use crate::sys::{self, Answer};
+use crate::word::{MOST, Word};
+use crate::{process, queue, registry, signal, sleep, undo};
+use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
+
+/// A single operation on a plain word; `None` if that is not possible.
+#[inline]
+pub fn single(array: &Array, process: u32, op: Op) -> Option<Answer> {
+    let word = array.word(op.num.into())?;
+    let mut seen = Word(word.load(Acquire));
+    loop {
+        if !seen.is_plain() {
+            return None;
+        }
+        let (before, by) = (seen.value(), i32::from(op.op));
+        let after = before + by;
+        if after < 0 || (by == 0 && before != 0) {
+            return op.has(NO_WAIT).then_some(array.unless_lost(Err(libc::EAGAIN)));
+        }
+        if after > MOST {
+            return Some(Err(libc::ERANGE));
+        }
+        match word.compare_exchange_weak(seen.0, seen.with(after, process).0, AcqRel, Acquire) {
+            Ok(_) => break,
+            Err(now) => seen = Word(now),
+        }
+    }
+    if array.is_lost() {
+        return Some(Err(libc::EIO)); // The exchange was made in memory of this process alone.
+    }
+    let (otime, now) = (&array.head().otime, sys::seconds());
+    if otime.load(Relaxed) != now {
+        otime.store(now, Relaxed);
+    }
+    Some(Ok(0))
+}
+
+/// Performs a set under the array lock, or sleeps. `timeout` is in nanoseconds.
+///
+/// # Errors
+/// As the kernel's.
+pub fn set(array: &'static Array, ops: &[Op], timeout: Option<u64>) -> Answer {
+    const FAR: u64 = 1 << 62;
+    sleep::end_interrupted();
+    signal::forget_handlers();
+    let undoes = ops.iter().any(|op| op.has(UNDO));
+    let mut slot = process::mine();
+    if undoes || slot.is_some() {
+        slot = Some(process::claim(registry::get()?)?);
+    }
+    let deadline = timeout.map(|limit| sys::monotonic().saturating_add(limit.min(FAR)));
+    loop {
+        let mut section = Section::enter(array)?;
+        let row = slot.filter(|_| undoes).map(|slot| slot.index);
+        if let Some(slot) = slot.filter(|_| undoes)
+            && let Err(error) = undo::enable(&mut section, slot)
+        {
+            section.leave();
+            return Err(error);
+        }
+        let own = Ops::Own(ops);
+        let was_watched = section.mark(own);
+        let verdict = evaluate(array, own, row);
+        let answer = match verdict {
+            Verdict::Proceeds(entries) => {
+                let process = process::number();
+                section.commit(entries, Actor { process, row, slot: None, sets: false });
+                if was_watched && ops.iter().any(|op| op.op != 0) {
+                    section.settle(Some(own));
+                }
+                section.touch();
+                Ok(0)
+            }
+            Verdict::Fails(error) => Err(error),
+            Verdict::Blocks(index) if ops[index].has(NO_WAIT) || timeout == Some(0) => Err(libc::EAGAIN),
+            Verdict::Blocks(index) => match slot {
+                Some(owner) => match queue::enqueue(&mut section, ops, owner, index) {
+                    Ok(slot) => {
+                        section.unmark(own);
+                        return sleep::sleep(section, slot, deadline);
+                    }
+                    Err(error) => Err(error),
+                },
+                None => {
+                    section.unmark(own);
+                    section.leave();
+                    slot = Some(process::claim(registry::get()?)?);
+                    continue;
+                }
+            },
+        };
+        section.unmark(own);
+        section.leave();
+        return array.unless_lost(answer);
+    }
+}

@@ -1,0 +1,183 @@
+//! Signals: handlers wait while their thread is in a section, and end its sleeps.
+//!
+//! A handler may call `semop`, and may leave by a jump. So it must not run while its thread has a
+//! lock of this crate. All handlers of the process are called by one function, [`on_signal`]
+//! (`actions.rs` puts it in their place), which knows whether the thread is in a section. This
+//! costs two stores a section. To block the signals would cost two system calls.
+//!
+//! # State
+//! Of each thread, in [`Own`]:
+//!
+//! | field | set by | cleared by |
+//! |---|---|---|
+//! | `depth`: how many sections the thread is in | (enter) adds one | (leave) takes one |
+//! | `is_held_back`: signals are blocked, since one came in a section | (hold back) | (let in) |
+//! | `is_handled`: a handler has run | a handler that returns | a call that may sleep, at its start |
+//!
+//! | transition | by | label |
+//! |---|---|---|
+//! | `depth` one more | a thread that is about to take a lock | (enter) |
+//! | all signals but SIGBUS blocked from the handler's return on; the signal sent again | a handler that finds its thread in a section | (hold back) |
+//! | `depth` one less | a thread that has released the lock | (leave) |
+//! | the former signal mask restored | the same, if signals are held back and it is in no section | (let in) |
+//!
+//! # Invariants
+//! 1. No handler of the program runs while its thread is in a section. Exceptions are the handler
+//!    of a fault, which the thread itself has caused, and one that was installed by a bare system
+//!    call after the first call of this library.
+//! 2. A signal that was held back is delivered before (let in) returns. Signals with the same
+//!    number come at their order, but that one may be overtaken by those that came meanwhile.
+//! 3. A thread whose signals are held back has the mask from before in `mask`. No second (hold
+//!    back) comes then, but of SIGBUS, which adds itself to what is blocked.
+//! 4. A sleep ends if a handler has run since `is_handled` was cleared. A handler that comes before
+//!    the look at it is seen. One that comes between the look and the system call makes the thread
+//!    skip that call (`nap.rs`). One that comes later ends it.
+//!
+//! # Files that become shorter
+//! The kernel sends SIGBUS to a thread that touches a mapping behind the end of its file. The
+//! handler marks the mapping as lost, makes it blank from that page to the end, and the instruction
+//! is tried again. So calls end with an error, and the process lives. The pages before stay the
+//! file's: the first one has the lock, which the thread may hold and other processes want. A full
+//! file system has the same effect where memory cannot be taken beforehand. So the handler is
+//! installed also in a program that has none of SIGBUS. What is no fault of a file of this crate
+//! goes the way that the program has chosen. A thread that blocks SIGBUS is ended by the fault. So
+//! is one in the rest of a section in which it was sent a SIGBUS.
+//!
+//! # Sources
+//! sigaction(2), signal(7). Deferral by a count of the thread: as `ulocks_core::signal`, for the
+//! program's own handlers.
+
+mod actions;
+mod nap;
+
+pub use actions::{Action, guard, interrupt, resolve, set, set_and_let_in, set_by_name};
+pub use nap::nap;
+
+use crate::{array, registry, sys};
+use core::ffi::{c_int, c_void};
+use core::marker::PhantomData;
+use ulocks_core::sync::Ordering::{Relaxed, SeqCst};
+use ulocks_core::sync::{AtomicBool, AtomicU32, AtomicU64, compiler_fence};
+
+/// What a thread knows of its signals. Its handlers alone are concurrent.
+struct Own {
+    depth: AtomicU32,
+    is_held_back: AtomicBool,
+    mask: AtomicU64,
+    is_handled: AtomicBool,
+}
+
+thread_local! {
+    // A constant without a destructor: no access allocates or registers anything.
+    static OWN: Own = const {
+        Own {
+            depth: AtomicU32::new(0),
+            is_held_back: AtomicBool::new(false),
+            mask: AtomicU64::new(0),
+            is_handled: AtomicBool::new(false),
+        }
+    };
+}
+
+/// A thread that is in a section until this is dropped.
+#[derive(Debug)]
+pub struct HeldBack {
+    not_send: PhantomData<*mut ()>,
+}
+
+impl HeldBack {
+    /// (enter)
+    #[inline]
+    pub fn new() -> Self {
+        OWN.with(|own| own.depth.store(own.depth.load(Relaxed) + 1, Relaxed));
+        compiler_fence(SeqCst);
+        Self { not_send: PhantomData }
+    }
+}
+
+impl Default for HeldBack {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for HeldBack {
+    #[inline]
+    fn drop(&mut self) {
+        compiler_fence(SeqCst);
+        OWN.with(|own| {
+            let outer = own.depth.load(Relaxed) - 1;
+            own.depth.store(outer, Relaxed); // (leave)
+            compiler_fence(SeqCst);
+            if outer == 0 && own.is_held_back.load(Relaxed) {
+                let_in(own);
+            }
+        });
+    }
+}
+
+/// (let in)
+#[cold]
+fn let_in(own: &Own) {
+    let mask = own.mask.load(Relaxed);
+    own.is_held_back.store(false, Relaxed); // A SIGBUS may come now, and hold back anew.
+    compiler_fence(SeqCst);
+    sys::set_mask(mask);
+}
+
+/// Forgets the handlers that have run on the calling thread.
+pub fn forget_handlers() {
+    OWN.with(|own| own.is_handled.store(false, Relaxed));
+}
+
+/// Whether a handler has run since.
+pub fn has_handled() -> bool {
+    OWN.with(|own| own.is_handled.load(Relaxed))
+}
+
+/// The handler of all signals that the program handles, and of SIGBUS.
+extern "C-unwind" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel gives a valid structure; a signal of a fault has an address.
+    let (is_fault, address) = unsafe { (is_fault(signal, (*info).si_code), (*info).si_addr() as usize) };
+    if is_fault && signal == libc::SIGBUS && (registry::lose(address) || array::lose(address)) {
+        return;
+    }
+    let is_in_section = OWN.with(|own| own.depth.load(Relaxed)) != 0;
+    if is_in_section && !is_fault {
+        // SAFETY: the kernel gives valid structures, and reads the context when this returns.
+        unsafe { hold_back(signal, &*info, context.cast()) };
+        return;
+    }
+    actions::call(signal, is_fault, info, context);
+    OWN.with(|own| own.is_handled.store(true, Relaxed));
+    // SAFETY: as above.
+    unsafe { nap::skip(context.cast()) };
+}
+
+/// Whether what the thread did caused the signal.
+fn is_fault(signal: c_int, code: c_int) -> bool {
+    use libc::{SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+    let is_synchronous = matches!(signal, SIGBUS | SIGFPE | SIGILL | SIGSEGV | SIGSYS | SIGTRAP);
+    // One code of SIGBUS has no instruction.
+    is_synchronous && code > 0 && (signal, code) != (SIGBUS, libc::BUS_MCEERR_AO)
+}
+
+/// (hold back)
+///
+/// # Safety
+/// `context` is that of the handler that runs.
+#[cold]
+unsafe fn hold_back(signal: c_int, info: &libc::siginfo_t, context: *mut libc::ucontext_t) {
+    sys::block_all(); // Before the signal is sent, for its action may have SA_NODEFER.
+    // SAFETY: the caller's promise. The first bytes of the C library's set are the kernel's, which
+    // become the thread's when the handler returns.
+    let mask = unsafe { &mut *(&raw mut (*context).uc_sigmask).cast::<u64>() };
+    OWN.with(|own| {
+        if !own.is_held_back.load(Relaxed) {
+            own.mask.store(*mask, Relaxed);
+            own.is_held_back.store(true, Relaxed);
+        }
+    });
+    *mask |= !sys::BUS | 1 << (signal - 1);
+    sys::queue_to_self(signal, info);
+}

@@ -1,0 +1,299 @@
+/* Handlers of signals: what they are, when they run, and that they end sleeps. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/sem.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* sigset and its kin */
+
+union semun { int val; struct semid_ds *buf; unsigned short *array; struct seminfo *info; };
+
+static int id;
+static volatile sig_atomic_t called;
+
+static void fail(const char *what)
+{
+    printf("FAILED: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+/* What the C library says of actions, with the library and without. */
+
+static void plain(int signal) { called += signal; }
+static void with_info(int signal, siginfo_t *info, void *context)
+{
+    called += info->si_signo == signal && context ? 1000 : 0;
+}
+
+static const char *name_of(void *handler)
+{
+    return handler == SIG_DFL ? "default" : handler == SIG_IGN ? "ignored" : handler == SIG_HOLD ? "held"
+           : handler == SIG_ERR ? "error" : handler == (void *)plain ? "plain"
+           : handler == (void *)with_info ? "with_info" : "another";
+}
+
+static void show(const char *after, int number)
+{
+    struct sigaction action;
+    called = 0;
+    if (sigaction(number, 0, &action))
+        fail("sigaction");
+    printf("%s: %s, flags %x, itself blocked %d\n", after, name_of((void *)action.sa_handler),
+           action.sa_flags & ~0x04000000, sigismember(&action.sa_mask, number));
+}
+
+static void actions(void)
+{
+    struct sigaction old, info = {.sa_sigaction = with_info, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    struct sigaction once = {.sa_handler = plain, .sa_flags = SA_RESETHAND | SA_NODEFER};
+    extern void (*bsd_signal(int, void (*)(int)))(int);
+    sigaddset(&info.sa_mask, SIGUSR2);
+    for (int number = SIGUSR1; number <= SIGRTMIN + 1; number = number == SIGUSR1 ? SIGBUS : number == SIGBUS ? SIGRTMIN + 1 : 99) {
+        printf("signal %d\n", number);
+        show("at first", number);
+        printf("signal: %s\n", name_of((void *)signal(number, plain)));
+        show("signal", number);
+        raise(number);
+        printf("called %d\n", called);
+        printf("sigaction %d", sigaction(number, &info, &old));
+        printf(" over %s\n", name_of((void *)old.sa_handler));
+        show("sigaction", number);
+        raise(number);
+        printf("called %d\n", called);
+        printf("siginterrupt %d\n", siginterrupt(number, 1));
+        show("siginterrupt", number);
+        printf("bsd_signal: %s\n", name_of((void *)bsd_signal(number, plain)));
+        show("bsd_signal", number);
+        printf("siginterrupt %d\n", siginterrupt(number, 0));
+        printf("sysv_signal: %s\n", name_of((void *)sysv_signal(number, plain)));
+        show("sysv_signal", number);
+        raise(number);
+        printf("called %d\n", called);
+        show("sysv_signal raised", number);
+        sigaction(number, &once, 0);
+        show("once", number);
+        raise(number);
+        show("once raised", number);
+        printf("sigset: %s\n", name_of((void *)sigset(number, plain)));
+        printf("sigset: %s\n", name_of((void *)sigset(number, SIG_HOLD)));
+        raise(number);
+        printf("called %d\n", called);
+        printf("sigset: %s\n", name_of((void *)sigset(number, SIG_IGN)));
+        show("sigset", number);
+        printf("called %d\n", called);
+        sigignore(number);
+        raise(number);
+        show("sigignore", number);
+        printf("signal: %s\n", name_of((void *)signal(number, SIG_DFL)));
+        show("default", number);
+    }
+    printf("%d", sigaction(0, &info, 0));
+    printf(" %d", errno);
+    printf(" %d", sigaction(65, 0, &old));
+    printf(" %d", sigaction(SIGKILL, &info, 0));
+    printf(" %d", sigaction(32, &info, 0));
+    printf(" %d", signal(SIGSTOP, plain) == SIG_ERR);
+    printf(" %d\n", signal(SIGUSR1, SIG_ERR) == SIG_ERR);
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGBUS, SIG_IGN);
+        raise(SIGBUS);
+        signal(SIGBUS, SIG_DFL);
+        raise(SIGBUS);
+        _exit(0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    printf("ended by signal %d\n", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+}
+
+/* Timers whose handlers use the array that they interrupt, and that leave by jumps. The sum of the
+   two values is the same whatever is done. */
+
+static sigjmp_buf start;
+static volatile sig_atomic_t may_jump;
+
+static void in_storm(int signal)
+{
+    struct sembuf set[] = {{0, -1, IPC_NOWAIT | SEM_UNDO}, {1, 1, IPC_NOWAIT | SEM_UNDO}};
+    if (called % 2)
+        set[0].sem_op = 1, set[1].sem_op = -1;
+    if (semop(id, set, 2) && errno != EAGAIN)
+        fail("semop in a handler");
+    called++;
+    if (may_jump && called % 3 == 0) {
+        may_jump = 0;
+        siglongjmp(start, 1);
+    }
+    (void)signal;
+}
+
+static void storm(void)
+{
+    enum { MANY = 100, TIMES = 4000 };
+    struct sembuf set[MANY], wait[] = {{0, -30000, 0}, {1, -30000, 0}};
+    struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+    struct sigaction action = {.sa_handler = in_storm, .sa_flags = SA_RESTART};
+    unsigned short all[] = {100, 100};
+    union semun u = {.array = all};
+    for (int at = 0; at < MANY; at++)
+        set[at] = (struct sembuf){at % 2, at % 4 < 2 ? 1 : -1, IPC_NOWAIT | SEM_UNDO};
+    set[0].sem_op = -1;
+    set[MANY - 1].sem_op = 1;
+    if (semctl(id, 0, SETALL, u))
+        fail("SETALL");
+    sigaction(SIGALRM, &action, 0);
+    setitimer(ITIMER_REAL, &often, 0);
+    sigsetjmp(start, 1);
+    while (called < TIMES) {
+        may_jump = 1;
+        if (semop(id, set, MANY) && errno != EAGAIN)
+            fail("semop");
+        may_jump = 0;
+        if (called % 5 == 0 && (semop(id, wait, 2) == 0 || errno != EINTR))
+            fail("a sleep that no other thread ends");
+    }
+    setitimer(ITIMER_REAL, &never, 0);
+    if (semctl(id, 0, GETALL, u) || semctl(id, 0, GETNCNT) || semctl(id, 1, GETNCNT))
+        fail("GETALL");
+    int sum = 0;
+    for (int at = 0; at < MANY; at++)
+        sum += set[at].sem_op;
+    printf("after the storm: %d too many\n", sum ? -1 : all[0] + all[1] - 200);
+}
+
+/* A signal after each number of instructions of a call that sleeps. */
+
+static int *in_handler;
+static int uses; /* Whether the handler uses the array. */
+
+static void on_step(int signal)
+{
+    struct sembuf set[] = {{1, 1, 0}, {1, 1, 0}};
+    in_handler[0] += !uses || semop(id, set, 2) == 0;
+    (void)signal;
+}
+
+static int state_of(pid_t pid)
+{
+    char path[64], text[512] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "r");
+    size_t len = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[len] = 0;
+    char *end = strrchr(text, ')');
+    return end ? end[2] : '?';
+}
+
+/* Whether the process sleeps in its set, and not only on its way. One that is stopped may have the lock
+   that the last question takes. */
+static int is_asleep(pid_t pid)
+{
+    for (int looks = 0; looks < 3; looks++) {
+        usleep(500);
+        if (state_of(pid) != 'S')
+            return 0;
+    }
+    return semctl(id, 0, GETNCNT) == 1;
+}
+
+/* What the call ends with, and in `taken` how many instructions were made before the signal. */
+static int interrupted(long step, long *taken)
+{
+    struct sembuf set[] = {{0, -1, 0}, {2, 0, 0}};
+    int status;
+    in_handler[0] = 0;
+    uses = step % 2;
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct sigaction action = {.sa_handler = on_step, .sa_flags = SA_RESTART};
+        sigaction(SIGUSR1, &action, 0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        semop(id, &(struct sembuf){2, 0, SEM_UNDO}, 1);
+        if (ptrace(PTRACE_TRACEME, 0, 0, 0))
+            _exit(255);
+        raise(SIGSTOP);
+        _exit(semop(id, set, 2) ? errno : 0);
+    }
+    waitpid(pid, &status, 0);
+    if (WIFEXITED(status)) {
+        puts("no ptrace");
+        exit(0);
+    }
+    int sleeps = 0;
+    for (*taken = 0; *taken < step && !sleeps; ++*taken) {
+        ptrace(PTRACE_SINGLESTEP, pid, 0, 0);
+        for (long looks = 0; waitpid(pid, &status, WNOHANG) != pid && !sleeps; looks++)
+            sleeps = looks > 3000 && is_asleep(pid);
+    }
+    if (sleeps)
+        kill(pid, SIGUSR1);
+    else
+        ptrace(PTRACE_CONT, pid, 0, SIGUSR1);
+    for (int ended; (ended = waitpid(pid, &status, WNOHANG)) != pid || WIFSTOPPED(status);)
+        if (ended == pid) /* A signal that was held back comes again. */
+            ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status));
+        else if (is_asleep(pid) && semop(id, &(struct sembuf){0, 1, 0}, 1))
+            fail("posting");
+    if (!WIFEXITED(status) || in_handler[0] != 1 || semctl(id, 1, GETVAL) != 2 * uses || semctl(id, 0, GETNCNT)) {
+        printf("after %ld instructions: status %x, %d calls in the handler, values %d and %d, asleep %d\n", step,
+               status, in_handler[0], semctl(id, 0, GETVAL), semctl(id, 1, GETVAL), semctl(id, 0, GETNCNT));
+        exit(1);
+    }
+    semctl(id, 1, SETVAL, (union semun){.val = 0});
+    return WEXITSTATUS(status);
+}
+
+static void steps(int all)
+{
+    long shortest = 1L << 40, taken, first = 0, rounds = 0, slept = 0;
+    in_handler = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (int times = 0; times < 8; times++) {
+        interrupted(1L << 40, &taken);
+        shortest = taken < shortest ? taken : shortest;
+    }
+    /* Some instructions of those before, and then each one, until the thread mostly sleeps before the
+       signal comes: its way there is not always the same. */
+    for (long step = 1; slept < 40; rounds++) {
+        int result = interrupted(step, &taken);
+        slept += taken < step;
+        if (result == EINTR && !first)
+            first = step;
+        if (result != EINTR && (result || first)) {
+            printf("a signal after %ld instructions: %s\n", step, strerror(result));
+            exit(1);
+        }
+        step += all || step > shortest - 100 ? 1 : shortest / 60 | 1;
+    }
+    if (all)
+        printf("%ld rounds, %ld instructions, ends from %ld on\n", rounds, shortest, first);
+    puts(first && first < shortest ? "each signal ended the sleep" : "no signal ended the sleep");
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    id = semget(IPC_PRIVATE, 3, 0600);
+    if (id < 0)
+        fail("semget");
+    if (!strcmp(what, "actions"))
+        actions();
+    else if (!strcmp(what, "storm"))
+        storm();
+    else if (!strcmp(what, "steps"))
+        steps(argc > 2);
+    semctl(id, 0, IPC_RMID);
+    return 0;
+}
