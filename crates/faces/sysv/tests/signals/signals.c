@@ -144,7 +144,7 @@ static void storm(void)
     struct sembuf set[MANY], wait[] = {{0, -30000, 0}, {1, -30000, 0}};
     struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
     struct sigaction action = {.sa_handler = in_storm, .sa_flags = SA_RESTART};
-    unsigned short all[] = {100, 100};
+    unsigned short all[] = {100, 100, 0};
     union semun u = {.array = all};
     for (int at = 0; at < MANY; at++)
         set[at] = (struct sembuf){at % 2, at % 4 < 2 ? 1 : -1, IPC_NOWAIT | SEM_UNDO};

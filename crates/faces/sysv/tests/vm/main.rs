@@ -230,6 +230,7 @@ fn a_removal_ends_all_sleepers() {
 
 /// Explores `model` with a death of `thread` at each of its steps.
 fn dies_at_each_step(thread: usize, kernel: Kernel, executions: u64, model: impl Fn() + Clone + 'static) {
+    let mut last = 0; // The last step that any execution has reached.
     for step in 0.. {
         let deaths = Deaths::At { thread, step };
         let config = Config {
@@ -237,11 +238,14 @@ fn dies_at_each_step(thread: usize, kernel: Kernel, executions: u64, model: impl
             deaths,
             timeouts: true,
             spurious: 0,
-            max_steps: 60_000,
+            max_steps: 60_000, // Sleepers look often.
+            seed: step as u64, // Other executions for each step.
             ..Config::sampled(executions)
         };
-        if explore(config, model.clone()).deaths == 0 {
-            assert!(step > 60, "{step} steps are too few");
+        let died = explore(config, model.clone()).deaths != 0;
+        last = if died { step } else { last };
+        if step > last + 9 {
+            assert!(last > 60, "{last} steps are too few");
             break;
         }
     }
@@ -258,9 +262,9 @@ fn a_death_at_any_step_loses_nothing_that_is_to_be_undone() {
                 play([1, 1], roles, [1, 1])();
             }
         };
-        dies_at_each_step(1, kernel, 4, first_dies([Undoes(BOTH), Takes(FIRST), Undoes(BOTH)]));
-        dies_at_each_step(1, kernel, 4, first_dies([Undoes(FIRST), Undoes(BOTH), Takes(SECOND)]));
-        dies_at_each_step(1, kernel, 4, behind([Undoes(BOTH), Takes(BOTH), Undoes(FIRST)], true));
+        dies_at_each_step(1, kernel, 3, first_dies([Undoes(BOTH), Takes(FIRST), Undoes(BOTH)]));
+        dies_at_each_step(1, kernel, 3, first_dies([Undoes(FIRST), Undoes(BOTH), Takes(SECOND)]));
+        dies_at_each_step(1, kernel, 3, behind([Undoes(BOTH), Takes(BOTH), Undoes(FIRST)], true));
     }
 }
 
@@ -288,7 +292,7 @@ fn a_poster_that_dies_at_any_step_has_posted_or_not() {
         assert!(values == [1, 1] || (died && values == [2, 2]), "a set was performed in part: {values:?}");
     };
     for kernel in Kernel::ALL {
-        dies_at_each_step(1, kernel, 4, model);
+        dies_at_each_step(1, kernel, 3, model);
     }
 }
 
@@ -313,7 +317,7 @@ fn a_sleeper_that_dies_at_any_step_takes_nothing_that_comes_later() {
         }
     };
     for kernel in Kernel::ALL {
-        dies_at_each_step(1, kernel, 4, model);
+        dies_at_each_step(1, kernel, 3, model);
     }
 }
 
