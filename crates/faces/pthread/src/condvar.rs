@@ -450,7 +450,26 @@ pub unsafe extern "C-unwind" fn pthread_cond_clockwait(
 }
 
 /// A notification, by one of two functions of glibc's if the condition variable is glibc's.
+#[inline(always)]
 unsafe fn notify(
+    condvar: *mut pthread_cond_t,
+    ours: impl FnOnce(&RawCondvar<Waitable>),
+    glibcs: unsafe fn(*mut pthread_cond_t) -> c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let this = unsafe { Condvar::at(condvar) };
+    // A waiter counts itself before it releases the mutex. So a thread that has held the mutex
+    // after that sees it, and for others there is no order between the wait and the notification.
+    let is_ours = Choice::is_known_and_not_glibc() && FLAGS.load(Relaxed) != 0 && !this.is_shared();
+    if is_ours && this.inside.load(Relaxed) == 0 {
+        return 0;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { notify_waiters(condvar, ours, glibcs) }
+}
+
+#[inline(never)]
+unsafe fn notify_waiters(
     condvar: *mut pthread_cond_t,
     ours: impl FnOnce(&RawCondvar<Waitable>),
     glibcs: unsafe fn(*mut pthread_cond_t) -> c_int,

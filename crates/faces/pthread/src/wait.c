@@ -71,7 +71,8 @@ int ulocks_relay_wait(void *relay, int (*call)(void *relay), void (*end)(void *r
 }
 
 /* The read locks of the calling thread: `Holds` of rwlock.rs. The model of thread-local storage is
- * the one that needs no call; a library that is loaded at start has room for it. */
+ * the one that needs no call; a library that is loaded at start has room for it. rwlock.rs reads the
+ * variable itself on x86-64. */
 struct ulocks_holds {
 	uint32_t count;
 	uint32_t reserved;
@@ -81,9 +82,9 @@ struct ulocks_holds {
 	} entries[32];
 };
 
-static __thread __attribute__((tls_model("initial-exec"))) struct ulocks_holds holds;
+__thread __attribute__((tls_model("initial-exec"))) struct ulocks_holds ulocks_holds;
 
 struct ulocks_holds *ulocks_holds_of_thread(void)
 {
-	return &holds;
+	return &ulocks_holds;
 }

@@ -179,6 +179,19 @@ impl Mutex {
         result
     }
 
+    /// The same of a recursive or error-checking mutex that is a `ThroughputMutex`, without a
+    /// deadline.
+    #[inline(always)]
+    fn lock_owned(&self) -> c_int {
+        if is_mine(&self.owner) {
+            // SAFETY: no deadline.
+            return unsafe { self.acquire_again(Patience::Forever) };
+        }
+        self.lock_as::<RawThroughputMutex>().lock();
+        self.owner.store(myself(), Relaxed);
+        0
+    }
+
     /// By the holder.
     ///
     /// # Safety
@@ -260,9 +273,11 @@ impl Mutex {
     /// Before a release: takes one off the depth, and the owner's name off the mutex. An error is
     /// what `pthread_mutex_unlock` returns, zero if the mutex is still held.
     fn disown(&self, choice: Choice) -> Result<(), c_int> {
-        if !self.is_owned(choice) {
-            return Ok(());
-        }
+        if self.is_owned(choice) { self.disown_owned() } else { Ok(()) }
+    }
+
+    #[inline(always)]
+    fn disown_owned(&self) -> Result<(), c_int> {
         if !is_mine(&self.owner) {
             return Err(libc::EPERM);
         }
@@ -342,9 +357,15 @@ pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c
 pub unsafe extern "C" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's promise.
     let this = unsafe { Mutex::at(mutex) };
-    if Choice::is_throughput_only() && this.is_plain() {
-        this.lock_as::<RawThroughputMutex>().lock();
-        return 0;
+    if Choice::is_throughput_only() {
+        match this.kind() {
+            0 => {
+                this.lock_as::<RawThroughputMutex>().lock();
+                return 0;
+            }
+            RECURSIVE | ERRORCHECK => return this.lock_owned(),
+            _ => {}
+        }
     }
     // SAFETY: no deadline.
     unsafe { this.acquire(Patience::Forever) }
@@ -393,14 +414,28 @@ pub unsafe extern "C" fn pthread_mutex_clocklock(
 pub unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int {
     // SAFETY: the caller's promise.
     let this = unsafe { Mutex::at(mutex) };
-    if Choice::is_throughput_only() && this.is_plain() {
+    if Choice::is_throughput_only() {
         let lock = this.lock_as::<RawThroughputMutex>();
-        // glibc forgives the release of a mutex that is free.
-        if lock.is_locked() {
-            // SAFETY: the caller holds it.
-            unsafe { lock.unlock(()) };
+        match this.kind() {
+            // glibc forgives the release of a mutex that is free.
+            0 if !lock.is_locked() => return 0,
+            0 => {
+                // SAFETY: the caller holds it.
+                unsafe { lock.unlock(()) };
+                return 0;
+            }
+            RECURSIVE | ERRORCHECK => {
+                return match this.disown_owned() {
+                    Ok(()) => {
+                        // SAFETY: the caller was its owner.
+                        unsafe { lock.unlock(()) };
+                        0
+                    }
+                    Err(result) => result,
+                };
+            }
+            _ => {}
         }
-        return 0;
     }
     this.release()
 }
