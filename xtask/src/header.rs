@@ -55,5 +55,37 @@ fn header(workspace: &Workspace) -> anyhow::Result<String> {
     let bindings = builder.generate().context("cbindgen cannot read crates/faces/capi/src")?;
     let mut bytes = Vec::new();
     bindings.write(&mut bytes);
-    Ok(String::from_utf8(bytes)?)
+    Ok(on_one_line(&String::from_utf8(bytes)?))
+}
+
+/// The same text, with each comment of one line on one line.
+fn on_one_line(text: &str) -> String {
+    const COLUMNS: usize = 100;
+    let lines: Vec<_> = text.lines().collect();
+    let (mut out, mut at) = (String::new(), 0);
+    while at < lines.len() {
+        let comment = match &lines[at..] {
+            [first, only, last, ..] if first.trim() == "/**" && last.trim() == "*/" => {
+                let indent = first.len() - first.trim_start().len();
+                let words = only.trim().trim_start_matches("* ");
+                Some(format!("{}/** {words} */", &first[..indent])).filter(|line| line.len() <= COLUMNS)
+            }
+            _ => None,
+        };
+        out += comment.as_deref().unwrap_or(lines[at]);
+        out += "\n";
+        at += if comment.is_some() { 3 } else { 1 };
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn comments_of_one_line_are_on_one_line() {
+        let long = format!("/**\n * {}\n */\n", "word ".repeat(20).trim_end());
+        let text = format!("/**\n * Short.\n */\nint f(void);\n    /**\n     * Of a field.\n     */\n{long}");
+        let expected = format!("/** Short. */\nint f(void);\n    /** Of a field. */\n{long}");
+        assert_eq!(super::on_one_line(&text), expected);
+    }
 }

@@ -2,14 +2,21 @@
  *
  * Written by `cargo xtask header` from crates/faces/capi/src. Do not edit.
  *
- * All locks: a function that may fail returns 0 or an error number. No function changes errno. All
- * bytes zero is an unlocked lock, so a static variable needs no initialiser. No function of a lock
- * allocates memory; a wait for a ulocks_byte_mutex_t may, and so may the functions of a
- * ulocks_semarray_t, and those that open or join a region.
- * Deadlines are moments of CLOCK_MONOTONIC, as clock_gettime writes them.
+ * All locks: a function that may fail returns 0 or an error number; each other function that
+ * returns an int returns 0. No function changes errno. All bytes zero, or the INIT of this file, is
+ * an unlocked lock, and a condition variable without waiters. None of them needs destruction: the
+ * thread that unlocks a lock last may free its memory at once, and the memory of a condition
+ * variable may be freed when no thread is inside of one of its functions. No function of a lock
+ * allocates memory, but for those of ulocks_semarray_t, and those that open or join a region.
  *
- * Processes: the locks with `shared` in their names are for processes too, in memory that these
- * map. All others are for the threads of one process.
+ * EBUSY: what a function with `try` in its name returns if it would have to wait.
+ *
+ * Deadlines are moments of CLOCK_MONOTONIC, as clock_gettime writes them. A function with `_until`
+ * in its name returns ETIMEDOUT if the moment has passed, and EINVAL if the pointer to it is null,
+ * or its tv_nsec is not from 0 to 999999999.
+ *
+ * Processes: ulocks_barging_mutex_t, and what a region has, are for processes too, in memory that
+ * these map. All others are for the threads of one process.
  *
  * Pointers: a pointer to a lock or to a condition variable must be valid and aligned, and point to
  * an object that is not copied or moved while it is in use. Only a thread that holds a lock may
@@ -44,44 +51,25 @@ struct timespec;
 /* A semaphore with this many permits, 1073741823 at most. */
 #define ULOCKS_SEMAPHORE_INIT(permits) { { (permits), 0 } }
 
-/**
- * The bits of a ulocks_byte_mutex_t that are the program's.
- */
-#define ULOCKS_BYTE_MUTEX_BITS 252
-
-/**
- * The process has created the region: all data is zero.
- */
+/** The process has created the region: all data is zero. */
 #define ULOCKS_REGION_CREATED 0
 
-/**
- * No other process had the region open: the locks are unlocked, the data is as it was left.
- */
+/** No other process had the region open: the locks are unlocked, the data is as it was left. */
 #define ULOCKS_REGION_RESET 1
 
-/**
- * Other processes have the region open.
- */
+/** Other processes have the region open. */
 #define ULOCKS_REGION_JOINED 2
 
-/**
- * The set fails with EBUSY if it stops at this operation.
- */
+/** The set fails with EBUSY if it stops at this operation. */
 #define ULOCKS_SEMOP_NOWAIT 1
 
-/**
- * An arriving set is tried first, past those that wait: as semop on Linux.
- */
+/** An arriving set is tried first, past those that wait: as semop on Linux. */
 #define ULOCKS_SEMARRAY_BARGING 0
 
-/**
- * A set that has waited for `strict_after_ns` stops later sets from taking what it needs.
- */
+/** A set that has waited for `strict_after_ns` stops later sets from taking what it needs. */
 #define ULOCKS_SEMARRAY_STRICT 1
 
-/**
- * The most semaphores of an array.
- */
+/** The most semaphores of an array. */
 #define ULOCKS_SEMARRAY_MOST 1048576
 
 /**
@@ -125,168 +113,87 @@ typedef struct ulocks_region_t ulocks_region_t;
 typedef struct ulocks_semarray_t ulocks_semarray_t;
 
 /**
- * A mutex for critical sections that are mostly free: one atomic operation for a lock and unlock
- * instead of two. A thread that has to sleep pays for that. Any thread may take it next: no order,
- * and no bound on a wait.
- *
- * The first unlocking of the process registers it with the kernel: quick with one thread, tens of
- * milliseconds later.
- *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
- * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
- * that locks a mutex that it holds waits for ever. Two copies of this library in one process (a
- * plugin that links its own) must not share one.
+ * A mutex. A thread may be overtaken for a tenth of a millisecond, but not for ever. It belongs to
+ * one process. A thread that locks a mutex that it holds waits for ever.
  */
-typedef struct ulocks_asym_mutex_t {
-    uint64_t _words[2];
-} ulocks_asym_mutex_t;
-
-/**
- * A condition variable for mutexes of the type `ulocks_asym_mutex_t`.
- *
- * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
- * memory may be freed when no thread is inside of one of its functions.
- */
-typedef struct ulocks_asym_mutex_cond_t {
-    uint64_t _words[2];
-} ulocks_asym_mutex_cond_t;
-
-/**
- * A mutex of one byte, for a lock inside of every small object. Any thread may take it next.
- *
- * The lock uses two bits. The six bits of ULOCKS_BYTE_MUTEX_BITS belong to the program:
- * ulocks_byte_mutex_bits and the like.
- *
- * Waiters queue in a table of the process. Unlike every other lock here, **a wait may allocate**:
- * the table grows when more threads wait than ever before, and is never given back. So this mutex
- * cannot guard an allocator. A signal handler may not use it at all. A child of fork may not wait
- * for it, nor unlock one that threads waited for.
- *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
- * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
- * that locks a mutex that it holds waits for ever.
- */
-typedef struct ulocks_byte_mutex_t {
-    uint8_t _bytes[1];
-} ulocks_byte_mutex_t;
-
-/**
- * A condition variable for mutexes of the type `ulocks_byte_mutex_t`.
- *
- * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
- * memory may be freed when no thread is inside of one of its functions.
- */
-typedef struct ulocks_byte_mutex_cond_t {
-    uint64_t _words[2];
-} ulocks_byte_mutex_cond_t;
-
-/**
- * A mutex that a few threads pass around, while the others sleep. A sleeper is let in every ten
- * milliseconds, so every thread gets the mutex at last.
- *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
- * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
- * that locks a mutex that it holds waits for ever.
- */
-typedef struct ulocks_calock_t {
+typedef struct {
     uint64_t _words[1];
-} ulocks_calock_t;
-
-/**
- * A condition variable for mutexes of the type `ulocks_calock_t`.
- *
- * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
- * memory may be freed when no thread is inside of one of its functions.
- */
-typedef struct ulocks_calock_cond_t {
-    uint64_t _words[2];
-} ulocks_calock_cond_t;
-
-/**
- * A mutex that threads get in the order in which they came.
- *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
- * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
- * that locks a mutex that it holds waits for ever.
- */
-typedef struct ulocks_fair_mutex_t {
-    uint64_t _words[2];
-} ulocks_fair_mutex_t;
-
-/**
- * A condition variable for mutexes of the type `ulocks_fair_mutex_t`.
- *
- * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
- * memory may be freed when no thread is inside of one of its functions.
- */
-typedef struct ulocks_fair_mutex_cond_t {
-    uint64_t _words[2];
-} ulocks_fair_mutex_cond_t;
-
-/**
- * A mutex of four bytes. Any thread may take it next: no order, and no bound on a wait.
- *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
- * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
- * that locks a mutex that it holds waits for ever.
- */
-typedef struct ulocks_mutex_t {
-    uint32_t _words[1];
 } ulocks_mutex_t;
 
-/**
- * A condition variable for mutexes of the type `ulocks_mutex_t`.
- *
- * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
- * memory may be freed when no thread is inside of one of its functions.
- */
-typedef struct ulocks_mutex_cond_t {
+/** A condition variable for mutexes of the type ulocks_mutex_t. */
+typedef struct {
     uint64_t _words[2];
 } ulocks_mutex_cond_t;
 
 /**
- * A mutex of four bytes with priority inheritance. The thread that holds it runs with the highest
- * priority of those that wait for it.
- *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
- * thread that unlocks it last may free its memory at once. It belongs to one process.
+ * A mutex of four bytes. Any thread may take it next: no order, and no bound on a wait. It may lie
+ * in memory that several processes map, at any addresses; so may its condition variable. If a
+ * process dies with it, it stays locked.
  */
-typedef struct ulocks_pi_mutex_t {
+typedef struct {
+    uint32_t _words[1];
+} ulocks_barging_mutex_t;
+
+/** A condition variable for mutexes of the type ulocks_barging_mutex_t. */
+typedef struct {
+    uint64_t _words[2];
+} ulocks_barging_mutex_cond_t;
+
+/** A mutex that threads get in the order in which they came. It belongs to one process. */
+typedef struct {
+    uint64_t _words[2];
+} ulocks_fair_mutex_t;
+
+/** A condition variable for mutexes of the type ulocks_fair_mutex_t. */
+typedef struct {
+    uint64_t _words[2];
+} ulocks_fair_mutex_cond_t;
+
+/**
+ * A mutex of four bytes with priority inheritance. The thread that holds it runs with the highest
+ * priority of those that wait for it. It belongs to one process.
+ *
+ * The errors of its functions, beside those of all mutexes: EOWNERDEAD: the mutex is locked, but
+ * the thread that held it has ended without unlocking; EDEADLK: the calling thread holds it
+ * already, or a thread that waits for the calling thread does; ENOTRECOVERABLE: the thread that
+ * holds it has ended, and no thread waited then; EPERM or EINVAL: the memory has been overwritten;
+ * ENOMEM or ENOSYS: the kernel has no memory, or no priority inheritance.
+ */
+typedef struct {
     uint32_t _words[1];
 } ulocks_pi_mutex_t;
 
 /**
- * A condition variable for one mutex of the type `ulocks_pi_mutex_t`. It notifies the thread of
- * the highest priority first.
- *
- * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
- * memory may be freed when no thread is inside of one of its functions.
+ * A condition variable for one ulocks_pi_mutex_t. It notifies the thread of the highest priority
+ * first.
  */
-typedef struct ulocks_pi_mutex_cond_t {
+typedef struct {
     uint32_t _words[2];
 } ulocks_pi_mutex_cond_t;
 
-/**
- * A condition variable in a region, for either mutex.
- */
-typedef struct ulocks_robust_cond_t {
+/** A condition variable in a region, for either mutex. */
+typedef struct {
     uint64_t _words[2];
 } ulocks_robust_cond_t;
 
 /**
- * A mutex in a region that goes to the next thread if its holder dies, in order of arrival.
- */
-typedef struct ulocks_robust_fair_mutex_t {
-    uint64_t _words[4];
-} ulocks_robust_fair_mutex_t;
-
-/**
  * A mutex in a region that goes to the next thread if its holder dies. An arriving thread may take
  * it past the waiters.
+ *
+ * The errors of its functions, and of ulocks_robust_fair_mutex_t: EOWNERDEAD: locked, but the last
+ * holder died with it, so repair the data and say that it is consistent; ENOTRECOVERABLE: not
+ * locked, because the mutex was unlocked without that; EDEADLK: the thread holds it; EPERM: the
+ * thread holds no robust lock; EINVAL: the mutex is not in the member's region, or the member is
+ * that of another process; EBADMSG: the memory was overwritten.
  */
-typedef struct ulocks_robust_mutex_t {
+typedef struct {
     uint32_t _words[3];
 } ulocks_robust_mutex_t;
+
+/** The same, in order of arrival. */
+typedef struct {
+    uint64_t _words[4];
+} ulocks_robust_fair_mutex_t;
 
 /**
  * A reader-writer lock in a region that a holder's death does not keep locked. A reader that dies
@@ -299,8 +206,14 @@ typedef struct ulocks_robust_mutex_t {
  * | ulocks_robust_rwlock_write_ | writers |
  *
  * Urgent readers that always overlap shut out a writer for ever.
+ *
+ * The errors of its functions: EOWNERDEAD: locked, but a writer has died, so the data may be half
+ * changed; a writer repairs it, and says that it is consistent; ENOTRECOVERABLE: not locked,
+ * because a writer unlocked without that; EDEADLK: the thread reads or writes already; EINVAL: the
+ * lock is not in the member's region, or the member is that of another process; EBADMSG: the
+ * memory was overwritten.
  */
-typedef struct ulocks_robust_rwlock_t {
+typedef struct {
     uint64_t _words[36];
 } ulocks_robust_rwlock_t;
 
@@ -309,7 +222,7 @@ typedef struct ulocks_robust_rwlock_t {
  *
  * Of the threads that wait, the one that came first and can have what it asks for is served.
  */
-typedef struct ulocks_robust_semaphore_t {
+typedef struct {
     uint64_t _words[264];
 } ulocks_robust_semaphore_t;
 
@@ -324,572 +237,201 @@ typedef struct ulocks_robust_semaphore_t {
  * | ulocks_rwlock_write_ | writers |
  * | ulocks_rwlock_upgradable_ | a reader that may become a writer; one at a time, beside other readers |
  *
- * `ULOCKS_RWLOCK_INIT`, or all bytes zero, is an unlocked lock. It needs no destruction: the
- * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
- * that asks for it again waits for ever, unless it reads already and asks for a later class of
- * readers. More than 131072 readers at once, or 6000 that wait, end the process.
+ * It belongs to one process. A thread that asks for it again waits for ever, unless it reads
+ * already and asks for a later class of readers. More than 131072 readers at once, or 6000 that
+ * wait, end the process.
  */
-typedef struct ulocks_rwlock_t {
+typedef struct {
     uint64_t _words[2];
 } ulocks_rwlock_t;
 
 /**
  * A counting semaphore. Threads get permits in the order in which they came.
  *
- * `ULOCKS_SEMAPHORE_INIT(n)` has n permits, all bytes zero has none. It needs no destruction. Its
- * memory may be freed when no thread is inside of one of its functions. It belongs to one process.
- * At most 65535 threads may wait at once; one more ends the process.
+ * `ULOCKS_SEMAPHORE_INIT(n)` has n permits; all bytes zero has none. More than 1073741823 are the
+ * error EINVAL. It belongs to one process. At most 65535 threads may wait at once; one more ends
+ * the process.
  */
-typedef struct ulocks_semaphore_t {
+typedef struct {
     uint64_t _words[3];
 } ulocks_semaphore_t;
 
-/**
- * How an array is made. All bytes zero has the defaults.
- */
-typedef struct ulocks_semarray_options_t {
-    /**
-     * The greatest value of a semaphore: 134217727 at most. 0 is the default, 32767.
-     */
+/** How an array is made. All bytes zero has the defaults. */
+typedef struct {
+    /** The greatest value of a semaphore: 134217727 at most. 0 is the default, 32767. */
     uint32_t limit;
-    /**
-     * The most operations of a set. 0 is the default, 500.
-     */
+    /** The most operations of a set. 0 is the default, 500. */
     uint32_t max_ops;
-    /**
-     * ULOCKS_SEMARRAY_BARGING or ULOCKS_SEMARRAY_STRICT.
-     */
+    /** ULOCKS_SEMARRAY_BARGING or ULOCKS_SEMARRAY_STRICT. */
     uint32_t fairness;
-    /**
-     * Zero.
-     */
+    /** Zero. */
     uint32_t reserved;
-    /**
-     * For how many nanoseconds sets may pass another one, if fairness is strict.
-     */
+    /** For how many nanoseconds sets may pass another one, if fairness is strict. */
     uint64_t strict_after_ns;
 } ulocks_semarray_options_t;
 
-/**
- * One operation of a set.
- */
-typedef struct ulocks_semop_t {
-    /**
-     * The semaphore, from 0 on.
-     */
+/** One operation of a set. */
+typedef struct {
+    /** The semaphore, from 0 on. */
     uint32_t index;
     /**
      * Greater than 0: added to the value. Less than 0: subtracted, when the value is great enough.
      * 0: waits until the value is 0.
      */
     int32_t change;
-    /**
-     * 0 or ULOCKS_SEMOP_NOWAIT.
-     */
+    /** 0 or ULOCKS_SEMOP_NOWAIT. */
     uint32_t flags;
 } ulocks_semop_t;
-
-/**
- * A mutex of four bytes. Any thread may take it next: no order, and no bound on a wait.
- *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
- * thread that unlocks it last may free its memory at once. It may lie in memory that several
- * processes map, at any addresses. If a process dies with it, it stays locked. A thread that locks
- * a mutex that it holds waits for ever.
- */
-typedef struct ulocks_shared_mutex_t {
-    uint32_t _words[1];
-} ulocks_shared_mutex_t;
-
-/**
- * A condition variable for mutexes of the type `ulocks_shared_mutex_t`.
- *
- * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
- * memory may be freed when no thread is inside of one of its functions. It may lie in memory that
- * several processes map, at any addresses.
- */
-typedef struct ulocks_shared_mutex_cond_t {
-    uint64_t _words[2];
-} ulocks_shared_mutex_cond_t;
-
-/**
- * A mutex of four bytes with priority inheritance. The thread that holds it runs with the highest
- * priority of those that wait for it.
- *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
- * thread that unlocks it last may free its memory at once. It may lie in memory that several
- * processes map, at any addresses. If a process dies with it, the next lock says so.
- */
-typedef struct ulocks_shared_pi_mutex_t {
-    uint32_t _words[1];
-} ulocks_shared_pi_mutex_t;
-
-/**
- * A condition variable for one mutex of the type `ulocks_shared_pi_mutex_t`. It notifies the
- * thread of the highest priority first.
- *
- * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
- * memory may be freed when no thread is inside of one of its functions. It may lie in memory that
- * several processes map, at any addresses.
- */
-typedef struct ulocks_shared_pi_mutex_cond_t {
-    uint32_t _words[2];
-} ulocks_shared_pi_mutex_cond_t;
-
-/**
- * A reader-writer lock where readers and writers take turns, with three classes of readers.
- *
- * | functions | for |
- * |---|---|
- * | ulocks_shared_rwlock_read_ | ordinary readers, which may take long |
- * | ulocks_shared_rwlock_urgent_ | readers with short sections: they wait for no ordinary reader, and not for a writer that waits for one |
- * | ulocks_shared_rwlock_nested_ | code that may run while its thread reads the lock already, by another class |
- * | ulocks_shared_rwlock_write_ | writers |
- * | ulocks_shared_rwlock_upgradable_ | a reader that may become a writer; one at a time, beside other readers |
- *
- * `ULOCKS_RWLOCK_INIT`, or all bytes zero, is an unlocked lock. It needs no destruction: the
- * thread that unlocks it last may free its memory at once. It may lie in memory that several
- * processes map, at any addresses. If a process dies with it, it stays locked. A thread that asks
- * for it again waits for ever, unless it reads already and asks for a later class of readers. More
- * than 131072 readers at once, or 6000 that wait, end the process.
- */
-typedef struct ulocks_shared_rwlock_t {
-    uint64_t _words[2];
-} ulocks_shared_rwlock_t;
-
-/**
- * A mutex for many operations a second among many threads. A thread may be overtaken for a tenth
- * of a millisecond, but not for ever.
- *
- * `ULOCKS_MUTEX_INIT`, or all bytes zero, is an unlocked mutex. It needs no destruction: the
- * thread that unlocks it last may free its memory at once. It belongs to one process. A thread
- * that locks a mutex that it holds waits for ever.
- */
-typedef struct ulocks_throughput_mutex_t {
-    uint64_t _words[1];
-} ulocks_throughput_mutex_t;
-
-/**
- * A condition variable for mutexes of the type `ulocks_throughput_mutex_t`.
- *
- * `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no destruction. Its
- * memory may be freed when no thread is inside of one of its functions.
- */
-typedef struct ulocks_throughput_mutex_cond_t {
-    uint64_t _words[2];
-} ulocks_throughput_mutex_cond_t;
 
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
-/**
- * Locks the mutex, and waits as long as that takes. Returns 0.
- */
-int ulocks_asym_mutex_lock(struct ulocks_asym_mutex_t *mutex);
+/** Locks the mutex, and waits as long as that takes. */
+int ulocks_mutex_lock(ulocks_mutex_t *mutex);
+
+/** Locks the mutex if that needs no waiting. EBUSY: a thread holds it, or has a right to it. */
+int ulocks_mutex_trylock(ulocks_mutex_t *mutex);
+
+/** Locks the mutex, or gives up at a moment. It tries at least once. */
+int ulocks_mutex_lock_until(ulocks_mutex_t *mutex, const struct timespec *monotonic_deadline);
+
+/** Unlocks the mutex. The calling thread must hold it. */
+int ulocks_mutex_unlock(ulocks_mutex_t *mutex);
+
+/** Whether a thread holds the mutex at this moment. */
+bool ulocks_mutex_is_locked(const ulocks_mutex_t *mutex);
 
 /**
- * Locks the mutex if that needs no waiting.
- *
- * Returns 0, or EBUSY: a thread holds the mutex.
+ * Unlocks the mutex, which the calling thread must hold, waits until notified, and locks the mutex
+ * again. No notification is missed that comes after the unlocking. A wait may end without one, so
+ * look at the condition again.
  */
-int ulocks_asym_mutex_trylock(struct ulocks_asym_mutex_t *mutex);
+int ulocks_mutex_cond_wait(ulocks_mutex_cond_t *cond, ulocks_mutex_t *mutex);
 
 /**
- * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
+ * The same, until a moment. The mutex is locked again in every case; after EINVAL it was not
+ * unlocked.
  */
-int ulocks_asym_mutex_lock_until(struct ulocks_asym_mutex_t *mutex,
+int ulocks_mutex_cond_wait_until(ulocks_mutex_cond_t *cond,
+                                 ulocks_mutex_t *mutex,
                                  const struct timespec *monotonic_deadline);
 
-/**
- * Unlocks the mutex. The calling thread must hold it. Returns 0.
- */
-int ulocks_asym_mutex_unlock(struct ulocks_asym_mutex_t *mutex);
+/** Notifies one thread that waits, with or without the mutex locked. */
+int ulocks_mutex_cond_signal(ulocks_mutex_cond_t *cond);
 
-/**
- * Whether a thread holds the mutex at this moment.
- */
-bool ulocks_asym_mutex_is_locked(const struct ulocks_asym_mutex_t *mutex);
+/** Notifies all threads that wait, with or without the mutex locked. */
+int ulocks_mutex_cond_broadcast(ulocks_mutex_cond_t *cond);
 
-/**
- * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
- * the mutex.
- *
- * No notification is missed that comes after the unlocking. A wait may end without one, so look at
- * the condition again. It is no cancellation point. Returns 0.
- */
-int ulocks_asym_mutex_cond_wait(struct ulocks_asym_mutex_cond_t *cond,
-                                struct ulocks_asym_mutex_t *mutex);
+/** Locks the mutex, and waits as long as that takes. */
+int ulocks_barging_mutex_lock(ulocks_barging_mutex_t *mutex);
 
-/**
- * As ulocks_asym_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
- * The mutex is locked again in every case.
- *
- * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
- * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
- */
-int ulocks_asym_mutex_cond_wait_until(struct ulocks_asym_mutex_cond_t *cond,
-                                      struct ulocks_asym_mutex_t *mutex,
-                                      const struct timespec *monotonic_deadline);
+/** Locks the mutex if that needs no waiting. EBUSY: a thread holds it, or has a right to it. */
+int ulocks_barging_mutex_trylock(ulocks_barging_mutex_t *mutex);
 
-/**
- * Notifies one thread that waits, with or without the mutex locked. Returns 0.
- */
-int ulocks_asym_mutex_cond_signal(struct ulocks_asym_mutex_cond_t *cond);
-
-/**
- * Notifies all threads that wait, with or without the mutex locked. Returns 0.
- */
-int ulocks_asym_mutex_cond_broadcast(struct ulocks_asym_mutex_cond_t *cond);
-
-/**
- * Locks the mutex, and waits as long as that takes. Returns 0.
- */
-int ulocks_byte_mutex_lock(struct ulocks_byte_mutex_t *mutex);
-
-/**
- * Locks the mutex if that needs no waiting.
- *
- * Returns 0, or EBUSY: a thread holds the mutex.
- */
-int ulocks_byte_mutex_trylock(struct ulocks_byte_mutex_t *mutex);
-
-/**
- * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_byte_mutex_lock_until(struct ulocks_byte_mutex_t *mutex,
-                                 const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks the mutex. The calling thread must hold it. Returns 0.
- */
-int ulocks_byte_mutex_unlock(struct ulocks_byte_mutex_t *mutex);
-
-/**
- * Whether a thread holds the mutex at this moment.
- */
-bool ulocks_byte_mutex_is_locked(const struct ulocks_byte_mutex_t *mutex);
-
-/**
- * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
- * the mutex.
- *
- * No notification is missed that comes after the unlocking. A wait may end without one, so look at
- * the condition again. It is no cancellation point. Returns 0.
- */
-int ulocks_byte_mutex_cond_wait(struct ulocks_byte_mutex_cond_t *cond,
-                                struct ulocks_byte_mutex_t *mutex);
-
-/**
- * As ulocks_byte_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
- * The mutex is locked again in every case.
- *
- * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
- * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
- */
-int ulocks_byte_mutex_cond_wait_until(struct ulocks_byte_mutex_cond_t *cond,
-                                      struct ulocks_byte_mutex_t *mutex,
-                                      const struct timespec *monotonic_deadline);
-
-/**
- * Notifies one thread that waits, with or without the mutex locked. Returns 0.
- */
-int ulocks_byte_mutex_cond_signal(struct ulocks_byte_mutex_cond_t *cond);
-
-/**
- * Notifies all threads that wait, with or without the mutex locked. Returns 0.
- */
-int ulocks_byte_mutex_cond_broadcast(struct ulocks_byte_mutex_cond_t *cond);
-
-/**
- * The program's bits of the byte at this moment. The calling thread need not hold the mutex.
- */
-uint8_t ulocks_byte_mutex_bits(const struct ulocks_byte_mutex_t *mutex);
-
-/**
- * Sets those of the program's bits that `bits` has, and leaves the others and the lock as they
- * are. Bits outside of ULOCKS_BYTE_MUTEX_BITS are ignored. It never waits.
- *
- * Returns the program's bits as they were before.
- */
-uint8_t ulocks_byte_mutex_set_bits(struct ulocks_byte_mutex_t *mutex, uint8_t bits);
-
-/**
- * Clears those of the program's bits that `bits` has, and leaves the others and the lock as they
- * are. It never waits.
- *
- * Returns the program's bits as they were before.
- */
-uint8_t ulocks_byte_mutex_clear_bits(struct ulocks_byte_mutex_t *mutex, uint8_t bits);
-
-/**
- * Locks the mutex, and waits as long as that takes. Returns 0.
- */
-int ulocks_calock_lock(struct ulocks_calock_t *mutex);
-
-/**
- * Locks the mutex if that needs no waiting.
- *
- * Returns 0, or EBUSY: a thread holds the mutex.
- */
-int ulocks_calock_trylock(struct ulocks_calock_t *mutex);
-
-/**
- * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_calock_lock_until(struct ulocks_calock_t *mutex,
-                             const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks the mutex. The calling thread must hold it. Returns 0.
- */
-int ulocks_calock_unlock(struct ulocks_calock_t *mutex);
-
-/**
- * Whether a thread holds the mutex at this moment.
- */
-bool ulocks_calock_is_locked(const struct ulocks_calock_t *mutex);
-
-/**
- * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
- * the mutex.
- *
- * No notification is missed that comes after the unlocking. A wait may end without one, so look at
- * the condition again. It is no cancellation point. Returns 0.
- */
-int ulocks_calock_cond_wait(struct ulocks_calock_cond_t *cond, struct ulocks_calock_t *mutex);
-
-/**
- * As ulocks_calock_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
- * The mutex is locked again in every case.
- *
- * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
- * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
- */
-int ulocks_calock_cond_wait_until(struct ulocks_calock_cond_t *cond,
-                                  struct ulocks_calock_t *mutex,
-                                  const struct timespec *monotonic_deadline);
-
-/**
- * Notifies one thread that waits, with or without the mutex locked. Returns 0.
- */
-int ulocks_calock_cond_signal(struct ulocks_calock_cond_t *cond);
-
-/**
- * Notifies all threads that wait, with or without the mutex locked. Returns 0.
- */
-int ulocks_calock_cond_broadcast(struct ulocks_calock_cond_t *cond);
-
-/**
- * Locks the mutex, and waits as long as that takes. Returns 0.
- */
-int ulocks_fair_mutex_lock(struct ulocks_fair_mutex_t *mutex);
-
-/**
- * Locks the mutex if that needs no waiting.
- *
- * Returns 0, or EBUSY: a thread holds the mutex, or another thread waits for it.
- */
-int ulocks_fair_mutex_trylock(struct ulocks_fair_mutex_t *mutex);
-
-/**
- * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_fair_mutex_lock_until(struct ulocks_fair_mutex_t *mutex,
-                                 const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks the mutex. The calling thread must hold it. Returns 0.
- */
-int ulocks_fair_mutex_unlock(struct ulocks_fair_mutex_t *mutex);
-
-/**
- * Whether a thread holds the mutex at this moment.
- */
-bool ulocks_fair_mutex_is_locked(const struct ulocks_fair_mutex_t *mutex);
-
-/**
- * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
- * the mutex.
- *
- * No notification is missed that comes after the unlocking. A wait may end without one, so look at
- * the condition again. It is no cancellation point. Returns 0.
- */
-int ulocks_fair_mutex_cond_wait(struct ulocks_fair_mutex_cond_t *cond,
-                                struct ulocks_fair_mutex_t *mutex);
-
-/**
- * As ulocks_fair_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
- * The mutex is locked again in every case.
- *
- * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
- * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
- */
-int ulocks_fair_mutex_cond_wait_until(struct ulocks_fair_mutex_cond_t *cond,
-                                      struct ulocks_fair_mutex_t *mutex,
-                                      const struct timespec *monotonic_deadline);
-
-/**
- * Notifies one thread that waits, with or without the mutex locked. Returns 0.
- */
-int ulocks_fair_mutex_cond_signal(struct ulocks_fair_mutex_cond_t *cond);
-
-/**
- * Notifies all threads that wait, with or without the mutex locked. Returns 0.
- */
-int ulocks_fair_mutex_cond_broadcast(struct ulocks_fair_mutex_cond_t *cond);
-
-/**
- * Locks the mutex, and waits as long as that takes. Returns 0.
- */
-int ulocks_mutex_lock(struct ulocks_mutex_t *mutex);
-
-/**
- * Locks the mutex if that needs no waiting.
- *
- * Returns 0, or EBUSY: a thread holds the mutex.
- */
-int ulocks_mutex_trylock(struct ulocks_mutex_t *mutex);
-
-/**
- * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_mutex_lock_until(struct ulocks_mutex_t *mutex,
-                            const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks the mutex. The calling thread must hold it. Returns 0.
- */
-int ulocks_mutex_unlock(struct ulocks_mutex_t *mutex);
-
-/**
- * Whether a thread holds the mutex at this moment.
- */
-bool ulocks_mutex_is_locked(const struct ulocks_mutex_t *mutex);
-
-/**
- * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
- * the mutex.
- *
- * No notification is missed that comes after the unlocking. A wait may end without one, so look at
- * the condition again. It is no cancellation point. Returns 0.
- */
-int ulocks_mutex_cond_wait(struct ulocks_mutex_cond_t *cond, struct ulocks_mutex_t *mutex);
-
-/**
- * As ulocks_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
- * The mutex is locked again in every case.
- *
- * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
- * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
- */
-int ulocks_mutex_cond_wait_until(struct ulocks_mutex_cond_t *cond,
-                                 struct ulocks_mutex_t *mutex,
-                                 const struct timespec *monotonic_deadline);
-
-/**
- * Notifies one thread that waits, with or without the mutex locked. Returns 0.
- */
-int ulocks_mutex_cond_signal(struct ulocks_mutex_cond_t *cond);
-
-/**
- * Notifies all threads that wait, with or without the mutex locked. Returns 0.
- */
-int ulocks_mutex_cond_broadcast(struct ulocks_mutex_cond_t *cond);
-
-/**
- * Locks the mutex, and waits as long as that takes.
- *
- * Returns 0; EOWNERDEAD: the mutex is locked, but the thread that held it has ended without
- * unlocking; EDEADLK: the calling thread holds it already, or a thread that waits for the calling
- * thread does; ENOTRECOVERABLE: the thread that holds it has ended, and no thread waited then;
- * EPERM or EINVAL: the memory has been overwritten; ENOMEM or ENOSYS: the kernel has no memory, or
- * no priority inheritance.
- */
-int ulocks_pi_mutex_lock(struct ulocks_pi_mutex_t *mutex);
-
-/**
- * Locks the mutex if that needs no waiting.
- *
- * Returns 0, or an error as ulocks_pi_mutex_lock. EBUSY: a thread holds the mutex; this one, too.
- */
-int ulocks_pi_mutex_trylock(struct ulocks_pi_mutex_t *mutex);
-
-/**
- * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
- *
- * Returns 0, or an error as ulocks_pi_mutex_lock. ETIMEDOUT: the moment has passed. EINVAL: also
- * if the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
- */
-int ulocks_pi_mutex_lock_until(struct ulocks_pi_mutex_t *mutex,
-                               const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks the mutex.
- *
- * Returns 0, or EPERM: the calling thread does not hold the mutex.
- */
-int ulocks_pi_mutex_unlock(struct ulocks_pi_mutex_t *mutex);
-
-/**
- * Whether a thread holds the mutex at this moment.
- */
-bool ulocks_pi_mutex_is_locked(const struct ulocks_pi_mutex_t *mutex);
-
-/**
- * Unlocks the mutex, waits until notified, and locks the mutex again.
- *
- * No notification is missed that comes after the unlocking. A wait may end without one, so look at
- * the condition again. It is no cancellation point. All waits use the same mutex.
- *
- * Returns 0; EPERM: the calling thread does not hold the mutex; or an error as
- * ulocks_pi_mutex_lock. The mutex is locked only after 0 and EOWNERDEAD.
- */
-int ulocks_pi_mutex_cond_wait(struct ulocks_pi_mutex_cond_t *cond, struct ulocks_pi_mutex_t *mutex);
-
-/**
- * As ulocks_pi_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
- *
- * ETIMEDOUT: the moment has passed, no notification came, and the mutex is locked again. EINVAL:
- * also if the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999; then the
- * mutex was not unlocked.
- */
-int ulocks_pi_mutex_cond_wait_until(struct ulocks_pi_mutex_cond_t *cond,
-                                    struct ulocks_pi_mutex_t *mutex,
+/** Locks the mutex, or gives up at a moment. It tries at least once. */
+int ulocks_barging_mutex_lock_until(ulocks_barging_mutex_t *mutex,
                                     const struct timespec *monotonic_deadline);
 
-/**
- * Notifies one thread that waits, with or without the mutex locked. The mutex is that of the
- * waits.
- *
- * Returns 0, or an error of the kernel as ulocks_pi_mutex_lock.
- */
-int ulocks_pi_mutex_cond_signal(struct ulocks_pi_mutex_cond_t *cond,
-                                struct ulocks_pi_mutex_t *mutex);
+/** Unlocks the mutex. The calling thread must hold it. */
+int ulocks_barging_mutex_unlock(ulocks_barging_mutex_t *mutex);
+
+/** Whether a thread holds the mutex at this moment. */
+bool ulocks_barging_mutex_is_locked(const ulocks_barging_mutex_t *mutex);
 
 /**
- * Notifies all threads that wait, with or without the mutex locked. The mutex is that of the
- * waits.
- *
- * Returns 0, or an error of the kernel as ulocks_pi_mutex_lock.
+ * Unlocks the mutex, which the calling thread must hold, waits until notified, and locks the mutex
+ * again. No notification is missed that comes after the unlocking. A wait may end without one, so
+ * look at the condition again.
  */
-int ulocks_pi_mutex_cond_broadcast(struct ulocks_pi_mutex_cond_t *cond,
-                                   struct ulocks_pi_mutex_t *mutex);
+int ulocks_barging_mutex_cond_wait(ulocks_barging_mutex_cond_t *cond,
+                                   ulocks_barging_mutex_t *mutex);
+
+/**
+ * The same, until a moment. The mutex is locked again in every case; after EINVAL it was not
+ * unlocked.
+ */
+int ulocks_barging_mutex_cond_wait_until(ulocks_barging_mutex_cond_t *cond,
+                                         ulocks_barging_mutex_t *mutex,
+                                         const struct timespec *monotonic_deadline);
+
+/** Notifies one thread that waits, with or without the mutex locked. */
+int ulocks_barging_mutex_cond_signal(ulocks_barging_mutex_cond_t *cond);
+
+/** Notifies all threads that wait, with or without the mutex locked. */
+int ulocks_barging_mutex_cond_broadcast(ulocks_barging_mutex_cond_t *cond);
+
+/** Locks the mutex, and waits as long as that takes. */
+int ulocks_fair_mutex_lock(ulocks_fair_mutex_t *mutex);
+
+/** Locks the mutex if that needs no waiting. EBUSY: a thread holds it, or has a right to it. */
+int ulocks_fair_mutex_trylock(ulocks_fair_mutex_t *mutex);
+
+/** Locks the mutex, or gives up at a moment. It tries at least once. */
+int ulocks_fair_mutex_lock_until(ulocks_fair_mutex_t *mutex,
+                                 const struct timespec *monotonic_deadline);
+
+/** Unlocks the mutex. The calling thread must hold it. */
+int ulocks_fair_mutex_unlock(ulocks_fair_mutex_t *mutex);
+
+/** Whether a thread holds the mutex at this moment. */
+bool ulocks_fair_mutex_is_locked(const ulocks_fair_mutex_t *mutex);
+
+/**
+ * Unlocks the mutex, which the calling thread must hold, waits until notified, and locks the mutex
+ * again. No notification is missed that comes after the unlocking. A wait may end without one, so
+ * look at the condition again.
+ */
+int ulocks_fair_mutex_cond_wait(ulocks_fair_mutex_cond_t *cond, ulocks_fair_mutex_t *mutex);
+
+/**
+ * The same, until a moment. The mutex is locked again in every case; after EINVAL it was not
+ * unlocked.
+ */
+int ulocks_fair_mutex_cond_wait_until(ulocks_fair_mutex_cond_t *cond,
+                                      ulocks_fair_mutex_t *mutex,
+                                      const struct timespec *monotonic_deadline);
+
+/** Notifies one thread that waits, with or without the mutex locked. */
+int ulocks_fair_mutex_cond_signal(ulocks_fair_mutex_cond_t *cond);
+
+/** Notifies all threads that wait, with or without the mutex locked. */
+int ulocks_fair_mutex_cond_broadcast(ulocks_fair_mutex_cond_t *cond);
+
+/** Locks the mutex, and waits as long as that takes. The errors: see ulocks_pi_mutex_t. */
+int ulocks_pi_mutex_lock(ulocks_pi_mutex_t *mutex);
+
+/** Locks the mutex if that needs no waiting. EBUSY: a thread holds it; this one, too. */
+int ulocks_pi_mutex_trylock(ulocks_pi_mutex_t *mutex);
+
+/** Locks the mutex, or gives up at a moment. */
+int ulocks_pi_mutex_lock_until(ulocks_pi_mutex_t *mutex, const struct timespec *monotonic_deadline);
+
+/** Unlocks the mutex. Returns 0, or EPERM: the calling thread does not hold it. */
+int ulocks_pi_mutex_unlock(ulocks_pi_mutex_t *mutex);
+
+/** Whether a thread holds the mutex at this moment. */
+bool ulocks_pi_mutex_is_locked(const ulocks_pi_mutex_t *mutex);
+
+/**
+ * As ulocks_mutex_cond_wait. All waits use the same mutex. EPERM: the calling thread does not hold
+ * it. The mutex is locked again after 0 and EOWNERDEAD only.
+ */
+int ulocks_pi_mutex_cond_wait(ulocks_pi_mutex_cond_t *cond, ulocks_pi_mutex_t *mutex);
+
+/**
+ * The same, until a moment. The mutex is locked again after ETIMEDOUT, too. After EINVAL it may be
+ * that it was not unlocked.
+ */
+int ulocks_pi_mutex_cond_wait_until(ulocks_pi_mutex_cond_t *cond,
+                                    ulocks_pi_mutex_t *mutex,
+                                    const struct timespec *monotonic_deadline);
+
+/** Notifies the waiter of the highest priority. The mutex is that of the waits. */
+int ulocks_pi_mutex_cond_signal(ulocks_pi_mutex_cond_t *cond, ulocks_pi_mutex_t *mutex);
+
+/** Notifies all threads that wait. The mutex is that of the waits. */
+int ulocks_pi_mutex_cond_broadcast(ulocks_pi_mutex_cond_t *cond, ulocks_pi_mutex_t *mutex);
 
 /**
  * What the calling thread's last error of a region, of a member or of a name was, as a sentence
@@ -903,7 +445,7 @@ const char *ulocks_region_error(void);
  * Returns 0; EEXIST: the file exists; EINVAL: a null pointer; ENOSPC: no room; EBUSY: another
  * process makes a region of the file; or why the system refused.
  */
-int ulocks_region_create(const char *file, mode_t mode, struct ulocks_region_t **region);
+int ulocks_region_create(const char *file, mode_t mode, ulocks_region_t **region);
 
 /**
  * Opens the region in a file.
@@ -912,14 +454,14 @@ int ulocks_region_create(const char *file, mode_t mode, struct ulocks_region_t *
  * is damaged; EPROTO: it is a region of another version or of another kind; EBUSY: a process
  * creates or resets it and does not finish; EINVAL: a null pointer; or why the system refused.
  */
-int ulocks_region_open(const char *file, struct ulocks_region_t **region);
+int ulocks_region_open(const char *file, ulocks_region_t **region);
 
 /**
  * Opens the region in a file, or creates it if there is no file, or an empty one.
  *
  * Returns what ulocks_region_create and ulocks_region_open do.
  */
-int ulocks_region_create_or_open(const char *file, mode_t mode, struct ulocks_region_t **region);
+int ulocks_region_create_or_open(const char *file, mode_t mode, ulocks_region_t **region);
 
 /**
  * Creates a region without a file: for children of fork, and for processes that get its
@@ -927,7 +469,7 @@ int ulocks_region_create_or_open(const char *file, mode_t mode, struct ulocks_re
  *
  * Returns 0; EINVAL: a null pointer; or why the system refused.
  */
-int ulocks_region_anonymous(struct ulocks_region_t **region);
+int ulocks_region_anonymous(ulocks_region_t **region);
 
 /**
  * Opens the region of a descriptor that another process has passed on. The descriptor stays the
@@ -935,25 +477,23 @@ int ulocks_region_anonymous(struct ulocks_region_t **region);
  *
  * Returns what ulocks_region_open does; EBADF: no descriptor.
  */
-int ulocks_region_from_fd(int descriptor, struct ulocks_region_t **region);
+int ulocks_region_from_fd(int descriptor, ulocks_region_t **region);
 
-/**
- * The descriptor of the region, to be passed to another process. It stays the region's.
- */
-int ulocks_region_fd(const struct ulocks_region_t *region);
+/** The descriptor of the region, to be passed to another process. It stays the region's. */
+int ulocks_region_fd(const ulocks_region_t *region);
 
 /**
  * How the process came to the region: ULOCKS_REGION_CREATED, ULOCKS_REGION_RESET or
  * ULOCKS_REGION_JOINED.
  */
-int ulocks_region_attached(const struct ulocks_region_t *region);
+int ulocks_region_attached(const ulocks_region_t *region);
 
 /**
  * Closes the region in this process. No pointer into it may be used after that.
  *
  * Returns 0, or EBUSY: a thread of this process takes part, and the region stays open.
  */
-int ulocks_region_close(struct ulocks_region_t *region);
+int ulocks_region_close(ulocks_region_t *region);
 
 /**
  * Lets the calling thread take part in the region.
@@ -961,14 +501,14 @@ int ulocks_region_close(struct ulocks_region_t *region);
  * Returns 0; EAGAIN: 64 threads take part already; ENOSYS: the thread has no robust list that can
  * be used; EINVAL: a null pointer.
  */
-int ulocks_region_join(const struct ulocks_region_t *region, struct ulocks_member_t **member);
+int ulocks_region_join(const ulocks_region_t *region, ulocks_member_t **member);
 
 /**
  * Ends the part of the calling thread, which is the one that joined.
  *
  * Returns 0, or EBUSY: the thread still holds a robust lock, and takes part as before.
  */
-int ulocks_member_leave(struct ulocks_member_t *member);
+int ulocks_member_leave(ulocks_member_t *member);
 
 /**
  * Finds the `size` bytes of a name, or makes them, all zero. They are aligned to 64 bytes. The
@@ -978,363 +518,199 @@ int ulocks_member_leave(struct ulocks_member_t *member);
  * EPROTO: the name stands for something else, or for another number of bytes; ENOSPC: no room;
  * EBADMSG: the region is damaged.
  */
-int ulocks_region_bytes(const struct ulocks_region_t *region,
-                        const struct ulocks_member_t *member,
+int ulocks_region_bytes(const ulocks_region_t *region,
+                        const ulocks_member_t *member,
                         const char *name,
                         size_t size,
                         void **bytes);
 
-/**
- * Finds the condition variable of a name in a region, or makes it, without waiters.
- *
- * Returns what ulocks_region_robust_mutex does.
- */
-int ulocks_region_robust_cond(const struct ulocks_region_t *region,
-                              const struct ulocks_member_t *member,
+/** Finds the condition variable of a name in a region, or makes it, without waiters. */
+int ulocks_region_robust_cond(const ulocks_region_t *region,
+                              const ulocks_member_t *member,
                               const char *name,
-                              struct ulocks_robust_cond_t **cond);
+                              ulocks_robust_cond_t **cond);
 
 /**
  * Notifies the thread that has waited longest. Returns 0; EINVAL: the condition variable is not in
  * the member's region, or the member is that of another process.
  */
-int ulocks_robust_cond_signal(struct ulocks_robust_cond_t *cond,
-                              const struct ulocks_member_t *member);
+int ulocks_robust_cond_signal(ulocks_robust_cond_t *cond, const ulocks_member_t *member);
 
-/**
- * Notifies all threads that wait. Returns what ulocks_robust_cond_signal does.
- */
-int ulocks_robust_cond_broadcast(struct ulocks_robust_cond_t *cond,
-                                 const struct ulocks_member_t *member);
+/** Notifies all threads that wait. Returns what ulocks_robust_cond_signal does. */
+int ulocks_robust_cond_broadcast(ulocks_robust_cond_t *cond, const ulocks_member_t *member);
 
-/**
- * Finds the fair mutex of a name in a region, or makes it, unlocked.
- *
- * Returns what ulocks_region_robust_mutex does.
- */
-int ulocks_region_robust_fair_mutex(const struct ulocks_region_t *region,
-                                    const struct ulocks_member_t *member,
-                                    const char *name,
-                                    struct ulocks_robust_fair_mutex_t **mutex);
-
-/**
- * Locks the mutex, and waits as long as that takes.
- *
- * Returns 0; EOWNERDEAD: locked, but the last holder died with it, so repair the data and call
- * ulocks_robust_fair_mutex_consistent; ENOTRECOVERABLE: not locked, because the mutex was unlocked
- * without that; EDEADLK: the thread holds it; EINVAL: the mutex is not in the member's region, or
- * the member is that of another process; EBADMSG: the memory was overwritten.
- */
-int ulocks_robust_fair_mutex_lock(struct ulocks_robust_fair_mutex_t *mutex,
-                                  const struct ulocks_member_t *member);
-
-/**
- * Locks the mutex if that needs no waiting.
- *
- * Returns what ulocks_robust_fair_mutex_lock does, or EBUSY: a living thread holds the mutex.
- */
-int ulocks_robust_fair_mutex_trylock(struct ulocks_robust_fair_mutex_t *mutex,
-                                     const struct ulocks_member_t *member);
-
-/**
- * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns what ulocks_robust_fair_mutex_lock does; ETIMEDOUT: the moment has passed; EINVAL also:
- * the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
- */
-int ulocks_robust_fair_mutex_lock_until(struct ulocks_robust_fair_mutex_t *mutex,
-                                        const struct ulocks_member_t *member,
-                                        const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks the mutex, which the calling thread must hold. If the last holder died, and the data was
- * not said to be consistent, the mutex is not recoverable from here on.
- *
- * Returns 0; EPERM: the thread holds no robust lock; EINVAL: as ulocks_robust_fair_mutex_lock.
- */
-int ulocks_robust_fair_mutex_unlock(struct ulocks_robust_fair_mutex_t *mutex,
-                                    const struct ulocks_member_t *member);
-
-/**
- * Says that the data is whole again, after EOWNERDEAD. The calling thread must hold the mutex.
- *
- * Returns 0; EINVAL: no holder had died, or as ulocks_robust_fair_mutex_lock; EPERM: the thread
- * holds no robust lock.
- */
-int ulocks_robust_fair_mutex_consistent(struct ulocks_robust_fair_mutex_t *mutex,
-                                        const struct ulocks_member_t *member);
-
-/**
- * Locks the mutex although it is not recoverable: the data is dirty until
- * ulocks_robust_fair_mutex_consistent.
- *
- * Returns EOWNERDEAD: locked; EDEADLK, EINVAL and EBADMSG: as ulocks_robust_fair_mutex_lock.
- */
-int ulocks_robust_fair_mutex_reset(struct ulocks_robust_fair_mutex_t *mutex,
-                                   const struct ulocks_member_t *member);
-
-/**
- * Unlocks the mutex, waits until notified, and locks the mutex again. A wait may end without a
- * notification, so look at the condition again.
- *
- * Returns what ulocks_robust_fair_mutex_lock does: the mutex is locked after 0 and EOWNERDEAD;
- * EPERM: the thread holds no robust lock.
- */
-int ulocks_robust_fair_mutex_cond_wait(struct ulocks_robust_cond_t *cond,
-                                       struct ulocks_robust_fair_mutex_t *mutex,
-                                       const struct ulocks_member_t *member);
-
-/**
- * As ulocks_robust_fair_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns what that does; ETIMEDOUT: the moment has passed, and the mutex is locked; EINVAL also:
- * the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
- */
-int ulocks_robust_fair_mutex_cond_wait_until(struct ulocks_robust_cond_t *cond,
-                                             struct ulocks_robust_fair_mutex_t *mutex,
-                                             const struct ulocks_member_t *member,
-                                             const struct timespec *monotonic_deadline);
-
-/**
- * Finds the mutex of a name in a region, or makes it, unlocked.
- *
- * Returns 0; EINVAL: a null pointer, a bad name, or a member of another region; EPROTO: the name
- * stands for something else; ENOSPC: no room; EBADMSG: the region is damaged.
- */
-int ulocks_region_robust_mutex(const struct ulocks_region_t *region,
-                               const struct ulocks_member_t *member,
+/** Finds the mutex of a name in a region, or makes it, unlocked. */
+int ulocks_region_robust_mutex(const ulocks_region_t *region,
+                               const ulocks_member_t *member,
                                const char *name,
-                               struct ulocks_robust_mutex_t **mutex);
+                               ulocks_robust_mutex_t **mutex);
 
-/**
- * Locks the mutex, and waits as long as that takes.
- *
- * Returns 0; EOWNERDEAD: locked, but the last holder died with it, so repair the data and call
- * ulocks_robust_mutex_consistent; ENOTRECOVERABLE: not locked, because the mutex was unlocked
- * without that; EDEADLK: the thread holds it; EINVAL: the mutex is not in the member's region, or
- * the member is that of another process; EBADMSG: the memory was overwritten.
- */
-int ulocks_robust_mutex_lock(struct ulocks_robust_mutex_t *mutex,
-                             const struct ulocks_member_t *member);
+/** Locks the mutex, and waits as long as that takes. The errors: see ulocks_robust_mutex_t. */
+int ulocks_robust_mutex_lock(ulocks_robust_mutex_t *mutex, const ulocks_member_t *member);
 
-/**
- * Locks the mutex if that needs no waiting.
- *
- * Returns what ulocks_robust_mutex_lock does, or EBUSY: a living thread holds the mutex.
- */
-int ulocks_robust_mutex_trylock(struct ulocks_robust_mutex_t *mutex,
-                                const struct ulocks_member_t *member);
+/** Locks the mutex if that needs no waiting. EBUSY: a living thread holds it. */
+int ulocks_robust_mutex_trylock(ulocks_robust_mutex_t *mutex, const ulocks_member_t *member);
 
-/**
- * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns what ulocks_robust_mutex_lock does; ETIMEDOUT: the moment has passed; EINVAL also: the
- * pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
- */
-int ulocks_robust_mutex_lock_until(struct ulocks_robust_mutex_t *mutex,
-                                   const struct ulocks_member_t *member,
+/** Locks the mutex, or gives up at a moment. */
+int ulocks_robust_mutex_lock_until(ulocks_robust_mutex_t *mutex,
+                                   const ulocks_member_t *member,
                                    const struct timespec *monotonic_deadline);
 
 /**
  * Unlocks the mutex, which the calling thread must hold. If the last holder died, and the data was
  * not said to be consistent, the mutex is not recoverable from here on.
- *
- * Returns 0; EPERM: the thread holds no robust lock; EINVAL: as ulocks_robust_mutex_lock.
  */
-int ulocks_robust_mutex_unlock(struct ulocks_robust_mutex_t *mutex,
-                               const struct ulocks_member_t *member);
+int ulocks_robust_mutex_unlock(ulocks_robust_mutex_t *mutex, const ulocks_member_t *member);
+
+/** Says that the data is whole again, after EOWNERDEAD. EINVAL also: no holder had died. */
+int ulocks_robust_mutex_consistent(ulocks_robust_mutex_t *mutex, const ulocks_member_t *member);
 
 /**
- * Says that the data is whole again, after EOWNERDEAD. The calling thread must hold the mutex.
- *
- * Returns 0; EINVAL: no holder had died, or as ulocks_robust_mutex_lock; EPERM: the thread holds
- * no robust lock.
+ * Locks the mutex although it is not recoverable. Returns EOWNERDEAD: the data is dirty until it
+ * is said to be consistent.
  */
-int ulocks_robust_mutex_consistent(struct ulocks_robust_mutex_t *mutex,
-                                   const struct ulocks_member_t *member);
-
-/**
- * Locks the mutex although it is not recoverable: the data is dirty until
- * ulocks_robust_mutex_consistent.
- *
- * Returns EOWNERDEAD: locked; EDEADLK, EINVAL and EBADMSG: as ulocks_robust_mutex_lock.
- */
-int ulocks_robust_mutex_reset(struct ulocks_robust_mutex_t *mutex,
-                              const struct ulocks_member_t *member);
+int ulocks_robust_mutex_reset(ulocks_robust_mutex_t *mutex, const ulocks_member_t *member);
 
 /**
  * Unlocks the mutex, waits until notified, and locks the mutex again. A wait may end without a
- * notification, so look at the condition again.
- *
- * Returns what ulocks_robust_mutex_lock does: the mutex is locked after 0 and EOWNERDEAD; EPERM:
- * the thread holds no robust lock.
+ * notification, so look at the condition again. The mutex is locked after 0 and EOWNERDEAD.
  */
-int ulocks_robust_mutex_cond_wait(struct ulocks_robust_cond_t *cond,
-                                  struct ulocks_robust_mutex_t *mutex,
-                                  const struct ulocks_member_t *member);
+int ulocks_robust_mutex_cond_wait(ulocks_robust_cond_t *cond,
+                                  ulocks_robust_mutex_t *mutex,
+                                  const ulocks_member_t *member);
 
-/**
- * As ulocks_robust_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns what that does; ETIMEDOUT: the moment has passed, and the mutex is locked; EINVAL also:
- * the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
- */
-int ulocks_robust_mutex_cond_wait_until(struct ulocks_robust_cond_t *cond,
-                                        struct ulocks_robust_mutex_t *mutex,
-                                        const struct ulocks_member_t *member,
+/** The same, until a moment. The mutex is locked after ETIMEDOUT, too. */
+int ulocks_robust_mutex_cond_wait_until(ulocks_robust_cond_t *cond,
+                                        ulocks_robust_mutex_t *mutex,
+                                        const ulocks_member_t *member,
+                                        const struct timespec *monotonic_deadline);
+
+/** Finds the fair mutex of a name in a region, or makes it, unlocked. */
+int ulocks_region_robust_fair_mutex(const ulocks_region_t *region,
+                                    const ulocks_member_t *member,
+                                    const char *name,
+                                    ulocks_robust_fair_mutex_t **mutex);
+
+/** Locks the mutex, and waits as long as that takes. The errors: see ulocks_robust_mutex_t. */
+int ulocks_robust_fair_mutex_lock(ulocks_robust_fair_mutex_t *mutex, const ulocks_member_t *member);
+
+/** Locks the mutex if that needs no waiting. EBUSY: a living thread holds it. */
+int ulocks_robust_fair_mutex_trylock(ulocks_robust_fair_mutex_t *mutex,
+                                     const ulocks_member_t *member);
+
+/** Locks the mutex, or gives up at a moment. */
+int ulocks_robust_fair_mutex_lock_until(ulocks_robust_fair_mutex_t *mutex,
+                                        const ulocks_member_t *member,
                                         const struct timespec *monotonic_deadline);
 
 /**
- * Finds the reader-writer lock of a name in a region, or makes it, unlocked.
- *
- * Returns what ulocks_region_robust_mutex does.
+ * Unlocks the mutex, which the calling thread must hold. If the last holder died, and the data was
+ * not said to be consistent, the mutex is not recoverable from here on.
  */
-int ulocks_region_robust_rwlock(const struct ulocks_region_t *region,
-                                const struct ulocks_member_t *member,
+int ulocks_robust_fair_mutex_unlock(ulocks_robust_fair_mutex_t *mutex,
+                                    const ulocks_member_t *member);
+
+/** Says that the data is whole again, after EOWNERDEAD. EINVAL also: no holder had died. */
+int ulocks_robust_fair_mutex_consistent(ulocks_robust_fair_mutex_t *mutex,
+                                        const ulocks_member_t *member);
+
+/**
+ * Locks the mutex although it is not recoverable. Returns EOWNERDEAD: the data is dirty until it
+ * is said to be consistent.
+ */
+int ulocks_robust_fair_mutex_reset(ulocks_robust_fair_mutex_t *mutex,
+                                   const ulocks_member_t *member);
+
+/**
+ * Unlocks the mutex, waits until notified, and locks the mutex again. A wait may end without a
+ * notification, so look at the condition again. The mutex is locked after 0 and EOWNERDEAD.
+ */
+int ulocks_robust_fair_mutex_cond_wait(ulocks_robust_cond_t *cond,
+                                       ulocks_robust_fair_mutex_t *mutex,
+                                       const ulocks_member_t *member);
+
+/** The same, until a moment. The mutex is locked after ETIMEDOUT, too. */
+int ulocks_robust_fair_mutex_cond_wait_until(ulocks_robust_cond_t *cond,
+                                             ulocks_robust_fair_mutex_t *mutex,
+                                             const ulocks_member_t *member,
+                                             const struct timespec *monotonic_deadline);
+
+/** Finds the reader-writer lock of a name in a region, or makes it, unlocked. */
+int ulocks_region_robust_rwlock(const ulocks_region_t *region,
+                                const ulocks_member_t *member,
                                 const char *name,
-                                struct ulocks_robust_rwlock_t **lock);
+                                ulocks_robust_rwlock_t **lock);
 
-/**
- * Locks for reading, behind the writers that wait.
- *
- * Returns 0; EOWNERDEAD: locked, but a writer has died, so the data may be half changed, which
- * only a writer can repair; ENOTRECOVERABLE: not locked, because a writer unlocked without
- * ulocks_robust_rwlock_consistent; EDEADLK: the thread reads or writes already; EINVAL: the lock
- * is not in the member's region, or the member is that of another process; EBADMSG: the memory was
- * overwritten.
- */
-int ulocks_robust_rwlock_read_lock(struct ulocks_robust_rwlock_t *lock,
-                                   const struct ulocks_member_t *member);
+/** Locks for reading, behind the writers that wait. */
+int ulocks_robust_rwlock_read_lock(ulocks_robust_rwlock_t *lock, const ulocks_member_t *member);
 
-/**
- * Locks for reading if that needs no waiting.
- *
- * Returns what ulocks_robust_rwlock_read_lock does, or EBUSY: a writer has the lock or waits.
- */
-int ulocks_robust_rwlock_read_trylock(struct ulocks_robust_rwlock_t *lock,
-                                      const struct ulocks_member_t *member);
+/** Locks for reading if that needs no waiting. EBUSY: a writer has the lock or waits. */
+int ulocks_robust_rwlock_read_trylock(ulocks_robust_rwlock_t *lock, const ulocks_member_t *member);
 
-/**
- * Locks for reading, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns what ulocks_robust_rwlock_read_lock does; ETIMEDOUT: the moment has passed; EINVAL also:
- * the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
- */
-int ulocks_robust_rwlock_read_lock_until(struct ulocks_robust_rwlock_t *lock,
-                                         const struct ulocks_member_t *member,
+/** Locks for reading, or gives up at a moment. */
+int ulocks_robust_rwlock_read_lock_until(ulocks_robust_rwlock_t *lock,
+                                         const ulocks_member_t *member,
                                          const struct timespec *monotonic_deadline);
 
-/**
- * Locks for an urgent reader, before all writers that wait.
- *
- * Returns what ulocks_robust_rwlock_read_lock does.
- */
-int ulocks_robust_rwlock_urgent_lock(struct ulocks_robust_rwlock_t *lock,
-                                     const struct ulocks_member_t *member);
+/** Locks for an urgent reader, before all writers that wait. */
+int ulocks_robust_rwlock_urgent_lock(ulocks_robust_rwlock_t *lock, const ulocks_member_t *member);
 
-/**
- * Locks for an urgent reader if that needs no waiting.
- *
- * Returns what ulocks_robust_rwlock_read_lock does, or EBUSY: a writer has the lock.
- */
-int ulocks_robust_rwlock_urgent_trylock(struct ulocks_robust_rwlock_t *lock,
-                                        const struct ulocks_member_t *member);
+/** Locks for an urgent reader if that needs no waiting. EBUSY: a writer has the lock. */
+int ulocks_robust_rwlock_urgent_trylock(ulocks_robust_rwlock_t *lock,
+                                        const ulocks_member_t *member);
 
-/**
- * Locks for an urgent reader, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns what ulocks_robust_rwlock_read_lock_until does.
- */
-int ulocks_robust_rwlock_urgent_lock_until(struct ulocks_robust_rwlock_t *lock,
-                                           const struct ulocks_member_t *member,
+/** Locks for an urgent reader, or gives up at a moment. */
+int ulocks_robust_rwlock_urgent_lock_until(ulocks_robust_rwlock_t *lock,
+                                           const ulocks_member_t *member,
                                            const struct timespec *monotonic_deadline);
 
-/**
- * Unlocks for a reader of either class.
- *
- * Returns 0; EPERM: the thread does not read; EINVAL: as ulocks_robust_rwlock_read_lock.
- */
-int ulocks_robust_rwlock_read_unlock(struct ulocks_robust_rwlock_t *lock,
-                                     const struct ulocks_member_t *member);
+/** Unlocks for a reader of either class. EPERM: the thread does not read. */
+int ulocks_robust_rwlock_read_unlock(ulocks_robust_rwlock_t *lock, const ulocks_member_t *member);
 
-/**
- * Locks for writing, and waits as long as that takes.
- *
- * Returns 0; EOWNERDEAD: locked, but a writer has died, so repair the data and call
- * ulocks_robust_rwlock_consistent; otherwise what ulocks_robust_rwlock_read_lock does.
- */
-int ulocks_robust_rwlock_write_lock(struct ulocks_robust_rwlock_t *lock,
-                                    const struct ulocks_member_t *member);
+/** Locks for writing, and waits as long as that takes. */
+int ulocks_robust_rwlock_write_lock(ulocks_robust_rwlock_t *lock, const ulocks_member_t *member);
 
-/**
- * Locks for writing if that needs no waiting.
- *
- * Returns what ulocks_robust_rwlock_write_lock does, or EBUSY: a thread has the lock or waits.
- */
-int ulocks_robust_rwlock_write_trylock(struct ulocks_robust_rwlock_t *lock,
-                                       const struct ulocks_member_t *member);
+/** Locks for writing if that needs no waiting. EBUSY: a thread has the lock or waits. */
+int ulocks_robust_rwlock_write_trylock(ulocks_robust_rwlock_t *lock, const ulocks_member_t *member);
 
-/**
- * Locks for writing, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns what ulocks_robust_rwlock_write_lock does; ETIMEDOUT: the moment has passed; EINVAL
- * also: the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
- */
-int ulocks_robust_rwlock_write_lock_until(struct ulocks_robust_rwlock_t *lock,
-                                          const struct ulocks_member_t *member,
+/** Locks for writing, or gives up at a moment. */
+int ulocks_robust_rwlock_write_lock_until(ulocks_robust_rwlock_t *lock,
+                                          const ulocks_member_t *member,
                                           const struct timespec *monotonic_deadline);
 
 /**
  * Unlocks for a writer. If a writer had died, and the data was not said to be consistent, the lock
- * is not recoverable from here on.
- *
- * Returns 0; EPERM: the thread does not write; EINVAL: as ulocks_robust_rwlock_read_lock.
+ * is not recoverable from here on. EPERM: the thread does not write.
  */
-int ulocks_robust_rwlock_write_unlock(struct ulocks_robust_rwlock_t *lock,
-                                      const struct ulocks_member_t *member);
+int ulocks_robust_rwlock_write_unlock(ulocks_robust_rwlock_t *lock, const ulocks_member_t *member);
 
 /**
  * Turns the lock of a writer into that of a reader, and lets other readers in. No writer comes in
  * between. If the data is not consistent, it stays so. Unlock with
- * ulocks_robust_rwlock_read_unlock.
- *
- * Returns 0; EPERM: the thread does not write; EINVAL: as ulocks_robust_rwlock_read_lock.
+ * ulocks_robust_rwlock_read_unlock. EPERM: the thread does not write.
  */
-int ulocks_robust_rwlock_downgrade(struct ulocks_robust_rwlock_t *lock,
-                                   const struct ulocks_member_t *member);
+int ulocks_robust_rwlock_downgrade(ulocks_robust_rwlock_t *lock, const ulocks_member_t *member);
 
 /**
- * Says that the data is whole again, after EOWNERDEAD.
- *
- * Returns 0; EINVAL: no writer had died, or as ulocks_robust_rwlock_read_lock; EPERM: the thread
- * does not write.
+ * Says that the data is whole again, after EOWNERDEAD. EINVAL also: no writer had died.
+ * EPERM: the thread does not write.
  */
-int ulocks_robust_rwlock_consistent(struct ulocks_robust_rwlock_t *lock,
-                                    const struct ulocks_member_t *member);
+int ulocks_robust_rwlock_consistent(ulocks_robust_rwlock_t *lock, const ulocks_member_t *member);
 
 /**
- * Locks for writing although the lock is not recoverable: the data is dirty until
- * ulocks_robust_rwlock_consistent.
- *
- * Returns EOWNERDEAD: locked; EDEADLK, EINVAL and EBADMSG: as ulocks_robust_rwlock_read_lock.
+ * Locks for writing although the lock is not recoverable. Returns EOWNERDEAD: the data is dirty
+ * until it is said to be consistent.
  */
-int ulocks_robust_rwlock_reset(struct ulocks_robust_rwlock_t *lock,
-                               const struct ulocks_member_t *member);
+int ulocks_robust_rwlock_reset(ulocks_robust_rwlock_t *lock, const ulocks_member_t *member);
 
-/**
- * Whether a thread has the lock at this moment, living or dead.
- */
-bool ulocks_robust_rwlock_is_locked(const struct ulocks_robust_rwlock_t *lock);
+/** Whether a thread has the lock at this moment, living or dead. */
+bool ulocks_robust_rwlock_is_locked(const ulocks_robust_rwlock_t *lock);
 
-/**
- * Finds the semaphore of a name in a region, or makes it, without permits.
- *
- * Returns what ulocks_region_robust_mutex does.
- */
-int ulocks_region_robust_semaphore(const struct ulocks_region_t *region,
-                                   const struct ulocks_member_t *member,
+/** Finds the semaphore of a name in a region, or makes it, without permits. */
+int ulocks_region_robust_semaphore(const ulocks_region_t *region,
+                                   const ulocks_member_t *member,
                                    const char *name,
-                                   struct ulocks_robust_semaphore_t **semaphore);
+                                   ulocks_robust_semaphore_t **semaphore);
 
 /**
  * Takes this many permits together, and waits as long as that takes. They come back when the
@@ -1343,27 +719,18 @@ int ulocks_region_robust_semaphore(const struct ulocks_region_t *region,
  * Returns 0; EINVAL: the thread would have more than 32767 permits, or the semaphore is not in the
  * member's region, or the member is that of another process; EBADMSG: the memory was overwritten.
  */
-int ulocks_robust_semaphore_acquire(struct ulocks_robust_semaphore_t *semaphore,
-                                    const struct ulocks_member_t *member,
+int ulocks_robust_semaphore_acquire(ulocks_robust_semaphore_t *semaphore,
+                                    const ulocks_member_t *member,
                                     uint32_t count);
 
-/**
- * Takes this many permits together if that needs no waiting.
- *
- * Returns what ulocks_robust_semaphore_acquire does, or EBUSY: there are fewer permits.
- */
-int ulocks_robust_semaphore_tryacquire(struct ulocks_robust_semaphore_t *semaphore,
-                                       const struct ulocks_member_t *member,
+/** Takes this many permits together if that needs no waiting. EBUSY: there are fewer permits. */
+int ulocks_robust_semaphore_tryacquire(ulocks_robust_semaphore_t *semaphore,
+                                       const ulocks_member_t *member,
                                        uint32_t count);
 
-/**
- * Takes this many permits together, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns what ulocks_robust_semaphore_acquire does; ETIMEDOUT: the moment has passed; EINVAL
- * also: the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
- */
-int ulocks_robust_semaphore_acquire_until(struct ulocks_robust_semaphore_t *semaphore,
-                                          const struct ulocks_member_t *member,
+/** Takes this many permits together, or gives up at a moment. */
+int ulocks_robust_semaphore_acquire_until(ulocks_robust_semaphore_t *semaphore,
+                                          const ulocks_member_t *member,
                                           uint32_t count,
                                           const struct timespec *monotonic_deadline);
 
@@ -1373,8 +740,8 @@ int ulocks_robust_semaphore_acquire_until(struct ulocks_robust_semaphore_t *sema
  * Returns 0; EPERM: the thread has fewer; EINVAL: the semaphore is not in the member's region, or
  * the member is that of another process.
  */
-int ulocks_robust_semaphore_release(struct ulocks_robust_semaphore_t *semaphore,
-                                    const struct ulocks_member_t *member,
+int ulocks_robust_semaphore_release(ulocks_robust_semaphore_t *semaphore,
+                                    const ulocks_member_t *member,
                                     uint32_t count);
 
 /**
@@ -1383,229 +750,135 @@ int ulocks_robust_semaphore_release(struct ulocks_robust_semaphore_t *semaphore,
  * Returns 0; EOVERFLOW: there would be more than 32767 permits, and nothing has changed; EINVAL
  * and EBADMSG: as ulocks_robust_semaphore_acquire.
  */
-int ulocks_robust_semaphore_add(struct ulocks_robust_semaphore_t *semaphore,
-                                const struct ulocks_member_t *member,
+int ulocks_robust_semaphore_add(ulocks_robust_semaphore_t *semaphore,
+                                const ulocks_member_t *member,
                                 uint32_t count);
 
-/**
- * How many permits are free at this moment.
- */
-uint32_t ulocks_robust_semaphore_available(const struct ulocks_robust_semaphore_t *semaphore);
+/** How many permits are free at this moment. */
+uint32_t ulocks_robust_semaphore_available(const ulocks_robust_semaphore_t *semaphore);
 
-/**
- * Locks for reading, and waits as long as that takes. Returns 0.
- */
-int ulocks_rwlock_read_lock(struct ulocks_rwlock_t *lock);
+/** Locks for reading, and waits as long as that takes. */
+int ulocks_rwlock_read_lock(ulocks_rwlock_t *lock);
 
-/**
- * Locks for reading if that needs no waiting. Returns 0, or EBUSY.
- */
-int ulocks_rwlock_read_trylock(struct ulocks_rwlock_t *lock);
+/** Locks for reading if that needs no waiting, or EBUSY. */
+int ulocks_rwlock_read_trylock(ulocks_rwlock_t *lock);
 
-/**
- * Locks for reading, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_rwlock_read_lock_until(struct ulocks_rwlock_t *lock,
-                                  const struct timespec *monotonic_deadline);
+/** Locks for reading, or gives up at a moment. */
+int ulocks_rwlock_read_lock_until(ulocks_rwlock_t *lock, const struct timespec *monotonic_deadline);
 
-/**
- * Unlocks what ulocks_rwlock_read_lock and the like have locked. Returns 0.
- */
-int ulocks_rwlock_read_unlock(struct ulocks_rwlock_t *lock);
+/** Unlocks what was locked for reading. */
+int ulocks_rwlock_read_unlock(ulocks_rwlock_t *lock);
 
-/**
- * Locks for an urgent reader, and waits as long as that takes. Returns 0.
- */
-int ulocks_rwlock_urgent_lock(struct ulocks_rwlock_t *lock);
+/** Locks for an urgent reader, and waits as long as that takes. */
+int ulocks_rwlock_urgent_lock(ulocks_rwlock_t *lock);
 
-/**
- * Locks for an urgent reader if that needs no waiting. Returns 0, or EBUSY.
- */
-int ulocks_rwlock_urgent_trylock(struct ulocks_rwlock_t *lock);
+/** Locks for an urgent reader if that needs no waiting, or EBUSY. */
+int ulocks_rwlock_urgent_trylock(ulocks_rwlock_t *lock);
 
-/**
- * Locks for an urgent reader, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_rwlock_urgent_lock_until(struct ulocks_rwlock_t *lock,
+/** Locks for an urgent reader, or gives up at a moment. */
+int ulocks_rwlock_urgent_lock_until(ulocks_rwlock_t *lock,
                                     const struct timespec *monotonic_deadline);
 
-/**
- * Unlocks what ulocks_rwlock_urgent_lock and the like have locked. Returns 0.
- */
-int ulocks_rwlock_urgent_unlock(struct ulocks_rwlock_t *lock);
+/** Unlocks what was locked for an urgent reader. */
+int ulocks_rwlock_urgent_unlock(ulocks_rwlock_t *lock);
 
-/**
- * Locks for a nested reader, and waits as long as that takes. Returns 0.
- */
-int ulocks_rwlock_nested_lock(struct ulocks_rwlock_t *lock);
+/** Locks for a nested reader, and waits as long as that takes. */
+int ulocks_rwlock_nested_lock(ulocks_rwlock_t *lock);
 
-/**
- * Locks for a nested reader if that needs no waiting. Returns 0, or EBUSY.
- */
-int ulocks_rwlock_nested_trylock(struct ulocks_rwlock_t *lock);
+/** Locks for a nested reader if that needs no waiting, or EBUSY. */
+int ulocks_rwlock_nested_trylock(ulocks_rwlock_t *lock);
 
-/**
- * Locks for a nested reader, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_rwlock_nested_lock_until(struct ulocks_rwlock_t *lock,
+/** Locks for a nested reader, or gives up at a moment. */
+int ulocks_rwlock_nested_lock_until(ulocks_rwlock_t *lock,
                                     const struct timespec *monotonic_deadline);
 
-/**
- * Unlocks what ulocks_rwlock_nested_lock and the like have locked. Returns 0.
- */
-int ulocks_rwlock_nested_unlock(struct ulocks_rwlock_t *lock);
+/** Unlocks what was locked for a nested reader. */
+int ulocks_rwlock_nested_unlock(ulocks_rwlock_t *lock);
 
-/**
- * Locks for writing, and waits as long as that takes. Returns 0.
- */
-int ulocks_rwlock_write_lock(struct ulocks_rwlock_t *lock);
+/** Locks for writing, and waits as long as that takes. */
+int ulocks_rwlock_write_lock(ulocks_rwlock_t *lock);
 
-/**
- * Locks for writing if that needs no waiting. Returns 0, or EBUSY.
- */
-int ulocks_rwlock_write_trylock(struct ulocks_rwlock_t *lock);
+/** Locks for writing if that needs no waiting, or EBUSY. */
+int ulocks_rwlock_write_trylock(ulocks_rwlock_t *lock);
 
-/**
- * Locks for writing, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_rwlock_write_lock_until(struct ulocks_rwlock_t *lock,
+/** Locks for writing, or gives up at a moment. */
+int ulocks_rwlock_write_lock_until(ulocks_rwlock_t *lock,
                                    const struct timespec *monotonic_deadline);
 
-/**
- * Unlocks what ulocks_rwlock_write_lock and the like have locked. Returns 0.
- */
-int ulocks_rwlock_write_unlock(struct ulocks_rwlock_t *lock);
+/** Unlocks what was locked for writing. */
+int ulocks_rwlock_write_unlock(ulocks_rwlock_t *lock);
 
-/**
- * Turns the lock of a writer into that of an ordinary reader. No writer comes in between.
- *
- * Unlock it with ulocks_rwlock_read_unlock. Returns 0.
- */
-int ulocks_rwlock_downgrade(struct ulocks_rwlock_t *lock);
+/** Turns the lock of a writer into that of an ordinary reader. No writer comes in between. */
+int ulocks_rwlock_downgrade(ulocks_rwlock_t *lock);
 
-/**
- * Locks for an upgradable reader, and waits as long as that takes. Returns 0.
- */
-int ulocks_rwlock_upgradable_lock(struct ulocks_rwlock_t *lock);
+/** Locks for an upgradable reader, and waits as long as that takes. */
+int ulocks_rwlock_upgradable_lock(ulocks_rwlock_t *lock);
 
-/**
- * Locks for an upgradable reader if that needs no waiting. Returns 0, or EBUSY.
- */
-int ulocks_rwlock_upgradable_trylock(struct ulocks_rwlock_t *lock);
+/** Locks for an upgradable reader if that needs no waiting, or EBUSY. */
+int ulocks_rwlock_upgradable_trylock(ulocks_rwlock_t *lock);
 
-/**
- * Locks for an upgradable reader, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_rwlock_upgradable_lock_until(struct ulocks_rwlock_t *lock,
+/** Locks for an upgradable reader, or gives up at a moment. */
+int ulocks_rwlock_upgradable_lock_until(ulocks_rwlock_t *lock,
                                         const struct timespec *monotonic_deadline);
 
-/**
- * Unlocks what ulocks_rwlock_upgradable_lock and the like have locked. Returns 0.
- */
-int ulocks_rwlock_upgradable_unlock(struct ulocks_rwlock_t *lock);
+/** Unlocks what was locked for an upgradable reader. */
+int ulocks_rwlock_upgradable_unlock(ulocks_rwlock_t *lock);
+
+/** Turns an upgradable lock into that of a writer, and waits until the other readers have left. */
+int ulocks_rwlock_upgrade(ulocks_rwlock_t *lock);
 
 /**
- * Turns an upgradable lock into that of a writer, and waits until the other readers have left.
- * Unlock it with ulocks_rwlock_write_unlock. Returns 0.
+ * The same if that needs no waiting. EBUSY: there are other readers, and the lock is upgradable as
+ * before.
  */
-int ulocks_rwlock_upgrade(struct ulocks_rwlock_t *lock);
+int ulocks_rwlock_tryupgrade(ulocks_rwlock_t *lock);
 
 /**
- * As ulocks_rwlock_upgrade, if that needs no waiting. Returns 0, or EBUSY: there are other
- * readers, and the lock is upgradable as before.
+ * As ulocks_rwlock_upgrade, or gives up at a moment. After an error the lock is upgradable as
+ * before.
  */
-int ulocks_rwlock_tryupgrade(struct ulocks_rwlock_t *lock);
+int ulocks_rwlock_upgrade_until(ulocks_rwlock_t *lock, const struct timespec *monotonic_deadline);
+
+/** Turns an upgradable lock into that of an ordinary reader. */
+int ulocks_rwlock_upgradable_downgrade(ulocks_rwlock_t *lock);
+
+/** Turns the lock of a writer into an upgradable one. No writer comes in between. */
+int ulocks_rwlock_downgrade_to_upgradable(ulocks_rwlock_t *lock);
+
+/** Whether a thread holds the lock at this moment, in any way. */
+bool ulocks_rwlock_is_locked(const ulocks_rwlock_t *lock);
+
+/** Whether a writer holds the lock at this moment. */
+bool ulocks_rwlock_is_write_locked(const ulocks_rwlock_t *lock);
+
+/** Makes a semaphore with this many permits of memory with any content. */
+int ulocks_semaphore_init(ulocks_semaphore_t *semaphore, uint32_t permits);
 
 /**
- * As ulocks_rwlock_upgrade, but gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999. After an error the lock is upgradable as before.
+ * Takes this many permits together, and waits as long as that takes. Zero permits need
+ * no waiting.
  */
-int ulocks_rwlock_upgrade_until(struct ulocks_rwlock_t *lock,
-                                const struct timespec *monotonic_deadline);
+int ulocks_semaphore_acquire(ulocks_semaphore_t *semaphore, uint32_t count);
 
 /**
- * Turns an upgradable lock into that of an ordinary reader.
- *
- * Unlock it with ulocks_rwlock_read_unlock. Returns 0.
+ * Takes this many permits together if that needs no waiting. EBUSY: there are fewer, or
+ * other threads wait.
  */
-int ulocks_rwlock_upgradable_downgrade(struct ulocks_rwlock_t *lock);
+int ulocks_semaphore_tryacquire(ulocks_semaphore_t *semaphore, uint32_t count);
 
-/**
- * Turns the lock of a writer into an upgradable one. No writer comes in between. Returns 0.
- */
-int ulocks_rwlock_downgrade_to_upgradable(struct ulocks_rwlock_t *lock);
-
-/**
- * Whether a thread holds the lock at this moment, in any way.
- */
-bool ulocks_rwlock_is_locked(const struct ulocks_rwlock_t *lock);
-
-/**
- * Whether a writer holds the lock at this moment.
- */
-bool ulocks_rwlock_is_write_locked(const struct ulocks_rwlock_t *lock);
-
-/**
- * Makes a semaphore with this many permits of memory with any content.
- *
- * Returns 0, or EINVAL: more than 1073741823 permits.
- */
-int ulocks_semaphore_init(struct ulocks_semaphore_t *semaphore, uint32_t permits);
-
-/**
- * Takes this many permits together, and waits as long as that takes. Zero permits need no waiting.
- *
- * Returns 0, or EINVAL: more than 1073741823 permits.
- */
-int ulocks_semaphore_acquire(struct ulocks_semaphore_t *semaphore, uint32_t count);
-
-/**
- * Takes this many permits together if that needs no waiting.
- *
- * Returns 0; EBUSY: there are fewer permits, or other threads wait; EINVAL: more than 1073741823
- * permits.
- */
-int ulocks_semaphore_tryacquire(struct ulocks_semaphore_t *semaphore, uint32_t count);
-
-/**
- * Takes this many permits together, or gives up at a moment of CLOCK_MONOTONIC. It tries at least
- * once.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: more than 1073741823 permits, or the
- * pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
- */
-int ulocks_semaphore_acquire_until(struct ulocks_semaphore_t *semaphore,
+/** Takes this many permits together, or gives up at a moment. */
+int ulocks_semaphore_acquire_until(ulocks_semaphore_t *semaphore,
                                    uint32_t count,
                                    const struct timespec *monotonic_deadline);
 
 /**
- * Puts this many permits in. It never waits. Any thread may do so.
- *
- * Returns 0, or EOVERFLOW: there would be more than 1073741823 permits; nothing has changed.
+ * Puts this many permits in. It never waits. Any thread may do so. EOVERFLOW: there would be more
+ * than 1073741823, and nothing has changed.
  */
-int ulocks_semaphore_release(struct ulocks_semaphore_t *semaphore, uint32_t count);
+int ulocks_semaphore_release(ulocks_semaphore_t *semaphore, uint32_t count);
 
-/**
- * How many permits are free at this moment.
- */
-uint32_t ulocks_semaphore_available(const struct ulocks_semaphore_t *semaphore);
+/** How many permits are free at this moment. */
+uint32_t ulocks_semaphore_available(const ulocks_semaphore_t *semaphore);
 
 /**
  * Makes an array of `count` semaphores with these values. Without values they are all 0, without
@@ -1617,14 +890,14 @@ uint32_t ulocks_semaphore_available(const struct ulocks_semaphore_t *semaphore);
  */
 int ulocks_semarray_create(size_t count,
                            const uint32_t *values,
-                           const struct ulocks_semarray_options_t *options,
-                           struct ulocks_semarray_t **array);
+                           const ulocks_semarray_options_t *options,
+                           ulocks_semarray_t **array);
 
 /**
  * Frees the array. No thread may be inside of one of its functions. A null pointer is ignored.
  * Returns 0.
  */
-int ulocks_semarray_destroy(struct ulocks_semarray_t *array);
+int ulocks_semarray_destroy(ulocks_semarray_t *array);
 
 /**
  * Performs a set of operations, and waits as long as that takes.
@@ -1632,28 +905,18 @@ int ulocks_semarray_destroy(struct ulocks_semarray_t *array);
  * Returns 0, or an error of ulocks_semarray_t; EBUSY: it stopped at an operation with
  * ULOCKS_SEMOP_NOWAIT.
  */
-int ulocks_semarray_apply(struct ulocks_semarray_t *array,
-                          const struct ulocks_semop_t *ops,
-                          size_t count);
+int ulocks_semarray_apply(ulocks_semarray_t *array, const ulocks_semop_t *ops, size_t count);
 
 /**
  * Performs a set of operations if that needs no waiting.
  *
  * Returns 0, or an error of ulocks_semarray_t; EBUSY: it would have to wait.
  */
-int ulocks_semarray_tryapply(struct ulocks_semarray_t *array,
-                             const struct ulocks_semop_t *ops,
-                             size_t count);
+int ulocks_semarray_tryapply(ulocks_semarray_t *array, const ulocks_semop_t *ops, size_t count);
 
-/**
- * Performs a set of operations, or gives up at a moment of CLOCK_MONOTONIC. It tries at least
- * once.
- *
- * Returns 0, or an error of ulocks_semarray_t; ETIMEDOUT: the moment has passed; EINVAL also: the
- * pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
- */
-int ulocks_semarray_apply_until(struct ulocks_semarray_t *array,
-                                const struct ulocks_semop_t *ops,
+/** As ulocks_semarray_apply, or gives up at a moment. It tries at least once. */
+int ulocks_semarray_apply_until(ulocks_semarray_t *array,
+                                const ulocks_semop_t *ops,
                                 size_t count,
                                 const struct timespec *monotonic_deadline);
 
@@ -1663,8 +926,8 @@ int ulocks_semarray_apply_until(struct ulocks_semarray_t *array,
  *
  * Returns what those do; EINTR: a signal handler ran.
  */
-int ulocks_semarray_apply_interruptible(struct ulocks_semarray_t *array,
-                                        const struct ulocks_semop_t *ops,
+int ulocks_semarray_apply_interruptible(ulocks_semarray_t *array,
+                                        const ulocks_semop_t *ops,
                                         size_t count,
                                         const struct timespec *monotonic_deadline);
 
@@ -1674,30 +937,28 @@ int ulocks_semarray_apply_interruptible(struct ulocks_semarray_t *array,
  *
  * Returns 0, or EFBIG, E2BIG, EIDRM or EINVAL.
  */
-int ulocks_semarray_give_back(struct ulocks_semarray_t *array,
-                              const struct ulocks_semop_t *ops,
-                              size_t count);
+int ulocks_semarray_give_back(ulocks_semarray_t *array, const ulocks_semop_t *ops, size_t count);
 
 /**
  * Writes the value of a semaphore at this moment.
  *
  * Returns 0; EFBIG: there is no such semaphore; EINVAL: a null pointer.
  */
-int ulocks_semarray_value(const struct ulocks_semarray_t *array, uint32_t index, uint32_t *value);
+int ulocks_semarray_value(const ulocks_semarray_t *array, uint32_t index, uint32_t *value);
 
 /**
  * Writes all values, as they are at one moment. `count` is how many semaphores there are.
  *
  * Returns 0; EINVAL: another number, or a null pointer.
  */
-int ulocks_semarray_values(const struct ulocks_semarray_t *array, size_t count, uint32_t *values);
+int ulocks_semarray_values(const ulocks_semarray_t *array, size_t count, uint32_t *values);
 
 /**
  * Gives a semaphore a value, and performs the waiting sets that can proceed then.
  *
  * Returns 0, or EFBIG, ERANGE or EIDRM.
  */
-int ulocks_semarray_set(struct ulocks_semarray_t *array, uint32_t index, uint32_t value);
+int ulocks_semarray_set(ulocks_semarray_t *array, uint32_t index, uint32_t value);
 
 /**
  * Gives all semaphores values at one moment, and performs the waiting sets that can proceed then.
@@ -1705,7 +966,7 @@ int ulocks_semarray_set(struct ulocks_semarray_t *array, uint32_t index, uint32_
  *
  * Returns 0, or ERANGE, EIDRM or EINVAL.
  */
-int ulocks_semarray_set_all(struct ulocks_semarray_t *array, size_t count, const uint32_t *values);
+int ulocks_semarray_set_all(ulocks_semarray_t *array, size_t count, const uint32_t *values);
 
 /**
  * Writes how many sets wait at a semaphore at this moment: until its value is greater, and until
@@ -1713,400 +974,19 @@ int ulocks_semarray_set_all(struct ulocks_semarray_t *array, size_t count, const
  *
  * Returns 0; EFBIG: there is no such semaphore; EINVAL: a null pointer.
  */
-int ulocks_semarray_waiters(const struct ulocks_semarray_t *array,
+int ulocks_semarray_waiters(const ulocks_semarray_t *array,
                             uint32_t index,
                             uint32_t *increase,
                             uint32_t *zero);
 
-/**
- * How many semaphores there are.
- */
-size_t ulocks_semarray_count(const struct ulocks_semarray_t *array);
+/** How many semaphores there are. */
+size_t ulocks_semarray_count(const ulocks_semarray_t *array);
 
-/**
- * Closes the array: sets that wait, and later ones, return EIDRM. It is not freed. Returns 0.
- */
-int ulocks_semarray_close(struct ulocks_semarray_t *array);
+/** Closes the array: sets that wait, and later ones, return EIDRM. It is not freed. Returns 0. */
+int ulocks_semarray_close(ulocks_semarray_t *array);
 
-/**
- * Whether the array was closed.
- */
-bool ulocks_semarray_is_closed(const struct ulocks_semarray_t *array);
-
-/**
- * Locks the mutex, and waits as long as that takes. Returns 0.
- */
-int ulocks_shared_mutex_lock(struct ulocks_shared_mutex_t *mutex);
-
-/**
- * Locks the mutex if that needs no waiting.
- *
- * Returns 0, or EBUSY: a thread holds the mutex.
- */
-int ulocks_shared_mutex_trylock(struct ulocks_shared_mutex_t *mutex);
-
-/**
- * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_shared_mutex_lock_until(struct ulocks_shared_mutex_t *mutex,
-                                   const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks the mutex. The calling thread must hold it. Returns 0.
- */
-int ulocks_shared_mutex_unlock(struct ulocks_shared_mutex_t *mutex);
-
-/**
- * Whether a thread holds the mutex at this moment.
- */
-bool ulocks_shared_mutex_is_locked(const struct ulocks_shared_mutex_t *mutex);
-
-/**
- * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
- * the mutex.
- *
- * No notification is missed that comes after the unlocking. A wait may end without one, so look at
- * the condition again. It is no cancellation point. Returns 0.
- */
-int ulocks_shared_mutex_cond_wait(struct ulocks_shared_mutex_cond_t *cond,
-                                  struct ulocks_shared_mutex_t *mutex);
-
-/**
- * As ulocks_shared_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
- * The mutex is locked again in every case.
- *
- * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
- * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
- */
-int ulocks_shared_mutex_cond_wait_until(struct ulocks_shared_mutex_cond_t *cond,
-                                        struct ulocks_shared_mutex_t *mutex,
-                                        const struct timespec *monotonic_deadline);
-
-/**
- * Notifies one thread that waits, with or without the mutex locked. Returns 0.
- */
-int ulocks_shared_mutex_cond_signal(struct ulocks_shared_mutex_cond_t *cond);
-
-/**
- * Notifies all threads that wait, with or without the mutex locked. Returns 0.
- */
-int ulocks_shared_mutex_cond_broadcast(struct ulocks_shared_mutex_cond_t *cond);
-
-/**
- * Locks the mutex, and waits as long as that takes.
- *
- * Returns 0; EOWNERDEAD: the mutex is locked, but the thread that held it has ended without
- * unlocking; EDEADLK: the calling thread holds it already, or a thread that waits for the calling
- * thread does; ENOTRECOVERABLE: the thread that holds it has ended, and no thread waited then;
- * EPERM or EINVAL: the memory has been overwritten; ENOMEM or ENOSYS: the kernel has no memory, or
- * no priority inheritance.
- */
-int ulocks_shared_pi_mutex_lock(struct ulocks_shared_pi_mutex_t *mutex);
-
-/**
- * Locks the mutex if that needs no waiting.
- *
- * Returns 0, or an error as ulocks_shared_pi_mutex_lock. EBUSY: a thread holds the mutex; this
- * one, too.
- */
-int ulocks_shared_pi_mutex_trylock(struct ulocks_shared_pi_mutex_t *mutex);
-
-/**
- * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
- *
- * Returns 0, or an error as ulocks_shared_pi_mutex_lock. ETIMEDOUT: the moment has passed. EINVAL:
- * also if the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
- */
-int ulocks_shared_pi_mutex_lock_until(struct ulocks_shared_pi_mutex_t *mutex,
-                                      const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks the mutex.
- *
- * Returns 0, or EPERM: the calling thread does not hold the mutex.
- */
-int ulocks_shared_pi_mutex_unlock(struct ulocks_shared_pi_mutex_t *mutex);
-
-/**
- * Whether a thread holds the mutex at this moment.
- */
-bool ulocks_shared_pi_mutex_is_locked(const struct ulocks_shared_pi_mutex_t *mutex);
-
-/**
- * Unlocks the mutex, waits until notified, and locks the mutex again.
- *
- * No notification is missed that comes after the unlocking. A wait may end without one, so look at
- * the condition again. It is no cancellation point. All waits use the same mutex.
- *
- * Returns 0; EPERM: the calling thread does not hold the mutex; or an error as
- * ulocks_shared_pi_mutex_lock. The mutex is locked only after 0 and EOWNERDEAD.
- */
-int ulocks_shared_pi_mutex_cond_wait(struct ulocks_shared_pi_mutex_cond_t *cond,
-                                     struct ulocks_shared_pi_mutex_t *mutex);
-
-/**
- * As ulocks_shared_pi_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
- *
- * ETIMEDOUT: the moment has passed, no notification came, and the mutex is locked again. EINVAL:
- * also if the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999; then the
- * mutex was not unlocked.
- */
-int ulocks_shared_pi_mutex_cond_wait_until(struct ulocks_shared_pi_mutex_cond_t *cond,
-                                           struct ulocks_shared_pi_mutex_t *mutex,
-                                           const struct timespec *monotonic_deadline);
-
-/**
- * Notifies one thread that waits, with or without the mutex locked. The mutex is that of the
- * waits.
- *
- * Returns 0, or an error of the kernel as ulocks_shared_pi_mutex_lock.
- */
-int ulocks_shared_pi_mutex_cond_signal(struct ulocks_shared_pi_mutex_cond_t *cond,
-                                       struct ulocks_shared_pi_mutex_t *mutex);
-
-/**
- * Notifies all threads that wait, with or without the mutex locked. The mutex is that of the
- * waits.
- *
- * Returns 0, or an error of the kernel as ulocks_shared_pi_mutex_lock.
- */
-int ulocks_shared_pi_mutex_cond_broadcast(struct ulocks_shared_pi_mutex_cond_t *cond,
-                                          struct ulocks_shared_pi_mutex_t *mutex);
-
-/**
- * Locks for reading, and waits as long as that takes. Returns 0.
- */
-int ulocks_shared_rwlock_read_lock(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Locks for reading if that needs no waiting. Returns 0, or EBUSY.
- */
-int ulocks_shared_rwlock_read_trylock(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Locks for reading, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_shared_rwlock_read_lock_until(struct ulocks_shared_rwlock_t *lock,
-                                         const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks what ulocks_shared_rwlock_read_lock and the like have locked. Returns 0.
- */
-int ulocks_shared_rwlock_read_unlock(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Locks for an urgent reader, and waits as long as that takes. Returns 0.
- */
-int ulocks_shared_rwlock_urgent_lock(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Locks for an urgent reader if that needs no waiting. Returns 0, or EBUSY.
- */
-int ulocks_shared_rwlock_urgent_trylock(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Locks for an urgent reader, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_shared_rwlock_urgent_lock_until(struct ulocks_shared_rwlock_t *lock,
-                                           const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks what ulocks_shared_rwlock_urgent_lock and the like have locked. Returns 0.
- */
-int ulocks_shared_rwlock_urgent_unlock(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Locks for a nested reader, and waits as long as that takes. Returns 0.
- */
-int ulocks_shared_rwlock_nested_lock(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Locks for a nested reader if that needs no waiting. Returns 0, or EBUSY.
- */
-int ulocks_shared_rwlock_nested_trylock(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Locks for a nested reader, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_shared_rwlock_nested_lock_until(struct ulocks_shared_rwlock_t *lock,
-                                           const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks what ulocks_shared_rwlock_nested_lock and the like have locked. Returns 0.
- */
-int ulocks_shared_rwlock_nested_unlock(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Locks for writing, and waits as long as that takes. Returns 0.
- */
-int ulocks_shared_rwlock_write_lock(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Locks for writing if that needs no waiting. Returns 0, or EBUSY.
- */
-int ulocks_shared_rwlock_write_trylock(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Locks for writing, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_shared_rwlock_write_lock_until(struct ulocks_shared_rwlock_t *lock,
-                                          const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks what ulocks_shared_rwlock_write_lock and the like have locked. Returns 0.
- */
-int ulocks_shared_rwlock_write_unlock(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Turns the lock of a writer into that of an ordinary reader. No writer comes in between.
- *
- * Unlock it with ulocks_shared_rwlock_read_unlock. Returns 0.
- */
-int ulocks_shared_rwlock_downgrade(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Locks for an upgradable reader, and waits as long as that takes. Returns 0.
- */
-int ulocks_shared_rwlock_upgradable_lock(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Locks for an upgradable reader if that needs no waiting. Returns 0, or EBUSY.
- */
-int ulocks_shared_rwlock_upgradable_trylock(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Locks for an upgradable reader, or gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_shared_rwlock_upgradable_lock_until(struct ulocks_shared_rwlock_t *lock,
-                                               const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks what ulocks_shared_rwlock_upgradable_lock and the like have locked. Returns 0.
- */
-int ulocks_shared_rwlock_upgradable_unlock(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Turns an upgradable lock into that of a writer, and waits until the other readers have left.
- * Unlock it with ulocks_shared_rwlock_write_unlock. Returns 0.
- */
-int ulocks_shared_rwlock_upgrade(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * As ulocks_shared_rwlock_upgrade, if that needs no waiting. Returns 0, or EBUSY: there are other
- * readers, and the lock is upgradable as before.
- */
-int ulocks_shared_rwlock_tryupgrade(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * As ulocks_shared_rwlock_upgrade, but gives up at a moment of CLOCK_MONOTONIC.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999. After an error the lock is upgradable as before.
- */
-int ulocks_shared_rwlock_upgrade_until(struct ulocks_shared_rwlock_t *lock,
-                                       const struct timespec *monotonic_deadline);
-
-/**
- * Turns an upgradable lock into that of an ordinary reader.
- *
- * Unlock it with ulocks_shared_rwlock_read_unlock. Returns 0.
- */
-int ulocks_shared_rwlock_upgradable_downgrade(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Turns the lock of a writer into an upgradable one. No writer comes in between. Returns 0.
- */
-int ulocks_shared_rwlock_downgrade_to_upgradable(struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Whether a thread holds the lock at this moment, in any way.
- */
-bool ulocks_shared_rwlock_is_locked(const struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Whether a writer holds the lock at this moment.
- */
-bool ulocks_shared_rwlock_is_write_locked(const struct ulocks_shared_rwlock_t *lock);
-
-/**
- * Locks the mutex, and waits as long as that takes. Returns 0.
- */
-int ulocks_throughput_mutex_lock(struct ulocks_throughput_mutex_t *mutex);
-
-/**
- * Locks the mutex if that needs no waiting.
- *
- * Returns 0, or EBUSY: a thread holds the mutex.
- */
-int ulocks_throughput_mutex_trylock(struct ulocks_throughput_mutex_t *mutex);
-
-/**
- * Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
- *
- * Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is null, or its
- * tv_nsec is not from 0 to 999999999.
- */
-int ulocks_throughput_mutex_lock_until(struct ulocks_throughput_mutex_t *mutex,
-                                       const struct timespec *monotonic_deadline);
-
-/**
- * Unlocks the mutex. The calling thread must hold it. Returns 0.
- */
-int ulocks_throughput_mutex_unlock(struct ulocks_throughput_mutex_t *mutex);
-
-/**
- * Whether a thread holds the mutex at this moment.
- */
-bool ulocks_throughput_mutex_is_locked(const struct ulocks_throughput_mutex_t *mutex);
-
-/**
- * Unlocks the mutex, waits until notified, and locks the mutex again. The calling thread must hold
- * the mutex.
- *
- * No notification is missed that comes after the unlocking. A wait may end without one, so look at
- * the condition again. It is no cancellation point. Returns 0.
- */
-int ulocks_throughput_mutex_cond_wait(struct ulocks_throughput_mutex_cond_t *cond,
-                                      struct ulocks_throughput_mutex_t *mutex);
-
-/**
- * As ulocks_throughput_mutex_cond_wait, but gives up at a moment of CLOCK_MONOTONIC.
- * The mutex is locked again in every case.
- *
- * Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the pointer to
- * the moment is null, or its tv_nsec is not from 0 to 999999999, and the mutex was not unlocked.
- */
-int ulocks_throughput_mutex_cond_wait_until(struct ulocks_throughput_mutex_cond_t *cond,
-                                            struct ulocks_throughput_mutex_t *mutex,
-                                            const struct timespec *monotonic_deadline);
-
-/**
- * Notifies one thread that waits, with or without the mutex locked. Returns 0.
- */
-int ulocks_throughput_mutex_cond_signal(struct ulocks_throughput_mutex_cond_t *cond);
-
-/**
- * Notifies all threads that wait, with or without the mutex locked. Returns 0.
- */
-int ulocks_throughput_mutex_cond_broadcast(struct ulocks_throughput_mutex_cond_t *cond);
+/** Whether the array was closed. */
+bool ulocks_semarray_is_closed(const ulocks_semarray_t *array);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -6,11 +6,8 @@
 // | class | lock |
 // |---|---|
 // | ulocks::mutex, ulocks::condition_variable | ulocks_mutex_t |
-// | ulocks::throughput_mutex, ulocks::throughput_condition_variable | ulocks_throughput_mutex_t |
+// | ulocks::barging_mutex, ulocks::barging_condition_variable | ulocks_barging_mutex_t |
 // | ulocks::fair_mutex, ulocks::fair_condition_variable | ulocks_fair_mutex_t |
-// | ulocks::calock, ulocks::calock_condition_variable | ulocks_calock_t |
-// | ulocks::asym_mutex, ulocks::asym_condition_variable | ulocks_asym_mutex_t |
-// | ulocks::byte_mutex, ulocks::byte_condition_variable | ulocks_byte_mutex_t |
 // | ulocks::pi_mutex, ulocks::pi_condition_variable | ulocks_pi_mutex_t |
 // | ulocks::rwlock, ulocks::urgent_view, ulocks::nested_view | ulocks_rwlock_t |
 // | ulocks::semaphore | ulocks_semaphore_t |
@@ -201,56 +198,19 @@ class basic_condition_variable
 
 } // namespace detail
 
-using mutex = detail::basic_mutex<ulocks_mutex_t, ulocks_mutex_lock, ulocks_mutex_trylock,
-                                  ulocks_mutex_lock_until, ulocks_mutex_unlock, ulocks_mutex_is_locked>;
-using condition_variable =
-    detail::basic_condition_variable<mutex, ulocks_mutex_t, ulocks_mutex_cond_t, ulocks_mutex_cond_wait,
-                                     ulocks_mutex_cond_wait_until, ulocks_mutex_cond_signal,
-                                     ulocks_mutex_cond_broadcast>;
+// The two classes of a mutex, by the name of its functions.
+#define ULOCKS_HPP_MUTEX(name, condition, c)                                                          \
+    using name = detail::basic_mutex<c##_t, c##_lock, c##_trylock, c##_lock_until, c##_unlock,         \
+                                     c##_is_locked>;                                                   \
+    using condition =                                                                                  \
+        detail::basic_condition_variable<name, c##_t, c##_cond_t, c##_cond_wait, c##_cond_wait_until,  \
+                                         c##_cond_signal, c##_cond_broadcast>;
 
-using throughput_mutex =
-    detail::basic_mutex<ulocks_throughput_mutex_t, ulocks_throughput_mutex_lock,
-                        ulocks_throughput_mutex_trylock, ulocks_throughput_mutex_lock_until,
-                        ulocks_throughput_mutex_unlock, ulocks_throughput_mutex_is_locked>;
-using throughput_condition_variable =
-    detail::basic_condition_variable<throughput_mutex, ulocks_throughput_mutex_t,
-                                     ulocks_throughput_mutex_cond_t, ulocks_throughput_mutex_cond_wait,
-                                     ulocks_throughput_mutex_cond_wait_until,
-                                     ulocks_throughput_mutex_cond_signal,
-                                     ulocks_throughput_mutex_cond_broadcast>;
+ULOCKS_HPP_MUTEX(mutex, condition_variable, ulocks_mutex)
+ULOCKS_HPP_MUTEX(barging_mutex, barging_condition_variable, ulocks_barging_mutex)
+ULOCKS_HPP_MUTEX(fair_mutex, fair_condition_variable, ulocks_fair_mutex)
 
-using asym_mutex = detail::basic_mutex<ulocks_asym_mutex_t, ulocks_asym_mutex_lock,
-                                       ulocks_asym_mutex_trylock, ulocks_asym_mutex_lock_until,
-                                       ulocks_asym_mutex_unlock, ulocks_asym_mutex_is_locked>;
-using asym_condition_variable =
-    detail::basic_condition_variable<asym_mutex, ulocks_asym_mutex_t, ulocks_asym_mutex_cond_t,
-                                     ulocks_asym_mutex_cond_wait, ulocks_asym_mutex_cond_wait_until,
-                                     ulocks_asym_mutex_cond_signal, ulocks_asym_mutex_cond_broadcast>;
-
-// One byte. For its other six bits, call ulocks_byte_mutex_bits and the like with native_handle().
-using byte_mutex = detail::basic_mutex<ulocks_byte_mutex_t, ulocks_byte_mutex_lock,
-                                       ulocks_byte_mutex_trylock, ulocks_byte_mutex_lock_until,
-                                       ulocks_byte_mutex_unlock, ulocks_byte_mutex_is_locked>;
-using byte_condition_variable =
-    detail::basic_condition_variable<byte_mutex, ulocks_byte_mutex_t, ulocks_byte_mutex_cond_t,
-                                     ulocks_byte_mutex_cond_wait, ulocks_byte_mutex_cond_wait_until,
-                                     ulocks_byte_mutex_cond_signal, ulocks_byte_mutex_cond_broadcast>;
-
-using fair_mutex = detail::basic_mutex<ulocks_fair_mutex_t, ulocks_fair_mutex_lock,
-                                       ulocks_fair_mutex_trylock, ulocks_fair_mutex_lock_until,
-                                       ulocks_fair_mutex_unlock, ulocks_fair_mutex_is_locked>;
-using fair_condition_variable =
-    detail::basic_condition_variable<fair_mutex, ulocks_fair_mutex_t, ulocks_fair_mutex_cond_t,
-                                     ulocks_fair_mutex_cond_wait, ulocks_fair_mutex_cond_wait_until,
-                                     ulocks_fair_mutex_cond_signal, ulocks_fair_mutex_cond_broadcast>;
-
-using calock = detail::basic_mutex<ulocks_calock_t, ulocks_calock_lock, ulocks_calock_trylock,
-                                   ulocks_calock_lock_until, ulocks_calock_unlock,
-                                   ulocks_calock_is_locked>;
-using calock_condition_variable =
-    detail::basic_condition_variable<calock, ulocks_calock_t, ulocks_calock_cond_t,
-                                     ulocks_calock_cond_wait, ulocks_calock_cond_wait_until,
-                                     ulocks_calock_cond_signal, ulocks_calock_cond_broadcast>;
+#undef ULOCKS_HPP_MUTEX
 
 // A mutex with priority inheritance.
 //

@@ -1,5 +1,5 @@
-//! The mutexes but for those with priority inheritance and the robust ones: their types and
-//! functions, and those of their condition variables.
+//! The default, barging and fair mutexes, and their condition variables: one macro has the
+//! functions.
 
 use crate::call;
 use core::cell::UnsafeCell;
@@ -89,13 +89,12 @@ impl<L: RawMutex> Kept<L> {
 }
 
 /// The module `$name` with the type `$mutex` of a mutex `$lock` and the type `$cond` of its
-/// condition variable, and with their functions, whose names begin with `$name`. `$busy` completes
-/// what is said of EBUSY; `$place` says where a condition variable may lie.
+/// condition variable, and with their functions, whose names begin with `$name`.
 macro_rules! mutex {
     (
         $(#[$about:meta])*
         $name:ident: $mutex:ident { $field:ident: $words:ty }, $cond:ident,
-        $lock:ty, $busy:literal, $place:literal
+        $lock:ty
     ) => {
         mod $name {
             use crate::{call, mutex::Kept};
@@ -117,15 +116,7 @@ macro_rules! mutex {
                 $field: $words,
             }
 
-            #[doc = concat!(
-                " A condition variable for mutexes of the type `", stringify!($mutex), "`."
-            )]
-            ///
-            #[doc = concat!(
-                " `ULOCKS_COND_INIT`, or all bytes zero, is one without waiters. It needs no ",
-                "destruction. Its memory may be freed when no thread is inside of one of its ",
-                "functions.", $place
-            )]
+            #[doc = concat!(" A condition variable for mutexes of the type ", stringify!($mutex), ".")]
             #[repr(C)]
             pub struct $cond {
                 _words: [u64; 2],
@@ -146,26 +137,22 @@ macro_rules! mutex {
                 unsafe { &*cond.cast() }
             }
 
-            /// Locks the mutex, and waits as long as that takes. Returns 0.
+            /// Locks the mutex, and waits as long as that takes.
             #[unsafe(export_name = concat!(stringify!($name), "_lock"))]
             pub unsafe extern "C" fn lock(mutex: *mut $mutex) -> c_int {
                 // SAFETY: the caller's promise.
                 unsafe { of(mutex) }.lock()
             }
 
-            /// Locks the mutex if that needs no waiting.
-            ///
-            #[doc = concat!(" Returns 0, or EBUSY: a thread holds the mutex", $busy, ".")]
+            /// Locks the mutex if that needs no waiting. EBUSY: a thread holds it, or has a right
+            /// to it.
             #[unsafe(export_name = concat!(stringify!($name), "_trylock"))]
             pub unsafe extern "C" fn trylock(mutex: *mut $mutex) -> c_int {
                 // SAFETY: the caller's promise.
                 unsafe { of(mutex) }.trylock()
             }
 
-            /// Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC. It tries at least once.
-            ///
-            /// Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is
-            /// null, or its tv_nsec is not from 0 to 999999999.
+            /// Locks the mutex, or gives up at a moment. It tries at least once.
             #[unsafe(export_name = concat!(stringify!($name), "_lock_until"))]
             pub unsafe extern "C" fn lock_until(
                 mutex: *mut $mutex,
@@ -175,7 +162,7 @@ macro_rules! mutex {
                 unsafe { of(mutex).lock_until(monotonic_deadline) }
             }
 
-            /// Unlocks the mutex. The calling thread must hold it. Returns 0.
+            /// Unlocks the mutex. The calling thread must hold it.
             #[unsafe(export_name = concat!(stringify!($name), "_unlock"))]
             pub unsafe extern "C" fn unlock(mutex: *mut $mutex) -> c_int {
                 // SAFETY: the caller's promise.
@@ -189,25 +176,17 @@ macro_rules! mutex {
                 unsafe { of(mutex) }.raw.is_locked()
             }
 
-            /// Unlocks the mutex, waits until notified, and locks the mutex again. The calling
-            /// thread must hold the mutex.
-            ///
-            /// No notification is missed that comes after the unlocking. A wait may end without
-            /// one, so look at the condition again. It is no cancellation point. Returns 0.
+            /// Unlocks the mutex, which the calling thread must hold, waits until notified, and
+            /// locks the mutex again. No notification is missed that comes after the unlocking. A
+            /// wait may end without one, so look at the condition again.
             #[unsafe(export_name = concat!(stringify!($name), "_cond_wait"))]
             pub unsafe extern "C" fn cond_wait(cond: *mut $cond, mutex: *mut $mutex) -> c_int {
                 // SAFETY: the caller's promise.
                 unsafe { of(mutex).wait(cond_of(cond), None) }
             }
 
-            #[doc = concat!(
-                " As ", stringify!($name), "_cond_wait, but gives up at a moment of ",
-                "CLOCK_MONOTONIC.\n The mutex is locked again in every case."
-            )]
-            ///
-            /// Returns 0; ETIMEDOUT: the moment has passed, and no notification came; EINVAL: the
-            /// pointer to the moment is null, or its tv_nsec is not from 0 to 999999999, and the
-            /// mutex was not unlocked.
+            /// The same, until a moment. The mutex is locked again in every case; after EINVAL it
+            /// was not unlocked.
             #[unsafe(export_name = concat!(stringify!($name), "_cond_wait_until"))]
             pub unsafe extern "C" fn cond_wait_until(
                 cond: *mut $cond,
@@ -223,7 +202,7 @@ macro_rules! mutex {
                 }
             }
 
-            /// Notifies one thread that waits, with or without the mutex locked. Returns 0.
+            /// Notifies one thread that waits, with or without the mutex locked.
             #[unsafe(export_name = concat!(stringify!($name), "_cond_signal"))]
             pub unsafe extern "C" fn cond_signal(cond: *mut $cond) -> c_int {
                 let _errno = Guard::new();
@@ -232,7 +211,7 @@ macro_rules! mutex {
                 0
             }
 
-            /// Notifies all threads that wait, with or without the mutex locked. Returns 0.
+            /// Notifies all threads that wait, with or without the mutex locked.
             #[unsafe(export_name = concat!(stringify!($name), "_cond_broadcast"))]
             pub unsafe extern "C" fn cond_broadcast(cond: *mut $cond) -> c_int {
                 let _errno = Guard::new();

@@ -1,123 +1,121 @@
-//! The reader-writer locks, with three classes of readers.
+//! The reader-writer lock, with three classes of readers.
 //!
 //! The functions of readers have a class in their names. With readers counted in one word, the
-//! token of a reader is the same for every lock.
+//! token of a reader is always the same.
 
 use crate::call;
 use core::ffi::c_int;
 use core::marker::PhantomData;
 use core::panic::Location;
 use libc::timespec;
-use ulocks_core::Policy;
+use ulocks_core::Private;
 use ulocks_core::errno::Guard;
-use ulocks_core::raw::{RawRwLock as _, RawRwLockUpgrade as _};
+use ulocks_core::raw::{RawRwLock as _, RawRwLockDowngrade as _, RawRwLockUpgrade as _};
 use ulocks_core::signal::Soft;
 use ulocks_core::time::Deadline;
 use ulocks_psrwlock::{
     BULK, Central, NESTED, PhaseFair, RawPsRwLock, Sifted, ThreadClass, URGENT, Unchecked,
 };
 
-/// The lock of a policy.
-pub(crate) type Lock<P> =
-    RawPsRwLock<Sifted<{ BULK | URGENT | NESTED }, P, PhaseFair, Central, Soft, Unchecked>>;
+type Lock = RawPsRwLock<Sifted<{ BULK | URGENT | NESTED }, Private, PhaseFair, Central, Soft, Unchecked>>;
 
 /// A way to hold a lock.
-pub(crate) trait Way {
-    fn lock<P: Policy>(lock: &Lock<P>);
-    fn try_lock<P: Policy>(lock: &Lock<P>) -> bool;
-    fn lock_until<P: Policy>(lock: &Lock<P>, deadline: Deadline) -> bool;
+trait Way {
+    fn lock(lock: &Lock);
+    fn try_lock(lock: &Lock) -> bool;
+    fn lock_until(lock: &Lock, deadline: Deadline) -> bool;
     /// # Safety
     /// The calling thread holds the lock in this way.
-    unsafe fn unlock<P: Policy>(lock: &Lock<P>);
+    unsafe fn unlock(lock: &Lock);
 }
 
 /// A reader of a class.
-pub(crate) struct Reader<C>(PhantomData<C>);
+struct Reader<C>(PhantomData<C>);
 
 impl<C: ThreadClass> Way for Reader<C> {
-    fn lock<P: Policy>(lock: &Lock<P>) {
+    fn lock(lock: &Lock) {
         lock.read_in::<C>(Location::caller());
     }
 
-    fn try_lock<P: Policy>(lock: &Lock<P>) -> bool {
+    fn try_lock(lock: &Lock) -> bool {
         lock.try_read_in::<C>(Location::caller()).is_some()
     }
 
-    fn lock_until<P: Policy>(lock: &Lock<P>, deadline: Deadline) -> bool {
+    fn lock_until(lock: &Lock, deadline: Deadline) -> bool {
         lock.read_in_until::<C>(deadline, Location::caller()).is_some()
     }
 
-    unsafe fn unlock<P: Policy>(lock: &Lock<P>) {
+    unsafe fn unlock(lock: &Lock) {
         // SAFETY: the caller's promise; the token is that of every reader of this class.
-        unsafe { lock.unlock_read(const { Lock::<P>::token::<C>() }) };
+        unsafe { lock.unlock_read(const { Lock::token::<C>() }) };
     }
 }
 
 /// A writer.
-pub(crate) struct Writer;
+struct Writer;
 
 impl Way for Writer {
-    fn lock<P: Policy>(lock: &Lock<P>) {
+    fn lock(lock: &Lock) {
         lock.write();
     }
 
-    fn try_lock<P: Policy>(lock: &Lock<P>) -> bool {
+    fn try_lock(lock: &Lock) -> bool {
         lock.try_write().is_some()
     }
 
-    fn lock_until<P: Policy>(lock: &Lock<P>, deadline: Deadline) -> bool {
+    fn lock_until(lock: &Lock, deadline: Deadline) -> bool {
         lock.write_until(deadline).is_some()
     }
 
-    unsafe fn unlock<P: Policy>(lock: &Lock<P>) {
+    unsafe fn unlock(lock: &Lock) {
         // SAFETY: the caller's promise.
         unsafe { lock.unlock_write(()) };
     }
 }
 
 /// A reader that may become a writer.
-pub(crate) struct Upgradable;
+struct Upgradable;
 
 impl Way for Upgradable {
-    fn lock<P: Policy>(lock: &Lock<P>) {
+    fn lock(lock: &Lock) {
         lock.upgradable();
     }
 
-    fn try_lock<P: Policy>(lock: &Lock<P>) -> bool {
+    fn try_lock(lock: &Lock) -> bool {
         lock.try_upgradable().is_some()
     }
 
-    fn lock_until<P: Policy>(lock: &Lock<P>, deadline: Deadline) -> bool {
+    fn lock_until(lock: &Lock, deadline: Deadline) -> bool {
         lock.upgradable_until(deadline).is_some()
     }
 
-    unsafe fn unlock<P: Policy>(lock: &Lock<P>) {
+    unsafe fn unlock(lock: &Lock) {
         // SAFETY: the caller's promise.
         unsafe { lock.unlock_upgradable(()) };
     }
 }
 
-pub(crate) fn lock<W: Way, P: Policy>(lock: &Lock<P>) -> c_int {
+fn lock<W: Way>(lock: &Lock) -> c_int {
     let _errno = Guard::new();
     W::lock(lock);
     0
 }
 
-pub(crate) fn trylock<W: Way, P: Policy>(lock: &Lock<P>) -> c_int {
+fn trylock<W: Way>(lock: &Lock) -> c_int {
     let _errno = Guard::new();
     call::code(W::try_lock(lock), libc::EBUSY)
 }
 
 /// # Safety
 /// `until` is null or points to a `timespec`.
-pub(crate) unsafe fn lock_until<W: Way, P: Policy>(lock: &Lock<P>, until: *const timespec) -> c_int {
+unsafe fn lock_until<W: Way>(lock: &Lock, until: *const timespec) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { call::timed(until, |deadline| W::lock_until(lock, deadline)) }
 }
 
 /// # Safety
 /// The calling thread holds the lock in this way.
-pub(crate) unsafe fn unlock<W: Way, P: Policy>(lock: &Lock<P>) -> c_int {
+unsafe fn unlock<W: Way>(lock: &Lock) -> c_int {
     let _errno = Guard::new();
     // SAFETY: the caller's promise.
     unsafe { W::unlock(lock) };
@@ -126,175 +124,145 @@ pub(crate) unsafe fn unlock<W: Way, P: Policy>(lock: &Lock<P>) -> c_int {
 
 /// The functions of a way to hold a lock, in a module `$way`. `$who` completes "Locks for".
 macro_rules! way {
-    ($name:ident, $lock:ident, $way:ident, $who:literal, $type:ty) => {
+    ($way:ident, $who:literal, $type:ty) => {
         mod $way {
-            use super::{of, $lock};
-            use crate::rwlock;
-            use core::ffi::c_int;
-            use libc::timespec;
+            use super::*;
 
-            #[doc = concat!(" Locks for ", $who, ", and waits as long as that takes. Returns 0.")]
-            #[unsafe(export_name = concat!(stringify!($name), "_", stringify!($way), "_lock"))]
-            pub unsafe extern "C" fn lock(lock: *mut $lock) -> c_int {
+            #[doc = concat!(" Locks for ", $who, ", and waits as long as that takes.")]
+            #[unsafe(export_name = concat!("ulocks_rwlock_", stringify!($way), "_lock"))]
+            pub unsafe extern "C" fn lock(lock: *mut ulocks_rwlock_t) -> c_int {
                 // SAFETY: the caller's promise.
-                rwlock::lock::<$type, _>(unsafe { of(lock) })
+                super::lock::<$type>(unsafe { of(lock) })
             }
 
-            #[doc = concat!(" Locks for ", $who, " if that needs no waiting. Returns 0, or EBUSY.")]
-            #[unsafe(export_name = concat!(stringify!($name), "_", stringify!($way), "_trylock"))]
-            pub unsafe extern "C" fn trylock(lock: *mut $lock) -> c_int {
+            #[doc = concat!(" Locks for ", $who, " if that needs no waiting, or EBUSY.")]
+            #[unsafe(export_name = concat!("ulocks_rwlock_", stringify!($way), "_trylock"))]
+            pub unsafe extern "C" fn trylock(lock: *mut ulocks_rwlock_t) -> c_int {
                 // SAFETY: the caller's promise.
-                rwlock::trylock::<$type, _>(unsafe { of(lock) })
+                super::trylock::<$type>(unsafe { of(lock) })
             }
 
-            #[doc = concat!(" Locks for ", $who, ", or gives up at a moment of CLOCK_MONOTONIC.")]
-            ///
-            /// Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is
-            /// null, or its tv_nsec is not from 0 to 999999999.
-            #[unsafe(export_name = concat!(stringify!($name), "_", stringify!($way), "_lock_until"))]
+            #[doc = concat!(" Locks for ", $who, ", or gives up at a moment.")]
+            #[unsafe(export_name = concat!("ulocks_rwlock_", stringify!($way), "_lock_until"))]
             pub unsafe extern "C" fn lock_until(
-                lock: *mut $lock,
+                lock: *mut ulocks_rwlock_t,
                 monotonic_deadline: *const timespec,
             ) -> c_int {
                 // SAFETY: the caller's promise.
-                unsafe { rwlock::lock_until::<$type, _>(of(lock), monotonic_deadline) }
+                unsafe { super::lock_until::<$type>(of(lock), monotonic_deadline) }
             }
 
-            #[doc = concat!(
-                        " Unlocks what ", stringify!($name), "_", stringify!($way), "_lock and the like ",
-                        "have locked. Returns 0."
-                    )]
-            #[unsafe(export_name = concat!(stringify!($name), "_", stringify!($way), "_unlock"))]
-            pub unsafe extern "C" fn unlock(lock: *mut $lock) -> c_int {
+            #[doc = concat!(" Unlocks what was locked for ", $who, ".")]
+            #[unsafe(export_name = concat!("ulocks_rwlock_", stringify!($way), "_unlock"))]
+            pub unsafe extern "C" fn unlock(lock: *mut ulocks_rwlock_t) -> c_int {
                 // SAFETY: the caller's promise.
-                unsafe { rwlock::unlock::<$type, _>(of(lock)) }
+                unsafe { super::unlock::<$type>(of(lock)) }
             }
         }
     };
 }
 
-/// The module `$name` with the type and the functions of a reader-writer lock of the scope
-/// `$scope`.
-macro_rules! rwlock {
-    ($(#[$about:meta])* $name:ident: $lock:ident, $scope:ty) => {
-        mod $name {
-            use crate::{call, rwlock};
-            use core::ffi::c_int;
-            use libc::timespec;
-            use ulocks_core::errno::Guard;
-            use ulocks_core::raw::{RawRwLock as _, RawRwLockDowngrade as _, RawRwLockUpgrade as _};
+const _: () = call::holds::<ulocks_rwlock_t, Lock>();
 
-            type Lock = rwlock::Lock<$scope>;
+/// A reader-writer lock where readers and writers take turns, with three classes of readers.
+///
+/// | functions | for |
+/// |---|---|
+/// | ulocks_rwlock_read_ | ordinary readers, which may take long |
+/// | ulocks_rwlock_urgent_ | readers with short sections: they wait for no ordinary reader, and not for a writer that waits for one |
+/// | ulocks_rwlock_nested_ | code that may run while its thread reads the lock already, by another class |
+/// | ulocks_rwlock_write_ | writers |
+/// | ulocks_rwlock_upgradable_ | a reader that may become a writer; one at a time, beside other readers |
+///
+/// It belongs to one process. A thread that asks for it again waits for ever, unless it reads
+/// already and asks for a later class of readers. More than 131072 readers at once, or 6000 that
+/// wait, end the process.
+#[repr(C)]
+pub struct ulocks_rwlock_t {
+    _words: [u64; 2],
+}
 
-            const _: () = call::holds::<$lock, Lock>();
+/// # Safety
+/// `lock` points to one that lives as long as the caller uses what this returns.
+unsafe fn of<'a>(lock: *const ulocks_rwlock_t) -> &'a Lock {
+    // SAFETY: the caller's promise. The type has the size and the alignment of the
+    // lock, and it is changed by the functions of this crate only.
+    unsafe { &*lock.cast() }
+}
 
-            $(#[$about])*
-            #[repr(C)]
-            pub struct $lock {
-                _words: [u64; 2],
-            }
+way! { read, "reading", Reader<ulocks_psrwlock::Bulk> }
+way! { urgent, "an urgent reader", Reader<ulocks_psrwlock::Urgent> }
+way! { nested, "a nested reader", Reader<ulocks_psrwlock::Nested> }
+way! { write, "writing", Writer }
 
-            /// # Safety
-            /// `lock` points to one that lives as long as the caller uses what this returns.
-            unsafe fn of<'a>(lock: *const $lock) -> &'a Lock {
-                // SAFETY: the caller's promise. The type has the size and the alignment of the
-                // lock, and it is changed by the functions of this crate only.
-                unsafe { &*lock.cast() }
-            }
+/// Turns the lock of a writer into that of an ordinary reader. No writer comes in between.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_rwlock_downgrade(lock: *mut ulocks_rwlock_t) -> c_int {
+    let _errno = Guard::new();
+    // SAFETY: the caller's promise.
+    _ = unsafe { of(lock).downgrade(()) };
+    0
+}
 
-            way! { $name, $lock, read, "reading", rwlock::Reader<ulocks_psrwlock::Bulk> }
-            way! { $name, $lock, urgent, "an urgent reader", rwlock::Reader<ulocks_psrwlock::Urgent> }
-            way! { $name, $lock, nested, "a nested reader", rwlock::Reader<ulocks_psrwlock::Nested> }
-            way! { $name, $lock, write, "writing", rwlock::Writer }
+way! { upgradable, "an upgradable reader", Upgradable }
 
-            /// Turns the lock of a writer into that of an ordinary reader. No writer comes in
-            /// between.
-            ///
-            #[doc = concat!(" Unlock it with ", stringify!($name), "_read_unlock. Returns 0.")]
-            #[unsafe(export_name = concat!(stringify!($name), "_downgrade"))]
-            pub unsafe extern "C" fn downgrade(lock: *mut $lock) -> c_int {
-                let _errno = Guard::new();
-                // SAFETY: the caller's promise.
-                _ = unsafe { of(lock).downgrade(()) };
-                0
-            }
+/// Turns an upgradable lock into that of a writer, and waits until the other readers have left.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_rwlock_upgrade(lock: *mut ulocks_rwlock_t) -> c_int {
+    let _errno = Guard::new();
+    // SAFETY: the caller's promise.
+    unsafe { of(lock).upgrade(()) };
+    0
+}
 
-            way! { $name, $lock, upgradable, "an upgradable reader", rwlock::Upgradable }
+/// The same if that needs no waiting. EBUSY: there are other readers, and the lock is upgradable as
+/// before.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_rwlock_tryupgrade(lock: *mut ulocks_rwlock_t) -> c_int {
+    let _errno = Guard::new();
+    // SAFETY: the caller's promise.
+    call::code(unsafe { of(lock).try_upgrade(()) }.is_ok(), libc::EBUSY)
+}
 
-            #[doc = concat!(
-                " Turns an upgradable lock into that of a writer, and waits until the other ",
-                "readers have left. Unlock it with ", stringify!($name), "_write_unlock. Returns ",
-                "0."
-            )]
-            #[unsafe(export_name = concat!(stringify!($name), "_upgrade"))]
-            pub unsafe extern "C" fn upgrade(lock: *mut $lock) -> c_int {
-                let _errno = Guard::new();
-                // SAFETY: the caller's promise.
-                unsafe { of(lock).upgrade(()) };
-                0
-            }
+/// As ulocks_rwlock_upgrade, or gives up at a moment. After an error the lock is upgradable as
+/// before.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_rwlock_upgrade_until(
+    lock: *mut ulocks_rwlock_t,
+    monotonic_deadline: *const timespec,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { call::timed(monotonic_deadline, |deadline| of(lock).upgrade_until((), deadline).is_ok()) }
+}
 
-            #[doc = concat!(
-                " As ", stringify!($name), "_upgrade, if that needs no waiting. Returns 0, or ",
-                "EBUSY: there are other readers, and the lock is upgradable as before."
-            )]
-            #[unsafe(export_name = concat!(stringify!($name), "_tryupgrade"))]
-            pub unsafe extern "C" fn tryupgrade(lock: *mut $lock) -> c_int {
-                let _errno = Guard::new();
-                // SAFETY: the caller's promise.
-                call::code(unsafe { of(lock).try_upgrade(()) }.is_ok(), libc::EBUSY)
-            }
+/// Turns an upgradable lock into that of an ordinary reader.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_rwlock_upgradable_downgrade(lock: *mut ulocks_rwlock_t) -> c_int {
+    let _errno = Guard::new();
+    // SAFETY: the caller's promise.
+    _ = unsafe { of(lock).downgrade_upgradable(()) };
+    0
+}
 
-            #[doc = concat!(
-                " As ", stringify!($name), "_upgrade, but gives up at a moment of CLOCK_MONOTONIC."
-            )]
-            ///
-            /// Returns 0; ETIMEDOUT: the moment has passed; EINVAL: the pointer to the moment is
-            /// null, or its tv_nsec is not from 0 to 999999999. After an error the lock is
-            /// upgradable as before.
-            #[unsafe(export_name = concat!(stringify!($name), "_upgrade_until"))]
-            pub unsafe extern "C" fn upgrade_until(
-                lock: *mut $lock,
-                monotonic_deadline: *const timespec,
-            ) -> c_int {
-                // SAFETY: the caller's promise.
-                unsafe { call::timed(monotonic_deadline, |deadline| of(lock).upgrade_until((), deadline).is_ok()) }
-            }
+/// Turns the lock of a writer into an upgradable one. No writer comes in between.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_rwlock_downgrade_to_upgradable(lock: *mut ulocks_rwlock_t) -> c_int {
+    let _errno = Guard::new();
+    // SAFETY: the caller's promise.
+    unsafe { of(lock).downgrade_to_upgradable(()) };
+    0
+}
 
-            /// Turns an upgradable lock into that of an ordinary reader.
-            ///
-            #[doc = concat!(" Unlock it with ", stringify!($name), "_read_unlock. Returns 0.")]
-            #[unsafe(export_name = concat!(stringify!($name), "_upgradable_downgrade"))]
-            pub unsafe extern "C" fn upgradable_downgrade(lock: *mut $lock) -> c_int {
-                let _errno = Guard::new();
-                // SAFETY: the caller's promise.
-                _ = unsafe { of(lock).downgrade_upgradable(()) };
-                0
-            }
+/// Whether a thread holds the lock at this moment, in any way.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_rwlock_is_locked(lock: *const ulocks_rwlock_t) -> bool {
+    // SAFETY: the caller's promise. The lock is only read.
+    unsafe { of(lock) }.is_locked()
+}
 
-            /// Turns the lock of a writer into an upgradable one. No writer comes in between.
-            /// Returns 0.
-            #[unsafe(export_name = concat!(stringify!($name), "_downgrade_to_upgradable"))]
-            pub unsafe extern "C" fn downgrade_to_upgradable(lock: *mut $lock) -> c_int {
-                let _errno = Guard::new();
-                // SAFETY: the caller's promise.
-                unsafe { of(lock).downgrade_to_upgradable(()) };
-                0
-            }
-
-            /// Whether a thread holds the lock at this moment, in any way.
-            #[unsafe(export_name = concat!(stringify!($name), "_is_locked"))]
-            pub unsafe extern "C" fn is_locked(lock: *const $lock) -> bool {
-                // SAFETY: the caller's promise. The lock is only read.
-                unsafe { of(lock) }.is_locked()
-            }
-
-            /// Whether a writer holds the lock at this moment.
-            #[unsafe(export_name = concat!(stringify!($name), "_is_write_locked"))]
-            pub unsafe extern "C" fn is_write_locked(lock: *const $lock) -> bool {
-                // SAFETY: the caller's promise. The lock is only read.
-                unsafe { of(lock) }.is_write_locked()
-            }
-        }
-    };
+/// Whether a writer holds the lock at this moment.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ulocks_rwlock_is_write_locked(lock: *const ulocks_rwlock_t) -> bool {
+    // SAFETY: the caller's promise. The lock is only read.
+    unsafe { of(lock) }.is_write_locked()
 }

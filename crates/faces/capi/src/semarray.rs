@@ -235,11 +235,7 @@ pub unsafe extern "C" fn ulocks_semarray_tryapply(
     unsafe { with_set(ops, count, array.raw().max_ops(), |set| array.try_apply(set)) }
 }
 
-/// Performs a set of operations, or gives up at a moment of CLOCK_MONOTONIC. It tries at least
-/// once.
-///
-/// Returns 0, or an error of ulocks_semarray_t; ETIMEDOUT: the moment has passed; EINVAL also: the
-/// pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+/// As ulocks_semarray_apply, or gives up at a moment. It tries at least once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_semarray_apply_until(
     array: *mut ulocks_semarray_t,

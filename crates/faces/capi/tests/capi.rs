@@ -8,6 +8,7 @@ mod harness;
 use harness::{Linked, compile, directory, package, run, run_both};
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use ulocks_testkit::limit::output;
 
@@ -23,18 +24,12 @@ macro_rules! programs {
 
 programs! {
     mutex: "mutex.c", "c11";
-    throughput_mutex: "throughput_mutex.c", "c11";
-    asym_mutex: "asym_mutex.c", "c11";
-    byte_mutex: "byte_mutex.c", "c11";
+    barging_mutex: "barging_mutex.c", "gnu11";
     fair_mutex: "fair_mutex.c", "c11";
-    calock: "calock.c", "c11";
     pi_mutex: "pi_mutex.c", "c11";
     rwlock: "rwlock.c", "c11";
     semaphore: "semaphore.c", "c11";
     semarray: "semarray.c", "gnu11";
-    shared_mutex: "shared_mutex.c", "gnu11";
-    shared_pi_mutex: "shared_pi_mutex.c", "gnu11";
-    shared_rwlock: "shared_rwlock.c", "gnu11";
     region: "region.c", "gnu11";
     robust_mutex: "robust_mutex.c", "gnu11";
     robust_fair_mutex: "robust_fair_mutex.c", "gnu11";
@@ -173,12 +168,12 @@ fn programs_of_the_readme() {
     }
 }
 
-/// A copy that is installed as the README says is found by `pkg-config`.
-#[test]
-fn pkg_config_says_what_an_installed_copy_needs() {
-    let prefix = directory().join(format!("prefix-{}", std::process::id()));
-    let [include, lib, described] = ["include", "lib", "lib/pkgconfig"].map(|name| prefix.join(name));
-    for new in [&include, &described] {
+/// A copy that is installed as the README says, in a folder of this name.
+fn installed(name: &str) -> PathBuf {
+    let prefix = directory().join(format!("{name}-{}", std::process::id()));
+    let [include, lib, described, cmake] =
+        ["include", "lib", "lib/pkgconfig", "lib/cmake/ulocks"].map(|name| prefix.join(name));
+    for new in [&include, &described, &cmake] {
         fs::create_dir_all(new).expect("a directory of this test");
     }
     fs::copy(package().join("include/ulocks.h"), include.join("ulocks.h")).expect("the header");
@@ -194,10 +189,19 @@ fn pkg_config_says_what_an_installed_copy_needs() {
         .replace("@version@", env!("CARGO_PKG_VERSION"));
     assert!(!filled.contains('@'), "a place that is not filled:\n{filled}");
     fs::write(described.join("ulocks.pc"), filled).expect("a file of this test");
+    for file in ["ulocks-config.cmake", "ulocks-config-version.cmake"] {
+        fs::copy(package().join(file), cmake.join(file)).expect("what CMake reads");
+    }
+    prefix
+}
 
+#[test]
+fn pkg_config_says_what_an_installed_copy_needs() {
+    let prefix = installed("pkg-config");
+    let lib = prefix.join("lib");
     let asked = Command::new("pkg-config")
         .args(["--cflags", "--libs", "ulocks"])
-        .env("PKG_CONFIG_PATH", &described)
+        .env("PKG_CONFIG_PATH", lib.join("pkgconfig"))
         .output();
     match asked {
         Err(_) => eprintln!("skipped, since this machine has no `pkg-config`"),
@@ -212,6 +216,32 @@ fn pkg_config_says_what_an_installed_copy_needs() {
             let compiled = output(&mut command);
             assert!(compiled.status.success(), "{command:?}: {}", String::from_utf8_lossy(&compiled.stderr));
             assert_eq!(run(&binary), "100010000\n");
+        }
+    }
+    fs::remove_dir_all(&prefix).expect("a directory of this test");
+}
+
+#[test]
+fn cmake_finds_an_installed_copy() {
+    let prefix = installed("cmake");
+    let (source, build) = (prefix.join("source"), prefix.join("build"));
+    fs::create_dir_all(&source).expect("a directory of this test");
+    fs::copy(package().join("examples/queue.c"), source.join("queue.c")).expect("the example");
+    let project = "cmake_minimum_required(VERSION 3.13)\nproject(queue C)\n\
+                   find_package(ulocks 0.1 REQUIRED)\nfind_package(Threads REQUIRED)\n\
+                   add_executable(queue queue.c)\n\
+                   target_link_libraries(queue PRIVATE ulocks::ulocks Threads::Threads)\n";
+    fs::write(source.join("CMakeLists.txt"), project).expect("a file of this test");
+    let mut command = Command::new("cmake");
+    command.arg("-S").arg(&source).arg("-B").arg(&build);
+    command.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix.display()));
+    match command.output() {
+        Err(_) => eprintln!("skipped, since this machine has no `cmake`"),
+        Ok(made) => {
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            let built = output(Command::new("cmake").arg("--build").arg(&build));
+            assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stdout));
+            assert_eq!(run(&build.join("queue")), "100010000\n");
         }
     }
     fs::remove_dir_all(&prefix).expect("a directory of this test");

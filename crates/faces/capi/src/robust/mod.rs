@@ -149,8 +149,6 @@ unsafe fn cond_of<'a>(cond: *const ulocks_robust_cond_t) -> &'a Condvar {
 }
 
 /// Finds the condition variable of a name in a region, or makes it, without waiters.
-///
-/// Returns what ulocks_region_robust_mutex does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_region_robust_cond(
     region: *const ulocks_region_t,
@@ -195,20 +193,22 @@ pub unsafe extern "C" fn ulocks_robust_cond_broadcast(
 mod mutex;
 
 robust_mutex! {
-    /// A mutex in a region that goes to the next thread if its holder dies, in order of arrival.
-    ulocks_robust_fair_mutex: ulocks_robust_fair_mutex_t { _words: [u64; 4] },
-    ulocks_shm::FairMutex<()>,
-    "ulocks_region_robust_fair_mutex", "fair mutex", "what ulocks_region_robust_mutex does."
+    /// A mutex in a region that goes to the next thread if its holder dies. An arriving thread may
+    /// take it past the waiters.
+    ///
+    /// The errors of its functions, and of ulocks_robust_fair_mutex_t: EOWNERDEAD: locked, but the
+    /// last holder died with it, so repair the data and say that it is consistent; ENOTRECOVERABLE:
+    /// not locked, because the mutex was unlocked without that; EDEADLK: the thread holds it;
+    /// EPERM: the thread holds no robust lock; EINVAL: the mutex is not in the member's region, or
+    /// the member is that of another process; EBADMSG: the memory was overwritten.
+    ulocks_robust_mutex: ulocks_robust_mutex_t { _words: [u32; 3] },
+    ulocks_shm::Mutex<()>, "ulocks_region_robust_mutex", "mutex"
 }
 
 robust_mutex! {
-    /// A mutex in a region that goes to the next thread if its holder dies. An arriving thread may
-    /// take it past the waiters.
-    ulocks_robust_mutex: ulocks_robust_mutex_t { _words: [u32; 3] },
-    ulocks_shm::Mutex<()>,
-    "ulocks_region_robust_mutex", "mutex",
-    "0; EINVAL: a null pointer, a bad name, or a member of another region; EPROTO: the name stands \
-     for something else; ENOSPC: no room; EBADMSG: the region is damaged."
+    /// The same, in order of arrival.
+    ulocks_robust_fair_mutex: ulocks_robust_fair_mutex_t { _words: [u64; 4] },
+    ulocks_shm::FairMutex<()>, "ulocks_region_robust_fair_mutex", "fair mutex"
 }
 
 mod rwlock;

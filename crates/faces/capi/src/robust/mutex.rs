@@ -1,12 +1,12 @@
 //! The robust mutexes.
 
 /// The module `$name` with the type and the functions of a robust mutex: `$found`, the function
-/// that finds one, is for `$what`, and its results are `$results`.
+/// that finds one, is for `$what`.
 macro_rules! robust_mutex {
     (
         $(#[$about:meta])*
         $name:ident: $mutex:ident { $field:ident: $words:ty }, $lock:ty,
-        $found:literal, $what:literal, $results:literal
+        $found:literal, $what:literal
     ) => {
         mod $name {
             use crate::call;
@@ -37,8 +37,6 @@ macro_rules! robust_mutex {
             }
 
             #[doc = concat!(" Finds the ", $what, " of a name in a region, or makes it, unlocked.")]
-            ///
-            #[doc = concat!(" Returns ", $results)]
             #[unsafe(export_name = $found)]
             pub unsafe extern "C" fn found(
                 region: *const ulocks_region_t,
@@ -50,15 +48,8 @@ macro_rules! robust_mutex {
                 unsafe { named::<Lock, _>(region, member, name, mutex) }
             }
 
-            /// Locks the mutex, and waits as long as that takes.
-            ///
-            #[doc = concat!(
-                " Returns 0; EOWNERDEAD: locked, but the last holder died with it, so repair the ",
-                "data and call ", stringify!($name), "_consistent; ENOTRECOVERABLE: not locked, ",
-                "because the mutex was unlocked without that; EDEADLK: the thread holds it; ",
-                "EINVAL: the mutex is not in the member's region, or the member is that of ",
-                "another process; EBADMSG: the memory was overwritten."
-            )]
+            /// Locks the mutex, and waits as long as that takes. The errors: see
+            /// ulocks_robust_mutex_t.
             #[unsafe(export_name = concat!(stringify!($name), "_lock"))]
             pub unsafe extern "C" fn lock(
                 mutex: *mut $mutex,
@@ -68,12 +59,7 @@ macro_rules! robust_mutex {
                 unsafe { with(of(mutex), me(member), |mutex, me| code(mutex.lock(me), libc::ETIMEDOUT)) }
             }
 
-            /// Locks the mutex if that needs no waiting.
-            ///
-            #[doc = concat!(
-                " Returns what ", stringify!($name), "_lock does, or EBUSY: a living thread holds ",
-                "the mutex."
-            )]
+            /// Locks the mutex if that needs no waiting. EBUSY: a living thread holds it.
             #[unsafe(export_name = concat!(stringify!($name), "_trylock"))]
             pub unsafe extern "C" fn trylock(
                 mutex: *mut $mutex,
@@ -83,13 +69,7 @@ macro_rules! robust_mutex {
                 unsafe { with(of(mutex), me(member), |mutex, me| code(mutex.try_lock(me), libc::EBUSY)) }
             }
 
-            /// Locks the mutex, or gives up at a moment of CLOCK_MONOTONIC.
-            ///
-            #[doc = concat!(
-                " Returns what ", stringify!($name), "_lock does; ETIMEDOUT: the moment has ",
-                "passed; EINVAL also: the pointer to the moment is null, or its tv_nsec is not ",
-                "from 0 to 999999999."
-            )]
+            /// Locks the mutex, or gives up at a moment.
             #[unsafe(export_name = concat!(stringify!($name), "_lock_until"))]
             pub unsafe extern "C" fn lock_until(
                 mutex: *mut $mutex,
@@ -106,11 +86,6 @@ macro_rules! robust_mutex {
 
             /// Unlocks the mutex, which the calling thread must hold. If the last holder died, and
             /// the data was not said to be consistent, the mutex is not recoverable from here on.
-            ///
-            #[doc = concat!(
-                " Returns 0; EPERM: the thread holds no robust lock; EINVAL: as ",
-                stringify!($name), "_lock."
-            )]
             #[unsafe(export_name = concat!(stringify!($name), "_unlock"))]
             pub unsafe extern "C" fn unlock(
                 mutex: *mut $mutex,
@@ -120,13 +95,8 @@ macro_rules! robust_mutex {
                 unsafe { robust::unlock(of(mutex), me(member)) }
             }
 
-            /// Says that the data is whole again, after EOWNERDEAD. The calling thread must hold
-            /// the mutex.
-            ///
-            #[doc = concat!(
-                " Returns 0; EINVAL: no holder had died, or as ", stringify!($name), "_lock; ",
-                "EPERM: the thread holds no robust lock."
-            )]
+            /// Says that the data is whole again, after EOWNERDEAD. EINVAL also: no holder had
+            /// died.
             #[unsafe(export_name = concat!(stringify!($name), "_consistent"))]
             pub unsafe extern "C" fn consistent(
                 mutex: *mut $mutex,
@@ -136,15 +106,8 @@ macro_rules! robust_mutex {
                 unsafe { robust::consistent(of(mutex), me(member)) }
             }
 
-            #[doc = concat!(
-                " Locks the mutex although it is not recoverable: the data is dirty until ",
-                stringify!($name), "_consistent."
-            )]
-            ///
-            #[doc = concat!(
-                " Returns EOWNERDEAD: locked; EDEADLK, EINVAL and EBADMSG: as ", stringify!($name),
-                "_lock."
-            )]
+            /// Locks the mutex although it is not recoverable. Returns EOWNERDEAD: the data is
+            /// dirty until it is said to be consistent.
             #[unsafe(export_name = concat!(stringify!($name), "_reset"))]
             pub unsafe extern "C" fn reset(
                 mutex: *mut $mutex,
@@ -161,12 +124,8 @@ macro_rules! robust_mutex {
             }
 
             /// Unlocks the mutex, waits until notified, and locks the mutex again. A wait may end
-            /// without a notification, so look at the condition again.
-            ///
-            #[doc = concat!(
-                " Returns what ", stringify!($name), "_lock does: the mutex is locked after 0 and ",
-                "EOWNERDEAD; EPERM: the thread holds no robust lock."
-            )]
+            /// without a notification, so look at the condition again. The mutex is locked after 0
+            /// and EOWNERDEAD.
             #[unsafe(export_name = concat!(stringify!($name), "_cond_wait"))]
             pub unsafe extern "C" fn cond_wait(
                 cond: *mut ulocks_robust_cond_t,
@@ -177,14 +136,7 @@ macro_rules! robust_mutex {
                 unsafe { wait(cond_of(cond), of(mutex), me(member), None) }
             }
 
-            #[doc = concat!(
-                " As ", stringify!($name), "_cond_wait, but gives up at a moment of ",
-                "CLOCK_MONOTONIC."
-            )]
-            ///
-            /// Returns what that does; ETIMEDOUT: the moment has passed, and the mutex is locked;
-            /// EINVAL also: the pointer to the moment is null, or its tv_nsec is not from 0 to
-            /// 999999999.
+            /// The same, until a moment. The mutex is locked after ETIMEDOUT, too.
             #[unsafe(export_name = concat!(stringify!($name), "_cond_wait_until"))]
             pub unsafe extern "C" fn cond_wait_until(
                 cond: *mut ulocks_robust_cond_t,

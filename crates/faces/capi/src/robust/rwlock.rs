@@ -22,6 +22,12 @@ const _: () = call::holds::<ulocks_robust_rwlock_t, Lock>();
 /// | ulocks_robust_rwlock_write_ | writers |
 ///
 /// Urgent readers that always overlap shut out a writer for ever.
+///
+/// The errors of its functions: EOWNERDEAD: locked, but a writer has died, so the data may be half
+/// changed; a writer repairs it, and says that it is consistent; ENOTRECOVERABLE: not locked,
+/// because a writer unlocked without that; EDEADLK: the thread reads or writes already; EINVAL: the
+/// lock is not in the member's region, or the member is that of another process; EBADMSG: the
+/// memory was overwritten.
 #[repr(C)]
 pub struct ulocks_robust_rwlock_t {
     _words: [u64; 36],
@@ -35,8 +41,6 @@ unsafe fn of<'a>(lock: *const ulocks_robust_rwlock_t) -> &'a Lock {
 }
 
 /// Finds the reader-writer lock of a name in a region, or makes it, unlocked.
-///
-/// Returns what ulocks_region_robust_mutex does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_region_robust_rwlock(
     region: *const ulocks_region_t,
@@ -49,12 +53,6 @@ pub unsafe extern "C" fn ulocks_region_robust_rwlock(
 }
 
 /// Locks for reading, behind the writers that wait.
-///
-/// Returns 0; EOWNERDEAD: locked, but a writer has died, so the data may be half changed, which
-/// only a writer can repair; ENOTRECOVERABLE: not locked, because a writer unlocked without
-/// ulocks_robust_rwlock_consistent; EDEADLK: the thread reads or writes already; EINVAL: the lock
-/// is not in the member's region, or the member is that of another process; EBADMSG: the memory was
-/// overwritten.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_rwlock_read_lock(
     lock: *mut ulocks_robust_rwlock_t,
@@ -64,9 +62,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_read_lock(
     unsafe { with(of(lock), me(member), |lock, me| code(lock.read(me), libc::ETIMEDOUT)) }
 }
 
-/// Locks for reading if that needs no waiting.
-///
-/// Returns what ulocks_robust_rwlock_read_lock does, or EBUSY: a writer has the lock or waits.
+/// Locks for reading if that needs no waiting. EBUSY: a writer has the lock or waits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_rwlock_read_trylock(
     lock: *mut ulocks_robust_rwlock_t,
@@ -76,10 +72,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_read_trylock(
     unsafe { with(of(lock), me(member), |lock, me| code(lock.try_read(me), libc::EBUSY)) }
 }
 
-/// Locks for reading, or gives up at a moment of CLOCK_MONOTONIC.
-///
-/// Returns what ulocks_robust_rwlock_read_lock does; ETIMEDOUT: the moment has passed; EINVAL also:
-/// the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+/// Locks for reading, or gives up at a moment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_rwlock_read_lock_until(
     lock: *mut ulocks_robust_rwlock_t,
@@ -95,8 +88,6 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_read_lock_until(
 }
 
 /// Locks for an urgent reader, before all writers that wait.
-///
-/// Returns what ulocks_robust_rwlock_read_lock does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_rwlock_urgent_lock(
     lock: *mut ulocks_robust_rwlock_t,
@@ -106,9 +97,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_urgent_lock(
     unsafe { with(of(lock), me(member), |lock, me| code(lock.read_urgent(me), libc::ETIMEDOUT)) }
 }
 
-/// Locks for an urgent reader if that needs no waiting.
-///
-/// Returns what ulocks_robust_rwlock_read_lock does, or EBUSY: a writer has the lock.
+/// Locks for an urgent reader if that needs no waiting. EBUSY: a writer has the lock.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_rwlock_urgent_trylock(
     lock: *mut ulocks_robust_rwlock_t,
@@ -118,9 +107,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_urgent_trylock(
     unsafe { with(of(lock), me(member), |lock, me| code(lock.try_read_urgent(me), libc::EBUSY)) }
 }
 
-/// Locks for an urgent reader, or gives up at a moment of CLOCK_MONOTONIC.
-///
-/// Returns what ulocks_robust_rwlock_read_lock_until does.
+/// Locks for an urgent reader, or gives up at a moment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_rwlock_urgent_lock_until(
     lock: *mut ulocks_robust_rwlock_t,
@@ -135,9 +122,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_urgent_lock_until(
     }
 }
 
-/// Unlocks for a reader of either class.
-///
-/// Returns 0; EPERM: the thread does not read; EINVAL: as ulocks_robust_rwlock_read_lock.
+/// Unlocks for a reader of either class. EPERM: the thread does not read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_rwlock_read_unlock(
     lock: *mut ulocks_robust_rwlock_t,
@@ -155,9 +140,6 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_read_unlock(
 }
 
 /// Locks for writing, and waits as long as that takes.
-///
-/// Returns 0; EOWNERDEAD: locked, but a writer has died, so repair the data and call
-/// ulocks_robust_rwlock_consistent; otherwise what ulocks_robust_rwlock_read_lock does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_rwlock_write_lock(
     lock: *mut ulocks_robust_rwlock_t,
@@ -167,9 +149,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_write_lock(
     unsafe { with(of(lock), me(member), |lock, me| code(lock.write(me), libc::ETIMEDOUT)) }
 }
 
-/// Locks for writing if that needs no waiting.
-///
-/// Returns what ulocks_robust_rwlock_write_lock does, or EBUSY: a thread has the lock or waits.
+/// Locks for writing if that needs no waiting. EBUSY: a thread has the lock or waits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_rwlock_write_trylock(
     lock: *mut ulocks_robust_rwlock_t,
@@ -179,10 +159,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_write_trylock(
     unsafe { with(of(lock), me(member), |lock, me| code(lock.try_write(me), libc::EBUSY)) }
 }
 
-/// Locks for writing, or gives up at a moment of CLOCK_MONOTONIC.
-///
-/// Returns what ulocks_robust_rwlock_write_lock does; ETIMEDOUT: the moment has passed; EINVAL
-/// also: the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+/// Locks for writing, or gives up at a moment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_rwlock_write_lock_until(
     lock: *mut ulocks_robust_rwlock_t,
@@ -198,9 +175,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_write_lock_until(
 }
 
 /// Unlocks for a writer. If a writer had died, and the data was not said to be consistent, the lock
-/// is not recoverable from here on.
-///
-/// Returns 0; EPERM: the thread does not write; EINVAL: as ulocks_robust_rwlock_read_lock.
+/// is not recoverable from here on. EPERM: the thread does not write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_rwlock_write_unlock(
     lock: *mut ulocks_robust_rwlock_t,
@@ -219,9 +194,7 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_write_unlock(
 
 /// Turns the lock of a writer into that of a reader, and lets other readers in. No writer comes in
 /// between. If the data is not consistent, it stays so. Unlock with
-/// ulocks_robust_rwlock_read_unlock.
-///
-/// Returns 0; EPERM: the thread does not write; EINVAL: as ulocks_robust_rwlock_read_lock.
+/// ulocks_robust_rwlock_read_unlock. EPERM: the thread does not write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_rwlock_downgrade(
     lock: *mut ulocks_robust_rwlock_t,
@@ -238,10 +211,8 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_downgrade(
     }
 }
 
-/// Says that the data is whole again, after EOWNERDEAD.
-///
-/// Returns 0; EINVAL: no writer had died, or as ulocks_robust_rwlock_read_lock; EPERM: the thread
-/// does not write.
+/// Says that the data is whole again, after EOWNERDEAD. EINVAL also: no writer had died.
+/// EPERM: the thread does not write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_rwlock_consistent(
     lock: *mut ulocks_robust_rwlock_t,
@@ -260,10 +231,8 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_consistent(
     }
 }
 
-/// Locks for writing although the lock is not recoverable: the data is dirty until
-/// ulocks_robust_rwlock_consistent.
-///
-/// Returns EOWNERDEAD: locked; EDEADLK, EINVAL and EBADMSG: as ulocks_robust_rwlock_read_lock.
+/// Locks for writing although the lock is not recoverable. Returns EOWNERDEAD: the data is dirty
+/// until it is said to be consistent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_rwlock_reset(
     lock: *mut ulocks_robust_rwlock_t,

@@ -38,8 +38,6 @@ fn code(result: Result<(), SemError>, busy: c_int, limit: c_int) -> c_int {
 }
 
 /// Finds the semaphore of a name in a region, or makes it, without permits.
-///
-/// Returns what ulocks_region_robust_mutex does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_region_robust_semaphore(
     region: *const ulocks_region_t,
@@ -70,9 +68,7 @@ pub unsafe extern "C" fn ulocks_robust_semaphore_acquire(
     }
 }
 
-/// Takes this many permits together if that needs no waiting.
-///
-/// Returns what ulocks_robust_semaphore_acquire does, or EBUSY: there are fewer permits.
+/// Takes this many permits together if that needs no waiting. EBUSY: there are fewer permits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_semaphore_tryacquire(
     semaphore: *mut ulocks_robust_semaphore_t,
@@ -87,10 +83,7 @@ pub unsafe extern "C" fn ulocks_robust_semaphore_tryacquire(
     }
 }
 
-/// Takes this many permits together, or gives up at a moment of CLOCK_MONOTONIC.
-///
-/// Returns what ulocks_robust_semaphore_acquire does; ETIMEDOUT: the moment has passed; EINVAL
-/// also: the pointer to the moment is null, or its tv_nsec is not from 0 to 999999999.
+/// Takes this many permits together, or gives up at a moment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_semaphore_acquire_until(
     semaphore: *mut ulocks_robust_semaphore_t,

@@ -252,18 +252,12 @@ static void arrays_of_semaphores() {
 
 int main() {
     mutexes<ulocks::mutex>();
-    mutexes<ulocks::throughput_mutex>();
-    mutexes<ulocks::asym_mutex>();
-    mutexes<ulocks::byte_mutex>();
+    mutexes<ulocks::barging_mutex>();
     mutexes<ulocks::fair_mutex>();
-    mutexes<ulocks::calock>();
     mutexes<ulocks::pi_mutex>();
     condition_variables<ulocks::mutex, ulocks::condition_variable>(notify_all{});
-    condition_variables<ulocks::throughput_mutex, ulocks::throughput_condition_variable>(notify_all{});
-    condition_variables<ulocks::asym_mutex, ulocks::asym_condition_variable>(notify_all{});
-    condition_variables<ulocks::byte_mutex, ulocks::byte_condition_variable>(notify_all{});
+    condition_variables<ulocks::barging_mutex, ulocks::barging_condition_variable>(notify_all{});
     condition_variables<ulocks::fair_mutex, ulocks::fair_condition_variable>(notify_all{});
-    condition_variables<ulocks::calock, ulocks::calock_condition_variable>(notify_all{});
     condition_variables<ulocks::pi_mutex, ulocks::pi_condition_variable>(notify_all{});
     pi_errors();
     reader_writer_locks();

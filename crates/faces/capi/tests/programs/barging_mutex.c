@@ -1,6 +1,6 @@
-/* ulocks_shared_mutex_t, and its condition variable, in one process and between two. */
+/* ulocks_barging_mutex_t, and its condition variable, in one process and between two. */
 
-#define MUTEX ulocks_shared_mutex
+#define MUTEX ulocks_barging_mutex
 #define NOTIFY(operation, cond, mutex) FN(_cond##operation)(cond)
 #define RELOCK ETIMEDOUT
 #include "mutex.h"

@@ -1,0 +1,12 @@
+# Versions with the same first two numbers are compatible: the name of the shared library has them.
+
+set(PACKAGE_VERSION 0.1.0)
+if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION
+   OR NOT "${PACKAGE_FIND_VERSION_MAJOR}.${PACKAGE_FIND_VERSION_MINOR}" STREQUAL "0.1")
+    set(PACKAGE_VERSION_COMPATIBLE FALSE)
+else()
+    set(PACKAGE_VERSION_COMPATIBLE TRUE)
+    if(PACKAGE_FIND_VERSION STREQUAL PACKAGE_VERSION)
+        set(PACKAGE_VERSION_EXACT TRUE)
+    endif()
+endif()
