@@ -42,6 +42,11 @@ fn a_removal_takes_no_lock_away_with_it() {
 }
 
 #[test]
+fn a_program_with_functions_of_files_of_its_own_is_not_called_back() {
+    assert_eq!(run("own_files", &[]), "none was called\n");
+}
+
+#[test]
 fn processes_that_have_ended_use_up_no_slots() {
     match run("slots", &[]).as_str() {
         "not root\n" => println!("not tested: this takes two users"),

@@ -2,7 +2,7 @@
 //! namespace has at the same time.
 
 use super::process_generation;
-use core::mem::MaybeUninit;
+use crate::sys::errno;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What is told of a thread whose namespace cannot be found out.
@@ -26,15 +26,34 @@ pub(crate) fn current() -> u32 {
     namespace
 }
 
+/// By a system call, not through the C library: libraries that replace functions of files may call
+/// the one that asks.
 #[cold]
 fn ask() -> u32 {
-    let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the path ends in zero, and `status` is a place for the answer.
-    if unsafe { libc::stat(c"/proc/self/ns/pid".as_ptr(), status.as_mut_ptr()) } != 0 {
-        return UNKNOWN;
-    }
-    // SAFETY: the call has succeeded, and so has filled it.
-    let number = unsafe { status.assume_init() }.st_ino;
+    const LINK: usize = 32; // "pid:[4026531836]"
+    let mut link = [0_u8; LINK];
+    let _errno = errno::Guard::new();
+    // SAFETY: the path ends in zero, and `link` is a place for the answer, with its length.
+    let length = unsafe {
+        let path = c"/proc/self/ns/pid".as_ptr();
+        libc::syscall(libc::SYS_readlinkat, libc::AT_FDCWD, path, link.as_mut_ptr(), LINK)
+    };
+    let link = usize::try_from(length).ok().and_then(|length| link.get(..length)).unwrap_or_default();
+    let digits = link.iter().filter(|byte| byte.is_ascii_digit());
     // The numbers of namespaces have 32 bits.
-    (number as u32).max(UNKNOWN)
+    digits
+        .fold(0_u32, |number, digit| number.wrapping_mul(10).wrapping_add(u32::from(digit - b'0')))
+        .max(UNKNOWN)
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn the_number_is_that_of_the_file() {
+        let Ok(file) = std::fs::metadata("/proc/self/ns/pid") else { return };
+        assert_eq!(u64::from(super::ask()), file.ino());
+        assert_eq!(super::current(), super::ask());
+    }
 }
