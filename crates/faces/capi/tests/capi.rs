@@ -221,6 +221,22 @@ fn pkg_config_says_what_an_installed_copy_needs() {
     fs::remove_dir_all(&prefix).expect("a directory of this test");
 }
 
+/// And it names no other.
+#[test]
+fn the_man_page_names_each_lock_of_the_header() {
+    let named = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        words.filter(|word| word.starts_with("ulocks_") && word.ends_with("_t")).map(str::to_owned).collect()
+    };
+    let header = fs::read_to_string(package().join("include/ulocks.h")).expect("the header");
+    let is_lock = |name: &String| {
+        let parts = ["options_t", "semop_t", "member_t"];
+        !parts.iter().any(|end| name.ends_with(end)) && (!name.ends_with("cond_t") || name.contains("robust"))
+    };
+    let locks: BTreeSet<_> = named(&header).into_iter().filter(is_lock).collect();
+    assert_eq!(named(include_str!("../man/ulocks.3")), locks);
+}
+
 #[test]
 fn cmake_finds_an_installed_copy() {
     let prefix = installed("cmake");

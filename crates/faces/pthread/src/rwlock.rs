@@ -23,7 +23,7 @@
 
 use crate::choice::Choice;
 use crate::time::{self, Patience};
-use crate::{fork, glibc, is_mine, myself};
+use crate::{fork, glibc, is_mine, myself, stats};
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_rwlock_t, pthread_rwlockattr_t, timespec};
 use ulocks_core::Private;
@@ -311,6 +311,9 @@ impl RwLock {
         }
         self.renew(choice);
         if is_mine(&self.writer) {
+            if choice.has_stats() {
+                stats::releases(self.address() as usize);
+            }
             self.writer.store(0, Relaxed);
             // SAFETY: this thread wrote its name when it had the lock as a writer.
             unsafe { self.lock.unlock_write(()) };

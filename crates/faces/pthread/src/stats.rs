@@ -1,8 +1,9 @@
 //! `ULOCKS_STATS=FILE`: which locks were contended, appended to a file when the program ends.
 //!
 //! Each lock has an entry in a table of fixed size, by address. The entry also has the return
-//! addresses of the first acquisition that had to wait. An acquisition looks its entry up, so a
-//! program with statistics is slower than one without.
+//! addresses of the first acquisition that had to wait, and of the call that made the mutex. Only
+//! the holder of a mutex, or a writer, writes down how long it held the lock. An acquisition and a
+//! release look the entry up, so a program with statistics is slower than one without.
 //!
 //! A lock whose memory is used for another lock later shares its entry with that.
 
@@ -30,6 +31,7 @@ const FRAMES: usize = SHOWN + 4;
 /// How many locks are reported.
 const REPORTED: usize = 40;
 
+#[derive(Debug)]
 struct Entry {
     /// Zero while the entry is free.
     address: AtomicUsize,
@@ -38,29 +40,36 @@ struct Entry {
     /// Nanoseconds in which threads waited, and the longest wait.
     waited: AtomicU64,
     longest: AtomicU64,
+    /// When the lock was acquired last, of the clock of [`now`], or zero.
+    since: AtomicU64,
+    /// The longest time for which it was held, in nanoseconds, and the thread.
+    held: AtomicU64,
+    holder: AtomicU64,
     frames: [AtomicUsize; FRAMES],
+    made: [AtomicUsize; FRAMES],
 }
 
-static TABLE: [Entry; ENTRIES] = [const {
-    Entry {
-        address: AtomicUsize::new(0),
-        acquired: AtomicU64::new(0),
-        contended: AtomicU64::new(0),
-        waited: AtomicU64::new(0),
-        longest: AtomicU64::new(0),
-        frames: [const { AtomicUsize::new(0) }; FRAMES],
+impl Entry {
+    const fn new() -> Self {
+        Self {
+            address: AtomicUsize::new(0),
+            acquired: AtomicU64::new(0),
+            contended: AtomicU64::new(0),
+            waited: AtomicU64::new(0),
+            longest: AtomicU64::new(0),
+            since: AtomicU64::new(0),
+            held: AtomicU64::new(0),
+            holder: AtomicU64::new(0),
+            frames: [const { AtomicUsize::new(0) }; FRAMES],
+            made: [const { AtomicUsize::new(0) }; FRAMES],
+        }
     }
-}; ENTRIES];
+}
+
+static TABLE: [Entry; ENTRIES] = [const { Entry::new() }; ENTRIES];
 
 /// For locks that found no room.
-static OTHERS: Entry = Entry {
-    address: AtomicUsize::new(0),
-    acquired: AtomicU64::new(0),
-    contended: AtomicU64::new(0),
-    waited: AtomicU64::new(0),
-    longest: AtomicU64::new(0),
-    frames: [const { AtomicUsize::new(0) }; FRAMES],
-};
+static OTHERS: Entry = Entry::new();
 
 /// The entry of a lock, new if it has none.
 fn entry(address: usize) -> &'static Entry {
@@ -82,7 +91,38 @@ fn entry(address: usize) -> &'static Entry {
 
 /// A lock was acquired.
 pub fn acquired(address: usize) {
-    entry(address).acquired.fetch_add(1, Relaxed);
+    let entry = entry(address);
+    entry.acquired.fetch_add(1, Relaxed);
+    entry.since.store(now(), Relaxed);
+}
+
+/// A wait on a condition variable ends with the mutex held.
+pub fn held_again(address: usize) {
+    entry(address).since.store(now(), Relaxed);
+}
+
+/// The thread that alone holds the lock is about to release it.
+pub fn releases(address: usize) {
+    let entry = entry(address);
+    let since = entry.since.swap(0, Relaxed);
+    let held = now().saturating_sub(since);
+    if since != 0 && held > entry.held.load(Relaxed) && !ptr::eq(entry, &raw const OTHERS) {
+        entry.held.store(held, Relaxed);
+        entry.holder.store(ulocks_core::tid::current().into(), Relaxed);
+    }
+}
+
+/// A mutex was made.
+pub fn made(address: usize) {
+    keep_frames(&entry(address).made);
+}
+
+/// Nanoseconds of the monotonic clock.
+fn now() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the place is borrowed.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
 }
 
 /// An acquisition that found the lock taken, until it is dropped.
@@ -95,7 +135,7 @@ impl Contended {
         }
         let entry = entry(address);
         if entry.contended.fetch_add(1, Relaxed) == 0 {
-            keep_frames(entry);
+            keep_frames(&entry.frames);
         }
         Self(Some((entry, Instant::now())))
     }
@@ -116,14 +156,14 @@ unsafe extern "C" {
     fn backtrace(frames: *mut *mut c_void, most: c_int) -> c_int;
 }
 
-/// Remembers from where the lock was contended first. It does not ask the loader for names, which
+/// Remembers from where it is called. It does not ask the loader for names, which
 /// may be what waits for this thread: in the constructor of a library that is loaded.
-fn keep_frames(entry: &Entry) {
+fn keep_frames(kept: &[AtomicUsize; FRAMES]) {
     let mut frames = [ptr::null_mut(); FRAMES];
     let _errno = ulocks_core::errno::Guard::new();
     // SAFETY: the array has room for as many.
     let count = unsafe { backtrace(frames.as_mut_ptr(), frames.len() as c_int) };
-    for (kept, &frame) in entry.frames.iter().zip(&frames[..count.max(0) as usize]) {
+    for (kept, &frame) in kept.iter().zip(&frames[..count.max(0) as usize]) {
         kept.store(frame.addr(), Release);
     }
 }
@@ -176,7 +216,8 @@ pub fn register() {
 pub fn forget() {
     for entry in TABLE.iter().chain([&OTHERS]) {
         if entry.acquired.load(Relaxed) > 0 {
-            for counter in [&entry.acquired, &entry.contended, &entry.waited, &entry.longest] {
+            let Entry { acquired, contended, waited, longest, since, held, .. } = entry;
+            for counter in [acquired, contended, waited, longest, since, held] {
                 counter.store(0, Relaxed);
             }
         }
@@ -226,75 +267,148 @@ fn write_report() {
     let total = |of: fn(&Entry) -> &AtomicU64| -> u64 {
         TABLE.iter().chain([&OTHERS]).map(|entry| of(entry).load(Relaxed)).sum()
     };
-    let mut head = Line::new();
-    let program = std::env::args_os().next().unwrap_or_default();
-    _ = writeln!(
-        head,
-        "\n{} [{}]: {} acquisitions, {} had to wait, {:.3} ms in all; {} locks were contended",
-        program.display(),
-        std::process::id(),
-        total(|entry| &entry.acquired),
-        total(|entry| &entry.contended),
-        total(|entry| &entry.waited) as f64 / 1e6,
-        contended.len(),
-    );
-    head.write_to(file);
-    let mut columns = Line::new();
-    columns.add(
-        b"waited ms   longest us  waits      acquisitions  lock, and where a thread first waited for it\n",
-    );
-    columns.write_to(file);
-    contended.iter().take(REPORTED).for_each(|entry| line_of(entry).write_to(file));
-    if contended.len() > REPORTED {
-        let mut line = Line::new();
-        _ = writeln!(line, "and {} more", contended.len() - REPORTED);
-        line.write_to(file);
+    let totals =
+        [total(|entry| &entry.acquired), total(|entry| &entry.contended), total(|entry| &entry.waited)];
+    let text = if name.to_bytes().ends_with(b".json") {
+        json(&contended, totals)
+    } else {
+        table(&contended, totals)
+    };
+    let _errno = ulocks_core::errno::Guard::new();
+    // SAFETY: the text is borrowed, with its length; the file was opened above.
+    unsafe {
+        libc::write(file, text.as_ptr().cast(), text.len());
+        libc::close(file);
     }
-    // SAFETY: opened above.
-    unsafe { libc::close(file) };
 }
 
-fn line_of(entry: &Entry) -> Line {
-    let mut line = Line::new();
-    let address = entry.address.load(Relaxed);
-    _ = write!(
-        line,
-        "{:<11.3} {:<11.1} {:<10} {:<13} ",
-        entry.waited.load(Relaxed) as f64 / 1e6,
-        entry.longest.load(Relaxed) as f64 / 1e3,
-        entry.contended.load(Relaxed),
-        entry.acquired.load(Relaxed),
+fn program() -> String {
+    std::env::args_os().next().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The report for people.
+fn table(contended: &[&Entry], [acquired, waits, waited]: [u64; 3]) -> String {
+    let mut text = String::new();
+    _ = writeln!(
+        text,
+        "\n{} [{}]: {acquired} acquisitions, {waits} had to wait, {:.3} ms in all; {} locks were contended",
+        program(),
+        std::process::id(),
+        waited as f64 / 1e6,
+        contended.len(),
     );
-    match address {
-        0 => _ = line.write_str("locks beyond the table's room"),
-        _ => add_name(&mut line, address),
+    text += "waited ms   longest us  waits      acquisitions  held us     lock, and where a thread first waited for it\n";
+    for entry in contended.iter().take(REPORTED) {
+        _ = write!(
+            text,
+            "{:<11.3} {:<11.1} {:<10} {:<13} {:<11.1} {}",
+            entry.waited.load(Relaxed) as f64 / 1e6,
+            entry.longest.load(Relaxed) as f64 / 1e3,
+            entry.contended.load(Relaxed),
+            entry.acquired.load(Relaxed),
+            entry.held.load(Relaxed) as f64 / 1e3,
+            lock_of(entry),
+        );
+        places(&entry.frames).iter().for_each(|place| _ = write!(text, " < {place}"));
+        let made = places(&entry.made);
+        if !made.is_empty() {
+            _ = write!(text, "; made by {}", made.join(" < "));
+        }
+        if let Some((thread, name)) = holder_of(entry) {
+            _ = write!(text, "; held longest by thread {thread} {name}");
+        }
+        text.push('\n');
     }
+    if contended.len() > REPORTED {
+        _ = writeln!(text, "and {} more", contended.len() - REPORTED);
+    }
+    text
+}
+
+/// The report for programs: one line, an object.
+fn json(contended: &[&Entry], [acquired, waits, waited]: [u64; 3]) -> String {
+    let mut text = String::new();
+    let strings = |all: &[String]| all.iter().map(|one| quoted(one)).collect::<Vec<_>>().join(",");
+    _ = write!(
+        text,
+        "{{\"program\":{},\"pid\":{},\"acquisitions\":{acquired},\"waits\":{waits},\"waited_ns\":{waited},\"locks\":[",
+        quoted(&program()),
+        std::process::id(),
+    );
+    for (nth, entry) in contended.iter().enumerate() {
+        let (thread, name) = holder_of(entry).unwrap_or_default();
+        _ = write!(
+            text,
+            "{}{{\"lock\":{},\"acquisitions\":{},\"waits\":{},\"waited_ns\":{},\"longest_wait_ns\":{},\
+             \"longest_hold_ns\":{},\"longest_holder\":{{\"thread\":{thread},\"name\":{}}},\
+             \"waited_at\":[{}],\"made_at\":[{}]}}",
+            if nth == 0 { "" } else { "," },
+            quoted(&lock_of(entry)),
+            entry.acquired.load(Relaxed),
+            entry.contended.load(Relaxed),
+            entry.waited.load(Relaxed),
+            entry.longest.load(Relaxed),
+            entry.held.load(Relaxed),
+            quoted(&name),
+            strings(&places(&entry.frames)),
+            strings(&places(&entry.made)),
+        );
+    }
+    text += "]}\n";
+    text
+}
+
+/// A string of JSON.
+fn quoted(text: &str) -> String {
+    let mut out = String::from('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => out.extend(['\\', letter]),
+            letter if letter < ' ' => _ = write!(out, "\\u{:04x}", u32::from(letter)),
+            letter => out.push(letter),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn lock_of(entry: &Entry) -> String {
+    match entry.address.load(Relaxed) {
+        0 => "locks beyond the table's room".into(),
+        address => name_of(address),
+    }
+}
+
+/// The thread that held the lock longest, and its name if it still lives.
+fn holder_of(entry: &Entry) -> Option<(u64, String)> {
+    let thread = Some(entry.holder.load(Relaxed)).filter(|&thread| thread != 0)?;
+    let name = std::fs::read_to_string(format!("/proc/self/task/{thread}/comm")).unwrap_or_default();
+    Some((thread, name.trim_end().into()))
+}
+
+/// The callers, without this library.
+fn places(frames: &[AtomicUsize; FRAMES]) -> Vec<String> {
     // Acquire: pairs with the Release in `keep_frames`.
-    let frames = entry.frames.iter().map(|frame| frame.load(Acquire)).take_while(|&frame| frame != 0);
+    let frames = frames.iter().map(|frame| frame.load(Acquire)).take_while(|&frame| frame != 0);
     let theirs = frames.filter(|&frame| !is_ours(ptr::without_provenance(frame)));
-    for frame in theirs.take(SHOWN) {
-        _ = line.write_str(" < ");
-        add_name(&mut line, frame);
-    }
-    _ = line.write_char('\n');
-    line
+    theirs.take(SHOWN).map(name_of).collect()
 }
 
 /// The symbol of an address, or its place in a file, or its number.
-fn add_name(line: &mut Line, address: usize) {
+fn name_of(address: usize) -> String {
     let mut info = empty();
     // SAFETY: any address will do.
     let found = unsafe { libc::dladdr(ptr::without_provenance(address), &raw mut info) } != 0;
     if found && !info.dli_sname.is_null() {
         // SAFETY: a name is a C string.
         let name = unsafe { CStr::from_ptr(info.dli_sname) };
-        _ = write!(line, "{}+{:#x}", name.to_string_lossy(), address - info.dli_saddr.addr());
+        format!("{}+{:#x}", name.to_string_lossy(), address - info.dli_saddr.addr())
     } else if found && !info.dli_fname.is_null() {
         // SAFETY: a name is a C string.
         let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy();
         let name = path.rsplit('/').next().unwrap_or_default();
-        _ = write!(line, "{name}+{:#x}", address - info.dli_fbase.addr());
+        format!("{name}+{:#x}", address - info.dli_fbase.addr())
     } else {
-        _ = write!(line, "{address:#x}");
+        format!("{address:#x}")
     }
 }

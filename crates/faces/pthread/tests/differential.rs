@@ -180,3 +180,47 @@ fn an_unknown_name_is_reported_once_and_the_program_runs() {
         }
     }
 }
+
+/// The report names who held the mutex longest, and where the mutex was made; for programs, too.
+#[test]
+fn the_report_says_who_held_a_lock_and_where_it_was_made() {
+    let text = harness::scratch_file("stats-held");
+    let json = text.with_extension("json");
+    for file in [&text, &json] {
+        let outcome = harness::run_with(
+            STATS,
+            &Choice::mutex("throughput"),
+            &[("ULOCKS_STATS", &file.to_string_lossy())],
+        );
+        assert_eq!(outcome.code(), Some(0), "{outcome:?}");
+    }
+    let report = std::fs::read_to_string(&text).expect("a report");
+    let line = report.lines().find(|line| line.contains("; made by ")).expect("a mutex that was made");
+    assert!(line.contains("; held longest by thread "), "{report}");
+    let report = std::fs::read_to_string(&json).expect("a report");
+    let value = |name: &str| -> Vec<u64> {
+        let before = format!("\"{name}\":");
+        let parts = report.split(&before).skip(1);
+        parts.map(|rest| rest.split([',', '}']).next().unwrap().parse().expect(name)).collect()
+    };
+    assert_eq!(report.lines().count(), 1, "{report}");
+    // Each thread sleeps for 20 us with the mutex, 50 times.
+    assert!(value("longest_hold_ns").iter().any(|&held| held >= 20_000), "{report}");
+    assert!(value("thread").iter().any(|&thread| thread > 0), "{report}");
+    assert!(report.contains("\"made_at\":[\""), "{report}");
+    assert!(value("acquisitions")[0] >= 200, "{report}");
+    for file in [&text, &json] {
+        std::fs::remove_file(file).expect("a file of this test");
+    }
+}
+
+#[test]
+fn the_man_page_has_each_variable_and_value() {
+    let page = include_str!("../man/libulocks_pthread.7");
+    for word in ["ULOCKS_MUTEX", "ULOCKS_RWLOCK", "ULOCKS_STATS", "psrwlock"] {
+        assert!(page.contains(word), "{word}");
+    }
+    for word in ["throughput", "calock", "fair", "unfair", "pi", "glibc"] {
+        assert!(page.contains(word), "{word}");
+    }
+}

@@ -23,7 +23,7 @@
 
 use crate::choice::{Algorithm, Choice};
 use crate::time::{self, Patience};
-use crate::{fork, glibc, is_mine, myself};
+use crate::{fork, glibc, is_mine, myself, stats};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
@@ -261,6 +261,9 @@ impl Mutex {
         if let Err(result) = self.disown(choice) {
             return result;
         }
+        if choice.has_stats() {
+            stats::releases(self.address() as usize);
+        }
         with_lock!(self, choice.mutex(), lock => {
             if lock.is_locked() {
                 // SAFETY: the caller of `pthread_mutex_unlock` holds it.
@@ -322,7 +325,9 @@ pub unsafe extern "C" fn pthread_mutex_init(
     mutex: *mut pthread_mutex_t,
     attributes: *const pthread_mutexattr_t,
 ) -> c_int {
-    _ = Choice::get();
+    if Choice::get().has_stats() {
+        stats::made(mutex as usize);
+    }
     // glibc checks the attributes, writes the kind, and makes the rest zero.
     // SAFETY: the caller's promise.
     unsafe { glibc::pthread_mutex_init(mutex, attributes) }

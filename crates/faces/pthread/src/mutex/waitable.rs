@@ -3,7 +3,7 @@
 use super::{INHERIT, Mutex, PROTECT, ROBUST};
 use crate::choice::{Algorithm, Choice};
 use crate::time::Patience;
-use crate::{glibc, is_mine, myself};
+use crate::{glibc, is_mine, myself, stats};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use ulocks_calock::RawCalock;
@@ -70,6 +70,9 @@ unsafe impl RawMutex for Waitable {
         if self.0.disown(choice).is_err() {
             return; // A recursive mutex that is still held, as with glibc.
         }
+        if choice.has_stats() {
+            stats::releases(self.0.address() as usize);
+        }
         with_lock!(self.0, choice.mutex(), lock => {
             // As in glibc: a wait with a mutex that is free is forgiven.
             if lock.is_locked() {
@@ -104,6 +107,9 @@ unsafe impl RawMutex for Waitable {
             return self.lock();
         }
         with_lock!(self.0, choice.mutex(), lock => lock.lock_requeued());
+        if choice.has_stats() {
+            stats::held_again(self.0.address() as usize);
+        }
         if self.0.is_owned(choice) {
             self.0.owner.store(myself(), Relaxed);
         }

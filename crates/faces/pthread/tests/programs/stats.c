@@ -12,10 +12,27 @@ static void *contend(void *unused) {
     return unused;
 }
 
+static pthread_mutex_t *made;
+
+static void *contend_for_another(void *unused) {
+    for (int round = 0; round < 50; ++round) {
+        NEED(pthread_mutex_lock(made));
+        usleep(20);
+        NEED(pthread_mutex_unlock(made));
+    }
+    return unused;
+}
+
 int main(void) {
-    pthread_t threads[2] = {start(contend, NULL), start(contend, NULL)};
-    join(threads[0]);
-    join(threads[1]);
+    made = malloc(sizeof *made);
+    NEED(made == NULL);
+    NEED(pthread_mutex_init(made, NULL));
+    for (int which = 0; which < 2; ++which) {
+        void *(*body)(void *) = which ? contend_for_another : contend;
+        pthread_t threads[2] = {start(body, NULL), start(body, NULL)};
+        join(threads[0]);
+        join(threads[1]);
+    }
     NEED(clearenv() != 0);
     NEED(by_errno(chdir("/")));
     return finish();
