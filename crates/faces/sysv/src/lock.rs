@@ -59,7 +59,7 @@ pub const RECHECK: u64 = 100_000_000;
 const POLLS: u32 = 100;
 
 thread_local! {
-    /// The lock that the thread holds.
+    /// The lock that the thread acquires or holds.
     static HELD: Cell<*const Lock> = const { Cell::new(null()) };
 }
 
@@ -119,6 +119,7 @@ pub struct Held<'a> {
     /// The thread that holds it.
     pub thread: Thread,
     before: usize,
+    outer: *const Lock,
     /// Whether the former holder died with it.
     pub died: bool,
 }
@@ -131,22 +132,24 @@ impl Lock {
     #[inline]
     pub fn lock(&self, thread: Thread) -> Answer<Held<'_>> {
         let before = thread.replace_pending(&self.word); // invariant 1
+        // From before (acquire) until after (release), for a handler that runs in spite of all.
+        let outer = HELD.replace(self);
         let died = match self.word.compare_exchange(0, thread.number, Acquire, Relaxed) {
             Ok(_) => false,
-            Err(_) => match self.contended(&thread) {
+            Err(_) => match self.contended(&thread, core::ptr::eq(outer, self)) {
                 Ok(died) => died,
                 Err(error) => {
+                    HELD.set(outer);
                     thread.list.set_pending(before);
                     return Err(error);
                 }
             },
         };
-        HELD.set(self);
-        Ok(Held { lock: self, thread, before, died })
+        Ok(Held { lock: self, thread, before, outer, died })
     }
 
     #[cold]
-    fn contended(&self, thread: &Thread) -> Answer<bool> {
+    fn contended(&self, thread: &Thread, is_nested: bool) -> Answer<bool> {
         let (mut polls, mut mine) = (0, thread.number);
         loop {
             let seen = self.word.load(Relaxed);
@@ -159,7 +162,7 @@ impl Lock {
                 continue;
             }
             if seen & THREAD == thread.number {
-                if HELD.get() == core::ptr::from_ref(self) {
+                if is_nested {
                     return Err(libc::EDEADLK);
                 }
                 // (mark dead). It was a thread of that number.
@@ -190,10 +193,10 @@ impl Held<'_> {
     /// Releases it. Handlers still wait.
     #[inline]
     pub fn unlock(self) -> Thread {
-        HELD.set(null());
         if self.lock.word.swap(0, Release) & WAITERS != 0 {
             sys::wake(&self.lock.word, 1); // (release)
         }
+        HELD.set(self.outer);
         self.thread.list.set_pending(self.before);
         self.thread
     }

@@ -182,6 +182,28 @@ pub unsafe extern "C" fn sigaction(
     unsafe { signal::set(number, new, old) }
 }
 
+/// The C library has it by this name, too.
+///
+/// # Safety
+/// As [`sigaction`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __sigaction(
+    number: c_int,
+    new: *const signal::Action,
+    old: *mut signal::Action,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { signal::set(number, new, old) }
+}
+
+/// See sigset(3).
+#[unsafe(no_mangle)]
+pub extern "C" fn sigignore(number: c_int) -> c_int {
+    // SAFETY: no handler is given.
+    let before = unsafe { signal::set_by_name(number, libc::SIG_IGN, 0) };
+    if before == libc::SIG_ERR { -1 } else { 0 }
+}
+
 /// What the functions of `signal(2)` are called, and their flags.
 macro_rules! by_name {
     ($($name:ident: $flags:expr;)*) => {

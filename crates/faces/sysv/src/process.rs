@@ -260,6 +260,7 @@ pub fn leave() {
     if me.number.load(Relaxed) != sys::process() {
         return; // A child that shares the memory of its parent.
     }
+    let _ = crate::sleep::end_interrupted();
     if let (Some(slot), Ok(registry)) = (mine(), registry::get()) {
         crate::undo::apply_everywhere(registry, slot.index, slot.identity);
     }

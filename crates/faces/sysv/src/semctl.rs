@@ -86,7 +86,7 @@ pub unsafe fn semctl(id: i32, num: i32, command: i32, arg: usize) -> Answer {
         return Err(libc::EINVAL);
     }
     process::number();
-    sleep::end_interrupted();
+    let _ = sleep::end_interrupted();
     let place = core::ptr::with_exposed_provenance_mut::<u8>(arg);
     // SAFETY: the caller's promise, in each of the calls.
     unsafe {

@@ -1,20 +1,19 @@
 //! How the calling thread sleeps in a set, and how a signal or a deadline ends that.
 //!
-//! A handler that runs during the sleep ends it, whatever `SA_RESTART` says. The set stays in the
-//! queue until the handler returns, or until the thread makes its next call that needs the array
-//! lock. That call, in the handler or after a jump out of it, takes the set out first.
+//! A handler that runs during the sleep ends it, whatever `SA_RESTART` says. The set is taken out
+//! of the queue before the handler runs. So the handler may jump, or end the process.
 
 use crate::array::Array;
 use crate::queue::{self, Status};
 use crate::section::Section;
-use crate::signal;
+use crate::signal::{self, HeldBack};
 use crate::sys::{self, Answer, Errno};
 use crate::undo;
 use core::cell::Cell;
 #[cfg(not(files))]
 use ulocks_core::model::thread_local;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use ulocks_core::sync::{AtomicBool, compiler_fence};
+use ulocks_core::sync::compiler_fence;
 
 /// How long a thread sleeps, in nanoseconds, before it looks whether a process has died that had
 /// adjustments.
@@ -41,43 +40,45 @@ struct Nap {
 thread_local! {
     /// The set in which this thread sleeps.
     static NAP: Cell<Option<Nap>> = const { Cell::new(None) };
-    /// Whether it still does, as far as the thread and its handlers know: whoever clears this takes
-    /// the set out of the queue.
-    static IS_NAPPING: AtomicBool = const { AtomicBool::new(false) };
     /// What it ended with, if a call of a handler has taken it out.
     static TAKEN: Cell<Answer> = const { Cell::new(Ok(0)) };
 }
 
 fn begin(nap: Nap) {
     NAP.set(Some(nap));
-    compiler_fence(SeqCst);
-    IS_NAPPING.with(|is_napping| is_napping.store(true, Relaxed));
+    signal::begin_nap();
 }
 
-/// Whether no handler has taken the set.
-fn is_napping() -> bool {
-    IS_NAPPING.with(|is_napping| is_napping.load(Relaxed))
-}
-
-/// The set, for one of the thread and its handlers. After it was taken, what it has ended with can
-/// be read.
-fn take() -> Option<Nap> {
-    let is_mine = IS_NAPPING.with(|is_napping| is_napping.swap(false, Relaxed));
-    compiler_fence(SeqCst);
+/// The set, for one of the thread and its handlers. No handler runs from here until `_held_back` is
+/// dropped: one that jumps would leave the set to nobody.
+fn take(_held_back: &HeldBack) -> Option<Nap> {
+    let is_mine = signal::end_nap();
     NAP.get().filter(|_| is_mine)
 }
 
+/// What a handler has ended the set with.
 fn taken() -> Answer {
     compiler_fence(SeqCst);
     TAKEN.get()
 }
 
-/// Before a call takes an array lock: ends the set that the thread has left by a handler.
-pub fn end_interrupted() {
-    let Some(nap) = take() else { return };
-    if nap.thread == ulocks_core::tid::current() {
-        TAKEN.set(withdraw(nap, libc::EINTR));
+/// Before a handler of the program runs, and before a call takes an array lock: ends the set in
+/// which the thread sleeps. What that ended with.
+pub fn end_interrupted() -> Option<Answer> {
+    if !signal::is_napping() {
+        return None;
     }
+    let held_back = HeldBack::new();
+    let nap = take(&held_back).filter(|nap| nap.thread == ulocks_core::tid::current())?;
+    let answer = withdraw(nap, libc::EINTR);
+    keep(answer);
+    Some(answer)
+}
+
+/// Keeps what the set has ended with, for the thread that slept in it.
+pub fn keep(answer: Answer) {
+    TAKEN.set(answer);
+    compiler_fence(SeqCst);
 }
 
 /// What the set has ended with; otherwise it is taken out and ends with `error`.
@@ -115,11 +116,12 @@ pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
     drop(thread); // Handlers that have waited run here.
     loop {
         let status = sleeper.status.load(Acquire);
-        if !is_napping() {
+        if !signal::is_napping() {
             return taken();
         }
         if let Some(outcome) = Status(status).outcome() {
-            if take().is_none() {
+            let held_back = HeldBack::new();
+            if take(&held_back).is_none() {
                 return taken();
             }
             sleeper.status.store(Status::FREE, Release);
@@ -156,7 +158,8 @@ pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
 
 /// Ends the sleep with `error`, unless the set has ended already.
 fn end(nap: Nap, error: Errno) -> Answer {
-    if take().is_none() {
+    let held_back = HeldBack::new();
+    if take(&held_back).is_none() {
         return taken();
     }
     if nap.thread != ulocks_core::tid::current() {

@@ -159,12 +159,19 @@ pub fn process() -> u32 {
     unsafe { raw(libc::SYS_getpid, [0; 6]) as u32 }
 }
 
-/// Sends a signal to the calling thread, as `info` describes it.
+/// Sends a signal to the calling thread, as `info` describes it. If the user may queue no more, it
+/// comes without that.
 pub fn queue_to_self(signal: c_int, info: &libc::siginfo_t) {
-    let (thread, info) = (ulocks_core::tid::current() as usize, core::ptr::from_ref(info) as usize);
-    let a = [process() as usize, thread, signal as usize, info, 0, 0];
-    // SAFETY: the call reads the structure, which is borrowed.
-    unsafe { raw(libc::SYS_rt_tgsigqueueinfo, a) };
+    let mut info = *info;
+    for _ in 0..2 {
+        let (thread, place) = (ulocks_core::tid::current() as usize, &raw const info as usize);
+        let a = [process() as usize, thread, signal as usize, place, 0, 0];
+        // SAFETY: the call reads the structure, which is borrowed.
+        if unsafe { call(libc::SYS_rt_tgsigqueueinfo, a) }.is_ok() {
+            return;
+        }
+        info.si_code = libc::SI_USER; // Such a signal needs no place in the queue.
+    }
 }
 
 /// Sends a signal to the calling thread.
@@ -236,7 +243,12 @@ impl File {
     pub fn allocate(&self, bytes: usize) -> Answer<()> {
         check_limit(bytes)?;
         // SAFETY: the call changes a file only.
-        match unsafe { call(libc::SYS_fallocate, [self.0, 0, 0, bytes, 0, 0]) } {
+        let allocate = || unsafe { call(libc::SYS_fallocate, [self.0, 0, 0, bytes, 0, 0]) };
+        let mut answer = allocate();
+        while answer == Err(libc::EINTR) {
+            answer = allocate(); // The handler waits.
+        }
+        match answer {
             Err(libc::EOPNOTSUPP | libc::ENOSYS) => Ok(()),
             answer => answer.map(drop),
         }

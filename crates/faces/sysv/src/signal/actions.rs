@@ -13,7 +13,8 @@
 //! 3. Without a handler of the program, SIGBUS has this one once [`guard`] was called. Then the
 //!    table has the program's choice.
 //!
-//! A child of `vfork` may choose defaults, which change nothing here. It must install no handler.
+//! A child of `vfork` has its parent's memory, and is known by the number of its thread. Its calls
+//! go to the C library as they are.
 
 use super::on_signal;
 use crate::sys;
@@ -56,7 +57,8 @@ impl Turn {
         loop {
             match OWNER.compare_exchange(0, mine, Acquire, Relaxed) {
                 Ok(_) => return Self { mask },
-                Err(other) if !sys::exists(sys::process(), other) => {
+                // Of the process that this one was forked from.
+                Err(other) if other == mine || !sys::exists(sys::process(), other) => {
                     let _ = OWNER.compare_exchange(other, 0, Relaxed, Relaxed);
                 }
                 Err(_) => core::hint::spin_loop(),
@@ -151,11 +153,22 @@ fn is_none(action: &Action) -> bool {
     matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN)
 }
 
+/// Whether the caller is the child of a `vfork`. The number that the thread keeps is its parent's.
+fn is_vfork() -> bool {
+    // SAFETY: the call takes nothing and cannot fail.
+    let thread = unsafe { sys::raw(libc::SYS_gettid, [0; 6]) };
+    thread as u32 != ulocks_core::tid::current()
+}
+
 /// `sigaction`.
 ///
 /// # Safety
 /// As the C library's function.
 pub unsafe fn set(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
+    if is_vfork() {
+        // SAFETY: the caller's promise.
+        return unsafe { real(signal, new, old) };
+    }
     // Before the lock, for a bad pointer is the program's own fault.
     // SAFETY: the caller's promise.
     let new = if new.is_null() { None } else { Some(unsafe { new.read() }) };
@@ -254,12 +267,15 @@ pub fn interrupt(signal: c_int, ends: bool) -> c_int {
 
 /// Looks the C library's function up, which a handler should not do first.
 pub fn resolve() {
+    let _errno = ulocks_core::errno::Guard::new();
+    let _ = ulocks_core::tid::current(); // For `is_vfork`.
     // SAFETY: a number that no signal has; nothing is read or written.
     unsafe { real(-1, null(), null_mut()) };
 }
 
 /// Before the first section: takes handlers over that the program has installed by bare system
-/// calls, and installs one of SIGBUS. A thread that returns has it, unless the kernel refused.
+/// calls, and installs one of SIGBUS. A thread that returns has it, unless the kernel refused. If a
+/// signal has an entry already, the handler of the bare call may call ours: it stays as it is.
 pub fn guard() {
     static IS_DONE: AtomicBool = AtomicBool::new(false);
     if IS_DONE.load(Acquire) {
@@ -275,12 +291,20 @@ pub fn guard() {
         }
         // SAFETY: the call has written it.
         let action = unsafe { action.assume_init() };
-        if action.sa_sigaction != ours() && (!is_none(&action) || signal == libc::SIGBUS) {
+        let is_new = TABLE.get(signal as usize).is_some_and(|place| place.load(Relaxed) & ADDRESS == 0);
+        let is_wanted = if is_none(&action) { signal == libc::SIGBUS } else { is_new };
+        if action.sa_sigaction != ours() && is_wanted {
             // SAFETY: the action is the one that is there.
             let _ = unsafe { exchange(&turn, signal, Some(action)) };
         }
     }
     IS_DONE.store(true, Release);
+}
+
+/// Whether the program has a handler of the signal.
+pub fn has_handler(signal: c_int) -> bool {
+    let entry = TABLE.get(signal as usize).map_or(0, |place| place.load(Acquire));
+    entry & ADDRESS > libc::SIG_IGN as u64
 }
 
 /// Does what would be done if the kernel had the program's action.

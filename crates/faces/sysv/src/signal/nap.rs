@@ -5,7 +5,7 @@
 //! address of the next instruction. Then it makes the thread go on as if the call had been
 //! interrupted. At each of these addresses the stack is that of the entry.
 
-use super::OWN;
+use super::own;
 use crate::sys::{Answer, Errno};
 use libc::c_long;
 use ulocks_core::sync::AtomicU32;
@@ -22,10 +22,8 @@ use ulocks_core::sync::AtomicU32;
 pub fn nap(word: &AtomicU32, expected: u32, until: u64, bits: u32) -> Answer<()> {
     let limit =
         libc::timespec { tv_sec: (until / 1_000_000_000) as i64, tv_nsec: (until % 1_000_000_000) as i64 };
-    let answer = OWN.with(|own| {
-        // SAFETY: the flag, the word and the limit are borrowed for the whole call.
-        unsafe { wait(own.is_handled.as_ptr(), word.as_ptr(), expected, &raw const limit, bits) }
-    });
+    // SAFETY: the flag, the word and the limit are borrowed for the whole call.
+    let answer = unsafe { wait(own().is_handled.as_ptr(), word.as_ptr(), expected, &raw const limit, bits) };
     if answer < 0 { Err(-answer as Errno) } else { Ok(()) }
 }
 

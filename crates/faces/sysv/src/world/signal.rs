@@ -1,6 +1,7 @@
 //! Signals of the virtual machine: there are none in the models.
 
 use super::sys::{self, Answer};
+use core::cell::Cell;
 use ulocks_core::sync::AtomicU32;
 
 /// A thread that is in a section until this is dropped.
@@ -25,6 +26,25 @@ pub fn forget_handlers() {}
 /// Whether a handler has run since.
 pub fn has_handled() -> bool {
     false
+}
+
+ulocks_core::model::thread_local! {
+    static IS_NAPPING: Cell<bool> = Cell::new(false);
+}
+
+/// The thread goes to sleep in a set.
+pub fn begin_nap() {
+    IS_NAPPING.set(true);
+}
+
+/// Whether nobody has taken the set since.
+pub fn is_napping() -> bool {
+    IS_NAPPING.get()
+}
+
+/// Takes the set: whether the caller has it now.
+pub fn end_nap() -> bool {
+    IS_NAPPING.replace(false)
 }
 
 /// Sleeps on `word` while it is `expected`, and is woken by each of `bits`.

@@ -25,6 +25,22 @@ fn handlers_may_use_the_array_that_they_interrupt_and_leave_by_a_jump() {
 }
 
 #[test]
+fn two_signals_at_once_leave_nothing_blocked() {
+    assert_eq!(run("pairs"), "nothing stays blocked\n");
+}
+
+#[test]
+fn a_call_says_what_its_own_sleep_has_ended_with() {
+    let expected = "the inner call was performed: 1, of 2 handlers; the outer one: Interrupted system call\n";
+    assert_eq!(run("nested"), expected);
+}
+
+#[test]
+fn a_handler_that_ends_the_program_leaves_no_set_behind() {
+    assert_eq!(run("leaves"), "value 1\nvalue 1\n");
+}
+
+#[test]
 fn a_signal_after_any_instruction_ends_a_sleep() {
     match run("steps").as_str() {
         "no ptrace\n" => println!("not tested: this system does not let a process be traced"),

@@ -197,17 +197,20 @@ static int state_of(pid_t pid)
     return end ? end[2] : '?';
 }
 
-/* Whether the process sleeps in its set, and not only on its way. One that is stopped may have the lock
-   that the last question takes. */
-static int is_asleep(pid_t pid)
+/* Whether the process sleeps, and not only on its way. One that is stopped may have the lock that
+   questions take. */
+static int is_blocked(pid_t pid)
 {
     for (int looks = 0; looks < 3; looks++) {
         usleep(500);
         if (state_of(pid) != 'S')
             return 0;
     }
-    return semctl(id, 0, GETNCNT) == 1;
+    return 1;
 }
+
+/* Whether it sleeps in its set. */
+static int is_asleep(pid_t pid) { return is_blocked(pid) && semctl(id, 0, GETNCNT) == 1; }
 
 /* What the call ends with, and in `taken` how many instructions were made before the signal. */
 static int interrupted(long step, long *taken)
@@ -247,6 +250,10 @@ static int interrupted(long step, long *taken)
             ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status));
         else if (is_asleep(pid) && semop(id, &(struct sembuf){0, 1, 0}, 1))
             fail("posting");
+        else if (is_blocked(pid) && semctl(id, 0, GETNCNT) == 0 && is_blocked(pid)) {
+            printf("after %ld instructions: it sleeps although its set has ended\n", step);
+            exit(1);
+        }
     if (!WIFEXITED(status) || in_handler[0] != 1 || semctl(id, 1, GETVAL) != 2 * uses || semctl(id, 0, GETNCNT)) {
         printf("after %ld instructions: status %x, %d calls in the handler, values %d and %d, asleep %d\n", step,
                status, in_handler[0], semctl(id, 0, GETVAL), semctl(id, 1, GETVAL), semctl(id, 0, GETNCNT));
@@ -282,9 +289,162 @@ static void steps(int all)
     puts(first && first < shortest ? "each signal ended the sleep" : "no signal ended the sleep");
 }
 
+/* Two signals at once, so that the frame of one handler is on that of the other. */
+
+static void on_pair(int signal)
+{
+    called++;
+    (void)signal;
+}
+
+static void pairs(void)
+{
+    enum { MANY = 100, TIMES = 300 };
+    struct sembuf set[MANY];
+    struct sigaction action = {.sa_handler = on_pair};
+    sigset_t blocked;
+    for (int at = 0; at < MANY; at++)
+        set[at] = (struct sembuf){at % 2, at % 4 < 2 ? 1 : -1, 0};
+    sigaction(SIGUSR2, &action, 0);
+    sigaddset(&action.sa_mask, SIGHUP);
+    sigaction(SIGUSR1, &action, 0);
+    pid_t me = getpid(), sender = fork();
+    if (sender == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) {
+            kill(me, SIGSTOP);
+            usleep(200);
+            kill(me, SIGUSR2);
+            kill(me, SIGUSR1);
+            kill(me, SIGCONT);
+            usleep(500);
+        }
+    }
+    while (called < TIMES) {
+        if (semop(id, set, MANY))
+            fail("semop");
+        sigprocmask(SIG_SETMASK, 0, &blocked);
+        for (int number = 1; number < 64; number++)
+            if (sigismember(&blocked, number) == 1) {
+                printf("signal %d stays blocked\n", number);
+                kill(sender, SIGKILL);
+                exit(1);
+            }
+    }
+    kill(sender, SIGKILL);
+    waitpid(sender, 0, 0);
+    puts("nothing stays blocked");
+}
+
+/* A handler that ends a sleep, sleeps itself, and is interrupted when that sleep has ended: what the
+   outer call says is its own. */
+
+static volatile sig_atomic_t performed;
+
+static void inner(int signal)
+{
+    called++;
+    (void)signal;
+}
+
+static void outer(int signal)
+{
+    performed = semop(id, &(struct sembuf){1, -1, 0}, 1) == 0;
+    (void)signal;
+}
+
+static void nested(void)
+{
+    struct sigaction action = {.sa_handler = outer};
+    sigaction(SIGUSR1, &action, 0);
+    action.sa_handler = inner;
+    sigaction(SIGUSR2, &action, 0);
+    pid_t me = getpid(), other = fork();
+    if (other == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (semctl(id, 0, GETNCNT) != 1)
+            usleep(200);
+        kill(me, SIGUSR1);
+        while (semctl(id, 1, GETNCNT) != 1)
+            usleep(200);
+        kill(me, SIGSTOP); /* So that its set is performed before the handler runs. */
+        while (state_of(me) != 'T')
+            usleep(200);
+        semop(id, &(struct sembuf){1, 1, 0}, 1);
+        kill(me, SIGUSR2);
+        kill(me, SIGCONT);
+        _exit(0);
+    }
+    int result = semop(id, &(struct sembuf){0, -1, 0}, 1);
+    printf("the inner call was performed: %d, of %d handlers; the outer one: %s\n", performed, called + 1,
+           result ? strerror(errno) : "performed");
+    waitpid(other, 0, 0);
+}
+
+/* A handler that ends the program in which its thread sleeps: nothing is left in the queue. */
+
+static int ends[2];
+static char *own;
+
+static void becomes_another(int signal)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%d", ends[0]);
+    execl(own, own, "stays", number, NULL);
+    (void)signal;
+}
+
+static void exits(int signal)
+{
+    exit(0);
+    (void)signal;
+}
+
+static void stay(void)
+{
+    char byte;
+    while (read(ends[0], &byte, 1) < 0)
+        ;
+}
+
+static void leaves(void)
+{
+    void (*const handlers[])(int) = {becomes_another, exits};
+    for (int at = 0; at < 2; at++) {
+        if (pipe(ends))
+            fail("pipe");
+        fflush(stdout);
+        pid_t child = fork();
+        if (child == 0) {
+            close(ends[1]);
+            signal(SIGUSR1, handlers[at]);
+            atexit(stay);
+            semop(id, &(struct sembuf){0, -1, 0}, 1);
+            _exit(3);
+        }
+        close(ends[0]);
+        while (semctl(id, 0, GETNCNT) != 1)
+            usleep(200);
+        kill(child, SIGUSR1);
+        while (semctl(id, 0, GETNCNT) != 0)
+            usleep(200);
+        semop(id, &(struct sembuf){0, 1, 0}, 1);
+        printf("value %d\n", semctl(id, 0, GETVAL));
+        semctl(id, 0, SETVAL, (union semun){.val = 0});
+        close(ends[1]);
+        waitpid(child, 0, 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
+    own = "/proc/self/exe";
+    if (!strcmp(what, "stays")) {
+        ends[0] = atoi(argv[2]);
+        stay();
+        return 0;
+    }
     id = semget(IPC_PRIVATE, 3, 0600);
     if (id < 0)
         fail("semget");
@@ -292,6 +452,12 @@ int main(int argc, char **argv)
         actions();
     else if (!strcmp(what, "storm"))
         storm();
+    else if (!strcmp(what, "pairs"))
+        pairs();
+    else if (!strcmp(what, "nested"))
+        nested();
+    else if (!strcmp(what, "leaves"))
+        leaves();
     else if (!strcmp(what, "steps"))
         steps(argc > 2);
     semctl(id, 0, IPC_RMID);
