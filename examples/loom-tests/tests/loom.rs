@@ -144,3 +144,31 @@ fn a_bounded_model_passes() {
         assert_eq!(word.load(SeqCst), 3);
     });
 }
+
+/// A handle may be kept where its result may be, as std's and loom's, and be joined elsewhere.
+#[test]
+fn a_handle_may_be_joined_by_another_thread() {
+    loom::model(|| {
+        let handle = std::sync::Arc::new(std::sync::Mutex::new(Some(thread::spawn(|| 7))));
+        let other = {
+            let handle = std::sync::Arc::clone(&handle);
+            thread::spawn(move || handle.lock().unwrap().take().map(|handle| handle.join().unwrap()))
+        };
+        assert_eq!(other.join().unwrap(), Some(7));
+    });
+}
+
+/// As with std's atomics, a reference may cross `catch_unwind`.
+#[test]
+fn atomics_are_updated_by_a_function_also_where_panics_are_caught() {
+    loom::model(|| {
+        let count = AtomicUsize::new(1);
+        assert_eq!(count.update(SeqCst, SeqCst, |value| value + 1), 1);
+        assert_eq!(count.try_update(SeqCst, SeqCst, |value| value.checked_sub(5)), Err(2));
+        assert_eq!(
+            std::panic::catch_unwind(|| count.try_update(SeqCst, SeqCst, |value| Some(value * 2))).unwrap(),
+            Ok(2)
+        );
+        assert_eq!(count.load(SeqCst), 4);
+    });
+}

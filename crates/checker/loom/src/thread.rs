@@ -51,8 +51,8 @@ pub struct ThreadId(usize);
 pub struct JoinHandle<T> {
     handle: thread::JoinHandle<Crosses<T>>,
     thread: Thread,
-    /// What the thread returns need not be `Send`, so the handle is not.
-    not_send: PhantomData<*const T>,
+    /// As std's handle: it may go where its result may go.
+    result: PhantomData<T>,
 }
 
 /// Starts threads that have names.
@@ -105,7 +105,7 @@ where
     let handle = thread::spawn(move || Crosses(f.take()()));
     let number = handle.thread();
     NAMES.with_borrow_mut(|names| names.push((number, name.clone())));
-    JoinHandle { handle, thread: Thread { id: ThreadId(number), name }, not_send: PhantomData }
+    JoinHandle { handle, thread: Thread { id: ThreadId(number), name }, result: PhantomData }
 }
 
 impl Builder {

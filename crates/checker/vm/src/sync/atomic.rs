@@ -4,7 +4,7 @@ use crate::engine::{self, At, Update, Width, Word};
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomData;
-use core::panic::Location;
+use core::panic::{Location, RefUnwindSafe};
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
@@ -86,6 +86,9 @@ macro_rules! atomic {
         // SAFETY: as above.
         unsafe impl $(<$param>)? Send for $name $(<$param>)? {}
 
+        // As the atomics of std: a panic leaves no atomic half changed.
+        impl $(<$param>)? RefUnwindSafe for $name $(<$param>)? {}
+
         impl $(<$param>)? $name $(<$param>)? {
             /// An atomic that holds `value`. A thread that uses it must have learnt of it in an
             /// ordered way.
@@ -137,7 +140,7 @@ macro_rules! atomic {
             /// Writes `value` and returns the one before.
             #[track_caller]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
-                self.update("swap", order, move |_| value)
+                self.modify("swap", order, move |_| value)
             }
 
             /// Writes `new` if the value is `current`, and returns the value before.
@@ -191,6 +194,33 @@ macro_rules! atomic {
                 Err(seen)
             }
 
+            /// Replaces the value by `f` of it. Returns the value before.
+            #[track_caller]
+            pub fn update(
+                &self,
+                set_order: Ordering,
+                fetch_order: Ordering,
+                mut f: impl FnMut($value) -> $value,
+            ) -> $value {
+                match self.fetch_update(set_order, fetch_order, |value| Some(f(value))) {
+                    Ok(before) | Err(before) => before,
+                }
+            }
+
+            /// As [`fetch_update`](Self::fetch_update), by its newer name.
+            ///
+            /// # Errors
+            /// The value for which `f` returned `None`.
+            #[track_caller]
+            pub fn try_update(
+                &self,
+                set_order: Ordering,
+                fetch_order: Ordering,
+                f: impl FnMut($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                self.fetch_update(set_order, fetch_order, f)
+            }
+
             /// The value, to read and to change as plain data. What was known of the atomic ends,
             /// as if it were dropped, and it begins anew with what `f` leaves.
             #[track_caller]
@@ -223,7 +253,7 @@ macro_rules! atomic {
             }
 
             #[track_caller]
-            fn update(
+            fn modify(
                 &self,
                 name: &'static str,
                 order: Ordering,
@@ -282,25 +312,25 @@ macro_rules! arithmetic {
             /// Adds, wrapping around; returns the value before.
             #[track_caller]
             pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
-                self.update("fetch_add", order, move |before| before.wrapping_add(value))
+                self.modify("fetch_add", order, move |before| before.wrapping_add(value))
             }
 
             /// Subtracts, wrapping around; returns the value before.
             #[track_caller]
             pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
-                self.update("fetch_sub", order, move |before| before.wrapping_sub(value))
+                self.modify("fetch_sub", order, move |before| before.wrapping_sub(value))
             }
 
             /// The larger of the two; returns the value before.
             #[track_caller]
             pub fn fetch_max(&self, value: $value, order: Ordering) -> $value {
-                self.update("fetch_max", order, move |before| before.max(value))
+                self.modify("fetch_max", order, move |before| before.max(value))
             }
 
             /// The smaller of the two; returns the value before.
             #[track_caller]
             pub fn fetch_min(&self, value: $value, order: Ordering) -> $value {
-                self.update("fetch_min", order, move |before| before.min(value))
+                self.modify("fetch_min", order, move |before| before.min(value))
             }
         }
 
@@ -319,25 +349,25 @@ macro_rules! bitwise {
             /// Bitwise and; returns the value before.
             #[track_caller]
             pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
-                self.update("fetch_and", order, move |before| before & value)
+                self.modify("fetch_and", order, move |before| before & value)
             }
 
             /// Bitwise or; returns the value before.
             #[track_caller]
             pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
-                self.update("fetch_or", order, move |before| before | value)
+                self.modify("fetch_or", order, move |before| before | value)
             }
 
             /// Bitwise exclusive or; returns the value before.
             #[track_caller]
             pub fn fetch_xor(&self, value: $value, order: Ordering) -> $value {
-                self.update("fetch_xor", order, move |before| before ^ value)
+                self.modify("fetch_xor", order, move |before| before ^ value)
             }
 
             /// Bitwise and, negated; returns the value before.
             #[track_caller]
             pub fn fetch_nand(&self, value: $value, order: Ordering) -> $value {
-                self.update("fetch_nand", order, move |before| !(before & value))
+                self.modify("fetch_nand", order, move |before| !(before & value))
             }
         }
 
@@ -391,7 +421,7 @@ impl<T> AtomicPtr<T> {
     /// Bitwise or of the address; returns the value before.
     #[track_caller]
     pub fn fetch_or(&self, value: usize, order: Ordering) -> *mut T {
-        self.update("fetch_or", order, move |before| before.map_addr(|address| address | value))
+        self.modify("fetch_or", order, move |before| before.map_addr(|address| address | value))
     }
 }
 
