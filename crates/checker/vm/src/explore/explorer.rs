@@ -6,6 +6,7 @@ use super::rounds::Round;
 use super::signals::Demand;
 use super::story::Said;
 use super::verdict::Verdict;
+use super::watchdog;
 use crate::choice::Footprint;
 use crate::engine::{At, Key, Word};
 use crate::fibers::{self, Fibers, Stopped};
@@ -39,7 +40,10 @@ impl<'a, 's> Explorer<'a, 's> {
         self.machine.borrow_mut().start_thread(None);
         loop {
             let thread = self.machine.borrow().current();
-            match self.fibers.resume(thread) {
+            watchdog::runs(thread, None);
+            let stopped = self.fibers.resume(thread);
+            watchdog::rests();
+            match stopped {
                 Stopped::Suspended => {}
                 Stopped::Finished(stack) => {
                     let mut machine = self.machine.borrow_mut();
@@ -92,6 +96,7 @@ impl<'a, 's> Explorer<'a, 's> {
     /// Announces an operation, and returns when this thread is chosen, is still alive, and has run
     /// the handlers of the signals that arrived.
     pub(super) fn announced(&self, status: Status, footprint: Footprint, at: At) {
+        watchdog::rests();
         if self.unwound.get() {
             self.machine.borrow_mut().caught();
             self.end();
@@ -102,6 +107,7 @@ impl<'a, 's> Explorer<'a, 's> {
             self.live_or_die(at);
             let held_up = self.machine.borrow().goes_for_a_signal();
             if !self.deliver_signals(if held_up { Demand::One } else { Demand::Nothing }) {
+                watchdog::runs(self.machine.borrow().current(), Some(at));
                 return;
             }
         }
@@ -109,9 +115,11 @@ impl<'a, 's> Explorer<'a, 's> {
 
     /// Announces a step inside of a system call, where no signal is handled.
     pub(super) fn step_in_kernel(&self, footprint: Footprint, at: At) {
+        watchdog::rests();
         self.machine.borrow_mut().announce(Status::Ready, footprint, at);
         self.wait_for_turn();
         self.live_or_die(at);
+        watchdog::runs(self.machine.borrow().current(), Some(at));
     }
 
     /// Lets the scheduler choose until this thread is chosen.

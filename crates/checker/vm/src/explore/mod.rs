@@ -54,6 +54,7 @@
 //! | `ULOCKS_VM_REPLAY` | runs this one execution |
 //! | `ULOCKS_VM_HTML` | the directory to which a failed exploration writes its story as a page |
 //! | `ULOCKS_VM_COVERAGE` | `1`: an exploration without a failure prints its [`Coverage`] |
+//! | `ULOCKS_VM_PATIENCE` | for how many seconds code of a model may run without an operation of the facade, 5 without it, 0 for ever: then it is named, and the process aborts |
 
 mod bounds;
 mod coverage;
@@ -79,6 +80,7 @@ mod steering;
 mod story;
 mod stuck;
 mod verdict;
+mod watchdog;
 mod words;
 
 pub use bounds::{Bounds, Hit};
@@ -444,18 +446,30 @@ pub fn note(text: impl Fn() -> String) {
 pub fn explore(config: Config, model: impl Fn() + 'static) -> Report {
     let at = Location::caller();
     let config = config.with_environment();
+    let report = check(&config, model);
+    println!("{}: {report} ({config})", story::place_of(at));
+    assert!(
+        report.finished || report.out_of_time || config.strategy != Strategy::Exhaustive,
+        "the exploration is not exhaustive: more than the {} executions allowed",
+        config.executions
+    );
+    report
+}
+
+/// As [`run`], for a facade with a report of its own: a failure is a panic, and the page and the
+/// coverage that the environment asks for are written.
+///
+/// # Panics
+/// With the story of the first execution that goes wrong.
+#[track_caller]
+pub fn check(config: &Config, model: impl Fn() + 'static) -> Report {
+    let at = Location::caller();
     let mut coverage = env::var_os("ULOCKS_VM_COVERAGE").is_some().then(Coverage::default);
-    match run_from(&config, &(Rc::new(model) as Rc<dyn Fn()>), &mut |_| (), &mut coverage) {
+    match run_from(config, &(Rc::new(model) as Rc<dyn Fn()>), &mut |_| (), &mut coverage) {
         Ok(report) => {
-            println!("{}: {report} ({config})", story::place_of(at));
             if let Some(coverage) = coverage {
                 println!("{}: coverage: {coverage}", story::place_of(at));
             }
-            assert!(
-                report.finished || report.out_of_time || config.strategy != Strategy::Exhaustive,
-                "the exploration is not exhaustive: more than the {} executions allowed",
-                config.executions
-            );
             report
         }
         Err(failure) => match failure.publish(at) {

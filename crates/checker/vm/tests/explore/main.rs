@@ -23,6 +23,7 @@ mod spin;
 mod stories;
 mod time;
 mod verdicts;
+mod watch;
 mod words;
 
 use std::cell::RefCell;

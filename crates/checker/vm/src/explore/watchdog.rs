@@ -1,0 +1,131 @@
+//! What is said when a thread of a model does not come back to the machine: it blocks in std, or
+//! loops without an operation of the facade, or ends the process.
+//!
+//! Each OS thread that explores writes down which thread of the model it runs, and since which
+//! operation. One thread of the process looks once a second. If code of the model has run for
+//! [`PATIENCE`] without an operation, it says so and aborts: nothing else could end the run, and a
+//! test that hangs says less. The work of the machine between two operations does not count, nor
+//! what a debugger stops: then the seconds of this thread stand still too.
+//!
+//! `ULOCKS_VM_PATIENCE=60` waits for that many seconds; 0 is for ever.
+
+use super::story::place_of;
+use core::panic::Location;
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
+use std::cell::Cell;
+use std::ptr::null_mut;
+use std::sync::{Mutex, Once, PoisonError};
+use std::time::Duration;
+
+/// Seconds without an operation.
+const PATIENCE: u64 = 5;
+
+/// What one OS thread runs.
+struct Watch {
+    /// Changes with each entry of code of a model; 0 while none runs.
+    entry: AtomicU64,
+    thread: AtomicUsize,
+    /// The last operation of that thread.
+    at: AtomicPtr<Location<'static>>,
+}
+
+static WATCHES: Mutex<Vec<&'static Watch>> = Mutex::new(Vec::new());
+
+thread_local! {
+    static MINE: Cell<Option<&'static Watch>> = const { Cell::new(None) };
+    /// How often this OS thread has entered code of a model.
+    static ENTRIES: Cell<u64> = const { Cell::new(0) };
+}
+
+fn mine() -> &'static Watch {
+    MINE.get().unwrap_or_else(|| {
+        let watch: &'static Watch = Box::leak(Box::new(Watch {
+            entry: AtomicU64::new(0),
+            thread: AtomicUsize::new(0),
+            at: AtomicPtr::new(null_mut()),
+        }));
+        MINE.set(Some(watch));
+        WATCHES.lock().unwrap_or_else(PoisonError::into_inner).push(watch);
+        start();
+        watch
+    })
+}
+
+/// Code of thread `thread` runs from here on: after the operation at `at`, or from its beginning.
+pub(super) fn runs(thread: usize, at: Option<&'static Location<'static>>) {
+    let watch = mine();
+    let entry = ENTRIES.get() + 1;
+    ENTRIES.set(entry);
+    watch.thread.store(thread, Relaxed);
+    watch.at.store(at.map_or(null_mut(), |at| core::ptr::from_ref(at).cast_mut()), Relaxed);
+    watch.entry.store(entry, Relaxed);
+}
+
+/// The machine works from here on.
+pub(super) fn rests() {
+    if let Some(watch) = MINE.get() {
+        watch.entry.store(0, Relaxed);
+    }
+}
+
+impl Watch {
+    /// `thread 2, since src/lib.rs:31`.
+    fn place(&self) -> String {
+        let at = self.at.load(Relaxed);
+        // SAFETY: null, or of a location that lives for ever.
+        let at = unsafe { at.as_ref() };
+        let thread = self.thread.load(Relaxed);
+        match at {
+            Some(at) => format!("thread {thread}, since {}", place_of(at)),
+            None => format!("thread {thread}, since it has started"),
+        }
+    }
+}
+
+fn start() {
+    static START: Once = Once::new();
+    START.call_once(|| {
+        extern "C" fn at_exit() {
+            let Some(watch) = MINE.get().filter(|watch| watch.entry.load(Relaxed) != 0) else { return };
+            eprintln!(
+                "ulocks-vm: a model ends the process, in {}: its other executions were not explored. A \
+                 failure is a panic",
+                watch.place()
+            );
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(101) };
+        }
+        // SAFETY: the handler is a function that stays.
+        unsafe { libc::atexit(at_exit) };
+        let patience = std::env::var("ULOCKS_VM_PATIENCE").ok().and_then(|text| text.parse().ok());
+        let patience = patience.unwrap_or(PATIENCE);
+        if patience > 0 {
+            // Without a thread nobody looks.
+            let _ = std::thread::Builder::new().name("ulocks-vm watch".into()).spawn(move || look(patience));
+        }
+    });
+}
+
+fn look(patience: u64) {
+    let mut seen: Vec<(u64, u64)> = Vec::new();
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+        let watches = WATCHES.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        seen.resize(watches.len(), (0, 0));
+        for (watch, (entry, seconds)) in watches.iter().zip(&mut seen) {
+            let now = watch.entry.load(Relaxed);
+            *seconds = if now == *entry { *seconds + 1 } else { 0 };
+            *entry = now;
+            if now != 0 && *seconds >= patience {
+                eprintln!(
+                    "ulocks-vm: {} has not come back for {patience} s: does it block in std, or loop without \
+                     an operation of the facade? A thread of a model waits by the types of the facade only. \
+                     ULOCKS_VM_PATIENCE=SECONDS waits longer, 0 for ever",
+                    watch.place()
+                );
+                std::process::abort();
+            }
+        }
+    }
+}
