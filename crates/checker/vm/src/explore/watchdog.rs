@@ -4,8 +4,9 @@
 //! Each OS thread that explores writes down which thread of the model it runs, and since which
 //! operation. One thread of the process looks once a second. If code of the model has run for
 //! [`PATIENCE`] without an operation, it says so and aborts: nothing else could end the run, and a
-//! test that hangs says less. The work of the machine between two operations does not count, nor
-//! what a debugger stops: then the seconds of this thread stand still too.
+//! test that hangs says less. The work of the machine between two operations does not count, nor a
+//! second in which the OS thread waits for a CPU, nor what a debugger stops: then the seconds of the
+//! thread that looks stand still, too.
 //!
 //! `ULOCKS_VM_PATIENCE=60` waits for that many seconds; 0 is for ever.
 
@@ -28,6 +29,8 @@ struct Watch {
     thread: AtomicUsize,
     /// The last operation of that thread.
     at: AtomicPtr<Location<'static>>,
+    /// The kernel's number of the OS thread.
+    number: i32,
 }
 
 static WATCHES: Mutex<Vec<&'static Watch>> = Mutex::new(Vec::new());
@@ -44,6 +47,8 @@ fn mine() -> &'static Watch {
             entry: AtomicU64::new(0),
             thread: AtomicUsize::new(0),
             at: AtomicPtr::new(null_mut()),
+            // SAFETY: the call takes nothing and cannot fail.
+            number: unsafe { libc::gettid() },
         }));
         MINE.set(Some(watch));
         WATCHES.lock().unwrap_or_else(PoisonError::into_inner).push(watch);
@@ -70,6 +75,12 @@ pub(super) fn rests() {
 }
 
 impl Watch {
+    /// For how many nanoseconds the OS thread has waited for a CPU, as far as the kernel says it.
+    fn delay(&self) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/self/task/{}/schedstat", self.number));
+        text.ok().and_then(|text| text.split(' ').nth(1)?.parse().ok()).unwrap_or(0)
+    }
+
     /// `thread 2, since src/lib.rs:31`.
     fn place(&self) -> String {
         let at = self.at.load(Relaxed);
@@ -108,14 +119,20 @@ fn start() {
 }
 
 fn look(patience: u64) {
-    let mut seen: Vec<(u64, u64)> = Vec::new();
+    /// More of a second than this without a CPU is no second of the model's.
+    const MOST_DELAY: u64 = 500_000_000;
+    let mut seen: Vec<(u64, u64, u64)> = Vec::new();
     loop {
         std::thread::sleep(Duration::from_secs(1));
         let watches = WATCHES.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        seen.resize(watches.len(), (0, 0));
-        for (watch, (entry, seconds)) in watches.iter().zip(&mut seen) {
+        seen.resize(watches.len(), (0, 0, 0));
+        for (watch, (entry, seconds, delay)) in watches.iter().zip(&mut seen) {
             let now = watch.entry.load(Relaxed);
-            *seconds = if now == *entry { *seconds + 1 } else { 0 };
+            let had_a_cpu = now != 0 && {
+                let before = std::mem::replace(delay, watch.delay());
+                delay.saturating_sub(before) < MOST_DELAY
+            };
+            *seconds = if now == *entry { *seconds + u64::from(had_a_cpu) } else { 0 };
             *entry = now;
             if now != 0 && *seconds >= patience {
                 eprintln!(
