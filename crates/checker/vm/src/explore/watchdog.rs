@@ -5,12 +5,13 @@
 //! operation. One thread of the process looks once a second. If code of the model has run for
 //! [`PATIENCE`] without an operation, it says so and aborts: nothing else could end the run, and a
 //! test that hangs says less. The work of the machine between two operations does not count, nor a
-//! second in which the OS thread waits for a CPU, nor what a debugger stops: then the seconds of the
-//! thread that looks stand still, too.
+//! second in which the OS thread waits for a CPU, nor what a debugger stops: then the seconds of
+//! the thread that looks stand still, too.
 //!
 //! `ULOCKS_VM_PATIENCE=60` waits for that many seconds; 0 is for ever.
 
 use super::story::place_of;
+use core::fmt::Write;
 use core::panic::Location;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
@@ -109,6 +110,7 @@ fn start() {
         }
         // SAFETY: the handler is a function that stays.
         unsafe { libc::atexit(at_exit) };
+        name_who_aborts();
         let patience = std::env::var("ULOCKS_VM_PATIENCE").ok().and_then(|text| text.parse().ok());
         let patience = patience.unwrap_or(PATIENCE);
         if patience > 0 {
@@ -116,6 +118,50 @@ fn start() {
             let _ = std::thread::Builder::new().name("ulocks-vm watch".into()).spawn(move || look(patience));
         }
     });
+}
+
+/// A panic in a destructor aborts, and so does a failed allocation: the place is told at least.
+fn name_who_aborts() {
+    extern "C" fn on_abort(_: libc::c_int) {
+        let Some(watch) = MINE.get().filter(|watch| watch.entry.load(Relaxed) != 0) else { return };
+        // SAFETY: null, or of a location that lives for ever.
+        let at = unsafe { watch.at.load(Relaxed).as_ref() };
+        let (mut text, thread) = (Text { bytes: [0; 256], len: 0 }, watch.thread.load(Relaxed));
+        let _ = match at {
+            Some(at) => writeln!(text, "ulocks-vm: a model aborts, in thread {thread}, since {at}"),
+            None => writeln!(text, "ulocks-vm: a model aborts, in thread {thread}, since it has started"),
+        };
+        // SAFETY: the bytes are borrowed, with their length.
+        unsafe { libc::write(libc::STDERR_FILENO, text.bytes.as_ptr().cast(), text.len) };
+    }
+    // SAFETY: the structure is zeroed, and filled by the call; the handler is a function that
+    // stays.
+    unsafe {
+        let mut action: libc::sigaction = core::mem::zeroed();
+        if libc::sigaction(libc::SIGABRT, core::ptr::null(), &raw mut action) == 0
+            && action.sa_sigaction == libc::SIG_DFL
+        {
+            action.sa_sigaction = on_abort as extern "C" fn(libc::c_int) as usize;
+            action.sa_flags = libc::SA_RESETHAND;
+            libc::sigaction(libc::SIGABRT, &raw const action, null_mut());
+        }
+    }
+}
+
+/// A line that needs no allocation.
+struct Text {
+    bytes: [u8; 256],
+    len: usize,
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        let room = &mut self.bytes[self.len..];
+        let len = text.len().min(room.len());
+        room[..len].copy_from_slice(&text.as_bytes()[..len]);
+        self.len += len;
+        Ok(())
+    }
 }
 
 fn look(patience: u64) {

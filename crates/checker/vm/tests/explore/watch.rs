@@ -35,6 +35,10 @@ fn in_a_process_of_its_own() {
             AtomicU32::new(0).store(1, Relaxed);
             std::process::exit(0);
         },
+        Ok("abort") => || {
+            AtomicU32::new(0).store(1, Relaxed);
+            std::process::abort();
+        },
         _ => return,
     };
     crate::discard(explore(Config::exhaustive(), model));
@@ -70,4 +74,10 @@ fn a_model_that_ends_the_process_does_not_pass() {
         text.contains("a model ends the process, in thread 0, since ") && text.contains("watch.rs:"),
         "{text}"
     );
+}
+
+#[test]
+fn a_model_that_aborts_is_named() {
+    let text = printed("abort");
+    assert!(text.contains("a model aborts, in thread 0, since ") && text.contains("watch.rs:"), "{text}");
 }
