@@ -46,7 +46,7 @@ pub fn single(array: &Array, process: u32, op: Op) -> Option<Answer> {
 /// As the kernel's.
 pub fn set(array: &'static Array, ops: &[Op], timeout: Option<u64>) -> Answer {
     const FAR: u64 = 1 << 62;
-    let _ = sleep::end_interrupted(); // Of a handler that is not called by ours.
+    let _ = sleep::end_interrupted(); // Of a handler that ours has not called.
     signal::forget_handlers();
     let undoes = ops.iter().any(|op| op.has(UNDO));
     let mut slot = process::mine();

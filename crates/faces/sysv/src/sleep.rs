@@ -50,7 +50,7 @@ fn begin(nap: Nap) {
 }
 
 /// The set, for one of the thread and its handlers. No handler runs from here until `_held_back` is
-/// dropped: one that jumps would leave the set to nobody.
+/// dropped: a handler that jumps would leave the set to nobody.
 fn take(_held_back: &HeldBack) -> Option<Nap> {
     let is_mine = signal::end_nap();
     NAP.get().filter(|_| is_mine)

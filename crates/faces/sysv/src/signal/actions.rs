@@ -8,8 +8,9 @@
 //! # Invariants
 //! 1. An entry is written before the kernel has the action, so a handler finds one. It stays when
 //!    the program chooses the default or none, for a handler may be on its way.
-//! 2. A thread that changes an action has the lock, and all its signals blocked. A lock whose owner
-//!    is not a thread of this process was copied by fork, and is free.
+//! 2. A thread that changes an action has the turn, and all its signals blocked; so does a handler
+//!    that resets one. A turn whose owner is not a thread of this process was copied by fork, and
+//!    is free.
 //! 3. Without a handler of the program, SIGBUS has this one once [`guard`] was called. Then the
 //!    table has the program's choice.
 //!
@@ -46,7 +47,7 @@ static IS_GUARDED: AtomicBool = AtomicBool::new(false);
 /// Invariant 2. The owner's thread, or 0.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// Who has it may change actions.
+/// The right to change actions. One thread has it at a time.
 struct Turn {
     mask: u64,
 }
@@ -169,7 +170,7 @@ pub unsafe fn set(signal: c_int, new: *const Action, old: *mut Action) -> c_int 
         // SAFETY: the caller's promise.
         return unsafe { real(signal, new, old) };
     }
-    // Before the lock, for a bad pointer is the program's own fault.
+    // Before the turn, for a bad pointer is the program's own fault.
     // SAFETY: the caller's promise.
     let new = if new.is_null() { None } else { Some(unsafe { new.read() }) };
     let turn = Turn::take();
@@ -226,13 +227,7 @@ pub unsafe fn set_and_let_in(signal: c_int, handler: usize) -> usize {
     }
     let bit = 1_u64 << (signal - 1);
     let former = if handler == HOLD {
-        let mut action = MaybeUninit::<Action>::uninit();
-        // SAFETY: the place is borrowed.
-        match unsafe { set(signal, null(), action.as_mut_ptr()) } {
-            // SAFETY: the call has written it.
-            0 => unsafe { action.assume_init() }.sa_sigaction,
-            _ => libc::SIG_ERR,
-        }
+        get(signal).map_or(libc::SIG_ERR, |action| action.sa_sigaction)
     } else {
         // SAFETY: the caller's promise.
         unsafe { set_by_name(signal, handler, 0) }
@@ -245,14 +240,18 @@ pub unsafe fn set_and_let_in(signal: c_int, handler: usize) -> usize {
     if was_blocked { HOLD } else { former }
 }
 
+/// What the program has set.
+fn get(signal: c_int) -> Option<Action> {
+    let mut action = MaybeUninit::<Action>::uninit();
+    // SAFETY: the place is borrowed.
+    let answer = unsafe { set(signal, null(), action.as_mut_ptr()) };
+    // SAFETY: the call has written it.
+    (answer == 0).then(|| unsafe { action.assume_init() })
+}
+
 /// `siginterrupt`.
 pub fn interrupt(signal: c_int, ends: bool) -> c_int {
-    let turn = Turn::take();
-    // SAFETY: no handler is given.
-    let mut action = match unsafe { exchange(&turn, signal, None) } {
-        Ok(action) => action,
-        Err(answer) => return answer,
-    };
+    let Some(mut action) = get(signal) else { return -1 };
     let bit = 1 << (signal - 1);
     if ends {
         INTERRUPTS.fetch_or(bit, Relaxed);
@@ -262,7 +261,7 @@ pub fn interrupt(signal: c_int, ends: bool) -> c_int {
         action.sa_flags |= libc::SA_RESTART;
     }
     // SAFETY: the action is the one that was there.
-    unsafe { exchange(&turn, signal, Some(action)) }.map_or_else(|answer| answer, |_| 0)
+    unsafe { set(signal, &raw const action, null_mut()) }
 }
 
 /// Looks the C library's function up, which a handler should not do first.
@@ -312,14 +311,17 @@ pub fn call(signal: c_int, is_fault: bool, info: *mut libc::siginfo_t, context: 
     let Some(place) = TABLE.get(signal as usize) else { return };
     let entry = place.load(Acquire);
     let default = || {
+        let _turn = (!is_vfork()).then(Turn::take);
         let mut action = MaybeUninit::<Action>::uninit();
         // SAFETY: the place is borrowed.
         if unsafe { real(signal, null(), action.as_mut_ptr()) } == 0 {
             // SAFETY: the call has written it.
-            let mut action = translated(unsafe { action.assume_init() }, entry);
-            action.sa_sigaction = libc::SIG_DFL;
-            // SAFETY: the default action needs no handler.
-            unsafe { real(signal, &raw const action, null_mut()) };
+            let action = unsafe { action.assume_init() };
+            if action.sa_sigaction == ours() && place.load(Relaxed) == entry {
+                let action = Action { sa_sigaction: libc::SIG_DFL, ..translated(action, entry) };
+                // SAFETY: the default action needs no handler.
+                unsafe { real(signal, &raw const action, null_mut()) };
+            } // Otherwise the program has chosen meanwhile, and its choice holds.
         }
     };
     if entry & ONCE != 0 && entry & ADDRESS > libc::SIG_IGN as u64 {

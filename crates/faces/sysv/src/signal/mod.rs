@@ -13,7 +13,7 @@
 //! | `depth`: how many sections the thread is in | (enter) adds one | (leave) takes one |
 //! | `is_held_back`: signals are blocked, since one came in a section | (hold back) | (let in) |
 //! | `is_handled`: a handler has run | a handler that returns | a call that may sleep, at its start |
-//! | `is_napping`: a set of the thread sleeps | a thread that goes to sleep | whoever takes the set out: the thread, or a handler before it runs |
+//! | `is_napping`: a set of the thread sleeps | a thread that goes to sleep | the thread as it takes the set out, or before a handler of its runs |
 //!
 //! | transition | by | label |
 //! |---|---|---|

@@ -30,6 +30,11 @@ fn two_signals_at_once_leave_nothing_blocked() {
 }
 
 #[test]
+fn a_new_action_is_not_lost_to_a_handler_that_resets_the_one_before() {
+    assert_eq!(run("once"), "0 new actions lost\n");
+}
+
+#[test]
 fn a_call_says_what_its_own_sleep_has_ended_with() {
     let expected = "the inner call was performed: 1, of 2 handlers; the outer one: Interrupted system call\n";
     assert_eq!(run("nested"), expected);

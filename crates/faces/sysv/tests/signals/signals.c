@@ -1,6 +1,8 @@
 /* Handlers of signals: what they are, when they run, and that they end sleeps. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -271,8 +273,8 @@ static void steps(int all)
         interrupted(1L << 40, &taken);
         shortest = taken < shortest ? taken : shortest;
     }
-    /* Some instructions of those before, and then each one, until the thread mostly sleeps before the
-       signal comes: its way there is not always the same. */
+    /* Some instructions of those before, and then each one, until the thread mostly sleeps before
+       the signal comes: its way there is not always the same. */
     for (long step = 1; slept < 40; rounds++) {
         int result = interrupted(step, &taken);
         slept += taken < step;
@@ -383,6 +385,44 @@ static void nested(void)
 
 /* A handler that ends the program in which its thread sleeps: nothing is left in the queue. */
 
+/* A new action holds, also if a thread gets a signal at once that resets the action before. */
+
+static void spin_a_while(void)
+{
+    for (volatile int turns = 0; turns < 100000 && !called; turns++)
+        ;
+    sched_yield();
+}
+
+static void *receives(void *unused)
+{
+    for (;;)
+        spin_a_while();
+    return unused;
+}
+
+static void once(void)
+{
+    struct sigaction reset = {.sa_handler = plain, .sa_flags = SA_RESETHAND}, stays = {.sa_handler = plain}, now;
+    pthread_t thread;
+    int lost = 0;
+    if (pthread_create(&thread, 0, receives, 0))
+        fail("pthread_create");
+    for (int round = 0; round < 50000; round++) {
+        called = 0;
+        sigaction(SIGUSR1, &reset, 0);
+        pthread_kill(thread, SIGUSR1);
+        for (volatile int wait = 0; wait < round % 400; wait++)
+            ;
+        sigaction(SIGUSR1, &stays, 0);
+        while (!called)
+            spin_a_while();
+        sigaction(SIGUSR1, 0, &now);
+        lost += now.sa_handler != plain;
+    }
+    printf("%d new actions lost\n", lost);
+}
+
 static int ends[2];
 static char *own;
 
@@ -458,6 +498,8 @@ int main(int argc, char **argv)
         nested();
     else if (!strcmp(what, "leaves"))
         leaves();
+    else if (!strcmp(what, "once"))
+        once();
     else if (!strcmp(what, "steps"))
         steps(argc > 2);
     semctl(id, 0, IPC_RMID);
