@@ -156,8 +156,8 @@ unsafe extern "C" {
     fn backtrace(frames: *mut *mut c_void, most: c_int) -> c_int;
 }
 
-/// Remembers from where it is called. It does not ask the loader for names, which
-/// may be what waits for this thread: in the constructor of a library that is loaded.
+/// Remembers from where it is called. It does not ask the loader for names, which may be what waits
+/// for this thread: in the constructor of a library that is loaded.
 fn keep_frames(kept: &[AtomicUsize; FRAMES]) {
     let mut frames = [ptr::null_mut(); FRAMES];
     let _errno = ulocks_core::errno::Guard::new();
@@ -216,8 +216,8 @@ pub fn register() {
 pub fn forget() {
     for entry in TABLE.iter().chain([&OTHERS]) {
         if entry.acquired.load(Relaxed) > 0 {
-            let Entry { acquired, contended, waited, longest, since, held, .. } = entry;
-            for counter in [acquired, contended, waited, longest, since, held] {
+            let Entry { acquired, contended, waited, longest, since, held, holder, .. } = entry;
+            for counter in [acquired, contended, waited, longest, since, held, holder] {
                 counter.store(0, Relaxed);
             }
         }

@@ -71,8 +71,8 @@ int ulocks_relay_wait(void *relay, int (*call)(void *relay), void (*end)(void *r
 }
 
 /* The read locks of the calling thread: `Holds` of rwlock.rs. The model of thread-local storage is
- * the one that needs no call; a library that is loaded at start has room for it. rwlock.rs reads the
- * variable itself on x86-64. */
+ * the one that needs no call; a library that is loaded at start has room for it. rwlock.rs reads
+ * the variable itself on x86-64. */
 struct ulocks_holds {
 	uint32_t count;
 	uint32_t reserved;

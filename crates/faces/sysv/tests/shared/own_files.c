@@ -1,5 +1,5 @@
-/* A program that has functions of files of its own, as fakeroot has, which use semaphores. The library
-   must call none of them. */
+/* A program that has functions of files of its own, as fakeroot has, which use semaphores. The
+   library must call none of them. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
