@@ -1,14 +1,15 @@
 //! Tasks: what an executor and a waker are made of.
 
-use crate::engine::At;
+use crate::engine::{self, At};
 use crate::explore::choose;
 use crate::sync::{Arc, Mutex, Token};
+use crate::thread;
 use core::fmt;
 use core::future::Future;
 use core::panic::Location;
 use core::pin::pin;
-use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicUsize};
 use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
 /// A wake-up for one waiting thread. It may come before the thread waits, and one wait may end
@@ -16,6 +17,8 @@ use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 pub struct Notify {
     token: Token,
     was_spurious: AtomicBool,
+    /// The thread that has left the wake-up, plus one.
+    giver: AtomicUsize,
 }
 
 impl Notify {
@@ -23,16 +26,18 @@ impl Notify {
     #[track_caller]
     #[must_use]
     pub fn new() -> Self {
-        Self { token: Token::new(), was_spurious: AtomicBool::new(false) }
+        Self { token: Token::new(), was_spurious: AtomicBool::new(false), giver: AtomicUsize::new(0) }
     }
 
     /// Leaves a wake-up.
     #[track_caller]
     pub fn notify(&self) {
         self.token.give("notify", Release, Location::caller());
+        self.giver.store(thread::running() + 1, Relaxed);
     }
 
-    /// Waits for a wake-up, and takes it. The first wait may also end without one.
+    /// Waits for a wake-up, and takes it. The first wait may also end without one. A thread that
+    /// has woken itself yields: it would wake itself again before another could go on.
     #[track_caller]
     pub fn wait(&self) {
         self.wait_at(Location::caller());
@@ -44,6 +49,9 @@ impl Notify {
             return;
         }
         self.token.take("wait", Acquire, at);
+        if self.giver.load(Relaxed) == thread::running() + 1 {
+            engine::with(|engine| engine.yield_now(at));
+        }
     }
 }
 

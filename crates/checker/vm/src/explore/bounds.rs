@@ -25,6 +25,10 @@ pub struct Bounds {
     /// leaves out executions only if a round does more than look: if it counts, in a closure of
     /// [`spin_until`](crate::sync::spin_until) or outside of the thread's stack.
     pub rounds: Option<Hit>,
+    /// A thread that yields in a loop in which it also changes something made way for others, which
+    /// took a step each before it went on. That leaves out executions in which it goes several
+    /// rounds while another thread that can go takes no step.
+    pub yields: Option<Hit>,
     /// A thread kept its turn or read the newest value, since the execution had had all its
     /// preemptions: [`Config::preemptions`](super::Config::preemptions).
     pub preemptions: Option<Hit>,
@@ -38,6 +42,7 @@ pub(super) enum Bound {
     Stale,
     WeakFailures,
     Rounds,
+    Yields,
     Preemptions,
     Stopped,
 }
@@ -49,11 +54,12 @@ impl Bounds {
         *self != Self::default()
     }
 
-    fn all(&self) -> [(&'static str, Option<Hit>); 5] {
+    fn all(&self) -> [(&'static str, Option<Hit>); 6] {
         [
             ("an old value read as often in a row as allowed", self.stale),
             ("a second failure in a row of a weak exchange", self.weak_failures),
             ("a fruitless round of a busy-wait repeated", self.rounds),
+            ("an unfair turn after a yield", self.yields),
             ("a preemption more than allowed", self.preemptions),
             ("what the model stopped from being varied", self.stopped),
         ]
@@ -65,6 +71,7 @@ impl Bounds {
             Bound::Stale => &mut self.stale,
             Bound::WeakFailures => &mut self.weak_failures,
             Bound::Rounds => &mut self.rounds,
+            Bound::Yields => &mut self.yields,
             Bound::Preemptions => &mut self.preemptions,
             Bound::Stopped => &mut self.stopped,
         };
@@ -77,6 +84,7 @@ impl Bounds {
             (&mut self.stale, other.stale),
             (&mut self.weak_failures, other.weak_failures),
             (&mut self.rounds, other.rounds),
+            (&mut self.yields, other.yields),
             (&mut self.preemptions, other.preemptions),
             (&mut self.stopped, other.stopped),
         ] {

@@ -182,11 +182,15 @@ impl Engine for Explorer<'_, '_> {
     }
 
     fn yield_now(&self, at: At) {
-        if !self.is_inert() {
-            self.machine.borrow_mut().yielded();
-            let footprint = self.machine.borrow().yielding();
-            self.look(footprint, at);
+        if self.is_inert() {
+            return;
         }
+        if self.machine.borrow_mut().must_be_fair(at) {
+            return self.make_way(at);
+        }
+        self.machine.borrow_mut().yielded();
+        let footprint = self.machine.borrow().yielding();
+        self.look(footprint, at);
     }
 
     fn work(&self, _: u64, _: At) {}

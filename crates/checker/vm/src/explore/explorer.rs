@@ -78,7 +78,7 @@ impl<'a, 's> Explorer<'a, 's> {
 
     /// Announces an operation and returns when this thread is chosen to carry it out.
     pub(super) fn step(&self, footprint: Footprint, at: At) {
-        self.machine.borrow_mut().moves_on();
+        self.machine.borrow_mut().changes_something();
         self.announced(Status::Ready, footprint, at);
     }
 
@@ -91,6 +91,15 @@ impl<'a, 's> Explorer<'a, 's> {
             self.machine.borrow_mut().go_on_from(outer, at);
         }
         self.announced(Status::Ready, footprint, at);
+    }
+
+    /// A yield after which others go first.
+    pub(super) fn make_way(&self, at: At) {
+        self.step(Footprint::Everything, at);
+        let waits = self.machine.borrow_mut().makes_way(at);
+        if waits {
+            self.announced(Status::MakingWay, Footprint::Everything, at);
+        }
     }
 
     /// Announces an operation, and returns when this thread is chosen, is still alive, and has run

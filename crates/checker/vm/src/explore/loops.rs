@@ -69,7 +69,10 @@ use core::time::Duration;
 use std::cell::RefCell;
 
 /// A loop whose rounds take more operations than that is not recognised.
-const LONGEST_ROUND: usize = 32;
+const LONGEST_ROUND: usize = 1_024;
+
+/// Nor is one whose rounds have states of more bytes than that together.
+const MOST_BYTES: usize = 1 << 20;
 
 /// A state that a thread was in.
 struct Visit {
@@ -125,7 +128,7 @@ impl Loops {
     /// Notes the state of the thread that runs, if it `is_clean`. The visit at which the thread was
     /// in the same state, if there is one.
     fn visit(&mut self, at: At, is_clean: bool) -> Option<u32> {
-        if self.visits.len() == LONGEST_ROUND {
+        if self.visits.len() == LONGEST_ROUND || self.bytes.len() >= MOST_BYTES {
             self.forget();
         }
         let start = self.bytes.len();
@@ -196,6 +199,14 @@ impl Machine<'_, '_> {
         let loops = &mut self.threads[self.current].loops;
         loops.forget();
         loops.visit(at, true);
+    }
+
+    /// The thread that runs changes something.
+    pub(super) fn changes_something(&mut self) {
+        self.moves_on();
+        if let Some(thread) = self.threads.get_mut(self.current) {
+            thread.yields.is_busy();
+        }
     }
 
     /// The thread that runs changes something, or its next round may be another by itself.

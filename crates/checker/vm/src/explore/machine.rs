@@ -12,10 +12,11 @@
 //! 4. When no thread can go, the execution has ended, or it is stuck: without a wake-up that was
 //!    owed, or came too early (`stuck.rs` says when), in a deadlock otherwise. An armed signal need
 //!    not come and saves no thread.
-//! 5. Four bounds keep executions finite, and each leaves out repetitions: one thread's steps in a
+//! 5. Five bounds keep executions finite, and each leaves out repetitions: one thread's steps in a
 //!    row (not where all executions are tried), reads of one old message, failures of one weak
-//!    exchange for no reason, fruitless rounds of a busy-wait. A program can count repetitions, so
-//!    `bounds.rs` keeps where they were left out. An execution without an end is a livelock.
+//!    exchange for no reason, fruitless rounds of a busy-wait, unfair turns after a yield. A
+//!    program can count repetitions, so `bounds.rs` keeps where they were left out. An execution
+//!    without an end is a livelock.
 
 use super::Config;
 use super::bounds::Bounds;
@@ -30,6 +31,7 @@ use super::steering::Steering;
 use super::story::{Said, Story};
 use super::verdict::Verdict;
 use super::words::chooser;
+use super::yields::Yields;
 use crate::choice::{Candidate, Footprint, Kind, Strategy as _};
 use crate::engine::{At, Until, Word};
 use crate::memory::{Fault, Loc, Memory, MsgId, What};
@@ -49,6 +51,8 @@ pub(super) enum Status {
     Asleep,
     /// A newest value.
     Settling(Loc, Until),
+    /// A step of each thread that its yield makes way for.
+    MakingWay,
     /// The end of a thread.
     Joining(usize),
     /// It has died, and the kernel has not yet cleaned up after it.
@@ -65,7 +69,7 @@ pub(super) enum Next {
 }
 
 /// The number by which the clock is a candidate: chosen, it moves to the next deadline.
-const CLOCK: usize = usize::MAX;
+pub(super) const CLOCK: usize = usize::MAX;
 
 /// How many steps one thread may take in a row while others could go.
 const LONGEST_STREAK: u32 = 1_000;
@@ -86,6 +90,7 @@ pub(super) struct Thread {
     pub(super) round: Round,
     /// What it has done since it changed something last.
     pub(super) loops: Loops,
+    pub(super) yields: Yields,
     /// How far the kernel has come with its robust list, once it has died.
     pub(super) walk: Option<super::kernel::Walk>,
     /// Where its last weak exchange failed for no reason, and was not tried again since.
@@ -278,6 +283,7 @@ impl<'a, 's> Machine<'a, 's> {
             reads: Vec::new(),
             round: Round::default(),
             loops: Loops::new(),
+            yields: Yields::default(),
             walk: None,
             failed_weakly: None,
             signals: Signals::masking(masked),
@@ -377,6 +383,9 @@ impl<'a, 's> Machine<'a, 's> {
             if time_passes && self.pick(Kind::Expire, 2) == 1 {
                 self.advance_clock();
             }
+            if self.is_systematic {
+                self.forget_the_stuck();
+            }
             self.collect_enabled();
             if self.enabled.is_empty() {
                 self.verdict = self.nobody_can_go();
@@ -407,8 +416,11 @@ impl<'a, 's> Machine<'a, 's> {
             if self.is_systematic && self.redundant_since.is_none() && self.choices.is_redundant() {
                 self.redundant_since = Some(self.steps);
             }
-            let thread = self.enabled[chosen].thread;
+            let Candidate { thread, footprint } = self.enabled[chosen];
             self.steps += 1;
+            if self.is_systematic && !footprint.is_invisible() {
+                self.took_a_step(thread);
+            }
             if thread == CLOCK {
                 self.advance_clock();
                 continue;
@@ -469,6 +481,7 @@ impl<'a, 's> Machine<'a, 's> {
         match thread.status {
             Status::Ready | Status::Exiting => true,
             Status::Done => false,
+            Status::MakingWay => thread.yields.may_go_on(),
             Status::Joining(other) => self.threads[other].status == Status::Done,
             Status::Asleep => self.sleeper_can_go(number),
             Status::Settling(loc, until) => until.holds(self.memory.newest(loc)),

@@ -82,6 +82,7 @@ mod stuck;
 mod verdict;
 mod watchdog;
 mod words;
+mod yields;
 
 pub use bounds::{Bounds, Hit};
 pub use coverage::{Coverage, Event, Operation, Site};

@@ -47,10 +47,9 @@ impl Machine<'_, '_> {
     /// Whether every thread that is stuck missed a wake-up, or waits for the end of one that did.
     fn all_missed_theirs(&self) -> bool {
         let is_explained = |number: usize, status: Status| match status {
-            Status::Done => true,
+            Status::Done | Status::Joining(_) => true,
             Status::Asleep => self.missed(number).is_some(),
-            Status::Joining(_) => true,
-            Status::Ready | Status::Spinning | Status::Settling(..) | Status::Exiting => false,
+            _ => false,
         };
         let sleeps = |thread: &Thread| thread.status == Status::Asleep;
         self.threads.iter().any(sleeps)
@@ -78,7 +77,7 @@ impl Machine<'_, '_> {
             let at = thread.at.map_or_else(|| "its beginning".to_owned(), place);
             let what = match thread.status {
                 Status::Done | Status::Exiting => return None,
-                Status::Ready => format!("thread {number} runs at {at}"),
+                Status::Ready | Status::MakingWay => format!("thread {number} runs at {at}"),
                 Status::Spinning => format!("thread {number} spins at {at}{}", self.looked_at(thread)),
                 Status::Asleep => format!("thread {number} sleeps at {at}{}", self.sleeps_on(number)),
                 Status::Settling(loc, _) => {

@@ -127,7 +127,7 @@ impl Machine<'_, '_> {
         self.looked(loc, updated.read.message, before, false);
         self.looked(loc, message, after.unwrap_or(before), after.is_some());
         if after.is_some() {
-            self.moves_on();
+            self.changes_something();
         }
         let name = update.name;
         self.tell(at, || Said::Update {
@@ -262,6 +262,9 @@ impl Machine<'_, '_> {
             Some((message, value)) => {
                 self.looked(loc, updated.read.message, before, false);
                 self.looked(loc, message, value.unwrap_or(before), true);
+                if value.is_some_and(|value| value != before) {
+                    self.threads[me].yields.is_busy();
+                }
             }
             None => self.looked(loc, updated.read.message, before, false),
         }
@@ -337,7 +340,7 @@ impl Machine<'_, '_> {
     }
 
     pub(super) fn write_plain(&mut self, address: usize, size: usize, at: At) -> Result<(), Fault> {
-        self.moves_on();
+        self.changes_something();
         self.tell(at, || Said::Plain { address, size, write: true });
         self.memory.plain_write(self.current, address, size, at)
     }

@@ -4,6 +4,7 @@
 #![allow(clippy::undocumented_unsafe_blocks, reason = "cells of models; their accesses are what is tested")]
 
 mod bounded;
+mod fair;
 mod locks;
 mod signals;
 mod sleeping;
@@ -82,7 +83,7 @@ fn outcomes<T: Ord + 'static>(model: impl Fn() -> T + 'static) -> BTreeSet<T> {
 fn each<S: Send + Sync + 'static, R: Send + 'static>(
     count: usize,
     state: S,
-    body: fn(&S, usize) -> R,
+    body: impl Fn(&S, usize) -> R + Send + Copy + 'static,
 ) -> (Vec<R>, Arc<S>) {
     let state = Arc::new(state);
     let start = |me| {
