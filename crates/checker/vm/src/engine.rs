@@ -14,6 +14,7 @@ use crate::clock::Time;
 use crate::futex::{Entry, Waited};
 use crate::pi;
 use crate::signal;
+use core::alloc::Layout;
 use core::cell::Cell;
 use core::ops::Range;
 use core::panic::Location;
@@ -182,6 +183,17 @@ pub trait Engine {
     fn write_plain(&self, address: usize, size: usize, at: At);
     /// The data ends, or moves. Not a step.
     fn forget_plain(&self, address: usize, size: usize);
+
+    // Memory.
+    /// The running code of the model gives a block back. Whether the engine keeps it, which gives it
+    /// to the system's allocator later. Not a step.
+    fn keep(&self, _block: *mut u8, _layout: Layout) -> bool {
+        false
+    }
+    /// A block of this layout that the engine has kept, and keeps no more. Not a step.
+    fn reuse(&self, _layout: Layout) -> Option<NonNull<u8>> {
+        None
+    }
 
     // Waiting.
     /// A round of a busy-wait begins: what is read from here on is what it depends on. Not a step.

@@ -5,7 +5,7 @@
 //! dropped: a thread that is dead or stuck runs no destructors, and the ones it has might wait for
 //! threads that are no more.
 
-use crate::frames;
+use crate::{alloc, frames};
 use core::any::Any;
 use core::cell::{Cell, RefCell};
 use core::ops::Range;
@@ -69,7 +69,9 @@ impl Fibers {
     pub fn resume(&self, number: usize) -> Stopped {
         let mut fiber = self.fibers.borrow_mut()[number].take().expect("a coroutine that has ended");
         BASE.set(self.bases.borrow()[number]);
+        let is_model = alloc::enter(true);
         let stopped = fiber.resume(());
+        alloc::enter(is_model);
         YIELDER.set(None);
         match stopped {
             CoroutineResult::Yield(()) => {
@@ -101,6 +103,7 @@ pub fn suspend() {
     let top = frames::top();
     // SAFETY: the yielder lives on the stack of the coroutine that is running, which is this one.
     unsafe { yielder.as_ref() }.suspend(());
+    alloc::enter(false);
     YIELDER.set(Some(yielder));
     frames::set_top(top);
 }

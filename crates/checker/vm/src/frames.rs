@@ -29,6 +29,7 @@
 //!
 //! On processors for which [`enter`] is not written there are no bytes, and no loop is recognised.
 
+use crate::alloc;
 use core::cell::Cell;
 use core::mem::MaybeUninit;
 
@@ -62,7 +63,9 @@ struct Slot<B, R> {
 pub(crate) fn call<R>(body: impl FnOnce() -> R) -> R {
     fn run<B: FnOnce() -> R, R>(slot: &mut Slot<B, R>) {
         let body = slot.body.take().expect("a call has one body");
+        let is_model = alloc::enter(false);
         slot.result.write(body());
+        alloc::enter(is_model);
     }
     /// # Safety
     /// `slot` points to a slot that no other reference names, with a body in it.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod alloc;
 mod choice;
 pub mod clock;
 pub mod crash;

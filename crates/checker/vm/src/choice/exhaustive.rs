@@ -491,6 +491,14 @@ impl Strategy for Exhaustive {
         }
     }
 
+    fn repeats(&mut self) {
+        if !self.is_redundant {
+            self.plan_what_was_kept_from_running(&[]);
+            self.is_redundant = true;
+            self.redundant += 1;
+        }
+    }
+
     fn is_redundant(&self) -> bool {
         self.is_redundant
     }

@@ -117,6 +117,9 @@ pub(crate) trait Strategy {
         found
     }
 
+    /// The execution, in which nobody can go on, is to count as one that repeats another.
+    fn repeats(&mut self) {}
+
     /// Whether the execution is known to repeat another. The caller may end it at once; all answers
     /// are 0 from here on.
     fn is_redundant(&self) -> bool {
@@ -159,6 +162,10 @@ impl<S: Strategy + ?Sized> Strategy for Box<S> {
 
     fn fact(&mut self, found: Option<u32>) -> Option<u32> {
         (**self).fact(found)
+    }
+
+    fn repeats(&mut self) {
+        (**self).repeats();
     }
 
     fn is_redundant(&self) -> bool {

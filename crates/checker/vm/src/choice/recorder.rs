@@ -75,6 +75,10 @@ impl<S: Strategy> Strategy for Recorder<S> {
         self.strategy.fact(found)
     }
 
+    fn repeats(&mut self) {
+        self.strategy.repeats();
+    }
+
     fn is_redundant(&self) -> bool {
         self.strategy.is_redundant()
     }

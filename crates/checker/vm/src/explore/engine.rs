@@ -21,8 +21,10 @@ use crate::engine::{At, Engine, Key, Steering, Until, Update, Width, Word};
 use crate::futex::{Entry, Waited};
 use crate::pi::{Call, Refusal};
 use crate::signal::Request;
+use core::alloc::Layout;
 use core::mem::replace;
 use core::panic::Location;
+use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 
@@ -52,7 +54,7 @@ impl Engine for Explorer<'_, '_> {
         if self.is_inert() {
             return self.peek(word);
         }
-        let loc = self.loc(word);
+        let loc = self.loc(word, at);
         let footprint = self.machine.borrow().reading(loc, Footprint::Read(number(loc)));
         self.look(footprint, at);
         let read = self.machine.borrow_mut().load(loc, order, at);
@@ -63,7 +65,7 @@ impl Engine for Explorer<'_, '_> {
         if self.is_inert() {
             return;
         }
-        let loc = self.loc(word);
+        let loc = self.loc(word, at);
         self.step(Footprint::Write(number(loc)), at);
         let done = self.machine.borrow_mut().store(loc, value, order, at);
         done.unwrap_or_else(|fault| self.fail(&fault, at));
@@ -73,7 +75,7 @@ impl Engine for Explorer<'_, '_> {
         if self.is_inert() {
             return Ok(self.peek(word));
         }
-        let loc = self.loc(word);
+        let loc = self.loc(word, at);
         let footprint = self.machine.borrow().reading(loc, Footprint::Update(number(loc)));
         self.look(footprint, at);
         let done = self.machine.borrow_mut().update(loc, update, at);
@@ -84,7 +86,7 @@ impl Engine for Explorer<'_, '_> {
         if self.is_inert() {
             return Ok(self.peek(word));
         }
-        let loc = self.loc(word);
+        let loc = self.loc(word, at);
         let status = until.map_or(Status::Ready, |until| Status::Settling(loc, until));
         self.announced(status, Footprint::Newest(number(loc)), at);
         let done = self.machine.borrow_mut().settle(loc, update, at);
@@ -95,7 +97,7 @@ impl Engine for Explorer<'_, '_> {
         if self.is_inert() {
             return self.peek(word);
         }
-        let loc = self.loc(word);
+        let loc = self.loc(word, at);
         let read = self.machine.borrow_mut().read_alone(loc, at);
         read.unwrap_or_else(|fault| self.fail(&fault, at))
     }
@@ -140,6 +142,21 @@ impl Engine for Explorer<'_, '_> {
         if !self.is_inert() {
             self.machine.borrow_mut().forget_plain(address, size);
         }
+    }
+
+    fn keep(&self, block: *mut u8, layout: Layout) -> bool {
+        if self.over.get() {
+            return false;
+        }
+        let done = self.machine.borrow_mut().keep(block.addr(), layout);
+        if let Err((fault, at)) = done {
+            self.fail(&fault, at);
+        }
+        true
+    }
+
+    fn reuse(&self, layout: Layout) -> Option<NonNull<u8>> {
+        self.machine.borrow_mut().reuse(layout)
     }
 
     fn begin_round(&self) {
@@ -199,7 +216,7 @@ impl Engine for Explorer<'_, '_> {
         if self.is_inert() {
             return Waited::Woken;
         }
-        let (key, loc) = (self.key(key), self.loc(word));
+        let (key, loc) = (self.key(key), self.loc(word, at));
         loop {
             self.look(Footprint::futex(&[number(loc)]), at);
             let queued = self.machine.borrow_mut().queue_up((key, loc, expected), bits, deadline, at);
@@ -237,7 +254,7 @@ impl Engine for Explorer<'_, '_> {
             return None;
         }
         let (from, to) = (self.key(from), self.key(to));
-        let loc = self.loc(word);
+        let loc = self.loc(word, at);
         self.step(Footprint::futex(&[number(loc)]), at);
         self.machine.borrow_mut().requeue(from, (loc, expected), wake, requeue, to, at)
     }
@@ -251,7 +268,7 @@ impl Engine for Explorer<'_, '_> {
             .map(|entry| {
                 let word = entry.word.word();
                 let key = Key { address: word.address(), private: entry.private };
-                (self.key(key), self.loc(word), entry.expected)
+                (self.key(key), self.loc(word, at), entry.expected)
             })
             .collect();
         // The kernel compares one word after the other, and queues the thread for each. Others may
@@ -278,7 +295,7 @@ impl Engine for Explorer<'_, '_> {
         }
         let mut words = Vec::new();
         let call = call.map(|futex| {
-            let place = Place { key: self.key(futex.key), loc: self.loc(futex.word) };
+            let place = Place { key: self.key(futex.key), loc: self.loc(futex.word, at) };
             words.push(number(place.loc));
             place
         });

@@ -11,7 +11,7 @@ use crate::choice::Footprint;
 use crate::engine::{At, Key, Word};
 use crate::fibers::{self, Fibers, Stopped};
 use crate::futex::Waited;
-use crate::memory::{Fault, Loc};
+use crate::memory::{Fault, Loc, What};
 use core::cell::{Cell, RefCell};
 use std::thread::panicking;
 
@@ -187,7 +187,9 @@ impl<'a, 's> Explorer<'a, 's> {
     }
 
     /// The history of `word`, made at its first use if its bytes are zero.
-    pub(super) fn loc(&self, word: Word) -> Loc {
+    pub(super) fn loc(&self, word: Word, at: At) -> Loc {
+        let there = self.machine.borrow().demand_memory(word.address(), What::Atomic, at);
+        there.unwrap_or_else(|fault| self.fail(&fault, at));
         let loc = self.machine.borrow_mut().loc_of(word);
         loc.unwrap_or_else(|| {
             self.machine.borrow_mut().stale_word(word);

@@ -42,7 +42,9 @@
 //!    threads that wait for ever: one round of them is left, which found what is newest. In those a
 //!    thread never waits before its last round, and so each is tried.
 //!
-//! What is explored are true executions: a thread that waits is one that is not scheduled.
+//! What is explored are true executions: a thread that waits is one that is not scheduled. An
+//! execution with a fruitless round is followed, too, for what races with it; `rounds.rs` says when
+//! it counts.
 //!
 //! # Assumptions
 //! - Beside words and cells of the machine, a round changes nothing that outlives it but the

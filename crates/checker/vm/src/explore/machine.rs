@@ -21,6 +21,7 @@
 use super::Config;
 use super::bounds::Bounds;
 use super::coverage::Coverage;
+use super::kept::Kept;
 use super::kernel::{Clocks, Sleeper, Vain};
 use super::loops::Loops;
 use super::narrow::Narrow;
@@ -140,6 +141,7 @@ pub(super) struct Machine<'a, 's> {
     pub(super) queue: VecDeque<Sleeper>,
     pub(super) vain: Vec<Vain>,
     pub(super) clocks: Clocks,
+    pub(super) kept: Kept,
     pub(super) regions: Vec<(Range<usize>, usize)>,
     pub(super) handlers: Vec<super::signals::Installed>,
     pub(super) deaths: u32,
@@ -183,6 +185,7 @@ impl<'a, 's> Machine<'a, 's> {
             queue: VecDeque::new(),
             vain: Vec::new(),
             clocks: Clocks::default(),
+            kept: Kept::default(),
             regions: Vec::new(),
             handlers: Vec::new(),
             deaths: 0,
@@ -388,6 +391,11 @@ impl<'a, 's> Machine<'a, 's> {
             }
             self.collect_enabled();
             if self.enabled.is_empty() {
+                if self.somebody_looked_too_early() {
+                    self.choices.repeats();
+                    self.redundant_since = Some(self.steps);
+                    continue;
+                }
                 self.verdict = self.nobody_can_go();
                 return Next::Over;
             }
@@ -490,10 +498,7 @@ impl<'a, 's> Machine<'a, 's> {
                 round.goes_on()
                     || round.is_blind()
                     || round.deadline.is_some_and(|deadline| deadline <= self.clocks.now())
-                    || round
-                        .looks
-                        .iter()
-                        .any(|look| self.memory.has_other(look.loc, look.message, look.value))
+                    || !self.waits_in_vain() && self.can_see_another(number)
             }
         }
     }

@@ -28,7 +28,7 @@ pub(super) fn of(story: &Story, fault: &Fault) -> Option<String> {
     let (first, second) = match fault {
         Fault::Race { first, second } => (first, second),
         Fault::Unpublished { access, created } => (created, access),
-        Fault::Dead { .. } => return None,
+        Fault::Dead { .. } | Fault::Freed { .. } => return None,
     };
     let lines = &story.lines;
     // The second side is what its thread did last, or was about to do.

@@ -61,6 +61,7 @@ mod coverage;
 mod engine;
 mod explorer;
 mod html;
+mod kept;
 mod kernel;
 mod loops;
 mod machine;
@@ -195,6 +196,15 @@ impl Kernel {
     pub const ALL: [Self; 2] = [Self::V6_18, Self::V7_2];
 }
 
+/// Who may have memory again that a thread of the model has given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// Nobody, in this execution: each allocation has another address.
+    Never,
+    /// The thread that gave it back, if it asks for as much: what it gave back last first.
+    LastFreed,
+}
+
 /// What to explore, and how far.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -228,6 +238,9 @@ pub struct Config {
     pub timeouts: bool,
     /// How many waits of an execution may end spuriously.
     pub spurious: u32,
+    /// Who may have memory again that a thread has given back. Counts where the program's allocator
+    /// is [`Allocator`](crate::alloc::Allocator).
+    pub reuse: Reuse,
     /// Which threads may die.
     pub deaths: Deaths,
     /// What is demanded of the survivors.
@@ -251,6 +264,7 @@ impl Default for Config {
             ordered_drops: true,
             timeouts: true,
             spurious: 1,
+            reuse: Reuse::LastFreed,
             deaths: Deaths::None,
             survivors: Survivors::MustFinish,
             kernel: Kernel::V6_18,

@@ -165,6 +165,7 @@ pub(super) fn execute(
     crate::thread::forget_all();
     let leak = crate::sync::leaks::end_run(run).filter(|_| verdict.is_none() && machine.has_ended());
     let verdict = verdict.or_else(|| leak.map(|leak| machine.leaks(leak)));
+    let verdict = verdict.or_else(|| machine.written_after_its_end());
     let (steps, threads, death) = (machine.steps(), machine.threads.len(), machine.death());
     let (bounds, coverage) = (machine.bounds, machine.coverage.take());
     Outcome { verdict, steps, threads, bounds, death, story: machine.into_story(), coverage }
@@ -292,6 +293,10 @@ impl choice::Strategy for Driver<'_> {
 
     fn fact(&mut self, found: Option<u32>) -> Option<u32> {
         on_strategy!(self, strategy => strategy.fact(found))
+    }
+
+    fn repeats(&mut self) {
+        on_strategy!(self, strategy => strategy.repeats());
     }
 
     fn is_redundant(&self) -> bool {

@@ -12,7 +12,8 @@ pub enum Verdict {
     Race(String),
     /// An atomic was used by a thread that had not learnt of its initialisation in an ordered way.
     Unpublished(String),
-    /// An atomic was used after its end, or ended while its use was not over.
+    /// An atomic was used after its end, or ended while its use was not over. Or memory was used
+    /// that had been given back, or it was given back twice.
     Dead(String),
     /// No thread can go on, and no wake-up is missing: each waits for another.
     Deadlock(Stuck),
@@ -38,7 +39,7 @@ impl Verdict {
         match fault {
             Fault::Race { .. } => Self::Race(text),
             Fault::Unpublished { .. } => Self::Unpublished(text),
-            Fault::Dead { .. } => Self::Dead(text),
+            Fault::Dead { .. } | Fault::Freed { .. } => Self::Dead(text),
         }
     }
 

@@ -8,7 +8,7 @@ use super::run::Choices;
 use super::story::Said;
 use crate::choice::{Footprint, Kind, Strategy as _};
 use crate::engine::{At, Update, Width, Word};
-use crate::memory::{Fault, Loc, MsgId, Read, Updated, Why};
+use crate::memory::{Fault, Loc, MsgId, Read, Updated, What, Why};
 use core::ops::Range;
 use core::sync::atomic::Ordering;
 
@@ -335,11 +335,13 @@ impl Machine<'_, '_> {
     }
 
     pub(super) fn read_plain(&mut self, address: usize, size: usize, at: At) -> Result<(), Fault> {
+        self.demand_memory(address, What::PlainRead, at)?;
         self.tell(at, || Said::Plain { address, size, write: false });
         self.memory.plain_read(self.current, address, size, at)
     }
 
     pub(super) fn write_plain(&mut self, address: usize, size: usize, at: At) -> Result<(), Fault> {
+        self.demand_memory(address, What::PlainWrite, at)?;
         self.changes_something();
         self.tell(at, || Said::Plain { address, size, write: true });
         self.memory.plain_write(self.current, address, size, at)

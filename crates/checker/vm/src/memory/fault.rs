@@ -19,6 +19,7 @@ pub(crate) enum What {
     Atomic,
     Create,
     Retire,
+    Free,
 }
 
 /// Undefined behaviour, found.
@@ -31,6 +32,8 @@ pub(crate) enum Fault {
     /// An access to an atomic that has ended. `ended` is unknown once its place was taken by
     /// another.
     Dead { access: Access, ended: Option<Access> },
+    /// An access to memory that was given back, or memory that is given back again.
+    Freed { access: Access, freed: Access },
 }
 
 impl fmt::Display for What {
@@ -41,6 +44,7 @@ impl fmt::Display for What {
             Self::Atomic => "accesses the atomic",
             Self::Create => "creates the atomic",
             Self::Retire => "drops the atomic",
+            Self::Free => "gives the memory back, after its operation",
         })
     }
 }
@@ -63,6 +67,10 @@ impl fmt::Display for Fault {
             Self::Dead { access, ended: Some(ended) } => {
                 write!(f, "use after the end: {access}, but {ended}")
             }
+            Self::Freed { access, freed } if access.what == What::Free => {
+                write!(f, "memory given back twice: {access}, and before: {freed}")
+            }
+            Self::Freed { access, freed } => write!(f, "use after the end: {access}, but {freed}"),
             Self::Dead { access, ended: None } => {
                 write!(f, "use after the end: {access}, which was dropped long ago")
             }

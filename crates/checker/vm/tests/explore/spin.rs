@@ -1,10 +1,12 @@
 //! Busy-waits: what lets a spinner go, what it sees then, and what no spinner is let go by.
 
 use crate::locks::{Lock, Tas, ThreeStates, Ticket, Ttas, counting};
-use crate::{all_outcomes, all_outcomes_of, sampled, threads, verdict};
-use ulocks_vm::explore::{Config, Verdict, explore};
+use crate::{all_outcomes, all_outcomes_of, failure, sampled, threads, verdict};
+use std::sync::Arc;
+use ulocks_vm::explore::{Config, Report, Verdict, choose, explore, skip, stop};
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_vm::sync::{AtomicU32, spin_until};
+use ulocks_vm::sync::{AtomicU32, mpsc, spin_until};
+use ulocks_vm::thread;
 
 #[test]
 fn a_lock_that_spins_is_explored_to_its_end() {
@@ -19,6 +21,58 @@ fn a_lock_that_spins_is_explored_to_its_end() {
     let newest = Config { stale: 0, ..Config::exhaustive() };
     explore(newest.clone(), counting::<Ttas>(3, 1));
     explore(newest, counting::<Tas>(3, 1));
+}
+
+/// There is one execution for each order of the owners. Those in which a thread has looked too
+/// early are counted as redundant.
+#[test]
+fn a_fruitless_look_makes_no_execution_of_its_own() {
+    let executions = |report: Report| {
+        println!("{report}");
+        report.executions
+    };
+    for (threads, orders) in [(2, 2), (3, 6), (4, 24)] {
+        assert_eq!(executions(explore(Config::exhaustive(), counting::<Ticket>(threads, 1))), orders);
+    }
+    for (threads, orders) in [(2, 2), (3, 6)] {
+        assert_eq!(executions(explore(Config::exhaustive(), counting::<Tas>(threads, 1))), orders);
+    }
+}
+
+/// The first thread lets the second go, waits for it by looking, and may go wrong then.
+fn wrong_after_a_wait() {
+    let (go, gone) = mpsc::channel();
+    let word = Arc::new(AtomicU32::new(0));
+    let second = {
+        let word = Arc::clone(&word);
+        thread::spawn(move || {
+            gone.recv().unwrap();
+            word.store(1, Release);
+        })
+    };
+    go.send(()).unwrap();
+    spin_until(|| word.load(Acquire) == 1);
+    assert_eq!(choose(2), 0, "it came that far");
+    second.join().unwrap();
+}
+
+#[test]
+fn one_that_looked_too_early_goes_on_where_the_limit_leaves_nothing_else() {
+    for preemptions in 0..2 {
+        let config = Config { preemptions: Some(preemptions), ..Config::exhaustive() };
+        assert_eq!(failure(&config, wrong_after_a_wait).verdict.kind(), "panic");
+    }
+}
+
+#[test]
+fn one_that_looked_too_early_goes_on_where_the_model_varies_nothing() {
+    for steer in [skip, stop] {
+        let report = explore(Config::exhaustive(), move || {
+            steer();
+            wrong_after_a_wait();
+        });
+        assert_eq!((report.executions, report.redundant), (1, 0));
+    }
 }
 
 #[test]

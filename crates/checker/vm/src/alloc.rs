@@ -1,0 +1,89 @@
+//! Memory of a model: when it is given back, and to whom it is given next.
+//!
+//! Where the system's `malloc` puts the next allocation is a choice that no exploration controls. A
+//! model that compares pointers then depends on it: the same answers lead to another execution. So
+//! a program with such models makes [`Allocator`] its global allocator:
+//!
+//! ```
+//! #[global_allocator]
+//! static ALLOCATOR: ulocks_vm::alloc::Allocator = ulocks_vm::alloc::Allocator;
+//! ```
+//!
+//! `ulocks-loom` does that by its feature `allocator`, which is on by default.
+//!
+//! # What a model is given
+//! What it gives back is kept until its execution ends. [`Config::reuse`] says who may have it
+//! before: nobody, or the thread that gave it back, which gets the last block of the size first, as
+//! from the cache of a thread in `malloc`. No address depends on what another thread has done, so
+//! an exploration that leaves out orders of steps leaves out no address.
+//!
+//! # What is found
+//! - An access of an atomic or of an [`UnsafeCell`](crate::sync::UnsafeCell) in memory that was
+//!   given back: a *use after the end*. The verdict has the places of both.
+//! - Memory that is given back twice, likewise.
+//! - A write by other means: the bytes of what was given back are looked at when they are given to
+//!   another, and when the execution ends. A read by other means sees bytes of `0xf5`.
+//!
+//! Code outside of an exploration, and the machine's own, has the system's allocator.
+//!
+//! [`Config::reuse`]: crate::explore::Config::reuse
+
+use crate::engine;
+use core::alloc::{GlobalAlloc, Layout};
+use core::cell::Cell;
+use std::alloc::System;
+
+/// The system's allocator, and for the threads of a model what the [module](self) says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Allocator;
+
+thread_local! {
+    /// Whether the code of a model runs, and not the machine's.
+    static IS_MODEL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Says whose code runs from here on. Whose it was before.
+pub(crate) fn enter(is_model: bool) -> bool {
+    IS_MODEL.replace(is_model)
+}
+
+/// What marks the bytes that were given back.
+pub(crate) const POISON: u8 = 0xf5;
+
+// SAFETY: what it hands out is the system's, or was the system's, of the same layout, and was given
+// back since. What it is given back goes to the system, or is kept by the engine, which gives it to
+// the system later, or to one caller of `alloc`. It does not unwind: the engine ends a run by
+// switching to other code.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let kept = if IS_MODEL.get() { engine::with(|engine| engine.reuse(layout)) } else { None };
+        // SAFETY: the caller's promise.
+        kept.map_or_else(|| unsafe { System.alloc(layout) }, |block| block.as_ptr())
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if IS_MODEL.get() && engine::with(|engine| engine.keep(block, layout)) {
+            return;
+        }
+        // SAFETY: the caller's promise, and nobody keeps the block.
+        unsafe { System.dealloc(block, layout) };
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if !IS_MODEL.get() {
+            // SAFETY: the caller's promise; a block is the system's whoever has allocated it.
+            return unsafe { System.realloc(block, layout, size) };
+        }
+        // SAFETY: the caller says that `size`, rounded up to the alignment, is no overflow.
+        let new = unsafe { self.alloc(Layout::from_size_align_unchecked(size, layout.align())) };
+        if !new.is_null() {
+            // SAFETY: both blocks are at least that long, the new one is nobody else's, and the old
+            // one is given back once.
+            unsafe {
+                core::ptr::copy_nonoverlapping(block, new, layout.size().min(size));
+                self.dealloc(block, layout);
+            }
+        }
+        new
+    }
+}

@@ -1,0 +1,121 @@
+//! Memory that a model has given back, until the execution ends.
+//!
+//! # Invariants
+//! 1. A block that is kept is the system's, of its layout, and nobody else's: the model has given
+//!    it up. It leaves by being given to the system, or to one allocation of a thread.
+//! 2. Its bytes are [`POISON`], unless somebody wrote to it who has given it up.
+//! 3. A thread is given only what it has given back itself, the last one first. So an address is
+//!    known from the steps of one thread, and steps of others change places with them as before.
+
+use super::Reuse;
+use super::machine::Machine;
+use super::verdict::Verdict;
+use crate::alloc::POISON;
+use crate::engine::At;
+use crate::memory::{Access, Fault, What};
+use core::alloc::Layout;
+use core::ptr::NonNull;
+use std::alloc::{GlobalAlloc as _, System};
+use std::collections::BTreeMap;
+
+/// A block that was given back.
+#[derive(Clone, Copy)]
+struct Block {
+    layout: Layout,
+    by: Access,
+    /// How many were given back before.
+    nth: u64,
+}
+
+/// What was given back in this execution, by address.
+#[derive(Default)]
+pub(super) struct Kept {
+    blocks: BTreeMap<usize, Block>,
+    count: u64,
+}
+
+impl Kept {
+    /// Who has given the memory back in which these bytes lie.
+    fn around(&self, address: usize) -> Option<&Block> {
+        let (&start, block) = self.blocks.range(..=address).next_back()?;
+        (address - start < block.layout.size()).then_some(block)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        for (address, block) in core::mem::take(&mut self.blocks) {
+            // SAFETY: the block is the system's, of this layout, and nobody else's.
+            unsafe { System.dealloc(address as *mut u8, block.layout) };
+        }
+    }
+}
+
+/// Whether somebody has written to a block that was given back.
+///
+/// # Safety
+/// The block is kept.
+unsafe fn was_written(address: usize, size: usize) -> bool {
+    // SAFETY: the block is nobody else's, and all its bytes were written.
+    let bytes = unsafe { core::slice::from_raw_parts(address as *const u8, size) };
+    bytes.iter().any(|&byte| byte != POISON)
+}
+
+impl Machine<'_, '_> {
+    /// The current thread gives memory back.
+    pub(super) fn keep(&mut self, address: usize, layout: Layout) -> Result<(), (Fault, At)> {
+        let at = self.last_place().unwrap_or(core::panic::Location::caller());
+        let by = Access { thread: self.current, what: What::Free, at };
+        if let Some(before) = self.kept.blocks.get(&address) {
+            return Err((Fault::Freed { access: by, freed: before.by }, at));
+        }
+        // SAFETY: the model has given the block up, which is as long as that.
+        unsafe { core::ptr::write_bytes(address as *mut u8, POISON, layout.size()) };
+        self.memory.plain_forget(address, layout.size());
+        let nth = self.kept.count;
+        self.kept.count += 1;
+        self.kept.blocks.insert(address, Block { layout, by, nth });
+        Ok(())
+    }
+
+    /// What the current thread has given back last and may have again.
+    pub(super) fn reuse(&mut self, layout: Layout) -> Option<NonNull<u8>> {
+        if self.config.reuse == Reuse::Never {
+            return None;
+        }
+        let me = self.current;
+        let fits = |(_, block): &(&usize, &Block)| block.layout == layout && block.by.thread == me;
+        let (&address, block) = self.kept.blocks.iter().filter(fits).max_by_key(|(_, block)| block.nth)?;
+        // SAFETY: the block is kept.
+        if unsafe { was_written(address, block.layout.size()) } {
+            return None; // it is found when the execution ends
+        }
+        self.kept.blocks.remove(&address);
+        NonNull::new(address as *mut u8)
+    }
+
+    /// Demands that memory was not given back.
+    pub(super) fn demand_memory(&self, address: usize, what: What, at: At) -> Result<(), Fault> {
+        let access = Access { thread: self.current, what, at };
+        let kept = self.kept.around(address);
+        kept.map_or(Ok(()), |block| Err(Fault::Freed { access, freed: block.by }))
+    }
+
+    /// At the end: the first block that was written to after it had been given back.
+    pub(super) fn written_after_its_end(&mut self) -> Option<Verdict> {
+        // SAFETY: the blocks are kept.
+        let is_written =
+            |(address, block): &(&usize, &Block)| unsafe { was_written(**address, block.layout.size()) };
+        let (_, block) = self.kept.blocks.iter().filter(is_written).min_by_key(|(_, block)| block.nth)?;
+        let text = format!(
+            "use after the end: {} bytes of memory were written to after {} (by plain code: where is not known)",
+            block.layout.size(),
+            block.by
+        );
+        let steps = self.steps;
+        if let Some(story) = &mut self.story {
+            story.tell_without_place(steps, block.by.thread, text.clone());
+        }
+        Some(Verdict::Dead(text))
+    }
+}

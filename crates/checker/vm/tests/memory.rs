@@ -1,0 +1,201 @@
+//! Memory that a model gives back, with the machine's allocator: who has it next, and who touches
+//! it then.
+
+#![allow(clippy::undocumented_unsafe_blocks, reason = "faults of models are what is tested")]
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::hint::black_box;
+use std::ptr;
+use std::sync::{Arc, LazyLock, Mutex};
+use ulocks_vm::explore::{Config, Failure, Report, Reuse, explore, run};
+use ulocks_vm::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use ulocks_vm::sync::{AtomicPtr, AtomicU32, UnsafeCell, yield_now};
+use ulocks_vm::thread;
+
+#[global_allocator]
+static ALLOCATOR: ulocks_vm::alloc::Allocator = ulocks_vm::alloc::Allocator;
+
+fn with(reuse: Reuse) -> Config {
+    Config { reuse, ..Config::exhaustive() }
+}
+
+#[track_caller]
+fn fails(config: &Config, model: impl Fn() + 'static) -> Box<Failure> {
+    run(config, model).expect_err("nothing went wrong")
+}
+
+/// A node of `N` words is taken and freed, `between` words are made, and another node put in its
+/// place. The other thread exchanges what it has seen. Whether it ever found another node where it
+/// had seen one before.
+fn exchange<const N: usize>(between: usize) -> bool {
+    let head = Arc::new(AtomicPtr::new(Box::into_raw(Box::new([0_u64; N]))));
+    let other = {
+        let head = Arc::clone(&head);
+        thread::spawn(move || {
+            let seen = head.load(Acquire);
+            // What the node holds is not looked at: it may be gone.
+            yield_now();
+            head.compare_exchange(seen, ptr::null_mut(), AcqRel, Acquire).is_ok().then_some(seen.addr())
+        })
+    };
+    let first = head.load(Acquire);
+    let mut second = ptr::null_mut();
+    if !first.is_null() && head.compare_exchange(first, ptr::null_mut(), AcqRel, Acquire).is_ok() {
+        drop(unsafe { Box::from_raw(first) });
+        let words: Vec<_> = (0..between).map(|_| AtomicU32::new(0)).collect();
+        second = Box::into_raw(Box::new([1_u64; N]));
+        head.store(second, Release);
+        drop(words);
+    }
+    let taken = other.join().unwrap();
+    taken.is_some_and(|taken| taken == first.addr() && taken == second.addr())
+}
+
+/// How many executions there are, and in how many a thread took the one node for the other.
+fn exchanges<const N: usize>(reuse: Reuse, between: usize) -> (u64, u64) {
+    let mistaken = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&mistaken);
+    let report = explore(with(reuse), move || *counted.lock().unwrap() += u64::from(exchange::<N>(between)));
+    assert!(report.finished, "{report}");
+    (report.executions, *mistaken.lock().unwrap())
+}
+
+#[test]
+fn executions_do_not_depend_on_sizes_and_on_other_allocations() {
+    for reuse in [Reuse::Never, Reuse::LastFreed] {
+        let first = exchanges::<1>(reuse, 0);
+        for between in [1, 2, 4, 16] {
+            assert_eq!(exchanges::<2>(reuse, between), first);
+            assert_eq!(exchanges::<16>(reuse, between), first);
+            assert_eq!(exchanges::<128>(reuse, between), first);
+        }
+    }
+}
+
+#[test]
+fn a_node_takes_the_place_of_another_where_memory_may_be_had_again() {
+    assert_eq!(exchanges::<4>(Reuse::Never, 0).1, 0);
+    assert!(exchanges::<4>(Reuse::LastFreed, 0).1 > 0);
+}
+
+/// The number of a loop's rounds is not known to it, but for what it allocates.
+#[test]
+fn a_wait_whose_rounds_allocate_is_recognised() {
+    let report: Report = explore(with(Reuse::LastFreed), || {
+        let flag = Arc::new(AtomicU32::new(0));
+        let setter = {
+            let flag = Arc::clone(&flag);
+            thread::spawn(move || flag.store(1, Release))
+        };
+        while *Box::new(flag.load(Acquire)) == 0 {
+            yield_now();
+        }
+        setter.join().unwrap();
+    });
+    assert!(report.finished && report.bounds.rounds.is_some(), "{report}");
+}
+
+/// A node with a word and data, in a place that two threads know.
+struct Node {
+    word: AtomicU32,
+    data: UnsafeCell<u32>,
+}
+
+/// One thread gives a node back, the other uses it.
+fn used_after_its_end(by: fn(*const Node)) -> impl Fn() + Clone + 'static {
+    move || {
+        let node = Box::new(Node { word: AtomicU32::new(0), data: UnsafeCell::new(7) });
+        let place = Arc::new(AtomicPtr::new(Box::into_raw(node)));
+        let other = {
+            let place = Arc::clone(&place);
+            thread::spawn(move || {
+                let node = place.load(Acquire);
+                if !node.is_null() {
+                    by(node);
+                }
+            })
+        };
+        let node = place.swap(ptr::null_mut(), AcqRel);
+        // Without a drop: its word is not known to have ended.
+        unsafe { dealloc(node.cast(), Layout::new::<Node>()) };
+        other.join().unwrap();
+    }
+}
+
+#[test]
+fn a_use_of_memory_that_was_given_back_is_reported_with_both_places() {
+    let uses: [(&str, fn(*const Node)); 3] = [
+        ("accesses the atomic", |node| _ = unsafe { (*node).word.load(Relaxed) }),
+        ("reads the data", |node| _ = unsafe { (*node).data.with(|data| *data) }),
+        ("writes the data", |node| unsafe { (*node).data.with_mut(|data| *data = 8) }),
+    ];
+    for reuse in [Reuse::Never, Reuse::LastFreed] {
+        for (what, by) in uses {
+            let failure = fails(&with(reuse), used_after_its_end(by));
+            let text = failure.verdict.to_string();
+            assert_eq!(failure.verdict.kind(), "use after the end", "{text}");
+            assert!(text.contains(what) && text.contains("gives the memory back"), "{text}");
+            assert_eq!(text.matches("memory.rs").count(), 2, "{text}");
+        }
+    }
+}
+
+#[test]
+fn memory_that_is_given_back_twice_is_reported() {
+    let failure = fails(&with(Reuse::LastFreed), || {
+        let block = unsafe { alloc(Layout::new::<u64>()) };
+        let address = block.expose_provenance();
+        let other = thread::spawn(move || unsafe {
+            dealloc(ptr::with_exposed_provenance_mut(address), Layout::new::<u64>());
+        });
+        unsafe { dealloc(block, Layout::new::<u64>()) };
+        other.join().unwrap();
+    });
+    assert!(failure.verdict.to_string().starts_with("memory given back twice: thread "), "{failure}");
+}
+
+#[test]
+fn a_plain_write_to_memory_that_was_given_back_is_reported() {
+    let failure = fails(&with(Reuse::Never), || {
+        let block = black_box(Box::into_raw(Box::new(5_u64)));
+        drop(unsafe { Box::from_raw(block) });
+        unsafe { black_box(block).write(6) };
+    });
+    assert!(
+        failure.verdict.to_string().contains("8 bytes of memory were written to after thread 0"),
+        "{failure}"
+    );
+}
+
+/// What a model leaves in a static outlives its executions.
+#[test]
+fn what_a_static_holds_stays_as_it_is() {
+    static NAMES: LazyLock<Mutex<Vec<String>>> = LazyLock::new(Mutex::default);
+    explore(Config::sampled(20), || {
+        thread::spawn(|| {
+            let mut names = NAMES.lock().unwrap();
+            let number = names.len();
+            names.push(number.to_string());
+        })
+        .join()
+        .unwrap();
+    });
+    let names = NAMES.lock().unwrap();
+    assert_eq!(*names, (0..20).map(|number: usize| number.to_string()).collect::<Vec<_>>());
+}
+
+/// Blocks that grow keep what they hold.
+#[test]
+fn a_block_that_grows_keeps_what_it_holds() {
+    explore(with(Reuse::LastFreed), || {
+        let mut numbers = Vec::new();
+        for number in 0..100_u32 {
+            numbers.push(number);
+            if number % 7 == 0 {
+                numbers.shrink_to_fit();
+            }
+        }
+        assert!(numbers.into_iter().eq(0..100));
+        assert_eq!(vec![0_u8; 64], [0; 64]);
+    });
+}
