@@ -86,7 +86,7 @@
 use super::footprint::Relation;
 use super::races::{Standing, Trace};
 use super::share::{Claims, SPLIT, Share};
-use super::{Candidate, Footprint, Kind, Strategy};
+use super::{Candidate, Footprint, Kind, NotDeterministic, Strategy};
 use std::sync::Arc;
 use within::Sleepers;
 pub(crate) use within::Turn;
@@ -202,7 +202,9 @@ impl Exhaustive {
     /// Goes to the next answer that was not tried, from the deepest question upwards. False if
     /// there is none.
     fn advance(&mut self) -> bool {
-        assert_eq!(self.depth, self.nodes.len(), "{NOT_DETERMINISTIC}it asked less than before");
+        if self.depth < self.nodes.len() {
+            self.differs("it came to its end");
+        }
         if !self.is_redundant {
             self.plan_what_was_kept_from_running(&[]);
         }
@@ -348,18 +350,44 @@ impl Exhaustive {
 
     /// Demands that the same question was asked here before.
     fn check_thread_node(&self, enabled: &[Candidate]) {
-        let Node::Thread { start, end, .. } = self.nodes[self.depth] else {
-            panic!("{NOT_DETERMINISTIC}it asked for a thread, where before it asked something else");
-        };
         let is_same = |entry: &Entry| enabled.get(entry.index) == Some(&entry.candidate);
-        assert!(
-            enabled.len() == end - start && self.entries[start..end].iter().all(is_same),
-            "{NOT_DETERMINISTIC}other threads were enabled, or were about to do something else"
-        );
+        match self.nodes[self.depth] {
+            Node::Thread { start, end, .. }
+                if enabled.len() == end - start && self.entries[start..end].iter().all(is_same) => {}
+            _ => self.differs(&next_of(enabled.iter().copied())),
+        }
+    }
+
+    /// The question at hand is `now`, and was another one before.
+    fn differs(&self, now: &str) -> ! {
+        let before = match self.nodes[self.depth] {
+            Node::Thread { start, end, .. } => {
+                let mut asked: Vec<_> = self.entries[start..end].iter().collect();
+                asked.sort_by_key(|entry| entry.index);
+                next_of(asked.into_iter().map(|entry| entry.candidate))
+            }
+            Node::Pick { kind, n, .. } => one_of(kind, n),
+            Node::Fact(_) => A_FACT.into(),
+        };
+        std::panic::panic_any(NotDeterministic { before, now: now.into() })
     }
 }
 
-const NOT_DETERMINISTIC: &str = "the model is not deterministic: with the same answers ";
+const A_FACT: &str = "whether a round of a loop is one that was done before";
+
+/// The question which of `threads` goes next, in words.
+fn next_of(threads: impl Iterator<Item = Candidate>) -> String {
+    let name = |candidate: Candidate| match candidate.thread {
+        usize::MAX => format!("the clock ({:?})", candidate.footprint),
+        thread => format!("thread {thread} ({:?})", candidate.footprint),
+    };
+    format!("which goes next of {}", threads.map(name).collect::<Vec<_>>().join(", "))
+}
+
+/// Another question, in words.
+fn one_of(kind: Kind, n: usize) -> String {
+    format!("one of {n} ({kind:?})")
+}
 
 impl Strategy for Exhaustive {
     fn begin(&mut self) -> bool {
@@ -444,9 +472,7 @@ impl Strategy for Exhaustive {
                 self.depth += 1;
                 answer
             }
-            _ => panic!(
-                "{NOT_DETERMINISTIC}it asked for one of {n} ({kind:?}), where before it asked something else"
-            ),
+            _ => self.differs(&one_of(kind, n)),
         }
     }
 
@@ -479,7 +505,7 @@ impl Strategy for Exhaustive {
                 self.depth += 1;
                 before
             }
-            Some(_) => panic!("{NOT_DETERMINISTIC}it told a fact, where before it asked something"),
+            Some(_) => self.differs(A_FACT),
             None => {
                 // What searches share must not depend on what one of them has found.
                 let is_shared = self.share.as_ref().is_some_and(Share::is_before_parts);

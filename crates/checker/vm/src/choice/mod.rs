@@ -79,6 +79,14 @@ pub(crate) struct Candidate {
     pub(crate) footprint: Footprint,
 }
 
+/// The payload of a panic: with the same answers as in the execution before, another question was
+/// asked. Both in words.
+#[derive(Debug)]
+pub(crate) struct NotDeterministic {
+    pub(crate) before: String,
+    pub(crate) now: String,
+}
+
 /// Answers the questions of one execution after another.
 pub(crate) trait Strategy {
     /// A new execution. False if there is none: all are done, or the budget is spent.

@@ -33,7 +33,7 @@ use super::story::{Said, Story};
 use super::verdict::Verdict;
 use super::words::chooser;
 use super::yields::Yields;
-use crate::choice::{Candidate, Footprint, Kind, Strategy as _};
+use crate::choice::{Candidate, Footprint, Kind, NotDeterministic, Strategy as _};
 use crate::engine::{At, Until, Word};
 use crate::memory::{Fault, Loc, Memory, MsgId, What};
 use core::any::Any;
@@ -148,6 +148,8 @@ pub(super) struct Machine<'a, 's> {
     pub(super) died_at: Option<At>,
     pub(super) spurious: u32,
     pub(super) bounds: Bounds,
+    /// How often spinners were let go although there was nothing new to see.
+    pub(super) last_looks: u32,
     /// Whether what is created now was there before the run.
     pub(super) before_all: bool,
     pub(super) steering: Steering,
@@ -192,6 +194,7 @@ impl<'a, 's> Machine<'a, 's> {
             died_at: None,
             spurious: 0,
             bounds: Bounds::default(),
+            last_looks: 0,
             before_all: false,
             steering: Steering::default(),
             enabled: Vec::new(),
@@ -321,7 +324,12 @@ impl<'a, 's> Machine<'a, 's> {
     }
 
     pub(super) fn panicked(&mut self, thread: usize, payload: &(dyn Any + Send)) {
-        let text = super::quiet::take_message().unwrap_or_else(|| {
+        let message = super::quiet::take_message();
+        if let Some(difference) = payload.downcast_ref::<NotDeterministic>() {
+            self.verdict = Some(Verdict::of_difference(difference));
+            return;
+        }
+        let text = message.unwrap_or_else(|| {
             let text = payload.downcast_ref::<&str>().map(ToString::to_string);
             text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".into())
         });
@@ -394,6 +402,9 @@ impl<'a, 's> Machine<'a, 's> {
                 if self.somebody_looked_too_early() {
                     self.choices.repeats();
                     self.redundant_since = Some(self.steps);
+                    continue;
+                }
+                if self.lets_spinners_look_again() {
                     continue;
                 }
                 self.verdict = self.nobody_can_go();

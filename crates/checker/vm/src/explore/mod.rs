@@ -423,6 +423,9 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.verdict)?;
         writeln!(f, "at execution {} ({})", self.execution, self.config)?;
+        if matches!(self.verdict, Verdict::NotDeterministic(_)) {
+            return write!(f, "there is no replay of it");
+        }
         writeln!(f, "{}", self.story)?;
         match self.replay.len() {
             0..=MAX_SHOWN => write!(f, "to repeat it: ULOCKS_VM_REPLAY={}", self.replay),

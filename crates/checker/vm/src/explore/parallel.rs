@@ -15,7 +15,7 @@
 //!
 //! So neither the sums nor the failure depend on the number of workers, or on which was faster.
 
-use super::run::{Driver, Found, Kept, execute, relation, told};
+use super::run::{Driver, Found, Kept, begin, execute, relation, told};
 use super::{Config, Failure, Report, Strategy, run};
 use crate::choice::share::Claims;
 use crate::choice::{Exhaustive, Recorder, Strategy as _};
@@ -108,7 +108,18 @@ fn work(
     let mut parts: BTreeMap<usize, Part> = BTreeMap::new();
     let all = Exhaustive::sharing(relation(config), Arc::clone(claims));
     let mut choices = Recorder::new(Driver::Exhaustive(all));
-    while choices.begin() {
+    loop {
+        match begin(&mut choices) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(verdict) => {
+                // Of the part that was run last; the answers of no execution show it.
+                let part = parts.keys().next_back().copied().unwrap_or(0);
+                parts.entry(part).or_default().found = Some(Found { verdict, bytes: Vec::new() });
+                claims.fails(part);
+                break;
+            }
+        }
         let outcome = execute(config, &mut choices, true, Kept::Nothing, model);
         let Driver::Exhaustive(all) = choices.strategy_mut() else { unreachable!("made so above") };
         let Some(number) = all.part() else { continue };

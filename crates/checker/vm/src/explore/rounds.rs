@@ -37,6 +37,10 @@ use crate::engine::At;
 use crate::memory::{Loc, MsgId};
 use core::time::Duration;
 
+/// How many rounds spinners do in an execution before they count as stuck. An epoch that is driven
+/// by the waits of its users takes a few.
+const LAST_LOOKS: u32 = 100;
+
 /// A word that a spinning thread looked at, and what it saw.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
@@ -130,6 +134,21 @@ impl Machine<'_, '_> {
         let spins = |&thread: &usize| self.threads[thread].status == Status::Spinning;
         self.waits_in_vain()
             && (0..self.threads.len()).filter(spins).any(|thread| self.can_see_another(thread))
+    }
+
+    /// Nobody can go on. Lets those that spin do one more round, as far as they may: what ends their
+    /// wait can lie where the machine does not see it, in a static of the program.
+    pub(super) fn lets_spinners_look_again(&mut self) -> bool {
+        if self.last_looks == LAST_LOOKS || self.steps > self.config.max_steps / 2 {
+            return false;
+        }
+        self.last_looks += 1;
+        let mut any = false;
+        for thread in self.threads.iter_mut().filter(|thread| thread.status == Status::Spinning) {
+            thread.round.again = true;
+            any = true;
+        }
+        any
     }
 
     pub(super) fn end_round(&mut self, at: At) -> Footprint {

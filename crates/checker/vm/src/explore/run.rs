@@ -12,10 +12,11 @@ use super::verdict::Verdict;
 use super::{Config, Failure, Report, Strategy};
 use crate::choice::footprint::{Relation, is_covered, is_covered_if_newest};
 use crate::choice::{
-    self, Bytes, Candidate, Exhaustive, Footprint, Kind, Odds, Pct, Random, Recorder, Strategy as _, Turn,
-    shrink, text,
+    self, Bytes, Candidate, Exhaustive, Footprint, Kind, NotDeterministic, Odds, Pct, Random, Recorder,
+    Strategy as _, Turn, shrink, text,
 };
 use crate::engine::{At, install, next_run};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -55,7 +56,9 @@ pub(crate) fn run_from(
     let mut choices = Recorder::new(Driver::new(config, &input));
     let mut report = Report::default();
     let end = config.budget.map(|budget| Instant::now() + budget);
-    while choices.begin() {
+    while begin(&mut choices)
+        .map_err(|verdict| Box::new(untold(config, report.executions + report.redundant, verdict)))?
+    {
         if end.is_some_and(|end| report.executions + report.redundant > 0 && Instant::now() >= end) {
             report.out_of_time = true;
             break;
@@ -76,6 +79,29 @@ pub(crate) fn run_from(
     report.finished = !report.out_of_time && choices.strategy().is_complete();
     report.complete = report.finished && !report.bounds.is_hit();
     Ok(report)
+}
+
+/// Begins another execution, unless the one before was shorter than one that gave the same answers.
+pub(super) fn begin(choices: &mut Choices<'_>) -> Result<bool, Verdict> {
+    let quiet = Quiet::new();
+    let begun = catch_unwind(AssertUnwindSafe(|| choices.begin()));
+    drop(quiet);
+    begun.map_err(|payload| match payload.downcast::<NotDeterministic>() {
+        Ok(difference) => Verdict::of_difference(&difference),
+        Err(payload) => resume_unwind(payload),
+    })
+}
+
+/// A failure of which no execution can be told.
+pub(super) fn untold(config: &Config, execution: u64, verdict: Verdict) -> Failure {
+    Failure {
+        verdict,
+        execution,
+        replay: String::new(),
+        story: String::new(),
+        picture: Picture(String::new()),
+        config: config.to_string(),
+    }
 }
 
 impl Report {
@@ -158,7 +184,14 @@ pub(super) fn execute(
         body();
         crate::thread::end_of_thread();
     };
-    let verdict = install(&explorer, || explorer.run(Box::new(body)));
+    let run_it = || install(&explorer, || explorer.run(Box::new(body)));
+    // A question is also asked where a thread has ended, and no code of the model runs.
+    let verdict = catch_unwind(AssertUnwindSafe(run_it)).unwrap_or_else(|payload| {
+        match payload.downcast::<NotDeterministic>() {
+            Ok(difference) => Some(Verdict::of_difference(&difference)),
+            Err(payload) => resume_unwind(payload),
+        }
+    });
     let mut machine = explorer.into_machine();
     crate::process::end_run();
     crate::thread::forget_tokens();
@@ -182,6 +215,9 @@ pub(super) fn told(
     execution: u64,
     Found { verdict, bytes }: Found,
 ) -> Failure {
+    if matches!(verdict, Verdict::NotDeterministic(_)) {
+        return untold(config, execution, verdict);
+    }
     let again = |input: &[u8], kept| {
         let mut choices: Choices<'_> = Recorder::new(Driver::Bytes(Bytes::new(input)));
         choices.begin();

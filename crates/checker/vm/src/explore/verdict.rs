@@ -1,5 +1,6 @@
 //! What can be wrong with an execution.
 
+use crate::choice::NotDeterministic;
 use crate::memory::Fault;
 use core::fmt;
 
@@ -26,6 +27,9 @@ pub enum Verdict {
     /// All threads ended, and a value that has to be given back was not: an
     /// [`Arc`](crate::sync::Arc), for one.
     Leak(String),
+    /// With the same choices as in an execution before, the model has done something else. So no
+    /// exploration of it means anything.
+    NotDeterministic(String),
     /// The machine was used in a way it cannot answer for.
     Misuse(String),
 }
@@ -35,6 +39,14 @@ pub enum Verdict {
 pub struct Stuck(pub(super) Vec<String>);
 
 impl Verdict {
+    pub(super) fn of_difference(NotDeterministic { before, now }: &NotDeterministic) -> Self {
+        Self::NotDeterministic(format!(
+            "with the same choices the question was first: {before}, and now: {now}. A model must not depend on the \
+             clock, on random numbers or the hash of a `HashMap`, on a static that its executions change, nor on \
+             addresses, unless its allocator is `ulocks_vm::alloc::Allocator`"
+        ))
+    }
+
     pub(super) fn of_fault(fault: &Fault, text: String) -> Self {
         match fault {
             Fault::Race { .. } => Self::Race(text),
@@ -55,6 +67,7 @@ impl Verdict {
             Self::LostWakeUp(_) => "lost wake-up",
             Self::Livelock(_) => "livelock",
             Self::Leak(_) => "leak",
+            Self::NotDeterministic(_) => "not deterministic",
             Self::Misuse(_) => "misuse",
         }
     }
@@ -65,7 +78,9 @@ impl fmt::Display for Verdict {
         let kind = self.kind();
         match self {
             Self::Race(text) | Self::Unpublished(text) | Self::Dead(text) => f.write_str(text),
-            Self::Panic(text) | Self::Leak(text) | Self::Misuse(text) => write!(f, "{kind}: {text}"),
+            Self::Panic(text) | Self::Leak(text) | Self::NotDeterministic(text) | Self::Misuse(text) => {
+                write!(f, "{kind}: {text}")
+            }
             Self::Deadlock(stuck) => write!(f, "{kind}: nobody can go on: {stuck}"),
             Self::LostWakeUp(stuck) => {
                 write!(f, "{kind}: nobody can go on, and a wake-up is missing: {stuck}")

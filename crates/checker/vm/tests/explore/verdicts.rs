@@ -420,3 +420,30 @@ fn a_deadlock_is_found_although_another_thread_has_ended() {
         Verdict::Deadlock(_)
     ));
 }
+
+/// The first execution does one thing more, or one less, than the others.
+#[test]
+fn a_model_that_is_not_deterministic_is_told_so_with_both_questions() {
+    for more in [true, false] {
+        for config in [Config::exhaustive(), Config { preemptions: Some(1), ..Config::exhaustive() }] {
+            let count = Arc::new(std::sync::atomic::AtomicU32::new(0));
+            let failure = failure(&config, move || {
+                let (word, count) = (Arc::new(AtomicU32::new(0)), Arc::clone(&count));
+                let other = {
+                    let word = Arc::clone(&word);
+                    thread::spawn(move || word.fetch_add(1, Relaxed))
+                };
+                let is_first = count.fetch_add(1, Relaxed) == 0;
+                if is_first != more {
+                    word.store(0, Relaxed);
+                }
+                word.fetch_add(1, Relaxed);
+                other.join().unwrap();
+            });
+            let text = failure.to_string();
+            assert_eq!(failure.verdict.kind(), "not deterministic", "{text}");
+            assert!(text.contains("the question was first: ") && text.contains(", and now: "), "{text}");
+            assert!(failure.replay.is_empty(), "{text}");
+        }
+    }
+}

@@ -1,7 +1,8 @@
 //! Loops that end by themselves. Their rounds look the same, and must not be cut.
 
-use crate::{each, outcomes};
+use crate::{completes, each, fails, outcomes};
 use std::collections::BTreeSet;
+use std::hint::black_box;
 use ulocks_vm::explore::{Config, Strategy, run};
 use ulocks_vm::sync::AtomicU32;
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
@@ -149,4 +150,21 @@ fn swaps_that_are_counted() {
         seen[1]
     });
     assert_eq!(seen, up_to::<4>());
+}
+
+/// What ends the loop lies in a `Box`, and the loop changes it in each round.
+#[test]
+fn a_wait_that_ends_by_what_the_machine_does_not_see_is_no_deadlock() {
+    let model = |rounds: u32| {
+        move || {
+            let flag = AtomicU32::new(0);
+            let mut done = Box::new(0);
+            while flag.load(Relaxed) == 0 && *done < rounds {
+                *done += 1;
+                black_box(&mut done);
+            }
+        }
+    };
+    completes(model(20));
+    fails("deadlock", model(u32::MAX));
 }
