@@ -296,6 +296,10 @@ pub trait Engine {
     fn steer(&self, _steering: Steering) {}
     /// A line of the story.
     fn note(&self, _text: &dyn Fn() -> String, _at: At) {}
+    /// What there is to say of the run if the process ends in it.
+    fn last_words(&self) -> String {
+        String::new()
+    }
     /// The number of this run, different from that of every other run of this program.
     fn run(&self) -> u64;
     /// Calls `make`. The words it creates were there before the run began: what they hold at first

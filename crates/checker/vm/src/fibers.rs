@@ -31,9 +31,14 @@ type Fiber = Coroutine<(), (), Outcome, DefaultStack>;
 /// touched is used.
 const STACK_BYTES: usize = 256 * 1024;
 
+/// The page below a stack, which nothing may touch.
+const GUARD_BYTES: usize = 4 * 1024;
+
 thread_local! {
-    /// Stacks that no coroutine uses.
-    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
+    /// Stacks that no coroutine uses, with the sizes that were asked for.
+    static STACKS: RefCell<Vec<(usize, DefaultStack)>> = const { RefCell::new(Vec::new()) };
+    /// The lowest address of the stack of the coroutine that runs, its guard page included.
+    static LIMIT: Cell<usize> = const { Cell::new(0) };
     /// The way out of the coroutine that runs.
     static YIELDER: Cell<Option<NonNull<Yielder<(), ()>>>> = const { Cell::new(None) };
     /// The base of its stack.
@@ -41,21 +46,36 @@ thread_local! {
 }
 
 /// The coroutines of one run, by number.
-#[derive(Default)]
 pub struct Fibers {
     fibers: RefCell<Vec<Option<Fiber>>>,
-    bases: RefCell<Vec<usize>>,
+    /// The base of each one's stack, and its lowest address.
+    stacks: RefCell<Vec<(usize, usize)>>,
+    stack_bytes: usize,
+}
+
+impl Default for Fibers {
+    fn default() -> Self {
+        Self::with_stacks(STACK_BYTES)
+    }
 }
 
 impl Fibers {
+    /// Each has a stack of so many bytes.
+    pub fn with_stacks(stack_bytes: usize) -> Self {
+        Self { fibers: RefCell::default(), stacks: RefCell::default(), stack_bytes }
+    }
+
     /// A new coroutine, which has not started. Its number is the count of those before it.
     pub fn spawn(&self, body: Box<dyn FnOnce()>) -> usize {
-        let stack = STACKS
-            .with_borrow_mut(Vec::pop)
-            .unwrap_or_else(|| DefaultStack::new(STACK_BYTES).expect("no memory for a stack"));
+        let spare = STACKS.with_borrow_mut(|stacks| {
+            let fits = stacks.iter().rposition(|(bytes, _)| *bytes == self.stack_bytes)?;
+            Some(stacks.swap_remove(fits).1)
+        });
+        let stack =
+            spare.unwrap_or_else(|| DefaultStack::new(self.stack_bytes).expect("no memory for a stack"));
         let base = stack.base().get();
         frames::clear(base);
-        self.bases.borrow_mut().push(base);
+        self.stacks.borrow_mut().push((base, stack.limit().get()));
         let fiber = Fiber::with_stack(stack, move |yielder, ()| {
             YIELDER.set(Some(NonNull::from(yielder)));
             catch_unwind(AssertUnwindSafe(body))
@@ -65,14 +85,22 @@ impl Fibers {
         fibers.len() - 1
     }
 
+    fn recycle(&self, stack: DefaultStack) {
+        debug_assert!(stack.base().get() > stack.limit().get());
+        STACKS.with_borrow_mut(|stacks| stacks.push((self.stack_bytes, stack)));
+    }
+
     /// Runs the coroutine until it suspends or ends.
     pub fn resume(&self, number: usize) -> Stopped {
         let mut fiber = self.fibers.borrow_mut()[number].take().expect("a coroutine that has ended");
-        BASE.set(self.bases.borrow()[number]);
+        let (base, limit) = self.stacks.borrow()[number];
+        BASE.set(base);
+        LIMIT.set(limit);
         let is_model = alloc::enter(true);
         let stopped = fiber.resume(());
         alloc::enter(is_model);
         YIELDER.set(None);
+        LIMIT.set(0);
         match stopped {
             CoroutineResult::Yield(()) => {
                 self.fibers.borrow_mut()[number] = Some(fiber);
@@ -81,7 +109,7 @@ impl Fibers {
             CoroutineResult::Return(outcome) => {
                 let stack = fiber.into_stack();
                 let addresses = stack.limit().get()..stack.base().get();
-                keep(stack);
+                self.recycle(stack);
                 match outcome {
                     Ok(()) => Stopped::Finished(addresses),
                     Err(payload) => Stopped::Panicked(payload),
@@ -114,12 +142,14 @@ impl Drop for Fibers {
             // SAFETY: what the coroutine owns is leaked. No code refers to its stack any more: the
             // run is over, and the other coroutines never run again.
             unsafe { fiber.force_reset() };
-            keep(fiber.into_stack());
+            self.recycle(fiber.into_stack());
         }
     }
 }
 
-fn keep(stack: DefaultStack) {
-    debug_assert!(stack.base().get() > stack.limit().get());
-    STACKS.with_borrow_mut(|stacks| stacks.push(stack));
+/// Whether an access of `address` is one beyond the stack of the coroutine that runs. May be called
+/// by a handler of signals.
+pub(crate) fn is_beyond_the_stack(address: usize) -> bool {
+    let limit = LIMIT.get();
+    limit != 0 && (limit..limit + GUARD_BYTES).contains(&address)
 }

@@ -12,6 +12,7 @@
 use super::explorer::Explorer;
 use super::machine::Status;
 use super::pi::{Outcome, Place};
+use super::run::replay;
 use super::signals::Demand;
 use super::story::Said;
 use super::words::number;
@@ -418,6 +419,17 @@ impl Engine for Explorer<'_, '_> {
     fn note(&self, text: &dyn Fn() -> String, at: At) {
         if !self.is_inert() {
             self.machine.borrow_mut().tell(at, || Said::Text(text()));
+        }
+    }
+
+    fn last_words(&self) -> String {
+        let Ok(machine) = self.machine.try_borrow() else { return String::new() };
+        match &machine.story {
+            Some(story) => story.tale(),
+            None => format!(
+                "to repeat it, with its story: ULOCKS_VM_REPLAY={}",
+                replay(machine.is_systematic, machine.choices.bytes())
+            ),
         }
     }
 

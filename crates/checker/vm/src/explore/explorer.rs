@@ -27,7 +27,7 @@ pub(super) struct Explorer<'a, 's> {
 impl<'a, 's> Explorer<'a, 's> {
     pub(super) fn new(machine: Machine<'a, 's>) -> Self {
         Self {
-            fibers: Fibers::default(),
+            fibers: Fibers::with_stacks(machine.config.stack),
             machine: RefCell::new(machine),
             over: Cell::new(false),
             unwound: Cell::new(false),

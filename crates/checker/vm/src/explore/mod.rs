@@ -241,6 +241,8 @@ pub struct Config {
     /// Who may have memory again that a thread has given back. Counts where the program's allocator
     /// is [`Allocator`](crate::alloc::Allocator).
     pub reuse: Reuse,
+    /// The bytes of each thread's stack. What is not touched takes no memory.
+    pub stack: usize,
     /// Which threads may die.
     pub deaths: Deaths,
     /// What is demanded of the survivors.
@@ -265,6 +267,8 @@ impl Default for Config {
             timeouts: true,
             spurious: 1,
             reuse: Reuse::LastFreed,
+            // As a thread of std.
+            stack: 2 * 1024 * 1024,
             deaths: Deaths::None,
             survivors: Survivors::MustFinish,
             kernel: Kernel::V6_18,

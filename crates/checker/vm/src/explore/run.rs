@@ -63,7 +63,12 @@ pub(crate) fn run_from(
             report.out_of_time = true;
             break;
         }
-        let mut outcome = execute(config, &mut choices, systematic, Kept::Coverage(coverage.take()), model);
+        // A replay may be one of an execution that ends the process, which is told then.
+        let kept = match config.strategy {
+            Strategy::Replay(_) if coverage.is_none() => Kept::Story,
+            _ => Kept::Coverage(coverage.take()),
+        };
+        let mut outcome = execute(config, &mut choices, systematic, kept, model);
         *coverage = outcome.coverage.take();
         let is_redundant = choices.is_redundant();
         report.count(&outcome, is_redundant);
@@ -234,11 +239,10 @@ pub(super) fn told(
     };
     let small = shrink(&bytes, config.shrink, same);
     let last = again(&small, Kept::Story);
-    let mark = if systematic { SYSTEMATIC_MARK } else { "" };
     Failure {
         verdict: last.verdict.unwrap_or(verdict),
         execution,
-        replay: format!("{mark}{}", text::encode(&small)),
+        replay: replay(systematic, &small),
         story: last.story.as_ref().map_or_else(String::new, Story::tale),
         picture: Picture(last.story.as_ref().map_or_else(String::new, picture)),
         config: config.to_string(),
@@ -342,6 +346,12 @@ impl choice::Strategy for Driver<'_> {
 
 /// The mark of replays that go by the rules of an exploration of all executions.
 const SYSTEMATIC_MARK: &str = "x";
+
+/// The string that repeats an execution of these choices.
+pub(super) fn replay(systematic: bool, bytes: &[u8]) -> String {
+    let mark = if systematic { SYSTEMATIC_MARK } else { "" };
+    format!("{mark}{}", text::encode(bytes))
+}
 
 /// The string that drives the choices, if one does, and whether the exploration is systematic.
 fn input(strategy: &Strategy) -> (Vec<u8>, bool) {

@@ -11,6 +11,7 @@
 //! `ULOCKS_VM_PATIENCE=60` waits for that many seconds; 0 is for ever.
 
 use super::story::place_of;
+use crate::{engine, fibers};
 use core::fmt::Write;
 use core::panic::Location;
 use core::sync::atomic::Ordering::Relaxed;
@@ -52,6 +53,7 @@ fn mine() -> &'static Watch {
             number: unsafe { libc::gettid() },
         }));
         MINE.set(Some(watch));
+        have_another_stack();
         WATCHES.lock().unwrap_or_else(PoisonError::into_inner).push(watch);
         start();
         watch
@@ -102,8 +104,13 @@ fn start() {
             let Some(watch) = MINE.get().filter(|watch| watch.entry.load(Relaxed) != 0) else { return };
             eprintln!(
                 "ulocks-vm: a model ends the process, in {}: its other executions were not explored. A \
-                 failure is a panic",
-                watch.place()
+                 failure is a panic\n{}",
+                watch.place(),
+                if engine::is_installed() {
+                    engine::with(|engine| engine.last_words())
+                } else {
+                    String::new()
+                }
             );
             // SAFETY: ends the process.
             unsafe { libc::_exit(101) };
@@ -111,6 +118,7 @@ fn start() {
         // SAFETY: the handler is a function that stays.
         unsafe { libc::atexit(at_exit) };
         name_who_aborts();
+        name_who_needs_more_stack();
         let patience = std::env::var("ULOCKS_VM_PATIENCE").ok().and_then(|text| text.parse().ok());
         let patience = patience.unwrap_or(PATIENCE);
         if patience > 0 {
@@ -144,6 +152,69 @@ fn name_who_aborts() {
             action.sa_sigaction = on_abort as extern "C" fn(libc::c_int) as usize;
             action.sa_flags = libc::SA_RESETHAND;
             libc::sigaction(libc::SIGABRT, &raw const action, null_mut());
+        }
+    }
+}
+
+static BEFORE: [AtomicPtr<libc::sigaction>; 2] = [const { AtomicPtr::new(null_mut()) }; 2];
+
+/// An access below a thread's stack is a fault of the kernel's; all others are left to whoever
+/// handled them before.
+fn name_who_needs_more_stack() {
+    extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+        // SAFETY: the kernel hands the handler a valid `siginfo_t` of a fault, which has an address.
+        let address = unsafe { (*info).si_addr() }.addr();
+        let before = BEFORE[usize::from(signal == libc::SIGBUS)].load(Relaxed);
+        if !fibers::is_beyond_the_stack(address) {
+            // SAFETY: the action is one that the kernel has told; the access faults again after it.
+            unsafe { libc::sigaction(signal, before, null_mut()) };
+            return;
+        }
+        let (mut text, thread) = (Text { bytes: [0; 256], len: 0 }, 0);
+        let watch = MINE.get();
+        let thread = watch.map_or(thread, |watch| watch.thread.load(Relaxed));
+        // SAFETY: null, or of a location that lives for ever.
+        let at = watch.and_then(|watch| unsafe { watch.at.load(Relaxed).as_ref() });
+        let _ = write!(text, "ulocks-vm: stack overflow of thread {thread}, since ");
+        let _ = match at {
+            Some(at) => write!(text, "{at}"),
+            None => write!(text, "it has started"),
+        };
+        let _ = writeln!(text, ": `Config::stack` gives each thread more bytes");
+        // SAFETY: the bytes are borrowed, with their length. The process ends.
+        unsafe {
+            libc::write(libc::STDERR_FILENO, text.bytes.as_ptr().cast(), text.len);
+            libc::signal(libc::SIGABRT, libc::SIG_DFL);
+            libc::abort();
+        }
+    }
+    for (signal, before) in [libc::SIGSEGV, libc::SIGBUS].into_iter().zip(&BEFORE) {
+        // SAFETY: the structures are zeroed, and filled by the calls; the handler is a function that
+        // stays, and the action before it is never freed.
+        unsafe {
+            let mut action: libc::sigaction = core::mem::zeroed();
+            libc::sigaction(signal, core::ptr::null(), &raw mut action);
+            before.store(Box::leak(Box::new(action)), Relaxed);
+            action.sa_sigaction =
+                on_fault as extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+            libc::sigaction(signal, &raw const action, null_mut());
+        }
+    }
+}
+
+/// A stack for the handler, which cannot run on one that has overflowed. Threads of std have one.
+fn have_another_stack() {
+    const BYTES: usize = 64 * 1024;
+    // SAFETY: the structure is zeroed, and filled by the call; the memory of the new stack stays.
+    unsafe {
+        let mut stack: libc::stack_t = core::mem::zeroed();
+        libc::sigaltstack(core::ptr::null(), &raw mut stack);
+        if stack.ss_flags & libc::SS_DISABLE != 0 {
+            stack.ss_sp = Box::leak(vec![0_u8; BYTES].into_boxed_slice()).as_mut_ptr().cast();
+            stack.ss_size = BYTES;
+            stack.ss_flags = 0;
+            libc::sigaltstack(&raw const stack, null_mut());
         }
     }
 }

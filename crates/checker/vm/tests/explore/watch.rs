@@ -1,5 +1,6 @@
 //! A thread of a model that does not come back, or ends the process, is named.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use ulocks_vm::explore::{Config, explore};
@@ -35,6 +36,23 @@ fn in_a_process_of_its_own() {
             AtomicU32::new(0).store(1, Relaxed);
             std::process::exit(0);
         },
+        Ok("deep") => || {
+            fn deep(n: u64) -> u64 {
+                std::hint::black_box(if n == 0 { 0 } else { 1 + deep(n - 1) })
+            }
+            AtomicU32::new(0).store(1, Relaxed);
+            let other = thread::spawn(|| _ = deep(10_000_000));
+            other.join().unwrap();
+        },
+        Ok("large") => || {
+            let zeros = [AtomicU32::new(0).load(Relaxed); 1 << 20];
+            assert_eq!(std::hint::black_box(zeros)[5], 0);
+        },
+        Ok("fault") => || {
+            AtomicU32::new(0).store(1, Relaxed);
+            // SAFETY: none: the process is to end by the fault.
+            unsafe { std::hint::black_box(std::ptr::without_provenance_mut::<u8>(8)).write(1) };
+        },
         Ok("abort") => || {
             AtomicU32::new(0).store(1, Relaxed);
             std::process::abort();
@@ -44,11 +62,16 @@ fn in_a_process_of_its_own() {
     crate::discard(explore(Config::exhaustive(), model));
 }
 
-/// What the run prints; it must not pass.
-fn printed(model: &str) -> String {
+fn command(model: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "watch::in_a_process_of_its_own", "--nocapture"]);
-    let output = command.env("MODEL", model).env("ULOCKS_VM_PATIENCE", "1").output().unwrap();
+    command.env("MODEL", model).env("ULOCKS_VM_PATIENCE", "1");
+    command
+}
+
+/// What the run prints; it must not pass.
+fn printed(model: &str) -> String {
+    let output = command(model).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "{text}");
     text
@@ -74,6 +97,43 @@ fn a_model_that_ends_the_process_does_not_pass() {
         text.contains("a model ends the process, in thread 0, since ") && text.contains("watch.rs:"),
         "{text}"
     );
+}
+
+#[test]
+fn a_model_that_ends_the_process_is_told_by_its_replay() {
+    let text = printed("exit");
+    let replay =
+        text.lines().find_map(|line| line.strip_prefix("to repeat it, with its story: ULOCKS_VM_REPLAY="));
+    let mut command = command("exit");
+    let output = command.env("ULOCKS_VM_REPLAY", replay.expect("a replay")).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("store(0x1, Relaxed)"), "{text}");
+}
+
+#[test]
+fn a_stack_that_overflows_is_named_with_the_last_operation() {
+    for (model, thread) in [("deep", "1, since it has started"), ("large", "0, since ")] {
+        let text = printed(model);
+        let says = format!("stack overflow of thread {thread}");
+        assert!(text.contains(&says) && text.contains("`Config::stack` gives each thread more"), "{text}");
+        assert!(!text.contains("a model aborts"), "{text}");
+    }
+}
+
+#[test]
+fn a_stack_may_have_more_bytes() {
+    let large = || {
+        let zeros = [AtomicU32::new(0).load(Relaxed); 1 << 20];
+        assert_eq!(std::hint::black_box(zeros)[5], 0);
+    };
+    crate::discard(explore(Config { stack: 32 << 20, ..Config::exhaustive() }, large));
+}
+
+#[test]
+fn another_fault_is_left_to_who_handled_it() {
+    let output = command("fault").output().unwrap();
+    assert_eq!(output.status.signal(), Some(11));
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("stack overflow"));
 }
 
 #[test]
