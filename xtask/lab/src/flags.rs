@@ -39,6 +39,13 @@ xflags::xflags! {
             optional --suite dir: PathBuf
         }
 
+        /// Runs the loom tests of published crates on the virtual machine, and writes the table of
+        /// the README of ulocks-loom: cargo lab suites [--only A,B]
+        cmd suites {
+            /// Only these crates, with commas between them: tokio,haphazard.
+            optional --only names: String
+        }
+
         /// Looks for bugs by chance, with one tool after the other: cargo lab long --minutes N
         cmd long {
             /// How long the whole run takes.

@@ -10,6 +10,7 @@ mod machines;
 mod page;
 mod picture;
 mod real;
+mod suites;
 
 use crate::flags::{Lab, LabCmd};
 use std::env;
@@ -49,6 +50,7 @@ fn run(command: LabCmd, steps: &mut Steps) -> anyhow::Result<()> {
         LabCmd::Long(flags) => long::run(&flags, &workspace, steps),
         LabCmd::Machines(flags) => machines::run(&flags, &workspace, steps),
         LabCmd::Real(flags) => real::run(&flags, &shell, &workspace, steps),
+        LabCmd::Suites(flags) => suites::run(&flags, &workspace, steps),
     }
 }
 

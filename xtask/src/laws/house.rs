@@ -15,8 +15,9 @@ use std::path::Path;
 const FILES: [&str; 3] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
 
 /// What else names the Rust version: packages outside of the workspace, and a page about them.
-const RUST_VERSION: [&str; 4] = [
+const RUST_VERSION: [&str; 5] = [
     "crates/checker/loom/patch/Cargo.toml",
+    "crates/checker/loom/patch05/Cargo.toml",
     "crates/faces/parking-lot/README.md",
     "crates/faces/parking-lot/patch/0.12/Cargo.toml",
     "crates/faces/parking-lot/patch/0.13/Cargo.toml",

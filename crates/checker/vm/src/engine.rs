@@ -185,8 +185,8 @@ pub trait Engine {
     fn forget_plain(&self, address: usize, size: usize);
 
     // Memory.
-    /// The running code of the model gives a block back. Whether the engine keeps it, which gives it
-    /// to the system's allocator later. Not a step.
+    /// The running code of the model gives a block back. Whether the engine keeps it, which gives
+    /// it to the system's allocator later. Not a step.
     fn keep(&self, _block: *mut u8, _layout: Layout) -> bool {
         false
     }

@@ -124,7 +124,8 @@ fn used_after_its_end(by: fn(*const Node)) -> impl Fn() + Clone + 'static {
 
 #[test]
 fn a_use_of_memory_that_was_given_back_is_reported_with_both_places() {
-    let uses: [(&str, fn(*const Node)); 3] = [
+    type Use = (&'static str, fn(*const Node));
+    let uses: [Use; 3] = [
         ("accesses the atomic", |node| _ = unsafe { (*node).word.load(Relaxed) }),
         ("reads the data", |node| _ = unsafe { (*node).data.with(|data| *data) }),
         ("writes the data", |node| unsafe { (*node).data.with_mut(|data| *data = 8) }),
@@ -197,5 +198,22 @@ fn a_block_that_grows_keeps_what_it_holds() {
         }
         assert!(numbers.into_iter().eq(0..100));
         assert_eq!(vec![0_u8; 64], [0; 64]);
+    });
+}
+
+#[test]
+fn a_thread_has_its_own_memory_again_and_no_other_the_last_first() {
+    explore(with(Reuse::LastFreed), || {
+        let blocks: [Box<[u64; 9]>; 3] = [Box::default(), Box::default(), Box::default()];
+        let places = blocks.each_ref().map(|block| ptr::from_ref(&**block).addr());
+        let [first, second, third] = blocks;
+        thread::spawn(move || drop(third)).join().unwrap();
+        drop(first);
+        drop(second);
+        let place = |block: &[u64; 9]| ptr::from_ref(block).addr();
+        let again: [Box<[u64; 9]>; 3] = [Box::default(), Box::default(), Box::default()];
+        let had = again.each_ref().map(|block| place(block));
+        assert_eq!(had[..2], [places[1], places[0]]);
+        assert_ne!(had[2], places[2]);
     });
 }

@@ -199,6 +199,22 @@ impl Exhaustive {
         }
     }
 
+    /// Which part of the tree of answers lies behind, as if each answer had as much behind it.
+    pub(crate) fn share(&self) -> f64 {
+        let mut width = 1.0;
+        let mut share = 0.0;
+        for node in &self.nodes {
+            let (tried, all) = match *node {
+                Node::Thread { awake, current, planned, .. } => (current - awake, planned - awake),
+                Node::Pick { n, answer, .. } => (answer, n),
+                Node::Fact(_) => continue,
+            };
+            width /= all as f64;
+            share += width * tried as f64;
+        }
+        share
+    }
+
     /// Goes to the next answer that was not tried, from the deepest question upwards. False if
     /// there is none.
     fn advance(&mut self) -> bool {

@@ -33,10 +33,9 @@ use super::story::{Said, Story};
 use super::verdict::Verdict;
 use super::words::chooser;
 use super::yields::Yields;
-use crate::choice::{Candidate, Footprint, Kind, NotDeterministic, Strategy as _};
-use crate::engine::{At, Until, Word};
-use crate::memory::{Fault, Loc, Memory, MsgId, What};
-use core::any::Any;
+use crate::choice::{Candidate, Footprint, Kind, Strategy as _};
+use crate::engine::{At, Until};
+use crate::memory::{Loc, Memory, MsgId};
 use core::ops::Range;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -244,27 +243,6 @@ impl<'a, 's> Machine<'a, 's> {
         }
     }
 
-    pub(super) fn fault(&mut self, fault: &Fault, at: At) {
-        let mut text = fault.to_string();
-        text += self.story.as_ref().and_then(|story| story.missing(fault)).as_deref().unwrap_or_default();
-        if matches!(fault, Fault::Race { second, .. } if second.what == What::Retire) {
-            text += "; join the threads that use it before it goes: what the counts of a `std::sync::Arc` order is not \
-                     known here";
-        }
-        self.tell(at, || Said::Text(text.clone()));
-        self.verdict = Some(Verdict::of_fault(fault, text));
-    }
-
-    /// A word of another run, or bytes that no constructor made.
-    pub(super) fn stale_word(&mut self, word: Word) {
-        self.verdict = Some(Verdict::Misuse(format!(
-            "the bytes of the atomic at {:#x} are neither zero nor made by a constructor in this execution: it \
-             outlived the execution it was made in (declare a static with `sync_static!`), its memory was given back, or \
-             something wrote over it",
-            word.address()
-        )));
-    }
-
     // Threads.
 
     pub(super) fn start_thread(&mut self, parent: Option<(usize, bool)>) -> usize {
@@ -323,41 +301,9 @@ impl<'a, 's> Machine<'a, 's> {
         self.memory.plain_forget(stack.start, stack.len());
     }
 
-    pub(super) fn panicked(&mut self, thread: usize, payload: &(dyn Any + Send)) {
-        let message = super::quiet::take_message();
-        if let Some(difference) = payload.downcast_ref::<NotDeterministic>() {
-            self.verdict = Some(Verdict::of_difference(difference));
-            return;
-        }
-        let text = message.unwrap_or_else(|| {
-            let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-            text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".into())
-        });
-        let steps = self.steps;
-        if let Some(story) = &mut self.story {
-            story.tell_without_place(steps, thread, format!("panics: {text}"));
-        }
-        self.verdict = Some(Verdict::Panic(text));
-    }
-
     /// Whether all threads have come to their end, by themselves.
     pub(super) fn has_ended(&self) -> bool {
         self.deaths == 0 && self.threads.iter().all(|thread| thread.status == Status::Done)
-    }
-
-    /// What was not given back.
-    pub(super) fn leaks(&mut self, text: String) -> Verdict {
-        let steps = self.steps;
-        if let Some(story) = &mut self.story {
-            story.tell_without_place(steps, 0, text.clone());
-        }
-        Verdict::Leak(text)
-    }
-
-    /// The model goes on after a panic, whose clean-up has not happened here.
-    pub(super) fn caught(&mut self) {
-        let text = super::quiet::take_message().unwrap_or_else(|| "a panic".into());
-        self.verdict = Some(Verdict::Panic(format!("{text}; the model caught it, but a panic ends the run")));
     }
 
     pub(super) fn joined(&mut self, thread: usize, at: At) {

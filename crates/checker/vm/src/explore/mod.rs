@@ -58,8 +58,10 @@
 
 mod bounds;
 mod coverage;
+mod deepen;
 mod engine;
 mod explorer;
+mod faults;
 mod html;
 mod kept;
 mod kernel;
@@ -87,6 +89,7 @@ mod yields;
 
 pub use bounds::{Bounds, Hit};
 pub use coverage::{Coverage, Event, Operation, Site};
+pub use deepen::{check, run_deepening};
 pub use parallel::{run_on, run_parallel};
 pub(crate) use run::run_from;
 pub use run::{cover, run};
@@ -375,6 +378,12 @@ pub struct Report {
     /// Whether these are all executions there are: it finished, and hit no bound. What [`Config`]
     /// does not let happen is no bound: spurious wake-ups, time-outs, deaths.
     pub complete: bool,
+    /// Within which limit of preemptions all executions were tried, if the exploration is one by
+    /// rising limits: [`run_deepening`].
+    pub within: Option<u32>,
+    /// Which part of the executions was tried, in hundredths, if it was cut: an estimate, from the
+    /// place in the tree of answers. It takes each answer to have as many executions behind it.
+    pub share: Option<u8>,
     /// The bounds that left executions out, and where.
     pub bounds: Bounds,
     /// Executions in which a thread died.
@@ -390,6 +399,15 @@ impl fmt::Display for Report {
             Self { out_of_time: true, .. } => "cut by the clock: ",
             _ => "",
         };
+        match (self.finished, self.within, self.share) {
+            (true, ..) | (_, None, None) => {}
+            (_, None, Some(share)) => write!(f, "an estimated {share} % of all; ")?,
+            (_, Some(most), share) => {
+                write!(f, "all with {most} preemptions, ")?;
+                let (share, next) = (share.unwrap_or(0), most + 1);
+                write!(f, "an estimated {share} % of those with {next}; ")?;
+            }
+        }
         write!(f, "{all}{} executions", self.executions)?;
         if self.redundant > 0 {
             write!(f, " and {} redundant", self.redundant)?;
@@ -468,7 +486,9 @@ pub fn note(text: impl Fn() -> String) {
 pub fn explore(config: Config, model: impl Fn() + 'static) -> Report {
     let at = Location::caller();
     let config = config.with_environment();
-    let report = check(&config, model);
+    let mut coverage = asked_for();
+    let result = run_from(&config, &(Rc::new(model) as Rc<dyn Fn()>), &mut |_| (), &mut coverage);
+    let report = reported(result, coverage);
     println!("{}: {report} ({config})", story::place_of(at));
     assert!(
         report.finished || report.out_of_time || config.strategy != Strategy::Exhaustive,
@@ -478,16 +498,11 @@ pub fn explore(config: Config, model: impl Fn() + 'static) -> Report {
     report
 }
 
-/// As [`run`], for a facade with a report of its own: a failure is a panic, and the page and the
-/// coverage that the environment asks for are written.
-///
-/// # Panics
-/// With the story of the first execution that goes wrong.
+/// The report, or a panic with the story of the failure, whose page is written.
 #[track_caller]
-pub fn check(config: &Config, model: impl Fn() + 'static) -> Report {
+fn reported(result: Result<Report, Box<Failure>>, coverage: Option<Coverage>) -> Report {
     let at = Location::caller();
-    let mut coverage = env::var_os("ULOCKS_VM_COVERAGE").is_some().then(Coverage::default);
-    match run_from(config, &(Rc::new(model) as Rc<dyn Fn()>), &mut |_| (), &mut coverage) {
+    match result {
         Ok(report) => {
             if let Some(coverage) = coverage {
                 println!("{}: coverage: {coverage}", story::place_of(at));
@@ -499,6 +514,11 @@ pub fn check(config: &Config, model: impl Fn() + 'static) -> Report {
             None => panic!("{failure}"),
         },
     }
+}
+
+/// The coverage, if the environment asks for it.
+fn asked_for() -> Option<Coverage> {
+    env::var_os("ULOCKS_VM_COVERAGE").is_some().then(Coverage::default)
 }
 
 /// Explores `model` until an execution goes wrong, and returns it: the test of a seeded bug.

@@ -15,7 +15,7 @@
 //!
 //! So neither the sums nor the failure depend on the number of workers, or on which was faster.
 
-use super::run::{Driver, Found, Kept, begin, execute, relation, told};
+use super::run::{Driver, Found, Kept, begin, execute, hundredths, relation, told};
 use super::{Config, Failure, Report, Strategy, run};
 use crate::choice::share::Claims;
 use crate::choice::{Exhaustive, Recorder, Strategy as _};
@@ -78,7 +78,11 @@ pub fn run_on(
         }
     });
     let mut report = Report::default();
-    for Part { report: part, found } in parts.into_values() {
+    let shares: Vec<f64> = parts.values().filter_map(|part| part.share).collect();
+    if !shares.is_empty() {
+        report.share = Some(hundredths(shares.iter().sum::<f64>() / shares.len() as f64));
+    }
+    for Part { report: part, found, .. } in parts.into_values() {
         report.add(&part);
         if let Some(found) = found {
             let execution = report.executions + report.redundant;
@@ -96,6 +100,8 @@ pub fn run_on(
 struct Part {
     report: Report,
     found: Option<Found>,
+    /// How far the worker had come in the whole tree, if the time was up then.
+    share: Option<f64>,
 }
 
 /// Runs the parts that no other worker claims.
@@ -130,6 +136,11 @@ fn work(
             claims.fails(number);
         }
         part.report.out_of_time = end.is_some_and(|end| Instant::now() >= end);
+        if let Driver::Exhaustive(all) = choices.strategy()
+            && part.report.out_of_time
+        {
+            part.share = Some(all.share());
+        }
         if part.report.out_of_time || !claims.goes_on(number) {
             break;
         }

@@ -136,8 +136,8 @@ impl Machine<'_, '_> {
             && (0..self.threads.len()).filter(spins).any(|thread| self.can_see_another(thread))
     }
 
-    /// Nobody can go on. Lets those that spin do one more round, as far as they may: what ends their
-    /// wait can lie where the machine does not see it, in a static of the program.
+    /// Nobody can go on. Lets those that spin do one more round, as far as they may: what ends
+    /// their wait can lie where the machine does not see it, in a static of the program.
     pub(super) fn lets_spinners_look_again(&mut self) -> bool {
         if self.last_looks == LAST_LOOKS || self.steps > self.config.max_steps / 2 {
             return false;

@@ -61,6 +61,9 @@ pub(crate) fn run_from(
     {
         if end.is_some_and(|end| report.executions + report.redundant > 0 && Instant::now() >= end) {
             report.out_of_time = true;
+            if let Driver::Exhaustive(exhaustive) = choices.strategy() {
+                report.share = Some(hundredths(exhaustive.share()));
+            }
             break;
         }
         // A replay may be one of an execution that ends the process, which is told then.
@@ -84,6 +87,11 @@ pub(crate) fn run_from(
     report.finished = !report.out_of_time && choices.strategy().is_complete();
     report.complete = report.finished && !report.bounds.is_hit();
     Ok(report)
+}
+
+/// A share of an exploration that is not over.
+pub(super) fn hundredths(share: f64) -> u8 {
+    (share * 100.0).clamp(0.0, 99.0) as u8
 }
 
 /// Begins another execution, unless the one before was shorter than one that gave the same answers.

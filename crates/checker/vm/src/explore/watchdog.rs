@@ -162,7 +162,8 @@ static BEFORE: [AtomicPtr<libc::sigaction>; 2] = [const { AtomicPtr::new(null_mu
 /// handled them before.
 fn name_who_needs_more_stack() {
     extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-        // SAFETY: the kernel hands the handler a valid `siginfo_t` of a fault, which has an address.
+        // SAFETY: the kernel hands the handler a valid `siginfo_t` of a fault, which has an
+        // address.
         let address = unsafe { (*info).si_addr() }.addr();
         let before = BEFORE[usize::from(signal == libc::SIGBUS)].load(Relaxed);
         if !fibers::is_beyond_the_stack(address) {
@@ -189,8 +190,8 @@ fn name_who_needs_more_stack() {
         }
     }
     for (signal, before) in [libc::SIGSEGV, libc::SIGBUS].into_iter().zip(&BEFORE) {
-        // SAFETY: the structures are zeroed, and filled by the calls; the handler is a function that
-        // stays, and the action before it is never freed.
+        // SAFETY: the structures are zeroed, and filled by the calls; the handler is a function
+        // that stays, and the action before it is never freed.
         unsafe {
             let mut action: libc::sigaction = core::mem::zeroed();
             libc::sigaction(signal, core::ptr::null(), &raw mut action);

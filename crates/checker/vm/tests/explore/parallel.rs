@@ -3,7 +3,8 @@
 use crate::{discard, threads};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
-use ulocks_vm::explore::{Config, Report, run, run_on, run_parallel};
+use std::time::Duration;
+use ulocks_vm::explore::{Config, Report, check, run, run_deepening, run_on, run_parallel};
 use ulocks_vm::sync::AtomicU32;
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
 
@@ -74,4 +75,92 @@ fn executions_by_chance_are_those_of_one_thread() {
     let config = Config::sampled(100);
     let [several, alone] = [run_parallel(&config, || discard(model())), run(&config, || discard(model()))];
     assert_eq!(several.unwrap(), alone.unwrap());
+}
+
+/// Each limit of preemptions is explored in turn, until one leaves nothing out.
+#[test]
+fn limits_rise_until_one_leaves_nothing_out() {
+    let (config, seen) = (Config { stale: 0, ..Config::exhaustive() }, Arc::new(Mutex::new(BTreeSet::new())));
+    let into = Arc::clone(&seen);
+    let report = run_deepening(2, &config, move || {
+        let outcome = model();
+        into.lock().unwrap().insert(outcome);
+    })
+    .expect("nothing goes wrong");
+    let all = Arc::new(Mutex::new(BTreeSet::new()));
+    let into = Arc::clone(&all);
+    let whole = run_on(2, &config, move || {
+        let outcome = model();
+        into.lock().unwrap().insert(outcome);
+    });
+    assert!(report.finished && report.within.is_some_and(|most| (2..7).contains(&most)), "{report}");
+    assert_eq!(report.complete, whole.expect("nothing goes wrong").complete);
+    assert_eq!(*seen.lock().unwrap(), *all.lock().unwrap());
+}
+
+#[test]
+fn a_limit_that_is_asked_for_is_the_last() {
+    let config = Config { preemptions: Some(1), ..Config::exhaustive() };
+    let report = run_deepening(1, &config, || discard(model())).expect("nothing goes wrong");
+    assert!(report.finished && !report.complete && report.within == Some(1), "{report}");
+}
+
+/// What takes one preemption is found within the limit of one.
+#[test]
+fn a_failure_is_found_within_the_lowest_limit_that_has_it() {
+    let failure = run_deepening(2, &Config::exhaustive(), || {
+        let [seen, _] = threads(
+            AtomicU32::new(0),
+            [
+                |word: &AtomicU32| {
+                    word.store(1, Relaxed);
+                    word.load(Relaxed)
+                },
+                |word: &AtomicU32| {
+                    word.store(2, Relaxed);
+                    2
+                },
+            ],
+        );
+        assert_eq!(seen, 1);
+    });
+    let text = failure.expect_err("it goes wrong").to_string();
+    assert!(text.contains("up to 1 preemptions"), "{text}");
+}
+
+#[test]
+fn what_the_clock_has_cut_is_estimated() {
+    let config = Config { budget: Some(Duration::from_millis(50)), ..Config::exhaustive() };
+    let large = || {
+        threads(
+            AtomicU32::new(0),
+            [|word: &AtomicU32| (0..6).map(|_| word.fetch_add(1, Relaxed)).sum::<u32>(); 4],
+        );
+    };
+    let report = run_deepening(2, &config, large).expect("nothing goes wrong");
+    let text = report.to_string();
+    assert!(report.out_of_time && report.within.is_some() && report.share.is_some(), "{text}");
+    assert!(text.contains("all with ") && text.contains("an estimated "), "{text}");
+    let report = run(&config, large).expect("nothing goes wrong");
+    assert!(report.to_string().contains(" % of all; "), "{report}");
+}
+
+/// Ten additions by five threads: 113,400 orders.
+fn five() {
+    threads(
+        AtomicU32::new(0),
+        [|word: &AtomicU32| (0..2).map(|_| word.fetch_add(1, Relaxed)).sum::<u32>(); 5],
+    );
+}
+
+#[test]
+fn a_large_model_is_explored_on_all_cpus_and_by_rising_limits() {
+    let config = Config { stale: 0, executions: u64::MAX, ..Config::exhaustive() };
+    let whole = check(&config, five);
+    assert!(whole.finished && whole.within.is_none() && whole.executions >= 113_400, "{whole}");
+    let config = Config { budget: Some(Duration::from_secs(1)), ..config };
+    let cut = check(&config, five);
+    assert!(cut.within.is_some(), "{cut}");
+    let small = check(&config, || discard(model()));
+    assert!(small.finished && small.within.is_none(), "{small}");
 }

@@ -1,0 +1,115 @@
+//! An exploration by rising limits of preemptions: all executions with none, then with one, and so
+//! on, until the time is used up or a limit has left nothing out.
+//!
+//! Most bugs take few preemptions, and each more takes a multiple of the executions. So a model
+//! that is too large to be explored whole is explored as far as that.
+//!
+//! Source: M. Musuvathi, S. Qadeer, *Iterative Context Bounding for Systematic Testing of
+//! Multithreaded Programs*, PLDI 2007.
+
+use super::run::run_from;
+use super::{Config, Failure, Report, Strategy, Verdict, asked_for, reported, run_on};
+use std::env;
+use std::num::NonZero;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+/// Explores `model` with at most 0 preemptions, then 1, and so on, on `workers` threads of the
+/// system, until [`Config::budget`] is spent. The limit of `config` is the last, if it has one. The
+/// report says within which limit all executions were tried: [`Report::within`].
+///
+/// Its counts are of all limits together, and its bounds those of the last one.
+///
+/// # Errors
+/// The first execution that goes wrong, within the lowest limit that has one.
+///
+/// # Panics
+/// As [`run`](super::run). And if `config` is not [exhaustive](Strategy::Exhaustive).
+pub fn run_deepening(
+    workers: usize,
+    config: &Config,
+    model: impl Fn() + Send + Sync + 'static,
+) -> Result<Report, Box<Failure>> {
+    assert!(config.strategy == Strategy::Exhaustive, "limits rise in an exploration of all executions only");
+    let end = config.budget.map(|budget| Instant::now() + budget);
+    let model = Arc::new(model);
+    let mut sum = Report::default();
+    for most in 0..=config.preemptions.unwrap_or(u32::MAX) {
+        let budget = end.map(|end| end.saturating_duration_since(Instant::now()));
+        let executions = config.executions.saturating_sub(sum.executions + sum.redundant);
+        let within = Config { preemptions: Some(most), budget, executions, ..config.clone() };
+        let model = Arc::clone(&model);
+        let report = run_on(workers, &within, move || model()).map_err(|mut failure| {
+            failure.execution += sum.executions + sum.redundant;
+            failure
+        })?;
+        sum.bounds = super::Bounds::default();
+        sum.add(&report);
+        sum.share = report.share;
+        if !report.finished {
+            return Ok(sum);
+        }
+        sum.within = Some(most);
+        if report.bounds.preemptions.is_none() {
+            break;
+        }
+    }
+    sum.finished = true;
+    sum.complete = !sum.bounds.is_hit();
+    Ok(sum)
+}
+
+/// Executions after which [`check`] takes all CPUs. They take less than a second, and most models
+/// have fewer.
+const ALONE: u64 = 20_000;
+
+/// As [`run`](super::run), for a facade with a report of its own: a failure is a panic, and the
+/// page and the coverage that the environment asks for are written.
+///
+/// A large model is explored on all CPUs, or on as many as `ULOCKS_VM_CPUS` says, unless coverage
+/// is asked for. If it has a [budget](Config::budget) and no limit of preemptions, limits rise:
+/// [`run_deepening`].
+///
+/// # Panics
+/// With the story of the first execution that goes wrong.
+#[track_caller]
+pub fn check(config: &Config, model: impl Fn() + Send + Sync + 'static) -> Report {
+    let mut coverage = asked_for();
+    let covers = coverage.is_some();
+    let model = Arc::new(model);
+    let mut alone = |config: &Config| {
+        let model = Arc::clone(&model);
+        run_from(config, &(Rc::new(move || model()) as Rc<dyn Fn()>), &mut |_| (), &mut coverage)
+    };
+    let workers = env::var("ULOCKS_VM_CPUS").ok().and_then(|text| text.parse().ok());
+    let workers = workers.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZero::get));
+    let is_large = |report: &Report| !report.finished && !report.out_of_time;
+    let is_small = config.strategy != Strategy::Exhaustive || config.executions <= ALONE;
+    let result = if is_small || covers || workers == 1 {
+        alone(config)
+    } else {
+        let begun = Instant::now();
+        match alone(&Config { executions: ALONE, ..config.clone() }) {
+            Ok(report) if is_large(&report) => {
+                let budget = config.budget.map(|budget| budget.saturating_sub(begun.elapsed()));
+                let config = Config { budget, ..config.clone() };
+                let model = Arc::clone(&model);
+                let on_all = match config {
+                    Config { budget: Some(_), preemptions: None, .. } => {
+                        run_deepening(workers, &config, move || model())
+                    }
+                    _ => run_on(workers, &config, move || model()),
+                };
+                match on_all {
+                    // Executions that run at the same time may share a static of the program.
+                    Err(failure) if matches!(failure.verdict, Verdict::NotDeterministic(_)) => alone(&config),
+                    result => result,
+                }
+            }
+            result => result,
+        }
+    };
+    reported(result, coverage)
+}
