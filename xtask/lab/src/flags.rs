@@ -37,6 +37,12 @@ xflags::xflags! {
             optional --locks names: String
             /// Runs the executables below this directory, and compares their exit codes.
             optional --suite dir: PathBuf
+            /// Of a suite: executables that are left out, by their names: one.test,two.test.
+            optional --skip names: String
+            /// Of a suite: after how many seconds a test counts as hung (default 120).
+            optional --limit seconds: u64
+            /// Of a suite: how many tests run at once (default 1).
+            optional --jobs n: usize
         }
 
         /// Runs the loom tests of published crates on the virtual machine, and writes the table of

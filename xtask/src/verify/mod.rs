@@ -5,7 +5,8 @@
 //! |---|---|
 //! | `crates/*/checks.toml` | which tests check which property of which lock (`map.rs` has the format) |
 //! | `verification.jsonl` | what each of these tests did when it last ran (`records.rs`) |
-//! | `VERIFICATION.md` | the overview (`table.rs`) |
+//! | `suites.toml` | what the suites of others did when they last ran (`suites.rs`) |
+//! | `VERIFICATION.md` | the overview (`table.rs`), and the suites |
 //! | `target/verification/locks.md` | a section for each lock |
 //!
 //! With `--table` no test runs: the table is generated from the records. Verdicts on orderings that
@@ -18,6 +19,7 @@
 pub mod map;
 mod records;
 mod run;
+mod suites;
 mod table;
 
 use crate::code::Codes;
@@ -106,7 +108,8 @@ fn generate<const N: usize>(
 ) -> anyhow::Result<[String; N]> {
     let (mutants, _) = spec::load(workspace)?;
     let standing = &mutants::standing(&mutants::weakenings(workspace)?, &records.orderings);
-    let sources = Sources { locks, mutants: &mutants, records, codes, standing };
+    let suites = &suites::load(workspace)?;
+    let sources = Sources { locks, mutants: &mutants, records, codes, standing, suites };
     Ok(parts.map(|part| part(&sources, workspace)))
 }
 

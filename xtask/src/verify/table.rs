@@ -6,6 +6,7 @@
 
 use super::map::{Check, Checked, Lock, PROPERTIES, Tool};
 use super::records::{Figures, Records, State};
+use super::suites::{self, Suite};
 use crate::code::Codes;
 use crate::mutants::Standing;
 use crate::mutants::spec::Mutant;
@@ -55,11 +56,13 @@ pub struct Sources<'a> {
     pub codes: &'a Codes,
     /// The audit of the orderings.
     pub standing: &'a Standing,
+    /// What the suites of others did.
+    pub suites: &'a [Suite],
 }
 
 /// What `VERIFICATION.md` says: the counts, and the tools that check each property of each lock.
 pub fn overview(sources: &Sources<'_>, workspace: &Workspace) -> String {
-    let Sources { locks, mutants, records, codes, standing } = sources;
+    let Sources { locks, mutants, records, codes, standing, suites } = sources;
     let state = |checks: &[Check]| state(checks, records, codes);
     let rows = locks.iter().flat_map(|lock| &lock.properties).flat_map(|property| property.tests.values());
     let states: Vec<_> = rows.map(|checks| state(checks)).collect();
@@ -75,7 +78,7 @@ pub fn overview(sources: &Sources<'_>, workspace: &Workspace) -> String {
         }
         text += "\n";
     }
-    text
+    text + &suites::section(suites)
 }
 
 /// A section for each lock: its tests, how far they go, and which bugs they report.

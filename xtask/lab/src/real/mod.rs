@@ -1,5 +1,5 @@
-//! `cargo lab real [--minutes N] [--program NAME,..] [--locks A,B] [--suite DIR]`: runs programs
-//! that other people wrote, on glibc and with the preload libraries.
+//! `cargo lab real [--minutes N] [--program NAME,..] [--locks A,B] [--suite DIR]`:
+//! runs programs that other people wrote, on glibc and with the preload libraries.
 //!
 //! The subjects of a program are glibc and the locks of `LOCKS`. A round runs each subject once, in
 //! an order that rotates from round to round. Ratios are those within rounds. A run that fails or
@@ -114,10 +114,9 @@ pub fn run(
         bail!("--minutes 0: at least 1");
     }
     if let Some(dir) = &flags.suite {
-        let dir = dir.canonicalize().with_context(|| format!("--suite {}", dir.display()))?;
-        let tests = suite::executables(&dir)?;
+        let suite = suite::Suite::load(dir, flags)?;
         let libraries = Libraries::build(shell, workspace, steps)?;
-        return suite::run(&tests, &locks, &libraries, steps);
+        return suite::run(&suite, &locks, &libraries, steps);
     }
 
     let (able, unable): (Vec<_>, Vec<_>) = reals.into_iter().partition(|real| real.missing().is_none());
@@ -136,10 +135,8 @@ pub fn run(
     }
 
     let libraries = Libraries::build(shell, workspace, steps)?;
-    // In memory, where there is such a folder: it is the locks that are measured, and not the disk.
-    let memory = Path::new("/dev/shm");
-    let folder = if memory.is_dir() { memory.to_owned() } else { env::temp_dir() };
-    let scratch = folder.join(format!("ulocks-real-{}", std::process::id()));
+    // It is the locks that are measured, and not the disk.
+    let scratch = memory().join(format!("ulocks-real-{}", std::process::id()));
     let end = Instant::now() + Duration::from_secs(60 * flags.minutes.unwrap_or(MINUTES));
     let mut measured = Vec::new();
     let count = with_a_lock.len();
@@ -160,6 +157,12 @@ pub fn run(
         failures.iter().for_each(|failure| eprintln!("{failure}"));
         Ok(failures.is_empty())
     })?)
+}
+
+/// A folder in memory, where there is one.
+fn memory() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { memory.to_owned() } else { env::temp_dir() }
 }
 
 /// The entries that a list with commas names, or those by default.

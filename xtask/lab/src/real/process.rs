@@ -71,6 +71,8 @@ impl Job {
         }
         // Its times can be read until somebody has waited for it.
         let cpu = self.cpu();
+        // Children that it has left would disturb the next run. Until then its number is its own.
+        self.kill_group("-KILL");
         let status = self.child.wait()?;
         self.is_over = true;
         let output = String::from_utf8_lossy(&fs::read(&self.output)?).into_owned();

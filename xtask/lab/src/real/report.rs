@@ -130,12 +130,10 @@ fn cells(row: &Row) -> [String; 10] {
     ]
 }
 
-/// The table in Markdown, with columns of equal width.
-pub fn markdown(measured: &[Measured], skipped: &[&Real]) -> String {
-    let mut lines: Vec<[String; 10]> = vec![HEAD.map(str::to_owned)];
-    lines.extend(measured.iter().flat_map(rows).map(|row| cells(&row)));
+/// A table in Markdown, whose first line is the head, with columns of equal width.
+pub fn aligned(lines: &[Vec<String>]) -> String {
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<_> = (0..HEAD.len()).map(width).collect();
+    let widths: Vec<_> = (0..lines[0].len()).map(width).collect();
     let mut text = String::new();
     for (nth, line) in lines.iter().enumerate() {
         let padded: Vec<_> = line
@@ -149,6 +147,14 @@ pub fn markdown(measured: &[Measured], skipped: &[&Real]) -> String {
             _ = writeln!(text, "| {} |", rules.join(" | "));
         }
     }
+    text
+}
+
+/// The results as a table, with columns of equal width.
+pub fn markdown(measured: &[Measured], skipped: &[&Real]) -> String {
+    let mut lines = vec![HEAD.map(str::to_owned).to_vec()];
+    lines.extend(measured.iter().flat_map(rows).map(|row| cells(&row).to_vec()));
+    let mut text = aligned(&lines);
     for real in skipped {
         _ = writeln!(text, "\n{} was skipped: {}", real.name, real.missing().unwrap_or_default());
     }
