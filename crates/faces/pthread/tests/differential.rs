@@ -14,6 +14,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::process::Command;
 use ulocks_testkit as _;
 
 /// What a choice of locks must be tried on.
@@ -21,7 +22,7 @@ use ulocks_testkit as _;
 const PROGRAMS: &[Program] = &[
     Program::c("mutex_types"), Program::c("mutex_time"), Program::c("mutex_attributes"),
     Program::c("mutex_robust"), Program::c("mutex_stress"), Program::c("mutex_last_touch"),
-    Program::c("mutex_process"),
+    Program::c("mutex_process"), Program::c("mutex_million"),
     Program::c("cond_results"), Program::c("cond_wake"), Program::c("cond_cancel"),
     Program::c("cond_process"), Program::c("cond_stress"), Program::c("cond_odd"),
     Program::c("rwlock_results"), Program::c("rwlock_threads"), Program::c("rwlock_readers"),
@@ -69,6 +70,19 @@ fn the_child_of_a_reader_goes_on_although_writers_wait() {
         .filter(|line| line.contains("kind"))
         .all(|line| line.ends_with(": 0") || line.ends_with(": ok"));
     assert!(ends && outcome.stdout.ends_with("end\n"), "{outcome:?}");
+}
+
+#[test]
+fn a_program_that_is_linked_statically_does_not_load_the_library() {
+    let asked = Command::new("cc").arg("-print-file-name=libc.a").output();
+    if !asked.is_ok_and(|asked| asked.stdout.starts_with(b"/")) {
+        println!("not tested: this machine has no glibc to link statically");
+        return;
+    }
+    let program = Program::c_static("mutex_types_static", "mutex_types");
+    let outcome = harness::run_with(program, &Choice::mutex("quick"), &[]);
+    assert!(outcome.code() == Some(0) && outcome.stdout.ends_with("end\n"), "{outcome:?}");
+    assert_eq!(outcome.stderr, "", "the library would report the name of the lock");
 }
 
 const STATS: Program = Program::c("stats");

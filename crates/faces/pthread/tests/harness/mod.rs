@@ -43,6 +43,12 @@ impl Program {
         Self { name, source: (source, "c"), compiler: "cc", options, plugin: None }
     }
 
+    /// The program in C of that source, under another name, linked statically.
+    pub const fn c_static(name: &'static str, source: &'static str) -> Self {
+        let options = &["-std=c11", "-static"];
+        Self { name, source: (source, "c"), compiler: "cc", options, plugin: None }
+    }
+
     /// A program in C++.
     pub const fn cpp(name: &'static str) -> Self {
         Self { name, source: (name, "cpp"), compiler: "c++", options: &["-std=c++17"], plugin: None }

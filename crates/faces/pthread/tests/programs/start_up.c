@@ -61,6 +61,8 @@ static void load_plugin(void) {
         int number = 10;
         int (*add)(int *) = (int (*)(int *))dlsym(plugin, "plugin_add");
         show_number(add(&number), "a loaded library, round %d", round);
+        int (*contend)(void) = (int (*)(void))dlsym(plugin, "plugin_contend");
+        show_number(contend(), "its threads, round %d", round);
         NEED(dlclose(plugin));
     }
     atomic_store(&stop, 1);
