@@ -1,4 +1,10 @@
-/* Processes that are killed at random while they perform sets. At the end all values are back. */
+/*
+ * Processes that are killed at random while they perform sets. At the end all values are back.
+ *
+ *     stress [SECONDS [SEED [DEATHS]]]
+ *
+ * It goes on until the time is up, and so many have died.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -71,12 +77,13 @@ static pid_t spawn(unsigned seed)
 int main(int argc, char **argv)
 {
     unsigned seed = argc > 2 ? atoi(argv[2]) : getpid();
+    int deaths = argc > 3 ? atoi(argv[3]) : 0;
     time_t until = time(0) + (argc > 1 ? atoi(argv[1]) : 3);
     unsigned short all[SEMS];
     union semun u = {.array = all};
     pid_t pids[WORKERS];
     int kills = 0;
-    alarm(50);
+    alarm(50 + deaths / 10);
     srand(seed);
     borrowed = semget(IPC_PRIVATE, SEMS, 0600);
     moved = semget(IPC_PRIVATE, SEMS, 0600);
@@ -86,7 +93,7 @@ int main(int argc, char **argv)
         fail("SETALL");
     for (int i = 0; i < WORKERS; i++)
         pids[i] = spawn(rand());
-    while (time(0) < until) {
+    while (time(0) < until || kills < deaths) {
         int i = rand() % WORKERS, status;
         usleep(rand() % 3000);
         if (rand() % 3 == 0) {
