@@ -94,6 +94,7 @@ pub const REAL: &[Real] = &[
     Real { name: "memcached", what: "a cache with 4 threads; 8 connections read and write 500 keys, and check the values", face: Face::Pthread, packages: "memcached", needs: &["memcached"], unit: "requests/s", run: memcached },
     Real { name: "redis", what: "a store with 2 threads for input and output; redis-benchmark sets and gets", face: Face::Pthread, packages: "redis-server redis-tools", needs: &["redis-server", "redis-benchmark"], unit: "requests/s", run: servers::redis },
     Real { name: "mariadb", what: "sysbench oltp_read_write with 8 connections on a small table", face: Face::Pthread, packages: "mariadb-server sysbench", needs: &["mariadbd", "mariadb", "mariadb-install-db", "sysbench"], unit: "transactions/s", run: servers::mariadb },
+    Real { name: "nginx", what: "a server whose pool of 4 threads reads a file for each request; ab has 16 connections", face: Face::Pthread, packages: "nginx-light apache2-utils", needs: &["nginx", "ab"], unit: "requests/s", run: servers::nginx },
     Real { name: "rocksdb", what: "db_bench: 8 threads fill and read a database", face: Face::Pthread, packages: "rocksdb-tools", needs: &["db_bench"], unit: "reads/s", run: rocksdb },
     Real { name: "rocksdb-writing", what: "db_bench: 4 threads read while one writes", face: Face::Pthread, packages: "rocksdb-tools", needs: &["db_bench"], unit: "reads/s", run: rocksdb_writing },
     Real { name: "kyotocabinet", what: "kccachetest wicked: 4 threads do everything to a cache of records", face: Face::Pthread, packages: "kyotocabinet-utils", needs: &["kccachetest"], unit: "operations/s", run: kyotocabinet },
@@ -101,6 +102,7 @@ pub const REAL: &[Real] = &[
     Real { name: "sysbench-mutex", what: "sysbench mutex: 8 threads, 4 mutexes, short regions", face: Face::Pthread, packages: "sysbench", needs: &["sysbench"], unit: "locks/s", run: sysbench_mutex },
     Real { name: "stress-mutex", what: "stress-ng --mutex: threads of different priorities on one mutex", face: Face::Pthread, packages: "stress-ng", needs: &["stress-ng"], unit: "operations/s", run: |bench| stress(bench, "mutex") },
     Real { name: "python", what: "python3: 8 threads with a queue, locks and a condition variable", face: Face::Pthread, packages: "python3", needs: &["python3"], unit: "items/s", run: python },
+    Real { name: "java", what: "a sample: the JVM, with 4 threads that share monitors, locks and a map, and collect garbage", face: Face::Pthread, packages: "default-jdk-headless", needs: &["java", "javac"], unit: "rounds/s", run: java },
     Real { name: "openmp", what: "a sample: OpenMP loops, locks and tasks beside a pthread mutex", face: Face::Pthread, packages: "gcc", needs: &["cc"], unit: "rounds/s", run: openmp },
     Real { name: "tbb", what: "a sample: a oneTBB pipeline beside std::mutex and std::shared_mutex", face: Face::Pthread, packages: "g++ libtbb-dev", needs: &["c++"], unit: "items/s", run: tbb },
     Real { name: "perl", what: "IPC::Shareable: 4 processes count in a shared variable, under its semaphores", face: Face::Sysv, packages: "libipc-shareable-perl", needs: &["perl", "/usr/share/perl5/IPC/Shareable.pm"], unit: "rounds/s", run: perl },
@@ -282,6 +284,18 @@ fn php(bench: &Bench) -> anyhow::Result<Outcome> {
     let rounds = 40_000 * bench.seconds;
     let mut command = bench.subject("php");
     command.args(["-r", PHP, &rounds.to_string()]);
+    with_answer(bench, command, 4 * rounds)
+}
+
+const JAVA: &str = include_str!("samples/Threads.java");
+
+fn java(bench: &Bench) -> anyhow::Result<Outcome> {
+    let source = bench.dir.join("Threads.java");
+    std::fs::write(&source, JAVA)?;
+    let rounds = 400_000 * bench.seconds;
+    let mut command = bench.subject("java");
+    // The virtual machine compiles the file first, in the same process.
+    command.arg(&source).arg(rounds.to_string());
     with_answer(bench, command, 4 * rounds)
 }
 

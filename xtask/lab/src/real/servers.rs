@@ -1,9 +1,10 @@
-//! Servers with a client of their own: redis and mariadb.
+//! Servers with a client of their own: redis, nginx and mariadb.
 
 use super::process::{Job, run};
 use super::programs::{Bench, GUARD, Outcome, number_after, path, plain};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -28,6 +29,46 @@ pub fn redis(bench: &Bench) -> anyhow::Result<Outcome> {
         output.lines().find(|line| line.starts_with("\"GET\"")).context("redis-benchmark prints no GET")?;
     let p99 = get.split(',').nth(6).and_then(|word| word.trim_matches('"').parse::<f64>().ok());
     Ok(Outcome { p99_us: p99.map(|ms| ms * 1000.0), ..Outcome::of((2 * requests) as f64, seconds, cpu) })
+}
+
+/// The size of the file: more than the cache of open files and one buffer.
+const FILE: usize = 200_000;
+
+pub fn nginx(bench: &Bench) -> anyhow::Result<Outcome> {
+    let dir = path(&bench.dir);
+    // Nobody else has the number now, and it is not given to others at once.
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let text: String = "0123456789".chars().cycle().take(FILE).collect();
+    fs::write(bench.dir.join("file"), text)?;
+    let configuration = format!(
+        "daemon off; master_process on; worker_processes 2; error_log stderr; pid {dir}/pid;\n\
+         user root; thread_pool default threads=4;\n\
+         events {{ worker_connections 64; }}\n\
+         http {{ access_log off; aio threads; sendfile off; directio 4k;\n\
+         client_body_temp_path {dir}; proxy_temp_path {dir}; fastcgi_temp_path {dir};\n\
+         uwsgi_temp_path {dir}; scgi_temp_path {dir};\n\
+         server {{ listen 127.0.0.1:{port}; root {dir}; }} }}\n"
+    );
+    let configured = bench.dir.join("nginx.conf");
+    fs::write(&configured, configuration)?;
+    let mut command = bench.subject("nginx");
+    command.args(["-p", &dir, "-e", "stderr", "-c", &path(&configured)]);
+    let server = Job::start(command, &bench.dir)?;
+    server.until_exists(&bench.dir.join("pid"), GUARD)?;
+    let requests = 400 * bench.seconds;
+    let mut client = plain("ab");
+    client.args(["-q", "-c", "16", "-n", &requests.to_string(), &format!("http://127.0.0.1:{port}/file")]);
+    let output = run(client, &bench.dir, bench.guard())?.output;
+    let cpu = server.stop()?.cpu;
+    // `ab` counts answers of another length, and those that are no success.
+    let sent = number_after(&output, "HTML transferred:")?;
+    if number_after(&output, "Failed requests:")? > 0.0 || output.contains("Non-2xx responses") {
+        bail!("requests failed:\n{output}");
+    }
+    let p99 = number_after(&output, "99%").ok().map(|ms| ms * 1000.0);
+    let outcome = Outcome::of(requests as f64, number_after(&output, "Time taken for tests:")?, cpu);
+    let answer = Some(format!("{} bytes for each request\n", sent / requests as f64));
+    Ok(Outcome { p99_us: p99, answer, ..outcome })
 }
 
 const TABLES: [&str; 2] = ["--tables=2", "--table-size=2000"];
