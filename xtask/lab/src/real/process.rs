@@ -3,6 +3,7 @@
 use anyhow::{Context, bail};
 use std::fmt;
 use std::fs::{self, File};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -105,10 +106,19 @@ impl Job {
         self.end(STOP)
     }
 
-    /// Waits until a server has made its socket.
-    pub fn until_exists(&self, socket: &Path, guard: Duration) -> anyhow::Result<()> {
+    /// Waits until a server has made a file.
+    pub fn until_exists(&self, file: &Path, guard: Duration) -> anyhow::Result<()> {
+        self.until(guard, || file.exists())
+    }
+
+    /// Waits until a server accepts connections. Its socket is there a little earlier.
+    pub fn until_accepts(&self, socket: &Path, guard: Duration) -> anyhow::Result<()> {
+        self.until(guard, || UnixStream::connect(socket).is_ok())
+    }
+
+    fn until(&self, guard: Duration, is_ready: impl Fn() -> bool) -> anyhow::Result<()> {
         let begin = Instant::now();
-        while !socket.exists() {
+        while !is_ready() {
             if self.is_zombie() {
                 bail!("`{}` ended at once:\n    {}", self.what, fs::read_to_string(&self.output)?.trim_end());
             }

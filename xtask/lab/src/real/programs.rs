@@ -136,7 +136,7 @@ fn memcached(bench: &Bench) -> anyhow::Result<Outcome> {
     let mut command = bench.subject("memcached");
     command.args(["-t", "4", "-m", "64", "-u", "root", "-s"]).arg(&socket);
     let server = Job::start(command, &bench.dir)?;
-    server.until_exists(&socket, GUARD)?;
+    server.until_accepts(&socket, GUARD)?;
     let begin = Instant::now();
     let load = memcache::load(&socket, bench.seconds)?;
     let seconds = begin.elapsed().as_secs_f64();

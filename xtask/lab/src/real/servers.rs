@@ -16,7 +16,7 @@ pub fn redis(bench: &Bench) -> anyhow::Result<Outcome> {
     command.args(["--port", "0", "--save", "", "--appendonly", "no", "--io-threads", "2"]);
     command.args(["--io-threads-do-reads", "yes", "--unixsocket", &path(&socket)]);
     let server = Job::start(command, &bench.dir)?;
-    server.until_exists(&socket, GUARD)?;
+    server.until_accepts(&socket, GUARD)?;
     let requests = 2_000 * bench.seconds;
     let mut client = plain("redis-benchmark");
     client.args(["-s", &path(&socket), "-t", "set,get", "-n", &requests.to_string(), "-c", "16", "--csv"]);
@@ -105,7 +105,7 @@ fn start(
     server.args([format!("--datadir={}", data.display()), format!("--socket={}", socket.display())]);
     server.arg(format!("--pid-file={}", bench.dir.join("pid").display()));
     let server = Job::start(server, &bench.dir)?;
-    server.until_exists(socket, GUARD)?;
+    server.until_accepts(socket, GUARD)?;
     // The socket is there a little before the server answers.
     let begin = Instant::now();
     while query(bench, socket, "select 1").is_err() && begin.elapsed() < GUARD {
