@@ -8,7 +8,7 @@ mod harness;
 use harness::{Linked, compile, directory, package, run, run_both};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use ulocks_testkit::limit::output;
 
@@ -198,27 +198,56 @@ fn installed(name: &str) -> PathBuf {
 #[test]
 fn pkg_config_says_what_an_installed_copy_needs() {
     let prefix = installed("pkg-config");
+    compile_by_pkg_config(&prefix);
+    fs::remove_dir_all(&prefix).expect("a directory of this test");
+}
+
+#[test]
+fn cargo_c_installs_what_a_program_needs() {
+    // As a program of its own, since a cargo of another version may have run this test.
+    if !Command::new("cargo-cinstall").arg("--version").output().is_ok_and(|asked| asked.status.success()) {
+        println!("not tested: this machine has no `cargo-c`");
+        return;
+    }
+    let prefix = directory().join(format!("cargo-c-{}", std::process::id()));
+    let mut command = Command::new("cargo");
+    command.args(["cinstall", "--offline", "--release", "-p", "ulocks-capi", "--prefix"]).arg(&prefix);
+    command.arg("--libdir").arg(prefix.join("lib")).current_dir(package());
+    command.arg("--target-dir").arg(directory().join("cargo-c-target"));
+    // It takes longer than a program of a test may.
+    let installed = command.output().expect("cargo runs");
+    assert!(installed.status.success(), "{command:?}: {}", String::from_utf8_lossy(&installed.stderr));
+    for file in ["include/ulocks.h", "include/ulocks.hpp", "lib/libulocks.a", "lib/pkgconfig/ulocks.pc"] {
+        assert!(prefix.join(file).is_file(), "{file} is not installed");
+    }
+    let library = fs::canonicalize(prefix.join("lib/libulocks.so")).expect("the library");
+    let ours = harness::elf::read(&harness::libraries().join("libulocks_capi.so")).soname;
+    assert_eq!(harness::elf::read(&library).soname, ours, "its programs find no other copy");
+    compile_by_pkg_config(&prefix);
+    fs::remove_dir_all(&prefix).expect("a directory of this test");
+}
+
+/// Compiles an example with what `pkg-config` says of an installed copy, and runs it.
+fn compile_by_pkg_config(prefix: &Path) {
     let lib = prefix.join("lib");
     let asked = Command::new("pkg-config")
         .args(["--cflags", "--libs", "ulocks"])
         .env("PKG_CONFIG_PATH", lib.join("pkgconfig"))
         .output();
-    match asked {
-        Err(_) => eprintln!("skipped, since this machine has no `pkg-config`"),
-        Ok(asked) => {
-            assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
-            let words = String::from_utf8(asked.stdout).expect("words");
-            let binary = prefix.join("queue");
-            let mut command = Command::new("cc");
-            command.arg(package().join("examples/queue.c")).arg("-o").arg(&binary);
-            command.args(words.split_whitespace()).arg("-pthread");
-            command.arg(format!("-Wl,-rpath,{}", lib.display()));
-            let compiled = output(&mut command);
-            assert!(compiled.status.success(), "{command:?}: {}", String::from_utf8_lossy(&compiled.stderr));
-            assert_eq!(run(&binary), "100010000\n");
-        }
-    }
-    fs::remove_dir_all(&prefix).expect("a directory of this test");
+    let Ok(asked) = asked else {
+        println!("not tested: this machine has no `pkg-config`");
+        return;
+    };
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    let words = String::from_utf8(asked.stdout).expect("words");
+    let binary = prefix.join("queue");
+    let mut command = Command::new("cc");
+    command.arg(package().join("examples/queue.c")).arg("-o").arg(&binary);
+    command.args(words.split_whitespace()).arg("-pthread");
+    command.arg(format!("-Wl,-rpath,{}", lib.display()));
+    let compiled = output(&mut command);
+    assert!(compiled.status.success(), "{command:?}: {}", String::from_utf8_lossy(&compiled.stderr));
+    assert_eq!(run(&binary), "100010000\n");
 }
 
 /// And it names no other.
