@@ -23,9 +23,8 @@ pub use faces::checked;
 pub use seen::{
     access::Access,
     class::Class,
-    report::{
-        FaultsAbort, LockName, Place, Policy, Report, Rule, Severity, Step, ThreadName, policy, set_policy,
-    },
+    policy::{FaultsAbort, Policy, policy, set_policy},
+    report::{LockName, Place, Report, Rule, Severity, Step, ThreadName},
     stacks::Stack,
     wait::deadlocks,
 };

@@ -108,6 +108,34 @@ fn the_steady_state_allocates_nothing() {
     assert_eq!(allocations(|| (0..1_000).for_each(|_| made())), 0);
 }
 
+/// An order that was reported once is remembered, and what is known is not looked for again.
+#[test]
+fn an_order_that_was_reported_allocates_nothing() {
+    fn ignore(_: &Report) {}
+    set_policy(Policy::Call(ignore));
+    let (first, second) = (Mutex::new(0), FairMutex::new(0));
+    drop((first.lock(), second.lock()));
+    let wrong = || drop((second.lock(), first.lock()));
+    assert!(allocations(wrong) > 0, "the report allocates");
+    assert_eq!(allocations(|| (0..1_000).for_each(|_| wrong())), 0);
+}
+
+/// The order of locks without a class goes with them.
+#[test]
+fn locks_of_their_own_order_leave_nothing() {
+    let come_and_go = |count: usize| {
+        for _ in 0..count {
+            let [outer, inner] = [(); 2].map(|()| Box::<Mutex<u64>>::default());
+            drop((outer.lock(), inner.lock()));
+        }
+    };
+    come_and_go(1_000);
+    let before = LIVE.load(Relaxed);
+    come_and_go(20_000);
+    let grown = LIVE.load(Relaxed).saturating_sub(before);
+    assert!(grown < 256 << 10, "{grown} bytes more");
+}
+
 #[test]
 fn contention_allocates_nothing() {
     const THREADS: usize = 4;

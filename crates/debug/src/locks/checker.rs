@@ -21,7 +21,7 @@ use ulocks_core::time::Deadline;
 /// lock that was made by `INIT`, or is zeroed memory, belongs to the class of the line that
 /// acquires it first.
 ///
-/// It is the raw lock and five words. It cannot be shared between processes.
+/// It is the raw lock and two words. It cannot be shared between processes.
 #[derive(Debug)]
 pub struct Checked<R>(pub(super) Lock<R>);
 

@@ -1,15 +1,15 @@
 //! [`Lock`]: a raw lock with a checker around it, for mutexes and for reader-writer locks.
 //!
-//! | field | set by | cleared by | read by |
+//! | part of `identity` | set by | cleared by | read by |
 //! |---|---|---|---|
 //! | `alone` | an acquisition that excludes all others, after that of `raw` | its release, before that of `raw` | all |
-//! | `identity`: the class and the number | the first acquisition | nothing | all |
+//! | the class and the number | the first acquisition | nothing | all |
 //!
 //! `alone` is the record of the thread that has the lock alone: the holder of a mutex, or the
 //! writer. Readers are not in the lock, which would be a cache line that all of them write. They
-//! are in the lists of their threads, under the number of the lock. All accesses are Relaxed. A
-//! thread compares `alone` with its own record, which no other thread stores. Otherwise `raw`
-//! orders it: a holder stores between an acquisition and a release.
+//! are in the lists of their threads, under the number of the lock. A thread compares `alone` with
+//! its own record, which no other thread stores. Otherwise `raw` orders it: a holder stores between
+//! an acquisition and a release.
 
 use crate::locks::identity::Identity;
 use crate::rules::clock::since;
@@ -17,7 +17,7 @@ use crate::rules::current::current;
 use crate::rules::deliver::{From, deliver};
 use crate::rules::faults::{self, Holder, TryLockError};
 use crate::rules::handler;
-use crate::rules::order::{class_key, key};
+use crate::rules::order::{key, vertex_key};
 use crate::rules::waiting::waiting;
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
@@ -29,16 +29,14 @@ use core::fmt;
 use core::panic::Location;
 use core::ptr;
 use ulocks_core::raw::Initial;
-use ulocks_core::sync::{AtomicPtr, Ordering::Relaxed};
 
 pub(super) struct Lock<R> {
     pub raw: R,
-    alone: AtomicPtr<Record>,
     identity: Identity,
 }
 
 /// The holder of a lock that was acquired at the end of a thread.
-const UNTRACKED: *mut Record = ptr::without_provenance_mut(1);
+const UNTRACKED: *const Record = ptr::without_provenance(2);
 
 type Wait<R, K> = fn(&R) -> Result<Option<K>, Infallible>;
 
@@ -49,7 +47,7 @@ pub(super) fn no_wait<R, K>() -> Option<Wait<R, K>> {
 
 impl<R: Initial> Lock<R> {
     pub const fn with_origin(origin: Origin) -> Self {
-        Self { raw: R::INIT, alone: AtomicPtr::new(ptr::null_mut()), identity: Identity::new(origin) }
+        Self { raw: R::INIT, identity: Identity::new(origin) }
     }
 }
 
@@ -60,7 +58,7 @@ impl<R> Lock<R> {
 
     #[inline]
     pub fn class(&self, at: Place) -> &'static Node {
-        self.identity.class::<R>(at)
+        self.identity.find::<R>(at).0
     }
 
     #[inline]
@@ -69,7 +67,7 @@ impl<R> Lock<R> {
     }
 
     fn alone(&self) -> Option<&'static Record> {
-        let alone = self.alone.load(Relaxed);
+        let alone = self.identity.alone();
         if alone == UNTRACKED {
             return None;
         }
@@ -78,7 +76,7 @@ impl<R> Lock<R> {
     }
 
     pub fn is_mine(&self, me: &Record) -> bool {
-        ptr::eq(self.alone.load(Relaxed), me)
+        ptr::eq(self.identity.alone(), me)
     }
 
     /// The threads that hold the lock, at whatever address.
@@ -117,7 +115,7 @@ impl<R> Lock<R> {
         Self::look(me, asked, true);
         // A mutex that its holder asks for is found when that waits.
         let may_have_it = || asked.access != Access::Exclusive && me.holds_one_of(asked.class);
-        let key = || class_key(me, asked.class, asked.subclass, asked.access);
+        let key = || vertex_key(me, &asked);
         if me.holds_any() && (may_have_it() || !me.is_validated_at_once(key())) {
             let copy = asked;
             self.check_order(me, &copy);
@@ -266,12 +264,12 @@ impl<R> Lock<R> {
     #[track_caller]
     fn enter_inline(&self, me: &'static Record, asked: Asked) {
         let since = since(me);
-        if !self.alone.load(Relaxed).is_null() {
+        if !self.identity.alone().is_null() {
             let copy = asked;
             faults::two_holders(me, &copy, self.alone());
         }
         if asked.access.is_alone() {
-            self.alone.store(ptr::from_ref(me).cast_mut(), Relaxed);
+            self.identity.set_alone(me);
         }
         if !me.push(&asked.held(since)) {
             faults::too_many(me, &asked.held(since));
@@ -283,7 +281,7 @@ impl<R> Lock<R> {
     #[cold]
     pub fn untracked<T>(&self, access: Access, taken: T) -> T {
         if access.is_alone() {
-            self.alone.store(UNTRACKED, Relaxed);
+            self.identity.set_alone(UNTRACKED);
         }
         taken
     }
@@ -298,7 +296,7 @@ impl<R> Lock<R> {
             let fits = |held: Access| held == access || (!exact && held.is_shared() && access.is_shared());
             if is_mine && me.pop_as(self.address(), fits) {
                 if access.is_alone() {
-                    self.alone.store(ptr::null_mut(), Relaxed);
+                    self.identity.set_alone(ptr::null());
                 }
                 return true;
             }
@@ -312,10 +310,10 @@ impl<R> Lock<R> {
     #[track_caller]
     fn leave_wrongly(&self, access: Access, is_locked: bool) -> bool {
         let (is_alone, alone) = (access.is_alone(), self.alone());
-        let was_untracked = self.alone.load(Relaxed) == UNTRACKED;
+        let was_untracked = self.identity.alone() == UNTRACKED;
         let forget_alone = || {
             if is_alone {
-                self.alone.store(ptr::null_mut(), Relaxed);
+                self.identity.set_alone(ptr::null());
             }
         };
         let same = |held: Access| held == access || (held.is_shared() && access.is_shared());
@@ -393,7 +391,7 @@ impl<R> Lock<R> {
     /// Whether a thread has the lock alone.
     #[inline]
     pub fn has_holder(&self) -> bool {
-        !self.alone.load(Relaxed).is_null()
+        !self.identity.alone().is_null()
     }
 }
 

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "arc_lock")]
 mod arc;
+mod call;
 mod checker;
 mod identity;
 mod listed;

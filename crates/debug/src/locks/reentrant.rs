@@ -102,7 +102,7 @@ unsafe impl<R: RawMutexFair<Scope = Local>> RawMutexFair for CheckedReentrant<R>
 /// holds it more than `usize::MAX` times.
 ///
 /// # Memory
-/// Five words beside those of the plain lock; otherwise as [`CheckedMutex`](crate::CheckedMutex).
+/// Two words beside those of the plain lock; otherwise as [`CheckedMutex`](crate::CheckedMutex).
 ///
 /// # Signals and forks
 /// As [`CheckedMutex`](crate::CheckedMutex). In the child of a fork it is not the child's, also if

@@ -1,5 +1,6 @@
 //! [`CheckedSemaphore`]: a semaphore whose waiters are listed, and that may be a lock.
 
+use crate::locks::call::called;
 use crate::locks::identity::Identity;
 use crate::locks::listed::{Listed, check};
 use crate::rules::current::current;
@@ -29,7 +30,7 @@ use ulocks_fair::{AcquireError, Closed, Permit, RawSemaphore, Semaphore};
 /// Those of [`Semaphore`].
 ///
 /// # Memory
-/// Five words beside those of the semaphore. All-zero memory has no permits. The first wait of a
+/// Two words beside those of the semaphore. All-zero memory has no permits. The first wait of a
 /// thread allocates.
 ///
 /// # Signals and forks
@@ -68,7 +69,7 @@ impl CheckedSemaphore {
     /// If there are more than [`MAX_PERMITS`](Self::MAX_PERMITS).
     #[track_caller]
     pub const fn new(permits: u32) -> Self {
-        Self::with_origin(permits, Origin::made(Location::caller()))
+        Self::with_origin(permits, Origin::made::<()>(Location::caller()))
     }
 
     /// A semaphore of a named class.
@@ -330,7 +331,7 @@ impl CheckedSemaphore {
     /// The name of its class, or "Semaphore".
     #[track_caller]
     pub fn name(&self) -> &'static str {
-        self.identity.class::<Raw>(Location::caller()).name()
+        self.identity.find::<Raw>(Location::caller()).0.name()
     }
 }
 
@@ -361,8 +362,9 @@ impl Deref for CheckedSemaphore {
 impl Default for CheckedSemaphore {
     /// A semaphore without permits.
     #[track_caller]
+    #[inline(never)]
     fn default() -> Self {
-        Self::new(0)
+        Self::with_origin(0, Origin::called::<()>(called(Location::caller())))
     }
 }
 

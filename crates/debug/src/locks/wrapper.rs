@@ -7,10 +7,12 @@
 macro_rules! wrapper {
     ($name:ident<R: $raw:ident, T> of $typed:ty $(, read by $read:ident)?) => {
         impl<R: $raw<Scope = Local>, T> $name<R, T> {
-            /// An unlocked lock. Those that are made by one line are a class of the lock order.
+            /// An unlocked lock. Those around one type that one line makes are a class of the lock
+            /// order. A function that wraps this one should be `#[track_caller]` too.
             #[track_caller]
             pub const fn new(value: T) -> Self {
-                Self::with_origin(crate::seen::class::Origin::made(core::panic::Location::caller()), value)
+                let place = core::panic::Location::caller();
+                Self::with_origin(crate::seen::class::Origin::made::<T>(place), value)
             }
 
             /// An unlocked lock of a named class.
@@ -42,15 +44,19 @@ macro_rules! wrapper {
 
         impl<R: $raw<Scope = Local>, T: Default> Default for $name<R, T> {
             #[track_caller]
+            #[inline(never)]
             fn default() -> Self {
-                Self::new(T::default())
+                let call = crate::locks::call::called(core::panic::Location::caller());
+                Self::with_origin(crate::seen::class::Origin::called::<T>(call), T::default())
             }
         }
 
         impl<R: $raw<Scope = Local>, T> From<T> for $name<R, T> {
             #[track_caller]
+            #[inline(never)]
             fn from(value: T) -> Self {
-                Self::new(value)
+                let call = crate::locks::call::called(core::panic::Location::caller());
+                Self::with_origin(crate::seen::class::Origin::called::<T>(call), value)
             }
         }
 
@@ -70,7 +76,7 @@ macro_rules! wrapper {
             }
         }
 
-        /// A lock around the data. Its class is the line that acquires it first.
+        /// A lock around the data. It has no class, and an order of its own.
         #[cfg(feature = "serde")]
         #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
         impl<'de, R: $raw<Scope = Local>, T: serde::Deserialize<'de>> serde::Deserialize<'de>
@@ -78,7 +84,7 @@ macro_rules! wrapper {
         {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 T::deserialize(deserializer)
-                    .map(|value| Self::with_origin(crate::seen::class::Origin::UNKNOWN, value))
+                    .map(|value| Self::with_origin(crate::seen::class::Origin::unknown::<T>(), value))
             }
         }
         )?

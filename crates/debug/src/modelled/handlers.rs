@@ -61,8 +61,8 @@ pub fn no_fault_of_a_handler_is_found_that_there_is_not() {
 pub fn an_edge_through_a_handler_is_entered() {
     let enters = || {
         let is_it = |edge: &crate::seen::signal::Edge| {
-            (edge.held.class.vertex(0), edge.asked.class.vertex(0))
-                == (entry(0).class.vertex(0), entry(1).class.vertex(0))
+            (edge.held.class.vertex(0, 0), edge.asked.class.vertex(0, 0))
+                == (entry(0).class.vertex(0, 0), entry(1).class.vertex(0, 0))
         };
         take() && edges().iter().any(is_it)
     };

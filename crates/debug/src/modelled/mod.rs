@@ -40,7 +40,7 @@ fn place(number: usize) -> Place {
 }
 
 fn class(number: usize) -> &'static Node {
-    resolve(Origin::made(place(number)), place(number), "lock")
+    resolve(Origin::made::<u8>(place(number)), place(number), "lock")
 }
 
 /// In what way each lock is held and asked for.
@@ -129,21 +129,21 @@ pub fn a_dropped_lock_is_forgotten() {
 /// Threads ask for the same class and others of the same list at once.
 pub fn a_place_has_one_class(threads: usize) {
     let others: Vec<_> =
-        (1..threads).map(|thread| spawn(move || (class(0), class(1 + thread % 2)).0.vertex(0))).collect();
+        (1..threads).map(|thread| spawn(move || (class(0), class(1 + thread % 2)).0.vertex(0, 0))).collect();
     let (mine, other) = (class(0), class(1));
     assert!(!ptr::eq(mine, other), "two places are two classes");
     assert!(ptr::eq(mine, class(0)) && ptr::eq(other, class(1)), "a class is lost");
     for thread in others {
-        assert_eq!(joined(thread), mine.vertex(0), "a place has two classes");
+        assert_eq!(joined(thread), mine.vertex(0, 0), "a place has two classes");
     }
-    let all = [0, 1, 2].map(|number| class(number).vertex(0));
+    let all = [0, 1, 2].map(|number| class(number).vertex(0, 0));
     assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2], "two classes have one number");
 }
 
 /// `me` waits for `lock` from now on. Returns whether it finds a deadlock.
 fn waits(me: &'static Record, lock: usize) -> bool {
-    let Held { lock, class, subclass, access, place, since, .. } = entry(lock);
-    me.begin_wait(&Wait { lock, class, subclass, access, place, timed: false, since });
+    let Held { lock, class, subclass, access, instance, place, since } = entry(lock);
+    me.begin_wait(&Wait { lock, class, subclass, access, instance, place, timed: false, since });
     deadlock(me).is_some()
 }
 

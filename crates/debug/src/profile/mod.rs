@@ -146,7 +146,7 @@ pub fn snapshot() -> Profile {
     let all: Vec<_> = sums::all().collect();
     // Afterwards: so no hold is longer than the profile has been on.
     let ran = ran.before + ran.since.map_or(0, |since| now() - since);
-    let name = |key: &Key, address| key.class.lock_name(address, 0, Access::Exclusive);
+    let name = |key: &Key, address| key.class.lock_name((address, 0), 0, Access::Exclusive);
     let classes = all.iter().map(|(_, key, sums)| (name(key, 0), key.place, sums));
     let locks = all.iter().filter(|(_, key, _)| key.lock != 0);
     let locks = locks.map(|(_, key, sums)| (name(key, key.lock), key.place, sums));

@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn holds_end_in_any_order() {
         let place = Location::caller();
-        let class = resolve(Origin::made(place), place, "T");
+        let class = resolve(Origin::made::<u8>(place), place, "T");
         let entry = Table::take("stamps").entry(&Key { class, place, lock: 0 });
         let stamps = Stamps::new();
         for (lock, began) in [(1, 10), (2, 20), (1, 30), (3, 40)] {

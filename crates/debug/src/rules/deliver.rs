@@ -1,7 +1,8 @@
 //! What becomes of a report.
 
 use crate::profile::{events, probes::probe};
-use crate::seen::report::{Policy, Report, Severity, no_unwinding, policy};
+use crate::seen::policy::{Policy, no_unwinding, policy};
+use crate::seen::report::{Report, Severity};
 use crate::seen::thread::is_in_handler;
 use std::io::Write as _;
 
@@ -26,7 +27,7 @@ fn abort(report: &Report, why: &str) -> ! {
 #[track_caller]
 pub(crate) fn deliver(report: &Report, from: From) {
     events::reported(report);
-    let title = report.rule.title();
+    let title = report.title();
     probe!(ulocks, reported, report.lock.address, title.as_ptr(), title.len());
     let is_fault = report.severity == Severity::Fault;
     match policy() {

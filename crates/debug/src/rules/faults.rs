@@ -2,17 +2,17 @@
 
 use crate::rules::deliver::{From, deliver};
 use crate::rules::handler;
+use crate::rules::once;
 use crate::rules::order;
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
 use crate::seen::class::Node;
-use crate::seen::report::{LockName, Place, Report, Rule, Severity, ThreadName};
-use crate::seen::report::{Policy, policy};
+use crate::seen::policy::{Policy, policy};
+use crate::seen::report::{Circle, LockName, Place, Report, Rule, Severity, ThreadName};
 use crate::seen::stacks;
 use crate::seen::thread::{Held, MOST, Record, records};
 use core::fmt;
 use core::panic::Location;
-use core::ptr;
 
 /// Why [`CheckedMutex::try_lock_checked`](crate::CheckedMutex::try_lock_checked) gave no guard, or
 /// [`CheckedRwLock::try_read_checked`](crate::CheckedRwLock::try_read_checked).
@@ -57,6 +57,8 @@ fn report(rule: Rule, lock: LockName, me: &Record) -> Report {
         held: None,
         holder: None,
         steps: Vec::new(),
+        circle: Circle::OfLocks,
+        notes: Vec::new(),
         signal: me.is_handler().then(|| me.signal()),
         stack: stacks::here(None),
         stack_before: None,
@@ -84,12 +86,26 @@ pub(crate) fn order(me: &Record, asked: &Asked, key: u64) {
     if me.is_handler() {
         return;
     }
+    if order::is_known(key) {
+        return me.validate(key);
+    }
     handler::report_news(From::Call);
     match ordered(me, asked, matches!(policy(), Policy::Panic)) {
-        Ok(()) => me.validate(key),
-        Err(Some(report)) => deliver(&report, From::Call),
-        Err(None) => {}
+        Ok(()) | Err(None) => validate(me, key),
+        Err(Some(report)) => {
+            deliver(&report, From::Call);
+            // It goes on. If a fault panics, it is to do so each time.
+            if report.severity == Severity::Warning || !matches!(policy(), Policy::Panic) {
+                validate(me, key);
+            }
+        }
     }
+}
+
+/// All threads know from now on that an acquisition with this key has nothing new.
+fn validate(me: &Record, key: u64) {
+    me.validate(key);
+    order::remember(key);
 }
 
 pub(crate) fn ordered(me: &Record, asked: &Asked, again: bool) -> Result<(), Option<Box<Report>>> {
@@ -109,9 +125,11 @@ pub(crate) fn attempt(me: &Record, asked: &Asked, has_order: bool) -> Result<(),
         return Ok(());
     }
     match ordered(me, asked, true) {
-        Ok(()) => me.validate(key),
-        Err(Some(report)) => return Err(TryLockError::Fault(report)),
-        Err(None) => {}
+        Err(Some(report)) if report.severity == Severity::Fault => {
+            return Err(TryLockError::Fault(report));
+        }
+        Err(Some(report)) => deliver(&report, From::Call),
+        Ok(()) | Err(None) => me.validate(key),
     }
     Ok(())
 }
@@ -175,8 +193,10 @@ pub(crate) enum Holder {
 
 fn name(class: Option<&'static Node>, lock: usize, access: Access) -> LockName {
     match class {
-        Some(class) => class.lock_name(lock, 0, access),
-        None => LockName { name: "lock".to_owned(), made: None, address: lock, subclass: 0, access },
+        Some(class) => class.lock_name((lock, 0), 0, access),
+        None => {
+            LockName { name: "lock".to_owned(), made: None, address: lock, number: 0, subclass: 0, access }
+        }
     }
 }
 
@@ -219,17 +239,17 @@ fn each_held(me: &Record, rule: Rule) {
 #[cold]
 pub(crate) fn wait(me: &Record, mutex: &Asked) {
     let Some(other) = me.held().max_by_key(|held| held.since) else { return };
-    let salt = ptr::from_ref(other.place).addr() as u64;
-    let key = crate::seen::class::mix(order::key(me, mutex) ^ salt).rotate_left(7) ^ 0x77;
+    if once::is_first(Rule::NoLockInWait, mutex.at, other.place) {
+        let mut report = report(Rule::NoLockInWait, mutex.name(), me);
+        here(&mut report, mutex.at);
+        before(&mut report, Some(other), Some(me));
+        deliver(&report, From::Inside);
+    }
+    let key = order::key(me, mutex);
     if me.is_validated(key) {
         return;
     }
     me.validate(key);
-    let name = mutex.name();
-    let mut report = report(Rule::NoLockInWait, name, me);
-    here(&mut report, mutex.at);
-    before(&mut report, Some(other), Some(me));
-    deliver(&report, From::Inside);
     // The mutex is acquired again while the other locks are held.
     if let Err(Some(mut report)) = ordered(me, mutex, false) {
         report.severity = Severity::Warning;
@@ -249,9 +269,13 @@ pub(crate) fn awaits(me: &Record, held: &Held, place: Place) -> Report {
 /// There is no slot for a lock.
 #[cold]
 pub(crate) fn too_many(me: &Record, held: &Held) {
+    debug_assert_eq!(me.held().count(), MOST);
+    let last = me.held().last();
+    if !once::is_first(Rule::AtMost64, held.place, last.map_or(held.place, |last| last.place)) {
+        return;
+    }
     let mut report = report(Rule::AtMost64, held.name(), me);
     here(&mut report, held.place);
-    debug_assert_eq!(me.held().count(), MOST);
     deliver(&report, From::Inside);
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod faults;
 pub(crate) mod fork;
 pub(crate) mod handler;
 pub mod held;
+pub(crate) mod once;
 pub(crate) mod order;
 pub(crate) mod waiting;
 pub(crate) mod watch;

@@ -10,8 +10,9 @@ use crate::seen::wait::deadlock;
 /// Publishes that the thread waits, and looks for a deadlock, while `wait` waits.
 #[track_caller]
 pub(crate) fn waiting<T>(me: &'static Record, asked: &Asked, timed: bool, wait: impl FnOnce() -> T) -> T {
-    let Asked { lock, class, access, subclass, at, .. } = *asked;
-    me.begin_wait(&Wait { lock, class, subclass, access, place: at, timed, since: coarse_now() });
+    let Asked { lock, class, access, subclass, instance, at } = *asked;
+    let wait_of = Wait { lock, class, subclass, access, instance, place: at, timed, since: coarse_now() };
+    me.begin_wait(&wait_of);
     let ends = Ends(me);
     if me.is_handler() {
         if !timed {

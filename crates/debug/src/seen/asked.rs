@@ -31,6 +31,18 @@ impl Asked {
     }
 
     pub fn name(&self) -> LockName {
-        self.class.lock_name(self.lock, self.subclass, self.access)
+        self.class.lock_name((self.lock, self.instance), self.subclass, self.access)
+    }
+
+    /// The vertex in the graph of the order.
+    #[inline]
+    pub fn vertex(&self) -> u64 {
+        self.class.vertex(self.subclass, self.instance)
+    }
+
+    /// A hash of the vertex and the access.
+    #[inline(always)]
+    pub fn hash(&self) -> u64 {
+        self.class.hash(self.subclass, self.instance, self.access)
     }
 }

@@ -1,16 +1,42 @@
 //! Classes of locks: what the order of locks is about.
 //!
-//! The locks that one line makes are a class, as in the kernel's lockdep. So an inversion between
-//! two classes is found although the two locks of the first thread and the two of the second were
-//! never the same. A class is never freed. There are as many as there are lines that make locks.
+//! # What a class is
+//! A class is a supposition: its locks play one part, so they have one order with all other locks.
+//! As in the kernel's lockdep, an inversion of two classes is found although the two locks of the
+//! first thread and the two of the second were never the same.
+//!
+//! | how the lock was made | its class |
+//! |---|---|
+//! | with a [`Class`] | that of this name, as its author says |
+//! | by `new`, in a line of the program | the line, with the type of the lock and of its data |
+//! | by `Default` or `From`, called from the program | the same, with the address of the call: a `derive` has one line for all fields |
+//! | in a line of the standard library, as by `map(Mutex::new)` or `or_default`, or through a pointer | none |
+//! | by `INIT`, from data, in zeroed memory | none |
+//!
+//! A lock without a class has an order of its own. Its node is a name, made of the line that
+//! acquires it first and of its types.
+//!
+//! # Who makes and ends one
+//! The first acquisition of a lock finds its node or makes it. A node is never freed. There are as
+//! many as there are lines that make locks.
+//!
+//! The class of a line may be wrong, since a wrapper or a macro may hide the lines of its users. If
+//! different locks of it are seen in opposite orders, this is said once, and the class is
+//! *dissolved*: from then on its locks have an order each (`rules/order`). A named class is not.
+//!
+//! # Invariants
+//! 1. A key has one node in its list.
+//! 2. A number of a lock's word (`locks/identity.rs`) is in `TABLE` before it is in the word.
+//! 3. `is_one` turns from true to false, and never back.
 
 use crate::seen::access::Access;
 use crate::seen::report::{LockName, Place};
 use crate::seen::signal::{forget, keep};
+use core::any::type_name;
 use core::panic::Location;
 use core::ptr::{self, NonNull};
 use ulocks_core::sync::{
-    AtomicPtr, AtomicU32,
+    AtomicBool, AtomicPtr, AtomicU32,
     Ordering::{Acquire, Relaxed, Release},
 };
 use ulocks_core::{each, sync_static};
@@ -47,38 +73,119 @@ impl Class {
     }
 }
 
-/// What a lock knows about its class from its making: the line of its constructor, or a named
-/// class.
-///
-/// All-zero memory is a lock too, so all-zero bytes are an origin. `None` of a reference is all
-/// zero, which the language promises. An enum promises no such value.
+/// The type of the data of a lock.
+#[derive(Debug)]
+pub(crate) struct Data(fn() -> &'static str);
+
+impl Data {
+    pub const fn of<T: ?Sized>() -> &'static Self {
+        const { &Self(type_name::<T>) }
+    }
+}
+
+/// A call of `Default` or `From`: its line, and the address that it returns to.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub place: Place,
+    pub address: usize,
+}
+
+/// What a lock knows about its class from its making.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
-    made: Option<Place>,
-    named: Option<&'static Class>,
+    pub how: How,
+    pub data: Option<&'static Data>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum How {
+    Unknown,
+    Made(Place),
+    Called(&'static Call),
+    Named(&'static Class),
 }
 
 impl Origin {
-    /// Nothing is known: `INIT` made the lock, or it is zeroed memory. Its class is the line that
-    /// acquires it first, together with the type of the lock.
-    pub const UNKNOWN: Self = Self { made: None, named: None };
+    /// Nothing is known: `INIT` made the lock, or it is zeroed memory.
+    pub const UNKNOWN: Self = Self { how: How::Unknown, data: None };
 
-    pub const fn made(place: Place) -> Self {
-        Self { made: Some(place), named: None }
+    /// A constructor of a lock around a `T` was called at that place.
+    pub const fn made<T: ?Sized>(place: Place) -> Self {
+        Self { how: How::Made(place), data: Some(Data::of::<T>()) }
+    }
+
+    /// `Default` or `From` has made a lock around a `T`.
+    #[cfg(checking)]
+    pub const fn called<T: ?Sized>(call: &'static Call) -> Self {
+        Self { how: How::Called(call), data: Some(Data::of::<T>()) }
+    }
+
+    /// Nothing is known but the type of the data.
+    #[cfg(feature = "serde")]
+    pub const fn unknown<T: ?Sized>() -> Self {
+        Self { how: How::Unknown, data: Some(Data::of::<T>()) }
     }
 
     pub const fn named(class: &'static Class) -> Self {
-        Self { made: None, named: Some(class) }
+        Self { how: How::Named(class), data: None }
+    }
+
+    /// The node of a lock of this origin and type, which is acquired first at that place.
+    fn key(self, first: Place, type_name: &'static str) -> Key {
+        let (place, call, is_one) = match self.how {
+            How::Named(class) => {
+                let (place, name) = (class.place, class.name);
+                return Key { place, name, data: "", call: 0, is_named: true, is_one: true };
+            }
+            How::Made(place) if !is_inside(place) => (place, 0, true),
+            How::Called(call) if !is_inside(call.place) && call.address != 0 => {
+                (call.place, call.address, true)
+            }
+            _ => (first, 0, false),
+        };
+        let data = self.data.map_or("", |data| data.0());
+        Key { place, name: short(type_name), data, call, is_named: false, is_one }
     }
 }
 
-/// A class in use.
+/// Whether the line is none of the program: one of the standard library, with or without its source
+/// on this machine, or of this crate, which a call through a pointer has.
+fn is_inside(place: Place) -> bool {
+    let (file, here) = (place.file(), file!());
+    let ours = here.strip_suffix("seen/class.rs").unwrap_or(here);
+    let is_ours = file.strip_prefix(ours).is_some_and(|file| file.starts_with("locks/"));
+    file.starts_with("/rustc/") || file.contains("/rustlib/src/rust/library/") || is_ours
+}
+
+/// What tells a node from others.
+#[derive(PartialEq, Eq)]
+struct Key {
+    place: Place,
+    // Compared as texts, since the compiler may have them twice.
+    name: &'static str,
+    data: &'static str,
+    call: usize,
+    is_named: bool,
+    is_one: bool,
+}
+
+impl Key {
+    fn hash(&self) -> u64 {
+        let texts = [self.name, self.data].into_iter().flat_map(str::bytes);
+        let texts =
+            texts.fold(self.call as u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        mix(texts ^ u64::from(self.place.line()) << 32 ^ u64::from(self.place.column()))
+    }
+}
+
+/// A class in use, or the name of locks without one.
 pub(crate) struct Node {
     id: u32,
     /// By subclass.
     hashes: [u64; SUBCLASSES as usize],
-    name: &'static str,
-    place: Place,
+    key: Key,
+    /// Whether its locks have one order.
+    is_one: AtomicBool,
     uses: crate::seen::signal::Uses,
     next: AtomicPtr<Node>,
 }
@@ -87,20 +194,49 @@ pub(crate) struct Node {
 pub(crate) const SUBCLASSES: u8 = 8;
 
 impl Node {
-    /// The number of a class and subclass in the graph of the order.
+    /// The vertex of a lock in the graph of the order: its class and subclass, or, if it has an
+    /// order of its own, its number and subclass.
     #[inline]
-    pub fn vertex(&self, subclass: u8) -> u32 {
-        self.id * u32::from(SUBCLASSES) + u32::from(subclass)
+    pub fn vertex(&self, subclass: u8, instance: u64) -> u64 {
+        match self.is_one() {
+            true => CLASS | u64::from(self.id) * u64::from(SUBCLASSES) + u64::from(subclass),
+            false => own_vertex(subclass, instance),
+        }
     }
 
-    /// A hash of a class, a subclass and an access that is as good as random.
-    #[inline]
-    pub fn hash(&self, subclass: u8, access: Access) -> u64 {
-        self.hashes[usize::from(subclass % SUBCLASSES)].rotate_left(7 * access.code())
+    /// A hash of the vertex and an access that is as good as random.
+    #[inline(always)]
+    pub fn hash(&self, subclass: u8, instance: u64, access: Access) -> u64 {
+        let hash = match self.is_one() {
+            true => self.hashes[usize::from(subclass % SUBCLASSES)],
+            false => fold(own_vertex(subclass, instance)),
+        };
+        hash.rotate_left(7 * access.code())
+    }
+
+    /// Whether the locks of this class have one order.
+    #[inline(always)]
+    pub fn is_one(&self) -> bool {
+        self.is_one.load(Relaxed)
+    }
+
+    /// From now on each of its locks has an order of its own.
+    pub fn dissolve(&self) {
+        self.is_one.store(false, Relaxed);
+    }
+
+    /// Whether the class has its name from the author of the program.
+    pub fn is_named(&self) -> bool {
+        self.key.is_named
+    }
+
+    #[cfg(checking)]
+    pub fn id(&self) -> u32 {
+        self.id
     }
 
     pub fn name(&self) -> &'static str {
-        self.name
+        self.key.name
     }
 
     #[inline(always)]
@@ -109,12 +245,34 @@ impl Node {
     }
 
     pub fn place(&self) -> Place {
-        self.place
+        self.key.place
     }
 
-    pub fn lock_name(&self, address: usize, subclass: u8, access: Access) -> LockName {
-        LockName { name: self.name.to_owned(), made: Some(self.place), address, subclass, access }
+    pub fn lock_name(&self, (address, number): (usize, u64), subclass: u8, access: Access) -> LockName {
+        let (name, made) = (self.name().to_owned(), Some(self.place()));
+        LockName { name, made, address, number, subclass, access }
     }
+}
+
+/// Marks the vertex of a class.
+const CLASS: u64 = 1 << 63;
+
+/// The vertex of one lock.
+#[inline(always)]
+pub(crate) const fn own_vertex(subclass: u8, instance: u64) -> u64 {
+    instance * SUBCLASSES as u64 + subclass as u64
+}
+
+/// The number of the lock that a vertex is, unless it is a class.
+pub(crate) const fn lock_of(vertex: u64) -> Option<u64> {
+    if vertex & CLASS == 0 { Some(vertex / SUBCLASSES as u64) } else { None }
+}
+
+/// A hash by one multiplication.
+#[inline(always)]
+pub(crate) fn fold(value: u64) -> u64 {
+    let product = u128::from(value ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;
+    (product >> 64) as u64 ^ product as u64
 }
 
 /// The finalizer of splitmix64.
@@ -129,34 +287,35 @@ pub(crate) fn mix(value: u64) -> u64 {
 const COUNT: usize = if cfg!(modelled) { 1 } else { 1024 };
 
 sync_static! {
-    /// Lists of classes by a hash of their place. A class is put at the head of its list and stays.
+    /// Lists of nodes by a hash of their key. A node is put at the head of its list and stays.
     static LISTS: [AtomicPtr<Node>; COUNT] = each!(AtomicPtr::new(ptr::null_mut()); COUNT);
     static IDS: AtomicU32 = AtomicU32::new(0);
 }
 
-/// The class of a lock of this origin and type, made if it is new. Takes no lock.
+/// The node of a lock of this origin and type, made if it is new. Takes no lock.
 ///
-/// Of two threads that make the same class at once, the one that comes second at the list finds the
-/// class of the first and frees its own. So a place and a name have one class.
+/// Of two threads that make the same node at once, the one that comes second at the list finds the
+/// node of the first and frees its own.
 #[cold]
 pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> &'static Node {
-    let (place, name) = match origin.named {
-        Some(class) => (class.place, class.name),
-        None => (origin.made.unwrap_or(first), short(type_name)),
-    };
-    let hash =
-        mix(u64::from(place.line()) << 32 | u64::from(place.column()) << 16 | place.file().len() as u64);
-    let list = &LISTS[hash as usize % LISTS.len()];
+    let key = origin.key(first, type_name);
+    let list = &LISTS[key.hash() as usize % LISTS.len()];
     let mut head = list.load(Acquire); // (publish)
     let mut made: Option<NonNull<Node>> = None;
     loop {
         let mut next = head;
-        // SAFETY: classes are never freed, and those of the list came by (publish).
+        // SAFETY: nodes are never freed, and those of the list came by (publish).
         while let Some(node) = unsafe { next.as_ref() } {
-            // The name is compared as a text, since the compiler may have it twice. A place may
-            // make locks of several types.
-            if node.place == place && node.name == name {
+            let is_it = match made {
+                // SAFETY: it is in no list, and not freed.
+                Some(mine) => node.key == unsafe { mine.as_ref() }.key,
+                None => node.key == key,
+            };
+            if is_it {
                 if let Some(mine) = made {
+                    #[cfg(checking)]
+                    // SAFETY: as above.
+                    table::set(unsafe { mine.as_ref() }.id, ptr::null_mut());
                     // SAFETY: it is in no list.
                     unsafe { forget(mine) };
                 }
@@ -168,23 +327,65 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
             let id = IDS.fetch_add(1, Relaxed);
             let hashes =
                 core::array::from_fn(|sub| mix(u64::from(id) * u64::from(SUBCLASSES) + sub as u64 + 1));
-            keep(Node {
-                id,
-                hashes,
-                name,
-                place,
-                uses: crate::seen::signal::Uses::new(),
-                next: AtomicPtr::default(),
-            })
+            let key = origin.key(first, type_name);
+            let is_one = AtomicBool::new(key.is_one);
+            let uses = crate::seen::signal::Uses::new();
+            keep(Node { id, hashes, key, is_one, uses, next: AtomicPtr::default() })
         });
         made = Some(mine);
         // SAFETY: it stays from here on, unless it is not published.
         let node = unsafe { mine.as_ref() };
         node.next.store(head, Relaxed);
+        #[cfg(checking)]
+        table::set(node.id, mine.as_ptr());
         match list.compare_exchange(head, mine.as_ptr(), Release, Acquire) /* (publish) */ {
             Ok(_) => return node,
             Err(other) => head = other,
         }
+    }
+}
+
+#[cfg(checking)]
+pub(crate) use table::node;
+
+/// The nodes by number, in chunks that are made when they are needed.
+#[cfg(checking)]
+mod table {
+    use super::{Acquire, AtomicPtr, Node, Release, forget, keep, ptr};
+
+    const CHUNK: usize = 1024;
+    type Chunk = [AtomicPtr<Node>; CHUNK];
+
+    /// The largest number of nodes is that which a lock has room for.
+    static TABLE: [AtomicPtr<Chunk>; 4096] = [const { AtomicPtr::new(ptr::null_mut()) }; 4096];
+
+    /// The node of this number, which was read from a lock.
+    #[inline(always)]
+    pub fn node(id: usize) -> &'static Node {
+        let chunk = TABLE[id / CHUNK % 4096].load(Acquire);
+        // SAFETY: invariant 2: the number is in the table, and chunks and nodes are never freed.
+        unsafe { &*(&*chunk)[id % CHUNK].load(Acquire) }
+    }
+
+    /// Enters a node that is about to be published, or takes it out, since it is not.
+    pub fn set(id: u32, node: *mut Node) {
+        let id = id as usize;
+        let place = TABLE.get(id / CHUNK).expect("there are at most four million classes");
+        let mut chunk = place.load(Acquire);
+        if chunk.is_null() {
+            let mine = keep([const { AtomicPtr::new(ptr::null_mut()) }; CHUNK]);
+            match place.compare_exchange(ptr::null_mut(), mine.as_ptr(), Release, Acquire) {
+                Ok(_) => chunk = mine.as_ptr(),
+                Err(other) => {
+                    // SAFETY: no other thread has seen it.
+                    unsafe { forget(mine) };
+                    chunk = other;
+                }
+            }
+        }
+        // SAFETY: a chunk is never freed once it is in the table.
+        let chunk = unsafe { &*chunk };
+        chunk[id % CHUNK].store(node, Release);
     }
 }
 
@@ -208,33 +409,36 @@ mod tests {
     #[test]
     fn a_place_has_one_class() {
         let place = Location::caller();
-        let first = resolve(Origin::made(place), place, "a::RawMutex<B>");
-        assert!(ptr::eq(first, resolve(Origin::UNKNOWN, place, "b::RawMutex<a::C>")));
-        assert!(!ptr::eq(first, resolve(Origin::made(place), place, "a::RawFairMutex<B>")));
+        let first = resolve(Origin::made::<u8>(place), place, "a::RawMutex<B>");
+        assert!(ptr::eq(first, resolve(Origin::made::<u8>(place), place, "b::RawMutex<a::C>")));
+        assert!(!ptr::eq(first, resolve(Origin::made::<u8>(place), place, "a::RawFairMutex<B>")));
+        assert!(!ptr::eq(first, resolve(Origin::made::<u16>(place), place, "a::RawMutex<B>")));
+        assert!(!ptr::eq(first, resolve(Origin::UNKNOWN, place, "a::RawMutex<B>")));
         assert_eq!(first.name(), "Mutex");
         let in_order = std::any::type_name::<ulocks_fair::RawFairMutex>();
         assert_eq!(short(in_order), "FairMutex");
         assert_eq!(short(std::any::type_name::<ulocks_unfair::RawThroughputMutex>()), "ThroughputMutex");
-        let other = resolve(Origin::made(Location::caller()), place, "a::RawMutex<B>");
-        assert_ne!(first.vertex(0), other.vertex(0));
+        let other = resolve(Origin::made::<u8>(Location::caller()), place, "a::RawMutex<B>");
+        assert_ne!(first.vertex(0, 1), other.vertex(0, 1));
     }
 
-    /// The bytes of a lock in zeroed memory.
     #[test]
-    fn a_zeroed_origin_knows_nothing() {
-        // SAFETY: two options of references, for which all zero is `None`.
-        let zeroed: Origin = unsafe { core::mem::zeroed() };
-        assert!(zeroed.made.is_none() && zeroed.named.is_none());
+    fn a_lock_without_a_class_is_a_vertex_of_its_own() {
         let place = Location::caller();
-        assert_eq!(resolve(zeroed, place, "Zeroed").place(), place);
+        let none = resolve(Origin::UNKNOWN, place, "T");
+        assert_eq!((none.place(), lock_of(none.vertex(2, 7))), (place, Some(7)));
+        let class = resolve(Origin::made::<u8>(place), place, "T");
+        assert_eq!((class.vertex(2, 7), lock_of(class.vertex(2, 7))), (class.vertex(2, 8), None));
+        class.dissolve();
+        assert_ne!(class.vertex(2, 7), class.vertex(2, 8));
     }
 
     #[test]
     fn subclasses_are_vertices_of_their_own() {
         let place = Location::caller();
-        let class = resolve(Origin::made(place), place, "T");
-        let vertices: std::collections::BTreeSet<u32> =
-            (0..SUBCLASSES).map(|sub| class.vertex(sub)).collect();
+        let class = resolve(Origin::made::<i8>(place), place, "T");
+        let vertices: std::collections::BTreeSet<u64> =
+            (0..SUBCLASSES).map(|sub| class.vertex(sub, 1)).collect();
         assert_eq!(vertices.len(), usize::from(SUBCLASSES));
     }
 }

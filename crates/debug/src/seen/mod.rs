@@ -5,6 +5,7 @@ pub(crate) mod access;
 pub(crate) mod asked;
 pub(crate) mod class;
 mod observed;
+pub(crate) mod policy;
 pub(crate) mod report;
 pub(crate) mod signal;
 pub(crate) mod slot;

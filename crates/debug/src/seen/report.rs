@@ -1,16 +1,10 @@
-//! What is reported, and the policy.
+//! What is reported.
 
 use crate::seen::access::Access;
 use crate::seen::stacks::Stack;
-use core::cell::Cell;
 use core::fmt;
-use core::marker::PhantomData;
-use core::mem;
 use core::panic::Location;
-use core::ptr;
 use serde::{Serialize, Serializer};
-use ulocks_core::sync::{AtomicPtr, Ordering::Relaxed};
-use ulocks_core::sync_static;
 
 /// A line of a program.
 pub type Place = &'static Location<'static>;
@@ -114,6 +108,37 @@ impl Rule {
     }
 }
 
+/// What the circle of an inversion goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) enum Circle {
+    /// The same locks in both orders. That of other rules, too.
+    OfLocks,
+    /// Different locks of classes that are certain.
+    OfClasses,
+    /// Different locks of the classes of lines.
+    Guessed,
+}
+
+impl Circle {
+    const fn title(self, rule: Rule) -> &'static str {
+        match self {
+            Self::OfLocks => rule.title(),
+            Self::OfClasses => "inversion: same class, different locks, seen in opposite orders",
+            Self::Guessed => "possible inversion: same class, different locks, seen in opposite orders",
+        }
+    }
+
+    const fn advice(self, rule: Rule) -> &'static str {
+        match self {
+            Self::Guessed => {
+                "acquire the locks in one order everywhere; if the line makes locks of several purposes, \
+                 give them a `Class` each, or make the function of the line `#[track_caller]`"
+            }
+            _ => rule.advice(),
+        }
+    }
+}
+
 /// How a report is to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum Severity {
@@ -134,6 +159,9 @@ pub struct LockName {
     pub made: Option<Place>,
     /// Its address; 0 for a class as a whole.
     pub address: usize,
+    /// Its number, which it keeps as long as it lives; 0 for a class as a whole. Of a robust lock
+    /// it is made of the address.
+    pub number: u64,
     /// Its subclass, 0 to 7.
     pub subclass: u8,
     /// In what way it is held, asked for or released.
@@ -145,6 +173,9 @@ impl fmt::Display for LockName {
         write!(f, "`{}`", self.name)?;
         if self.subclass > 0 {
             write!(f, " subclass {}", self.subclass)?;
+        }
+        if self.number > 0 {
+            write!(f, " #{}", self.number)?;
         }
         if let Some(made) = self.made {
             write!(f, " of {made}")?;
@@ -221,6 +252,10 @@ pub struct Report {
     pub(crate) held: Option<Access>,
     pub(crate) holder: Option<ThreadName>,
     pub(crate) steps: Vec<Step>,
+    #[serde(skip)]
+    pub(crate) circle: Circle,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
     pub(crate) signal: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stack: Option<Stack>,
@@ -276,6 +311,17 @@ impl Report {
         &self.steps
     }
 
+    /// What else is to be known of the circle: which locks of it differ, and where a writer is
+    /// needed.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// What was broken, in a line.
+    pub fn title(&self) -> &'static str {
+        self.circle.title(self.rule)
+    }
+
     /// The signal whose handler has a part in it.
     pub fn signal(&self) -> Option<u32> {
         self.signal
@@ -293,7 +339,7 @@ impl Report {
 
     /// What to do about it.
     pub fn advice(&self) -> &'static str {
-        self.rule.advice()
+        self.circle.advice(self.rule)
     }
 
     /// The report as JSON.
@@ -308,7 +354,7 @@ impl fmt::Display for Report {
             Severity::Fault => "fault",
             Severity::Warning => "warning",
         };
-        writeln!(f, "ulocks-debug: {word}: {}", self.rule.title())?;
+        writeln!(f, "ulocks-debug: {word}: {}", self.title())?;
         writeln!(f, "  lock    {} at {:#x}", self.lock, self.lock.address)?;
         match self.here {
             Some(here) => writeln!(f, "  here    {here}, {}", self.thread)?,
@@ -342,6 +388,9 @@ impl fmt::Display for Report {
             writeln!(f, "{} at {}", step.asked, step.at)?;
             write_stack(f, step.asked_stack.as_ref())?;
         }
+        for note in &self.notes {
+            writeln!(f, "  note    {note}")?;
+        }
         if self.steps.is_empty() {
             for (name, stack) in [("here", &self.stack), ("before", &self.stack_before)] {
                 if stack.is_some() {
@@ -367,85 +416,4 @@ pub(crate) fn place_option<S: Serializer>(place: &Option<Place>, serializer: S) 
         Some(place) => serializer.collect_str(place),
         None => serializer.serialize_none(),
     }
-}
-
-/// What happens when a rule is broken.
-///
-/// A warning is printed to standard error and nothing else, except by [`Call`](Self::Call).
-#[derive(Clone, Copy, Debug, Default)]
-pub enum Policy {
-    /// The call that breaks the rule panics with the report as its message, before it has changed
-    /// the lock. The report is printed instead where a panic could not unwind: in a thread that
-    /// panics already, and at the end of a thread.
-    #[default]
-    Panic,
-    /// The report is printed, and the process aborts.
-    Abort,
-    /// The function gets the report. It may panic where [`Panic`](Self::Panic) would.
-    ///
-    /// If it returns, the call goes on as that of the plain lock: a self-deadlock then deadlocks.
-    /// One call is left out, the release of a lock that is not held. The function holds no lock of
-    /// the checker, and may acquire locks.
-    Call(fn(&Report)),
-}
-
-sync_static! {
-    /// The callback, or one of these two.
-    static POLICY: AtomicPtr<()> = AtomicPtr::new(PANIC);
-}
-const PANIC: *mut () = ptr::null_mut();
-const ABORT: *mut () = ptr::without_provenance_mut(1);
-
-/// Decides what becomes of reports from now on, in all threads.
-pub fn set_policy(policy: Policy) {
-    let value = match policy {
-        Policy::Panic => PANIC,
-        Policy::Abort => ABORT,
-        Policy::Call(function) => function as *mut (),
-    };
-    POLICY.store(value, Relaxed);
-}
-
-/// What becomes of reports.
-pub fn policy() -> Policy {
-    match POLICY.load(Relaxed) {
-        PANIC => Policy::Panic,
-        ABORT => Policy::Abort,
-        // SAFETY: `set_policy` is the only other source of values, and stores such a function.
-        function => Policy::Call(unsafe { mem::transmute::<*mut (), fn(&Report)>(function) }),
-    }
-}
-
-std::thread_local! {
-    /// Why this thread may not unwind, if a [`FaultsAbort`] says so.
-    static NO_UNWINDING: Cell<Option<&'static str>> = const { Cell::new(None) };
-}
-
-/// As long as it lives, a fault that would panic on this thread is printed and aborts the process:
-/// for faces that cannot bear a panic. It says why.
-#[doc(hidden)]
-#[must_use = "it ends when it is dropped, which is at once"]
-pub struct FaultsAbort {
-    before: Option<&'static str>,
-    /// It is for the thread that has made it.
-    stays: PhantomData<*const ()>,
-}
-
-impl FaultsAbort {
-    #[inline]
-    pub fn because(line: &'static str) -> Self {
-        Self { before: NO_UNWINDING.replace(Some(line)), stays: PhantomData }
-    }
-}
-
-impl Drop for FaultsAbort {
-    #[inline]
-    fn drop(&mut self) {
-        NO_UNWINDING.set(self.before);
-    }
-}
-
-/// Why this thread may not unwind, if it may not.
-pub(crate) fn no_unwinding() -> Option<&'static str> {
-    NO_UNWINDING.get()
 }

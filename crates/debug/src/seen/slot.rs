@@ -59,7 +59,13 @@ pub(crate) struct Held {
 
 impl Held {
     pub fn name(&self) -> LockName {
-        self.class.lock_name(self.lock, self.subclass, self.access)
+        self.class.lock_name((self.lock, self.instance), self.subclass, self.access)
+    }
+
+    /// The vertex in the graph of the order.
+    #[inline]
+    pub fn vertex(&self) -> u64 {
+        self.class.vertex(self.subclass, self.instance)
     }
 }
 
@@ -153,14 +159,13 @@ impl Slot {
         ptr::eq(self.class.load(Relaxed), class)
     }
 
-    /// The hash of the class, the subclass and the access. The slot was written by the calling
-    /// thread.
+    /// The hash of the vertex and the access. The slot was written by the calling thread.
     #[inline]
-    pub fn class_hash(&self) -> u64 {
+    pub fn hash(&self) -> u64 {
         // SAFETY: the slot has been written by this thread, with a reference that is `'static`.
         let class = unsafe { &*self.class.load(Relaxed) };
         let (subclass, access) = self.subclass_and_access();
-        class.hash(subclass, access)
+        class.hash(subclass, self.instance.load(Relaxed), access)
     }
 
     /// There is no entry of `lock` from now on: it is dropped.

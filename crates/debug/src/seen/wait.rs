@@ -24,7 +24,7 @@
 //! reader got no CPU for so long, the report comes of threads that do not wait. All of them have
 //! then asked for locks in a circle, in a way that may deadlock.
 
-use crate::seen::report::{Report, Rule, Severity, Step};
+use crate::seen::report::{Circle, Report, Rule, Severity, Step};
 use crate::seen::stacks;
 use crate::seen::thread::{Held, Record, Wait, records};
 use core::ptr;
@@ -211,6 +211,8 @@ fn report(links: &[Link]) -> Report {
         held: first.held.map(|held| held.access),
         holder: Some(first.next.name()),
         steps,
+        circle: Circle::OfLocks,
+        notes: Vec::new(),
         signal: None,
         stack: stacks::of(first.waiter, first.wait.since),
         stack_before: first.held.and_then(|held| stacks::of(first.next, held.since)),

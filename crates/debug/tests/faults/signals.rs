@@ -41,7 +41,7 @@ pub const TABLE: &[Fault] = &[
         AT_EXIT.store(false, Relaxed);
         vec![fault(Rule::NoOpenSignal, here, before)]
     }),
-    open! { "another lock of the class, with the signal open", SIGUSR1, [of = [0, 1].map(Mutex::new)]
+    open! { "another lock of the class, with the signal open", SIGUSR1, [of = [(); 2].map(|()| Mutex::new(()))]
     of[0].lock();
     of[1].lock() },
     // The lock in subclass 0 is no fault.

@@ -71,11 +71,14 @@ pub struct Robust<'a, L: ?Sized> {
     identity: Identity,
 }
 
+/// Numbers above that are addresses. Other locks have small numbers.
+const BY_ADDRESS: u64 = 1 << 48;
+
 impl<'a, L: ?Sized> Robust<'a, L> {
     /// A handle for `lock`. The locks of all handles that one line makes are a class.
     #[track_caller]
     pub const fn new(lock: &'a L) -> Self {
-        Self { lock, identity: Identity::new(Origin::made(Location::caller())) }
+        Self { lock, identity: Identity::new(Origin::made::<L>(Location::caller())) }
     }
 
     /// A handle for `lock`, which is of a named class.
@@ -91,7 +94,7 @@ impl<'a, L: ?Sized> Robust<'a, L> {
     /// The name of its class, or the name of the lock's type.
     #[track_caller]
     pub fn name(&self) -> &'static str {
-        self.identity.class::<L>(Location::caller()).name()
+        self.identity.find::<L>(Location::caller()).0.name()
     }
 
     #[track_caller]
@@ -99,7 +102,7 @@ impl<'a, L: ?Sized> Robust<'a, L> {
         let address = ptr::from_ref(self.lock).addr();
         let asked = self.identity.asked::<L>(address, access, 0, Location::caller());
         // Handles of one lock are one lock also to the order within its class.
-        Asked { instance: address as u64, ..asked }
+        Asked { instance: BY_ADDRESS | address as u64, ..asked }
     }
 
     /// Acquires without a deadline: `attempt` does not wait, and `wait` does.

@@ -19,7 +19,7 @@ use ulocks_core::raw::{Initial, RawRwLock};
 /// [`CheckedRwLock`] is its typed face, and knows the line of its making. A lock that was made by
 /// `INIT`, or is zeroed memory, belongs to the class of the line that acquires it first.
 ///
-/// It is the raw lock and five words. It cannot be shared between processes.
+/// It is the raw lock and two words. It cannot be shared between processes.
 #[derive(Debug)]
 pub struct CheckedRw<R: RawRwLock<Scope = Local>>(Lock<R>);
 

@@ -34,7 +34,7 @@ use ulocks_core::raw::RawRwLock;
 /// panics has released the lock.
 ///
 /// # Memory
-/// Five words beside those of the plain lock; otherwise as [`CheckedMutex`](crate::CheckedMutex).
+/// Two words beside those of the plain lock; otherwise as [`CheckedMutex`](crate::CheckedMutex).
 ///
 /// # Signals and forks
 /// As [`CheckedMutex`](crate::CheckedMutex).

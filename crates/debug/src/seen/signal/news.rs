@@ -58,7 +58,7 @@ struct Nesting {
     next: AtomicPtr<Nesting>,
 }
 
-/// An edge that a handler has left. Its locks have no addresses.
+/// An edge that a handler has left. Its locks may be gone.
 pub(crate) struct Edge {
     pub held: Held,
     pub asked: Asked,
@@ -93,16 +93,13 @@ fn nestings() -> impl Iterator<Item = &'static Nesting> {
 pub(super) fn nest(me: &Record, asked: &Asked) {
     for held in me.held() {
         let is_it = |one: &Nesting| {
-            let (vertex, access) = (one.held.class.vertex(one.held.subclass), one.held.access);
-            let to = (one.asked.class.vertex(one.asked.subclass), one.asked.access);
-            (vertex, access) == (held.class.vertex(held.subclass), held.access)
-                && to == (asked.class.vertex(asked.subclass), asked.access)
+            (one.held.vertex(), one.held.access) == (held.vertex(), held.access)
+                && (one.asked.vertex(), one.asked.access) == (asked.vertex(), asked.access)
         };
         if nestings().any(is_it) {
             continue;
         }
-        let held = Held { lock: 0, instance: 0, since: 0, ..held };
-        let asked = Asked { lock: 0, instance: 0, ..*asked };
+        let (held, asked) = (Held { since: 0, ..held }, *asked);
         let thread = ThreadIdentity::new();
         thread.copy(me.identity());
         let kept = keep(Nesting { held, asked, signal: me.signal(), thread, next: AtomicPtr::default() });
@@ -131,10 +128,7 @@ pub(crate) fn edges() -> Vec<Edge> {
         thread,
         signal,
     }));
-    let is_edge = |edge: &Edge| {
-        edge.held.class.vertex(edge.held.subclass) != edge.asked.class.vertex(edge.asked.subclass)
-    };
-    edges.retain(is_edge);
+    edges.retain(|edge| edge.held.vertex() != edge.asked.vertex());
     edges
 }
 

@@ -29,7 +29,8 @@ use super::{keep, list, news};
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
 use crate::seen::class::Node;
-use crate::seen::report::{LockName, Place, Policy, Report, Rule, Severity, policy};
+use crate::seen::policy::{Policy, policy};
+use crate::seen::report::{Circle, LockName, Place, Report, Rule, Severity};
 use crate::seen::slot::{Held, how, subclass_and_access};
 use crate::seen::stacks;
 use crate::seen::thread::Record;
@@ -60,6 +61,8 @@ pub(super) struct Use {
     signals: u64,
     /// The subclass and the access.
     how: u8,
+    lock: usize,
+    instance: u64,
     place: Place,
     thread: ThreadIdentity,
     /// Of a handled use: whether it was reported.
@@ -96,10 +99,11 @@ impl Use {
         &self.thread
     }
 
-    /// The lock, as one that is held: some lock of the class.
+    /// The lock of the use, as one that is held.
     pub fn held(&self) -> Held {
         let (subclass, access) = subclass_and_access(self.how);
-        Held { lock: 0, class: self.class, subclass, access, instance: 0, place: self.place, since: 0 }
+        let (lock, instance) = (self.lock, self.instance);
+        Held { lock, class: self.class, subclass, access, instance, place: self.place, since: 0 }
     }
 
     fn access(&self) -> Access {
@@ -107,10 +111,11 @@ impl Use {
     }
 
     /// Whether a lock that is acquired so keeps `handled` waiting, if that interrupts the holder.
-    fn keeps(signals: u64, how: u8, handled: &Self) -> bool {
+    fn keeps(signals: u64, (how, instance): (u8, u64), handled: &Self) -> bool {
         let ((subclass, access), (other, asked)) =
             (subclass_and_access(how), subclass_and_access(handled.how));
-        subclass == other && access.blocks(asked) && signals & handled.signals != 0
+        let is_it = handled.class.is_one() || instance == handled.instance;
+        is_it && subclass == other && access.blocks(asked) && signals & handled.signals != 0
     }
 }
 
@@ -131,7 +136,11 @@ pub(super) fn add_opened(signals: u64, me: &Record, asked: &Asked) {
 /// Adds a use, unless there is one like it.
 fn add(head: &AtomicPtr<Use>, signals: u64, me: &Record, asked: &Asked, is_handled: bool) {
     let how = how(asked.subclass, asked.access);
-    if signals == 0 || list(head).any(|other| other.how == how && signals & !other.signals == 0) {
+    let is_like = |other: &Use| {
+        let is_it = asked.class.is_one() || asked.instance == other.instance;
+        is_it && other.how == how && signals & !other.signals == 0
+    };
+    if signals == 0 || list(head).any(is_like) {
         return;
     }
     let kept = keep(Use {
@@ -139,6 +148,8 @@ fn add(head: &AtomicPtr<Use>, signals: u64, me: &Record, asked: &Asked, is_handl
         is_handled,
         signals,
         how,
+        lock: asked.lock,
+        instance: asked.instance,
         place: asked.at,
         thread: ThreadIdentity::new(),
         reported: AtomicBool::new(false),
@@ -160,7 +171,8 @@ impl Uses {
 
     /// The signals whose handlers an opened use keeps waiting for a lock of this class.
     pub(super) fn kept_by(&self, opened: &Use) -> u64 {
-        let kept = list(&self.handled).filter(|handled| Use::keeps(opened.signals, opened.how, handled));
+        let kept = list(&self.handled)
+            .filter(|handled| Use::keeps(opened.signals, (opened.how, opened.instance), handled));
         kept.fold(0, |all, handled| all | handled.signals)
     }
 
@@ -173,9 +185,11 @@ impl Uses {
     /// The report of this acquisition, or of an earlier one.
     fn fault(&self, me: &Record, asked: &Asked, open: u64) -> Option<Report> {
         let how = how(asked.subclass, asked.access);
-        if let Some(handled) = list(&self.handled).find(|handled| Use::keeps(open, how, handled)) {
+        if let Some(handled) =
+            list(&self.handled).find(|handled| Use::keeps(open, (how, asked.instance), handled))
+        {
             let again = handled.reported.swap(true, Relaxed);
-            let mut report = report(asked.name(), handled);
+            let mut report = report(asked.name(), asked.instance, handled);
             (report.thread, report.here) = (me.name(), Some(asked.at));
             report.stack = stacks::here(Some(asked.at));
             return (!again || matches!(policy(), Policy::Panic)).then_some(report);
@@ -185,7 +199,7 @@ impl Uses {
 
     /// The opened use that keeps a handled one waiting.
     fn keeper(&self, handled: &Use) -> Option<&'static Use> {
-        list(&self.opened).find(|opened| Use::keeps(opened.signals, opened.how, handled))
+        list(&self.opened).find(|opened| Use::keeps(opened.signals, (opened.how, opened.instance), handled))
     }
 
     /// The report of two uses in the lists of `class`, which are these. Each is reported once.
@@ -196,16 +210,24 @@ impl Uses {
             return None;
         }
         let (subclass, access) = subclass_and_access(opened.how);
-        let mut report = report(class.lock_name(0, subclass, access), handled);
+        let name = class.lock_name((opened.lock, opened.instance), subclass, access);
+        let mut report = report(name, opened.instance, handled);
         (report.thread, report.here) = (opened.thread.name(), Some(opened.place));
         Some(report)
     }
 }
 
-fn report(lock: LockName, handled: &Use) -> Report {
+/// The report of `instance`, which keeps a handled use waiting. If it is another lock of a class
+/// that may be wrong, the report is a warning.
+fn report(lock: LockName, instance: u64, handled: &Use) -> Report {
+    let (other, mut notes) = (handled.instance, Vec::new());
+    if instance != other {
+        notes.push(format!("the handler acquired #{other}, and the thread #{instance}, of one class"));
+    }
+    let is_certain = notes.is_empty() || handled.class.is_named();
     Report {
         rule: Rule::NoOpenSignal,
-        severity: Severity::Fault,
+        severity: if is_certain { Severity::Fault } else { Severity::Warning },
         lock,
         thread: handled.thread.name(),
         here: None,
@@ -213,6 +235,8 @@ fn report(lock: LockName, handled: &Use) -> Report {
         held: Some(handled.access()),
         holder: Some(handled.thread.name()),
         steps: Vec::new(),
+        circle: Circle::OfLocks,
+        notes,
         signal: Some(handled.signals.trailing_zeros() + 1),
         stack: None,
         stack_before: None,

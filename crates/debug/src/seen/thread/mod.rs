@@ -245,7 +245,7 @@ impl Record {
         slot.write(held);
         self.used.store(used | 1 << free, Release); // (publish) of `slot.rs`
         let sum = if used == 0 { 0 } else { self.sum() };
-        self.owner_only.sum.set(sum.wrapping_add(held.class.hash(held.subclass, held.access)));
+        self.owner_only.sum.set(sum.wrapping_add(held.class.hash(held.subclass, held.instance, held.access)));
         self.has_entered(free as usize, held);
         true
     }
@@ -299,7 +299,7 @@ impl Record {
     fn clear(&self, used: u64, index: usize) {
         let left = used & !(1 << index);
         if left != 0 {
-            self.owner_only.sum.set(self.sum().wrapping_sub(self.slots[index].class_hash()));
+            self.owner_only.sum.set(self.sum().wrapping_sub(self.slots[index].hash()));
         }
         self.used.store(left, Release);
     }

@@ -20,6 +20,7 @@ pub(crate) struct Wait {
     pub class: &'static Node,
     pub subclass: u8,
     pub access: Access,
+    pub instance: u64,
     pub place: Place,
     pub timed: bool,
     /// By the coarse clock, in nanoseconds.
@@ -28,7 +29,7 @@ pub(crate) struct Wait {
 
 impl Wait {
     pub fn name(&self) -> LockName {
-        self.class.lock_name(self.lock, self.subclass, self.access)
+        self.class.lock_name((self.lock, self.instance), self.subclass, self.access)
     }
 }
 
@@ -39,6 +40,7 @@ pub(super) struct Waiting {
     place: AtomicPtr<Location<'static>>,
     timed: AtomicBool,
     since: AtomicU64,
+    instance: AtomicU64,
     /// The subclass and the access.
     how: AtomicU32,
 }
@@ -50,6 +52,7 @@ impl Record {
         waiting.place.store(ptr::from_ref(wait.place).cast_mut(), Relaxed);
         waiting.timed.store(wait.timed, Relaxed);
         waiting.since.store(wait.since, Relaxed);
+        waiting.instance.store(wait.instance, Relaxed);
         waiting.how.store(how(wait.subclass, wait.access).into(), Relaxed);
         waiting.lock.store(wait.lock, Relaxed);
         self.waits.store(self.waits.load(Relaxed) + 1, Release); // (begin wait)
@@ -74,10 +77,11 @@ impl Record {
         let (class, place) = unsafe { (&*class, &*place) };
         let (lock, timed) = (waiting.lock.load(Relaxed), waiting.timed.load(Relaxed));
         let (how, since) = (waiting.how.load(Relaxed), waiting.since.load(Relaxed));
+        let instance = waiting.instance.load(Relaxed);
         fence(Acquire);
         // A later wait may have been written in the meantime.
         let same = self.waits.load(Relaxed) == number;
         let (subclass, access) = subclass_and_access(how as u8);
-        same.then_some((Wait { lock, class, subclass, access, place, timed, since }, number))
+        same.then_some((Wait { lock, class, subclass, access, instance, place, timed, since }, number))
     }
 }

@@ -1,0 +1,391 @@
+//! The order of locks: a graph that may not have a circle.
+//!
+//! # Vertices
+//! A vertex is a class with a subclass, or, if a lock has no class, the lock itself. An edge from A
+//! to B says that a thread held A and asked for B in a way that can block. An edge that would close
+//! a circle is not entered, and reported: from then on some timing deadlocks.
+//!
+//! A program may nest locks of one class and subclass, by their addresses, say. Those are ordered
+//! one by one, by their numbers. Such an edge leads from lock to lock, and never to a class.
+//!
+//! Edges come from *all* locks that a thread holds. So what is checked is the set of held locks and
+//! the lock that is asked for. A set is the sum of the hashes of its vertices, which an acquisition
+//! and a release keep up to date. Keys of sets that break no rule are remembered (`validated.rs`).
+//! Two sets have the same 64 bits with a probability of 2^-64; then an inversion may be missed.
+//!
+//! # Which locks
+//! A circle goes through classes, and a report is about locks. So an edge remembers the locks of
+//! its first use, and a circle is judged by those. At each vertex one lock was asked for, and one
+//! was held:
+//!
+//! | the two are | judgement |
+//! |---|---|
+//! | the same, or nested in this order | these locks wait for each other: a fault |
+//! | different locks of named classes, or of subclasses | a fault, which says so |
+//! | different locks, in two pairs equally far apart | fields of two objects: a fault, which says so |
+//! | different locks of the class of a line | a warning, which says so; the class is dissolved |
+//!
+//! The vertex of a class that is dissolved is replaced by those of its locks. Its edges go to the
+//! locks that they were first seen with.
+//!
+//! # Readers
+//! An edge also says in what way the one lock was held and the other asked for. A circle counts
+//! only if each of its locks is held in a way that keeps the thread waiting that asks for it:
+//! [`Access::blocks`]. So a circle of readers that pass waiting writers is no inversion. One of
+//! plain readers is, since writers may come between.
+//!
+//! # Locks that are dropped
+//! A lock takes its edges with it, so no later lock inherits them. Those of its class stay.
+
+mod graph;
+mod known;
+
+pub(crate) use known::{is_known, remember};
+
+#[cfg(doc)]
+use crate::seen::access::Access;
+use crate::seen::asked::Asked;
+use crate::seen::class::{Node, fold, lock_of, own_vertex};
+use crate::seen::report::{Circle, Report, Rule, Severity, Step, ThreadName};
+use crate::seen::signal::Edge;
+use crate::seen::stacks::{self, Stack};
+use crate::seen::thread::{Held, Record};
+use graph::{Graph, Key, Set, Vertex};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use ulocks_core::sync::{AtomicU16, Ordering::Relaxed};
+use ulocks_unfair::BargingMutex;
+
+type Gates = SmallVec<[u64; 2]>;
+
+/// How a thread used an edge first.
+#[derive(Clone)]
+struct Seen {
+    thread: Arc<ThreadName>,
+    held: Held,
+    asked: Asked,
+    /// The locks that the thread had alone each time, by number.
+    gates: Gates,
+    signal: Option<u32>,
+    stacks: Option<Box<[Option<Stack>; 2]>>,
+}
+
+impl Seen {
+    fn step(&self) -> Step {
+        let [held_stack, asked_stack] = self.stacks.as_deref().cloned().unwrap_or_default();
+        Step {
+            thread: (*self.thread).clone(),
+            held: self.held.name(),
+            since: self.held.place,
+            held_stack,
+            asked: self.asked.name(),
+            at: self.asked.at,
+            asked_stack,
+            signal: self.signal,
+        }
+    }
+
+    /// The edge: from lock to lock if both are of one vertex.
+    fn key(&self) -> Key {
+        key_of(&self.held, &self.asked)
+    }
+
+    /// How far the one lock lies from the other.
+    fn apart(&self) -> usize {
+        self.held.lock.wrapping_sub(self.asked.lock)
+    }
+}
+
+fn key_of(held: &Held, asked: &Asked) -> Key {
+    let (mut from, mut to) = (held.vertex(), asked.vertex());
+    if from == to {
+        from = own_vertex(held.subclass, held.instance);
+        to = own_vertex(asked.subclass, asked.instance);
+    }
+    Key::new((from, held.access), (to, asked.access))
+}
+
+pub(crate) struct Orders {
+    graph: Graph,
+    /// Edges that were reported and not entered.
+    bad: Set<Key>,
+    /// The thread of the last new edge.
+    thread: Option<Arc<ThreadName>>,
+}
+
+pub(crate) static GRAPH: BargingMutex<Orders> =
+    BargingMutex::new(Orders { graph: Graph::new(), bad: Set::with_hasher(graph::hasher()), thread: None });
+
+/// How many vertices there are of locks whose numbers have this remainder. Written under the lock
+/// of the graph. It tells a lock that is dropped whether to look there.
+static VERTICES: [AtomicU16; 1 << 15] = [const { AtomicU16::new(0) }; 1 << 15];
+
+fn count(number: u64) -> &'static AtomicU16 {
+    &VERTICES[number as usize % VERTICES.len()]
+}
+
+/// A vertex is made, or is no more.
+fn count_vertex(vertex: Vertex, made: bool) {
+    let Some(number) = lock_of(vertex) else { return };
+    // A count that was full once stays.
+    let step = |count: u16| match count {
+        u16::MAX => None,
+        _ => Some(if made { count + 1 } else { count - 1 }),
+    };
+    let _ = count(number).fetch_update(Relaxed, Relaxed, step);
+}
+
+/// The lock of this number is dropped.
+#[inline]
+pub(crate) fn dropped(number: u64) {
+    if count(number).load(Relaxed) != 0 {
+        forget(number);
+    }
+}
+
+#[cold]
+fn forget(number: u64) {
+    // A handler may have interrupted a thread that has the graph.
+    if crate::seen::thread::is_in_handler() {
+        return;
+    }
+    let mut orders = GRAPH.lock();
+    for subclass in 0..crate::seen::class::SUBCLASSES {
+        let vertex = own_vertex(subclass, number);
+        orders.graph.forget(vertex);
+        orders.bad.retain(|key| key.from != vertex && key.to != vertex);
+    }
+}
+
+/// The key of an acquisition by a thread that holds something: what it holds, and what it asks for.
+///
+/// It is not the key if the thread holds locks of the class and subclass that it asks for. Such a
+/// key is never validated, since [`key`] is another one then.
+#[inline(always)]
+pub(crate) fn vertex_key(me: &Record, asked: &Asked) -> u64 {
+    // Both are as good as random.
+    me.sum() ^ asked.hash().rotate_left(23)
+}
+
+/// The key of an acquisition by a thread that holds something. If it holds locks of the class that
+/// it asks for, the locks count and not only the class.
+#[cold]
+pub(crate) fn key(me: &Record, asked: &Asked) -> u64 {
+    let key = vertex_key(me, asked);
+    if !asked.class.is_one() {
+        return key;
+    }
+    let is_same = |held: &Held| held.vertex() == asked.vertex();
+    let mut same = me.held().filter(is_same).peekable();
+    if same.peek().is_none() {
+        return key;
+    }
+    let one = |held: Held| fold(held.instance | u64::from(held.access.code()) << 56);
+    let sum = same.fold(0_u64, |sum, held| sum.wrapping_add(one(held)));
+    fold(key ^ sum.rotate_left(17) ^ fold(asked.instance).rotate_left(41))
+}
+
+/// The locks that a thread has alone, beside this one.
+fn gates(me: &Record, held: &Held) -> Gates {
+    let others = me.held().filter(|other| other.access.is_alone() && other.instance != held.instance);
+    others.map(|other| other.instance).collect()
+}
+
+/// Enters the edges of an acquisition. Returns the first inversion among them.
+///
+/// `again` is whether an inversion that has been reported is to be reported again.
+#[cold]
+pub(crate) fn check(me: &Record, asked: &Asked, again: bool) -> Result<(), Option<Box<Report>>> {
+    let mut orders = GRAPH.lock();
+    let knows =
+        |held: Held| held.lock == asked.lock || orders.graph.knows(&key_of(&held, asked), &gates(me, &held));
+    if me.held().all(knows) {
+        return Ok(());
+    }
+    let (thread, here) = (orders.thread(me), stacks::here(Some(asked.at)));
+    let mut outcome = Ok(());
+    // The latest first: that is the pair which the report is to name. The clock is coarse. Of two
+    // locks of one moment, the later one mostly has the higher slot.
+    let mut held: Vec<Held> = me.held().collect();
+    held.reverse();
+    held.sort_by_key(|held| core::cmp::Reverse(held.since));
+    for held in held {
+        if held.lock == asked.lock {
+            continue;
+        }
+        let stacks = [stacks::of(me, held.since), here.clone()];
+        let stacks = stacks.iter().any(Option::is_some).then(|| Box::new(stacks));
+        let gates = gates(me, &held);
+        let seen = Seen { thread: thread.clone(), held, asked: *asked, gates, signal: None, stacks };
+        let Some((report, is_new)) = orders.enter(&seen) else { continue };
+        if outcome.is_ok() {
+            outcome = Err((is_new || again).then(|| Box::new(report)));
+        }
+    }
+    outcome
+}
+
+/// Enters the edges that signal handlers have left. Returns the first inversion among them that was
+/// not found before.
+#[cold]
+pub(crate) fn enter_from_handlers(edges: Vec<Edge>) -> Option<Report> {
+    let mut orders = GRAPH.lock();
+    edges.into_iter().find_map(|Edge { held, asked, thread, signal }| {
+        if orders.graph.knows(&key_of(&held, &asked), &[]) {
+            return None;
+        }
+        let (thread, signal) = (Arc::new(thread.name()), Some(signal));
+        let seen = Seen { thread, held, asked, gates: Gates::new(), signal, stacks: None };
+        let (report, is_new) = orders.enter(&seen)?;
+        is_new.then_some(report)
+    })
+}
+
+impl Orders {
+    fn thread(&mut self, me: &Record) -> Arc<ThreadName> {
+        let name = me.name();
+        match &self.thread {
+            Some(thread) if **thread == name => thread.clone(),
+            _ => self.thread.insert(Arc::new(name)).clone(),
+        }
+    }
+
+    /// A thread uses an edge. Returns the inversion, and whether it was not found before.
+    fn enter(&mut self, seen: &Seen) -> Option<(Report, bool)> {
+        let key = seen.key();
+        let back = self.graph.enter(key, seen.clone())?;
+        let mut circle = vec![seen.clone()];
+        circle.extend(back.iter().map(|key| self.graph.seen(key).clone()));
+        let differing = self.complete(&mut circle);
+        let verdict = judge(&circle, &differing);
+        let is_new = match verdict {
+            Circle::Guessed => {
+                for (_, class) in &differing {
+                    self.dissolve(class);
+                }
+                // These locks may be in a circle all the same.
+                if let Some(found) = self.enter(seen) {
+                    return Some(found);
+                }
+                true
+            }
+            _ => self.bad.insert(key),
+        };
+        Some((inversion(&circle, &differing, verdict), is_new))
+    }
+
+    /// The vertices of a circle, by the steps that ask for them, where different locks of a class
+    /// were asked for and held. If these two were nested, so that they are a part of the circle,
+    /// the steps are put in.
+    fn complete(&self, circle: &mut Vec<Seen>) -> Vec<(usize, &'static Node)> {
+        let mut differing = Vec::new();
+        let mut index = 0;
+        while index < circle.len() {
+            let (asked, held) = (circle[index].asked, circle[(index + 1) % circle.len()].held);
+            index += 1;
+            if asked.instance == held.instance {
+                continue;
+            }
+            let from = (own_vertex(asked.subclass, asked.instance), asked.access);
+            let goal = (own_vertex(held.subclass, held.instance), held.access);
+            match self.graph.way(from, goal, &[]) {
+                Some(way) => {
+                    let nested: Vec<Seen> = way.iter().map(|key| self.graph.seen(key).clone()).collect();
+                    let count = nested.len();
+                    circle.splice(index..index, nested);
+                    index += count;
+                }
+                None => differing.push((index - 1, asked.class)),
+            }
+        }
+        differing
+    }
+
+    /// The locks of a class have an order each from now on.
+    fn dissolve(&mut self, class: &'static Node) {
+        if !class.is_one() || class.is_named() {
+            return;
+        }
+        let vertices = (0..crate::seen::class::SUBCLASSES).map(|subclass| class.vertex(subclass, 0));
+        let keys: Vec<Key> = vertices.flat_map(|vertex| self.graph.edges_of(vertex)).collect();
+        let edges: Vec<Seen> = keys.into_iter().filter_map(|key| self.graph.remove(key)).collect();
+        class.dissolve();
+        for seen in edges {
+            // A part of an order without circles has none.
+            self.graph.enter(seen.key(), seen);
+        }
+    }
+}
+
+/// What a circle is, with the vertices at which its locks differ.
+fn judge(circle: &[Seen], differing: &[(usize, &'static Node)]) -> Circle {
+    let is_of_levels = |class: &&'static Node| {
+        let mut subclasses = circle.iter().filter(|step| core::ptr::eq(step.asked.class, *class));
+        let first = subclasses.next().map(|step| step.asked.subclass);
+        subclasses.any(|step| Some(step.asked.subclass) != first)
+    };
+    let are_objects = || {
+        circle.len() == 2 && differing.len() == 2 && {
+            let [one, other] = [&circle[0], &circle[1]];
+            // The second step holds what the first one asks for.
+            one.apart() == other.apart().wrapping_neg()
+                && [one, other].iter().all(|seen| seen.has_addresses())
+        }
+    };
+    match differing {
+        [] => Circle::OfLocks,
+        _ if differing.iter().all(|(_, class)| class.is_named() || is_of_levels(class)) => Circle::OfClasses,
+        _ if are_objects() => Circle::OfClasses,
+        _ => Circle::Guessed,
+    }
+}
+
+impl Seen {
+    fn has_addresses(&self) -> bool {
+        self.held.lock != 0 && self.asked.lock != 0
+    }
+}
+
+fn inversion(circle: &[Seen], differing: &[(usize, &'static Node)], verdict: Circle) -> Report {
+    let Seen { held, asked, .. } = &circle[0];
+    let steps: Vec<Step> = circle.iter().map(Seen::step).collect();
+    let mut notes = Vec::new();
+    for (index, class) in differing {
+        let next = (index + 1) % circle.len();
+        let (asked, held) = (circle[*index].asked.instance, circle[next].held.instance);
+        notes.push(format!(
+            "#{asked} of step {} and #{held} of step {} are different locks of the class `{}`",
+            index + 1,
+            next + 1,
+            class.name()
+        ));
+    }
+    let is_read = |index: usize| {
+        let held = circle[(index + 1) % circle.len()].held.access;
+        circle[index].asked.access.is_shared() && held.is_shared()
+    };
+    let readers: Vec<String> =
+        (0..circle.len()).filter(|&index| is_read(index)).map(|index| (index + 1).to_string()).collect();
+    if !readers.is_empty() {
+        notes.push(format!(
+            "step {} asks to read what is held to read: it waits if a writer comes between",
+            readers.join(" and ")
+        ));
+    }
+    Report {
+        rule: Rule::Order,
+        severity: if verdict == Circle::Guessed { Severity::Warning } else { Severity::Fault },
+        circle: verdict,
+        lock: asked.name(),
+        thread: steps[0].thread.clone(),
+        here: Some(asked.at),
+        before: Some(held.place),
+        held: Some(held.access),
+        holder: Some(steps[0].thread.clone()),
+        signal: steps.iter().find_map(|step| step.signal),
+        notes,
+        stack: steps[0].asked_stack.clone(),
+        stack_before: steps[0].held_stack.clone(),
+        steps,
+    }
+}
