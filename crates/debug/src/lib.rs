@@ -23,7 +23,7 @@ pub use faces::checked;
 pub use seen::{
     access::Access,
     class::Class,
-    policy::{FaultsAbort, Policy, policy, set_policy},
+    policy::{FaultsAbort, Policy, policy, set_policy, set_strict},
     report::{LockName, Place, Report, Rule, Severity, Step, ThreadName},
     stacks::Stack,
     wait::deadlocks,
@@ -33,6 +33,7 @@ pub use seen::{
 pub use {
     faces::strict::*,
     locks::*,
+    rules::accept::accept,
     rules::faults::TryLockError,
     rules::handler::SignalContext,
     rules::held::{self, Held, HeldLock, Waiter, held, waiters},

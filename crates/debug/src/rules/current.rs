@@ -1,15 +1,24 @@
 //! The record of the calling thread, from its first acquisition to its end.
 
 use super::deliver::From;
-use super::{clock, faults, fork, handler};
+use super::{accept, clock, faults, fork, handler};
 use crate::seen::stacks;
 use crate::seen::thread::{CURRENT, ENDED, Record, records};
+use ulocks_core::sync::{AtomicBool, Ordering::Relaxed};
 
 std::thread_local! {
     static EXIT: Exit = const { Exit };
 }
 
-/// The record of this thread. `None` if the thread is at its end.
+/// Whether nothing is checked in this run.
+static IS_OFF: AtomicBool = AtomicBool::new(false);
+
+/// No thread gets a record from now on.
+pub(crate) fn stop() {
+    IS_OFF.store(true, Relaxed);
+}
+
+/// The record of this thread. `None` if the thread is at its end, or if nothing is checked.
 #[inline]
 pub(crate) fn current() -> Option<&'static Record> {
     let current = CURRENT.get();
@@ -24,6 +33,11 @@ pub(crate) fn current() -> Option<&'static Record> {
 #[cold]
 fn begin() -> Option<&'static Record> {
     if !CURRENT.get().is_null() || EXIT.try_with(|_| ()).is_err() {
+        return None;
+    }
+    accept::look_at_environment();
+    if IS_OFF.load(Relaxed) {
+        CURRENT.set(ENDED);
         return None;
     }
     fork::watch();

@@ -1,5 +1,6 @@
 //! What becomes of a report.
 
+use super::accept::is_accepted;
 use crate::profile::{events, probes::probe};
 use crate::seen::policy::{Policy, no_unwinding, policy};
 use crate::seen::report::{Report, Severity};
@@ -26,6 +27,9 @@ fn abort(report: &Report, why: &str) -> ! {
 #[cold]
 #[track_caller]
 pub(crate) fn deliver(report: &Report, from: From) {
+    if is_accepted(report) {
+        return;
+    }
     events::reported(report);
     let title = report.title();
     probe!(ulocks, reported, report.lock.address, title.as_ptr(), title.len());

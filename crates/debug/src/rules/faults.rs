@@ -1,5 +1,6 @@
 //! The rules, and their reports. All of it is off the fast path.
 
+use crate::rules::accept::is_accepted;
 use crate::rules::deliver::{From, deliver};
 use crate::rules::handler;
 use crate::rules::once;
@@ -95,7 +96,8 @@ pub(crate) fn order(me: &Record, asked: &Asked, key: u64) {
         Err(Some(report)) => {
             deliver(&report, From::Call);
             // It goes on. If a fault panics, it is to do so each time.
-            if report.severity == Severity::Warning || !matches!(policy(), Policy::Panic) {
+            let is_over = report.severity == Severity::Warning || is_accepted(&report);
+            if is_over || !matches!(policy(), Policy::Panic) {
                 validate(me, key);
             }
         }
@@ -125,7 +127,7 @@ pub(crate) fn attempt(me: &Record, asked: &Asked, has_order: bool) -> Result<(),
         return Ok(());
     }
     match ordered(me, asked, true) {
-        Err(Some(report)) if report.severity == Severity::Fault => {
+        Err(Some(report)) if report.severity == Severity::Fault && !is_accepted(&report) => {
             return Err(TryLockError::Fault(report));
         }
         Err(Some(report)) => deliver(&report, From::Call),

@@ -1,5 +1,6 @@
 //! The rules of locks, and the lists of who holds what. They know of no lock but its address.
 
+pub(crate) mod accept;
 pub(crate) mod clock;
 pub(crate) mod current;
 pub(crate) mod deliver;

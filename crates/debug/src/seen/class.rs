@@ -199,7 +199,7 @@ impl Node {
     #[inline]
     pub fn vertex(&self, subclass: u8, instance: u64) -> u64 {
         match self.is_one() {
-            true => CLASS | u64::from(self.id) * u64::from(SUBCLASSES) + u64::from(subclass),
+            true => CLASS | own_vertex(subclass, self.id.into()),
             false => own_vertex(subclass, instance),
         }
     }

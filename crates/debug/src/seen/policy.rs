@@ -5,12 +5,26 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use core::mem;
 use core::ptr;
-use ulocks_core::sync::{AtomicPtr, Ordering::Relaxed};
+use ulocks_core::sync::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 use ulocks_core::sync_static;
 
 /// What happens when a rule is broken.
 ///
 /// A warning is printed to standard error and nothing else, except by [`Call`](Self::Call).
+///
+/// # The environment
+/// The variable `ULOCKS_CHECKED` decides for programs whose source cannot be changed. It has words
+/// with commas between them:
+///
+/// | word | what it does |
+/// |---|---|
+/// | `panic`, `abort`, `warn` | the policy of this name; [`set_policy`] then changes nothing |
+/// | `off` | nothing is checked, and no lock is listed |
+/// | `strict` | as [`set_strict`] |
+/// | `accept=FILE` | each line of the file is accepted, as by [`accept`](crate::accept): `BEFORE -> HERE` |
+///
+/// It is read at the first acquisition of the process. A word that is none of these is said, and
+/// ignored.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Policy {
     /// The call that breaks the rule panics with the report as its message, before it has changed
@@ -20,6 +34,8 @@ pub enum Policy {
     Panic,
     /// The report is printed, and the process aborts.
     Abort,
+    /// The report is printed, and the call goes on as that of the plain lock.
+    Warn,
     /// The function gets the report. It may panic where [`Panic`](Self::Panic) would.
     ///
     /// If it returns, the call goes on as that of the plain lock: a self-deadlock then deadlocks.
@@ -29,20 +45,49 @@ pub enum Policy {
 }
 
 sync_static! {
-    /// The callback, or one of these two.
+    /// The callback, or one of these.
     static POLICY: AtomicPtr<()> = AtomicPtr::new(PANIC);
+    /// Whether the environment says what the policy is.
+    static IS_FIXED: AtomicBool = AtomicBool::new(false);
+    static IS_STRICT: AtomicBool = AtomicBool::new(false);
 }
 const PANIC: *mut () = ptr::null_mut();
 const ABORT: *mut () = ptr::without_provenance_mut(1);
+const WARN: *mut () = ptr::without_provenance_mut(2);
 
-/// Decides what becomes of reports from now on, in all threads.
+/// Decides what becomes of reports from now on, in all threads, unless `ULOCKS_CHECKED` does.
 pub fn set_policy(policy: Policy) {
+    if !IS_FIXED.load(Relaxed) {
+        store(policy);
+    }
+}
+
+/// The policy for the whole run.
+#[cfg(checking)]
+pub(crate) fn fix_policy(policy: Policy) {
+    IS_FIXED.store(true, Relaxed);
+    store(policy);
+}
+
+fn store(policy: Policy) {
     let value = match policy {
         Policy::Panic => PANIC,
         Policy::Abort => ABORT,
+        Policy::Warn => WARN,
         Policy::Call(function) => function as *mut (),
     };
     POLICY.store(value, Relaxed);
+}
+
+/// Whether different locks of one line in opposite orders are a fault from now on, and not a
+/// warning. A line that makes locks of several purposes is then reported wrongly.
+pub fn set_strict(on: bool) {
+    IS_STRICT.store(on, Relaxed);
+}
+
+#[cfg(checking)]
+pub(crate) fn is_strict() -> bool {
+    IS_STRICT.load(Relaxed)
 }
 
 /// What becomes of reports.
@@ -50,6 +95,7 @@ pub fn policy() -> Policy {
     match POLICY.load(Relaxed) {
         PANIC => Policy::Panic,
         ABORT => Policy::Abort,
+        WARN => Policy::Warn,
         // SAFETY: `set_policy` is the only other source of values, and stores such a function.
         function => Policy::Call(unsafe { mem::transmute::<*mut (), fn(&Report)>(function) }),
     }

@@ -399,6 +399,12 @@ impl fmt::Display for Report {
                 }
             }
         }
+        if let (Rule::Order | Rule::NoLockInWait | Rule::NoReadAgain, Some(before), Some(here)) =
+            (self.rule, self.before, self.here)
+        {
+            let [before, here] = [before, here].map(|place| (place.file(), place.line()));
+            writeln!(f, "  accept  {}:{} -> {}:{}", before.0, before.1, here.0, here.1)?;
+        }
         write!(f, "  to do   {}", self.advice())
     }
 }

@@ -210,7 +210,10 @@ pub const WAYS: &[Way] = ways! {
         }
         pair(all, [|all| &all[&1], |all| &all[&2]])
     };
-    "unwrap_or_default", OWN: two((None::<Mutex<u32>>.unwrap_or_default(), None::<Mutex<u32>>.unwrap_or_default()));
+    "unwrap_or_default", OWN: {
+        let mut none = Vec::<Mutex<u32>>::new();
+        two((none.pop().unwrap_or_default(), none.pop().unwrap_or_default()))
+    };
     "mem::take", OWN: {
         let (mut first, mut last) = (Mutex::new(0), Mutex::new(0));
         drop((std::mem::take(&mut first), std::mem::take(&mut last)));

@@ -295,7 +295,7 @@ impl Graph {
     /// Follows edges from what was asked for until a lock is asked for that the thread holds. Each
     /// lock on the way must be held in a way that keeps waiting what asks for it. An edge with one
     /// of `gates` is not followed.
-    pub fn way(&self, from: (Vertex, Access), goal: (Vertex, Access), gates: &[u64]) -> Option<Vec<Key>> {
+    fn way(&self, from: (Vertex, Access), goal: (Vertex, Access), gates: &[u64]) -> Option<Vec<Key>> {
         type State = (Vertex, u32);
         let state = |(vertex, access): (Vertex, Access)| -> State { (vertex, access.code()) };
         let mut came_from: Map<State, (State, Key)> = Map::default();

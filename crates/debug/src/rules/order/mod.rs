@@ -20,7 +20,7 @@
 //!
 //! | the two are | judgement |
 //! |---|---|
-//! | the same, or nested in this order | these locks wait for each other: a fault |
+//! | the same, at all vertices | these locks wait for each other: a fault |
 //! | different locks of named classes, or of subclasses | a fault, which says so |
 //! | different locks, in two pairs equally far apart | fields of two objects: a fault, which says so |
 //! | different locks of the class of a line | a warning, which says so; the class is dissolved |
@@ -46,6 +46,7 @@ pub(crate) use known::{is_known, remember};
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
 use crate::seen::class::{Node, fold, lock_of, own_vertex};
+use crate::seen::policy::is_strict;
 use crate::seen::report::{Circle, Report, Rule, Severity, Step, ThreadName};
 use crate::seen::signal::Edge;
 use crate::seen::stacks::{self, Stack};
@@ -254,57 +255,29 @@ impl Orders {
     fn enter(&mut self, seen: &Seen) -> Option<(Report, bool)> {
         let key = seen.key();
         let back = self.graph.enter(key, seen.clone())?;
-        let mut circle = vec![seen.clone()];
-        circle.extend(back.iter().map(|key| self.graph.seen(key).clone()));
-        let differing = self.complete(&mut circle);
+        let rest = back.iter().map(|key| self.graph.seen(key).clone());
+        let circle: Vec<Seen> = core::iter::once(seen.clone()).chain(rest).collect();
+        let differing = differing(&circle);
         let verdict = judge(&circle, &differing);
-        let is_new = match verdict {
-            Circle::Guessed => {
-                for (_, class) in &differing {
-                    self.dissolve(class);
-                }
-                // These locks may be in a circle all the same.
-                if let Some(found) = self.enter(seen) {
-                    return Some(found);
-                }
-                true
+        let is_new = if verdict == Circle::Guessed {
+            let dissolved = differing.iter().filter(|(_, class)| self.dissolve(class)).count();
+            // These locks may be in a circle all the same, which goes on inside of the class.
+            if dissolved > 0
+                && let Some(found) = self.enter(seen)
+            {
+                return Some(found);
             }
-            _ => self.bad.insert(key),
+            true
+        } else {
+            self.bad.insert(key)
         };
         Some((inversion(&circle, &differing, verdict), is_new))
     }
 
-    /// The vertices of a circle, by the steps that ask for them, where different locks of a class
-    /// were asked for and held. If these two were nested, so that they are a part of the circle,
-    /// the steps are put in.
-    fn complete(&self, circle: &mut Vec<Seen>) -> Vec<(usize, &'static Node)> {
-        let mut differing = Vec::new();
-        let mut index = 0;
-        while index < circle.len() {
-            let (asked, held) = (circle[index].asked, circle[(index + 1) % circle.len()].held);
-            index += 1;
-            if asked.instance == held.instance {
-                continue;
-            }
-            let from = (own_vertex(asked.subclass, asked.instance), asked.access);
-            let goal = (own_vertex(held.subclass, held.instance), held.access);
-            match self.graph.way(from, goal, &[]) {
-                Some(way) => {
-                    let nested: Vec<Seen> = way.iter().map(|key| self.graph.seen(key).clone()).collect();
-                    let count = nested.len();
-                    circle.splice(index..index, nested);
-                    index += count;
-                }
-                None => differing.push((index - 1, asked.class)),
-            }
-        }
-        differing
-    }
-
-    /// The locks of a class have an order each from now on.
-    fn dissolve(&mut self, class: &'static Node) {
+    /// The locks of a class have an order each from now on. `false` if they keep that of the class.
+    fn dissolve(&mut self, class: &'static Node) -> bool {
         if !class.is_one() || class.is_named() {
-            return;
+            return false;
         }
         let vertices = (0..crate::seen::class::SUBCLASSES).map(|subclass| class.vertex(subclass, 0));
         let keys: Vec<Key> = vertices.flat_map(|vertex| self.graph.edges_of(vertex)).collect();
@@ -314,7 +287,16 @@ impl Orders {
             // A part of an order without circles has none.
             self.graph.enter(seen.key(), seen);
         }
+        true
     }
+}
+
+/// The steps that ask for another lock of a class than the next step holds.
+fn differing(circle: &[Seen]) -> Vec<(usize, &'static Node)> {
+    let next = circle.iter().cycle().skip(1);
+    let steps = circle.iter().zip(next).enumerate();
+    let differing = steps.filter(|(_, (step, next))| step.asked.instance != next.held.instance);
+    differing.map(|(index, (step, _))| (index, step.asked.class)).collect()
 }
 
 /// What a circle is, with the vertices at which its locks differ.
@@ -335,7 +317,7 @@ fn judge(circle: &[Seen], differing: &[(usize, &'static Node)]) -> Circle {
     match differing {
         [] => Circle::OfLocks,
         _ if differing.iter().all(|(_, class)| class.is_named() || is_of_levels(class)) => Circle::OfClasses,
-        _ if are_objects() => Circle::OfClasses,
+        _ if are_objects() || is_strict() => Circle::OfClasses,
         _ => Circle::Guessed,
     }
 }

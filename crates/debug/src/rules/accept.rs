@@ -1,0 +1,100 @@
+//! Reports that a program accepts, and the environment variable `ULOCKS_CHECKED`.
+
+use super::current;
+use crate::seen::policy::{Policy, fix_policy, set_strict};
+use crate::seen::report::{LockName, Place, Report};
+use crate::seen::thread::is_in_handler;
+use std::sync::Once;
+use ulocks_core::sync::{AtomicBool, Ordering::Relaxed};
+use ulocks_unfair::BargingMutex;
+
+static ACCEPTED: BargingMutex<Vec<[String; 2]>> = BargingMutex::new(Vec::new());
+/// Whether anything was ever accepted.
+static EVER: AtomicBool = AtomicBool::new(false);
+
+/// Accepts the reports in which a thread held `before` and asked for `here`. They are not reported
+/// from now on, in whatever way the policy says.
+///
+/// Each of the two is a line, as in `src/bank.rs:27`, or the name of a class. A line is that of an
+/// acquisition. Of its path, the last parts are enough. A report has such a pair in its last line
+/// but one, which the file of `ULOCKS_CHECKED=accept=FILE` takes as it is.
+///
+/// Of a circle, any of its steps is enough.
+///
+/// # Examples
+/// ```
+/// use ulocks_debug::{Class, Mutex, accept};
+///
+/// static ACCOUNTS: Class = Class::new("accounts");
+/// static JOURNAL: Class = Class::new("journal");
+///
+/// // The audit runs when no transfer does.
+/// accept("journal", "accounts");
+/// let (account, journal) = (Mutex::new_in(&ACCOUNTS, 0), Mutex::new_in(&JOURNAL, 0));
+/// drop((account.lock(), journal.lock()));
+/// drop((journal.lock(), account.lock()));
+/// ```
+pub fn accept(before: &str, here: &str) {
+    ACCEPTED.lock().push([before, here].map(|text| text.trim().to_owned()));
+    EVER.store(true, Relaxed);
+}
+
+/// Whether the program has accepted this.
+pub(crate) fn is_accepted(report: &Report) -> bool {
+    if !EVER.load(Relaxed) {
+        return false;
+    }
+    // A handler may have interrupted a thread that has the list.
+    let accepted = if is_in_handler() { ACCEPTED.try_lock() } else { Some(ACCEPTED.lock()) };
+    let Some(accepted) = accepted else { return false };
+    let pair = report.before.zip(report.here);
+    let fits = |[before, here]: &[String; 2]| {
+        let mut steps = report.steps.iter();
+        steps.any(|step| fits(before, step.since, Some(&step.held)) && fits(here, step.at, Some(&step.asked)))
+            || pair.is_some_and(|pair| fits(before, pair.0, None) && fits(here, pair.1, Some(&report.lock)))
+    };
+    accepted.iter().any(fits)
+}
+
+/// Whether `text` is the line of an acquisition, or the class of its lock.
+fn fits(text: &str, place: Place, lock: Option<&LockName>) -> bool {
+    let line = format!("{}:{}", place.file(), place.line());
+    let is_line = line.strip_suffix(text).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+    is_line || lock.is_some_and(|lock| lock.name == text)
+}
+
+/// Reads the environment, once.
+pub(crate) fn look_at_environment() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let words = std::env::var("ULOCKS_CHECKED").unwrap_or_default();
+        words.split(',').filter(|word| !word.is_empty()).for_each(obey);
+    });
+}
+
+fn obey(word: &str) {
+    match word {
+        "panic" => fix_policy(Policy::Panic),
+        "abort" => fix_policy(Policy::Abort),
+        "warn" => fix_policy(Policy::Warn),
+        "off" => current::stop(),
+        "strict" => set_strict(true),
+        _ => match word.strip_prefix("accept=") {
+            Some(file) => read(file),
+            None => eprintln!("ulocks-debug: ULOCKS_CHECKED has no word `{word}`"),
+        },
+    }
+}
+
+fn read(file: &str) {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) => return eprintln!("ulocks-debug: cannot read `{file}` of ULOCKS_CHECKED: {error}"),
+    };
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        match line.split_once("->") {
+            Some((before, here)) => accept(before.trim().trim_start_matches("accept").trim(), here),
+            None => eprintln!("ulocks-debug: `{file}` has a line without `->`: {line}"),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! `ULOCKS_CHECKED`, and reports that a program accepts: each in a process of its own.
+
+#![cfg(not(any(ulocks_loom, ulocks_vm)))]
+
+use std::env;
+use std::fs;
+use std::process::Command;
+use ulocks_debug::{Class, Mutex, Policy, RwLock, accept, held, set_policy};
+use ulocks_testkit::limit::output;
+
+static FIRST: Class = Class::new("first");
+static LAST: Class = Class::new("last");
+
+/// Two locks in both orders, a guess, and a lock that is read twice.
+fn program() {
+    let (first, last) = (Mutex::new_in(&FIRST, 0), Mutex::new_in(&LAST, 0));
+    drop((first.lock(), last.lock()));
+    for _ in 0..2 {
+        drop((last.lock(), first.lock())); // the inversion
+    }
+    let make = |value| Mutex::new(value);
+    let (one, other) = (make(1), make(2));
+    drop((one.lock(), first.lock()));
+    drop((first.lock(), other.lock())); // the guess
+    let table = RwLock::new(0);
+    drop((table.read(), table.read()));
+    println!("it goes on, and holds {}", {
+        let _held = first.lock();
+        held().locks().len()
+    });
+}
+
+/// The line of this file with that comment.
+fn line(comment: &str) -> usize {
+    let text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/environment.rs")).unwrap();
+    1 + text.lines().position(|line| line.ends_with(comment)).unwrap()
+}
+
+/// What the program prints with these words in the environment, and whether it ends well.
+fn run(words: &str) -> (String, bool) {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", "the_program", "--nocapture"]).env("ULOCKS_TEST_PROGRAM", "1");
+    let output = output(command.env("ULOCKS_CHECKED", words).env("RUST_BACKTRACE", "0"));
+    let texts = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    (texts.concat(), output.status.success())
+}
+
+#[test]
+fn the_program() {
+    match env::var("ULOCKS_TEST_PROGRAM").as_deref() {
+        Ok("accepts") => {
+            accept("last", "first");
+            accept("tests/environment.rs:1", "first"); // no such line
+            program();
+        }
+        Ok(_) => {
+            fn never(_: &ulocks_debug::Report) {
+                println!("the policy of the program");
+            }
+            drop(Mutex::new(0).lock());
+            set_policy(Policy::Call(never));
+            program();
+        }
+        Err(_) => {}
+    }
+}
+
+#[test]
+fn the_environment_says_what_becomes_of_reports() {
+    let (text, is_well) = run("warn");
+    assert!(is_well && text.contains("it goes on, and holds 1"), "{text}");
+    assert_eq!(text.matches("fault: inversion").count(), 1, "{text}");
+    assert_eq!(text.matches("warning: possible inversion").count(), 1, "{text}");
+    assert_eq!(text.matches("if a writer comes between").count(), 1, "{text}");
+
+    for words in ["panic", "abort"] {
+        let (text, is_well) = run(words);
+        assert!(!is_well && text.contains("fault: inversion") && !text.contains("goes on"), "{text}");
+        assert_eq!(text.contains("panicked"), words == "panic", "{text}");
+    }
+    let (text, is_well) = run("off");
+    assert!(is_well && text.contains("it goes on, and holds 0") && !text.contains("ulocks-debug"), "{text}");
+
+    let (text, _) = run("warn,strict");
+    assert_eq!(text.matches("fault: inversion: same class, different locks").count(), 1, "{text}");
+    let (text, is_well) = run("");
+    assert!(is_well && text.contains("the policy of the program"), "{text}");
+    assert!(run("warn,loud").0.contains("no word `loud`"));
+}
+
+#[test]
+fn a_file_accepts_pairs() {
+    let file = env::temp_dir().join(format!("ulocks-accepted-{}", std::process::id()));
+    let (inversion, guess) = (line("// the inversion"), line("// the guess"));
+    let text = format!(
+        "# known\n\n  accept  debug/tests/environment.rs:{inversion} -> tests/environment.rs:{inversion}\n\
+         environment.rs:{guess} -> environment.rs:{guess}\nno arrow\n"
+    );
+    fs::write(&file, text).unwrap();
+    let (text, is_well) = run(&format!("warn,accept={}", file.display()));
+    fs::remove_file(file).unwrap();
+    assert!(is_well && !text.contains("inversion:"), "{text}");
+    assert!(text.contains("if a writer comes between") && text.contains("without `->`: no arrow"), "{text}");
+    assert!(run("warn,accept=/nowhere").0.contains("cannot read `/nowhere`"));
+}
+
+#[test]
+fn a_call_accepts_pairs() {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", "the_program", "--nocapture"]).env("ULOCKS_TEST_PROGRAM", "accepts");
+    let output = output(command.env("ULOCKS_CHECKED", "warn").env("RUST_BACKTRACE", "0"));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && !text.contains("fault: inversion"), "{text}");
+    assert!(text.contains("possible inversion"), "{text}");
+}
