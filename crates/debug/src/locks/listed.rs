@@ -4,7 +4,7 @@ use crate::rules::clock::since;
 use crate::rules::deliver::{From, deliver};
 use crate::rules::faults;
 use crate::rules::handler;
-use crate::rules::order::{key, vertex_key};
+use crate::rules::order::key;
 #[cfg(feature = "shm")]
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
@@ -22,11 +22,9 @@ pub(crate) fn check(me: &'static Record, asked: &Asked) {
         // It is reported as such, and not as an inversion.
         return deliver(&faults::again(me, asked, Some(held)), From::Call);
     }
-    if !me.is_validated_at_once(vertex_key(me, asked)) {
-        let key = key(me, asked);
-        if !me.is_validated(key) {
-            faults::order(me, asked, key);
-        }
+    let key = key(me, asked);
+    if !me.is_validated(key) {
+        faults::order(me, asked, key);
     }
 }
 

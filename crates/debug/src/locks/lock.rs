@@ -17,7 +17,7 @@ use crate::rules::current::current;
 use crate::rules::deliver::{From, deliver};
 use crate::rules::faults::{self, Holder, TryLockError};
 use crate::rules::handler;
-use crate::rules::order::{key, vertex_key};
+use crate::rules::order::key;
 use crate::rules::waiting::waiting;
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
@@ -115,7 +115,7 @@ impl<R> Lock<R> {
         Self::look(me, asked, true);
         // A mutex that its holder asks for is found when that waits.
         let may_have_it = || asked.access != Access::Exclusive && me.holds_one_of(asked.class);
-        let key = || vertex_key(me, &asked);
+        let key = || key(me, &asked);
         if me.holds_any() && (may_have_it() || !me.is_validated_at_once(key())) {
             let copy = asked;
             self.check_order(me, &copy);

@@ -1,6 +1,7 @@
 //! What becomes of a report.
 
 use super::accept::is_accepted;
+use super::once;
 use crate::profile::{events, probes::probe};
 use crate::seen::policy::{Policy, no_unwinding, policy};
 use crate::seen::report::{Report, Severity};
@@ -21,6 +22,14 @@ pub(crate) enum From {
 fn abort(report: &Report, why: &str) -> ! {
     let _ = write!(std::io::stderr(), "{report}\n{why}");
     std::process::abort();
+}
+
+/// Whether no report of these two lines was printed. Those of one line are printed each time.
+fn is_first(report: &Report) -> bool {
+    report
+        .here
+        .zip(report.before)
+        .is_none_or(|(here, before)| once::is_printed_first(report.rule, here, before))
 }
 
 /// Does with `report` what the policy says. The caller holds no lock of this crate.
@@ -45,6 +54,8 @@ pub(crate) fn deliver(report: &Report, from: From) {
                 None => panic!("{report}"),
             }
         }
+        // Once for each pair of lines, as a warning.
+        Policy::Warn if !is_first(report) => {}
         _ => eprintln!("{report}"),
     }
 }

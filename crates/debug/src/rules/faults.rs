@@ -91,14 +91,16 @@ pub(crate) fn order(me: &Record, asked: &Asked, key: u64) {
         return me.validate(key);
     }
     handler::report_news(From::Call);
+    let is_known_by = (!order::nests_first(me, asked)).then_some(key);
+    let validate = || is_known_by.into_iter().for_each(|key| validate(me, key));
     match ordered(me, asked, matches!(policy(), Policy::Panic)) {
-        Ok(()) | Err(None) => validate(me, key),
+        Ok(()) | Err(None) => validate(),
         Err(Some(report)) => {
             deliver(&report, From::Call);
             // It goes on. If a fault panics, it is to do so each time.
             let is_over = report.severity == Severity::Warning || is_accepted(&report);
             if is_over || !matches!(policy(), Policy::Panic) {
-                validate(me, key);
+                validate();
             }
         }
     }
@@ -126,12 +128,13 @@ pub(crate) fn attempt(me: &Record, asked: &Asked, has_order: bool) -> Result<(),
     if !has_order || !me.holds_any() || me.is_handler() || me.is_validated(key) {
         return Ok(());
     }
+    let is_known_by = (!order::nests_first(me, asked)).then_some(key);
     match ordered(me, asked, true) {
         Err(Some(report)) if report.severity == Severity::Fault && !is_accepted(&report) => {
             return Err(TryLockError::Fault(report));
         }
         Err(Some(report)) => deliver(&report, From::Call),
-        Ok(()) | Err(None) => me.validate(key),
+        Ok(()) | Err(None) => is_known_by.into_iter().for_each(|key| me.validate(key)),
     }
     Ok(())
 }
@@ -247,11 +250,14 @@ pub(crate) fn wait(me: &Record, mutex: &Asked) {
         before(&mut report, Some(other), Some(me));
         deliver(&report, From::Inside);
     }
-    let key = order::key(me, mutex);
+    // Another key than that of an acquisition.
+    let key = order::key(me, mutex).rotate_left(7) ^ 0x77;
     if me.is_validated(key) {
         return;
     }
-    me.validate(key);
+    if !order::nests_first(me, mutex) {
+        me.validate(key);
+    }
     // The mutex is acquired again while the other locks are held.
     if let Err(Some(mut report)) = ordered(me, mutex, false) {
         report.severity = Severity::Warning;

@@ -18,7 +18,16 @@ pub(crate) fn hash(place: Place) -> u64 {
 
 /// Whether the warning of `rule` about these two lines was not given before. It is from now on.
 pub(crate) fn is_first(rule: Rule, here: Place, before: Place) -> bool {
-    let key = fold(hash(here) ^ hash(before).rotate_left(21) ^ rule as u64) | 1;
+    enter(hash(here) ^ hash(before).rotate_left(21) ^ rule as u64)
+}
+
+/// The same for reports that are printed, which may be of a warning that was given.
+pub(crate) fn is_printed_first(rule: Rule, here: Place, before: Place) -> bool {
+    enter(hash(here) ^ hash(before).rotate_left(21) ^ rule as u64 ^ 1 << 63)
+}
+
+fn enter(key: u64) -> bool {
+    let key = fold(key) | 1;
     let first = key as usize / 2;
     for index in first..first.wrapping_add(GIVEN.len()) {
         match GIVEN[index % GIVEN.len()].compare_exchange(0, key, Relaxed, Relaxed) {

@@ -11,7 +11,7 @@ pub(crate) type Turns = SmallVec<[(usize, u64); 4]>;
 impl Record {
     /// What this thread holds now.
     pub fn turns(&self) -> Turns {
-        indices(self.used.load(Relaxed)).map(|index| (index, self.slots[index].turn())).collect()
+        indices(self.used.load(Relaxed)).map(|index| (index, self.slot(index).turn())).collect()
     }
 
     /// No inner watch has reported anything. Returns what is to be given to
@@ -24,11 +24,11 @@ impl Record {
     pub fn held_since(&self, before: &Turns) -> Vec<Held> {
         let reported = self.owner_only.awaits.get();
         let is_new = |index: &usize| {
-            reported & 1 << index == 0 && !before.contains(&(*index, self.slots[*index].turn()))
+            reported & 1 << index == 0 && !before.contains(&(*index, self.slot(*index).turn()))
         };
         let new: Vec<usize> = indices(self.used.load(Relaxed)).filter(is_new).collect();
         self.owner_only.awaits.set(new.iter().fold(reported, |all, index| all | 1 << index));
-        new.into_iter().filter_map(|index| self.slots[index].read(&self.used, 1 << index)).collect()
+        new.into_iter().filter_map(|index| self.slot(index).read(&self.used, 1 << index)).collect()
     }
 
     /// The outer watch goes on.

@@ -27,7 +27,12 @@
 //! # Invariants
 //! 1. A key has one node in its list.
 //! 2. A number of a lock's word (`locks/identity.rs`) is in `TABLE` before it is in the word.
-//! 3. `is_one` turns from true to false, and never back.
+//! 3. A bit of `kind` is set, and never cleared.
+//!
+//! # Keys of what is known
+//! A thread remembers what it may acquire by a key of the classes that it holds (`rules/order`). If
+//! locks of a class are nested in each other, `NESTS` is set, and from then on the key is one of
+//! locks. A lock that is held meanwhile is in the key as one of its class until it is released.
 
 use crate::seen::access::Access;
 use crate::seen::report::{LockName, Place};
@@ -36,7 +41,7 @@ use core::any::type_name;
 use core::panic::Location;
 use core::ptr::{self, NonNull};
 use ulocks_core::sync::{
-    AtomicBool, AtomicPtr, AtomicU32,
+    AtomicPtr, AtomicU32,
     Ordering::{Acquire, Relaxed, Release},
 };
 use ulocks_core::{each, sync_static};
@@ -178,14 +183,19 @@ impl Key {
     }
 }
 
+/// Each lock has an order of its own.
+const OWN: u32 = 1;
+/// Locks of the class are nested in each other.
+const NESTS: u32 = 2;
+
 /// A class in use, or the name of locks without one.
 pub(crate) struct Node {
     id: u32,
     /// By subclass.
     hashes: [u64; SUBCLASSES as usize],
     key: Key,
-    /// Whether its locks have one order.
-    is_one: AtomicBool,
+    /// The two bits.
+    kind: AtomicU32,
     uses: crate::seen::signal::Uses,
     next: AtomicPtr<Node>,
 }
@@ -207,9 +217,9 @@ impl Node {
     /// A hash of the vertex and an access that is as good as random.
     #[inline(always)]
     pub fn hash(&self, subclass: u8, instance: u64, access: Access) -> u64 {
-        let hash = match self.is_one() {
-            true => self.hashes[usize::from(subclass % SUBCLASSES)],
-            false => fold(own_vertex(subclass, instance)),
+        let hash = match self.kind.load(Relaxed) {
+            0 => self.hashes[usize::from(subclass % SUBCLASSES)],
+            _ => fold(own_vertex(subclass, instance)),
         };
         hash.rotate_left(7 * access.code())
     }
@@ -217,12 +227,17 @@ impl Node {
     /// Whether the locks of this class have one order.
     #[inline(always)]
     pub fn is_one(&self) -> bool {
-        self.is_one.load(Relaxed)
+        self.kind.load(Relaxed) & OWN == 0
+    }
+
+    /// Locks of the class are nested in each other. Whether that is new.
+    pub fn nests(&self) -> bool {
+        self.kind.load(Relaxed) == 0 && self.kind.fetch_or(NESTS, Relaxed) == 0
     }
 
     /// From now on each of its locks has an order of its own.
     pub fn dissolve(&self) {
-        self.is_one.store(false, Relaxed);
+        self.kind.fetch_or(OWN, Relaxed);
     }
 
     /// Whether the class has its name from the author of the program.
@@ -328,9 +343,9 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
             let hashes =
                 core::array::from_fn(|sub| mix(u64::from(id) * u64::from(SUBCLASSES) + sub as u64 + 1));
             let key = origin.key(first, type_name);
-            let is_one = AtomicBool::new(key.is_one);
+            let kind = AtomicU32::new(if key.is_one { 0 } else { OWN });
             let uses = crate::seen::signal::Uses::new();
-            keep(Node { id, hashes, key, is_one, uses, next: AtomicPtr::default() })
+            keep(Node { id, hashes, key, kind, uses, next: AtomicPtr::default() })
         });
         made = Some(mine);
         // SAFETY: it stays from here on, unless it is not published.

@@ -13,7 +13,7 @@
 //!
 //! So what it reads is one entry. A lock that is held all the time is always found.
 //!
-//! An entry is a line of its own, and what is written into it is a word each: seven stores enter a
+//! An entry is a line of its own, and what is written into it is a word each: eight stores enter a
 //! lock and one removes it. They have to leave the CPU before the lock itself is released.
 
 use crate::seen::access::Access;
@@ -42,6 +42,8 @@ pub(crate) struct Slot {
     place: AtomicPtr<Location<'static>>,
     instance: AtomicU64,
     since: AtomicU64,
+    /// What the entry adds to the sum of its thread.
+    hash: AtomicU64,
 }
 
 /// A held lock, read from its slot.
@@ -90,13 +92,14 @@ impl Slot {
             place: AtomicPtr::new(ptr::null_mut()),
             instance: AtomicU64::new(0),
             since: AtomicU64::new(0),
+            hash: AtomicU64::new(0),
         }
     }
 
     /// Writes an entry. The bit of the slot is clear, and the caller sets it afterwards
     /// (publish).
     #[inline(always)]
-    pub fn write(&self, held: &Held) {
+    pub fn write(&self, held: &Held, hash: u64) {
         let turn = (self.turn.load(Relaxed) & !(TURN - 1)).wrapping_add(TURN);
         self.turn.store(turn | u64::from(how(held.subclass, held.access)), Release); // (begin)
         fence(Release); // (fence)
@@ -104,6 +107,7 @@ impl Slot {
         self.place.store(ptr::from_ref(held.place).cast_mut(), Relaxed);
         self.instance.store(held.instance, Relaxed);
         self.since.store(held.since, Relaxed);
+        self.hash.store(hash, Relaxed);
         self.lock.store(held.lock, Relaxed);
     }
 
@@ -145,12 +149,7 @@ impl Slot {
     /// The access. The slot was written by the calling thread.
     #[inline]
     pub fn access(&self) -> Access {
-        self.subclass_and_access().1
-    }
-
-    #[inline]
-    fn subclass_and_access(&self) -> (u8, Access) {
-        subclass_and_access((self.turn.load(Relaxed) % TURN) as u8)
+        subclass_and_access((self.turn.load(Relaxed) % TURN) as u8).1
     }
 
     /// Whether the lock is one of `class`. The slot was written by the calling thread.
@@ -159,13 +158,10 @@ impl Slot {
         ptr::eq(self.class.load(Relaxed), class)
     }
 
-    /// The hash of the vertex and the access. The slot was written by the calling thread.
+    /// What the entry has added to the sum. The slot was written by the calling thread.
     #[inline]
     pub fn hash(&self) -> u64 {
-        // SAFETY: the slot has been written by this thread, with a reference that is `'static`.
-        let class = unsafe { &*self.class.load(Relaxed) };
-        let (subclass, access) = self.subclass_and_access();
-        class.hash(subclass, self.instance.load(Relaxed), access)
+        self.hash.load(Relaxed)
     }
 
     /// There is no entry of `lock` from now on: it is dropped.

@@ -45,7 +45,7 @@ pub(crate) use known::{is_known, remember};
 #[cfg(doc)]
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
-use crate::seen::class::{Node, fold, lock_of, own_vertex};
+use crate::seen::class::{Node, lock_of, own_vertex};
 use crate::seen::policy::is_strict;
 use crate::seen::report::{Circle, Report, Rule, Severity, Step, ThreadName};
 use crate::seen::signal::Edge;
@@ -159,31 +159,18 @@ fn forget(number: u64) {
 }
 
 /// The key of an acquisition by a thread that holds something: what it holds, and what it asks for.
-///
-/// It is not the key if the thread holds locks of the class and subclass that it asks for. Such a
-/// key is never validated, since [`key`] is another one then.
 #[inline(always)]
-pub(crate) fn vertex_key(me: &Record, asked: &Asked) -> u64 {
+pub(crate) fn key(me: &Record, asked: &Asked) -> u64 {
     // Both are as good as random.
     me.sum() ^ asked.hash().rotate_left(23)
 }
 
-/// The key of an acquisition by a thread that holds something. If it holds locks of the class that
-/// it asks for, the locks count and not only the class.
+/// Whether the thread is the first one to nest locks of this class in each other. Its key does not
+/// tell them apart then, and must not be remembered; later keys do.
 #[cold]
-pub(crate) fn key(me: &Record, asked: &Asked) -> u64 {
-    let key = vertex_key(me, asked);
-    if !asked.class.is_one() {
-        return key;
-    }
-    let is_same = |held: &Held| held.vertex() == asked.vertex();
-    let mut same = me.held().filter(is_same).peekable();
-    if same.peek().is_none() {
-        return key;
-    }
-    let one = |held: Held| fold(held.instance | u64::from(held.access.code()) << 56);
-    let sum = same.fold(0_u64, |sum, held| sum.wrapping_add(one(held)));
-    fold(key ^ sum.rotate_left(17) ^ fold(asked.instance).rotate_left(41))
+pub(crate) fn nests_first(me: &Record, asked: &Asked) -> bool {
+    me.held().any(|held| held.vertex() == asked.vertex() && held.instance != asked.instance)
+        && asked.class.nests()
 }
 
 /// The locks that a thread has alone, beside this one.

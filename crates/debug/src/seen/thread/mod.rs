@@ -32,6 +32,7 @@ use crate::profile::counting::Counting;
 use crate::seen::access::Access;
 use crate::seen::class::Node;
 use crate::seen::report::{Place, ThreadName};
+use crate::seen::signal::zeroed;
 use crate::seen::slot::Slot;
 use core::array;
 use core::cell::Cell;
@@ -45,8 +46,10 @@ use waits::Waiting;
 
 /// How many held locks of a thread are checked: the bits of a word.
 pub(crate) const MOST: usize = 64;
+/// How many of them have a slot in the record. Few threads ever hold more.
+const NEAR: usize = 16;
 /// How many validated sets of held locks a thread remembers.
-const REMEMBERED: usize = 256;
+const REMEMBERED: usize = 128;
 /// A set has so many places to choose from.
 const GROUP: usize = 8;
 
@@ -82,7 +85,9 @@ pub(crate) struct Record {
     /// A bit for each slot that has an entry.
     pub(crate) used: AtomicU64,
     pub(crate) owner_only: OwnerOnly,
-    pub(crate) slots: [Slot; MOST],
+    slots: [Slot; NEAR],
+    /// The other slots, from the first time that they are needed.
+    more: AtomicPtr<[Slot; MOST - NEAR]>,
     /// Keys of acquisitions that broke no rule. For the thread itself.
     validated: [Cell<u64>; REMEMBERED],
     #[cfg(checking)]
@@ -154,6 +159,7 @@ impl Record {
             used: AtomicU64::new(0),
             owner_only,
             slots: array::from_fn(|_| Slot::new()),
+            more: AtomicPtr::default(),
             validated: [const { Cell::new(0) }; REMEMBERED],
             #[cfg(checking)]
             profile: Counting::new(),
@@ -231,7 +237,7 @@ impl Record {
     /// What the thread holds. Complete only for that thread itself.
     pub fn held(&self) -> impl Iterator<Item = Held> {
         let used = self.used.load(Relaxed);
-        indices(used).filter_map(|index| self.slots[index].read(&self.used, 1 << index))
+        indices(used).filter_map(|index| self.slot(index).read(&self.used, 1 << index))
     }
 
     /// This thread holds `lock` from now on. `false` if there is no slot for it.
@@ -239,15 +245,47 @@ impl Record {
     pub fn push(&self, held: &Held) -> bool {
         let used = self.used.load(Relaxed);
         let free = used.trailing_ones();
-        let Some(slot) = self.slots.get(free as usize) else {
+        let Some(slot) = self.slots.get(free as usize).or_else(|| self.more_slot(free as usize)) else {
             return self.push_over();
         };
-        slot.write(held);
+        let hash = held.class.hash(held.subclass, held.instance, held.access);
+        slot.write(held, hash);
         self.used.store(used | 1 << free, Release); // (publish) of `slot.rs`
         let sum = if used == 0 { 0 } else { self.sum() };
-        self.owner_only.sum.set(sum.wrapping_add(held.class.hash(held.subclass, held.instance, held.access)));
+        self.owner_only.sum.set(sum.wrapping_add(hash));
         self.has_entered(free as usize, held);
         true
+    }
+
+    /// The slot of that number. It has had an entry.
+    #[inline(always)]
+    pub(crate) fn slot(&self, index: usize) -> &Slot {
+        match self.slots.get(index) {
+            Some(slot) => slot,
+            None => self.far_slot(index),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn far_slot(&self, index: usize) -> &Slot {
+        // SAFETY: the slots were made before the entry, are never freed, and came by (more).
+        let more = unsafe { &*self.more.load(Acquire) }; // (more)
+        &more[index - NEAR]
+    }
+
+    /// The slot of that number, outside of the record. `None` if there is none, or no memory.
+    #[cold]
+    #[inline(never)]
+    fn more_slot(&self, index: usize) -> Option<&Slot> {
+        if index >= MOST || cfg!(modelled) {
+            return None;
+        }
+        if self.more.load(Relaxed).is_null() {
+            // All zero is what `Slot::new` makes.
+            self.more.store(zeroed()?.as_ptr(), Release); // (more)
+        }
+        Some(self.far_slot(index))
     }
 
     #[cold]
@@ -266,7 +304,7 @@ impl Record {
     /// The lock of that slot is about to be released.
     #[inline(always)]
     fn release(&self, used: u64, index: usize) {
-        self.is_about_to_leave(index, &self.slots[index]);
+        self.is_about_to_leave(index, self.slot(index));
         self.clear(used, index);
     }
 
@@ -276,7 +314,7 @@ impl Record {
     pub fn pop_as(&self, lock: usize, fits: impl Fn(Access) -> bool) -> bool {
         let used = self.used.load(Relaxed);
         let is_it = |index: &usize| {
-            let slot = &self.slots[*index];
+            let slot = self.slot(*index);
             slot.lock() == lock && fits(slot.access())
         };
         // Mostly it is the last one. What is left of an older entry has no bit.
@@ -299,24 +337,24 @@ impl Record {
     fn clear(&self, used: u64, index: usize) {
         let left = used & !(1 << index);
         if left != 0 {
-            self.owner_only.sum.set(self.sum().wrapping_sub(self.slots[index].hash()));
+            self.owner_only.sum.set(self.sum().wrapping_sub(self.slot(index).hash()));
         }
         self.used.store(left, Release);
     }
 
     /// Another thread, or this one, drops a lock that this thread holds.
     pub fn forget(&self, lock: usize) {
-        for slot in &self.slots {
-            // The bit stays set until the thread needs the slot.
-            slot.forget(lock);
-        }
+        // SAFETY: null, or slots, which are never freed, and came by (more).
+        let more = unsafe { self.more.load(Acquire).as_ref() }; // (more)
+        // The bit stays set until the thread needs the slot.
+        self.slots.iter().chain(more.into_iter().flatten()).for_each(|slot| slot.forget(lock));
     }
 
     /// Frees the slots of locks that were dropped.
     #[cold]
     pub fn sweep(&self) {
         for index in indices(self.used.load(Relaxed)) {
-            if self.slots[index].lock() == 0 {
+            if self.slot(index).lock() == 0 {
                 self.clear(self.used.load(Relaxed), index);
             }
         }
@@ -331,7 +369,7 @@ impl Record {
     /// Whether this thread holds a lock of `class`.
     #[inline]
     pub fn holds_one_of(&self, class: &Node) -> bool {
-        indices(self.used.load(Relaxed)).any(|index| self.slots[index].is_of(class))
+        indices(self.used.load(Relaxed)).any(|index| self.slot(index).is_of(class))
     }
 
     pub fn set_rewait(&self, rewait: Option<Rewait>) {
