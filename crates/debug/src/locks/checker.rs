@@ -42,9 +42,16 @@ impl<R> Checked<R> {
         &self.0.raw
     }
 
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     fn leave(&self) -> bool {
+        self.0.leave_at_once() || self.leave_slowly()
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn leave_slowly(&self) -> bool {
         self.0.leave(Exclusive, true, |_| true)
     }
 
@@ -71,6 +78,16 @@ impl<R: RawMutex<Scope = Local>> Checked<R> {
     #[inline]
     #[track_caller]
     pub(crate) fn lock_at(&self, subclass: u8, at: Place) -> R::Token {
+        match subclass {
+            0 => self.0.acquire_at_once(at, R::try_lock).unwrap_or_else(|| self.lock_slowly(0, at)),
+            _ => self.lock_slowly(subclass, at),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn lock_slowly(&self, subclass: u8, at: Place) -> R::Token {
         let Some(me) = current() else { return self.0.untracked(Exclusive, self.0.raw.lock()) };
         let asked = match me.take_rewait(self.0.address()) {
             // It was checked before the wait on the condition variable.

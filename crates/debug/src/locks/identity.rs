@@ -70,7 +70,7 @@ impl Identity {
 
     /// The class and the number, if the lock was ever acquired.
     #[inline(always)]
-    fn known(&self) -> Option<(&'static Node, u64)> {
+    pub fn known(&self) -> Option<(&'static Node, u64)> {
         let word = self.origin.load(Acquire).addr(); // (know)
         (word & TAG == KNOWN).then(|| {
             let id = word >> CLASS_AT & ((1 << (NUMBER_AT - CLASS_AT)) - 1);

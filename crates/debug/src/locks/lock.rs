@@ -12,7 +12,7 @@
 //! an acquisition and a release.
 
 use crate::locks::identity::Identity;
-use crate::rules::clock::since;
+use crate::rules::clock::{coarse_now, since, wanted};
 use crate::rules::current::current;
 use crate::rules::deliver::{From, deliver};
 use crate::rules::faults::{self, Holder, TryLockError};
@@ -23,7 +23,7 @@ use crate::seen::access::Access;
 use crate::seen::asked::Asked;
 use crate::seen::class::{Node, Origin, SUBCLASSES};
 use crate::seen::report::Place;
-use crate::seen::thread::{Held, Record};
+use crate::seen::thread::{Held, Record, existing};
 use core::convert::Infallible;
 use core::fmt;
 use core::panic::Location;
@@ -140,6 +140,46 @@ impl<R> Lock<R> {
         if !me.is_validated(key) && !self.is_mine(me) {
             faults::order(me, asked, key);
         }
+    }
+
+    /// Acquires a mutex if all is as it mostly is: the lock is free, and the acquisition is known
+    /// to break no rule. Otherwise nothing has happened.
+    ///
+    /// The clock is read first, and what else is called is called last. So no value has to be kept
+    /// over a call.
+    #[inline(always)]
+    #[track_caller]
+    pub fn acquire_at_once<K>(&self, at: Place, attempt: impl FnOnce(&R) -> Option<K>) -> Option<K> {
+        let since = coarse_now();
+        let (me, lock) = (existing()?, self.address());
+        let (class, instance) = self.identity.known()?;
+        let asked = Asked { lock, class, access: Access::Exclusive, subclass: 0, instance, at };
+        let is_common = class.uses().watch() | me.signal() | wanted() == 0
+            && !me.has_rewait(lock)
+            && self.identity.alone().is_null()
+            && (!me.holds_any() || me.is_validated_at_once(key(me, &asked)));
+        if !is_common {
+            return None;
+        }
+        me.push_if(|| {
+            let taken = attempt(&self.raw)?;
+            if !self.identity.alone().is_null() {
+                let copy = asked;
+                faults::two_holders(me, &copy, self.alone());
+            }
+            self.identity.set_alone(me);
+            Some((taken, asked.held(since)))
+        })
+    }
+
+    /// Enters the release of a mutex, if it is the last lock that this thread has acquired.
+    #[inline(always)]
+    pub fn leave_at_once(&self) -> bool {
+        let is_mine = existing().is_some_and(|me| self.is_mine(me) && me.pop_last(self.address()));
+        if is_mine {
+            self.identity.set_alone(ptr::null());
+        }
+        is_mine
     }
 
     /// Acquires without a deadline: `attempt` does not wait, and `wait` does.

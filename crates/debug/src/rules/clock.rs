@@ -8,7 +8,7 @@
 //! not found, that of the C library is called.
 
 use crate::seen::thread::Record;
-use core::mem;
+use core::mem::{self, MaybeUninit};
 use core::ptr;
 use ulocks_core::sync::{AtomicPtr, AtomicU32, Ordering::Relaxed};
 
@@ -40,17 +40,19 @@ pub(crate) fn find() {
 
 #[inline(always)]
 fn read(clock: libc::clockid_t) -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut now = MaybeUninit::<libc::timespec>::uninit();
     let read = READ.load(Relaxed);
     if read.is_null() {
-        // SAFETY: `now` is a valid place for the answer.
-        unsafe { libc::clock_gettime(clock, &raw mut now) };
+        // SAFETY: it is a valid place for the answer.
+        unsafe { libc::clock_gettime(clock, now.as_mut_ptr()) };
     } else {
         // SAFETY: `find` has stored the kernel's function, which has this type.
         let read = unsafe { mem::transmute::<*mut (), Read>(read) };
         // SAFETY: as above.
-        unsafe { read(clock, &raw mut now) };
+        unsafe { read(clock, now.as_mut_ptr()) };
     }
+    // SAFETY: both functions write the answer: every kernel has the two clocks.
+    let now = unsafe { now.assume_init() };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
@@ -79,6 +81,12 @@ pub(crate) fn want(by: u32, on: bool) {
     } else {
         WANTED.fetch_and(!by, Relaxed)
     };
+}
+
+/// Not 0 if exact times are wanted.
+#[inline(always)]
+pub(crate) fn wanted() -> u32 {
+    WANTED.load(Relaxed)
 }
 
 /// Whether `by` wants exact times.

@@ -43,6 +43,6 @@ impl Asked {
     /// A hash of the vertex and the access.
     #[inline(always)]
     pub fn hash(&self) -> u64 {
-        self.class.hash(self.subclass, self.instance, self.access)
+        self.class.hash((self.subclass, self.access.code()), self.instance)
     }
 }

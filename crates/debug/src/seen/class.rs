@@ -32,7 +32,7 @@
 //! # Keys of what is known
 //! A thread remembers what it may acquire by a key of the classes that it holds (`rules/order`). If
 //! locks of a class are nested in each other, `NESTS` is set, and from then on the key is one of
-//! locks. A lock that is held meanwhile is in the key as one of its class until it is released.
+//! locks.
 
 use crate::seen::access::Access;
 use crate::seen::report::{LockName, Place};
@@ -214,14 +214,14 @@ impl Node {
         }
     }
 
-    /// A hash of the vertex and an access that is as good as random.
+    /// A hash of the vertex and the code of an access that is as good as random.
     #[inline(always)]
-    pub fn hash(&self, subclass: u8, instance: u64, access: Access) -> u64 {
+    pub fn hash(&self, (subclass, code): (u8, u32), instance: u64) -> u64 {
         let hash = match self.kind.load(Relaxed) {
             0 => self.hashes[usize::from(subclass % SUBCLASSES)],
             _ => fold(own_vertex(subclass, instance)),
         };
-        hash.rotate_left(7 * access.code())
+        hash.rotate_left(7 * code)
     }
 
     /// Whether the locks of this class have one order.

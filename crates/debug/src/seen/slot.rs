@@ -13,11 +13,14 @@
 //!
 //! So what it reads is one entry. A lock that is held all the time is always found.
 //!
-//! An entry is a line of its own, and what is written into it is a word each: eight stores enter a
-//! lock and one removes it. They have to leave the CPU before the lock itself is released.
+//! What is written into an entry is a word each: six stores enter a lock and one removes it. They
+//! have to leave the CPU before the lock itself is released. So the sum of what a thread
+//! holds is written for three locks and more only.
 
 use crate::seen::access::Access;
 use crate::seen::class::Node;
+#[cfg(checking)]
+use crate::seen::class::node;
 use crate::seen::report::{LockName, Place};
 use core::panic::Location;
 use core::ptr;
@@ -31,19 +34,65 @@ use ulocks_core::sync::{
 const TURN: u64 = 1 << 8;
 
 /// A held lock, or what is left of one.
-#[repr(C, align(64))]
+#[repr(C)]
 pub(crate) struct Slot {
     /// How many entries were written here, in steps of [`TURN`], and below that the subclass and
     /// the access of the last one.
     turn: AtomicU64,
     /// The address of the lock; 0 if it was dropped.
     lock: AtomicUsize,
-    class: AtomicPtr<Node>,
+    which: Which,
     place: AtomicPtr<Location<'static>>,
-    instance: AtomicU64,
     since: AtomicU64,
-    /// What the entry adds to the sum of its thread.
-    hash: AtomicU64,
+}
+
+/// The class and the number of a lock: in one word, as the lock has them. A model has no table of
+/// classes.
+#[cfg(checking)]
+struct Which(AtomicU64);
+#[cfg(modelled)]
+struct Which(AtomicPtr<Node>, AtomicU64);
+
+/// The bits of a class.
+#[cfg(checking)]
+const CLASS: u32 = 24;
+
+impl Which {
+    #[cfg(checking)]
+    const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    #[cfg(modelled)]
+    fn new() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()), AtomicU64::new(0))
+    }
+
+    #[inline(always)]
+    fn store(&self, class: &'static Node, instance: u64) {
+        #[cfg(checking)]
+        self.0.store(instance << CLASS | u64::from(class.id()), Relaxed);
+        #[cfg(modelled)]
+        {
+            self.0.store(ptr::from_ref(class).cast_mut(), Relaxed);
+            self.1.store(instance, Relaxed);
+        }
+    }
+
+    /// The slot has had an entry.
+    #[inline(always)]
+    fn load(&self) -> (&'static Node, u64) {
+        #[cfg(checking)]
+        {
+            let word = self.0.load(Relaxed);
+            (node(word as usize % (1 << CLASS)), word >> CLASS)
+        }
+        #[cfg(modelled)]
+        // SAFETY: a slot that has had an entry has a class, and those are never freed.
+        unsafe {
+            (&*self.0.load(Relaxed), self.1.load(Relaxed))
+        }
+    }
 }
 
 /// A held lock, read from its slot.
@@ -88,26 +137,22 @@ impl Slot {
         Self {
             turn: AtomicU64::new(0),
             lock: AtomicUsize::new(0),
-            class: AtomicPtr::new(ptr::null_mut()),
+            which: Which::new(),
             place: AtomicPtr::new(ptr::null_mut()),
-            instance: AtomicU64::new(0),
             since: AtomicU64::new(0),
-            hash: AtomicU64::new(0),
         }
     }
 
     /// Writes an entry. The bit of the slot is clear, and the caller sets it afterwards
     /// (publish).
     #[inline(always)]
-    pub fn write(&self, held: &Held, hash: u64) {
+    pub fn write(&self, held: &Held) {
         let turn = (self.turn.load(Relaxed) & !(TURN - 1)).wrapping_add(TURN);
         self.turn.store(turn | u64::from(how(held.subclass, held.access)), Release); // (begin)
         fence(Release); // (fence)
-        self.class.store(ptr::from_ref(held.class).cast_mut(), Relaxed);
+        self.which.store(held.class, held.instance);
         self.place.store(ptr::from_ref(held.place).cast_mut(), Relaxed);
-        self.instance.store(held.instance, Relaxed);
         self.since.store(held.since, Relaxed);
-        self.hash.store(hash, Relaxed);
         self.lock.store(held.lock, Relaxed);
     }
 
@@ -117,12 +162,12 @@ impl Slot {
         if used.load(Acquire) & bit == 0 {
             return None; // (publish)
         }
-        let (class, place) = (self.class.load(Relaxed), self.place.load(Relaxed));
-        // SAFETY: a slot with a bit has been written, with references that are `'static`. (publish)
-        // shows those of that entry or of a later one, never the null pointers before the first.
-        let (class, place) = unsafe { (&*class, &*place) };
+        let ((class, instance), place) = (self.which.load(), self.place.load(Relaxed));
+        // SAFETY: a slot with a bit has been written, with a reference that is `'static`. (publish)
+        // shows that of this entry or of a later one, never the null pointer before the first.
+        let place = unsafe { &*place };
         let (lock, how) = (self.lock.load(Relaxed), (turn % TURN) as u8);
-        let (instance, since) = (self.instance.load(Relaxed), self.since.load(Relaxed));
+        let since = self.since.load(Relaxed);
         fence(Acquire); // (fence)
         let is_one = lock != 0 && self.turn.load(Relaxed) == turn;
         let (subclass, access) = subclass_and_access(how);
@@ -152,16 +197,24 @@ impl Slot {
         subclass_and_access((self.turn.load(Relaxed) % TURN) as u8).1
     }
 
+    /// Whether it is the entry of a mutex at the address `lock`. The slot was written by the
+    /// calling thread.
+    #[inline(always)]
+    pub fn is_mutex(&self, lock: usize) -> bool {
+        self.lock() == lock && self.turn.load(Relaxed) % TURN / 16 == u64::from(Access::Exclusive.code())
+    }
+
     /// Whether the lock is one of `class`. The slot was written by the calling thread.
     #[inline]
     pub fn is_of(&self, class: &Node) -> bool {
-        ptr::eq(self.class.load(Relaxed), class)
+        ptr::eq(self.which.load().0, class)
     }
 
-    /// What the entry has added to the sum. The slot was written by the calling thread.
+    /// The hash of the vertex and the access. The slot was written by the calling thread.
     #[inline]
     pub fn hash(&self) -> u64 {
-        self.hash.load(Relaxed)
+        let ((class, instance), how) = (self.which.load(), self.turn.load(Relaxed) % TURN);
+        class.hash((how as u8 % 16, how as u32 / 16), instance)
     }
 
     /// There is no entry of `lock` from now on: it is dropped.

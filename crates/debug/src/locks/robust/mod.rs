@@ -14,7 +14,7 @@ use crate::rules::handler;
 use crate::rules::waiting::waiting;
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
-use crate::seen::class::{Class, Origin};
+use crate::seen::class::{Class, Origin, fold};
 use crate::seen::thread::Record;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -71,8 +71,8 @@ pub struct Robust<'a, L: ?Sized> {
     identity: Identity,
 }
 
-/// Numbers above that are addresses. Other locks have small numbers.
-const BY_ADDRESS: u64 = 1 << 48;
+/// Numbers above that are hashes of addresses. Other locks have small numbers.
+const BY_ADDRESS: u64 = 1 << 39;
 
 impl<'a, L: ?Sized> Robust<'a, L> {
     /// A handle for `lock`. The locks of all handles that one line makes are a class.
@@ -102,7 +102,7 @@ impl<'a, L: ?Sized> Robust<'a, L> {
         let address = ptr::from_ref(self.lock).addr();
         let asked = self.identity.asked::<L>(address, access, 0, Location::caller());
         // Handles of one lock are one lock also to the order within its class.
-        Asked { instance: BY_ADDRESS | address as u64, ..asked }
+        Asked { instance: BY_ADDRESS | fold(address as u64) % BY_ADDRESS, ..asked }
     }
 
     /// Acquires without a deadline: `attempt` does not wait, and `wait` does.

@@ -63,7 +63,9 @@ pub(crate) struct Rewait {
 
 #[repr(C)]
 pub(crate) struct OwnerOnly {
-    /// The sum of the hashes of what is held, if anything is.
+    /// A value of `used` with at least three bits, and the sum of the hashes of its entries. Each
+    /// entry that makes such a value writes both.
+    sum_of: Cell<u64>,
     sum: Cell<u64>,
     /// The address of the lock of `rewait`, or 0.
     rewaits: Cell<usize>,
@@ -79,7 +81,7 @@ pub(crate) struct OwnerOnly {
 }
 
 /// Two lines are the unit in which CPUs fetch memory. No two records share such a unit. `used` and
-/// what else each acquisition needs are in the first line, and each slot is a line.
+/// what else each acquisition needs are in the first line.
 #[repr(C, align(128))]
 pub(crate) struct Record {
     /// A bit for each slot that has an entry.
@@ -129,6 +131,7 @@ std::thread_local! {
 }
 
 /// The record of this thread, if it has one already.
+#[inline(always)]
 pub(crate) fn existing() -> Option<&'static Record> {
     let current = CURRENT.get();
     // SAFETY: neither of the two special values, so a record, and those are never freed.
@@ -147,6 +150,7 @@ pub(crate) fn indices(mut used: u64) -> impl Iterator<Item = usize> {
 impl Record {
     pub fn leak() -> &'static Self {
         let owner_only = OwnerOnly {
+            sum_of: Cell::new(0),
             sum: Cell::new(0),
             rewaits: Cell::new(0),
             rewait: Cell::new(None),
@@ -248,13 +252,47 @@ impl Record {
         let Some(slot) = self.slots.get(free as usize).or_else(|| self.more_slot(free as usize)) else {
             return self.push_over();
         };
-        let hash = held.class.hash(held.subclass, held.instance, held.access);
-        slot.write(held, hash);
-        self.used.store(used | 1 << free, Release); // (publish) of `slot.rs`
-        let sum = if used == 0 { 0 } else { self.sum() };
-        self.owner_only.sum.set(sum.wrapping_add(hash));
-        self.has_entered(free as usize, held);
+        self.enter(slot, (used, free), held);
         true
+    }
+
+    #[inline(always)]
+    fn enter(&self, slot: &Slot, (used, free): (u64, u32), held: &Held) {
+        slot.write(held);
+        if used & used.wrapping_sub(1) != 0 {
+            let hash = held.class.hash((held.subclass, held.access.code()), held.instance);
+            self.owner_only.sum.set(self.sum().wrapping_add(hash));
+            self.owner_only.sum_of.set(used | 1 << free);
+        }
+        self.used.store(used | 1 << free, Release); // (publish) of `slot.rs`
+        self.has_entered(free as usize, held);
+    }
+
+    /// As [`push`](Self::push), if the record has a free slot. `acquire` is asked for the lock
+    /// then.
+    #[inline(always)]
+    pub fn push_if<K>(&self, acquire: impl FnOnce() -> Option<(K, Held)>) -> Option<K> {
+        let used = self.used.load(Relaxed);
+        let free = used.trailing_ones();
+        let slot = self.slots.get(free as usize)?;
+        let (taken, held) = acquire()?;
+        self.enter(slot, (used, free), &held);
+        Some(taken)
+    }
+
+    /// This thread no longer holds the mutex at the address `lock`, if it was the last one that it
+    /// acquired, in the record.
+    #[inline(always)]
+    pub fn pop_last(&self, lock: usize) -> bool {
+        let used = self.used.load(Relaxed);
+        let last = (used | 1).ilog2() as usize;
+        let Some(slot) = self.slots.get(last) else { return false };
+        let is_it = used & 1 << last != 0 && slot.is_mutex(lock);
+        if is_it {
+            self.is_about_to_leave(last, slot);
+            self.clear(used, last);
+        }
+        is_it
     }
 
     /// The slot of that number. It has had an entry.
@@ -335,11 +373,7 @@ impl Record {
 
     #[inline(always)]
     fn clear(&self, used: u64, index: usize) {
-        let left = used & !(1 << index);
-        if left != 0 {
-            self.owner_only.sum.set(self.sum().wrapping_sub(self.slot(index).hash()));
-        }
-        self.used.store(left, Release);
+        self.used.store(used & !(1 << index), Release);
     }
 
     /// Another thread, or this one, drops a lock that this thread holds.
@@ -360,10 +394,14 @@ impl Record {
         }
     }
 
-    /// The sum of the hashes of what this thread holds. It holds something.
-    #[inline]
+    /// The sum of the hashes of what this thread holds.
+    #[inline(always)]
     pub fn sum(&self) -> u64 {
-        self.owner_only.sum.get()
+        let used = self.used.load(Relaxed);
+        if self.owner_only.sum_of.get() == used {
+            return self.owner_only.sum.get();
+        }
+        indices(used).map(|index| self.slot(index).hash()).fold(0, u64::wrapping_add)
     }
 
     /// Whether this thread holds a lock of `class`.
@@ -375,6 +413,12 @@ impl Record {
     pub fn set_rewait(&self, rewait: Option<Rewait>) {
         self.owner_only.rewaits.set(rewait.map_or(0, |rewait| rewait.lock));
         self.owner_only.rewait.set(rewait);
+    }
+
+    /// Whether this thread released `lock` to wait on a condition variable.
+    #[inline(always)]
+    pub fn has_rewait(&self, lock: usize) -> bool {
+        self.owner_only.rewaits.get() == lock
     }
 
     /// If this thread released `lock` to wait on a condition variable: how it had acquired it.
@@ -395,5 +439,16 @@ impl Record {
         self.set_rewait(None);
         self.used.store(0, Relaxed);
         self.waits.store(self.waits.load(Relaxed).next_multiple_of(2), Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record is most of what the checker keeps of a thread.
+    #[test]
+    fn a_thread_takes_four_kilobytes() {
+        assert!(size_of::<Record>() <= 4096, "{} bytes", size_of::<Record>());
     }
 }
