@@ -421,3 +421,58 @@ fn the_profile_as_json() {
     assert_eq!(json["sites"].as_array().unwrap().len(), profile.sites().len());
     assert_eq!(u128::from(json["ran_ns"].as_u64().unwrap()), profile.ran().as_nanos());
 }
+
+/// Two lines hold the lock, and others wait for it at a third one.
+#[test]
+fn a_wait_is_put_down_to_the_line_that_held_the_lock() {
+    static NAME: Class = Class::new("paired");
+    let (table, limits) = (Mutex::new_in(&NAME, 0), RwLock::new_in(&NAME, 0));
+    let mut lines = [0; 4];
+    let profile = profiled(|| {
+        let wait_beside = |held: &dyn Fn(&dyn Fn()), ask: &(dyn Fn() + Sync)| {
+            thread::scope(|scope| {
+                held(&|| {
+                    scope.spawn(ask);
+                    await_waiter("paired");
+                });
+            });
+        };
+        let ask = || drop(table.lock());
+        lines[0] = line!() - 1;
+        for _ in 0..2 {
+            wait_beside(&|inner| drop((table.lock(), inner())), &ask);
+            lines[1] = line!() - 1;
+        }
+        wait_beside(&|inner| drop((table.lock(), inner())), &ask);
+        lines[2] = line!() - 1;
+        wait_beside(&|inner| drop((limits.read(), inner())), &|| drop(limits.write()));
+        lines[3] = line!() - 1;
+    });
+    let pairs = profile.pairs().iter().filter(|pair| pair.lock.name == "paired");
+    let mut pairs: Vec<_> =
+        pairs.map(|pair| (pair.holder.map(|at| at.line()), pair.waiter.line(), pair.waits)).collect();
+    pairs.sort_unstable();
+    let expected =
+        [(Some(lines[1]), lines[0], 2), (Some(lines[2]), lines[0], 1), (Some(lines[3]), lines[3], 1)];
+    assert_eq!(pairs, expected, "{profile}");
+    // The waits of a place are those of all its pairs.
+    let waits = |line: u32| {
+        profile
+            .sites()
+            .iter()
+            .filter(|site| site.at.line() == line)
+            .map(|site| site.sums.contended)
+            .sum::<u64>()
+    };
+    assert_eq!((waits(lines[0]), waits(lines[3])), (3, 1));
+    let text = profile.to_string();
+    assert!(text.contains("who made whom wait"), "{text}");
+    let folded = profile.folded_pairs();
+    assert!(
+        folded
+            .lines()
+            .all(|line| line.split(';').count() == 3
+                && line.rsplit(' ').next().unwrap().parse::<u64>().is_ok()),
+        "{folded}"
+    );
+}

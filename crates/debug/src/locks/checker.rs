@@ -18,8 +18,7 @@ use ulocks_core::time::Deadline;
 /// A raw mutex of the family that enforces the rules of a mutex; see the [crate](crate).
 ///
 /// [`CheckedMutex`](crate::CheckedMutex) is its typed face, and knows the line of its making. A
-/// lock that was made by `INIT`, or is zeroed memory, belongs to the class of the line that
-/// acquires it first.
+/// lock that was made by `INIT`, or is zeroed memory, has no class, and an order of its own.
 ///
 /// It is the raw lock and two words. It cannot be shared between processes.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use super::events;
 use super::sums::{self, Entry, Key, Table};
 use crate::rules::clock::now;
+use crate::seen::report::Place;
 use crate::seen::thread::ThreadIdentity;
 use crate::seen::thread::{Held, MOST, Wait};
 use core::cell::Cell;
@@ -14,11 +15,14 @@ pub(crate) struct Counting {
     entries: [Cell<Option<&'static Entry>>; MOST],
     /// When the wait began; 0 if nothing asks for that.
     wait_began: Cell<u64>,
+    /// Where the lock of the wait was acquired then.
+    holder: Cell<Option<Place>>,
 }
 
 impl Counting {
     pub const fn new() -> Self {
-        Self { table: Cell::new(None), entries: [const { Cell::new(None) }; MOST], wait_began: Cell::new(0) }
+        let entries = [const { Cell::new(None) }; MOST];
+        Self { table: Cell::new(None), entries, wait_began: Cell::new(0), holder: Cell::new(None) }
     }
 
     /// The sums of the calling thread, whose name is that of `me`.
@@ -51,7 +55,7 @@ impl Counting {
     #[cold]
     #[inline(never)]
     pub fn acquired(&self, me: &ThreadIdentity, slot: usize, held: &Held) {
-        let key = Key { class: held.class, place: held.place, lock: held.lock };
+        let key = Key { class: held.class, place: held.place, lock: held.lock, holder: None };
         let entry = self.table(me).entry(&key);
         entry.acquired(held.since);
         self.entries[slot].set(Some(entry));
@@ -66,8 +70,11 @@ impl Counting {
         }
     }
 
-    pub fn begin_wait(&self) {
-        if sums::is_on() || events::wants_waits() {
+    /// A wait begins. `holder` looks for the place of an acquisition that keeps it waiting.
+    pub fn begin_wait(&self, holder: impl FnOnce() -> Option<Place>) {
+        let is_on = sums::is_on();
+        self.holder.set(if is_on { holder() } else { None });
+        if is_on || events::wants_waits() {
             self.wait_began.set(now());
         }
     }
@@ -81,7 +88,8 @@ impl Counting {
     #[cold]
     pub fn waited(&self, me: &ThreadIdentity, wait: &Wait, began: u64) {
         if sums::is_on() {
-            let key = Key { class: wait.class, place: wait.place, lock: wait.lock };
+            let holder = self.holder.take();
+            let key = Key { class: wait.class, place: wait.place, lock: wait.lock, holder };
             self.table(me).entry(&key).waited(began);
         }
         events::waited(wait, now() - began);

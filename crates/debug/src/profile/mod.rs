@@ -9,6 +9,8 @@
 //!   one hold and begins another.
 //! - A *wait* begins when the lock is found taken. It counts when it ends, also if it ends without
 //!   the lock, by its deadline. So there may be more waits than acquisitions.
+//! - Who made it wait is the acquisition that had the lock when the wait began. If the lock had
+//!   several holders meanwhile, the first one has the whole wait.
 //! - A *hold* counts at the release. Between its begin and its end the profile was on, and was not
 //!   reset.
 //!
@@ -156,6 +158,7 @@ pub fn snapshot() -> Profile {
         classes: by_lock(classes),
         locks: by_lock(locks),
         sites: by_site(sites),
+        pairs: by_pair(all.iter().map(|(_, key, sums)| (name(key, 0), key, sums))),
     }
 }
 
@@ -197,6 +200,21 @@ fn by_site<'a>(entries: impl Iterator<Item = ((String, LockName), Place, &'a sum
     }
     let mut lines: Vec<SiteLine> = lines.into_values().collect();
     lines.sort_by_key(|line| weight(&line.sums));
+    lines
+}
+
+fn by_pair<'a>(entries: impl Iterator<Item = (LockName, &'a Key, &'a sums::Sums)>) -> Vec<PairLine> {
+    let mut lines: BTreeMap<_, (PairLine, Sums)> = BTreeMap::new();
+    for (lock, Key { place: waiter, holder, .. }, sums) in entries {
+        let key = (lock.made, lock.name.clone(), *waiter, *holder);
+        let times = PairLine { lock, waiter, holder: *holder, waits: 0, waited: Duration::ZERO };
+        let (line, all) = lines.entry(key).or_insert_with(|| (times, Sums::default()));
+        all.add(sums);
+        (line.waits, line.waited) = (all.contended, all.waited);
+    }
+    let mut lines: Vec<PairLine> =
+        lines.into_values().map(|(line, _)| line).filter(|line| line.waits > 0).collect();
+    lines.sort_by_key(|line| core::cmp::Reverse((line.waited, line.waits)));
     lines
 }
 
@@ -271,6 +289,26 @@ pub struct SiteLine {
     pub sums: Sums,
 }
 
+/// Who made whom wait: the waits at one place, for locks of one class that were acquired at
+/// another.
+#[derive(Clone, Debug, Serialize)]
+pub struct PairLine {
+    /// The class. Its address is 0, and its access is [`Access::Exclusive`], whatever it was.
+    pub lock: LockName,
+    /// Where the waiters asked.
+    #[serde(serialize_with = "place")]
+    pub waiter: Place,
+    /// Where the lock was acquired that they waited for. `None` if no holder was found, as of a
+    /// semaphore, or of a lock that was released just then.
+    #[serde(serialize_with = "place_option")]
+    pub holder: Option<Place>,
+    /// How many waits there were.
+    pub waits: u64,
+    /// The time of all of them together.
+    #[serde(serialize_with = "nanos", rename = "waited_ns")]
+    pub waited: Duration,
+}
+
 /// A contention profile, from [`snapshot`]. Its `Display` is a table of the classes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Profile {
@@ -279,6 +317,7 @@ pub struct Profile {
     classes: Vec<LockLine>,
     locks: Vec<LockLine>,
     sites: Vec<SiteLine>,
+    pairs: Vec<PairLine>,
 }
 
 impl Profile {
@@ -302,17 +341,24 @@ impl Profile {
         &self.sites
     }
 
-    /// The first `lines` classes, locks and places of this profile.
+    /// Who made whom wait, those with the longest waits first: the cells of a matrix of the places
+    /// of waiters and of holders.
+    pub fn pairs(&self) -> &[PairLine] {
+        &self.pairs
+    }
+
+    /// The first `lines` classes, locks, places and pairs of this profile.
     #[must_use]
     pub fn top(&self, lines: usize) -> Self {
         let mut top = self.clone();
         top.classes.truncate(lines);
         top.locks.truncate(lines);
         top.sites.truncate(lines);
+        top.pairs.truncate(lines);
         top
     }
 
-    /// An object with the arrays `classes`, `locks` and `sites`. Times are in nanoseconds.
+    /// An object with the arrays `classes`, `locks`, `sites` and `pairs`. Times are in nanoseconds.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("strings and numbers are JSON")
     }

@@ -125,7 +125,7 @@ impl<N: Named> Stamped<N> {
 
     fn key(&self) -> Key {
         let class = N::name().node();
-        Key { class, place: N::name().class.place(), lock: self.lock() }
+        Key { class, place: N::name().class.place(), lock: self.lock(), holder: None }
     }
 
     #[cold]

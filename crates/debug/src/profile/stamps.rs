@@ -71,7 +71,7 @@ mod tests {
     fn holds_end_in_any_order() {
         let place = Location::caller();
         let class = resolve(Origin::made::<u8>(place), place, "T");
-        let entry = Table::take("stamps").entry(&Key { class, place, lock: 0 });
+        let entry = Table::take("stamps").entry(&Key { class, place, lock: 0, holder: None });
         let stamps = Stamps::new();
         for (lock, began) in [(1, 10), (2, 20), (1, 30), (3, 40)] {
             stamps.begin_hold((lock, began, entry));

@@ -97,17 +97,24 @@ pub(crate) struct Key {
     pub place: Place,
     /// The address of the lock; 0 for the locks of the class that have no entry of their own.
     pub lock: usize,
+    /// Of waits: where the lock was acquired that was waited for, if that is known.
+    pub holder: Option<Place>,
 }
 
 impl Key {
     fn is(&self, other: &Self) -> bool {
-        self.lock == other.lock && ptr::eq(self.class, other.class) && ptr::eq(self.place, other.place)
+        let holders = [self.holder, other.holder].map(|place| place.map_or(ptr::null(), ptr::from_ref));
+        self.lock == other.lock
+            && ptr::eq(self.class, other.class)
+            && ptr::eq(self.place, other.place)
+            && ptr::eq(holders[0], holders[1])
     }
 
     fn list(&self) -> usize {
         let class = ptr::from_ref(self.class).addr() as u64;
         let place = ptr::from_ref(self.place).addr() as u64;
-        let key = (self.lock as u64) ^ class.rotate_left(21) ^ place.rotate_left(42);
+        let holder = self.holder.map_or(0, |holder| ptr::from_ref(holder).addr() as u64);
+        let key = (self.lock as u64) ^ class.rotate_left(21) ^ place.rotate_left(42) ^ holder.rotate_left(11);
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize % LISTS
     }
 }

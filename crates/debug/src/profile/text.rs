@@ -1,6 +1,6 @@
 //! The profile as text: a table for people, and folded stacks for flame graphs.
 
-use super::{LockLine, Profile, SiteLine};
+use super::{LockLine, PairLine, Profile, SiteLine};
 use core::fmt;
 use core::time::Duration;
 
@@ -51,6 +51,13 @@ impl fmt::Display for Profile {
                 writeln!(f, "{:>63}held longest from {place}", "")?;
             }
         }
+        if !self.pairs.is_empty() {
+            writeln!(f, "who made whom wait\n{:>10} {:>9}  waiter, and holder", "waits", "waited")?;
+        }
+        for pair @ PairLine { waits, waited, .. } in &self.pairs {
+            let [waiter, holder] = pair.places();
+            writeln!(f, "{waits:>10} {:>9}  {waiter} for {holder}", Short(*waited))?;
+        }
         Ok(())
     }
 }
@@ -72,7 +79,26 @@ impl SiteLine {
     }
 }
 
+impl PairLine {
+    /// The places of the waiter and of the holder.
+    fn places(&self) -> [String; 2] {
+        let holder = self.holder.map_or_else(|| "(no holder seen)".to_owned(), ToString::to_string);
+        [self.waiter.to_string(), holder]
+    }
+}
+
 impl Profile {
+    /// Who made whom wait, as folded stacks: a line `class;holder;waiter nanoseconds` for each
+    /// pair.
+    pub fn folded_pairs(&self) -> String {
+        let line = |pair: &PairLine| {
+            let [waiter, holder] = pair.places().map(|place| frame(&place));
+            let class = frame(&pair.lock.to_string().replace('`', ""));
+            format!("{class};{holder};{waiter} {}\n", pair.waited.as_nanos())
+        };
+        self.pairs.iter().map(line).collect()
+    }
+
     /// The waits as folded stacks: a line `thread;class;place nanoseconds` for each place.
     ///
     /// `flamegraph.pl`, inferno and speedscope read this format.

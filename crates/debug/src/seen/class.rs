@@ -48,7 +48,8 @@ use ulocks_core::{each, sync_static};
 
 /// A named class of locks, for locks that are made at many places, or that are nested by level.
 ///
-/// Without it, the locks that one line makes are a class.
+/// Without it, the locks around one type that one line makes are a class, unless that line is one
+/// of the standard library: the [guide](crate::guide::rules) has the table.
 ///
 /// # Examples
 /// ```

@@ -8,6 +8,8 @@ use crate::rules::clock::{PROFILE, is_exact, is_wanted};
 use crate::seen::slot::{Held, Slot};
 #[cfg(checking)]
 use crate::seen::stacks;
+#[cfg(checking)]
+use crate::seen::thread::records;
 use crate::seen::thread::{Record, Wait};
 
 #[cfg(checking)]
@@ -48,7 +50,9 @@ impl Record {
     pub(crate) fn has_begun_to_wait(&self, wait: &Wait) {
         probe_with_place!(wait_begin, wait);
         if !self.is_handler() {
-            self.profile().begin_wait();
+            let keeps = |held: &Held| held.lock == wait.lock && held.access.blocks(wait.access);
+            let holder = || records().find_map(|record| Some(record.held().find(keeps)?.place));
+            self.profile().begin_wait(holder);
             stacks::keep(self, wait.since, wait.place);
         }
     }

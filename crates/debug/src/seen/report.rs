@@ -153,8 +153,7 @@ pub enum Severity {
 pub struct LockName {
     /// The name of its class, if it was given one; or its type.
     pub name: String,
-    /// Where it was made. A lock that was not made by a constructor of this crate has the place
-    /// of its first acquisition here.
+    /// Where it was made. A lock without a class has the place of its first acquisition here.
     #[serde(serialize_with = "place_option")]
     pub made: Option<Place>,
     /// Its address; 0 for a class as a whole.

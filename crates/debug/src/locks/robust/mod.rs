@@ -102,7 +102,7 @@ impl<'a, L: ?Sized> Robust<'a, L> {
         let address = ptr::from_ref(self.lock).addr();
         let asked = self.identity.asked::<L>(address, access, 0, Location::caller());
         // Handles of one lock are one lock also to the order within its class.
-        Asked { instance: BY_ADDRESS | fold(address as u64) % BY_ADDRESS, ..asked }
+        Asked { instance: BY_ADDRESS | (fold(address as u64) % BY_ADDRESS), ..asked }
     }
 
     /// Acquires without a deadline: `attempt` does not wait, and `wait` does.

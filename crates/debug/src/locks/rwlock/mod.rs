@@ -17,7 +17,7 @@ use ulocks_core::raw::{Initial, RawRwLock};
 /// A raw reader-writer lock of the family that enforces its rules; see the [crate](crate).
 ///
 /// [`CheckedRwLock`] is its typed face, and knows the line of its making. A lock that was made by
-/// `INIT`, or is zeroed memory, belongs to the class of the line that acquires it first.
+/// `INIT`, or is zeroed memory, has no class, and an order of its own.
 ///
 /// It is the raw lock and two words. It cannot be shared between processes.
 #[derive(Debug)]

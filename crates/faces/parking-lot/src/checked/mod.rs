@@ -25,8 +25,9 @@
 //! ```
 //!
 //! # Classes
-//! lock_api does not tell a lock where it is made, so the locks that one line acquires first are a
-//! class. With the feature `send_guard`, a release by another thread is reported.
+//! lock_api does not tell a lock where it is made. So these locks have no classes, and each has an
+//! order of its own: `ulocks_debug::guide::rules`. With the feature `send_guard`, a release by
+//! another thread is reported.
 
 mod below;
 #[path = "../current.rs"]
