@@ -28,7 +28,7 @@ pub fn own_signal(number: i32) -> i32 {
 
 /// All signals of tests.
 pub fn signals() -> Vec<i32> {
-    (0..10).map(own_signal).chain([libc::SIGUSR1, libc::SIGUSR2]).collect()
+    (0..12).map(own_signal).chain([libc::SIGUSR1, libc::SIGUSR2]).collect()
 }
 
 /// Has `signal` handled by `handler`, with all signals of tests blocked. Two handlers that may

@@ -48,6 +48,25 @@ pub const TABLE: &[Fault] = &[
         let here = nests(third, usual);
         vec![circle(Rule::Order, &[here, (first, asked), before])]
     }),
+    // Only then is it known that a handler may wait behind `usual`.
+    ("the same, and the first of the two was blocked at first", || {
+        let signal = own_signal(10);
+        let (usual, table) = (leaked(Mutex::new(())), leaked(Mutex::new(())));
+        let (asked, before) = (handled(table, signal), nests(table, usual));
+        let first = line!() + 1;
+        breaks(|| open_to(signal, || drop(usual.lock())));
+        vec![circle(Rule::Order, &[(first, asked), before])]
+    }),
+    ("the same, with a third lock between, and the handler comes later", || {
+        let signal = own_signal(11);
+        let (usual, table, third) = (leaked(Mutex::new(())), leaked(Mutex::new(())), leaked(Mutex::new(())));
+        let (second, before) = (nests(third, usual), nests(table, third));
+        let asked = handled(table, signal);
+        looks();
+        let first = line!() + 1;
+        breaks(|| open_to(signal, || drop(usual.lock())));
+        vec![circle(Rule::Order, &[(first, asked), before, second])]
+    }),
     // A read in a low class waits for a writer, and that for the handler's reads of the other lock.
     ("the same, with a write, and a handler that reads", || {
         let signal = own_signal(4);

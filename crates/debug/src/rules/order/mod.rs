@@ -48,7 +48,7 @@ use crate::seen::asked::Asked;
 use crate::seen::class::{Node, lock_of, own_vertex};
 use crate::seen::policy::is_strict;
 use crate::seen::report::{Circle, Report, Rule, Severity, Step, ThreadName};
-use crate::seen::signal::Edge;
+use crate::seen::signal::{Edge, handled};
 use crate::seen::stacks::{self, Stack};
 use crate::seen::thread::{Held, Record};
 use graph::{Graph, Key, Set, Vertex};
@@ -218,6 +218,7 @@ pub(crate) fn check(me: &Record, asked: &Asked, again: bool) -> Result<(), Optio
 #[cold]
 pub(crate) fn enter_from_handlers(edges: Vec<Edge>) -> Option<Report> {
     let mut orders = GRAPH.lock();
+    handled().for_each(|held| orders.put_behind(held.vertex()));
     edges.into_iter().find_map(|Edge { held, asked, thread, signal }| {
         if orders.graph.knows(&key_of(&held, &asked), &[]) {
             return None;
@@ -241,7 +242,12 @@ impl Orders {
     /// A thread uses an edge. Returns the inversion, and whether it was not found before.
     fn enter(&mut self, seen: &Seen) -> Option<(Report, bool)> {
         let key = seen.key();
-        let back = self.graph.enter(key, seen.clone())?;
+        let Some(back) = self.graph.enter(key, seen.clone()) else {
+            if seen.held.class.uses().is_ahead() && seen.asked.class.uses().put_behind() {
+                self.put_behind(key.to);
+            }
+            return None;
+        };
         let rest = back.iter().map(|key| self.graph.seen(key).clone());
         let circle: Vec<Seen> = core::iter::once(seen.clone()).chain(rest).collect();
         let differing = differing(&circle);
@@ -259,6 +265,18 @@ impl Orders {
             self.bad.insert(key)
         };
         Some((inversion(&circle, &differing, verdict), is_new))
+    }
+
+    /// What a vertex leads to is behind a lock of a handler (`signal/uses.rs`).
+    fn put_behind(&self, vertex: Vertex) {
+        let mut rest = vec![vertex];
+        while let Some(vertex) = rest.pop() {
+            for key in self.graph.edges_of(vertex).into_iter().filter(|key| key.from == vertex) {
+                if self.graph.seen(&key).asked.class.uses().put_behind() {
+                    rest.push(key.to);
+                }
+            }
+        }
     }
 
     /// The locks of a class have an order each from now on. `false` if they keep that of the class.

@@ -33,4 +33,6 @@ pub(crate) use news::{Edge, earlier, edges, take};
 #[cfg(checking)]
 pub(crate) use news::{interrupts, put_back};
 pub(crate) use pages::{forget, keep, zeroed};
+#[cfg(checking)]
+pub(crate) use uses::handled;
 pub(crate) use uses::{Uses, used};

@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | `FRESH` | the making of the class | the first acquisition outside of handlers, after its use |
 //! | `HANDLED` | the first acquisition in a handler that may wait, after its use | nothing |
+//! | `BEHIND` | a thread that finds an order from a handled class to this one | nothing |
 //!
 //! A thread with a class of any bit asks the kernel which signals are open. If the class is
 //! handled, the thread compares the handled uses with this acquisition, and then with the opened
@@ -18,9 +19,10 @@
 //! A fault is reported at the first acquisition of the class that comes after both uses. If none
 //! comes, a thread that looks at the news (`news.rs`) reports it.
 //!
-//! The opened uses are those of a class's first acquisition, those in handlers, and those that a
-//! handler has interrupted. What threads acquired between the first and the first handled use, with
-//! other signals open, is not known.
+//! The opened uses are those of a class's first acquisition, those in handlers, those that a
+//! handler has interrupted, and all of a class that is behind a handled one: a handler that
+//! interrupts its holder may wait for what the holder of the handled lock waits for. What threads
+//! acquired before the class was handled or behind, with other signals open, is not known.
 //!
 //! A thread that clears `FRESH` while a handler sets `HANDLED` may miss the handled use. The
 //! opened use is in the list then, and the next acquisition sees the bit and both uses.
@@ -44,6 +46,7 @@ use ulocks_core::sync_static;
 
 const FRESH: u32 = 1;
 const HANDLED: u32 = 2;
+const BEHIND: u32 = 4;
 
 /// How locks of a class are used, as far as signals are concerned.
 pub(crate) struct Uses {
@@ -123,6 +126,12 @@ fn list(head: &AtomicPtr<Use>) -> impl Iterator<Item = &'static Use> + use<> {
     list::each(head, |one| &one.next)
 }
 
+/// The locks that handlers wait for.
+#[cfg(checking)]
+pub(crate) fn handled() -> impl Iterator<Item = Held> {
+    all().filter(|one| one.is_handled()).map(Use::held)
+}
+
 /// The uses of all classes.
 pub(super) fn all() -> impl Iterator<Item = &'static Use> {
     list::each(&ALL, |one| &one.next_of_all)
@@ -180,6 +189,17 @@ impl Uses {
     #[inline(always)]
     pub fn watch(&self) -> u32 {
         self.watch.load(Relaxed)
+    }
+
+    /// Whether a handler may wait for what locks are held under one of this class.
+    pub fn is_ahead(&self) -> bool {
+        self.watch() & (HANDLED | BEHIND) != 0
+    }
+
+    /// There is an order from a class that is ahead to this one. Whether that is new.
+    #[cfg(checking)]
+    pub fn put_behind(&self) -> bool {
+        self.watch() & BEHIND == 0 && self.watch.fetch_or(BEHIND, Relaxed) & BEHIND == 0
     }
 
     /// The report of this acquisition, or of an earlier one.
@@ -255,8 +275,10 @@ pub(crate) fn used(me: &Record, asked: &Asked, waits: bool, open: u64) -> Option
         add_opened(open, me, asked);
         return None;
     }
-    if uses.watch() & FRESH != 0 {
+    if uses.watch() & (FRESH | BEHIND) != 0 {
         add_opened(open, me, asked);
+    }
+    if uses.watch() & FRESH != 0 {
         uses.watch.fetch_and(!FRESH, Release);
     }
     let is_handled = uses.watch.load(Acquire) & HANDLED != 0; // (mark handled)

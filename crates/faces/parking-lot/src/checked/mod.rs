@@ -32,6 +32,7 @@
 mod below;
 #[path = "../current.rs"]
 mod current;
+pub mod deadlock;
 #[path = "../locks.rs"]
 mod locks;
 #[cfg(feature = "v0_12")]

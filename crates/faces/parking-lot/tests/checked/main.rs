@@ -72,5 +72,6 @@ mod current {
     }
 }
 
+mod deadlock;
 #[cfg(feature = "v0_12")]
 mod v0_12;

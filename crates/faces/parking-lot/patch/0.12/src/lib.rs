@@ -1,12 +1,12 @@
 //! parking_lot 0.12 on the locks of the ulocks family: see the crate `ulocks-parking-lot`.
 
-#[cfg(feature = "deadlock_detection")]
+#[cfg(all(feature = "deadlock_detection", not(feature = "checked")))]
 compile_error!(
-    "the locks of ulocks have no `deadlock_detection`: take the feature `checked` in its place (`--features \
-     parking_lot/checked`), which reports deadlocks where they happen, or leave out the patch"
+    "the locks of ulocks have `deadlock_detection` together with the feature `checked` only (`--features \
+     parking_lot/checked`), which also reports deadlocks where they happen"
 );
 
 #[cfg(feature = "checked")]
-pub use ulocks_parking_lot::checked::{ulocks_debug, v0_12::*};
+pub use ulocks_parking_lot::checked::{deadlock, ulocks_debug, v0_12::*};
 #[cfg(not(feature = "checked"))]
 pub use ulocks_parking_lot::v0_12::*;
