@@ -11,6 +11,7 @@ use crate::locks::identity::Identity;
 use crate::locks::listed::{Listed, check};
 use crate::rules::current::current;
 use crate::rules::handler;
+use crate::rules::order;
 use crate::rules::waiting::waiting;
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
@@ -46,7 +47,8 @@ use ulocks_shm::{LockError, Refused};
 ///
 /// # Process-shared
 /// The lock is, and this handle is not. Handles of one lock at one address are one lock to the
-/// checker. A region that is mapped twice in a process has two addresses, and so two locks.
+/// checker. The order of the lock with others of its class is forgotten when a handle is dropped. A
+/// region that is mapped twice in a process has two addresses, and so two locks.
 ///
 /// # Signals and forks
 /// A signal handler must not use it. A fork while the thread holds the lock is reported as a
@@ -69,6 +71,13 @@ use ulocks_shm::{LockError, Refused};
 pub struct Robust<'a, L: ?Sized> {
     lock: &'a L,
     identity: Identity,
+}
+
+/// Another region may lie at this address later.
+impl<L: ?Sized> Drop for Robust<'_, L> {
+    fn drop(&mut self) {
+        order::dropped(self.number());
+    }
 }
 
 /// Numbers above that are hashes of addresses. Other locks have small numbers.
@@ -97,12 +106,18 @@ impl<'a, L: ?Sized> Robust<'a, L> {
         self.identity.find::<L>(Location::caller()).0.name()
     }
 
+    /// The number of the lock, for all handles of it.
+    fn number(&self) -> u64 {
+        let address = ptr::from_ref(self.lock).cast::<()>().addr();
+        BY_ADDRESS | (fold(address as u64) % BY_ADDRESS)
+    }
+
     #[track_caller]
     fn asked(&self, access: Access) -> Asked {
         let address = ptr::from_ref(self.lock).addr();
         let asked = self.identity.asked::<L>(address, access, 0, Location::caller());
         // Handles of one lock are one lock also to the order within its class.
-        Asked { instance: BY_ADDRESS | (fold(address as u64) % BY_ADDRESS), ..asked }
+        Asked { instance: self.number(), ..asked }
     }
 
     /// Acquires without a deadline: `attempt` does not wait, and `wait` does.
