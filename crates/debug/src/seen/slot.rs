@@ -15,7 +15,7 @@
 //!
 //! What is written into an entry is a word each: six stores enter a lock and one removes it. They
 //! have to leave the CPU before the lock itself is released. So the sum of what a thread
-//! holds is written for three locks and more only.
+//! holds is written for two locks and more only.
 
 use crate::seen::access::Access;
 use crate::seen::class::Node;

@@ -63,7 +63,7 @@ pub(crate) struct Rewait {
 
 #[repr(C)]
 pub(crate) struct OwnerOnly {
-    /// A value of `used` with at least three bits, and the sum of the hashes of its entries. Each
+    /// A value of `used` with at least two bits, and the sum of the hashes of its entries. Each
     /// entry that makes such a value writes both.
     sum_of: Cell<u64>,
     sum: Cell<u64>,
@@ -259,7 +259,7 @@ impl Record {
     #[inline(always)]
     fn enter(&self, slot: &Slot, (used, free): (u64, u32), held: &Held) {
         slot.write(held);
-        if used & used.wrapping_sub(1) != 0 {
+        if used != 0 {
             let hash = held.class.hash((held.subclass, held.access.code()), held.instance);
             self.owner_only.sum.set(self.sum().wrapping_add(hash));
             self.owner_only.sum_of.set(used | 1 << free);
@@ -401,6 +401,14 @@ impl Record {
         if self.owner_only.sum_of.get() == used {
             return self.owner_only.sum.get();
         }
+        match self.slots.get(used.trailing_zeros() as usize) {
+            Some(slot) if used & used.wrapping_sub(1) == 0 => slot.hash(),
+            _ => self.sum_of_all(used),
+        }
+    }
+
+    #[inline(never)]
+    fn sum_of_all(&self, used: u64) -> u64 {
         indices(used).map(|index| self.slot(index).hash()).fold(0, u64::wrapping_add)
     }
 
