@@ -135,6 +135,26 @@ fn pairs_that_lie_differently_are_a_guess() {
     assert_eq!(found[0].severity(), Severity::Warning, "{}", found[0]);
 }
 
+/// The statics of a wrapper lie equally far apart, and have nothing to do with each other.
+#[test]
+fn statics_in_a_row_are_a_guess() {
+    struct Shared<T>(Mutex<T>);
+    impl<T> Shared<T> {
+        const fn new(value: T) -> Self {
+            Self(Mutex::new(value))
+        }
+    }
+    #[repr(C)]
+    struct Row(Shared<u32>, Shared<i32>, Shared<u32>, Shared<i32>);
+    static ROW: Row = Row(Shared::new(0), Shared::new(0), Shared::new(0), Shared::new(0));
+    let found = reports(|| {
+        drop((ROW.0.0.lock(), ROW.1.0.lock()));
+        drop((ROW.3.0.lock(), ROW.2.0.lock()));
+    });
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].severity(), Severity::Warning, "{}", found[0]);
+}
+
 /// Two orders under a third lock cannot meet. Without it they can.
 #[test]
 fn a_gate_keeps_two_orders_apart() {

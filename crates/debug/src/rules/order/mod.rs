@@ -22,7 +22,7 @@
 //! |---|---|
 //! | the same, at all vertices | these locks wait for each other: a fault |
 //! | different locks of named classes, or of subclasses | a fault, which says so |
-//! | different locks, in two pairs equally far apart | fields of two objects: a fault, which says so |
+//! | different locks, no statics, in two pairs equally far apart | fields of objects: a fault, which says so |
 //! | different locks of the class of a line | a warning, which says so; the class is dissolved |
 //!
 //! The vertex of a class that is dissolved is replaced by those of its locks. Its edges go to the
@@ -39,6 +39,7 @@
 
 mod graph;
 mod known;
+mod memory;
 
 pub(crate) use known::{is_known, remember};
 
@@ -312,24 +313,17 @@ fn judge(circle: &[Seen], differing: &[(usize, &'static Node)]) -> Circle {
         subclasses.any(|step| Some(step.asked.subclass) != first)
     };
     let are_objects = || {
-        circle.len() == 2 && differing.len() == 2 && {
-            let [one, other] = [&circle[0], &circle[1]];
-            // The second step holds what the first one asks for.
-            one.apart() == other.apart().wrapping_neg()
-                && [one, other].iter().all(|seen| seen.has_addresses())
-        }
+        let [one, other] = circle else { return false };
+        // The second step holds what the first one asks for.
+        differing.len() == 2
+            && one.apart() == other.apart().wrapping_neg()
+            && [one.held.lock, one.asked.lock].into_iter().all(memory::is_made)
     };
     match differing {
         [] => Circle::OfLocks,
         _ if differing.iter().all(|(_, class)| class.is_named() || is_of_levels(class)) => Circle::OfClasses,
         _ if are_objects() || is_strict() => Circle::OfClasses,
         _ => Circle::Guessed,
-    }
-}
-
-impl Seen {
-    fn has_addresses(&self) -> bool {
-        self.held.lock != 0 && self.asked.lock != 0
     }
 }
 
