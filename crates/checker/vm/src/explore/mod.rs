@@ -400,8 +400,7 @@ impl fmt::Display for Report {
             _ => "",
         };
         match (self.finished, self.within, self.share) {
-            (true, ..) | (_, None, None) => {}
-            (_, None, Some(share)) => write!(f, "an estimated {share} % of all; ")?,
+            (true, ..) | (_, None, _) => {}
             (_, Some(most), share) => {
                 write!(f, "all with {most} preemptions, ")?;
                 let (share, next) = (share.unwrap_or(0), most + 1);
@@ -411,6 +410,9 @@ impl fmt::Display for Report {
         write!(f, "{all}{} executions", self.executions)?;
         if self.redundant > 0 {
             write!(f, " and {} redundant", self.redundant)?;
+        }
+        if let (false, None, Some(share)) = (self.finished, self.within, self.share) {
+            write!(f, " (an estimated {share} % of all)")?;
         }
         write!(f, " of up to {} threads, {} steps", self.threads, self.steps)?;
         if self.deaths > 0 {

@@ -142,7 +142,7 @@ fn what_the_clock_has_cut_is_estimated() {
     assert!(report.out_of_time && report.within.is_some() && report.share.is_some(), "{text}");
     assert!(text.contains("all with ") && text.contains("an estimated "), "{text}");
     let report = run(&config, large).expect("nothing goes wrong");
-    assert!(report.to_string().contains(" % of all; "), "{report}");
+    assert!(report.to_string().contains(" % of all) of up to "), "{report}");
 }
 
 /// Ten additions by five threads: 113,400 orders.
