@@ -14,8 +14,10 @@
 //! # What a model is given
 //! What it gives back is kept until its execution ends. [`Config::reuse`] says who may have it
 //! before: nobody, or the thread that gave it back, which gets the last block of the size first, as
-//! from the cache of a thread in `malloc`. No address depends on what another thread has done, so
-//! an exploration that leaves out orders of steps leaves out no address.
+//! from the cache of a thread in `malloc`, if the block was allocated in this execution. So whether
+//! two allocations have one address does not depend on what another thread has done, nor on the
+//! run. Where a block lies is the system's affair: a model must not hash addresses, nor order by
+//! them.
 //!
 //! # What is found
 //! - An access of an atomic or of an [`UnsafeCell`](crate::sync::UnsafeCell) in memory that was
@@ -24,9 +26,14 @@
 //! - A write by other means: the bytes of what was given back are looked at when they are given to
 //!   another, and when the execution ends. A read by other means sees bytes of `0xf5`.
 //!
+//! To give memory back is no step. Where [`Config::ordered_drops`] is on, it has to be ordered
+//! after all accesses of cells in it, or is a data race. Where it is off, as in `ulocks-loom`, an
+//! exploration of all executions may miss a use that nothing orders before it.
+//!
 //! Code outside of an exploration, and the machine's own, has the system's allocator.
 //!
 //! [`Config::reuse`]: crate::explore::Config::reuse
+//! [`Config::ordered_drops`]: crate::explore::Config::ordered_drops
 
 use crate::engine;
 use core::alloc::{GlobalAlloc, Layout};
@@ -42,9 +49,30 @@ thread_local! {
     static IS_MODEL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Says whose code runs from here on. Whose it was before.
-pub(crate) fn enter(is_model: bool) -> bool {
-    IS_MODEL.replace(is_model)
+/// Whose code runs while it lives. A panic that unwinds ends it, too.
+pub(crate) struct Side {
+    before: bool,
+}
+
+impl Side {
+    pub(crate) fn of_model() -> Self {
+        Self { before: IS_MODEL.replace(true) }
+    }
+
+    pub(crate) fn of_machine() -> Self {
+        Self { before: IS_MODEL.replace(false) }
+    }
+}
+
+impl Drop for Side {
+    fn drop(&mut self) {
+        IS_MODEL.set(self.before);
+    }
+}
+
+/// The machine goes on, where a coroutine has been resumed inside of an operation.
+pub(crate) fn is_machine_again() {
+    IS_MODEL.set(false);
 }
 
 /// What marks the bytes that were given back.
@@ -56,9 +84,21 @@ pub(crate) const POISON: u8 = 0xf5;
 // switching to other code.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let kept = if IS_MODEL.get() { engine::with(|engine| engine.reuse(layout)) } else { None };
-        // SAFETY: the caller's promise.
-        kept.map_or_else(|| unsafe { System.alloc(layout) }, |block| block.as_ptr())
+        if !IS_MODEL.get() {
+            // SAFETY: the caller's promise.
+            return unsafe { System.alloc(layout) };
+        }
+        engine::with(|engine| {
+            engine.reuse(layout).map_or_else(
+                || {
+                    // SAFETY: the caller's promise.
+                    let block = unsafe { System.alloc(layout) };
+                    engine.allocated(block);
+                    block
+                },
+                |block| block.as_ptr(),
+            )
+        })
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {

@@ -194,6 +194,8 @@ pub trait Engine {
     fn reuse(&self, _layout: Layout) -> Option<NonNull<u8>> {
         None
     }
+    /// The running code of the model was given a block, or a null pointer. Not a step.
+    fn allocated(&self, _block: *mut u8) {}
 
     // Waiting.
     /// A round of a busy-wait begins: what is read from here on is what it depends on. Not a step.

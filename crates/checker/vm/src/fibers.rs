@@ -96,9 +96,9 @@ impl Fibers {
         let (base, limit) = self.stacks.borrow()[number];
         BASE.set(base);
         LIMIT.set(limit);
-        let is_model = alloc::enter(true);
+        let side = alloc::Side::of_model();
         let stopped = fiber.resume(());
-        alloc::enter(is_model);
+        drop(side);
         YIELDER.set(None);
         LIMIT.set(0);
         match stopped {
@@ -131,7 +131,7 @@ pub fn suspend() {
     let top = frames::top();
     // SAFETY: the yielder lives on the stack of the coroutine that is running, which is this one.
     unsafe { yielder.as_ref() }.suspend(());
-    alloc::enter(false);
+    alloc::is_machine_again();
     YIELDER.set(Some(yielder));
     frames::set_top(top);
 }

@@ -63,9 +63,8 @@ struct Slot<B, R> {
 pub(crate) fn call<R>(body: impl FnOnce() -> R) -> R {
     fn run<B: FnOnce() -> R, R>(slot: &mut Slot<B, R>) {
         let body = slot.body.take().expect("a call has one body");
-        let is_model = alloc::enter(false);
+        let _side = alloc::Side::of_machine();
         slot.result.write(body());
-        alloc::enter(is_model);
     }
     /// # Safety
     /// `slot` points to a slot that no other reference names, with a body in it.

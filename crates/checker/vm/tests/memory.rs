@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use ulocks_vm::explore::{Config, Failure, Report, Reuse, explore, run};
 use ulocks_vm::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_vm::sync::{AtomicPtr, AtomicU32, UnsafeCell, yield_now};
-use ulocks_vm::thread;
+use ulocks_vm::{signal, thread};
 
 #[global_allocator]
 static ALLOCATOR: ulocks_vm::alloc::Allocator = ulocks_vm::alloc::Allocator;
@@ -216,4 +216,127 @@ fn a_thread_has_its_own_memory_again_and_no_other_the_last_first() {
         assert_eq!(had[..2], [places[1], places[0]]);
         assert_ne!(had[2], places[2]);
     });
+}
+
+/// The loser of two drops looks at the count after it has given its share away: between its two
+/// operations the winner may give the memory back.
+#[test]
+fn memory_is_looked_at_when_an_operation_is_carried_out() {
+    for reuse in [Reuse::Never, Reuse::LastFreed] {
+        let failure = fails(&with(reuse), || {
+            let counted = Box::into_raw(Box::new(AtomicU32::new(2)));
+            let place = counted.expose_provenance();
+            let give_up = move || {
+                let count = ptr::with_exposed_provenance_mut::<AtomicU32>(place);
+                if unsafe { (*count).fetch_sub(1, AcqRel) } == 1 {
+                    unsafe { dealloc(count.cast(), Layout::new::<AtomicU32>()) };
+                } else {
+                    unsafe { (*count).load(Relaxed) };
+                }
+            };
+            let other = thread::spawn(give_up);
+            give_up();
+            other.join().unwrap();
+        });
+        assert_eq!(failure.verdict.kind(), "use after the end", "{failure}");
+    }
+}
+
+/// Nothing orders the reader before the thread that gives the cell back, whichever comes first.
+#[test]
+fn memory_that_is_given_back_without_an_order_is_a_race() {
+    for drops in [true, false] {
+        let failure = fails(&with(Reuse::LastFreed), move || {
+            let word = Arc::new(AtomicU32::new(0));
+            let cell = Box::into_raw(Box::new(UnsafeCell::new(7_u64)));
+            let place = cell.expose_provenance();
+            let reader = {
+                let word = Arc::clone(&word);
+                thread::spawn(move || {
+                    word.store(1, Relaxed);
+                    let cell = ptr::with_exposed_provenance::<UnsafeCell<u64>>(place);
+                    unsafe { (*cell).with(|data| *data) };
+                    word.store(2, Relaxed);
+                })
+            };
+            if drops {
+                drop(unsafe { Box::from_raw(cell) });
+            } else {
+                unsafe { dealloc(cell.cast(), Layout::new::<u64>()) };
+            }
+            reader.join().unwrap();
+        });
+        assert!(["data race", "use after the end"].contains(&failure.verdict.kind()), "{failure}");
+    }
+}
+
+/// Gives a block back when it goes.
+struct GivesBack(*mut u8);
+
+impl Drop for GivesBack {
+    fn drop(&mut self) {
+        unsafe { dealloc(self.0, Layout::new::<u64>()) };
+    }
+}
+
+#[test]
+fn what_a_panic_gives_back_twice_harms_nothing() {
+    let failure = fails(&with(Reuse::LastFreed), || {
+        let block = unsafe { alloc(Layout::new::<u64>()) };
+        let _twice = [GivesBack(block), GivesBack(block)];
+        panic!("first");
+    });
+    assert!(failure.verdict.to_string().contains("first"), "{failure}");
+    // A panic of the machine itself, on the way through its own frames.
+    let failure = fails(&with(Reuse::LastFreed), || {
+        let block = unsafe { alloc(Layout::new::<u64>()) };
+        unsafe { dealloc(block, Layout::new::<u64>()) };
+        let _again = GivesBack(block);
+        signal::send(99, signal::Signal::new(10));
+    });
+    assert_eq!(failure.verdict.kind(), "panic", "{failure}");
+    assert!(!std::thread::panicking());
+    a_node_takes_the_place_of_another_where_memory_may_be_had_again();
+}
+
+#[test]
+fn what_a_handler_gives_back_is_kept() {
+    let failure = fails(&with(Reuse::Never), || {
+        let word = Box::into_raw(Box::new(AtomicU32::new(0)));
+        let place = word.expose_provenance();
+        let signal = signal::Signal::new(10);
+        signal::install(signal, 0, move || unsafe {
+            dealloc(ptr::with_exposed_provenance_mut(place), Layout::new::<AtomicU32>());
+        });
+        signal::send(0, signal);
+        AtomicU32::new(1).load(Relaxed);
+        unsafe { (*word).load(Relaxed) };
+    });
+    assert_eq!(failure.verdict.kind(), "use after the end", "{failure}");
+}
+
+/// A buffer that a static has had before is there in one execution and not in the next.
+#[test]
+fn what_other_executions_have_allocated_is_given_to_nobody() {
+    static SEEN: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+    *SEEN.lock().unwrap() = Vec::new();
+    let report = explore(with(Reuse::LastFreed), || {
+        let word = Arc::new(AtomicPtr::new(ptr::null_mut::<[u64; 8]>()));
+        let other = {
+            let word = Arc::clone(&word);
+            thread::spawn(move || word.load(Acquire).is_null())
+        };
+        SEEN.lock().unwrap().extend([1, 2, 3]);
+        let first = Box::into_raw(Box::new([0_u64; 8]));
+        word.store(first, Release);
+        word.store(ptr::null_mut(), Release);
+        drop(unsafe { Box::from_raw(first) });
+        let second = Box::into_raw(Box::new([1_u64; 8]));
+        if ptr::eq(first, second) {
+            word.store(ptr::null_mut(), Release);
+        }
+        drop(unsafe { Box::from_raw(second) });
+        _ = other.join();
+    });
+    assert!(report.finished, "{report}");
 }

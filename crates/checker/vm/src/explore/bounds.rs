@@ -22,8 +22,9 @@ pub struct Bounds {
     /// A weak exchange did not fail for no reason, since it had just done so.
     pub weak_failures: Option<Hit>,
     /// A fruitless round of a busy-wait was not repeated until there was something new to see. That
-    /// leaves out executions only if a round does more than look: if it counts, in a closure of
-    /// [`spin_until`](crate::sync::spin_until) or outside of the thread's stack.
+    /// leaves out executions only if a round does more than look: if it changes something in a
+    /// closure of [`spin_until`](crate::sync::spin_until), even if it puts it back, or if it counts
+    /// outside of the thread's stack.
     pub rounds: Option<Hit>,
     /// A thread that yields in a loop in which it also changes something made way for others, which
     /// took a step each before it went on. That leaves out executions in which it goes several

@@ -58,6 +58,7 @@ impl Engine for Explorer<'_, '_> {
         let loc = self.loc(word, at);
         let footprint = self.machine.borrow().reading(loc, Footprint::Read(number(loc)));
         self.look(footprint, at);
+        self.demand(word, at);
         let read = self.machine.borrow_mut().load(loc, order, at);
         read.unwrap_or_else(|fault| self.fail(&fault, at))
     }
@@ -68,6 +69,7 @@ impl Engine for Explorer<'_, '_> {
         }
         let loc = self.loc(word, at);
         self.step(Footprint::Write(number(loc)), at);
+        self.demand(word, at);
         let done = self.machine.borrow_mut().store(loc, value, order, at);
         done.unwrap_or_else(|fault| self.fail(&fault, at));
     }
@@ -79,6 +81,7 @@ impl Engine for Explorer<'_, '_> {
         let loc = self.loc(word, at);
         let footprint = self.machine.borrow().reading(loc, Footprint::Update(number(loc)));
         self.look(footprint, at);
+        self.demand(word, at);
         let done = self.machine.borrow_mut().update(loc, update, at);
         done.unwrap_or_else(|fault| self.fail(&fault, at))
     }
@@ -90,6 +93,7 @@ impl Engine for Explorer<'_, '_> {
         let loc = self.loc(word, at);
         let status = until.map_or(Status::Ready, |until| Status::Settling(loc, until));
         self.announced(status, Footprint::Newest(number(loc)), at);
+        self.demand(word, at);
         let done = self.machine.borrow_mut().settle(loc, update, at);
         done.unwrap_or_else(|fault| self.fail(&fault, at))
     }
@@ -140,9 +144,12 @@ impl Engine for Explorer<'_, '_> {
     }
 
     fn forget_plain(&self, address: usize, size: usize) {
-        if !self.is_inert() {
-            self.machine.borrow_mut().forget_plain(address, size);
+        if self.is_inert() {
+            return;
         }
+        let at = self.machine.borrow().last_place().unwrap_or(Location::caller());
+        let done = self.machine.borrow_mut().forget_plain(address, size, at);
+        done.unwrap_or_else(|fault| self.fail(&fault, at));
     }
 
     fn keep(&self, block: *mut u8, layout: Layout) -> bool {
@@ -150,10 +157,15 @@ impl Engine for Explorer<'_, '_> {
             return false;
         }
         let done = self.machine.borrow_mut().keep(block.addr(), layout);
-        if let Err((fault, at)) = done {
-            self.fail(&fault, at);
+        match done {
+            // A panic that unwinds is the verdict: what is given back twice by its drops is not.
+            Err((fault, at)) if !self.is_inert() => self.fail(&fault, at),
+            _ => true,
         }
-        true
+    }
+
+    fn allocated(&self, block: *mut u8) {
+        self.machine.borrow_mut().kept.allocated(block.addr());
     }
 
     fn reuse(&self, layout: Layout) -> Option<NonNull<u8>> {
@@ -220,6 +232,7 @@ impl Engine for Explorer<'_, '_> {
         let (key, loc) = (self.key(key), self.loc(word, at));
         loop {
             self.look(Footprint::futex(&[number(loc)]), at);
+            self.demand(word, at);
             let queued = self.machine.borrow_mut().queue_up((key, loc, expected), bits, deadline, at);
             let queued = queued.unwrap_or_else(|fault| self.fail(&fault, at));
             match queued.and_then(|()| self.machine.borrow_mut().begin_sleep(deadline, at)) {
@@ -257,6 +270,7 @@ impl Engine for Explorer<'_, '_> {
         let (from, to) = (self.key(from), self.key(to));
         let loc = self.loc(word, at);
         self.step(Footprint::futex(&[number(loc)]), at);
+        self.demand(word, at);
         self.machine.borrow_mut().requeue(from, (loc, expected), wake, requeue, to, at)
     }
 
@@ -269,18 +283,19 @@ impl Engine for Explorer<'_, '_> {
             .map(|entry| {
                 let word = entry.word.word();
                 let key = Key { address: word.address(), private: entry.private };
-                (self.key(key), self.loc(word, at), entry.expected)
+                (word, (self.key(key), self.loc(word, at), entry.expected))
             })
             .collect();
         // The kernel compares one word after the other, and queues the thread for each. Others may
         // go on in between.
-        for (nth, entry) in entries.into_iter().enumerate() {
+        for (nth, (word, entry)) in entries.into_iter().enumerate() {
             let footprint = Footprint::futex(&[number(entry.1)]);
             if nth == 0 {
                 self.look(footprint, at)
             } else {
                 self.step_in_kernel(footprint, at)
             }
+            self.demand(word, at);
             let queued = self.machine.borrow_mut().queue_up(entry, u32::MAX, deadline, at);
             if let Err(ended) = queued.unwrap_or_else(|fault| self.fail(&fault, at)) {
                 return ended;
@@ -380,7 +395,7 @@ impl Engine for Explorer<'_, '_> {
             return 0;
         }
         let mut machine = self.machine.borrow_mut();
-        machine.moves_on();
+        machine.changes_something();
         let chosen = machine.pick(Kind::User, count);
         machine.tell(at, || Said::Text(format!("chooses {chosen} of {count}")));
         chosen

@@ -7,6 +7,7 @@ use super::signals::Demand;
 use super::story::Said;
 use super::verdict::Verdict;
 use super::watchdog;
+use crate::alloc::Side;
 use crate::choice::Footprint;
 use crate::engine::{At, Key, Word};
 use crate::fibers::{self, Fibers, Stopped};
@@ -174,7 +175,9 @@ impl<'a, 's> Explorer<'a, 's> {
             let Some(delivery) = delivery else { return any };
             let round = self.machine.borrow_mut().set_round(Round::default());
             self.machine.borrow_mut().moves_on();
+            let side = Side::of_model();
             (delivery.handler)();
+            drop(side);
             let mut machine = self.machine.borrow_mut();
             machine.moves_on();
             machine.set_round(round);
@@ -188,13 +191,19 @@ impl<'a, 's> Explorer<'a, 's> {
 
     /// The history of `word`, made at its first use if its bytes are zero.
     pub(super) fn loc(&self, word: Word, at: At) -> Loc {
-        let there = self.machine.borrow().demand_memory(word.address(), What::Atomic, at);
-        there.unwrap_or_else(|fault| self.fail(&fault, at));
+        self.demand(word, at);
         let loc = self.machine.borrow_mut().loc_of(word);
         loc.unwrap_or_else(|| {
             self.machine.borrow_mut().stale_word(word);
             self.end()
         })
+    }
+
+    /// Demands that the memory of `word` was not given back: when an operation is announced, since
+    /// the bytes of the word say which it is, and again when it is carried out.
+    pub(super) fn demand(&self, word: Word, at: At) {
+        let there = self.machine.borrow().demand_memory(word.address(), What::Atomic, at);
+        there.unwrap_or_else(|fault| self.fail(&fault, at));
     }
 
     /// Reads `key` as the kernel names it.

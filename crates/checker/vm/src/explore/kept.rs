@@ -4,8 +4,10 @@
 //! 1. A block that is kept is the system's, of its layout, and nobody else's: the model has given
 //!    it up. It leaves by being given to the system, or to one allocation of a thread.
 //! 2. Its bytes are [`POISON`], unless somebody wrote to it who has given it up.
-//! 3. A thread is given only what it has given back itself, the last one first. So an address is
-//!    known from the steps of one thread, and steps of others change places with them as before.
+//! 3. A thread is given only what it has given back itself, and what this execution has allocated,
+//!    the last one first. So which allocations have one address is known from the steps of one
+//!    thread, and steps of others change places with them as before. What is older, such as the
+//!    buffer of a static, is there in one execution and not in another.
 
 use super::Reuse;
 use super::machine::Machine;
@@ -16,7 +18,7 @@ use crate::memory::{Access, Fault, What};
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use std::alloc::{GlobalAlloc as _, System};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A block that was given back.
 #[derive(Clone, Copy)]
@@ -32,9 +34,18 @@ struct Block {
 pub(super) struct Kept {
     blocks: BTreeMap<usize, Block>,
     count: u64,
+    /// What this execution has allocated and not given back.
+    allocated: HashSet<usize>,
+    /// Of each thread and layout, what it has given back, the last one at the end.
+    free: HashMap<(usize, Layout), Vec<usize>>,
 }
 
 impl Kept {
+    /// The model was given the block at this address.
+    pub(super) fn allocated(&mut self, address: usize) {
+        self.allocated.insert(address);
+    }
+
     /// Who has given the memory back in which these bytes lie.
     fn around(&self, address: usize) -> Option<&Block> {
         let (&start, block) = self.blocks.range(..=address).next_back()?;
@@ -69,12 +80,18 @@ impl Machine<'_, '_> {
         if let Some(before) = self.kept.blocks.get(&address) {
             return Err((Fault::Freed { access: by, freed: before.by }, at));
         }
+        if self.config.ordered_drops {
+            self.memory.plain_write(self.current, address, layout.size(), at).map_err(|fault| (fault, at))?;
+        }
+        self.memory.plain_forget(address, layout.size());
         // SAFETY: the model has given the block up, which is as long as that.
         unsafe { core::ptr::write_bytes(address as *mut u8, POISON, layout.size()) };
-        self.memory.plain_forget(address, layout.size());
-        let nth = self.kept.count;
+        let (nth, is_own) = (self.kept.count, self.kept.allocated.remove(&address));
         self.kept.count += 1;
         self.kept.blocks.insert(address, Block { layout, by, nth });
+        if is_own {
+            self.kept.free.entry((self.current, layout)).or_default().push(address);
+        }
         Ok(())
     }
 
@@ -83,14 +100,13 @@ impl Machine<'_, '_> {
         if self.config.reuse == Reuse::Never {
             return None;
         }
-        let me = self.current;
-        let fits = |(_, block): &(&usize, &Block)| block.layout == layout && block.by.thread == me;
-        let (&address, block) = self.kept.blocks.iter().filter(fits).max_by_key(|(_, block)| block.nth)?;
+        let address = self.kept.free.get_mut(&(self.current, layout))?.pop()?;
         // SAFETY: the block is kept.
-        if unsafe { was_written(address, block.layout.size()) } {
+        if unsafe { was_written(address, layout.size()) } {
             return None; // it is found when the execution ends
         }
         self.kept.blocks.remove(&address);
+        self.kept.allocated(address);
         NonNull::new(address as *mut u8)
     }
 

@@ -145,6 +145,7 @@ impl Machine<'_, '_> {
             return Err(self.sleeps_not(Waited::TimedOut, deadline, at));
         }
         self.moves_on();
+        self.threads[self.current].round.changes_something();
         if self.spurious < self.config.spurious && self.pick(Kind::Spurious, 2) == 1 {
             self.spurious += 1;
             self.tell(at, || Said::Text("sleeps, and is woken spuriously".into()));

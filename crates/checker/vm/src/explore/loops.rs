@@ -208,6 +208,7 @@ impl Machine<'_, '_> {
         self.moves_on();
         if let Some(thread) = self.threads.get_mut(self.current) {
             thread.yields.is_busy();
+            thread.round.changes_something();
         }
     }
 

@@ -149,6 +149,8 @@ pub(super) struct Machine<'a, 's> {
     pub(super) bounds: Bounds,
     /// How often spinners were let go although there was nothing new to see.
     pub(super) last_looks: u32,
+    /// Whether a thread has yielded fairly.
+    pub(super) made_way: bool,
     /// Whether what is created now was there before the run.
     pub(super) before_all: bool,
     pub(super) steering: Steering,
@@ -194,6 +196,7 @@ impl<'a, 's> Machine<'a, 's> {
             spurious: 0,
             bounds: Bounds::default(),
             last_looks: 0,
+            made_way: false,
             before_all: false,
             steering: Steering::default(),
             enabled: Vec::new(),
@@ -332,10 +335,6 @@ impl<'a, 's> Machine<'a, 's> {
             if self.redundant_since.is_some_and(|since| self.steps > since + LONGEST_REPETITION) {
                 return Next::Over;
             }
-            if self.steps >= self.config.max_steps {
-                self.verdict = Some(Verdict::Livelock(self.stuck()));
-                return Next::Over;
-            }
             let time_passes = !self.is_systematic && self.next_deadline().is_some();
             if time_passes && self.pick(Kind::Expire, 2) == 1 {
                 self.advance_clock();
@@ -354,6 +353,10 @@ impl<'a, 's> Machine<'a, 's> {
                     continue;
                 }
                 self.verdict = self.nobody_can_go();
+                return Next::Over;
+            }
+            if self.steps >= self.config.max_steps {
+                self.verdict = Some(Verdict::Livelock(self.stuck()));
                 return Next::Over;
             }
             // What depends on nothing is done at once: every order of it and anything else is the
@@ -455,7 +458,7 @@ impl<'a, 's> Machine<'a, 's> {
                 round.goes_on()
                     || round.is_blind()
                     || round.deadline.is_some_and(|deadline| deadline <= self.clocks.now())
-                    || !self.waits_in_vain() && self.can_see_another(number)
+                    || (round.changes || !self.waits_in_vain()) && self.can_see_another(number)
             }
         }
     }

@@ -447,7 +447,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.verdict)?;
         writeln!(f, "at execution {} ({})", self.execution, self.config)?;
-        if matches!(self.verdict, Verdict::NotDeterministic(_)) {
+        if self.replay.is_empty() && self.story.is_empty() {
             return write!(f, "there is no replay of it");
         }
         writeln!(f, "{}", self.story)?;

@@ -91,6 +91,7 @@ pub fn run_on(
         }
     }
     report.finished = !claims.is_cut() && !report.out_of_time;
+    report.demand_executions();
     report.complete = report.finished && !report.bounds.is_hit();
     Ok(report)
 }

@@ -26,6 +26,9 @@
 //!   execution without the fruitless round the switch may be one.
 //! - With handlers or deaths: where a thread stands when it is struck makes a difference.
 //! - Where the model has said that something is not varied: then no other execution is tried.
+//! - From the first fair yield on: `yields.rs` says why.
+//! - A thread whose round of [`spin_until`](crate::sync::spin_until) has changed something, even if
+//!   it has put it back, or has slept: another thread may have seen that.
 
 use super::Deaths;
 use super::bounds::Bound;
@@ -55,6 +58,8 @@ pub(super) struct Look {
 #[derive(Default)]
 pub(super) struct Round {
     pub(super) is_open: bool,
+    /// It has changed something, and put it back: a lock, a count; or its thread has slept.
+    pub(super) changes: bool,
     /// By word, what was seen or written last.
     pub(super) looks: Vec<Look>,
     /// The next round may end otherwise although no thread does anything: this one had an exchange
@@ -70,6 +75,11 @@ impl Round {
     /// What it wrote before it read, and what it put back, the next round does again.
     pub(super) fn goes_on(&self) -> bool {
         self.again || self.looks.iter().any(|look| look.first.is_some_and(|first| first != look.value))
+    }
+
+    /// The thread changes something, or sleeps.
+    pub(super) fn changes_something(&mut self) {
+        self.changes |= self.is_open;
     }
 
     /// One more look. A word that was seen before counts with what it shows now.
@@ -120,6 +130,7 @@ impl Machine<'_, '_> {
             && self.config.preemptions.is_none()
             && self.config.deaths == Deaths::None
             && self.handlers.is_empty()
+            && !self.made_way
             && !self.keeps_its_turn()
     }
 
@@ -131,24 +142,26 @@ impl Machine<'_, '_> {
 
     /// Nobody can go on. Whether a thread could if it had looked later.
     pub(super) fn somebody_looked_too_early(&self) -> bool {
-        let spins = |&thread: &usize| self.threads[thread].status == Status::Spinning;
+        let spins = |&thread: &usize| {
+            self.threads[thread].status == Status::Spinning && !self.threads[thread].round.changes
+        };
         self.waits_in_vain()
             && (0..self.threads.len()).filter(spins).any(|thread| self.can_see_another(thread))
     }
 
-    /// Nobody can go on. Lets those that spin do one more round, as far as they may: what ends
-    /// their wait can lie where the machine does not see it, in a static of the program.
+    /// Nobody can go on. Lets one of those that spin do one more round, in turn, as far as they
+    /// may: what ends their wait can lie where the machine does not see it, in a static of the
+    /// program.
     pub(super) fn lets_spinners_look_again(&mut self) -> bool {
         if self.last_looks == LAST_LOOKS || self.steps > self.config.max_steps / 2 {
             return false;
         }
+        let spins = |&thread: &usize| self.threads[thread].status == Status::Spinning;
+        let spinners: Vec<usize> = (0..self.threads.len()).filter(spins).collect();
+        let Some(turn) = (self.last_looks as usize).checked_rem(spinners.len()) else { return false };
         self.last_looks += 1;
-        let mut any = false;
-        for thread in self.threads.iter_mut().filter(|thread| thread.status == Status::Spinning) {
-            thread.round.again = true;
-            any = true;
-        }
-        any
+        self.threads[spinners[turn]].round.again = true;
+        true
     }
 
     pub(super) fn end_round(&mut self, at: At) -> Footprint {

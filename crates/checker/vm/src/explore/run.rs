@@ -85,6 +85,7 @@ pub(crate) fn run_from(
         }
     }
     report.finished = !report.out_of_time && choices.strategy().is_complete();
+    report.demand_executions();
     report.complete = report.finished && !report.bounds.is_hit();
     Ok(report)
 }
@@ -118,6 +119,14 @@ pub(super) fn untold(config: &Config, execution: u64, verdict: Verdict) -> Failu
 }
 
 impl Report {
+    /// One of all executions repeats no other.
+    pub(super) fn demand_executions(&self) {
+        assert!(
+            !self.finished || self.executions > 0,
+            "a fault of this checker: each execution is said to repeat another: please report the model"
+        );
+    }
+
     /// Counts an execution.
     pub(super) fn count(&mut self, outcome: &Outcome, is_redundant: bool) {
         self.steps += outcome.steps;
@@ -247,6 +256,9 @@ pub(super) fn told(
     };
     let small = shrink(&bytes, config.shrink, same);
     let last = again(&small, Kept::Story);
+    if last.verdict.is_none() {
+        return untold(config, execution, verdict);
+    }
     Failure {
         verdict: last.verdict.unwrap_or(verdict),
         execution,

@@ -43,7 +43,7 @@ impl Verdict {
         Self::NotDeterministic(format!(
             "with the same choices the question was first: {before}, and now: {now}. A model must not depend on the \
              clock, on random numbers or the hash of a `HashMap`, on a static that its executions change, nor on \
-             addresses, unless its allocator is `ulocks_vm::alloc::Allocator`"
+             addresses: which of them are equal is the same in each execution with `ulocks_vm::alloc::Allocator`"
         ))
     }
 

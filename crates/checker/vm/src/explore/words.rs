@@ -264,6 +264,7 @@ impl Machine<'_, '_> {
                 self.looked(loc, message, value.unwrap_or(before), true);
                 if value.is_some_and(|value| value != before) {
                     self.threads[me].yields.is_busy();
+                    self.threads[me].round.changes_something();
                 }
             }
             None => self.looked(loc, updated.read.message, before, false),
@@ -347,8 +348,12 @@ impl Machine<'_, '_> {
         self.memory.plain_write(self.current, address, size, at)
     }
 
-    pub(super) fn forget_plain(&mut self, address: usize, size: usize) {
+    pub(super) fn forget_plain(&mut self, address: usize, size: usize, at: At) -> Result<(), Fault> {
+        if self.config.ordered_drops {
+            self.memory.plain_write(self.current, address, size, at)?;
+        }
         self.memory.plain_forget(address, size);
+        Ok(())
     }
 
     // Regions.

@@ -37,6 +37,10 @@
 //! 3. *Nothing keeps a thread from going that could go.* Only its own yield does. After that, steps
 //!    of others can only let it go on.
 //!
+//! That a thread looks is a step that lets others go on. So from the first fair yield on, no
+//! execution is left out for a look that came too early (`rounds.rs`): in the one without the look,
+//! the yield might not be fair.
+//!
 //! Two threads do not wait for each other. A thread notes only such as can go, and its yield is a
 //! step: it is taken off all other notes.
 //!
@@ -111,6 +115,7 @@ impl Machine<'_, '_> {
     /// The first step of a fair yield. Whether the thread has to wait for others.
     pub(super) fn makes_way(&mut self, at: At) -> bool {
         let me = self.current;
+        self.made_way = true;
         let can_go = |&other: &usize| other != me && self.can_go_by_itself(other);
         let mut before: Vec<usize> = (0..self.threads.len()).filter(can_go).collect();
         before.extend(self.next_deadline().map(|_| CLOCK));

@@ -2,7 +2,7 @@
 
 use crate::threads;
 use std::time::Duration;
-use ulocks_vm::explore::{Config, Report, explore};
+use ulocks_vm::explore::{Config, Report, explore, run};
 use ulocks_vm::sync::Ordering::Relaxed;
 use ulocks_vm::sync::{AtomicU32, spin_until};
 
@@ -107,4 +107,17 @@ fn an_exploration_that_its_budget_cuts_says_so_and_is_not_complete() {
         (report.executions, report.out_of_time, report.finished, report.complete),
         (2, false, true, true)
     );
+}
+
+/// As many steps as are allowed are no livelock.
+#[test]
+fn an_execution_may_take_as_many_steps_as_are_allowed() {
+    let model = || {
+        let word = AtomicU32::new(0);
+        word.store(1, Relaxed);
+        word.store(2, Relaxed);
+    };
+    let with = |max_steps| run(&Config { max_steps, ..Config::exhaustive() }, model);
+    assert_eq!(with(1).expect_err("too few").verdict.kind(), "livelock");
+    assert!(with(2).is_ok_and(|report| report.complete));
 }

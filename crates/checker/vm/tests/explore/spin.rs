@@ -1,11 +1,11 @@
 //! Busy-waits: what lets a spinner go, what it sees then, and what no spinner is let go by.
 
 use crate::locks::{Lock, Tas, ThreeStates, Ticket, Ttas, counting};
-use crate::{all_outcomes, all_outcomes_of, failure, sampled, threads, verdict};
+use crate::{all_outcomes, all_outcomes_of, failure, outcomes, sampled, threads, verdict};
 use std::sync::Arc;
-use ulocks_vm::explore::{Config, Report, Verdict, choose, explore, skip, stop};
+use ulocks_vm::explore::{Config, Deaths, Report, Survivors, Verdict, choose, explore, skip, stop};
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_vm::sync::{AtomicU32, mpsc, spin_until};
+use ulocks_vm::sync::{AtomicU32, Mutex, mpsc, spin_until};
 use ulocks_vm::thread;
 
 #[test]
@@ -262,4 +262,62 @@ fn a_spinner_that_reads_nothing_lets_others_go_first() {
         seen
     };
     all_outcomes(model, [0, 1]);
+}
+
+/// What one thread waits for, two flags, and whether the other found the lock taken, saw the first
+/// flag, and was seen by the second.
+fn seen_of_a_wait_that_locks(wait: fn(&mut dyn FnMut() -> bool) -> bool) -> [bool; 3] {
+    let state = Arc::new((Mutex::new(false), AtomicU32::new(0), AtomicU32::new(0)));
+    let waiter = {
+        let state = Arc::clone(&state);
+        thread::spawn(move || {
+            if !wait(&mut || *state.0.lock().unwrap()) {
+                return 1;
+            }
+            state.1.store(1, Relaxed);
+            state.2.load(Relaxed)
+        })
+    };
+    let is_taken = state.0.try_lock().is_err();
+    *state.0.lock().unwrap() = true;
+    state.2.store(1, Relaxed);
+    let sees = state.1.load(Relaxed) == 1;
+    [is_taken, sees, waiter.join().unwrap() == 1]
+}
+
+/// A round of the wait takes the lock for a moment, which the other thread may find.
+#[test]
+fn a_round_that_changes_something_for_a_moment_is_no_mere_look() {
+    for stale in [0, 3] {
+        let config = Config { stale, ..Config::exhaustive() };
+        let spinning = outcomes(config.clone(), || {
+            seen_of_a_wait_that_locks(|ready| {
+                spin_until(ready);
+                true
+            })
+        });
+        let in_a_loop =
+            outcomes(config.clone(), || seen_of_a_wait_that_locks(|ready| (0..3).any(|_| ready())));
+        assert!(spinning.contains(&[true, true, true]) && in_a_loop.is_superset(&spinning), "{spinning:?}");
+    }
+}
+
+/// Two threads that spin for a lock whose owner is dead look in turn, and in one order.
+#[test]
+fn last_looks_are_not_tried_in_all_orders() {
+    let (deaths, survivors) = (Deaths::At { thread: 1, step: 1 }, Survivors::MayBlock);
+    let report = explore(Config { deaths, survivors, ..Config::exhaustive() }, || {
+        let word = Arc::new(AtomicU32::new(0));
+        let all: Vec<_> = (0..3)
+            .map(|_| {
+                let word = Arc::clone(&word);
+                thread::spawn(move || {
+                    while word.swap(1, Acquire) == 1 {}
+                    word.store(0, Release);
+                })
+            })
+            .collect();
+        all.into_iter().for_each(|thread| drop(thread.join()));
+    });
+    assert!(report.finished && report.executions < 2_000, "{report}");
 }

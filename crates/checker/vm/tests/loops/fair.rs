@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ulocks_vm::explore::{Config, run};
 use ulocks_vm::future::block_on;
 use ulocks_vm::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use ulocks_vm::sync::{AtomicU32, Mutex, yield_now};
+use ulocks_vm::sync::{AtomicU32, Mutex, spin_until, yield_now};
 use ulocks_vm::thread;
 
 /// A flag, and a second word that each round of a wait for it changes.
@@ -197,4 +197,27 @@ fn a_task_that_wakes_itself_makes_way() {
     });
     let report = report.unwrap_or_else(|failure| panic!("{failure}"));
     assert!(report.finished, "{report}");
+}
+
+/// A waiter looks once so that a fair yield may go on. It looks too early, and its execution counts
+/// all the same: without the look the yield would not be fair.
+#[test]
+fn a_look_that_a_fair_yield_waits_for_leaves_nothing_out() {
+    fails("panic", || {
+        let words = Arc::new((AtomicU32::new(3), AtomicU32::new(0)));
+        let counter = {
+            let words = Arc::clone(&words);
+            thread::spawn(move || {
+                while words.0.load(Relaxed) > 0 {
+                    words.0.fetch_sub(1, Relaxed);
+                    yield_now();
+                }
+                words.1.store(1, Release);
+                words.0.load(Relaxed)
+            })
+        };
+        spin_until(|| words.1.load(Acquire) == 1);
+        words.0.store(100, Relaxed);
+        assert_eq!(counter.join().unwrap(), 0, "it saw what came after");
+    });
 }
