@@ -242,29 +242,38 @@ fn memory_is_looked_at_when_an_operation_is_carried_out() {
     }
 }
 
-/// Nothing orders the reader before the thread that gives the cell back, whichever comes first.
+/// Nothing orders the reader before the thread that gives the cell back, whichever is which.
 #[test]
 fn memory_that_is_given_back_without_an_order_is_a_race() {
-    for drops in [true, false] {
+    for (drops, reads_first) in [(true, true), (true, false), (false, true), (false, false)] {
         let failure = fails(&with(Reuse::LastFreed), move || {
-            let word = Arc::new(AtomicU32::new(0));
             let cell = Box::into_raw(Box::new(UnsafeCell::new(7_u64)));
             let place = cell.expose_provenance();
-            let reader = {
-                let word = Arc::clone(&word);
-                thread::spawn(move || {
-                    word.store(1, Relaxed);
-                    let cell = ptr::with_exposed_provenance::<UnsafeCell<u64>>(place);
-                    unsafe { (*cell).with(|data| *data) };
-                    word.store(2, Relaxed);
-                })
+            let read = move || {
+                let word = AtomicU32::new(1);
+                word.store(2, Relaxed);
+                let cell = ptr::with_exposed_provenance::<UnsafeCell<u64>>(place);
+                unsafe { (*cell).with(|data| *data) };
+                word.store(3, Relaxed);
             };
-            if drops {
-                drop(unsafe { Box::from_raw(cell) });
+            let give_back = move || {
+                let word = AtomicU32::new(1);
+                word.store(2, Relaxed);
+                let cell = ptr::with_exposed_provenance_mut::<UnsafeCell<u64>>(place);
+                if drops {
+                    drop(unsafe { Box::from_raw(cell) });
+                } else {
+                    unsafe { dealloc(cell.cast(), Layout::new::<u64>()) };
+                }
+                word.store(3, Relaxed);
+            };
+            let other = if reads_first { thread::spawn(give_back) } else { thread::spawn(read) };
+            if reads_first {
+                read()
             } else {
-                unsafe { dealloc(cell.cast(), Layout::new::<u64>()) };
+                give_back()
             }
-            reader.join().unwrap();
+            other.join().unwrap();
         });
         assert!(["data race", "use after the end"].contains(&failure.verdict.kind()), "{failure}");
     }
@@ -319,24 +328,19 @@ fn what_a_handler_gives_back_is_kept() {
 #[test]
 fn what_other_executions_have_allocated_is_given_to_nobody() {
     static SEEN: Mutex<Vec<u64>> = Mutex::new(Vec::new());
-    *SEEN.lock().unwrap() = Vec::new();
-    let report = explore(with(Reuse::LastFreed), || {
-        let word = Arc::new(AtomicPtr::new(ptr::null_mut::<[u64; 8]>()));
-        let other = {
-            let word = Arc::clone(&word);
-            thread::spawn(move || word.load(Acquire).is_null())
-        };
-        SEEN.lock().unwrap().extend([1, 2, 3]);
-        let first = Box::into_raw(Box::new([0_u64; 8]));
-        word.store(first, Release);
-        word.store(ptr::null_mut(), Release);
-        drop(unsafe { Box::from_raw(first) });
-        let second = Box::into_raw(Box::new([1_u64; 8]));
-        if ptr::eq(first, second) {
-            word.store(ptr::null_mut(), Release);
-        }
-        drop(unsafe { Box::from_raw(second) });
-        _ = other.join();
+    let grown = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&grown);
+    explore(Config { reuse: Reuse::LastFreed, ..Config::sampled(40) }, move || {
+        let mut seen = SEEN.lock().unwrap();
+        let (before, words) = (seen.as_ptr().addr(), seen.capacity());
+        seen.push(1);
+        let is_grown = seen.capacity() > words && words > 0;
+        drop(seen);
+        *counted.lock().unwrap() += u32::from(is_grown);
+        let layout = Layout::array::<u64>(words.max(1)).unwrap();
+        let block = unsafe { alloc(layout) };
+        assert_ne!((is_grown, block.addr()), (true, before));
+        unsafe { dealloc(block, layout) };
     });
-    assert!(report.finished, "{report}");
+    assert!(*grown.lock().unwrap() > 2);
 }

@@ -49,7 +49,7 @@ use ulocks_core::{each, sync_static};
 /// A named class of locks, for locks that are made at many places, or that are nested by level.
 ///
 /// Without it, the locks around one type that one line makes are a class, unless that line is one
-/// of the standard library: the [guide](crate::guide::rules) has the table.
+/// of the standard library: the guide's page on rules has the table.
 ///
 /// # Examples
 /// ```

@@ -21,7 +21,7 @@ use ulocks_core::sync_static;
 /// | `panic`, `abort`, `warn` | the policy of this name; [`set_policy`] then changes nothing |
 /// | `off` | nothing is checked, and no lock is listed |
 /// | `strict` | as [`set_strict`] |
-/// | `accept=FILE` | each line of the file is accepted, as by [`accept`](crate::accept): `BEFORE -> HERE` |
+/// | `accept=FILE` | each line of the file is accepted, as by `accept`: `BEFORE -> HERE` |
 ///
 /// It is read at the first acquisition of the process. A word that is none of these is said, and
 /// ignored.
