@@ -86,8 +86,9 @@ pub(super) struct Thread {
     pub(super) died: bool,
     /// By word: the message it read last, and how often in a row it counted.
     pub(super) reads: Vec<(Loc, MsgId, u32)>,
-    /// The round of its busy-wait.
+    /// The round of its busy-wait, and those in which that is done.
     pub(super) round: Round,
+    pub(super) outer_rounds: Vec<Round>,
     /// What it has done since it changed something last.
     pub(super) loops: Loops,
     pub(super) yields: Yields,
@@ -269,6 +270,7 @@ impl<'a, 's> Machine<'a, 's> {
             died: false,
             reads: Vec::new(),
             round: Round::default(),
+            outer_rounds: Vec::new(),
             loops: Loops::new(),
             yields: Yields::default(),
             walk: None,

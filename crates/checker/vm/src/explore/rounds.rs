@@ -90,6 +90,14 @@ impl Round {
         }
     }
 
+    /// The looks of a wait inside of it.
+    fn has_had(&mut self, inner: Self) {
+        self.again |= inner.again;
+        self.changes |= inner.changes;
+        self.deadline = self.deadline.into_iter().chain(inner.deadline).min();
+        inner.looks.into_iter().for_each(|look| self.look(look));
+    }
+
     /// What a thread that has done this round touches when it begins the next one.
     pub(super) fn footprint(&self) -> Footprint {
         match self.looks.as_slice() {
@@ -108,13 +116,24 @@ impl Round {
 
 impl Machine<'_, '_> {
     pub(super) fn begin_round(&mut self) {
-        let round = &mut self.threads[self.current].round;
+        let thread = &mut self.threads[self.current];
+        if thread.round.is_open {
+            // A wait inside of a round of another one.
+            thread.outer_rounds.push(core::mem::take(&mut thread.round));
+        }
+        let round = &mut thread.round;
         round.looks.clear();
         *round = Round { is_open: true, looks: core::mem::take(&mut round.looks), ..Round::default() };
     }
 
+    /// The wait is over. What it has done belongs to the round around it, if there is one.
     pub(super) fn leave_round(&mut self) {
-        self.threads[self.current].round.is_open = false;
+        let thread = &mut self.threads[self.current];
+        thread.round.is_open = false;
+        if let Some(outer) = thread.outer_rounds.pop() {
+            let inner = core::mem::replace(&mut thread.round, outer);
+            thread.round.has_had(inner);
+        }
     }
 
     /// A handler begins: its busy-waits are not those of the thread it interrupts.

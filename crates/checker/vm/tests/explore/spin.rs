@@ -321,3 +321,32 @@ fn last_looks_are_not_tried_in_all_orders() {
     });
     assert!(report.finished && report.executions < 2_000, "{report}");
 }
+
+/// A spin lock inside of a round: the wait around it still knows what it has looked at.
+#[test]
+fn a_wait_inside_of_a_round_of_another_ends() {
+    let model = |is_set: bool| {
+        move || {
+            let words = Arc::new((AtomicU32::new(0), AtomicU32::new(0)));
+            let with_lock = |words: &(AtomicU32, AtomicU32), body: &dyn Fn(&AtomicU32) -> bool| {
+                spin_until(|| words.0.swap(1, Acquire) == 0);
+                let answer = body(&words.1);
+                words.0.store(0, Release);
+                answer
+            };
+            let other = {
+                let words = Arc::clone(&words);
+                thread::spawn(move || {
+                    with_lock(&words, &|flag| {
+                        flag.store(u32::from(is_set), Relaxed);
+                        true
+                    })
+                })
+            };
+            spin_until(|| with_lock(&words, &|flag| flag.load(Relaxed) == 1));
+            other.join().unwrap();
+        }
+    };
+    assert!(explore(Config::exhaustive(), model(true)).finished);
+    assert_eq!(verdict(model(false)).kind(), "deadlock");
+}
