@@ -149,7 +149,8 @@ impl Suite {
         let cargo = |more: &[&str]| {
             let mut command = Command::new("cargo");
             command
-                .args(["test", "--profile", &self.profile, "--config"])
+                .args(["test", "--profile", &self.profile])
+                .args(["--config", "profile.release.debug-assertions=true", "--config"])
                 .arg(format!("patch.crates-io.loom.path={:?}", patch.display().to_string()))
                 .args(self.args.split(' '))
                 .args(more)

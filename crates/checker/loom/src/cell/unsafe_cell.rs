@@ -83,16 +83,20 @@ impl<T: ?Sized> ConstPtr<T> {
     /// As `&*pointer`: the cell is alive, and no thread writes the data. (That one does is
     /// reported.)
     #[must_use]
+    #[track_caller]
     pub unsafe fn deref(&self) -> &T {
+        self.watch.touch_to_read();
         // SAFETY: the caller's promise.
         unsafe { &*self.data }
     }
 
     /// Calls `f` with the pointer.
+    #[track_caller]
     pub fn with<F, R>(&self, f: F) -> R
     where
         F: FnOnce(*const T) -> R,
     {
+        self.watch.touch_to_read();
         f(self.data)
     }
 }
@@ -105,29 +109,34 @@ impl<T: ?Sized> MutPtr<T> {
     /// thread accesses it. (That one does is reported.)
     #[must_use]
     #[allow(clippy::mut_from_ref)] // loom's signature
+    #[track_caller]
     pub unsafe fn deref(&self) -> &mut T {
+        self.watch.touch_to_write();
         // SAFETY: the caller's promise.
         unsafe { &mut *self.data }
     }
 
     /// Calls `f` with the pointer.
+    #[track_caller]
     pub fn with<F, R>(&self, f: F) -> R
     where
         F: FnOnce(*mut T) -> R,
     {
+        self.watch.touch_to_write();
         f(self.data)
     }
 }
 
+// A pointer may outlive the release that lets others have the data, if it is not used any more.
 impl<T: ?Sized> Drop for ConstPtr<T> {
     fn drop(&mut self) {
-        self.watch.close_read();
+        self.watch.end_read();
     }
 }
 
 impl<T: ?Sized> Drop for MutPtr<T> {
     fn drop(&mut self) {
-        self.watch.close_write();
+        self.watch.end_write();
     }
 }
 

@@ -112,6 +112,28 @@ impl Watch {
         self.writing.set(false);
     }
 
+    /// The holder of the exclusive access touches the data.
+    #[track_caller]
+    pub fn touch_to_write(&self) {
+        self.cell.with_mut(|_| ());
+    }
+
+    /// A holder of shared access touches the data.
+    #[track_caller]
+    pub fn touch_to_read(&self) {
+        self.cell.with(|_| ());
+    }
+
+    /// The exclusive access ends, and does not touch the data any more.
+    pub fn end_write(&self) {
+        self.writing.set(false);
+    }
+
+    /// A shared access ends, and does not touch the data any more.
+    pub fn end_read(&self) {
+        self.reading.update(|count| count.saturating_sub(1));
+    }
+
     /// Shared access begins. Several may be open.
     ///
     /// # Panics
