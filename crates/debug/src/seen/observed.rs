@@ -45,14 +45,21 @@ impl Record {
         stacks::keep(self, held.since, held.place);
     }
 
+    /// This thread is about to publish that it waits. A holder may release for a wait that it sees.
+    #[inline]
+    pub(crate) fn is_about_to_wait(&self, wait: &Wait) {
+        if !self.is_handler() {
+            let keeps = |held: &Held| held.lock == wait.lock && held.access.blocks(wait.access);
+            let holder = || records().find_map(|record| Some(record.held().find(keeps)?.place));
+            self.profile().begin_wait(holder);
+        }
+    }
+
     /// This thread has published that it waits.
     #[inline]
     pub(crate) fn has_begun_to_wait(&self, wait: &Wait) {
         probe_with_place!(wait_begin, wait);
         if !self.is_handler() {
-            let keeps = |held: &Held| held.lock == wait.lock && held.access.blocks(wait.access);
-            let holder = || records().find_map(|record| Some(record.held().find(keeps)?.place));
-            self.profile().begin_wait(holder);
             stacks::keep(self, wait.since, wait.place);
         }
     }
@@ -74,6 +81,8 @@ impl Record {
     pub(crate) fn has_entered(&self, _: usize, _: &Held) {}
 
     pub(crate) fn is_about_to_leave(&self, _: usize, _: &Slot) {}
+
+    pub(crate) fn is_about_to_wait(&self, _: &Wait) {}
 
     pub(crate) fn has_begun_to_wait(&self, _: &Wait) {}
 

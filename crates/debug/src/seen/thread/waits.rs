@@ -47,6 +47,7 @@ pub(super) struct Waiting {
 
 impl Record {
     pub fn begin_wait(&self, wait: &Wait) {
+        self.is_about_to_wait(wait);
         let waiting = &self.waiting;
         waiting.class.store(ptr::from_ref(wait.class).cast_mut(), Relaxed);
         waiting.place.store(ptr::from_ref(wait.place).cast_mut(), Relaxed);
