@@ -36,73 +36,33 @@
 //! [`Config::ordered_drops`]: crate::explore::Config::ordered_drops
 
 use crate::engine;
+use crate::side::is_model;
 use core::alloc::{GlobalAlloc, Layout};
-use core::cell::Cell;
 use std::alloc::System;
 
 /// The system's allocator, and for the threads of a model what the [module](self) says.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator;
 
-thread_local! {
-    /// Whether the code of a model runs, and not the machine's.
-    static IS_MODEL: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whose code runs while it lives. A panic that unwinds ends it, too.
-pub(crate) struct Side {
-    before: bool,
-}
-
-impl Side {
-    pub(crate) fn of_model() -> Self {
-        Self { before: IS_MODEL.replace(true) }
-    }
-
-    pub(crate) fn of_machine() -> Self {
-        Self { before: IS_MODEL.replace(false) }
-    }
-}
-
-impl Drop for Side {
-    fn drop(&mut self) {
-        IS_MODEL.set(self.before);
-    }
-}
-
-/// The machine goes on, where a coroutine has been resumed inside of an operation.
-pub(crate) fn is_machine_again() {
-    IS_MODEL.set(false);
-}
-
 /// What marks the bytes that were given back.
 pub(crate) const POISON: u8 = 0xf5;
 
-// SAFETY: what it hands out is the system's, or was the system's, of the same layout, and was given
-// back since. What it is given back goes to the system, or is kept by the engine, which gives it to
-// the system later, or to one caller of `alloc`. It does not unwind: the engine ends a run by
-// switching to other code.
+// SAFETY: what it hands out is the system's, or what the engine has kept, which was the system's,
+// of the same layout, and is nobody's. What it is given back goes to the system, or is kept by the
+// engine, which gives it to the system later, or to one caller of `alloc`. It does not unwind: the
+// engine ends a run by switching to other code.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if !IS_MODEL.get() {
+        if is_model() {
             // SAFETY: the caller's promise.
-            return unsafe { System.alloc(layout) };
+            return engine::with(|engine| unsafe { engine.allocate(layout) });
         }
-        engine::with(|engine| {
-            engine.reuse(layout).map_or_else(
-                || {
-                    // SAFETY: the caller's promise.
-                    let block = unsafe { System.alloc(layout) };
-                    engine.allocated(block);
-                    block
-                },
-                |block| block.as_ptr(),
-            )
-        })
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        if IS_MODEL.get() && engine::with(|engine| engine.keep(block, layout)) {
+        if is_model() && engine::with(|engine| engine.keep(block, layout)) {
             return;
         }
         // SAFETY: the caller's promise, and nobody keeps the block.
@@ -110,8 +70,8 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if !IS_MODEL.get() {
-            // SAFETY: the caller's promise; a block is the system's whoever has allocated it.
+        if !is_model() {
+            // SAFETY: the caller's promise; each block is the system's.
             return unsafe { System.realloc(block, layout, size) };
         }
         // SAFETY: the caller says that `size`, rounded up to the alignment, is no overflow.

@@ -14,13 +14,14 @@ use crate::clock::Time;
 use crate::futex::{Entry, Waited};
 use crate::pi;
 use crate::signal;
-use core::alloc::Layout;
+use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
 use core::ops::Range;
 use core::panic::Location;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
+use std::alloc::System;
 
 /// The line of lock code an operation is on.
 pub type At = &'static Location<'static>;
@@ -190,12 +191,15 @@ pub trait Engine {
     fn keep(&self, _block: *mut u8, _layout: Layout) -> bool {
         false
     }
-    /// A block of this layout that the engine has kept, and keeps no more. Not a step.
-    fn reuse(&self, _layout: Layout) -> Option<NonNull<u8>> {
-        None
+    /// A block for the running code of the model, or null: one that the engine has kept, and keeps
+    /// no more, or one of the system's. Not a step.
+    ///
+    /// # Safety
+    /// As [`GlobalAlloc::alloc`]'s.
+    unsafe fn allocate(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
     }
-    /// The running code of the model was given a block, or a null pointer. Not a step.
-    fn allocated(&self, _block: *mut u8) {}
 
     // Waiting.
     /// A round of a busy-wait begins: what is read from here on is what it depends on. Not a step.

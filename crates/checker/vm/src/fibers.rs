@@ -5,7 +5,8 @@
 //! dropped: a thread that is dead or stuck runs no destructors, and the ones it has might wait for
 //! threads that are no more.
 
-use crate::{alloc, frames};
+use crate::frames;
+use crate::side::{Side, is_machine_again};
 use core::any::Any;
 use core::cell::{Cell, RefCell};
 use core::ops::Range;
@@ -31,8 +32,9 @@ type Fiber = Coroutine<(), (), Outcome, DefaultStack>;
 /// touched is used.
 const STACK_BYTES: usize = 256 * 1024;
 
-/// The page below a stack, which nothing may touch.
-const GUARD_BYTES: usize = 4 * 1024;
+/// The largest page of Linux. Below each stack is one that nothing may touch. What lies above it
+/// faults not, so the pages of this machine may be smaller.
+const GUARD_BYTES: usize = 64 * 1024;
 
 thread_local! {
     /// Stacks that no coroutine uses, with the sizes that were asked for.
@@ -96,7 +98,7 @@ impl Fibers {
         let (base, limit) = self.stacks.borrow()[number];
         BASE.set(base);
         LIMIT.set(limit);
-        let side = alloc::Side::of_model();
+        let side = Side::of_model();
         let stopped = fiber.resume(());
         drop(side);
         YIELDER.set(None);
@@ -131,7 +133,7 @@ pub fn suspend() {
     let top = frames::top();
     // SAFETY: the yielder lives on the stack of the coroutine that is running, which is this one.
     unsafe { yielder.as_ref() }.suspend(());
-    alloc::is_machine_again();
+    is_machine_again();
     YIELDER.set(Some(yielder));
     frames::set_top(top);
 }

@@ -29,7 +29,7 @@
 //!
 //! On processors for which [`enter`] is not written there are no bytes, and no loop is recognised.
 
-use crate::alloc;
+use crate::side::Side;
 use core::cell::Cell;
 use core::mem::MaybeUninit;
 
@@ -63,7 +63,7 @@ struct Slot<B, R> {
 pub(crate) fn call<R>(body: impl FnOnce() -> R) -> R {
     fn run<B: FnOnce() -> R, R>(slot: &mut Slot<B, R>) {
         let body = slot.body.take().expect("a call has one body");
-        let _side = alloc::Side::of_machine();
+        let _side = Side::of_machine();
         slot.result.write(body());
     }
     /// # Safety

@@ -17,6 +17,7 @@ pub mod linear;
 mod memory;
 pub mod pi;
 pub mod process;
+mod side;
 pub mod signal;
 pub mod sync;
 pub mod thread;

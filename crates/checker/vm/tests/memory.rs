@@ -1,5 +1,5 @@
-//! Memory that a model gives back, with the machine's allocator: who has it next, and who touches
-//! it then.
+//! Memory that a model gives back, with the machine's allocator: which thread has it next, and
+//! which touches it although it is gone.
 
 #![allow(clippy::undocumented_unsafe_blocks, reason = "faults of models are what is tested")]
 
@@ -78,7 +78,7 @@ fn a_node_takes_the_place_of_another_where_memory_may_be_had_again() {
     assert!(exchanges::<4>(Reuse::LastFreed, 0).1 > 0);
 }
 
-/// The number of a loop's rounds is not known to it, but for what it allocates.
+/// Each round has its block at the same address: what the round before has given back.
 #[test]
 fn a_wait_whose_rounds_allocate_is_recognised() {
     let report: Report = explore(with(Reuse::LastFreed), || {

@@ -27,6 +27,27 @@ use std::time::Instant;
 ///
 /// # Panics
 /// As [`run`](super::run). And if `config` is not [exhaustive](Strategy::Exhaustive).
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use ulocks_vm::explore::{Config, run_deepening};
+/// use ulocks_vm::sync::{Arc, AtomicU32, Ordering::Relaxed};
+/// use ulocks_vm::thread;
+///
+/// let config = Config { budget: Some(Duration::from_secs(10)), ..Config::exhaustive() };
+/// let report = run_deepening(2, &config, || {
+///     let word = Arc::new(AtomicU32::new(0));
+///     let other = thread::spawn({
+///         let word = Arc::clone(&word);
+///         move || word.fetch_add(1, Relaxed)
+///     });
+///     word.fetch_add(1, Relaxed);
+///     other.join().unwrap();
+///     assert_eq!(word.load(Relaxed), 2);
+/// });
+/// println!("{}", report.unwrap());
+/// ```
 pub fn run_deepening(
     workers: usize,
     config: &Config,

@@ -25,7 +25,6 @@ use crate::signal::Request;
 use core::alloc::Layout;
 use core::mem::replace;
 use core::panic::Location;
-use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 
@@ -164,12 +163,9 @@ impl Engine for Explorer<'_, '_> {
         }
     }
 
-    fn allocated(&self, block: *mut u8) {
-        self.machine.borrow_mut().kept.allocated(block.addr());
-    }
-
-    fn reuse(&self, layout: Layout) -> Option<NonNull<u8>> {
-        self.machine.borrow_mut().reuse(layout)
+    unsafe fn allocate(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        unsafe { self.machine.borrow_mut().allocate(layout) }
     }
 
     fn begin_round(&self) {

@@ -7,12 +7,12 @@ use super::signals::Demand;
 use super::story::Said;
 use super::verdict::Verdict;
 use super::watchdog;
-use crate::alloc::Side;
 use crate::choice::Footprint;
 use crate::engine::{At, Key, Word};
 use crate::fibers::{self, Fibers, Stopped};
 use crate::futex::Waited;
 use crate::memory::{Fault, Loc, What};
+use crate::side::Side;
 use core::cell::{Cell, RefCell};
 use std::thread::panicking;
 

@@ -21,7 +21,7 @@
 use super::Config;
 use super::bounds::Bounds;
 use super::coverage::Coverage;
-use super::kept::Kept;
+use super::freed::Freed;
 use super::kernel::{Clocks, Sleeper, Vain};
 use super::loops::Loops;
 use super::narrow::Narrow;
@@ -141,7 +141,7 @@ pub(super) struct Machine<'a, 's> {
     pub(super) queue: VecDeque<Sleeper>,
     pub(super) vain: Vec<Vain>,
     pub(super) clocks: Clocks,
-    pub(super) kept: Kept,
+    pub(super) freed: Freed,
     pub(super) regions: Vec<(Range<usize>, usize)>,
     pub(super) handlers: Vec<super::signals::Installed>,
     pub(super) deaths: u32,
@@ -189,7 +189,7 @@ impl<'a, 's> Machine<'a, 's> {
             queue: VecDeque::new(),
             vain: Vec::new(),
             clocks: Clocks::default(),
-            kept: Kept::default(),
+            freed: Freed::default(),
             regions: Vec::new(),
             handlers: Vec::new(),
             deaths: 0,

@@ -35,10 +35,12 @@
 //! reaches [`Config::max_steps`]. See [`Verdict`].
 //!
 //! # Busy-waits
-//! A thread that has done a round of a busy-wait in vain waits until a word that it looked at can
-//! show another value. Rounds are those of [`spin_until`](crate::sync::spin_until), and of any loop
-//! in which a thread comes back to the same stack and registers, and has changed nothing. A loop
-//! that counts in a local is followed to its end. A count on the heap or in a static is not seen.
+//! A thread that has done a round of a busy-wait in vain waits. Where all executions are tried,
+//! this execution repeats one in which the thread looks later, and counts as redundant. Else the
+//! thread goes on when a word that it looked at can show another value. Rounds are those of
+//! [`spin_until`](crate::sync::spin_until), and of any loop in which a thread comes back to the
+//! same stack and registers, and has changed nothing. A loop that counts in a local is followed to
+//! its end. A count on the heap or in a static is not seen.
 //!
 //! # Replays
 //! An execution is a string of choices. A failure is shrunk before it is shown: as few choices as
@@ -54,6 +56,7 @@
 //! | `ULOCKS_VM_REPLAY` | runs this one execution |
 //! | `ULOCKS_VM_HTML` | the directory to which a failed exploration writes its story as a page |
 //! | `ULOCKS_VM_COVERAGE` | `1`: an exploration without a failure prints its [`Coverage`] |
+//! | `ULOCKS_VM_CPUS` | on how many CPUs [`check`] explores a large model, all without it |
 //! | `ULOCKS_VM_PATIENCE` | for how many seconds code of a model may run without an operation of the facade, 5 without it, 0 for ever: then it is named, and the process aborts |
 
 mod bounds;
@@ -62,8 +65,8 @@ mod deepen;
 mod engine;
 mod explorer;
 mod faults;
+mod freed;
 mod html;
-mod kept;
 mod kernel;
 mod loops;
 mod machine;

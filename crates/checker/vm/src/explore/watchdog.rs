@@ -84,6 +84,20 @@ impl Watch {
         text.ok().and_then(|text| text.split(' ').nth(1)?.parse().ok()).unwrap_or(0)
     }
 
+    /// Writes what happens in the thread, by a handler of signals.
+    fn say(&self, what: &str, then: &str) {
+        // SAFETY: null, or of a location that lives for ever.
+        let at = unsafe { self.at.load(Relaxed).as_ref() };
+        let (mut text, thread) = (Text { bytes: [0; 256], len: 0 }, self.thread.load(Relaxed));
+        let _ = write!(text, "ulocks-vm: {what} thread {thread}, since ");
+        let _ = match at {
+            Some(at) => writeln!(text, "{at}{then}"),
+            None => writeln!(text, "it has started{then}"),
+        };
+        // SAFETY: the bytes are borrowed, with their length.
+        unsafe { libc::write(libc::STDERR_FILENO, text.bytes.as_ptr().cast(), text.len) };
+    }
+
     /// `thread 2, since src/lib.rs:31`.
     fn place(&self) -> String {
         let at = self.at.load(Relaxed);
@@ -132,15 +146,7 @@ fn start() {
 fn name_who_aborts() {
     extern "C" fn on_abort(_: libc::c_int) {
         let Some(watch) = MINE.get().filter(|watch| watch.entry.load(Relaxed) != 0) else { return };
-        // SAFETY: null, or of a location that lives for ever.
-        let at = unsafe { watch.at.load(Relaxed).as_ref() };
-        let (mut text, thread) = (Text { bytes: [0; 256], len: 0 }, watch.thread.load(Relaxed));
-        let _ = match at {
-            Some(at) => writeln!(text, "ulocks-vm: a model aborts, in thread {thread}, since {at}"),
-            None => writeln!(text, "ulocks-vm: a model aborts, in thread {thread}, since it has started"),
-        };
-        // SAFETY: the bytes are borrowed, with their length.
-        unsafe { libc::write(libc::STDERR_FILENO, text.bytes.as_ptr().cast(), text.len) };
+        watch.say("a model aborts, in", "");
     }
     // SAFETY: the structure is zeroed, and filled by the call; the handler is a function that
     // stays.
@@ -156,10 +162,11 @@ fn name_who_aborts() {
     }
 }
 
+/// The actions that were there before, for SIGSEGV and for SIGBUS.
 static BEFORE: [AtomicPtr<libc::sigaction>; 2] = [const { AtomicPtr::new(null_mut()) }; 2];
 
-/// An access below a thread's stack is a fault of the kernel's; all others are left to whoever
-/// handled them before.
+/// An access below a thread's stack is a fault of the kernel's. All others are left to the action
+/// that was there before.
 fn name_who_needs_more_stack() {
     extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
         // SAFETY: the kernel hands the handler a valid `siginfo_t` of a fault, which has an
@@ -171,20 +178,11 @@ fn name_who_needs_more_stack() {
             unsafe { libc::sigaction(signal, before, null_mut()) };
             return;
         }
-        let (mut text, thread) = (Text { bytes: [0; 256], len: 0 }, 0);
-        let watch = MINE.get();
-        let thread = watch.map_or(thread, |watch| watch.thread.load(Relaxed));
-        // SAFETY: null, or of a location that lives for ever.
-        let at = watch.and_then(|watch| unsafe { watch.at.load(Relaxed).as_ref() });
-        let _ = write!(text, "ulocks-vm: stack overflow of thread {thread}, since ");
-        let _ = match at {
-            Some(at) => write!(text, "{at}"),
-            None => write!(text, "it has started"),
-        };
-        let _ = writeln!(text, ": `Config::stack` gives each thread more bytes");
-        // SAFETY: the bytes are borrowed, with their length. The process ends.
+        if let Some(watch) = MINE.get() {
+            watch.say("stack overflow of", ": `Config::stack` gives each thread more bytes");
+        }
+        // SAFETY: the default action is one. The process ends.
         unsafe {
-            libc::write(libc::STDERR_FILENO, text.bytes.as_ptr().cast(), text.len);
             libc::signal(libc::SIGABRT, libc::SIG_DFL);
             libc::abort();
         }

@@ -30,8 +30,8 @@
 //! 1. *The state is that of the trace, not of the order in which it was run.* How many busy yields
 //!    a thread has made is known from its own steps. Both steps of a fair yield touch
 //!    [`Everything`](Footprint::Everything), so each keeps its order with all that others can tell.
-//!    Therefore who can go at the first step is known, too. The noted ones go away one by one, in
-//!    any order. Whether a thread was unable to go between two steps that change this does not
+//!    Therefore the threads that can go at the first step are known, too. They go away one by one,
+//!    in any order. Whether a thread was unable to go between two steps that change this does not
 //!    depend on steps elsewhere: what it waits for is one word, or comes and does not go again.
 //! 2. *What lets a thread go on is touched by its operation*: the second step touches everything.
 //! 3. *Nothing keeps a thread from going that could go.* Only its own yield does. After that, steps

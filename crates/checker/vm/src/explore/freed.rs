@@ -3,7 +3,7 @@
 //! # Invariants
 //! 1. A block that is kept is the system's, of its layout, and nobody else's: the model has given
 //!    it up. It leaves by being given to the system, or to one allocation of a thread.
-//! 2. Its bytes are [`POISON`], unless somebody wrote to it who has given it up.
+//! 2. Its bytes are [`POISON`], unless a thread has written to it that has given it up.
 //! 3. A thread is given only what it has given back itself, and what this execution has allocated,
 //!    the last one first. So which allocations have one address is known from the steps of one
 //!    thread, and steps of others change places with them as before. What is older, such as the
@@ -16,7 +16,6 @@ use crate::alloc::POISON;
 use crate::engine::At;
 use crate::memory::{Access, Fault, What};
 use core::alloc::Layout;
-use core::ptr::NonNull;
 use std::alloc::{GlobalAlloc as _, System};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -31,7 +30,7 @@ struct Block {
 
 /// What was given back in this execution, by address.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct Freed {
     blocks: BTreeMap<usize, Block>,
     count: u64,
     /// What this execution has allocated and not given back.
@@ -40,20 +39,15 @@ pub(super) struct Kept {
     free: HashMap<(usize, Layout), Vec<usize>>,
 }
 
-impl Kept {
-    /// The model was given the block at this address.
-    pub(super) fn allocated(&mut self, address: usize) {
-        self.allocated.insert(address);
-    }
-
-    /// Who has given the memory back in which these bytes lie.
+impl Freed {
+    /// The block in which this byte lies.
     fn around(&self, address: usize) -> Option<&Block> {
         let (&start, block) = self.blocks.range(..=address).next_back()?;
         (address - start < block.layout.size()).then_some(block)
     }
 }
 
-impl Drop for Kept {
+impl Drop for Freed {
     fn drop(&mut self) {
         for (address, block) in core::mem::take(&mut self.blocks) {
             // SAFETY: the block is the system's, of this layout, and nobody else's.
@@ -77,7 +71,7 @@ impl Machine<'_, '_> {
     pub(super) fn keep(&mut self, address: usize, layout: Layout) -> Result<(), (Fault, At)> {
         let at = self.last_place().unwrap_or(core::panic::Location::caller());
         let by = Access { thread: self.current, what: What::Free, at };
-        if let Some(before) = self.kept.blocks.get(&address) {
+        if let Some(before) = self.freed.blocks.get(&address) {
             return Err((Fault::Freed { access: by, freed: before.by }, at));
         }
         if self.config.ordered_drops {
@@ -86,35 +80,45 @@ impl Machine<'_, '_> {
         self.memory.plain_forget(address, layout.size());
         // SAFETY: the model has given the block up, which is as long as that.
         unsafe { core::ptr::write_bytes(address as *mut u8, POISON, layout.size()) };
-        let (nth, is_own) = (self.kept.count, self.kept.allocated.remove(&address));
-        self.kept.count += 1;
-        self.kept.blocks.insert(address, Block { layout, by, nth });
+        let (nth, is_own) = (self.freed.count, self.freed.allocated.remove(&address));
+        self.freed.count += 1;
+        self.freed.blocks.insert(address, Block { layout, by, nth });
         if is_own {
-            self.kept.free.entry((self.current, layout)).or_default().push(address);
+            self.freed.free.entry((self.current, layout)).or_default().push(address);
         }
         Ok(())
     }
 
-    /// What the current thread has given back last and may have again.
-    pub(super) fn reuse(&mut self, layout: Layout) -> Option<NonNull<u8>> {
+    /// A block for the current thread: what it has given back last, if that fits, or a new one.
+    ///
+    /// # Safety
+    /// As that of `GlobalAlloc::alloc`.
+    pub(super) unsafe fn allocate(&mut self, layout: Layout) -> *mut u8 {
+        let again = self.reuse(layout);
+        // SAFETY: the caller's promise.
+        let block = again.unwrap_or_else(|| unsafe { System.alloc(layout) });
+        self.freed.allocated.insert(block.addr());
+        block
+    }
+
+    fn reuse(&mut self, layout: Layout) -> Option<*mut u8> {
         if self.config.reuse == Reuse::Never {
             return None;
         }
-        let address = self.kept.free.get_mut(&(self.current, layout))?.pop()?;
+        let address = self.freed.free.get_mut(&(self.current, layout))?.pop()?;
         // SAFETY: the block is kept.
         if unsafe { was_written(address, layout.size()) } {
             return None; // it is found when the execution ends
         }
-        self.kept.blocks.remove(&address);
-        self.kept.allocated(address);
-        NonNull::new(address as *mut u8)
+        self.freed.blocks.remove(&address);
+        Some(address as *mut u8)
     }
 
     /// Demands that memory was not given back.
     pub(super) fn demand_memory(&self, address: usize, what: What, at: At) -> Result<(), Fault> {
         let access = Access { thread: self.current, what, at };
-        let kept = self.kept.around(address);
-        kept.map_or(Ok(()), |block| Err(Fault::Freed { access, freed: block.by }))
+        let freed = self.freed.around(address);
+        freed.map_or(Ok(()), |block| Err(Fault::Freed { access, freed: block.by }))
     }
 
     /// At the end: the first block that was written to after it had been given back.
@@ -122,7 +126,7 @@ impl Machine<'_, '_> {
         // SAFETY: the blocks are kept.
         let is_written =
             |(address, block): &(&usize, &Block)| unsafe { was_written(**address, block.layout.size()) };
-        let (_, block) = self.kept.blocks.iter().filter(is_written).min_by_key(|(_, block)| block.nth)?;
+        let (_, block) = self.freed.blocks.iter().filter(is_written).min_by_key(|(_, block)| block.nth)?;
         let text = format!(
             "use after the end: {} bytes of memory were written to after {} (by plain code: where is not known)",
             block.layout.size(),
