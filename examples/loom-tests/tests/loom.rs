@@ -172,3 +172,52 @@ fn atomics_are_updated_by_a_function_also_where_panics_are_caught() {
         assert_eq!(count.load(SeqCst), 4);
     });
 }
+
+/// loom 0.5 has its names on the same machine.
+#[test]
+fn a_test_of_loom_0_5_runs_here() {
+    use loom05::sync::atomic::AtomicUsize;
+    loom05::model(|| {
+        let word = loom05::sync::Arc::new(AtomicUsize::new(0));
+        let other = loom05::thread::spawn({
+            let word = loom05::sync::Arc::clone(&word);
+            move || word.fetch_add(1, SeqCst)
+        });
+        let mine = word.fetch_add(1, SeqCst);
+        assert_ne!(mine, other.join().unwrap());
+    });
+}
+
+/// One thread writes by a pointer, releases, and drops the pointer then; or it writes once more.
+fn a_pointer_outlives_the_release(writes_again: bool) {
+    let cell = Arc::new((loom::cell::UnsafeCell::new(0), AtomicBool::new(false)));
+    let writer = thread::spawn({
+        let cell = Arc::clone(&cell);
+        move || {
+            let pointer = cell.0.get_mut();
+            // SAFETY: the other thread waits for the flag.
+            unsafe { *pointer.deref() = 7 };
+            cell.1.store(true, Ordering::Release);
+            if writes_again {
+                // SAFETY: none: it is the planted bug.
+                unsafe { *pointer.deref() = 8 };
+            }
+        }
+    });
+    if cell.1.load(Ordering::Acquire) {
+        // SAFETY: the flag is set.
+        assert_eq!(unsafe { *cell.0.get_mut().deref() }, 7);
+    }
+    writer.join().unwrap();
+}
+
+#[test]
+fn a_pointer_that_is_not_used_may_outlive_the_release() {
+    loom::model(|| a_pointer_outlives_the_release(false));
+}
+
+#[test]
+#[should_panic(expected = "data race")]
+fn a_pointer_that_is_used_after_the_release_is_a_race() {
+    loom::model(|| a_pointer_outlives_the_release(true));
+}

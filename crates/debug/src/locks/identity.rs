@@ -1,4 +1,5 @@
-//! What a checked lock knows of itself, in two words: its class and number, and who has it alone.
+//! What a checked lock knows of itself, in two words: its class and number, and the thread that has
+//! it alone.
 //!
 //! # The words
 //! | `origin`, by its two lowest bits | state | set by |

@@ -81,7 +81,10 @@ fn obey(word: &str) {
         "strict" => set_strict(true),
         _ => match word.strip_prefix("accept=") {
             Some(file) => read(file),
-            None => eprintln!("ulocks-debug: ULOCKS_CHECKED has no word `{word}`"),
+            None => eprintln!(
+                "ulocks-debug: ULOCKS_CHECKED has no word `{word}`: its words are panic, abort, warn, off, strict and \
+                 accept=FILE, with commas between them"
+            ),
         },
     }
 }

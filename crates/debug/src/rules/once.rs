@@ -3,7 +3,7 @@
 //! The pairs that were given are words of a table, each at the first free place from its own. A
 //! table that is full gives no more warnings. It takes no lock, and allocates nothing.
 
-use crate::seen::class::fold;
+use crate::seen::class::{fold, of_text};
 use crate::seen::report::{Place, Rule};
 use ulocks_core::sync::{AtomicU64, Ordering::Relaxed};
 
@@ -11,8 +11,7 @@ static GIVEN: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
 
 /// A hash of a line that does not depend on where the compiler has put it.
 pub(crate) fn hash(place: Place) -> u64 {
-    let bytes = place.file().bytes();
-    let file = bytes.fold(0_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    let file = of_text(0, place.file());
     fold(file ^ u64::from(place.line()) << 32 ^ u64::from(place.column()))
 }
 

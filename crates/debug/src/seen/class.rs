@@ -177,9 +177,7 @@ struct Key {
 
 impl Key {
     fn hash(&self) -> u64 {
-        let texts = [self.name, self.data].into_iter().flat_map(str::bytes);
-        let texts =
-            texts.fold(self.call as u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+        let texts = of_text(of_text(self.call as u64, self.name), self.data);
         mix(texts ^ u64::from(self.place.line()) << 32 ^ u64::from(self.place.column()))
     }
 }
@@ -282,6 +280,11 @@ pub(crate) const fn own_vertex(subclass: u8, instance: u64) -> u64 {
 /// The number of the lock that a vertex is, unless it is a class.
 pub(crate) const fn lock_of(vertex: u64) -> Option<u64> {
     if vertex & CLASS == 0 { Some(vertex / SUBCLASSES as u64) } else { None }
+}
+
+/// A hash of a text, which begins with `hash` (Fowler, Noll, Vo 1a).
+pub(crate) fn of_text(hash: u64, text: &str) -> u64 {
+    text.bytes().fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// A hash by one multiplication.

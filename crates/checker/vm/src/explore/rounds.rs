@@ -40,8 +40,9 @@ use crate::engine::At;
 use crate::memory::{Loc, MsgId};
 use core::time::Duration;
 
-/// How many rounds spinners do in an execution before they count as stuck. An epoch that is driven
-/// by the waits of its users takes a few.
+/// How many rounds spinners do in an execution before they count as stuck. The loom models of sdd
+/// 4.8.11, whose epochs go on by the waits of their users, need 3 and fail with 2. The rest is a
+/// margin: it is spent once, in an execution that fails.
 const LAST_LOOKS: u32 = 100;
 
 /// A word that a spinning thread looked at, and what it saw.

@@ -28,7 +28,17 @@ use crate::seen::class::fold;
 use core::hash::{BuildHasherDefault, Hash, Hasher};
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-/// How many edges there are at most: some 20 MB of them.
+/// How many edges there are at most. A program whose locks of one class are all nested in each
+/// other, pair by pair, takes this much memory for them (x86-64):
+///
+/// | locks | edges | MB | bytes an edge |
+/// |---|---|---|---|
+/// | 64 | 2,016 | 1.4 | 713 |
+/// | 128 | 8,128 | 2.8 | 347 |
+/// | 256 | 32,640 | 11 | 341 |
+/// | 512 | 130,816 | 40 | 308 |
+///
+/// What lies further apart than that is not found: `tests/classes/traffic.rs` has 2,000 transfers.
 const MOST: usize = 1 << 17;
 
 pub(super) type Vertex = u64;
