@@ -106,31 +106,21 @@ pub fn check(config: &Config, model: impl Fn() + Send + Sync + 'static) -> Repor
     };
     let workers = env::var("ULOCKS_VM_CPUS").ok().and_then(|text| text.parse().ok());
     let workers = workers.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZero::get));
+    let takes_all = config.strategy == Strategy::Exhaustive && !covers && workers > 1;
+    let begun = Instant::now();
+    let executions = if takes_all { config.executions.min(ALONE) } else { config.executions };
+    let mut result = alone(&Config { executions, ..config.clone() });
     let is_large = |report: &Report| !report.finished && !report.out_of_time;
-    let is_small = config.strategy != Strategy::Exhaustive || config.executions <= ALONE;
-    let result = if is_small || covers || workers == 1 {
-        alone(config)
-    } else {
-        let begun = Instant::now();
-        match alone(&Config { executions: ALONE, ..config.clone() }) {
-            Ok(report) if is_large(&report) => {
-                let budget = config.budget.map(|budget| budget.saturating_sub(begun.elapsed()));
-                let config = Config { budget, ..config.clone() };
-                let model = Arc::clone(&model);
-                let on_all = match config {
-                    Config { budget: Some(_), preemptions: None, .. } => {
-                        run_deepening(workers, &config, move || model())
-                    }
-                    _ => run_on(workers, &config, move || model()),
-                };
-                match on_all {
-                    // Executions that run at the same time may share a static of the program.
-                    Err(failure) if matches!(failure.verdict, Verdict::NotDeterministic(_)) => alone(&config),
-                    result => result,
-                }
-            }
-            result => result,
+    if executions < config.executions && result.as_ref().is_ok_and(is_large) {
+        let budget = config.budget.map(|budget| budget.saturating_sub(begun.elapsed()));
+        let (config, of_all) = (Config { budget, ..config.clone() }, Arc::clone(&model));
+        let rises = budget.is_some() && config.preemptions.is_none();
+        let explore = if rises { run_deepening } else { run_on };
+        result = explore(workers, &config, move || of_all());
+        // Executions that run at the same time may share a static of the program.
+        if result.as_ref().is_err_and(|failure| matches!(failure.verdict, Verdict::NotDeterministic(_))) {
+            result = alone(&config);
         }
-    };
+    }
     reported(result, coverage)
 }
