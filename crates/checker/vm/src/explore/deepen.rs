@@ -7,9 +7,9 @@
 //! Source: M. Musuvathi, S. Qadeer, *Iterative Context Bounding for Systematic Testing of
 //! Multithreaded Programs*, PLDI 2007.
 
+use super::environment::{asked_for, number};
 use super::run::run_from;
-use super::{Config, Failure, Report, Strategy, Verdict, asked_for, reported, run_on};
-use std::env;
+use super::{Config, Failure, Report, Strategy, Verdict, reported, run_on};
 use std::num::NonZero;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ const ALONE: u64 = 20_000;
 /// [`run_deepening`].
 ///
 /// # Panics
-/// With the story of the first execution that goes wrong.
+/// With the story of the first execution that goes wrong. If a variable does not hold a number.
 #[track_caller]
 pub fn check(config: &Config, model: impl Fn() + Send + Sync + 'static) -> Report {
     let mut coverage = asked_for();
@@ -104,8 +104,8 @@ pub fn check(config: &Config, model: impl Fn() + Send + Sync + 'static) -> Repor
         let model = Arc::clone(&model);
         run_from(config, &(Rc::new(move || model()) as Rc<dyn Fn()>), &mut |_| (), &mut coverage)
     };
-    let workers = env::var("ULOCKS_VM_CPUS").ok().and_then(|text| text.parse().ok());
-    let workers = workers.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZero::get));
+    let all = || thread::available_parallelism().map_or(1, NonZero::get);
+    let workers = number("ULOCKS_VM_CPUS").map_or_else(all, |count| count.max(1) as usize);
     let takes_all = config.strategy == Strategy::Exhaustive && !covers && workers > 1;
     let begun = Instant::now();
     let executions = if takes_all { config.executions.min(ALONE) } else { config.executions };

@@ -63,6 +63,7 @@ mod bounds;
 mod coverage;
 mod deepen;
 mod engine;
+mod environment;
 mod explorer;
 mod faults;
 mod freed;
@@ -102,7 +103,6 @@ pub use verdict::{Stuck, Verdict};
 use core::fmt;
 use core::panic::Location;
 use core::time::Duration;
-use std::env;
 use std::rc::Rc;
 
 /// How executions are chosen.
@@ -304,31 +304,6 @@ impl Config {
         Self { strategy: Strategy::Replay(replay.to_owned()), ..self }
     }
 
-    /// As the environment says: see the module's documentation.
-    ///
-    /// # Panics
-    /// If a variable does not hold a number.
-    #[must_use]
-    pub fn with_environment(mut self) -> Self {
-        fn number(name: &str) -> Option<u64> {
-            let text = env::var(name).ok()?;
-            Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: not a number")))
-        }
-        if let Some(executions) = number("ULOCKS_VM_EXECUTIONS").filter(|_| self.is_sampled()) {
-            self.executions = executions;
-        }
-        if let Some(seed) = number("ULOCKS_VM_SEED") {
-            self.seed = seed;
-        }
-        if let Some(seconds) = number("ULOCKS_VM_SECONDS") {
-            self.budget = Some(Duration::from_secs(seconds));
-        }
-        if let Ok(replay) = env::var("ULOCKS_VM_REPLAY") {
-            self.strategy = Strategy::Replay(replay);
-        }
-        self
-    }
-
     fn is_sampled(&self) -> bool {
         matches!(self.strategy, Strategy::Mixed | Strategy::Random | Strategy::Pct { .. })
     }
@@ -491,7 +466,7 @@ pub fn note(text: impl Fn() -> String) {
 pub fn explore(config: Config, model: impl Fn() + 'static) -> Report {
     let at = Location::caller();
     let config = config.with_environment();
-    let mut coverage = asked_for();
+    let mut coverage = environment::asked_for();
     let result = run_from(&config, &(Rc::new(model) as Rc<dyn Fn()>), &mut |_| (), &mut coverage);
     let report = reported(result, coverage);
     println!("{}: {report} ({config})", story::place_of(at));
@@ -519,11 +494,6 @@ fn reported(result: Result<Report, Box<Failure>>, coverage: Option<Coverage>) ->
             None => panic!("{failure}"),
         },
     }
-}
-
-/// The coverage, if the environment asks for it.
-fn asked_for() -> Option<Coverage> {
-    env::var_os("ULOCKS_VM_COVERAGE").is_some().then(Coverage::default)
 }
 
 /// Explores `model` until an execution goes wrong, and returns it: the test of a seeded bug.
