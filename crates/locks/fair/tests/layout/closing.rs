@@ -22,7 +22,8 @@ where
     let before = semaphore.raw().waiters();
     let mine = Arc::clone(semaphore);
     let thread = std::thread::spawn(move || acquire(&mine));
-    limit::until("a thread waits", || semaphore.raw().waiters() > before);
+    // It is counted before it has its place. Until the first has one, another could be served.
+    limit::until("a thread waits", || semaphore.raw().waiters() > before && semaphore.raw().is_queued());
     thread
 }
 
