@@ -243,6 +243,11 @@ impl fmt::Debug for Mode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lock::meter::Counted;
+    use crate::lock::policy::Private;
+    use crate::lock::queue::rule::Every;
+    use crate::lock::spin::NoSpin;
+    use crate::lock::traits::RawMutex;
 
     /// The modes after rounds of so many nanoseconds a release, as solo or not.
     fn solo(rounds: &[u32]) -> Vec<bool> {
@@ -298,5 +303,28 @@ mod tests {
         let before = plan.mode();
         plan.note_release(1, true);
         assert_eq!(plan.nap(before, Some(Deadline::after(Duration::ZERO))), Waited::Mismatch);
+    }
+
+    /// Each nap is twice as long as the one before, and no number is that large.
+    #[test]
+    fn a_candidate_may_be_called_hundreds_of_times() {
+        const HOURS: u64 = 10_000_000_000_000;
+        static MUTEX: QueueMutex<Private<NoSpin, Counted>, Every<HOURS>> = QueueMutex::new();
+        let plan = MUTEX.plan().expect("the rule has one");
+        MUTEX.lock();
+        let candidate = std::thread::spawn(|| {
+            MUTEX.lock();
+            // SAFETY: locked above; the token is nothing.
+            unsafe { MUTEX.unlock(()) };
+        });
+        while MUTEX.meter().snapshot().slept < 300 {
+            plan.call();
+        }
+        // SAFETY: locked above; the token is nothing.
+        unsafe { MUTEX.unlock(()) };
+        while !candidate.is_finished() {
+            plan.call();
+        }
+        candidate.join().unwrap();
     }
 }

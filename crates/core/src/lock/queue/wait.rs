@@ -188,7 +188,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             let timed_out = waited == Waited::TimedOut;
             ended = waited.interrupts(deadline) || timed_out && is_last;
             takes = !timed_out || self.is_idle();
-            nap *= 2;
+            nap = nap.saturating_mul(2);
         }
     }
 
