@@ -6,7 +6,7 @@ mod sys;
 
 pub use lock::policy::{Policy, Private, Shared};
 pub use lock::traits as raw;
-pub use lock::{api, condvar, interrupt, meter, policy, spin};
+pub use lock::{api, condvar, interrupt, meter, policy, spin, task};
 #[doc(hidden)]
 pub use lock::{epoch, queue};
 #[doc(no_inline)]

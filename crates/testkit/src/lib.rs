@@ -40,6 +40,7 @@ pub mod prepared;
 pub use machine::{Child, cdylib, crowd, interrupt, limit, refusal, rw, shared, stress, task, watchdog};
 pub mod sets;
 pub mod suite;
+pub mod tasks;
 pub mod thread;
 pub mod tickets;
 

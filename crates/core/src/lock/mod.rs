@@ -9,4 +9,5 @@ pub mod meter;
 pub mod policy;
 pub mod queue;
 pub mod spin;
+pub mod task;
 pub mod traits;

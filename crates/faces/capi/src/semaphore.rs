@@ -20,8 +20,7 @@ const _: () = {
 /// A counting semaphore. Threads get permits in the order in which they came.
 ///
 /// `ULOCKS_SEMAPHORE_INIT(n)` has n permits; all bytes zero has none. More than 1073741823 are the
-/// error EINVAL. It belongs to one process. At most 65535 threads may wait at once; one more ends
-/// the process.
+/// error EINVAL. It belongs to one process.
 #[repr(C)]
 pub struct ulocks_semaphore_t {
     _words: [u64; 3],

@@ -23,6 +23,7 @@
 //! | `debug`, `checked` | with the feature `debug`: locks that enforce their rules and a common order, and the same names for plain locks in release builds |
 //! | [`policy`] | the type parameter of a lock: where it lives, how its waiters spin, what it counts |
 //! | [`interrupt`] | waits that a signal handler ends: `lock_interruptible` and its kin |
+//! | [`task`] | acquisitions of a task: `lock_async`, in one queue with the threads |
 //! | [`time`] | clocks and deadlines |
 //!
 //! For a lock of your own, for code that is generic over locks, and for models, the crate
@@ -61,4 +62,4 @@ pub use ulocks_unfair as unfair;
 #[doc(inline)]
 pub use policy::{Policy, Private, Shared};
 #[doc(inline)]
-pub use ulocks_core::{interrupt, time};
+pub use ulocks_core::{interrupt, task, time};

@@ -135,17 +135,20 @@
 //!
 //! # From `tokio::sync`
 //!
-//! *Every lock of this family blocks its thread while it waits*: on a runtime, a worker with all of
-//! its tasks. So ask for each lock of an async program how long it is held:
+//! *`lock`, `read`, `write` and `acquire` block their thread while they wait*: on a runtime, a
+//! worker with all of its tasks. [`lock_async`](crate::task) and
+//! [`acquire_async`](Semaphore::acquire_async) do not: a task waits in one queue with the threads.
+//! So ask for each lock of an async program how long it is held:
 //!
 //! - *Between two awaits, for a few lines*: a blocking mutex is right and cheaper, as the
 //!   documentation of tokio's `Mutex` says, too. Take [`Mutex`] or [`RwLock`].
-//! - *Across an `.await`*: keep tokio's. A guard of this family is not `Send`, so the compiler
-//!   refuses to spawn a task that holds it there. `spawn_local` and `block_on` do not ask for
-//!   `Send`: there the next task that locks would block the holder's thread for ever.
-//! - *A task waits for a permit or for a condition*: keep tokio's `Semaphore` or `Notify`. Where
-//!   threads share the semaphore, a task takes a permit by `try_acquire`, or waits on a thread for
-//!   that: `spawn_blocking(|| SLOTS.acquire()).await`. A [`Permit`] is `Send`.
+//! - *Across an `.await`*: take `lock_async`, whose guard is `Send`, and only that: a task that
+//!   calls `lock` while another task of its thread holds the mutex blocks both. The guard of `lock`
+//!   is not `Send`, so the compiler refuses to spawn a task that holds it there. `spawn_local` and
+//!   `block_on` do not ask for `Send`. An [`RwLock`] has no such form yet: keep tokio's.
+//! - *A task waits for a permit*: `acquire_async`. Threads may share the semaphore, and all are
+//!   served in the order in which they came. A [`Permit`] is `Send`.
+//! - *A task waits for a condition*: keep tokio's `Notify`.
 //! - *A task hands out permits*: [`Semaphore::release`] never waits.
 //!
 //! ```diff
@@ -194,22 +197,25 @@
 //!
 //! | tokio::sync | ulocks | what differs |
 //! |---|---|---|
-//! | `Mutex::lock().await`, `blocking_lock` | [`Mutex::lock`](Mutex#method.lock) | not FIFO; [`fair::FairMutex`] is |
+//! | `Mutex::lock().await` | [`lock_async`](crate::task::AsyncMutex::lock_async)`().await` | a trait has it; not FIFO; [`fair::FairMutex`] is |
+//! | `blocking_lock` | [`Mutex::lock`](Mutex#method.lock) | |
 //! | `Mutex::const_new`, `RwLock::const_new` | [`Mutex::new`](Mutex#method.new), [`RwLock::new`](RwLock#method.new) | |
 //! | `Mutex::try_lock`, `RwLock::try_read`, `RwLock::try_write` | [`Mutex::try_lock`](Mutex#method.try_lock), [`RwLock::try_read`](RwLock#method.try_read), [`RwLock::try_write`](RwLock#method.try_write) | `Option`, and no `TryLockError` |
-//! | `lock_owned`, `blocking_lock_owned`, `try_lock_owned` | `lock_arc`, `try_lock_arc` | feature `arc_lock`; the `Arc` stays with the caller |
-//! | `timeout(time, mutex.lock())` | [`Mutex::try_lock_for`](Mutex#method.try_lock_for) | |
+//! | `lock_owned().await` | [`lock_owned_async`](crate::task::AsyncMutex::lock_owned_async)`().await` | |
+//! | `blocking_lock_owned`, `try_lock_owned` | `lock_arc`, `try_lock_arc` | feature `arc_lock`; the `Arc` stays with the caller |
+//! | `timeout(time, mutex.lock())` | `timeout(time, mutex.lock_async())`, [`Mutex::try_lock_for`](Mutex#method.try_lock_for) on a thread | |
 //! | `MutexGuard::map`, `try_map`, `mutex` | [`MutexGuard::map`](MutexGuard#method.map), [`MutexGuard::try_map`](MutexGuard#method.try_map), [`MutexGuard::mutex`](MutexGuard#method.mutex) | |
 //! | `RwLock::read().await`, `write().await`, `blocking_read`, `blocking_write` | [`RwLock::read`](RwLock#method.read), [`RwLock::write`](RwLock#method.write) | in turn, and not FIFO |
 //! | `read_owned`, `write_owned` and their `try_` forms | `read_arc`, `write_arc` and so on | feature `arc_lock` |
 //! | `guard.downgrade()` | [`RwLockWriteGuard::downgrade`](RwLockWriteGuard#method.downgrade)`(guard)` | a function, so that it hides no method of the data |
 //! | `RwLock::with_max_readers` | none | 131,072 readers |
 //! | `Semaphore::new(usize)`, `const_new` | [`Semaphore::new`] of a `u32` | at most 1,073,741,823 permits |
-//! | `acquire().await`, `acquire_many(n).await`, `blocking_acquire` | [`Semaphore::acquire_unless_closed`], [`Semaphore::acquire_many_unless_closed`] | [`acquire`](Semaphore::acquire) returns the permit, for a semaphore that is never closed |
-//! | `acquire_owned`, `try_acquire_owned` and others | the same names | feature `arc_lock`; with `_unless_closed` for a `Result` |
+//! | `acquire().await`, `acquire_many(n).await` | [`Semaphore::acquire_async`]`().await`, [`Semaphore::acquire_many_async`]`(n).await` | |
+//! | the same, on a thread | [`Semaphore::acquire_unless_closed`], [`Semaphore::acquire_many_unless_closed`] | [`acquire`](Semaphore::acquire) returns the permit, for a semaphore that is never closed |
+//! | `acquire_owned().await`, `try_acquire_owned` and others | `acquire_owned_async().await`, `try_acquire_owned` | feature `arc_lock` |
 //! | `close`, `is_closed`, `AcquireError` | [`Semaphore::close`], [`Semaphore::is_closed`], [`fair::Closed`] | |
 //! | `try_acquire`, `try_acquire_many` | [`Semaphore::try_acquire`], [`Semaphore::try_acquire_many`] | `Option`: [`Semaphore::is_closed`] tells why not |
-//! | `timeout(time, semaphore.acquire())` | [`Semaphore::try_acquire_for`] | |
+//! | `timeout(time, semaphore.acquire())` | `timeout(time, semaphore.acquire_async())`, [`Semaphore::try_acquire_for`] on a thread | |
 //! | `add_permits(n)` | [`Semaphore::release`]`(n)` | too many are an error, and no panic |
 //! | `forget_permits(n)` | [`Semaphore::try_acquire_many`]`(n)`, and [`Permit::forget`] | all or none |
 //! | `available_permits` | [`Semaphore::available_permits`] | |

@@ -8,7 +8,10 @@ pub use mutex::{
     FairCondvar, FairCondvarWith, FairMutex, FairMutexGuard, FairMutexWith, MappedFairMutexGuard,
     RawFairMutex,
 };
+pub use semaphore::{
+    AcquireAsync, AcquireError, Closed, Permit, RawAcquireAsync, RawSemaphore, Semaphore, SemaphoreWith,
+    TooManyPermits,
+};
 #[cfg(feature = "arc_lock")]
 #[cfg_attr(docsrs, doc(cfg(feature = "arc_lock")))]
-pub use semaphore::OwnedPermit;
-pub use semaphore::{AcquireError, Closed, Permit, RawSemaphore, Semaphore, SemaphoreWith, TooManyPermits};
+pub use semaphore::{AcquireOwnedAsync, OwnedPermit};

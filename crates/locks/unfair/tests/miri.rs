@@ -5,6 +5,7 @@
 use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_core::{Private, Shared};
 use ulocks_testkit::suite::clients;
+use ulocks_testkit::tasks::{Mixed, Restless};
 use ulocks_unfair::{
     BargingCondvar, BargingMutex, HandOff, RawAsymMutex, RawBargingMutex, RawThroughputMutex,
 };
@@ -19,6 +20,8 @@ fn the_throughput_mutex_serves_its_clients() {
     clients::<RawThroughputMutex>();
     clients::<RawThroughputMutex<Private<NoSpin>, HandOff>>();
     clients::<RawThroughputMutex<Private<Patience<1_000>>, HandOff>>();
+    clients::<Restless<RawThroughputMutex<Private<NoSpin>>>>();
+    clients::<Mixed<RawThroughputMutex>>();
 }
 
 #[cfg(feature = "parking_lot")]

@@ -102,7 +102,7 @@
 use super::mutex::QueueMutex;
 use super::rule::Rule;
 use super::window;
-use super::{Departures, Kind, Newest, Node, Status, Window};
+use super::{Departures, Kind, Newest, Node, Status, Wake, Window};
 use crate::lock::condvar::spins::Spins;
 use crate::lock::condvar::{Waits, Wakeup};
 use crate::lock::policy::InOneProcess;
@@ -489,7 +489,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
     unsafe fn hand_over(node: *const Node) {
         // SAFETY: the node lives until it is answered. It is the first field of a `Waiter`, and the
         // pointer was made from one to that. The mutex lives as long (invariant 4).
-        let key = unsafe {
+        let wake = unsafe {
             let mutex = (*node.cast::<Waiter<P, R>>()).mutex;
             if (*node).look().is(Kind::Waiting) {
                 Node::answer(node, Kind::Notified)
@@ -497,7 +497,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
                 QueueMutex::admit(mutex, node)
             }
         };
-        key.map(|key| key.wake(1));
+        Wake::wake_if(wake);
     }
 }
 

@@ -1,7 +1,8 @@
 //! The nodes that a queue-lock holder has detached, and answers after (unlock queue). Those of the
 //! waiters that leave are among them.
 
-use super::{Kind, Newest, Node, Status, complete, detach_from, forget_inside};
+use super::wake::Wakers;
+use super::{Kind, Newest, Node, Status, Wake, complete, detach_from, forget_inside};
 use crate::sys::sync::Ordering::Relaxed;
 use core::mem;
 use core::ptr;
@@ -45,12 +46,19 @@ impl Departures {
         Some(first)
     }
 
-    /// Answers `kind` to each node, and wakes its thread.
+    /// Answers `kind` to each node, and wakes its waiter: threads at once, and tasks when all are
+    /// answered, or [`Wakers`] are full.
     pub fn answer_each(mut self, kind: Kind) {
+        let mut tasks = Wakers::new();
         while let Some(node) = self.pop() {
             // SAFETY: by the contract of `push` it has no answer yet.
-            unsafe { Node::answer(node, kind) }.map(|key| key.wake(1));
+            match unsafe { Node::answer(node, kind) } {
+                Some(Wake::Task(waker)) => tasks.push(waker),
+                Some(thread) => thread.wake(),
+                None => {}
+            }
         }
+        tasks.wake();
     }
 }
 

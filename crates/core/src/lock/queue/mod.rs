@@ -31,7 +31,7 @@
 //! | answered: `Granted`, `Removed`, `Chosen`, `Notified` | its thread | no thread |
 //!
 //! `linked` is apart from the links: while a node is queued or detached, each queue-lock holder may
-//! read it.
+//! read it. A waiter may be a task: `TASKS.md` has what is different then.
 //!
 //! # Invariants
 //! 1. Of the nodes from the newest on, the first that has an `oldest` has all `newer` links right
@@ -51,7 +51,8 @@
 //!    [`remove`] can tell a queued node.
 //! 6. `Removed` is answered only to a waiter that is `Leaving`, or, by a semaphore that is closed,
 //!    to each. So a waiter whose time is up waits for an answer.
-//! 7. A waiter that is `Parked` or `Leaving` is woken by the thread that changes that.
+//! 7. A waiter that is `Parked` or `Leaving` is woken by the thread that changes that. (A task that
+//!    is polled, or leaves, changes that itself.)
 //!
 //! An arriving thread may find in the word an address that it has read before, although the node
 //! there is another one by now. It links to that other node, which is right. It never looks inside.
@@ -78,7 +79,9 @@ mod plan;
 mod rule;
 mod serve;
 mod status;
+mod task;
 mod wait;
+mod wake;
 mod window;
 mod word;
 
@@ -87,6 +90,8 @@ pub use departures::{Departures, remove_leavers};
 pub use mutex::QueueMutex;
 pub use rule::{Advice, After, Every, HandOff, InOrder, Planned, Rule};
 pub use status::{Cpu, Kind, Status};
+pub use task::{LockAsync, TaskNode};
+pub use wake::Wake;
 pub use window::{Granted, Sleepers, Window, advance, here};
 
 use crate::sys::futex::{Futex, FutexKey, Local};
@@ -265,18 +270,31 @@ impl Node {
         let status = unsafe { &(*node).status };
         let key = status.key();
         let seen = Status(status.swap(kind as u32, Release));
-        let asleep = seen.is(Kind::Parked) || seen.is(Kind::Leaving);
-        (seen, asleep.then_some(key))
+        (seen, seen.is_asleep().then_some(key))
     }
 
-    /// (answer): answers `kind` to the thread of `node`, which may free the node from then on.
-    /// Returns by what to wake that thread if it is asleep.
+    /// (answer): answers `kind` to the waiter of `node`, which may free the node from then on.
+    /// Returns by what to wake it if it waits to be woken.
     ///
     /// # Safety
     /// The caller has detached `node`, and has not answered yet.
-    pub unsafe fn answer(node: *const Self, kind: Kind) -> Option<FutexKey<Local>> {
+    pub unsafe fn answer(node: *const Self, kind: Kind) -> Option<Wake> {
         // SAFETY: the caller's contract is the callee's.
-        unsafe { Self::answer_with(node, kind) }.1
+        let (seen, key) = unsafe { Self::answer_with(node, kind) };
+        if seen.is_task() && seen.is(Kind::Parked) {
+            // SAFETY: the status was `Parked`, and `TASK`, before this answer.
+            return Some(Wake::Task(unsafe { TaskNode::take_waker(node, kind) }));
+        }
+        key.map(Wake::Thread)
+    }
+
+    /// Whether the waiter of `node` is a task.
+    ///
+    /// # Safety
+    /// The caller is the queue-lock holder, and `node` is queued.
+    unsafe fn is_task(node: *const Self) -> bool {
+        // SAFETY: queued nodes are alive.
+        Status(unsafe { (*node).status.load(Relaxed) }).is_task()
     }
 
     /// Writes to the node after its answer: a model then reports an access of another thread.
@@ -351,8 +369,9 @@ unsafe fn not_empty(word: &impl Newest, node: *const Node) {
 /// # Safety
 /// The caller is the queue-lock holder, and `node` is its own, and in no queue. The lock has no
 /// window.
-unsafe fn insert_oldest(word: &mut impl Newest, node: &Node, status: Status) {
-    node.status.store(status.0, Relaxed);
+unsafe fn insert_oldest(word: &mut impl Newest, node: *const Node, status: Status) {
+    // SAFETY: the node is the caller's.
+    unsafe { &(*node).status }.store(status.0, Relaxed);
     loop {
         let newest = word.newest();
         // SAFETY: the node is the caller's, and in no queue, until it is linked or in the word. The

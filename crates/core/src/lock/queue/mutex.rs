@@ -10,6 +10,7 @@
 //! | `status.rs` | what a waiter is told |
 //! | `window.rs` | in order: which waiters are awake, and which is the oldest |
 //! | `plan.rs` | barging: whether one thread is faster alone. No invariant rests on it |
+//! | `task.rs`, `wake.rs`, `TASKS.md` | waiters that are tasks, and how waiters are woken |
 //! | `condvar.rs` | the condition variable, which moves its waiters into this queue |
 //!
 //! The locks differ in their [`Rule`]. *In order*: no thread passes the queue. *Barging*: an
@@ -173,12 +174,12 @@ use super::plan::Plan;
 use super::rule::{Room, Rule};
 use super::window::{self, Window};
 use super::word::{DUE, LOCKED, State};
-use super::{Kind, Newest, Node};
+use super::{Kind, Newest, Node, Wake};
 use crate::lock::meter::{Event, Meter};
 use crate::lock::policy::InOneProcess;
 use crate::lock::spin::{self, Look, Lost, Spin};
 use crate::lock::traits as raw;
-use crate::sys::futex::{FutexKey, Local};
+use crate::sys::futex::Local;
 use crate::sys::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 use crate::sys::sync::{AtomicPtr, set_bit, without_unwinding};
 use crate::sys::time::Deadline;
@@ -294,7 +295,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     /// One read-modify-write whatever the other bits are: to read the word first would move its
     /// cache line twice. (Two CPUs of an EPYC, 20 to 100 ns inside and outside: 0.7 of the rate.)
     #[inline(always)]
-    fn take(&self) -> Result<(), State> {
+    pub(super) fn take(&self) -> Result<(), State> {
         if R::IN_ORDER {
             return self.change(State::FREE, State::HELD, Acquire);
         }
@@ -331,7 +332,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     }
 
     /// An arriving thread has taken the mutex, whose word was `word`, after it had found it taken.
-    fn count_passing(&self, word: State) {
+    pub(super) fn count_passing(&self, word: State) {
         let passes = word.has_waiters() || word.is_awake();
         self.meter.count(if passes { Event::Stolen } else { Event::Spun });
     }
@@ -394,7 +395,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     }
 
     /// The word after (enqueue) of `node`.
-    fn with_node(word: State, node: *const Node) -> State {
+    pub(super) fn with_node(word: State, node: *const Node) -> State {
         let next = word.with_newest(node);
         if !R::IN_ORDER {
             next // the bit is `NOTED`
@@ -412,7 +413,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     /// # Safety
     /// The caller has detached `node`, and leaves it alone from now on. Its thread borrows the
     /// mutex until it is answered, and waits by `wait_moved` once it is notified.
-    pub(super) unsafe fn admit(mutex: *const Self, node: *const Node) -> Option<FutexKey<Local>> {
+    pub(super) unsafe fn admit(mutex: *const Self, node: *const Node) -> Option<Wake> {
         // SAFETY: the thread of the node borrows the mutex. It is used no more after the change.
         let this = unsafe { &*mutex };
         let mut word = this.state();
@@ -471,7 +472,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                     } else if single {
                         // SAFETY: (hand over one) has detached the node, and this thread answers
                         // once.
-                        unsafe { Node::answer(word.newest(), Kind::Granted) }.map(|key| key.wake(1));
+                        Wake::wake_if(unsafe { Node::answer(word.newest(), Kind::Granted) });
                     }
                     break;
                 }
@@ -585,6 +586,18 @@ unsafe impl<P: InOneProcess> raw::RawMutexFair for QueueMutex<P, super::InOrder>
     unsafe fn unlock_fair(&self, (): ()) {
         // SAFETY: the caller's contract is the callee's.
         unsafe { raw::RawMutex::unlock(self, ()) };
+    }
+}
+
+// SAFETY: as `RawMutex`: the future holds the mutex when it is ready, and a waiter of it is queued
+// only while the future lives, or for ever. No step of a release asks which thread has acquired;
+// what `unlock` knows of its thread is advice.
+unsafe impl<P: InOneProcess, R: Rule> raw::RawMutexAsync for QueueMutex<P, R> {
+    type LockAsync<'a> = super::LockAsync<'a, P, R>;
+
+    #[inline]
+    fn lock_async(&self) -> super::LockAsync<'_, P, R> {
+        self.lock_as_task()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::mutex::{QueueMutex, Seen, Task};
 use super::rule::Rule;
 use super::window::{self, Sleepers};
-use super::{Departures, Kind, Node};
+use super::{Departures, Kind, Node, Wake};
 use crate::lock::policy::InOneProcess;
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use core::ptr;
@@ -52,10 +52,12 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                     if oldest == newest {
                         last = Some((oldest, Kind::Granted));
                         next = next.with_newest(ptr::null()).locked().not_due();
-                    } else if !R::IN_ORDER {
+                    // SAFETY: this thread holds the queue lock, and the oldest node is queued.
+                    } else if !R::IN_ORDER || unsafe { Node::is_task(oldest) } {
                         // SAFETY: this thread holds the queue lock, and `oldest` has just returned
                         // the node, which is not the newest.
                         unsafe { super::detach_oldest(&seen, oldest, newest) };
+                        super::forget_inside(&seen);
                         chosen = Some((oldest, Kind::Granted));
                         continue;
                     } else {
@@ -101,13 +103,16 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 unsafe { super::not_empty(&seen, node) };
             }
         }
-        if let Some((node, kind)) = chosen {
-            // SAFETY: this thread has detached the node, and answers once.
-            unsafe { Node::answer(node, kind) }.map(|key| key.wake(1));
+        // SAFETY: this thread has detached the node, and answers once.
+        let mut wake = chosen.and_then(|(node, kind)| unsafe { Node::answer(node, kind) });
+        if let Some(Wake::Thread(key)) = wake {
+            (_, wake) = (key.wake(1), None);
         }
         // A refused wake-up aborts, so each leaver is answered.
         ahead.wake();
         gone.answer_each(Kind::Removed);
+        // A waker may do anything: it comes last.
+        Wake::wake_if(wake);
     }
 
     /// Whether the queue-lock holder makes the oldest waiter the candidate: after a release, or if

@@ -7,11 +7,13 @@ use core::fmt;
 /// | part | bits | meaning | set by |
 /// |---|---|---|---|
 /// | [`Kind`] | 3 | how far the wait has come | the table of `queue/mod.rs` says it |
-/// | `last_cpu` | 13 | the CPU of the waiter when it queued, or last went to sleep, and whether it is bound to that | the waiter |
+/// | `last_cpu` | 12 | the CPU of the waiter when it queued, or last went to sleep, and whether it is bound to that | the waiter |
 /// | `MOVED` | 1 | a notification has taken the waiter out of the queue of a condition variable. Its thread may clear it | the thread that has detached the node |
-/// | `holder_cpu` | 13 | of a waiter that is `WokenAhead`: the last CPU of the granted waiter | the queue-lock holder |
+/// | `holder_cpu` | 12 | of a waiter that is `WokenAhead`: the last CPU of the granted waiter | the queue-lock holder |
 /// | `LATE` | 1 | of a waiter that is `WokenAhead`: it was asleep, and has not looked since. Its thread clears it | the queue-lock holder |
 /// | `TIRED` | 1 | of a waiter that is `Parked`: it has polled before, in vain | the waiter |
+/// | `TASK` | 1 | the waiter is a task, and not answered | the task, at first |
+/// | `TAKEN` | 1 | of a task that was answered while `Parked`: its waker is gone from the node | the thread that has answered |
 ///
 /// Both CPUs are hints; without a number one is unknown. With `LATE` and `TIRED` they decide which
 /// waiter is woken ahead, and which spins. No position in the queue and no grant depends on them.
@@ -41,13 +43,15 @@ pub enum Kind {
 }
 
 const KIND_BITS: u32 = 3;
-const CPU_BITS: u32 = 13;
+const CPU_BITS: u32 = 12;
 const LAST_SHIFT: u32 = KIND_BITS;
 const HOLDER_SHIFT: u32 = LAST_SHIFT + CPU_BITS;
 const MOVED: u32 = 1 << (HOLDER_SHIFT + CPU_BITS);
 const LATE: u32 = MOVED << 1;
 const TIRED: u32 = LATE << 1;
-const _: () = assert!(TIRED == 1 << 31 && (Kind::Notified as u32) < 1 << KIND_BITS);
+const TASK: u32 = TIRED << 1;
+const TAKEN: u32 = TASK << 1;
+const _: () = assert!(TAKEN == 1 << 31 && (Kind::Notified as u32) < 1 << KIND_BITS);
 
 impl Status {
     /// Of a thread that queues on the CPU `last`.
@@ -57,7 +61,7 @@ impl Status {
 
     /// The same with the kind `kind`, which is not `WokenAhead`.
     pub fn with(self, kind: Kind) -> Self {
-        Self(kind as u32 | self.last_cpu().0 << LAST_SHIFT | self.0 & MOVED)
+        Self(kind as u32 | self.last_cpu().0 << LAST_SHIFT | self.0 & (MOVED | TASK))
     }
 
     /// The same, woken ahead while a waiter is granted whose last CPU is `holder`.
@@ -78,7 +82,7 @@ impl Status {
 
     /// Whether a waiter that is granted now was not woken, or does not run yet.
     pub fn is_late(self) -> bool {
-        self.is(Kind::Parked) && !self.is_tired() || self.0 & LATE != 0
+        self.is(Kind::Parked) && !self.is_tired() && !self.is_task() || self.0 & LATE != 0
     }
 
     /// What a waiter that has woken up leaves of its status.
@@ -89,6 +93,36 @@ impl Status {
     /// Asleep, or about to be, on the CPU `last`.
     pub fn parked(last: Cpu) -> Self {
         Self::waiting(last).with(Kind::Parked)
+    }
+
+    /// Of a task that is being polled, and has its waker.
+    pub(super) fn polled() -> Self {
+        Self(Kind::Waiting as u32 | TASK)
+    }
+
+    /// Of a task that waits to be woken, and has left its waker in its node.
+    pub(super) fn unpolled() -> Self {
+        Self(Kind::Parked as u32 | TASK)
+    }
+
+    /// Of a task that was answered `kind`, and whose waker was taken.
+    pub(super) fn taken(kind: Kind) -> Self {
+        Self(kind as u32 | TAKEN)
+    }
+
+    /// Whether the waiter is a task that is not answered.
+    pub(super) fn is_task(self) -> bool {
+        self.0 & TASK != 0
+    }
+
+    /// Of a task that was answered while `Parked`: whether its waker was taken.
+    pub(super) fn is_taken(self) -> bool {
+        self.0 & TAKEN != 0
+    }
+
+    /// Whether a thread sleeps until the answer, or is about to.
+    pub(super) fn is_asleep(self) -> bool {
+        self.is(Kind::Parked) && !self.is_task() || self.is(Kind::Leaving)
     }
 
     /// Of a waiter that has detached its node itself.
@@ -139,7 +173,7 @@ impl Cpu {
     /// No CPU is known.
     pub const UNKNOWN: Self = Self(0);
 
-    /// The CPU of this number. Beyond 4,095 CPUs some share a value, which makes the hint worse.
+    /// The CPU of this number. Beyond 2,047 CPUs some share a value, which makes the hint worse.
     pub fn new(number: Option<u32>) -> Self {
         number.map_or(Self::UNKNOWN, |number| Self(1 + number % Self::MASK))
     }
@@ -194,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_parts_do_not_meet() {
-        for (last, holder) in [(None, Some(4_094)), (Some(4_094), None), (Some(0), Some(1))]
+        for (last, holder) in [(None, Some(2_046)), (Some(2_046), None), (Some(0), Some(1))]
             .map(|(a, b)| (Cpu::new(a).bound(), Cpu::new(b)))
         {
             let status = Status::parked(last).woken_ahead(holder);
@@ -216,6 +250,12 @@ mod tests {
             );
         }
         assert_eq!(Status::waiting(Cpu::UNKNOWN), Status(0));
+        let task = Status::unpolled();
+        assert!(task.is(Kind::Parked) && task.is_task() && !task.is_asleep() && !task.is_late());
+        assert!(task.with(Kind::Leaving).is_task() && task.with(Kind::Leaving).is_asleep());
+        assert!(Status::polled().is(Kind::Waiting) && Status::polled().is_task());
+        let taken = Status::taken(Kind::Granted);
+        assert!(taken.is(Kind::Granted) && taken.is_answer() && taken.is_taken() && !taken.is_task());
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             let answer =
                 node.wait::<P>(polls && !slept, &mut slept, deadline, &self.meter).unwrap_or_else(|| {
                     gives_up = true;
-                    self.leave(node)
+                    node.ask_to_leave().map_or_else(|| node.look(), |leaving| self.leave(node, leaving))
                 });
             if answer.is(Kind::Removed) || answer.is(Kind::Notified) {
                 return false;
@@ -98,11 +98,10 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         acquired
     }
 
-    /// A waiter whose time is up leaves the queue, which is the answer `Removed`, unless it is
-    /// answered first.
+    /// A waiter whose time is up, and whose status is `leaving`, leaves the queue, which is the
+    /// answer `Removed`, unless it is answered first.
     #[cold]
-    fn leave(&self, node: &Node) -> Status {
-        let Some(leaving) = node.ask_to_leave() else { return node.look() };
+    pub(super) fn leave(&self, node: &Node, leaving: Status) -> Status {
         let mut word = self.state();
         while node.look() == leaving {
             if word.is_queue_locked() {
@@ -172,7 +171,11 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 }
             }
             if is_due || !(R::CULLED || solo) {
-                if self.stand_back(node, is_due) {
+                let waiting = Status::waiting(window::here());
+                let status = if is_due { waiting.woken_ahead(Cpu::UNKNOWN) } else { waiting };
+                // SAFETY: the node was never queued, or it was answered, and it lives until the
+                // wait is over.
+                if unsafe { self.stand_back(node, status) } {
                     return Contended::StoodBack;
                 }
                 continue;
@@ -204,7 +207,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     }
 
     /// (take as candidate).
-    fn look_as_candidate(&self) -> Look {
+    pub(super) fn look_as_candidate(&self) -> Look {
         let word = self.state();
         if word.is_locked() {
             Look::Taken
@@ -216,7 +219,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     }
 
     /// (resign). False if the mutex is free.
-    fn resign(&self) -> bool {
+    pub(super) fn resign(&self) -> bool {
         let mut word = self.state();
         while word.is_locked() {
             match self.change(word, word.not_awake().not_due(), Relaxed) {
@@ -227,8 +230,11 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         false
     }
 
-    /// (stand back). False if the mutex is free.
-    fn stand_back(&self, node: &Node, is_due: bool) -> bool {
+    /// (stand back), with `status`. False if the mutex is free.
+    ///
+    /// # Safety
+    /// The node is the caller's, and in no queue. It stays where it is until it is answered.
+    pub(super) unsafe fn stand_back(&self, node: *const Node, status: Status) -> bool {
         let mut word = self.state();
         loop {
             if !word.is_locked() {
@@ -247,10 +253,8 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             }
         }
         let mut seen = Seen { mutex: self, word: word.queue_locked() };
-        let waiting = Status::waiting(window::here());
-        let status = if is_due { waiting.woken_ahead(Cpu::UNKNOWN) } else { waiting };
-        // SAFETY: this thread holds the queue lock. The node is its own, and in no queue: it was
-        // never queued, or it was answered.
+        // SAFETY: this thread holds the queue lock. The node is its own, and in no queue, by the
+        // contract.
         unsafe { super::insert_oldest(&mut seen, node, status) };
         while !seen.change(seen.word.not_awake(), Relaxed) {} // (stand back)
         self.serve(seen, Task::Nothing);

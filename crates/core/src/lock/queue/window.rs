@@ -192,7 +192,7 @@ pub struct Granted {
 impl Granted {
     /// Of one waiter, whose status was `was`.
     fn one(was: Status) -> Self {
-        let asleep = was.is(Kind::Parked) || was.is(Kind::Leaving);
+        let asleep = was.is_asleep();
         let (late, tired) = (was.is_late().into(), was.is_tired().into());
         Self { asleep, late, tired, holder: was.last_cpu(), count: 1 }
     }
@@ -331,8 +331,8 @@ impl Window {
     }
 }
 
-/// Detaches `oldest`, which is not the newest node, answers it, and only then moves the window.
-/// Adds whom to wake. The lock lives, since another waiter is queued.
+/// Detaches `oldest`, which is not the newest node nor a task's, answers it, and only then moves
+/// the window. Adds whom to wake. The lock lives, since another waiter is queued.
 ///
 /// # Safety
 /// As [`detach_oldest`](super::detach_oldest); the lock belongs to the waiter from now on. The lock
@@ -519,7 +519,7 @@ unsafe fn wake_near(
 /// Sets `WokenAhead` in the status. Returns by what to wake the waiter if it is asleep.
 fn mark(status: &Futex<Local>, holder: Cpu) -> Option<FutexKey<Local>> {
     let mut seen = Status(status.load(Relaxed));
-    while seen.is(Kind::Waiting) || seen.is(Kind::WokenAhead) || seen.is(Kind::Parked) {
+    while !seen.is_task() && (seen.is(Kind::Waiting) || seen.is(Kind::WokenAhead) || seen.is(Kind::Parked)) {
         let ahead = seen.woken_ahead(holder);
         if seen == ahead {
             return None;
@@ -529,5 +529,5 @@ fn mark(status: &Futex<Local>, holder: Cpu) -> Option<FutexKey<Local>> {
             Err(now) => seen = Status(now),
         }
     }
-    None // it leaves
+    None // it leaves, or is a task
 }

@@ -111,6 +111,23 @@ pub unsafe trait RawMutex: Initial {
 /// in a priority-inheriting futex, in several futexes at once, or in `parking_lot_core`.
 pub trait RawInterruptible {}
 
+/// A mutex whose waiters may be tasks. [`task`](crate::task) has the methods for users of typed
+/// locks.
+///
+/// # Safety
+/// As [`RawMutex`], for the token that the future returns too. Each token may be released by any
+/// thread.
+pub unsafe trait RawMutexAsync: RawMutex {
+    /// The future of [`lock_async`](Self::lock_async). It may be dropped at any moment, and then
+    /// leaves nothing behind.
+    type LockAsync<'a>: Future<Output = Self::Token> + Send + Sync
+    where
+        Self: 'a;
+
+    /// Acquires the mutex for a task, which waits as long as it takes.
+    fn lock_async(&self) -> Self::LockAsync<'_>;
+}
+
 /// A mutex with a release that hands the lock to the longest waiter.
 ///
 /// # Safety

@@ -28,8 +28,8 @@ pub use crate::fair::Permit;
 /// # Blocking
 /// An acquisition is one atomic read-modify-write if there are permits and no waiters, and so is a
 /// release. Otherwise the head waiter spins for up to 30 us, and all others sleep in the kernel at
-/// once. A release never waits. An acquisition blocks the thread, not the task: for async code see
-/// [`migrate`](crate::migrate#from-tokiosync).
+/// once. A release never waits. In async code take [`acquire_async`](Semaphore::acquire_async): a
+/// task waits in the queue of the threads, and its future may be dropped at any moment.
 ///
 /// # Closing
 /// [`close`](Semaphore::close) is for good: all waiters leave without permits, and each later
@@ -50,9 +50,9 @@ pub use crate::fair::Permit;
 /// [`acquire_unless_closed`](Semaphore::acquire_unless_closed) fails if the semaphore is closed.
 ///
 /// # Panics
-/// If more permits than [`MAX_PERMITS`](Semaphore::MAX_PERMITS) are asked for, or if 65,535 threads
-/// wait already. If it is closed, in the methods that [Closing](#closing) names. If the kernel
-/// refuses to let a waiter sleep (a seccomp filter), the process aborts.
+/// If more permits than [`MAX_PERMITS`](Semaphore::MAX_PERMITS) are asked for, or if 1,073,741,823
+/// threads wait already. If it is closed, in the methods that [Closing](#closing) names. If the
+/// kernel refuses to let a waiter sleep (a seccomp filter), the process aborts.
 ///
 /// # Process-shared
 /// No. `ulocks_shm::Semaphore` is for processes: the permits of one that dies
@@ -70,6 +70,7 @@ pub use crate::fair::Permit;
 /// | [`acquire`](Semaphore::acquire) | waits for a permit |
 /// | [`acquire_many`](Semaphore::acquire_many) | waits for several permits together |
 /// | [`acquire_unless_closed`](Semaphore::acquire_unless_closed), [`acquire_many_unless_closed`](Semaphore::acquire_many_unless_closed) | the same, or an error if the semaphore is closed |
+/// | [`acquire_async`](Semaphore::acquire_async), [`acquire_many_async`](Semaphore::acquire_many_async) | the same for a task: a future |
 /// | [`try_acquire`](Semaphore::try_acquire), [`try_acquire_many`](Semaphore::try_acquire_many) | the same if there are as many, no waiters, and it is not closed: `Option` of a [`Permit`] |
 /// | [`try_acquire_for`](Semaphore::try_acquire_for), [`try_acquire_many_for`](Semaphore::try_acquire_many_for) | the same, or gives up after a `Duration` |
 /// | [`try_acquire_until`](Semaphore::try_acquire_until), [`try_acquire_many_until`](Semaphore::try_acquire_many_until) | the same, or gives up at an `Instant` or a [`Deadline`](crate::time::Deadline) |
@@ -86,6 +87,8 @@ pub use crate::fair::Permit;
            [`acquire_owned_unless_closed`](Semaphore::acquire_owned_unless_closed), \
            [`acquire_many_owned_unless_closed`](Semaphore::acquire_many_owned_unless_closed) | waits, on \
            an `Arc`, for an [`OwnedPermit`] |\n\
+           | [`acquire_owned_async`](Semaphore::acquire_owned_async), \
+           [`acquire_many_owned_async`](Semaphore::acquire_many_owned_async) | the same for a task |\n\
            | [`try_acquire_owned`](Semaphore::try_acquire_owned), \
            [`try_acquire_many_owned`](Semaphore::try_acquire_many_owned), \
            [`try_acquire_owned_for`](Semaphore::try_acquire_owned_for), \

@@ -8,6 +8,7 @@ use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_testkit::stress::{self, Load};
 use ulocks_testkit::suite::Effort;
+use ulocks_testkit::tasks::Mixed;
 
 type Spinner = RawCalock<Private>;
 type Sleeper = RawCalock<Private<NoSpin>>;
@@ -16,7 +17,7 @@ type Patient = RawCalock<Private<Patience<20_000>>, Every<1_000_000>>;
 type OftenSpinner = RawCalock<Private<Adaptive, Counted>, Every<1_000>>;
 
 // Each way of waiting, and intervals that pass often: they leave by different doors.
-ulocks_testkit::stress_tests! { Effort::LESS; Spinner, Sleeper, OftenSleeper, Patient, OftenSpinner }
+ulocks_testkit::stress_tests! { Effort::LESS; Spinner, Sleeper, OftenSleeper, Patient, OftenSpinner, Mixed<Spinner> }
 
 ulocks_testkit::interrupt_tests! { Effort::LESS; Spinner, Sleeper, OftenSleeper, Patient }
 

@@ -43,6 +43,10 @@ pub type RawFairMutex<P = Private> = QueueMutex<P, InOrder>;
 /// timed acquisition tries at least once. It may return late by its spin budgets and by what the
 /// scheduler takes.
 ///
+/// # Tasks
+/// A task waits by [`lock_async`](ulocks_core::task::AsyncMutex::lock_async), in the queue of the
+/// threads: who came first is served first. Its future may be dropped at any moment.
+///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
 /// deadline, a timeout.

@@ -6,13 +6,15 @@ mod owned;
 mod permit;
 mod queue;
 mod raw;
+mod task;
 mod word;
 
 pub use interruptible::AcquireError;
 #[cfg(feature = "arc_lock")]
-pub use owned::OwnedPermit;
+pub use owned::{AcquireOwnedAsync, OwnedPermit};
 pub use permit::Permit;
 pub use raw::RawSemaphore;
+pub use task::{AcquireAsync, RawAcquireAsync};
 
 use core::fmt;
 use core::time::Duration;
@@ -84,14 +86,18 @@ impl core::error::Error for Closed {}
 /// methods return `None` at once, also before their time is up, and
 /// [`is_closed`](SemaphoreWith::is_closed) tells why.
 ///
+/// # Tasks
+/// A task waits by [`acquire_async`](SemaphoreWith::acquire_async), in the queue of the threads:
+/// who came first is served first. Its future may be dropped at any moment, and no permit is lost.
+///
 /// # Errors
 /// A release that would make more than [`MAX_PERMITS`](SemaphoreWith::MAX_PERMITS) changes nothing
 /// and says so: [`TooManyPermits`]. What the `interruptible` methods say is [`AcquireError`].
 ///
 /// # Panics
-/// If more permits are asked for than there can be: the wait would never end. If 65,535 threads
-/// wait already. `acquire`, `acquire_many`, `acquire_owned` and `acquire_many_owned` of a closed
-/// semaphore.
+/// If more permits are asked for than there can be: the wait would never end. If 1,073,741,823
+/// threads wait already. `acquire`, `acquire_many`, `acquire_owned` and `acquire_many_owned` of a
+/// closed semaphore.
 ///
 /// # Aborts
 /// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
@@ -215,8 +221,8 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// Acquires a permit, and waits in the queue as long as that takes.
     ///
     /// # Panics
-    /// If the semaphore is [closed](Self::close), or is while the thread waits; if 65,535 threads
-    /// wait already.
+    /// If the semaphore is [closed](Self::close), or is while the thread waits; if 1,073,741,823
+    /// threads wait already.
     #[inline]
     #[track_caller]
     pub fn acquire(&self) -> Permit<'_, P> {
@@ -229,7 +235,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     ///
     /// # Panics
     /// If the semaphore is [closed](Self::close), or is while the thread waits; if `count` is more
-    /// than [`MAX_PERMITS`](Self::MAX_PERMITS); if 65,535 threads wait already.
+    /// than [`MAX_PERMITS`](Self::MAX_PERMITS); if 1,073,741,823 threads wait already.
     #[inline]
     #[track_caller]
     pub fn acquire_many(&self, count: u32) -> Permit<'_, P> {
@@ -243,7 +249,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// If the semaphore is [closed](Self::close), or is while the thread waits.
     ///
     /// # Panics
-    /// If 65,535 threads wait already.
+    /// If 1,073,741,823 threads wait already.
     #[inline]
     pub fn acquire_unless_closed(&self) -> Result<Permit<'_, P>, Closed> {
         self.acquire_many_unless_closed(1)
@@ -256,7 +262,8 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// If the semaphore is [closed](Self::close), or is while the thread waits.
     ///
     /// # Panics
-    /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS); if 65,535 threads wait already.
+    /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS); if 1,073,741,823 threads wait
+    /// already.
     #[inline]
     pub fn acquire_many_unless_closed(&self, count: u32) -> Result<Permit<'_, P>, Closed> {
         self.0.acquire_unless_closed(count).map(|()| Permit::new(&self.0, count))

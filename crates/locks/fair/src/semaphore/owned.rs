@@ -1,7 +1,9 @@
 //! Permits that own a share of their semaphore, so that they can go where a borrow cannot.
 
-use super::{Closed, SemaphoreWith};
+use super::{Closed, RawAcquireAsync, SemaphoreWith};
 use core::fmt;
+use core::pin::Pin;
+use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::Arc;
 use ulocks_core::Private;
@@ -86,6 +88,31 @@ impl<P: InOneProcess> SemaphoreWith<P> {
         Ok(OwnedPermit { semaphore: self, count })
     }
 
+    /// [`acquire_async`](Self::acquire_async), for an owned permit.
+    ///
+    /// # Errors
+    /// If the semaphore is [closed](Self::close), or is while the task waits.
+    ///
+    /// # Panics
+    /// As [`acquire_async`](Self::acquire_async).
+    pub fn acquire_owned_async(self: Arc<Self>) -> AcquireOwnedAsync<P> {
+        self.acquire_many_owned_async(1)
+    }
+
+    /// [`acquire_many_async`](Self::acquire_many_async), for an owned permit.
+    ///
+    /// # Errors
+    /// If the semaphore is [closed](Self::close), or is while the task waits.
+    ///
+    /// # Panics
+    /// As [`acquire_many_async`](Self::acquire_many_async).
+    pub fn acquire_many_owned_async(self: Arc<Self>, count: u32) -> AcquireOwnedAsync<P> {
+        // SAFETY: the share lives as long as the future, and is dropped after it; what it owns does
+        // not move.
+        let semaphore: &'static Self = unsafe { &*Arc::as_ptr(&self) };
+        AcquireOwnedAsync { raw: semaphore.0.acquire_async(count), semaphore: self, count }
+    }
+
     /// [`try_acquire`](Self::try_acquire), for an owned permit.
     pub fn try_acquire_owned(self: Arc<Self>) -> Option<OwnedPermit<P>> {
         self.try_acquire_many_owned(1)
@@ -136,6 +163,33 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     ) -> Option<OwnedPermit<P>> {
         self.try_acquire_many_until(count, deadline)?.forget();
         Some(OwnedPermit { semaphore: self, count })
+    }
+}
+
+/// The future of [`acquire_owned_async`](SemaphoreWith::acquire_owned_async) and
+/// [`acquire_many_owned_async`](SemaphoreWith::acquire_many_owned_async).
+#[must_use = "a future does nothing unless it is polled"]
+pub struct AcquireOwnedAsync<P: InOneProcess> {
+    // Dropped before the semaphore.
+    raw: RawAcquireAsync<'static, P>,
+    semaphore: Arc<SemaphoreWith<P>>,
+    count: u32,
+}
+
+impl<P: InOneProcess> Future for AcquireOwnedAsync<P> {
+    type Output = Result<OwnedPermit<P>, Closed>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let (semaphore, count) = (Arc::clone(&self.semaphore), self.count);
+        // SAFETY: `raw` is not moved until it is dropped in its place.
+        let raw = unsafe { self.map_unchecked_mut(|this| &mut this.raw) };
+        raw.poll(context).map_ok(|()| OwnedPermit { semaphore, count })
+    }
+}
+
+impl<P: InOneProcess> fmt::Debug for AcquireOwnedAsync<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AcquireOwnedAsync").field("count", &self.count).finish_non_exhaustive()
     }
 }
 

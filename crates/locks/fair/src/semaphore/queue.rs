@@ -100,7 +100,7 @@ impl Queue {
     /// # Safety
     /// The node is the caller's, and in no queue. The caller lets it live, where it is, until it is
     /// answered, or detached by the caller itself.
-    unsafe fn push(&self, node: *const Node, meter: &impl Meter) {
+    pub(super) unsafe fn push(&self, node: *const Node, meter: &impl Meter) {
         let mut newest = self.newest.load(Relaxed);
         let mut lost = Lost::default();
         loop {
@@ -144,7 +144,9 @@ impl<P: InOneProcess> RawSemaphore<P> {
             self.tell_of_arrival();
             let mut slept = false;
             let answer = node.wait::<P>(polls, &mut slept, deadline, &self.meter);
-            let granted = answer.unwrap_or_else(|| self.leave(&node)).is(Kind::Granted);
+            let leave =
+                || node.ask_to_leave().map_or_else(|| node.look(), |status| self.leave(&node, status));
+            let granted = answer.unwrap_or_else(leave).is(Kind::Granted);
             if granted {
                 self.meter.count(if slept { Event::Woken } else { Event::Spun });
             }
@@ -154,7 +156,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
     }
 
     /// Step (3) of a waiter.
-    fn tell_of_arrival(&self) {
+    pub(super) fn tell_of_arrival(&self) {
         let mut state = State(self.state.load(Relaxed));
         loop {
             // Without waiters in the word the node is detached already, and there is none to serve.
@@ -176,10 +178,10 @@ impl<P: InOneProcess> RawSemaphore<P> {
         }
     }
 
-    /// Leaves the queue, which is the answer `Removed`, unless the waiter is answered first.
+    /// A waiter whose status is `leaving` leaves the queue, which is the answer `Removed`, unless
+    /// it is answered first.
     #[cold]
-    fn leave(&self, node: &Node) -> Status {
-        let Some(leaving) = node.ask_to_leave() else { return node.look() };
+    pub(super) fn leave(&self, node: &Node, leaving: Status) -> Status {
         let mut state = State(self.state.load(Relaxed));
         // Without waiters in the word the node is detached already, and the answer is on its way.
         while state.waiters() > 0 {

@@ -85,10 +85,20 @@ pub struct RawSemaphore<P: InOneProcess = Private> {
     pub(super) meter: P::Meter,
 }
 
+/// How a waiter has arrived.
+pub(super) enum Arrival {
+    /// It has its permits.
+    Acquired,
+    /// It has none, and does not wait: the semaphore is closed, or its time is up.
+    GaveUp,
+    /// It is counted as a waiter, (come). It was the `first`, if there was no other.
+    Came { first: bool },
+}
+
 impl<P: InOneProcess> RawSemaphore<P> {
     /// The most permits there can be: 1,073,741,823.
     pub const MAX_PERMITS: u32 = State::MAX_PERMITS;
-    /// The most threads that can wait at the same time: 65,535.
+    /// The most threads and tasks that can wait at the same time: 1,073,741,823.
     pub const MAX_WAITERS: u32 = State::MAX_WAITERS;
 
     ulocks_core::const_fn! {
@@ -228,7 +238,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
 
     /// (take).
     #[inline(always)]
-    fn take(&self, count: u32) -> bool {
+    pub(super) fn take(&self, count: u32) -> bool {
         let mut state = State(self.state.load(Relaxed));
         while let Some(next) = state.taken(count) {
             match self.meter.arrive(|| self.state.compare_exchange(state.0, next.0, Acquire, Relaxed)) {
@@ -250,17 +260,28 @@ impl<P: InOneProcess> RawSemaphore<P> {
     #[cold]
     #[inline(never)]
     fn wait(&self, count: u32, deadline: Option<Deadline>) -> bool {
+        match self.arrive(count, || deadline.is_some_and(|deadline| deadline.has_passed())) {
+            Arrival::Acquired => true,
+            Arrival::GaveUp => false,
+            Arrival::Came { first } => self.wait_in_queue(count, first, deadline),
+        }
+    }
+
+    /// A waiter that has found too few permits, or a waiter, or a closed semaphore: takes the
+    /// permits all the same, or comes (come), unless it `gives_up`.
+    #[inline]
+    pub(super) fn arrive(&self, count: u32, gives_up: impl FnOnce() -> bool) -> Arrival {
         assert!(
             count <= State::MAX_PERMITS,
             "{count} permits are more than a semaphore has: at most {}",
             State::MAX_PERMITS
         );
         if self.gives_none(count) {
-            return true;
+            return Arrival::Acquired;
         }
         self.meter.count(Event::Contended);
-        if deadline.is_some_and(|deadline| deadline.has_passed()) {
-            return false;
+        if gives_up() {
+            return Arrival::GaveUp;
         }
         let mut state = State(self.state.load(Relaxed));
         let mut lost = Lost::default();
@@ -269,26 +290,25 @@ impl<P: InOneProcess> RawSemaphore<P> {
                 // What happened before (close) happens before the error. A fence would do, but
                 // ThreadSanitizer does not know fences.
                 self.state.load(Acquire);
-                return false;
+                return Arrival::GaveUp;
             }
             if state.taken(count).is_some() {
                 if self.take(count) {
                     self.meter.count(Event::Spun);
-                    return true;
+                    return Arrival::Acquired;
                 }
                 state = State(self.state.load(Relaxed));
                 continue;
             }
             let Some(next) = state.with_waiter() else {
-                panic!("{} threads wait for this semaphore: no more can", State::MAX_WAITERS)
+                panic!("{} waiters wait for this semaphore: no more can", State::MAX_WAITERS)
             };
             // (come)
             match self.state.compare_exchange(state.0, next.0, Relaxed, Relaxed) {
-                Ok(_) => break,
+                Ok(_) => return Arrival::Came { first: state.is_plain() },
                 Err(_) => state = lost.again(|| State(self.state.load(Relaxed))),
             }
         }
-        self.wait_in_queue(count, state.is_plain(), deadline)
     }
 
     /// [`wait`](Self::wait) without a deadline, for which the caller would need a place on its

@@ -8,11 +8,10 @@ use core::fmt;
 /// | bits | name | law |
 /// |---|---|---|
 /// | 30 | permits | the free ones; each thread may change them. With `CLOSED` they only grow |
-/// | 16 | waiters | threads in the queue, or on their way into it; while there are any, permits are taken for them only |
+/// | 30 | waiters | threads in the queue, or on their way into it; while there are any, permits are taken for them only |
 /// | 1 | `QUEUE_LOCKED` | there is a queue-lock holder, which alone touches links. Only with waiters |
 /// | 1 | `ARRIVED` | a node was pushed meanwhile. Only with `QUEUE_LOCKED` |
 /// | 1 | `LEAVERS` | a waiter wants to leave. Only with `QUEUE_LOCKED` |
-/// | 14 | | unused |
 /// | 1 | `CLOSED` | set by (close), never cleared: no permits are taken, and no thread comes |
 ///
 /// So a word below `ONE_WAITER` is a plain count of an open semaphore, and the fast paths need one
@@ -21,7 +20,7 @@ use core::fmt;
 pub(super) struct State(pub u64);
 
 const PERMIT_BITS: u32 = 30;
-const WAITER_BITS: u32 = 16;
+const WAITER_BITS: u32 = 30;
 
 impl State {
     const PERMITS_MASK: u64 = (1 << PERMIT_BITS) - 1;
@@ -155,9 +154,9 @@ mod tests {
     #[test]
     fn the_flags_stay_apart_from_the_counts() {
         let flags = [State::QUEUE_LOCKED, State::ARRIVED, State::LEAVERS];
-        assert_eq!(flags, [1 << 46, 1 << 47, 1 << 48]);
+        assert_eq!(flags, [1 << 60, 1 << 61, 1 << 62]);
         assert_eq!(State::CLOSED, 1 << 63);
-        assert_eq!(State::MAX_WAITERS, u32::from(u16::MAX));
+        assert_eq!(State::MAX_WAITERS, State::MAX_PERMITS);
     }
 
     #[test]

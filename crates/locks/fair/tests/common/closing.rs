@@ -1,32 +1,32 @@
 //! Clients of a semaphore that is closed: each is the body of one execution of a model.
 
 use crate::permits::{Shared, semaphore, soon};
-use ulocks_core::policy::InOneProcess;
+use crate::way::Way;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_fair::{Closed, RawSemaphore};
 use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together};
 
 /// A thread that waits for `wanted` permits as long as that takes; returns how many it has.
-fn waiting<P: InOneProcess>(semaphore: &Shared<P>, wanted: u32) -> JoinHandle<u32> {
+fn waiting<P: Way>(semaphore: &Shared<P>, wanted: u32) -> JoinHandle<u32> {
     let semaphore = Arc::clone(semaphore);
-    spawn(move || semaphore.acquire_unless_closed(wanted).map_or(0, |()| wanted))
+    spawn(move || P::acquire_unless_closed(&semaphore, wanted).map_or(0, |()| wanted))
 }
 
 /// A thread that waits for `wanted` permits until its time is up.
-fn trying<P: InOneProcess>(semaphore: &Shared<P>, wanted: u32) -> JoinHandle<u32> {
+fn trying<P: Way>(semaphore: &Shared<P>, wanted: u32) -> JoinHandle<u32> {
     let semaphore = Arc::clone(semaphore);
-    spawn(move || if semaphore.acquire_until(wanted, soon()) { wanted } else { 0 })
+    spawn(move || if P::acquire_until(&semaphore, wanted, soon()) { wanted } else { 0 })
 }
 
 /// Closed, left by everybody, with `permits` in it, of which none can be had any more.
-fn check_closed<P: InOneProcess>(semaphore: &RawSemaphore<P>, permits: u32) {
+fn check_closed<P: Way>(semaphore: &RawSemaphore<P>, permits: u32) {
     assert!(semaphore.is_closed(), "it was closed");
     assert_eq!(semaphore.waiters(), 0, "somebody is counted as waiting although everybody has left");
     assert_eq!(semaphore.available(), permits, "permits were lost or made");
     for count in [0, 1] {
         assert!(!semaphore.try_acquire(count), "a closed semaphore gave {count} permits");
-        assert_eq!(semaphore.acquire_unless_closed(count), Err(Closed));
-        assert!(!semaphore.acquire_until(count, soon()));
+        assert_eq!(P::acquire_unless_closed(semaphore, count), Err(Closed));
+        assert!(!P::acquire_until(semaphore, count, soon()));
     }
     assert_eq!(semaphore.release(1), Ok(()), "permits can still be put in");
     assert_eq!(semaphore.available(), permits + 1);
@@ -34,7 +34,7 @@ fn check_closed<P: InOneProcess>(semaphore: &RawSemaphore<P>, permits: u32) {
 
 /// Waiters, of which `timed` may give up, and one release of `released` permits beside `closers`
 /// that close: each waiter leaves, and what they have got is what is missing.
-pub fn all_leave<P: InOneProcess>(patient: usize, timed: usize, released: u32, closers: usize) {
+pub fn all_leave<P: Way>(patient: usize, timed: usize, released: u32, closers: usize) {
     let semaphore = semaphore::<P>(0);
     let mut waiters: Vec<_> = (0..patient).map(|me| waiting(&semaphore, 1 + me as u32 % 2)).collect();
     waiters.extend((0..timed).map(|me| trying(&semaphore, 1 + me as u32 % 2)));
@@ -54,7 +54,7 @@ pub fn all_leave<P: InOneProcess>(patient: usize, timed: usize, released: u32, c
 
 /// A request for many at the head of the queue, and small ones behind it, for which there are
 /// permits: all leave without any.
-pub fn the_large_one_at_the_head_leaves_too<P: InOneProcess>(small: usize) {
+pub fn the_large_one_at_the_head_leaves_too<P: Way>(small: usize) {
     let semaphore = semaphore::<P>(1);
     let large = waiting(&semaphore, 2);
     ulocks_core::sync::spin_until(|| semaphore.is_queued());
@@ -66,7 +66,7 @@ pub fn the_large_one_at_the_head_leaves_too<P: InOneProcess>(small: usize) {
 }
 
 /// A waiter that has its permits before the close keeps them, although it has not woken up yet.
-pub fn a_grant_before_the_close_is_kept<P: InOneProcess>() {
+pub fn a_grant_before_the_close_is_kept<P: Way>() {
     let semaphore = semaphore::<P>(0);
     let waiter = waiting(&semaphore, 1);
     assert_eq!(semaphore.release(1), Ok(()));
@@ -79,7 +79,7 @@ pub fn a_grant_before_the_close_is_kept<P: InOneProcess>() {
 
 /// Threads that come up to `rounds` times, use what they get, and release it, until the semaphore
 /// is closed: in the end all permits are back.
-pub fn users_come_until_it_is_closed<P: InOneProcess>(threads: usize, permits: u32, rounds: u32) {
+pub fn users_come_until_it_is_closed<P: Way>(threads: usize, permits: u32, rounds: u32) {
     let semaphore = semaphore::<P>(permits);
     let users = Arc::clone(&semaphore);
     together(1 + threads, move |me| {
@@ -88,7 +88,7 @@ pub fn users_come_until_it_is_closed<P: InOneProcess>(threads: usize, permits: u
         }
         let wanted = 1 + me as u32 % 2;
         let served = (0..rounds).take_while(|_| {
-            let served = users.acquire_unless_closed(wanted).is_ok();
+            let served = P::acquire_unless_closed(&users, wanted).is_ok();
             assert!(!served || users.release(wanted).is_ok(), "there was room for them before");
             served
         });
@@ -98,18 +98,18 @@ pub fn users_come_until_it_is_closed<P: InOneProcess>(threads: usize, permits: u
 }
 
 /// What was done before the close happens before each error, of waiters and of who comes later.
-pub fn a_close_publishes<P: InOneProcess>(waiters: usize) {
-    struct Story<P: InOneProcess>(RawSemaphore<P>, UnsafeCell<u32>);
+pub fn a_close_publishes<P: Way>(waiters: usize) {
+    struct Story<P: Way>(RawSemaphore<P>, UnsafeCell<u32>);
     // SAFETY: the cell is written before the close, and read after an error; that the semaphore
     // orders the two is what the client tests.
-    unsafe impl<P: InOneProcess> Sync for Story<P> {}
+    unsafe impl<P: Way> Sync for Story<P> {}
 
     let story = Arc::new(Story::<P>(RawSemaphore::new(0), UnsafeCell::new(0)));
     let readers: Vec<_> = (0..waiters)
         .map(|_| {
             let story = Arc::clone(&story);
             spawn(move || {
-                assert_eq!(story.0.acquire_unless_closed(1), Err(Closed));
+                assert_eq!(P::acquire_unless_closed(&story.0, 1), Err(Closed));
                 // SAFETY: the only writer has closed.
                 assert_eq!(story.1.with(|value| unsafe { *value }), 7);
             })
@@ -122,10 +122,10 @@ pub fn a_close_publishes<P: InOneProcess>(waiters: usize) {
 }
 
 /// As [`a_close_publishes`], for a thread that only asks.
-pub fn who_asks_learns<P: InOneProcess>() {
-    struct Story<P: InOneProcess>(RawSemaphore<P>, UnsafeCell<u32>);
+pub fn who_asks_learns<P: Way>() {
+    struct Story<P: Way>(RawSemaphore<P>, UnsafeCell<u32>);
     // SAFETY: as above.
-    unsafe impl<P: InOneProcess> Sync for Story<P> {}
+    unsafe impl<P: Way> Sync for Story<P> {}
 
     let story = Arc::new(Story::<P>(RawSemaphore::new(0), UnsafeCell::new(0)));
     let asking = {
@@ -142,14 +142,14 @@ pub fn who_asks_learns<P: InOneProcess>() {
 }
 
 /// Who closes, and then finds by the count that all permits are back, sees what their holders did.
-pub fn the_count_publishes<P: InOneProcess>() {
-    struct Desks<P: InOneProcess>(RawSemaphore<P>, [UnsafeCell<u32>; 2]);
+pub fn the_count_publishes<P: Way>() {
+    struct Desks<P: Way>(RawSemaphore<P>, [UnsafeCell<u32>; 2]);
     // SAFETY: each cell is written before a release, and read after the count of both; that the
     // semaphore orders the two is what the client tests.
-    unsafe impl<P: InOneProcess> Sync for Desks<P> {}
+    unsafe impl<P: Way> Sync for Desks<P> {}
 
     let desks = Arc::new(Desks::<P>(RawSemaphore::new(2), [UnsafeCell::new(0), UnsafeCell::new(0)]));
-    desks.0.acquire(2);
+    P::acquire(&desks.0, 2);
     let holders = [0, 1].map(|me| {
         let desks = Arc::clone(&desks);
         spawn(move || {

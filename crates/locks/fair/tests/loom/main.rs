@@ -10,3 +10,6 @@ mod mutex;
 #[path = "../common/permits.rs"]
 mod permits;
 mod semaphore;
+mod tasks;
+#[path = "../common/way.rs"]
+mod way;

@@ -8,3 +8,5 @@ mod mutex;
 #[path = "../common/permits.rs"]
 mod permits;
 mod semaphore;
+#[path = "../common/way.rs"]
+mod way;

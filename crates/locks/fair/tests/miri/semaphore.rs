@@ -9,13 +9,13 @@ use crate::permits::{
     overflow_changes_nothing, producers_and_consumers, the_acquirer_frees, the_large_one_is_not_overtaken,
     timeout_against_release, who_gives_up_lets_others_pass,
 };
+use crate::way::{ByTasks, Way};
 use ulocks_core::Private;
-use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_fair::Semaphore;
 use ulocks_testkit::model;
 
-fn clients<P: InOneProcess>() {
+fn clients<P: Way>() {
     model::exclusion::<Binary<P>>(3);
     model::no_lost_wake::<Binary<P>>(3, 20);
     model::timeout_vs_unlock::<Binary<P>>(3);
@@ -43,6 +43,7 @@ fn clients<P: InOneProcess>() {
 fn the_semaphore_serves_its_clients() {
     clients::<Private<NoSpin>>();
     clients::<Private<Patience<1_000>>>();
+    clients::<ByTasks<Private<NoSpin>, false, 2>>();
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use ulocks_core::Private;
 use ulocks_core::meter::Counted;
-use ulocks_core::policy::InOneProcess;
-use ulocks_core::raw::RawMutex;
+use ulocks_core::raw::{Metered, RawMutex};
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_fair::RawFairMutex;
 use ulocks_testkit::order::Recorder;
 use ulocks_testkit::stress::{self, Load};
 use ulocks_testkit::suite::{self, Effort};
+use ulocks_testkit::tasks::{Mixed, Restless, Tasks};
 
 // Each way of waiting: they leave by different doors.
 ulocks_testkit::stress_tests! {
@@ -17,6 +17,9 @@ ulocks_testkit::stress_tests! {
     RawFairMutex<Private<NoSpin>>,
     RawFairMutex<Private<Patience<3_000>>>,
     RawFairMutex<Private<Adaptive, Counted>>,
+    Tasks<RawFairMutex<Private>>,
+    Mixed<RawFairMutex<Private<NoSpin>>>,
+    Restless<RawFairMutex<Private<Adaptive, Counted>>>,
 }
 
 ulocks_testkit::interrupt_tests! {
@@ -36,6 +39,7 @@ fn survives_many_waiters_that_give_up() {
     check::<RawFairMutex<Private<NoSpin>>>();
     check::<RawFairMutex<Private<Patience<3_000>>>>();
     check::<RawFairMutex<Private<Adaptive, Counted>>>();
+    check::<Mixed<RawFairMutex<Private>>>();
 }
 
 #[test]
@@ -50,16 +54,18 @@ fn counters_agree_with_one_another() {
 /// that give up.
 #[test]
 fn who_came_first_is_served_first() {
-    fn check<P: InOneProcess<Meter = Recorder>>() -> usize {
+    fn check<L: RawMutex + Metered<Meter = Recorder> + Send + Sync + 'static>() -> usize {
         let mut acquired = 0;
-        for (threads, operations) in [(2, 120_000), (4, 40_000), (16, 10_000), (64, 2_500)] {
+        for (threads, operations) in [(2, 120_000), (4, 40_000), (16, 10_000), (64, 2_500), (1_000, 20)] {
             let load = Load { threads, operations, hold: 20, ..Load::default() };
-            let counts = stress::order::<RawFairMutex<P>>(load);
+            let counts = stress::order::<L>(load);
             counts.check(load);
             acquired += counts.total();
         }
         acquired
     }
-    let acquired = check::<Private<Adaptive, Recorder>>() + check::<Private<NoSpin, Recorder>>();
+    let acquired = check::<RawFairMutex<Private<Adaptive, Recorder>>>()
+        + check::<RawFairMutex<Private<NoSpin, Recorder>>>()
+        + check::<Mixed<RawFairMutex<Private<NoSpin, Recorder>>>>();
     assert!(acquired >= 1_000_000, "{acquired} are too few to say much");
 }

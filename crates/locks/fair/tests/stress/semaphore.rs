@@ -9,6 +9,7 @@ use crate::permits::{
     overflow_changes_nothing, producers_and_consumers, the_acquirer_frees, the_large_one_is_not_overtaken,
     timeout_against_release, who_gives_up_lets_others_pass,
 };
+use crate::way::{ByTasks, Way};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
@@ -33,6 +34,7 @@ macro_rules! with_each_policy {
         $check::<Private>();
         $check::<Private<NoSpin>>();
         $check::<Private<Patience<3_000>, Counted>>();
+        $check::<ByTasks<Private<NoSpin>, false, 2>>();
     };
 }
 
@@ -53,7 +55,7 @@ ulocks_testkit::interrupt_tests! {
 /// Requests for one and for many, beside a patient one that goes on after signals.
 #[test]
 fn a_handler_ends_an_acquisition_and_the_next_is_served() {
-    fn check<P: InOneProcess>() {
+    fn check<P: Way>() {
         let semaphore = SemaphoreWith::<P>::new(3);
         let kept = semaphore.acquire_many(2);
         let many = || semaphore.acquire_many_interruptible(2).map(drop);
@@ -86,7 +88,7 @@ fn a_handler_ends_an_acquisition_and_the_next_is_served() {
 
 #[test]
 fn survives_many_waiters_that_give_up() {
-    fn check<P: InOneProcess>() {
+    fn check<P: Way>() {
         let many = Load { threads: 40, operations: 500, ..Load::default() };
         stress::timed::<Binary<P>>(many).check(many);
         stress::cancel::<Binary<P>>(many).check(many);
@@ -96,7 +98,7 @@ fn survives_many_waiters_that_give_up() {
 
 #[test]
 fn the_clients_of_the_models_pass_on_the_machine() {
-    fn check<P: InOneProcess>() {
+    fn check<P: Way>() {
         for _ in 0..100 {
             never_more_out_than_in::<P>(6, 3);
             producers_and_consumers::<P>(2, 6, false);
@@ -196,7 +198,7 @@ fn the_order_of_grants_is_the_order_of_arrivals() {
 /// Of many whose time passes at about the same moment each leaves.
 #[test]
 fn hundreds_may_give_up_behind_one_that_stays() {
-    fn check<P: InOneProcess>() {
+    fn check<P: Way>() {
         let semaphore = Arc::new(RawSemaphore::<P>::new(0));
         let first = {
             let semaphore = Arc::clone(&semaphore);
@@ -220,7 +222,7 @@ fn hundreds_may_give_up_behind_one_that_stays() {
 /// A close at any moment among hundreds that come, wait, give up and release.
 #[test]
 fn all_leave_when_it_is_closed() {
-    fn check<P: InOneProcess>() {
+    fn check<P: Way>() {
         for round in 0..20_u64 {
             let semaphore = Arc::new(RawSemaphore::<P>::new(3));
             let _watchdog = {

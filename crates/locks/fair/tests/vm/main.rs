@@ -11,3 +11,6 @@ mod mutex;
 #[path = "../common/permits.rs"]
 mod permits;
 mod semaphore;
+mod tasks;
+#[path = "../common/way.rs"]
+mod way;

@@ -9,6 +9,7 @@ use crate::permits::{
     overflow_changes_nothing, producers_and_consumers, the_acquirer_frees, the_large_one_is_not_overtaken,
     timeout_against_release, who_gives_up_lets_others_pass,
 };
+use crate::way::{ByTasks, Way};
 use std::sync::Arc;
 use ulocks_core::Private;
 use ulocks_core::model::linear::specs::{self, SemaphoreCall};
@@ -16,7 +17,6 @@ use ulocks_core::model::linear::{Recorder, Specification};
 use ulocks_core::model::signal::{self, Signal};
 use ulocks_core::model::thread::spawn;
 use ulocks_core::model::{Config, explore};
-use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::time::Deadline;
 use ulocks_fair::RawSemaphore;
@@ -30,6 +30,9 @@ macro_rules! on_each {
     ($check:ident) => {
         $check::<Private>(1);
         $check::<Sleeps>(2);
+        $check::<ByTasks<Sleeps>>(3);
+        $check::<ByTasks<Sleeps, true, 2>>(4);
+        $check::<ByTasks<Sleeps, false>>(5);
     };
 }
 
@@ -40,7 +43,7 @@ fn sampled(threads: usize, seed: u64) -> Config {
 
 #[test]
 fn one_permit_is_a_mutex() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         explore(sampled(3, seed), || model::exclusion::<Binary<P>>(3));
         for threads in [4, 16] {
             explore(sampled(threads, seed), move || model::no_lost_wake::<Binary<P>>(threads, 2));
@@ -52,7 +55,7 @@ fn one_permit_is_a_mutex() {
 
 #[test]
 fn never_more_are_out_than_in() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         for (threads, permits) in [(3, 2), (8, 3), (12, 5)] {
             explore(sampled(threads, seed), move || never_more_out_than_in::<P>(threads, permits));
         }
@@ -62,7 +65,7 @@ fn never_more_are_out_than_in() {
 
 #[test]
 fn a_permit_without_waiters_can_be_had() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         explore(sampled(2, seed), a_permit_that_nobody_waits_for_can_be_had::<P>);
     }
     on_each!(check);
@@ -70,7 +73,7 @@ fn a_permit_without_waiters_can_be_had() {
 
 #[test]
 fn a_release_is_seen_by_who_gets_its_permits() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         explore(Config { seed, ..Config::sampled(10_000) }, a_release_publishes::<P>);
     }
     check::<Sleeps>(1);
@@ -79,7 +82,7 @@ fn a_release_is_seen_by_who_gets_its_permits() {
 
 #[test]
 fn nobody_sleeps_for_ever() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         explore(sampled(4, seed), || producers_and_consumers::<P>(2, 2, false));
         explore(sampled(12, seed), || producers_and_consumers::<P>(4, 8, false));
         explore(sampled(4, seed), || producers_and_consumers::<P>(1, 3, true));
@@ -91,7 +94,7 @@ fn nobody_sleeps_for_ever() {
 
 #[test]
 fn the_first_in_line_is_first() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         for small in [1, 3, 8] {
             explore(sampled(2 + small, seed), move || the_large_one_is_not_overtaken::<P>(small));
         }
@@ -101,7 +104,7 @@ fn the_first_in_line_is_first() {
 
 #[test]
 fn a_timeout_loses_no_permit_and_strands_nobody() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         for (timed, patient) in [(1, 0), (1, 1), (2, 2), (6, 6)] {
             explore(sampled(1 + timed + patient, seed), move || {
                 timeout_against_release::<P>(timed, patient);
@@ -118,17 +121,18 @@ fn a_timeout_loses_no_permit_and_strands_nobody() {
 
 #[test]
 fn an_interrupted_waiter_strands_nobody() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         for threads in [3, 8] {
             explore(sampled(threads, seed), move || model::interrupt_vs_unlock::<Binary<P>>(threads));
         }
     }
-    on_each!(check);
+    check::<Private>(1);
+    check::<Sleeps>(2);
 }
 
 #[test]
 fn the_release_touches_the_semaphore_no_more() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         explore(Config { seed, ..Config::sampled(10_000) }, the_acquirer_frees::<P>);
         explore(sampled(8, seed), || model::last_unlocker_frees::<Binary<P>>(8));
     }
@@ -138,7 +142,7 @@ fn the_release_touches_the_semaphore_no_more() {
 
 #[test]
 fn an_overflow_changes_nothing() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         for waiting in [false, true] {
             explore(sampled(3, seed), move || overflow_changes_nothing::<P>(waiting));
         }
@@ -149,7 +153,7 @@ fn an_overflow_changes_nothing() {
 /// Every history of a few operations is one of a sequential semaphore's.
 #[test]
 fn histories_are_those_of_a_semaphore() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         let config = Config { seed, ..Config::sampled(3_000) };
         explore(config, || {
             let semaphore = Arc::new(RawSemaphore::<P>::new(2));
@@ -189,7 +193,7 @@ fn histories_are_those_of_a_semaphore() {
 /// No waiter sleeps for ever after the close, whoever comes, goes or gives up at that time.
 #[test]
 fn all_leave_when_it_is_closed() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         for (patient, timed, released, closers) in
             [(1, 0, 1, 1), (2, 0, 1, 1), (2, 2, 2, 1), (3, 0, 2, 2), (8, 4, 5, 1), (16, 16, 9, 2)]
         {
@@ -212,7 +216,7 @@ fn all_leave_when_it_is_closed() {
 
 #[test]
 fn a_close_is_seen_by_who_gets_its_error() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         for waiters in [1, 2, 6] {
             explore(sampled(1 + waiters, seed), move || a_close_publishes::<P>(waiters));
         }
@@ -266,7 +270,7 @@ impl Specification for Closable {
 /// on.
 #[test]
 fn histories_with_a_close_are_those_of_a_semaphore() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         explore(Config { seed, ..Config::sampled(3_000) }, || {
             let semaphore = Arc::new(RawSemaphore::<P>::new(2));
             let recorder = Recorder::new();
@@ -301,7 +305,7 @@ fn histories_with_a_close_are_those_of_a_semaphore() {
 /// timeout.
 #[test]
 fn a_signal_handler_may_release() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         let config = Config { seed, ..Config::sampled(4_000) };
         explore(config, || {
             let semaphore = Arc::new(RawSemaphore::<P>::new(0));
@@ -337,7 +341,7 @@ fn a_signal_handler_may_release() {
 /// timeout, of a close.
 #[test]
 fn a_signal_handler_may_close() {
-    fn check<P: InOneProcess>(seed: u64) {
+    fn check<P: Way>(seed: u64) {
         explore(Config { seed, ..Config::sampled(4_000) }, || {
             let semaphore = Arc::new(RawSemaphore::<P>::new(0));
             let waiter = {

@@ -48,6 +48,11 @@ pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 /// scheduler. A timed acquisition tries at least once, and may return late by its spinning budget
 /// and by what the scheduler takes.
 ///
+/// # Tasks
+/// A task waits by [`lock_async`](ulocks_core::task::AsyncMutex::lock_async), in the queue of the
+/// threads. It is overtaken once at most: a task that was woken in vain is the next to acquire the
+/// mutex. Its future may be dropped at any moment.
+///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
 /// deadline, a timeout.

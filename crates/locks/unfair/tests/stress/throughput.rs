@@ -2,9 +2,10 @@
 
 use crate::overtaking::owed_is_next;
 use ulocks_core::Private;
-use ulocks_core::meter::Counted;
+use ulocks_core::meter::{Counted, Snapshot};
 use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_testkit::suite::{self, Effort};
+use ulocks_testkit::tasks::{Mixed, Restless, Tasks};
 use ulocks_unfair::{After, HandOff, RawThroughputMutex};
 
 // Each way of waiting, and bounds that are met often: they leave by different doors.
@@ -15,6 +16,9 @@ ulocks_testkit::stress_tests! {
     RawThroughputMutex<Private, HandOff>,
     RawThroughputMutex<Private<NoSpin>, HandOff>,
     RawThroughputMutex<Private<Adaptive, Counted>, After<1_000>>,
+    Tasks<RawThroughputMutex<Private>>,
+    Mixed<RawThroughputMutex<Private>>,
+    Restless<RawThroughputMutex<Private<NoSpin, Counted>, HandOff>>,
 }
 
 ulocks_testkit::interrupt_tests! {
@@ -38,7 +42,12 @@ fn nobody_overtakes_whom_the_mutex_is_owed_to() {
 
 #[test]
 fn each_acquisition_is_counted_in_one_way() {
-    let counted = suite::contended::<RawThroughputMutex<Private<NoSpin, Counted>, HandOff>>(20_000);
+    type Mutex = RawThroughputMutex<Private<NoSpin, Counted>, HandOff>;
+    each_is_counted_in_one_way(suite::contended::<Mutex>(20_000));
+    each_is_counted_in_one_way(suite::contended::<Mixed<Mutex>>(20_000));
+}
+
+fn each_is_counted_in_one_way(counted: Snapshot) {
     let contended = counted.spun + counted.stolen + counted.woken + counted.reserved;
     assert_eq!(counted.contended, contended, "{counted:?}");
     assert_eq!(counted.fast(), 80_000 - contended);

@@ -14,6 +14,7 @@ mod condvar;
 mod overtaking;
 #[path = "../common/queueing.rs"]
 mod queueing;
+mod tasks;
 mod throughput;
 #[path = "../common/warm.rs"]
 mod warm;

@@ -1,0 +1,390 @@
+//! Waiters that are tasks: their nodes, and the future that acquires a mutex. `TASKS.md` has the
+//! protocol.
+
+use super::mutex::QueueMutex;
+use super::rule::Rule;
+use super::{Cpu, Kind, Node, Status};
+use crate::lock::meter::{Event, Meter};
+use crate::lock::policy::InOneProcess;
+use crate::lock::spin::{self, Look, Lost};
+use crate::lock::traits::RawMutex;
+use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::sys::sync::{UnsafeCell, without_unwinding};
+use core::fmt;
+use core::marker::PhantomPinned;
+use core::mem;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+
+/// A task's place in the queue, in its future.
+///
+/// It stays where it is: other threads access the node, and the waker beside it.
+#[repr(C)]
+pub struct TaskNode {
+    node: Node,
+    waker: UnsafeCell<Option<Waker>>,
+    pinned: PhantomPinned,
+}
+
+impl TaskNode {
+    /// A node of a task that waits for `wanted` permits, to be woken by `waker`.
+    pub fn new(wanted: u32, waker: Waker) -> Self {
+        let node = Node::new(Cpu::UNKNOWN, wanted);
+        node.status.store(Status::unpolled().0, Relaxed);
+        Self { node, waker: UnsafeCell::new(Some(waker)), pinned: PhantomPinned }
+    }
+
+    /// The node. Whoever answers it finds the waker behind it, by this pointer.
+    pub fn as_node(&self) -> *const Node {
+        (&raw const *self).cast()
+    }
+
+    /// The node, for steps that do not enqueue it.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// The task is polled: the answer, if it is there and valid. Otherwise the waker of `context`
+    /// is called once it is.
+    pub fn poll(&self, context: &Context<'_>) -> Poll<Status> {
+        let waker = context.waker().clone();
+        let status = &self.node.status;
+        // (take back)
+        if let Err(seen) = status.compare_exchange(Status::unpolled().0, Status::polled().0, Relaxed, Acquire)
+        {
+            if Status(seen).is_taken() {
+                return Poll::Ready(Status(seen));
+            }
+            waker.wake();
+            return Poll::Pending;
+        }
+        let before = self.replace(Some(waker));
+        // (publish waker)
+        let answer =
+            status.compare_exchange(Status::polled().0, Status::unpolled().0, Release, Acquire).err();
+        drop(before); // which may do anything
+        answer.map_or(Poll::Pending, |seen| Poll::Ready(Status(seen)))
+    }
+
+    /// Puts `waker` into a node that is not known to other threads, or not `Parked`.
+    fn replace(&self, waker: Option<Waker>) -> Option<Waker> {
+        // SAFETY: invariant 1 of `TASKS.md`: the waker is the task's, which is the caller.
+        self.waker.with_mut(|place| unsafe { mem::replace(&mut *place, waker) })
+    }
+
+    /// (taken): takes the waker out of a node that was answered `kind`. The node may be gone then.
+    ///
+    /// # Safety
+    /// The caller has answered `node`, which is that of a `TaskNode`, and was `Parked` before.
+    pub(super) unsafe fn take_waker(node: *const Node, kind: Kind) -> Waker {
+        // SAFETY: the node is the first field of a `TaskNode`, and the pointer was made from one to
+        // that. It lives until `TAKEN` is set (invariant 3).
+        let this = unsafe { &*node.cast::<Self>() };
+        this.node.look(); // acquires (publish waker)
+        // SAFETY: invariant 1: the waker belongs to the thread that has answered.
+        let waker = this.waker.with_mut(|place| unsafe { (*place).take() });
+        this.node.status.store(Status::taken(kind).0, Release);
+        waker.expect("a task that is parked has left its waker")
+    }
+
+    /// The future is dropped, and its waiter was not told an answer: the answer, by `leave` if
+    /// there was none. `leave` gets the status that asks for one.
+    #[cold]
+    pub fn give_up(&self, leave: impl FnOnce(&Node, Status) -> Status) -> Status {
+        let answer = match self.node.ask_to_leave() {
+            Some(leaving) => leave(&self.node, leaving),
+            None => {
+                spin::outlast(|| self.node.look().is_taken());
+                self.node.look()
+            }
+        };
+        self.node.take_back();
+        answer
+    }
+}
+
+/// How far a future has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    /// It was not polled, or never pending.
+    New,
+    /// Its node is queued, or was chosen or granted and does not know it.
+    Queued,
+    /// It holds the mutex, or has given up.
+    Done,
+}
+
+/// The future of an acquisition of a [`QueueMutex`].
+pub struct LockAsync<'a, P: InOneProcess, R: Rule> {
+    mutex: &'a QueueMutex<P, R>,
+    stage: Stage,
+    waiter: Option<TaskNode>,
+}
+
+// SAFETY: the waiter is accessed by the rules of the queue, whichever thread polls; a waker is
+// `Send`. The mutex is `Sync`.
+unsafe impl<P: InOneProcess, R: Rule> Send for LockAsync<'_, P, R> {}
+// SAFETY: a shared reference gives access to nothing.
+unsafe impl<P: InOneProcess, R: Rule> Sync for LockAsync<'_, P, R> {}
+
+impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
+    /// Acquires the mutex for a task.
+    #[inline]
+    pub(super) fn lock_as_task(&self) -> LockAsync<'_, P, R> {
+        LockAsync { mutex: self, stage: Stage::New, waiter: None }
+    }
+
+    /// A task that was chosen, and is polled: true if it holds the mutex, or else it is queued
+    /// again and the mutex is owed to it.
+    fn contend_as_task(&self, waiter: &TaskNode, waker: &Waker) -> bool {
+        loop {
+            match self.look_as_candidate() {
+                Look::Acquired => return true,
+                Look::Beaten => continue,
+                _ => {}
+            }
+            drop(waiter.replace(Some(waker.clone())));
+            self.set_due(); // (claim)
+            // SAFETY: the node was chosen, so it is in no queue, and its future stays where it is.
+            if unsafe { self.stand_back(waiter.as_node(), Status::unpolled()) } {
+                return false;
+            }
+        }
+    }
+
+    /// A candidate whose future is dropped: resigns, or releases what it could acquire.
+    fn resign_as_task(&self) {
+        while !self.resign() {
+            if self.look_as_candidate() == Look::Acquired {
+                // SAFETY: acquired above; the token is nothing.
+                return unsafe { self.unlock(()) };
+            }
+        }
+    }
+}
+
+impl<P: InOneProcess, R: Rule> LockAsync<'_, P, R> {
+    /// The first poll, of a mutex that was not open: takes it all the same, or queues.
+    #[cold]
+    #[inline(never)]
+    fn start(&mut self, context: &Context<'_>) -> Poll<()> {
+        let mutex = self.mutex;
+        mutex.meter.count(Event::Contended);
+        let mut word = mutex.state();
+        let mut lost = Lost::default();
+        loop {
+            let attempt = if QueueMutex::<P, R>::is_open(word) {
+                let taken = mutex.meter.arrive(|| mutex.change(word, word.locked(), Acquire));
+                if taken.is_ok() {
+                    mutex.count_passing(word);
+                    return self.acquired();
+                }
+                taken
+            } else {
+                let waiter = self.waiter.get_or_insert_with(|| TaskNode::new(1, context.waker().clone()));
+                let node = waiter.as_node();
+                // SAFETY: the node is this task's, and not in the word yet.
+                unsafe { Node::follow(node, word.newest()) };
+                let next = QueueMutex::<P, R>::with_node(word, node);
+                // (enqueue)
+                let queued = mutex.meter.arrive(|| mutex.change(word, next, Release));
+                if queued.is_ok() {
+                    self.stage = Stage::Queued;
+                    return Poll::Pending;
+                }
+                queued
+            };
+            if attempt.is_err() {
+                word = lost.again(|| mutex.state());
+            }
+        }
+    }
+
+    /// A later poll.
+    #[cold]
+    #[inline(never)]
+    fn go_on(&mut self, context: &Context<'_>) -> Poll<()> {
+        assert!(self.stage == Stage::Queued, "the future of a lock was polled after it was ready");
+        let waiter = self.waiter.as_ref().expect("a queued future has a node");
+        let Poll::Ready(answer) = waiter.poll(context) else { return Poll::Pending };
+        let chosen = answer.is(Kind::Chosen);
+        if chosen && !self.mutex.contend_as_task(waiter, context.waker()) {
+            return Poll::Pending;
+        }
+        waiter.node.take_back();
+        if chosen || !R::IN_ORDER {
+            self.mutex.meter.count(if chosen { Event::Woken } else { Event::Reserved });
+        }
+        self.acquired()
+    }
+
+    #[inline]
+    fn acquired(&mut self) -> Poll<()> {
+        self.stage = Stage::Done;
+        self.mutex.meter.count(Event::Acquired);
+        Poll::Ready(())
+    }
+
+    /// The future is dropped while its waiter is queued, or has an answer that it does not know.
+    #[cold]
+    #[inline(never)]
+    fn give_up(&mut self) {
+        let (mutex, waiter) = (self.mutex, self.waiter.as_ref().expect("a queued future has a node"));
+        // The node must not go while it is queued.
+        without_unwinding(|| {
+            let answer = waiter.give_up(|node, leaving| mutex.leave(node, leaving));
+            if answer.is(Kind::Chosen) {
+                mutex.resign_as_task();
+            } else if answer.is(Kind::Granted) {
+                // SAFETY: granted; the token is nothing.
+                unsafe { mutex.unlock(()) };
+            }
+        });
+        mutex.meter.gave_up();
+    }
+}
+
+impl<P: InOneProcess, R: Rule> Future for LockAsync<'_, P, R> {
+    type Output = ();
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: the waiter is not moved.
+        let this = unsafe { self.get_unchecked_mut() };
+        if this.stage != Stage::New {
+            return this.go_on(context);
+        }
+        match this.mutex.meter.arrive(|| this.mutex.take()) {
+            Ok(()) => this.acquired(),
+            Err(_) => this.start(context),
+        }
+    }
+}
+
+impl<P: InOneProcess, R: Rule> Drop for LockAsync<'_, P, R> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.stage == Stage::Queued {
+            self.give_up();
+        }
+    }
+}
+
+impl<P: InOneProcess, R: Rule> fmt::Debug for LockAsync<'_, P, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockAsync").field("stage", &self.stage).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, world = "machine"))]
+mod tests {
+    use super::super::rule::{After, InOrder};
+    use super::*;
+    use crate::lock::policy::Private;
+    use crate::lock::traits::RawMutexAsync;
+    use core::pin::pin;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+    use std::task::Wake;
+
+    /// Counts its wake-ups.
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+
+    impl Woken {
+        fn take(&self) -> usize {
+            self.0.swap(0, Relaxed)
+        }
+    }
+
+    fn poll<F: Future>(future: Pin<&mut F>, woken: &Arc<Woken>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(&Arc::clone(woken).into()))
+    }
+
+    #[test]
+    fn a_task_is_overtaken_once() {
+        let mutex = QueueMutex::<Private, After>::new();
+        let woken = Arc::new(Woken::default());
+        mutex.lock();
+        let mut task = pin!(mutex.lock_async());
+        assert!(poll(task.as_mut(), &woken).is_pending() && woken.take() == 0);
+        // SAFETY: locked above, each time; the token is nothing.
+        let unlock = || unsafe { mutex.unlock(()) };
+        unlock();
+        assert_eq!(woken.take(), 1);
+        assert!(mutex.try_lock().is_some() && !mutex.is_owed());
+        assert!(poll(task.as_mut(), &woken).is_pending() && mutex.is_owed() && woken.take() == 0);
+        unlock();
+        assert!(woken.take() == 1 && mutex.try_lock().is_none());
+        assert!(poll(task.as_mut(), &woken).is_ready());
+        unlock();
+        assert_eq!(mutex.try_lock(), Some(()));
+    }
+
+    #[test]
+    fn the_waker_of_the_last_poll_is_called() {
+        let mutex = QueueMutex::<Private, InOrder>::new();
+        let woken = [(); 3].map(|()| Arc::new(Woken::default()));
+        mutex.lock();
+        {
+            let mut task = pin!(mutex.lock_async());
+            for waker in &woken {
+                assert!(poll(task.as_mut(), waker).is_pending());
+            }
+            // SAFETY: locked above; the token is nothing.
+            unsafe { mutex.unlock(()) };
+            assert_eq!(woken.each_ref().map(|woken| woken.take()), [0, 0, 1]);
+            assert!(mutex.try_lock().is_none(), "it is the task's");
+        }
+        assert_eq!(woken.map(|woken| Arc::strong_count(&woken)), [1; 3], "a waker was kept");
+        assert_eq!(mutex.try_lock(), Some(()), "the drop of a future that was granted releases");
+    }
+
+    #[test]
+    #[should_panic(expected = "polled after it was ready")]
+    fn a_future_is_ready_once() {
+        let mutex = QueueMutex::<Private, InOrder>::new();
+        let mut task = pin!(mutex.lock_async());
+        let woken = Arc::new(Woken::default());
+        assert!(poll(task.as_mut(), &woken).is_ready());
+        _ = poll(task, &woken);
+    }
+
+    /// A waker that panics.
+    struct Panics;
+
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker of this test panics");
+        }
+    }
+
+    #[test]
+    fn a_waker_that_panics_harms_nobody_else() {
+        fn check<R: Rule>() {
+            let mutex = QueueMutex::<Private, R>::new();
+            mutex.lock();
+            let (mut first, mut second) = (pin!(mutex.lock_async()), pin!(mutex.lock_async()));
+            let (panics, woken) = (Waker::from(Arc::new(Panics)), Arc::new(Woken::default()));
+            assert!(first.as_mut().poll(&mut Context::from_waker(&panics)).is_pending());
+            assert!(poll(second.as_mut(), &woken).is_pending());
+            // SAFETY: locked above, each time; the token is nothing.
+            unsafe { mutex.unlock(()) };
+            assert!(poll(first, &woken).is_ready() && woken.take() == 0);
+            // SAFETY: as above.
+            unsafe { mutex.unlock(()) };
+            assert!(woken.take() == 1 && poll(second, &woken).is_ready());
+            // SAFETY: as above.
+            unsafe { mutex.unlock(()) };
+            assert!(mutex.try_lock().is_some());
+        }
+        check::<InOrder>();
+        check::<After>();
+    }
+}

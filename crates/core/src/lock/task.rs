@@ -1,0 +1,275 @@
+//! Acquisitions of a task: `lock_async`, and what it returns.
+//!
+//! Threads and tasks wait for one lock in one queue. A mutex whose raw lock is [`RawMutexAsync`]
+//! has the methods of [`AsyncMutex`] beside those that block. Nothing here belongs to a runtime.
+//!
+//! # Fairness
+//! A waiter has its place in the queue whether it is a thread or a task. A fair mutex serves in the
+//! order of arrival. A future arrives when it is polled first, not when it is made. On a mutex that
+//! is not fair, a task may be overtaken while its executor brings it to run, once. Then it asks for
+//! the mutex, and the next release hands over to it.
+//!
+//! Whoever is served has to run. A task that has the mutex, or is about to, keeps all others
+//! waiting until its executor polls it. So a thread of that executor that blocks for the same mutex
+//! may wait for itself: in a task, use `lock_async`.
+//!
+//! # Blocking
+//! A poll does not wait for the holder. It may wait for a few microseconds for a thread that
+//! changes the queue at the same moment, and so may the drop of a future that waits.
+//!
+//! # Cancellation
+//! A future may be dropped at any moment, before and after it is polled. Its waiter leaves the
+//! queue as one whose time is up. If the mutex was handed over to it meanwhile, the drop releases
+//! it: no wake-up is lost. The next acquisition has a new place. So a deadline is the timer of the
+//! caller's runtime, which drops the future.
+//!
+//! A future that was polled and is neither polled again nor dropped keeps its place. Once it is
+//! first, all others wait behind it, for ever if it was forgotten.
+//!
+//! # Wakers
+//! A waker is called after the last access to the lock, without any lock of ours. One that panics
+//! harms nobody else: the panic hook says so, and the release that has called it goes on. One that
+//! blocks keeps its caller, which is the thread that releases.
+//!
+//! # Panics
+//! If a future is polled after it was ready.
+//!
+//! # Process-shared
+//! No. A future is a place in the queue of one process.
+//!
+//! # Signals and forks
+//! As of the threads that wait. A child of `fork` has no executor.
+//!
+//! # Examples
+//! A task and a thread take turns:
+//! ```
+//! use std::sync::Arc;
+//! use ulocks_core::Private;
+//! use ulocks_core::api::Mutex;
+//! use ulocks_core::queue::{InOrder, QueueMutex};
+//! use ulocks_core::task::AsyncMutex;
+//! # fn block_on<F: Future>(future: F) -> F::Output {
+//! #     struct Unpark(std::thread::Thread);
+//! #     impl std::task::Wake for Unpark { fn wake(self: Arc<Self>) { self.0.unpark() } }
+//! #     let waker = Arc::new(Unpark(std::thread::current())).into();
+//! #     let mut context = std::task::Context::from_waker(&waker);
+//! #     let mut future = std::pin::pin!(future);
+//! #     loop {
+//! #         if let std::task::Poll::Ready(value) = future.as_mut().poll(&mut context) { return value }
+//! #         std::thread::park();
+//! #     }
+//! # }
+//!
+//! // As `ulocks_fair::FairMutex` is declared.
+//! let mutex: Mutex<QueueMutex<Private, InOrder>, u32> = Mutex::new(0);
+//! std::thread::scope(|scope| {
+//!     scope.spawn(|| *mutex.lock() += 1);
+//!     scope.spawn(|| {
+//!         block_on(async {
+//!             let mut guard = mutex.lock_async().await;
+//!             *guard += 1;
+//!         })
+//!     });
+//! });
+//! assert_eq!(*mutex.lock(), 2);
+//! ```
+
+use crate::lock::api::{Mutex, MutexGuard, lock_with};
+use crate::lock::traits::RawMutexAsync;
+use core::convert::Infallible;
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use std::sync::Arc;
+
+mod sealed {
+    use crate::lock::api::Mutex;
+
+    pub trait Sealed {}
+    impl<L, T: ?Sized> Sealed for Mutex<L, T> where L: crate::lock::traits::RawMutex {}
+}
+
+/// Acquisitions of a [`Mutex`] by a task. What they have in common is told in the [module](self).
+pub trait AsyncMutex: sealed::Sealed {
+    /// The lock without its data.
+    type Lock: RawMutexAsync;
+    /// What the lock protects.
+    type Data: ?Sized;
+
+    /// Acquires the lock. The future waits in the queue of all waiters, and may be dropped at any
+    /// moment.
+    fn lock_async(&self) -> LockAsync<'_, Self::Lock, Self::Data>;
+
+    /// As [`lock_async`](Self::lock_async), of a mutex of which the future, and then the guard, own
+    /// a share.
+    fn lock_owned_async(self: Arc<Self>) -> LockOwnedAsync<Self::Lock, Self::Data>
+    where
+        Self::Lock: 'static,
+        Self::Data: 'static;
+}
+
+impl<L: RawMutexAsync, T: ?Sized> AsyncMutex for Mutex<L, T> {
+    type Lock = L;
+    type Data = T;
+
+    #[inline]
+    fn lock_async(&self) -> LockAsync<'_, L, T> {
+        // SAFETY: the lock is acquired, which disturbs no guard.
+        LockAsync { raw: unsafe { self.raw() }.inner().lock_async(), mutex: self }
+    }
+
+    fn lock_owned_async(self: Arc<Self>) -> LockOwnedAsync<L, T>
+    where
+        L: 'static,
+        T: 'static,
+    {
+        // SAFETY: the share lives as long as the future, and is dropped after it; what it owns does
+        // not move.
+        let mutex: &'static Self = unsafe { &*Arc::as_ptr(&self) };
+        LockOwnedAsync { future: mutex.lock_async(), mutex: self }
+    }
+}
+
+/// The future of [`lock_async`](AsyncMutex::lock_async).
+#[must_use = "a future does nothing unless it is polled"]
+pub struct LockAsync<'a, L: RawMutexAsync + 'a, T: ?Sized> {
+    raw: L::LockAsync<'a>,
+    mutex: &'a Mutex<L, T>,
+}
+
+impl<'a, L: RawMutexAsync, T: ?Sized> Future for LockAsync<'a, L, T> {
+    type Output = AsyncMutexGuard<'a, L, T>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: `raw` is not moved until it is dropped in its place.
+        let (raw, mutex) = unsafe {
+            let this = self.get_unchecked_mut();
+            (Pin::new_unchecked(&mut this.raw), this.mutex)
+        };
+        let token = ready!(raw.poll(context));
+        // SAFETY: the token is of an acquisition of this lock, which makes no other guard.
+        let guard = unsafe { lock_with(mutex, |_| Ok::<_, Infallible>(token)) };
+        Poll::Ready(AsyncMutexGuard { guard: guard.unwrap_or_else(|never| match never {}) })
+    }
+}
+
+/// The future of [`lock_owned_async`](AsyncMutex::lock_owned_async).
+#[must_use = "a future does nothing unless it is polled"]
+pub struct LockOwnedAsync<L: RawMutexAsync + 'static, T: ?Sized + 'static> {
+    // Dropped before the mutex.
+    future: LockAsync<'static, L, T>,
+    mutex: Arc<Mutex<L, T>>,
+}
+
+impl<L: RawMutexAsync, T: ?Sized> Future for LockOwnedAsync<L, T> {
+    type Output = OwnedAsyncMutexGuard<L, T>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mutex = Arc::clone(&self.mutex);
+        // SAFETY: `future` is not moved until it is dropped in its place.
+        let future = unsafe { self.map_unchecked_mut(|this| &mut this.future) };
+        future.poll(context).map(|guard| OwnedAsyncMutexGuard { guard, mutex })
+    }
+}
+
+impl<L: RawMutexAsync, T: ?Sized> fmt::Debug for LockOwnedAsync<L, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LockOwnedAsync { .. }")
+    }
+}
+
+impl<'a, L: RawMutexAsync, T: ?Sized> fmt::Debug for LockAsync<'a, L, T>
+where
+    L::LockAsync<'a>: fmt::Debug,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.raw.fmt(f)
+    }
+}
+
+/// Access to the data of a [`Mutex`] that a task has acquired; its drop releases the lock.
+///
+/// Unlike a [`MutexGuard`] it may be sent to another thread, if the data may: it can be held across
+/// an `.await`.
+#[must_use = "if unused the lock will immediately unlock"]
+#[clippy::has_significant_drop]
+pub struct AsyncMutexGuard<'a, L: RawMutexAsync, T: ?Sized> {
+    guard: MutexGuard<'a, L, T>,
+}
+
+// SAFETY: what a `MutexGuard` keeps on its thread is the release, and `RawMutexAsync` allows that
+// on another one. The data goes along, and the lock is shared.
+unsafe impl<L: RawMutexAsync + Sync, T: ?Sized + Send> Send for AsyncMutexGuard<'_, L, T> where L::Token: Send {}
+
+impl<'a, L: RawMutexAsync, T: ?Sized> AsyncMutexGuard<'a, L, T> {
+    /// The mutex whose guard this is.
+    pub fn mutex(s: &Self) -> &'a Mutex<L, T> {
+        MutexGuard::<L, T>::mutex(&s.guard)
+    }
+}
+
+/// As [`AsyncMutexGuard`], and owns a share of the mutex.
+#[must_use = "if unused the lock will immediately unlock"]
+#[clippy::has_significant_drop]
+pub struct OwnedAsyncMutexGuard<L: RawMutexAsync + 'static, T: ?Sized + 'static> {
+    // Dropped before the mutex.
+    guard: AsyncMutexGuard<'static, L, T>,
+    mutex: Arc<Mutex<L, T>>,
+}
+
+impl<L: RawMutexAsync, T: ?Sized> OwnedAsyncMutexGuard<L, T> {
+    /// The mutex whose guard this is.
+    pub fn mutex(s: &Self) -> &Arc<Mutex<L, T>> {
+        &s.mutex
+    }
+}
+
+impl<L: RawMutexAsync, T: ?Sized> Deref for OwnedAsyncMutexGuard<L, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<L: RawMutexAsync, T: ?Sized> DerefMut for OwnedAsyncMutexGuard<L, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.guard
+    }
+}
+
+impl<L: RawMutexAsync, T: ?Sized + fmt::Debug> fmt::Debug for OwnedAsyncMutexGuard<L, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<L: RawMutexAsync, T: ?Sized> Deref for AsyncMutexGuard<'_, L, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<L: RawMutexAsync, T: ?Sized> DerefMut for AsyncMutexGuard<'_, L, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.guard
+    }
+}
+
+impl<L: RawMutexAsync, T: ?Sized + fmt::Debug> fmt::Debug for AsyncMutexGuard<'_, L, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<L: RawMutexAsync, T: ?Sized + fmt::Display> fmt::Display for AsyncMutexGuard<'_, L, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

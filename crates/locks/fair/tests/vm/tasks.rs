@@ -1,0 +1,42 @@
+//! The mutex, with waiters that are tasks.
+
+use crate::few::OnCpus;
+use crate::mutex::sampled;
+use ulocks_core::Private;
+use ulocks_core::model::explore;
+use ulocks_core::spin::NoSpin;
+use ulocks_fair::RawFairMutex;
+use ulocks_testkit::model;
+use ulocks_testkit::order::Recorder;
+use ulocks_testkit::suite::MANY;
+use ulocks_testkit::tasks::{Mixed, Restless, Tasks};
+
+type Sleeper = RawFairMutex<Private<NoSpin>>;
+type All = Tasks<Sleeper>;
+type Some = Mixed<Sleeper>;
+type Polled = Restless<Sleeper>;
+type OnSixteen = OnCpus<Some, 16>;
+
+ulocks_testkit::vm_models! {
+    sampled: sampled,
+    locks: [All = 1, Some = 2, OnSixteen = 3, Polled = 4],
+    exhaustive: {
+        exclusion: [All, Polled],
+        no_lost_wake: [All, Polled],
+        timeout_vs_unlock: [All],
+        last_unlocker_frees: [All],
+    },
+    try_lock: [All],
+}
+
+type Recorded = RawFairMutex<Private<NoSpin, Recorder>>;
+
+#[test]
+fn who_came_first_is_served_first() {
+    for threads in MANY {
+        for timed in [false, true] {
+            explore(sampled(threads, 1), move || model::in_order::<Tasks<Recorded>>(threads, timed));
+            explore(sampled(threads, 2), move || model::in_order::<Mixed<Recorded>>(threads, timed));
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The throughput mutex, with waiters that are tasks; and the rule of the calock.
+
+use crate::barging::sampled;
+use crate::throughput::AlwaysSolo;
+use ulocks_core::Private;
+use ulocks_core::queue::{Every, QueueMutex};
+use ulocks_core::spin::NoSpin;
+use ulocks_testkit::tasks::{Mixed, Restless, Tasks};
+use ulocks_unfair::{After, HandOff, RawThroughputMutex};
+
+type All = Tasks<RawThroughputMutex<Private<NoSpin>>>;
+type Some = Mixed<RawThroughputMutex<Private<NoSpin>>>;
+type Strict = Mixed<RawThroughputMutex<Private<NoSpin>, HandOff>>;
+type Polled = Restless<RawThroughputMutex<Private<NoSpin>>>;
+/// A thread that is the candidate naps.
+type Solo = Mixed<RawThroughputMutex<Private<NoSpin>, After<50_000, AlwaysSolo>>>;
+type Culled = Mixed<QueueMutex<Private<NoSpin>, Every<50_000>>>;
+
+ulocks_testkit::vm_models! {
+    sampled: sampled,
+    locks: [All = 1, Some = 2, Strict = 3, Polled = 4, Solo = 5, Culled = 6],
+    exhaustive: {
+        preemptions: 3,
+        exclusion: [All, Polled],
+        no_lost_wake: [All, Polled],
+        timeout_vs_unlock: [All],
+        last_unlocker_frees: [All],
+    },
+    try_lock: [All],
+}

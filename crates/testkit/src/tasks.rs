@@ -1,0 +1,164 @@
+//! Mutexes whose waiters are tasks, so that each client of a mutex is one of tasks too.
+
+use core::pin::pin;
+use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
+use std::sync::Arc;
+use ulocks_core::condvar::Sequence;
+use ulocks_core::futex::{Futex, Local, Waited};
+use ulocks_core::raw::{Initial, Metered, RawMutex, RawMutexAsync};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicU32, yield_now};
+use ulocks_core::time::Deadline;
+
+/// Whether the executor's thread was woken.
+struct Alarm(Futex<Local>);
+
+impl Alarm {
+    fn ring(&self) {
+        self.0.swap(1, Release);
+        self.0.key().wake(1);
+    }
+
+    /// Waits until it rings; false if `deadline` passed first. If it has rung, another thread is to
+    /// do something before the task can go on, perhaps.
+    fn wait(&self, deadline: Option<Deadline>) -> bool {
+        if self.0.swap(0, Acquire) == 1 {
+            yield_now();
+            return true;
+        }
+        while self.0.swap(0, Acquire) == 0 {
+            if self.0.wait(0, deadline) == Waited::TimedOut {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+// `std`'s `Wake` would do, but for loom's futex, which is not `Send` by itself.
+static TABLE: RawWakerVTable = RawWakerVTable::new(
+    |alarm| {
+        // SAFETY: the waker that is cloned owns a count of `alarm`.
+        unsafe { Arc::increment_strong_count(alarm.cast::<Alarm>()) };
+        RawWaker::new(alarm, &TABLE)
+    },
+    |alarm| {
+        // SAFETY: the waker gives up its count of `alarm`.
+        unsafe { Arc::from_raw(alarm.cast::<Alarm>()) }.ring();
+    },
+    |alarm| {
+        // SAFETY: the waker owns a count of `alarm`.
+        unsafe { &*alarm.cast::<Alarm>() }.ring();
+    },
+    |alarm| {
+        // SAFETY: the waker gives up its count of `alarm`.
+        drop(unsafe { Arc::from_raw(alarm.cast::<Alarm>()) });
+    },
+);
+
+/// Polls `future` until it is ready; `None` if `deadline` passed first: then it is dropped.
+///
+/// Each poll has a waker of its own, as that of a future that goes from task to task. Before it
+/// waits, it polls so many times: only the last waker is waited for.
+pub fn block_on_until<F: Future>(future: F, deadline: Option<Deadline>, polls: u32) -> Option<F::Output> {
+    let mut future = pin!(future);
+    for poll in 1.. {
+        let alarm = Arc::new(Alarm(Futex::new(0)));
+        if cfg!(not(world = "machine")) {
+            // A model does not know what the counts of `std`'s `Arc` order, and would report its
+            // end.
+            let _ = Arc::into_raw(Arc::clone(&alarm));
+        }
+        let data = Arc::into_raw(Arc::clone(&alarm)).cast();
+        // SAFETY: `data` is a pointer of an `Arc<Alarm>`, as the functions of the table demand, and
+        // they keep the contract of `RawWaker`.
+        let waker = unsafe { Waker::from_raw(RawWaker::new(data, &TABLE)) };
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return Some(value);
+        }
+        if poll % polls == 0 && !alarm.wait(deadline) {
+            break;
+        }
+    }
+    None
+}
+
+/// Polls `future` until it is ready.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    block_on_until(future, None, 1).expect("there is no deadline")
+}
+
+/// `L`, of whose acquisitions each `EVERY`th is that of a task, which polls `POLLS` times before it
+/// waits. A deadline that passes drops its future.
+pub struct Tasks<L, const EVERY: u32 = 1, const POLLS: u32 = 1> {
+    lock: L,
+    acquisitions: AtomicU32,
+}
+
+/// Threads and tasks by turns.
+pub type Mixed<L> = Tasks<L, 2>;
+
+/// Tasks that are polled when they were not woken.
+pub type Restless<L> = Tasks<L, 1, 2>;
+
+impl<L: Initial, const EVERY: u32, const POLLS: u32> Initial for Tasks<L, EVERY, POLLS> {
+    #[cfg(world = "machine")]
+    #[allow(clippy::declare_interior_mutable_const)]
+    const INIT: Self = Self { lock: L::INIT, acquisitions: AtomicU32::new(0) };
+
+    #[cfg(not(world = "machine"))]
+    fn init() -> Self {
+        Self { lock: L::init(), acquisitions: AtomicU32::new(0) }
+    }
+}
+
+impl<L, const EVERY: u32, const POLLS: u32> Tasks<L, EVERY, POLLS> {
+    fn is_task(&self) -> bool {
+        EVERY == 1 || self.acquisitions.fetch_add(1, Relaxed).is_multiple_of(EVERY)
+    }
+}
+
+// SAFETY: as `L`, which does it all.
+unsafe impl<L: RawMutexAsync, const EVERY: u32, const POLLS: u32> RawMutex for Tasks<L, EVERY, POLLS> {
+    type Scope = L::Scope;
+    type Token = L::Token;
+    type Condvar = Sequence<Self>;
+    const CONDVAR_NS: u32 = L::CONDVAR_NS;
+
+    fn lock(&self) -> L::Token {
+        if self.is_task() {
+            block_on_until(self.lock.lock_async(), None, POLLS).expect("there is no deadline")
+        } else {
+            self.lock.lock()
+        }
+    }
+
+    fn try_lock(&self) -> Option<L::Token> {
+        self.lock.try_lock()
+    }
+
+    fn lock_until(&self, deadline: Deadline) -> Option<L::Token> {
+        if self.is_task() {
+            block_on_until(self.lock.lock_async(), Some(deadline), POLLS)
+        } else {
+            self.lock.lock_until(deadline)
+        }
+    }
+
+    unsafe fn unlock(&self, token: L::Token) {
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { self.lock.unlock(token) };
+    }
+
+    fn is_locked(&self) -> bool {
+        self.lock.is_locked()
+    }
+}
+
+impl<L: Metered, const EVERY: u32, const POLLS: u32> Metered for Tasks<L, EVERY, POLLS> {
+    type Meter = L::Meter;
+
+    fn meter(&self) -> &L::Meter {
+        self.lock.meter()
+    }
+}
