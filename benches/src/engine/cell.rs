@@ -1,6 +1,6 @@
 //! What is measured: a cell is a scenario with its place in the tables.
 
-use crate::subjects::{condvars, locks, rwlocks, semaphores};
+use crate::subjects::{condvars, locks, rwlocks, semaphores, tasks};
 use crate::workloads::Scenario;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -58,10 +58,11 @@ impl Subject {
             Scenario::Readers(_) => find!(rwlocks),
             Scenario::Semaphores(_) | Scenario::Sets(_) => find!(semaphores),
             Scenario::Condvars(_) => find!(condvars),
+            Scenario::Tasks(_) => find!(tasks),
             _ => find!(locks),
         };
         let kind = match (name, family) {
-            ("none" | "floor" | "arc-swap", _) => Kind::Baseline,
+            ("none" | "floor" | "arc-swap" | "plain", _) => Kind::Baseline,
             (_, true) => Kind::Family,
             (_, false) => Kind::Peer,
         };
@@ -74,6 +75,7 @@ impl Subject {
         names.extend(rwlocks::Entry::all().iter().map(|entry| entry.name));
         names.extend(semaphores::Entry::all().iter().map(|entry| entry.name));
         names.extend(condvars::Entry::all().iter().map(|entry| entry.name));
+        names.extend(tasks::Entry::all().iter().map(|entry| entry.name));
         let mut seen = std::collections::BTreeSet::new();
         names.retain(|name| seen.insert(*name));
         names

@@ -22,6 +22,7 @@ mod scaling;
 pub mod sembench;
 mod semscale;
 mod shared;
+mod tasks;
 
 /// A row of the program.
 #[derive(Clone, Copy)]
@@ -108,6 +109,7 @@ pub const ALL: &[Row] = &[
     sembench::ROW,
     semscale::ROW,
     condvar::ROW,
+    tasks::ROW,
     shared::ROW,
     psrw::ROW,
     readers::ROW,

@@ -9,7 +9,7 @@ pub const ROW: Row = Row {
     name: "scaling",
     about: "mutexes over thread counts: rate, CPU time, fairness and waits",
     mail: None,
-    share_s: (210, 80),
+    share_s: (185, 75),
     jobs,
     // The last are dropped last: std, parking_lot and usync are what people use today.
     drop_first: &[

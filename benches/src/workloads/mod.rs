@@ -19,6 +19,7 @@ pub mod readers;
 pub mod recovery;
 pub mod semaphores;
 pub mod sets;
+pub mod tasks;
 pub mod turns;
 mod watched;
 mod window;
@@ -94,6 +95,8 @@ pub enum Scenario {
     Sets(sets::Sets),
     /// Threads around one of `subjects::condvars`.
     Condvars(condvars::Run),
+    /// Tasks around one of `subjects::tasks`.
+    Tasks(tasks::Run),
 }
 
 impl Scenario {
@@ -115,6 +118,7 @@ impl Scenario {
             Self::Readers(run) => run.workers(),
             Self::Semaphores(run) => run.workers(),
             Self::Condvars(run) => run.workers(),
+            Self::Tasks(run) => run.workers(),
         }
     }
 
@@ -207,6 +211,7 @@ impl Trial {
             Scenario::Readers(run) => run.carry_out(subject, conditions)?,
             Scenario::Semaphores(run) => run.carry_out(subject, conditions)?,
             Scenario::Condvars(run) => run.carry_out(subject, conditions)?,
+            Scenario::Tasks(run) => run.carry_out(subject, conditions)?,
             of_a_lock => {
                 let kind = Entry::find(subject)?.make(of_a_lock.form())?;
                 of_a_lock.carry_out(subject, kind, conditions, PATIENCE)?

@@ -7,7 +7,7 @@ use ulocks_core::condvar::Sequence;
 use ulocks_core::futex::{Futex, Local, Waited};
 use ulocks_core::raw::{Initial, Metered, RawMutex, RawMutexAsync};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_core::sync::{AtomicU32, yield_now};
+use ulocks_core::sync::{AtomicU64, yield_now};
 use ulocks_core::time::Deadline;
 
 /// Whether the executor's thread was woken.
@@ -92,7 +92,8 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 /// waits. A deadline that passes drops its future.
 pub struct Tasks<L, const EVERY: u32 = 1, const POLLS: u32 = 1> {
     lock: L,
-    acquisitions: AtomicU32,
+    /// As wide as a lock is aligned: padding may not be freed while a release returns, by Miri.
+    acquisitions: AtomicU64,
 }
 
 /// Threads and tasks by turns.
@@ -104,17 +105,17 @@ pub type Restless<L> = Tasks<L, 1, 2>;
 impl<L: Initial, const EVERY: u32, const POLLS: u32> Initial for Tasks<L, EVERY, POLLS> {
     #[cfg(world = "machine")]
     #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = Self { lock: L::INIT, acquisitions: AtomicU32::new(0) };
+    const INIT: Self = Self { lock: L::INIT, acquisitions: AtomicU64::new(0) };
 
     #[cfg(not(world = "machine"))]
     fn init() -> Self {
-        Self { lock: L::init(), acquisitions: AtomicU32::new(0) }
+        Self { lock: L::init(), acquisitions: AtomicU64::new(0) }
     }
 }
 
 impl<L, const EVERY: u32, const POLLS: u32> Tasks<L, EVERY, POLLS> {
     fn is_task(&self) -> bool {
-        EVERY == 1 || self.acquisitions.fetch_add(1, Relaxed).is_multiple_of(EVERY)
+        EVERY == 1 || self.acquisitions.fetch_add(1, Relaxed).is_multiple_of(EVERY.into())
     }
 }
 

@@ -1,0 +1,231 @@
+//! Locks that tasks wait for without blocking their thread: the family's and the peers'.
+//!
+//! A new one implements [`TaskLock`], and has a line in the registry.
+
+use crate::workloads::tasks::{Job, go_round, go_round_as_thread};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use ulocks_core::policy::Private;
+use ulocks_core::raw::{RawMutex, RawMutexAsync};
+use ulocks_core::task::{AsyncMutex, AsyncMutexGuard};
+
+/// A lock that tasks wait for.
+pub trait TaskLock: Send + Sync + 'static {
+    /// What holds it.
+    type Guard<'a>: Send;
+    /// One that is free.
+    fn new() -> Self;
+    /// Acquires it for a task.
+    fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send;
+    /// Acquires it for a thread that may sleep.
+    fn lock_blocking(&self) -> impl Sized;
+}
+
+/// What workers do, without the type of the lock.
+type Loop = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A lock between workers.
+pub trait Contended: Send + Sync {
+    /// Worker `index` as a task.
+    fn task(self: Arc<Self>, job: Arc<Job>, index: usize) -> Loop;
+    /// Worker `index` as a thread.
+    fn thread(&self, job: &Job, index: usize);
+}
+
+struct Lock<L>(L);
+
+impl<L: TaskLock> Contended for Lock<L> {
+    fn task(self: Arc<Self>, job: Arc<Job>, index: usize) -> Loop {
+        Box::pin(async move { go_round(&self.0, &job, index).await })
+    }
+
+    fn thread(&self, job: &Job, index: usize) {
+        go_round_as_thread(&self.0, job, index);
+    }
+}
+
+/// What is known of such a lock.
+#[derive(Clone, Copy, Debug)]
+pub struct Traits {
+    /// Makes one.
+    pub make: fn() -> Arc<dyn Contended>,
+}
+
+/// A subject of this kind.
+pub type Entry = super::Entry<Traits>;
+
+impl super::Kind for Traits {
+    const WHAT: &'static str = "lock for tasks";
+
+    fn entries() -> &'static [Entry] {
+        &ALL
+    }
+}
+
+/// The name of the mutex of the family that blocks its thread.
+pub const PLAIN: &str = "plain";
+
+static ALL: [Entry; 9] = [
+    peer::<Tokio>("tokio", "tokio's Mutex"),
+    peer::<TokioSemaphore>("tokio-semaphore", "tokio's Semaphore of one permit"),
+    peer::<AsyncLock>("async-lock", "async-lock's Mutex"),
+    peer::<Maitake>("maitake", "maitake-sync's Mutex; a thread polls, and parks between"),
+    ours::<Plain>(PLAIN, "ulocks unfair ThroughputMutex, whose `lock` blocks the worker"),
+    ours::<Own<ulocks_unfair::RawThroughputMutex<Private>>>("throughput", "ulocks unfair ThroughputMutex"),
+    ours::<Own<ulocks_fair::RawFairMutex<Private>>>("fair", "ulocks fair FairMutex"),
+    ours::<Own<ulocks_calock::RawCalock<Private>>>("calock", "ulocks Calock"),
+    ours::<OwnSemaphore>("semaphore", "ulocks fair Semaphore of one permit"),
+];
+
+fn make<L: TaskLock>() -> Arc<dyn Contended> {
+    Arc::new(Lock(L::new()))
+}
+
+const fn peer<L: TaskLock>(name: &'static str, about: &'static str) -> Entry {
+    Entry { name, about, family: false, probe: false, kind: Traits { make: make::<L> } }
+}
+
+const fn ours<L: TaskLock>(name: &'static str, about: &'static str) -> Entry {
+    Entry { family: true, ..peer::<L>(name, about) }
+}
+
+struct Tokio(tokio::sync::Mutex<()>);
+
+impl TaskLock for Tokio {
+    type Guard<'a> = tokio::sync::MutexGuard<'a, ()>;
+
+    fn new() -> Self {
+        Self(tokio::sync::Mutex::new(()))
+    }
+
+    fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send {
+        self.0.lock()
+    }
+
+    fn lock_blocking(&self) -> impl Sized {
+        self.0.blocking_lock()
+    }
+}
+
+struct TokioSemaphore(tokio::sync::Semaphore);
+
+impl TaskLock for TokioSemaphore {
+    type Guard<'a> = tokio::sync::SemaphorePermit<'a>;
+
+    fn new() -> Self {
+        Self(tokio::sync::Semaphore::new(1))
+    }
+
+    async fn lock(&self) -> Self::Guard<'_> {
+        self.0.acquire().await.expect("nobody closes it")
+    }
+
+    fn lock_blocking(&self) -> impl Sized {
+        futures_executor::block_on(self.lock())
+    }
+}
+
+struct AsyncLock(async_lock::Mutex<()>);
+
+impl TaskLock for AsyncLock {
+    type Guard<'a> = async_lock::MutexGuard<'a, ()>;
+
+    fn new() -> Self {
+        Self(async_lock::Mutex::new(()))
+    }
+
+    fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send {
+        self.0.lock()
+    }
+
+    fn lock_blocking(&self) -> impl Sized {
+        self.0.lock_blocking()
+    }
+}
+
+struct Maitake(maitake_sync::Mutex<()>);
+
+impl TaskLock for Maitake {
+    type Guard<'a> = maitake_sync::MutexGuard<'a, ()>;
+
+    fn new() -> Self {
+        Self(maitake_sync::Mutex::new(()))
+    }
+
+    fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send {
+        self.0.lock()
+    }
+
+    fn lock_blocking(&self) -> impl Sized {
+        futures_executor::block_on(self.0.lock())
+    }
+}
+
+type Mutex<L> = ulocks_core::api::Mutex<L, ()>;
+
+struct Own<L: RawMutex>(Mutex<L>);
+
+impl<L: RawMutexAsync<Token = ()> + Send + Sync + 'static> TaskLock for Own<L> {
+    type Guard<'a> = AsyncMutexGuard<'a, L, ()>;
+
+    fn new() -> Self {
+        Self(Mutex::new(()))
+    }
+
+    fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send {
+        self.0.lock_async()
+    }
+
+    fn lock_blocking(&self) -> impl Sized {
+        self.0.lock()
+    }
+}
+
+struct OwnSemaphore(ulocks_fair::Semaphore);
+
+impl TaskLock for OwnSemaphore {
+    type Guard<'a> = ulocks_fair::Permit<'a>;
+
+    fn new() -> Self {
+        Self(ulocks_fair::Semaphore::new(1))
+    }
+
+    async fn lock(&self) -> Self::Guard<'_> {
+        self.0.acquire_async().await.expect("nobody closes it")
+    }
+
+    fn lock_blocking(&self) -> impl Sized {
+        self.0.acquire()
+    }
+}
+
+struct Plain(ulocks_unfair::RawThroughputMutex<Private>);
+
+/// Releases it when it is dropped, which is before an `.await` of another task of the thread.
+struct PlainGuard<'a>(&'a Plain);
+
+impl Drop for PlainGuard<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the guard was made by an acquisition; the token is nothing.
+        unsafe { self.0.0.unlock(()) };
+    }
+}
+
+impl TaskLock for Plain {
+    type Guard<'a> = PlainGuard<'a>;
+
+    fn new() -> Self {
+        Self(ulocks_unfair::RawThroughputMutex::new())
+    }
+
+    async fn lock(&self) -> PlainGuard<'_> {
+        self.0.lock();
+        PlainGuard(self)
+    }
+
+    fn lock_blocking(&self) -> impl Sized {
+        self.0.lock();
+        PlainGuard(self)
+    }
+}
