@@ -6,16 +6,18 @@
 //! # Fairness
 //! A waiter has its place in the queue whether it is a thread or a task. A fair mutex serves in the
 //! order of arrival. A future arrives when it is polled first, not when it is made. On a mutex that
-//! is not fair, a task may be overtaken while its executor brings it to run, once. Then it asks for
-//! the mutex, and the next release hands over to it.
+//! is not fair, others may overtake a task until it is woken, and polled. If it finds the mutex
+//! taken then, the present holder is the last to overtake it: the next release hands over. So the
+//! bound of the mutex is not waited for, and each wait in a bound includes what an executor takes
+//! to poll.
 //!
 //! Whoever is served has to run. A task that has the mutex, or is about to, keeps all others
 //! waiting until its executor polls it. So a thread of that executor that blocks for the same mutex
 //! may wait for itself: in a task, use `lock_async`.
 //!
 //! # Blocking
-//! A poll does not wait for the holder. It may wait for a few microseconds for a thread that
-//! changes the queue at the same moment, and so may the drop of a future that waits.
+//! A poll does not wait for the holder. It may wait for a thread that changes the queue at the same
+//! moment, until that runs, and so may the drop of a future that waits.
 //!
 //! # Cancellation
 //! A future may be dropped at any moment, before and after it is polled. Its waiter leaves the
@@ -24,12 +26,16 @@
 //! caller's runtime, which drops the future.
 //!
 //! A future that was polled and is neither polled again nor dropped keeps its place. Once it is
-//! first, all others wait behind it, for ever if it was forgotten.
+//! first, all others wait behind it, for ever if it was forgotten. Beside a forgotten future no
+//! thread may free the mutex while another one releases it, as unsafe code may otherwise.
 //!
 //! # Wakers
-//! A waker is called after the last access to the lock, without any lock of ours. One that panics
-//! harms nobody else: the panic hook says so, and the release that has called it goes on. One that
-//! blocks keeps its caller, which is the thread that releases.
+//! Wakers are called when nothing is left to do for other waiters, without a lock of ours. Any
+//! operation on the lock may call them: a release, but also `try_lock`, the drop of another future,
+//! a poll, a wait that gives up. So do not hold there what a waker takes. One that blocks keeps its
+//! caller, and nobody else. One that panics harms nobody: the panic hook says so, and its caller
+//! goes on. One that drops futures releases what they were given, inside of the release that has
+//! called it: thousands that do so one out of the other overflow the stack.
 //!
 //! # Panics
 //! If a future is polled after it was ready.
@@ -38,7 +44,8 @@
 //! No. A future is a place in the queue of one process.
 //!
 //! # Signals and forks
-//! As of the threads that wait. A child of `fork` has no executor.
+//! A signal handler may not release where tasks wait: it would call a waker. A child of `fork` has
+//! no executor.
 //!
 //! # Examples
 //! A task and a thread take turns:

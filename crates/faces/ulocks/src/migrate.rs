@@ -6,11 +6,11 @@
 //! | | parking_lot | std | tokio::sync | ulocks |
 //! |---|---|---|---|---|
 //! | a panic of the holder | unlocks | poisons | unlocks | unlocks |
-//! | `lock()` returns | the guard | `Result` | a future | the guard |
+//! | `lock()` returns | the guard | `Result` | a future | the guard; [`lock_async()`](crate::task) a future |
 //! | waits end without a notification | no | yes | - | yes |
 //! | a thread that locks again | deadlock | deadlock or panic | deadlock | deadlock, which `checked` reports |
 //! | a thread that reads again | may deadlock | may deadlock or panic | may deadlock | panic in debug builds, with both places |
-//! | a waiter sleeps | as a thread | as a thread | as a task | as a thread |
+//! | a waiter sleeps | as a thread | as a thread | as a task | as a thread, or as a task |
 //! | who is next at a mutex | barging | barging | FIFO | barging with a bound; [`fair::FairMutex`] is FIFO |
 //! | timed methods | yes | of `Condvar` | by `timeout` | yes |
 //! | systems | many | many | many | Linux |
@@ -42,7 +42,7 @@
 //! | `force_unlock()` (0.12) | [`Mutex::force_unlock`](Mutex#method.force_unlock)`(token)` | takes what the guard owes, as in 0.13 |
 //! | `lock_api`, `RawMutex`, `RawRwLock` | [`lock_api`](crate::lock_api), [`unfair`](crate::unfair), [`psrwlock`](crate::psrwlock) | lock_api is 0.5, also for who comes from 0.12 |
 //! | `ArcMutexGuard` and others, `serde` | the same names and features | |
-//! | feature `send_guard` | none | a guard stays on its thread. A [`Permit`] of a [`Semaphore`] may go to another |
+//! | feature `send_guard` | the guard of [`lock_async`](crate::task) | that of `lock` stays on its thread. A [`Permit`] of a [`Semaphore`] may go to another |
 //! | feature `deadlock_detection`, `deadlock::check_deadlock` | feature `debug`: `ulocks::checked` | finds a wrong order before it deadlocks, and says where |
 //!
 //! What to look for in the code:

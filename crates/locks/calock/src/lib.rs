@@ -53,6 +53,12 @@ pub type RawCalock<P = Private, I = Every> = QueueMutex<P, I>;
 /// A timed acquisition tries at least once. It may return late by its spin budget and by what the
 /// scheduler takes.
 ///
+/// # Tasks
+/// A task waits by [`lock_async`](ulocks_core::task::AsyncMutex::lock_async), in the queue of the
+/// threads. It does not nap: a task that was woken, polled, and found the mutex taken is the next
+/// to acquire it. So where tasks contend the mutex is handed over more often than the interval
+/// says.
+///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
 /// deadline, a timeout.

@@ -102,7 +102,7 @@
 use super::mutex::QueueMutex;
 use super::rule::Rule;
 use super::window;
-use super::{Departures, Kind, Newest, Node, Status, Wake, Window};
+use super::{Departures, Kind, Newest, Node, Status, Wake, Wakers, Window};
 use crate::lock::condvar::spins::Spins;
 use crate::lock::condvar::{Waits, Wakeup};
 use crate::lock::policy::InOneProcess;
@@ -416,7 +416,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
             // SAFETY: this thread has detached the node, and hands it over once.
             unsafe { Self::hand_over(node) };
         }
-        gone.answer_each(Kind::Removed);
+        gone.answer_each(Kind::Removed, &mut Wakers::new()); // No task is among them.
         count
     }
 

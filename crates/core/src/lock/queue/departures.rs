@@ -46,10 +46,8 @@ impl Departures {
         Some(first)
     }
 
-    /// Answers `kind` to each node, and wakes its waiter: threads at once, and tasks when all are
-    /// answered, or [`Wakers`] are full.
-    pub fn answer_each(mut self, kind: Kind) {
-        let mut tasks = Wakers::new();
+    /// Answers `kind` to each node, and wakes its thread. The wakers of tasks are added to `tasks`.
+    pub fn answer_each(mut self, kind: Kind, tasks: &mut Wakers) {
         while let Some(node) = self.pop() {
             // SAFETY: by the contract of `push` it has no answer yet.
             match unsafe { Node::answer(node, kind) } {
@@ -58,7 +56,6 @@ impl Departures {
                 None => {}
             }
         }
-        tasks.wake();
     }
 }
 

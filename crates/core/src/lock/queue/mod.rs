@@ -91,7 +91,7 @@ pub use mutex::QueueMutex;
 pub use rule::{Advice, After, Every, HandOff, InOrder, Planned, Rule};
 pub use status::{Cpu, Kind, Status};
 pub use task::{LockAsync, TaskNode};
-pub use wake::Wake;
+pub use wake::{Wake, Wakers};
 pub use window::{Granted, Sleepers, Window, advance, here};
 
 use crate::sys::futex::{Futex, FutexKey, Local};

@@ -126,7 +126,8 @@
 //! 4. *The mutex lives while the queue is locked.* The queue-lock holder is a holder; or a waiter
 //!    that leaves or stands back, whose own borrow lasts; or has waiters in the queue, or leavers
 //!    that it has not answered. Each of them borrows the mutex until it is answered, and only the
-//!    queue-lock holder answers a waiter of a locked queue.
+//!    queue-lock holder answers a waiter of a locked queue. (A future that is forgotten does not:
+//!    `TASKS.md`.)
 //! 5. `DUE` implies a candidate or a waiter, while the queue is not locked. While it is set no
 //!    candidate is chosen, and none comes forward: there are waiters, or there is a candidate. A
 //!    thread that takes a mutex that is `DUE` sees that, and gives it back. If it looks too late to

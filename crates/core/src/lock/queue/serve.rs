@@ -3,7 +3,7 @@
 use super::mutex::{QueueMutex, Seen, Task};
 use super::rule::Rule;
 use super::window::{self, Sleepers};
-use super::{Departures, Kind, Node, Wake};
+use super::{Departures, Kind, Node, Wake, Wakers};
 use crate::lock::policy::InOneProcess;
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use core::ptr;
@@ -110,7 +110,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         }
         // A refused wake-up aborts, so each leaver is answered.
         ahead.wake();
-        gone.answer_each(Kind::Removed);
+        gone.answer_each(Kind::Removed, &mut Wakers::new()); // A task that leaves sleeps on its thread.
         // A waker may do anything: it comes last.
         Wake::wake_if(wake);
     }

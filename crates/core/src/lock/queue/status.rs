@@ -13,7 +13,7 @@ use core::fmt;
 /// | `LATE` | 1 | of a waiter that is `WokenAhead`: it was asleep, and has not looked since. Its thread clears it | the queue-lock holder |
 /// | `TIRED` | 1 | of a waiter that is `Parked`: it has polled before, in vain | the waiter |
 /// | `TASK` | 1 | the waiter is a task, and not answered | the task, at first |
-/// | `TAKEN` | 1 | of a task that was answered while `Parked`: its waker is gone from the node | the thread that has answered |
+/// | `TAKEN` | 1 | of a task that was answered: no other thread has its waker, or is about to take it | the thread that has answered a task that was `Parked`; a task that was polled meanwhile |
 ///
 /// Both CPUs are hints; without a number one is unknown. With `LATE` and `TIRED` they decide which
 /// waiter is woken ahead, and which spins. No position in the queue and no grant depends on them.
@@ -105,9 +105,9 @@ impl Status {
         Self(Kind::Parked as u32 | TASK)
     }
 
-    /// Of a task that was answered `kind`, and whose waker was taken.
-    pub(super) fn taken(kind: Kind) -> Self {
-        Self(kind as u32 | TAKEN)
+    /// The same answer to a task, whose waker is not in the hands of another thread any more.
+    pub(super) fn taken(self) -> Self {
+        Self(self.0 | TAKEN)
     }
 
     /// Whether the waiter is a task that is not answered.
@@ -115,7 +115,7 @@ impl Status {
         self.0 & TASK != 0
     }
 
-    /// Of a task that was answered while `Parked`: whether its waker was taken.
+    /// Whether the task is told its answer: no other thread will touch its node any more.
     pub(super) fn is_taken(self) -> bool {
         self.0 & TAKEN != 0
     }
@@ -254,7 +254,7 @@ mod tests {
         assert!(task.is(Kind::Parked) && task.is_task() && !task.is_asleep() && !task.is_late());
         assert!(task.with(Kind::Leaving).is_task() && task.with(Kind::Leaving).is_asleep());
         assert!(Status::polled().is(Kind::Waiting) && Status::polled().is_task());
-        let taken = Status::taken(Kind::Granted);
+        let taken = Status(Kind::Granted as u32).taken();
         assert!(taken.is(Kind::Granted) && taken.is_answer() && taken.is_taken() && !taken.is_task());
     }
 

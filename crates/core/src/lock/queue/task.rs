@@ -52,18 +52,26 @@ impl TaskNode {
         // (take back)
         if let Err(seen) = status.compare_exchange(Status::unpolled().0, Status::polled().0, Relaxed, Acquire)
         {
-            if Status(seen).is_taken() {
-                return Poll::Ready(Status(seen));
-            }
-            waker.wake();
-            return Poll::Pending;
+            let answer = if Status(seen).is_taken() { Status(seen) } else { self.await_taken() };
+            return Poll::Ready(answer);
         }
         let before = self.replace(Some(waker));
         // (publish waker)
-        let answer =
-            status.compare_exchange(Status::polled().0, Status::unpolled().0, Release, Acquire).err();
-        drop(before); // which may do anything
-        answer.map_or(Poll::Pending, |seen| Poll::Ready(Status(seen)))
+        let answer = status
+            .compare_exchange(Status::polled().0, Status::unpolled().0, Release, Acquire)
+            .map_err(|seen| Status(seen).taken());
+        if let Err(answer) = answer {
+            status.store(answer.0, Relaxed); // (taken), by the task itself
+        }
+        drop(before); // It may panic: the task can be told its answer once more.
+        answer.map_or_else(Poll::Ready, |_| Poll::Pending)
+    }
+
+    /// The answer, once the answering thread has taken the waker.
+    #[cold]
+    fn await_taken(&self) -> Status {
+        spin::outlast(|| self.node.look().is_taken());
+        self.node.look()
     }
 
     /// Puts `waker` into a node that is not known to other threads, or not `Parked`.
@@ -83,7 +91,7 @@ impl TaskNode {
         this.node.look(); // acquires (publish waker)
         // SAFETY: invariant 1: the waker belongs to the thread that has answered.
         let waker = this.waker.with_mut(|place| unsafe { (*place).take() });
-        this.node.status.store(Status::taken(kind).0, Release);
+        this.node.status.store(Status(kind as u32).taken().0, Release);
         waker.expect("a task that is parked has left its waker")
     }
 
@@ -93,10 +101,7 @@ impl TaskNode {
     pub fn give_up(&self, leave: impl FnOnce(&Node, Status) -> Status) -> Status {
         let answer = match self.node.ask_to_leave() {
             Some(leaving) => leave(&self.node, leaving),
-            None => {
-                spin::outlast(|| self.node.look().is_taken());
-                self.node.look()
-            }
+            None => self.await_taken(),
         };
         self.node.take_back();
         answer

@@ -1,6 +1,7 @@
 //! By what a waiter is woken.
 
 use crate::sys::futex::{FutexKey, Local};
+use core::mem::{self, MaybeUninit};
 use core::task::Waker;
 
 /// By what the waiter of a node is woken, after its answer.
@@ -45,35 +46,48 @@ fn call(waker: Waker) {
     waker.wake();
 }
 
-/// Wakers of tasks that are answered already.
+/// Wakers of tasks that are answered already, to be called when nothing is left to do for others.
 ///
-/// One answer may serve thousands. Nothing is allocated, so the wakers are called in groups: a
-/// waker that blocks keeps those waiting that come after its group, and nobody else.
-pub(super) struct Wakers {
-    wakers: [Option<Waker>; Self::GROUP],
+/// A waker may do anything: block, take a lock, drop futures that wait for the same answer. So all
+/// are answered before the first is called. Beyond [`ROOM`](Self::ROOM) they are kept on the heap.
+/// If there is no memory, those that were kept are called at once.
+pub struct Wakers {
+    wakers: [MaybeUninit<Waker>; Self::ROOM],
     count: usize,
+    more: Vec<Waker>,
 }
 
 impl Wakers {
-    /// How many are called together: half a kilobyte.
-    const GROUP: usize = 32;
+    /// How many are kept without memory of the heap: half a kilobyte.
+    const ROOM: usize = 32;
 
-    pub(super) fn new() -> Self {
-        Self { wakers: [const { None }; Self::GROUP], count: 0 }
+    /// None.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
+        Self { wakers: [const { MaybeUninit::uninit() }; Self::ROOM], count: 0, more: Vec::new() }
     }
 
-    /// Adds `waker`, and calls all if there is no room left.
+    /// Adds `waker`.
     pub(super) fn push(&mut self, waker: Waker) {
-        self.wakers[self.count] = Some(waker);
-        self.count += 1;
-        if self.count == Self::GROUP {
+        if self.count < Self::ROOM {
+            self.wakers[self.count].write(waker);
+            self.count += 1;
+        } else if self.more.try_reserve(1).is_ok() {
+            self.more.push(waker);
+        } else {
             self.wake();
+            call(waker);
         }
     }
 
-    /// Calls them, in order.
-    pub(super) fn wake(&mut self) {
-        self.wakers[..self.count].iter_mut().filter_map(Option::take).for_each(call);
-        self.count = 0;
+    /// Calls them, in the order of their answers.
+    pub fn wake(&mut self) {
+        let count = mem::replace(&mut self.count, 0);
+        for waker in &mut self.wakers[..count] {
+            // SAFETY: as many were written as were counted, and the count is zero by now, so each
+            // is read once.
+            call(unsafe { waker.assume_init_read() });
+        }
+        self.more.drain(..).for_each(call);
     }
 }

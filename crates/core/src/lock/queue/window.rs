@@ -504,7 +504,8 @@ unsafe fn wake_near(
     for _ in 0..NEAR {
         // SAFETY: queued nodes are alive.
         let status = unsafe { &(*node).status };
-        if !Status(status.load(Relaxed)).last_cpu().is(holder) {
+        let seen = Status(status.load(Relaxed));
+        if !seen.is_task() && !seen.last_cpu().is(holder) {
             return mark(status, holder);
         }
         if node == newest {

@@ -119,7 +119,7 @@ pub trait RawInterruptible {}
 /// thread.
 pub unsafe trait RawMutexAsync: RawMutex {
     /// The future of [`lock_async`](Self::lock_async). It may be dropped at any moment, and then
-    /// leaves nothing behind.
+    /// leaves nothing behind. One that was polled and is forgotten is a user of the mutex for ever.
     type LockAsync<'a>: Future<Output = Self::Token> + Send + Sync
     where
         Self: 'a;

@@ -59,7 +59,8 @@ pub use crate::fair::Permit;
 /// come back.
 ///
 /// # Signals and forks
-/// A signal handler may release and close, whatever it interrupts, and try to acquire. A wait goes
+/// A signal handler may release and close, whatever it interrupts, unless tasks wait, and try to
+/// acquire. A wait goes
 /// on after a signal, or ends if its name has `interruptible`. The child of a `fork` has a copy
 /// with the count of that moment, and may go on with it unless threads waited.
 ///

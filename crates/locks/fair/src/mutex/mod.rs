@@ -46,6 +46,7 @@ pub type RawFairMutex<P = Private> = QueueMutex<P, InOrder>;
 /// # Tasks
 /// A task waits by [`lock_async`](ulocks_core::task::AsyncMutex::lock_async), in the queue of the
 /// threads: who came first is served first. Its future may be dropped at any moment.
+/// [`task`](ulocks_core::task) has the rest.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
@@ -76,10 +77,11 @@ pub type RawFairMutex<P = Private> = QueueMutex<P, InOrder>;
 /// them, which is not there.
 ///
 /// # Memory
-/// Sixteen bytes. Nothing is allocated, so it can guard a global allocator: a waiter's place in the
-/// queue is on its own stack. What releases is one read-modify-write, after which the mutex is
-/// touched no more, so the thread that releases last may free or unmap it at once. A guard may be
-/// forgotten, which leaves the mutex locked, and a locked mutex may be moved or dropped.
+/// Sixteen bytes. Nothing is allocated, so it can guard a global allocator, unless tasks wait: a
+/// waiter's place in the queue is on its own stack, or in its future. What releases is one
+/// read-modify-write, after which the mutex is touched no more, so the thread that releases last
+/// may free or unmap it at once. A guard may be forgotten, which leaves the mutex locked, and a
+/// locked mutex may be moved or dropped.
 ///
 /// # Methods
 /// `FairMutex<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of

@@ -89,6 +89,8 @@ impl core::error::Error for Closed {}
 /// # Tasks
 /// A task waits by [`acquire_async`](SemaphoreWith::acquire_async), in the queue of the threads:
 /// who came first is served first. Its future may be dropped at any moment, and no permit is lost.
+/// A release that serves more than 32 tasks at once allocates. [`task`](ulocks_core::task) has the
+/// rest.
 ///
 /// # Errors
 /// A release that would make more than [`MAX_PERMITS`](SemaphoreWith::MAX_PERMITS) changes nothing
@@ -117,11 +119,12 @@ impl core::error::Error for Closed {}
 ///
 /// # Signals and forks
 /// A signal handler may release and close, whatever it interrupts, also a release or an acquisition
-/// of the same semaphore. It may also try to acquire. Signals are handled while a thread waits, and
-/// the wait goes on; [`acquire_interruptible`](SemaphoreWith::acquire_interruptible) gives up
-/// instead. A child of `fork` gets a copy of the semaphore, with the count that it had. Permits of
-/// other threads are not given back there. The child can release what the forking thread acquired,
-/// and acquire again, unless threads waited: permits go to them, and they are not there.
+/// of the same semaphore, unless tasks wait: it would call their wakers. It may also try to
+/// acquire. Signals are handled while a thread waits, and the wait goes on;
+/// [`acquire_interruptible`](SemaphoreWith::acquire_interruptible) gives up instead. A child of
+/// `fork` gets a copy of the semaphore, with the count that it had. Permits of other threads are
+/// not given back there. The child can release what the forking thread acquired, and acquire again,
+/// unless threads waited: permits go to them, and they are not there.
 ///
 /// # Memory
 /// 24 bytes: the counts of permits and of waiters in one word, so that one look tells both, and the

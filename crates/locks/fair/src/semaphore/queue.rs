@@ -68,7 +68,7 @@ use crate::TooManyPermits;
 use core::ptr;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::policy::InOneProcess;
-use ulocks_core::queue::{self, Departures, Granted, Kind, Newest, Node, Sleepers, Status, Window};
+use ulocks_core::queue::{self, Departures, Granted, Kind, Newest, Node, Sleepers, Status, Wakers, Window};
 use ulocks_core::spin::Lost;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicPtr, without_unwinding};
@@ -305,8 +305,11 @@ impl<P: InOneProcess> RawSemaphore<P> {
                 Err(now) => state = State(now),
             }
         }
-        served.answer_each(if state.is_closed() { Kind::Removed } else { Kind::Granted });
+        let mut tasks = Wakers::new();
+        served.answer_each(if state.is_closed() { Kind::Removed } else { Kind::Granted }, &mut tasks);
         ahead.wake();
-        gone.answer_each(Kind::Removed);
+        gone.answer_each(Kind::Removed, &mut tasks);
+        // A waker may do anything: it comes last.
+        tasks.wake();
     }
 }

@@ -58,15 +58,16 @@ impl<P: InOneProcess> RawAcquireAsync<'_, P> {
     #[cold]
     #[inline(never)]
     fn start(&mut self, context: &Context<'_>) -> Poll<Result<(), Closed>> {
+        // To clone a waker may do anything, and a waiter that is counted has to come to its place.
+        self.waiter = Some(TaskNode::new(self.wanted, context.waker().clone()));
         match self.semaphore.arrive(self.wanted, || false) {
             Arrival::Acquired => return self.end(true),
             Arrival::GaveUp => return self.end(false),
             Arrival::Came { .. } => {}
         }
-        // A waiter that is counted has to come to its place.
         without_unwinding(|| {
-            let waiter = self.waiter.insert(TaskNode::new(self.wanted, context.waker().clone()));
             self.stage = Stage::Queued;
+            let waiter = self.waiter.as_ref().expect("it was made above");
             // SAFETY: the node is new, and the future stays where it is until the wait is over.
             unsafe { self.semaphore.queue.push(waiter.as_node(), &self.semaphore.meter) };
             self.semaphore.tell_of_arrival();

@@ -12,5 +12,7 @@ mod mutex;
 mod permits;
 mod semaphore;
 mod tasks;
+#[path = "../common/wakers.rs"]
+mod wakers;
 #[path = "../common/way.rs"]
 mod way;

@@ -76,8 +76,7 @@ fn a_release_is_seen_by_who_gets_its_permits() {
     fn check<P: Way>(seed: u64) {
         explore(Config { seed, ..Config::sampled(10_000) }, a_release_publishes::<P>);
     }
-    check::<Sleeps>(1);
-    check::<Private>(2);
+    on_each!(check);
 }
 
 #[test]
@@ -136,8 +135,7 @@ fn the_release_touches_the_semaphore_no_more() {
         explore(Config { seed, ..Config::sampled(10_000) }, the_acquirer_frees::<P>);
         explore(sampled(8, seed), || model::last_unlocker_frees::<Binary<P>>(8));
     }
-    check::<Sleeps>(1);
-    check::<Private>(2);
+    on_each!(check);
 }
 
 #[test]
@@ -167,13 +165,13 @@ fn histories_are_those_of_a_semaphore() {
                         let (wanted_64, acquire) = (u64::from(wanted), wanted == 1);
                         let had = if acquire {
                             recorder.record(SemaphoreCall::Acquire(wanted_64), || {
-                                semaphore.acquire(wanted);
+                                P::acquire(&semaphore, wanted);
                                 true
                             })
                         } else {
                             // In line, permits are there for another thread.
                             recorder.record(SemaphoreCall::Attempt(wanted_64), || {
-                                semaphore.acquire_until(wanted, deadline())
+                                P::acquire_until(&semaphore, wanted, deadline())
                             })
                         };
                         let again = recorder.record(SemaphoreCall::Attempt(1), || semaphore.try_acquire(1));
@@ -279,7 +277,7 @@ fn histories_with_a_close_are_those_of_a_semaphore() {
                     let (semaphore, recorder) = (Arc::clone(&semaphore), recorder.clone());
                     spawn(move || {
                         let wanted = 1 + me % 2;
-                        let acquire = || u64::from(semaphore.acquire_unless_closed(wanted).is_ok());
+                        let acquire = || u64::from(P::acquire_unless_closed(&semaphore, wanted).is_ok());
                         let had = recorder.record(Call::Acquire(wanted.into()), acquire);
                         if me == 0 {
                             recorder.record(Call::Close, || {
@@ -334,7 +332,8 @@ fn a_signal_handler_may_release() {
             assert!(semaphore.available() <= 1, "{semaphore:?}");
         });
     }
-    on_each!(check);
+    check::<Private>(1);
+    check::<Sleeps>(2);
 }
 
 /// A handler that closes strikes a thread at any step of an acquisition, of a release, of a
@@ -368,5 +367,6 @@ fn a_signal_handler_may_close() {
             assert_eq!((semaphore.waiters(), semaphore.available()), (0, 2 - had));
         });
     }
-    on_each!(check);
+    check::<Private>(1);
+    check::<Sleeps>(2);
 }

@@ -2,8 +2,9 @@
 
 use crate::few::OnCpus;
 use crate::mutex::sampled;
+use crate::wakers::{a_waker_takes_the_lock_of_a_drop, a_waker_waits_for_the_next_in_line};
 use ulocks_core::Private;
-use ulocks_core::model::explore;
+use ulocks_core::model::{Config, explore, pretend_cpus};
 use ulocks_core::spin::NoSpin;
 use ulocks_fair::RawFairMutex;
 use ulocks_testkit::model;
@@ -38,5 +39,18 @@ fn who_came_first_is_served_first() {
             explore(sampled(threads, 1), move || model::in_order::<Tasks<Recorded>>(threads, timed));
             explore(sampled(threads, 2), move || model::in_order::<Mixed<Recorded>>(threads, timed));
         }
+    }
+}
+
+/// Whatever a waker does, it does it when nothing is left to do for others.
+#[test]
+fn wakers_come_last() {
+    let often = |seed| Config { seed, ..Config::sampled(20_000) };
+    explore(often(1), a_waker_takes_the_lock_of_a_drop::<Private<NoSpin>>);
+    for cpus in [2, 16] {
+        explore(often(2), move || {
+            pretend_cpus(cpus);
+            a_waker_waits_for_the_next_in_line::<Private<NoSpin>>();
+        });
     }
 }

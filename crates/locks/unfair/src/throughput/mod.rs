@@ -50,8 +50,8 @@ pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 ///
 /// # Tasks
 /// A task waits by [`lock_async`](ulocks_core::task::AsyncMutex::lock_async), in the queue of the
-/// threads. It is overtaken once at most: a task that was woken in vain is the next to acquire the
-/// mutex. Its future may be dropped at any moment.
+/// threads. One that was woken, polled, and found the mutex taken is the next to acquire it. Its
+/// future may be dropped at any moment. [`task`](ulocks_core::task) has the rest.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
@@ -82,10 +82,11 @@ pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 /// them, which is not there.
 ///
 /// # Memory
-/// Eight bytes. Nothing is allocated, so it can guard a global allocator: a waiter's place in the
-/// queue is on its own stack. What releases is one read-modify-write, after which the mutex is
-/// touched no more, so the thread that releases last may free or unmap it at once. A guard may be
-/// forgotten, which leaves the mutex locked, and a locked mutex may be moved or dropped.
+/// Eight bytes. Nothing is allocated, so it can guard a global allocator, unless tasks wait: a
+/// waiter's place in the queue is on its own stack, or in its future. What releases is one
+/// read-modify-write, after which the mutex is touched no more, so the thread that releases last
+/// may free or unmap it at once. A guard may be forgotten, which leaves the mutex locked, and a
+/// locked mutex may be moved or dropped.
 ///
 /// # Methods
 /// `ThroughputMutex<T>` is a name for [lock_api]'s type around a raw lock of this family. The page
