@@ -1,5 +1,5 @@
-//! What users of tokio's `Mutex` and `Semaphore` expect of these, by its documentation: behaviour by
-//! behaviour, on one thread, poll by poll.
+//! What users of tokio's `Mutex` and `Semaphore` expect of these, by its documentation: behaviour
+//! by behaviour, on one thread, poll by poll.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::future::Future;
@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Wake};
 use ulocks::fair::{Closed, FairMutex};
 use ulocks::task::AsyncMutex;
 use ulocks::{Mutex, Semaphore};
+use ulocks_testkit as _;
 
 /// Counts its wake-ups.
 #[derive(Default)]
