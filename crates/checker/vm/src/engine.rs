@@ -8,15 +8,14 @@
 //!
 //! The module is public for that crate alone, and is no part of what this one promises.
 
+pub mod linux;
+
 pub use crate::fibers::{Fibers, Stopped, suspend};
 
 use crate::clock::Time;
 use crate::futex::{Entry, Waited};
-use crate::pi;
-use crate::signal;
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::Cell;
-use core::ops::Range;
 use core::panic::Location;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -244,9 +243,9 @@ pub trait Engine {
     /// Which entry was woken, if one was.
     fn wait_any(&self, entries: &[Entry<'_>], deadline: Option<Time>, at: At) -> (Waited, Option<usize>);
 
-    /// A call for a priority-inheriting futex.
-    fn pi(&self, _call: pi::Call, _at: At) -> Result<u32, pi::Refusal> {
-        not_here("a priority-inheriting futex")
+    /// What only Linux has, on an engine that has it.
+    fn linux(&self) -> Option<&dyn linux::Linux> {
+        None
     }
 
     // Time.
@@ -270,13 +269,6 @@ pub trait Engine {
     fn running_thread(&self) -> usize {
         self.current_thread()
     }
-    /// Starts the first thread of a new process.
-    fn spawn_process(&self, _body: Box<dyn FnOnce()>, _at: At) -> usize {
-        not_here("a process")
-    }
-    fn current_process(&self) -> usize {
-        0
-    }
     /// The CPU of the calling thread, on an engine that has CPUs. Not a step.
     fn cpu(&self) -> Option<usize> {
         None
@@ -284,13 +276,6 @@ pub trait Engine {
     /// How many CPUs there are, likewise.
     fn cpus(&self) -> Option<usize> {
         None
-    }
-    /// The memory at `addresses` is a mapping of `region`.
-    fn map(&self, _addresses: Range<usize>, _region: usize) {}
-    /// `set_robust_list` of the calling thread.
-    fn set_robust_list(&self, _head: usize) {}
-    fn signals(&self, _request: signal::Request, _at: At) -> u64 {
-        not_here("a signal")
     }
 
     // The run.
@@ -313,10 +298,6 @@ pub trait Engine {
     fn before_all(&self, make: &mut dyn FnMut()) {
         make();
     }
-}
-
-fn not_here(what: &str) -> ! {
-    panic!("{what} exists in an exploration only: the cost model has none")
 }
 
 thread_local! {

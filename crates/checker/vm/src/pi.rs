@@ -15,7 +15,7 @@
 //! the word and the kernel's own record of the owner are not compared.
 
 use crate::clock::Time;
-use crate::engine::{self, Key, Word};
+use crate::engine::{self, Key, Word, linux};
 use crate::sync::AtomicU32;
 use core::panic::Location;
 
@@ -158,5 +158,5 @@ pub fn set_priority(priority: u8) {
 #[track_caller]
 fn call(call: Call) -> Result<u32, Refusal> {
     let at = Location::caller();
-    engine::with(|engine| engine.pi(call, at))
+    engine::with(|engine| linux::demand(engine, "a priority-inheriting futex").pi(call, at))
 }

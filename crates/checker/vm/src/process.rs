@@ -5,7 +5,7 @@
 //! die together. A [`Region`] is mapped as often as one likes, each time at another address, and a
 //! shared futex in it is the same futex at all of them.
 
-use crate::engine;
+use crate::engine::{self, linux};
 use crate::thread::{self, JoinHandle};
 use core::panic::Location;
 use core::ptr::NonNull;
@@ -18,13 +18,15 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 #[track_caller]
 pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let at = Location::caller();
-    thread::start(body, |body| engine::with(|engine| engine.spawn_process(body, at)))
+    thread::start(body, |body| {
+        engine::with(|engine| linux::demand(engine, "a process").spawn_process(body, at))
+    })
 }
 
 /// The number of the calling thread's process: 0 runs the model itself.
 #[must_use]
 pub fn current() -> usize {
-    engine::with(|engine| engine.current_process())
+    engine::with(|engine| engine.linux().map_or(0, |linux| linux.current_process()))
 }
 
 /// Registers the calling thread's robust list, as `set_robust_list`: the kernel walks it when the
@@ -46,7 +48,11 @@ pub fn current() -> usize {
 /// # Safety
 /// What the list leads to is alive whenever the thread may die.
 pub unsafe fn set_robust_list(head: *const ()) {
-    engine::with(|engine| engine.set_robust_list(head.expose_provenance()));
+    engine::with(|engine| {
+        if let Some(linux) = engine.linux() {
+            linux.set_robust_list(head.expose_provenance());
+        }
+    });
 }
 
 /// The thread id that a robust lock's word holds while the calling thread owns it.
@@ -172,7 +178,11 @@ impl Region {
         let start = base.as_ptr().expose_provenance();
         let number = next_number();
         keep(number, Resource::Mapping { start, bytes });
-        engine::with(|engine| engine.map(start..start + bytes, region & 0x7fff));
+        engine::with(|engine| {
+            if let Some(linux) = engine.linux() {
+                linux.map(start..start + bytes, region & 0x7fff);
+            }
+        });
         Mapping { base, number, region: self.clone() }
     }
 }

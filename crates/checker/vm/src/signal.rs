@@ -30,7 +30,7 @@
 //! });
 //! ```
 
-use crate::engine;
+use crate::engine::{self, linux};
 use core::panic::Location;
 use std::rc::Rc;
 
@@ -75,7 +75,7 @@ pub enum Request {
 #[track_caller]
 fn request(request: Request) -> u64 {
     let at = Location::caller();
-    engine::with(|engine| engine.signals(request, at))
+    engine::with(|engine| linux::demand(engine, "a signal").signals(request, at))
 }
 
 /// Installs the process's handler of `signal`; while it runs, the signals in `mask` are masked too.

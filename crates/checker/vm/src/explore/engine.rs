@@ -11,17 +11,13 @@
 
 use super::explorer::Explorer;
 use super::machine::Status;
-use super::pi::{Outcome, Place};
 use super::run::replay;
-use super::signals::Demand;
 use super::story::Said;
 use super::words::number;
 use crate::choice::{Footprint, Kind};
 use crate::clock::{Clock, Time};
 use crate::engine::{At, Engine, Key, Steering, Until, Update, Width, Word};
 use crate::futex::{Entry, Waited};
-use crate::pi::{Call, Refusal};
-use crate::signal::Request;
 use core::alloc::Layout;
 use core::mem::replace;
 use core::panic::Location;
@@ -301,34 +297,8 @@ impl Engine for Explorer<'_, '_> {
         sleeps.map_or_else(|ended| ended, |()| self.sleep(&[], at))
     }
 
-    fn pi(&self, call: Call, at: At) -> Result<u32, Refusal> {
-        if self.is_inert() {
-            return Ok(1);
-        }
-        let mut words = Vec::new();
-        let call = call.map(|futex| {
-            let place = Place { key: self.key(futex.key), loc: self.loc(futex.word, at) };
-            words.push(number(place.loc));
-            place
-        });
-        loop {
-            self.step(Footprint::futex(&words), at);
-            let outcome = self.machine.borrow_mut().pi(call, at);
-            match outcome.unwrap_or_else(|fault| self.fail(&fault, at)) {
-                Outcome::Returns(answer) => return answer,
-                Outcome::Sleeps => match (self.sleep(&words, at).0, call) {
-                    (Waited::Woken, _) => {
-                        let seen = self.machine.borrow_mut().return_as_owner(call, at);
-                        seen.unwrap_or_else(|fault| self.fail(&fault, at));
-                        return Ok(1);
-                    }
-                    (Waited::TimedOut, _) => return Err(Refusal::TimedOut),
-                    // The wait for a lock is begun again.
-                    (_, Call::Lock { .. }) => {}
-                    _ => return Ok(0),
-                },
-            }
-        }
+    fn linux(&self) -> Option<&dyn crate::engine::linux::Linux> {
+        Some(self)
     }
 
     fn look_at_clock(&self, at: At) {
@@ -357,10 +327,6 @@ impl Engine for Explorer<'_, '_> {
         self.start(body, false, at)
     }
 
-    fn spawn_process(&self, body: Box<dyn FnOnce()>, at: At) -> usize {
-        self.start(body, true, at)
-    }
-
     fn join(&self, thread: usize, at: At) {
         if self.is_inert() {
             return;
@@ -373,17 +339,13 @@ impl Engine for Explorer<'_, '_> {
         let mut machine = self.machine.borrow_mut();
         let me = machine.current();
         if let Some(thread) = machine.threads.get_mut(me) {
-            thread.knows_itself = true;
+            thread.linux.asks_for_its_number();
         }
         me
     }
 
     fn running_thread(&self) -> usize {
         self.machine.borrow().current()
-    }
-
-    fn current_process(&self) -> usize {
-        self.machine.borrow().process()
     }
 
     fn choose(&self, count: usize, at: At) -> usize {
@@ -399,32 +361,6 @@ impl Engine for Explorer<'_, '_> {
 
     fn steer(&self, steering: Steering) {
         self.machine.borrow_mut().steering.steer(steering);
-    }
-
-    fn signals(&self, request: Request, at: At) -> u64 {
-        if self.is_inert() {
-            return 0;
-        }
-        self.step(
-            match request {
-                Request::Send { .. } | Request::Install { .. } => Footprint::Everything,
-                Request::Arm { .. } | Request::Mask { .. } | Request::MaskOnReturn { .. } => Footprint::Local,
-            },
-            at,
-        );
-        let (answer, demand) = self.machine.borrow_mut().signals(request, at);
-        if demand == Demand::Pending {
-            self.deliver_signals(demand);
-        }
-        answer
-    }
-
-    fn map(&self, addresses: core::ops::Range<usize>, region: usize) {
-        self.machine.borrow_mut().map(addresses, region);
-    }
-
-    fn set_robust_list(&self, head: usize) {
-        self.machine.borrow_mut().set_robust_list(head);
     }
 
     fn note(&self, text: &dyn Fn() -> String, at: At) {

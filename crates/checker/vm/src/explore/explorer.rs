@@ -2,8 +2,6 @@
 //! choose, and go on when their thread is chosen.
 
 use super::machine::{Machine, Next, Status};
-use super::rounds::Round;
-use super::signals::Demand;
 use super::story::Said;
 use super::verdict::Verdict;
 use super::watchdog;
@@ -12,7 +10,6 @@ use crate::engine::{At, Key, Word};
 use crate::fibers::{self, Fibers, Stopped};
 use crate::futex::Waited;
 use crate::memory::{Fault, Loc, What};
-use crate::side::Side;
 use core::cell::{Cell, RefCell};
 use std::thread::panicking;
 
@@ -115,8 +112,7 @@ impl<'a, 's> Explorer<'a, 's> {
             self.machine.borrow_mut().announce(status, footprint, at);
             self.wait_for_turn();
             self.live_or_die(at);
-            let held_up = self.machine.borrow().goes_for_a_signal();
-            if !self.deliver_signals(if held_up { Demand::One } else { Demand::Nothing }) {
+            if !self.run_handlers() {
                 watchdog::runs(self.machine.borrow().current(), Some(at));
                 return;
             }
@@ -157,38 +153,6 @@ impl<'a, 's> Explorer<'a, 's> {
         self.end()
     }
 
-    /// Lets the thread that has just been chosen die, before it does what it announced.
-    pub(super) fn live_or_die(&self, at: At) {
-        if self.machine.borrow_mut().dies(at) {
-            // The thread never runs again; the others go on.
-            self.wait_for_turn();
-            unreachable!("a dead thread was chosen");
-        }
-    }
-
-    /// Runs the handlers of signals that arrive now, at least those that are demanded. Whether one
-    /// ran.
-    pub(super) fn deliver_signals(&self, mut demand: Demand) -> bool {
-        let mut any = false;
-        loop {
-            let delivery = self.machine.borrow_mut().next_signal(demand);
-            let Some(delivery) = delivery else { return any };
-            let round = self.machine.borrow_mut().set_round(Round::default());
-            self.machine.borrow_mut().moves_on();
-            let side = Side::of_model();
-            (delivery.handler)();
-            drop(side);
-            let mut machine = self.machine.borrow_mut();
-            machine.moves_on();
-            machine.set_round(round);
-            machine.return_from_handler(delivery.outer);
-            any = true;
-            if demand == Demand::One {
-                demand = Demand::Nothing;
-            }
-        }
-    }
-
     /// The history of `word`, made at its first use if its bytes are zero.
     pub(super) fn loc(&self, word: Word, at: At) -> Loc {
         self.demand(word, at);
@@ -220,7 +184,7 @@ impl<'a, 's> Explorer<'a, 's> {
         self.live_or_die(at);
         let ended = self.machine.borrow_mut().leave_queue(me);
         if ended.0 == Waited::Interrupted {
-            self.deliver_signals(Demand::One);
+            self.run_one_handler();
         }
         ended
     }

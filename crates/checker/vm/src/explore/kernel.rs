@@ -1,23 +1,19 @@
-//! The kernel's part of an execution: the futex queue, the clocks, and what it does for a thread
-//! that has died.
+//! The kernel's part of an execution: the futex queue, and the clocks.
 //!
 //! Each method is one step for all other threads. Nothing here orders memory: a wake-up makes
 //! nothing visible, and the kernel's own look at a word is a relaxed load of the newest value.
 
 use super::coverage::{Event, Operation};
-use super::machine::{Machine, Status};
-use super::pi::Inherits;
+use super::linux::Inherits;
+use super::machine::Machine;
 use super::story::Said;
-use super::{Kernel, Survivors};
-use crate::choice::{Footprint, Kind};
+use crate::choice::Kind;
 use crate::clock::{Clock, Time};
-use crate::engine::{At, Key, Update, Width, Word};
+use crate::engine::{At, Key};
 use crate::futex::Waited;
 use crate::memory::{Fault, Loc, MsgId};
-use crate::pi::{OWNER_DIED, TID_MASK, WAITERS};
 use core::cell::Cell;
-use core::ptr::NonNull;
-use core::sync::atomic::Ordering::{AcqRel, Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 use core::time::Duration;
 
 /// A thread in the queue of one futex, or of several (`futex_waitv`).
@@ -76,28 +72,7 @@ impl Clocks {
     }
 }
 
-/// The kernel follows a robust list no further (`ROBUST_LIST_LIMIT`).
-const ROBUST_LIST_LIMIT: usize = 2_048;
-/// The mark of a priority-inheriting lock in the address of an entry.
-const PI: usize = 1;
-
-/// How far the walk along a robust list has come.
-pub(super) struct Walk {
-    head: usize,
-    offset: usize,
-    pending: usize,
-    entry: usize,
-    count: usize,
-}
-
 impl Machine<'_, '_> {
-    pub(super) fn canonical(&self, key: Key) -> Key {
-        match key.private {
-            true => Key { address: key.address ^ (self.process() << 48), ..key },
-            false => Key { address: self.canonical_address(key.address), ..key },
-        }
-    }
-
     /// Puts the current thread into the queue of a futex, unless its word has changed. If the
     /// thread is in the queue of another one (`futex_waitv`), this is the next.
     pub(super) fn queue_up(
@@ -201,7 +176,7 @@ impl Machine<'_, '_> {
     }
 
     /// Wakes up to `count` sleepers of `key`, longest sleeper first.
-    fn take(&mut self, key: Key, count: u32, bits: u32) -> Vec<usize> {
+    pub(super) fn take(&mut self, key: Key, count: u32, bits: u32) -> Vec<usize> {
         let mut woken = Vec::new();
         // A thread that was woken by one word, and has not run yet, is still in the queues of its
         // other words: it may take another wake-up.
@@ -336,166 +311,4 @@ impl Machine<'_, '_> {
             sleeper.expired |= sleeper.woken.is_none() && deadline.is_some_and(|deadline| deadline <= now);
         }
     }
-
-    // Death.
-
-    /// Whether the thread that was just chosen dies instead.
-    pub(super) fn dies(&mut self, at: At) -> bool {
-        let me = self.current();
-        self.threads[me].taken += 1;
-        // Thread 0 is the model itself: it judges the others.
-        if self.config.deaths.is_none() || me == 0 || self.deaths >= self.config.deaths.max() {
-            return false;
-        }
-        let dies = match self.config.deaths.point() {
-            Some((thread, step)) => thread == me && step + 1 == self.threads[me].taken,
-            None => self.pick(Kind::Die, 2) == 1,
-        };
-        if dies {
-            self.deaths += 1;
-            self.tell(at, || Said::Text("dies".into()));
-            let process = self.threads[me].process;
-            let whole = self.config.deaths.takes_the_process() && process != 0;
-            for (number, thread) in self.threads.iter_mut().enumerate() {
-                if number == me || (whole && thread.process == process && thread.status != Status::Done) {
-                    thread.died = true;
-                    thread.status = Status::Exiting;
-                    thread.footprint = Footprint::Everything;
-                }
-            }
-            self.died_at = Some(at);
-        }
-        dies
-    }
-
-    /// Whether the death of a thread in place of its next step would take other threads with it.
-    pub(super) fn death_takes_others(&self, number: usize) -> bool {
-        let thread = &self.threads[number];
-        let deaths = self.config.deaths;
-        if !deaths.takes_the_process() || thread.process == 0 || self.deaths >= deaths.max() {
-            return false;
-        }
-        deaths.point().is_none_or(|point| point == (number, thread.taken))
-            && self.threads.iter().enumerate().any(|(other, of)| {
-                other != number && of.process == thread.process && of.status != Status::Done
-            })
-    }
-
-    /// The kernel cleans up after a thread that has died: it leaves the queue, its robust list is
-    /// walked, one lock a step, and last come the priority-inheriting locks for which others wait.
-    /// Of a thread that has come to its end only these are looked after.
-    pub(super) fn exit(&mut self, thread: usize) {
-        if !self.threads[thread].died {
-            return self.end(thread);
-        }
-        let walk = match self.threads[thread].walk.take() {
-            Some(walk) => walk,
-            None => {
-                self.queue.retain(|sleeper| sleeper.thread != thread);
-                match self.threads[thread].robust_list {
-                    Some(head) => self.begin_walk(head),
-                    None => return self.end(thread),
-                }
-            }
-        };
-        match self.walk(thread, walk) {
-            Some(rest) => self.threads[thread].walk = Some(rest),
-            None => self.end(thread),
-        }
-    }
-
-    pub(super) fn set_robust_list(&mut self, head: usize) {
-        let me = self.current();
-        self.threads[me].robust_list = Some(head);
-    }
-
-    /// The head is three words: the first entry, the distance from an entry to its futex word, and
-    /// the pending entry. An entry begins with the address of the next; the last one's is the
-    /// head's.
-    fn begin_walk(&mut self, head: usize) -> Walk {
-        let offset = self.read_user(head + 8) as usize;
-        let pending = self.read_user(head + 16) as usize & !PI;
-        Walk { head, offset, pending, entry: self.read_user(head) as usize & !PI, count: 0 }
-    }
-
-    /// `exit_robust_list`: every lock on the list, then the one in `list_op_pending`. Comes to one
-    /// of them, and returns the rest of the way.
-    fn walk(&mut self, thread: usize, mut walk: Walk) -> Option<Walk> {
-        let Walk { head, offset, pending, .. } = walk;
-        while walk.entry != head && walk.entry != 0 && walk.count < ROBUST_LIST_LIMIT {
-            let entry = walk.entry;
-            // The next one is read before this one's lock is given away.
-            walk.entry = self.read_user(entry) as usize & !PI;
-            walk.count += 1;
-            if entry != pending {
-                self.owner_died(thread, entry.wrapping_add(offset), false);
-                return Some(walk);
-            }
-        }
-        if pending != 0 {
-            self.owner_died(thread, pending.wrapping_add(offset), true);
-        }
-        None
-    }
-
-    /// `handle_futex_death`.
-    fn owner_died(&mut self, thread: usize, address: usize, pending: bool) {
-        let word = user_word(address, Width::W32);
-        let Some(loc) = self.loc_of(word) else { return };
-        let holds = self.memory.newest(loc) as u32;
-        let key = Key { address: self.canonical_address(address), private: false };
-        if holds & TID_MASK == thread as u32 + 1 {
-            // The kernel exchanges it with a full barrier: what the dead thread did is visible to
-            // a thread that acquires.
-            let change = |value: u64| Some(value & u64::from(WAITERS) | u64::from(OWNER_DIED));
-            let update =
-                Update { name: "exit", success: AcqRel, failure: Relaxed, weak: false, change: &change };
-            let at = self.died_at.expect("somebody has died");
-            // A word that ended is no lock any more.
-            let _ = self.memory.update(thread, loc, &update, at, &mut |_, _| 0);
-            let woken = if holds & WAITERS != 0 { self.take(key, 1, u32::MAX) } else { Vec::new() };
-            self.tell_kernel(thread, loc, "marks it OWNER_DIED", &woken);
-        } else if pending && self.passes_on(holds) {
-            // It died between its release and its wake-up, or between being woken and acquiring.
-            let woken = self.take(key, 1, u32::MAX);
-            self.tell_kernel(thread, loc, "passes its wake-up on", &woken);
-        }
-    }
-
-    /// Whether the kernel wakes a waiter for a dead thread whose pending lock holds `holds`, which
-    /// does not name that thread.
-    fn passes_on(&self, holds: u32) -> bool {
-        let is_free = holds & TID_MASK == 0;
-        match self.config.kernel {
-            Kernel::V6_18 => is_free,
-            Kernel::V7_2 => is_free || holds & WAITERS == 0,
-        }
-    }
-
-    fn tell_kernel(&mut self, thread: usize, loc: Loc, what: &str, woken: &[usize]) {
-        let name = self.word_name(loc);
-        let steps = self.steps();
-        if let Some(story) = &mut self.story {
-            let text =
-                format!("is dead; the kernel finds {name} on its robust list, {what}, wakes {woken:?}");
-            story.tell_without_place(steps, thread, text);
-        }
-    }
-
-    /// What the kernel reads at `address`: the newest value of the atomic that is there.
-    fn read_user(&mut self, address: usize) -> u64 {
-        self.peek(user_word(address, Width::W64))
-    }
-
-    /// Where a thread died, and whether the survivors were held up by it.
-    pub(super) fn death(&self) -> Option<(At, bool)> {
-        let blocked = self.threads.iter().any(|thread| thread.status != Status::Done);
-        self.died_at.map(|at| (at, blocked && self.config.survivors == Survivors::MayBlock))
-    }
-}
-
-/// The word at an address that a thread gave to the kernel.
-fn user_word(address: usize, width: Width) -> Word {
-    let bytes = NonNull::new(core::ptr::with_exposed_provenance_mut(address));
-    Word::new(bytes.expect("a robust list contains the null pointer"), width)
 }

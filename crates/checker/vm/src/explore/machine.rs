@@ -23,11 +23,11 @@ use super::bounds::Bounds;
 use super::coverage::Coverage;
 use super::freed::Freed;
 use super::kernel::{Clocks, Sleeper, Vain};
+use super::linux;
 use super::loops::Loops;
 use super::narrow::Narrow;
 use super::rounds::Round;
 use super::run::Choices;
-use super::signals::Signals;
 use super::steering::Steering;
 use super::story::{Said, Story};
 use super::verdict::Verdict;
@@ -79,11 +79,9 @@ const LONGEST_STREAK: u32 = 1_000;
 const LONGEST_REPETITION: u64 = 1_000;
 
 pub(super) struct Thread {
-    pub(super) process: usize,
     pub(super) status: Status,
     pub(super) footprint: Footprint,
     pub(super) at: Option<At>,
-    pub(super) died: bool,
     /// By word: the message it read last, and how often in a row it counted.
     pub(super) reads: Vec<(Loc, MsgId, u32)>,
     /// The round of its busy-wait, and those in which that is done.
@@ -92,20 +90,11 @@ pub(super) struct Thread {
     /// What it has done since it changed something last.
     pub(super) loops: Loops,
     pub(super) yields: Yields,
-    /// How far the kernel has come with its robust list, once it has died.
-    pub(super) walk: Option<super::kernel::Walk>,
     /// Where its last weak exchange failed for no reason, and was not tried again since.
     pub(super) failed_weakly: Option<(Loc, At)>,
-    pub(super) signals: Signals,
-    pub(super) robust_list: Option<usize>,
-    /// Steps it has been chosen for.
-    pub(super) taken: u32,
-    /// Its own, without what it inherits.
-    pub(super) priority: u8,
     /// Whether another thread has run since it could have carried out what it announced.
     pub(super) preempted: bool,
-    /// Whether it has asked for its number, and so may have written its id into a lock.
-    pub(super) knows_itself: bool,
+    pub(super) linux: linux::OfThread,
 }
 
 impl Thread {
@@ -142,10 +131,6 @@ pub(super) struct Machine<'a, 's> {
     pub(super) vain: Vec<Vain>,
     pub(super) clocks: Clocks,
     pub(super) freed: Freed,
-    pub(super) regions: Vec<(Range<usize>, usize)>,
-    pub(super) handlers: Vec<super::signals::Installed>,
-    pub(super) deaths: u32,
-    pub(super) died_at: Option<At>,
     pub(super) spurious: u32,
     pub(super) bounds: Bounds,
     /// How often spinners were let go although there was nothing new to see.
@@ -155,6 +140,7 @@ pub(super) struct Machine<'a, 's> {
     /// Whether what is created now was there before the run.
     pub(super) before_all: bool,
     pub(super) steering: Steering,
+    pub(super) linux: linux::OfMachine,
     /// Scratch for `schedule`.
     pub(super) enabled: Vec<Candidate>,
 }
@@ -190,26 +176,19 @@ impl<'a, 's> Machine<'a, 's> {
             vain: Vec::new(),
             clocks: Clocks::default(),
             freed: Freed::default(),
-            regions: Vec::new(),
-            handlers: Vec::new(),
-            deaths: 0,
-            died_at: None,
             spurious: 0,
             bounds: Bounds::default(),
             last_looks: 0,
             made_way: false,
             before_all: false,
             steering: Steering::default(),
+            linux: Default::default(),
             enabled: Vec::new(),
         }
     }
 
     pub(super) fn current(&self) -> usize {
         self.current
-    }
-
-    pub(super) fn process(&self) -> usize {
-        self.threads.get(self.current).map_or(0, |thread| thread.process)
     }
 
     pub(super) fn steps(&self) -> u64 {
@@ -251,36 +230,19 @@ impl<'a, 's> Machine<'a, 's> {
 
     pub(super) fn start_thread(&mut self, parent: Option<(usize, bool)>) -> usize {
         let number = self.memory.spawn(parent.map(|(parent, _)| parent));
-        let process = match parent {
-            None => 0,
-            Some((parent, false)) => self.threads[parent].process,
-            Some((_, true)) => 1 + self.threads.iter().map(|thread| thread.process).max().unwrap_or(0),
-        };
-        // As the kernel has it. A process has no masks of its maker's here, and so inherits no
-        // signals that they block.
-        let masked = match parent {
-            Some((parent, false)) => self.threads[parent].signals.masked(),
-            _ => 0,
-        };
+        let linux = linux::OfThread::new(&self.threads, parent);
         self.threads.push(Thread {
-            process,
             status: Status::Ready,
             footprint: Footprint::Local,
             at: None,
-            died: false,
             reads: Vec::new(),
             round: Round::default(),
             outer_rounds: Vec::new(),
             loops: Loops::new(),
             yields: Yields::default(),
-            walk: None,
             failed_weakly: None,
-            signals: Signals::masking(masked),
-            robust_list: None,
-            taken: 0,
-            priority: 0,
             preempted: false,
-            knows_itself: false,
+            linux,
         });
         if let Some((parent, _)) = parent {
             self.choices.follows(number, parent);
@@ -293,11 +255,9 @@ impl<'a, 's> Machine<'a, 's> {
         self.threads[self.current].at
     }
 
-    /// A thread has come to its end. If it may own a priority-inheriting lock, its exit from the
-    /// kernel is a step of its own.
+    /// A thread has come to its end.
     pub(super) fn finish(&mut self, thread: usize) {
-        let may_own = self.threads[thread].knows_itself && self.may_own_a_lock(thread);
-        self.threads[thread].status = if may_own { Status::Exiting } else { Status::Done };
+        self.threads[thread].status = self.at_its_end(thread);
         self.threads[thread].footprint = Footprint::Everything;
     }
 
@@ -308,7 +268,7 @@ impl<'a, 's> Machine<'a, 's> {
 
     /// Whether all threads have come to their end, by themselves.
     pub(super) fn has_ended(&self) -> bool {
-        self.deaths == 0 && self.threads.iter().all(|thread| thread.status == Status::Done)
+        !self.somebody_died() && self.threads.iter().all(|thread| thread.status == Status::Done)
     }
 
     pub(super) fn joined(&mut self, thread: usize, at: At) {
@@ -374,7 +334,7 @@ impl<'a, 's> Machine<'a, 's> {
                     }
                     // An armed signal need not come: any last step of another keeps it from coming.
                     // A thread that must keep its turn keeps others from going.
-                    if !self.handlers.is_empty() || self.keeps_its_turn() {
+                    if self.linux.has_handlers() || self.keeps_its_turn() {
                         self.choices.all_orders();
                     }
                     self.restrict_enabled();
@@ -438,11 +398,7 @@ impl<'a, 's> Machine<'a, 's> {
     /// What the next step of a thread may touch.
     fn footprint(&self, number: usize) -> Footprint {
         let announced = self.threads[number].footprint;
-        // A thread that may be sent a signal is not free to take any step early: the signal would
-        // come too late for it. And a death that takes others with it happens before or after each
-        // of their steps.
-        let may_be_struck = announced.is_invisible() && self.handles_signals(number);
-        if may_be_struck || self.death_takes_others(number) { Footprint::Everything } else { announced }
+        if self.may_be_struck(number, announced) { Footprint::Everything } else { announced }
     }
 
     /// Whether a thread can go on, signals aside.

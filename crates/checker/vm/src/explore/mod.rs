@@ -69,6 +69,7 @@ mod faults;
 mod freed;
 mod html;
 mod kernel;
+mod linux;
 mod loops;
 mod machine;
 mod missing;
@@ -76,13 +77,11 @@ mod mixed;
 mod names;
 mod narrow;
 mod parallel;
-mod pi;
 mod quiet;
 #[cfg(test)]
 mod reduction;
 mod rounds;
 mod run;
-mod signals;
 mod steering;
 mod story;
 mod stuck;
@@ -94,6 +93,7 @@ mod yields;
 pub use bounds::{Bounds, Hit};
 pub use coverage::{Coverage, Event, Operation, Site};
 pub use deepen::{check, run_deepening};
+pub use linux::{Deaths, Kernel, Survivors};
 pub use parallel::{run_on, run_parallel};
 pub(crate) use run::run_from;
 pub use run::{cover, run};
@@ -129,77 +129,6 @@ pub enum Strategy {
     Bytes(Vec<u8>),
     /// The one of a [`Failure::replay`].
     Replay(String),
-}
-
-/// Which threads may die, and where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deaths {
-    /// None.
-    None,
-    /// Up to so many threads, each at any of its steps. Thread 0, which runs the model itself,
-    /// never dies.
-    Threads(u32),
-    /// Up to so many processes, with all their threads; of process 0, threads by themselves.
-    Processes(u32),
-    /// This thread, in place of its step of this number, counted from 0.
-    At {
-        /// The thread.
-        thread: usize,
-        /// Its step.
-        step: u32,
-    },
-}
-
-impl Deaths {
-    fn is_none(self) -> bool {
-        self == Self::None
-    }
-
-    fn max(self) -> u32 {
-        match self {
-            Self::None => 0,
-            Self::Threads(count) | Self::Processes(count) => count,
-            Self::At { .. } => 1,
-        }
-    }
-
-    fn point(self) -> Option<(usize, u32)> {
-        match self {
-            Self::At { thread, step } => Some((thread, step)),
-            _ => None,
-        }
-    }
-
-    fn takes_the_process(self) -> bool {
-        matches!(self, Self::Processes(_) | Self::At { .. })
-    }
-}
-
-/// What is demanded of the threads that survive a death.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Survivors {
-    /// They come to their end.
-    MustFinish,
-    /// They may wait for the dead for ever; what they do until then has to be right.
-    MayBlock,
-}
-
-/// The kernel whose rule for `list_op_pending` holds.
-///
-/// The rule says when the kernel passes a wake-up on for a dead thread whose pending lock is not
-/// its own: [`set_robust_list`](crate::process::set_robust_list). A protocol that relies on the
-/// robust list has to hold under each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernel {
-    /// Linux 6.18: only if the word names no owner.
-    V6_18,
-    /// Linux 7.2: also if the word names an owner, and `FUTEX_WAITERS` is not set.
-    V7_2,
-}
-
-impl Kernel {
-    /// Each of them.
-    pub const ALL: [Self; 2] = [Self::V6_18, Self::V7_2];
 }
 
 /// Who may have memory again that a thread of the model has given back.
@@ -331,10 +260,7 @@ impl fmt::Display for Config {
         if self.spurious > 0 {
             write!(f, ", up to {} spurious", self.spurious)?;
         }
-        match self.deaths {
-            Deaths::None => Ok(()),
-            deaths => write!(f, ", deaths: {deaths:?}, kernel {:?}", self.kernel),
-        }
+        self.tell_deaths(f)
     }
 }
 
@@ -393,9 +319,7 @@ impl fmt::Display for Report {
             write!(f, " (an estimated {share} % of all)")?;
         }
         write!(f, " of up to {} threads, {} steps", self.threads, self.steps)?;
-        if self.deaths > 0 {
-            write!(f, ", {} with a death, {} with survivors held up", self.deaths, self.blocked)?;
-        }
+        self.tell_deaths(f)?;
         if self.bounds.is_hit() {
             write!(f, "; left out: {}", self.bounds)?;
         }

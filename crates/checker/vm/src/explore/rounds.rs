@@ -30,7 +30,6 @@
 //! - A thread whose round of [`spin_until`](crate::sync::spin_until) has changed something, even if
 //!   it has put it back, or has slept: another thread may have seen that.
 
-use super::Deaths;
 use super::bounds::Bound;
 use super::machine::{Machine, Status};
 use super::story::Said;
@@ -148,8 +147,8 @@ impl Machine<'_, '_> {
         self.is_systematic
             && self.redundant_since.is_none()
             && self.config.preemptions.is_none()
-            && self.config.deaths == Deaths::None
-            && self.handlers.is_empty()
+            && !self.config.lets_die()
+            && !self.linux.has_handlers()
             && !self.made_way
             && !self.keeps_its_turn()
     }

@@ -9,7 +9,7 @@ use super::mixed::Mixed;
 use super::quiet::Quiet;
 use super::story::{Story, place};
 use super::verdict::Verdict;
-use super::{Config, Failure, Report, Strategy};
+use super::{Config, Failure, Report, Strategy, linux};
 use crate::choice::footprint::{Relation, is_covered, is_covered_if_newest};
 use crate::choice::{
     self, Bytes, Candidate, Exhaustive, Footprint, Kind, NotDeterministic, Odds, Pct, Random, Recorder,
@@ -137,10 +137,7 @@ impl Report {
             return;
         }
         self.executions += 1;
-        if let Some((_, blocked)) = outcome.death {
-            self.deaths += 1;
-            self.blocked += u64::from(blocked);
-        }
+        self.count_death(outcome.death);
     }
 
     /// Counts the executions of another report.
@@ -151,8 +148,7 @@ impl Report {
         self.threads = self.threads.max(other.threads);
         self.bounds.add(&other.bounds);
         self.out_of_time |= other.out_of_time;
-        self.deaths += other.deaths;
-        self.blocked += other.blocked;
+        self.add_deaths(other);
     }
 }
 
@@ -215,7 +211,7 @@ pub(super) fn execute(
         }
     });
     let mut machine = explorer.into_machine();
-    crate::process::end_run();
+    linux::end_run();
     crate::thread::forget_tokens();
     crate::thread::forget_all();
     let leak = crate::sync::leaks::end_run(run).filter(|_| verdict.is_none() && machine.has_ended());

@@ -14,10 +14,8 @@
 //! the next one, from a thread that is stuck for another reason. So it counts only if every thread
 //! that is stuck missed a wake-up, or waits for the end of one that did. All else is a deadlock.
 
-use super::Survivors;
 use super::kernel::Vain;
 use super::machine::{Machine, Status, Thread};
-use super::pi::Inherits;
 use super::story::place;
 use super::verdict::{Stuck, Verdict};
 use super::words::number;
@@ -29,16 +27,14 @@ impl Machine<'_, '_> {
         if self.threads.iter().all(|thread| thread.status == Status::Done) {
             return None;
         }
-        if self.deaths > 0 && self.config.survivors == Survivors::MayBlock {
+        if self.may_be_blocked() {
             return None;
         }
         let stuck = self.stuck();
-        let forgotten = self.queue.iter().any(|sleeper| match sleeper.inherits {
-            Some(Inherits::Lock) => self.is_forgotten(sleeper),
-            _ => sleeper
-                .entries
-                .iter()
-                .all(|(_, loc, expected)| self.memory.newest(*loc) != u64::from(*expected)),
+        let has_changed =
+            |(_, loc, expected): &(_, Loc, u32)| self.memory.newest(*loc) != u64::from(*expected);
+        let forgotten = self.queue.iter().any(|sleeper| {
+            self.lock_forgets(sleeper).unwrap_or_else(|| sleeper.entries.iter().all(has_changed))
         });
         let lost = forgotten || self.all_missed_theirs();
         Some(if lost { Verdict::LostWakeUp(stuck) } else { Verdict::Deadlock(stuck) })
@@ -89,9 +85,7 @@ impl Machine<'_, '_> {
             Some(what)
         };
         let mut stuck: Vec<String> = self.threads.iter().enumerate().filter_map(describe).collect();
-        for (number, _) in self.threads.iter().enumerate().filter(|(_, thread)| thread.died) {
-            stuck.push(format!("thread {number} has died"));
-        }
+        self.tell_the_dead(&mut stuck);
         Stuck(stuck)
     }
 

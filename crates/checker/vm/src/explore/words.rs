@@ -2,14 +2,13 @@
 
 use super::bounds::Bound;
 use super::coverage::{Event, Operation};
-use super::machine::{Machine, Status, Thread};
+use super::machine::{Machine, Status};
 use super::narrow::Class;
 use super::run::Choices;
 use super::story::Said;
 use crate::choice::{Footprint, Kind, Strategy as _};
 use crate::engine::{At, Update, Width, Word};
 use crate::memory::{Fault, Loc, MsgId, Read, Updated, What, Why};
-use core::ops::Range;
 use core::sync::atomic::Ordering;
 
 /// A value read, for reports.
@@ -318,14 +317,13 @@ impl Machine<'_, '_> {
     /// did before is known to what the thread does afterwards, and the other way round. A thread
     /// that does not run is as well ordered by its next switch.
     pub(super) fn membarrier(&mut self, at: At) {
-        let (current, process) = (self.current, self.process());
+        let (current, process) = (self.current, self.process_of(self.current));
         self.memory.fence(current, Ordering::SeqCst);
         for thread in 0..self.threads.len() {
-            let Thread { process: theirs, status, .. } = &self.threads[thread];
-            if thread == current || *theirs != process {
+            if thread == current || self.process_of(thread) != process {
                 continue;
             }
-            if !matches!(status, Status::Done) {
+            if self.threads[thread].status != Status::Done {
                 self.memory.hear(thread, current);
                 self.memory.fence(thread, Ordering::SeqCst);
             }
@@ -354,19 +352,6 @@ impl Machine<'_, '_> {
         }
         self.memory.plain_forget(address, size);
         Ok(())
-    }
-
-    // Regions.
-
-    pub(super) fn map(&mut self, addresses: Range<usize>, region: usize) {
-        self.regions.retain(|(old, _)| old.end <= addresses.start || addresses.end <= old.start);
-        self.regions.push((addresses, region));
-    }
-
-    /// The address by which the kernel knows a futex of a region: its place in the region.
-    pub(super) fn canonical_address(&self, address: usize) -> usize {
-        let hit = self.regions.iter().find(|(addresses, _)| addresses.contains(&address));
-        hit.map_or(address, |(addresses, region)| (1 << 63) + (region << 32) + (address - addresses.start))
     }
 }
 

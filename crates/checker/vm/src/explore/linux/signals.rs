@@ -1,10 +1,13 @@
 //! Signals of an execution: which thread handles what, what is pending where, and when a handler
 //! runs.
 
-use super::machine::{Machine, Status};
-use super::story::Said;
 use crate::choice::Kind;
 use crate::engine::At;
+use crate::explore::explorer::Explorer;
+use crate::explore::machine::{Machine, Status};
+use crate::explore::rounds::Round;
+use crate::explore::story::Said;
+use crate::side::Side;
 use crate::signal::{Request, Signal};
 use std::rc::Rc;
 
@@ -44,11 +47,11 @@ pub(super) struct Installed {
 }
 
 /// A handler that runs now.
-pub(super) struct Delivery {
-    pub(super) handler: Rc<dyn Fn()>,
+struct Delivery {
+    handler: Rc<dyn Fn()>,
     /// What is to be restored when it returns: what the code masks that was interrupted by what it
     /// interrupts.
-    pub(super) outer: Option<u32>,
+    outer: Option<u32>,
 }
 
 /// Which signals have to be delivered where some may be.
@@ -62,54 +65,91 @@ pub(super) enum Demand {
     Pending,
 }
 
+impl Explorer<'_, '_> {
+    /// Runs the handlers of the signals that strike the thread, which was just chosen. Whether one
+    /// ran.
+    pub(in crate::explore) fn run_handlers(&self) -> bool {
+        let held_up = self.machine.borrow().goes_for_a_signal();
+        self.deliver_signals(if held_up { Demand::One } else { Demand::Nothing })
+    }
+
+    /// Runs the handler of the signal that has ended the sleep of the thread.
+    pub(in crate::explore) fn run_one_handler(&self) {
+        self.deliver_signals(Demand::One);
+    }
+
+    /// Runs the handlers of signals that arrive now, at least those that are demanded. Whether one
+    /// ran.
+    pub(super) fn deliver_signals(&self, mut demand: Demand) -> bool {
+        let mut any = false;
+        loop {
+            let delivery = self.machine.borrow_mut().next_signal(demand);
+            let Some(delivery) = delivery else { return any };
+            let round = self.machine.borrow_mut().set_round(Round::default());
+            self.machine.borrow_mut().moves_on();
+            let side = Side::of_model();
+            (delivery.handler)();
+            drop(side);
+            let mut machine = self.machine.borrow_mut();
+            machine.moves_on();
+            machine.set_round(round);
+            machine.return_from_handler(delivery.outer);
+            any = true;
+            if demand == Demand::One {
+                demand = Demand::Nothing;
+            }
+        }
+    }
+}
+
 impl Machine<'_, '_> {
     /// Whether a signal could be handled by a thread.
     pub(super) fn handles_signals(&self, thread: usize) -> bool {
-        let process = self.threads[thread].process;
-        self.handlers.iter().any(|installed| installed.process == process)
+        let process = self.threads[thread].linux.process;
+        self.linux.handlers.iter().any(|installed| installed.process == process)
     }
 
     /// Those of `arrived` that a thread handles now.
     fn handled(&self, thread: usize, arrived: u32) -> u32 {
-        let of = &self.threads[thread];
+        let of = &self.threads[thread].linux;
         let arrived = arrived & !of.signals.masked;
         if arrived == 0 {
             return 0;
         }
-        let handled = self.handlers.iter().filter(|installed| installed.process == of.process);
+        let handled = self.linux.handlers.iter().filter(|installed| installed.process == of.process);
         arrived & handled.fold(0, |bits, installed| bits | installed.signal.bit())
     }
 
     /// What may be delivered to a thread now.
     fn due(&self, thread: usize) -> u32 {
-        if self.handlers.is_empty() {
+        if !self.linux.has_handlers() {
             return 0;
         }
-        let signals = &self.threads[thread].signals;
+        let signals = &self.threads[thread].linux.signals;
         self.handled(thread, signals.pending | signals.armed())
     }
 
     /// Whether a thread may be interrupted now.
-    pub(super) fn signal_is_due(&self, thread: usize) -> bool {
+    pub(in crate::explore) fn signal_is_due(&self, thread: usize) -> bool {
         self.due(thread) != 0
     }
 
     /// Whether a thread will be interrupted: the signal has been sent.
-    pub(super) fn signal_is_pending(&self, thread: usize) -> bool {
-        self.handled(thread, self.threads[thread].signals.pending) != 0
+    pub(in crate::explore) fn signal_is_pending(&self, thread: usize) -> bool {
+        self.handled(thread, self.threads[thread].linux.signals.pending) != 0
     }
 
     /// Whether the current thread was chosen although what it waits for has not come.
-    pub(super) fn goes_for_a_signal(&self) -> bool {
+    fn goes_for_a_signal(&self) -> bool {
         let me = self.current();
         self.threads[me].status != Status::Ready && self.signal_is_due(me) && !self.can_go_by_itself(me)
     }
 
     /// Chooses whether a signal strikes the current thread now, and which.
-    pub(super) fn next_signal(&mut self, demand: Demand) -> Option<Delivery> {
+    fn next_signal(&mut self, demand: Demand) -> Option<Delivery> {
         let me = self.current();
         let due = match demand {
-            Demand::Pending => self.handled(me, self.threads[me].signals.pending),
+            Demand::Pending => self.handled(me, self.threads[me].linux.signals.pending),
             Demand::Nothing | Demand::One => self.due(me),
         };
         if due == 0 {
@@ -121,13 +161,14 @@ impl Machine<'_, '_> {
             Demand::Nothing => self.pick(Kind::Interrupt, count + 1).checked_sub(1)?,
         };
         let number = (0..32_u8).filter(|number| due & 1 << number != 0).nth(chosen)?;
-        let process = self.threads[me].process;
+        let process = self.threads[me].linux.process;
         let installed = self
+            .linux
             .handlers
             .iter()
             .find(|installed| installed.process == process && installed.signal.bit() == 1 << number)?;
         let (handler, mask) = (Rc::clone(&installed.handler), installed.mask);
-        let signals = &mut self.threads[me].signals;
+        let signals = &mut self.threads[me].linux.signals;
         if signals.pending & 1 << number != 0 {
             signals.pending &= !(1 << number);
         } else {
@@ -141,9 +182,9 @@ impl Machine<'_, '_> {
         Some(Delivery { handler, outer })
     }
 
-    pub(super) fn return_from_handler(&mut self, outer: Option<u32>) {
+    fn return_from_handler(&mut self, outer: Option<u32>) {
         let me = self.current();
-        let signals = &mut self.threads[me].signals;
+        let signals = &mut self.threads[me].linux.signals;
         let restored = core::mem::replace(&mut signals.interrupted, outer);
         signals.masked = restored.expect("a handler has interrupted something");
         if let Some(at) = self.threads[me].at {
@@ -157,28 +198,28 @@ impl Machine<'_, '_> {
         let me = self.current();
         match request {
             Request::Install { signal, mask, handler } => {
-                let process = self.threads[me].process;
-                self.handlers.retain(|old| old.process != process || old.signal != signal);
-                self.handlers.push(Installed { process, signal, mask, handler });
+                let process = self.threads[me].linux.process;
+                self.linux.handlers.retain(|old| old.process != process || old.signal != signal);
+                self.linux.handlers.push(Installed { process, signal, mask, handler });
                 (0, Demand::Pending)
             }
             Request::Send { thread, signal } => {
                 assert!(thread < self.threads.len(), "signal sent to thread {thread}, which does not exist");
-                self.threads[thread].signals.pending |= signal.bit();
+                self.threads[thread].linux.signals.pending |= signal.bit();
                 self.tell(at, || Said::Text(format!("sends signal {} to thread {thread}", signal.number())));
                 (0, if thread == me { Demand::Pending } else { Demand::Nothing })
             }
             Request::Arm { signal, times } => {
-                self.threads[me].signals.armed[usize::from(signal.number())] = times;
+                self.threads[me].linux.signals.armed[usize::from(signal.number())] = times;
                 (0, Demand::Nothing)
             }
             Request::Mask { masked } => {
-                let before = core::mem::replace(&mut self.threads[me].signals.masked, masked);
+                let before = core::mem::replace(&mut self.threads[me].linux.signals.masked, masked);
                 self.tell(at, || Said::Text(format!("masks signals {masked:#b}")));
                 (before.into(), Demand::Pending)
             }
             Request::MaskOnReturn { more } => {
-                let interrupted = self.threads[me].signals.interrupted.as_mut();
+                let interrupted = self.threads[me].linux.signals.interrupted.as_mut();
                 let masked =
                     interrupted.expect("a mask on return is for a handler: none runs on this thread");
                 let before = core::mem::replace(masked, *masked | more);

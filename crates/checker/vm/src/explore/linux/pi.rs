@@ -3,19 +3,19 @@
 //! The word names the owner; the waiters are in the kernel's queue. Each method is one step for
 //! all other threads.
 
-use super::kernel::Sleeper;
-use super::machine::{Machine, Status};
-use super::story::Said;
 use crate::choice::Kind;
 use crate::clock::Time;
 use crate::engine::{At, Key, Update};
+use crate::explore::kernel::Sleeper;
+use crate::explore::machine::{Machine, Status};
+use crate::explore::story::Said;
 use crate::memory::{Fault, Loc};
 use crate::pi::{Call, OWNER_DIED, Refusal, TID_MASK, WAITERS};
 use core::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 /// What a sleeper of a priority-inheriting futex waits for.
 #[derive(Clone, Copy)]
-pub(super) enum Inherits {
+pub(in crate::explore) enum Inherits {
     /// The lock of its entry.
     Lock,
     /// To be moved from its entry to this lock.
@@ -24,7 +24,7 @@ pub(super) enum Inherits {
 
 /// A futex as the machine names it.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(in crate::explore) struct Place {
     pub(super) key: Key,
     pub(super) loc: Loc,
 }
@@ -60,7 +60,7 @@ impl Machine<'_, '_> {
                 self.cmp_requeue_pi(from, expected, requeue, to, at)?
             }
             Call::SetPriority(priority) => {
-                self.threads[self.current].priority = priority;
+                self.threads[self.current].linux.priority = priority;
                 self.tell(at, || Said::Text(format!("has priority {priority} from here on")));
                 Ok(0)
             }
@@ -139,7 +139,7 @@ impl Machine<'_, '_> {
 
     /// The priority of a thread, with what it inherits from the threads that wait for it.
     fn priority(&self, thread: usize, depth: usize) -> u8 {
-        let own = self.threads[thread].priority;
+        let own = self.threads[thread].linux.priority;
         let waiting = self
             .waiting_for_locks()
             .filter(|sleeper| depth > 0 && self.holds(sleeper.entries[0].1) & TID_MASK == tid(thread));
@@ -315,9 +315,10 @@ impl Machine<'_, '_> {
         Ok(Ok(done))
     }
 
-    /// Whether a thread has overwritten the mark of a lock for which this one waits.
-    pub(super) fn is_forgotten(&self, sleeper: &Sleeper) -> bool {
-        self.holds(sleeper.entries[0].1) & WAITERS == 0
+    /// Of a sleeper that waits for a lock: whether a thread has overwritten the mark of the lock.
+    pub(in crate::explore) fn lock_forgets(&self, sleeper: &Sleeper) -> Option<bool> {
+        let waits_for_a_lock = matches!(sleeper.inherits, Some(Inherits::Lock));
+        waits_for_a_lock.then(|| self.holds(sleeper.entries[0].1) & WAITERS == 0)
     }
 
     /// Whether some word holds the id of a thread.
