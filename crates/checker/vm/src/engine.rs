@@ -8,6 +8,7 @@
 //!
 //! The module is public for that crate alone, and is no part of what this one promises.
 
+#[cfg(feature = "linux")]
 pub mod linux;
 
 pub use crate::fibers::{Fibers, Stopped, suspend};
@@ -244,6 +245,7 @@ pub trait Engine {
     fn wait_any(&self, entries: &[Entry<'_>], deadline: Option<Time>, at: At) -> (Waited, Option<usize>);
 
     /// What only Linux has, on an engine that has it.
+    #[cfg(feature = "linux")]
     fn linux(&self) -> Option<&dyn linux::Linux> {
         None
     }

@@ -1,4 +1,5 @@
-//! How to check a protocol with this crate, in ten pages.
+//! How to check a protocol with this crate, in ten pages. The page `more` needs the features
+//! `linux` and `linear`.
 //!
 //! | page | what it is for |
 //! |---|---|
@@ -10,7 +11,10 @@
 //! | [`stories`] | how to read a failure |
 //! | [`doubt`] | how to doubt a model that passes |
 //! | [`bugs`] | five bugs, found, read and mended |
-//! | [`more`] | deaths, signals, time, histories, costs |
+#![cfg_attr(
+    all(feature = "linux", feature = "linear"),
+    doc = "| [`more`] | deaths, signals, time, histories, costs |"
+)]
 //! | [`others`] | loom, shuttle, Miri, GenMC, CDSChecker |
 
 #[doc = include_str!("../guide/start.md")]
@@ -37,6 +41,7 @@ pub mod doubt {}
 #[doc = include_str!("../guide/bugs.md")]
 pub mod bugs {}
 
+#[cfg(all(feature = "linux", feature = "linear"))]
 #[doc = include_str!("../guide/more.md")]
 pub mod more {}
 

@@ -4,6 +4,7 @@
 pub mod alloc;
 mod choice;
 pub mod clock;
+#[cfg(feature = "linux")]
 pub mod crash;
 #[doc(hidden)]
 pub mod engine;
@@ -13,11 +14,15 @@ mod frames;
 pub mod futex;
 pub mod future;
 pub mod guide;
+#[cfg(feature = "linear")]
 pub mod linear;
 mod memory;
+#[cfg(feature = "linux")]
 pub mod pi;
+#[cfg(feature = "linux")]
 pub mod process;
 mod side;
+#[cfg(feature = "linux")]
 pub mod signal;
 pub mod sync;
 pub mod thread;

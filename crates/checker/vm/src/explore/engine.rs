@@ -297,6 +297,7 @@ impl Engine for Explorer<'_, '_> {
         sleeps.map_or_else(|ended| ended, |()| self.sleep(&[], at))
     }
 
+    #[cfg(feature = "linux")]
     fn linux(&self) -> Option<&dyn crate::engine::linux::Linux> {
         Some(self)
     }

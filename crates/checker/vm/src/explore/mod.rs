@@ -1,5 +1,5 @@
 //! Explores the executions of a model: schedules, stale reads, time-outs, spurious wake-ups,
-//! signals, deaths.
+//! signals, deaths. The last two need the feature `linux`.
 //!
 //! [`explore`] runs a closure again and again, each time as another execution, and panics with the
 //! story of the first that goes wrong; [`run`] returns it. [`finds_bug`] demands that one goes
@@ -69,6 +69,10 @@ mod faults;
 mod freed;
 mod html;
 mod kernel;
+#[cfg(feature = "linux")]
+mod linux;
+#[cfg(not(feature = "linux"))]
+#[path = "without_linux.rs"]
 mod linux;
 mod loops;
 mod machine;
@@ -93,6 +97,7 @@ mod yields;
 pub use bounds::{Bounds, Hit};
 pub use coverage::{Coverage, Event, Operation, Site};
 pub use deepen::{check, run_deepening};
+#[cfg(feature = "linux")]
 pub use linux::{Deaths, Kernel, Survivors};
 pub use parallel::{run_on, run_parallel};
 pub(crate) use run::run_from;
@@ -179,10 +184,13 @@ pub struct Config {
     /// The bytes of each thread's stack. What is not touched takes no memory.
     pub stack: usize,
     /// Which threads may die.
+    #[cfg(feature = "linux")]
     pub deaths: Deaths,
     /// What is demanded of the survivors.
+    #[cfg(feature = "linux")]
     pub survivors: Survivors,
     /// Which kernel cleans up after a death. By default 6.18, which wakes less.
+    #[cfg(feature = "linux")]
     pub kernel: Kernel,
     /// How many executions may be spent on making a failure small; long ones count for several.
     pub shrink: usize,
@@ -204,8 +212,11 @@ impl Default for Config {
             reuse: Reuse::LastFreed,
             // As a thread of std.
             stack: 2 * 1024 * 1024,
+            #[cfg(feature = "linux")]
             deaths: Deaths::None,
+            #[cfg(feature = "linux")]
             survivors: Survivors::MustFinish,
+            #[cfg(feature = "linux")]
             kernel: Kernel::V6_18,
             shrink: 2_000,
         }
@@ -291,8 +302,10 @@ pub struct Report {
     /// The bounds that left executions out, and where.
     pub bounds: Bounds,
     /// Executions in which a thread died.
+    #[cfg(feature = "linux")]
     pub deaths: u64,
     /// Executions in which survivors waited for the dead for ever.
+    #[cfg(feature = "linux")]
     pub blocked: u64,
 }
 

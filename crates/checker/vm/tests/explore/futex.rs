@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ulocks_vm::clock::{Clock, Time, now};
 use ulocks_vm::explore::{Config, Verdict};
 use ulocks_vm::futex::{Entry, Waited, cmp_requeue, wait, wait_any, wake};
+#[cfg(feature = "linux")]
 use ulocks_vm::process::{self, Region};
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_vm::sync::{AtomicU32, UnsafeCell};
@@ -196,6 +197,7 @@ fn private_and_shared_futexes_never_match() {
     }
 }
 
+#[cfg(feature = "linux")]
 #[test]
 fn private_futexes_of_two_processes_never_match() {
     let model = |private: bool| {
@@ -211,6 +213,7 @@ fn private_futexes_of_two_processes_never_match() {
     all_outcomes(model(false), [(0, End::TimedOut), (1, End::Woken)]);
 }
 
+#[cfg(feature = "linux")]
 #[test]
 fn one_page_at_two_addresses_is_one_shared_futex_and_two_private_ones() {
     let model = |private: bool, same: bool| {

@@ -9,15 +9,19 @@
 mod barrier;
 mod bounds;
 mod coverage;
+#[cfg(feature = "linux")]
 mod crash;
 mod futex;
 mod locks;
 mod optimal;
 mod pages;
 mod parallel;
+#[cfg(feature = "linux")]
 mod processes;
 mod replay;
+#[cfg(feature = "linux")]
 mod robust;
+#[cfg(feature = "linux")]
 mod signals;
 mod spin;
 mod stories;

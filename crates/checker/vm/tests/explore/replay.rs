@@ -1,13 +1,12 @@
 //! Replays, strings as input, and the story: one execution, again, and told.
 
-use crate::locks::{Lock, ThreeStates, Ticket, Ttas, counting};
+use crate::locks::{ThreeStates, counting};
 use crate::{address, failure, threads};
 use std::process::Command;
-use ulocks_vm::explore::{Config, Deaths, Strategy, Verdict, explore, finds_bug, run};
+use ulocks_vm::explore::{Config, Strategy, Verdict, explore, finds_bug, run};
 use ulocks_vm::futex::{wait, wake};
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_vm::sync::{AtomicU32, UnsafeCell, interruption_point};
-use ulocks_vm::thread;
 
 struct Mailbox {
     ready: AtomicU32,
@@ -132,34 +131,43 @@ fn noise(state: &mut u64, longest: u64) -> Vec<u8> {
     (0..length).map(|_| if next() % 3 == 0 { next() as u8 } else { (next() % 3) as u8 }).collect()
 }
 
-#[test]
-fn any_bytes_are_an_execution() {
-    let mut state = 0x1234_5678_9abc_def1;
-    let mut steps = std::collections::BTreeSet::new();
-    for round in 0..2_000 {
-        let bytes = noise(&mut state, 200);
-        let deaths = if round % 2 == 0 { Deaths::None } else { Deaths::Threads(1) };
-        let survivors = ulocks_vm::explore::Survivors::MayBlock;
-        let config = Config { strategy: Strategy::Bytes(bytes), deaths, survivors, ..Config::default() };
-        let report = match round % 3 {
-            0 => run(&config, counting_or_dead::<ThreeStates>),
-            1 => run(&config, counting_or_dead::<Ticket>),
-            _ => run(&config, counting_or_dead::<Ttas>),
-        };
-        let report = report.unwrap_or_else(|failure| panic!("{failure}"));
-        assert_eq!((report.executions, report.finished), (1, false));
-        steps.insert(report.steps);
-    }
-    assert!(steps.len() > 20, "{steps:?}");
-}
+#[cfg(feature = "linux")]
+mod deadly {
+    use super::noise;
+    use crate::locks::{Lock, ThreeStates, Ticket, Ttas};
+    use ulocks_vm::explore::{Config, Deaths, Strategy, Survivors, run};
+    use ulocks_vm::sync::interruption_point;
+    use ulocks_vm::thread;
 
-fn counting_or_dead<L: Lock>() {
-    let lock = std::sync::Arc::new(L::default());
-    let started = [(), (), ()].map(|()| {
-        let lock = std::sync::Arc::clone(&lock);
-        thread::spawn(move || lock.locked(interruption_point))
-    });
-    started.into_iter().for_each(|thread| crate::discard(thread.join().is_ok()));
+    #[test]
+    fn any_bytes_are_an_execution() {
+        let mut state = 0x1234_5678_9abc_def1;
+        let mut steps = std::collections::BTreeSet::new();
+        for round in 0..2_000 {
+            let bytes = noise(&mut state, 200);
+            let deaths = if round % 2 == 0 { Deaths::None } else { Deaths::Threads(1) };
+            let survivors = Survivors::MayBlock;
+            let config = Config { strategy: Strategy::Bytes(bytes), deaths, survivors, ..Config::default() };
+            let report = match round % 3 {
+                0 => run(&config, counting_or_dead::<ThreeStates>),
+                1 => run(&config, counting_or_dead::<Ticket>),
+                _ => run(&config, counting_or_dead::<Ttas>),
+            };
+            let report = report.unwrap_or_else(|failure| panic!("{failure}"));
+            assert_eq!((report.executions, report.finished), (1, false));
+            steps.insert(report.steps);
+        }
+        assert!(steps.len() > 20, "{steps:?}");
+    }
+
+    fn counting_or_dead<L: Lock>() {
+        let lock = std::sync::Arc::new(L::default());
+        let started = [(), (), ()].map(|()| {
+            let lock = std::sync::Arc::clone(&lock);
+            thread::spawn(move || lock.locked(interruption_point))
+        });
+        started.into_iter().for_each(|thread| crate::discard(thread.join().is_ok()));
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::locks::{Lock, Tas, ThreeStates, Ticket, Ttas, counting};
 use crate::{all_outcomes, all_outcomes_of, failure, outcomes, sampled, threads, verdict};
 use std::sync::Arc;
-use ulocks_vm::explore::{Config, Deaths, Report, Survivors, Verdict, choose, explore, skip, stop};
+use ulocks_vm::explore::{Config, Report, Verdict, choose, explore, skip, stop};
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_vm::sync::{AtomicU32, Mutex, mpsc, spin_until};
 use ulocks_vm::thread;
@@ -303,8 +303,11 @@ fn a_round_that_changes_something_for_a_moment_is_no_mere_look() {
 }
 
 /// Two threads that spin for a lock whose owner is dead look in turn, and in one order.
+#[cfg(feature = "linux")]
 #[test]
 fn last_looks_are_not_tried_in_all_orders() {
+    use ulocks_vm::explore::{Deaths, Survivors};
+
     let (deaths, survivors) = (Deaths::At { thread: 1, step: 1 }, Survivors::MayBlock);
     let report = explore(Config { deaths, survivors, ..Config::exhaustive() }, || {
         let word = Arc::new(AtomicU32::new(0));

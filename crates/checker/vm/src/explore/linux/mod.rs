@@ -1,8 +1,8 @@
 //! What only Linux has, in an execution: processes that map memory twice, deaths and robust lists,
 //! priority-inheriting futexes, signals.
 //!
-//! The rest of the explorer calls the functions of this file, and what is visible in all of
-//! `explore`.
+//! The rest of the explorer calls what is here by the names that `without_linux.rs` has, too. That
+//! file takes the place of this folder in a build without the feature `linux`.
 
 mod calls;
 mod deaths;
