@@ -2,6 +2,9 @@
 //!
 //! The list below is complete, and short on purpose: a new name in it is a decision. It must not
 //! contain loom or the virtual machine, which are features that a user asks for.
+//!
+//! A user of `ulocks-loom` compiles the virtual machine, and none of its features: they are for the
+//! authors of locks.
 
 use std::collections::BTreeSet;
 use xshell::{Shell, cmd};
@@ -14,10 +17,14 @@ const ALLOWED: [&str; 5] = ["crossbeam-utils", "libc", "lock_api", "scopeguard",
 /// A crate of ours that a user compiles only with the feature `vm`.
 const VM: &str = "ulocks-vm";
 
-/// Compares the dependency tree of the facade with the list.
+/// The facade of the virtual machine.
+const LOOM: &str = "ulocks-loom";
+
+/// Compares the dependency tree of the facade with the list, and that of loom's with nothing.
 pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let tree =
         cmd!(shell, "cargo tree --package ulocks --edges normal,build --target all --prefix none").quiet();
+    let machine = cmd!(shell, "cargo tree --package {LOOM} --edges normal,features --prefix none").quiet();
     let ours = ours(workspace);
     Ok(steps.check("lean", "cargo xtask lean", || {
         let extra = strangers(&tree.read()?, &ours);
@@ -26,7 +33,12 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
                 "a user of `ulocks` would compile `{name}`, which is not on the list in xtask/src/lean.rs"
             );
         }
-        Ok(extra.is_empty())
+        let machine = machine.read()?;
+        let features = features(&machine);
+        for name in &features {
+            eprintln!("a user of `{LOOM}` would compile the feature `{name}` of `{VM}`");
+        }
+        Ok(extra.is_empty() && features.is_empty())
     })?)
 }
 
@@ -44,9 +56,24 @@ fn strangers(tree: &str, ours: &[&str]) -> BTreeSet<String> {
         .collect()
 }
 
+/// The features of the virtual machine in the output of `cargo tree`.
+fn features(tree: &str) -> BTreeSet<&str> {
+    let names =
+        tree.lines().filter_map(|line| line.strip_prefix(VM)?.strip_prefix(" feature \"")?.split('"').next());
+    names.filter(|name| *name != "default").collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_feature_of_the_machine_is_named() {
+        let tree = "ulocks-loom v0.1.0 (/x)\nulocks-vm feature \"default\"\nulocks-vm v0.1.0 (/x)\n\
+                    libc feature \"std\"\nulocks-vm feature \"linux\" (*)\n";
+        assert_eq!(features(tree).into_iter().collect::<Vec<_>>(), ["linux"]);
+        assert!(features("ulocks-vm feature \"default\"\n").is_empty());
+    }
 
     #[test]
     fn a_dependency_that_is_not_on_the_list_is_named() {
