@@ -16,6 +16,7 @@ use ulocks_core::model::{Config, explore};
 use ulocks_core::queue::{After, HandOff, QueueMutex};
 use ulocks_core::spin::NoSpin;
 use ulocks_testkit::model::{install_handler, until_struck};
+use ulocks_testkit::tasks::Monitor;
 
 type Barging = QueueMutex<Private, After>;
 type BargingSleeper = QueueMutex<Private<NoSpin>, After>;
@@ -24,6 +25,20 @@ type Strict = QueueMutex<Private<NoSpin>, HandOff>;
 /// By chance, with spurious wake-ups.
 fn sampled() -> Config {
     Config { spurious: 2, ..Config::sampled(1_000) }
+}
+
+/// Waiters of the condition variable are tasks, or each second one is.
+type Tasks = Monitor<Strict>;
+type Some = Monitor<BargingSleeper, 2>;
+
+/// Runs `$check` on each mutex, also if its waiters are tasks: all but of two promises. A future
+/// that is dropped passes on what it got. And a signal handler does not end its wait.
+macro_rules! on_tasks_too {
+    ($check:ident) => {
+        on_each!($check);
+        $check::<Tasks>();
+        $check::<Some>();
+    };
 }
 
 /// Runs `$check` on each mutex.
@@ -41,6 +56,7 @@ fn a_notification_is_not_missed() {
     let all = |most| Config { preemptions: Some(most), ..Config::exhaustive() };
     explore(all(7), one_waiter::<Strict>);
     explore(all(5), one_waiter::<BargingSleeper>);
+    explore(all(3), one_waiter::<Tasks>);
     fn check<L: Lock>() {
         explore(sampled(), one_waiter::<L>);
         explore(sampled(), stray_notification::<L>);
@@ -48,7 +64,7 @@ fn a_notification_is_not_missed() {
         explore(sampled(), two_notifiers::<L>);
         explore(sampled(), stray_requeue::<L>);
     }
-    on_each!(check);
+    on_tasks_too!(check);
 }
 
 #[test]
@@ -62,7 +78,7 @@ fn all_are_notified_and_all_get_the_mutex() {
         explore(sampled(), one_beside_a_locker::<L>);
         explore(sampled(), one_while_another_holds::<L>);
     }
-    on_each!(check);
+    on_tasks_too!(check);
 }
 
 #[test]
@@ -103,7 +119,7 @@ fn a_timeout_strands_nobody() {
             explore(sampled(), move || nobody_is_left::<L>(timed));
         }
     }
-    on_each!(check);
+    on_tasks_too!(check);
 }
 
 #[test]
@@ -127,7 +143,7 @@ fn whoever_returns_may_free_both() {
         }
         explore(sampled(), a_mutex_that_is_freed::<L>);
     }
-    on_each!(check);
+    on_tasks_too!(check);
 }
 
 #[test]
@@ -136,5 +152,5 @@ fn two_mutexes_do_not_mix() {
         explore(sampled(), two_mutexes::<L>);
         explore(sampled(), a_second_mutex_on_the_way::<L>);
     }
-    on_each!(check);
+    on_tasks_too!(check);
 }

@@ -1,9 +1,11 @@
 //! Mutexes whose waiters are tasks, so that each client of a mutex is one of tasks too.
 
+use core::fmt;
+use core::future::poll_fn;
 use core::pin::pin;
 use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use std::sync::Arc;
-use ulocks_core::condvar::Sequence;
+use ulocks_core::condvar::{Sequence, Waits, WaitsAsync, Wakeup};
 use ulocks_core::futex::{Futex, Local, Waited};
 use ulocks_core::raw::{Initial, Metered, RawMutex, RawMutexAsync};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
@@ -161,5 +163,117 @@ impl<L: Metered, const EVERY: u32, const POLLS: u32> Metered for Tasks<L, EVERY,
 
     fn meter(&self) -> &L::Meter {
         self.lock.meter()
+    }
+}
+
+/// `L`, with a condition variable of whose waits each `EVERY`th is that of a task.
+pub struct Monitor<L, const EVERY: u32 = 1>(L);
+
+impl<L: Initial, const EVERY: u32> Initial for Monitor<L, EVERY> {
+    #[cfg(world = "machine")]
+    #[allow(clippy::declare_interior_mutable_const)]
+    const INIT: Self = Self(L::INIT);
+
+    #[cfg(not(world = "machine"))]
+    fn init() -> Self {
+        Self(L::init())
+    }
+}
+
+// SAFETY: as `L`, which does it all.
+unsafe impl<L: RawMutexAsync, const EVERY: u32> RawMutex for Monitor<L, EVERY>
+where
+    L::Condvar: WaitsAsync<L>,
+{
+    type Scope = L::Scope;
+    type Token = L::Token;
+    type Condvar = MonitorCondvar<L, EVERY>;
+
+    fn lock(&self) -> L::Token {
+        self.0.lock()
+    }
+
+    fn try_lock(&self) -> Option<L::Token> {
+        self.0.try_lock()
+    }
+
+    fn lock_until(&self, deadline: Deadline) -> Option<L::Token> {
+        self.0.lock_until(deadline)
+    }
+
+    unsafe fn unlock(&self, token: L::Token) {
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { self.0.unlock(token) };
+    }
+
+    fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+}
+
+/// The condition variable of a [`Monitor`].
+pub struct MonitorCondvar<L: RawMutex, const EVERY: u32> {
+    condvar: L::Condvar,
+    waits: AtomicU64,
+}
+
+impl<L: RawMutex, const EVERY: u32> Initial for MonitorCondvar<L, EVERY> {
+    #[cfg(world = "machine")]
+    #[allow(clippy::declare_interior_mutable_const)]
+    const INIT: Self = Self { condvar: L::Condvar::INIT, waits: AtomicU64::new(0) };
+
+    #[cfg(not(world = "machine"))]
+    fn init() -> Self {
+        Self { condvar: L::Condvar::init(), waits: AtomicU64::new(0) }
+    }
+}
+
+impl<L: RawMutex, const EVERY: u32> fmt::Debug for MonitorCondvar<L, EVERY> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.condvar.fmt(f)
+    }
+}
+
+// SAFETY: it releases the token that it is given, and returns that of an acquisition of the mutex.
+unsafe impl<L: RawMutexAsync, const EVERY: u32> Waits<Monitor<L, EVERY>> for MonitorCondvar<L, EVERY>
+where
+    L::Condvar: WaitsAsync<L>,
+{
+    unsafe fn wait(
+        &self,
+        mutex: &Monitor<L, EVERY>,
+        token: L::Token,
+        deadline: Option<Deadline>,
+    ) -> (L::Token, Wakeup) {
+        if !self.waits.fetch_add(1, Relaxed).is_multiple_of(EVERY.into()) {
+            // SAFETY: the caller's contract is the callee's.
+            return unsafe { self.condvar.wait(&mutex.0, token, deadline) };
+        }
+        let mut token = Some(token);
+        let notified = async {
+            let mut notified = pin!(self.condvar.notified());
+            poll_fn(|context| {
+                let polled = notified.as_mut().poll(context);
+                if let Some(token) = token.take() {
+                    // SAFETY: the caller holds the mutex by this token.
+                    unsafe { mutex.0.unlock(token) };
+                }
+                polled
+            })
+            .await;
+        };
+        let wakeup = match block_on_until(notified, deadline, 1) {
+            Some(()) => Wakeup::Notified,
+            None => Wakeup::TimedOut,
+        };
+        (block_on(mutex.0.lock_async()), wakeup)
+    }
+
+    fn notify_one(&self) -> bool {
+        self.condvar.notify_one()
+    }
+
+    fn notify_all(&self) -> usize {
+        self.condvar.notify_all()
     }
 }

@@ -81,20 +81,24 @@
 //! assert_eq!(*mutex.lock(), 2);
 //! ```
 
-use crate::lock::api::{Mutex, MutexGuard, lock_with};
+use crate::lock::api::{Condvar, Mutex, MutexGuard, lock_with};
+use crate::lock::condvar::WaitsAsync;
 use crate::lock::traits::RawMutexAsync;
 use core::convert::Infallible;
 use core::fmt;
+use core::future::poll_fn;
 use core::ops::{Deref, DerefMut};
-use core::pin::Pin;
+use core::pin::{Pin, pin};
 use core::task::{Context, Poll, ready};
 use std::sync::Arc;
 
 mod sealed {
-    use crate::lock::api::Mutex;
+    use crate::lock::api::{Condvar, Mutex};
+    use crate::lock::traits::RawMutex;
 
     pub trait Sealed {}
-    impl<L, T: ?Sized> Sealed for Mutex<L, T> where L: crate::lock::traits::RawMutex {}
+    impl<L: RawMutex, T: ?Sized> Sealed for Mutex<L, T> {}
+    impl<L: RawMutex> Sealed for Condvar<L> {}
 }
 
 /// Acquisitions of a [`Mutex`] by a task. What they have in common is told in the [module](self).
@@ -135,6 +139,69 @@ impl<L: RawMutexAsync, T: ?Sized> AsyncMutex for Mutex<L, T> {
         // not move.
         let mutex: &'static Self = unsafe { &*Arc::as_ptr(&self) };
         LockOwnedAsync { future: mutex.lock_async(), mutex: self }
+    }
+}
+
+/// Waits of a task on a [`Condvar`]. What they have in common with acquisitions is told in the
+/// [module](self).
+///
+/// The condition variables of `Mutex`, `ThroughputMutex` and `Calock` have it; that of `FairMutex`
+/// has not.
+pub trait AsyncCondvar: sealed::Sealed {
+    /// The lock of the mutexes.
+    type Lock: RawMutexAsync;
+
+    /// Releases the mutex, waits until notified, and acquires the mutex again. May end spuriously.
+    ///
+    /// The task is queued on the condition variable before it releases the mutex, both when it is
+    /// polled first. A notification is not missed then. If the future is dropped after it was
+    /// notified, another waiter is notified in its place: none is lost.
+    ///
+    /// # Examples
+    /// ```
+    /// use ulocks_core::api::{Condvar, Mutex};
+    /// use ulocks_core::condvar::WaitsAsync;
+    /// use ulocks_core::raw::RawMutexAsync;
+    /// use ulocks_core::task::{AsyncCondvar, AsyncMutex};
+    ///
+    /// async fn take<L: RawMutexAsync>(items: &Mutex<L, Vec<u32>>, changed: &Condvar<L>) -> u32
+    /// where
+    ///     L::Condvar: WaitsAsync<L>,
+    /// {
+    ///     let mut items = items.lock_async().await;
+    ///     loop {
+    ///         if let Some(item) = items.pop() {
+    ///             return item;
+    ///         }
+    ///         items = changed.wait_async(items).await;
+    ///     }
+    /// }
+    /// ```
+    fn wait_async<'a, T: ?Sized + Send>(
+        &'a self,
+        guard: AsyncMutexGuard<'a, Self::Lock, T>,
+    ) -> impl Future<Output = AsyncMutexGuard<'a, Self::Lock, T>>;
+}
+
+impl<L: RawMutexAsync> AsyncCondvar for Condvar<L>
+where
+    L::Condvar: WaitsAsync<L>,
+{
+    type Lock = L;
+
+    async fn wait_async<'a, T: ?Sized + Send>(
+        &'a self,
+        guard: AsyncMutexGuard<'a, L, T>,
+    ) -> AsyncMutexGuard<'a, L, T> {
+        let mutex = AsyncMutexGuard::mutex(&guard);
+        let (mut guard, mut notified) = (Some(guard), pin!(self.raw().inner().waits().notified()));
+        poll_fn(|context| {
+            let polled = notified.as_mut().poll(context);
+            guard = None; // The first poll has queued it.
+            polled
+        })
+        .await;
+        mutex.lock_async().await
     }
 }
 

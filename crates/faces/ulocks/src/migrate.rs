@@ -148,7 +148,8 @@
 //!   `block_on` do not ask for `Send`. An [`RwLock`] has no such form yet: keep tokio's.
 //! - *A task waits for a permit*: `acquire_async`. Threads may share the semaphore, and all are
 //!   served in the order in which they came. A [`Permit`] is `Send`.
-//! - *A task waits for a condition*: keep tokio's `Notify`.
+//! - *A task waits for a condition*: [`wait_async`](crate::task::AsyncCondvar::wait_async) of a
+//!   [`Condvar`], beside threads, or tokio's `Notify`.
 //! - *A task hands out permits*: [`Semaphore::release`] never waits.
 //!
 //! ```diff

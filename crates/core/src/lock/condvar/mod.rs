@@ -45,6 +45,21 @@ pub unsafe trait Waits<L: RawMutex>: Initial + fmt::Debug + Send + Sync {
     fn notify_all(&self) -> usize;
 }
 
+/// How tasks wait on a condition variable of the raw mutex `L`.
+///
+/// # Safety
+/// The future releases nothing, and acquires nothing. It may be dropped at any moment, and then
+/// passes on a notification that it has got.
+pub unsafe trait WaitsAsync<L: RawMutex>: Waits<L> {
+    /// The future of [`notified`](Self::notified).
+    type Notified<'a>: Future<Output = ()> + Send + Sync
+    where
+        Self: 'a;
+
+    /// A waiter, which is queued when it is polled first, and ready when it was notified.
+    fn notified(&self) -> Self::Notified<'_>;
+}
+
 /// A condition variable for the raw mutex `L`: threads sleep until another thread says that
 /// something changed.
 ///
@@ -129,6 +144,8 @@ pub unsafe trait Waits<L: RawMutex>: Initial + fmt::Debug + Send + Sync {
 /// - what `notify_one` and `notify_all` return may be too low while another thread notifies, or
 ///   gives up a wait;
 /// - several mutexes at once make nothing slower;
+/// - tasks wait, too, by [`wait_async`](crate::task::AsyncCondvar::wait_async), but not with
+///   `FairMutex`;
 /// - a notification that has reached the last waiter may be late: it touches neither the condition
 ///   variable nor the mutex any more when that waiter returns;
 /// - the child of a fork must not use it if threads waited when it was forked: their places are
@@ -189,6 +206,11 @@ impl<L: RawMutex> RawCondvar<L> {
     pub unsafe fn wait(&self, mutex: &L, token: L::Token, deadline: Option<Deadline>) -> (L::Token, Wakeup) {
         // SAFETY: the caller's promise is passed on.
         unsafe { self.0.wait(mutex, token, deadline) }
+    }
+
+    /// How its waiters wait.
+    pub(crate) fn waits(&self) -> &L::Condvar {
+        &self.0
     }
 
     /// Notifies one thread that waits, and returns whether there was one that had not been notified

@@ -66,6 +66,9 @@
 //! queued any more when its turn comes, a leaver that was not answered yet receives it. So the
 //! first one that is owed while `NOTIFYING` is not set is sure to be received.
 //!
+//! To a task it answers `Notified`, too: it acquires as an arriving task. A future that is dropped
+//! when it was notified notifies another waiter.
+//!
 //! # Invariants
 //! Beside those of the queue (`mod.rs`):
 //! 1. *A waiter is queued before the mutex is released.* So whoever acquires the mutex after it,
@@ -104,7 +107,7 @@ use super::rule::Rule;
 use super::window;
 use super::{Departures, Kind, Newest, Node, Status, Wake, Wakers, Window};
 use crate::lock::condvar::spins::Spins;
-use crate::lock::condvar::{Waits, Wakeup};
+use crate::lock::condvar::{Waits, WaitsAsync, Wakeup};
 use crate::lock::policy::InOneProcess;
 use crate::lock::spin;
 use crate::lock::traits::RawMutex;
@@ -289,6 +292,22 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
         self.word.compare_exchange(now.0, next.0, order, Acquire).map(drop).map_err(Word)
     }
 
+    /// (enqueue)
+    ///
+    /// # Safety
+    /// The node is the caller's, and in no queue. It lives, where it is, until it is answered.
+    pub(super) unsafe fn enqueue(&self, node: *const Node) {
+        let mut word = self.state();
+        loop {
+            // SAFETY: the node is the caller's, and not in the word yet.
+            unsafe { Node::follow(node, word.newest()) };
+            match self.change(word, word.with_node(node), Release) {
+                Ok(()) => return,
+                Err(now) => word = now,
+            }
+        }
+    }
+
     /// Waits in the queue, without the mutex. Whether it was notified.
     fn await_notification(&self, node: &Node, budget: u32, deadline: Option<Deadline>) -> bool {
         if budget > 0 {
@@ -308,7 +327,8 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
             if node.status.compare_exchange(seen.0, parked.0, Relaxed, Relaxed).is_ok() // (park)
                 && node.status.wait(parked.0, deadline) == Waited::TimedOut
             {
-                return !self.leave(node);
+                let leave = |leaving| self.leave(node, leaving).is(Kind::Removed);
+                return !node.ask_to_leave().is_some_and(leave); // (give up)
             }
         }
     }
@@ -337,10 +357,10 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
         }
     }
 
-    /// A waiter whose time is up leaves; false if it was notified first.
+    /// A waiter whose time is up, and whose status is `leaving`, leaves, which is the answer
+    /// `Removed`, unless it is notified first.
     #[cold]
-    fn leave(&self, node: &Node) -> bool {
-        let Some(leaving) = node.ask_to_leave() else { return false }; // (give up)
+    pub(super) fn leave(&self, node: &Node, leaving: Status) -> Status {
         let mut word = self.state();
         while node.look() == leaving {
             let next = word.queue_locked(LEAVERS);
@@ -354,12 +374,12 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
                 Err(now) => word = now,
             }
         }
-        node.await_answer(leaving).is(Kind::Removed)
+        node.await_answer(leaving)
     }
 
     /// Notifies `most` waiters, at most. Returns how many; if that is left to the queue-lock
     /// holder, how many are certain: 1 if no other notification is on its way, or else 0.
-    fn notify(&self, most: usize) -> usize {
+    pub(super) fn notify(&self, most: usize) -> usize {
         let mut word = self.state();
         loop {
             if word.newest().is_null() {
@@ -375,7 +395,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
                 // (take one); from here on, the condition variable may be gone.
                 Ok(()) if single => {
                     // SAFETY: (take one) has detached the node, which is handed over once.
-                    unsafe { Self::hand_over(word.newest()) };
+                    Wake::wake_if(unsafe { Self::hand_over(word.newest()) });
                     return 1;
                 }
                 // (owe)
@@ -412,11 +432,16 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
                 break;
             }
         }
+        let mut tasks = Wakers::new();
         while let Some(node) = notified.pop() {
             // SAFETY: this thread has detached the node, and hands it over once.
-            unsafe { Self::hand_over(node) };
+            match unsafe { Self::hand_over(node) } {
+                Some(Wake::Task(waker)) => tasks.push(waker),
+                thread => Wake::wake_if(thread),
+            }
         }
-        gone.answer_each(Kind::Removed, &mut Wakers::new()); // No task is among them.
+        gone.answer_each(Kind::Removed, &mut tasks);
+        tasks.wake();
         count
     }
 
@@ -470,7 +495,8 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
         let mut node = newest;
         for _ in 0..NEAR {
             // SAFETY: queued nodes are alive.
-            if unsafe { (*node).look() }.is(Kind::Waiting) {
+            let seen = unsafe { (*node).look() };
+            if seen.is(Kind::Waiting) && !seen.is_task() {
                 return node;
             }
             if node == oldest {
@@ -482,22 +508,21 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
         oldest
     }
 
-    /// Hands a notified waiter over to its mutex.
+    /// Hands a notified waiter over to its mutex. Returns by what to wake it.
     ///
     /// # Safety
     /// The caller has detached the node, and hands it over once.
-    unsafe fn hand_over(node: *const Node) {
-        // SAFETY: the node lives until it is answered. It is the first field of a `Waiter`, and the
-        // pointer was made from one to that. The mutex lives as long (invariant 4).
-        let wake = unsafe {
-            let mutex = (*node.cast::<Waiter<P, R>>()).mutex;
-            if (*node).look().is(Kind::Waiting) {
-                Node::answer(node, Kind::Notified)
-            } else {
-                QueueMutex::admit(mutex, node)
+    unsafe fn hand_over(node: *const Node) -> Option<Wake> {
+        // SAFETY: the node lives until it is answered. If it is not a task's, it is the first field
+        // of a `Waiter`, and the pointer was made from one to that. The mutex lives as long
+        // (invariant 4).
+        unsafe {
+            let seen = (*node).look();
+            if seen.is_task() || seen.is(Kind::Waiting) {
+                return Node::answer(node, Kind::Notified);
             }
-        };
-        Wake::wake_if(wake);
+            QueueMutex::admit((*node.cast::<Waiter<P, R>>()).mutex, node)
+        }
     }
 }
 
@@ -509,15 +534,8 @@ unsafe impl<P: InOneProcess, R: Rule> Waits<QueueMutex<P, R>> for QueueCondvar<P
             let waiter = Waiter { node: Node::new(window::here(), 1), mutex };
             let node = (&raw const waiter).cast::<Node>();
             let budget = self.begin_spin();
-            let mut word = self.state();
-            loop {
-                // SAFETY: the node is this thread's, and not in the word yet.
-                unsafe { Node::follow(node, word.newest()) };
-                match self.change(word, word.with_node(node), Release) {
-                    Ok(()) => break, // (enqueue)
-                    Err(now) => word = now,
-                }
-            }
+            // SAFETY: the node is this thread's, and stays where it is until the wait is over.
+            unsafe { self.enqueue(node) };
             // SAFETY: this thread holds the mutex, by the contract; the token is nothing.
             unsafe { mutex.unlock_to_wait(()) };
             let notified = self.await_notification(&waiter.node, budget, deadline);
@@ -539,6 +557,15 @@ unsafe impl<P: InOneProcess, R: Rule> Waits<QueueMutex<P, R>> for QueueCondvar<P
     #[inline]
     fn notify_all(&self) -> usize {
         if self.state().newest().is_null() { 0 } else { self.notify(Word::ALL) }
+    }
+}
+
+// SAFETY: `Notified` queues a node, and nothing else; its drop passes a notification on.
+unsafe impl<P: InOneProcess, R: Rule> WaitsAsync<QueueMutex<P, R>> for QueueCondvar<P, R> {
+    type Notified<'a> = super::Notified<'a, P, R>;
+
+    fn notified(&self) -> super::Notified<'_, P, R> {
+        self.notified_as_task()
     }
 }
 

@@ -75,6 +75,7 @@
 mod condvar;
 mod departures;
 mod mutex;
+mod notified;
 mod plan;
 mod rule;
 mod serve;
@@ -88,6 +89,7 @@ mod word;
 pub use condvar::QueueCondvar;
 pub use departures::{Departures, remove_leavers};
 pub use mutex::QueueMutex;
+pub use notified::Notified;
 pub use rule::{Advice, After, Every, HandOff, InOrder, Planned, Rule};
 pub use status::{Cpu, Kind, Status};
 pub use task::{LockAsync, TaskNode};
