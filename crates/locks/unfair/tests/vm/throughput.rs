@@ -66,6 +66,8 @@ fn a_waiter_that_is_chosen_too_late_leaves() {
     check::<Sleeper>(1);
     check::<Strict>(2);
     check::<Mutex>(3);
+    let few = Config { stale: 0, preemptions: Some(4), ..Config::exhaustive() };
+    explore(few, || model::give_up_beside_a_barger::<Strict>(1));
 }
 
 #[test]
