@@ -37,3 +37,5 @@ mod axioms;
 #[path = "../../src/memory/tests/op.rs"]
 mod op;
 mod program;
+#[path = "../../src/memory/tests/relation.rs"]
+mod relation;

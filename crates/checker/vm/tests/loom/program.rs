@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use ulocks_vm::explore::{Config, run};
 
-const NO_DEPENDENCE: &str = "no program here depends on what it has read";
+const NO_DEPENDENCE: &str = "no program here depends on what it has read, or waits";
 
 /// One execution of a program, with the atomics and the threads of one of the worlds.
 macro_rules! execution {
@@ -35,7 +35,9 @@ macro_rules! execution {
                         fence(order);
                         return None;
                     }
-                    Op::Copy(..) | Op::If(..) => unreachable!("{NO_DEPENDENCE}"),
+                    Op::Copy(..) | Op::If(..) | Op::LoadAt(..) | Op::StoreAt(..) | Op::Await(..) | Op::Yield => {
+                        unreachable!("{NO_DEPENDENCE}")
+                    }
                 };
                 Some(value.into())
             }

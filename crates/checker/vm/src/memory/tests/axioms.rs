@@ -9,95 +9,10 @@
 //! definitions 1 to 3; release sequences as C++20 has them (P0982): without the plain stores of the
 //! same thread.
 
-use super::program::{FAILED, Op, Outcome, Program, words};
+use super::op::{BLOCKED, FAILED, Op, Outcome, Program, pointee, words};
+use super::relation::Relation;
 use core::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A set of events, by number.
-type Events = u128;
-
-/// A relation on at most 128 events: the set of successors of each.
-#[derive(Clone, PartialEq, Debug)]
-struct Relation(Vec<Events>);
-
-impl Relation {
-    fn empty(n: usize) -> Self {
-        Self(vec![0; n])
-    }
-
-    /// The identity on the events for which `keep` holds.
-    fn on(n: usize, keep: impl Fn(usize) -> bool) -> Self {
-        Self((0..n).map(|e| Events::from(keep(e)) << e).collect())
-    }
-
-    fn has(&self, a: usize, b: usize) -> bool {
-        self.0[a] & (1 << b) != 0
-    }
-
-    fn add(&mut self, a: usize, b: usize) {
-        self.0[a] |= 1 << b;
-    }
-
-    fn union(&self, other: &Self) -> Self {
-        Self(self.0.iter().zip(&other.0).map(|(a, b)| a | b).collect())
-    }
-
-    /// First `self`, then `other`.
-    fn then(&self, other: &Self) -> Self {
-        let compose = |&row: &Events| {
-            let (mut row, mut result) = (row, 0);
-            while row != 0 {
-                result |= other.0[row.trailing_zeros() as usize];
-                row &= row - 1;
-            }
-            result
-        };
-        Self(self.0.iter().map(compose).collect())
-    }
-
-    fn maybe(&self) -> Self {
-        Self(self.0.iter().enumerate().map(|(e, row)| row | 1 << e).collect())
-    }
-
-    fn closure(&self) -> Self {
-        let mut result = self.clone();
-        for through in 0..result.0.len() {
-            let row = result.0[through];
-            for from in 0..result.0.len() {
-                if result.has(from, through) {
-                    result.0[from] |= row;
-                }
-            }
-        }
-        result
-    }
-
-    fn inverse(&self) -> Self {
-        let mut result = Self::empty(self.0.len());
-        for a in 0..self.0.len() {
-            for b in 0..self.0.len() {
-                if self.has(a, b) {
-                    result.add(b, a);
-                }
-            }
-        }
-        result
-    }
-
-    fn filter(&self, keep: impl Fn(usize, usize) -> bool) -> Self {
-        let n = self.0.len();
-        let row = |a| (0..n).filter(|&b| self.has(a, b) && keep(a, b)).fold(0, |row, b| row | 1 << b);
-        Self((0..n).map(row).collect())
-    }
-
-    fn is_irreflexive(&self) -> bool {
-        (0..self.0.len()).all(|e| !self.has(e, e))
-    }
-
-    fn is_acyclic(&self) -> bool {
-        self.closure().is_irreflexive()
-    }
-}
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kind {
@@ -120,8 +35,33 @@ struct Graph {
     events: Vec<Event>,
     sb: Relation,
     rmw: Relation,
-    /// The conditions that were come to: thread, read, value, and whether it holds.
-    conditions: Vec<(usize, usize, u64, bool)>,
+    conditions: Vec<Condition>,
+    /// The reads of waits that never end.
+    blocked: Vec<usize>,
+}
+
+/// What a thread has to have read, for the operations after it to be those of the graph.
+struct Condition {
+    thread: usize,
+    /// Of those that return something.
+    read: usize,
+    holds: Holds,
+}
+
+enum Holds {
+    Equal(u64, bool),
+    /// The address of this word, or of none.
+    Address(Option<usize>),
+}
+
+impl Condition {
+    fn holds(&self, reads: &[Vec<u64>]) -> bool {
+        let read = || reads[self.thread][self.read] % FAILED;
+        match self.holds {
+            Holds::Equal(value, holds) => (read() == value) == holds,
+            Holds::Address(word) => pointee(read()) == word,
+        }
+    }
 }
 
 /// An execution that was observed: what each operation did.
@@ -135,7 +75,9 @@ pub(super) struct Observed {
 
 /// Whether the axioms admit what was observed.
 pub(super) fn admit(program: &Program, observed: &Observed) -> bool {
-    let graph = Graph::new(program, |op| observed.orders.iter().flatten().any(|&writer| writer == op));
+    let graph = Graph::new(program, |op, _| {
+        usize::from(observed.orders.iter().flatten().any(|&writer| writer == op))
+    });
     let find = |kind, op| graph.events.iter().position(|e| e.kind == kind && e.op == op);
     let n = graph.events.len();
     assert!(n <= 128, "too many events");
@@ -160,57 +102,82 @@ pub(super) fn admit(program: &Program, observed: &Observed) -> bool {
 
 /// All consistent outcomes. All words begin as zero.
 pub(super) fn outcomes(program: &Program) -> BTreeSet<Outcome> {
-    let exchanges: Vec<(usize, usize)> = (0..program.len())
-        .flat_map(|t| (0..program[t].len()).map(move |i| (t, i)))
-        .filter(|&(t, i)| matches!(program[t][i], Op::Cas { .. } | Op::If(..)))
-        .collect();
     let mut found = BTreeSet::new();
-    for succeeding in 0..1u32 << exchanges.len() {
-        let succeeds =
-            |op| exchanges.iter().position(|&e| e == op).is_none_or(|index| succeeding & (1 << index) != 0);
-        let graph = Graph::new(program, succeeds);
+    // The way that each fork takes, of how many.
+    let mut path: Vec<(usize, usize)> = Vec::new();
+    loop {
+        let mut at = 0;
+        let graph = Graph::new(program, |_, ways| {
+            if at == path.len() {
+                path.push((0, ways));
+            }
+            at += 1;
+            path[at - 1].0
+        });
         let reads: Vec<usize> =
             (0..graph.events.len()).filter(|&e| graph.events[e].kind == Kind::Read).collect();
         graph.choose_sources(program, &reads, &mut Relation::empty(graph.events.len()), &mut found);
+        while path.pop_if(|(way, ways)| *way + 1 == *ways).is_some() {}
+        match path.last_mut() {
+            None => return found,
+            Some((way, _)) => *way += 1,
+        }
     }
-    found
 }
 
 impl Graph {
-    fn new(program: &Program, succeeds: impl Fn((usize, usize)) -> bool) -> Self {
+    /// `choose` says which of its ways an operation takes: an exchange and a wait fail or succeed,
+    /// and a read is the address of no word, or of one.
+    fn new(program: &Program, mut choose: impl FnMut((usize, usize), usize) -> usize) -> Self {
         let initial = |x| Event { kind: Kind::Write, loc: Some(x), order: Relaxed, op: None };
         let mut events: Vec<Event> = (0..words(program)).map(initial).collect();
         let initials = events.len();
-        let (mut sb, mut rmw, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut sb, mut rmw, mut conditions, mut blocked) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (t, ops) in program.iter().enumerate() {
             let mut before: Vec<usize> = (0..initials).collect();
+            let mut returned = 0;
             for (i, &op) in ops.iter().enumerate() {
-                if let Op::If(read, value) = op {
-                    let holds = succeeds((t, i));
-                    conditions.push((t, read, value, holds));
-                    if holds {
-                        continue;
+                let mut loc = op.loc();
+                let succeeds = match op {
+                    Op::Cas { .. } | Op::If(..) | Op::Await(..) => choose((t, i), 2) == 1,
+                    Op::LoadAt(..) | Op::StoreAt(..) => {
+                        loc = choose((t, i), 1 + initials).checked_sub(1);
+                        loc.is_some()
                     }
-                    break;
-                }
+                    _ => true,
+                };
+                let condition = |read, holds| Some(Condition { thread: t, read, holds });
+                conditions.extend(match op {
+                    Op::If(read, value) => condition(read, Holds::Equal(value, succeeds)),
+                    Op::Await(_, value, _) => condition(returned, Holds::Equal(value, succeeds)),
+                    Op::LoadAt(read, _) | Op::StoreAt(read, ..) => condition(read, Holds::Address(loc)),
+                    _ => None,
+                });
+                let is_last = !succeeds && !matches!(op, Op::Cas { .. });
                 let kinds: &[Kind] = match op {
-                    Op::Load(..) => &[Kind::Read],
-                    Op::Store(..) | Op::Copy(..) => &[Kind::Write],
-                    Op::If(..) => &[],
+                    Op::Await(..) => &[Kind::Read],
+                    _ if is_last => &[],
+                    Op::Load(..) | Op::LoadAt(..) => &[Kind::Read],
+                    Op::Store(..) | Op::Copy(..) | Op::StoreAt(..) => &[Kind::Write],
+                    Op::If(..) | Op::Yield => &[],
                     Op::Fence(_) => &[Kind::Fence],
-                    Op::Cas { .. } if !succeeds((t, i)) => &[Kind::Read],
+                    Op::Cas { .. } if !succeeds => &[Kind::Read],
                     Op::Swap(..) | Op::Add(..) | Op::Cas { .. } => &[Kind::Read, Kind::Write],
                 };
+                returned += usize::from(op.returns());
                 let order = match op {
                     Op::Load(_, order)
                     | Op::Store(_, _, order)
                     | Op::Swap(_, _, order)
                     | Op::Add(_, _, order)
                     | Op::Copy(_, _, order)
+                    | Op::LoadAt(_, order)
+                    | Op::StoreAt(_, _, order)
+                    | Op::Await(_, _, order)
                     | Op::Fence(order) => order,
-                    Op::If(..) => Relaxed,
+                    Op::If(..) | Op::Yield => Relaxed,
                     Op::Cas { success, failure, .. } => {
-                        if succeeds((t, i)) {
+                        if succeeds {
                             success
                         } else {
                             failure
@@ -219,12 +186,16 @@ impl Graph {
                 };
                 for &kind in kinds {
                     let event = events.len();
-                    events.push(Event { kind, loc: op.loc(), order, op: Some((t, i)) });
+                    events.push(Event { kind, loc, order, op: Some((t, i)) });
                     sb.extend(before.iter().map(|&earlier| (earlier, event)));
                     before.push(event);
                 }
                 if let [_, _] = kinds {
                     rmw.push((events.len() - 2, events.len() - 1));
+                }
+                if is_last {
+                    blocked.extend(matches!(op, Op::Await(..)).then_some(events.len() - 1));
+                    break;
                 }
             }
         }
@@ -234,7 +205,7 @@ impl Graph {
             relation
         };
         let (sb, rmw) = (relation(sb), relation(rmw));
-        Self { events, sb, rmw, conditions }
+        Self { events, sb, rmw, conditions, blocked }
     }
 
     fn choose_sources(
@@ -282,11 +253,14 @@ impl Graph {
                 values[e] = match (self.events[e].kind, program[t][i]) {
                     (Kind::Fence, _) => Some(0),
                     (Kind::Read, _) => values[source.0[e].trailing_zeros() as usize],
-                    (Kind::Write, Op::Store(_, value, _) | Op::Swap(_, value, _)) => Some(value),
+                    (
+                        Kind::Write,
+                        Op::Store(_, value, _) | Op::Swap(_, value, _) | Op::StoreAt(_, value, _),
+                    ) => Some(value),
                     (Kind::Write, Op::Add(_, value, _)) => values[e - 1].map(|before| before + value),
                     (Kind::Write, Op::Cas { new, .. }) => Some(new),
                     (Kind::Write, Op::Copy(_, read, _)) => values[self.read(t, read)],
-                    (Kind::Write, Op::Load(..) | Op::Fence(_) | Op::If(..)) => unreachable!("not a write"),
+                    (Kind::Write, _) => unreachable!("not a write"),
                 };
             }
         }
@@ -302,13 +276,10 @@ impl Graph {
                 }
                 reads[t].push(values[e] | if succeeds { 0 } else { FAILED });
             } else {
-                reads[t].push(values[e]);
+                reads[t].push(values[e] | if self.blocked.contains(&e) { BLOCKED } else { 0 });
             }
         }
-        let holds = |&(t, read, value, holds): &(usize, usize, u64, bool)| {
-            (reads[t][read] % FAILED == value) == holds
-        };
-        self.conditions.iter().all(holds).then_some((values, reads))
+        self.conditions.iter().all(|condition| condition.holds(&reads)).then_some((values, reads))
     }
 
     /// The event of a thread's read of this number.
@@ -341,7 +312,15 @@ impl Graph {
             &mut |mo, last| {
                 let outcome =
                     Outcome { reads: reads.to_vec(), last: last.iter().map(|&e| values[e]).collect() };
-                if !found.contains(&outcome) && self.is_consistent(&hb, rf, mo) {
+                // A wait sees the newest value at last.
+                let sees = |&e: &usize| {
+                    let loc = self.events[e].loc.expect("a wait is for a word");
+                    rf.has(last[loc], e)
+                };
+                if !found.contains(&outcome)
+                    && self.blocked.iter().all(sees)
+                    && self.is_consistent(&hb, rf, mo)
+                {
                     found.insert(outcome);
                 }
             },

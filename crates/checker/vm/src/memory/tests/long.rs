@@ -5,8 +5,8 @@
 
 use super::super::{Loc, Memory, MsgId};
 use super::axioms::{self, Observed};
-use super::fuzz::{Class, Random, generate};
 use super::program::{Program, step, words};
+use super::random::{Class, Random, TWO, generate};
 use core::panic::Location;
 use core::sync::atomic::Ordering::{self, AcqRel, Acquire, Release, SeqCst};
 use std::collections::BTreeMap;
@@ -16,11 +16,10 @@ const NO_SC: Class = Class {
     threads: 4,
     ops: 18,
     words: 3,
-    sc: 0,
     updates: 2,
     fences: 1,
-    depends: 0,
     fence_orders: &[Acquire, Release, AcqRel],
+    ..TWO
 };
 const SC_FENCES: Class = Class { name: "SC fences", fences: 3, fence_orders: &[SeqCst], ..NO_SC };
 const SC_ACCESSES: Class = Class { name: "SC accesses", threads: 3, ops: 20, sc: 6, fences: 0, ..NO_SC };

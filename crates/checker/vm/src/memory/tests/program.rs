@@ -2,7 +2,7 @@
 //! offers.
 
 use super::super::{Loc, Memory, MsgId};
-pub(super) use super::op::{FAILED, Op, Outcome, Program, words};
+pub(super) use super::op::{FAILED, Op, Outcome, Program, pointee, words};
 use crate::choice::Kind;
 use crate::engine::Update;
 use core::panic::Location;
@@ -80,15 +80,31 @@ fn execute(program: &Program, mut memory: Memory, walk: &mut Walk, cut_twins: bo
         let returned = |read: usize| outcome.reads[t][read] % FAILED;
         let op = match program[t][next[t]] {
             Op::Copy(x, read, order) => Op::Store(x, returned(read), order),
+            Op::LoadAt(read, order) => Op::Load(pointee(returned(read)).expect("an address"), order),
+            Op::StoreAt(read, value, order) => {
+                Op::Store(pointee(returned(read)).expect("an address"), value, order)
+            }
             op => op,
         };
         let done = step(&mut memory, threads[t], &locs, op, &mut |_, n| walk.choose(n));
         next[t] += 1;
         outcome.reads[t].extend(done.returned);
-        // A condition is no step: nothing of it is in memory.
-        while let Some(&Op::If(read, value)) = program[t].get(next[t]) {
-            let holds = outcome.reads[t][read] % FAILED == value;
-            next[t] = if holds { next[t] + 1 } else { program[t].len() };
+        // A condition is no step: nothing of it is in memory. So the thread ends before an access
+        // that leads nowhere.
+        while let Some(&op) = program[t].get(next[t]) {
+            let returned = |read: usize| outcome.reads[t][read] % FAILED;
+            let holds = match op {
+                Op::If(read, value) => returned(read) == value,
+                Op::LoadAt(read, _) | Op::StoreAt(read, ..) => pointee(returned(read)).is_some(),
+                _ => break,
+            };
+            if !holds {
+                next[t] = program[t].len();
+            } else if let Op::If(..) = op {
+                next[t] += 1;
+            } else {
+                break;
+            }
         }
         if next[t] == program[t].len() {
             memory.end(threads[t]);
@@ -150,6 +166,9 @@ pub(super) fn step(
             memory.fence(thread, order);
             Done::default()
         }
-        Op::Copy(..) | Op::If(..) => unreachable!("depends on the thread: `execute` replaces it"),
+        Op::Copy(..) | Op::If(..) | Op::LoadAt(..) | Op::StoreAt(..) => {
+            unreachable!("depends on the thread: `execute` replaces it")
+        }
+        Op::Await(..) | Op::Yield => unreachable!("is no matter of memory"),
     }
 }
