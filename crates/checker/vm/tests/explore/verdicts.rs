@@ -185,25 +185,6 @@ fn a_panic_is_told_with_its_message_and_place() {
     });
 }
 
-#[test]
-fn a_panic_that_the_model_catches_ends_the_run_if_its_clean_up_was_due() {
-    struct Unlocks<'a>(&'a AtomicU32);
-    impl Drop for Unlocks<'_> {
-        fn drop(&mut self) {
-            self.0.store(0, Release);
-        }
-    }
-    says("panic", &["inside", "the model caught it"], || {
-        let word = AtomicU32::new(0);
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            word.store(1, Relaxed);
-            let _guard = Unlocks(&word);
-            panic!("inside");
-        }));
-        word.load(Relaxed);
-    });
-}
-
 struct Data<T>(UnsafeCell<T>);
 unsafe impl<T: Send> Sync for Data<T> {}
 
