@@ -26,6 +26,11 @@
 //! - A write by other means: the bytes of what was given back are looked at when they are given to
 //!   another, and when the execution ends. A read by other means sees bytes of `0xf5`.
 //!
+//! Memory that is never given back is not reported. What a model keeps for the executions to come,
+//! such as the outcomes that a test collects, and what std keeps in statics and thread-locals,
+//! looks the same. A value that has to end is a [`Tracked`](crate::sync::Tracked), or in an
+//! [`Arc`](crate::sync::Arc).
+//!
 //! To give memory back is no step. Where [`Config::ordered_drops`] is on, it has to be ordered
 //! after all accesses of cells in it, or is a data race. Where it is off, as in `ulocks-loom`, an
 //! exploration of all executions may miss a use that nothing orders before it.

@@ -1,6 +1,7 @@
 //! A shared pointer of std's shape, whose counts order as std's do and whose leaks are reported.
 
 use super::leaks;
+use super::weak::Weak;
 use super::{AtomicU64, fence};
 use crate::engine::{self, At};
 use core::borrow::Borrow;
@@ -12,14 +13,14 @@ use core::ops::Deref;
 use core::panic::Location;
 use core::pin::Pin;
 use core::sync::atomic::AtomicUsize;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::OnceLock;
 
 /// As `std::sync::Arc`, with the ordering of its counts: what a thread did before it drops its
 /// pointer is known to the thread that drops the last one. A pointer that is not dropped by the end
 /// of the execution is a leak, which ends the run.
 ///
-/// A drop is a step. A clone is none: it happens together with the step before it. There are no
-/// weak pointers.
+/// A drop is a step. A clone is none: it happens together with the step before it.
 ///
 /// # Examples
 /// ```
@@ -36,10 +37,13 @@ pub struct Arc<T: ?Sized> {
 
 /// How many pointers there are. The number is for the machine alone, so it orders nothing.
 pub(super) struct Count {
-    pointers: AtomicUsize,
+    pub(super) pointers: AtomicUsize,
+    /// How many pointers do not keep the value.
+    pub(super) weak: AtomicUsize,
     /// Into which drops release.
-    dropped: AtomicU64,
-    leak: u64,
+    pub(super) dropped: AtomicU64,
+    /// Unknown until there is a value.
+    leak: OnceLock<u64>,
 }
 
 impl<T> Arc<T> {
@@ -58,7 +62,17 @@ impl<T> Arc<T> {
         unsafe { Pin::new_unchecked(pointer) }
     }
 
-    /// The value, if this is the only pointer.
+    /// A pointer to a value that has a weak one to itself, which cannot be upgraded before.
+    #[track_caller]
+    pub fn new_cyclic(make: impl FnOnce(&Weak<T>) -> T) -> Self {
+        let at = Location::caller();
+        let count = Count::new(0);
+        let data = std::sync::Arc::new_cyclic(|weak| make(&Weak::of(weak.clone(), &count, at)));
+        count.pointers.store(1, Relaxed);
+        Self::begin_with(data, count, at)
+    }
+
+    /// The value, if this is the only pointer that keeps it.
     ///
     /// # Errors
     /// The pointer, if it is not.
@@ -84,10 +98,10 @@ impl<T> Arc<T> {
 }
 
 impl<T: Clone> Arc<T> {
-    /// The value, copied if there is another pointer.
+    /// The value, copied if there is another pointer. (std moves it if the others are weak.)
     #[track_caller]
     pub fn make_mut(this: &mut Self) -> &mut T {
-        if !this.is_alone(Location::caller()) {
+        if !this.is_alone(Location::caller()) || this.count.weak.load(Relaxed) > 0 {
             *this = Self::new((**this).clone());
         }
         // SAFETY: this is the only pointer.
@@ -110,24 +124,46 @@ impl<T: ?Sized> Arc<T> {
 
     #[track_caller]
     fn begin(data: std::sync::Arc<T>, at: At) -> Self {
-        let address = std::sync::Arc::as_ptr(&data).cast::<()>().addr();
-        let (dropped, leak) = (AtomicU64::new(0), leaks::begin("Arc", at));
-        let count = std::sync::Arc::new(Count { pointers: AtomicUsize::new(1), dropped, leak });
-        leaks::remember(leak, address, &count);
+        Self::begin_with(data, Count::new(1), at)
+    }
+
+    fn begin_with(data: std::sync::Arc<T>, count: std::sync::Arc<Count>, at: At) -> Self {
+        let leak = *count.leak.get_or_init(|| leaks::begin("Arc", at));
+        leaks::remember(leak, std::sync::Arc::as_ptr(&data).cast::<()>().addr(), &count);
+        Self::again(data, count)
+    }
+
+    /// A pointer that is counted.
+    pub(super) fn again(data: std::sync::Arc<T>, count: std::sync::Arc<Count>) -> Self {
         Self { data: ManuallyDrop::new(data), count }
     }
 
-    /// How many pointers there are.
+    /// A pointer that does not keep the value.
+    #[track_caller]
+    #[must_use]
+    pub fn downgrade(this: &Self) -> Weak<T> {
+        Weak::of(std::sync::Arc::downgrade(&this.data), &this.count, Location::caller())
+    }
+
+    /// How many pointers do not keep the value.
+    #[track_caller]
+    #[must_use]
+    pub fn weak_count(this: &Self) -> usize {
+        this.count.strong();
+        this.count.weak.load(Relaxed)
+    }
+
+    /// How many pointers keep the value.
     #[track_caller]
     #[must_use]
     pub fn strong_count(this: &Self) -> usize {
-        this.count.dropped.fetch_add(0, Relaxed);
-        this.count.pointers.load(Relaxed)
+        this.count.strong()
     }
 
-    /// The value, if this is the only pointer.
+    /// The value, if this is the only pointer, weak ones included.
     #[track_caller]
     pub fn get_mut(this: &mut Self) -> Option<&mut T> {
+        // std's pointer knows of the weak ones.
         if this.is_alone(Location::caller()) { std::sync::Arc::get_mut(&mut this.data) } else { None }
     }
 
@@ -200,10 +236,23 @@ impl<T: ?Sized> Arc<T> {
 }
 
 impl Count {
+    #[track_caller]
+    fn new(pointers: usize) -> std::sync::Arc<Self> {
+        let (pointers, weak) = (AtomicUsize::new(pointers), AtomicUsize::new(0));
+        std::sync::Arc::new(Self { pointers, weak, dropped: AtomicU64::new(0), leak: OnceLock::new() })
+    }
+
+    /// How many pointers keep the value.
+    #[track_caller]
+    pub(super) fn strong(&self) -> usize {
+        self.dropped.fetch_add(0, Relaxed);
+        self.pointers.load(Relaxed)
+    }
+
     /// The last pointer goes.
     fn end(&self) {
         self.pointers.store(0, Relaxed);
-        leaks::end(self.leak);
+        self.leak.get().copied().into_iter().for_each(leaks::end);
     }
 }
 
@@ -224,15 +273,21 @@ impl<T: ?Sized> Clone for Arc<T> {
 
 impl<T: ?Sized> Drop for Arc<T> {
     fn drop(&mut self) {
+        let mut leaves_weak_ones = false;
         if engine::is_installed() {
             self.count.dropped.fetch_add(1, Release);
             if self.count.pointers.fetch_sub(1, Relaxed) == 1 {
                 fence(Acquire);
+                leaves_weak_ones = self.count.weak.load(Relaxed) > 0;
                 self.count.end();
             }
         }
         // SAFETY: this is the only place that drops it, and it is not used after.
         unsafe { ManuallyDrop::drop(&mut self.data) };
+        if leaves_weak_ones {
+            // Whoever comes last gives the memory back.
+            self.count.dropped.fetch_add(1, AcqRel);
+        }
     }
 }
 

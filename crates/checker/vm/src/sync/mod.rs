@@ -12,6 +12,7 @@ mod object;
 mod once;
 mod per_run;
 mod rwlock;
+mod weak;
 
 pub use arc::Arc;
 pub use atomic::{
@@ -27,6 +28,7 @@ pub(crate) use object::{Beside, Token};
 pub use once::{LazyLock, Once, OnceLock};
 pub use per_run::PerRun;
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use weak::Weak;
 
 use crate::engine;
 use core::panic::Location;

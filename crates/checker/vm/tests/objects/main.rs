@@ -9,6 +9,7 @@ mod channels;
 mod locks;
 mod tasks;
 mod threads;
+mod weak;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
