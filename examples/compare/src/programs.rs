@@ -30,11 +30,11 @@ pub const ALL: &[Program] = &[
     wrong("load buffering", load_buffering),
 ];
 
-const fn wrong(name: &'static str, run: fn()) -> Program {
+pub const fn wrong(name: &'static str, run: fn()) -> Program {
     Program { name, is_wrong: true, run }
 }
 
-const fn right(name: &'static str, run: fn()) -> Program {
+pub const fn right(name: &'static str, run: fn()) -> Program {
     Program { name, is_wrong: false, run }
 }
 
@@ -158,7 +158,10 @@ fn old_exchange() {
     let seen = all.words[1].load(Relaxed);
     let before = all.words[0].swap(2, Relaxed);
     other.join().unwrap();
-    assert!((seen, before) != (1, 0), "the exchange came before a store that was followed by one that is seen");
+    assert!(
+        (seen, before) != (1, 0),
+        "the exchange came before a store that was followed by one that is seen"
+    );
 }
 
 /// Test-and-set, with a yield in each round.

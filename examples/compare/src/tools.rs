@@ -1,4 +1,4 @@
-//! The checkers, and the table.
+//! The checkers.
 
 use crate::worlds;
 use std::io::Read as _;
@@ -8,15 +8,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 use ulocks_vm::explore::{Config, run};
 
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(10);
 /// Miri has it for all seeds together, its own compilation included.
-const MIRI_LIMIT: Duration = Duration::from_secs(120);
+const MIRI_LIMIT: Duration = Duration::from_secs(30);
 /// Executions of the tools that sample.
 const SAMPLES: usize = 10_000;
 /// Seeds of Miri, which interprets, and so is slower by orders of magnitude.
-const SEEDS: u32 = 64;
+pub const SEEDS: u32 = 16;
 
-const TOOLS: [&str; 4] = ["ulocks-vm", "ulocks-vm sampled", "loom", "shuttle"];
+pub const TOOLS: [&str; 4] = ["ulocks-vm", "ulocks-vm sampled", "loom", "shuttle"];
+/// As Miri is called here.
+pub const MIRI: &str = "Miri";
 
 static EXECUTIONS: AtomicU64 = AtomicU64::new(0);
 
@@ -24,8 +26,8 @@ static EXECUTIONS: AtomicU64 = AtomicU64::new(0);
 pub fn one(tool: &str, program: &str) -> ExitCode {
     macro_rules! find {
         ($world:ident) => {{
-            let all = worlds::$world::programs::ALL;
-            let Some(found) = all.iter().find(|one| one.name == program) else {
+            let mut all = worlds::$world::programs::ALL.iter().chain(worlds::$world::families::all());
+            let Some(found) = all.find(|one| one.name == program) else {
                 eprintln!("there is no program `{program}`");
                 return ExitCode::from(2);
             };
@@ -52,7 +54,10 @@ pub fn one(tool: &str, program: &str) -> ExitCode {
                     let bounds = if report.bounds.is_hit() { ", within bounds" } else { "" };
                     println!("passes, {all}{}{bounds}", report.executions);
                 }
-                Err(failure) => println!("found, {}", failure.execution),
+                Err(failure) => {
+                    println!("found, {}", failure.execution);
+                    eprintln!("{failure}");
+                }
             }
         }
         "loom" => {
@@ -75,37 +80,40 @@ pub fn one(tool: &str, program: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Prints the table.
-pub fn table() {
-    let has_miri = has_miri();
-    println!("| program | | {} | Miri, {SEEDS} seeds |", TOOLS.join(" | "));
-    println!("|---|---|{}---|", "---|".repeat(TOOLS.len()));
-    for program in worlds::std::programs::ALL {
-        let kind = if program.is_wrong { "wrong" } else { "right" };
-        print!("| {} | {kind} |", program.name);
-        for tool in TOOLS {
-            print!(" {} |", cell(tool, program.name));
-        }
-        println!(" {} |", if has_miri { miri(program.name) } else { "not installed".into() });
-    }
+/// What a tool has said of a program, and in which time.
+pub struct Cell {
+    pub said: Said,
+    pub time: Duration,
 }
 
-fn cell(tool: &str, program: &str) -> String {
+pub enum Said {
+    /// With the number of executions, and what else there is to say.
+    Passes(String),
+    Found(String),
+    NoEnd,
+}
+
+/// Runs one program under one tool, in a process of its own.
+pub fn cell(tool: &str, program: &str) -> Cell {
+    if tool == MIRI {
+        return miri(program);
+    }
     let itself = std::env::current_exe().expect("the path of this program");
     let mut command = Command::new(itself);
     command.args([tool, program]).stdout(Stdio::piped()).stderr(Stdio::null());
     let start = Instant::now();
     let mut child = command.spawn().expect("a process");
-    if !ends(&mut child, LIMIT) {
-        return format!("no end in {} s", LIMIT.as_secs());
-    }
+    let has_ended = ends(&mut child, LIMIT);
     let time = start.elapsed();
-    let mut said = String::new();
-    child.stdout.take().expect("a pipe").read_to_string(&mut said).expect("text");
-    match said.lines().next() {
-        Some(line) => format!("{line}, {}", seconds(time)),
-        None => "died".into(),
-    }
+    let mut text = String::new();
+    child.stdout.take().expect("a pipe").read_to_string(&mut text).expect("text");
+    let said = match text.lines().next().and_then(|line| line.split_once(", ")) {
+        Some(("found", count)) => Said::Found(count.into()),
+        _ if !has_ended => Said::NoEnd,
+        Some((_, count)) => Said::Passes(count.into()),
+        None => Said::Found("died".into()),
+    };
+    Cell { said, time }
 }
 
 /// Whether the process ends within the limit. It is killed if not.
@@ -123,27 +131,26 @@ fn ends(child: &mut Child, limit: Duration) -> bool {
 }
 
 /// Builds what Miri interprets. False if there is no Miri.
-fn has_miri() -> bool {
+pub fn has_miri() -> bool {
     let mut command = Command::new("cargo");
     command.args(["+nightly", "miri", "setup"]).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
 /// One process for all seeds. Miri says which seed fails, not how many came before it.
-fn miri(program: &str) -> String {
+fn miri(program: &str) -> Cell {
     let mut command = Command::new("cargo");
     command.args(["+nightly", "miri", "run", "-q", "--", "std", program]);
     command.env("MIRIFLAGS", format!("-Zmiri-many-seeds=0..{SEEDS}"));
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let start = Instant::now();
     let mut child = command.spawn().expect("a process");
-    if !ends(&mut child, MIRI_LIMIT) {
-        return format!("no end in {} s", MIRI_LIMIT.as_secs());
-    }
-    let says = if child.wait().expect("a child").success() { "passes" } else { "found" };
-    format!("{says}, {}", seconds(start.elapsed()))
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{:.2} s", time.as_secs_f64())
+    let said = if !ends(&mut child, MIRI_LIMIT) {
+        Said::NoEnd
+    } else if child.wait().expect("a child").success() {
+        Said::Passes(String::new())
+    } else {
+        Said::Found(String::new())
+    };
+    Cell { said, time: start.elapsed() }
 }

@@ -6,5 +6,7 @@ mod world {
     pub use loom::sync::atomic::{AtomicU32, fence};
     pub use loom::thread::{spawn, yield_now};
 }
+#[path = "../families/mod.rs"]
+pub mod families;
 #[path = "../programs.rs"]
 pub mod programs;

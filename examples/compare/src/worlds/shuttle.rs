@@ -6,5 +6,7 @@ mod world {
     pub use shuttle::sync::atomic::{AtomicU32, fence};
     pub use shuttle::thread::{spawn, yield_now};
 }
+#[path = "../families/mod.rs"]
+pub mod families;
 #[path = "../programs.rs"]
 pub mod programs;

@@ -5,5 +5,7 @@ mod world {
     pub use ulocks_vm::sync::{AtomicU32, UnsafeCell, fence, yield_now};
     pub use ulocks_vm::thread::spawn;
 }
+#[path = "../families/mod.rs"]
+pub mod families;
 #[path = "../programs.rs"]
 pub mod programs;
