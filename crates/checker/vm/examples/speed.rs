@@ -6,9 +6,13 @@
 
 use std::iter::successors;
 use std::num::NonZero;
+use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 use ulocks_vm::explore::{Config, Report, Strategy, cover, run, run_on};
+use ulocks_vm::sync::AtomicUsize;
+use ulocks_vm::sync::Ordering::{self, Acquire, Relaxed, Release};
+use ulocks_vm::thread;
 
 /// Locks that are explored.
 #[path = "../tests/locks/mod.rs"]
@@ -22,7 +26,7 @@ const SAMPLING: Duration = Duration::from_millis(400);
 const BATCH: u64 = 200;
 
 /// Executions after which an exhaustive row is cut.
-const MOST_EXECUTIONS: u64 = if cfg!(debug_assertions) { 20_000 } else { 2_000_000 };
+const MOST_EXECUTIONS: u64 = if cfg!(debug_assertions) { 20_000 } else { 4_000_000 };
 
 fn main() {
     if cfg!(debug_assertions) {
@@ -37,7 +41,10 @@ fn main() {
     watch();
     println!("explorer, exhaustive             executions   redundant     seconds   M steps/s");
     for (threads, rounds) in [(2, 2), (3, 1), (2, 3)] {
-        exhaust(threads, rounds);
+        exhaust(threads, rounds, "", explore);
+    }
+    for (threads, rounds) in [(2, 1), (2, 2), (3, 1)] {
+        exhaust(threads, rounds, ", stack", explore_stack);
     }
     share();
 }
@@ -46,6 +53,75 @@ fn main() {
 fn explore(config: &Config, threads: usize, rounds: u32) -> Report {
     let model = small::counting(threads, rounds, || small::three_state::ThreeState::new(None));
     run(config, model).unwrap_or_else(|failure| panic!("a sound lock: {failure}"))
+}
+
+/// Treiber's stack, of as many nodes as there are operations. Each thread pushes one and pops one,
+/// `rounds` times.
+fn explore_stack(config: &Config, threads: usize, rounds: u32) -> Report {
+    let model = move || {
+        let stack = Arc::new(Stack {
+            head: AtomicUsize::new(0),
+            next: (0..threads * rounds as usize).map(|_| AtomicUsize::new(0)).collect(),
+        });
+        let body = move |me: usize, stack: &Stack| -> Vec<usize> {
+            let pushes_and_pops = |round| {
+                stack.push(1 + me * rounds as usize + round);
+                stack.pop()
+            };
+            (0..rounds as usize).map(pushes_and_pops).collect()
+        };
+        let others: Vec<_> = (1..threads)
+            .map(|me| {
+                let stack = Arc::clone(&stack);
+                thread::spawn(move || body(me, &stack))
+            })
+            .collect();
+        let mut popped = body(0, &stack);
+        others.into_iter().for_each(|other| popped.extend(other.join().expect("it ends")));
+        popped.sort_unstable();
+        assert!(popped.into_iter().eq(1..=threads * rounds as usize), "a node is lost, or taken twice");
+    };
+    run(config, model).unwrap_or_else(|failure| panic!("a sound stack: {failure}"))
+}
+
+/// A head has the number of its changes above that of its node: no node takes the place of itself.
+struct Stack {
+    head: AtomicUsize,
+    next: Box<[AtomicUsize]>,
+}
+
+impl Stack {
+    const CHANGE: usize = 1 << 8;
+
+    fn exchange(&self, head: usize, node: usize, success: Ordering) -> Result<usize, usize> {
+        let new = head - head % Self::CHANGE + Self::CHANGE + node;
+        self.head.compare_exchange(head, new, success, Acquire)
+    }
+
+    fn push(&self, node: usize) {
+        let mut head = self.head.load(Relaxed);
+        loop {
+            self.next[node - 1].store(head % Self::CHANGE, Relaxed);
+            match self.exchange(head, node, Release) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    fn pop(&self) -> usize {
+        let mut head = self.head.load(Acquire);
+        loop {
+            let node = head % Self::CHANGE;
+            if node == 0 {
+                return 0;
+            }
+            match self.exchange(head, self.next[node - 1].load(Relaxed), Acquire) {
+                Ok(_) => return node,
+                Err(now) => head = now,
+            }
+        }
+    }
 }
 
 fn million_a_second(steps: u64, time: Duration) -> f64 {
@@ -88,7 +164,7 @@ fn watch() {
     println!("  with coverage, 3 threads x 2: {ratio:.2} times as long");
 }
 
-fn exhaust(threads: usize, rounds: u32) {
+fn exhaust(threads: usize, rounds: u32, what: &str, explore: fn(&Config, usize, u32) -> Report) {
     let config = Config { executions: MOST_EXECUTIONS, ..Config::exhaustive() };
     let start = Instant::now();
     let report = explore(&config, threads, rounds);
@@ -96,7 +172,7 @@ fn exhaust(threads: usize, rounds: u32) {
     let cut = if report.finished { "" } else { "  (cut)" };
     println!(
         "  {:<28} {:>12} {:>11} {:>11.2} {:>11.2}{cut}",
-        format!("{threads} threads x {rounds}"),
+        format!("{threads} threads x {rounds}{what}"),
         report.executions,
         report.redundant,
         time.as_secs_f64(),
