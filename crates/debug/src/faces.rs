@@ -16,7 +16,8 @@ mod strictly {
     #[cfg(feature = "arc_lock")]
     pub use crate::CheckedOwnedPermit as OwnedPermit;
     pub use crate::{
-        Checked as Of, CheckedMutex as Mutex, CheckedPiMutex as PiMutex, CheckedReentrant as ReentrantOf,
+        Checked as Of, CheckedMutex as Mutex, CheckedPiMutex as PiMutex, CheckedPromise as Promise,
+        CheckedPromiseOwner as PromiseOwner, CheckedReentrant as ReentrantOf,
         CheckedReentrantMutex as ReentrantMutex, CheckedRw as RwOf, CheckedRwLock as RwLock,
         CheckedSemaphore as Semaphore, rules::watch::watch,
     };
@@ -45,6 +46,41 @@ mod plainly {
     /// across an `.await`.
     pub fn watch<F: Future>(future: F) -> F {
         future
+    }
+
+    /// What is declared of it is for the checker: here it is nothing.
+    #[derive(Debug, Default)]
+    pub struct Promise;
+
+    /// See [`Promise`]. As where locks are checked, it stays on its thread.
+    #[derive(Debug)]
+    #[must_use = "dropped at once, it gives the promise up"]
+    pub struct PromiseOwner<'a>(core::marker::PhantomData<(&'a Promise, *const ())>);
+
+    impl Promise {
+        /// A promise.
+        #[must_use]
+        pub const fn new() -> Self {
+            Self
+        }
+
+        /// The thread is the one that others wait for.
+        #[inline(always)]
+        pub fn own(&self) -> PromiseOwner<'_> {
+            PromiseOwner(core::marker::PhantomData)
+        }
+
+        /// Calls `wait`.
+        #[inline(always)]
+        pub fn wait<T>(&self, wait: impl FnOnce() -> T) -> T {
+            wait()
+        }
+    }
+
+    /// It has a drop, since where locks are checked that is of use.
+    impl Drop for PromiseOwner<'_> {
+        #[inline(always)]
+        fn drop(&mut self) {}
     }
 
     pub type Of<R> = R;
@@ -79,6 +115,12 @@ macro_rules! faces {
             #[cfg(feature = "arc_lock")]
             #[cfg_attr(docsrs, doc(cfg(feature = "arc_lock")))]
             pub type OwnedPermit = types::OwnedPermit;
+
+            /// A hint that a thread waits for what another one is to do, as if that held a lock.
+            /// `ulocks_debug::CheckedPromise` says when it is right.
+            pub type Promise = types::Promise;
+            /// A thread owns a [`Promise`] as long as this lives.
+            pub type PromiseOwner<'a> = types::PromiseOwner<'a>;
 
             #[cfg(checking)]
             /// Data behind the lock of [`Mutex`], which its holder may lock again.

@@ -68,6 +68,19 @@ fn a_program_of_checked_names_works_in_both_builds() {
 }
 
 #[test]
+fn a_program_of_promises_works_in_both_builds() {
+    use ulocks_debug::checked::{Promise, PromiseOwner};
+    static DONE: Promise = Promise::new();
+    let maker = std::thread::spawn(|| {
+        let owner: PromiseOwner<'_> = DONE.own();
+        drop(owner);
+        7
+    });
+    assert_eq!(DONE.wait(|| maker.join().unwrap()), 7);
+    assert_eq!(size_of::<Promise>(), if cfg!(debug_assertions) { 2 * size_of::<usize>() } else { 0 });
+}
+
+#[test]
 fn a_program_of_a_checked_pi_mutex_works_in_both_builds() {
     use ulocks_debug::checked::{PiCondvar, PiLockError, PiLockResult, PiMutex, PiWaitResult, Wakeup};
     static READY: PiMutex<bool> = PiMutex::new(false);

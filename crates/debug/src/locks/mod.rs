@@ -11,6 +11,7 @@ mod mutex;
 #[cfg(feature = "arc_lock")]
 mod owned;
 mod pi;
+mod promise;
 mod reentrant;
 #[cfg(feature = "shm")]
 mod robust;
@@ -24,6 +25,7 @@ pub use mutex::CheckedMutex;
 #[cfg_attr(docsrs, doc(cfg(feature = "arc_lock")))]
 pub use owned::CheckedOwnedPermit;
 pub use pi::CheckedPiMutex;
+pub use promise::{CheckedPromise, CheckedPromiseOwner};
 pub use reentrant::{CheckedReentrant, CheckedReentrantMutex};
 #[cfg(feature = "shm")]
 pub use robust::{Robust, RobustGuard};

@@ -222,16 +222,16 @@ pub(crate) fn dropped(lock: usize, home: usize, class: Option<&'static Node>, ho
 
 /// A thread ends.
 pub(crate) fn exit(me: &Record) {
-    each_held(me, Rule::NoExit);
+    each_held(me, Rule::NoExit, |_| true);
 }
 
-/// A thread forks.
+/// A thread forks. What it owes to others stays with it.
 pub(crate) fn fork(me: &Record) {
-    each_held(me, Rule::NoFork);
+    each_held(me, Rule::NoFork, |held| held.access != Access::Promise);
 }
 
-fn each_held(me: &Record, rule: Rule) {
-    let held: Vec<Held> = me.held().collect();
+fn each_held(me: &Record, rule: Rule, counts: impl Fn(&Held) -> bool) {
+    let held: Vec<Held> = me.held().filter(counts).collect();
     for held in held {
         let mut report = report(rule, held.name(), me);
         before(&mut report, Some(held), Some(me));
@@ -243,8 +243,11 @@ fn each_held(me: &Record, rule: Rule) {
 /// its own table.
 #[cold]
 pub(crate) fn wait(me: &Record, mutex: &Asked) {
-    let Some(other) = me.held().max_by_key(|held| held.since) else { return };
-    if once::is_first(Rule::NoLockInWait, mutex.at, other.place) {
+    // What it owes to others it may still owe when it goes on.
+    let others = me.held().filter(|held| held.access != Access::Promise);
+    if let Some(other) = others.max_by_key(|held| held.since)
+        && once::is_first(Rule::NoLockInWait, mutex.at, other.place)
+    {
         let mut report = report(Rule::NoLockInWait, mutex.name(), me);
         here(&mut report, mutex.at);
         before(&mut report, Some(other), Some(me));

@@ -21,6 +21,8 @@ pub enum Access {
     Recursive,
     /// To take permits of a semaphore. They have no holder.
     Permits,
+    /// To do what others wait for, as the owner of a promise, or to wait for that.
+    Promise,
 }
 
 /// How many classes of readers are told apart.
@@ -57,7 +59,7 @@ impl Access {
         matches!(self, Self::Write | Self::Upgrade)
     }
 
-    /// A number below 10: seven times it is the rotation of a hash.
+    /// A number below 11: seven times it is the rotation of a hash.
     #[inline]
     pub(crate) const fn code(self) -> u32 {
         match self {
@@ -68,6 +70,7 @@ impl Access {
             Self::Permits => 4,
             Self::Upgrade => 5,
             Self::Read(rank) => 6 + (rank % RANKS) as u32,
+            Self::Promise => 6 + RANKS as u32,
         }
     }
 
@@ -79,6 +82,7 @@ impl Access {
             3 => Self::Recursive,
             4 => Self::Permits,
             5 => Self::Upgrade,
+            10 => Self::Promise,
             _ => Self::Read((code - 6) as u8 % RANKS),
         }
     }
@@ -96,6 +100,7 @@ impl fmt::Display for Access {
             Self::Read(rank) => write!(f, " to read in class {rank}"),
             Self::Recursive => f.write_str(" to read recursively"),
             Self::Permits => f.write_str(" for permits"),
+            Self::Promise => f.write_str(" as a promise"),
         }
     }
 }
@@ -107,7 +112,9 @@ mod tests {
     #[test]
     fn a_code_stands_for_one_access() {
         use Access::*;
-        for access in [Exclusive, Write, Upgrade, Upgradable, Recursive, Permits, Read(0), Read(1), Read(3)] {
+        for access in
+            [Exclusive, Write, Upgrade, Upgradable, Recursive, Permits, Promise, Read(0), Read(1), Read(3)]
+        {
             assert_eq!(Access::from_code(access.code()), access);
         }
     }

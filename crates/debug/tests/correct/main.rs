@@ -9,6 +9,7 @@ mod common;
 mod executor;
 mod others;
 mod pi;
+mod promises;
 #[cfg(feature = "shm")]
 mod robust;
 #[cfg(not(feature = "shm"))]
@@ -289,9 +290,17 @@ const TABLE: &[(&str, fn())] = &[
 #[test]
 fn nothing_is_reported_of_correct_programs() {
     set_policy(Policy::Call(count));
-    let table =
-        [TABLE, rwlocks::TABLE, others::TABLE, pi::TABLE, signals::TABLE, awaits::TABLE, robust::TABLE]
-            .concat();
+    let table = [
+        TABLE,
+        rwlocks::TABLE,
+        others::TABLE,
+        pi::TABLE,
+        signals::TABLE,
+        awaits::TABLE,
+        robust::TABLE,
+        promises::TABLE,
+    ]
+    .concat();
     for (name, program) in &table {
         std::thread::spawn(*program).join().unwrap_or_else(|_| panic!("{name}"));
         assert_eq!(REPORTS.load(Relaxed), 0, "{name}");

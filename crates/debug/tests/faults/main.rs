@@ -17,6 +17,7 @@ mod harness;
 mod misuse;
 mod orders;
 mod pi;
+mod promises;
 #[cfg(feature = "shm")]
 mod robust;
 #[cfg(not(feature = "shm"))]
@@ -50,6 +51,7 @@ fn every_planted_fault_is_found_with_its_places() {
         as_errors::TABLE,
         semaphores::TABLE,
         pi::TABLE,
+        promises::TABLE,
     ]
     .concat();
     assert!(table.len() >= 172, "{} faults", table.len());

@@ -15,7 +15,7 @@ use ulocks_testkit as _;
 
 const PROGRAM: &str = "tests/instructions/program.rs";
 /// The exported functions of the program.
-const FUNCTIONS: usize = 24;
+const FUNCTIONS: usize = 25;
 
 /// What stands where the locks come from.
 #[derive(Clone, Copy, Debug, PartialEq)]

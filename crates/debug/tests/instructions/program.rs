@@ -7,7 +7,8 @@ extern crate ulocks_debug as _;
 #[cfg(not(plain))]
 mod locks {
     pub use ulocks_debug::checked::{
-        AsymMutex, BargingMutex, Calock, Condvar, FairMutex, Mutex, PiCondvar, PiMutex, RwLock, Semaphore,
+        AsymMutex, BargingMutex, Calock, Condvar, FairMutex, Mutex, PiCondvar, PiMutex, Promise, RwLock,
+        Semaphore,
     };
 }
 
@@ -20,11 +21,23 @@ mod locks {
     pub use ulocks_unfair::{
         AsymMutex, BargingMutex, ThroughputCondvar as Condvar, ThroughputMutex as Mutex,
     };
+
+    /// A plain program has none.
+    pub struct Promise;
+
+    impl Promise {
+        pub fn own(&self) {}
+
+        pub fn wait<T>(&self, wait: impl FnOnce() -> T) -> T {
+            wait()
+        }
+    }
 }
 
 use core::time::Duration;
 use locks::{
-    AsymMutex, BargingMutex, Calock, Condvar, FairMutex, Mutex, PiCondvar, PiMutex, RwLock, Semaphore,
+    AsymMutex, BargingMutex, Calock, Condvar, FairMutex, Mutex, PiCondvar, PiMutex, Promise, RwLock,
+    Semaphore,
 };
 
 macro_rules! mutexes {
@@ -96,6 +109,12 @@ pub fn read(lock: &RwLock<u64>) -> u64 {
 #[unsafe(no_mangle)]
 pub fn write(lock: &RwLock<u64>) {
     *lock.write() += 1;
+}
+
+#[unsafe(no_mangle)]
+pub fn promised(lock: &Mutex<u64>, reply: &Promise, other: &Promise) -> u64 {
+    let _owner = reply.own();
+    other.wait(|| *lock.lock())
 }
 
 #[unsafe(no_mangle)]

@@ -1,0 +1,49 @@
+//! Promises: waits for what other threads do, as a program declares them.
+
+use crate::common::leaked;
+use crate::harness::fault;
+use crate::{Fault, awaits, deadlock, order, order_of_three, twice};
+use std::mem;
+use ulocks_debug::*;
+
+pub const TABLE: &[Fault] = &[
+    twice! { "an owner waits for its own promise", NoRecursion [reply = Promise::new()]
+    reply.own();
+    reply.wait(String::new) },
+    order! { "inversion of a promise and a mutex", [reply = Promise::new(), mutex = Mutex::new(())]
+    reply.own();
+    mutex.lock();
+    mutex.lock();
+    reply.wait(String::new) },
+    order! { "inversion of a mutex and a promise", [reply = Promise::new(), mutex = Mutex::new(())]
+    mutex.lock();
+    reply.wait(String::new);
+    reply.own();
+    mutex.lock() },
+    order_of_three! { "inversion of two promises and a mutex", [a = Promise::new(), b = Promise::new(), mutex = Mutex::new(())]
+    a.own();
+    b.wait(String::new);
+    b.own();
+    mutex.lock();
+    mutex.lock();
+    a.wait(String::new) },
+    // A mutex that both hold would keep two orders apart. A promise does not.
+    order! { "inversion of two mutexes by owners of one promise", [reply = Promise::new(), a = Mutex::new(()), b = Mutex::new(())]
+    (reply.own(), a.lock());
+    b.lock();
+    (reply.own(), b.lock());
+    a.lock() },
+    deadlock! { "deadlock of a promise and a mutex", [mutex = Mutex::new(()), reply = Promise::new()]
+    mutex.lock();
+    reply.own();
+    mutex.lock();
+    reply.wait(String::new) },
+    ("a thread ends as the owner of a promise", || {
+        let reply = leaked(Promise::new());
+        let before = line!() + 1;
+        std::thread::spawn(|| mem::forget(reply.own())).join().unwrap();
+        vec![fault(Rule::NoExit, None, before)]
+    }),
+    awaits! { "an await as the owner of a promise", [reply = Promise::new()]
+    reply.own() },
+];
