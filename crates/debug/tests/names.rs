@@ -45,6 +45,7 @@ fn a_checked_lock_is_the_plain_one_and_two_words() {
         assert_eq!(checked - plain, 2 * size_of::<usize>());
     }
     assert_eq!(size_of::<ulocks_debug::Mutex<u64>>(), 32);
+    assert_eq!(size_of::<ulocks_debug::Condvar>(), 72);
     type Raw = ulocks_psrwlock::RawPsRwLock;
     assert_eq!(size_of::<ulocks_debug::CheckedRw<Raw>>() - size_of::<Raw>(), 2 * size_of::<usize>());
 }

@@ -1,6 +1,7 @@
 //! [`Checked`]: a raw mutex with a checker around it.
 
 use super::lock::{Lock, no_wait};
+use super::notified::Notified;
 use crate::profile::events;
 use crate::rules::current::current;
 use crate::rules::faults::{self, TryLockError};
@@ -39,6 +40,10 @@ impl<R> Checked<R> {
     /// The lock that is checked.
     pub const fn inner(&self) -> &R {
         &self.0.raw
+    }
+
+    pub(super) fn address(&self) -> usize {
+        self.0.address()
     }
 
     #[inline(always)]
@@ -129,7 +134,7 @@ impl<R: RawMutex<Scope = Local>> Checked<R> {
 unsafe impl<R: RawMutex<Scope = Local>> RawMutex for Checked<R> {
     type Scope = Local;
     type Token = R::Token;
-    type Condvar = ulocks_core::condvar::Sequence<Self>;
+    type Condvar = Notified<R>;
 
     const CONDVAR_NS: u32 = R::CONDVAR_NS;
 

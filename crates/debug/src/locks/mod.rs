@@ -8,6 +8,7 @@ mod identity;
 mod listed;
 mod lock;
 mod mutex;
+mod notified;
 #[cfg(feature = "arc_lock")]
 mod owned;
 mod pi;

@@ -45,7 +45,7 @@ pub(crate) fn known(place: Place) -> Option<Place> {
 
 fn report(rule: Rule, lock: LockName, me: &Record) -> Report {
     let severity = match rule {
-        Rule::NoFork | Rule::NoLockInWait | Rule::AtMost64 => Severity::Warning,
+        Rule::NoFork | Rule::NoLockInWait | Rule::NoLockOfNotifier | Rule::AtMost64 => Severity::Warning,
         _ => Severity::Fault,
     };
     Report {
@@ -245,13 +245,8 @@ fn each_held(me: &Record, rule: Rule, counts: impl Fn(&Held) -> bool) {
 pub(crate) fn wait(me: &Record, mutex: &Asked) {
     // What it owes to others it may still owe when it goes on.
     let others = me.held().filter(|held| held.access != Access::Promise);
-    if let Some(other) = others.max_by_key(|held| held.since)
-        && once::is_first(Rule::NoLockInWait, mutex.at, other.place)
-    {
-        let mut report = report(Rule::NoLockInWait, mutex.name(), me);
-        here(&mut report, mutex.at);
-        before(&mut report, Some(other), Some(me));
-        deliver(&report, From::Inside);
+    if let Some(other) = others.max_by_key(|held| held.since) {
+        wait_with(me, mutex, &other, None);
     }
     // Another key than that of an acquisition.
     let key = order::key(me, mutex).rotate_left(7) ^ 0x77;
@@ -266,6 +261,35 @@ pub(crate) fn wait(me: &Record, mutex: &Asked) {
         report.severity = Severity::Warning;
         deliver(&report, From::Inside);
     }
+}
+
+/// A thread is about to wait with a lock held that each notification so far was made under, which
+/// was acquired at `place` then.
+#[cold]
+pub(crate) fn wait_under(me: &Record, mutex: &Asked, held: &Held, place: Place) {
+    wait_with(me, mutex, held, Some(place));
+}
+
+fn wait_with(me: &Record, mutex: &Asked, other: &Held, notifier: Option<Place>) {
+    let is_first = once::is_first(Rule::NoLockInWait, mutex.at, other.place);
+    let (rule, is_first) = match notifier {
+        None => (Rule::NoLockInWait, is_first),
+        // Once with what is known of notifiers, whether it was said without.
+        Some(_) => (Rule::NoLockOfNotifier, once::is_first(Rule::NoLockOfNotifier, mutex.at, other.place)),
+    };
+    if !is_first {
+        return;
+    }
+    let mut report = report(rule, mutex.name(), me);
+    here(&mut report, mutex.at);
+    before(&mut report, Some(*other), Some(me));
+    if let Some(place) = notifier {
+        let number = other.instance;
+        report.notes.push(format!(
+            "each notification so far came from a thread that held #{number}, the first one since {place}"
+        ));
+    }
+    deliver(&report, From::Inside);
 }
 
 /// A task that is watched at `place` waits, and holds a lock.

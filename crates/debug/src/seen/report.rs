@@ -37,6 +37,9 @@ pub enum Rule {
     /// A thread does not wait on a condition variable while it holds a lock other than that of the
     /// wait. A warning.
     NoLockInWait,
+    /// A thread does not wait on a condition variable while it holds a lock that each notification
+    /// of it so far was made under. A warning, since others may come.
+    NoLockOfNotifier,
     /// All threads nest locks in one order.
     Order,
     /// No threads wait for each other in a circle. A warning if one of the waits has a deadline.
@@ -65,6 +68,9 @@ impl Rule {
             Self::NotDropped => "a lock is dropped while it is held",
             Self::NoFork => "a thread forks while it holds a lock",
             Self::NoLockInWait => "a thread waits on a condition variable while it holds another lock",
+            Self::NoLockOfNotifier => {
+                "a thread waits on a condition variable while it holds a lock that its notifiers hold"
+            }
             Self::Order => "inversion: the order of two locks is not the same everywhere",
             Self::Deadlock => "deadlock: threads wait for each other in a circle",
             Self::AtMost64 => "a thread holds more than 64 locks",
@@ -97,6 +103,10 @@ impl Rule {
             Self::NotDropped => "release the lock before its memory goes; look for `mem::forget` and `leak`",
             Self::NoFork => "release the lock before `fork`, or call `exec` at once in the child",
             Self::NoLockInWait => "release the other lock first: the notifier may need it",
+            Self::NoLockOfNotifier => {
+                "release the other lock before the wait, or notify without it: no thread that needs it \
+                 can end the wait"
+            }
             Self::Order => {
                 "acquire the locks in one order everywhere, or release the first before the second"
             }
@@ -398,8 +408,11 @@ impl fmt::Display for Report {
                 }
             }
         }
-        if let (Rule::Order | Rule::NoLockInWait | Rule::NoReadAgain, Some(before), Some(here)) =
-            (self.rule, self.before, self.here)
+        if let (
+            Rule::Order | Rule::NoLockInWait | Rule::NoLockOfNotifier | Rule::NoReadAgain,
+            Some(before),
+            Some(here),
+        ) = (self.rule, self.before, self.here)
         {
             let [before, here] = [before, here].map(|place| (place.file(), place.line()));
             writeln!(f, "  accept  {}:{} -> {}:{}", before.0, before.1, here.0, here.1)?;

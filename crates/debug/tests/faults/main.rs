@@ -15,6 +15,7 @@ mod executor;
 mod handler_orders;
 mod harness;
 mod misuse;
+mod notifiers;
 mod orders;
 mod pi;
 mod promises;
@@ -52,9 +53,10 @@ fn every_planted_fault_is_found_with_its_places() {
         semaphores::TABLE,
         pi::TABLE,
         promises::TABLE,
+        notifiers::TABLE,
     ]
     .concat();
-    assert!(table.len() >= 172, "{} faults", table.len());
+    assert!(table.len() >= 184, "{} faults", table.len());
     let mut wrong = Vec::new();
     static RUNNING: AtomicUsize = AtomicUsize::new(0);
     watch(&RUNNING, table.iter().map(|(name, _)| *name).collect());
