@@ -12,7 +12,7 @@
 //! an acquisition and a release.
 
 use crate::locks::identity::Identity;
-use crate::rules::clock::{coarse_now, since, wanted};
+use crate::rules::clock::{PROFILE, coarse_now, since, wanted};
 use crate::rules::current::current;
 use crate::rules::deliver::{From, deliver};
 use crate::rules::faults::{self, Holder, TryLockError};
@@ -150,11 +150,12 @@ impl<R> Lock<R> {
     #[inline(always)]
     #[track_caller]
     pub fn acquire_at_once<K>(&self, at: Place, attempt: impl FnOnce(&R) -> Option<K>) -> Option<K> {
-        let since = coarse_now();
+        let wanted = wanted();
+        let since = coarse_now() | u64::from(wanted & PROFILE);
         let (me, lock) = (existing()?, self.address());
         let (class, instance) = self.identity.known()?;
         let asked = Asked { lock, class, access: Access::Exclusive, subclass: 0, instance, at };
-        let is_common = class.uses().watch() | me.signal() | wanted() == 0
+        let is_common = class.uses().watch() | me.signal() | (wanted & !PROFILE) == 0
             && !me.has_rewait(lock)
             && self.identity.alone().is_null()
             && (!me.holds_any() || me.is_validated_at_once(key(me, &asked)));

@@ -1,18 +1,16 @@
 //! What the profile keeps in the record of a thread. Only that thread uses it.
 
 use super::events;
-use super::sums::{self, Entry, Key, Table};
+use super::sums::{self, Key, Table};
 use crate::rules::clock::now;
 use crate::seen::report::Place;
 use crate::seen::thread::ThreadIdentity;
-use crate::seen::thread::{Held, MOST, Wait};
+use crate::seen::thread::{Held, Wait};
 use core::cell::Cell;
 
 pub(crate) struct Counting {
     /// The sums, once the profile was on at an acquisition.
     table: Cell<Option<&'static Table>>,
-    /// Where the hold is counted, by slot; for a slot whose time is exact.
-    entries: [Cell<Option<&'static Entry>>; MOST],
     /// When the wait began; 0 if nothing asks for that.
     wait_began: Cell<u64>,
     /// Where the lock of the wait was acquired then.
@@ -21,8 +19,7 @@ pub(crate) struct Counting {
 
 impl Counting {
     pub const fn new() -> Self {
-        let entries = [const { Cell::new(None) }; MOST];
-        Self { table: Cell::new(None), entries, wait_began: Cell::new(0), holder: Cell::new(None) }
+        Self { table: Cell::new(None), wait_began: Cell::new(0), holder: Cell::new(None) }
     }
 
     /// The sums of the calling thread, whose name is that of `me`.
@@ -52,21 +49,16 @@ impl Counting {
     }
 
     /// The thread has acquired a lock, while the profile was on.
-    #[cold]
-    #[inline(never)]
+    #[inline]
     pub fn acquired(&self, me: &ThreadIdentity, slot: usize, held: &Held) {
-        let key = Key { class: held.class, place: held.place, lock: held.lock, holder: None };
-        let entry = self.table(me).entry(&key);
-        entry.acquired(held.since);
-        self.entries[slot].set(Some(entry));
+        self.table(me).begin_hold(slot, held);
     }
 
     /// The thread is about to release a lock that it has acquired so.
-    #[cold]
-    #[inline(never)]
-    pub fn released(&self, slot: usize, since: u64) {
-        if let Some(entry) = self.entries[slot].get() {
-            entry.released(since);
+    #[inline]
+    pub fn released(&self, slot: usize) {
+        if let Some(table) = self.known_table() {
+            table.end_hold(slot);
         }
     }
 

@@ -21,7 +21,7 @@
 //!
 //! # Cost
 //! If the profile is off, an acquisition makes one Relaxed load more. If it is on, an acquisition
-//! and a release read the clock, and add to sums of their thread: no lock, no locked instruction.
+//! and a release read a clock, and add to sums of their thread: no lock, no locked instruction.
 //! The first acquisition of a thread, and the first one of a lock at a place, allocate. The release
 //! adds before it lets the lock go, so a profiled hold is some ten nanoseconds longer.
 //!
@@ -66,6 +66,7 @@ mod stamped;
 mod stamps;
 pub(crate) mod sums;
 mod text;
+mod ticks;
 
 pub use stamped::{Name, Named, Stamped};
 
@@ -85,9 +86,11 @@ struct Ran {
     before: u64,
     /// When it was switched on, if it is on.
     since: Option<u64>,
+    /// Whether it was ever switched on: the clock of holds is chosen then.
+    has_clock: bool,
 }
 
-static RAN: BargingMutex<Ran> = BargingMutex::new(Ran { before: 0, since: None });
+static RAN: BargingMutex<Ran> = BargingMutex::new(Ran { before: 0, since: None, has_clock: false });
 
 /// Takes `RAN`, which forks know of from then on.
 fn ran() -> BargingMutexGuard<'static, Ran> {
@@ -99,6 +102,9 @@ fn ran() -> BargingMutexGuard<'static, Ran> {
 pub fn start() {
     let mut ran = ran();
     if ran.since.is_none() {
+        if !core::mem::replace(&mut ran.has_clock, true) {
+            ticks::choose();
+        }
         ran.since = Some(now());
         sums::switch(true);
     }
@@ -116,7 +122,7 @@ pub fn stop() {
 /// Forgets what was counted. The profile stays on or off.
 pub fn reset() {
     let mut ran = ran();
-    *ran = Ran { before: 0, since: ran.since.map(|_| now()) };
+    *ran = Ran { before: 0, since: ran.since.map(|_| now()), ..*ran };
     sums::reset();
 }
 
@@ -145,7 +151,9 @@ pub fn is_on() -> bool {
 /// yet in the others.
 pub fn snapshot() -> Profile {
     let ran = ran();
-    let all: Vec<_> = sums::all().collect();
+    let mut all: Vec<_> = sums::all().collect();
+    let scale = ticks::Scale::now();
+    all.iter_mut().for_each(|(.., sums)| sums::tell_holds(sums, &scale));
     // Afterwards: so no hold is longer than the profile has been on.
     let ran = ran.before + ran.since.map_or(0, |since| now() - since);
     let name = |key: &Key, address| key.class.lock_name((address, 0), 0, Access::Exclusive);

@@ -1,6 +1,7 @@
 //! [`Stamped`]: a meter by which a plain lock takes part in the profile.
 
 use super::sums::{self, Entry, Key};
+use super::ticks::ticks;
 use crate::rules::clock::now;
 use crate::rules::current::current;
 use crate::seen::class::{Class, Node, Origin, resolve};
@@ -136,7 +137,7 @@ impl<N: Named> Stamped<N> {
         if let Some(began) = table.stamps.end_wait(self.lock()) {
             entry.waited(began);
         }
-        let began = now();
+        let began = ticks();
         entry.acquired(began);
         table.stamps.begin_hold((self.lock(), began, entry));
     }

@@ -6,7 +6,7 @@
 //!
 //! | field | set by | read by |
 //! |---|---|---|
-//! | `ON`, `SINCE`, `EPOCH` | `start`, `stop`, `reset`, the child of a fork | all |
+//! | `ON`, `SINCE`, `SINCE_TICKS`, `EPOCH` | `start`, `stop`, `reset`, the child of a fork | all |
 //! | `taken` of a table | a thread, when it takes a table and when it ends | all |
 //! | the name of a table | its first thread, before (publish table) | all |
 //! | a list of entries | the thread of the table puts a new one at the head (publish entry) | all |
@@ -19,9 +19,10 @@
 //! 2. A counter counts in the epoch of its entry. `reset` begins a new epoch and touches no entry.
 //!    A thread that meets an entry of an older epoch closes it (close), clears it behind a fence,
 //!    and opens it (open) in the new epoch.
-//! 3. What began before `SINCE` is not counted. So a hold counts if the profile was on, and was not
-//!    reset, from its begin to its end. `reset` stores `SINCE` before it begins the epoch
-//!    (begin epoch). A thread that adds in the new epoch has seen by (begin epoch) the new `SINCE`.
+//! 3. What began before `SINCE` is not counted, by whichever clock. So a hold counts if the profile
+//!    was on, and was not reset, from its begin to its end. `reset` stores `SINCE` before it
+//!    begins the epoch (begin epoch). A thread that adds in the new epoch has seen by (begin epoch)
+//!    the new `SINCE`.
 //!
 //! # Reading
 //! A reader loads the epoch (open), the counters, and behind a fence (close) the epoch again. If it
@@ -29,9 +30,11 @@
 //! The counters of an entry that is in use may differ by the acquisition that is counted just then.
 
 use super::stamps::Stamps;
-use crate::rules::clock::{PROFILE, is_exact, is_wanted, now, want};
+use super::ticks::{Scale, ticks};
+use crate::rules::clock::{PROFILE, is_wanted, now, want};
 use crate::seen::class::Node;
 use crate::seen::report::Place;
+use crate::seen::thread::{Held, MOST};
 use core::cell::Cell;
 use core::ptr;
 use ulocks_core::sync::{
@@ -50,7 +53,9 @@ const OTHERS: &str = "(other threads)";
 /// An epoch that no entry is read in.
 const CLOSED: u64 = 0;
 
+/// Since when waits count, in nanoseconds, and holds, in ticks.
 static SINCE: AtomicU64 = AtomicU64::new(0);
+static SINCE_TICKS: AtomicU64 = AtomicU64::new(0);
 static EPOCH: AtomicU64 = AtomicU64::new(1);
 
 #[inline]
@@ -58,24 +63,23 @@ pub(crate) fn is_on() -> bool {
     is_wanted(PROFILE)
 }
 
-pub(crate) fn switch(on: bool) {
+fn begin() {
     SINCE.store(now(), Relaxed);
+    SINCE_TICKS.store(ticks(), Relaxed);
+}
+
+pub(crate) fn switch(on: bool) {
+    begin();
     want(PROFILE, on);
 }
 
 /// Forgets all sums.
 pub(crate) fn reset() {
-    SINCE.store(now(), Relaxed);
+    begin();
     EPOCH.fetch_add(1, Release); // (begin epoch)
 }
 
-/// Whether what began at that time counts: it is of no earlier profile.
-#[inline]
-fn counts(began: u64) -> bool {
-    is_exact(began) && began >= SINCE.load(Relaxed) && is_on()
-}
-
-/// What an entry counts; times in nanoseconds.
+/// What an entry counts; times of waits in nanoseconds, and of holds in ticks.
 #[derive(Clone, Copy)]
 enum Counter {
     Acquired,
@@ -89,6 +93,14 @@ enum Counter {
 type Counters = [AtomicU64; 6];
 /// Counters of an entry as a reader found them, in their order.
 pub(crate) type Sums = [u64; 6];
+
+/// Turns the ticks of holds into nanoseconds.
+pub(super) fn tell_holds(sums: &mut Sums, scale: &Scale) {
+    for which in [Counter::Hold, Counter::LongestHold] {
+        let time = &mut sums[which as usize];
+        *time = scale.nanos(*time);
+    }
+}
 
 /// The lock and the place that an entry is for.
 #[derive(Clone, Copy)]
@@ -134,13 +146,17 @@ pub(crate) struct Table {
     count: Cell<u32>,
     /// Of the plain locks; of the thread of the table.
     pub stamps: Stamps,
+    /// By slot of the thread of the table: where its hold is counted, and when that began, in
+    /// ticks. What is left of an earlier hold counts for nothing: an acquisition while the profile
+    /// is on writes it, and another one is older than the next profile.
+    holds: [Cell<(Option<&'static Entry>, u64)>; MOST],
     taken: AtomicBool,
     name: Box<str>,
     next: *const Table,
 }
 
-// SAFETY: `count` and `stamps` are used by the thread of the table only; names and links do not
-// change after (publish table) and (publish entry); the rest is atomic.
+// SAFETY: `count`, `stamps` and `holds` are used by the thread of the table only; names and links
+// do not change after (publish table) and (publish entry); the rest is atomic.
 unsafe impl Sync for Table {}
 
 static ALL: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
@@ -171,11 +187,12 @@ fn raise(counters: &Counters, which: Counter, value: u64) {
 }
 
 impl Entry {
-    /// The counters, for the thread of the table, if what began at that time counts.
+    /// The counters, for the thread of the table, if what began at that time counts: it is of no
+    /// earlier profile than `since`.
     #[inline]
-    fn open(&self, began: u64) -> Option<&Counters> {
+    fn open(&self, began: u64, since: &AtomicU64) -> Option<&Counters> {
         let epoch = EPOCH.load(Acquire); // (begin epoch)
-        if !counts(began) {
+        if began < since.load(Relaxed) || !is_on() {
             return None;
         }
         if self.epoch.load(Relaxed) != epoch {
@@ -194,17 +211,17 @@ impl Entry {
         self.epoch.store(epoch, Release); // (open)
     }
 
-    /// The lock was acquired at `began`.
+    /// The lock was acquired at `began`, in ticks.
     #[inline]
     pub fn acquired(&self, began: u64) {
-        if let Some(counters) = self.open(began) {
+        if let Some(counters) = self.open(began, &SINCE_TICKS) {
             add(counters, Counter::Acquired, 1);
         }
     }
 
     /// A wait has ended, also one without the lock.
     pub fn waited(&self, began: u64) {
-        if let Some(counters) = self.open(began) {
+        if let Some(counters) = self.open(began, &SINCE) {
             let wait = now().saturating_sub(began);
             add(counters, Counter::Contended, 1);
             add(counters, Counter::Wait, wait);
@@ -212,11 +229,11 @@ impl Entry {
         }
     }
 
-    /// The lock that was acquired at `began` is about to be released.
+    /// The lock that was acquired at `began`, in ticks, is about to be released.
     #[inline]
     pub fn released(&self, began: u64) {
-        if let Some(counters) = self.open(began) {
-            let hold = now().saturating_sub(began);
+        if let Some(counters) = self.open(began, &SINCE_TICKS) {
+            let hold = ticks().saturating_sub(began);
             add(counters, Counter::Hold, hold);
             raise(counters, Counter::LongestHold, hold);
         }
@@ -249,6 +266,7 @@ impl Table {
             lists: [const { AtomicPtr::new(ptr::null_mut()) }; LISTS],
             count: Cell::new(0),
             stamps: Stamps::new(),
+            holds: [const { Cell::new((None, 0)) }; MOST],
             taken: AtomicBool::new(true),
             name: name.into(),
             next: ptr::null(),
@@ -267,6 +285,29 @@ impl Table {
     pub fn give_back(&self) {
         self.stamps.clear();
         self.taken.store(false, Release); // (pass on)
+    }
+
+    /// The thread of the table has acquired a lock in that slot.
+    #[inline]
+    pub fn begin_hold(&self, slot: usize, held: &Held) {
+        let hold = &self.holds[slot];
+        let key = Key { class: held.class, place: held.place, lock: held.lock, holder: None };
+        // Mostly it is what the slot had before.
+        let entry = match hold.get().0 {
+            Some(entry) if entry.key.is(&key) => entry,
+            _ => self.entry(&key),
+        };
+        let began = ticks();
+        entry.acquired(began);
+        hold.set((Some(entry), began));
+    }
+
+    /// The thread of the table is about to release the lock of that slot.
+    #[inline]
+    pub fn end_hold(&self, slot: usize) {
+        if let (Some(entry), began) = self.holds[slot].get() {
+            entry.released(began);
+        }
     }
 
     /// The entry of `key`, made if it is new. The caller is the thread of the table.

@@ -1,7 +1,8 @@
-//! The clocks of the checker: one that is cheap, and one that is exact, for the profile.
+//! The clocks of the checker: one that is cheap, and one that is exact.
 //!
-//! Both tell the time of `CLOCK_MONOTONIC` in nanoseconds. Bit 0 says which one it is: an exact
-//! time is odd, and so never 0.
+//! Both tell the time of `CLOCK_MONOTONIC` in nanoseconds. Bit 0 says whether a part of the checker
+//! wants to know of the acquisition of that time: such a time is odd, and so never 0. The stacks
+//! want exact times. The profile has a clock of its own (`profile/ticks.rs`).
 //!
 //! Each acquisition reads one of them, and the C library's function is a third of what the checker
 //! does then. So the kernel's own function, which the C library calls, is called directly. If it is
@@ -69,12 +70,13 @@ pub(crate) fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC) | 1
 }
 
-/// The parts of the checker that want exact times, a bit each.
+/// The parts of the checker that want to know of acquisitions, a bit each.
 static WANTED: AtomicU32 = AtomicU32::new(0);
+/// It is bit 0 of a time, too.
 pub(crate) const PROFILE: u32 = 1;
 pub(crate) const STACKS: u32 = 2;
 
-/// `by` wants exact times from now on, or no more.
+/// `by` wants to know of acquisitions from now on, or no more.
 pub(crate) fn want(by: u32, on: bool) {
     if on {
         WANTED.fetch_or(by, Relaxed)
@@ -83,27 +85,30 @@ pub(crate) fn want(by: u32, on: bool) {
     };
 }
 
-/// Not 0 if exact times are wanted.
+/// Not 0 if a part wants to know of acquisitions.
 #[inline(always)]
 pub(crate) fn wanted() -> u32 {
     WANTED.load(Relaxed)
 }
 
-/// Whether `by` wants exact times.
+/// Whether `by` wants to know of acquisitions.
 #[inline]
 pub(crate) fn is_wanted(by: u32) -> bool {
     WANTED.load(Relaxed) & by != 0
 }
 
-/// The time of an acquisition by `me`: exact if that is wanted, but not in a signal handler.
+/// The time of an acquisition by `me`. Nothing wants to know of those of a signal handler.
 #[inline(always)]
 pub(crate) fn since(me: &Record) -> u64 {
-    if WANTED.load(Relaxed) != 0 && !me.is_handler() { now() } else { coarse_now() }
+    match WANTED.load(Relaxed) {
+        wanted if wanted & STACKS != 0 && !me.is_handler() => now(),
+        wanted => coarse_now() | u64::from(wanted & PROFILE & !me.is_handler() as u32),
+    }
 }
 
-/// Whether a time is exact.
+/// Whether a part of the checker wants to know of the acquisition of that time.
 #[inline]
-pub(crate) fn is_exact(time: u64) -> bool {
+pub(crate) fn is_noted(time: u64) -> bool {
     time & 1 != 0
 }
 
@@ -114,7 +119,7 @@ mod tests {
     #[test]
     fn a_time_says_which_clock_told_it() {
         let (coarse, exact) = (coarse_now(), now());
-        assert!(!is_exact(coarse) && is_exact(exact));
+        assert!(!is_noted(coarse) && is_noted(exact));
         // The coarse clock is behind.
         assert!(coarse <= exact);
     }

@@ -4,7 +4,7 @@
 #[cfg(checking)]
 use crate::profile::probes::{probe, probe_with_place};
 #[cfg(checking)]
-use crate::rules::clock::{PROFILE, is_exact, is_wanted};
+use crate::rules::clock::{PROFILE, is_noted, is_wanted};
 use crate::seen::slot::{Held, Slot};
 #[cfg(checking)]
 use crate::seen::stacks;
@@ -18,10 +18,10 @@ impl Record {
     #[inline(always)]
     pub(crate) fn has_entered(&self, index: usize, held: &Held) {
         probe_with_place!(acquired, held);
-        if is_exact(held.since) {
+        if is_noted(held.since) {
             // A copy, so that no other acquisition needs the entry on the stack.
             let held = *held;
-            self.has_entered_exactly(index, &held);
+            self.note_entry(index, &held);
         }
     }
 
@@ -30,15 +30,21 @@ impl Record {
     pub(crate) fn is_about_to_leave(&self, index: usize, slot: &Slot) {
         probe!(ulocks, released, slot.lock());
         let since = slot.since();
-        if is_exact(since) {
-            self.profile().released(index, since);
-            stacks::drop_at(self, since);
+        if is_noted(since) {
+            self.note_leave(index, since);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn has_entered_exactly(&self, index: usize, held: &Held) {
+    fn note_leave(&self, index: usize, since: u64) {
+        self.profile().released(index);
+        stacks::drop_at(self, since);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_entry(&self, index: usize, held: &Held) {
         if is_wanted(PROFILE) {
             self.profile().acquired(self.identity(), index, held);
         }
