@@ -78,6 +78,19 @@ impl<R> Checked<R> {
 }
 
 impl<R: RawMutex<Scope = Local>> Checked<R> {
+    /// # Safety
+    /// As that of [`RawMutex::unlock`].
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    unsafe fn unlock_slowly(&self, token: R::Token) {
+        if self.leave_slowly() {
+            // SAFETY: the caller's promise.
+            unsafe { self.0.raw.unlock(token) };
+            events::released();
+        }
+    }
+
     /// Acquires the lock in a subclass of its class.
     #[inline]
     #[track_caller]
@@ -158,10 +171,13 @@ unsafe impl<R: RawMutex<Scope = Local>> RawMutex for Checked<R> {
     #[inline]
     #[track_caller]
     unsafe fn unlock(&self, token: R::Token) {
-        if self.leave() {
+        if self.0.leave_at_once() {
             // SAFETY: the caller's promise.
             unsafe { self.0.raw.unlock(token) };
             events::released();
+        } else {
+            // SAFETY: as above.
+            unsafe { self.unlock_slowly(token) };
         }
     }
 

@@ -144,6 +144,19 @@ impl Identity {
         if word.addr() & DATA == 0 { word.cast() } else { ptr::null() }
     }
 
+    /// Whether the thread of that record has the lock alone.
+    #[inline(always)]
+    pub fn is_alone(&self, record: &Record) -> bool {
+        // No address of a record has the bit.
+        self.alone.load(Relaxed).addr() == ptr::from_ref(record).addr()
+    }
+
+    /// `false` if no thread has the lock alone, and mostly then.
+    #[inline(always)]
+    pub fn may_be_alone(&self) -> bool {
+        !self.alone.load(Relaxed).is_null()
+    }
+
     /// The thread of `record` has the lock alone from now on; none if it is null.
     #[inline(always)]
     pub fn set_alone(&self, record: *const Record) {

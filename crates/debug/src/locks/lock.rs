@@ -17,7 +17,7 @@ use crate::rules::current::current;
 use crate::rules::deliver::{From, deliver};
 use crate::rules::faults::{self, Holder, TryLockError};
 use crate::rules::handler;
-use crate::rules::order::key;
+use crate::rules::order::{key, key_of};
 use crate::rules::waiting::waiting;
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
@@ -76,7 +76,7 @@ impl<R> Lock<R> {
     }
 
     pub fn is_mine(&self, me: &Record) -> bool {
-        ptr::eq(self.identity.alone(), me)
+        self.identity.is_alone(me)
     }
 
     /// The threads that hold the lock, at whatever address.
@@ -150,33 +150,46 @@ impl<R> Lock<R> {
     #[inline(always)]
     #[track_caller]
     pub fn acquire_at_once<K>(&self, at: Place, attempt: impl FnOnce(&R) -> Option<K>) -> Option<K> {
-        let wanted = wanted();
-        let since = coarse_now() | u64::from(wanted & PROFILE);
+        let since = coarse_now();
         let (me, lock) = (existing()?, self.address());
         let (class, instance) = self.identity.known()?;
         let asked = Asked { lock, class, access: Access::Exclusive, subclass: 0, instance, at };
-        let is_common = class.uses().watch() | me.signal() | (wanted & !PROFILE) == 0
-            && !me.has_rewait(lock)
-            && self.identity.alone().is_null()
-            && (!me.holds_any() || me.is_validated_at_once(key(me, &asked)));
-        if !is_common {
+        let wanted = wanted();
+        if class.uses().watch() | me.signal() | (wanted & !PROFILE) != 0 || me.has_rewait(lock) {
             return None;
         }
-        me.push_if(|| {
-            let taken = attempt(&self.raw)?;
-            if !self.identity.alone().is_null() {
-                let copy = asked;
-                faults::two_holders(me, &copy, self.alone());
+        let (slot, used) = me.place_at_once()?;
+        let mut sum = 0;
+        if used != 0 {
+            let (held, hash) = (me.sum_at_once(used)?, asked.hash());
+            if !me.is_validated_at_once(key_of(held, hash)) {
+                return None;
             }
+            sum = held.wrapping_add(hash);
+        }
+        let taken = attempt(&self.raw)?;
+        if self.identity.may_be_alone() || wanted != 0 {
+            let copy = asked;
+            self.enter_noted(me, &copy, since | u64::from(wanted));
+        } else {
             self.identity.set_alone(me);
-            Some((taken, asked.held(since)))
-        })
+            me.push_at_once((slot, used), &asked.held(since), sum);
+        }
+        Some(taken)
+    }
+
+    /// Enters an acquisition of which the profile wants to know, or the first one of the lock.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn enter_noted(&self, me: &'static Record, asked: &Asked, since: u64) {
+        self.enter_since(me, *asked, since);
     }
 
     /// Enters the release of a mutex, if it is the last lock that this thread has acquired.
     #[inline(always)]
     pub fn leave_at_once(&self) -> bool {
-        let is_mine = existing().is_some_and(|me| self.is_mine(me) && me.pop_last(self.address()));
+        let is_mine = existing().is_some_and(|me| self.is_mine(me) && me.pop_at_once(self.address()));
         if is_mine {
             self.identity.set_alone(ptr::null());
         }
@@ -304,7 +317,12 @@ impl<R> Lock<R> {
     #[inline(always)]
     #[track_caller]
     fn enter_inline(&self, me: &'static Record, asked: Asked) {
-        let since = since(me);
+        self.enter_since(me, asked, since(me));
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn enter_since(&self, me: &'static Record, asked: Asked, since: u64) {
         if !self.identity.alone().is_null() {
             let copy = asked;
             faults::two_holders(me, &copy, self.alone());

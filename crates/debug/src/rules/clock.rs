@@ -15,8 +15,8 @@ use ulocks_core::sync::{AtomicPtr, AtomicU32, Ordering::Relaxed};
 
 type Read = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
 
-/// The kernel's function, or null.
-static READ: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+/// The kernel's function, or that of the C library.
+static READ: AtomicPtr<()> = AtomicPtr::new(libc::clock_gettime as *mut ());
 
 /// Looks for the kernel's function. The first thread does so, and other threads do not wait for it:
 /// the search takes a lock of the dynamic linker.
@@ -36,22 +36,18 @@ pub(crate) fn find() {
         let object = libc::dlopen(c"linux-vdso.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
         if object.is_null() { ptr::null_mut() } else { libc::dlsym(object, name.as_ptr()) }
     };
-    READ.store(read.cast(), Relaxed);
+    if !read.is_null() {
+        READ.store(read.cast(), Relaxed);
+    }
 }
 
 #[inline(always)]
 fn read(clock: libc::clockid_t) -> u64 {
     let mut now = MaybeUninit::<libc::timespec>::uninit();
-    let read = READ.load(Relaxed);
-    if read.is_null() {
-        // SAFETY: it is a valid place for the answer.
-        unsafe { libc::clock_gettime(clock, now.as_mut_ptr()) };
-    } else {
-        // SAFETY: `find` has stored the kernel's function, which has this type.
-        let read = unsafe { mem::transmute::<*mut (), Read>(read) };
-        // SAFETY: as above.
-        unsafe { read(clock, now.as_mut_ptr()) };
-    }
+    // SAFETY: both functions have this type.
+    let read = unsafe { mem::transmute::<*mut (), Read>(READ.load(Relaxed)) };
+    // SAFETY: it is a valid place for the answer.
+    unsafe { read(clock, now.as_mut_ptr()) };
     // SAFETY: both functions write the answer: every kernel has the two clocks.
     let now = unsafe { now.assume_init() };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

@@ -14,10 +14,22 @@ use crate::seen::thread::{Record, Wait};
 
 #[cfg(checking)]
 impl Record {
+    /// This thread has entered a lock.
+    #[inline(always)]
+    pub(crate) fn is_acquired(&self, held: &Held) {
+        probe_with_place!(acquired, held);
+    }
+
+    /// This thread is about to remove the lock of a slot.
+    #[inline(always)]
+    pub(crate) fn is_released(&self, slot: &Slot) {
+        probe!(ulocks, released, slot.lock());
+    }
+
     /// This thread has entered a lock in that slot.
     #[inline(always)]
     pub(crate) fn has_entered(&self, index: usize, held: &Held) {
-        probe_with_place!(acquired, held);
+        self.is_acquired(held);
         if is_noted(held.since) {
             // A copy, so that no other acquisition needs the entry on the stack.
             let held = *held;
@@ -28,7 +40,7 @@ impl Record {
     /// This thread is about to remove the lock of that slot.
     #[inline(always)]
     pub(crate) fn is_about_to_leave(&self, index: usize, slot: &Slot) {
-        probe!(ulocks, released, slot.lock());
+        self.is_released(slot);
         let since = slot.since();
         if is_noted(since) {
             self.note_leave(index, since);

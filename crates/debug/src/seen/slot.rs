@@ -22,6 +22,7 @@ use crate::seen::class::Node;
 #[cfg(checking)]
 use crate::seen::class::node;
 use crate::seen::report::{LockName, Place};
+use core::cell::Cell;
 use core::panic::Location;
 use core::ptr;
 use ulocks_core::sync::{AtomicPtr, AtomicU64, AtomicUsize};
@@ -44,6 +45,9 @@ pub(crate) struct Slot {
     which: Which,
     place: AtomicPtr<Location<'static>>,
     since: AtomicU64,
+    /// The sum of the hashes of this entry and of those in lower slots, if there are any. For the
+    /// thread itself.
+    pub sum: Cell<u64>,
 }
 
 /// The class and the number of a lock: in one word, as the lock has them. A model has no table of
@@ -140,6 +144,7 @@ impl Slot {
             which: Which::new(),
             place: AtomicPtr::new(ptr::null_mut()),
             since: AtomicU64::new(0),
+            sum: Cell::new(0),
         }
     }
 
@@ -189,6 +194,14 @@ impl Slot {
     #[inline]
     pub fn since(&self) -> u64 {
         self.since.load(Relaxed)
+    }
+
+    /// Whether a part of the checker wants to know of the entry. The slot was written by the
+    /// calling thread.
+    #[cfg(checking)]
+    #[inline(always)]
+    pub fn is_noted(&self) -> bool {
+        crate::rules::clock::is_noted(self.since())
     }
 
     /// The access. The slot was written by the calling thread.

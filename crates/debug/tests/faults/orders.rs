@@ -170,4 +170,22 @@ pub const TABLE: &[Fault] = &[
         let b2 = line!() - 1;
         vec![circle(Rule::Order, &[(c2, b2), (b1, c1)])]
     }),
+    // What the thread holds is told by a sum, which the place of the released lock must not keep.
+    ("inversion of a lock in the place of another", || {
+        let (a, b, c, d, e) =
+            (Mutex::new(()), Mutex::new(()), Mutex::new(()), Mutex::new(()), Mutex::new(()));
+        for _ in 0..2 {
+            drop((a.lock(), b.lock(), c.lock(), e.lock()));
+        }
+        let (in_e, e1) = (e.lock(), line!());
+        let (in_d, d1) = (d.lock(), line!());
+        drop((in_d, in_e));
+        let (in_a, in_b, in_c) = (a.lock(), b.lock(), c.lock());
+        drop(in_b);
+        let (in_d, d2) = (d.lock(), line!());
+        breaks(|| drop(e.lock()));
+        let e2 = line!() - 1;
+        drop((in_d, in_c, in_a));
+        vec![circle(Rule::Order, &[(d2, e2), (e1, d1)])]
+    }),
 ];

@@ -89,7 +89,7 @@ impl Seen {
 
     /// The edge: from lock to lock if both are of one vertex.
     fn key(&self) -> Key {
-        key_of(&self.held, &self.asked)
+        edge_of(&self.held, &self.asked)
     }
 
     /// How far the one lock lies from the other.
@@ -98,7 +98,7 @@ impl Seen {
     }
 }
 
-fn key_of(held: &Held, asked: &Asked) -> Key {
+fn edge_of(held: &Held, asked: &Asked) -> Key {
     let (mut from, mut to) = (held.vertex(), asked.vertex());
     if from == to {
         from = own_vertex(held.subclass, held.instance);
@@ -162,8 +162,14 @@ fn forget(number: u64) {
 /// The key of an acquisition by a thread that holds something: what it holds, and what it asks for.
 #[inline(always)]
 pub(crate) fn key(me: &Record, asked: &Asked) -> u64 {
+    key_of(me.sum(), asked.hash())
+}
+
+/// The key of an acquisition: of the sum of what is held, and the hash of what is asked for.
+#[inline(always)]
+pub(crate) fn key_of(held: u64, asked: u64) -> u64 {
     // Both are as good as random.
-    me.sum() ^ asked.hash().rotate_left(23)
+    held ^ asked.rotate_left(23)
 }
 
 /// Whether the thread is the first one to nest locks of this class in each other. Its key does not
@@ -187,7 +193,7 @@ fn gates(me: &Record, held: &Held) -> Gates {
 pub(crate) fn check(me: &Record, asked: &Asked, again: bool) -> Result<(), Option<Box<Report>>> {
     let mut orders = GRAPH.lock();
     let knows =
-        |held: Held| held.lock == asked.lock || orders.graph.knows(&key_of(&held, asked), &gates(me, &held));
+        |held: Held| held.lock == asked.lock || orders.graph.knows(&edge_of(&held, asked), &gates(me, &held));
     if me.held().all(knows) {
         return Ok(());
     }
@@ -221,7 +227,7 @@ pub(crate) fn enter_from_handlers(edges: Vec<Edge>) -> Option<Report> {
     let mut orders = GRAPH.lock();
     handled().for_each(|held| orders.put_behind(held.vertex()));
     edges.into_iter().find_map(|Edge { held, asked, thread, signal }| {
-        if orders.graph.knows(&key_of(&held, &asked), &[]) {
+        if orders.graph.knows(&edge_of(&held, &asked), &[]) {
             return None;
         }
         let (thread, signal) = (Arc::new(thread.name()), Some(signal));

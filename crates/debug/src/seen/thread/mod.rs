@@ -6,7 +6,7 @@
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | `owner_only`, `validated`, `profile` | the thread | the thread |
+//! | `owner_only`, `validated`, `profile`, the sums of `slots` | the thread | the thread |
 //! | `used`, `slots` | the thread; another one that drops a lock clears that lock's address | all |
 //! | `waits`, `waiting` | the thread | all |
 //! | `taken`, `ended`, `identity` | the thread, at its first acquisition and its end | all |
@@ -63,10 +63,9 @@ pub(crate) struct Rewait {
 
 #[repr(C)]
 pub(crate) struct OwnerOnly {
-    /// A value of `used` with at least two bits, and the sum of the hashes of its entries. Each
-    /// entry that makes such a value writes both.
-    sum_of: Cell<u64>,
-    sum: Cell<u64>,
+    /// Whether an entry was removed below another one. The sums of slots are not right then, until
+    /// the first slot has the one entry.
+    has_gap: Cell<bool>,
     /// The address of the lock of `rewait`, or 0.
     rewaits: Cell<usize>,
     rewait: Cell<Option<Rewait>>,
@@ -104,8 +103,8 @@ pub(crate) struct Record {
     next: AtomicPtr<Record>,
 }
 
-// SAFETY: `owner_only`, `validated` and `profile` are used by the thread of the record only, as
-// their methods ask; the rest is atomic.
+// SAFETY: `owner_only`, `validated`, `profile` and the sums of slots are used by the thread of the
+// record only, as their methods ask; the rest is atomic.
 unsafe impl Sync for Record {}
 
 sync_static! {
@@ -150,8 +149,7 @@ pub(crate) fn indices(mut used: u64) -> impl Iterator<Item = usize> {
 impl Record {
     pub fn leak() -> &'static Self {
         let owner_only = OwnerOnly {
-            sum_of: Cell::new(0),
-            sum: Cell::new(0),
+            has_gap: Cell::new(false),
             rewaits: Cell::new(0),
             rewait: Cell::new(None),
             over: Cell::new(0),
@@ -252,45 +250,49 @@ impl Record {
         let Some(slot) = self.slots.get(free as usize).or_else(|| self.more_slot(free as usize)) else {
             return self.push_over();
         };
-        self.enter(slot, (used, free), held);
+        let hash = || held.class.hash((held.subclass, held.access.code()), held.instance);
+        let sum = if used == 0 { 0 } else { self.sum().wrapping_add(hash()) };
+        slot.write(held);
+        slot.sum.set(sum);
+        self.used.store(used | 1 << free, Release); // (publish) of `slot.rs`
+        self.has_entered(free as usize, held);
         true
     }
 
+    /// A slot for the next lock, if there is one in the record and the slots have no gap.
+    #[cfg(checking)]
     #[inline(always)]
-    fn enter(&self, slot: &Slot, (used, free): (u64, u32), held: &Held) {
-        slot.write(held);
-        if used != 0 {
-            let hash = held.class.hash((held.subclass, held.access.code()), held.instance);
-            self.owner_only.sum.set(self.sum().wrapping_add(hash));
-            self.owner_only.sum_of.set(used | 1 << free);
-        }
-        self.used.store(used | 1 << free, Release); // (publish) of `slot.rs`
-        self.has_entered(free as usize, held);
+    pub fn place_at_once(&self) -> Option<(&Slot, u64)> {
+        let used = self.used.load(Relaxed);
+        let slot = self.slots.get(used.trailing_ones() as usize)?;
+        (used & used.wrapping_add(1) == 0).then_some((slot, used))
     }
 
-    /// As [`push`](Self::push), if the record has a free slot. `acquire` is asked for the lock
-    /// then.
+    /// As [`push`](Self::push), into that place. `sum` is that of all hashes, the new one included,
+    /// if the thread holds something already. The time is one that nothing wants to know of.
+    #[cfg(checking)]
     #[inline(always)]
-    pub fn push_if<K>(&self, acquire: impl FnOnce() -> Option<(K, Held)>) -> Option<K> {
-        let used = self.used.load(Relaxed);
-        let free = used.trailing_ones();
-        let slot = self.slots.get(free as usize)?;
-        let (taken, held) = acquire()?;
-        self.enter(slot, (used, free), &held);
-        Some(taken)
+    pub fn push_at_once(&self, (slot, used): (&Slot, u64), held: &Held, sum: u64) {
+        slot.write(held);
+        if used != 0 {
+            slot.sum.set(sum);
+        }
+        self.used.store(used << 1 | 1, Release); // (publish) of `slot.rs`
+        self.is_acquired(held);
     }
 
     /// This thread no longer holds the mutex at the address `lock`, if it was the last one that it
-    /// acquired, in the record.
+    /// acquired, in the record, and nothing wants to know of it.
+    #[cfg(checking)]
     #[inline(always)]
-    pub fn pop_last(&self, lock: usize) -> bool {
+    pub fn pop_at_once(&self, lock: usize) -> bool {
         let used = self.used.load(Relaxed);
-        let last = (used | 1).ilog2() as usize;
+        let last = used.trailing_ones().wrapping_sub(1) as usize;
         let Some(slot) = self.slots.get(last) else { return false };
-        let is_it = used & 1 << last != 0 && slot.is_mutex(lock);
+        let is_it = slot.is_mutex(lock) && !slot.is_noted() && used & used.wrapping_add(1) == 0;
         if is_it {
-            self.is_about_to_leave(last, slot);
-            self.clear(used, last);
+            self.is_released(slot);
+            self.used.store(used >> 1, Release);
         }
         is_it
     }
@@ -373,6 +375,9 @@ impl Record {
 
     #[inline(always)]
     fn clear(&self, used: u64, index: usize) {
+        if used >> index != 1 {
+            self.owner_only.has_gap.set(true);
+        }
         self.used.store(used & !(1 << index), Release);
     }
 
@@ -394,17 +399,24 @@ impl Record {
         }
     }
 
-    /// The sum of the hashes of what this thread holds.
+    /// The sum of the hashes of what this thread holds, which is something.
     #[inline(always)]
     pub fn sum(&self) -> u64 {
         let used = self.used.load(Relaxed);
-        if self.owner_only.sum_of.get() == used {
-            return self.owner_only.sum.get();
+        if used == 1 {
+            self.owner_only.has_gap.set(false);
         }
-        match self.slots.get(used.trailing_zeros() as usize) {
-            Some(slot) if used & used.wrapping_sub(1) == 0 => slot.hash(),
-            _ => self.sum_of_all(used),
+        self.sum_at_once(used).unwrap_or_else(|| self.sum_of_all(used))
+    }
+
+    /// The same, if the slots have no gap.
+    #[inline(always)]
+    pub fn sum_at_once(&self, used: u64) -> Option<u64> {
+        if used == 1 {
+            return Some(self.slots[0].hash());
         }
+        let last = self.slots.get(used.trailing_ones().wrapping_sub(1) as usize)?;
+        (!self.owner_only.has_gap.get()).then(|| last.sum.get())
     }
 
     #[inline(never)]
@@ -453,6 +465,46 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The sum is kept up to date, or computed where a gap has made it wrong.
+    #[test]
+    fn the_sum_is_that_of_what_is_held() {
+        use crate::seen::class::{Origin, resolve};
+        let record = Record::leak();
+        let (place, mut random) = (core::panic::Location::caller(), 1_u64);
+        let (class, own) =
+            (resolve(Origin::made::<u8>(place), place, "T"), resolve(Origin::UNKNOWN, place, "T"));
+        let mut locks: Vec<usize> = Vec::new();
+        for lock in 1..if cfg!(miri) { 200 } else { 20_000 } {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let [choice, index, depth] = [32, 40, 48].map(|shift| (random >> shift) as usize % 8);
+            if locks.len() <= depth {
+                let class = if choice % 2 == 0 { class } else { own };
+                let access = Access::from_code(choice as u32 / 2);
+                let held = Held { lock, class, subclass: 0, access, instance: lock as u64, place, since: 0 };
+                let sum = || {
+                    let hash = class.hash((0, access.code()), lock as u64);
+                    record.sum_at_once(record.used.load(Relaxed)).unwrap_or(0).wrapping_add(hash)
+                };
+                match record.place_at_once() {
+                    Some((slot, 0)) => record.push_at_once((slot, 0), &held, 0),
+                    Some((slot, used)) if record.sum_at_once(used).is_some() => {
+                        record.push_at_once((slot, used), &held, sum());
+                    }
+                    _ => assert!(record.push(&held)),
+                }
+                locks.push(lock);
+            } else {
+                // Mostly the last one.
+                let at = if choice < 6 { locks.len() - 1 } else { index % locks.len() };
+                let lock = locks.remove(at);
+                assert!(record.pop_at_once(lock) || record.pop_as(lock, |_| true), "it is held");
+            }
+            let used = record.used.load(Relaxed);
+            assert_eq!(used.count_ones() as usize, locks.len());
+            assert_eq!(record.sum(), record.sum_of_all(used), "after {lock} steps, {used:b}");
+        }
+    }
 
     /// A record is most of what the checker keeps of a thread.
     #[test]
