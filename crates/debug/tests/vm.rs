@@ -41,6 +41,18 @@ fn a_place_has_one_class_also_if_threads_make_it_at_once() {
 }
 
 #[test]
+fn a_lock_has_one_class_and_number_also_if_threads_acquire_it_first_at_once() {
+    explored(Config::exhaustive(), || a_lock_has_one_number(2));
+    explored(sampled(10_000), || a_lock_has_one_number(3));
+}
+
+#[test]
+fn what_is_known_was_remembered() {
+    explored(Config::exhaustive(), || a_known_key_was_remembered(7));
+    explored(sampled(10_000), || a_known_key_was_remembered(8));
+}
+
+#[test]
 fn a_deadlock_is_found_in_each_interleaving() {
     explored(sampled(20_000), || a_deadlock_is_found(2));
     explored(sampled(10_000), || a_deadlock_is_found(3));

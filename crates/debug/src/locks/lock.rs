@@ -11,7 +11,6 @@
 //! its own record, which no other thread stores. Otherwise `raw` orders it: a holder stores between
 //! an acquisition and a release.
 
-use crate::locks::identity::Identity;
 use crate::rules::clock::{PROFILE, coarse_now, since, wanted};
 use crate::rules::current::current;
 use crate::rules::deliver::{From, deliver};
@@ -22,6 +21,7 @@ use crate::rules::waiting::waiting;
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
 use crate::seen::class::{Node, Origin, SUBCLASSES};
+use crate::seen::identity::Identity;
 use crate::seen::report::Place;
 use crate::seen::thread::{Held, Record, existing};
 use core::convert::Infallible;

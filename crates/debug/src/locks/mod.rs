@@ -4,7 +4,6 @@
 mod arc;
 mod call;
 mod checker;
-mod identity;
 mod listed;
 mod lock;
 mod mutex;

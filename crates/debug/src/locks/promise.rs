@@ -1,12 +1,12 @@
 //! [`CheckedPromise`]: a hint by which the checker knows of a wait for no lock.
 
-use crate::locks::identity::Identity;
 use crate::locks::listed::{Listed, check};
 use crate::rules::current::current;
 use crate::rules::waiting::waiting;
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
 use crate::seen::class::{Class, Origin};
+use crate::seen::identity::Identity;
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::Location;

@@ -1,7 +1,6 @@
 //! [`CheckedSemaphore`]: a semaphore whose waiters are listed, and that may be a lock.
 
 use crate::locks::call::called;
-use crate::locks::identity::Identity;
 use crate::locks::listed::{Listed, check};
 use crate::rules::current::current;
 use crate::rules::handler;
@@ -9,6 +8,7 @@ use crate::rules::waiting::waiting;
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
 use crate::seen::class::{Class, Origin};
+use crate::seen::identity::Identity;
 use core::fmt;
 use core::ops::Deref;
 use core::panic::Location;

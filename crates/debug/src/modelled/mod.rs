@@ -1,13 +1,16 @@
 //! Clients of the checker's protocols, for the virtual machine: `tests/vm.rs` explores them.
 //!
 //! What other threads see of a thread is modelled: its list of held locks, its wait, the walk over
-//! both, the table of classes, and what signal handlers leave (`handlers.rs`). The locks here are
-//! numbers, since the checker asks a lock for nothing. What a thread keeps for itself and what is
-//! guarded by a mutex is not modelled: the validated sets, and the graph of the order.
+//! both, the table of classes, and what signal handlers leave (`handlers.rs`). So are the two words
+//! of a lock, and the keys that all threads know (`identities.rs`). Otherwise the locks here are
+//! numbers, since the checker asks a lock for nothing more. What a thread keeps for itself and what
+//! is guarded by a mutex is not modelled: the validated sets, and the graph of the order.
 
 mod handlers;
+mod identities;
 
 pub use handlers::*;
+pub use identities::*;
 
 use crate::seen::access::Access;
 use crate::seen::class::{Node, Origin, resolve};

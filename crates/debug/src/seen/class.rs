@@ -26,7 +26,7 @@
 //!
 //! # Invariants
 //! 1. A key has one node in its list.
-//! 2. A number of a lock's word (`locks/identity.rs`) is in `TABLE` before it is in the word.
+//! 2. A number of a lock's word (`identity.rs`) is in `TABLE` before it is in the word.
 //! 3. A bit of `kind` is set, and never cleared.
 //!
 //! # Keys of what is known
@@ -244,7 +244,12 @@ impl Node {
         self.key.is_named
     }
 
-    #[cfg(checking)]
+    /// Whether the type of the data is part of the class.
+    #[cfg(modelled)]
+    pub fn has_data(&self) -> bool {
+        !self.key.data.is_empty()
+    }
+
     pub fn id(&self) -> u32 {
         self.id
     }
@@ -366,6 +371,26 @@ pub(crate) fn resolve(origin: Origin, first: Place, type_name: &'static str) -> 
 
 #[cfg(checking)]
 pub(crate) use table::node;
+
+/// All nodes. A model has no table of them.
+#[cfg(modelled)]
+pub(crate) fn all() -> impl Iterator<Item = &'static Node> {
+    LISTS.iter().flat_map(|list| {
+        let mut next = list.load(Acquire); // (publish)
+        core::iter::from_fn(move || {
+            // SAFETY: nodes are never freed, and those of the list came by (publish).
+            let node = unsafe { next.as_ref() }?;
+            next = node.next.load(Relaxed);
+            Some(node)
+        })
+    })
+}
+
+/// The node of this number, which was read from a lock.
+#[cfg(modelled)]
+pub(crate) fn node(id: usize) -> &'static Node {
+    all().find(|node| node.id as usize == id).expect("the class of a lock is known")
+}
 
 /// The nodes by number, in chunks that are made when they are needed.
 #[cfg(checking)]

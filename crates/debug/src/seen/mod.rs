@@ -4,6 +4,8 @@
 pub(crate) mod access;
 pub(crate) mod asked;
 pub(crate) mod class;
+pub(crate) mod identity;
+pub(crate) mod known;
 mod observed;
 pub(crate) mod policy;
 pub(crate) mod report;

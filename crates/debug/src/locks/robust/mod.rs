@@ -7,7 +7,6 @@
 mod mutex;
 mod rwlock;
 
-use crate::locks::identity::Identity;
 use crate::locks::listed::{Listed, check};
 use crate::rules::current::current;
 use crate::rules::handler;
@@ -16,6 +15,7 @@ use crate::rules::waiting::waiting;
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
 use crate::seen::class::{Class, Origin, fold};
+use crate::seen::identity::Identity;
 use crate::seen::thread::Record;
 use core::fmt;
 use core::ops::{Deref, DerefMut};

@@ -38,10 +38,9 @@
 //! A lock takes its edges with it, so no later lock inherits them. Those of its class stay.
 
 mod graph;
-mod known;
 mod memory;
 
-pub(crate) use known::{is_known, remember};
+pub(crate) use crate::seen::known::{is_known, remember};
 
 #[cfg(doc)]
 use crate::seen::access::Access;

@@ -8,13 +8,16 @@
 //! validated, since a word is read as it was written.
 
 use ulocks_core::sync::{AtomicU64, Ordering::Relaxed};
+use ulocks_core::{each, sync_static};
 
 const PLACES: usize = 8;
 /// Room for the pairs of some 250 locks that are all nested in each other. It is memory of the
 /// process only where it is used.
-const COUNT: usize = 1 << 15;
+const COUNT: usize = if cfg!(modelled) { PLACES } else { 1 << 15 };
 
-static KNOWN: [AtomicU64; COUNT] = [const { AtomicU64::new(0) }; COUNT];
+sync_static! {
+    static KNOWN: [AtomicU64; COUNT] = each!(AtomicU64::new(0); COUNT);
+}
 
 /// The places of a key.
 #[inline]

@@ -23,6 +23,7 @@
 //!    that finds no type, and finds `origin` not `KNOWN`, knows that there is none.
 //! 3. The numbers move with the lock, and no number is given twice.
 
+#[cfg(checking)]
 use crate::rules::order;
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
@@ -36,6 +37,7 @@ use ulocks_core::sync::{
     AtomicPtr, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release},
 };
+use ulocks_core::{const_fn, sync_static};
 
 const TAG: usize = 3;
 const NAMED: usize = 1;
@@ -47,6 +49,10 @@ const NUMBER_AT: u32 = 24;
 
 const DATA: usize = 1;
 
+sync_static! {
+    static NUMBERS: AtomicUsize = AtomicUsize::new(1);
+}
+
 /// The class and the number of a lock, and the thread that has it alone.
 #[derive(Debug)]
 pub(crate) struct Identity {
@@ -55,18 +61,20 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    pub const fn new(origin: Origin) -> Self {
-        let how = match origin.how {
-            How::Unknown => ptr::null(),
-            How::Made(place) => ptr::from_ref(place).cast(),
-            How::Named(class) => ptr::from_ref(class).cast::<()>().wrapping_byte_add(NAMED),
-            How::Called(call) => ptr::from_ref(call).cast::<()>().wrapping_byte_add(CALLED),
-        };
-        let data = match origin.data {
-            Some(data) => ptr::from_ref(data).cast::<()>().wrapping_byte_add(DATA),
-            None => ptr::null(),
-        };
-        Self { origin: AtomicPtr::new(how.cast_mut()), alone: AtomicPtr::new(data.cast_mut()) }
+    const_fn! {
+        pub fn new(origin: Origin) -> Self {
+            let how = match origin.how {
+                How::Unknown => ptr::null(),
+                How::Made(place) => ptr::from_ref(place).cast(),
+                How::Named(class) => ptr::from_ref(class).cast::<()>().wrapping_byte_add(NAMED),
+                How::Called(call) => ptr::from_ref(call).cast::<()>().wrapping_byte_add(CALLED),
+            };
+            let data = match origin.data {
+                Some(data) => ptr::from_ref(data).cast::<()>().wrapping_byte_add(DATA),
+                None => ptr::null(),
+            };
+            Self { origin: AtomicPtr::new(how.cast_mut()), alone: AtomicPtr::new(data.cast_mut()) }
+        }
     }
 
     /// The class and the number, if the lock was ever acquired.
@@ -102,7 +110,6 @@ impl Identity {
 
     #[cold]
     fn find_first(&self, at: Place, type_name: &'static str) -> (&'static Node, u64) {
-        static NUMBERS: AtomicUsize = AtomicUsize::new(1);
         let data = self.alone.load(Acquire); // (know)
         let word = self.origin.load(Acquire); // (know)
         if word.addr() & TAG == KNOWN {
@@ -165,6 +172,7 @@ impl Identity {
 }
 
 /// A dropped lock has no order any more.
+#[cfg(checking)]
 impl Drop for Identity {
     #[inline]
     fn drop(&mut self) {
