@@ -50,25 +50,26 @@ impl Listed {
 
     /// What was held in one way is held in another from now on.
     #[cfg(feature = "shm")]
-    pub fn turned(self, access: Access) -> Self {
-        let listed = self.listed;
-        drop(self);
-        Self::new(
-            listed
-                .map(|(me, asked)| (me, Asked { access, ..asked }))
-                .as_ref()
-                .map(|(me, asked)| (*me, asked)),
-        )
+    pub fn turned(mut self, access: Access) -> Self {
+        let turned = self.take().map(|(me, asked)| (me, Asked { access, ..asked }));
+        Self::new(turned.as_ref().map(|(me, asked)| (*me, asked)))
     }
-}
 
-impl Drop for Listed {
-    fn drop(&mut self) {
-        if let Some((me, asked)) = self.listed
+    /// The line is off the list from now on. Returns what it was made of.
+    pub fn take(&mut self) -> Option<(&'static Record, Asked)> {
+        let listed = self.listed.take();
+        if let Some((me, asked)) = &listed
             && !me.pop_as(asked.lock, |held| held == asked.access)
         {
             // There was no slot for it.
             me.pop_over();
         }
+        listed
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.take();
     }
 }

@@ -3,15 +3,51 @@
 use ulocks_debug::*;
 use ulocks_shm::{self as shm, Member, Region};
 
-pub const TABLE: &[(&str, fn())] = &[("robust locks at the addresses of locks that are gone", || {
-    let region: Region<[shm::Mutex<u32>; 2]> = Region::options().anonymous().expect("a region");
-    // The handles of a region that lay here before had another order.
-    for order in [[0, 1], [1, 0]] {
-        let handles = [0, 1].map(|number: usize| Robust::new(&region[number]));
-        let work = |me: &Member<'_>| {
-            let _outer = handles[order[0]].lock(me).expect("no holder has died");
-            *handles[order[1]].lock(me).expect("no holder has died") += 1;
-        };
-        region.with_member(work).expect("a member");
-    }
-})];
+pub const TABLE: &[(&str, fn())] = &[
+    ("robust locks at the addresses of locks that are gone", || {
+        let region: Region<[shm::Mutex<u32>; 2]> = Region::options().anonymous().expect("a region");
+        // The handles of a region that lay here before had another order.
+        for order in [[0, 1], [1, 0]] {
+            let handles = [0, 1].map(|number: usize| Robust::new(&region[number]));
+            let work = |me: &Member<'_>| {
+                let _outer = handles[order[0]].lock(me).expect("no holder has died");
+                *handles[order[1]].lock(me).expect("no holder has died") += 1;
+            };
+            region.with_member(work).expect("a member");
+        }
+    }),
+    ("a condition variable of a region", || {
+        type Mailbox = (shm::Mutex<u32>, shm::Condvar);
+        let region: Region<Mailbox> = Region::options().anonymous().expect("a region");
+        let letters = Robust::new(&region.0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let reads = |me: &Member<'_>| {
+                    let mut guard = letters.lock(me).expect("no holder has died");
+                    guard.wait_while(&region.1, |letters| *letters == 0).expect("no holder has died");
+                    assert_eq!((*guard, held().locks().len()), (1, 1));
+                    // The mutex is not held meanwhile, and it is afterwards.
+                    *guard = 2;
+                    guard.wait(&region.1).expect("no holder has died");
+                    assert_eq!(*guard, 3);
+                };
+                region.with_member(reads).expect("a member");
+            });
+            let writes = |me: &Member<'_>| {
+                let sends = |from: u32, to: u32| {
+                    ulocks_testkit::limit::until("a thread waits, and holds nothing", || {
+                        region.1.waiters(me) == 1 && held().locks().is_empty()
+                    });
+                    let mut guard = letters.lock(me).expect("no holder has died");
+                    assert_eq!(std::mem::replace(&mut *guard, to), from);
+                    drop(guard);
+                    region.1.notify_one(me);
+                };
+                sends(0, 1);
+                ulocks_testkit::limit::until("it waits again", || *letters.lock(me).expect("none died") == 2);
+                sends(2, 3);
+            };
+            region.with_member(writes).expect("a member");
+        });
+    }),
+];

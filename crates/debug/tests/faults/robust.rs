@@ -164,6 +164,19 @@ pub const TABLE: &[Fault] = &[
             vec![circle(Rule::Order, &[(h2, a2), (h1, a1)])]
         })
     }),
+    ("a wait with another lock: Condvar of a region", || {
+        let region = region::<(shm::Mutex<u32>, shm::Condvar)>();
+        member(&region, |me| {
+            let (mutex, other) = (Robust::new(&region.0), Mutex::new(0));
+            let (_other, before) = (other.lock(), line!());
+            let (mut guard, here) = (mutex.lock(me).unwrap(), line!());
+            for _ in 0..2 {
+                assert!(!guard.wait_until(&region.1, Deadline::after(Duration::from_millis(1))).unwrap());
+            }
+            assert_eq!(held().locks().len(), 2);
+            vec![fault(Rule::NoLockInWait, here, before)]
+        })
+    }),
     ("a robust mutex of the class of a handler, with the signal open", || {
         static CLASS: Class = Class::new("of a handler");
         let region = region::<shm::Mutex<u32>>();

@@ -35,6 +35,9 @@ use ulocks_shm::{LockError, Refused};
 /// held locks and of waiters have it. A holder in another process is not seen: `ulocks-region`
 /// lists the holders of all processes.
 ///
+/// The guard of a mutex waits on a [`ulocks_shm::Condvar`] itself: `guard.wait(&condvar)`. Not seen
+/// are the semaphores of a region, and the locks inside of its queues and maps.
+///
 /// # Fairness and blocking
 /// Those of the lock. An acquisition first tries once.
 ///
