@@ -89,6 +89,9 @@ macro_rules! named {
 ///
 /// A lock of this policy inside a checked lock is counted under both names.
 ///
+/// It is for threads: waits and holds belong to the thread that makes them. A task that acquires by
+/// `lock_async` waits on one thread and releases on another perhaps, and its times are not right.
+///
 /// A semaphore has no holder, so its holds are not counted. A lock of these may be in a process
 /// only, and may not guard a global allocator. No signal handler may acquire it.
 ///

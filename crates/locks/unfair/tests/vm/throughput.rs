@@ -67,7 +67,7 @@ fn a_waiter_that_is_chosen_too_late_leaves() {
     check::<Strict>(2);
     check::<Mutex>(3);
     let few = Config { stale: 0, preemptions: Some(4), ..Config::exhaustive() };
-    explore(few, || model::give_up_beside_a_barger::<Strict>(1));
+    explore(few, || model::give_up_beside_a_barger::<Sleeper>(1));
 }
 
 #[test]
