@@ -17,13 +17,14 @@ mod reentrant;
 mod robust;
 mod rwlock;
 mod semaphore;
+mod task;
 mod wrapper;
 
 pub use checker::Checked;
 pub use mutex::CheckedMutex;
 #[cfg(feature = "arc_lock")]
 #[cfg_attr(docsrs, doc(cfg(feature = "arc_lock")))]
-pub use owned::CheckedOwnedPermit;
+pub use owned::{CheckedAcquireOwnedAsync, CheckedOwnedPermit};
 pub use pi::CheckedPiMutex;
 pub use promise::{CheckedPromise, CheckedPromiseOwner};
 pub use reentrant::{CheckedReentrant, CheckedReentrantMutex};
@@ -31,3 +32,4 @@ pub use reentrant::{CheckedReentrant, CheckedReentrantMutex};
 pub use robust::{Robust, RobustGuard};
 pub use rwlock::{CheckedReadToken, CheckedRw, CheckedRwLock};
 pub use semaphore::{CheckedSemaphore, LockPermit};
+pub use task::CheckedLockAsync;

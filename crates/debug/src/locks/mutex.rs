@@ -5,6 +5,7 @@ use crate::locks::wrapper::wrapper;
 use crate::rules::faults::TryLockError;
 use crate::seen::class::{Origin, SUBCLASSES};
 use core::panic::Location;
+use std::sync::Arc;
 use ulocks_core::api;
 use ulocks_core::futex::Local;
 use ulocks_core::lock_api;
@@ -65,6 +66,11 @@ impl<R: RawMutex<Scope = Local>, T> CheckedMutex<R, T> {
 }
 
 impl<R: RawMutex<Scope = Local>, T: ?Sized> CheckedMutex<R, T> {
+    pub(super) fn share(self: &Arc<Self>) -> Arc<api::Mutex<Checked<R>, T>> {
+        // SAFETY: the pointer comes from `into_raw`, and the two types have one layout.
+        unsafe { Arc::from_raw(Arc::into_raw(Arc::clone(self)) as *const api::Mutex<Checked<R>, T>) }
+    }
+
     fn checked(&self) -> &Checked<R> {
         // SAFETY: the lock is looked at, or acquired, which disturbs no guard.
         unsafe { self.0.raw() }.inner()

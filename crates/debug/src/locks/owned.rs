@@ -6,10 +6,13 @@
 use crate::locks::semaphore::CheckedSemaphore;
 use core::convert::identity;
 use core::fmt;
+use core::pin::Pin;
+use core::task::{Context, Poll};
 use core::time::Duration;
 use std::sync::Arc;
+use ulocks_core::Private;
 use ulocks_core::time::Deadline;
-use ulocks_fair::{Closed, Permit};
+use ulocks_fair::{AcquireAsync, Closed, Permit, Semaphore};
 
 /// A [`Permit`] that owns a share of its [`CheckedSemaphore`], for what a borrow cannot be in.
 ///
@@ -34,6 +37,11 @@ pub struct CheckedOwnedPermit {
 }
 
 impl CheckedOwnedPermit {
+    /// Owns what `permit` is of `semaphore`.
+    fn of(semaphore: Arc<CheckedSemaphore>, permit: Permit<'_>) -> Self {
+        Self { semaphore, count: taken(permit) }
+    }
+
     /// How many permits these are.
     pub fn count(&self) -> u32 {
         self.count
@@ -122,4 +130,42 @@ owned! {
         -> Option<CheckedOwnedPermit>, Some, ?;
     try_acquire_many_owned_until: try_acquire_many_until(count: u32, deadline: impl Into<Deadline>)
         -> Option<CheckedOwnedPermit>, Some, ?;
+}
+
+/// The future of [`acquire_owned_async`](CheckedSemaphore::acquire_owned_async) and
+/// [`acquire_many_owned_async`](CheckedSemaphore::acquire_many_owned_async).
+#[derive(Debug)]
+#[must_use = "a future does nothing unless it is polled"]
+pub struct CheckedAcquireOwnedAsync {
+    // Dropped before the semaphore.
+    acquire: AcquireAsync<'static, Private>,
+    semaphore: Arc<CheckedSemaphore>,
+}
+
+impl Future for CheckedAcquireOwnedAsync {
+    type Output = Result<CheckedOwnedPermit, Closed>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let semaphore = Arc::clone(&self.semaphore);
+        // SAFETY: `acquire` is not moved until it is dropped in its place.
+        let acquire = unsafe { self.map_unchecked_mut(|this| &mut this.acquire) };
+        acquire.poll(context).map_ok(|permit| CheckedOwnedPermit::of(semaphore, permit))
+    }
+}
+
+/// Owned permits for tasks, which are in no list.
+impl CheckedSemaphore {
+    /// As that of [`Semaphore`](ulocks_fair::SemaphoreWith::acquire_owned_async).
+    pub fn acquire_owned_async(self: Arc<Self>) -> CheckedAcquireOwnedAsync {
+        self.acquire_many_owned_async(1)
+    }
+
+    /// As that of [`Semaphore`](ulocks_fair::SemaphoreWith::acquire_many_owned_async).
+    pub fn acquire_many_owned_async(self: Arc<Self>, count: u32) -> CheckedAcquireOwnedAsync {
+        let inner: *const Semaphore = &raw const **self;
+        // SAFETY: the share lives as long as the future, and is dropped after it; what it owns does
+        // not move.
+        let inner: &'static Semaphore = unsafe { &*inner };
+        CheckedAcquireOwnedAsync { acquire: inner.acquire_many_async(count), semaphore: self }
+    }
 }

@@ -18,6 +18,7 @@ mod robust {
 }
 mod rwlocks;
 mod signals;
+mod tasks;
 
 use std::sync::Arc;
 use std::sync::Barrier;
@@ -297,6 +298,7 @@ fn nothing_is_reported_of_correct_programs() {
         pi::TABLE,
         signals::TABLE,
         awaits::TABLE,
+        tasks::TABLE,
         robust::TABLE,
         promises::TABLE,
     ]
