@@ -101,6 +101,9 @@ use ulocks_core::time::Deadline;
 /// array would never perform, whatever its values are: too long, an index out of range, an amount
 /// beyond the limit.
 ///
+/// # Tasks
+/// A task waits by [`acquire_async`](SemArrayWith::acquire_async), in the queues of the threads.
+///
 /// # Panics
 /// [`with_values`](SemArrayWith::with_values), if a value is greater than the default limit. No
 /// operation panics.
@@ -110,7 +113,8 @@ use ulocks_core::time::Deadline;
 /// it. A panic would leave other threads waiting for ever.
 ///
 /// # Process-shared
-/// No: semaphores point to the stacks of waiting threads. An array lives in one process.
+/// No: semaphores point to the stacks of waiting threads, and to futures. An array lives in one
+/// process.
 ///
 /// # Signals and forks
 /// Not for signal handlers: the call that the handler interrupts may have locked the semaphore, and

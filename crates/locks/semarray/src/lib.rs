@@ -15,6 +15,7 @@ mod raw;
 mod session;
 mod set;
 mod sleep;
+mod task;
 mod word;
 
 // For the models and the benchmarks.
@@ -28,4 +29,5 @@ pub use op::{Op, Set};
 pub use permit::Permit;
 pub use raw::{Fairness, RawSemArray, Waiters};
 pub use set::Wait;
+pub use task::AcquireAsync;
 pub use ulocks_core::policy::InOneProcess;

@@ -10,6 +10,7 @@
 use crate::op::{Action, Op};
 use crate::sleep::groups::Seat;
 use core::ptr;
+use ulocks_core::queue;
 use ulocks_core::sync::Ordering::{Acquire, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell};
 
@@ -64,8 +65,10 @@ pub(crate) struct Node {
 pub(crate) struct Links {
     /// The number of its arrival: its age, which it keeps when it moves.
     pub ticket: u64,
-    /// Where its thread sleeps; `None` while no other thread knows the node.
+    /// Where its thread sleeps; `None` while no other thread knows the node, or if it is a task's.
     pub seat: Option<Seat>,
+    /// The bell of its task, or null.
+    pub bell: *const queue::Node,
     /// The position of the operation at which the set stops. The node is in the queue of that
     /// operation's semaphore.
     pub at: usize,
@@ -108,6 +111,7 @@ impl Node {
             links: UnsafeCell::new(Links {
                 ticket: 0,
                 seat: None,
+                bell: ptr::null(),
                 at: 0,
                 complex: false,
                 neighbours: [Neighbours { older: ptr::null(), younger: ptr::null() }; 2],

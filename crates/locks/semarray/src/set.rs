@@ -59,11 +59,22 @@ impl Wait {
 }
 
 /// What a waiter knows of its node in a queue.
-struct Queued {
-    seat: Seat,
+pub(crate) struct Queued {
+    /// A thread's.
+    seat: Option<Seat>,
     complex: bool,
     /// After how long it becomes aged; `None` without strict fairness.
     ages_after: Option<Duration>,
+}
+
+/// How far a set has come that does not wait yet.
+pub(crate) enum Begun {
+    /// It has ended.
+    Ended(Result<(), Error>),
+    /// Its node is queued.
+    Waits(Queued),
+    /// It needs the array lock.
+    Unclear,
 }
 
 impl<P: InOneProcess> RawSemArray<P> {
@@ -91,67 +102,72 @@ impl<P: InOneProcess> RawSemArray<P> {
         // Once a queue names the node and its watches, a panic must not free them.
         without_unwinding(|| {
             let node = Node::new(ops);
-            self.perform_without_array_lock(&node, wait).unwrap_or_else(|| {
+            let mut watches = SmallVec::<[Watch; 8]>::new();
+            let mut begun = self.perform_without_array_lock(&node, wait);
+            if matches!(begun, Begun::Unclear) {
                 // Made before anything is locked, because the watches of a long set are allocated.
-                let watches: SmallVec<[Watch; 8]> = match wait {
-                    Wait::No => SmallVec::new(),
-                    _ => ops.iter().map(|_| Watch::new(&node)).collect(),
-                };
-                self.perform_with_array_lock(&node, &watches, wait)
-            })
+                if !matches!(wait, Wait::No) {
+                    watches.extend(ops.iter().map(|_| Watch::new(&node)));
+                }
+                begun = self.perform_with_array_lock(&node, &watches, wait);
+            }
+            match begun {
+                Begun::Waits(queued) => self.sleep(&node, &queued, wait),
+                Begun::Ended(result) => result,
+                Begun::Unclear => unreachable!("with the array lock a set ends or waits"),
+            }
         })
     }
 
-    /// Performs a set in a session without the array lock. A simple set that stops waits here.
-    /// Returns `None` if the set needs the array lock; the node is in no queue then.
-    fn perform_without_array_lock(&self, node: &Node, wait: Wait) -> Option<Result<(), Error>> {
+    /// Performs a set in a session without the array lock. A simple set that stops is queued.
+    pub(crate) fn perform_without_array_lock(&self, node: &Node, wait: Wait) -> Begun {
         let ops = node.ops();
         let here = 0;
         let mut session = Session::new(self, &here);
         match session.lock_all(ops) {
             Ok(()) => {}
-            Err(Obstacle::Closed) => return Some(Err(Error::Closed)),
-            Err(_) => return None,
+            Err(Obstacle::Closed) => return Begun::Ended(Err(Error::Closed)),
+            Err(_) => return Begun::Unclear,
         }
         let Err(stopped) = session.evaluate(ops, u64::MAX) else {
             for op in ops.iter().filter(|op| op.alters()) {
                 session.drain(op.index);
             }
             session.publish();
-            return Some(Ok(()));
+            return Begun::Ended(Ok(()));
         };
         if let Some(error) = self.error(ops, stopped, wait) {
             session.publish();
-            return Some(Err(error));
+            return Begun::Ended(Err(error));
         }
         if ops.len() > 1 || matches!(self.fairness, Fairness::Strict { .. }) {
             session.publish();
-            return None;
+            return Begun::Unclear;
         }
         let queued = self.enqueue(&mut session, node, stopped.at);
         session.publish();
-        Some(self.sleep(node, queued, wait))
+        Begun::Waits(queued)
     }
 
-    /// Performs a set in a session with the array lock, and waits for it if it stops.
-    fn perform_with_array_lock(&self, node: &Node, watches: &[Watch], wait: Wait) -> Result<(), Error> {
+    /// Performs a set in a session with the array lock, and queues it if it stops.
+    pub(crate) fn perform_with_array_lock(&self, node: &Node, watches: &[Watch], wait: Wait) -> Begun {
         let ops = node.ops();
         let here = 0;
         let mut session = Session::with_array_lock(self, &here);
         let Err(stopped) = session.evaluate(ops, u64::MAX) else {
             session.cascade(ops);
             session.publish();
-            return Ok(());
+            return Begun::Ended(Ok(()));
         };
         if let Some(error) = self.error(ops, stopped, wait) {
             session.publish();
-            return Err(error);
+            return Begun::Ended(Err(error));
         }
         // SAFETY: no other thread knows the node yet.
         unsafe { node.links(|links| links.watches = watches.as_ptr()) };
         let queued = self.enqueue(&mut session, node, stopped.at);
         session.publish();
-        self.sleep(node, queued, wait)
+        Begun::Waits(queued)
     }
 
     /// Why a set that stopped does not wait; `None` if it waits.
@@ -166,20 +182,23 @@ impl<P: InOneProcess> RawSemArray<P> {
 
     /// Enqueues the node of a set that stopped.
     fn enqueue(&self, session: &mut Session<'_, P>, node: &Node, at: usize) -> Queued {
-        let seat = Seat::claim_near((&raw const self.cells[node.ops()[at].index()]).addr());
+        // SAFETY: no other thread knows the node yet.
+        let is_task = unsafe { node.links(|links| !links.bell.is_null()) };
+        let near = (&raw const self.cells[node.ops()[at].index()]).addr();
+        let seat = (!is_task).then(|| Seat::claim_near(near));
         let after = match self.fairness {
             Fairness::Strict { after } => Some(after),
             Fairness::Barging => None,
         };
         let complex = node.ops().len() > 1 || after.is_some();
         // SAFETY: the node is new. The session has locked its cells up to where it stopped, and has
-        // the array lock if it is complex. The node lives on the stack of a thread that stays there
-        // until it is completed, or has taken the node out. The ticket is drawn with the cell
-        // locked, so the tickets in that queue are smaller.
+        // the array lock if it is complex. The node lives on the stack of a thread that stays
+        // there, or in a future that is not dropped, until it is completed, or has taken the node
+        // out. The ticket is drawn with the cell locked, so the tickets in that queue are smaller.
         unsafe {
             node.links(|links| {
                 links.ticket = self.tickets.fetch_add(1, Relaxed);
-                links.seat = Some(seat);
+                links.seat = seat;
             });
             session.enqueue(node, at, complex);
             if after == Some(Duration::ZERO) {
@@ -190,12 +209,13 @@ impl<P: InOneProcess> RawSemArray<P> {
     }
 
     /// Waits until `node` is completed, or until it times out.
-    fn sleep(&self, node: &Node, queued: Queued, wait: Wait) -> Result<(), Error> {
+    fn sleep(&self, node: &Node, queued: &Queued, wait: Wait) -> Result<(), Error> {
+        let seat = queued.seat.expect("a thread has a seat");
         self.meter.count(Event::Contended);
         let completed = || node.outcome() != Outcome::Pending;
         if spin::head_waiter::<P>(false, completed) {
             self.meter.count(Event::Spun);
-            queued.seat.give_back();
+            seat.give_back();
             return self.result(node);
         }
         self.meter.count(Event::Slept);
@@ -206,7 +226,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         });
         loop {
             let (until, is_age) = Deadline::earlier(wait.deadline(), ages.map(|(_, at)| at));
-            match queued.seat.sleep(completed, until, wait.is_interruptible()) {
+            match seat.sleep(completed, until, wait.is_interruptible()) {
                 Slept::TimedOut if is_age => {
                     self.become_aged(node);
                     ages = ages.map(|(after, _)| {
@@ -214,10 +234,10 @@ impl<P: InOneProcess> RawSemArray<P> {
                         (next, Deadline::after(next))
                     });
                 }
-                Slept::TimedOut if self.leave_queue(node, &queued) => return Err(Error::TimedOut),
-                Slept::Interrupted if self.leave_queue(node, &queued) => return Err(Error::Interrupted),
+                Slept::TimedOut if self.leave_queue(node, queued) => return Err(Error::TimedOut),
+                Slept::Interrupted if self.leave_queue(node, queued) => return Err(Error::Interrupted),
                 Slept::TimedOut | Slept::Interrupted => {
-                    queued.seat.sleep(completed, None, false);
+                    seat.sleep(completed, None, false);
                     return self.result(node);
                 }
                 _ => return self.result(node),
@@ -226,7 +246,7 @@ impl<P: InOneProcess> RawSemArray<P> {
     }
 
     /// The result of a call whose set has an outcome.
-    fn result(&self, node: &Node) -> Result<(), Error> {
+    pub(crate) fn result(&self, node: &Node) -> Result<(), Error> {
         match node.outcome() {
             Outcome::Done => Ok(()),
             Outcome::WouldBlock => Err(Error::WouldBlock),
@@ -238,7 +258,7 @@ impl<P: InOneProcess> RawSemArray<P> {
 
     /// Takes the node out of its queue; returns false if a session has done so already.
     #[cold]
-    fn leave_queue(&self, node: &Node, queued: &Queued) -> bool {
+    pub(crate) fn leave_queue(&self, node: &Node, queued: &Queued) -> bool {
         let here = 0;
         let mut session = Session::new(self, &here);
         let locked =
@@ -269,8 +289,8 @@ impl<P: InOneProcess> RawSemArray<P> {
             }
         }
         session.publish();
-        if is_queued {
-            queued.seat.give_back();
+        if is_queued && let Some(seat) = queued.seat {
+            seat.give_back();
         }
         is_queued
     }

@@ -435,10 +435,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
         let mut tasks = Wakers::new();
         while let Some(node) = notified.pop() {
             // SAFETY: this thread has detached the node, and hands it over once.
-            match unsafe { Self::hand_over(node) } {
-                Some(Wake::Task(waker)) => tasks.push(waker),
-                thread => Wake::wake_if(thread),
-            }
+            tasks.add(unsafe { Self::hand_over(node) });
         }
         gone.answer_each(Kind::Removed, &mut tasks);
         tasks.wake();

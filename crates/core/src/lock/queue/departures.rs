@@ -2,7 +2,7 @@
 //! waiters that leave are among them.
 
 use super::wake::Wakers;
-use super::{Kind, Newest, Node, Status, Wake, complete, detach_from, forget_inside};
+use super::{Kind, Newest, Node, Status, complete, detach_from, forget_inside};
 use crate::sys::sync::Ordering::Relaxed;
 use core::mem;
 use core::ptr;
@@ -50,11 +50,7 @@ impl Departures {
     pub fn answer_each(mut self, kind: Kind, tasks: &mut Wakers) {
         while let Some(node) = self.pop() {
             // SAFETY: by the contract of `push` it has no answer yet.
-            match unsafe { Node::answer(node, kind) } {
-                Some(Wake::Task(waker)) => tasks.push(waker),
-                Some(thread) => thread.wake(),
-                None => {}
-            }
+            tasks.add(unsafe { Node::answer(node, kind) });
         }
     }
 }

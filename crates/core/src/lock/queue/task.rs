@@ -67,9 +67,9 @@ impl TaskNode {
         answer.map_or_else(Poll::Ready, |_| Poll::Pending)
     }
 
-    /// The answer, once the answering thread has taken the waker.
+    /// The answer, once the answering thread has taken the waker. It is about to come.
     #[cold]
-    fn await_taken(&self) -> Status {
+    pub fn await_taken(&self) -> Status {
         spin::outlast(|| self.node.look().is_taken());
         self.node.look()
     }

@@ -67,8 +67,16 @@ impl Wakers {
         Self { wakers: [const { MaybeUninit::uninit() }; Self::ROOM], count: 0, more: Vec::new() }
     }
 
+    /// Wakes a thread, and adds the waker of a task.
+    pub fn add(&mut self, wake: Option<Wake>) {
+        match wake {
+            Some(Wake::Task(waker)) => self.push(waker),
+            thread => Wake::wake_if(thread),
+        }
+    }
+
     /// Adds `waker`.
-    pub(super) fn push(&mut self, waker: Waker) {
+    fn push(&mut self, waker: Waker) {
         if self.count < Self::ROOM {
             self.wakers[self.count].write(waker);
             self.count += 1;

@@ -43,6 +43,7 @@ use core::{mem, ptr};
 use ulocks_core::membarrier;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::policy::InOneProcess;
+use ulocks_core::queue::{self, Wakers};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{fence, is_abandoned};
 
@@ -372,6 +373,14 @@ impl<'a, P: InOneProcess> Session<'a, P> {
         if self.first_completed.is_null() {
             return;
         }
+        let mut tasks = Wakers::new();
+        self.complete_and_wake(&mut tasks);
+        // A waker may do anything: it comes last.
+        tasks.wake();
+    }
+
+    /// The same, but for tasks, whose wakers are added to `tasks`.
+    fn complete_and_wake(&mut self, tasks: &mut Wakers) {
         let mut wakes = Wakes::new();
         let mut node = mem::replace(&mut self.first_completed, ptr::null());
         self.last_completed = ptr::null();
@@ -379,9 +388,14 @@ impl<'a, P: InOneProcess> Session<'a, P> {
             // SAFETY: a node that was taken out belongs to this session until it is completed, and
             // is alive until then.
             unsafe {
-                let (next, seat, outcome) = (*node).links(|links| (links.next, links.seat, links.outcome));
+                let (next, seat, bell, outcome) =
+                    (*node).links(|links| (links.next, links.seat, links.bell, links.outcome));
+                // The node of a task is alive until its bell is answered.
                 Node::complete(node, outcome);
                 seat.into_iter().for_each(|seat| wakes.add(seat));
+                if !bell.is_null() {
+                    tasks.add(queue::Node::answer(bell, queue::Kind::Granted));
+                }
                 node = next;
             }
         }

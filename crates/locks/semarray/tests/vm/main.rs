@@ -17,3 +17,6 @@ mod random_corners;
 mod random_memory;
 mod random_recorded;
 mod slots;
+mod tasks;
+#[path = "../common/tasks.rs"]
+mod tasks_clients;

@@ -1,0 +1,90 @@
+//! Clients of the array whose waiters are tasks: each is the body of one execution of a model.
+
+use std::sync::Arc;
+use ulocks_core::time::Deadline;
+use ulocks_semarray::{Error, Op, SemArray, Set};
+use ulocks_testkit::tasks::{block_on, block_on_until};
+use ulocks_testkit::thread::{JoinHandle, spawn};
+
+fn soon() -> Deadline {
+    Deadline::after(core::time::Duration::from_millis(1))
+}
+
+/// A set of one of the first semaphore, or of one of each of two.
+fn set(pair: bool) -> Set {
+    if pair { Set::new().sub(0, 1).sub(1, 1) } else { Set::new().sub(0, 1) }
+}
+
+/// A task that waits for the set, and keeps it for good. With `polls` it gives up when its time is
+/// up, after so many polls without a wake-up.
+fn task(array: &Arc<SemArray>, pair: bool, polls: Option<u32>) -> JoinHandle<bool> {
+    let array = Arc::clone(array);
+    spawn(move || {
+        let acquire = array.acquire_async(set(pair));
+        let permit = match polls {
+            Some(polls) => block_on_until(acquire, Some(soon()), polls),
+            None => Some(block_on(acquire)),
+        };
+        permit.map(|permit| permit.expect("it is open").forget()).is_some()
+    })
+}
+
+/// Tasks of both kinds, and threads, wait for what is posted one by one: each is served.
+pub fn all_are_served(singles: usize, pairs: usize, threads: usize) {
+    let array = Arc::new(SemArray::new(2));
+    let waiting: Vec<_> = (0..singles + pairs).map(|me| task(&array, me >= singles, None)).collect();
+    let others: Vec<_> = (0..threads)
+        .map(|me| {
+            let array = Arc::clone(&array);
+            spawn(move || array.apply(&set(me % 2 == 1)).expect("it is open"))
+        })
+        .collect();
+    let ones = singles + pairs + threads;
+    for nth in 0..ones {
+        array.apply(&[Op::add(0, 1)]).expect("there is room");
+        if nth < pairs + threads / 2 {
+            array.apply(&[Op::add(1, 1)]).expect("there is room");
+        }
+    }
+    assert!(waiting.into_iter().all(|task| task.join().unwrap()));
+    others.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(array.values(), [0, 0]);
+}
+
+/// Of tasks that may give up, and posts: what none of them has got is there.
+pub fn what_is_dropped_is_given_back(singles: usize, pairs: usize, posts: usize, polls: u32) {
+    let array = Arc::new(SemArray::new(2));
+    let tasks: Vec<_> = (0..singles + pairs).map(|me| task(&array, me >= singles, Some(polls))).collect();
+    for _ in 0..posts {
+        array.apply(&[Op::add(0, 1), Op::add(1, 1)]).expect("there is room");
+    }
+    let had: Vec<_> = tasks.into_iter().map(|task| task.join().unwrap()).collect();
+    let count = |of: &[bool]| of.iter().filter(|&&had| had).count();
+    let (one, two) = (count(&had[..singles]), count(&had[singles..]));
+    assert_eq!(array.values(), [(posts - one - two) as u32, (posts - two) as u32]);
+}
+
+/// A task that gives up lets those pass that stop behind its set.
+pub fn who_gives_up_lets_others_pass() {
+    let array = Arc::new(SemArray::with_values([1, 0]));
+    let pair = task(&array, true, Some(1));
+    let single = task(&array, false, None);
+    assert!(single.join().unwrap());
+    assert!(!pair.join().unwrap(), "more was had than there is");
+    assert_eq!(array.values(), [0, 0]);
+}
+
+/// A close ends the waits of tasks too.
+pub fn all_leave(tasks: usize) {
+    let array = Arc::new(SemArray::new(2));
+    let waiting: Vec<_> = (0..tasks)
+        .map(|me| {
+            let array = Arc::clone(&array);
+            spawn(move || block_on(array.acquire_async(set(me % 2 == 1))).map(drop))
+        })
+        .collect();
+    array.close();
+    for task in waiting {
+        assert_eq!(task.join().unwrap(), Err(Error::Closed));
+    }
+}
