@@ -49,8 +49,8 @@ fn call(waker: Waker) {
 /// Wakers of tasks that are answered already, to be called when nothing is left to do for others.
 ///
 /// A waker may do anything: block, take a lock, drop futures that wait for the same answer. So all
-/// are answered before the first is called. Beyond [`ROOM`](Self::ROOM) they are kept on the heap.
-/// If there is no memory, those that were kept are called at once.
+/// are answered before the first is called. Beyond 32 they are kept on the heap. If there is no
+/// memory, those that were kept are called at once.
 pub struct Wakers {
     wakers: [MaybeUninit<Waker>; Self::ROOM],
     count: usize,
