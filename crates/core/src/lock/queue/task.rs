@@ -29,7 +29,7 @@ pub struct TaskNode {
 impl TaskNode {
     /// A node of a task that waits for `wanted` permits, to be woken by `waker`.
     pub fn new(wanted: u32, waker: Waker) -> Self {
-        let node = Node::new(Cpu::UNKNOWN, wanted);
+        let node = Node { is_task: true, ..Node::new(Cpu::UNKNOWN, wanted) };
         node.status.store(Status::unpolled().0, Relaxed);
         Self { node, waker: UnsafeCell::new(Some(waker)), pinned: PhantomPinned }
     }
@@ -151,7 +151,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             drop(waiter.replace(Some(waker.clone())));
             self.set_due(); // (claim)
             // SAFETY: the node was chosen, so it is in no queue, and its future stays where it is.
-            if unsafe { self.stand_back(waiter.as_node(), Status::unpolled()) } {
+            if unsafe { self.stand_back(waiter.as_node(), Status::unpolled) } {
                 return false;
             }
         }

@@ -171,8 +171,10 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 }
             }
             if is_due || !(R::CULLED || solo) {
-                let waiting = Status::waiting(window::here());
-                let status = if is_due { waiting.woken_ahead(Cpu::UNKNOWN) } else { waiting };
+                let status = || {
+                    let waiting = Status::waiting(window::here());
+                    if is_due { waiting.woken_ahead(Cpu::UNKNOWN) } else { waiting }
+                };
                 // SAFETY: the node was never queued, or it was answered, and it lives until the
                 // wait is over.
                 if unsafe { self.stand_back(node, status) } {
@@ -234,7 +236,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     ///
     /// # Safety
     /// The node is the caller's, and in no queue. It stays where it is until it is answered.
-    pub(super) unsafe fn stand_back(&self, node: *const Node, status: Status) -> bool {
+    pub(super) unsafe fn stand_back(&self, node: *const Node, status: impl FnOnce() -> Status) -> bool {
         let mut word = self.state();
         loop {
             if !word.is_locked() {
@@ -255,7 +257,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         let mut seen = Seen { mutex: self, word: word.queue_locked() };
         // SAFETY: this thread holds the queue lock. The node is its own, and in no queue, by the
         // contract.
-        unsafe { super::insert_oldest(&mut seen, node, status) };
+        unsafe { super::insert_oldest(&mut seen, node, status()) };
         while !seen.change(seen.word.not_awake(), Relaxed) {} // (stand back)
         self.serve(seen, Task::Nothing);
         true
