@@ -12,6 +12,9 @@ use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_semarray::{Builder, Error, Fairness, InOneProcess, Op, SemArray, SemArrayWith};
 use ulocks_testkit as _;
 
+#[path = "common/tasks.rs"]
+mod tasks;
+
 fn array<P: InOneProcess>(values: &[u32], fairness: Fairness) -> SemArrayWith<P> {
     Builder::with_values(values).fairness(fairness).build().unwrap()
 }
@@ -124,4 +127,15 @@ fn two_pass_a_unit() {
     array.apply_for(&[Op::sub(0, 1)], Duration::from_secs(10)).unwrap();
     other.join().unwrap();
     assert_eq!(array.values(), [0, 0]);
+}
+
+#[test]
+fn tasks_come_and_go() {
+    tasks::all_are_served(1, 1, 1);
+    tasks::all_are_served(2, 2, 0);
+    for polls in [1, 2] {
+        tasks::what_is_dropped_is_given_back(2, 2, 2, polls);
+    }
+    tasks::who_gives_up_lets_others_pass();
+    tasks::all_leave(3);
 }
