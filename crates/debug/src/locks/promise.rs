@@ -25,6 +25,11 @@ use core::ptr;
 /// deadlock through both, and an owner that waits for itself or ends. The lists of held locks and
 /// of waiters have it.
 ///
+/// In a wait the thread may wait for something else, which is what the list of waiters has
+/// meanwhile. What it acquires in a wait is in no deadlock of the promise: it may release that.
+/// If a lock that it held before is released in the wait and its place got another one, nothing
+/// that the thread holds is in one.
+///
 /// # What it asks of the program
 /// That is by declaration: what is declared wrongly is reported wrongly.
 ///
@@ -33,8 +38,9 @@ use core::ptr;
 ///   the two.
 /// - So a wait that begins while it is owned does not end before the owner gives it up. A channel
 ///   of several messages has a promise for each message, or none.
-/// - A wait that ends by a deadline is no wait for a promise. Nor is one on a condition variable,
-///   which releases a lock that the thread holds.
+/// - What a thread holds when its wait begins it holds until the end.
+/// - A wait that ends by a deadline is no wait for a promise. Nor is one on a condition variable
+///   with a guard from before, whose lock that wait releases.
 ///
 /// # Memory
 /// Two words. All-zero memory is a promise that no thread owns. The first use of a thread

@@ -146,7 +146,17 @@ pub fn a_place_has_one_class(threads: usize) {
 /// `me` waits for `lock` from now on. Returns whether it finds a deadlock.
 fn waits(me: &'static Record, lock: usize) -> bool {
     let Held { lock, class, subclass, access, instance, place, since } = entry(lock);
-    me.begin_wait(&Wait { lock, class, subclass, access, instance, place, timed: false, since });
+    me.begin_wait(&Wait {
+        lock,
+        class,
+        subclass,
+        access,
+        instance,
+        place,
+        timed: false,
+        since,
+        before: (0, 0),
+    });
     deadlock(me).is_some()
 }
 

@@ -185,7 +185,7 @@ impl Slot {
         self.lock.load(Relaxed)
     }
 
-    /// Which entry it is. The slot was written by the calling thread.
+    /// Which entry it is. It grows with each. The calling thread has seen one.
     pub fn turn(&self) -> u64 {
         self.turn.load(Relaxed)
     }

@@ -17,6 +17,9 @@
 //! thread enters a lock as held after its wait has ended, and removes it before the release. So no
 //! lock of the walk was on its way from one holder to the next.
 //!
+//! A thread that waits for a promise runs, and may acquire and release. So of what it holds only
+//! those entries count that it had when the wait began, if none of their slots has got a later one.
+//!
 //! # Readers behind a writer
 //! A reader may also wait for a writer that waits for readers. There is no telling whether that
 //! writer has shut the reader out yet, or whether the reader is inside and about to return. So a
@@ -100,7 +103,7 @@ impl Walk {
                     && behind.is_none_or(|behind| held.access.blocks(behind.access))
             };
             // A thread may hold the lock several times. One time is enough.
-            if let Some(held) = record.held().find(keeps) {
+            if let Some(held) = record.held().find(|held| keeps(held) && record.keeps(held)) {
                 let link =
                     Link { waiter, number, wait, next: record, held: Some(held), is_timed: wait.timed };
                 if self.follow(link, None) {
@@ -163,6 +166,7 @@ fn is_still(link: &Link) -> bool {
         Some(held) => link.next.held().any(|now| {
             (now.lock, now.access, now.since) == (held.lock, held.access, held.since)
                 && ptr::eq(now.place, held.place)
+                && link.next.keeps(&now)
         }),
         // That its wait is the same is known of its own link.
         None => link.next.waiting().is_some_and(|(wait, _)| wait.lock == link.wait.lock),

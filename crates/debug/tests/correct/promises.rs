@@ -52,6 +52,56 @@ pub const TABLE: &[(&str, fn())] = &[
         changed.wait_for(&mut mutex.lock(), std::time::Duration::from_millis(1));
         drop(owner);
     }),
+    // The waiter runs, and releases.
+    ("an owner that waits for what is acquired in the wait", || {
+        // With the slot of the list free at the start of the wait, and with a lock in it.
+        for is_used in [false, true] {
+            let (before, table, reply) = (Mutex::new(()), Mutex::new(()), Promise::new());
+            let (say, hear) = mpsc::channel();
+            std::thread::scope(|scope| {
+                let (table, reply) = (&table, &reply);
+                scope.spawn(move || {
+                    let owner = reply.own();
+                    hear.recv().unwrap();
+                    drop(table.lock());
+                    drop(owner);
+                });
+                let in_before = is_used.then(|| before.lock());
+                reply.wait(|| {
+                    drop(in_before);
+                    let in_table = table.lock();
+                    say.send(()).unwrap();
+                    limit::until("the owner waits", || waiters().len() == 2);
+                    assert!(deadlocks().is_empty());
+                    drop(in_table);
+                });
+            });
+        }
+    }),
+    ("a mutex is waited for in a wait for a promise", || {
+        const TABLE: &Class = &Class::new("table");
+        const REPLY: &Class = &Class::new("a late reply");
+        let (table, reply) = (Mutex::new_in(TABLE, ()), Promise::new_in(REPLY));
+        let ((say, hear), (end, ended)) = (mpsc::channel(), mpsc::channel::<()>());
+        let waits_for = |name: &str| waiters().iter().any(|waiter| waiter.to_string().contains(name));
+        std::thread::scope(|scope| {
+            let (table, reply) = (&table, &reply);
+            let in_table = table.lock();
+            scope.spawn(move || {
+                reply.wait(|| {
+                    drop(table.lock());
+                    say.send(()).unwrap();
+                    ended.recv().unwrap_err()
+                })
+            });
+            limit::until("it waits for the table", || waits_for("waits for `table`"));
+            drop(in_table);
+            hear.recv().unwrap();
+            assert!(waits_for("waits for `a late reply`") && waiters().len() == 1, "{:?}", waiters());
+            drop(end);
+        });
+        assert!(waiters().is_empty());
+    }),
     ("a list of waiters for promises", || {
         const REPLY: &Class = &Class::new("reply");
         let reply = Promise::new_in(REPLY);

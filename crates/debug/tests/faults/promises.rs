@@ -1,9 +1,11 @@
 //! Promises: waits for what other threads do, as a program declares them.
 
 use crate::common::leaked;
-use crate::harness::fault;
+use crate::deadlocks::with_order;
+use crate::harness::{GO_ON, breaks, fault};
 use crate::{Fault, awaits, deadlock, order, order_of_three, twice};
 use std::mem;
+use std::sync::{atomic::Ordering::Relaxed, mpsc};
 use ulocks_debug::*;
 
 pub const TABLE: &[Fault] = &[
@@ -38,6 +40,29 @@ pub const TABLE: &[Fault] = &[
     reply.own();
     mutex.lock();
     reply.wait(String::new) },
+    ("deadlock of a promise and a mutex, after a wait in the wait", || {
+        let (mutex, reply, other_reply) =
+            (leaked(Mutex::new(())), leaked(Promise::new()), leaked(Promise::new()));
+        GO_ON.store(true, Relaxed);
+        let ((say, hear), (end, ended)) = (mpsc::channel(), mpsc::channel::<()>());
+        let (mine, a1) = (reply.own(), line!());
+        let b1 = line!() + 2;
+        let other = std::thread::spawn(move || {
+            let _in_mutex = mutex.lock();
+            reply.wait(|| {
+                other_reply.wait(String::new);
+                say.send(()).unwrap();
+                ended.recv().unwrap_err()
+            })
+        });
+        hear.recv().unwrap();
+        breaks(|| drop(mutex.lock()));
+        let a2 = line!() - 1;
+        drop((mine, end));
+        other.join().unwrap();
+        let steps = [(a1, a2), (b1, b1 + 1)];
+        with_order(&steps, &steps)
+    }),
     ("a thread ends as the owner of a promise", || {
         let reply = leaked(Promise::new());
         let before = line!() + 1;

@@ -1,6 +1,6 @@
 //! The wait of a thread, which the thread publishes and any thread reads.
 
-use super::Record;
+use super::{Held, Record, indices};
 use crate::seen::access::Access;
 use crate::seen::class::Node;
 use crate::seen::report::{LockName, Place};
@@ -25,6 +25,9 @@ pub(crate) struct Wait {
     pub timed: bool,
     /// By the coarse clock, in nanoseconds.
     pub since: u64,
+    /// Of a wait for a promise: the slots that had an entry when it began, and the sum of their
+    /// turns.
+    pub before: (u64, u64),
 }
 
 impl Wait {
@@ -43,6 +46,7 @@ pub(super) struct Waiting {
     instance: AtomicU64,
     /// The subclass and the access.
     how: AtomicU32,
+    before: [AtomicU64; 2],
 }
 
 impl Record {
@@ -55,6 +59,10 @@ impl Record {
         waiting.since.store(wait.since, Relaxed);
         waiting.instance.store(wait.instance, Relaxed);
         waiting.how.store(how(wait.subclass, wait.access).into(), Relaxed);
+        if wait.access == Access::Promise {
+            waiting.before[0].store(wait.before.0, Relaxed);
+            waiting.before[1].store(wait.before.1, Relaxed);
+        }
         waiting.lock.store(wait.lock, Relaxed);
         self.waits.store(self.waits.load(Relaxed) + 1, Release); // (begin wait)
         self.has_begun_to_wait(wait);
@@ -79,10 +87,42 @@ impl Record {
         let (lock, timed) = (waiting.lock.load(Relaxed), waiting.timed.load(Relaxed));
         let (how, since) = (waiting.how.load(Relaxed), waiting.since.load(Relaxed));
         let instance = waiting.instance.load(Relaxed);
+        let (subclass, access) = subclass_and_access(how as u8);
+        let before = match access {
+            Access::Promise => (waiting.before[0].load(Relaxed), waiting.before[1].load(Relaxed)),
+            _ => (0, 0),
+        };
         fence(Acquire);
         // A later wait may have been written in the meantime.
         let same = self.waits.load(Relaxed) == number;
-        let (subclass, access) = subclass_and_access(how as u8);
-        same.then_some((Wait { lock, class, subclass, access, instance, place, timed, since }, number))
+        let wait = Wait { lock, class, subclass, access, instance, place, timed, since, before };
+        same.then_some((wait, number))
+    }
+
+    /// What a wait that begins now has as [`before`](Wait::before).
+    pub fn entries(&self) -> (u64, u64) {
+        let used = self.used.load(Relaxed);
+        (used, self.sum_of_turns(used))
+    }
+
+    /// The same sum says that no slot of `used` has got a later entry: each turn only grows.
+    fn sum_of_turns(&self, used: u64) -> u64 {
+        indices(used).map(|index| self.slot(index).turn()).fold(0, u64::wrapping_add)
+    }
+
+    /// Whether the thread keeps `held` as long as it waits. In a wait for a promise it runs, and
+    /// may release what it acquires there. The entry was read before.
+    pub fn keeps(&self, held: &Held) -> bool {
+        // No promise is modelled.
+        if cfg!(modelled) {
+            return true;
+        }
+        let Some((Wait { access: Access::Promise, before: (used, turns), .. }, _)) = self.waiting() else {
+            return true;
+        };
+        let is_it = |now: Held| (now.lock, now.access, now.since) == (held.lock, held.access, held.since);
+        // The turns are read last: an entry that was written in the wait shows its own.
+        let mut held = indices(used).filter_map(|index| self.slot(index).read(&self.used, 1 << index));
+        held.any(is_it) && self.sum_of_turns(used) == turns
     }
 }
