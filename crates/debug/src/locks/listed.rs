@@ -5,7 +5,6 @@ use crate::rules::deliver::{From, deliver};
 use crate::rules::faults;
 use crate::rules::handler;
 use crate::rules::order::key;
-#[cfg(feature = "shm")]
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
 use crate::seen::thread::Record;
@@ -14,7 +13,10 @@ use core::marker::PhantomData;
 /// The rules of an acquisition without a deadline, before it is made.
 #[track_caller]
 pub(crate) fn check(me: &'static Record, asked: &Asked) {
-    handler::look(me, asked, true);
+    // A thread that waits for a promise keeps no handler waiting. Its owner does.
+    if asked.access != Access::Promise || me.is_handler() {
+        handler::look(me, asked, true);
+    }
     if !me.holds_any() {
         return;
     }

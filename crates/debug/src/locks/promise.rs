@@ -2,6 +2,7 @@
 
 use crate::locks::listed::{Listed, check};
 use crate::rules::current::current;
+use crate::rules::handler;
 use crate::rules::waiting::waiting;
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
@@ -50,8 +51,9 @@ use core::ptr;
 /// If a rule is broken, unless [`set_policy`](crate::set_policy) says otherwise.
 ///
 /// # Signals and forks
-/// A signal handler may use it, as a lock. A fork does not change it: the child owns nothing that
-/// another thread of its parent owned.
+/// A signal handler may use it. Its owner keeps a handler waiting that waits for it, as the holder
+/// of a lock does. A thread that waits for it keeps none. A fork does not change it:
+/// the child owns nothing that another thread of its parent owned.
 ///
 /// # Examples
 /// ```
@@ -109,7 +111,11 @@ impl CheckedPromise {
     #[track_caller]
     pub fn own(&self) -> CheckedPromiseOwner<'_> {
         let asked = self.asked();
-        let entry = Listed::new(current().map(|me| (me, &asked)));
+        let me = current();
+        if let Some(me) = me {
+            handler::look(me, &asked, false);
+        }
+        let entry = Listed::new(me.map(|me| (me, &asked)));
         CheckedPromiseOwner { _entry: entry, promise: PhantomData }
     }
 

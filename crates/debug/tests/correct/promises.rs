@@ -1,5 +1,7 @@
 //! Correct programs that declare what their threads wait for.
 
+use crate::common::{blocked, interrupt, leaked, opened, own_signal};
+use libc::SIGUSR1;
 use std::sync::mpsc;
 use ulocks_debug::*;
 use ulocks_testkit::limit;
@@ -101,6 +103,27 @@ pub const TABLE: &[(&str, fn())] = &[
             drop(end);
         });
         assert!(waiters().is_empty());
+    }),
+    ("a promise of a handler, waited for with the signal open", || {
+        let (mutex, reply) = (leaked(Mutex::new(())), leaked(Promise::new()));
+        interrupt(SIGUSR1, || reply.wait(|| ()));
+        reply.wait(|| ());
+        drop(blocked(&[SIGUSR1], || reply.own()));
+        // A promise that threads wait for, and what they hold then is a lock of a handler.
+        let asked = leaked(Promise::new());
+        asked.wait(|| ());
+        interrupt(SIGUSR1, || drop(mutex.lock()));
+        blocked(&[SIGUSR1], || {
+            let _in_mutex = mutex.lock();
+            asked.wait(|| ());
+        });
+        drop(Mutex::new(()).lock());
+    }),
+    ("two handlers that wait for one promise", || {
+        let (reply, other) = (leaked(Promise::new()), own_signal(0));
+        interrupt(SIGUSR1, move || opened(&[other], || reply.wait(|| ())));
+        interrupt(other, || reply.wait(|| ()));
+        drop(Mutex::new(()).lock());
     }),
     ("a list of waiters for promises", || {
         const REPLY: &Class = &Class::new("reply");

@@ -1,11 +1,12 @@
 //! Promises: waits for what other threads do, as a program declares them.
 
 use crate::common::leaked;
-use crate::deadlocks::with_order;
-use crate::harness::{GO_ON, breaks, fault};
-use crate::{Fault, awaits, deadlock, order, order_of_three, twice};
+use crate::harness::{circle, fault};
+use crate::{Fault, awaits, deadlock, open, order, order_of_three, twice};
+use libc::SIGUSR1;
 use std::mem;
-use std::sync::{atomic::Ordering::Relaxed, mpsc};
+use std::sync::mpsc;
+use std::time::Duration;
 use ulocks_debug::*;
 
 pub const TABLE: &[Fault] = &[
@@ -43,7 +44,6 @@ pub const TABLE: &[Fault] = &[
     ("deadlock of a promise and a mutex, after a wait in the wait", || {
         let (mutex, reply, other_reply) =
             (leaked(Mutex::new(())), leaked(Promise::new()), leaked(Promise::new()));
-        GO_ON.store(true, Relaxed);
         let ((say, hear), (end, ended)) = (mpsc::channel(), mpsc::channel::<()>());
         let (mine, a1) = (reply.own(), line!());
         let b1 = line!() + 2;
@@ -56,13 +56,15 @@ pub const TABLE: &[Fault] = &[
             })
         });
         hear.recv().unwrap();
-        breaks(|| drop(mutex.lock()));
+        drop(mutex.try_lock_for(Duration::from_millis(1)));
         let a2 = line!() - 1;
         drop((mine, end));
         other.join().unwrap();
-        let steps = [(a1, a2), (b1, b1 + 1)];
-        with_order(&steps, &steps)
+        vec![circle(Rule::Deadlock, &[(a1, a2), (b1, b1 + 1)])]
     }),
+    open! { "a promise of a handler, owned with the signal open", SIGUSR1, [reply = Promise::new()]
+    reply.wait(String::new);
+    reply.own() },
     ("a thread ends as the owner of a promise", || {
         let reply = leaked(Promise::new());
         let before = line!() + 1;

@@ -272,7 +272,10 @@ pub(crate) fn used(me: &Record, asked: &Asked, waits: bool, open: u64) -> Option
             uses.watch.fetch_or(HANDLED, Release); // (mark handled)
             news::nest(me, asked);
         }
-        add_opened(open, me, asked);
+        // One that waits for a promise does not own it.
+        if !waits || asked.access != Access::Promise {
+            add_opened(open, me, asked);
+        }
         return None;
     }
     if uses.watch() & (FRESH | BEHIND) != 0 {
