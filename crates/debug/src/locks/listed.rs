@@ -20,7 +20,7 @@ pub(crate) fn check(me: &'static Record, asked: &Asked) {
     if !me.holds_any() {
         return;
     }
-    if let Some(held) = me.held().find(|held| held.lock == asked.lock) {
+    if let Some(held) = me.held().find(|held| (held.lock, held.instance) == (asked.lock, asked.instance)) {
         // It is reported as such, and not as an inversion.
         return deliver(&faults::again(me, asked, Some(held)), From::Call);
     }

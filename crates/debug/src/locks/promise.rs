@@ -2,12 +2,13 @@
 
 use crate::locks::listed::{Listed, check};
 use crate::rules::current::current;
-use crate::rules::handler;
 use crate::rules::waiting::waiting;
+use crate::rules::{faults, handler};
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
 use crate::seen::class::{Class, Origin};
 use crate::seen::identity::Identity;
+use crate::seen::thread::{Record, records};
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::Location;
@@ -23,8 +24,8 @@ use core::ptr;
 /// # What is checked
 /// A thread that waits has an order with what it holds, as if it asked for a lock. The owner has
 /// one with what it asks for meanwhile. So an inversion of a promise and a lock is found, and a
-/// deadlock through both, and an owner that waits for itself or ends. The lists of held locks and
-/// of waiters have it.
+/// deadlock through both, an owner that waits for itself or ends, and an owned promise that is
+/// dropped. The lists of held locks and of waiters have it.
 ///
 /// In a wait the thread may wait for something else, which is what the list of waiters has
 /// meanwhile. What it acquires in a wait is in no deadlock of the promise: it may release that.
@@ -126,6 +127,20 @@ impl CheckedPromise {
         let asked = self.asked();
         check(me, &asked);
         waiting(me, &asked, false, wait)
+    }
+}
+
+/// A thread that owns it would owe what none can wait for.
+impl Drop for CheckedPromise {
+    #[track_caller]
+    fn drop(&mut self) {
+        let Some((class, number)) = self.identity.known() else { return };
+        let owned =
+            |record: &'static Record| Some((record, record.held().find(|held| held.instance == number)?));
+        let mut owners = records().filter_map(owned);
+        let Some((owner, held)) = owners.next() else { return };
+        owners.for_each(|(other, held)| other.forget(held.lock));
+        faults::dropped(ptr::from_ref(self).addr(), held.lock, Some(class), Some(owner));
     }
 }
 

@@ -1,8 +1,9 @@
 //! Promises: waits for what other threads do, as a program declares them.
 
 use crate::common::leaked;
-use crate::harness::{circle, fault};
-use crate::{Fault, awaits, deadlock, open, order, order_of_three, twice};
+use crate::deadlocks::held_by_me;
+use crate::harness::{breaks, circle, fault};
+use crate::{Fault, awaits, deadlock, dropped, open, order, order_of_three, twice};
 use libc::SIGUSR1;
 use std::mem;
 use std::sync::mpsc;
@@ -70,6 +71,18 @@ pub const TABLE: &[Fault] = &[
         let before = line!() + 1;
         std::thread::spawn(|| mem::forget(reply.own())).join().unwrap();
         vec![fault(Rule::NoExit, None, before)]
+    }),
+    dropped! { "an owned promise is dropped", [reply = Promise::new()]
+    reply.own();
+    drop(reply) },
+    ("a promise where an owned one was dropped", || {
+        let mut place = Some(Promise::new());
+        let before = line!() + 1;
+        mem::forget(place.as_ref().unwrap().own());
+        breaks(|| place = None);
+        place.insert(Promise::new()).wait(|| ());
+        assert_eq!(held_by_me(), 0);
+        vec![fault(Rule::NotDropped, None, before)]
     }),
     awaits! { "an await as the owner of a promise", [reply = Promise::new()]
     reply.own() },
