@@ -16,6 +16,21 @@ pub const TABLE: &[(&str, fn())] = &[
             region.with_member(work).expect("a member");
         }
     }),
+    ("a condition variable of another region", || {
+        let region: Region<shm::Mutex<u32>> = Region::options().anonymous().expect("a region");
+        let other: Region<shm::Condvar> = Region::options().anonymous().expect("a region");
+        let mutex = Robust::new(&*region);
+        let works = |me: &Member<'_>| {
+            let mut guard = mutex.lock(me).expect("no holder has died");
+            let wait = std::panic::AssertUnwindSafe(|| guard.wait(&other));
+            assert!(std::panic::catch_unwind(wait).is_err(), "the wait panics");
+            *guard += 1;
+            assert_eq!((mutex.is_locked(), held().locks().len()), (true, 1));
+            drop(guard);
+            assert_eq!((mutex.is_locked(), held().locks().len()), (false, 0));
+        };
+        region.with_member(works).expect("a member");
+    }),
     ("a condition variable of a region", || {
         type Mailbox = (shm::Mutex<u32>, shm::Condvar);
         let region: Region<Mailbox> = Region::options().anonymous().expect("a region");

@@ -152,6 +152,7 @@ fn a_guard_that_a_wait_has_lost_lends_nothing() {
                 let text = looks.expect_err("it has no mutex");
                 let text = text.downcast_ref::<&str>().expect("a text");
                 assert!(text.contains("could not acquire it again"), "{text}");
+                assert!(!pair.has_mutex(), "the guard says that it has one");
             })
         });
         ulocks_testkit::limit::until("the other one waits", || waits.load(Relaxed) == 1);

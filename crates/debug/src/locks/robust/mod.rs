@@ -35,8 +35,10 @@ use ulocks_shm::{LockError, Refused};
 /// held locks and of waiters have it. A holder in another process is not seen: `ulocks-region`
 /// lists the holders of all processes.
 ///
-/// The guard of a mutex waits on a [`ulocks_shm::Condvar`] itself: `guard.wait(&condvar)`. Not seen
-/// are the semaphores of a region, and the locks inside of its queues and maps.
+/// The guard of a mutex waits on a [`ulocks_shm::Condvar`] itself: `guard.wait(&condvar)`, also
+/// `wait_until` and `wait_while`. The acquisition at the end of such a wait is no wait in the lists
+/// and in deadlocks. Not seen are the semaphores of a region, and the locks inside of its queues
+/// and maps.
 ///
 /// # Fairness and blocking
 /// Those of the lock. An acquisition first tries once.

@@ -4,6 +4,8 @@ use super::{Robust, RobustGuard, acquisitions, repairs};
 use crate::locks::listed::Listed;
 use crate::rules::faults;
 use crate::seen::access::Access::Exclusive;
+use crate::seen::asked::Asked;
+use crate::seen::thread::Record;
 use core::time::Duration;
 use ulocks_core::Policy;
 use ulocks_core::futex::Global;
@@ -62,15 +64,26 @@ impl<T: ?Sized, L: RawRobust> Guard<'_, T, L> {
         wait: impl FnOnce(&mut MutexGuard<'_, T, L>) -> WaitResult<R>,
     ) -> WaitResult<R> {
         let held = self.entry.take();
-        if let Some((me, asked)) = &held
+        let again = Again { guard: self, held };
+        if let Some((me, asked)) = &again.held
             && me.holds_any()
         {
             faults::wait(me, asked);
         }
-        let ended = wait(&mut self.guard);
-        if matches!(ended, Ok(_) | Err(LockError::OwnerDied(_))) {
-            self.entry = Listed::new(held.as_ref().map(|(me, asked)| (*me, asked)));
+        wait(&mut again.guard.guard)
+    }
+}
+
+/// Lists the mutex again when dropped, also by a panic, if the guard has it then.
+struct Again<'a, 'b, T: ?Sized, L: RawRobust> {
+    guard: &'a mut Guard<'b, T, L>,
+    held: Option<(&'static Record, Asked)>,
+}
+
+impl<T: ?Sized, L: RawRobust> Drop for Again<'_, '_, T, L> {
+    fn drop(&mut self) {
+        if self.guard.guard.has_mutex() {
+            self.guard.entry = Listed::new(self.held.as_ref().map(|(me, asked)| (*me, asked)));
         }
-        ended
     }
 }

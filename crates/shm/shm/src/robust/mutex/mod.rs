@@ -355,6 +355,13 @@ impl<'a, T: ?Sized, L: RawRobust> MutexGuard<'a, T, L> {
         }
     }
 
+    /// Whether the guard has the mutex. `false` after a wait that could not acquire it again.
+    #[must_use]
+    #[inline]
+    pub fn has_mutex(&self) -> bool {
+        self.state & LOST == 0
+    }
+
     /// Whether a holder died or panicked, and the data was not repaired since.
     #[must_use]
     #[inline]
