@@ -338,8 +338,13 @@ impl<R> Lock<R> {
     /// Enters an acquisition at the end of a thread, where nothing is checked, and passes on what
     /// it gave.
     #[cold]
+    #[track_caller]
     pub fn untracked<T>(&self, access: Access, taken: T) -> T {
         if access.is_alone() {
+            // The word may have the type of the data, which belongs to the class.
+            if self.identity.may_be_alone() {
+                self.identity.find::<R>(Location::caller());
+            }
             self.identity.set_alone(UNTRACKED);
         }
         taken

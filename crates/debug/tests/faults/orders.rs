@@ -4,6 +4,7 @@ use crate::harness::{breaks, circle, fault};
 use crate::misuse::Unplaced;
 use crate::{Fault, order, order_of_three};
 use std::time::Duration;
+use ulocks_core::task::AsyncMutex;
 use ulocks_debug::*;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -12,6 +13,10 @@ static LOGS: Class = Class::new("logs");
 
 fn two_of(class: &'static Class) -> [Mutex<()>; 2] {
     [(); 2].map(|()| Mutex::new_in(class, ()))
+}
+
+fn of_a_task(mutex: &Mutex<()>) {
+    crate::executor::run(vec![Box::pin(async { drop(mutex.lock_async().await) })]);
 }
 
 pub const TABLE: &[Fault] = &[
@@ -110,6 +115,11 @@ pub const TABLE: &[Fault] = &[
     of[1].lock();
     of[1].lock();
     of[0].lock() },
+    order! { "inversion with a lock that a task had first", [of = [(); 2].map(|()| Mutex::new(())), log = Mutex::new(())]
+    of[0].lock();
+    log.lock();
+    log.lock();
+    { of_a_task(&of[1]); of[1].lock() } },
     ("three philosophers of one class", || {
         let forks = [(); 3].map(|()| Mutex::new(()));
         let eat = |left: usize| {
