@@ -58,6 +58,7 @@ use core::ptr;
 ///
 /// # Examples
 /// ```
+/// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// use std::sync::mpsc;
 /// use ulocks_debug::{Mutex, Promise, Rule, set_policy, Policy};
 ///
@@ -75,9 +76,14 @@ use core::ptr;
 /// });
 ///
 /// // With the table locked, the server may wait for this thread, and this thread for the server.
-/// set_policy(Policy::Call(|report| assert_eq!(report.rule(), Rule::Order)));
+/// static REPORTS: AtomicU32 = AtomicU32::new(0);
+/// set_policy(Policy::Call(|report| {
+///     assert_eq!(report.rule(), Rule::Order);
+///     REPORTS.fetch_add(1, Relaxed);
+/// }));
 /// let _held = table.lock();
 /// reply.wait(|| ());
+/// assert_eq!(REPORTS.load(Relaxed), 1);
 /// ```
 pub struct CheckedPromise {
     identity: Identity,

@@ -17,7 +17,13 @@
 //! A waiter on a condition variable does not wait in this sense. If its notifier left it asleep on
 //! the lock, the time until it has the lock is not counted either. An acquisition by a thread that
 //! holds 64 locks already is not counted. Readers and writers of a lock count together, and differ
-//! in their places. Of a semaphore only the waits count, since permits have no holder.
+//! in their places. Of a semaphore only the waits count, since permits have no holder. Promises
+//! count as locks: the owner holds one, and a wait for it is a wait. What the thread waits for in
+//! that wait counts by itself, and the wait in two parts around it.
+//!
+//! Where holds are told by the counter of the CPU, a suspend of the machine makes the holds of a
+//! snapshot wrong: the kernel's clock does not go on meanwhile, and the counter may, or begin anew.
+//! Only a program that starts its first profile after the suspend has right ones.
 //!
 //! # Cost
 //! If the profile is off, an acquisition makes one Relaxed load more. If it is on, an acquisition

@@ -33,10 +33,11 @@ pub(super) fn choose() {
     let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let is_of_kernel = || std::fs::read_to_string(source).is_ok_and(|name| name.trim() == "tsc");
     if cfg!(all(target_arch = "x86_64", not(miri))) && is_of_kernel() {
-        IS_COUNTER.store(true, Relaxed);
         let (nanos, ticks) = both();
         NANOS.store(nanos, Relaxed);
         TICKS.store(ticks, Relaxed);
+        // Last: a tick is a nanosecond until then.
+        IS_COUNTER.store(true, Relaxed);
     }
 }
 
