@@ -33,8 +33,7 @@ pub struct Bounds {
     /// A thread kept its turn or read the newest value, since the execution had had all its
     /// preemptions: [`Config::preemptions`](super::Config::preemptions).
     pub preemptions: Option<Hit>,
-    /// The model did not want to vary this part: [`stop`](super::stop), [`skip`](super::skip). Nor
-    /// are the steps varied that drops take while a panic unwinds which the model catches.
+    /// The model did not want to vary this part: [`stop`](super::stop), [`skip`](super::skip).
     pub stopped: Option<Hit>,
 }
 
@@ -63,7 +62,7 @@ impl Bounds {
             ("a fruitless round of a busy-wait repeated", self.rounds),
             ("an unfair turn after a yield", self.yields),
             ("a preemption more than allowed", self.preemptions),
-            ("what the model, or a panic, stopped from being varied", self.stopped),
+            ("what the model stopped from being varied", self.stopped),
         ]
     }
 

@@ -153,8 +153,8 @@ impl Engine for Explorer<'_, '_> {
         }
         let done = self.machine.borrow_mut().keep(block.addr(), layout);
         match done {
-            // What the drops of a panic give back twice is not the verdict, but the panic.
-            Err((fault, at)) if !self.unwinds() => self.fail(&fault, at),
+            // A panic that unwinds is the verdict: what is given back twice by its drops is not.
+            Err((fault, at)) if !self.is_inert() => self.fail(&fault, at),
             _ => true,
         }
     }

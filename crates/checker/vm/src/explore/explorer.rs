@@ -2,7 +2,6 @@
 //! choose, and go on when their thread is chosen.
 
 use super::machine::{Machine, Next, Status};
-use super::quiet;
 use super::story::Said;
 use super::verdict::Verdict;
 use super::watchdog;
@@ -19,9 +18,8 @@ pub(super) struct Explorer<'a, 's> {
     pub(super) fibers: Fibers,
     pub(super) machine: RefCell<Machine<'a, 's>>,
     pub(super) over: Cell<bool>,
-    /// A panic unwound already when the run began: one of a run before that has been cut off, which
-    /// std takes to unwind for ever.
-    unwinds_anyway: bool,
+    /// A panic has unwound through operations, which did nothing.
+    pub(super) unwound: Cell<bool>,
 }
 
 impl<'a, 's> Explorer<'a, 's> {
@@ -30,7 +28,7 @@ impl<'a, 's> Explorer<'a, 's> {
             fibers: Fibers::with_stacks(machine.config.stack),
             machine: RefCell::new(machine),
             over: Cell::new(false),
-            unwinds_anyway: panicking(),
+            unwound: Cell::new(false),
         }
     }
 
@@ -58,9 +56,6 @@ impl<'a, 's> Explorer<'a, 's> {
                 }
             }
             if self.over.get() {
-                if self.unwinds() {
-                    self.machine.borrow_mut().cut_off();
-                }
                 return self.machine.borrow_mut().take_verdict();
             }
         }
@@ -71,14 +66,12 @@ impl<'a, 's> Explorer<'a, 's> {
         self.machine.into_inner()
     }
 
-    /// Whether what executes is clean-up after the run.
+    /// Whether what executes is clean-up: the run is over, or a panic unwinds, which ends it.
     pub(super) fn is_inert(&self) -> bool {
-        self.over.get()
-    }
-
-    /// Whether the panic of a thread unwinds, which the model may catch.
-    pub(super) fn unwinds(&self) -> bool {
-        panicking() && (!self.unwinds_anyway || quiet::has_panicked())
+        if panicking() {
+            self.unwound.set(true);
+        }
+        self.over.get() || panicking()
     }
 
     /// Announces an operation and returns when this thread is chosen to carry it out.
@@ -111,7 +104,10 @@ impl<'a, 's> Explorer<'a, 's> {
     /// the handlers of the signals that arrived.
     pub(super) fn announced(&self, status: Status, footprint: Footprint, at: At) {
         watchdog::rests();
-        self.machine.borrow_mut().steer_a_panic(self.unwinds(), at);
+        if self.unwound.get() {
+            self.machine.borrow_mut().caught();
+            self.end();
+        }
         loop {
             self.machine.borrow_mut().announce(status, footprint, at);
             self.wait_for_turn();
@@ -126,7 +122,6 @@ impl<'a, 's> Explorer<'a, 's> {
     /// Announces a step inside of a system call, where no signal is handled.
     pub(super) fn step_in_kernel(&self, footprint: Footprint, at: At) {
         watchdog::rests();
-        self.machine.borrow_mut().steer_a_panic(self.unwinds(), at);
         self.machine.borrow_mut().announce(Status::Ready, footprint, at);
         self.wait_for_turn();
         self.live_or_die(at);

@@ -1,6 +1,5 @@
 //! What is noted when an execution goes wrong by a step of a thread.
 
-use super::bounds::Bound;
 use super::machine::Machine;
 use super::story::Said;
 use super::verdict::Verdict;
@@ -41,10 +40,8 @@ impl Machine<'_, '_> {
             let text = payload.downcast_ref::<&str>().map(ToString::to_string);
             text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".into())
         });
-        let (steps, told) = (self.steps, self.steering.unwinds_from());
+        let steps = self.steps;
         if let Some(story) = &mut self.story {
-            // What its drops have done is of no interest.
-            story.lines.truncate(told.unwrap_or(usize::MAX));
             story.tell_without_place(steps, thread, format!("panics: {text}"));
         }
         self.verdict = Some(Verdict::Panic(text));
@@ -59,20 +56,9 @@ impl Machine<'_, '_> {
         Verdict::Leak(text)
     }
 
-    /// The run is over while a panic unwinds. It came first, and is the verdict.
-    pub(super) fn cut_off(&mut self) {
-        if let Some(verdict) = self.verdict.take_if(|verdict| !matches!(verdict, Verdict::Panic(_))) {
-            let text = super::quiet::take_message().unwrap_or_else(|| "a panic".into());
-            self.verdict = Some(Verdict::Panic(format!("{text}; while it unwinds, {verdict}")));
-        }
-    }
-
-    /// A thread begins an operation, and a panic unwinds then, or does not. What the drops of a
-    /// panic do is a step as any other, and is not varied.
-    pub(super) fn steer_a_panic(&mut self, unwinds: bool, at: At) {
-        let told = self.story.as_ref().map_or(0, |story| story.lines.len());
-        if self.steering.panics(unwinds.then_some(told)) {
-            self.hit_if(true, Bound::Stopped, at);
-        }
+    /// The model goes on after a panic, whose clean-up has not happened here.
+    pub(super) fn caught(&mut self) {
+        let text = super::quiet::take_message().unwrap_or_else(|| "a panic".into());
+        self.verdict = Some(Verdict::Panic(format!("{text}; the model caught it, but a panic ends the run")));
     }
 }

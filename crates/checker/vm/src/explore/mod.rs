@@ -28,11 +28,14 @@
 //! ```
 //!
 //! # What goes wrong
-//! A panic that the model does not catch; a data race on an
-//! [`UnsafeCell`](crate::sync::UnsafeCell) or [`Watch`](crate::sync::Watch); an atomic used before
-//! its initialisation was published or after its end; a deadlock; a lost wake-up, which is a
-//! deadlock in which a sleeper sleeps on a word that has changed since, or was woken before it
-//! slept; a livelock, which is an execution that reaches [`Config::max_steps`]. See [`Verdict`].
+//! A panic; a data race on an [`UnsafeCell`](crate::sync::UnsafeCell) or
+//! [`Watch`](crate::sync::Watch); an atomic used before its initialisation was published or after
+//! its end; a deadlock; a lost wake-up, which is a deadlock in which a sleeper sleeps on a word
+//! that has changed since, or was woken before it slept; a livelock, which is an execution that
+//! reaches [`Config::max_steps`]. See [`Verdict`].
+//!
+//! While a panic unwinds, operations do nothing, and a model that catches it fails at the next one.
+//! A panic that unwinds through no operation may be caught.
 //!
 //! # Busy-waits
 //! A thread that has done a round of a busy-wait in vain waits. Where all executions are tried,

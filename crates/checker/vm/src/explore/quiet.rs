@@ -7,7 +7,6 @@ use std::sync::Once;
 
 thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
-    static HAS_PANICKED: Cell<bool> = const { Cell::new(false) };
     static MESSAGE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -23,7 +22,6 @@ impl Quiet {
             let loud = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
                 if QUIET.get() {
-                    HAS_PANICKED.set(true);
                     MESSAGE.set(Some(match info.location() {
                         Some(at) => format!("{} ({})", message(info), super::story::place_of(at)),
                         None => message(info),
@@ -33,7 +31,6 @@ impl Quiet {
                 }
             }));
         });
-        HAS_PANICKED.set(false);
         Self { before: QUIET.replace(true) }
     }
 }
@@ -42,11 +39,6 @@ impl Drop for Quiet {
     fn drop(&mut self) {
         QUIET.set(self.before);
     }
-}
-
-/// Whether there was a panic in this execution.
-pub(super) fn has_panicked() -> bool {
-    HAS_PANICKED.get()
 }
 
 /// What the last panic said.

@@ -11,8 +11,6 @@ use crate::engine;
 pub(super) struct Steering {
     is_stopped: bool,
     is_skipped: bool,
-    /// A panic unwinds. So many lines of the story were told when its first drop began.
-    unwinds_from: Option<usize>,
     was_tame: bool,
     /// Whose turn it is, operations that no other thread can tell aside.
     turn: usize,
@@ -35,19 +33,7 @@ impl Steering {
 
     /// Whether only the tame answers are given.
     pub(super) fn is_tame(&self) -> bool {
-        self.is_stopped || self.is_skipped || self.unwinds_from.is_some()
-    }
-
-    /// A panic unwinds, so many lines of the story being told, or none does. Whether one begins to.
-    pub(super) fn panics(&mut self, told: Option<usize>) -> bool {
-        let begins = told.is_some() && self.unwinds_from.is_none();
-        self.was_tame |= begins;
-        self.unwinds_from = told.map(|told| self.unwinds_from.unwrap_or(told));
-        begins
-    }
-
-    pub(super) fn unwinds_from(&self) -> Option<usize> {
-        self.unwinds_from
+        self.is_stopped || self.is_skipped
     }
 }
 

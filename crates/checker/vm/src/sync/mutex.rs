@@ -13,7 +13,7 @@ use std::sync::{LockResult, TryLockError, TryLockResult};
 const FREE: u64 = 0;
 const HELD: u64 = 1;
 
-/// As `std::sync::Mutex`, and never poisoned, not even by a panic that the model catches.
+/// As `std::sync::Mutex`, and never poisoned: a panic ends the run.
 ///
 /// An acquisition is one step. Any waiter may be next.
 ///

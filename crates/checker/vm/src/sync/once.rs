@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 const RUNNING: u64 = 1;
 const DONE: u64 = 2;
 
-/// As `std::sync::Once`, and never poisoned, not even by a panic that the model catches.
+/// As `std::sync::Once`, and never poisoned: a panic ends the run.
 pub struct Once {
     state: Object,
 }

@@ -13,7 +13,7 @@ use std::sync::{LockResult, TryLockError, TryLockResult};
 /// The word is this bit, or the number of readers.
 const WRITER: u64 = 1 << 63;
 
-/// As `std::sync::RwLock`, and never poisoned, not even by a panic that the model catches.
+/// As `std::sync::RwLock`, and never poisoned: a panic ends the run.
 ///
 /// An acquisition is one step. Any waiter may be next, and readers may overtake a writer.
 pub struct RwLock<T: ?Sized> {

@@ -15,7 +15,6 @@ mod futex;
 mod locks;
 mod optimal;
 mod pages;
-mod panics;
 mod parallel;
 #[cfg(feature = "linux")]
 mod processes;

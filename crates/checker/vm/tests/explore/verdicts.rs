@@ -185,6 +185,66 @@ fn a_panic_is_told_with_its_message_and_place() {
     });
 }
 
+#[test]
+fn a_panic_that_the_model_catches_ends_the_run_if_its_clean_up_was_due() {
+    struct Unlocks<'a>(&'a AtomicU32);
+    impl Drop for Unlocks<'_> {
+        fn drop(&mut self) {
+            self.0.store(0, Release);
+        }
+    }
+    says("panic", &["inside", "the model caught it"], || {
+        let word = AtomicU32::new(0);
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            word.store(1, Relaxed);
+            let _guard = Unlocks(&word);
+            panic!("inside");
+        }));
+        word.load(Relaxed);
+    });
+}
+
+#[test]
+fn a_panic_that_unwinds_through_no_operation_may_be_caught() {
+    let report = explore(Config::exhaustive(), || {
+        let word = AtomicU32::new(0);
+        let caught = std::panic::catch_unwind(|| panic!("inside"));
+        assert!(caught.is_err());
+        word.store(1, Relaxed);
+    });
+    assert!(report.complete, "{report}");
+}
+
+/// The drops of a panic reach what nothing orders, and are no fault of their own.
+#[test]
+fn a_panic_is_the_verdict_and_not_what_its_drops_would_do() {
+    let failure = failure(&Config::exhaustive(), || {
+        let word = std::sync::Arc::new(AtomicU32::new(0));
+        let others = std::sync::Arc::clone(&word);
+        let _other = thread::spawn(move || others.store(1, Relaxed));
+        assert_eq!(word.load(Relaxed), 7);
+    });
+    assert_eq!(failure.verdict.kind(), "panic");
+    let text = failure.verdict.to_string();
+    assert!(text.contains("left == right") && !text.contains("race") && !text.contains("caught"), "{text}");
+    assert!(!std::thread::panicking());
+}
+
+#[test]
+fn the_message_of_a_panic_may_look_into_a_lock_that_is_held() {
+    struct Locks<'a>(&'a ulocks_vm::sync::Mutex<u32>);
+    impl std::fmt::Debug for Locks<'_> {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            write!(f, "holds {}", *self.0.lock().unwrap())
+        }
+    }
+    says("panic", &["holds 5"], || {
+        let lock = ulocks_vm::sync::Mutex::new(5);
+        let _guard = lock.lock().unwrap();
+        panic!("{:?}", Locks(&lock));
+    });
+}
+
 struct Data<T>(UnsafeCell<T>);
 unsafe impl<T: Send> Sync for Data<T> {}
 
