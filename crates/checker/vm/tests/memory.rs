@@ -354,3 +354,22 @@ fn what_other_executions_have_allocated_is_given_to_nobody() {
     });
     assert!(*grown.lock().unwrap() > 2);
 }
+
+/// A value that is taken out leaves its memory to the weak pointers, and each order of their ends
+/// gives it back in an ordered way.
+#[test]
+fn a_value_that_is_taken_out_leaves_its_memory_to_weak_pointers() {
+    use ulocks_vm::explore::Strategy;
+    use ulocks_vm::sync::Arc;
+    let random = Config { strategy: Strategy::Random, ..Config::sampled(500) };
+    for config in [Config::exhaustive(), Config::sampled(500), random] {
+        explore(config, || {
+            let value = Arc::new(AtomicU32::new(7));
+            let weak = Arc::downgrade(&value);
+            let other = thread::spawn(move || weak.upgrade().map(|value| value.load(Relaxed)));
+            let taken = Arc::try_unwrap(value).map(|value| value.load(Relaxed)).ok();
+            let seen = other.join().unwrap();
+            assert!(taken.or(seen) == Some(7));
+        });
+    }
+}

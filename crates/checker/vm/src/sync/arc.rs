@@ -12,8 +12,8 @@ use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::panic::Location;
 use core::pin::Pin;
-use core::sync::atomic::AtomicUsize;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{self, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::OnceLock;
 
 /// As `std::sync::Arc`, with the ordering of its counts: what a thread did before it drops its
@@ -40,8 +40,15 @@ pub(super) struct Count {
     pub(super) pointers: AtomicUsize,
     /// How many pointers do not keep the value.
     pub(super) weak: AtomicUsize,
-    /// Into which drops release.
+    /// How many of the latter there ever were.
+    pub(super) weak_made: AtomicUsize,
+    /// Whether the value is there, or is being dropped. It keeps the memory as a weak pointer does.
+    pub(super) has_value: AtomicBool,
+    /// Into which drops of pointers that keep the value release, as into std's strong count.
     pub(super) dropped: AtomicU64,
+    /// Into which drops of weak pointers and the end of the value release, as into std's weak
+    /// count.
+    pub(super) gone: AtomicU64,
     /// Unknown until there is a value.
     leak: OnceLock<u64>,
 }
@@ -68,6 +75,8 @@ impl<T> Arc<T> {
         let at = Location::caller();
         let count = Count::new(0);
         let data = std::sync::Arc::new_cyclic(|weak| make(&Weak::of(weak.clone(), &count, at)));
+        // From here on, upgrades succeed, and know what `make` did.
+        count.dropped.fetch_add(1, Release);
         count.pointers.store(1, Relaxed);
         Self::begin_with(data, count, at)
     }
@@ -78,16 +87,23 @@ impl<T> Arc<T> {
     /// The pointer, if it is not.
     #[track_caller]
     pub fn try_unwrap(this: Self) -> Result<T, Self> {
-        if !this.is_alone(Location::caller()) {
+        if this.count.strong() != 1 {
             return Err(this);
         }
         this.count.end();
+        fence(Acquire);
         let mut this = ManuallyDrop::new(this);
         // SAFETY: `this` is not dropped, so the data is taken once.
         let data = unsafe { ManuallyDrop::take(&mut this.data) };
         // SAFETY: likewise, the count.
-        drop(unsafe { core::ptr::read(&raw const this.count) });
-        Ok(std::sync::Arc::try_unwrap(data).unwrap_or_else(|_| unreachable!("the only pointer")))
+        let count = unsafe { core::ptr::read(&raw const this.count) };
+        let memory = count.had_weak().then(|| std::sync::Arc::downgrade(&data));
+        let value = std::sync::Arc::try_unwrap(data).unwrap_or_else(|_| unreachable!("the only pointer"));
+        if let Some(memory) = memory {
+            count.end_value();
+            drop(memory);
+        }
+        Ok(value)
     }
 
     /// The value, if this is the only pointer. Of several threads that call this, one gets it.
@@ -101,7 +117,7 @@ impl<T: Clone> Arc<T> {
     /// The value, copied if there is another pointer. (std moves it if the others are weak.)
     #[track_caller]
     pub fn make_mut(this: &mut Self) -> &mut T {
-        if !this.is_alone(Location::caller()) || this.count.weak.load(Relaxed) > 0 {
+        if !this.is_unique(Relaxed) {
             *this = Self::new((**this).clone());
         }
         // SAFETY: this is the only pointer.
@@ -149,7 +165,7 @@ impl<T: ?Sized> Arc<T> {
     #[track_caller]
     #[must_use]
     pub fn weak_count(this: &Self) -> usize {
-        this.count.strong();
+        this.count.gone.fetch_add(0, Relaxed);
         this.count.weak.load(Relaxed)
     }
 
@@ -163,14 +179,22 @@ impl<T: ?Sized> Arc<T> {
     /// The value, if this is the only pointer, weak ones included.
     #[track_caller]
     pub fn get_mut(this: &mut Self) -> Option<&mut T> {
-        // std's pointer knows of the weak ones.
-        if this.is_alone(Location::caller()) { std::sync::Arc::get_mut(&mut this.data) } else { None }
+        if this.is_unique(Acquire) { std::sync::Arc::get_mut(&mut this.data) } else { None }
     }
 
+    /// Whether there is no other pointer. Weak ones are looked for first, by `order`.
     #[track_caller]
-    fn is_alone(&self, _at: At) -> bool {
+    fn is_unique(&self, order: Ordering) -> bool {
+        let made = self.count.weak_made.load(Relaxed);
+        if made > 0 {
+            self.count.gone.fetch_add(0, order);
+            if self.count.weak.load(Relaxed) > 0 {
+                return false;
+            }
+        }
         self.count.dropped.fetch_add(0, Acquire);
-        self.count.pointers.load(Relaxed) == 1
+        // If another made a weak one since, std would have had it wait, and seen that pointer.
+        self.count.pointers.load(Relaxed) == 1 && self.count.weak_made.load(Relaxed) == made
     }
 
     /// Whether both point to one value.
@@ -239,7 +263,15 @@ impl Count {
     #[track_caller]
     fn new(pointers: usize) -> std::sync::Arc<Self> {
         let (pointers, weak) = (AtomicUsize::new(pointers), AtomicUsize::new(0));
-        std::sync::Arc::new(Self { pointers, weak, dropped: AtomicU64::new(0), leak: OnceLock::new() })
+        std::sync::Arc::new(Self {
+            pointers,
+            weak,
+            weak_made: AtomicUsize::new(0),
+            has_value: AtomicBool::new(true),
+            dropped: AtomicU64::new(0),
+            gone: AtomicU64::new(0),
+            leak: OnceLock::new(),
+        })
     }
 
     /// How many pointers keep the value.
@@ -247,6 +279,22 @@ impl Count {
     pub(super) fn strong(&self) -> usize {
         self.dropped.fetch_add(0, Relaxed);
         self.pointers.load(Relaxed)
+    }
+
+    /// Whether there ever was a weak pointer.
+    fn had_weak(&self) -> bool {
+        self.weak_made.load(Relaxed) > 0
+    }
+
+    /// The value has gone, of which there were weak pointers. Whoever comes last gives the memory
+    /// back, and knows what all did.
+    #[track_caller]
+    fn end_value(&self) {
+        self.gone.fetch_add(1, Release);
+        self.has_value.store(false, Relaxed);
+        if self.weak.load(Relaxed) == 0 {
+            fence(Acquire);
+        }
     }
 
     /// The last pointer goes.
@@ -273,20 +321,20 @@ impl<T: ?Sized> Clone for Arc<T> {
 
 impl<T: ?Sized> Drop for Arc<T> {
     fn drop(&mut self) {
-        let mut leaves_weak_ones = false;
+        let mut memory = None;
         if engine::is_installed() {
             self.count.dropped.fetch_add(1, Release);
             if self.count.pointers.fetch_sub(1, Relaxed) == 1 {
+                memory = self.count.had_weak().then(|| std::sync::Arc::downgrade(&self.data));
                 fence(Acquire);
-                leaves_weak_ones = self.count.weak.load(Relaxed) > 0;
                 self.count.end();
             }
         }
         // SAFETY: this is the only place that drops it, and it is not used after.
         unsafe { ManuallyDrop::drop(&mut self.data) };
-        if leaves_weak_ones {
-            // Whoever comes last gives the memory back.
-            self.count.dropped.fetch_add(1, AcqRel);
+        if let Some(memory) = memory {
+            self.count.end_value();
+            drop(memory);
         }
     }
 }

@@ -41,6 +41,7 @@ impl Counted {
     /// One pointer more.
     fn new(count: &std::sync::Arc<Count>, made: At) -> Self {
         count.weak.fetch_add(1, Relaxed);
+        count.weak_made.fetch_add(1, Relaxed);
         Self { count: std::sync::Arc::clone(count), leak: leaks::begin("Weak", made) }
     }
 }
@@ -58,18 +59,22 @@ impl<T: ?Sized> Weak<T> {
         Self { data, count: Some(Counted::new(count, made)) }
     }
 
-    /// A pointer that keeps the value, if there is one still.
+    /// A pointer that keeps the value, if there is one still. Where it is not, nothing is known of
+    /// what others did.
     #[track_caller]
     #[must_use]
     pub fn upgrade(&self) -> Option<Arc<T>> {
         let count = &self.count.as_ref()?.count;
-        count.dropped.fetch_add(0, Acquire);
+        count.dropped.fetch_add(0, Relaxed);
         if count.pointers.load(Relaxed) == 0 {
             return None;
         }
         count.pointers.fetch_add(1, Relaxed);
         let data = self.data.upgrade().expect("a value that pointers keep");
-        Some(Arc::again(data, std::sync::Arc::clone(count)))
+        let strong = Arc::again(data, std::sync::Arc::clone(count));
+        // Not before: a failed upgrade orders nothing, as std's.
+        fence(Acquire);
+        Some(strong)
     }
 
     /// How many pointers keep the value.
@@ -84,7 +89,10 @@ impl<T: ?Sized> Weak<T> {
     #[must_use]
     pub fn weak_count(&self) -> usize {
         match &self.count {
-            Some(counted) if counted.count.strong() > 0 => counted.count.weak.load(Relaxed),
+            Some(counted) if counted.count.strong() > 0 => {
+                counted.count.gone.fetch_add(0, Relaxed);
+                counted.count.weak.load(Relaxed)
+            }
             _ => 0,
         }
     }
@@ -115,8 +123,8 @@ impl<T: ?Sized> Drop for Weak<T> {
         if let Some(Counted { count, leak }) = &self.count
             && engine::is_installed()
         {
-            count.dropped.fetch_add(1, Release);
-            let is_last = count.weak.fetch_sub(1, Relaxed) == 1 && count.pointers.load(Relaxed) == 0;
+            count.gone.fetch_add(1, Release);
+            let is_last = count.weak.fetch_sub(1, Relaxed) == 1 && !count.has_value.load(Relaxed);
             leaks::end(*leak);
             if is_last {
                 fence(Acquire);

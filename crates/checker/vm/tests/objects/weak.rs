@@ -1,26 +1,41 @@
 //! Pointers that do not keep their value.
 
-use crate::Plain;
-use ulocks_vm::explore::{Config, explore, finds_bug_saying};
+use crate::{Plain, all_outcomes};
+use ulocks_vm::explore::{Config, Strategy, explore, finds_bug_saying};
 use ulocks_vm::sync::Ordering::Relaxed;
 use ulocks_vm::sync::{Arc, AtomicU32, Weak};
 use ulocks_vm::thread;
 
+/// All executions, and many by each kind of chance.
+fn each() -> [Config; 3] {
+    let random = Config { strategy: Strategy::Random, ..Config::sampled(500) };
+    [Config::exhaustive(), Config::sampled(500), random]
+}
+
+#[track_caller]
+fn holds(model: fn()) {
+    for config in each() {
+        explore(config, model);
+    }
+}
+
 /// Both happen, and a value that was upgraded in time is there.
 #[test]
 fn an_upgrade_comes_in_time_or_too_late() {
-    let seen = std::sync::Arc::new(std::sync::Mutex::new([0; 2]));
-    let counted = std::sync::Arc::clone(&seen);
-    explore(Config::exhaustive(), move || {
-        let value = Arc::new(Plain::default());
-        let weak = Arc::downgrade(&value);
-        let other = thread::spawn(move || weak.upgrade().map(|value| value.get()));
-        drop(value);
-        let upgraded = other.join().unwrap();
-        assert!(upgraded.is_none_or(|data| data == 0));
-        counted.lock().unwrap()[usize::from(upgraded.is_some())] += 1;
-    });
-    assert!(seen.lock().unwrap().iter().all(|&count| count > 0));
+    for config in each() {
+        let seen = std::sync::Arc::new(std::sync::Mutex::new([0; 2]));
+        let counted = std::sync::Arc::clone(&seen);
+        explore(config, move || {
+            let value = Arc::new(Plain::default());
+            let weak = Arc::downgrade(&value);
+            let other = thread::spawn(move || weak.upgrade().map(|value| value.get()));
+            drop(value);
+            let upgraded = other.join().unwrap();
+            assert!(upgraded.is_none_or(|data| data == 0));
+            counted.lock().unwrap()[usize::from(upgraded.is_some())] += 1;
+        });
+        assert!(seen.lock().unwrap().iter().all(|&count| count > 0));
+    }
 }
 
 /// What the thread did that dropped the last pointer is known to the one that drops the value.
@@ -32,7 +47,7 @@ fn the_thread_that_upgraded_drops_the_value_in_an_ordered_way() {
             self.0.get();
         }
     }
-    explore(Config::exhaustive(), || {
+    holds(|| {
         let value = Arc::new(Reads(Plain::default()));
         let weak = Arc::downgrade(&value);
         let other = thread::spawn(move || drop(weak.upgrade()));
@@ -44,7 +59,7 @@ fn the_thread_that_upgraded_drops_the_value_in_an_ordered_way() {
 
 #[test]
 fn a_weak_pointer_is_counted_and_keeps_others_from_changing_the_value() {
-    explore(Config::exhaustive(), || {
+    holds(|| {
         let mut value = Arc::new(1);
         assert_eq!(Arc::weak_count(&value), 0);
         let weak = Arc::downgrade(&value);
@@ -65,7 +80,7 @@ fn a_weak_pointer_is_counted_and_keeps_others_from_changing_the_value() {
 
 #[test]
 fn get_mut_knows_the_drop_of_a_weak_pointer() {
-    explore(Config::exhaustive(), || {
+    holds(|| {
         let data = Arc::new(Plain::default());
         let mut value = Arc::new(());
         let weak = Arc::downgrade(&value);
@@ -83,6 +98,76 @@ fn get_mut_knows_the_drop_of_a_weak_pointer() {
     });
 }
 
+#[test]
+fn a_weak_pointer_may_go_beside_the_last_pointer() {
+    holds(|| {
+        let value = Arc::new(1);
+        let weak = Arc::downgrade(&value);
+        let other = thread::spawn(move || drop(weak));
+        drop(value);
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_value_may_be_taken_out_beside_a_weak_pointer() {
+    holds(|| {
+        let value = Arc::new(Plain::default());
+        let weak = Arc::downgrade(&value);
+        let other = thread::spawn(move || weak.upgrade().map(|value| value.get()));
+        if let Ok(value) = Arc::try_unwrap(value) {
+            value.add(1);
+        }
+        assert!(other.join().unwrap().is_none_or(|data| data == 0));
+    });
+}
+
+/// It reads the count, and orders nothing.
+#[test]
+fn a_failed_upgrade_does_not_know_what_the_last_holder_did() {
+    for config in each() {
+        finds_bug_saying("data race", config, || {
+            let data = Arc::new(Plain::default());
+            let value = Arc::new(());
+            let weak = Arc::downgrade(&value);
+            let other = {
+                let data = Arc::clone(&data);
+                thread::spawn(move || {
+                    data.add(1);
+                    drop(value);
+                })
+            };
+            if weak.upgrade().is_none() {
+                data.get();
+            }
+            other.join().unwrap();
+        });
+    }
+}
+
+/// Nor does a value that cannot be taken out.
+#[test]
+fn a_failed_try_unwrap_does_not_know_what_another_holder_did() {
+    finds_bug_saying("data race", Config::exhaustive(), || {
+        let data = Arc::new(Plain::default());
+        let value = Arc::new(());
+        let others = [Arc::clone(&value), Arc::clone(&value)];
+        let other = {
+            let data = Arc::clone(&data);
+            thread::spawn(move || {
+                let [first, second] = others;
+                data.add(1);
+                drop(first);
+                second
+            })
+        };
+        if Arc::strong_count(&value) == 2 && Arc::try_unwrap(value).is_err() {
+            data.get();
+        }
+        drop(other.join().unwrap());
+    });
+}
+
 /// Memory is given back by whichever comes last, the last pointer, whose value takes steps as it
 /// goes, or the last weak one.
 #[test]
@@ -93,7 +178,7 @@ fn whoever_comes_last_gives_the_memory_back() {
             self.0.load(Relaxed);
         }
     }
-    explore(Config::exhaustive(), || {
+    holds(|| {
         let value = Arc::new(Looks(AtomicU32::new(0)));
         let weak = Arc::downgrade(&value);
         let other = thread::spawn(move || drop(weak));
@@ -108,13 +193,35 @@ fn a_value_may_point_to_itself() {
         me: Weak<Self>,
         data: u32,
     }
-    explore(Config::exhaustive(), || {
+    holds(|| {
         let node = Arc::new_cyclic(|me: &Weak<Node>| {
             assert!(me.upgrade().is_none());
             Node { me: me.clone(), data: 7 }
         });
         assert_eq!(node.me.upgrade().unwrap().data, 7);
     });
+}
+
+/// The clone that `new_cyclic` gave away is upgraded by another thread, too early or in time.
+#[test]
+fn a_value_that_points_to_itself_is_found_by_another_when_it_is_made() {
+    all_outcomes(
+        || {
+            let other = std::cell::RefCell::new(None);
+            let value = Arc::new_cyclic(|me: &Weak<Plain>| {
+                let me = me.clone();
+                let upgrades = move || me.upgrade().map(|value| value.get());
+                other.replace(Some(thread::spawn(upgrades)));
+                let data = Plain::default();
+                data.add(7);
+                data
+            });
+            let seen = other.take().map(|other| other.join().unwrap());
+            assert_eq!(value.get(), 7);
+            seen.flatten()
+        },
+        [None, Some(7)],
+    );
 }
 
 #[test]
