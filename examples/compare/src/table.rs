@@ -67,6 +67,8 @@ fn programs_table(tools: &[&str]) -> String {
 /// What a tool has said of a family, or of all of them.
 #[derive(Default)]
 struct Sum {
+    /// Right programs of which the tool says that it has seen all.
+    complete: u32,
     bugs: u32,
     found: u32,
     alarms: u32,
@@ -79,14 +81,21 @@ fn families_table(tools: &[&str]) -> String {
     let all: Vec<&Program> = families::all().collect();
     let mut text = head("family", tools);
     let mut sums: Vec<Sum> = tools.iter().map(|_| Sum::default()).collect();
+    let mut families = 0;
     for family in all.chunk_by(|_, next| next.is_wrong) {
+        families += 1;
         let _ = write!(text, "| {} |", family[0].name);
         for (tool, sum) in tools.iter().zip(&mut sums) {
             let _ = write!(text, " {} |", family_cell(tool, family, sum));
         }
         text.push('\n');
     }
-    text += "| **bugs found** |";
+    text += "| **complete** |";
+    for (tool, sum) in tools.iter().zip(&sums) {
+        let said = if says_complete(tool) { format!("{} of {families}", sum.complete) } else { "-".into() };
+        let _ = write!(text, " {said} |");
+    }
+    text += "\n| **bugs found** |";
     for sum in &sums {
         let _ = write!(text, " {} of {} |", sum.found, sum.bugs);
     }
@@ -105,29 +114,44 @@ fn families_table(tools: &[&str]) -> String {
     text + "\n"
 }
 
+/// Whether the tool says of a program that passes whether a bound has cut its exploration.
+fn says_complete(tool: &str) -> bool {
+    tool == TOOLS[0]
+}
+
 /// `passes 12; 2, 5; 0.03 s`: what is said of the right program, at which execution each bug is
-/// found, and the time of all.
+/// found, and the time of all. A star is behind `passes` if a bound has cut the exploration.
+///
+/// A wrong program that is reported where the right one is has the same false alarm, and its bug is
+/// not found.
 fn family_cell(tool: &str, family: &[&Program], sum: &mut Sum) -> String {
     let mut time = Duration::ZERO;
     let mut parts = Vec::new();
+    let mut alarm = None;
     for program in family {
         let cell = told(tool, program);
         time += cell.time;
         sum.bugs += u32::from(program.is_wrong);
         parts.push(match cell.said {
+            Said::Found(at) if program.is_wrong && alarm.as_ref() == Some(&at) => "alarm".into(),
             Said::Found(at) if program.is_wrong => {
                 sum.found += 1;
                 if at.is_empty() { "found".into() } else { at }
             }
             Said::Found(at) => {
                 sum.alarms += 1;
-                format!("ALARM {at}").trim_end().into()
+                let text = format!("ALARM {at}").trim_end().into();
+                alarm = Some(at);
+                text
             }
             Said::Passes(_) if program.is_wrong => "missed".to_owned(),
             // Of the number and the bounds, the number.
             Said::Passes(count) => {
-                let number = count.trim_start_matches("all ").split(',').next().unwrap_or_default();
-                format!("passes {number}").trim_end().into()
+                let all = count.strip_prefix("all ");
+                sum.complete += u32::from(all.is_some());
+                let number = all.unwrap_or(&count).split(',').next().unwrap_or_default();
+                let star = if says_complete(tool) && all.is_none() { "*" } else { "" };
+                format!("passes {number}{star}").trim_end().into()
             }
             Said::NoEnd if program.is_wrong => "no end".into(),
             Said::NoEnd => {

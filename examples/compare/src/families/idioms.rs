@@ -81,7 +81,8 @@ fn sequence_update(end: Ordering) {
 fn events(fences: bool, looks_again: bool) {
     let waiter = quiet(move |place: &Place<3, 1>| {
         if place.words[0].load(Acquire) == 0 {
-            let event = place.words[2].load(Relaxed);
+            // Not Relaxed: under load buffering it would be the event that this thread waits for.
+            let event = place.words[2].load(Acquire);
             place.words[1].store(1, Relaxed);
             if fences {
                 fence(SeqCst);
