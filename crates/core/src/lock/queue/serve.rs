@@ -54,6 +54,13 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                         next = next.with_newest(ptr::null()).locked().not_due();
                     // SAFETY: this thread holds the queue lock, and the oldest node is queued.
                     } else if !R::IN_ORDER || unsafe { Node::is_task(oldest) } {
+                        if R::IN_ORDER && !word.is_locked() {
+                            // (keep): nobody may take the mutex once the node is detached.
+                            if seen.change(word.locked(), Relaxed) {
+                                task = Task::HandOver;
+                            }
+                            continue;
+                        }
                         // SAFETY: this thread holds the queue lock, and `oldest` has just returned
                         // the node, which is not the newest.
                         unsafe { super::detach_oldest(&seen, oldest, newest) };
