@@ -11,7 +11,7 @@
 //! bound of the mutex is not waited for, and each wait in a bound includes what an executor takes
 //! to poll.
 //!
-//! Whoever is served has to run. A task that has the mutex, or is about to, keeps all others
+//! A waiter that is served has to run. A task that has the mutex, or is about to, keeps all others
 //! waiting until its executor polls it. So a thread of that executor that blocks for the same mutex
 //! may wait for itself: in a task, use `lock_async`.
 //!

@@ -335,8 +335,8 @@ impl<R> Lock<R> {
         }
     }
 
-    /// Enters an acquisition at the end of a thread, where nothing is checked, and passes on what
-    /// it gave.
+    /// Enters an acquisition of a task, or at the end of a thread, where nothing is checked, and
+    /// passes on what it gave.
     #[cold]
     #[track_caller]
     pub fn untracked<T>(&self, access: Access, taken: T) -> T {

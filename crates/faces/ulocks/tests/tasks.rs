@@ -117,7 +117,7 @@ fn a_barging_mutex_is_passed_on_by_a_cancelled_lock_too() {
     drop(held);
     assert_eq!([first.woken(), second.woken()], [1, 0]);
     drop(first);
-    // The drop leaves a free mutex, and wakes who is next.
+    // The drop leaves a free mutex, and wakes the next waiter.
     assert_eq!(second.woken(), 1);
     drop(second.ready());
     assert!(mutex.try_lock().is_some());

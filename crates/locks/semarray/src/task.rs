@@ -3,7 +3,7 @@
 //! A task waits with the node of its set, as a thread does. It has no seat, where it would sleep,
 //! but a *bell*: a node of the core's queue that is in no queue. The session that has completed the
 //! set answers the bell, and calls the waker that is in it. `TASKS.md` of the core's queue has how
-//! that is done without a lock, and who has the waker when.
+//! that is done without a lock, and which thread has the waker when.
 //!
 //! # Invariants
 //! Beside those of [`set`](super::set):

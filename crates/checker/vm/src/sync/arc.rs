@@ -286,8 +286,8 @@ impl Count {
         self.weak_made.load(Relaxed) > 0
     }
 
-    /// The value has gone, of which there were weak pointers. Whoever comes last gives the memory
-    /// back, and knows what all did.
+    /// The value has gone, of which there were weak pointers. The last pointer to go gives the
+    /// memory back, and knows what all did.
     #[track_caller]
     fn end_value(&self) {
         self.gone.fetch_add(1, Release);

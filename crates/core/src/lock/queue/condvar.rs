@@ -107,7 +107,7 @@ use super::rule::Rule;
 use super::window;
 use super::{Departures, Kind, Newest, Node, Status, Wake, Wakers, Window};
 use crate::lock::condvar::spins::Spins;
-use crate::lock::condvar::{Waits, WaitsAsync, Wakeup};
+use crate::lock::condvar::{Waits, Wakeup};
 use crate::lock::policy::InOneProcess;
 use crate::lock::spin;
 use crate::lock::traits::RawMutex;
@@ -554,15 +554,6 @@ unsafe impl<P: InOneProcess, R: Rule> Waits<QueueMutex<P, R>> for QueueCondvar<P
     #[inline]
     fn notify_all(&self) -> usize {
         if self.state().newest().is_null() { 0 } else { self.notify(Word::ALL) }
-    }
-}
-
-// SAFETY: `Notified` queues a node, and nothing else; its drop passes a notification on.
-unsafe impl<P: InOneProcess, R: Rule> WaitsAsync<QueueMutex<P, R>> for QueueCondvar<P, R> {
-    type Notified<'a> = super::Notified<'a, P, R>;
-
-    fn notified(&self) -> super::Notified<'_, P, R> {
-        self.notified_as_task()
     }
 }
 

@@ -92,7 +92,7 @@ pub use mutex::QueueMutex;
 pub use notified::Notified;
 pub use rule::{Advice, After, Every, HandOff, InOrder, Planned, Rule};
 pub use status::{Cpu, Kind, Status};
-pub use task::{LockAsync, TaskNode};
+pub use task::{LockAsync, Stage, TaskNode};
 pub use wake::{Wake, Wakers};
 pub use window::{Granted, Sleepers, Window, advance, here};
 

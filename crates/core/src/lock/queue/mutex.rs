@@ -590,17 +590,5 @@ unsafe impl<P: InOneProcess> raw::RawMutexFair for QueueMutex<P, super::InOrder>
     }
 }
 
-// SAFETY: as `RawMutex`: the future holds the mutex when it is ready, and a waiter of it is queued
-// only while the future lives, or for ever. No step of a release asks which thread has acquired;
-// what `unlock` knows of its thread is advice.
-unsafe impl<P: InOneProcess, R: Rule> raw::RawMutexAsync for QueueMutex<P, R> {
-    type LockAsync<'a> = super::LockAsync<'a, P, R>;
-
-    #[inline]
-    fn lock_async(&self) -> super::LockAsync<'_, P, R> {
-        self.lock_as_task()
-    }
-}
-
 // A wait that ends early leaves as one whose time is up.
 impl<P: InOneProcess, R: Rule> raw::RawInterruptible for QueueMutex<P, R> {}

@@ -1,8 +1,10 @@
 //! A task that waits on a condition variable. `condvar.rs` and `TASKS.md` have the protocol.
 
 use super::condvar::QueueCondvar;
+use super::mutex::QueueMutex;
 use super::rule::Rule;
 use super::{Kind, TaskNode};
+use crate::lock::condvar::WaitsAsync;
 use crate::lock::policy::InOneProcess;
 use crate::sys::sync::without_unwinding;
 use core::fmt;
@@ -24,8 +26,11 @@ unsafe impl<P: InOneProcess, R: Rule> Send for Notified<'_, P, R> {}
 // SAFETY: a shared reference gives access to nothing.
 unsafe impl<P: InOneProcess, R: Rule> Sync for Notified<'_, P, R> {}
 
-impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
-    pub(super) fn notified_as_task(&self) -> Notified<'_, P, R> {
+// SAFETY: `Notified` queues a node, and nothing else; its drop passes a notification on.
+unsafe impl<P: InOneProcess, R: Rule> WaitsAsync<QueueMutex<P, R>> for QueueCondvar<P, R> {
+    type Notified<'a> = Notified<'a, P, R>;
+
+    fn notified(&self) -> Notified<'_, P, R> {
         Notified { condvar: self, waiter: None, is_ready: false }
     }
 }

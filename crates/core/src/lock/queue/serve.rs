@@ -3,7 +3,7 @@
 use super::mutex::{QueueMutex, Seen, Task};
 use super::rule::Rule;
 use super::window::{self, Sleepers};
-use super::{Departures, Kind, Node, Wake, Wakers};
+use super::{Departures, Kind, Node, Wakers};
 use crate::lock::policy::InOneProcess;
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use core::ptr;
@@ -52,15 +52,14 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                     if oldest == newest {
                         last = Some((oldest, Kind::Granted));
                         next = next.with_newest(ptr::null()).locked().not_due();
+                    } else if !word.is_locked() {
+                        // (keep), in order: no thread may take the mutex once the node is detached.
+                        if seen.change(word.locked(), Relaxed) {
+                            task = Task::HandOver;
+                        }
+                        continue;
                     // SAFETY: this thread holds the queue lock, and the oldest node is queued.
                     } else if !R::IN_ORDER || unsafe { Node::is_task(oldest) } {
-                        if R::IN_ORDER && !word.is_locked() {
-                            // (keep): nobody may take the mutex once the node is detached.
-                            if seen.change(word.locked(), Relaxed) {
-                                task = Task::HandOver;
-                            }
-                            continue;
-                        }
                         // SAFETY: this thread holds the queue lock, and `oldest` has just returned
                         // the node, which is not the newest.
                         unsafe { super::detach_oldest(&seen, oldest, newest) };
@@ -68,13 +67,10 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                         chosen = Some((oldest, Kind::Granted));
                         continue;
                     } else {
-                        // (keep)
-                        if word.is_locked() || seen.change(word.locked(), Relaxed) {
-                            task = Task::Nothing;
-                            // SAFETY: as above, and it is not the only node: invariant 4.
-                            unsafe { window::grant_first(&seen, oldest, newest, &mut ahead) };
-                            ahead.make_room();
-                        }
+                        task = Task::Nothing;
+                        // SAFETY: as above, and it is not the only node: invariant 4.
+                        unsafe { window::grant_first(&seen, oldest, newest, &mut ahead) };
+                        ahead.make_room();
                         continue;
                     }
                 }
@@ -110,16 +106,16 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 unsafe { super::not_empty(&seen, node) };
             }
         }
-        // SAFETY: this thread has detached the node, and answers once.
-        let mut wake = chosen.and_then(|(node, kind)| unsafe { Node::answer(node, kind) });
-        if let Some(Wake::Thread(key)) = wake {
-            (_, wake) = (key.wake(1), None);
+        let mut tasks = Wakers::new();
+        if let Some((node, kind)) = chosen {
+            // SAFETY: this thread has detached the node, and answers once.
+            tasks.add(unsafe { Node::answer(node, kind) });
         }
         // A refused wake-up aborts, so each leaver is answered.
         ahead.wake();
-        gone.answer_each(Kind::Removed, &mut Wakers::new()); // A task that leaves sleeps on its thread.
+        gone.answer_each(Kind::Removed, &mut tasks);
         // A waker may do anything: it comes last.
-        Wake::wake_if(wake);
+        tasks.wake();
     }
 
     /// Whether the queue-lock holder makes the oldest waiter the candidate: after a release, or if

@@ -7,7 +7,7 @@ use super::{Cpu, Kind, Node, Status};
 use crate::lock::meter::{Event, Meter};
 use crate::lock::policy::InOneProcess;
 use crate::lock::spin::{self, Look, Lost};
-use crate::lock::traits::RawMutex;
+use crate::lock::traits::{RawMutex, RawMutexAsync};
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sys::sync::{UnsafeCell, without_unwinding};
 use core::fmt;
@@ -34,7 +34,7 @@ impl TaskNode {
         Self { node, waker: UnsafeCell::new(Some(waker)), pinned: PhantomPinned }
     }
 
-    /// The node. Whoever answers it finds the waker behind it, by this pointer.
+    /// The node. The thread that answers it finds the waker behind it, by this pointer.
     pub fn as_node(&self) -> *const Node {
         (&raw const *self).cast()
     }
@@ -110,12 +110,12 @@ impl TaskNode {
 
 /// How far a future has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Stage {
-    /// It was not polled, or never pending.
+pub enum Stage {
+    /// It was not polled.
     New,
-    /// Its node is queued, or was chosen or granted and does not know it.
+    /// Its node is queued, or was answered and does not know it.
     Queued,
-    /// It holds the mutex, or has given up.
+    /// It was ready.
     Done,
 }
 
@@ -132,13 +132,19 @@ unsafe impl<P: InOneProcess, R: Rule> Send for LockAsync<'_, P, R> {}
 // SAFETY: a shared reference gives access to nothing.
 unsafe impl<P: InOneProcess, R: Rule> Sync for LockAsync<'_, P, R> {}
 
-impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
-    /// Acquires the mutex for a task.
+// SAFETY: as `RawMutex`: the future holds the mutex when it is ready, and a waiter of it is queued
+// only while the future lives, or for ever. No step of a release asks which thread has acquired;
+// what `unlock` knows of its thread is advice.
+unsafe impl<P: InOneProcess, R: Rule> RawMutexAsync for QueueMutex<P, R> {
+    type LockAsync<'a> = LockAsync<'a, P, R>;
+
     #[inline]
-    pub(super) fn lock_as_task(&self) -> LockAsync<'_, P, R> {
+    fn lock_async(&self) -> LockAsync<'_, P, R> {
         LockAsync { mutex: self, stage: Stage::New, waiter: None }
     }
+}
 
+impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     /// A task that was chosen, and is polled: true if it holds the mutex, or else it is queued
     /// again and the mutex is owed to it.
     fn contend_as_task(&self, waiter: &TaskNode, waker: &Waker) -> bool {
@@ -286,7 +292,6 @@ mod tests {
     use super::super::rule::{After, InOrder};
     use super::*;
     use crate::lock::policy::Private;
-    use crate::lock::traits::RawMutexAsync;
     use core::pin::pin;
     use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
@@ -359,6 +364,33 @@ mod tests {
         let woken = Arc::new(Woken::default());
         assert!(poll(task.as_mut(), &woken).is_ready());
         _ = poll(task, &woken);
+    }
+
+    /// The newest waiter leaves, and another comes in its place: no node names the one that left.
+    #[test]
+    fn the_newest_waiter_may_leave() {
+        let mutex = QueueMutex::<Private, InOrder>::new();
+        let woken = [(); 3].map(|()| Arc::new(Woken::default()));
+        mutex.lock();
+        let (mut first, mut last) = (pin!(mutex.lock_async()), pin!(mutex.lock_async()));
+        assert!(poll(first.as_mut(), &woken[0]).is_pending());
+        // Its memory outlives its drop, so that a thread that names it is seen, and does no harm.
+        let mut gone = mem::ManuallyDrop::new(mutex.lock_async());
+        {
+            // SAFETY: it is not moved until it is dropped in its place.
+            let gone = unsafe { Pin::new_unchecked(&mut *gone) };
+            assert!(poll(gone, &woken[1]).is_pending());
+        }
+        // SAFETY: dropped once, in its place.
+        unsafe { mem::ManuallyDrop::drop(&mut gone) };
+        assert!(poll(last.as_mut(), &woken[2]).is_pending());
+        // SAFETY: locked above, or by the task that is ready; the token is nothing.
+        let unlock = || unsafe { mutex.unlock(()) };
+        unlock();
+        assert!(poll(first, &woken[0]).is_ready());
+        unlock();
+        assert_eq!(woken.map(|woken| woken.take()), [1, 0, 1], "the wrong waiters were granted");
+        assert!(poll(last, &Arc::new(Woken::default())).is_ready());
     }
 
     /// A waker that panics.

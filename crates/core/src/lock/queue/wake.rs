@@ -58,7 +58,7 @@ pub struct Wakers {
 }
 
 impl Wakers {
-    /// How many are kept without memory of the heap: half a kilobyte.
+    /// How many are kept without memory of the heap: half a kilobyte. Others were not measured.
     const ROOM: usize = 32;
 
     /// None.

@@ -45,7 +45,7 @@ pub type RawFairMutex<P = Private> = QueueMutex<P, InOrder>;
 ///
 /// # Tasks
 /// A task waits by [`lock_async`](ulocks_core::task::AsyncMutex::lock_async), in the queue of the
-/// threads: who came first is served first. Its future may be dropped at any moment.
+/// threads: the waiter that came first is served first. Its future may be dropped at any moment.
 /// [`task`](ulocks_core::task) has the rest.
 ///
 /// # Panics

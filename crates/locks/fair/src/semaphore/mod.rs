@@ -88,9 +88,9 @@ impl core::error::Error for Closed {}
 ///
 /// # Tasks
 /// A task waits by [`acquire_async`](SemaphoreWith::acquire_async), in the queue of the threads:
-/// who came first is served first. Its future may be dropped at any moment, and no permit is lost.
-/// A release that serves more than 32 tasks at once allocates. [`task`](ulocks_core::task) has the
-/// rest.
+/// the waiter that came first is served first. Its future may be dropped at any moment, and no
+/// permit is lost. A release that serves more than 32 tasks at once allocates.
+/// [`task`](ulocks_core::task) has the rest.
 ///
 /// # Errors
 /// A release that would make more than [`MAX_PERMITS`](SemaphoreWith::MAX_PERMITS) changes nothing

@@ -8,7 +8,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::policy::InOneProcess;
-use ulocks_core::queue::{Kind, TaskNode};
+use ulocks_core::queue::{Kind, Stage, TaskNode};
 use ulocks_core::sync::without_unwinding;
 
 /// The future of [`RawSemaphore::acquire_async`].
@@ -18,17 +18,6 @@ pub struct RawAcquireAsync<'a, P: InOneProcess> {
     wanted: u32,
     stage: Stage,
     waiter: Option<TaskNode>,
-}
-
-/// How far a future has come.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Stage {
-    /// It was not polled.
-    New,
-    /// Its node is queued, or was answered and does not know it.
-    Queued,
-    /// It has its permits, or has given up.
-    Done,
 }
 
 // SAFETY: the waiter is accessed by the rules of the queue, whichever thread polls; a waker is
