@@ -1,20 +1,16 @@
 //! Tasks of an executor, and threads beside them, that take turns at one lock.
 
 use super::watched::GRACE;
-use super::window::{self, MEASURE, STOP, WARM_UP};
+use super::window::{self, WARM_UP};
 use super::*;
-use crate::run::busy_work::{Span, burn};
+use crate::run::busy_work::Span;
 use crate::statistics;
-use crate::statistics::random::Rng;
-use crate::subjects::tasks::{Entry, TaskLock};
+use crate::subjects::tasks::{Entry, Inside, Job, Turns};
 use anyhow::bail;
 use crossbeam_utils::CachePadded;
-use std::cell::UnsafeCell;
-use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::Acquire;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
-use std::task::Poll;
 use std::thread;
 use std::time::Instant;
 
@@ -41,21 +37,26 @@ impl Run {
 
     /// Carries it out in this process.
     pub fn carry_out(self, subject: &str, conditions: &Conditions) -> Result<Outcome> {
-        let (entry, count) = (Entry::find(subject)?, (self.tasks + self.threads) as usize);
+        self.carry_out_on(Entry::find(subject)?, conditions, GRACE)
+    }
+
+    fn carry_out_on(self, entry: &Entry, conditions: &Conditions, grace: Duration) -> Result<Outcome> {
+        let count = (self.tasks + self.threads) as usize;
         ensure!(
             count > 0 && self.workers > 0,
             "tasks without workers, or nobody at all; allowed: at least 1"
         );
         let span = |what, ns| Span::new(what, ns, conditions.iterations_per_us);
         let job = Arc::new(Job {
-            run: self,
+            yields: self.tasks > 1,
+            cancels: self.cancels,
             hold: span("a time inside", self.times.hold_ns)?,
             think: span("a time outside", self.times.think_ns)?,
             seed: conditions.seed,
             phase: AtomicU32::new(WARM_UP),
             ended: AtomicUsize::new(0),
             turns: (0..count).map(|_| CachePadded::default()).collect(),
-            inside: Inside(UnsafeCell::new(0)),
+            inside: Inside::default(),
         });
         let lock = (entry.make)();
         let mut builder = tokio::runtime::Builder::new_multi_thread();
@@ -71,10 +72,10 @@ impl Run {
             job.turns.iter().map(|turns| of(turns).load(Acquire)).collect()
         };
         let (elapsed, cpu) = window::open(conditions, &job.phase);
-        let end = Instant::now() + GRACE;
+        let end = Instant::now() + grace;
         while job.ended.load(Acquire) < count {
             if Instant::now() > end {
-                let (left, grace) = (count - job.ended.load(Acquire), GRACE.as_secs_f64());
+                let (left, grace) = (count - job.ended.load(Acquire), grace.as_secs_f64());
                 bail!(
                     "'{}': {left} of {count} workers wait {grace:.1} s after the end: a wake-up was lost",
                     entry.name
@@ -85,7 +86,7 @@ impl Run {
         runtime.shutdown_background();
         let (all, measured) = (counts(|turns| &turns.all), counts(|turns| &turns.measured));
         // SAFETY: all workers have ended.
-        let (inside, all) = (unsafe { *job.inside.0.get() }, all.iter().sum::<u64>());
+        let (inside, all) = (unsafe { job.inside.get() }, all.iter().sum::<u64>());
         ensure!(inside == all, "'{}': lost updates: {all} turns, but the number says {inside}", entry.name);
         let operations = measured.iter().sum::<u64>().max(1) as f64;
         let mut outcome = Outcome::from([
@@ -97,96 +98,73 @@ impl Run {
     }
 }
 
-/// What all workers share.
-pub struct Job {
-    run: Run,
-    hold: Span,
-    think: Span,
-    seed: u64,
-    phase: AtomicU32,
-    ended: AtomicUsize,
-    turns: Vec<CachePadded<Turns>>,
-    inside: Inside,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subjects::tasks::TaskLock;
+    use std::future::{pending, ready};
 
-/// The turns of a worker: all, and those in the window.
-#[derive(Default)]
-struct Turns {
-    all: AtomicU64,
-    measured: AtomicU64,
-}
+    const RUN: Run =
+        Run { tasks: 4, threads: 0, workers: 2, times: Times { hold_ns: 0, think_ns: 0 }, cancels: false };
 
-/// A number under the lock.
-struct Inside(UnsafeCell<u64>);
-
-// SAFETY: the number is accessed under the lock, and when all workers have ended; that the lock
-// excludes is what the number tells.
-unsafe impl Sync for Inside {}
-
-impl Job {
-    /// Inside the lock.
-    fn add(&self, rng: &mut Rng) {
-        // SAFETY: as for `Sync`.
-        unsafe { *self.inside.0.get() += 1 };
-        burn_for(self.hold, rng);
+    fn conditions() -> Conditions {
+        let pin = Pin::None;
+        Conditions { warmup_ms: 5, window_ms: 50, iterations_per_us: 1_000.0, seed: 1, pin }
     }
 
-    /// After a turn. Whether there is another.
-    fn count(&self, index: usize, rng: &mut Rng) -> bool {
-        burn_for(self.think, rng);
-        let (turns, phase) = (&self.turns[index], self.phase.load(Relaxed));
-        turns.all.store(turns.all.load(Relaxed) + 1, Relaxed);
-        if phase == MEASURE {
-            turns.measured.store(turns.measured.load(Relaxed) + 1, Relaxed);
+    /// Keeps nobody out.
+    struct Open;
+
+    impl TaskLock for Open {
+        type Guard<'a> = ();
+
+        fn new() -> Self {
+            Self
         }
-        phase != STOP
-    }
 
-    fn end(&self) {
-        self.ended.fetch_add(1, Release);
-    }
-}
-
-fn burn_for(span: Span, rng: &mut Rng) {
-    if !span.is_zero() {
-        burn(span.draw(rng));
-    }
-}
-
-/// What a task does. Beside others it yields to the executor after each turn, as one that awaits
-/// something else.
-pub async fn go_round<L: TaskLock>(lock: &L, job: &Job, index: usize) {
-    let mut rng = Rng::new(job.seed.wrapping_add(index as u64));
-    let yields = job.run.tasks > 1;
-    loop {
-        if job.run.cancels {
-            let polled = async {
-                let mut other = pin!(lock.lock());
-                std::future::poll_fn(|context| Poll::Ready(other.as_mut().poll(context).is_ready())).await
-            };
-            polled.await;
+        fn lock(&self) -> impl Future<Output = ()> + Send {
+            ready(())
         }
-        let guard = lock.lock().await;
-        job.add(&mut rng);
-        drop(guard);
-        if !job.count(index, &mut rng) {
-            return job.end();
-        }
-        if yields {
-            tokio::task::yield_now().await;
-        }
-    }
-}
 
-/// What a thread does.
-pub fn go_round_as_thread<L: TaskLock>(lock: &L, job: &Job, index: usize) {
-    let mut rng = Rng::new(job.seed.wrapping_add(index as u64));
-    loop {
-        let guard = lock.lock_blocking();
-        job.add(&mut rng);
-        drop(guard);
-        if !job.count(index, &mut rng) {
-            return job.end();
+        fn lock_blocking(&self) -> impl Sized {}
+    }
+
+    /// Never lets anybody in.
+    struct Shut;
+
+    impl TaskLock for Shut {
+        type Guard<'a> = ();
+
+        fn new() -> Self {
+            Self
+        }
+
+        fn lock(&self) -> impl Future<Output = ()> + Send {
+            pending()
+        }
+
+        fn lock_blocking(&self) -> impl Sized {}
+    }
+
+    fn error<L: TaskLock>(run: Run) -> String {
+        let entry = crate::subjects::tasks::peer::<L>("wrong", "a wrong lock");
+        run.carry_out_on(&entry, &conditions(), Duration::from_millis(200)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_lock_that_loses_a_wake_up_is_an_error() {
+        assert!(error::<Shut>(RUN).contains("4 of 4 workers wait 0.2 s after the end"));
+        assert!(error::<Open>(Run { workers: 0, ..RUN }).contains("tasks without workers"));
+    }
+
+    #[test]
+    fn each_lock_serves_tasks_and_threads() {
+        for entry in Entry::all() {
+            let is_plain = entry.name == crate::subjects::tasks::PLAIN;
+            let run =
+                if is_plain { Run { tasks: 1, ..RUN } } else { Run { threads: 1, cancels: true, ..RUN } };
+            let seen = run.carry_out(entry.name, &conditions()).unwrap();
+            assert!(seen["rate"] > 0.0, "{}", entry.name);
         }
     }
 }

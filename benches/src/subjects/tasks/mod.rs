@@ -2,10 +2,14 @@
 //!
 //! A new one implements [`TaskLock`], and has a line in the registry.
 
-use crate::workloads::tasks::{Job, go_round, go_round_as_thread};
+mod turns;
+
+pub use turns::{Inside, Job, Turns};
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use turns::{go_round, go_round_as_thread};
 use ulocks_core::policy::Private;
 use ulocks_core::raw::{RawMutex, RawMutexAsync};
 use ulocks_core::task::{AsyncMutex, AsyncMutexGuard};
@@ -82,7 +86,7 @@ fn make<L: TaskLock>() -> Arc<dyn Contended> {
     Arc::new(Lock(L::new()))
 }
 
-const fn peer<L: TaskLock>(name: &'static str, about: &'static str) -> Entry {
+pub(crate) const fn peer<L: TaskLock>(name: &'static str, about: &'static str) -> Entry {
     Entry { name, about, family: false, probe: false, kind: Traits { make: make::<L> } }
 }
 
