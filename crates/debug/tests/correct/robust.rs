@@ -25,7 +25,8 @@ pub const TABLE: &[(&str, fn())] = &[
             let wait = std::panic::AssertUnwindSafe(|| guard.wait(&other));
             assert!(std::panic::catch_unwind(wait).is_err(), "the wait panics");
             *guard += 1;
-            assert_eq!((mutex.is_locked(), held().locks().len()), (true, 1));
+            let has = (mutex.is_locked(), held().locks().len());
+            assert_eq!(has, (true, 1), "a wait that panics gives the mutex back to its holder");
             drop(guard);
             assert_eq!((mutex.is_locked(), held().locks().len()), (false, 0));
         };

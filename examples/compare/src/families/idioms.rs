@@ -229,7 +229,7 @@ fn double_check(store: Ordering, look: Ordering) {
     run(&[], vec![body(), body()]);
 }
 
-/// A worker counts itself before it looks at the flag; who stops waits until none is counted.
+/// A worker counts itself before it looks at the flag; the stopper waits until none is counted.
 fn stop(counts_first: bool) {
     let worker = quiet(move |place: &Place<2, 1>| {
         if counts_first {

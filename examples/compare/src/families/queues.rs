@@ -333,7 +333,7 @@ fn triple_buffer(swap: Ordering, at_once: bool) {
     run(&[(0, 1)], vec![writer, reader]);
 }
 
-/// The word: 1, a value is there; 2, the receiver is gone. Whoever comes last cleans up.
+/// The word: 1, a value is there; 2, the receiver is gone. The side that comes last cleans up.
 fn one_shot(order: Ordering, at_once: bool) {
     let step = move |place: &Place<1, 1>, bit: u32| {
         if at_once {
