@@ -19,10 +19,10 @@ pub enum Event {
     /// A contended acquisition succeeded without a sleep. If the lock counts
     /// [`Stolen`](Self::Stolen) too, no other thread was waiting.
     Spun,
-    /// A waiter entered the kernel to sleep.
+    /// A waiter sleeps: a thread enters the kernel, or a task begins to wait.
     Slept,
-    /// A release enters the kernel to wake. Counted when the wake-up becomes owed, where the
-    /// release itself must not touch the lock any more.
+    /// A waiter is woken: a release enters the kernel, or wakes a task. Counted when the wake-up
+    /// becomes owed, where the release itself must not touch the lock any more.
     Woke,
     /// A shared acquisition found the lock taken.
     ReaderContended,
@@ -171,10 +171,10 @@ pub struct Snapshot {
     pub contended: u64,
     /// Contended acquisitions that succeeded without a sleep.
     pub spun: u64,
-    /// Entries into the kernel to sleep; those that found the word changed and returned at once are
-    /// among them.
+    /// Sleeps: a thread enters the kernel, where it may find the word changed and return at once, or
+    /// a task begins to wait.
     pub slept: u64,
-    /// Entries into the kernel to wake, those included that are owed and not yet made.
+    /// Wake-ups by the kernel or by a task's waker, those included that are owed and not yet made.
     pub woke: u64,
     /// Shared acquisitions that found the lock taken.
     pub reader_contended: u64,
@@ -207,7 +207,7 @@ impl Snapshot {
         self.acquired.saturating_sub(self.spun + self.stolen + self.woken + self.reserved)
     }
 
-    /// Entries into the kernel for each contended acquisition: Franke's R. `None` if there were
+    /// Sleeps for each contended acquisition: Franke's R. `None` if there were
     /// none.
     pub fn reentries(&self) -> Option<f64> {
         (self.contended > 0).then(|| self.slept as f64 / self.contended as f64)

@@ -62,11 +62,16 @@ struct DerivedTuple(Mutex<u32>, Mutex<u32>);
 #[derive(Default)]
 struct Generic<T>(Mutex<T>);
 
-/// A wrapper that hides the line of its user.
+/// A wrapper that hides the line of its user. Each way has its own one: two pairs of locks that two
+/// ways make may lie equally far apart, and be taken for the fields of two objects then.
 struct Shared<T>(Mutex<T>);
 
 impl<T> Shared<T> {
-    fn new(value: T) -> Self {
+    fn of_two(value: T) -> Self {
+        Self(Mutex::new(value))
+    }
+
+    fn of_one(value: T) -> Self {
         Self(Mutex::new(value))
     }
 }
@@ -110,10 +115,10 @@ pub const WAYS: &[Way] = ways! {
     ));
     "new, in a column each", OWN: two((Mutex::new(1), Mutex::new(2)));
     "new of two types in a wrapper", OWN: {
-        let (first, last) = (Rc::new(Shared::new(1)), Rc::new(Shared::new("x")));
+        let (first, last) = (Rc::new(Shared::of_two(1)), Rc::new(Shared::of_two("x")));
         (at(&first, |shared| &shared.0), at(&last, |shared| &shared.0))
     };
-    "new of one type in a wrapper", CLASS: two((Shared::new(1).0, Shared::new(2).0));
+    "new of one type in a wrapper", CLASS: two((Shared::of_one(1).0, Shared::of_one(2).0));
     "new in a wrapper with track_caller", OWN: two((Tracked::new(1).0, Tracked::new(2).0));
     "new in a closure", CLASS: {
         let make = || Mutex::new(0);

@@ -93,6 +93,7 @@ impl<P: InOneProcess> AcquireAsync<'_, P> {
             Begun::Ended(result) => Poll::Ready(result),
             Begun::Waits(queued) => {
                 array.meter.count(Event::Contended);
+                array.meter.count(Event::Slept);
                 self.queued = Some(queued);
                 Poll::Pending
             }

@@ -158,6 +158,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             self.set_due(); // (claim)
             // SAFETY: the node was chosen, so it is in no queue, and its future stays where it is.
             if unsafe { self.stand_back(waiter.as_node(), Status::unpolled) } {
+                self.meter.count(Event::Slept);
                 return false;
             }
         }
@@ -201,6 +202,7 @@ impl<P: InOneProcess, R: Rule> LockAsync<'_, P, R> {
                 let queued = mutex.meter.arrive(|| mutex.change(word, next, Release));
                 if queued.is_ok() {
                     self.stage = Stage::Queued;
+                    mutex.meter.count(Event::Slept);
                     return Poll::Pending;
                 }
                 queued
@@ -218,6 +220,7 @@ impl<P: InOneProcess, R: Rule> LockAsync<'_, P, R> {
         assert!(self.stage == Stage::Queued, "the future of a lock was polled after it was ready");
         let waiter = self.waiter.as_ref().expect("a queued future has a node");
         let Poll::Ready(answer) = waiter.poll(context) else { return Poll::Pending };
+        self.mutex.meter.count(Event::Woke);
         let chosen = answer.is(Kind::Chosen);
         if chosen && !self.mutex.contend_as_task(waiter, context.waker()) {
             return Poll::Pending;

@@ -61,6 +61,7 @@ impl<P: InOneProcess> RawAcquireAsync<'_, P> {
             unsafe { self.semaphore.queue.push(waiter.as_node(), &self.semaphore.meter) };
             self.semaphore.tell_of_arrival();
         });
+        self.semaphore.meter.count(Event::Slept);
         Poll::Pending
     }
 
@@ -71,6 +72,7 @@ impl<P: InOneProcess> RawAcquireAsync<'_, P> {
         assert!(self.stage == Stage::Queued, "the future of a semaphore was polled after it was ready");
         let waiter = self.waiter.as_ref().expect("a queued future has a node");
         let granted = ready!(waiter.poll(context)).is(Kind::Granted);
+        self.semaphore.meter.count(Event::Woke);
         waiter.node().take_back();
         if granted {
             self.semaphore.meter.count(Event::Woken);
