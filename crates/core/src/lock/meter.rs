@@ -171,8 +171,8 @@ pub struct Snapshot {
     pub contended: u64,
     /// Contended acquisitions that succeeded without a sleep.
     pub spun: u64,
-    /// Sleeps: a thread enters the kernel, where it may find the word changed and return at once, or
-    /// a task begins to wait.
+    /// Sleeps: a thread enters the kernel, where it may find the word changed and return at once,
+    /// or a task begins to wait.
     pub slept: u64,
     /// Wake-ups by the kernel or by a task's waker, those included that are owed and not yet made.
     pub woke: u64,
