@@ -8,7 +8,7 @@ pub use lock::policy::{Policy, Private, Shared};
 pub use lock::traits as raw;
 pub use lock::{api, condvar, interrupt, meter, policy, spin, task};
 #[doc(hidden)]
-pub use lock::{epoch, queue};
+pub use lock::{epoch, queue, sleep};
 #[doc(no_inline)]
 pub use lock_api;
 #[cfg(feature = "parking_lot")]

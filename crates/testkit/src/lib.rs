@@ -37,7 +37,9 @@ pub mod plain;
 #[cfg(not(world = "machine"))]
 pub mod prepared;
 #[cfg(world = "machine")]
-pub use machine::{Child, cdylib, crowd, interrupt, limit, refusal, rw, shared, stress, task, watchdog};
+pub use machine::{
+    Child, cancel, cdylib, crowd, interrupt, limit, refusal, rw, shared, stress, task, watchdog,
+};
 pub mod sets;
 pub mod suite;
 pub mod tasks;

@@ -1,4 +1,4 @@
-//! Mutexes whose waiters are tasks, so that each client of a mutex is one of tasks too.
+//! Locks whose waiters are tasks, so that each client of a lock is one of tasks too.
 
 use core::fmt;
 use core::future::poll_fn;
@@ -7,7 +7,10 @@ use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use std::sync::Arc;
 use ulocks_core::condvar::{Sequence, Waits, WaitsAsync, Wakeup};
 use ulocks_core::futex::{Futex, Local, Waited};
-use ulocks_core::raw::{Initial, Metered, RawMutex, RawMutexAsync};
+use ulocks_core::raw::{
+    Initial, Metered, RawMutex, RawMutexAsync, RawRwLock, RawRwLockAsync, RawRwLockDowngrade,
+    RawRwLockUpgrade,
+};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU64, yield_now};
 use ulocks_core::time::Deadline;
@@ -155,6 +158,145 @@ unsafe impl<L: RawMutexAsync, const EVERY: u32, const POLLS: u32> RawMutex for T
 
     fn is_locked(&self) -> bool {
         self.lock.is_locked()
+    }
+}
+
+impl<L: RawRwLockAsync, const EVERY: u32, const POLLS: u32> Tasks<L, EVERY, POLLS> {
+    /// An acquisition by a task, or by a thread.
+    fn acquire<T>(&self, future: impl Future<Output = T>, thread: impl FnOnce(&L) -> T) -> T {
+        if self.is_task() {
+            block_on_until(future, None, POLLS).expect("there is no deadline")
+        } else {
+            thread(&self.lock)
+        }
+    }
+
+    /// The same until a deadline.
+    fn acquire_until<T>(
+        &self,
+        deadline: Deadline,
+        future: impl Future<Output = T>,
+        thread: impl FnOnce(&L) -> Option<T>,
+    ) -> Option<T> {
+        if self.is_task() { block_on_until(future, Some(deadline), POLLS) } else { thread(&self.lock) }
+    }
+}
+
+// SAFETY: as `L`, which does it all.
+unsafe impl<L: RawRwLockAsync, const EVERY: u32, const POLLS: u32> RawRwLock for Tasks<L, EVERY, POLLS> {
+    type Scope = L::Scope;
+    type ReadToken = L::ReadToken;
+    type WriteToken = L::WriteToken;
+
+    fn read(&self) -> L::ReadToken {
+        self.acquire(self.lock.read_async(), L::read)
+    }
+
+    fn try_read(&self) -> Option<L::ReadToken> {
+        self.lock.try_read()
+    }
+
+    fn read_until(&self, deadline: Deadline) -> Option<L::ReadToken> {
+        self.acquire_until(deadline, self.lock.read_async(), |lock| lock.read_until(deadline))
+    }
+
+    unsafe fn unlock_read(&self, token: L::ReadToken) {
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { self.lock.unlock_read(token) };
+    }
+
+    fn write(&self) -> L::WriteToken {
+        self.acquire(self.lock.write_async(), L::write)
+    }
+
+    fn try_write(&self) -> Option<L::WriteToken> {
+        self.lock.try_write()
+    }
+
+    fn write_until(&self, deadline: Deadline) -> Option<L::WriteToken> {
+        self.acquire_until(deadline, self.lock.write_async(), |lock| lock.write_until(deadline))
+    }
+
+    unsafe fn unlock_write(&self, token: L::WriteToken) {
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { self.lock.unlock_write(token) };
+    }
+
+    fn is_locked(&self) -> bool {
+        self.lock.is_locked()
+    }
+
+    fn is_write_locked(&self) -> bool {
+        self.lock.is_write_locked()
+    }
+}
+
+// SAFETY: as `L`, which does it all.
+unsafe impl<L: RawRwLockAsync, const EVERY: u32, const POLLS: u32> RawRwLockDowngrade
+    for Tasks<L, EVERY, POLLS>
+{
+    unsafe fn downgrade(&self, token: L::WriteToken) -> L::ReadToken {
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { self.lock.downgrade(token) }
+    }
+}
+
+// SAFETY: as `L`, which does it all.
+unsafe impl<L: RawRwLockAsync, const EVERY: u32, const POLLS: u32> RawRwLockUpgrade
+    for Tasks<L, EVERY, POLLS>
+{
+    type UpgradableToken = L::UpgradableToken;
+
+    fn upgradable(&self) -> L::UpgradableToken {
+        self.acquire(self.lock.upgradable_async(), L::upgradable)
+    }
+
+    fn try_upgradable(&self) -> Option<L::UpgradableToken> {
+        self.lock.try_upgradable()
+    }
+
+    fn upgradable_until(&self, deadline: Deadline) -> Option<L::UpgradableToken> {
+        self.acquire_until(deadline, self.lock.upgradable_async(), |lock| lock.upgradable_until(deadline))
+    }
+
+    unsafe fn unlock_upgradable(&self, token: L::UpgradableToken) {
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { self.lock.unlock_upgradable(token) };
+    }
+
+    unsafe fn upgrade(&self, token: L::UpgradableToken) -> L::WriteToken {
+        if !self.is_task() {
+            // SAFETY: the caller's contract is the callee's.
+            return unsafe { self.lock.upgrade(token) };
+        }
+        // SAFETY: the caller's contract is the callee's.
+        let future = unsafe { self.lock.upgrade_async(token) };
+        block_on_until(future, None, POLLS).expect("there is no deadline")
+    }
+
+    unsafe fn try_upgrade(&self, token: L::UpgradableToken) -> Result<L::WriteToken, L::UpgradableToken> {
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { self.lock.try_upgrade(token) }
+    }
+
+    unsafe fn upgrade_until(
+        &self,
+        token: L::UpgradableToken,
+        deadline: Deadline,
+    ) -> Result<L::WriteToken, L::UpgradableToken> {
+        // A future that is dropped would release the lock.
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { self.lock.upgrade_until(token, deadline) }
+    }
+
+    unsafe fn downgrade_upgradable(&self, token: L::UpgradableToken) -> L::ReadToken {
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { self.lock.downgrade_upgradable(token) }
+    }
+
+    unsafe fn downgrade_to_upgradable(&self, token: L::WriteToken) -> L::UpgradableToken {
+        // SAFETY: the caller's contract is the callee's.
+        unsafe { self.lock.downgrade_to_upgradable(token) }
     }
 }
 

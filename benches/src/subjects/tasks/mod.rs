@@ -6,13 +6,14 @@ mod turns;
 
 pub use turns::{Inside, Job, Turns};
 
+use parking_lot::lock_api::RawMutex as _;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use turns::{go_round, go_round_as_thread};
 use ulocks_core::policy::Private;
 use ulocks_core::raw::{RawMutex, RawMutexAsync};
-use ulocks_core::task::{AsyncMutex, AsyncMutexGuard};
+use ulocks_core::task::{AsyncMutex, AsyncMutexGuard, AsyncRwLock as _, AsyncRwLockWriteGuard};
 
 /// A lock that tasks wait for.
 pub trait TaskLock: Send + Sync + 'static {
@@ -70,16 +71,20 @@ impl super::Kind for Traits {
 /// The name of the mutex of the family that blocks its thread.
 pub const PLAIN: &str = "plain";
 
-static ALL: [Entry; 9] = [
+static ALL: [Entry; 13] = [
     peer::<Tokio>("tokio", "tokio's Mutex"),
     peer::<TokioSemaphore>("tokio-semaphore", "tokio's Semaphore of one permit"),
     peer::<AsyncLock>("async-lock", "async-lock's Mutex"),
     peer::<Maitake>("maitake", "maitake-sync's Mutex; a thread polls, and parks between"),
+    peer::<TokioRwLock>("tokio-rwlock", "tokio's RwLock, which all write"),
+    peer::<AsyncRwLock>("async-rwlock", "async-lock's RwLock, which all write"),
+    peer::<SpawnBlocking>("spawn-blocking", "parking_lot's Mutex, acquired in tokio's `spawn_blocking`"),
     ours::<Plain>(PLAIN, "ulocks unfair ThroughputMutex, whose `lock` blocks the worker"),
     ours::<Own<ulocks_unfair::RawThroughputMutex<Private>>>("throughput", "ulocks unfair ThroughputMutex"),
     ours::<Own<ulocks_fair::RawFairMutex<Private>>>("fair", "ulocks fair FairMutex"),
     ours::<Own<ulocks_calock::RawCalock<Private>>>("calock", "ulocks Calock"),
     ours::<OwnSemaphore>("semaphore", "ulocks fair Semaphore of one permit"),
+    ours::<OwnRwLock>("rwlock", "ulocks PsRwLock, which all write"),
 ];
 
 fn make<L: TaskLock>() -> Arc<dyn Contended> {
@@ -163,6 +168,98 @@ impl TaskLock for Maitake {
 
     fn lock_blocking(&self) -> impl Sized {
         futures_executor::block_on(self.0.lock())
+    }
+}
+
+struct TokioRwLock(tokio::sync::RwLock<()>);
+
+impl TaskLock for TokioRwLock {
+    type Guard<'a> = tokio::sync::RwLockWriteGuard<'a, ()>;
+
+    fn new() -> Self {
+        Self(tokio::sync::RwLock::new(()))
+    }
+
+    fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send {
+        self.0.write()
+    }
+
+    fn lock_blocking(&self) -> impl Sized {
+        self.0.blocking_write()
+    }
+}
+
+struct AsyncRwLock(async_lock::RwLock<()>);
+
+impl TaskLock for AsyncRwLock {
+    type Guard<'a> = async_lock::RwLockWriteGuard<'a, ()>;
+
+    fn new() -> Self {
+        Self(async_lock::RwLock::new(()))
+    }
+
+    fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send {
+        self.0.write()
+    }
+
+    fn lock_blocking(&self) -> impl Sized {
+        self.0.write_blocking()
+    }
+}
+
+/// What a program does whose lock blocks: it lets another thread wait.
+struct SpawnBlocking(Arc<parking_lot::RawMutex>);
+
+/// It is released by any thread: parking_lot's raw mutex knows none.
+struct Blocking(Arc<parking_lot::RawMutex>);
+
+impl Blocking {
+    fn acquired(mutex: Arc<parking_lot::RawMutex>) -> Self {
+        _ = mutex.lock();
+        Self(mutex)
+    }
+}
+
+impl Drop for Blocking {
+    fn drop(&mut self) {
+        // SAFETY: `acquired` made this.
+        unsafe { self.0.unlock(parking_lot::lock_api::GuardNoSend::new()) };
+    }
+}
+
+impl TaskLock for SpawnBlocking {
+    type Guard<'a> = Blocking;
+
+    fn new() -> Self {
+        Self(Arc::new(parking_lot::RawMutex::INIT))
+    }
+
+    async fn lock(&self) -> Blocking {
+        let mutex = self.0.clone();
+        let acquired = tokio::task::spawn_blocking(|| Blocking::acquired(mutex));
+        acquired.await.expect("it does not panic")
+    }
+
+    fn lock_blocking(&self) -> impl Sized {
+        Blocking::acquired(self.0.clone())
+    }
+}
+
+struct OwnRwLock(ulocks_psrwlock::PsRwLock<()>);
+
+impl TaskLock for OwnRwLock {
+    type Guard<'a> = AsyncRwLockWriteGuard<'a, ulocks_psrwlock::RawPsRwLock, ()>;
+
+    fn new() -> Self {
+        Self(ulocks_psrwlock::PsRwLock::new(()))
+    }
+
+    fn lock(&self) -> impl Future<Output = Self::Guard<'_>> + Send {
+        self.0.write_async()
+    }
+
+    fn lock_blocking(&self) -> impl Sized {
+        self.0.write()
     }
 }
 

@@ -8,6 +8,7 @@ pub mod interrupt;
 pub mod meter;
 pub mod policy;
 pub mod queue;
+pub mod sleep;
 pub mod spin;
 pub mod task;
 pub mod traits;

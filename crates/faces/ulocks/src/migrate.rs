@@ -145,7 +145,8 @@
 //! - *Across an `.await`*: take `lock_async`, whose guard is `Send`, and only that: a task that
 //!   calls `lock` while another task of its thread holds the mutex blocks both. The guard of `lock`
 //!   is not `Send`, so the compiler refuses to spawn a task that holds it there. `spawn_local` and
-//!   `block_on` do not ask for `Send`. An [`RwLock`] has no such form yet: keep tokio's.
+//!   `block_on` do not ask for `Send`. An [`RwLock`] has [`read_async`], [`write_async`] and
+//!   `upgradable_async`.
 //! - *A task waits for a permit*: `acquire_async`. Threads may share the semaphore, and all are
 //!   served in the order in which they came. A [`Permit`] is `Send`.
 //! - *A task waits for a condition*: [`wait_async`](crate::task::AsyncCondvar::wait_async) of a
@@ -206,8 +207,10 @@
 //! | `blocking_lock_owned`, `try_lock_owned` | `lock_arc`, `try_lock_arc` | feature `arc_lock`; the `Arc` stays with the caller |
 //! | `timeout(time, mutex.lock())` | `timeout(time, mutex.lock_async())`, [`Mutex::try_lock_for`](Mutex#method.try_lock_for) on a thread | |
 //! | `MutexGuard::map`, `try_map`, `mutex` | [`MutexGuard::map`](MutexGuard#method.map), [`MutexGuard::try_map`](MutexGuard#method.try_map), [`MutexGuard::mutex`](MutexGuard#method.mutex) | |
-//! | `RwLock::read().await`, `write().await`, `blocking_read`, `blocking_write` | [`RwLock::read`](RwLock#method.read), [`RwLock::write`](RwLock#method.write) | in turn, and not FIFO |
-//! | `read_owned`, `write_owned` and their `try_` forms | `read_arc`, `write_arc` and so on | feature `arc_lock` |
+//! | `RwLock::read().await`, `write().await` | [`read_async`]`().await`, [`write_async`]`().await` | a trait has them; in turn, and not FIFO |
+//! | `blocking_read`, `blocking_write` | [`RwLock::read`](RwLock#method.read), [`RwLock::write`](RwLock#method.write) | |
+//! | `read_owned().await`, `write_owned().await` | [`read_owned_async`](crate::task::AsyncRwLock::read_owned_async)`().await`, [`write_owned_async`](crate::task::AsyncRwLock::write_owned_async)`().await` | |
+//! | `try_read_owned`, `try_write_owned` | `try_read_arc`, `try_write_arc` | feature `arc_lock`; the `Arc` stays with the caller |
 //! | `guard.downgrade()` | [`RwLockWriteGuard::downgrade`](RwLockWriteGuard#method.downgrade)`(guard)` | a function, so that it hides no method of the data |
 //! | `RwLock::with_max_readers` | none | 131,072 readers |
 //! | `Semaphore::new(usize)`, `const_new` | [`Semaphore::new`] of a `u32` | at most 1,073,741,823 permits |
@@ -267,6 +270,8 @@
 //! waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
 //! ```
 //!
+//! [`read_async`]: crate::task::AsyncRwLock::read_async
+//! [`write_async`]: crate::task::AsyncRwLock::write_async
 //! [`read_in`]: crate::psrwlock::ByClass::read_in
 //! [`try_read_in_for`]: crate::psrwlock::ByClass::try_read_in_for
 

@@ -22,10 +22,14 @@
 use crate::configuration::Configuration;
 use crate::raw::RawPsRwLock;
 use crate::word::State;
+use core::pin::Pin;
 use core::ptr;
+use core::task::Waker;
 use crossbeam_utils::CachePadded;
 use ulocks_core::Policy;
-use ulocks_core::futex::{Futex, Local, Scope, Waited};
+use ulocks_core::futex::{Bits, Futex, Local, Scope, Waited};
+use ulocks_core::queue::Wakers;
+use ulocks_core::sleep::{self, TaskSleep};
 use ulocks_core::sync::Ordering::{Acquire, Release};
 use ulocks_core::sync::{fence, place_of, places};
 use ulocks_core::time::Deadline;
@@ -59,16 +63,29 @@ impl Exit {
 
     /// Tells all sleepers that a reader or an owner has left.
     #[cold]
-    pub(crate) fn tell(&self) {
+    pub(crate) fn tell(&self, wakers: &mut Wakers) {
         fence(Acquire); // (depart) has found the owner's look
         self.left.fetch_add(1, Release);
-        self.left.key().wake(u32::MAX);
+        sleep::wake(self.left.key(), u32::MAX, Bits::ANY, wakers);
+    }
+
+    /// The same, by a thread that has nothing left to do for others.
+    #[cold]
+    pub(crate) fn tell_last(&self) {
+        let mut wakers = Wakers::new();
+        self.tell(&mut wakers);
+        wakers.wake();
     }
 
     /// The event, to be read before the look.
     #[inline(always)]
     pub(crate) fn seen(&self) -> u32 {
         self.left.load(Acquire)
+    }
+
+    /// As [`sleep`](Self::sleep), of a task. False if the event was another already.
+    pub(crate) fn sleep_as_task(&self, seen: u32, sleep: Pin<&mut TaskSleep>, waker: Waker) -> bool {
+        sleep.fall_asleep(&self.left, seen, Bits::ANY, waker)
     }
 
     /// Sleeps while the event is what was `seen`. False if `deadline` passed first.
@@ -100,10 +117,10 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// `was`: if the owner looked like one that leaves, waiters that have set a flag may sleep at
     /// the exit (invariant 9).
     #[inline]
-    pub(crate) fn tell_after_leaving(address: usize, was: u64) {
+    pub(crate) fn tell_after_leaving(address: usize, was: u64, wakers: &mut Wakers) {
         let was = State(was);
         if Self::HAS_EXIT && was.is_leaving() && was.has(State::QUEUED | State::WRITERS) {
-            Exit::of(address).tell();
+            Exit::of(address).tell(wakers);
         }
     }
 

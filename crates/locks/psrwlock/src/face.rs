@@ -26,7 +26,7 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// A reader of [`Bulk`] at a slot, where the lock has slots and the class is open.
     #[inline(always)]
-    fn at_slot<C: Class>(&self) -> Option<ReadToken> {
+    pub(crate) fn at_slot<C: Class>(&self) -> Option<ReadToken> {
         if C::RANK != Bulk::RANK || !Self::rows_are_lent() {
             return None;
         }
@@ -136,7 +136,7 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// Called before each acquisition, checked or not: see `nesting`.
     #[inline(always)]
-    fn begin(&self, access: Access) {
+    pub(crate) fn begin(&self, access: Access) {
         if D::Nesting::CHECKED && !self.has_holder(access) {
             nesting::begin(core::ptr::from_ref(self).addr(), access);
         }
@@ -160,19 +160,20 @@ impl<D: Configuration> RawPsRwLock<D> {
         }
     }
 
-    /// Called before a release: after it the place may be another lock's.
+    /// Called before a release: after it the place may be another lock's. Whether the table had it:
+    /// not if a task has acquired.
     #[inline(always)]
-    fn leave_table(&self, access: Access) {
-        if D::Nesting::CHECKED {
-            nesting::leave(core::ptr::from_ref(self).addr(), access);
-        }
+    pub(crate) fn leave_table(&self, access: Access) -> bool {
+        D::Nesting::CHECKED && nesting::leave(core::ptr::from_ref(self).addr(), access)
     }
 
     #[inline(always)]
     fn change_table(&self, from: Access, to: Access, at: At) {
-        self.leave_table(from);
+        let is_in_table = self.leave_table(from);
         self.begin(to);
-        self.enter_table(to, at);
+        if is_in_table {
+            self.enter_table(to, at);
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod readers;
 mod release;
 mod rows;
 mod sift;
+mod task;
 mod word;
 mod writer;
 
@@ -26,6 +27,8 @@ pub use raw::{RawPsRwLock, ReadToken};
 #[doc(hidden)]
 pub use readers::Eager;
 pub use readers::{Biased, Central, Readers};
+#[doc(hidden)]
+pub use task::{OwnAsync, ReadAsync};
 #[doc(hidden)]
 pub use word::State;
 
@@ -66,6 +69,11 @@ use ulocks_core::api;
 /// *Nesting.* A thread that holds a read lock may take one of a *higher* class, whatever writers
 /// wait. A second one of the same class, or of a lower one, deadlocks if a writer comes between. In
 /// debug builds, and with [`Checked`] in all, that panics and names both places.
+///
+/// *Tasks* wait beside threads, by `read_async`, `write_async` and `upgradable_async` of
+/// [`AsyncRwLock`](ulocks_core::task::AsyncRwLock). A task that waits to read is a queued reader.
+/// Where a release wakes one writer, threads and tasks take turns. The check of nesting does not see
+/// what tasks hold. A lock that signal handlers read is not for tasks.
 ///
 /// # Blocking
 /// A read lock is one atomic addition if no writer has closed its class, and its release one

@@ -4,6 +4,8 @@
 //! nesting deadlock if a writer comes in between: the writer waits for the first acquisition, and
 //! the second for the writer. Here they panic every time, and name both places.
 //!
+//! What a task acquires is in no table: another thread may release it.
+//!
 //! Each thread has a table of what it holds. The table has a fixed size, so that nothing is
 //! allocated or torn down; what does not fit is not checked. Guards are not `Send`, so a thread
 //! releases what it acquires. Attempts and acquisitions with a deadline are entered and not
@@ -173,8 +175,8 @@ pub(crate) fn enter(lock: usize, access: Access, at: &'static Location<'static>)
     });
 }
 
-/// This thread does not hold the lock any more.
-pub(crate) fn leave(lock: usize, access: Access) {
+/// This thread does not hold the lock any more. Whether the table had it.
+pub(crate) fn leave(lock: usize, access: Access) -> bool {
     let thread = tid::current();
     HELD.with_borrow_mut(|held| {
         let is_it = |entry: &Entry| (entry.thread, entry.lock, entry.access) == (thread, lock, access);
@@ -182,6 +184,8 @@ pub(crate) fn leave(lock: usize, access: Access) {
         // A void entry is of a forgotten guard, or as good as any other.
         if let Some(mine) = mine.max_by_key(|entry| entry.as_ref().is_some_and(Entry::is_valid)) {
             *mine = None;
+            return true;
         }
-    });
+        false
+    })
 }

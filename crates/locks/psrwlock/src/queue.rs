@@ -14,9 +14,10 @@ use crate::configuration::Configuration;
 use crate::raw::RawPsRwLock;
 use crate::word::{OWNER, Queues, State};
 use ulocks_core::futex::Waited;
-use ulocks_core::spin;
+use ulocks_core::queue::Wakers;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
+use ulocks_core::{sleep, spin};
 
 impl<D: Configuration> RawPsRwLock<D> {
     /// A reader joins the queue of that flag, before it looks at the state.
@@ -34,7 +35,9 @@ impl<D: Configuration> RawPsRwLock<D> {
         let was = Queues(self.queues.fetch_sub(Queues::one(flag), Acquire));
         if was.waiting(flag) == 1 && self.look().has(State::DRAINING) {
             self.event.fetch_add(1, Relaxed);
-            self.event.key().wake_bits(1, OWNER);
+            let mut wakers = Wakers::new();
+            sleep::wake(self.event.key(), 1, OWNER, &mut wakers);
+            wakers.wake();
         }
     }
 
@@ -77,18 +80,35 @@ impl<D: Configuration> RawPsRwLock<D> {
     fn sleep_until_empty(&self, flag: u64, deadline: Option<Deadline>) -> bool {
         let mut timed_out = false;
         loop {
-            let event = self.event.load(Relaxed);
-            // In this order, and both by read-modify-writes: invariant 8.
-            self.state.fetch_or(State::DRAINING, Relaxed);
-            let queues = Queues(self.queues.fetch_add(0, Release));
-            // A reader that saw the class closed a moment ago may have joined since: a second look.
-            let empty = queues.waiting(flag) == 0 && self.queue_is_empty(flag);
-            if empty || timed_out {
-                let was = self.state.fetch_and(!State::DRAINING, Relaxed);
-                Self::tell_after_leaving(core::ptr::from_ref(self).addr(), was);
-                return empty;
+            let Err(event) = self.look_at_queue(flag) else { return true };
+            if timed_out {
+                self.end_wait_for_queue();
+                return false;
             }
             timed_out = self.event.wait_bits(event, OWNER, deadline) == Waited::TimedOut;
         }
+    }
+
+    /// A look by an owner that may sleep on the event until that queue is empty. If it is not, the
+    /// event to sleep on; the wait goes on then.
+    pub(crate) fn look_at_queue(&self, flag: u64) -> Result<(), u32> {
+        let event = self.event.load(Relaxed);
+        // In this order, and both by read-modify-writes: invariant 8.
+        self.state.fetch_or(State::DRAINING, Relaxed);
+        let queues = Queues(self.queues.fetch_add(0, Release));
+        // A reader that saw the class closed a moment ago may have joined since: a second look.
+        if queues.waiting(flag) > 0 || !self.queue_is_empty(flag) {
+            return Err(event);
+        }
+        self.end_wait_for_queue();
+        Ok(())
+    }
+
+    /// The owner does not wait for a queue any more.
+    pub(crate) fn end_wait_for_queue(&self) {
+        let was = self.state.fetch_and(!State::DRAINING, Relaxed);
+        let mut wakers = Wakers::new();
+        Self::tell_after_leaving(core::ptr::from_ref(self).addr(), was, &mut wakers);
+        wakers.wake();
     }
 }

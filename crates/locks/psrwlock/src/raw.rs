@@ -10,6 +10,7 @@
 //! | [`queue`](super::queue) | how queued readers and writers take turns |
 //! | [`readers`](super::readers) | readers that are counted in slots |
 //! | [`exits`](super::exits) | where an owner sleeps until readers have left |
+//! | [`task`](super::task) | waiters that are tasks |
 //! | [`first`](super::first) | readers that join others, whatever writers wait: (ask), (close asked) |
 //!
 //! # Properties
@@ -284,7 +285,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// (arrive), and (depart) if the class is closed. A reader with a deadline may come again and
     /// again, so it looks first: each (arrive) may delay an owner.
     #[inline(always)]
-    fn arrive_at(&self, index: u32, deadline: Option<Deadline>) -> Result<(), State> {
+    pub(crate) fn arrive_at(&self, index: u32, deadline: Option<Deadline>) -> Result<(), State> {
         if deadline.is_some() {
             let was = self.look();
             if !Self::admits(was, index) {
@@ -317,7 +318,7 @@ impl<D: Configuration> RawPsRwLock<D> {
             return;
         }
         if Self::HAS_EXIT {
-            Exit::of(address).tell();
+            Exit::of(address).tell_last();
         } else {
             event.wake_bits(u32::MAX, OWNER);
         }
@@ -412,16 +413,47 @@ impl<D: Configuration> RawPsRwLock<D> {
         let patience = <PolicyOf<D> as Policy>::Spin::FIRST_NS;
         let (mut timed_out, mut has_spun) = (false, false);
         loop {
-            let (event, seen) = (self.event.load(Relaxed), self.seen());
+            let Wait { event, exit, was } = match self.read_step(index, flag, timed_out)? {
+                Next::Done => return Ok(true),
+                Next::GaveUp => return Ok(false),
+                Next::Wait(wait) => wait,
+            };
+            // From here on no other writer comes first. If no other reader is queued, the end of
+            // this section is near.
+            if patience > 0 && !mem::replace(&mut has_spun, true) && !was.has(flag) {
+                if spin::closely_for::<PolicyOf<D>>(patience, look) {
+                    return Ok(true);
+                }
+                continue;
+            }
+            if was.is_leaving() {
+                timed_out = !self.wait_until_left(exit, readers(index), index + 1, deadline);
+                continue;
+            }
+            self.meter.count(Event::Slept);
+            timed_out = self.event.wait_bits(event, readers(index), deadline) == Waited::TimedOut;
+            // The class is about to open, or was open. A poll before the next sleep may spare the
+            // owner another wake-up.
+            if spin::closely::<PolicyOf<D>>(look) {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// What a queued reader does before it sleeps: once more if it is the last look, too.
+    #[inline(always)]
+    pub(crate) fn read_step(&self, index: u32, flag: u64, is_last: bool) -> Result<Next, TooMany> {
+        loop {
+            let (event, exit) = (self.event.load(Relaxed), self.seen());
             let was = self.look();
             if was.level() <= index || Self::admits(was, index) {
                 match self.arrive(index) {
-                    Ok(()) => return Ok(true),
+                    Ok(()) => return Ok(Next::Done),
                     Err(was) => self.depart_again(index, was)?,
                 }
             }
-            if timed_out {
-                return Ok(false);
+            if is_last {
+                return Ok(Next::GaveUp);
             }
             let was = State(self.state.fetch_or(flag, Release));
             if was.level() <= index {
@@ -432,26 +464,7 @@ impl<D: Configuration> RawPsRwLock<D> {
                 self.close_asked();
                 continue;
             }
-            // From here on no other writer comes first. If no other reader is queued, the end of
-            // this section is near.
-            if patience > 0 && !mem::replace(&mut has_spun, true) && !was.has(flag) {
-                if spin::closely_for::<PolicyOf<D>>(patience, look) {
-                    return Ok(true);
-                }
-                continue;
-            }
-            if was.is_leaving() {
-                // Invariant 9.
-                timed_out = !self.wait_until_left(seen, readers(index), index + 1, deadline);
-                continue;
-            }
-            self.meter.count(Event::Slept);
-            timed_out = self.event.wait_bits(event, readers(index), deadline) == Waited::TimedOut;
-            // The class is about to open, or was open. A poll before the next sleep may spare the
-            // owner another wake-up.
-            if spin::closely::<PolicyOf<D>>(look) {
-                return Ok(true);
-            }
+            return Ok(Next::Wait(Wait { event, exit, was }));
         }
     }
 
@@ -472,4 +485,21 @@ impl<D: Configuration> RawPsRwLock<D> {
 }
 
 /// The class is open, and full.
-struct TooMany;
+pub(crate) struct TooMany;
+
+/// What a waiter does next.
+pub(crate) enum Next {
+    /// It is inside, or the owner.
+    Done,
+    /// It gives up.
+    GaveUp,
+    Wait(Wait),
+}
+
+/// What a waiter has found that is about to sleep: on the event, or at the exit if the owner was
+/// about to leave (invariant 9).
+pub(crate) struct Wait {
+    pub event: u32,
+    pub exit: u32,
+    pub was: State,
+}

@@ -20,8 +20,9 @@ use crate::word::{LEVEL, Queues, State, WRITERS, readers};
 use core::ptr;
 use ulocks_core::futex::{Bits, FutexKey};
 use ulocks_core::meter::{Event, Meter};
+use ulocks_core::queue::Wakers;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use ulocks_core::{Policy, sync};
+use ulocks_core::{Policy, sleep, sync};
 
 /// How many attempts a release makes before it leaves by (announce). An attempt clears flags and
 /// counts an event, or is a CAS: three are both, and one more for a thread that comes between.
@@ -78,17 +79,23 @@ impl<D: Configuration> RawPsRwLock<D> {
             }
             let open = State(was.0 - State::OWNED).with_level(0).0 | (to_wake & State::QUEUED);
             match self.state.compare_exchange(was.0, open, Release, Relaxed) {
-                Ok(_) => return Self::after_release(key, level, to_wake),
+                Ok(_) => {
+                    let mut wakers = Wakers::new();
+                    Self::after_release(key, level, to_wake, &mut wakers);
+                    return wakers.wake();
+                }
                 Err(now) => was = State(now),
             }
         }
-        self.leave(key, level, State::OWNED, to_wake);
+        self.leave(key, level, State::OWNED, to_wake, Wakers::new());
     }
 
     /// (announce) and (leave) from `level`, which is zero or the number of classes. `owned` is
     /// `OWNED`, or zero if another thread is the owner already. `to_wake` are the flags that were
     /// cleared before. No reader can make it fail or repeat a step.
-    fn leave(&self, key: KeyOf<D>, level: u32, owned: u64, to_wake: u64) {
+    ///
+    /// The wakers of tasks that were woken already are called at the end.
+    fn leave(&self, key: KeyOf<D>, level: u32, owned: u64, to_wake: u64, mut wakers: Wakers) {
         let concerned = Self::concerned(level, 0, owned != 0);
         let shut = if level == Self::CLASSES { LEVEL } else { 0 };
         // Queued readers stay queued until they are inside: the next owner must see their flags.
@@ -101,17 +108,18 @@ impl<D: Configuration> RawPsRwLock<D> {
         let last = self.state.fetch_and(!(LEVEL | State::DRAINING | owned | writers), Release);
         // Waiters that have come since (announce) sleep at the exit. Where there is none they sleep
         // with a timer, and a wake-up ends that sleep sooner.
-        Self::after_release(key, level, to_wake | (was | last) & concerned);
-        Self::tell_after_leaving(address, last);
+        Self::after_release(key, level, to_wake | (was | last) & concerned, &mut wakers);
+        Self::tell_after_leaving(address, last, &mut wakers);
+        wakers.wake();
     }
 
     /// The steps after a release. The lock may be gone, so this has no reference to it.
-    fn after_release(key: KeyOf<D>, level: u32, to_wake: u64) {
+    fn after_release(key: KeyOf<D>, level: u32, to_wake: u64, wakers: &mut Wakers) {
         sync::interruption_point();
         if level == Self::CLASSES {
             Self::lower();
         }
-        Self::wake(key, to_wake);
+        Self::wake(key, to_wake, wakers);
     }
 
     /// Before a release: opens the classes if only some are closed. Returns the level after that,
@@ -147,8 +155,9 @@ impl<D: Configuration> RawPsRwLock<D> {
         }
         self.queues.fetch_or(Queues::GRANTED, Release);
         self.count_event();
-        let taken = key.wake_bits(1, WRITERS) > 0 || !self.claim();
-        self.leave(key, level, if taken { 0 } else { State::OWNED }, to_wake);
+        let mut wakers = Wakers::new();
+        let taken = sleep::wake(key, 1, WRITERS, &mut wakers) > 0 || !self.claim();
+        self.leave(key, level, if taken { 0 } else { State::OWNED }, to_wake, wakers);
     }
 
     /// (count itself), and then (step down): the thread is a reader, so it may touch the lock
@@ -192,9 +201,11 @@ impl<D: Configuration> RawPsRwLock<D> {
             // Mutant: Acquire -> Relaxed: load buffering, by litmus/psrwlock-event.litmus.
             let now = self.state.fetch_and(!(to_wake & State::WRITERS), Acquire);
             self.count_event();
+            let mut wakers = Wakers::new();
             // The next owner may be leaving by now, and finds the flag no more.
-            Self::tell_after_leaving(ptr::from_ref(self).addr(), now);
-            Self::wake(self.event.key(), to_wake);
+            Self::tell_after_leaving(ptr::from_ref(self).addr(), now, &mut wakers);
+            Self::wake(self.event.key(), to_wake, &mut wakers);
+            wakers.wake();
         }
     }
 
@@ -222,18 +233,18 @@ impl<D: Configuration> RawPsRwLock<D> {
     }
 
     /// Wakes the waiters whose flags were set. By address: the lock may be gone.
-    fn wake(key: KeyOf<D>, to_wake: u64) {
+    fn wake(key: KeyOf<D>, to_wake: u64, wakers: &mut Wakers) {
         let (to_wake, top) = (State(to_wake), Self::LAYOUT.top());
         if to_wake.has(State::TOP) {
-            key.wake_bits(u32::MAX, readers(top));
+            sleep::wake(key, u32::MAX, readers(top), wakers);
         }
         if to_wake.has(State::LOW)
             && let Some(low) = Bits::new((1 << top.max(1)) - 1)
         {
-            key.wake_bits(u32::MAX, low);
+            sleep::wake(key, u32::MAX, low, wakers);
         }
         if to_wake.has(State::WRITERS) {
-            key.wake_bits(1, WRITERS);
+            sleep::wake(key, 1, WRITERS, wakers);
         }
     }
 }

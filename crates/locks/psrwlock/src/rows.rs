@@ -117,6 +117,19 @@ struct Seen {
     arrivals: Cell<u32>,
 }
 
+/// The wait of an owner that is a task, for the readers of a row.
+pub(crate) struct Drain {
+    number: u8,
+    seen: Seen,
+}
+
+impl Drain {
+    /// The owner does not wait any more.
+    pub(crate) fn end(&self) {
+        Row::of(self.number).waiting.fetch_sub(1, Relaxed);
+    }
+}
+
 /// A row: slots, each on cache lines of its own.
 pub(crate) struct Row {
     /// How many readers are at the slot, and above that how many have come, from bit 32 on.
@@ -289,7 +302,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         let was = row.slots[usize::from(nth) % SLOTS].fetch_sub(1, Release);
         Self::fence_of_reader();
         if row.waiting.load(Relaxed) > 0 && readers(was) == 1 {
-            row.exit.tell();
+            row.exit.tell_last();
         }
     }
 
@@ -394,6 +407,31 @@ impl<D: Configuration> RawPsRwLock<D> {
             self.judge_row(number, seen.arrivals.get());
         }
         done
+    }
+
+    /// As [`drain_row`](Self::drain_row), by an owner that is a task: from here on it waits, if the
+    /// lock has a row.
+    pub(crate) fn begin_drain(&self) -> Option<Drain> {
+        let number = self.row();
+        if number == 0 {
+            return None;
+        }
+        Row::of(number).waiting.fetch_add(1, Relaxed);
+        Self::fence_of_owner();
+        Some(Drain { number, seen: Seen::default() })
+    }
+
+    /// A look by an owner that waits. If readers are at slots still, the exit to sleep at, and what
+    /// to see there. Otherwise the wait is over.
+    pub(crate) fn look_at_row(&self, drain: &Drain) -> Result<(), (&'static Exit, u32)> {
+        let row = Row::of(drain.number);
+        let exit = row.exit.seen();
+        if !row.was_empty(&drain.seen) {
+            return Err((&row.exit, exit));
+        }
+        drain.end();
+        self.judge_row(drain.number, drain.seen.arrivals.get());
+        Ok(())
     }
 
     /// Takes the row away if it was not worth its last [`WRITES`] writes. For the owner, which has

@@ -14,16 +14,24 @@ use ulocks_core::{spin, sync};
 impl<D: Configuration> RawPsRwLock<D> {
     /// Raises the level to `to`, class by class. For the owner. False if `deadline` passed first.
     pub(crate) fn sift(&self, to: u32, deadline: Option<Deadline>) -> bool {
-        let shortcut = to == Self::CLASSES && self.row() == 0;
-        if shortcut && self.level() < to && self.shut_all(State::QUEUED) {
-            if self.row() == 0 {
-                return true;
-            }
-            // A reader has got the lock a row since the look.
-            self.reopen(0);
+        if to == Self::CLASSES && self.sift_at_once() {
+            return true;
         }
         let level = self.level();
         sync::without_unwinding(|| (level..to).all(|index| self.shut(index, deadline)))
+    }
+
+    /// (close all) by the owner, if that is possible.
+    pub(crate) fn sift_at_once(&self) -> bool {
+        if self.row() != 0 || self.level() == Self::CLASSES || !self.shut_all(State::QUEUED) {
+            return false;
+        }
+        if self.row() != 0 {
+            // A reader has got the lock a row since the look.
+            self.reopen(0);
+            return false;
+        }
+        true
     }
 
     /// (close all) by the owner, of a lock without readers, unless one of the flags of `stops` is
@@ -71,7 +79,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     }
 
     /// Whether the readers of a closed class have left, as far as the state counts them.
-    fn is_drained(&self, index: u32, was: State) -> bool {
+    pub(crate) fn is_drained(&self, index: u32, was: State) -> bool {
         let left = Self::LAYOUT.count(was, index) == 0;
         left && (!Self::READERS_FIRST || self.close_asked())
     }

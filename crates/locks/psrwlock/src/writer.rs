@@ -2,7 +2,7 @@
 //! those of [`raw`](super::raw).
 
 use crate::configuration::Configuration;
-use crate::raw::{PolicyOf, RawPsRwLock};
+use crate::raw::{PolicyOf, RawPsRwLock, Wait};
 use crate::word::{Layout, OWNER, Queues, State, WRITERS};
 use core::time::Duration;
 use ulocks_core::futex::{Bits, SHORT_SLEEP, Waited};
@@ -39,7 +39,7 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// (close all) of a lock that no thread uses or waits for.
     #[inline(always)]
-    fn write_at_once(&self) -> bool {
+    pub(crate) fn write_at_once(&self) -> bool {
         // Looks before it masks handlers: an attempt may be one of very many.
         if self.hint_has_row() || (Self::MASKS && self.look() != State::UNLOCKED) {
             return false;
@@ -94,12 +94,12 @@ impl<D: Configuration> RawPsRwLock<D> {
     }
 
     /// (own), if there is no owner.
-    fn try_own(&self) -> bool {
+    pub(crate) fn try_own(&self) -> bool {
         !self.look().is_owned() && self.take(0)
     }
 
     /// (own), which also sets `mark`.
-    fn take(&self, mark: u64) -> bool {
+    pub(crate) fn take(&self, mark: u64) -> bool {
         !State(self.state.fetch_or(State::OWNED | mark, Acquire)).is_owned()
     }
 
@@ -139,19 +139,11 @@ impl<D: Configuration> RawPsRwLock<D> {
     fn own_asleep(&self, deadline: Option<Deadline>) -> bool {
         let (mut mark, mut was_woken) = (0, false);
         loop {
-            let (event, seen) = (self.event.load(Acquire), self.seen());
-            if (!self.look().is_owned() && self.take(mark)) || (was_woken && self.take_grant()) {
-                return true;
-            }
-            // Release: see `exits`.
-            let was = State(self.state.fetch_or(State::WRITERS, Release));
-            if !was.is_owned() {
-                continue;
-            }
+            let Some(Wait { event, exit, was }) = self.own_step(mark, was_woken) else { return true };
             if was.is_leaving() {
-                // Invariant 9. This sleep may use up a wake-up, so it counts as one.
+                // This sleep may use up a wake-up, so it counts as one.
                 (mark, was_woken) = (State::WRITERS, true);
-                if !self.wait_until_left(seen, WRITERS, 0, deadline) {
+                if !self.wait_until_left(exit, WRITERS, 0, deadline) {
                     return self.leave_writers();
                 }
                 continue;
@@ -165,6 +157,23 @@ impl<D: Configuration> RawPsRwLock<D> {
             // The release that woke this writer may have cleared `WRITERS` while others sleep:
             // invariant 7.
             mark = State::WRITERS;
+        }
+    }
+
+    /// What a writer does before it sleeps: `None` if it is the owner. `mark` is `WRITERS` if it has
+    /// slept before.
+    #[inline(always)]
+    pub(crate) fn own_step(&self, mark: u64, was_woken: bool) -> Option<Wait> {
+        loop {
+            let (event, exit) = (self.event.load(Acquire), self.seen());
+            if (!self.look().is_owned() && self.take(mark)) || (was_woken && self.take_grant()) {
+                return None;
+            }
+            // Release: see `exits`.
+            let was = State(self.state.fetch_or(State::WRITERS, Release));
+            if was.is_owned() {
+                return Some(Wait { event, exit, was });
+            }
         }
     }
 
@@ -193,7 +202,7 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// (count sleeper), one more, if there is room for it; whether there was. It is one addition,
     /// because readers change the word all the time.
-    fn enter_sleepers(&self) -> bool {
+    pub(crate) fn enter_sleepers(&self) -> bool {
         let counts = Self::LAYOUT.counts_sleeper(self.look());
         if counts {
             self.state.fetch_add(Layout::ONE_SLEEPER, Relaxed);
@@ -202,7 +211,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     }
 
     /// (count sleeper), one less, by a writer that was counted.
-    fn leave_sleepers(&self) {
+    pub(crate) fn leave_sleepers(&self) {
         self.state.fetch_sub(Layout::ONE_SLEEPER, Relaxed);
     }
 
@@ -210,7 +219,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// place. If there is no owner, it has acquired. A wake-up may have come at the last moment,
     /// and with it the write side of a fair release.
     #[cold]
-    fn leave_writers(&self) -> bool {
+    pub(crate) fn leave_writers(&self) -> bool {
         if self.take(State::WRITERS) {
             return true;
         }

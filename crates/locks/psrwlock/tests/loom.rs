@@ -11,6 +11,7 @@ use ulocks_psrwlock::{BULK, Central, PhaseFair, RawPsRwLock, Sifted, URGENT, Unc
 use ulocks_testkit::model::rw::Role::{Read, TimedRead, TimedWrite, Write};
 use ulocks_testkit::model::rw::{exclusion, last_unlocker_frees, no_lost_wake, timeout_vs_unlock};
 use ulocks_testkit::suite::{exact, timed, unordered};
+use ulocks_testkit::tasks::{Mixed, Tasks};
 
 /// No thread spins, and none checks nesting.
 type Lock = RawPsRwLock<Sifted<{ BULK | URGENT }, Private<NoSpin>, PhaseFair, Central, Soft, Unchecked>>;
@@ -38,4 +39,12 @@ fn who_gives_up_strands_nobody() {
 fn the_release_is_the_last_access() {
     explore(exact(3), || last_unlocker_frees::<Lock>(1, 1));
     explore(exact(2), || last_unlocker_frees::<Lock>(0, 2));
+}
+
+#[test]
+fn tasks_wait_beside_threads() {
+    explore(exact(1), || exclusion::<Tasks<Lock>>(&[Read, Write]));
+    explore(exact(1), || exclusion::<Mixed<Lock>>(&[Write, Write]));
+    explore(exact(1), || no_lost_wake::<Mixed<Lock>>(&[Read, Write], 1));
+    explore(timed(1, 2), || timeout_vs_unlock::<Tasks<Lock>>(Write, &[TimedWrite]));
 }

@@ -13,6 +13,7 @@ use ulocks_psrwlock::{
 use ulocks_testkit::model::rw;
 use ulocks_testkit::model::rw::Role::{Read, TimedRead, TimedWrite, Write};
 use ulocks_testkit::model::upgrade::{self, How};
+use ulocks_testkit::tasks::{Mixed, Restless, Tasks};
 
 const THREE: u8 = BULK | URGENT | NESTED;
 type AtSlots = Sifted<THREE, Private<NoSpin>, PhaseFair, Eager>;
@@ -39,6 +40,13 @@ fn the_lock_serves_its_clients() {
     clients::<RawPsRwLock<Sifted<{ THREE | HANDLER }, Private<Patience<1_000>>>>>();
     clients::<RawPsRwLock<Sifted<THREE, Shared<NoSpin>>>>();
     clients::<RawPsRwLock<AtSlots>>();
+}
+
+#[test]
+fn tasks_are_served() {
+    clients::<Tasks<RawPsRwLock>>();
+    clients::<Mixed<RawPsRwLock<Sifted<BULK, Private<NoSpin>>>>>();
+    clients::<Restless<RawPsRwLock<AtSlots>>>();
 }
 
 /// Allocations, so that a reader beside a writer would touch what is freed.

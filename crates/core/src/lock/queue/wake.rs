@@ -76,7 +76,7 @@ impl Wakers {
     }
 
     /// Adds `waker`.
-    fn push(&mut self, waker: Waker) {
+    pub fn push(&mut self, waker: Waker) {
         if self.count < Self::ROOM {
             self.wakers[self.count].write(waker);
             self.count += 1;

@@ -2,7 +2,9 @@
 
 mod rwlock;
 
-pub use rwlock::{RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair};
+pub use rwlock::{
+    RawRwLock, RawRwLockAsync, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair,
+};
 
 use crate::lock::condvar::Waits;
 use crate::lock::meter::{Counted, Meter, Snapshot};

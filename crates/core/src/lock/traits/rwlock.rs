@@ -155,6 +155,47 @@ pub unsafe trait RawRwLockUpgrade: RawRwLockDowngrade {
     unsafe fn downgrade_to_upgradable(&self, token: Self::WriteToken) -> Self::UpgradableToken;
 }
 
+/// A reader-writer lock whose waiters may be tasks. [`task`](crate::task) has the methods for users
+/// of typed locks.
+///
+/// Each future may be dropped at any moment, and then leaves nothing behind. One that was polled and
+/// is forgotten is a user of the lock for ever.
+///
+/// # Safety
+/// As [`RawRwLockUpgrade`], for the tokens that the futures return too. Each of those may be
+/// released, and turned into another, by any thread.
+pub unsafe trait RawRwLockAsync: RawRwLockUpgrade {
+    /// The future of [`read_async`](Self::read_async).
+    type ReadAsync<'a>: Future<Output = Self::ReadToken> + Send + Sync
+    where
+        Self: 'a;
+    /// The future of [`write_async`](Self::write_async).
+    type WriteAsync<'a>: Future<Output = Self::WriteToken> + Send + Sync
+    where
+        Self: 'a;
+    /// The future of [`upgradable_async`](Self::upgradable_async).
+    type UpgradableAsync<'a>: Future<Output = Self::UpgradableToken> + Send + Sync
+    where
+        Self: 'a;
+    /// The future of [`upgrade_async`](Self::upgrade_async).
+    type UpgradeAsync<'a>: Future<Output = Self::WriteToken> + Send + Sync
+    where
+        Self: 'a;
+
+    /// Acquires the lock beside other readers for a task, which waits as long as it takes.
+    fn read_async(&self) -> Self::ReadAsync<'_>;
+    /// Acquires the lock alone for a task, which waits as long as it takes.
+    fn write_async(&self) -> Self::WriteAsync<'_>;
+    /// Acquires the lock beside readers for a task, to be upgraded perhaps.
+    fn upgradable_async(&self) -> Self::UpgradableAsync<'_>;
+    /// Turns the upgradable holder into a writer, for a task, which waits until the readers are
+    /// gone. A future that is dropped before releases the lock.
+    ///
+    /// # Safety
+    /// The token comes from an acquisition of this lock.
+    unsafe fn upgrade_async(&self, token: Self::UpgradableToken) -> Self::UpgradeAsync<'_>;
+}
+
 /// A reader-writer lock with releases that hand the lock to the longest waiter.
 ///
 /// # Safety

@@ -5,72 +5,16 @@ use std::mem::{self, ManuallyDrop};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use ulocks_core::Private;
 use ulocks_core::queue::{After, Every, HandOff, InOrder, QueueMutex, Rule};
 use ulocks_core::raw::{RawMutex, RawMutexAsync};
 use ulocks_core::spin::NoSpin;
 use ulocks_fair::{AcquireAsync, Closed, RawSemaphore, Semaphore};
+use ulocks_testkit::cancel::cancel;
 use ulocks_testkit::limit::until;
-
-/// How many futures are dropped before they are ready, in all: `ULOCKS_CANCELLATIONS`, or this.
-const CANCELLATIONS: u64 = 200_000;
-
-fn wanted() -> u64 {
-    match std::env::var("ULOCKS_CANCELLATIONS") {
-        Ok(number) => number.parse().expect("ULOCKS_CANCELLATIONS is a number"),
-        Err(_) => CANCELLATIONS,
-    }
-}
-
-/// Marsaglia's xorshift.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % most as u64) as usize
-    }
-}
-
-/// Four threads, each with sixteen futures by `acquire`, one of which it makes, polls or drops at a
-/// time. What is acquired goes back by `release`. Returns how many it acquired.
-fn cancel<'a, F: Future + Send + 'a>(
-    acquire: impl Fn(u32) -> F + Sync + 'a,
-    release: impl Fn(u32, F::Output) + Sync + 'a,
-) -> u64 {
-    let (dropped, acquired) = (AtomicU64::new(0), AtomicU64::new(0));
-    std::thread::scope(|scope| {
-        for me in 1..=4 {
-            let (dropped, acquired, acquire, release) = (&dropped, &acquired, &acquire, &release);
-            scope.spawn(move || {
-                let mut random = Random(me * 0x9E37_79B9);
-                let mut futures: [Option<(u32, Pin<Box<F>>)>; 16] = Default::default();
-                let mut context = Context::from_waker(Waker::noop());
-                while dropped.load(Relaxed) < wanted() {
-                    let at = random.below(16);
-                    let count = 1 + random.below(3) as u32;
-                    let (count, future) =
-                        futures[at].get_or_insert_with(|| (count, Box::pin(acquire(count))));
-                    let count = *count;
-                    if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
-                        acquired.fetch_add(1, Relaxed);
-                        release(count, output);
-                        futures[at] = None;
-                    } else if random.below(2) == 0 {
-                        dropped.fetch_add(1, Relaxed);
-                        futures[at] = None;
-                    }
-                }
-            });
-        }
-    });
-    acquired.into_inner()
-}
 
 #[test]
 fn permits_are_conserved_whatever_is_dropped() {

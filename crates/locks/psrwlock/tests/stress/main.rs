@@ -9,6 +9,7 @@ mod face;
 #[path = "../common/mixed.rs"]
 mod mixed;
 mod phases;
+mod tasks;
 #[allow(dead_code, reason = "each test crate uses its part of it")]
 #[path = "../common/variables.rs"]
 mod variables;

@@ -17,6 +17,7 @@ mod place;
 mod releases;
 mod rows;
 mod signals;
+mod tasks;
 
 use ulocks_core::model::{Config, Strategy};
 use ulocks_core::signal::Soft;

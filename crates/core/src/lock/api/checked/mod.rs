@@ -20,7 +20,7 @@ pub use guard::{MutexGuard, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWr
 pub use mapped::{MappedMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard};
 pub use mutex::Mutex;
 pub use rwlock::{RwLock, read_with};
-pub(crate) use rwlock::{upgradable_guard, write_guard};
+pub(crate) use rwlock::{forget_upgradable, upgradable_guard, write_guard};
 
 use super::{Raw, RawCondvar, Token};
 use crate::lock::traits::RawMutex;

@@ -61,7 +61,7 @@ pub use rwlock::{
     MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard,
     RwLockWriteGuard, read_with,
 };
-pub(crate) use rwlock::{upgradable_guard, write_guard};
+pub(crate) use rwlock::{forget_upgradable, upgradable_guard, write_guard};
 
 use super::{Raw, RawCondvar, Token};
 use crate::lock::traits::{RawMutex, RawMutexFair};

@@ -81,6 +81,16 @@ pub(crate) unsafe fn upgradable_guard<L: RawRwLockUpgrade, T: ?Sized>(
     unsafe { rwlock.make_upgradable_guard_unchecked(Token::new(token)) }
 }
 
+/// Takes an upgradable guard apart. The caller now has the access.
+#[inline]
+pub(crate) fn forget_upgradable<'a, L: RawRwLockUpgrade<UpgradableToken = ()>, T: ?Sized>(
+    guard: RwLockUpgradableReadGuard<'a, L, T>,
+) -> &'a RwLock<L, T> {
+    let rwlock = RwLockUpgradableReadGuard::<L, T>::rwlock(&guard);
+    core::mem::forget(guard);
+    rwlock
+}
+
 macro_rules! exchanges {
     ($method:ident($From:ident) -> $To:ident) => {
         #[inline]

@@ -312,6 +312,16 @@ pub(crate) unsafe fn upgradable_guard<L: RawRwLockUpgrade, T: ?Sized>(
     Guard::new(rwlock, rwlock.lock.open::<Upgradable>(token))
 }
 
+/// Takes an upgradable guard apart. The caller now has the access, which is closed.
+#[track_caller]
+pub(crate) fn forget_upgradable<'a, L: RawRwLockUpgrade<UpgradableToken = ()>, T: ?Sized>(
+    guard: RwLockUpgradableReadGuard<'a, L, T>,
+) -> &'a RwLock<L, T> {
+    let (rwlock, _) = Guard::into_parts(guard);
+    rwlock.lock.close::<Upgradable>();
+    rwlock
+}
+
 impl<L: RawRwLock, T: Default> Default for RwLock<L, T> {
     #[track_caller]
     fn default() -> Self {

@@ -1,7 +1,8 @@
-//! Acquisitions of a task: `lock_async`, and what it returns.
+//! Acquisitions of a task: `lock_async`, `read_async` and `write_async`, and what they return.
 //!
 //! Threads and tasks wait for one lock in one queue. A mutex whose raw lock is [`RawMutexAsync`]
-//! has the methods of [`AsyncMutex`] beside those that block. Nothing here belongs to a runtime.
+//! has the methods of [`AsyncMutex`] beside those that block. So has a reader-writer lock those of
+//! [`AsyncRwLock`]. Nothing here belongs to a runtime. What is said of a mutex is so for both.
 //!
 //! # Fairness
 //! A waiter has its place in the queue whether it is a thread or a task. A fair mutex serves in the
@@ -91,6 +92,14 @@ use core::ops::{Deref, DerefMut};
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll, ready};
 use std::sync::Arc;
+
+mod rwlock;
+
+pub use rwlock::{
+    AsyncRwLock, AsyncRwLockReadGuard, AsyncRwLockUpgradableReadGuard, AsyncRwLockWriteGuard,
+    OwnedAsyncRwLockReadGuard, OwnedAsyncRwLockWriteGuard, ReadAsync, ReadOwnedAsync, UpgradableAsync,
+    UpgradeAsync, WriteAsync, WriteOwnedAsync,
+};
 
 mod sealed {
     use crate::lock::api::{Condvar, Mutex};

@@ -1,0 +1,321 @@
+//! Tasks that sleep on a futex.
+//!
+//! Some locks have no nodes: a waiter reads a word, looks at the lock, and sleeps on the word. A
+//! task does the same with a [`TaskSleep`] in place of the kernel's queue. The sleepers of all words
+//! are in lists of a static table, by address. So the lock keeps its size, and whoever wakes needs
+//! its address only: the lock may be gone.
+//!
+//! # Properties
+//! 1. *No wake-up is lost.* A wake-up follows a change of the word. Either it finds the task, or the
+//!    task finds the change, and does not fall asleep.
+//! 2. A task that is woken is told by the waker of its last poll that returned `Pending`.
+//! 3. A task that is dropped is in no list any more. If it was woken before, its lock says what
+//!    becomes of the wake-up, as for a thread whose time is up.
+//! 4. Where one waiter is woken, threads and tasks take turns.
+//! 5. If no task sleeps, a wake-up costs a fence and a load more.
+//!
+//! # State
+//!
+//! | what | accessed by |
+//! |---|---|
+//! | `Place::count`: tasks that are in the list, or look at the word to join it | each sleeper, each wake-up |
+//! | `Place::list`, and all of `TaskSleep` but its address | who holds the lock of the place |
+//! | `TaskSleep::address`: where it fell asleep, or zero | the task |
+//!
+//! # Invariants
+//! 1. A task is in the list of its address, or in none. It is there from (join) to (take out).
+//! 2. Whoever takes a task out gets its waker. It calls it after the lock of the place, and when
+//!    nothing is left to do for others.
+//! 3. A task that is in a list does not move and is not freed: it is pinned, and its drop takes it
+//!    out.
+//!
+//! # Ordering
+//! (join) counts the task, and then looks at the word. A wake-up changes the word, and then looks at
+//! the count. Both have a fence in between, so one of the two sees the other: (fences). A wake-up
+//! that finds the count takes the lock of the place. If it is before the task, the task finds the
+//! change when it has the lock.
+//!
+//! # Source
+//! The kernel's futex, which counts waiters of a bucket in the same way; and Java's
+//! `LockSupport.park` and WebKit's parking lot for the table.
+
+use crate::lock::api::Mutex;
+use crate::lock::policy::Private;
+use crate::lock::queue::{InOrder, QueueMutex, Wakers};
+use crate::sys::futex::{Bits, Futex, FutexKey, Scope};
+use crate::sys::sync::Ordering::{Relaxed, SeqCst};
+use crate::sys::sync::{AtomicU32, fence, is_abandoned, place_of, places};
+use core::fmt;
+use core::marker::PhantomPinned;
+use core::pin::Pin;
+use core::ptr;
+use core::task::Waker;
+
+/// How many lists there are. Others were not measured: a wake-up looks for its tasks among those of
+/// a sixty-fourth of all addresses.
+const PLACES: usize = places(64);
+
+/// Two cache lines of its own: processors fetch them in pairs.
+#[repr(align(128))]
+struct Place {
+    count: AtomicU32,
+    /// Whether a task comes first at the next single wake-up.
+    is_turn_of_task: AtomicU32,
+    list: Mutex<QueueMutex<Private, InOrder>, List>,
+}
+
+crate::sync_static! {
+    static TABLE: [Place; PLACES] = crate::each!(Place::new(); PLACES);
+}
+
+impl Place {
+    crate::const_fn! {
+        fn new() -> Self {
+            Self {
+                count: AtomicU32::new(0),
+                is_turn_of_task: AtomicU32::new(0),
+                list: Mutex::new(List { first: ptr::null_mut(), last: ptr::null_mut() }),
+            }
+        }
+    }
+
+    fn of(address: usize) -> &'static Self {
+        let table: &'static [Self; PLACES] = &TABLE;
+        &table[place_of(address, PLACES)]
+    }
+
+    /// Takes out up to `count` tasks that sleep at `address` with a bit of `bits`, the one that came
+    /// first before others, and adds their wakers. Returns how many.
+    #[cold]
+    fn wake(&self, address: usize, count: u32, bits: Bits, wakers: &mut Wakers) -> u32 {
+        let mut list = self.list.lock();
+        let (mut woken, mut next) = (0, list.first);
+        // SAFETY: what is in the list is pinned, and is accessed under its lock: invariants 1 and 3.
+        while let Some(entry) = unsafe { next.as_mut() } {
+            let this = next;
+            next = entry.next;
+            if woken < count && entry.address == address && entry.bits & bits.get() != 0 {
+                // SAFETY: it is in this list.
+                let waker = unsafe { list.take_out(this) };
+                wakers.push(waker.expect("a task that sleeps has left its waker"));
+                woken += 1;
+            }
+        }
+        drop(list);
+        self.count.fetch_sub(woken, Relaxed);
+        woken
+    }
+}
+
+/// What other threads access of a task that sleeps.
+struct Entry {
+    next: *mut Entry,
+    before: *mut Entry,
+    address: usize,
+    bits: u32,
+    /// `None` if it is in no list.
+    waker: Option<Waker>,
+}
+
+struct List {
+    first: *mut Entry,
+    last: *mut Entry,
+}
+
+// SAFETY: its entries are of futures, which are `Send`, and a waker is.
+unsafe impl Send for List {}
+
+impl List {
+    /// (join): appends `entry`.
+    ///
+    /// # Safety
+    /// It is in no list, and stays where it is until it is taken out.
+    unsafe fn join(&mut self, entry: *mut Entry) {
+        // SAFETY: the caller's promise for the entry; the last one is in this list.
+        unsafe {
+            (*entry).next = ptr::null_mut();
+            (*entry).before = self.last;
+            match self.last.as_mut() {
+                Some(last) => last.next = entry,
+                None => self.first = entry,
+            }
+        }
+        self.last = entry;
+    }
+
+    /// (take out): its waker, for the caller to call or to drop. `None` if it is in no list.
+    ///
+    /// # Safety
+    /// `entry` is in this list, or in none.
+    unsafe fn take_out(&mut self, entry: *mut Entry) -> Option<Waker> {
+        // SAFETY: the caller's promise; its neighbours are in this list.
+        unsafe {
+            let waker = (*entry).waker.take()?;
+            match (*entry).before.as_mut() {
+                Some(before) => before.next = (*entry).next,
+                None => self.first = (*entry).next,
+            }
+            match (*entry).next.as_mut() {
+                Some(next) => next.before = (*entry).before,
+                None => self.last = (*entry).before,
+            }
+            Some(waker)
+        }
+    }
+}
+
+/// A task's place among those that sleep on a futex of this process: a part of its future.
+pub struct TaskSleep {
+    /// Where it fell asleep last; zero if it knows that it is awake.
+    address: usize,
+    entry: Entry,
+    _pinned: PhantomPinned,
+}
+
+// SAFETY: the entry is accessed under the lock of its place, or by the task where it is in no list.
+unsafe impl Send for TaskSleep {}
+// SAFETY: a shared reference gives access to nothing.
+unsafe impl Sync for TaskSleep {}
+
+impl TaskSleep {
+    /// A task that is awake.
+    #[must_use]
+    pub const fn new() -> Self {
+        let entry =
+            Entry { next: ptr::null_mut(), before: ptr::null_mut(), address: 0, bits: 0, waker: None };
+        Self { address: 0, entry, _pinned: PhantomPinned }
+    }
+
+    fn entry(self: Pin<&mut Self>) -> *mut Entry {
+        // SAFETY: nothing is moved.
+        &raw mut unsafe { self.get_unchecked_mut() }.entry
+    }
+
+    /// The task falls asleep, if `futex` is what was `seen`: until a wake-up that has one of `bits`,
+    /// which calls `waker`. For a task that is awake.
+    ///
+    /// # Panics
+    /// If it sleeps.
+    pub fn fall_asleep<S: Scope>(
+        mut self: Pin<&mut Self>,
+        futex: &Futex<S>,
+        seen: u32,
+        bits: Bits,
+        waker: Waker,
+    ) -> bool {
+        const { assert!(S::PRIVATE, "tasks sleep in one process") };
+        assert!(self.address == 0, "a task that sleeps falls asleep");
+        let address = futex.key().address();
+        let place = Place::of(address);
+        place.count.fetch_add(1, Relaxed);
+        fence(SeqCst); // (fences)
+        let mut list = place.list.lock();
+        if futex.load(Relaxed) != seen {
+            drop(list);
+            place.count.fetch_sub(1, Relaxed);
+            return false;
+        }
+        let entry = self.as_mut().entry();
+        // SAFETY: it is in no list, so the task's alone. It is pinned, and its drop takes it out.
+        unsafe {
+            (*entry).address = address;
+            (*entry).bits = bits.get();
+            (*entry).waker = Some(waker);
+            list.join(entry);
+        }
+        drop(list);
+        // SAFETY: nothing is moved.
+        unsafe { self.get_unchecked_mut() }.address = address;
+        true
+    }
+
+    /// Whether the task sleeps on; then the end of its sleep calls `waker`. Otherwise it was awake,
+    /// or was woken since it fell asleep, which is told once.
+    pub fn sleeps_on(mut self: Pin<&mut Self>, waker: &Waker) -> Slept {
+        if self.address == 0 {
+            return Slept::Not;
+        }
+        let (place, fresh, entry) = (Place::of(self.address), waker.clone(), self.as_mut().entry());
+        let list = place.list.lock();
+        // SAFETY: it is accessed under the lock of its place.
+        let before = match unsafe { &mut (*entry).waker } {
+            Some(waker) => core::mem::replace(waker, fresh),
+            None => {
+                drop(list);
+                // SAFETY: nothing is moved.
+                unsafe { self.get_unchecked_mut() }.address = 0;
+                return Slept::UntilWoken;
+            }
+        };
+        drop(list);
+        drop(before);
+        Slept::On
+    }
+
+    /// The task wakes up by itself. Returns its waker, whose drop may panic; `None` if it was woken
+    /// before, or was awake.
+    pub fn wake_up(mut self: Pin<&mut Self>) -> Option<Waker> {
+        if self.address == 0 {
+            return None;
+        }
+        let (place, entry) = (Place::of(self.address), self.as_mut().entry());
+        // SAFETY: it is in the list of its place, or in none.
+        let waker = unsafe { place.list.lock().take_out(entry) };
+        if waker.is_some() {
+            place.count.fetch_sub(1, Relaxed);
+        }
+        // SAFETY: nothing is moved.
+        unsafe { self.get_unchecked_mut() }.address = 0;
+        waker
+    }
+}
+
+impl Drop for TaskSleep {
+    fn drop(&mut self) {
+        if !is_abandoned() {
+            // SAFETY: it was pinned when it fell asleep, and is not moved here.
+            drop(unsafe { Pin::new_unchecked(self) }.wake_up());
+        }
+    }
+}
+
+impl Default for TaskSleep {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for TaskSleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TaskSleep { .. }")
+    }
+}
+
+/// What became of a sleep since the last poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slept {
+    /// The task was awake.
+    Not,
+    /// It goes on.
+    On,
+    /// A wake-up has ended it.
+    UntilWoken,
+}
+
+/// Wakes up to `count` threads and tasks that sleep on the futex of that key with a bit of `bits`.
+/// Returns how many. The wakers of tasks are added, to be called when nothing is left to do for
+/// others. By address: the futex may be gone.
+pub fn wake<S: Scope>(key: FutexKey<S>, count: u32, bits: Bits, wakers: &mut Wakers) -> u32 {
+    if !S::PRIVATE {
+        return key.wake_bits(count, bits);
+    }
+    fence(SeqCst); // (fences)
+    let place = Place::of(key.address());
+    if place.count.load(Relaxed) == 0 {
+        return key.wake_bits(count, bits);
+    }
+    let tasks_first = count == 1 && place.is_turn_of_task.fetch_xor(1, Relaxed) == 1;
+    let threads = if tasks_first { 0 } else { key.wake_bits(count, bits) };
+    let woken = threads + place.wake(key.address(), count - threads.min(count), bits, wakers);
+    if tasks_first && woken == 0 { key.wake_bits(count, bits) } else { woken }
+}
