@@ -10,11 +10,13 @@ use crate::lock::spin::{self, Look, Lost};
 use crate::lock::traits::{RawMutex, RawMutexAsync};
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sys::sync::{UnsafeCell, without_unwinding};
+use crate::sys::time::Deadline;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
+use core::time::Duration;
 
 /// A task's place in the queue, in its future.
 ///
@@ -123,6 +125,8 @@ pub enum Stage {
 pub struct LockAsync<'a, P: InOneProcess, R: Rule> {
     mutex: &'a QueueMutex<P, R>,
     stage: Stage,
+    /// When the bound passes, once it has found the mutex taken.
+    due: Option<Deadline>,
     waiter: Option<TaskNode>,
 }
 
@@ -140,14 +144,14 @@ unsafe impl<P: InOneProcess, R: Rule> RawMutexAsync for QueueMutex<P, R> {
 
     #[inline]
     fn lock_async(&self) -> LockAsync<'_, P, R> {
-        LockAsync { mutex: self, stage: Stage::New, waiter: None }
+        LockAsync { mutex: self, stage: Stage::New, due: None, waiter: None }
     }
 }
 
 impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     /// A task that was chosen, and is polled: true if it holds the mutex, or else it is queued
     /// again and the mutex is owed to it.
-    fn contend_as_task(&self, waiter: &TaskNode, waker: &Waker) -> bool {
+    fn contend_as_task(&self, waiter: &TaskNode, due: &mut Option<Deadline>, waker: &Waker) -> bool {
         loop {
             match self.look_as_candidate() {
                 Look::Acquired => return true,
@@ -155,7 +159,10 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 _ => {}
             }
             drop(waiter.replace(Some(waker.clone())));
-            self.set_due(); // (claim)
+            let due = *due.get_or_insert_with(|| Deadline::after(Duration::from_nanos(R::BOUND_NS)));
+            if R::BOUND_NS == 0 || R::CULLED || due.has_passed() {
+                self.set_due(); // (claim)
+            }
             // SAFETY: the node was chosen, so it is in no queue, and its future stays where it is.
             if unsafe { self.stand_back(waiter.as_node(), Status::unpolled) } {
                 self.meter.count(Event::Slept);
@@ -222,7 +229,7 @@ impl<P: InOneProcess, R: Rule> LockAsync<'_, P, R> {
         let Poll::Ready(answer) = waiter.poll(context) else { return Poll::Pending };
         self.mutex.meter.count(Event::Woke);
         let chosen = answer.is(Kind::Chosen);
-        if chosen && !self.mutex.contend_as_task(waiter, context.waker()) {
+        if chosen && !self.mutex.contend_as_task(waiter, &mut self.due, context.waker()) {
             return Poll::Pending;
         }
         waiter.node.take_back();
@@ -292,13 +299,14 @@ impl<P: InOneProcess, R: Rule> fmt::Debug for LockAsync<'_, P, R> {
 
 #[cfg(all(test, world = "machine"))]
 mod tests {
-    use super::super::rule::{After, InOrder};
+    use super::super::rule::{After, HandOff, InOrder};
     use super::*;
     use crate::lock::policy::Private;
     use core::pin::pin;
     use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
     use std::task::Wake;
+    use std::time::Instant;
 
     /// Counts its wake-ups.
     #[derive(Default)]
@@ -322,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_task_is_overtaken_once() {
-        let mutex = QueueMutex::<Private, After>::new();
+        let mutex = QueueMutex::<Private, HandOff>::new();
         let woken = Arc::new(Woken::default());
         mutex.lock();
         let mut task = pin!(mutex.lock_async());
@@ -337,6 +345,34 @@ mod tests {
         assert!(woken.take() == 1 && mutex.try_lock().is_none());
         assert!(poll(task.as_mut(), &woken).is_ready());
         unlock();
+        assert_eq!(mutex.try_lock(), Some(()));
+    }
+
+    /// Woken by each release, until the bound has passed since the first poll that was in vain.
+    #[test]
+    fn a_task_is_overtaken_for_the_bound() {
+        const BOUND: Duration = Duration::from_millis(200);
+        let mutex = QueueMutex::<Private, After<{ BOUND.as_nanos() as u64 }>>::new();
+        let woken = Arc::new(Woken::default());
+        mutex.lock();
+        let mut task = pin!(mutex.lock_async());
+        assert!(poll(task.as_mut(), &woken).is_pending());
+        let overtake = || {
+            // SAFETY: locked above, or by the overtaking before; the token is nothing.
+            unsafe { mutex.unlock(()) };
+            woken.take() == 1 && mutex.try_lock().is_some()
+        };
+        let began = Instant::now();
+        for _ in 0..3 {
+            assert!(overtake() && poll(task.as_mut(), &woken).is_pending());
+            assert!(!mutex.is_owed() || began.elapsed() > BOUND);
+        }
+        std::thread::sleep(BOUND);
+        assert!(mutex.is_owed() || overtake() && poll(task.as_mut(), &woken).is_pending());
+        assert!(mutex.is_owed() && !overtake());
+        assert!(poll(task.as_mut(), &woken).is_ready());
+        // SAFETY: acquired by the future.
+        unsafe { mutex.unlock(()) };
         assert_eq!(mutex.try_lock(), Some(()));
     }
 
