@@ -91,10 +91,12 @@ impl Place {
         let mut list = self.list.lock();
         let (mut woken, mut next) = (0, list.first);
         // SAFETY: what is in the list is pinned, and is accessed under its lock: invariants 1 and 3.
-        while let Some(entry) = unsafe { next.as_mut() } {
+        while woken < count
+            && let Some(entry) = unsafe { next.as_mut() }
+        {
             let this = next;
             next = entry.next;
-            if woken < count && entry.address == address && entry.bits & bits.get() != 0 {
+            if entry.address == address && entry.bits & bits.get() != 0 {
                 // SAFETY: it is in this list.
                 let waker = unsafe { list.take_out(this) };
                 wakers.push(waker.expect("a task that sleeps has left its waker"));
