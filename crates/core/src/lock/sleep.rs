@@ -1,13 +1,13 @@
 //! Tasks that sleep on a futex.
 //!
 //! Some locks have no nodes: a waiter reads a word, looks at the lock, and sleeps on the word. A
-//! task does the same with a [`TaskSleep`] in place of the kernel's queue. The sleepers of all words
-//! are in lists of a static table, by address. So the lock keeps its size, and whoever wakes needs
-//! its address only: the lock may be gone.
+//! task does the same with a [`TaskSleep`] in place of the kernel's queue. The sleepers of all
+//! words are in lists of a static table, by address. So the lock keeps its size, and whoever wakes
+//! needs its address only: the lock may be gone.
 //!
 //! # Properties
-//! 1. *No wake-up is lost.* A wake-up follows a change of the word. Either it finds the task, or the
-//!    task finds the change, and does not fall asleep.
+//! 1. *No wake-up is lost.* A wake-up follows a change of the word. Either it finds the task, or
+//!    the task finds the change, and does not fall asleep.
 //! 2. A task that is woken is told by the waker of its last poll that returned `Pending`.
 //! 3. A task that is dropped is in no list any more. If it was woken before, its lock says what
 //!    becomes of the wake-up, as for a thread whose time is up.
@@ -30,10 +30,10 @@
 //!    out.
 //!
 //! # Ordering
-//! (join) counts the task, and then looks at the word. A wake-up changes the word, and then looks at
-//! the count. Both have a fence in between, so one of the two sees the other: (fences). A wake-up
-//! that finds the count takes the lock of the place. If it is before the task, the task finds the
-//! change when it has the lock.
+//! (join) counts the task, and then looks at the word. A wake-up changes the word, and then looks
+//! at the count. Both have a fence in between, so one of the two sees the other: (fences). A
+//! wake-up that finds the count takes the lock of the place. If it is before the task, the task
+//! finds the change when it has the lock.
 //!
 //! # Source
 //! The kernel's futex, which counts waiters of a bucket in the same way; and Java's
@@ -84,17 +84,17 @@ impl Place {
         &table[place_of(address, PLACES)]
     }
 
-    /// Takes out up to `count` tasks that sleep at `address` with a bit of `bits`, the one that came
-    /// first before others, and adds their wakers. Returns how many.
+    /// Takes out up to `count` tasks that sleep at `address` with a bit of `bits`, the one that
+    /// came first before others, and adds their wakers. Returns how many.
     #[cold]
     fn wake(&self, address: usize, count: u32, bits: Bits, wakers: &mut Wakers) -> u32 {
         let mut list = self.list.lock();
         let (mut woken, mut next) = (0, list.first);
-        // SAFETY: what is in the list is pinned, and is accessed under its lock: invariants 1 and 3.
-        while woken < count
-            && let Some(entry) = unsafe { next.as_mut() }
-        {
+        while woken < count && !next.is_null() {
             let this = next;
+            // SAFETY: it is in the list, so it is pinned, and accessed under this lock (invariants
+            // 1 and 3).
+            let entry = unsafe { &*this };
             next = entry.next;
             if entry.address == address && entry.bits & bits.get() != 0 {
                 // SAFETY: it is in this list.
@@ -193,8 +193,8 @@ impl TaskSleep {
         &raw mut unsafe { self.get_unchecked_mut() }.entry
     }
 
-    /// The task falls asleep, if `futex` is what was `seen`: until a wake-up that has one of `bits`,
-    /// which calls `waker`. For a task that is awake.
+    /// The task falls asleep, if `futex` is what was `seen`: until a wake-up that has one of
+    /// `bits`, which calls `waker`. For a task that is awake.
     ///
     /// # Panics
     /// If it sleeps.

@@ -5,12 +5,12 @@
 //! [`TaskSleep`](ulocks_core::sleep), and its poll returns. So the invariants are those of threads,
 //! with what a sleeping thread does not do beside them:
 //!
-//! - *A poll that was not asked for* finds the task asleep, and leaves it so. It has its place among
-//!   the sleepers still.
-//! - *A drop* takes the task out of the sleepers first: from then on no wake-up is spent on it. Then
-//!   it leaves as a thread whose time is up. A queued reader leaves its queue. A sleeping writer
-//!   sets `WRITERS` for the owner to find, and gives back what it was granted. An owner that sifts
-//!   opens the classes and is the owner no more.
+//! - *A poll that was not asked for* finds the task asleep, and leaves it so. It has its place
+//!   among the sleepers still.
+//! - *A drop* takes the task out of the sleepers first: from then on no wake-up is spent on it.
+//!   Then it leaves as a thread whose time is up. A queued reader leaves its queue. A sleeping
+//!   writer sets `WRITERS` for the owner to find, and gives back what it was granted. An owner that
+//!   sifts opens the classes and is the owner no more.
 //! - *A task that was woken and is not polled* is a queued reader, or an owner, for as long. All
 //!   others wait for it, as for a thread that gets no CPU.
 //!
@@ -455,7 +455,7 @@ impl<D: Configuration> fmt::Debug for OwnAsync<'_, D> {
     }
 }
 
-#[cfg(all(test, not(any(ulocks_loom, ulocks_vm))))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use core::pin::pin;

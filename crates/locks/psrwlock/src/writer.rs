@@ -160,8 +160,8 @@ impl<D: Configuration> RawPsRwLock<D> {
         }
     }
 
-    /// What a writer does before it sleeps: `None` if it is the owner. `mark` is `WRITERS` if it has
-    /// slept before.
+    /// What a writer does before it sleeps: `None` if it is the owner. `mark` is `WRITERS` if it
+    /// has slept before.
     #[inline(always)]
     pub(crate) fn own_step(&self, mark: u64, was_woken: bool) -> Option<Wait> {
         loop {

@@ -8,8 +8,8 @@
 //! A waiter has its place in the queue whether it is a thread or a task. A fair mutex serves in the
 //! order of arrival. A future arrives when it is polled first, not when it is made. On a mutex that
 //! is not fair, others may overtake a task until the bound of the mutex has passed since it was
-//! woken and found the mutex taken. If it is polled after that, and finds the mutex taken again, the
-//! present holder is the last to overtake it: the next release hands over. Each wait in a bound
+//! woken and found the mutex taken. If it is polled after that, and finds the mutex taken again,
+//! the present holder is the last to overtake it: the next release hands over. Each wait in a bound
 //! includes what an executor takes to poll.
 //!
 //! A waiter that is served has to run. A task that has the mutex, or is about to, keeps all others

@@ -158,8 +158,8 @@ pub unsafe trait RawRwLockUpgrade: RawRwLockDowngrade {
 /// A reader-writer lock whose waiters may be tasks. [`task`](crate::task) has the methods for users
 /// of typed locks.
 ///
-/// Each future may be dropped at any moment, and then leaves nothing behind. One that was polled and
-/// is forgotten is a user of the lock for ever.
+/// Each future may be dropped at any moment, and then leaves nothing behind. One that was polled
+/// and is forgotten is a user of the lock for ever.
 ///
 /// # Safety
 /// As [`RawRwLockUpgrade`], for the tokens that the futures return too. Each of those may be
