@@ -11,8 +11,14 @@ mod condvar_clients;
 mod hurry;
 
 use condvar_clients::*;
+use core::time::Duration;
+use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
+use ulocks_core::queue::{InOrder, QueueMutex};
+use ulocks_core::spin::NoSpin;
+use ulocks_core::time::Deadline;
 use ulocks_testkit::model::{install_handler, until_struck};
+use ulocks_testkit::tasks::Monitor;
 
 /// By chance, with spurious wake-ups.
 fn sampled() -> Config {
@@ -132,4 +138,39 @@ fn a_timeout_takes_no_notification_from_a_spinner() {
 fn who_is_moved_need_not_be_who_was_notified() {
     explore(sampled(), stray_requeue::<Sleeps>);
     explore(sampled(), stray_requeue_beside_a_timeout::<Sleeps>);
+}
+
+/// The mutex in order has this condition variable, and tasks wait for it.
+type Tasks = Monitor<QueueMutex<Private<NoSpin>, InOrder>>;
+/// Threads that spin, and tasks.
+type Some = Monitor<QueueMutex<Private, InOrder>, 2>;
+
+#[test]
+fn tasks_miss_no_notification() {
+    fn check<L: Lock>() {
+        explore(Config { preemptions: Some(3), ..Config::exhaustive() }, one_waiter::<L>);
+        explore(sampled(), one_waiter::<L>);
+        explore(sampled(), stray_notification::<L>);
+        explore(sampled(), one_by_one::<L>);
+        explore(sampled(), two_notifiers::<L>);
+        for waiters in [2, 3, 8] {
+            explore(sampled(), move || all_at_once::<L>(waiters));
+        }
+        explore(sampled(), all_while_holding::<L>);
+        explore(sampled(), one_beside_a_locker::<L>);
+        explore(sampled(), two_mutexes::<L>);
+    }
+    check::<Tasks>();
+    check::<Some>();
+}
+
+/// A future that is dropped passes on what it got.
+#[test]
+fn a_dropped_future_loses_no_notification() {
+    // One that has passed, since a task comes to its deadline late.
+    let limits: [fn() -> Deadline; 2] = [soon, || Deadline::after(Duration::ZERO)];
+    for limit in limits {
+        explore(sampled(), move || timed_and_untimed::<Tasks>(limit));
+        explore(sampled(), move || timed_and_untimed::<Some>(limit));
+    }
 }

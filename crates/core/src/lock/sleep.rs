@@ -18,6 +18,7 @@
 //!
 //! | what | accessed by |
 //! |---|---|
+//! | `Place::process`: whose they are, before `count` | each sleeper, each wake-up |
 //! | `Place::count`: tasks that are in the list, or look at the word to join it | each sleeper, each wake-up |
 //! | `Place::list`, and all of `TaskSleep` but its address | who holds the lock of the place |
 //! | `TaskSleep::address`: where it fell asleep, or zero | the task |
@@ -32,18 +33,19 @@
 //! # Ordering
 //! (join) counts the task, and then looks at the word. A wake-up changes the word, and then looks
 //! at the count. Both have a fence in between, so one of the two sees the other: (fences). A
-//! wake-up that finds the count takes the lock of the place. If it is before the task, the task
-//! finds the change when it has the lock.
+//! wake-up that finds the count finds the process, too, by (count), and takes the lock of the
+//! place. If it is before the task, the task finds the change when it has the lock.
 //!
 //! # Source
-//! The kernel's futex, which counts waiters of a bucket in the same way; and Java's
-//! `LockSupport.park` and WebKit's parking lot for the table.
+//! The kernel's futex, which counts the waiters of a bucket in the same way; WebKit's parking lot,
+//! for a table in the process.
 
 use crate::lock::api::Mutex;
 use crate::lock::policy::Private;
 use crate::lock::queue::{InOrder, QueueMutex, Wakers};
+use crate::lock::spin;
 use crate::sys::futex::{Bits, Futex, FutexKey, Scope};
-use crate::sys::sync::Ordering::{Relaxed, SeqCst};
+use crate::sys::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use crate::sys::sync::{AtomicU32, fence, is_abandoned, place_of, places};
 use core::fmt;
 use core::marker::PhantomPinned;
@@ -59,6 +61,8 @@ const PLACES: usize = places(64);
 #[repr(align(128))]
 struct Place {
     count: AtomicU32,
+    /// Of which process the sleepers are.
+    process: AtomicU32,
     /// Whether a task comes first at the next single wake-up.
     is_turn_of_task: AtomicU32,
     list: Mutex<QueueMutex<Private, InOrder>, List>,
@@ -73,6 +77,7 @@ impl Place {
         fn new() -> Self {
             Self {
                 count: AtomicU32::new(0),
+                process: AtomicU32::new(0),
                 is_turn_of_task: AtomicU32::new(0),
                 list: Mutex::new(List { first: ptr::null_mut(), last: ptr::null_mut() }),
             }
@@ -209,7 +214,8 @@ impl TaskSleep {
         assert!(self.address == 0, "a task that sleeps falls asleep");
         let address = futex.key().address();
         let place = Place::of(address);
-        place.count.fetch_add(1, Relaxed);
+        place.process.store(process(), Relaxed);
+        place.count.fetch_add(1, Release); // (count)
         fence(SeqCst); // (fences)
         let mut list = place.list.lock();
         if futex.load(Relaxed) != seen {
@@ -304,6 +310,11 @@ pub enum Slept {
     UntilWoken,
 }
 
+/// The calling process, as far as a child of `fork` differs from its parent.
+fn process() -> u32 {
+    spin::process().unwrap_or(0)
+}
+
 /// Wakes up to `count` threads and tasks that sleep on the futex of that key with a bit of `bits`.
 /// Returns how many. The wakers of tasks are added, to be called when nothing is left to do for
 /// others. By address: the futex may be gone.
@@ -313,7 +324,8 @@ pub fn wake<S: Scope>(key: FutexKey<S>, count: u32, bits: Bits, wakers: &mut Wak
     }
     fence(SeqCst); // (fences)
     let place = Place::of(key.address());
-    if place.count.load(Relaxed) == 0 {
+    // A child of `fork` has none of the tasks, and cannot lock a list that was locked then.
+    if place.count.load(Acquire) == 0 /* (count) */ || place.process.load(Relaxed) != process() {
         return key.wake_bits(count, bits);
     }
     let tasks_first = count == 1 && place.is_turn_of_task.fetch_xor(1, Relaxed) == 1;

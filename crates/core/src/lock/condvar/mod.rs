@@ -4,6 +4,7 @@
 mod raw;
 pub(crate) mod spins;
 mod steps;
+mod task;
 mod word;
 
 use crate::const_fn;
@@ -14,6 +15,8 @@ use core::fmt;
 pub use raw::Sequence;
 #[doc(hidden)]
 pub use steps::{Sleep, Waiting, Woken};
+#[doc(hidden)]
+pub use task::Notified;
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,16 +128,21 @@ pub unsafe trait WaitsAsync<L: RawMutex>: Waits<L> {
 /// stay asleep until the next. If it is killed inside of a notification, it may not have notified.
 /// Bound such waits by a deadline.
 ///
+/// # Tasks
+/// With a mutex of which tasks wait, they wait here, too, by
+/// [`wait_async`](crate::task::AsyncCondvar::wait_async). Where one sleeper is woken, threads and
+/// tasks take turns. After the first task no notification moves sleepers.
+///
 /// # Signals and forks
-/// A signal handler may notify. A wait survives signals: it goes back to sleep. With an
-/// [interruptible](Deadline::interruptible) deadline it ends instead, as if the deadline had
-/// passed, and acquires the mutex as always. The child of a fork inherits the count of waiters but
-/// not the waiters, with the effect described for a killed process. Waiters that spun in the parent
-/// take no notification in the child.
+/// A signal handler may notify, unless a task has ever waited. A wait survives signals: it goes
+/// back to sleep. With an [interruptible](Deadline::interruptible) deadline it ends instead, as if
+/// the deadline had passed, and acquires the mutex as always. The child of a fork inherits the
+/// count of waiters but not the waiters, with the effect described for a killed process. Waiters
+/// that spun in the parent take no notification in the child.
 ///
 /// # Mutexes with a queue
-/// The waiters of `FairMutex` and `ThroughputMutex` stand in a queue on the condition variable,
-/// too. There
+/// The waiters of `ThroughputMutex` and `Calock` stand in a queue on the condition variable, too.
+/// There
 /// - a notification reaches the waiter that has waited longest. With `ThroughputMutex` it reaches
 ///   the one that came last, if that one spins;
 /// - a notification moves waiters into the queue of the mutex, in their order. It wakes at most one
@@ -144,8 +152,6 @@ pub unsafe trait WaitsAsync<L: RawMutex>: Waits<L> {
 /// - what `notify_one` and `notify_all` return may be too low while another thread notifies, or
 ///   gives up a wait;
 /// - several mutexes at once make nothing slower;
-/// - tasks wait, too, by [`wait_async`](crate::task::AsyncCondvar::wait_async), but not with
-///   `FairMutex`;
 /// - a notification that has reached the last waiter may be late: it touches neither the condition
 ///   variable nor the mutex any more when that waiter returns;
 /// - the child of a fork must not use it if threads waited when it was forked: their places are

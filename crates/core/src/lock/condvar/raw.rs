@@ -13,7 +13,7 @@
 //! | word | what | changed by |
 //! |---|---|---|
 //! | `seq: u32` | the sequence: the futex that waiters sleep on. Its only meaning is whether it has changed | each loud notification, once; a waiter that brings a second mutex |
-//! | `target: u32` | where a notification may move sleepers: `FRESH`, the distance to the one mutex in use, `PLAIN`, `MIXED` | waiters, before they register |
+//! | `target: u32` | where a notification may move sleepers: `FRESH`, the distance to the one mutex in use, `PLAIN`, `MIXED`, `TASKS` | waiters, before they register |
 //! | `counts: u64` | the waiters, the spinners among them, and the notifications; see [`Counts`] | waiters and notifiers, by CAS |
 //!
 //! # Protocol
@@ -40,6 +40,14 @@
 //! eligible, the wake-up may have been meant for another: an older waiter behind it in the kernel's
 //! queue, or one of lower priority. While a grant is left, it passes the wake-up on, and leaves. If
 //! no grant is left, it just leaves: passing on would let two waiters wake one another for ever.
+//!
+//! A *task* waits as a thread that does not spin, and sleeps on `seq` by a [`TaskSleep`] of core
+//! (`task.rs`). No notification moves it. It sets `TASKS` before it registers, so a notification
+//! whose grant finds it registered looks for tasks, by (register) and (grant). Where no task ever
+//! waited, none is looked for: then a signal handler may notify. If its future is dropped, it
+//! leaves as a waiter whose time is up, and notifies another in its place if it has taken a grant.
+//!
+//! [`TaskSleep`]: crate::lock::sleep::TaskSleep
 //!
 //! A **notification**:
 //! 1. grants, `granted + 1` (`granted = waiting` for all) and `epoch + 1`, or returns if there is
@@ -83,10 +91,10 @@
 //!    Between steps 6 and 7 the notifier is about to mark or to wake. The threads that are moved
 //!    need not be those that were notified: all of these may have left, and others be asleep, when
 //!    the requeue comes. This is why `REQUEUED` stays while `REQUEUING` is set.
-//! 6. `target` goes `FRESH -> PLAIN` or `FRESH -> distance -> MIXED`, never back. A waiter whose
-//!    mutex is not the target sets `MIXED` *and then* changes `seq`. A notifier reads `target`
-//!    after it changed `seq`, and requeues only if `seq` still has that value. So every thread that
-//!    the requeue finds asleep waits with the target mutex.
+//! 6. `target` goes `FRESH -> PLAIN` or `FRESH -> distance -> MIXED`, and from each of these to
+//!    `TASKS`, never back. A waiter whose mutex is not the target sets `MIXED` *and then* changes
+//!    `seq`. A notifier reads `target` after it changed `seq`, and requeues only if `seq` still has
+//!    that value. So every thread that the requeue finds asleep waits with the target mutex.
 //! 7. Spinners and requeuers of another process are none: a fork copies `counts` but not the
 //!    threads. `spinning` and `REQUEUING` count only if the `process` beside them is the caller's.
 //!    A registration for a spin, and a grant that sets `REQUEUING`, begin anew if it is not.
@@ -143,9 +151,10 @@ use super::steps::{Entry, Left};
 use super::word::Counts;
 use super::{Waits, Wakeup};
 use crate::const_fn;
-use crate::lock::spin;
+use crate::lock::queue::Wakers;
 use crate::lock::traits::RawMutex;
-use crate::sys::futex::{Bits, Futex, Scope, Waited};
+use crate::lock::{sleep, spin};
+use crate::sys::futex::{Bits, Futex, FutexKey, Scope, Waited};
 use crate::sys::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::sys::sync::{AtomicU32, AtomicU64, without_unwinding};
 use crate::sys::time::Deadline;
@@ -170,6 +179,8 @@ const FRESH: u32 = 0;
 const PLAIN: u32 = 1;
 /// `target`: several mutexes are in use.
 const MIXED: u32 = 2;
+/// `target`: a task has waited. Tasks are not moved, and notifications look for them.
+const TASKS: u32 = 3;
 // Any other value is the distance from `seq` to the mutex in units of four bytes, in two's
 // complement. The distances that the names above take are those of the condition variable's own
 // words.
@@ -227,9 +238,28 @@ impl<L: RawMutex> Sequence<L> {
             return;
         }
         // `MIXED` is not enough of a reason to skip this: the waiter that set it may not have
-        // changed `seq` yet.
-        self.target.swap(MIXED, Relaxed);
+        // changed `seq` yet. Nor is `TASKS`, which stays.
+        loop {
+            let next = if target == TASKS { TASKS } else { MIXED };
+            match self.target.compare_exchange(target, next, Relaxed, Relaxed) {
+                Ok(_) => break,
+                Err(now) => target = now,
+            }
+        }
         self.seq.fetch_add(1, Release); // (mix)
+    }
+
+    /// Makes sure that notifications look for tasks from here on. For a task, which no notification
+    /// moves.
+    pub(super) fn expect_tasks(&self) {
+        if !self.has_tasks() {
+            self.target.swap(TASKS, Relaxed);
+        }
+    }
+
+    /// Whether a task may wait.
+    fn has_tasks(&self) -> bool {
+        self.target.load(Relaxed) == TASKS
     }
 
     fn distance_to(&self, mutex: &L) -> Option<u32> {
@@ -238,14 +268,14 @@ impl<L: RawMutex> Sequence<L> {
         if bytes % 4 != 0 {
             return None;
         }
-        i32::try_from(bytes / 4).ok().map(i32::cast_unsigned).filter(|&distance| distance > MIXED)
+        i32::try_from(bytes / 4).ok().map(i32::cast_unsigned).filter(|&distance| distance > TASKS)
     }
 
     /// The mutex to which sleepers may be moved.
     pub(super) fn target_mutex(&self) -> Option<*const L> {
         let target = self.target.load(Relaxed);
         // Miri does not know the system call.
-        (Self::PRIVATE && target > MIXED && !cfg!(miri)).then(|| {
+        (Self::PRIVATE && target > TASKS && !cfg!(miri)).then(|| {
             let bytes = (target.cast_signed() as isize) * 4;
             core::ptr::with_exposed_provenance(self.seq.key().address().wrapping_add_signed(bytes))
         })
@@ -253,7 +283,7 @@ impl<L: RawMutex> Sequence<L> {
 
     /// Step 3: the epoch, and whether the caller counts in `spinning`. It would spin for `budget`
     /// pauses. `None` if `counts` has no room for it.
-    fn register(&self, budget: u32) -> Option<(u32, bool)> {
+    pub(super) fn register(&self, budget: u32) -> Option<(u32, bool)> {
         let process = if budget > 0 { spin::process() } else { None };
         let mut counts = Counts(self.counts.load(Relaxed));
         while counts.waiting() < Counts::MAX {
@@ -291,6 +321,7 @@ impl<L: RawMutex> Sequence<L> {
                 Ok(_) => {
                     return Some(Left {
                         wakeup: Wakeup::Notified,
+                        takes_grant: counts.granted() > 0,
                         passes_on: false,
                         // It has not slept.
                         requeued: false,
@@ -321,10 +352,10 @@ impl<L: RawMutex> Sequence<L> {
         // waiter may sleep again on what it finds here, and only that is sure to find what the
         // kernel has just seen.
         *read = self.seq.fetch_add(0, Acquire);
-        let key = self.seq.key();
+        let (key, has_tasks) = (self.seq.key(), self.has_tasks());
         let left = self.leave(epoch, waited)?;
         if left.passes_on {
-            key.wake(1);
+            wake(key, 1, has_tasks);
         }
         Some(left)
     }
@@ -346,6 +377,7 @@ impl<L: RawMutex> Sequence<L> {
                     let timed_out = waited == Waited::TimedOut && !takes_grant;
                     return Some(Left {
                         wakeup: if timed_out { Wakeup::TimedOut } else { Wakeup::Notified },
+                        takes_grant,
                         passes_on: waited == Waited::Woken && !eligible && counts.granted() > 0,
                         requeued: counts.is_requeued(),
                         requeuing: counts.is_requeuing(),
@@ -374,7 +406,7 @@ impl<L: RawMutex> Sequence<L> {
             if grant.requeues {
                 self.requeue(seq, most);
             } else {
-                key.wake(most);
+                wake(key, most, self.has_tasks());
             }
         }
         grant.count
@@ -389,14 +421,14 @@ impl<L: RawMutex> Sequence<L> {
         let mutex = self.target_mutex().map(|mutex| unsafe { &*mutex });
         let Some((mutex, to)) = mutex.and_then(|mutex| Some((mutex, mutex.requeue_key()?))) else {
             self.end_requeuing();
-            self.seq.key().wake(most);
+            wake(self.seq.key(), most, self.has_tasks());
             return;
         };
         let is_held = mutex.is_locked();
         let wakes = u32::from(!is_held);
         if wakes == most {
             self.end_requeuing();
-            self.seq.key().wake(most);
+            wake(self.seq.key(), most, self.has_tasks());
             return;
         }
         self.counts.fetch_or(Counts::REQUEUED, Relaxed);
@@ -411,7 +443,7 @@ impl<L: RawMutex> Sequence<L> {
             // Another notification or another mutex came between. It is rare enough that waking
             // all, which is right whatever came, is better than a second attempt with an argument
             // of its own.
-            Err(_) => _ = self.seq.key().wake(most),
+            Err(_) => wake(self.seq.key(), most, self.has_tasks()),
         }
         self.end_requeuing();
     }
@@ -465,6 +497,17 @@ impl<L: RawMutex> Sequence<L> {
         // Release (advance): pairs with (look) in `sleep`. Acquire (mix): `check_target`.
         self.seq.fetch_add(1, AcqRel).wrapping_add(1)
     }
+}
+
+/// Wakes up to `count` sleepers, and tasks among them: step 4. The condition variable may be gone.
+fn wake<S: Scope>(key: FutexKey<S>, count: u32, has_tasks: bool) {
+    if !has_tasks {
+        key.wake(count);
+        return;
+    }
+    let mut wakers = Wakers::new();
+    sleep::wake(key, count, Bits::ANY, &mut wakers);
+    wakers.wake();
 }
 
 // SAFETY: `wait` returns the token of an acquisition.

@@ -30,6 +30,8 @@ pub(super) struct Entry {
 /// How a waiter left.
 pub(super) struct Left {
     pub wakeup: Wakeup,
+    /// Whether a notification was its own.
+    pub takes_grant: bool,
     /// Whether the wake-up may be another's.
     pub passes_on: bool,
     pub requeued: bool,

@@ -154,8 +154,7 @@ impl<L: RawMutexAsync, T: ?Sized> AsyncMutex for Mutex<L, T> {
 /// Waits of a task on a [`Condvar`]. What they have in common with acquisitions is told in the
 /// [module](self).
 ///
-/// The condition variables of `Mutex`, `ThroughputMutex` and `Calock` have it; that of `FairMutex`
-/// has not.
+/// The condition variables of all mutexes that tasks wait for have it.
 pub trait AsyncCondvar: sealed::Sealed {
     /// The lock of the mutexes.
     type Lock: RawMutexAsync;

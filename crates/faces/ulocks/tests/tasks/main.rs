@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake};
-use ulocks::fair::{Closed, FairMutex};
+use ulocks::fair::{Closed, FairCondvar, FairMutex};
 use ulocks::task::{AsyncCondvar, AsyncMutex};
 use ulocks::{Condvar, Mutex, Semaphore};
 
@@ -170,76 +170,90 @@ fn a_thread_and_a_task_wait_in_one_queue() {
     assert_eq!(*mutex.lock(), ["task", "thread"]);
 }
 
-#[test]
-fn a_wait_releases_the_mutex_and_holds_it_again() {
-    let (mutex, changed) = (Mutex::new(0), Condvar::new());
-    let mut wait = task(async {
-        let mut guard = mutex.lock_async().await;
-        while *guard == 0 {
-            guard = changed.wait_async(guard).await;
+/// Waits on a condition variable of each kind.
+macro_rules! waits {
+    ($($name:ident: $Mutex:ident, $Condvar:ident;)*) => {$(
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn a_wait_releases_the_mutex_and_holds_it_again() {
+                let (mutex, changed) = ($Mutex::new(0), $Condvar::new());
+                let mut wait = task(async {
+                    let mut guard = mutex.lock_async().await;
+                    while *guard == 0 {
+                        guard = changed.wait_async(guard).await;
+                    }
+                    *guard
+                })
+                .waits();
+                *mutex.try_lock().expect("the wait has released it") = 7;
+                changed.notify_one();
+                let held = mutex.lock();
+                assert_eq!(wait.woken(), 1);
+                wait = wait.waits(); // for the mutex
+                drop(held);
+                assert_eq!((wait.woken(), wait.ready()), (1, 7));
+                assert!(mutex.try_lock().is_some());
+            }
+
+            #[test]
+            fn a_wait_that_is_cancelled_passes_its_notification_on() {
+                let (mutex, changed) = ($Mutex::new(()), $Condvar::new());
+                let wait = || {
+                    task(async {
+                        let guard = mutex.lock_async().await;
+                        drop(changed.wait_async(guard).await);
+                    })
+                    .waits()
+                };
+                let (first, second, third) = (wait(), wait(), wait());
+                changed.notify_one();
+                assert_eq!([first.woken(), second.woken(), third.woken()], [1, 0, 0]);
+                drop(first);
+                assert_eq!([second.woken(), third.woken()], [1, 0]);
+                second.ready();
+                let fourth = wait();
+                drop(third); // before it is notified
+                changed.notify_all();
+                assert_eq!(fourth.woken(), 1);
+                fourth.ready();
+                assert!(mutex.try_lock().is_some());
+            }
+
+            #[test]
+            fn a_thread_and_a_task_wait_on_one_condition_variable() {
+                let (mutex, changed) = ($Mutex::new(0), $Condvar::new());
+                std::thread::scope(|scope| {
+                    let thread = scope.spawn(|| {
+                        let mut turns = mutex.lock();
+                        while *turns == 0 {
+                            changed.wait(&mut turns);
+                        }
+                        *turns += 1;
+                    });
+                    let wait = task(async {
+                        let mut turns = mutex.lock_async().await;
+                        while *turns == 0 {
+                            turns = changed.wait_async(turns).await;
+                        }
+                        *turns += 1;
+                    })
+                    .waits();
+                    *mutex.lock() = 1;
+                    changed.notify_all();
+                    thread.join().unwrap();
+                    wait.ready();
+                });
+                assert_eq!(mutex.into_inner(), 3);
+            }
         }
-        *guard
-    })
-    .waits();
-    *mutex.try_lock().expect("the wait has released it") = 7;
-    changed.notify_one();
-    let held = mutex.lock();
-    assert_eq!(wait.woken(), 1);
-    wait = wait.waits(); // for the mutex
-    drop(held);
-    assert_eq!((wait.woken(), wait.ready()), (1, 7));
-    assert!(mutex.try_lock().is_some());
+    )*};
 }
 
-#[test]
-fn a_wait_that_is_cancelled_passes_its_notification_on() {
-    let (mutex, changed) = (Mutex::new(()), Condvar::new());
-    let wait = || {
-        task(async {
-            let guard = mutex.lock_async().await;
-            drop(changed.wait_async(guard).await);
-        })
-        .waits()
-    };
-    let (first, second, third) = (wait(), wait(), wait());
-    changed.notify_one();
-    assert_eq!([first.woken(), second.woken(), third.woken()], [1, 0, 0]);
-    drop(first);
-    assert_eq!([second.woken(), third.woken()], [1, 0]);
-    second.ready();
-    let fourth = wait();
-    drop(third); // before it is notified
-    changed.notify_all();
-    assert_eq!(fourth.woken(), 1);
-    fourth.ready();
-    assert!(mutex.try_lock().is_some());
-}
-
-#[test]
-fn a_thread_and_a_task_wait_on_one_condition_variable() {
-    let (mutex, changed) = (Mutex::new(0), Condvar::new());
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            let mut turns = mutex.lock();
-            while *turns == 0 {
-                changed.wait(&mut turns);
-            }
-            *turns += 1;
-        });
-        let wait = task(async {
-            let mut turns = mutex.lock_async().await;
-            while *turns == 0 {
-                turns = changed.wait_async(turns).await;
-            }
-            *turns += 1;
-        })
-        .waits();
-        *mutex.lock() = 1;
-        changed.notify_all();
-        thread.join().unwrap();
-        wait.ready();
-    });
-    assert_eq!(mutex.into_inner(), 3);
+waits! {
+    barging: Mutex, Condvar;
+    in_order: FairMutex, FairCondvar;
 }
 
 #[test]

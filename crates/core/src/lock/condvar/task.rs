@@ -1,0 +1,117 @@
+//! A task that waits on a sequence. The steps and numbers are those of [`raw`](super::raw).
+
+use super::WaitsAsync;
+use super::raw::{MOVABLE, Sequence};
+use super::steps::Left;
+use crate::lock::sleep::{Slept, TaskSleep};
+use crate::lock::traits::{RawMutex, RawMutexAsync};
+use crate::sys::futex::Waited;
+use crate::sys::sync::Ordering::Relaxed;
+use crate::sys::sync::{is_abandoned, without_unwinding};
+use core::fmt;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+/// The future of a notification of a [`Sequence`].
+pub struct Notified<'a, L: RawMutex> {
+    condvar: &'a Sequence<L>,
+    stage: Stage,
+    sleep: TaskSleep,
+}
+
+enum Stage {
+    New,
+    /// It is registered: what it has read of `seq`, and the epoch.
+    Waits {
+        read: u32,
+        epoch: u32,
+    },
+    Done,
+}
+
+// SAFETY: `Notified` registers a waiter, and nothing else; its drop passes a notification on.
+unsafe impl<L: RawMutexAsync + Sync> WaitsAsync<L> for Sequence<L> {
+    type Notified<'a>
+        = Notified<'a, L>
+    where
+        L: 'a;
+
+    fn notified(&self) -> Notified<'_, L> {
+        Notified { condvar: self, stage: Stage::New, sleep: TaskSleep::new() }
+    }
+}
+
+impl<L: RawMutex> Notified<'_, L> {
+    /// Leaves, if `waited` ends the wait.
+    fn slept(&mut self, waited: Waited) -> Option<Left> {
+        let Stage::Waits { read, epoch } = &mut self.stage else { unreachable!("it waits") };
+        let left = without_unwinding(|| self.condvar.slept(read, *epoch, waited))?;
+        self.stage = Stage::Done;
+        if left.requeuing {
+            self.condvar.outlast_requeuing();
+        }
+        Some(left)
+    }
+}
+
+impl<L: RawMutex> Future for Notified<'_, L> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: the sleep is not moved.
+        let this = unsafe { self.get_unchecked_mut() };
+        let condvar = this.condvar;
+        match this.stage {
+            Stage::New => {
+                condvar.expect_tasks();
+                let read = condvar.seq.load(Relaxed);
+                let Some((epoch, _)) = condvar.register(0) else {
+                    this.stage = Stage::Done;
+                    return Poll::Ready(());
+                };
+                this.stage = Stage::Waits { read, epoch };
+            }
+            Stage::Waits { .. } => {
+                // SAFETY: the future is pinned.
+                match unsafe { Pin::new_unchecked(&mut this.sleep) }.sleeps_on(context.waker()) {
+                    Slept::On => return Poll::Pending,
+                    Slept::UntilWoken if this.slept(Waited::Woken).is_some() => return Poll::Ready(()),
+                    Slept::UntilWoken | Slept::Not => {}
+                }
+            }
+            Stage::Done => panic!("the future of a notification was polled after it was ready"),
+        }
+        loop {
+            let Stage::Waits { read, .. } = this.stage else { unreachable!("it waits") };
+            // SAFETY: the future is pinned.
+            let sleep = unsafe { Pin::new_unchecked(&mut this.sleep) };
+            if sleep.fall_asleep(&condvar.seq, read, MOVABLE, context.waker().clone()) {
+                return Poll::Pending;
+            }
+            if this.slept(Waited::Mismatch).is_some() {
+                return Poll::Ready(());
+            }
+        }
+    }
+}
+
+impl<L: RawMutex> Drop for Notified<'_, L> {
+    fn drop(&mut self) {
+        if !matches!(self.stage, Stage::Waits { .. }) || is_abandoned() {
+            return;
+        }
+        // SAFETY: it is dropped where it was pinned.
+        let waker = unsafe { Pin::new_unchecked(&mut self.sleep) }.wake_up();
+        // A wake-up that it has got may be meant for another.
+        let waited = if waker.is_some() { Waited::TimedOut } else { Waited::Woken };
+        if self.slept(waited).is_some_and(|left| left.takes_grant) {
+            self.condvar.notify(1);
+        }
+    }
+}
+
+impl<L: RawMutex> fmt::Debug for Notified<'_, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Notified { .. }")
+    }
+}
