@@ -403,9 +403,6 @@ impl Record {
     #[inline(always)]
     pub fn sum(&self) -> u64 {
         let used = self.used.load(Relaxed);
-        if used == 1 {
-            self.owner_only.has_gap.set(false);
-        }
         self.sum_at_once(used).unwrap_or_else(|| self.sum_of_all(used))
     }
 
@@ -413,6 +410,7 @@ impl Record {
     #[inline(always)]
     pub fn sum_at_once(&self, used: u64) -> Option<u64> {
         if used == 1 {
+            self.owner_only.has_gap.set(false);
             return Some(self.slots[0].hash());
         }
         let last = self.slots.get(used.trailing_ones().wrapping_sub(1) as usize)?;
@@ -502,6 +500,10 @@ mod tests {
             }
             let used = record.used.load(Relaxed);
             assert_eq!(used.count_ones() as usize, locks.len());
+            if used == 1 {
+                record.sum_at_once(1);
+                assert!(!record.owner_only.has_gap.get(), "a gap stays");
+            }
             assert_eq!(record.sum(), record.sum_of_all(used), "after {lock} steps, {used:b}");
         }
     }
