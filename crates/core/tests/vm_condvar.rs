@@ -11,14 +11,17 @@ mod condvar_clients;
 mod hurry;
 
 use condvar_clients::*;
+use core::task::{Context, Waker};
 use core::time::Duration;
 use ulocks_core::Private;
+use ulocks_core::condvar::{Sequence, Waits, WaitsAsync};
 use ulocks_core::model::{Config, explore};
 use ulocks_core::queue::{InOrder, QueueMutex};
 use ulocks_core::spin::NoSpin;
 use ulocks_core::time::Deadline;
 use ulocks_testkit::model::{install_handler, until_struck};
-use ulocks_testkit::tasks::Monitor;
+use ulocks_testkit::tasks::{Monitor, block_on};
+use ulocks_testkit::thread::{Arc, spawn};
 
 /// By chance, with spurious wake-ups.
 fn sampled() -> Config {
@@ -141,7 +144,7 @@ fn who_is_moved_need_not_be_who_was_notified() {
 }
 
 /// The mutex in order has this condition variable, and tasks wait for it.
-type Tasks = Monitor<QueueMutex<Private<NoSpin>, InOrder>>;
+type Tasks = Monitor<InOrderMutex>;
 /// Threads that spin, and tasks.
 type Some = Monitor<QueueMutex<Private, InOrder>, 2>;
 
@@ -164,9 +167,34 @@ fn tasks_miss_no_notification() {
     check::<Some>();
 }
 
+type InOrderMutex = QueueMutex<Private<NoSpin>, InOrder>;
+
+/// Of two tasks that wait one is dropped while there is one notification: the other one gets it.
+fn one_is_dropped() {
+    let condvar = Arc::new(Sequence::<InOrderMutex>::new());
+    let kept = {
+        let mut futures = [(); 2].map(|()| Box::pin(condvar.notified()));
+        for future in &mut futures {
+            assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        }
+        let notifier = {
+            let condvar = Arc::clone(&condvar);
+            spawn(move || assert!(condvar.notify_one(), "nobody was there"))
+        };
+        let [dropped, kept] = futures;
+        drop(dropped);
+        block_on(kept);
+        notifier.join().unwrap();
+        format!("{condvar:?}")
+    };
+    assert!(kept.starts_with("waiting=0 spinning=0 granted=0"), "{kept}");
+}
+
+/// A future that is dropped passes on what it got.
 /// A future that is dropped passes on what it got.
 #[test]
 fn a_dropped_future_loses_no_notification() {
+    explore(sampled(), one_is_dropped);
     // One that has passed, since a task comes to its deadline late.
     let limits: [fn() -> Deadline; 2] = [soon, || Deadline::after(Duration::ZERO)];
     for limit in limits {

@@ -31,10 +31,10 @@
 //!    out.
 //!
 //! # Ordering
-//! (join) counts the task, and then looks at the word. A wake-up changes the word, and then looks
-//! at the count. Both have a fence in between, so one of the two sees the other: (fences). A
-//! wake-up that finds the count finds the process, too, by (count), and takes the lock of the
-//! place. If it is before the task, the task finds the change when it has the lock.
+//! (join) says whose the task is and counts it, and then looks at the word. A wake-up changes the
+//! word, and then looks at the count and the process. Both have a fence in between, so one of the
+//! two sees all that the other has done before: (fences). A wake-up that finds the count takes the
+//! lock of the place. If it is before the task, the task finds the change when it has the lock.
 //!
 //! # Source
 //! The kernel's futex, which counts the waiters of a bucket in the same way; WebKit's parking lot,
@@ -45,7 +45,7 @@ use crate::lock::policy::Private;
 use crate::lock::queue::{InOrder, QueueMutex, Wakers};
 use crate::lock::spin;
 use crate::sys::futex::{Bits, Futex, FutexKey, Scope};
-use crate::sys::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use crate::sys::sync::Ordering::{Relaxed, SeqCst};
 use crate::sys::sync::{AtomicU32, fence, is_abandoned, place_of, places};
 use core::fmt;
 use core::marker::PhantomPinned;
@@ -215,7 +215,7 @@ impl TaskSleep {
         let address = futex.key().address();
         let place = Place::of(address);
         place.process.store(process(), Relaxed);
-        place.count.fetch_add(1, Release); // (count)
+        place.count.fetch_add(1, Relaxed);
         fence(SeqCst); // (fences)
         let mut list = place.list.lock();
         if futex.load(Relaxed) != seen {
@@ -325,7 +325,7 @@ pub fn wake<S: Scope>(key: FutexKey<S>, count: u32, bits: Bits, wakers: &mut Wak
     fence(SeqCst); // (fences)
     let place = Place::of(key.address());
     // A child of `fork` has none of the tasks, and cannot lock a list that was locked then.
-    if place.count.load(Acquire) == 0 /* (count) */ || place.process.load(Relaxed) != process() {
+    if place.count.load(Relaxed) == 0 || place.process.load(Relaxed) != process() {
         return key.wake_bits(count, bits);
     }
     let tasks_first = count == 1 && place.is_turn_of_task.fetch_xor(1, Relaxed) == 1;
