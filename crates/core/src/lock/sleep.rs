@@ -47,6 +47,7 @@ use crate::lock::spin;
 use crate::sys::futex::{Bits, Futex, FutexKey, Scope};
 use crate::sys::sync::Ordering::{Relaxed, SeqCst};
 use crate::sys::sync::{AtomicU32, fence, is_abandoned, place_of, places};
+use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
@@ -175,7 +176,8 @@ impl List {
 pub struct TaskSleep {
     /// Where it fell asleep last; zero if it knows that it is awake.
     address: usize,
-    entry: Entry,
+    /// In a cell: other threads write to it while the task has a reference to the rest.
+    entry: UnsafeCell<Entry>,
     _pinned: PhantomPinned,
 }
 
@@ -190,12 +192,7 @@ impl TaskSleep {
     pub const fn new() -> Self {
         let entry =
             Entry { next: ptr::null_mut(), before: ptr::null_mut(), address: 0, bits: 0, waker: None };
-        Self { address: 0, entry, _pinned: PhantomPinned }
-    }
-
-    fn entry(self: Pin<&mut Self>) -> *mut Entry {
-        // SAFETY: nothing is moved.
-        &raw mut unsafe { self.get_unchecked_mut() }.entry
+        Self { address: 0, entry: UnsafeCell::new(entry), _pinned: PhantomPinned }
     }
 
     /// The task falls asleep, if `futex` is what was `seen`: until a wake-up that has one of
@@ -204,7 +201,7 @@ impl TaskSleep {
     /// # Panics
     /// If it sleeps.
     pub fn fall_asleep<S: Scope>(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         futex: &Futex<S>,
         seen: u32,
         bits: Bits,
@@ -223,7 +220,7 @@ impl TaskSleep {
             place.count.fetch_sub(1, Relaxed);
             return false;
         }
-        let entry = self.as_mut().entry();
+        let entry = self.entry.get();
         // SAFETY: it is in no list, so the task's alone. It is pinned, and its drop takes it out.
         unsafe {
             (*entry).address = address;
@@ -239,11 +236,11 @@ impl TaskSleep {
 
     /// Whether the task sleeps on; then the end of its sleep calls `waker`. Otherwise it was awake,
     /// or was woken since it fell asleep, which is told once.
-    pub fn sleeps_on(mut self: Pin<&mut Self>, waker: &Waker) -> Slept {
+    pub fn sleeps_on(self: Pin<&mut Self>, waker: &Waker) -> Slept {
         if self.address == 0 {
             return Slept::Not;
         }
-        let (place, fresh, entry) = (Place::of(self.address), waker.clone(), self.as_mut().entry());
+        let (place, fresh, entry) = (Place::of(self.address), waker.clone(), self.entry.get());
         let list = place.list.lock();
         // SAFETY: it is accessed under the lock of its place.
         let before = match unsafe { &mut (*entry).waker } {
@@ -262,11 +259,11 @@ impl TaskSleep {
 
     /// The task wakes up by itself. Returns its waker, whose drop may panic; `None` if it was woken
     /// before, or was awake.
-    pub fn wake_up(mut self: Pin<&mut Self>) -> Option<Waker> {
+    pub fn wake_up(self: Pin<&mut Self>) -> Option<Waker> {
         if self.address == 0 {
             return None;
         }
-        let (place, entry) = (Place::of(self.address), self.as_mut().entry());
+        let (place, entry) = (Place::of(self.address), self.entry.get());
         // SAFETY: it is in the list of its place, or in none.
         let waker = unsafe { place.list.lock().take_out(entry) };
         if waker.is_some() {
