@@ -295,20 +295,18 @@ impl<P: InOneProcess> RawSemArray<P> {
         is_queued
     }
 
-    /// Makes a node aged that has waited for the bound. If it is the oldest aged set already, lets
-    /// the sets pass that stop for it.
+    /// Makes a node aged that has waited for the bound. If it is aged already, lets the sets pass
+    /// that stop for the oldest aged set, if that is its own or a task's.
     #[cold]
     fn become_aged(&self, node: &Node) {
         let here = 0;
         let mut session = Session::with_array_lock(self, &here);
-        if session.is_oldest_aged(node) {
-            session.let_pass();
-        } else {
-            // SAFETY: with the array lock the node is this session's while it is queued.
-            unsafe {
-                if node.is_queued() && !node.links(|links| links.aged) {
-                    session.make_aged(node);
-                }
+        // SAFETY: with the array lock the node is this session's while it is queued.
+        unsafe {
+            if node.is_queued() && !node.links(|links| links.aged) {
+                session.make_aged(node);
+            } else if session.is_oldest_aged(node) || session.is_oldest_aged_a_task() {
+                session.let_pass();
             }
         }
         session.publish();

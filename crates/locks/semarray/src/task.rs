@@ -163,7 +163,9 @@ impl<P: InOneProcess> SemArrayWith<P> {
     /// given back. [`task`](ulocks_core::task) tells what all such futures have in common.
     ///
     /// With [`Fairness::Strict`](crate::Fairness) the set of a task does not become aged, unless
-    /// the bound is zero: nobody looks at the clock for it.
+    /// the bound is zero: nobody looks at the clock for it. With that bound, sets that stop for it
+    /// are let pass in time if one of them is a thread's. If all are tasks', one that holds what
+    /// the aged set needs, and asks for more, may wait for ever.
     ///
     /// # Errors
     /// As [`apply`](Self::apply).

@@ -11,7 +11,7 @@
 //! A thread may hold what the aged set needs, and ask for more before it gives that back. It would
 //! wait for the aged set, which waits for it. System V does not have this deadlock, and neither has
 //! this array: from time to time the oldest aged set lets all sets pass that it stops, once
-//! (`set.rs`).
+//! (`set.rs`). A task has no clock, so a thread that waits does that in its place.
 
 use super::Session;
 use super::heap::Heap;
@@ -44,6 +44,13 @@ impl<P: InOneProcess> Session<'_, P> {
     /// Whether this is the oldest aged set.
     pub fn is_oldest_aged(&self, node: *const Node) -> bool {
         ptr::eq(self.array.array_lock.oldest_aged(), node)
+    }
+
+    /// Whether the oldest aged set is that of a task, which has no clock to let others pass by.
+    pub fn is_oldest_aged_a_task(&self) -> bool {
+        let oldest = self.array.array_lock.oldest_aged();
+        // SAFETY: as in `oldest_aged`.
+        unsafe { oldest.as_ref().is_some_and(|node| node.links(|links| !links.bell.is_null())) }
     }
 
     /// Makes candidates of the sets that may have stopped for an aged set, which has left, or stops

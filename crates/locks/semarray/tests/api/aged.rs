@@ -2,6 +2,7 @@
 
 use crate::steps::{Sleeper, applying, interruptible, sleeping, with_aging};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::task::{Context, Waker};
 use std::time::Duration;
 use ulocks_semarray::{Error, Fairness, Op};
 
@@ -128,6 +129,22 @@ fn a_holder_that_waits_is_let_pass() {
         drop(more);
         drop(held);
         aged.returns(Ok(()));
+    });
+}
+
+/// The aged set is that of a task, which cannot look at the clock.
+#[test]
+fn a_holder_that_waits_is_let_pass_by_a_task() {
+    with_aging([1, 1], AT_ONCE, |_, array| {
+        let mut aged = Box::pin(array.acquire_async([Op::sub(1, 1), Op::sub(0, 1)]));
+        let mut context = Context::from_waker(Waker::noop());
+        let held = array.acquire(Op::sub(0, 1)).unwrap();
+        assert!(aged.as_mut().poll(&mut context).is_pending());
+        let more = array.acquire(Op::sub(1, 1)).unwrap();
+        assert!(aged.as_mut().poll(&mut context).is_pending());
+        drop(more);
+        drop(held);
+        assert!(aged.as_mut().poll(&mut context).is_ready());
     });
 }
 

@@ -1,13 +1,14 @@
 //! Clients of the array whose waiters are tasks: each is the body of one execution of a model.
 
+use core::time::Duration;
 use std::sync::Arc;
 use ulocks_core::time::Deadline;
-use ulocks_semarray::{Error, Op, SemArray, Set};
+use ulocks_semarray::{Builder, Error, Fairness, Op, SemArray, Set};
 use ulocks_testkit::tasks::{block_on, block_on_until};
 use ulocks_testkit::thread::{JoinHandle, spawn};
 
 fn soon() -> Deadline {
-    Deadline::after(core::time::Duration::from_millis(1))
+    Deadline::after(Duration::from_millis(1))
 }
 
 /// A set of one of the first semaphore, or of one of each of two.
@@ -87,4 +88,20 @@ pub fn all_leave(tasks: usize) {
     for task in waiting {
         assert_eq!(task.join().unwrap(), Err(Error::Closed));
     }
+}
+
+/// A thread asks for more while the aged set of a task waits for what it holds.
+pub fn holds_and_waits() {
+    let at_once = Builder::with_values([2]).fairness(Fairness::Strict { after: Duration::ZERO });
+    let array: Arc<SemArray> = Arc::new(at_once.build().expect("the values are small"));
+    let whole = {
+        let array = Arc::clone(&array);
+        spawn(move || drop(block_on(array.acquire_async(Op::sub(0, 2))).expect("it is open")))
+    };
+    for _ in 0..2 {
+        array.apply(&[Op::sub(0, 1)]).expect("it is open");
+    }
+    array.apply(&[Op::add(0, 2)]).expect("there is room");
+    whole.join().unwrap();
+    assert_eq!(array.values(), [2]);
 }

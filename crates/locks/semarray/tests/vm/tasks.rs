@@ -2,7 +2,7 @@
 
 use crate::array::sampled;
 use crate::tasks_clients::{
-    all_are_served, all_leave, what_is_dropped_is_given_back, who_gives_up_lets_others_pass,
+    all_are_served, all_leave, holds_and_waits, what_is_dropped_is_given_back, who_gives_up_lets_others_pass,
 };
 use ulocks_core::model::explore;
 
@@ -30,4 +30,10 @@ fn a_close_ends_all_waits() {
     for tasks in [1, 2, 4] {
         explore(sampled(1 + tasks, 1), move || all_leave(tasks));
     }
+}
+
+/// The clock of a thread that waits lets it pass.
+#[test]
+fn a_holder_that_waits_is_let_pass() {
+    explore(sampled(2, 1), holds_and_waits);
 }
