@@ -135,11 +135,11 @@ use ulocks_core::api;
 ///
 /// # Memory
 /// A release ends with one read-modify-write and touches the lock no more, so the thread that
-/// releases last may free or unmap it at once. Nothing is allocated, so it can guard a global
-/// allocator. A guard may be forgotten, which leaves the lock locked, and a locked lock may be
-/// moved or dropped. A lock that is dropped gives its row back, unless readers whose guards were
-/// forgotten are in it; there are 15. On a lock with handlers a forgotten write guard leaves the
-/// mask of its thread set, too.
+/// releases last may free or unmap it at once. Nothing is allocated, but by a release that wakes
+/// more than 32 tasks, so it can guard a global allocator. A guard may be forgotten, which leaves
+/// the lock locked, and a locked lock may be moved or dropped. A lock that is dropped gives its row
+/// back, unless readers whose guards were forgotten are in it; there are 15. On a lock with
+/// handlers a forgotten write guard leaves the mask of its thread set, too.
 ///
 /// # Methods
 /// `PsRwLock<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
