@@ -11,7 +11,9 @@ use core::time::Duration;
 use std::time::Instant;
 use ulocks_core::api;
 use ulocks_core::interrupt::{Interrupted, WaitError};
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::signal::Context;
+use ulocks_core::task::{AsyncRwLockReadGuard, read_guard};
 use ulocks_core::time::Deadline;
 
 mod sealed {
@@ -78,6 +80,25 @@ pub trait ByClass: sealed::Sealed {
         &self,
         deadline: impl Into<Deadline>,
     ) -> Result<PsRwLockReadGuard<'_, Self::Data, Self::Configuration>, WaitError>;
+
+    /// Acquires for reading in a class, by a task; see [`task`](ulocks_core::task).
+    ///
+    /// # Examples
+    /// ```
+    /// use ulocks_psrwlock::{ByClass, PsRwLock, Urgent};
+    ///
+    /// async fn first(routes: &PsRwLock<Vec<u32>>) -> Option<u32> {
+    ///     routes.read_in_async::<Urgent>().await.first().copied()
+    /// }
+    /// # let mut future = std::pin::pin!(first(&PsRwLock::new(vec![1])));
+    /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// # assert_eq!(future.as_mut().poll(&mut context), std::task::Poll::Ready(Some(1)));
+    /// ```
+    fn read_in_async<C: ThreadClass>(
+        &self,
+    ) -> impl Future<Output = AsyncRwLockReadGuard<'_, RawPsRwLock<Self::Configuration>, Self::Data>>
+    where
+        Self::Configuration: Configuration<Policy: InOneProcess>;
 
     /// Acquires for reading in a signal handler, or fails if a writer has shut the class of
     /// [`Handler`](crate::Handler): after some microseconds at most, or at once if the signal is a
@@ -168,6 +189,15 @@ impl<D: Configuration, T: ?Sized> ByClass for PsRwLockWith<T, D> {
         let deadline = deadline.into();
         let guard = read_until::<C, D, T>(self, deadline, Location::caller());
         guard.ok_or_else(|| WaitError::at(deadline))
+    }
+
+    async fn read_in_async<C: ThreadClass>(&self) -> AsyncRwLockReadGuard<'_, RawPsRwLock<D>, T>
+    where
+        D: Configuration<Policy: InOneProcess>,
+    {
+        let token = raw(self).read_class_async::<C>().await;
+        // SAFETY: the token is of this lock, acquired here.
+        unsafe { read_guard(self, token) }
     }
 
     #[inline]

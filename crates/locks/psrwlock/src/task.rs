@@ -18,13 +18,14 @@
 //! [`nesting`](super::nesting), and a lock that signal handlers read is not for tasks: what keeps a
 //! handler off is a matter of one thread.
 
-use crate::class::Bulk;
+use crate::class::{Bulk, ThreadClass};
 use crate::configuration::Configuration;
 use crate::nesting::Access;
 use crate::raw::{Next, RawPsRwLock, ReadToken, TooMany, Wait};
 use crate::rows::Drain;
 use crate::word::{OWNER, State, WRITERS, readers};
 use core::fmt;
+use core::marker::PhantomData;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use ulocks_core::futex::Bits;
@@ -47,8 +48,7 @@ unsafe impl<D: Configuration<Policy: InOneProcess>> RawRwLockAsync for RawPsRwLo
 
     #[inline]
     fn read_async(&self) -> ReadAsync<'_, D> {
-        const { Self::is_for_tasks() }
-        ReadAsync { lock: self, stage: ReadStage::New, sleep: TaskSleep::new() }
+        self.read_class_async()
     }
 
     #[inline]
@@ -74,6 +74,14 @@ impl<D: Configuration> RawPsRwLock<D> {
             !Self::LAYOUT.is_handler(Self::CLASSES - 1),
             "a lock that signal handlers read is not for tasks: see the class `HANDLER` of its `Sifted`"
         );
+    }
+
+    /// Acquires for reading in a class, by a task.
+    #[doc(hidden)]
+    #[inline]
+    pub fn read_class_async<C: ThreadClass>(&self) -> ReadAsync<'_, D, C> {
+        const { Self::is_for_tasks() }
+        ReadAsync { lock: self, stage: ReadStage::New, sleep: TaskSleep::new(), class: PhantomData }
     }
 
     fn own_async(&self, goal: Goal) -> OwnAsync<'_, D> {
@@ -114,14 +122,15 @@ enum ReadStage {
 
 /// The future of an acquisition for reading.
 #[must_use = "a future does nothing unless it is polled"]
-pub struct ReadAsync<'a, D: Configuration> {
+pub struct ReadAsync<'a, D: Configuration, C: ThreadClass = Bulk> {
     lock: &'a RawPsRwLock<D>,
     stage: ReadStage,
     sleep: TaskSleep,
+    class: PhantomData<fn() -> C>,
 }
 
-impl<D: Configuration> ReadAsync<'_, D> {
-    const TOKEN: ReadToken = RawPsRwLock::<D>::token::<Bulk>();
+impl<D: Configuration, C: ThreadClass> ReadAsync<'_, D, C> {
+    const TOKEN: ReadToken = RawPsRwLock::<D>::token::<C>();
     const INDEX: u32 = Self::TOKEN.index as u32;
     const QUEUE: u64 = RawPsRwLock::<D>::LAYOUT.queue(Self::INDEX);
 
@@ -129,7 +138,7 @@ impl<D: Configuration> ReadAsync<'_, D> {
     fn start(&mut self) -> Option<ReadToken> {
         let lock = self.lock;
         lock.begin(Access::Read(Self::TOKEN.index));
-        if let Some(at_slot) = lock.at_slot::<Bulk>() {
+        if let Some(at_slot) = lock.at_slot::<C>() {
             return Some(at_slot);
         }
         let Err(was) = lock.arrive_at(Self::INDEX, None) else {
@@ -176,7 +185,7 @@ impl<D: Configuration> ReadAsync<'_, D> {
     }
 }
 
-impl<D: Configuration> Future for ReadAsync<'_, D> {
+impl<D: Configuration, C: ThreadClass> Future for ReadAsync<'_, D, C> {
     type Output = ReadToken;
 
     #[inline]
@@ -197,7 +206,7 @@ impl<D: Configuration> Future for ReadAsync<'_, D> {
     }
 }
 
-impl<D: Configuration> Drop for ReadAsync<'_, D> {
+impl<D: Configuration, C: ThreadClass> Drop for ReadAsync<'_, D, C> {
     fn drop(&mut self) {
         if matches!(self.stage, ReadStage::Queued) && !is_abandoned() {
             // SAFETY: it is dropped where it was pinned.
@@ -208,7 +217,7 @@ impl<D: Configuration> Drop for ReadAsync<'_, D> {
     }
 }
 
-impl<D: Configuration> fmt::Debug for ReadAsync<'_, D> {
+impl<D: Configuration, C: ThreadClass> fmt::Debug for ReadAsync<'_, D, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ReadAsync { .. }")
     }

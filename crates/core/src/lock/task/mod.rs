@@ -95,6 +95,8 @@ use std::sync::Arc;
 
 mod rwlock;
 
+#[doc(hidden)]
+pub use rwlock::read_guard;
 pub use rwlock::{
     AsyncRwLock, AsyncRwLockReadGuard, AsyncRwLockUpgradableReadGuard, AsyncRwLockWriteGuard,
     OwnedAsyncRwLockReadGuard, OwnedAsyncRwLockWriteGuard, ReadAsync, ReadOwnedAsync, UpgradableAsync,

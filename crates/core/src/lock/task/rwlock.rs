@@ -208,6 +208,21 @@ acquisition! {
     }
 }
 
+/// The guard of an acquisition for reading that was made elsewhere.
+///
+/// # Safety
+/// `token` comes from an acquisition of the lock of `rwlock` by a task, and no other guard stands
+/// for that.
+#[doc(hidden)]
+pub unsafe fn read_guard<L: RawRwLockAsync, T: ?Sized>(
+    rwlock: &RwLock<L, T>,
+    token: L::ReadToken,
+) -> AsyncRwLockReadGuard<'_, L, T> {
+    // SAFETY: the caller's promise.
+    let guard = unsafe { read_with(rwlock, |_| Ok::<_, Infallible>(token)) };
+    AsyncRwLockReadGuard { guard: guard.unwrap_or_else(|never| match never {}) }
+}
+
 acquisition! {
     /// The future of [`write_async`](AsyncRwLock::write_async).
     WriteAsync = WriteAsync;

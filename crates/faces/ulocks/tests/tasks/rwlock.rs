@@ -4,6 +4,7 @@
 use super::{is_send_and_sync, task};
 use std::sync::Arc;
 use ulocks::RwLock;
+use ulocks::psrwlock::{Bulk, ByClass, Nested, Urgent};
 use ulocks::task::{AsyncRwLock, AsyncRwLockUpgradableReadGuard, AsyncRwLockWriteGuard};
 use ulocks_testkit::limit::until;
 
@@ -166,4 +167,27 @@ fn a_thread_and_a_task_take_turns() {
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
     assert_eq!(lock.into_inner(), 3);
+}
+
+/// A writer that waits for a slow reader keeps readers of higher classes out no more than threads.
+#[test]
+fn tasks_read_in_classes() {
+    let lock = RwLock::new(1);
+    let slow = task(lock.read_in_async::<Bulk>()).ready();
+    let writer = task(lock.write_async()).waits();
+    let late = task(lock.read_async()).waits();
+    let urgent = task(lock.read_in_async::<Urgent>()).ready();
+    assert_eq!(*task(lock.read_in_async::<Nested>()).ready(), 1);
+    drop(slow);
+    assert_eq!(writer.woken(), 1);
+    let writer = writer.waits(); // for the urgent reader
+    let behind = task(lock.read_in_async::<Urgent>()).waits();
+    drop(urgent);
+    assert_eq!(writer.woken(), 1);
+    let mut held = writer.ready();
+    *held += 1;
+    drop(held);
+    assert_eq!([late.woken(), behind.woken()], [1, 1]);
+    assert_eq!(*late.ready() + *behind.ready(), 4);
+    assert!(lock.try_write().is_some());
 }

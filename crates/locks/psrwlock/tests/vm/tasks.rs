@@ -12,8 +12,8 @@ use ulocks_core::raw::{RawRwLock, RawRwLockAsync, RawRwLockFair};
 use ulocks_core::signal::Soft;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_psrwlock::{
-    BULK, Bulk, Central, Configuration, Eager, OwnAsync, PhaseFair, RawPsRwLock, ReadersFirst, Sifted,
-    Unchecked,
+    BULK, Bulk, Central, Configuration, Eager, Nested, OwnAsync, PhaseFair, RawPsRwLock, ReadersFirst,
+    Sifted, ThreadClass, Unchecked, Urgent,
 };
 use ulocks_testkit::model::rw::Role::{Read, TimedRead, TimedWrite, Write};
 use ulocks_testkit::model::rw::{
@@ -188,6 +188,26 @@ fn each_is_served<D: Configuration<Policy: InOneProcess>>() {
         explore(some(3), move || behind::<D, 3>(held, [writes_in_time, Place::writes_fairly, writes]));
         explore(some(4), move || behind::<D, 3>(held, [writes_fairly, Place::writes, upgrades_in_time]));
         explore(some(5), move || behind::<D, 3>(held, [reads, upgrades_in_time, Place::reads_twice::<Bulk>]));
+    }
+}
+
+/// Readers of a higher class come and go beside a task that sifts.
+#[test]
+fn classes_of_tasks() {
+    fn reads_in<C: ThreadClass, D: Configuration<Policy: InOneProcess>>(place: &Place<D>) -> usize {
+        let token = block_on(place.lock.read_class_async::<C>());
+        place.leave(token);
+        0
+    }
+    type D = Unnested<THREE>;
+    for held in [Held::Written, Held::Upgradable] {
+        explore(many(1), move || behind::<D, 3>(held, [reads_in::<Urgent, D>, writes, reads]));
+        explore(some(2), move || {
+            behind::<D, 4>(
+                held,
+                [reads_in::<Nested, D>, writes_in_time, reads_in::<Bulk, D>, Place::reads_twice::<Urgent>],
+            )
+        });
     }
 }
 
