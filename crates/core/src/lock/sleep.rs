@@ -11,8 +11,11 @@
 //! 2. A task that is woken is told by the waker of its last poll that returned `Pending`.
 //! 3. A task that is dropped is in no list any more. If it was woken before, its lock says what
 //!    becomes of the wake-up, as for a thread whose time is up.
-//! 4. Where one waiter is woken, threads and tasks take turns.
+//! 4. Where one waiter is woken, the task that is first is passed by one thread at most.
 //! 5. If no task sleeps, a wake-up costs a fence and a load more.
+//! 6. A lock that is dropped leaves no task behind: futures that were forgotten take no wake-ups of
+//!    another lock at its place. A lock that is moved leaves them behind.
+//! 7. Of what belongs to others, only wakers are called, and those without a lock of ours.
 //!
 //! # State
 //!
@@ -64,8 +67,6 @@ struct Place {
     count: AtomicU32,
     /// Of which process the sleepers are.
     process: AtomicU32,
-    /// Whether a task comes first at the next single wake-up.
-    is_turn_of_task: AtomicU32,
     list: Mutex<QueueMutex<Private, InOrder>, List>,
 }
 
@@ -79,8 +80,7 @@ impl Place {
             Self {
                 count: AtomicU32::new(0),
                 process: AtomicU32::new(0),
-                is_turn_of_task: AtomicU32::new(0),
-                list: Mutex::new(List { first: ptr::null_mut(), last: ptr::null_mut() }),
+                list: Mutex::new(List { first: ptr::null_mut(), last: ptr::null_mut(), joined: 0 }),
             }
         }
     }
@@ -92,26 +92,41 @@ impl Place {
 
     /// Takes out up to `count` tasks that sleep at `address` with a bit of `bits`, the one that
     /// came first before others, and adds their wakers. Returns how many.
+    ///
+    /// Memory for wakers is asked for between two holds of the list. What has joined since the
+    /// first one has seen the change, and stays.
     #[cold]
     fn wake(&self, address: usize, count: u32, bits: Bits, wakers: &mut Wakers) -> u32 {
-        let mut list = self.list.lock();
-        let (mut woken, mut next) = (0, list.first);
-        while woken < count && !next.is_null() {
-            let this = next;
-            // SAFETY: it is in the list, so it is pinned, and accessed under this lock (invariants
-            // 1 and 3).
-            let entry = unsafe { &*this };
-            next = entry.next;
-            if entry.address == address && entry.bits & bits.get() != 0 {
-                // SAFETY: it is in this list.
-                let waker = unsafe { list.take_out(this) };
-                wakers.push(waker.expect("a task that sleeps has left its waker"));
-                woken += 1;
+        let (mut woken, mut end) = (0, None);
+        loop {
+            let room = wakers.room() as u32;
+            let taken = {
+                let mut list = self.list.lock();
+                let end = *end.get_or_insert(list.joined);
+                list.take(address, bits, room.min(count - woken), end, wakers)
+            };
+            self.count.fetch_sub(taken, Relaxed);
+            woken += taken;
+            if taken < room || woken == count {
+                return woken;
             }
+            wakers.make_room();
         }
-        drop(list);
-        self.count.fetch_sub(woken, Relaxed);
-        woken
+    }
+
+    /// Where one waiter is woken: whether the task that is first is the one, since a thread has
+    /// passed it before; then its waker is added. Otherwise a thread passes it now, if one sleeps.
+    fn is_turn_of_task(&self, address: usize, bits: Bits, wakers: &mut Wakers) -> bool {
+        let mut list = self.list.lock();
+        let first = list.next(list.first, address, bits);
+        // SAFETY: it is in the list, so it is pinned, and accessed under this lock (invariants 1
+        // and 3).
+        let is_turn = !first.is_null() && unsafe { core::mem::replace(&mut (*first).is_passed, true) };
+        if is_turn {
+            let end = list.joined;
+            self.count.fetch_sub(list.take(address, bits, 1, end, wakers), Relaxed);
+        }
+        is_turn
     }
 }
 
@@ -121,6 +136,10 @@ struct Entry {
     before: *mut Entry,
     address: usize,
     bits: u32,
+    /// How many have joined the list before.
+    nth: u64,
+    /// Whether a thread was woken that might have come later.
+    is_passed: bool,
     /// `None` if it is in no list.
     waker: Option<Waker>,
 }
@@ -128,6 +147,8 @@ struct Entry {
 struct List {
     first: *mut Entry,
     last: *mut Entry,
+    /// How many have joined.
+    joined: u64,
 }
 
 // SAFETY: its entries are of futures, which are `Send`, and a waker is.
@@ -143,12 +164,45 @@ impl List {
         unsafe {
             (*entry).next = ptr::null_mut();
             (*entry).before = self.last;
+            (*entry).nth = self.joined;
+            (*entry).is_passed = false;
             match self.last.as_mut() {
                 Some(last) => last.next = entry,
                 None => self.first = entry,
             }
         }
         self.last = entry;
+        self.joined += 1;
+    }
+
+    /// The first entry, from `entry` on, that sleeps at `address` with a bit of `bits`; or null.
+    fn next(&self, mut entry: *mut Entry, address: usize, bits: Bits) -> *mut Entry {
+        // SAFETY: it is in the list, so it is pinned, and accessed under the lock of the list
+        // (invariants 1 and 3).
+        while let Some(this) = unsafe { entry.as_ref() } {
+            if this.address == address && this.bits & bits.get() != 0 {
+                break;
+            }
+            entry = this.next;
+        }
+        entry
+    }
+
+    /// Takes out up to `count` such entries, of those before the `end`th that has joined, and adds
+    /// their wakers. Returns how many.
+    fn take(&mut self, address: usize, bits: Bits, count: u32, end: u64, wakers: &mut Wakers) -> u32 {
+        let (mut taken, mut entry) = (0, self.next(self.first, address, bits));
+        // SAFETY: as in `next`.
+        while taken < count && !entry.is_null() && unsafe { (*entry).nth } < end {
+            let this = entry;
+            // SAFETY: as in `next`.
+            entry = self.next(unsafe { (*this).next }, address, bits);
+            // SAFETY: it is in this list.
+            let waker = unsafe { self.take_out(this) };
+            wakers.push(waker.expect("a task that sleeps has left its waker"));
+            taken += 1;
+        }
+        taken
     }
 
     /// (take out): its waker, for the caller to call or to drop. `None` if it is in no list.
@@ -190,8 +244,15 @@ impl TaskSleep {
     /// A task that is awake.
     #[must_use]
     pub const fn new() -> Self {
-        let entry =
-            Entry { next: ptr::null_mut(), before: ptr::null_mut(), address: 0, bits: 0, waker: None };
+        let entry = Entry {
+            next: ptr::null_mut(),
+            before: ptr::null_mut(),
+            address: 0,
+            bits: 0,
+            nth: 0,
+            is_passed: false,
+            waker: None,
+        };
         Self { address: 0, entry: UnsafeCell::new(entry), _pinned: PhantomPinned }
     }
 
@@ -234,10 +295,15 @@ impl TaskSleep {
         true
     }
 
+    /// Whether it may be in a list. In a child of `fork` it is not.
+    fn may_sleep(&self) -> bool {
+        self.address != 0 && Place::of(self.address).process.load(Relaxed) == process()
+    }
+
     /// Whether the task sleeps on; then the end of its sleep calls `waker`. Otherwise it was awake,
     /// or was woken since it fell asleep, which is told once.
     pub fn sleeps_on(self: Pin<&mut Self>, waker: &Waker) -> Slept {
-        if self.address == 0 {
+        if !self.may_sleep() {
             return Slept::Not;
         }
         let (place, fresh, entry) = (Place::of(self.address), waker.clone(), self.entry.get());
@@ -247,6 +313,8 @@ impl TaskSleep {
             Some(waker) => core::mem::replace(waker, fresh),
             None => {
                 drop(list);
+                // It may panic, and then the next poll is told.
+                drop(fresh);
                 // SAFETY: nothing is moved.
                 unsafe { self.get_unchecked_mut() }.address = 0;
                 return Slept::UntilWoken;
@@ -260,7 +328,7 @@ impl TaskSleep {
     /// The task wakes up by itself. Returns its waker, whose drop may panic; `None` if it was woken
     /// before, or was awake.
     pub fn wake_up(self: Pin<&mut Self>) -> Option<Waker> {
-        if self.address == 0 {
+        if !self.may_sleep() {
             return None;
         }
         let (place, entry) = (Place::of(self.address), self.entry.get());
@@ -325,8 +393,25 @@ pub fn wake<S: Scope>(key: FutexKey<S>, count: u32, bits: Bits, wakers: &mut Wak
     if place.count.load(Relaxed) == 0 || place.process.load(Relaxed) != process() {
         return key.wake_bits(count, bits);
     }
-    let tasks_first = count == 1 && place.is_turn_of_task.fetch_xor(1, Relaxed) == 1;
-    let threads = if tasks_first { 0 } else { key.wake_bits(count, bits) };
-    let woken = threads + place.wake(key.address(), count - threads.min(count), bits, wakers);
-    if tasks_first && woken == 0 { key.wake_bits(count, bits) } else { woken }
+    let address = key.address();
+    if count == 1 && place.is_turn_of_task(address, bits, wakers) {
+        return 1;
+    }
+    let threads = key.wake_bits(count, bits);
+    threads + place.wake(address, count - threads.min(count), bits, wakers)
+}
+
+/// A futex goes: the tasks that sleep on it are those of futures that were forgotten. They do not
+/// take wake-ups of another futex at its place.
+pub fn forget<S: Scope>(key: FutexKey<S>) {
+    // A model may drop a lock when its execution has ended.
+    if !S::PRIVATE || PLACES == 1 {
+        return;
+    }
+    let place = Place::of(key.address());
+    if place.count.load(Relaxed) > 0 && place.process.load(Relaxed) == process() {
+        let mut wakers = Wakers::new();
+        place.wake(key.address(), u32::MAX, Bits::ANY, &mut wakers);
+        wakers.wake();
+    }
 }

@@ -82,7 +82,6 @@ impl<D: Configuration> RawPsRwLock<D> {
         loop {
             let Err(event) = self.look_at_queue(flag) else { return true };
             if timed_out {
-                self.end_wait_for_queue();
                 return false;
             }
             timed_out = self.event.wait_bits(event, OWNER, deadline) == Waited::TimedOut;
@@ -90,7 +89,8 @@ impl<D: Configuration> RawPsRwLock<D> {
     }
 
     /// A look by an owner that may sleep on the event until that queue is empty. If it is not, the
-    /// event to sleep on; the wait goes on then.
+    /// event to sleep on. The wait goes on then, until a later look, or until the owner
+    /// [opens](super::release) classes because it gives up.
     pub(crate) fn look_at_queue(&self, flag: u64) -> Result<(), u32> {
         let event = self.event.load(Relaxed);
         // In this order, and both by read-modify-writes: invariant 8.
@@ -100,15 +100,15 @@ impl<D: Configuration> RawPsRwLock<D> {
         if queues.waiting(flag) > 0 || !self.queue_is_empty(flag) {
             return Err(event);
         }
-        self.end_wait_for_queue();
+        let mut wakers = Wakers::new();
+        self.end_wait_for_queue(&mut wakers);
+        wakers.wake();
         Ok(())
     }
 
     /// The owner does not wait for a queue any more.
-    pub(crate) fn end_wait_for_queue(&self) {
+    pub(crate) fn end_wait_for_queue(&self, wakers: &mut Wakers) {
         let was = self.state.fetch_and(!State::DRAINING, Relaxed);
-        let mut wakers = Wakers::new();
-        Self::tell_after_leaving(core::ptr::from_ref(self).addr(), was, &mut wakers);
-        wakers.wake();
+        Self::tell_after_leaving(core::ptr::from_ref(self).addr(), was, wakers);
     }
 }

@@ -171,18 +171,27 @@ impl<D: Configuration> RawPsRwLock<D> {
         self.open(self.level(), 0, 0, State::OWNED);
     }
 
-    /// (reopen) down to `to`; the write side stays.
+    /// (reopen) down to `to`; the write side stays. Ends a wait for a queue, as `open` does.
     pub(crate) fn reopen(&self, to: u32) {
         let level = self.level();
         if level > to {
             self.open(level, to, 0, 0);
+        } else if self.look().has(State::DRAINING) {
+            let mut wakers = Wakers::new();
+            self.end_wait_for_queue(&mut wakers);
+            wakers.wake();
         }
     }
 
-    /// Lowers the level from `level` to `to`. The caller may touch the lock afterwards: it is
-    /// inside by the count `plus`, or has not returned. Then handlers may run again, and sleepers
-    /// are woken. No step is ever repeated, however many readers come and go.
+    /// Lowers the level from `level` to `to`. Ends a wait for a queue that was given up. The caller
+    /// may touch the lock afterwards: it is inside by the count `plus`, or has not returned. Then
+    /// handlers may run again, and sleepers are woken. No step is ever repeated, however many
+    /// readers come and go.
     fn open(&self, level: u32, to: u32, plus: u64, minus: u64) {
+        let mut wakers = Wakers::new();
+        if self.look().has(State::DRAINING) {
+            self.end_wait_for_queue(&mut wakers);
+        }
         if plus != 0 {
             // `OWNED` is set still, so no writer can come before the next step.
             self.state.fetch_add(plus, Relaxed);
@@ -201,12 +210,11 @@ impl<D: Configuration> RawPsRwLock<D> {
             // Mutant: Acquire -> Relaxed: load buffering, by litmus/psrwlock-event.litmus.
             let now = self.state.fetch_and(!(to_wake & State::WRITERS), Acquire);
             self.count_event();
-            let mut wakers = Wakers::new();
             // The next owner may be leaving by now, and finds the flag no more.
             Self::tell_after_leaving(ptr::from_ref(self).addr(), now, &mut wakers);
             Self::wake(self.event.key(), to_wake, &mut wakers);
-            wakers.wake();
         }
+        wakers.wake();
     }
 
     /// Lowers the level from `level` to `to`; returns the state before that.

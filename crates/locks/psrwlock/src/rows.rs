@@ -81,7 +81,7 @@ use ulocks_core::meter::{Event, Meter};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, AtomicU64, fence, interruption_point, place_of, places};
 use ulocks_core::time::Deadline;
-use ulocks_core::{Policy, cpu, spin, sync, tid};
+use ulocks_core::{Policy, cpu, sleep, spin, sync, tid};
 
 /// How many rows there are, and place 0, which is none. In a model there is one.
 const ROWS: usize = if places(Queues::ROWS) == 1 { 2 } else { Queues::ROWS };
@@ -460,6 +460,7 @@ impl<D: Configuration> RawPsRwLock<D> {
 /// that moment a late reader of another lock.
 impl<D: Configuration> Drop for RawPsRwLock<D> {
     fn drop(&mut self) {
+        sleep::forget(self.event.key());
         // A model has one row, and may drop a lock when its execution has ended.
         if places(2) == 1 {
             return;

@@ -274,6 +274,7 @@ impl<D: Configuration<Policy: InOneProcess>> OwnAsync<'_, D> {
                 if lock.write_at_once() {
                     return true;
                 }
+                lock.meter.count(Event::Contended);
             }
             Goal::Upgradable => lock.begin(Access::Upgradable),
             Goal::Upgrade => return self.own(),
@@ -281,7 +282,9 @@ impl<D: Configuration<Policy: InOneProcess>> OwnAsync<'_, D> {
         if lock.try_own() {
             return self.own();
         }
-        lock.meter.count(Event::Contended);
+        if self.goal == Goal::Upgradable {
+            lock.meter.count(Event::Contended);
+        }
         let counted = lock.enter_sleepers();
         self.stage = OwnStage::Owning { counted, mark: 0, was_woken: false };
         false
@@ -446,9 +449,9 @@ impl<D: Configuration> Drop for OwnAsync<'_, D> {
             }
             OwnStage::Sifting(_, part) => {
                 match part {
-                    Part::Queue { waits: true } => lock.end_wait_for_queue(),
                     Part::State { waits: true } => _ = lock.state.fetch_and(!State::DRAINING, Relaxed),
                     Part::Row(drain) => drain.end(),
+                    // `give_up` ends the wait for a queue.
                     Part::Queue { .. } | Part::State { .. } => {}
                 }
                 lock.give_up();

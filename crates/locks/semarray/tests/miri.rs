@@ -138,4 +138,5 @@ fn tasks_come_and_go() {
     }
     tasks::who_gives_up_lets_others_pass();
     tasks::all_leave(3);
+    tasks::holds_and_waits();
 }

@@ -510,6 +510,17 @@ fn wake<S: Scope>(key: FutexKey<S>, count: u32, has_tasks: bool) {
     wakers.wake();
 }
 
+/// Futures that were forgotten take no notification of another condition variable at this place.
+impl<L: RawMutex> Drop for Sequence<L> {
+    #[inline]
+    fn drop(&mut self) {
+        // A model may drop it when its execution has ended.
+        if cfg!(world = "machine") && self.has_tasks() {
+            sleep::forget(self.seq.key());
+        }
+    }
+}
+
 // SAFETY: `wait` returns the token of an acquisition.
 unsafe impl<L: RawMutex> Waits<L> for Sequence<L> {
     unsafe fn wait(&self, mutex: &L, token: L::Token, deadline: Option<Deadline>) -> (L::Token, Wakeup) {

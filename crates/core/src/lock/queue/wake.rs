@@ -77,25 +77,37 @@ impl Wakers {
 
     /// Adds `waker`.
     pub fn push(&mut self, waker: Waker) {
-        if self.count < Self::ROOM {
-            self.wakers[self.count].write(waker);
-            self.count += 1;
-        } else if self.more.try_reserve(1).is_ok() {
-            self.more.push(waker);
-        } else {
-            self.wake();
-            call(waker);
+        if self.count == Self::ROOM {
+            self.make_room();
         }
+        self.wakers[self.count].write(waker);
+        self.count += 1;
+    }
+
+    /// For how many more there is room without memory of the heap.
+    pub fn room(&self) -> usize {
+        Self::ROOM - self.count
+    }
+
+    /// Makes room for as many as there were at first. If there is no memory, calls those that are
+    /// kept.
+    pub fn make_room(&mut self) {
+        if self.more.try_reserve(self.count).is_err() {
+            return self.wake();
+        }
+        let count = mem::replace(&mut self.count, 0);
+        // SAFETY: as in `wake`.
+        self.more.extend(self.wakers[..count].iter().map(|waker| unsafe { waker.assume_init_read() }));
     }
 
     /// Calls them, in the order of their answers.
     pub fn wake(&mut self) {
+        self.more.drain(..).for_each(call);
         let count = mem::replace(&mut self.count, 0);
         for waker in &mut self.wakers[..count] {
             // SAFETY: as many were written as were counted, and the count is zero by now, so each
             // is read once.
             call(unsafe { waker.assume_init_read() });
         }
-        self.more.drain(..).for_each(call);
     }
 }

@@ -27,7 +27,9 @@
 //! caller's runtime, which drops the future.
 //!
 //! A future that was polled and is neither polled again nor dropped keeps its place. Once it is
-//! first, all others wait behind it, for ever if it was forgotten. Beside a forgotten future no
+//! first, all others wait behind it, for ever if it was forgotten. If a reader-writer lock or the
+//! condition variable of a fair mutex is moved then, a wake-up of another one that comes to its
+//! place may be lost. Beside a forgotten future no
 //! thread may free the mutex while another one releases it, as unsafe code may otherwise.
 //!
 //! # Wakers
@@ -46,7 +48,7 @@
 //!
 //! # Signals and forks
 //! A signal handler may not release where tasks wait: it would call a waker. A child of `fork` has
-//! no executor.
+//! no executor: it may drop the futures of its parent, and not poll them.
 //!
 //! # Examples
 //! A task and a thread take turns:
@@ -83,8 +85,9 @@
 //! ```
 
 use crate::lock::api::{Condvar, Mutex, MutexGuard, lock_with};
-use crate::lock::condvar::WaitsAsync;
-use crate::lock::traits::RawMutexAsync;
+use crate::lock::condvar::{RawCondvar, WaitsAsync};
+use crate::lock::traits::{RawMutex, RawMutexAsync};
+use crate::sys::sync::is_abandoned;
 use core::convert::Infallible;
 use core::fmt;
 use core::future::poll_fn;
@@ -211,7 +214,22 @@ where
             polled
         })
         .await;
-        mutex.lock_async().await
+        // Whoever is dropped here has been notified, and does not look.
+        let passes_on = PassesOn(self.raw().inner());
+        let guard = mutex.lock_async().await;
+        core::mem::forget(passes_on);
+        guard
+    }
+}
+
+/// Notifies another waiter when it is dropped.
+struct PassesOn<'a, L: RawMutex>(&'a RawCondvar<L>);
+
+impl<L: RawMutex> Drop for PassesOn<'_, L> {
+    fn drop(&mut self) {
+        if !is_abandoned() {
+            self.0.notify_one();
+        }
     }
 }
 

@@ -221,6 +221,34 @@ macro_rules! waits {
                 assert!(mutex.try_lock().is_some());
             }
 
+            /// It has been notified, and waits for the mutex.
+            #[test]
+            fn a_wait_that_is_cancelled_at_the_mutex_passes_its_notification_on() {
+                let (mutex, changed) = ($Mutex::new(()), $Condvar::new());
+                let wait = || {
+                    task(async {
+                        let guard = mutex.lock_async().await;
+                        drop(changed.wait_async(guard).await);
+                    })
+                    .waits()
+                };
+                let (first, second) = (wait(), wait());
+                let held = mutex.lock();
+                changed.notify_one();
+                assert_eq!([first.woken(), second.woken()], [1, 0]);
+                drop(first.waits());
+                assert_eq!(second.woken(), 1, "the notification is lost");
+                drop(held);
+                second.ready();
+                // One that has the mutex again has looked.
+                let (first, second) = (wait(), wait());
+                changed.notify_one();
+                first.ready();
+                assert_eq!(second.woken(), 0);
+                drop(second);
+                assert!(mutex.try_lock().is_some());
+            }
+
             #[test]
             fn a_thread_and_a_task_wait_on_one_condition_variable() {
                 let (mutex, changed) = ($Mutex::new(0), $Condvar::new());

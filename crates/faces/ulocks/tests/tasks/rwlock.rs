@@ -3,6 +3,8 @@
 
 use super::{is_send_and_sync, task};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Wake};
 use ulocks::RwLock;
 use ulocks::psrwlock::{Bulk, ByClass, Nested, Urgent};
 use ulocks::task::{AsyncRwLock, AsyncRwLockUpgradableReadGuard, AsyncRwLockWriteGuard};
@@ -84,6 +86,32 @@ fn what_a_cancelled_task_was_woken_for_goes_on() {
     assert_eq!(first.woken() + second.woken(), 1);
     drop((first, second));
     assert!(lock.try_write().is_some());
+}
+
+/// A waker that a drop calls finds the lock free: nothing is left to do.
+#[test]
+fn a_dropped_owner_calls_wakers_last() {
+    static LOCK: RwLock<u32> = RwLock::new(0);
+    struct Tries(AtomicUsize);
+    impl Wake for Tries {
+        fn wake(self: Arc<Self>) {
+            let is_free = LOCK.try_write().is_some();
+            self.0.fetch_add(if is_free { 1 } else { 100 }, Relaxed);
+        }
+    }
+    let held = LOCK.write();
+    let owner = task(LOCK.write_async()).waits();
+    let reader = task(LOCK.read_async()).waits();
+    drop(held);
+    let owner = owner.waits(); // for the queue
+    let (tries, mut last) = (Arc::new(Tries(AtomicUsize::new(0))), Box::pin(LOCK.write_async()));
+    let waker = Arc::clone(&tries).into();
+    assert!(last.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    drop(reader.ready());
+    drop(owner);
+    assert_eq!(tries.0.load(Relaxed), 1);
+    drop(last);
+    assert!(LOCK.try_write().is_some());
 }
 
 #[test]
