@@ -5,9 +5,12 @@
 //! once: a wait for a thread that is not there would never end.
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 use ulocks::semarray::{Op, SemArray};
+use ulocks::task::AsyncRwLock;
 use ulocks_testkit as _;
 
 /// How long a child, or a waiter on its way to sleep, may take.
@@ -292,4 +295,38 @@ fn pi_mutex_stays_with_the_thread_of_the_parent() {
     drop(holding.take());
     let found = child(|| if mutex.try_lock().unwrap().is_some() { Found::Free } else { Found::Locked });
     assert_eq!(found, Found::Free, "nobody held it");
+}
+
+/// The list in which a future sleeps may be locked by another thread when the process forks. The
+/// child may drop its copy all the same, and release what it holds.
+#[test]
+fn a_future_of_the_parent_is_dropped_by_the_child() {
+    static LOCK: ulocks::RwLock<()> = ulocks::RwLock::new(());
+    let ends = AtomicBool::new(false);
+    let waits = || {
+        let mut future = Box::pin(LOCK.write_async());
+        assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        future
+    };
+    let mut held = Some(LOCK.write());
+    std::thread::scope(|scope| {
+        // It locks the list all the time.
+        scope.spawn(|| {
+            while !ends.load(Relaxed) {
+                drop(waits())
+            }
+        });
+        for _ in 0..300 {
+            let mut future = Some(waits());
+            let found = child(|| {
+                drop(future.take());
+                drop(held.take());
+                Found::Free
+            });
+            assert_eq!(found, Found::Free);
+        }
+        ends.store(true, Relaxed);
+    });
+    drop(held);
+    assert!(LOCK.try_write().is_some());
 }
