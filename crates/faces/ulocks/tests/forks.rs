@@ -5,8 +5,7 @@
 //! once: a wait for a thread that is not there would never end.
 
 use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 use ulocks::semarray::{Op, SemArray};
@@ -302,31 +301,34 @@ fn pi_mutex_stays_with_the_thread_of_the_parent() {
 #[test]
 fn a_future_of_the_parent_is_dropped_by_the_child() {
     static LOCK: ulocks::RwLock<()> = ulocks::RwLock::new(());
-    let ends = AtomicBool::new(false);
+    // The other thread ends when this is gone, also if the test fails.
+    let ends = Arc::new(());
     let waits = || {
         let mut future = Box::pin(LOCK.write_async());
         assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         future
     };
     let mut held = Some(LOCK.write());
-    std::thread::scope(|scope| {
-        // It locks the list all the time.
-        scope.spawn(|| {
-            while !ends.load(Relaxed) {
-                drop(waits())
+    // It locks the list all the time.
+    let others = {
+        let ends = Arc::downgrade(&ends);
+        std::thread::spawn(move || {
+            while ends.upgrade().is_some() {
+                drop(waits());
             }
+        })
+    };
+    for _ in 0..300 {
+        let mut future = Some(waits());
+        let found = child(|| {
+            drop(future.take());
+            drop(held.take());
+            Found::Free
         });
-        for _ in 0..300 {
-            let mut future = Some(waits());
-            let found = child(|| {
-                drop(future.take());
-                drop(held.take());
-                Found::Free
-            });
-            assert_eq!(found, Found::Free);
-        }
-        ends.store(true, Relaxed);
-    });
+        assert_eq!(found, Found::Free);
+    }
+    drop(ends);
+    others.join().unwrap();
     drop(held);
     assert!(LOCK.try_write().is_some());
 }
