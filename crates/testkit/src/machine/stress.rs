@@ -256,8 +256,8 @@ fn exclusion_by_lock_only<L: RawMutex + Send + Sync + 'static>(load: Load) -> Co
     })
 }
 
-/// The first to come is served first: by `lock`, by `try_lock`, and by `lock_until` with deadlines
-/// from already passed to 200 us, after which a waiter gives its place up.
+/// The first to come is served first: by `lock`, by `try_lock`, and half of the time by `lock_until`
+/// with deadlines from already passed to 200 us, after which a waiter gives its place up.
 ///
 /// # Panics
 /// If a thread is overtaken by a later arrival.
@@ -266,7 +266,7 @@ pub fn order<L: RawMutex + Metered<Meter = Recorder> + Send + Sync + 'static>(lo
         let lock = &protected.lock;
         let token = match random.below(8) {
             0 => lock.try_lock(),
-            1 | 2 => lock.lock_until(Deadline::after(Duration::from_nanos(random.below(200_000).into()))),
+            1..=4 => lock.lock_until(Deadline::after(Duration::from_nanos(random.below(200_000).into()))),
             _ => Some(lock.lock()),
         };
         let Some(token) = token else { return false };

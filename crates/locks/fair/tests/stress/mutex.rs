@@ -60,6 +60,7 @@ fn who_came_first_is_served_first() {
             let load = Load { threads, operations, hold: 20, ..Load::default() };
             let counts = stress::order::<L>(load);
             counts.check(load);
+            println!("{threads} threads: {} acquisitions, {} given up", counts.total(), counts.gave_up);
             acquired += counts.total();
         }
         acquired
