@@ -256,8 +256,9 @@ fn exclusion_by_lock_only<L: RawMutex + Send + Sync + 'static>(load: Load) -> Co
     })
 }
 
-/// The first to come is served first: by `lock`, by `try_lock`, and half of the time by `lock_until`
-/// with deadlines from already passed to 200 us, after which a waiter gives its place up.
+/// The first to come is served first: by `lock`, by `try_lock`, and half of the time by
+/// `lock_until` with deadlines from already passed to 200 us, after which a waiter gives its place
+/// up.
 ///
 /// # Panics
 /// If a thread is overtaken by a later arrival.
