@@ -90,7 +90,8 @@ pub trait ByClass: sealed::Sealed {
     /// async fn first(routes: &PsRwLock<Vec<u32>>) -> Option<u32> {
     ///     routes.read_in_async::<Urgent>().await.first().copied()
     /// }
-    /// # let mut future = std::pin::pin!(first(&PsRwLock::new(vec![1])));
+    /// # let routes = PsRwLock::new(vec![1]);
+    /// # let mut future = std::pin::pin!(first(&routes));
     /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     /// # assert_eq!(future.as_mut().poll(&mut context), std::task::Poll::Ready(Some(1)));
     /// ```
