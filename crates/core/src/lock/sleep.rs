@@ -116,17 +116,23 @@ impl Place {
 
     /// Where one waiter is woken: whether the task that is first is the one, since a thread has
     /// passed it before; then its waker is added. Otherwise a thread passes it now, if one sleeps.
-    fn is_turn_of_task(&self, address: usize, bits: Bits, wakers: &mut Wakers) -> bool {
+    /// `None` if there is no such task.
+    fn is_turn_of_task(&self, address: usize, bits: Bits, wakers: &mut Wakers) -> Option<bool> {
         let mut list = self.list.lock();
         let first = list.next(list.first, address, bits);
+        if first.is_null() {
+            return None;
+        }
         // SAFETY: it is in the list, so it is pinned, and accessed under this lock (invariants 1
         // and 3).
-        let is_turn = !first.is_null() && unsafe { core::mem::replace(&mut (*first).is_passed, true) };
+        let is_turn = unsafe { core::mem::replace(&mut (*first).is_passed, true) };
         if is_turn {
-            let end = list.joined;
-            self.count.fetch_sub(list.take(address, bits, 1, end, wakers), Relaxed);
+            // SAFETY: it is in this list.
+            let waker = unsafe { list.take_out(first) };
+            self.count.fetch_sub(1, Relaxed);
+            wakers.push(waker.expect("a task that sleeps has left its waker"));
         }
-        is_turn
+        Some(is_turn)
     }
 }
 
@@ -191,14 +197,17 @@ impl List {
     /// Takes out up to `count` such entries, of those before the `end`th that has joined, and adds
     /// their wakers. Returns how many.
     fn take(&mut self, address: usize, bits: Bits, count: u32, end: u64, wakers: &mut Wakers) -> u32 {
-        let (mut taken, mut entry) = (0, self.next(self.first, address, bits));
-        // SAFETY: as in `next`.
-        while taken < count && !entry.is_null() && unsafe { (*entry).nth } < end {
-            let this = entry;
+        let (mut taken, mut after) = (0, self.first);
+        while taken < count {
+            let entry = self.next(after, address, bits);
             // SAFETY: as in `next`.
-            entry = self.next(unsafe { (*this).next }, address, bits);
+            if entry.is_null() || unsafe { (*entry).nth } >= end {
+                break;
+            }
+            // SAFETY: as in `next`.
+            after = unsafe { (*entry).next };
             // SAFETY: it is in this list.
-            let waker = unsafe { self.take_out(this) };
+            let waker = unsafe { self.take_out(entry) };
             wakers.push(waker.expect("a task that sleeps has left its waker"));
             taken += 1;
         }
@@ -394,8 +403,15 @@ pub fn wake<S: Scope>(key: FutexKey<S>, count: u32, bits: Bits, wakers: &mut Wak
         return key.wake_bits(count, bits);
     }
     let address = key.address();
-    if count == 1 && place.is_turn_of_task(address, bits, wakers) {
-        return 1;
+    if wakers.room() == 0 {
+        wakers.make_room(); // not under the lock of the list
+    }
+    if count == 1 {
+        match place.is_turn_of_task(address, bits, wakers) {
+            Some(true) => return 1,
+            Some(false) => {}
+            None => return key.wake_bits(1, bits),
+        }
     }
     let threads = key.wake_bits(count, bits);
     threads + place.wake(address, count - threads.min(count), bits, wakers)
