@@ -67,8 +67,8 @@ fn unpack(shell: &Shell, name: &str, packed: &Path, dir: &Path) -> anyhow::Resul
         fs::remove_dir_all(&whole)?;
     }
     let file = packed.join(&file);
-    // All files of an archive are of one day in 2006. Cargo would take what it has built of the last
-    // archive for built of this one.
+    // All files of an archive are of one day in 2006. Cargo would take what it has built of the
+    // last archive for built of this one.
     cmd!(shell, "tar -xzmf {file} -C {dir}").quiet().run()?;
     for part in HAS {
         if !whole.join(part).is_file() {

@@ -214,7 +214,7 @@ where
             polled
         })
         .await;
-        // Whoever is dropped here has been notified, and does not look.
+        // A task that is dropped here has been notified, and does not look.
         let passes_on = PassesOn(self.raw().inner());
         let guard = mutex.lock_async().await;
         core::mem::forget(passes_on);

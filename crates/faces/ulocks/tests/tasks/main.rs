@@ -176,6 +176,18 @@ macro_rules! waits {
         mod $name {
             use super::*;
 
+            /// A task that waits once.
+            fn waits_once<'a>(
+                mutex: &'a $Mutex<()>,
+                changed: &'a $Condvar,
+            ) -> Task<impl Future<Output = ()> + 'a> {
+                task(async move {
+                    let guard = mutex.lock_async().await;
+                    drop(changed.wait_async(guard).await);
+                })
+                .waits()
+            }
+
             #[test]
             fn a_wait_releases_the_mutex_and_holds_it_again() {
                 let (mutex, changed) = ($Mutex::new(0), $Condvar::new());
@@ -200,13 +212,7 @@ macro_rules! waits {
             #[test]
             fn a_wait_that_is_cancelled_passes_its_notification_on() {
                 let (mutex, changed) = ($Mutex::new(()), $Condvar::new());
-                let wait = || {
-                    task(async {
-                        let guard = mutex.lock_async().await;
-                        drop(changed.wait_async(guard).await);
-                    })
-                    .waits()
-                };
+                let wait = || waits_once(&mutex, &changed);
                 let (first, second, third) = (wait(), wait(), wait());
                 changed.notify_one();
                 assert_eq!([first.woken(), second.woken(), third.woken()], [1, 0, 0]);
@@ -225,13 +231,7 @@ macro_rules! waits {
             #[test]
             fn a_wait_that_is_cancelled_at_the_mutex_passes_its_notification_on() {
                 let (mutex, changed) = ($Mutex::new(()), $Condvar::new());
-                let wait = || {
-                    task(async {
-                        let guard = mutex.lock_async().await;
-                        drop(changed.wait_async(guard).await);
-                    })
-                    .waits()
-                };
+                let wait = || waits_once(&mutex, &changed);
                 let (first, second) = (wait(), wait());
                 let held = mutex.lock();
                 changed.notify_one();
