@@ -24,9 +24,9 @@ pub use class::{BULK, Bulk, Class, HANDLER, Handler, NESTED, Nested, ThreadClass
 pub use configuration::{Configuration, Fairness, PhaseFair, ReadersFirst, Sifted};
 pub use nesting::{Checked, InDebug, Nesting, Unchecked};
 pub use raw::{RawPsRwLock, ReadToken};
-#[doc(hidden)]
-pub use readers::Eager;
 pub use readers::{Biased, Central, Readers};
+#[doc(hidden)]
+pub use readers::{Eager, Fenced};
 #[doc(hidden)]
 pub use task::{OwnAsync, ReadAsync};
 #[doc(hidden)]

@@ -49,6 +49,9 @@ pub trait Readers: sealed::Sealed + Send + Sync + 'static {
     /// Models: each reader in the state asks for them, and each writer takes them away.
     #[doc(hidden)]
     const EAGER: bool = false;
+    /// Models: the kernel refuses `membarrier`, and a read-modify-write is no fence.
+    #[doc(hidden)]
+    const FENCED: bool = false;
 }
 
 /// In the state, with all other readers, and while many threads read in slots that the lock
@@ -62,12 +65,18 @@ pub enum Biased {}
 #[derive(Debug)]
 pub enum Eager {}
 
+/// As [`Eager`], on a machine whose kernel refuses `membarrier`: both sides make a fence.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum Fenced {}
+
 /// In the state, with all other readers: for a release that has no token.
 #[derive(Debug)]
 pub enum Central {}
 
 impl sealed::Sealed for Biased {}
 impl sealed::Sealed for Eager {}
+impl sealed::Sealed for Fenced {}
 impl sealed::Sealed for Central {}
 
 impl Readers for Biased {
@@ -77,6 +86,12 @@ impl Readers for Biased {
 impl Readers for Eager {
     const BIASED: bool = true;
     const EAGER: bool = true;
+}
+
+impl Readers for Fenced {
+    const BIASED: bool = true;
+    const EAGER: bool = true;
+    const FENCED: bool = true;
 }
 
 impl Readers for Central {
@@ -100,7 +115,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// owner pays for both.
     #[inline(always)]
     fn is_light() -> bool {
-        membarrier::RMW_IS_FENCE || membarrier::ready()
+        !D::Readers::FENCED && (membarrier::RMW_IS_FENCE || membarrier::ready())
     }
 
     /// The reader's fence, after it has changed its slot.
@@ -116,12 +131,12 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// The owner's fence, after it has closed the class.
     #[cold]
     pub(crate) fn fence_of_owner() {
-        if membarrier::RMW_IS_FENCE {
-            membarrier::light();
-        } else if Self::is_light() {
-            assert!(membarrier::heavy(), "the kernel has taken membarrier(2) back");
-        } else {
+        if !Self::is_light() {
             fence(SeqCst);
+        } else if membarrier::RMW_IS_FENCE {
+            membarrier::light();
+        } else {
+            assert!(membarrier::heavy(), "the kernel has taken membarrier(2) back");
         }
     }
 }

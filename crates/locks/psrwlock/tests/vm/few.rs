@@ -9,13 +9,14 @@ use ulocks_core::model::{Config, explore};
 use ulocks_core::raw::RawRwLock;
 use ulocks_core::signal::Soft;
 use ulocks_core::time::Deadline;
-use ulocks_psrwlock::{Bulk, Central, Eager, PhaseFair, Sifted, Unchecked};
+use ulocks_psrwlock::{Bulk, Central, Eager, Fenced, PhaseFair, Sifted, Unchecked};
 use ulocks_testkit::model::rw::Role::{Read, TimedWrite, Write};
 use ulocks_testkit::model::upgrade::How;
 use ulocks_testkit::model::{rw, upgrade};
 
 type Two = Lock<TWO>;
 type Slots = Lock<TWO, Sleeps, PhaseFair, Eager>;
+type Fences = Lock<TWO, Sleeps, PhaseFair, Fenced>;
 
 fn many() -> Config {
     Config::sampled(10_000)
@@ -33,6 +34,13 @@ fn one_write_and_one_read_are_explored_to_the_end() {
     let within = || Config { preemptions: Some(3), ..all() };
     explore(within(), || rw::exclusion::<Slots>(&[Read, Write]));
     explore(within(), || rw::timeout_vs_unlock::<Two>(Read, &[TimedWrite]));
+}
+
+#[test]
+fn a_writer_is_alone_where_the_kernel_refuses_membarrier() {
+    let within = || Config { preemptions: Some(3), ..Config::exhaustive() };
+    explore(within(), || rw::exclusion::<Fences>(&[Read, Write]));
+    explore(many(), || rw::exclusion::<Fences>(&[Read, Read, Write]));
 }
 
 #[test]
