@@ -104,6 +104,44 @@ fn processes_notify_one_another() {
 }
 
 #[test]
+fn a_killed_waiter_does_no_harm() {
+    let mapping = Mapping::shared();
+    let (mutex, condvar) = placed(&mapping, (Mutex::new(0), PiCondvarWith::<Shared<NoSpin>>::new()));
+    // SAFETY: the child only waits, and is killed.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    if child == 0 {
+        let mut turn = mutex.lock().unwrap();
+        *turn = u32::MAX;
+        drop(condvar.wait_while(turn, |turn| *turn == u32::MAX));
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(1) };
+    }
+    // Whoever has the mutex now knows that the child has released it, and so is counted as a waiter.
+    let begun = || *mutex.lock().unwrap() == u32::MAX;
+    ulocks_testkit::limit::until("the child waits", begun);
+    // SAFETY: `child` is this process' own.
+    unsafe {
+        libc::kill(child, libc::SIGKILL);
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+        assert!(libc::WIFSIGNALED(status), "the child has not waited until it was killed");
+    }
+    *mutex.lock().unwrap() = 0;
+    condvar.notify_one(mutex).unwrap();
+    forked(2, |me| {
+        for nth in 0..500 {
+            let mine = 2 * nth + me as u32;
+            let mut turn = condvar.wait_while(mutex.lock().unwrap(), |turn| *turn != mine).unwrap();
+            *turn += 1;
+            drop(turn);
+            condvar.notify_one(mutex).unwrap();
+        }
+    });
+    assert_eq!(*mutex.lock().unwrap(), 1_000);
+}
+
+#[test]
 fn a_private_mutex_serves_threads() {
     let mutex = PiMutexWith::<u32, Private<NoSpin>>::new(0);
     std::thread::scope(|scope| {
