@@ -8,6 +8,7 @@
 //! | a node that a session has taken out of its queue | nothing: it belongs to that session until it is completed |
 
 use crate::op::{Action, Op};
+use crate::set::Ages;
 use crate::sleep::groups::Seat;
 use core::ptr;
 use ulocks_core::queue;
@@ -89,6 +90,8 @@ pub(crate) struct Links {
     pub sibling: *const Node,
     /// Whether it is aged.
     pub aged: bool,
+    /// The clock of a task's set, of an array with strict fairness.
+    pub ages: Option<Ages>,
     /// The outcome with which it is completed once the words are published.
     pub outcome: Outcome,
 }
@@ -122,6 +125,7 @@ impl Node {
                 child: ptr::null(),
                 sibling: ptr::null(),
                 aged: false,
+                ages: None,
                 outcome: Outcome::Pending,
             }),
         }

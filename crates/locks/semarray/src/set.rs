@@ -6,7 +6,7 @@
 //! | it is completed | the session that took its node out of its queue | (complete), after publishing |
 //! | it times out, or a signal interrupts it; simple | its own thread, with the cell's `LOCK`; with `COMPLEX`, with the array lock, too | takes the node out, if it is still queued |
 //! | the same; complex | its own thread, with the array lock and its cells | the same, and serves the sets that stopped for it |
-//! | it becomes aged | its own thread, when the time has come, with the array lock | adds the node to the list of aged sets |
+//! | it becomes aged | its own thread, or a session that evaluates the set of a task, when the time has come, with the array lock | adds the node to the list of aged sets |
 //!
 //! A waiter is either completed or times out, never both, because a node leaves its queue once. If
 //! a waiter that times out does not find its node queued, a session has served its set, and is
@@ -33,6 +33,38 @@ use ulocks_core::time::Deadline;
 const LET_PASS_AFTER: Duration = Duration::from_millis(10);
 /// The longest of these times.
 const LET_PASS_LATEST: Duration = Duration::from_secs(1);
+
+/// The clock of a waiting set of an array with strict fairness.
+#[derive(Clone, Copy)]
+pub(crate) struct Ages {
+    after: Duration,
+    /// When it becomes aged. If it is aged, when the sets may pass that stop for it.
+    at: Deadline,
+}
+
+impl Ages {
+    /// Of a set that begins to wait, and becomes aged after so long.
+    fn after(after: Duration) -> Self {
+        // Aged from the start: next it lets the stopped sets pass.
+        let after = if after.is_zero() { LET_PASS_AFTER } else { after };
+        Self { after, at: Deadline::after(after) }
+    }
+
+    /// Its time has come; the next time follows.
+    fn go_on(&mut self) {
+        let after = self.after.saturating_mul(2).clamp(LET_PASS_AFTER, LET_PASS_LATEST);
+        *self = Self { after, at: Deadline::after(after) };
+    }
+
+    /// Whether its time has come, which is told once.
+    pub fn strikes(&mut self) -> bool {
+        let strikes = self.at.has_passed();
+        if strikes {
+            self.go_on();
+        }
+        strikes
+    }
+}
 
 /// How long a set may wait.
 #[derive(Clone, Copy, Debug)]
@@ -63,8 +95,8 @@ pub(crate) struct Queued {
     /// A thread's.
     seat: Option<Seat>,
     complex: bool,
-    /// After how long it becomes aged; `None` without strict fairness.
-    ages_after: Option<Duration>,
+    /// Its clock, as its own thread or task looks at it; `None` without strict fairness.
+    pub ages: Option<Ages>,
 }
 
 /// How far a set has come that does not wait yet.
@@ -190,7 +222,7 @@ impl<P: InOneProcess> RawSemArray<P> {
             Fairness::Strict { after } => Some(after),
             Fairness::Barging => None,
         };
-        let complex = node.ops().len() > 1 || after.is_some();
+        let (complex, ages) = (node.ops().len() > 1 || after.is_some(), after.map(Ages::after));
         // SAFETY: the node is new. The session has locked its cells up to where it stopped, and has
         // the array lock if it is complex. The node lives on the stack of a thread that stays
         // there, or in a future that is not dropped, until it is completed, or has taken the node
@@ -199,13 +231,14 @@ impl<P: InOneProcess> RawSemArray<P> {
             node.links(|links| {
                 links.ticket = self.tickets.fetch_add(1, Relaxed);
                 links.seat = seat;
+                links.ages = ages.filter(|_| is_task);
             });
             session.enqueue(node, at, complex);
             if after == Some(Duration::ZERO) {
-                session.make_aged(node);
+                session.make_aged(node, &mut Heap::new()); // The youngest: none stopped for another.
             }
         }
-        Queued { seat, complex, ages_after: after }
+        Queued { seat, complex, ages }
     }
 
     /// Waits until `node` is completed, or until it times out.
@@ -219,20 +252,13 @@ impl<P: InOneProcess> RawSemArray<P> {
             return self.result(node);
         }
         self.meter.count(Event::Slept);
-        let mut ages = queued.ages_after.map(|after| {
-            // Aged from the start: next it lets the stopped sets pass.
-            let after = if after.is_zero() { LET_PASS_AFTER } else { after };
-            (after, Deadline::after(after))
-        });
+        let mut ages = queued.ages;
         loop {
-            let (until, is_age) = Deadline::earlier(wait.deadline(), ages.map(|(_, at)| at));
+            let (until, is_age) = Deadline::earlier(wait.deadline(), ages.map(|ages| ages.at));
             match seat.sleep(completed, until, wait.is_interruptible()) {
                 Slept::TimedOut if is_age => {
-                    self.become_aged(node);
-                    ages = ages.map(|(after, _)| {
-                        let next = after.saturating_mul(2).clamp(LET_PASS_AFTER, LET_PASS_LATEST);
-                        (next, Deadline::after(next))
-                    });
+                    self.grow_old(node);
+                    ages.iter_mut().for_each(Ages::go_on);
                 }
                 Slept::TimedOut if self.leave_queue(node, queued) => return Err(Error::TimedOut),
                 Slept::Interrupted if self.leave_queue(node, queued) => return Err(Error::Interrupted),
@@ -295,17 +321,19 @@ impl<P: InOneProcess> RawSemArray<P> {
         is_queued
     }
 
-    /// Makes a node aged that has waited for the bound. If it is aged already, lets the sets pass
-    /// that stop for the oldest aged set, if that is its own or a task's.
+    /// Makes a node aged that has waited for the bound. If it is the oldest that is aged, lets the
+    /// sets pass that stop for it; if that is a task's, (strike) does.
     #[cold]
-    fn become_aged(&self, node: &Node) {
+    pub(crate) fn grow_old(&self, node: &Node) {
         let here = 0;
         let mut session = Session::with_array_lock(self, &here);
         // SAFETY: with the array lock the node is this session's while it is queued.
         unsafe {
             if node.is_queued() && !node.links(|links| links.aged) {
-                session.make_aged(node);
-            } else if session.is_oldest_aged(node) || session.is_oldest_aged_a_task() {
+                let mut heap = Heap::new();
+                session.make_aged(node, &mut heap);
+                session.serve(heap);
+            } else if session.is_oldest_aged(node) {
                 session.let_pass();
             }
         }

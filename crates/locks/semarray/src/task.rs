@@ -23,7 +23,7 @@ use crate::node::{Node, Outcome, Watch};
 use crate::op::Op;
 use crate::permit::Permit;
 use crate::raw::{Attempt, RawSemArray};
-use crate::set::{Begun, Queued, Wait};
+use crate::set::{Ages, Begun, Queued, Wait};
 use crate::{Error, Set};
 use core::fmt;
 use core::mem;
@@ -104,7 +104,14 @@ impl<P: InOneProcess> AcquireAsync<'_, P> {
     /// A later poll.
     fn go_on(&mut self, context: &Context<'_>) -> Poll<Result<(), Error>> {
         let waiter = self.waiter.as_ref().expect("a queued future has a waiter");
-        ready!(waiter.bell.poll(context));
+        if waiter.bell.poll(context).is_pending() {
+            let queued = self.queued.as_mut().expect("its node may be in a queue");
+            if queued.ages.as_mut().is_some_and(Ages::strikes) {
+                without_unwinding(|| self.array.grow_old(&waiter.node));
+            }
+            // It may have let its own set pass.
+            ready!(waiter.bell.poll(context));
+        }
         waiter.bell.node().take_back();
         self.queued = None;
         Poll::Ready(self.array.result(&waiter.node))
@@ -162,10 +169,11 @@ impl<P: InOneProcess> SemArrayWith<P> {
     /// The future may be dropped at any moment. Its set leaves the queue then, and what it took is
     /// given back. [`task`](ulocks_core::task) tells what all such futures have in common.
     ///
-    /// With [`Fairness::Strict`](crate::Fairness) the set of a task does not become aged, unless
-    /// the bound is zero: nobody looks at the clock for it. With that bound, sets that stop for it
-    /// are let pass in time if one of them is a thread's. If all are tasks', one that holds what
-    /// the aged set needs, and asks for more, may wait for ever.
+    /// With [`Fairness::Strict`](crate::Fairness) the set of a task becomes aged as a thread's
+    /// does, when something is given back of what it needs. A set that stops for it is let pass in
+    /// time if that set is a thread's, if its future is polled, or if other sets come that have to
+    /// wait. If none of that happens, a task that holds what the aged set needs, and asks for more,
+    /// waits for ever, as with a strict semaphore for tasks.
     ///
     /// # Errors
     /// As [`apply`](Self::apply).

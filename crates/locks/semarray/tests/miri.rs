@@ -131,8 +131,8 @@ fn two_pass_a_unit() {
 
 #[test]
 fn tasks_come_and_go() {
-    tasks::all_are_served(1, 1, 1);
-    tasks::all_are_served(2, 2, 0);
+    tasks::all_are_served(Fairness::Barging, 1, 1, 1);
+    tasks::all_are_served(Fairness::Strict { after: Duration::ZERO }, 2, 2, 0);
     for polls in [1, 2] {
         tasks::what_is_dropped_is_given_back(2, 2, 2, polls);
     }

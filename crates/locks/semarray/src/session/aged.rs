@@ -11,12 +11,22 @@
 //! A thread may hold what the aged set needs, and ask for more before it gives that back. It would
 //! wait for the aged set, which waits for it. System V does not have this deadlock, and neither has
 //! this array: from time to time the oldest aged set lets all sets pass that it stops, once
-//! (`set.rs`). A task has no clock, so a thread that waits does that in its place.
+//! (`set.rs`).
+//!
+//! # Tasks
+//! A thread sleeps until its set becomes aged, or lets others pass. A task is not polled then. So
+//! others look at the clock of its set:
+//! - (grow old) a session that has evaluated it in vain. What lets a set starve is that others take
+//!   what was given back, and whoever gives back evaluates the set first.
+//! - (strike) a session with the array lock, before it ends, at the clock of the oldest aged set. A
+//!   thread that waits, and the poll of a task that waits, begin one when the time of their own
+//!   sets has come.
 
 use super::Session;
 use super::heap::Heap;
 use crate::node::Node;
 use crate::op::{Action, Op};
+use crate::set::Ages;
 use core::ops::Range;
 use core::ptr;
 use ulocks_core::policy::InOneProcess;
@@ -46,13 +56,6 @@ impl<P: InOneProcess> Session<'_, P> {
         ptr::eq(self.array.array_lock.oldest_aged(), node)
     }
 
-    /// Whether the oldest aged set is that of a task, which has no clock to let others pass by.
-    pub fn is_oldest_aged_a_task(&self) -> bool {
-        let oldest = self.array.array_lock.oldest_aged();
-        // SAFETY: as in `oldest_aged`.
-        unsafe { oldest.as_ref().is_some_and(|node| node.links(|links| !links.bell.is_null())) }
-    }
-
     /// Makes candidates of the sets that may have stopped for an aged set, which has left, or stops
     /// at another operation now.
     ///
@@ -69,22 +72,49 @@ impl<P: InOneProcess> Session<'_, P> {
         }
     }
 
-    /// Makes `node` aged. If it is the oldest now, the sets are served that stopped for the one
+    /// Makes `node` aged. If it is the oldest now, the sets are candidates that stopped for the one
     /// before.
     ///
     /// # Safety
     /// The node is in a queue, and not aged; the session has the array lock.
-    pub unsafe fn make_aged(&mut self, node: *const Node) {
+    pub unsafe fn make_aged(&mut self, node: *const Node, heap: &mut Heap) {
         let was = self.array.array_lock.oldest_aged();
         // SAFETY: with the array lock the node and the aged sets are this session's.
         unsafe {
             self.array.array_lock.insert_aged(node);
             if !was.is_null() && self.is_oldest_aged(node) {
-                let mut heap = Heap::new();
                 let at = self.lock_as_far(was);
-                self.aged_changed(was, 0..at + 1, &mut heap);
-                self.serve(heap);
+                self.aged_changed(was, 0..at + 1, heap);
             }
+        }
+    }
+
+    /// (grow old): the set of a task that waits on becomes aged if its time has come.
+    ///
+    /// # Safety
+    /// The node is in a queue; the session has the array lock.
+    pub(super) unsafe fn grow_old(&mut self, node: *const Node, heap: &mut Heap) {
+        // SAFETY: with the array lock the node is this session's.
+        unsafe {
+            let is_due = (*node).links(|links| !links.aged && links.ages.as_mut().is_some_and(Ages::strikes));
+            if is_due {
+                self.make_aged(node, heap);
+            }
+        }
+    }
+
+    /// (strike): if the oldest aged set is a task's, and its time has come, lets the sets pass that
+    /// stop for it.
+    pub(super) fn strike(&mut self) {
+        let oldest = self.array.array_lock.oldest_aged();
+        // SAFETY: as in `oldest_aged`.
+        let strikes = unsafe {
+            oldest
+                .as_ref()
+                .is_some_and(|node| node.links(|links| links.ages.as_mut().is_some_and(Ages::strikes)))
+        };
+        if strikes {
+            self.let_pass();
         }
     }
 

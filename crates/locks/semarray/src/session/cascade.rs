@@ -52,6 +52,7 @@ impl<P: InOneProcess> Session<'_, P> {
                         if now != at {
                             self.move_on(node, now, &mut heap);
                         }
+                        self.grow_old(node, &mut heap);
                     }
                     Err(stopped) => self.end(node, stopped.outcome(), &mut heap),
                     Ok(()) => {

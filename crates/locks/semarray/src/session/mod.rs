@@ -335,6 +335,9 @@ impl<'a, P: InOneProcess> Session<'a, P> {
 
     /// Unlocks everything, then completes and wakes the waiters that were served.
     pub fn publish(&mut self) {
+        if self.has_array_lock {
+            self.strike();
+        }
         if !self.first_completed.is_null() {
             // Here, because the array may be gone when they are woken.
             self.array.meter.count(Event::Woke);

@@ -1,8 +1,9 @@
 //! `Fairness::Strict`: no later set passes an aged one, and this keeps no thread waiting for ever.
 
 use crate::steps::{Sleeper, applying, interruptible, sleeping, with_aging};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use ulocks_semarray::{Error, Fairness, Op};
 
@@ -137,15 +138,58 @@ fn a_holder_that_waits_is_let_pass() {
 fn a_holder_that_waits_is_let_pass_by_a_task() {
     with_aging([1, 1], AT_ONCE, |_, array| {
         let mut aged = Box::pin(array.acquire_async([Op::sub(1, 1), Op::sub(0, 1)]));
-        let mut context = Context::from_waker(Waker::noop());
         let held = array.acquire(Op::sub(0, 1)).unwrap();
-        assert!(aged.as_mut().poll(&mut context).is_pending());
+        assert!(polled(&mut aged).is_none());
         let more = array.acquire(Op::sub(1, 1)).unwrap();
-        assert!(aged.as_mut().poll(&mut context).is_pending());
+        assert!(polled(&mut aged).is_none());
         drop(more);
         drop(held);
-        assert!(aged.as_mut().poll(&mut context).is_ready());
+        assert!(polled(&mut aged).is_some());
     });
+}
+
+/// Whoever gives back looks at the clock of a task's set.
+#[test]
+fn the_set_of_a_task_becomes_aged_in_time() {
+    for (after, is_aged) in [(Duration::from_millis(1), true), (Duration::from_secs(1_000_000), false)] {
+        with_aging([1], Fairness::Strict { after }, |_, array| {
+            let mut both = Box::pin(array.acquire_async(Op::sub(0, 2)));
+            assert!(polled(&mut both).is_none());
+            std::thread::sleep(Duration::from_millis(2));
+            drop(array.acquire(Op::sub(0, 1)).unwrap());
+            let taken = array.try_apply(&[Op::sub(0, 1)]);
+            assert_eq!(taken, if is_aged { Err(Error::WouldBlock) } else { Ok(()) });
+        });
+    }
+}
+
+fn polled<F: Future>(future: &mut Pin<Box<F>>) -> Option<F::Output> {
+    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
+}
+
+/// A task holds what the aged set of another task needs, and asks for more. No thread waits. The
+/// next poll, and a set that would have to wait, look at the clock.
+#[test]
+fn a_task_that_holds_is_let_pass() {
+    for by_poll in [true, false] {
+        with_aging([1, 1], AT_ONCE, |_, array| {
+            let held = array.acquire(Op::sub(0, 1)).unwrap();
+            let mut aged = Box::pin(array.acquire_async([Op::sub(1, 1), Op::sub(0, 1)]));
+            assert!(polled(&mut aged).is_none());
+            let mut more = Box::pin(array.acquire_async(Op::sub(1, 1)));
+            assert!(polled(&mut more).is_none(), "it stops for the aged set at first");
+            std::thread::sleep(Duration::from_millis(15));
+            if !by_poll {
+                assert_eq!(array.try_apply(&[Op::sub(1, 1)]), Err(Error::WouldBlock));
+                assert_eq!(array.values(), [0, 0], "nobody was let pass");
+            }
+            drop((polled(&mut more).expect("it was let pass"), held));
+            assert!(polled(&mut aged).is_some());
+        });
+    }
 }
 
 /// The same as a way of life.

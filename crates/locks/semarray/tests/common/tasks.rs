@@ -31,8 +31,8 @@ fn task(array: &Arc<SemArray>, pair: bool, polls: Option<u32>) -> JoinHandle<boo
 }
 
 /// Tasks of both kinds, and threads, wait for what is posted one by one: each is served.
-pub fn all_are_served(singles: usize, pairs: usize, threads: usize) {
-    let array = Arc::new(SemArray::new(2));
+pub fn all_are_served(fairness: Fairness, singles: usize, pairs: usize, threads: usize) {
+    let array: Arc<SemArray> = Arc::new(Builder::new(2).fairness(fairness).build().expect("all are zero"));
     let waiting: Vec<_> = (0..singles + pairs).map(|me| task(&array, me >= singles, None)).collect();
     let others: Vec<_> = (0..threads)
         .map(|me| {

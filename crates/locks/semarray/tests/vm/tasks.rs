@@ -4,12 +4,25 @@ use crate::array::sampled;
 use crate::tasks_clients::{
     all_are_served, all_leave, holds_and_waits, what_is_dropped_is_given_back, who_gives_up_lets_others_pass,
 };
+use core::time::Duration;
 use ulocks_core::model::explore;
+use ulocks_semarray::Fairness;
 
 #[test]
 fn every_task_is_served() {
     for (singles, pairs, threads) in [(1, 0, 0), (0, 1, 0), (2, 0, 0), (1, 1, 1), (2, 2, 2), (3, 3, 4)] {
-        explore(sampled(1 + singles + pairs + threads, 1), move || all_are_served(singles, pairs, threads));
+        let config = sampled(1 + singles + pairs + threads, 1);
+        explore(config, move || all_are_served(Fairness::Barging, singles, pairs, threads));
+    }
+}
+
+#[test]
+fn every_task_is_served_where_sets_become_aged() {
+    for after in [Duration::ZERO, Duration::from_millis(1)] {
+        for (singles, pairs, threads) in [(0, 2, 0), (1, 1, 1), (2, 2, 2)] {
+            let (config, strict) = (sampled(1 + singles + pairs + threads, 1), Fairness::Strict { after });
+            explore(config, move || all_are_served(strict, singles, pairs, threads));
+        }
     }
 }
 
