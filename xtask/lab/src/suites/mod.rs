@@ -1,5 +1,5 @@
-//! `cargo lab suites`: runs the loom tests of published crates on the virtual machine, and writes
-//! what came of it into the table in the README of `ulocks-loom`.
+//! `cargo lab suites`: runs the loom tests of published crates on the virtual machine and on loom
+//! itself, and writes what came of it into the table in the README of `ulocks-loom`.
 //!
 //! A crate is run as it was published. Beside its source there is only a `[workspace]` at the end
 //! of its manifest, so that it is one of its own, and no `Cargo.lock`, so that cargo takes the
@@ -12,7 +12,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use xtask::exec::{self, End};
 use xtask::steps::Steps;
 use xtask::workspace::Workspace;
 
@@ -20,8 +21,11 @@ const LIST: &str = include_str!("suites.toml");
 const README: &str = "crates/checker/loom/README.md";
 const BEGIN: &str = "<!-- suites: written by `cargo lab suites` -->\n";
 const END: &str = "<!-- end of suites -->\n";
-const HEAD: &str = "| crate | arguments, flags | passed | cut | executions | redundant | seconds |\n\
-                    |---|---|---|---|---|---|---|\n";
+const HEAD: &str = "| crate | arguments, flags | passed | cut | executions | redundant | seconds \
+                    | with loom | cut | executions | seconds |\n\
+                    |---|---|---|---|---|---|---|---|---|---|---|\n";
+/// How long a suite may run. loom looks at its clock every 20,000 executions only.
+const LIMIT: Duration = Duration::from_secs(1200);
 
 /// How a crate's tests are run.
 #[derive(Deserialize)]
@@ -58,10 +62,18 @@ struct List {
 struct Outcome {
     passed: u64,
     failed: u64,
+    models: u64,
     /// Models that were left before all their executions were tried.
     cut: u64,
     executions: u64,
     redundant: u64,
+}
+
+/// A run of a suite.
+struct Ran {
+    outcome: Outcome,
+    end: End,
+    seconds: f64,
 }
 
 /// Runs the suites that `flags` name, and writes their rows.
@@ -77,12 +89,12 @@ pub fn run(flags: &Suites, workspace: &Workspace, steps: &mut Steps) -> anyhow::
         let command = format!("cargo lab suites --only {}", suite.name);
         let step = steps.check(&suite.title(), &command, || {
             let source = suite.source(&dir)?;
-            let row = suite.run(&source, &dir, &workspace.root)?;
+            // What loom finds is its own affair.
+            let (row, passes) = suite.run(&source, &dir, &workspace.root)?;
             println!("{row}");
             let readme = workspace.root.join(README);
             let text = fs::read_to_string(&readme)?;
             fs::write(&readme, with_row(&text, &suite.title(), &row)?)?;
-            let passes = !row.contains("FAILED");
             if !passes {
                 failed.push(suite.name.clone());
             }
@@ -143,49 +155,82 @@ impl Suite {
         Ok(copy)
     }
 
-    /// The row of the table.
-    fn run(&self, source: &Path, dir: &Path, root: &Path) -> anyhow::Result<String> {
+    /// The row of the table, and whether all has passed here.
+    fn run(&self, source: &Path, dir: &Path, root: &Path) -> anyhow::Result<(String, bool)> {
         let patch = root.join("crates/checker/loom").join(&self.patch);
+        let here = self.run_with(source, dir, "ulocks-loom", Some(&patch))?;
+        ensure!(here.outcome.models > 0, "{}: no model has run; was the patch used?", self.name);
+        let loom = self.run_with(source, dir, "loom", None)?;
+        Ok((self.row(&here, &loom), matches!(here.end, End::Passed)))
+    }
+
+    /// Runs the suite on one checker.
+    fn run_with(
+        &self,
+        source: &Path,
+        dir: &Path,
+        checker: &str,
+        patch: Option<&Path>,
+    ) -> anyhow::Result<Ran> {
         let cargo = |more: &[&str]| {
             let mut command = Command::new("cargo");
+            command.args(["test", "--profile", &self.profile]);
+            command.args(["--config", "profile.release.debug-assertions=true"]);
+            if let Some(patch) = patch {
+                let path = patch.display().to_string();
+                command.arg("--config").arg(format!("patch.crates-io.loom.path={path:?}"));
+            }
             command
-                .args(["test", "--profile", &self.profile])
-                .args(["--config", "profile.release.debug-assertions=true", "--config"])
-                .arg(format!("patch.crates-io.loom.path={:?}", patch.display().to_string()))
                 .args(self.args.split(' '))
                 .args(more)
                 .current_dir(source)
                 .env("RUSTFLAGS", &self.flags)
-                .env("CARGO_TARGET_DIR", dir.join("target").join(&self.name))
+                .env("CARGO_TARGET_DIR", dir.join("target").join(&self.name).join(checker))
                 .env("LOOM_MAX_PREEMPTIONS", "2")
-                .env("LOOM_MAX_DURATION", "10");
+                .env("LOOM_MAX_DURATION", "10")
+                .env("LOOM_LOG", "loom::model=info");
             command
         };
+        // Each checker has its own.
+        let lock = source.join("Cargo.lock");
+        if lock.exists() {
+            fs::remove_file(lock)?;
+        }
         let built = cargo(&["--no-run"]).output()?;
         ensure!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let [output, errors] =
+            ["log", "errors"].map(|kind| dir.join(format!("{}.{checker}.{kind}", self.name)));
         let begun = Instant::now();
-        let output = cargo(&["--", "--test-threads=1", "--nocapture"]).output()?;
+        let mut tests = cargo(&["--", "--test-threads=1", "--nocapture"]);
+        let ran = exec::finish_apart(&mut tests, &output, &errors, LIMIT)?;
         let seconds = begun.elapsed().as_secs_f64();
-        let text = String::from_utf8_lossy(&output.stdout);
-        fs::write(dir.join(format!("{}.log", self.name)), &*text)?;
-        let outcome = Outcome::of(&text);
-        ensure!(outcome.executions > 0, "{}: no model has run; was the patch used?", self.name);
-        Ok(self.row(&outcome, output.status.success(), seconds))
+        Ok(Ran { outcome: Outcome::of(&ran.output), end: ran.end, seconds })
     }
 
-    fn row(&self, outcome: &Outcome, succeeded: bool, seconds: f64) -> String {
-        let Outcome { passed, failed, cut, executions, redundant } = outcome;
+    fn row(&self, here: &Ran, loom: &Ran) -> String {
         let mut row = format!("| {} | `{}`", self.title(), self.args);
         if !self.flags.is_empty() {
             let _ = write!(row, ", `{}`", self.flags);
         }
-        let verdict = if succeeded { "" } else { ", FAILED" };
-        let all = passed + failed;
-        let _ = write!(
-            row,
-            " | {passed} of {all}{verdict} | {cut} | {executions} | {redundant} | {seconds:.1} |"
-        );
+        let Outcome { cut, executions, redundant, models, .. } = here.outcome;
+        let _ =
+            write!(row, " | {} | {cut} | {executions} | {redundant} | {:.1} |", here.verdict(), here.seconds);
+        // loom says nothing of a model that it has left.
+        let (ended, executions) = (loom.outcome.models, loom.outcome.executions);
+        let cut = models.saturating_sub(ended);
+        let _ = write!(row, " {} | {cut} | {executions} | {:.1} |", loom.verdict(), loom.seconds);
         row
+    }
+}
+
+impl Ran {
+    fn verdict(&self) -> String {
+        let Outcome { passed, failed, .. } = self.outcome;
+        match self.end {
+            End::Passed => format!("{passed} of {}", passed + failed),
+            End::Failed => format!("{passed} of {}, FAILED", passed + failed),
+            End::OutOfTime => format!("{passed}, no end in {} s", LIMIT.as_secs()),
+        }
     }
 }
 
@@ -200,9 +245,15 @@ impl Outcome {
         for line in text.lines() {
             if let Some(at) = line.find("loom model at ") {
                 let line = &line[at..];
+                outcome.models += 1;
                 outcome.executions += before(line, " execution").unwrap_or(0);
                 outcome.redundant += before(line, " redundant").unwrap_or(0);
                 outcome.cut += u64::from(line.contains("CUT"));
+            }
+            // loom's own.
+            if let Some(at) = line.find("Completed in ") {
+                outcome.models += 1;
+                outcome.executions += before(&line[at..], " iterations").unwrap_or(0);
             }
             if let Some(at) = line.find("test result: ") {
                 let line = &line[at..];
@@ -244,8 +295,10 @@ test b ... loom model at src/b.rs:1: cut by the clock: 31922 executions of up to
 ok
 test result: ok. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 3.00s
 ";
-        let wanted = Outcome { passed: 2, failed: 1, cut: 1, executions: 31_934, redundant: 2 };
+        let wanted = Outcome { passed: 2, failed: 1, models: 2, cut: 1, executions: 31_934, redundant: 2 };
         assert_eq!(Outcome::of(text), wanted);
+        let looms = "\u{1b}[32m INFO\u{1b}[0m loom::model: Completed in 24 iterations\n";
+        assert_eq!(Outcome::of(looms), Outcome { models: 1, executions: 24, ..Outcome::default() });
     }
 
     #[test]
