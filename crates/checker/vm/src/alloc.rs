@@ -26,10 +26,11 @@
 //! - A write by other means: the bytes of what was given back are looked at when they are given to
 //!   another, and when the execution ends. A read by other means sees bytes of `0xf5`.
 //!
-//! Memory that is never given back is not reported. What a model keeps for the executions to come,
-//! such as the outcomes that a test collects, and what std keeps in statics and thread-locals,
-//! looks the same. A value that has to end is a [`Tracked`](crate::sync::Tracked), or in an
-//! [`Arc`](crate::sync::Arc).
+//! - Memory that is never given back, a *leak*, where [`Config::leaks`] asks for it. What only the
+//!   first use allocates, as of a static or a thread-local, is none: an execution that leaks is
+//!   repeated, and does not count if it does not leak again. What a model keeps for the executions
+//!   to come, such as a list of the outcomes that it has seen, looks like a leak. So it is not
+//!   asked for by default.
 //!
 //! To give memory back is no step. Where [`Config::ordered_drops`] is on, it has to be ordered
 //! after all accesses of cells in it, or is a data race. Where it is off, as in `ulocks-loom`, an
@@ -37,6 +38,7 @@
 //!
 //! Code outside of an exploration, and the machine's own, has the system's allocator.
 //!
+//! [`Config::leaks`]: crate::explore::Config::leaks
 //! [`Config::reuse`]: crate::explore::Config::reuse
 //! [`Config::ordered_drops`]: crate::explore::Config::ordered_drops
 

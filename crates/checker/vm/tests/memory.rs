@@ -4,6 +4,7 @@
 #![allow(clippy::undocumented_unsafe_blocks, reason = "faults of models are what is tested")]
 
 use std::alloc::{Layout, alloc, dealloc};
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::ptr;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -155,6 +156,84 @@ fn memory_that_is_given_back_twice_is_reported() {
         other.join().unwrap();
     });
     assert!(failure.verdict.to_string().starts_with("memory given back twice: thread "), "{failure}");
+}
+
+fn leaking() -> Config {
+    Config { leaks: true, ..Config::exhaustive() }
+}
+
+/// Two threads put a node where there is none: who comes second forgets its own.
+#[test]
+fn memory_that_is_never_given_back_is_reported() {
+    fn put(head: &AtomicPtr<u64>, forgets: bool) {
+        let mine = Box::into_raw(Box::new(7_u64));
+        let put = head.compare_exchange(ptr::null_mut(), mine, AcqRel, Acquire);
+        if put.is_err() && !forgets {
+            drop(unsafe { Box::from_raw(mine) });
+        }
+    }
+    let model = |forgets: bool| {
+        move || {
+            let head = Arc::new(AtomicPtr::new(ptr::null_mut()));
+            let theirs = Arc::clone(&head);
+            let other = thread::spawn(move || put(&theirs, forgets));
+            put(&head, forgets);
+            other.join().unwrap();
+            drop(unsafe { Box::from_raw(head.load(Acquire)) });
+        }
+    };
+    explore(leaking(), model(false));
+    explore(Config::exhaustive(), model(true));
+    let failure = fails(&leaking(), model(true));
+    assert_eq!(failure.verdict.kind(), "leak");
+    let text = failure.to_string();
+    assert!(text.contains("8 bytes of memory were never given back: thread "), "{text}");
+    assert!(text.contains(" took them "), "{text}");
+}
+
+#[test]
+fn what_a_first_use_keeps_is_no_leak() {
+    static FIRST: LazyLock<Vec<u64>> = LazyLock::new(|| vec![1; 10]);
+    thread_local! {
+        static OWN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    }
+    for executions in [1, 20] {
+        explore(Config { leaks: true, ..Config::sampled(executions) }, || {
+            assert_eq!(FIRST.len(), 10);
+            OWN.with_borrow_mut(|own| own.resize(20, 0));
+        });
+    }
+}
+
+/// What the machine keeps for the objects of a model is the machine's.
+#[test]
+fn objects_of_the_machine_are_no_leak() {
+    use ulocks_vm::sync::{Arc, Condvar, DroppedPerRun, Mutex, PerRun, RwLock, mpsc};
+    static KEPT: PerRun<Mutex<Vec<u64>>> = PerRun::new(|| Mutex::new(vec![1; 3]));
+    static DROPPED: DroppedPerRun<Vec<u64>> = DroppedPerRun::new(|| vec![2; 3]);
+    ulocks_vm::thread_local! {
+        static OWN: RefCell<Vec<u64>> = RefCell::new(vec![1; 3]);
+    }
+    explore(leaking(), || {
+        let (sender, receiver) = mpsc::channel();
+        let shared = Arc::new((Mutex::new(Vec::new()), Condvar::new(), RwLock::new(0)));
+        let weak = Arc::downgrade(&shared);
+        let other = thread::spawn(move || {
+            OWN.with(|own| own.borrow_mut().push(DROPPED.get()[0]));
+            assert_eq!(KEPT.lock().unwrap().len(), 3);
+            sender.send(Box::new(1)).unwrap();
+            let shared = weak.upgrade();
+            if let Some(shared) = &shared {
+                shared.0.lock().unwrap().push(String::from("text"));
+                shared.1.notify_all();
+            }
+        });
+        let received = receiver.recv().unwrap();
+        *shared.2.write().unwrap() += *received;
+        drop(shared);
+        other.join().unwrap();
+        unsafe { DroppedPerRun::drop_all() };
+    });
 }
 
 #[test]

@@ -21,6 +21,9 @@ impl Config {
         if let Some(seconds) = number("ULOCKS_VM_SECONDS") {
             self.budget = Some(Duration::from_secs(seconds));
         }
+        if let Some(leaks) = number("ULOCKS_VM_LEAKS") {
+            self.leaks = leaks != 0;
+        }
         if let Ok(replay) = env::var("ULOCKS_VM_REPLAY") {
             self.strategy = Strategy::Replay(replay);
         }

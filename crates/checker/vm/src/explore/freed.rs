@@ -1,4 +1,4 @@
-//! Memory that a model has given back, until the execution ends.
+//! Memory that a model has given back, until the execution ends, and memory that it has not.
 //!
 //! # Invariants
 //! 1. A block that is kept is the system's, of its layout, and nobody else's: the model has given
@@ -17,15 +17,25 @@ use crate::engine::At;
 use crate::memory::{Access, Fault, What};
 use core::alloc::Layout;
 use std::alloc::{GlobalAlloc as _, System};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
-/// A block that was given back.
+/// A block that was allocated, or that was given back.
 #[derive(Clone, Copy)]
 struct Block {
     layout: Layout,
-    by: Access,
-    /// How many were given back before.
+    thread: usize,
+    /// The last operation of that thread before.
+    at: Option<At>,
+    /// How many blocks were allocated or given back before.
     nth: u64,
+}
+
+impl Block {
+    /// That it was given back.
+    fn end(&self) -> Access {
+        let at = self.at.unwrap_or(core::panic::Location::caller());
+        Access { thread: self.thread, what: What::Free, at }
+    }
 }
 
 /// What was given back in this execution, by address.
@@ -33,8 +43,8 @@ struct Block {
 pub(super) struct Freed {
     blocks: BTreeMap<usize, Block>,
     count: u64,
-    /// What this execution has allocated and not given back.
-    allocated: HashSet<usize>,
+    /// What this execution has allocated and not given back, by address.
+    allocated: HashMap<usize, Block>,
     /// Of each thread and layout, what it has given back, the last one at the end.
     free: HashMap<(usize, Layout), Vec<usize>>,
 }
@@ -67,12 +77,20 @@ unsafe fn was_written(address: usize, size: usize) -> bool {
 }
 
 impl Machine<'_, '_> {
+    /// A block that the current thread allocates or gives back.
+    fn block(&mut self, layout: Layout) -> Block {
+        let nth = self.freed.count;
+        self.freed.count += 1;
+        Block { layout, thread: self.current, at: self.last_place(), nth }
+    }
+
     /// The current thread gives memory back.
     pub(super) fn keep(&mut self, address: usize, layout: Layout) -> Result<(), (Fault, At)> {
-        let at = self.last_place().unwrap_or(core::panic::Location::caller());
-        let by = Access { thread: self.current, what: What::Free, at };
+        let block = self.block(layout);
+        let access = block.end();
+        let at = access.at;
         if let Some(before) = self.freed.blocks.get(&address) {
-            return Err((Fault::Freed { access: by, freed: before.by }, at));
+            return Err((Fault::Freed { access, freed: before.end() }, at));
         }
         if self.config.ordered_drops {
             self.memory.plain_write(self.current, address, layout.size(), at).map_err(|fault| (fault, at))?;
@@ -80,9 +98,8 @@ impl Machine<'_, '_> {
         self.memory.plain_forget(address, layout.size());
         // SAFETY: the model has given the block up, which is as long as that.
         unsafe { core::ptr::write_bytes(address as *mut u8, POISON, layout.size()) };
-        let (nth, is_own) = (self.freed.count, self.freed.allocated.remove(&address));
-        self.freed.count += 1;
-        self.freed.blocks.insert(address, Block { layout, by, nth });
+        let is_own = self.freed.allocated.remove(&address).is_some();
+        self.freed.blocks.insert(address, block);
         if is_own {
             self.freed.free.entry((self.current, layout)).or_default().push(address);
         }
@@ -97,7 +114,10 @@ impl Machine<'_, '_> {
         let again = self.reuse(layout);
         // SAFETY: the caller's promise.
         let block = again.unwrap_or_else(|| unsafe { System.alloc(layout) });
-        self.freed.allocated.insert(block.addr());
+        if !block.is_null() {
+            let allocated = self.block(layout);
+            self.freed.allocated.insert(block.addr(), allocated);
+        }
         block
     }
 
@@ -118,7 +138,23 @@ impl Machine<'_, '_> {
     pub(super) fn demand_memory(&self, address: usize, what: What, at: At) -> Result<(), Fault> {
         let access = Access { thread: self.current, what, at };
         let freed = self.freed.around(address);
-        freed.map_or(Ok(()), |block| Err(Fault::Freed { access, freed: block.by }))
+        freed.map_or(Ok(()), |block| Err(Fault::Freed { access, freed: block.end() }))
+    }
+
+    /// At the end: the first block that was allocated and not given back.
+    pub(super) fn not_given_back(&self) -> Option<String> {
+        let allocated = self.freed.allocated.values();
+        let Block { layout, thread, at, .. } = allocated.min_by_key(|block| block.nth)?;
+        let when = match at {
+            Some(at) => format!("after its operation at {at}"),
+            None => "before its first operation".to_owned(),
+        };
+        let more = match self.freed.allocated.len() {
+            1 => String::new(),
+            many => format!(", and {} more blocks", many - 1),
+        };
+        let bytes = layout.size();
+        Some(format!("{bytes} bytes of memory were never given back: thread {thread} took them {when}{more}"))
     }
 
     /// At the end: the first block that was written to after it had been given back.
@@ -130,11 +166,11 @@ impl Machine<'_, '_> {
         let text = format!(
             "use after the end: {} bytes of memory were written to after {} (by plain code: where is not known)",
             block.layout.size(),
-            block.by
+            block.end()
         );
         let steps = self.steps;
         if let Some(story) = &mut self.story {
-            story.tell_without_place(steps, block.by.thread, text.clone());
+            story.tell_without_place(steps, block.thread, text.clone());
         }
         Some(Verdict::Dead(text))
     }

@@ -59,6 +59,7 @@
 //! | `ULOCKS_VM_REPLAY` | runs this one execution |
 //! | `ULOCKS_VM_HTML` | the directory to which a failed exploration writes its story as a page |
 //! | `ULOCKS_VM_COVERAGE` | `1`: an exploration without a failure prints its [`Coverage`] |
+//! | `ULOCKS_VM_LEAKS` | `1`: memory that is never given back is an error: [`Config::leaks`] |
 //! | `ULOCKS_VM_CPUS` | on how many CPUs [`check`] explores a large model, all without it |
 //! | `ULOCKS_VM_PATIENCE` | for how many seconds code of a model may run without an operation of the facade, 5 without it, 0 for ever: then it is named, and the process aborts |
 
@@ -184,6 +185,10 @@ pub struct Config {
     /// Who may have memory again that a thread has given back. Counts where the program's allocator
     /// is [`Allocator`](crate::alloc::Allocator).
     pub reuse: Reuse,
+    /// Whether memory that an execution takes and never gives back is an error, a *leak*. Counts
+    /// where the program's allocator is [`Allocator`](crate::alloc::Allocator), which says what is
+    /// looked at. Not by default.
+    pub leaks: bool,
     /// The bytes of each thread's stack. What is not touched takes no memory.
     pub stack: usize,
     /// Which threads may die.
@@ -213,6 +218,7 @@ impl Default for Config {
             timeouts: true,
             spurious: 1,
             reuse: Reuse::LastFreed,
+            leaks: false,
             // As a thread of std.
             stack: 2 * 1024 * 1024,
             #[cfg(feature = "linux")]

@@ -132,8 +132,9 @@ fn work(
         let Some(number) = all.part() else { continue };
         let part = parts.entry(number).or_default();
         part.report.count(&outcome, choices.is_redundant());
-        if let Some(verdict) = outcome.verdict {
-            part.found = Some(Found { verdict, bytes: choices.bytes().to_vec() });
+        let found = outcome.verdict.map(|verdict| Found { verdict, bytes: choices.bytes().to_vec() });
+        if let Some(found) = found.filter(|found| !found.is_of_first_uses(config, true, model)) {
+            part.found = Some(found);
             claims.fails(number);
         }
         part.report.out_of_time = end.is_some_and(|end| Instant::now() >= end);

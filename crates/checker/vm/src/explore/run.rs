@@ -81,6 +81,9 @@ pub(crate) fn run_from(
         if let Some(verdict) = outcome.verdict {
             let execution = report.executions + report.redundant;
             let found = Found { verdict, bytes: choices.bytes().to_vec() };
+            if found.is_of_first_uses(config, systematic, model) {
+                continue;
+            }
             return Err(Box::new(told(config, systematic, model, execution, found)));
         }
     }
@@ -158,6 +161,16 @@ pub(super) struct Found {
     pub(super) bytes: Vec<u8>,
 }
 
+impl Found {
+    /// Whether it is a leak of what only a first use allocates, such as a static: the execution
+    /// does not leak again.
+    pub(super) fn is_of_first_uses(&self, config: &Config, systematic: bool, model: &Rc<dyn Fn()>) -> bool {
+        matches!(self.verdict, Verdict::Leak(_))
+            && config.leaks
+            && again(config, systematic, model, &self.bytes, Kept::Nothing).verdict.is_none()
+    }
+}
+
 /// How one execution ended.
 pub(super) struct Outcome {
     pub(super) verdict: Option<Verdict>,
@@ -215,11 +228,22 @@ pub(super) fn execute(
     crate::thread::forget_tokens();
     crate::thread::forget_all();
     let leak = crate::sync::leaks::end_run(run).filter(|_| verdict.is_none() && machine.has_ended());
+    let leak = leak.or_else(|| {
+        let is_looked_for = config.leaks && verdict.is_none() && machine.has_ended();
+        is_looked_for.then(|| machine.not_given_back()).flatten()
+    });
     let verdict = verdict.or_else(|| leak.map(|leak| machine.leaks(leak)));
     let verdict = verdict.or_else(|| machine.written_after_its_end());
     let (steps, threads, death) = (machine.steps(), machine.threads.len(), machine.death());
     let (bounds, coverage) = (machine.bounds, machine.coverage.take());
     Outcome { verdict, steps, threads, bounds, death, story: machine.into_story(), coverage }
+}
+
+/// Runs the execution of these answers once more.
+fn again(config: &Config, systematic: bool, model: &Rc<dyn Fn()>, input: &[u8], kept: Kept) -> Outcome {
+    let mut choices: Choices<'_> = Recorder::new(Driver::Bytes(Bytes::new(input)));
+    choices.begin();
+    execute(config, &mut choices, systematic, kept, model)
 }
 
 /// What an execution may take to count as one of those that may be spent on shrinking.
@@ -236,11 +260,7 @@ pub(super) fn told(
     if matches!(verdict, Verdict::NotDeterministic(_)) {
         return untold(config, execution, verdict);
     }
-    let again = |input: &[u8], kept| {
-        let mut choices: Choices<'_> = Recorder::new(Driver::Bytes(Bytes::new(input)));
-        choices.begin();
-        execute(config, &mut choices, systematic, kept, model)
-    };
+    let again = |input: &[u8], kept| again(config, systematic, model, input, kept);
     let mut steps_left = config.shrink as u64 * STEPS_OF_A_SHORT_EXECUTION;
     let same = |input: &[u8]| {
         if steps_left == 0 {

@@ -4,6 +4,7 @@ use super::leaks;
 use super::weak::Weak;
 use super::{AtomicU64, fence};
 use crate::engine::{self, At};
+use crate::side::Side;
 use core::borrow::Borrow;
 use core::cmp::Ordering as Order;
 use core::fmt;
@@ -263,6 +264,8 @@ impl Count {
     #[track_caller]
     fn new(pointers: usize) -> std::sync::Arc<Self> {
         let (pointers, weak) = (AtomicUsize::new(pointers), AtomicUsize::new(0));
+        // Its memory is no model's.
+        let _side = Side::of_machine();
         std::sync::Arc::new(Self {
             pointers,
             weak,

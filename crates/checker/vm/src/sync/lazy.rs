@@ -2,6 +2,7 @@
 
 use super::object::opaque;
 use super::{Once, leaks};
+use crate::side::Side;
 use crate::{engine, thread};
 use core::any::Any;
 use core::cell::RefCell;
@@ -53,6 +54,7 @@ impl<T: 'static> DroppedPerRun<T> {
             once.call_once(|| {
                 let value = Box::into_raw(Box::new((self.make)()));
                 self.with(|lazily| lazily.value = Some(value));
+                let _side = Side::of_machine();
                 VALUES.with_borrow_mut(|values| values.order.push(self.address()));
             });
             self.with(|lazily| lazily.knowing.push(thread));
@@ -70,6 +72,8 @@ impl<T: 'static> DroppedPerRun<T> {
     /// Calls `f`, which makes no step, with what is known of the value in this run.
     fn with<R>(&self, f: impl FnOnce(&mut Lazily) -> R) -> R {
         let run = engine::with(|engine| engine.run());
+        // The memory of the table is no model's.
+        let _side = Side::of_machine();
         VALUES.with_borrow_mut(|values| {
             if values.run != run {
                 // What an execution that was cut has left is leaked, as all that it owned.

@@ -2,6 +2,7 @@
 
 use super::arc::Count;
 use crate::engine::{self, At};
+use crate::side::Side;
 use core::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -30,6 +31,7 @@ thread_local! {
 /// Calls `f` with the state of this run.
 fn live<R>(f: impl FnOnce(&mut Live) -> R) -> R {
     let run = engine::with(|engine| engine.run());
+    let _side = Side::of_machine();
     LIVE.with_borrow_mut(|live| {
         live.run = run;
         f(live)
@@ -71,10 +73,12 @@ pub(crate) fn end(number: u64) {
     drop(count);
 }
 
-/// What `f` makes is not counted.
+/// What `f` makes is not counted, and takes no memory of the model.
 pub(crate) fn ignoring<R>(f: impl FnOnce() -> R) -> R {
     live(|live| live.ignored += 1);
+    let side = Side::of_machine();
     let made = f();
+    drop(side);
     live(|live| live.ignored -= 1);
     made
 }

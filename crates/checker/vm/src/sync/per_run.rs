@@ -3,6 +3,7 @@
 use super::leaks;
 use super::object::opaque;
 use crate::engine;
+use crate::side::Side;
 use core::any::Any;
 use core::ops::Deref;
 use std::cell::RefCell;
@@ -73,6 +74,7 @@ impl<T: 'static> PerRun<T> {
         let mut value = None;
         engine::with(|engine| engine.before_all(&mut || value = Some(leaks::ignoring(self.make))));
         let value = value.expect("the engine calls what it is given");
+        let _side = Side::of_machine();
         let value = &Box::leak(Box::new(OwnLines(value))).0;
         // An engine may let another thread run while a value is made. Then the value that was
         // finished first counts.

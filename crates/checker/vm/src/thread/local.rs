@@ -1,5 +1,6 @@
 //! Variables of which each thread has its own.
 
+use crate::side::Side;
 use core::any::Any;
 use core::cell::{Cell, RefCell};
 use core::fmt;
@@ -38,14 +39,26 @@ thread_local! {
     static MADE: RefCell<HashMap<usize, Vec<usize>>> = RefCell::default();
 }
 
+/// Calls `f` with the variables. The memory of the table is no model's.
+fn values<R>(f: impl FnOnce(&mut HashMap<(usize, usize), Slot>) -> R) -> R {
+    let _side = Side::of_machine();
+    VALUES.with_borrow_mut(f)
+}
+
+/// Calls `f` with their order, likewise.
+fn made<R>(f: impl FnOnce(&mut HashMap<usize, Vec<usize>>) -> R) -> R {
+    let _side = Side::of_machine();
+    MADE.with_borrow_mut(f)
+}
+
 /// Destroys the variables of the calling thread, those made first first, as std does.
 pub(crate) fn end_of_thread() {
     let thread = super::running();
     loop {
-        let keys = MADE.with_borrow_mut(|made| made.remove(&thread));
+        let keys = made(|made| made.remove(&thread));
         let Some(keys) = keys else { return };
         for key in keys {
-            let value = VALUES.with_borrow_mut(|values| values.insert((thread, key), None));
+            let value = values(|values| values.insert((thread, key), None));
             drop(value);
         }
     }
@@ -77,14 +90,14 @@ impl<T: 'static> LocalKey<T> {
 
     fn value(&'static self) -> Result<Rc<T>, AccessError> {
         let key = (super::running(), core::ptr::from_ref(self).addr());
-        let slot = VALUES.with_borrow(|values| values.get(&key).cloned());
+        let slot = values(|values| values.get(&key).cloned());
         let value = match slot {
             Some(None) => return Err(AccessError),
             Some(Some(value)) => value,
             None => {
                 let value: Rc<dyn Any> = Rc::new((self.init)());
-                VALUES.with_borrow_mut(|values| values.insert(key, Some(Rc::clone(&value))));
-                MADE.with_borrow_mut(|made| made.entry(key.0).or_default().push(key.1));
+                values(|values| values.insert(key, Some(Rc::clone(&value))));
+                made(|made| made.entry(key.0).or_default().push(key.1));
                 value
             }
         };
