@@ -25,7 +25,6 @@
 //! - Memory that is given back twice, likewise.
 //! - A write by other means: the bytes of what was given back are looked at when they are given to
 //!   another, and when the execution ends. A read by other means sees bytes of `0xf5`.
-//!
 //! - Memory that is never given back, a *leak*, where [`Config::leaks`] asks for it. What only the
 //!   first use allocates, as of a static or a thread-local, is none: an execution that leaks is
 //!   repeated, and does not count if it does not leak again. What a model keeps for the executions
