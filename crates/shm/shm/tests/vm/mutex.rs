@@ -2,12 +2,12 @@
 //! model of several deaths.
 
 use crate::place::{
-    self, Fair, Mutex, Place, Spinning, at_each_step, beside_a_bystander, clients, held_first,
-    leaves_with_it, sampled, soon,
+    self, Fair, Mutex, Place, Spinning, at_each_step, beside_a_bystander, clients, dies_at_each_step,
+    held_first, leaves_with_it, sampled,
 };
 use std::sync::Arc;
 use ulocks_core::model::crash::sweep;
-use ulocks_core::model::{Config, Deaths, Kernel, Strategy, explore, thread};
+use ulocks_core::model::{Config, Deaths, Kernel, Strategy, explore, resume, stop, thread};
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
 use ulocks_shm::Refused;
@@ -87,45 +87,60 @@ fn a_holder_passes() {
     place.ends(threads, 3);
 }
 
-/// Thread 1 is about to end its release when another thread has granted the mutex to thread 2,
-/// which has released it, too. So thread 1 grants what thread 2 has released, and may die then.
+/// Thread 1 is about to end its release when thread 0 takes the mutex, and thread 3 comes, which
+/// watches thread 0. Then thread 0 releases, too. So thread 1 grants what thread 0 has released, to
+/// a waiter that does not watch thread 1, and may die then. Only the two releases are varied.
 fn a_late_release() {
-    let place = Place::<Fair, 4>::new();
-    // 1: thread 1 has the mutex; 2: it is gone.
+    let place = Place::<Fair, 2>::new();
+    let me = place.join();
+    // 1: thread 1 has the mutex; 2: it is to release it; 3: it has ended, or died.
     let stage = Arc::new(AtomicU32::new(0));
-    let (shared, begins) = (Arc::clone(&place), Arc::clone(&stage));
-    let late = thread::spawn(move || {
-        let me = shared.join();
-        // SAFETY: all members are of the place's slots.
-        let how = unsafe { shared.mutex.lock(&me) }.expect("nobody has died");
-        begins.store(1, Relaxed);
-        spin_until(|| shared.mutex.waiters(&me) >= 1);
-        shared.critical(&me, 1, how);
-        std::mem::forget(me);
-    });
-    let locks = |name| {
+    let late = thread::spawn({
         let (place, stage) = (Arc::clone(&place), Arc::clone(&stage));
-        thread::spawn(move || {
-            spin_until(|| stage.load(Relaxed) > 0);
+        move || {
             let me = place.join();
-            // Thread 3 comes when thread 1 is about to end its release.
-            spin_until(|| name == 2 || stage.load(Relaxed) == 2 || !place.mutex.is_locked());
-            // It grants as it gives up.
-            place.locks(&me, name, (name == 3).then(soon));
+            // SAFETY: all members are of the place's slots.
+            let how = unsafe { place.mutex.lock(&me) }.unwrap();
+            stage.store(1, Relaxed);
+            spin_until(|| stage.load(Relaxed) == 2);
+            place.critical(&me, 1, how);
             std::mem::forget(me);
-        })
-    };
-    let others = vec![locks(2), locks(3)];
-    let _ = late.join();
-    stage.store(2, Relaxed);
-    others.into_iter().for_each(|other| other.join().unwrap());
-    place.locks(&place.join(), 4, None);
+        }
+    });
+    let end = thread::spawn({
+        let (stage, late) = (Arc::clone(&stage), late.thread());
+        move || {
+            thread::wait_for(late);
+            stage.store(3, Relaxed);
+        }
+    });
+    stop();
+    spin_until(|| stage.load(Relaxed) > 0);
+    // Refused, it leaves `WAITERS`: thread 1 releases under the queue lock.
+    // SAFETY: as above.
+    let how = unsafe { place.mutex.try_lock(&me) }.or_else(|_| {
+        _ = stage.compare_exchange(1, 2, Relaxed, Relaxed);
+        resume();
+        spin_until(|| !place.mutex.is_locked() || stage.load(Relaxed) == 3);
+        stop();
+        // SAFETY: as above.
+        unsafe { place.mutex.lock(&me) }
+    });
+    let waiter = place.resident(3, 1, false);
+    spin_until(|| place.mutex.waiters(&me) > 0);
+    resume();
+    place.critical(&me, 100, how.unwrap());
+    std::mem::forget(me);
+    end.join().unwrap();
+    place.ends(vec![late, waiter], 3);
 }
 
 #[test]
 fn a_death_after_a_release_for_another_strands_nobody() {
     for kernel in Kernel::ALL {
-        at_each_step(1, kernel, true, 200, a_late_release);
+        // Thread 1 is interrupted after (leave), and thread 0 after its own.
+        let few = Config { preemptions: Some(2), stale: 0, timeouts: false, kernel, ..Config::exhaustive() };
+        dies_at_each_step(1, &few, a_late_release);
     }
 }
 
