@@ -3,12 +3,14 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::env;
+use std::io::{BufRead as _, BufReader};
 use std::panic::catch_unwind;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 use ulocks_testkit::limit::{output, until};
+use ulocks_testkit::watchdog::watch;
 
 const CHILD: &str = "ULOCKS_TESTKIT_CHILD";
 
@@ -102,6 +104,33 @@ fn a_loop_and_a_process_say_what_they_waited_for() {
     }
     let output = output(&mut again("a_loop_and_a_process_say_what_they_waited_for"));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// The wait and the watchdog had the same limit, and the wait could end while the watchdog printed.
+#[test]
+fn of_a_client_that_waits_for_ever_its_own_watchdog_tells() {
+    let name = "of_a_client_that_waits_for_ever_its_own_watchdog_tells";
+    if env::var_os(CHILD).is_some() {
+        let _watch = watch("the client", || {
+            std::thread::sleep(Duration::from_millis(100));
+            "its state".to_owned()
+        });
+        until("it is never", || false);
+    }
+    let mut client = again(name);
+    // A margin of a second.
+    client
+        .env("ULOCKS_PATIENCE", "5")
+        .env("RUST_BACKTRACE", "0")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut client = client.spawn().unwrap();
+    let mut lines = BufReader::new(client.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let tells = lines.any(|line| line == "its state");
+    // It would print yet where its threads stand.
+    client.kill().unwrap();
+    client.wait().unwrap();
+    assert!(tells, "the wait has ended before");
 }
 
 #[test]

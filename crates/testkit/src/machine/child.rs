@@ -1,6 +1,6 @@
 //! A process that uses a lock until it ends or is killed.
 
-use super::limit::until;
+use super::limit::{until, until_ended};
 use super::task;
 use std::io;
 
@@ -100,9 +100,9 @@ impl Child {
     /// Waits for the child's end, and says how it came, in the form of `waitpid`.
     ///
     /// # Panics
-    /// If the child was waited for before, or does not end within the patience of a watchdog.
+    /// If the child was waited for before, or does not end within the limit of a process.
     pub fn waited(self) -> i32 {
-        until("a child ends", || self.has_ended());
+        until_ended("a child ends", || self.has_ended());
         let mut status = 0;
         // SAFETY: it is a child that was not waited for; `status` is a place for the result.
         let waited = unsafe { libc::waitpid(self.0, &raw mut status, 0) };

@@ -36,7 +36,7 @@ fn install() {
 /// Runs `wait` in a thread that is sent signals until `wait` has returned.
 ///
 /// # Panics
-/// If `wait` does, or does not return within the patience.
+/// If `wait` does, or does not return within the limit of `until`.
 pub fn struck<R: Send>(wait: impl FnOnce() -> R + Send) -> R {
     install();
     let (id, returned, sent) = (AtomicI32::new(0), AtomicBool::new(false), AtomicBool::new(false));

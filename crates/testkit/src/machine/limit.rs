@@ -7,8 +7,13 @@
 //! is too old is that of the test. A root of tests that uses nothing else of the kit says
 //! `use ulocks_testkit as _;`, and `cargo xtask tidy` says which lacks it.
 //!
-//! A loop that looks for something is [`until`], and a process is awaited by [`output`]. They end
-//! after the patience, in a panic that names what was waited for.
+//! A loop that looks for something is [`until`], and a program is run by [`output`]. They end in a
+//! panic that names what was waited for.
+//!
+//! **The limit around another is longer.** Of two that are equal, chance would say which reports.
+//! The inner one says more, and needs time to say it. A [watchdog](super::watchdog::watch) has the
+//! patience, `until` has a fifth more, a margin, and the end of a process has two margins more. So
+//! the inner one tells, if it begins less than a margin after the outer one.
 
 use super::watchdog::{end, patience};
 use std::collections::HashMap;
@@ -28,27 +33,49 @@ const LONGEST_MAIN: u32 = 10 * LONGEST;
 
 static BEFORE_TESTS: OnceLock<Vec<i32>> = OnceLock::new();
 
+/// How much longer a limit is than the one inside of it: more than that one needs to begin and to
+/// print, on a loaded machine.
+fn margin() -> Duration {
+    patience() / 5
+}
+
 /// Returns when `is_true` says so.
 ///
 /// # Panics
-/// With `what` was waited for, after the patience.
+/// With `what` was waited for, one margin after the patience.
 #[track_caller]
-pub fn until(what: &str, mut is_true: impl FnMut() -> bool) {
+pub fn until(what: &str, is_true: impl FnMut() -> bool) {
+    until_within(patience() + margin(), what, is_true);
+}
+
+/// The same for the end of a process, which may have an `until` in it.
+#[track_caller]
+pub(super) fn until_ended(what: &str, is_true: impl FnMut() -> bool) {
+    until_within(limit_of_process(), what, is_true);
+}
+
+/// The limit of a process: two margins after the patience.
+fn limit_of_process() -> Duration {
+    patience() + 2 * margin()
+}
+
+#[track_caller]
+fn until_within(limit: Duration, what: &str, mut is_true: impl FnMut() -> bool) {
     let began = Instant::now();
     for round in 0_u32.. {
         if is_true() {
             return;
         }
-        assert!(began.elapsed() < patience(), "after {:?}, still waiting until {what}", patience());
+        assert!(began.elapsed() < limit, "after {limit:?}, still waiting until {what}");
         // A yield leaves this thread on its CPU if the machine has CPUs enough.
         if round < 100 { thread::yield_now() } else { thread::sleep(Duration::from_micros(100)) }
     }
 }
 
-/// Runs `command` as [`Command::output`] does, and kills it after the patience.
+/// Runs `command` as [`Command::output`] does, and kills it two margins after the patience.
 ///
 /// # Panics
-/// If it cannot be started, or has not ended after the patience: with what it has printed.
+/// If it cannot be started, or has not ended by then: with what it has printed.
 #[track_caller]
 pub fn output(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -57,12 +84,12 @@ pub fn output(command: &mut Command) -> Output {
     thread::scope(|scope| {
         let out = scope.spawn(move || read(&mut out));
         let err = scope.spawn(move || read(&mut err));
-        let began = Instant::now();
+        let (began, limit) = (Instant::now(), limit_of_process());
         let status = loop {
             if let Some(status) = child.try_wait().expect("a child that was not waited for") {
                 break Some(status);
             }
-            if began.elapsed() > patience() {
+            if began.elapsed() > limit {
                 child.kill().expect("a child that has not ended");
                 child.wait().expect("a child that was not waited for");
                 break None;
@@ -72,7 +99,7 @@ pub fn output(command: &mut Command) -> Output {
         let (stdout, stderr) = (out.join().expect("a reader"), err.join().expect("a reader"));
         let Some(status) = status else {
             let text = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-            panic!("{command:?}: not finished after {:?}\n{}{}", patience(), text[0], text[1]);
+            panic!("{command:?}: not finished after {limit:?}\n{}{}", text[0], text[1]);
         };
         Output { status, stdout, stderr }
     })

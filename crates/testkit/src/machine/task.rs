@@ -60,7 +60,7 @@ pub fn schedule(id: i32, policy: libc::c_int, priority: libc::c_int) -> io::Resu
 /// Returns when the threads `ids` of this process all sleep in the kernel.
 ///
 /// # Panics
-/// If one of them does not exist, or does not sleep within the patience of a watchdog.
+/// If one of them does not exist, or does not sleep within the limit of [`until`].
 pub fn until_asleep(ids: &[i32]) {
     until_all(ids, |id| format!("/proc/self/task/{id}/stat"));
 }
@@ -82,7 +82,7 @@ pub fn sleeps(ids: &[i32]) -> u64 {
 /// Returns when `process` sleeps in the kernel, in its first thread.
 ///
 /// # Panics
-/// If it has ended, or does not sleep within the patience.
+/// If it has ended, or does not sleep within that limit.
 pub(super) fn until_process_asleep(process: i32) {
     until_all(&[process], |id| format!("/proc/{id}/stat"));
 }
