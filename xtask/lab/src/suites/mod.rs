@@ -22,8 +22,8 @@ const README: &str = "crates/checker/loom/README.md";
 const BEGIN: &str = "<!-- suites: written by `cargo lab suites` -->\n";
 const END: &str = "<!-- end of suites -->\n";
 const HEAD: &str = "| crate | arguments, flags | passed | cut | executions | redundant | seconds \
-                    | with loom | cut | executions | seconds |\n\
-                    |---|---|---|---|---|---|---|---|---|---|---|\n";
+                    | with loom | executions | seconds |\n\
+                    |---|---|---|---|---|---|---|---|---|---|\n";
 /// How long a suite may run. loom looks at its clock every 20,000 executions only.
 const LIMIT: Duration = Duration::from_secs(1200);
 
@@ -215,10 +215,13 @@ impl Suite {
         let Outcome { cut, executions, redundant, models, .. } = here.outcome;
         let _ =
             write!(row, " | {} | {cut} | {executions} | {redundant} | {:.1} |", here.verdict(), here.seconds);
-        // loom says nothing of a model that it has left.
-        let (ended, executions) = (loom.outcome.models, loom.outcome.executions);
-        let cut = models.saturating_sub(ended);
-        let _ = write!(row, " {} | {cut} | {executions} | {:.1} |", loom.verdict(), loom.seconds);
+        let Outcome { models: ended, executions, .. } = loom.outcome;
+        let executions = match ended {
+            0 => "not said".to_owned(),
+            ended if ended == models => executions.to_string(),
+            ended => format!("{executions} in {ended} of {models} models"),
+        };
+        let _ = write!(row, " {} | {executions} | {:.1} |", loom.verdict(), loom.seconds);
         row
     }
 }
