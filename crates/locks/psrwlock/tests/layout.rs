@@ -6,6 +6,7 @@ use std::cell::Cell;
 use ulocks_core::meter::Counted;
 use ulocks_core::raw::RawRwLock as _;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
+use ulocks_core::task::AsyncRwLockUpgradableReadGuard;
 use ulocks_core::{Private, Shared};
 use ulocks_psrwlock::signal::{Hard, Unmasked};
 use ulocks_psrwlock::{
@@ -39,6 +40,10 @@ const _: () = assert!(
 const _: () = assert!(size_of::<PsRwLock<()>>() == 16 && size_of::<PsRwLock<u64>>() == 24);
 const _: () = assert!(size_of::<RawPsRwLock<InRows>>() == 16);
 const _: () = assert!(size_of::<State>() == 8 && size_of::<ReadToken>() <= 4);
+const _: () = assert!(
+    size_of::<AsyncRwLockUpgradableReadGuard<'_, RawPsRwLock, u8>>() == size_of::<&PsRwLock<u8>>(),
+    "the token that a task's guard keeps for its upgrade is nothing"
+);
 
 #[test]
 fn lives_in_a_static() {

@@ -28,10 +28,7 @@ impl<L: RawRwLock, T: ?Sized> Sealed for RwLock<L, T> {}
 /// use ulocks_core::raw::RawRwLockAsync;
 /// use ulocks_core::task::{AsyncRwLock, AsyncRwLockUpgradableReadGuard};
 ///
-/// async fn add_if_missing<L>(names: &RwLock<L, Vec<String>>, name: &str)
-/// where
-///     L: RawRwLockAsync<UpgradableToken = ()>,
-/// {
+/// async fn add_if_missing<L: RawRwLockAsync>(names: &RwLock<L, Vec<String>>, name: &str) {
 ///     let names = names.upgradable_async().await;
 ///     if !names.iter().any(|known| known == name) {
 ///         let mut names = AsyncRwLockUpgradableReadGuard::upgrade_async(names).await;
@@ -114,7 +111,7 @@ impl<L: RawRwLockAsync, T: ?Sized> AsyncRwLock for RwLock<L, T> {
 macro_rules! acquisition {
     (
         $(#[$about_future:meta])* $Future:ident = $Raw:ident;
-        $(#[$about_guard:meta])* $Guard:ident($Inner:ident) = $make:expr
+        $(#[$about_guard:meta])* $Guard:ident($Inner:ident $(, $kept:ident: $Kept:ty)?) = $make:expr
     ) => {
         $(#[$about_future])*
         #[must_use = "a future does nothing unless it is polled"]
@@ -135,7 +132,7 @@ macro_rules! acquisition {
                 };
                 let token = ready!(raw.poll(context));
                 // SAFETY: the token is of an acquisition of this lock, which makes no other guard.
-                Poll::Ready($Guard { guard: unsafe { ($make)(rwlock, token) } })
+                Poll::Ready(unsafe { ($make)(rwlock, token) })
             }
         }
 
@@ -145,12 +142,12 @@ macro_rules! acquisition {
             }
         }
 
-        guard!($(#[$about_guard])* $Guard($Inner));
+        guard!($(#[$about_guard])* $Guard($Inner $(, $kept: $Kept)?));
     };
 }
 
 macro_rules! guard {
-    ($(#[$about:meta])* $Guard:ident($Inner:ident)) => {
+    ($(#[$about:meta])* $Guard:ident($Inner:ident $(, $kept:ident: $Kept:ty)?)) => {
         $(#[$about])*
         ///
         /// It may be sent to another thread, if the data may be: it can be held across an `.await`.
@@ -158,6 +155,7 @@ macro_rules! guard {
         #[clippy::has_significant_drop]
         pub struct $Guard<'a, L: RawRwLockAsync, T: ?Sized> {
             guard: $Inner<'a, L, T>,
+            $($kept: $Kept,)?
         }
 
         // SAFETY: what the guard within keeps on its thread is the release, and `RawRwLockAsync`
@@ -203,9 +201,7 @@ acquisition! {
     /// The future of [`read_async`](AsyncRwLock::read_async).
     ReadAsync = ReadAsync;
     /// Shared access to the data of an [`RwLock`] by a task; its drop releases the lock.
-    AsyncRwLockReadGuard(RwLockReadGuard) = |rwlock, token| {
-        read_with(rwlock, |_| Ok::<_, Infallible>(token)).unwrap_or_else(|never| match never {})
-    }
+    AsyncRwLockReadGuard(RwLockReadGuard) = |rwlock, token| read_guard(rwlock, token)
 }
 
 /// The guard of an acquisition for reading that was made elsewhere.
@@ -227,7 +223,8 @@ acquisition! {
     /// The future of [`write_async`](AsyncRwLock::write_async).
     WriteAsync = WriteAsync;
     /// Exclusive access to the data of an [`RwLock`] by a task; its drop releases the lock.
-    AsyncRwLockWriteGuard(RwLockWriteGuard) = |rwlock, token| write_guard(rwlock, token)
+    AsyncRwLockWriteGuard(RwLockWriteGuard) =
+        |rwlock, token| AsyncRwLockWriteGuard { guard: write_guard(rwlock, token) }
 }
 
 acquisition! {
@@ -235,8 +232,8 @@ acquisition! {
     UpgradableAsync = UpgradableAsync;
     /// Shared access to the data of an [`RwLock`] by a task, beside readers and no writer, that can
     /// become exclusive; its drop releases the lock.
-    AsyncRwLockUpgradableReadGuard(RwLockUpgradableReadGuard) =
-        |rwlock, token| upgradable_guard(rwlock, token)
+    AsyncRwLockUpgradableReadGuard(RwLockUpgradableReadGuard, token: L::UpgradableToken) =
+        |rwlock, token| AsyncRwLockUpgradableReadGuard { guard: upgradable_guard(rwlock, token), token }
 }
 
 impl<L: RawRwLockAsync, T: ?Sized> DerefMut for AsyncRwLockWriteGuard<'_, L, T> {
@@ -253,13 +250,13 @@ impl<'a, L: RawRwLockAsync, T: ?Sized> AsyncRwLockWriteGuard<'a, L, T> {
     }
 }
 
-impl<'a, L: RawRwLockAsync<UpgradableToken = ()>, T: ?Sized> AsyncRwLockUpgradableReadGuard<'a, L, T> {
+impl<'a, L: RawRwLockAsync, T: ?Sized> AsyncRwLockUpgradableReadGuard<'a, L, T> {
     /// Turns the access into exclusive access, and waits for the readers to leave. No writer gets
     /// in between. If the future is dropped before, the lock is released.
     pub fn upgrade_async(s: Self) -> UpgradeAsync<'a, L, T> {
         let rwlock = forget_upgradable(s.guard);
-        // SAFETY: the lock is held by the token of the guard that was taken apart.
-        UpgradeAsync { raw: unsafe { rwlock.raw().inner().upgrade_async(()) }, rwlock }
+        // SAFETY: the lock is held by this token. The guard that had the other copy is taken apart.
+        UpgradeAsync { raw: unsafe { rwlock.raw().inner().upgrade_async(s.token) }, rwlock }
     }
 }
 

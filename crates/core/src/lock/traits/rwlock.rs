@@ -164,7 +164,7 @@ pub unsafe trait RawRwLockUpgrade: RawRwLockDowngrade {
 /// # Safety
 /// As [`RawRwLockUpgrade`], for the tokens that the futures return too. Each of those may be
 /// released, and turned into another, by any thread.
-pub unsafe trait RawRwLockAsync: RawRwLockUpgrade {
+pub unsafe trait RawRwLockAsync: RawRwLockUpgrade<UpgradableToken: Copy> {
     /// The future of [`read_async`](Self::read_async).
     type ReadAsync<'a>: Future<Output = Self::ReadToken> + Send + Sync
     where

@@ -314,7 +314,7 @@ pub(crate) unsafe fn upgradable_guard<L: RawRwLockUpgrade, T: ?Sized>(
 
 /// Takes an upgradable guard apart. The caller now has the access, which is closed.
 #[track_caller]
-pub(crate) fn forget_upgradable<'a, L: RawRwLockUpgrade<UpgradableToken = ()>, T: ?Sized>(
+pub(crate) fn forget_upgradable<'a, L: RawRwLockUpgrade, T: ?Sized>(
     guard: RwLockUpgradableReadGuard<'a, L, T>,
 ) -> &'a RwLock<L, T> {
     let (rwlock, _) = Guard::into_parts(guard);
