@@ -126,3 +126,31 @@ fn a_wait_that_can_be_interrupted_works_in_both_builds() {
     let late = semaphore.acquire_many_interruptible_until(2, past());
     assert_eq!(late.err().map(|error| error.to_string()), Some(WaitError::TimedOut.to_string()));
 }
+
+#[test]
+fn a_program_of_tasks_works_in_both_builds() {
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Waker};
+    use ulocks_core::task::{AsyncCondvar as _, AsyncMutex as _, AsyncRwLock, AsyncRwLockUpgradableReadGuard};
+    use ulocks_debug::checked::{Condvar, Mutex, RwLock};
+    let (mutex, changed, lock) = (Arc::new(Mutex::new(0)), Condvar::new(), Arc::new(RwLock::new(0)));
+    let mut task = std::pin::pin!(async {
+        let mut ready = mutex.lock_async().await;
+        while *ready == 0 {
+            ready = changed.wait_async(ready).await;
+        }
+        drop(ready);
+        *mutex.clone().lock_owned_async().await += 1;
+        *lock.write_async().await += 1;
+        let upgradable = lock.upgradable_async().await;
+        *AsyncRwLockUpgradableReadGuard::upgrade_async(upgradable).await += 1;
+        *lock.clone().write_owned_async().await += 1;
+        let sum = *lock.read_async().await + *lock.clone().read_owned_async().await;
+        sum + *mutex.lock_async().await
+    });
+    let mut poll = || task.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert_eq!(poll(), Poll::Pending);
+    *mutex.lock() = 1;
+    changed.notify_one();
+    assert_eq!(poll(), Poll::Ready(8));
+}

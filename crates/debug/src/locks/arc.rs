@@ -13,13 +13,6 @@ use ulocks_core::api;
 use ulocks_core::futex::Local;
 use ulocks_core::raw::{RawMutex, RawRwLock, RawRwLockUpgrade};
 
-impl<R: RawRwLock<Scope = Local>, T: ?Sized> CheckedRwLock<R, T> {
-    fn share(self: &Arc<Self>) -> Arc<api::RwLock<CheckedRw<R>, T>> {
-        // SAFETY: the pointer comes from `into_raw`, and the two types have one layout.
-        unsafe { Arc::from_raw(Arc::into_raw(Arc::clone(self)) as *const api::RwLock<CheckedRw<R>, T>) }
-    }
-}
-
 macro_rules! arc {
     ($bound:ident $face:ident $checked:ident $guard:ident, $plain:literal:
         $wait:ident $attempt:ident $attempt_for:ident $attempt_until:ident) => {

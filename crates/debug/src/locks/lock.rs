@@ -35,7 +35,7 @@ pub(super) struct Lock<R> {
     identity: Identity,
 }
 
-/// The holder of a lock that was acquired at the end of a thread.
+/// The holder of a lock that was acquired by a task, or at the end of a thread.
 const UNTRACKED: *const Record = ptr::without_provenance(2);
 
 type Wait<R, K> = fn(&R) -> Result<Option<K>, Infallible>;
@@ -417,15 +417,19 @@ impl<R> Lock<R> {
         may
     }
 
-    /// What was held in one way is held in another from now on.
+    /// What was held in one way is held in another from now on. Returns whether it is in no list,
+    /// as what a task holds.
     #[inline]
     #[track_caller]
-    pub fn turn(&self, me: Option<&'static Record>, from: Access, to: Access, at: Place) {
+    pub fn turn(&self, me: Option<&'static Record>, from: Access, to: Access, at: Place) -> bool {
+        let was_untracked = from.is_alone() && self.identity.alone() == UNTRACKED;
         self.leave(from, true, |_| true);
-        match me {
-            Some(me) => self.enter(me, self.asked(to, 0, at)),
-            None => self.untracked(to, ()),
-        }
+        let Some(me) = me.filter(|_| !was_untracked) else {
+            self.untracked(to, ());
+            return true;
+        };
+        self.enter(me, self.asked(to, 0, at));
+        false
     }
 
     /// The lock is dropped. Holders at the end of a thread are not listed, and let be. `or_alone`

@@ -25,9 +25,9 @@ use crate::seen::thread::{Held, existing};
 use core::fmt;
 use core::panic::Location;
 use core::ptr;
-use ulocks_core::condvar::{Sequence, Waits, Wakeup};
+use ulocks_core::condvar::{Sequence, Waits, WaitsAsync, Wakeup};
 use ulocks_core::futex::Local;
-use ulocks_core::raw::{Initial, RawMutex};
+use ulocks_core::raw::{Initial, RawMutex, RawMutexAsync};
 use ulocks_core::sync::{
     AtomicPtr, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -153,6 +153,23 @@ unsafe impl<R: RawMutex<Scope = Local>> Waits<Checked<R>> for Notified<R> {
     fn notify_all(&self) -> usize {
         self.notifies();
         self.inner.notify_all()
+    }
+}
+
+// SAFETY: the future is that of the condition variable inside.
+unsafe impl<R: RawMutexAsync<Scope = Local> + Sync> WaitsAsync<Checked<R>> for Notified<R> {
+    type Notified<'a>
+        = <Sequence<Checked<R>> as WaitsAsync<Checked<R>>>::Notified<'a>
+    where
+        R: 'a;
+
+    fn notified(&self) -> Self::Notified<'_> {
+        self.inner.notified()
+    }
+
+    /// It counts as made by its notifier, and not by the thread that drops the future.
+    fn pass_on(&self) {
+        self.inner.pass_on();
     }
 }
 

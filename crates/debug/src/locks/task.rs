@@ -4,40 +4,44 @@
 //! So a lock that a task has acquired is in the list of no thread. It has no order, is in no
 //! deadlock that is reported, and any thread may release it. A thread that waits for it is listed
 //! as a waiter.
+//!
+//! The lock itself says of a holder that is alone whether it is a task. Of a reader and of an
+//! upgradable reader the token says it: the thread that releases may read the same lock itself.
 
 use super::checker::Checked;
 use super::mutex::CheckedMutex;
-use crate::seen::access::Access::Exclusive;
+use super::rwlock::{CheckedReadToken, CheckedRw, CheckedRwLock, CheckedUpgradableToken};
+use crate::seen::access::Access;
 use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::sync::Arc;
 use ulocks_core::futex::Local;
-use ulocks_core::raw::RawMutexAsync;
-use ulocks_core::task::{AsyncMutex, LockOwnedAsync};
+use ulocks_core::raw::{RawMutexAsync, RawRwLockAsync};
+use ulocks_core::task::{AsyncMutex, AsyncRwLock, LockOwnedAsync, ReadOwnedAsync, WriteOwnedAsync};
 
-/// The future of an acquisition of a [`Checked`] mutex by a task.
+/// The future of an acquisition of the checked lock `L` by a task: `F`, that of the lock inside,
+/// and what the checker enters.
 #[must_use = "a future does nothing unless it is polled"]
-pub struct CheckedLockAsync<'a, R: RawMutexAsync<Scope = Local> + 'a> {
-    raw: R::LockAsync<'a>,
-    lock: &'a Checked<R>,
+pub struct CheckedAsync<'a, L, F: Future, K> {
+    raw: F,
+    lock: &'a L,
+    /// Enters the acquisition, and makes the token of the checked lock.
+    enter: fn(&L, F::Output) -> K,
 }
 
-impl<R: RawMutexAsync<Scope = Local>> Future for CheckedLockAsync<'_, R> {
-    type Output = R::Token;
+impl<L, F: Future, K> Future for CheckedAsync<'_, L, F, K> {
+    type Output = K;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R::Token> {
-        let lock = self.lock;
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<K> {
+        let (lock, enter) = (self.lock, self.enter);
         // SAFETY: `raw` is not moved until it is dropped in its place.
         let raw = unsafe { self.map_unchecked_mut(|this| &mut this.raw) };
-        raw.poll(context).map(|token| lock.0.untracked(Exclusive, token))
+        raw.poll(context).map(|token| enter(lock, token))
     }
 }
 
-impl<'a, R: RawMutexAsync<Scope = Local>> fmt::Debug for CheckedLockAsync<'a, R>
-where
-    R::LockAsync<'a>: fmt::Debug,
-{
+impl<L, F: Future + fmt::Debug, K> fmt::Debug for CheckedAsync<'_, L, F, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.raw.fmt(f)
     }
@@ -47,12 +51,13 @@ where
 // is let through, whichever thread makes it.
 unsafe impl<R: RawMutexAsync<Scope = Local> + Sync> RawMutexAsync for Checked<R> {
     type LockAsync<'a>
-        = CheckedLockAsync<'a, R>
+        = CheckedAsync<'a, Self, R::LockAsync<'a>, R::Token>
     where
         R: 'a;
 
-    fn lock_async(&self) -> CheckedLockAsync<'_, R> {
-        CheckedLockAsync { raw: self.inner().lock_async(), lock: self }
+    fn lock_async(&self) -> Self::LockAsync<'_> {
+        let raw = self.inner().lock_async();
+        CheckedAsync { raw, lock: self, enter: |lock, token| lock.0.untracked(Access::Exclusive, token) }
     }
 }
 
@@ -61,5 +66,63 @@ impl<R: RawMutexAsync<Scope = Local> + Sync + 'static, T: ?Sized + 'static> Chec
     /// guard, own a share.
     pub fn lock_owned_async(self: Arc<Self>) -> LockOwnedAsync<Checked<R>, T> {
         AsyncMutex::lock_owned_async(self.share())
+    }
+}
+
+// SAFETY: as `RawRwLock` and `RawRwLockUpgrade`: each token is one of the raw lock. A token of a
+// task is in no list, so its release is let through, whichever thread makes it.
+unsafe impl<R: RawRwLockAsync<Scope = Local> + Sync> RawRwLockAsync for CheckedRw<R> {
+    type ReadAsync<'a>
+        = CheckedAsync<'a, Self, R::ReadAsync<'a>, CheckedReadToken<R::ReadToken>>
+    where
+        R: 'a;
+    type WriteAsync<'a>
+        = CheckedAsync<'a, Self, R::WriteAsync<'a>, R::WriteToken>
+    where
+        R: 'a;
+    type UpgradableAsync<'a>
+        = CheckedAsync<'a, Self, R::UpgradableAsync<'a>, CheckedUpgradableToken<R::UpgradableToken>>
+    where
+        R: 'a;
+    type UpgradeAsync<'a>
+        = CheckedAsync<'a, Self, R::UpgradeAsync<'a>, R::WriteToken>
+    where
+        R: 'a;
+
+    fn read_async(&self) -> Self::ReadAsync<'_> {
+        let raw = self.inner().read_async();
+        CheckedAsync { raw, lock: self, enter: |_, token| CheckedReadToken::of_task(token) }
+    }
+
+    fn write_async(&self) -> Self::WriteAsync<'_> {
+        let raw = self.inner().write_async();
+        CheckedAsync { raw, lock: self, enter: |lock, token| lock.0.untracked(Access::Write, token) }
+    }
+
+    fn upgradable_async(&self) -> Self::UpgradableAsync<'_> {
+        let raw = self.inner().upgradable_async();
+        CheckedAsync { raw, lock: self, enter: |_, token| CheckedUpgradableToken::of_task(token) }
+    }
+
+    unsafe fn upgrade_async(&self, token: Self::UpgradableToken) -> Self::UpgradeAsync<'_> {
+        // What a thread has acquired is the task's from here on.
+        self.leave_upgradable(&token);
+        // SAFETY: the caller's promise.
+        let raw = unsafe { self.inner().upgrade_async(token.token) };
+        CheckedAsync { raw, lock: self, enter: |lock, token| lock.0.untracked(Access::Write, token) }
+    }
+}
+
+impl<R: RawRwLockAsync<Scope = Local> + Sync + 'static, T: ?Sized + 'static> CheckedRwLock<R, T> {
+    /// As [`read_async`](AsyncRwLock::read_async), of a lock of which the future, and then the
+    /// guard, own a share.
+    pub fn read_owned_async(self: Arc<Self>) -> ReadOwnedAsync<CheckedRw<R>, T> {
+        AsyncRwLock::read_owned_async(self.share())
+    }
+
+    /// As [`write_async`](AsyncRwLock::write_async), of a lock of which the future, and then the
+    /// guard, own a share.
+    pub fn write_owned_async(self: Arc<Self>) -> WriteOwnedAsync<CheckedRw<R>, T> {
+        AsyncRwLock::write_owned_async(self.share())
     }
 }

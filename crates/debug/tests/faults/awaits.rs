@@ -7,7 +7,29 @@ use crate::executor::{Travels, run, turn};
 use crate::harness::{breaks, fault};
 use crate::{Fault, awaits};
 use std::mem;
+use ulocks_core::task::{AsyncCondvar, AsyncMutex, AsyncRwLock, AsyncRwLockUpgradableReadGuard};
 use ulocks_debug::*;
+use ulocks_psrwlock::Nested;
+
+/// A watched task has a lock of its thread while it waits as a task, for a lock that another task
+/// has, or for a notification.
+macro_rules! waits {
+    ($title:literal, [$($name:ident = $make:expr),*] $taken:expr; $first:expr; $second:expr) => {
+        ($title, || {
+            $(let $name = $make;)*
+            let mut taken = None;
+            run(vec![Box::pin(async { taken = Some($taken) })]);
+            let task = async {
+                let _held = $first;
+                $second;
+            };
+            let task = watch(task);
+            breaks(|| run(vec![Box::pin(task)]));
+            drop(taken);
+            vec![fault(Rule::NoAwait, line!(), line!() + 1)]
+        })
+    };
+}
 
 pub const TABLE: &[Fault] = &[
     awaits! { "an await with a mutex", [mutex = Mutex::new(())]
@@ -134,4 +156,22 @@ pub const TABLE: &[Fault] = &[
         breaks(|| run(vec![Box::pin(task)]));
         vec![fault(Rule::NoAwait, here, before)]
     }),
+    waits! { "an await of a task's read", [mutex = Mutex::new(()), lock = RwLock::new(())] lock.write_async().await;
+    mutex.lock();
+    drop(lock.read_async().await) },
+    waits! { "an await of a task's read in a class", [mutex = Mutex::new(()), lock = RwLock::new(())] lock.write_async().await;
+    mutex.lock();
+    drop(lock.read_in_async::<Nested>().await) },
+    waits! { "an await of a task's write", [mutex = Mutex::new(()), lock = RwLock::new(())] lock.read_async().await;
+    mutex.lock();
+    drop(lock.write_async().await) },
+    waits! { "an await of a task's upgradable read", [other = RwLock::new(()), lock = RwLock::new(())] lock.upgradable_async().await;
+    other.read();
+    drop(lock.upgradable_async().await) },
+    waits! { "an await of a task's upgrade", [other = RwLock::new(()), lock = RwLock::new(())] lock.read_async().await;
+    other.write();
+    drop(AsyncRwLockUpgradableReadGuard::upgrade_async(lock.upgradable_async().await).await) },
+    waits! { "an await of a task's wait", [other = FairMutex::new(()), mutex = Mutex::new(()), changed = Condvar::new()] Box::new(());
+    other.lock();
+    drop(changed.wait_async(mutex.lock_async().await).await) },
 ];

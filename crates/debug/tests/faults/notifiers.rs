@@ -3,7 +3,9 @@
 use crate::Fault;
 use crate::harness::fault;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Waker};
 use std::time::Duration;
+use ulocks_core::task::{AsyncCondvar, AsyncMutex};
 use ulocks_debug::*;
 use ulocks_testkit::limit::until;
 
@@ -63,6 +65,22 @@ pub const TABLE: &[Fault] = &[
         let (mut held, here) = (mutex.lock(), line!());
         changed.wait_for(&mut held, Duration::from_millis(1));
         vec![fault(Rule::NoLockInWait, here, before)]
+    }),
+    // What a dropped task passes on was notified under the lock.
+    ("a wait with the lock of all notifiers, after one of a task that was dropped", || {
+        let (mutex, outer, changed) = Parts::default();
+        for is_taken in [false, true] {
+            let mut task = Box::pin(async { drop(changed.wait_async(mutex.lock_async().await).await) });
+            let mut poll = || task.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            assert!(poll().is_pending());
+            notifies_under(&mutex, &outer, &changed);
+            // It waits for the mutex then.
+            let held = is_taken.then(|| mutex.lock());
+            assert!(!is_taken || poll().is_pending());
+            drop((task, held));
+        }
+        waits_with(&mutex, &outer, &changed);
+        vec![fault(Rule::NoLockOfNotifier, line!() - 1, line!() - 1)]
     }),
     ("a wait with a lock like that of all notifiers", || {
         let (mutex, outer, changed) = Parts::default();

@@ -4,7 +4,7 @@ use crate::harness::{breaks, circle, fault};
 use crate::misuse::Unplaced;
 use crate::{Fault, order, order_of_three};
 use std::time::Duration;
-use ulocks_core::task::AsyncMutex;
+use ulocks_core::task::{AsyncMutex, AsyncRwLock};
 use ulocks_debug::*;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -17,6 +17,10 @@ fn two_of(class: &'static Class) -> [Mutex<()>; 2] {
 
 fn of_a_task(mutex: &Mutex<()>) {
     crate::executor::run(vec![Box::pin(async { drop(mutex.lock_async().await) })]);
+}
+
+fn written_by_a_task(lock: &RwLock<()>) {
+    crate::executor::run(vec![Box::pin(async { drop(lock.write_async().await) })]);
 }
 
 pub const TABLE: &[Fault] = &[
@@ -120,6 +124,11 @@ pub const TABLE: &[Fault] = &[
     log.lock();
     log.lock();
     { of_a_task(&of[1]); of[1].lock() } },
+    order! { "inversion with a lock that a task wrote first", [of = [(); 2].map(|()| RwLock::new(())), log = Mutex::new(())]
+    of[0].write();
+    log.lock();
+    log.lock();
+    { written_by_a_task(&of[1]); of[1].read() } },
     ("three philosophers of one class", || {
         let forks = [(); 3].map(|()| Mutex::new(()));
         let eat = |left: usize| {

@@ -1,5 +1,6 @@
 //! Faults in the use of one reader-writer lock.
 
+use crate::executor::run;
 use crate::harness::{Places, breaks, fault};
 use crate::{Fault, dropped, ends, twice};
 use std::mem::{self, ManuallyDrop};
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use ulocks_core::api::Token;
 use ulocks_core::futex::Local;
 use ulocks_core::raw::RawRwLock;
+use ulocks_core::task::AsyncRwLock;
 use ulocks_core::time::Deadline;
 use ulocks_debug::*;
 use ulocks_psrwlock::{Bulk, Nested, RawPsRwLock, Urgent};
@@ -126,6 +128,30 @@ pub const TABLE: &[Fault] = &[
         let here = line!() - 1;
         is_free(&lock);
         vec![fault(Rule::ReleasedOnce, here, None)]
+    }),
+    ("a thread releases what a task reads", || {
+        let lock = RwLock::new(());
+        let mut reads = None;
+        run(vec![Box::pin(async { reads = Some(lock.read_async().await) })]);
+        // SAFETY: a planted fault; the checker does not pass it on.
+        breaks(|| unsafe { lock.force_unlock_read(read_token()) });
+        let here = line!() - 1;
+        assert!(lock.is_locked() && reads.is_some(), "the task reads still");
+        drop(reads);
+        is_free(&lock);
+        vec![fault(Rule::ReleasedOnce, here, None)]
+    }),
+    ("a thread reads again after the release of what a task reads", || {
+        let lock = RwLock::new(());
+        let mut reads = None;
+        run(vec![Box::pin(async { reads = Some(lock.read_async().await) })]);
+        let (mine, before) = (lock.read(), line!());
+        drop(reads);
+        breaks(|| drop(lock.read()));
+        let here = line!() - 1;
+        drop(mine);
+        is_free(&lock);
+        vec![fault(Rule::NoReadAgain, here, before)]
     }),
     ("a write is released twice", || {
         let lock = RwLock::new(());

@@ -61,6 +61,12 @@ pub unsafe trait WaitsAsync<L: RawMutex>: Waits<L> {
 
     /// A waiter, which is queued when it is polled first, and ready when it was notified.
     fn notified(&self) -> Self::Notified<'_>;
+
+    /// Notifies another waiter in the place of one that was notified and is dropped before it has
+    /// the mutex.
+    fn pass_on(&self) {
+        self.notify_one();
+    }
 }
 
 /// A condition variable for the raw mutex `L`: threads sleep until another thread says that

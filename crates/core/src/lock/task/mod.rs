@@ -223,12 +223,12 @@ where
 }
 
 /// Notifies another waiter when it is dropped.
-struct PassesOn<'a, L: RawMutex>(&'a RawCondvar<L>);
+struct PassesOn<'a, L: RawMutex<Condvar: WaitsAsync<L>>>(&'a RawCondvar<L>);
 
-impl<L: RawMutex> Drop for PassesOn<'_, L> {
+impl<L: RawMutex<Condvar: WaitsAsync<L>>> Drop for PassesOn<'_, L> {
     fn drop(&mut self) {
         if !is_abandoned() {
-            self.0.notify_one();
+            self.0.waits().pass_on();
         }
     }
 }

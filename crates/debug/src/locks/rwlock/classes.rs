@@ -1,6 +1,6 @@
 //! Reading a [`PsRwLock`](crate::PsRwLock) in a class.
 
-use super::{CheckedRw, CheckedRwLock};
+use super::{CheckedReadToken, CheckedRw, CheckedRwLock};
 use crate::seen::access::Access;
 use core::panic::Location;
 use core::time::Duration;
@@ -9,6 +9,8 @@ use ulocks_core::Policy;
 use ulocks_core::api::RwLockReadGuard;
 use ulocks_core::futex::Local;
 use ulocks_core::interrupt::{Interrupted, WaitError};
+use ulocks_core::policy::InOneProcess;
+use ulocks_core::task::{AsyncRwLockReadGuard, read_guard};
 use ulocks_core::time::Deadline;
 use ulocks_psrwlock::{Configuration, RawPsRwLock, ThreadClass};
 
@@ -93,6 +95,32 @@ where
     ) -> Result<RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>, WaitError> {
         let deadline = deadline.into();
         self.read_in_before::<C>(Some(deadline.interruptible())).ok_or_else(|| WaitError::at(deadline))
+    }
+
+    /// Acquires for reading in a class, by a task; see [`task`](ulocks_core::task).
+    ///
+    /// # Examples
+    /// ```
+    /// use ulocks_debug::RwLock;
+    /// use ulocks_psrwlock::Urgent;
+    ///
+    /// async fn first(routes: &RwLock<Vec<u32>>) -> Option<u32> {
+    ///     routes.read_in_async::<Urgent>().await.first().copied()
+    /// }
+    /// # let routes = RwLock::new(vec![1]);
+    /// # let mut future = std::pin::pin!(first(&routes));
+    /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// # assert_eq!(future.as_mut().poll(&mut context), std::task::Poll::Ready(Some(1)));
+    /// ```
+    pub async fn read_in_async<C: ThreadClass>(
+        &self,
+    ) -> AsyncRwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>
+    where
+        D: Configuration<Policy: InOneProcess>,
+    {
+        let token = self.checked().inner().read_class_async::<C>().await;
+        // SAFETY: the token is of this lock, acquired here.
+        unsafe { read_guard(self, CheckedReadToken::of_task(token)) }
     }
 
     #[track_caller]

@@ -21,7 +21,7 @@ use ulocks_core::raw::{Initial, RawRwLock};
 ///
 /// It is the raw lock and two words. It cannot be shared between processes.
 #[derive(Debug)]
-pub struct CheckedRw<R: RawRwLock<Scope = Local>>(Lock<R>);
+pub struct CheckedRw<R: RawRwLock<Scope = Local>>(pub(super) Lock<R>);
 
 /// What a reader of a [`CheckedRw`] hands to its release.
 #[derive(Clone, Copy, Debug)]
@@ -29,12 +29,42 @@ pub struct CheckedReadToken<K> {
     token: K,
     /// In what way the lock was acquired, if that is known.
     access: Option<Access>,
+    /// Whether a task has acquired. Then it is in the list of no thread.
+    is_task: bool,
 }
 
 impl<K> CheckedReadToken<K> {
-    /// A token of the raw lock, for a release that does not know the class of the reader.
+    /// A token of the raw lock, for a release by a thread that does not know the class of the
+    /// reader.
     pub const fn new(token: K) -> Self {
-        Self { token, access: None }
+        Self { token, access: None, is_task: false }
+    }
+
+    const fn of_thread(token: K, access: Access) -> Self {
+        Self { token, access: Some(access), is_task: false }
+    }
+
+    pub(super) const fn of_task(token: K) -> Self {
+        Self { token, access: None, is_task: true }
+    }
+}
+
+/// What an upgradable reader of a [`CheckedRw`] hands to its release.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckedUpgradableToken<K> {
+    pub(super) token: K,
+    /// As that of a [`CheckedReadToken`].
+    is_task: bool,
+}
+
+impl<K> CheckedUpgradableToken<K> {
+    /// A token of the raw lock, for a release by a thread.
+    pub const fn new(token: K) -> Self {
+        Self { token, is_task: false }
+    }
+
+    pub(super) const fn of_task(token: K) -> Self {
+        Self { token, is_task: true }
     }
 }
 
@@ -95,7 +125,7 @@ impl<R: RawRwLock<Scope = Local>> CheckedRw<R> {
         wait: impl FnOnce(&R) -> R::ReadToken,
     ) -> CheckedReadToken<R::ReadToken> {
         let token = self.acquire((access, 0), attempt, wait);
-        CheckedReadToken { token, access: Some(access) }
+        CheckedReadToken::of_thread(token, access)
     }
 
     /// As [`read_as`](Self::read_as), without waiting, or with a deadline: then `wait` gives up by
@@ -112,7 +142,7 @@ impl<R: RawRwLock<Scope = Local>> CheckedRw<R> {
         wait: Option<impl FnOnce(&R) -> Option<R::ReadToken>>,
     ) -> Option<CheckedReadToken<R::ReadToken>> {
         let token = self.attempt(access, attempt, wait)?;
-        Some(CheckedReadToken { token, access: Some(access) })
+        Some(CheckedReadToken::of_thread(token, access))
     }
 
     /// Enters a release, before the raw lock makes it. Returns whether it may.
@@ -120,6 +150,18 @@ impl<R: RawRwLock<Scope = Local>> CheckedRw<R> {
     #[track_caller]
     fn leave(&self, access: Access, exact: bool) -> bool {
         self.0.leave(access, exact, R::is_locked)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn leave_read(&self, token: &CheckedReadToken<R::ReadToken>) -> bool {
+        token.is_task || self.leave(token.access.unwrap_or(Access::Read(0)), token.access.is_some())
+    }
+
+    #[inline]
+    #[track_caller]
+    pub(super) fn leave_upgradable<K>(&self, token: &CheckedUpgradableToken<K>) -> bool {
+        token.is_task || self.leave(Access::Upgradable, true)
     }
 }
 

@@ -1,10 +1,12 @@
 //! The traits of a raw reader-writer lock.
 
-use super::{CheckedReadToken, CheckedRw};
+use super::{CheckedReadToken, CheckedRw, CheckedUpgradableToken};
 use crate::profile::events;
 use crate::rules::current::current;
 use crate::rules::waiting::waiting;
 use crate::seen::access::Access;
+use crate::seen::report::Place;
+use crate::seen::thread::Record;
 use core::panic::Location;
 use ulocks_core::futex::Local;
 use ulocks_core::raw::{
@@ -54,7 +56,7 @@ unsafe impl<R: RawRwLock<Scope = Local>> RawRwLock for CheckedRw<R> {
     #[inline]
     #[track_caller]
     unsafe fn unlock_read(&self, token: Self::ReadToken) {
-        if self.leave(token.access.unwrap_or(READ), token.access.is_some()) {
+        if self.leave_read(&token) {
             // SAFETY: the caller's promise.
             unsafe { self.0.raw.unlock_read(token.token) };
             events::released();
@@ -101,10 +103,10 @@ unsafe impl<R: RawRwLock<Scope = Local>> RawRwLock for CheckedRw<R> {
 unsafe impl<R: RawRwLockDowngrade<Scope = Local>> RawRwLockDowngrade for CheckedRw<R> {
     #[track_caller]
     unsafe fn downgrade(&self, token: R::WriteToken) -> Self::ReadToken {
-        self.0.turn(current(), Access::Write, READ, Location::caller());
+        let is_task = self.0.turn(current(), Access::Write, READ, Location::caller());
         // SAFETY: the caller's promise.
         let token = unsafe { self.0.raw.downgrade(token) };
-        CheckedReadToken { token, access: Some(READ) }
+        CheckedReadToken { token, access: Some(READ), is_task }
     }
 }
 
@@ -112,7 +114,7 @@ unsafe impl<R: RawRwLockDowngrade<Scope = Local>> RawRwLockDowngrade for Checked
 /// it.
 struct Release<'a, R: RawRwLockUpgrade<Scope = Local>> {
     lock: &'a CheckedRw<R>,
-    token: Option<R::UpgradableToken>,
+    token: Option<CheckedUpgradableToken<R::UpgradableToken>>,
 }
 
 impl<R: RawRwLockUpgrade<Scope = Local>> Drop for Release<'_, R> {
@@ -124,105 +126,130 @@ impl<R: RawRwLockUpgrade<Scope = Local>> Drop for Release<'_, R> {
     }
 }
 
+impl<R: RawRwLockUpgrade<Scope = Local>> CheckedRw<R> {
+    /// Enters an upgrade that was just made.
+    #[track_caller]
+    fn upgraded(&self, me: Option<&'static Record>, is_task: bool, at: Place) {
+        if is_task {
+            self.0.untracked(Access::Write, ());
+        } else {
+            self.0.turn(me, Access::Upgradable, Access::Write, at);
+        }
+    }
+}
+
 // SAFETY: as `RawRwLock`; all changes of an access are those of `raw`, and what fails there leaves
 // the access as it was.
 unsafe impl<R: RawRwLockUpgrade<Scope = Local>> RawRwLockUpgrade for CheckedRw<R> {
-    type UpgradableToken = R::UpgradableToken;
+    type UpgradableToken = CheckedUpgradableToken<R::UpgradableToken>;
 
     #[inline]
     #[track_caller]
-    fn upgradable(&self) -> R::UpgradableToken {
-        self.acquire((Access::Upgradable, 0), R::try_upgradable, R::upgradable)
+    fn upgradable(&self) -> Self::UpgradableToken {
+        let token = self.acquire((Access::Upgradable, 0), R::try_upgradable, R::upgradable);
+        CheckedUpgradableToken::new(token)
     }
 
     #[inline]
     #[track_caller]
-    fn try_upgradable(&self) -> Option<R::UpgradableToken> {
-        self.attempt(Access::Upgradable, R::try_upgradable, no_wait::<R, _>())
+    fn try_upgradable(&self) -> Option<Self::UpgradableToken> {
+        let token = self.attempt(Access::Upgradable, R::try_upgradable, no_wait::<R, _>())?;
+        Some(CheckedUpgradableToken::new(token))
     }
 
     #[track_caller]
-    fn upgradable_until(&self, deadline: Deadline) -> Option<R::UpgradableToken> {
-        self.attempt(Access::Upgradable, R::try_upgradable, Some(|raw: &R| raw.upgradable_until(deadline)))
+    fn upgradable_until(&self, deadline: Deadline) -> Option<Self::UpgradableToken> {
+        let wait = Some(|raw: &R| raw.upgradable_until(deadline));
+        Some(CheckedUpgradableToken::new(self.attempt(Access::Upgradable, R::try_upgradable, wait)?))
     }
 
     #[inline]
     #[track_caller]
-    unsafe fn unlock_upgradable(&self, token: R::UpgradableToken) {
-        if self.leave(Access::Upgradable, true) {
+    unsafe fn unlock_upgradable(&self, token: Self::UpgradableToken) {
+        if self.leave_upgradable(&token) {
             // SAFETY: the caller's promise.
-            unsafe { self.0.raw.unlock_upgradable(token) };
+            unsafe { self.0.raw.unlock_upgradable(token.token) };
             events::released();
         }
     }
 
     #[track_caller]
-    unsafe fn upgrade(&self, token: R::UpgradableToken) -> R::WriteToken {
-        let at = Location::caller();
-        let Some(me) = current() else {
+    unsafe fn upgrade(&self, token: Self::UpgradableToken) -> R::WriteToken {
+        let (at, is_task) = (Location::caller(), token.is_task);
+        let Some(me) = current().filter(|_| !is_task) else {
             // SAFETY: the caller's promise.
-            let token = unsafe { self.0.raw.upgrade(token) };
-            self.0.turn(None, Access::Upgradable, Access::Write, at);
+            let token = unsafe { self.0.raw.upgrade(token.token) };
+            self.upgraded(None, is_task, at);
             return token;
         };
         let asked = self.0.asked(Access::Upgrade, 0, at);
         let mut release = Release { lock: self, token: Some(token) };
         self.0.check(me, asked);
         // SAFETY: the caller's promise. A failed attempt gives the token back.
-        let upgrade = |token| unsafe { self.0.raw.try_upgrade(token) };
+        let upgrade = |token: Self::UpgradableToken| unsafe { self.0.raw.try_upgrade(token.token) };
         let token = match upgrade(release.token.take().expect("it is there until here")) {
             Ok(token) => token,
             Err(token) => {
-                release.token = Some(token);
+                release.token = Some(CheckedUpgradableToken::new(token));
                 waiting(me, &asked, false, || {
                     let token = release.token.take().expect("it was put back");
                     // SAFETY: the caller's promise.
-                    unsafe { self.0.raw.upgrade(token) }
+                    unsafe { self.0.raw.upgrade(token.token) }
                 })
             }
         };
-        self.0.turn(Some(me), Access::Upgradable, Access::Write, at);
+        self.upgraded(Some(me), is_task, at);
         token
     }
 
     #[track_caller]
-    unsafe fn try_upgrade(&self, token: R::UpgradableToken) -> Result<R::WriteToken, R::UpgradableToken> {
+    unsafe fn try_upgrade(
+        &self,
+        token: Self::UpgradableToken,
+    ) -> Result<R::WriteToken, Self::UpgradableToken> {
+        let CheckedUpgradableToken { token, is_task } = token;
         // SAFETY: the caller's promise.
-        let token = unsafe { self.0.raw.try_upgrade(token) }?;
-        self.0.turn(current(), Access::Upgradable, Access::Write, Location::caller());
+        let upgraded = unsafe { self.0.raw.try_upgrade(token) };
+        let token = upgraded.map_err(|token| CheckedUpgradableToken { token, is_task })?;
+        self.upgraded(current(), is_task, Location::caller());
         Ok(token)
     }
 
     #[track_caller]
     unsafe fn upgrade_until(
         &self,
-        token: R::UpgradableToken,
+        token: Self::UpgradableToken,
         deadline: Deadline,
-    ) -> Result<R::WriteToken, R::UpgradableToken> {
+    ) -> Result<R::WriteToken, Self::UpgradableToken> {
         let at = Location::caller();
+        let CheckedUpgradableToken { token, is_task } = token;
         // SAFETY: the caller's promise.
-        let upgrade = |token| unsafe { self.0.raw.upgrade_until(token, deadline) };
-        let token = match current() {
-            Some(me) => waiting(me, &self.0.asked(Access::Upgrade, 0, at), true, || upgrade(token))?,
-            None => upgrade(token)?,
+        let upgrade = || unsafe { self.0.raw.upgrade_until(token, deadline) };
+        let upgraded = match current().filter(|_| !is_task) {
+            Some(me) => waiting(me, &self.0.asked(Access::Upgrade, 0, at), true, upgrade),
+            None => upgrade(),
         };
-        self.0.turn(current(), Access::Upgradable, Access::Write, at);
+        let token = upgraded.map_err(|token| CheckedUpgradableToken { token, is_task })?;
+        self.upgraded(current(), is_task, at);
         Ok(token)
     }
 
     #[track_caller]
-    unsafe fn downgrade_upgradable(&self, token: R::UpgradableToken) -> Self::ReadToken {
-        self.0.turn(current(), Access::Upgradable, READ, Location::caller());
+    unsafe fn downgrade_upgradable(&self, token: Self::UpgradableToken) -> Self::ReadToken {
+        let CheckedUpgradableToken { token, is_task } = token;
+        if !is_task {
+            self.0.turn(current(), Access::Upgradable, READ, Location::caller());
+        }
         // SAFETY: the caller's promise.
         let token = unsafe { self.0.raw.downgrade_upgradable(token) };
-        CheckedReadToken { token, access: Some(READ) }
+        CheckedReadToken { token, access: Some(READ), is_task }
     }
 
     #[track_caller]
-    unsafe fn downgrade_to_upgradable(&self, token: R::WriteToken) -> R::UpgradableToken {
-        self.0.turn(current(), Access::Write, Access::Upgradable, Location::caller());
+    unsafe fn downgrade_to_upgradable(&self, token: R::WriteToken) -> Self::UpgradableToken {
+        let is_task = self.0.turn(current(), Access::Write, Access::Upgradable, Location::caller());
         // SAFETY: the caller's promise.
-        unsafe { self.0.raw.downgrade_to_upgradable(token) }
+        CheckedUpgradableToken { token: unsafe { self.0.raw.downgrade_to_upgradable(token) }, is_task }
     }
 }
 
@@ -231,7 +258,7 @@ unsafe impl<R: RawRwLockFair<Scope = Local>> RawRwLockFair for CheckedRw<R> {
     #[inline]
     #[track_caller]
     unsafe fn unlock_read_fair(&self, token: Self::ReadToken) {
-        if self.leave(token.access.unwrap_or(READ), token.access.is_some()) {
+        if self.leave_read(&token) {
             // SAFETY: the caller's promise.
             unsafe { self.0.raw.unlock_read_fair(token.token) };
             events::released();
@@ -253,10 +280,10 @@ unsafe impl<R: RawRwLockFair<Scope = Local>> RawRwLockFair for CheckedRw<R> {
 unsafe impl<R: RawRwLockUpgradeFair<Scope = Local>> RawRwLockUpgradeFair for CheckedRw<R> {
     #[inline]
     #[track_caller]
-    unsafe fn unlock_upgradable_fair(&self, token: R::UpgradableToken) {
-        if self.leave(Access::Upgradable, true) {
+    unsafe fn unlock_upgradable_fair(&self, token: Self::UpgradableToken) {
+        if self.leave_upgradable(&token) {
             // SAFETY: the caller's promise.
-            unsafe { self.0.raw.unlock_upgradable_fair(token) };
+            unsafe { self.0.raw.unlock_upgradable_fair(token.token) };
             events::released();
         }
     }

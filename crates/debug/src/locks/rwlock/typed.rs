@@ -6,6 +6,7 @@ use crate::rules::faults::TryLockError;
 use crate::seen::access::Access;
 use crate::seen::class::Origin;
 use core::panic::Location;
+use std::sync::Arc;
 use ulocks_core::api::{self, Raw};
 use ulocks_core::futex::Local;
 use ulocks_core::lock_api;
@@ -20,7 +21,8 @@ use ulocks_core::raw::RawRwLock;
 /// It dereferences to [lock_api]'s type around the lock, whose page lists the methods: `read`,
 /// `write`, `upgradable_read`, each with `try_` and time limits, `get_mut` and more. Its guards are
 /// those of lock_api, with `upgrade`, `downgrade` and so on. `read_in` reads a `PsRwLock` in a
-/// class.
+/// class. For tasks it has the methods of [`AsyncRwLock`](ulocks_core::task::AsyncRwLock), and
+/// `read_in_async`. What they acquire is in no list.
 ///
 /// It is a type of its own, since lock_api does not tell a lock where it is made.
 ///
@@ -64,6 +66,11 @@ impl<R: RawRwLock<Scope = Local>, T> CheckedRwLock<R, T> {
 }
 
 impl<R: RawRwLock<Scope = Local>, T: ?Sized> CheckedRwLock<R, T> {
+    pub(in crate::locks) fn share(self: &Arc<Self>) -> Arc<api::RwLock<CheckedRw<R>, T>> {
+        // SAFETY: the pointer comes from `into_raw`, and the two types have one layout.
+        unsafe { Arc::from_raw(Arc::into_raw(Arc::clone(self)) as *const api::RwLock<CheckedRw<R>, T>) }
+    }
+
     pub(super) fn checked(&self) -> &CheckedRw<R> {
         // SAFETY: the lock is looked at, or acquired, which disturbs no guard.
         unsafe { self.0.raw() }.inner()
@@ -105,7 +112,7 @@ impl<R: RawRwLock<Scope = Local>, T: ?Sized> CheckedRwLock<R, T> {
         let access = Access::Read(0);
         let token = self.checked().acquire((access, subclass), R::try_read, R::read);
         // SAFETY: the token is of this acquisition.
-        unsafe { self.guard(CheckedReadToken { token, access: Some(access) }) }
+        unsafe { self.guard(CheckedReadToken::of_thread(token, access)) }
     }
 
     /// Writes in a subclass of its class, as [`read_nested`](Self::read_nested).
@@ -142,7 +149,7 @@ impl<R: RawRwLock<Scope = Local>, T: ?Sized> CheckedRwLock<R, T> {
         let access = Access::Read(0);
         let token = self.checked().0.try_checked(access, R::try_read)?;
         // SAFETY: the token is of this acquisition.
-        Ok(unsafe { self.guard(CheckedReadToken { token, access: Some(access) }) })
+        Ok(unsafe { self.guard(CheckedReadToken::of_thread(token, access)) })
     }
 
     /// Writes if that needs no waiting and breaks no rule, as
