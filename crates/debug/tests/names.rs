@@ -131,7 +131,9 @@ fn a_wait_that_can_be_interrupted_works_in_both_builds() {
 fn a_program_of_tasks_works_in_both_builds() {
     use std::sync::Arc;
     use std::task::{Context, Poll, Waker};
-    use ulocks_core::task::{AsyncCondvar as _, AsyncMutex as _, AsyncRwLock, AsyncRwLockUpgradableReadGuard};
+    use ulocks_core::task::{
+        AsyncCondvar as _, AsyncMutex as _, AsyncRwLock, AsyncRwLockUpgradableReadGuard,
+    };
     use ulocks_debug::checked::{Condvar, Mutex, RwLock};
     let (mutex, changed, lock) = (Arc::new(Mutex::new(0)), Condvar::new(), Arc::new(RwLock::new(0)));
     let mut task = std::pin::pin!(async {

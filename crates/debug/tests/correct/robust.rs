@@ -16,6 +16,26 @@ pub const TABLE: &[(&str, fn())] = &[
             region.with_member(work).expect("a member");
         }
     }),
+    ("data that is repaired after a panic", || {
+        use ulocks_shm::{OrRepair as _, OrRepairBy as _};
+        let region: Region<(shm::Mutex<u32>, shm::Condvar)> =
+            Region::options().anonymous().expect("a region");
+        let mutex = Robust::new(&region.0);
+        let works = |me: &Member<'_>| {
+            let panics = std::panic::AssertUnwindSafe(|| {
+                *mutex.lock(me).expect("no holder has died") = 1;
+                let _guard = mutex.lock(me).or_repair(|value| *value += 1);
+                panic!("the data is dirty");
+            });
+            assert!(std::panic::catch_unwind(panics).is_err());
+            let mut guard = mutex.lock(me).or_repair(|value| *value += 10).expect("it can be repaired");
+            assert_eq!((*guard, guard.is_dirty(), held().locks().len()), (11, false, 1));
+            let ended =
+                guard.wait_until(&region.1, ulocks_core::time::Deadline::after(std::time::Duration::ZERO));
+            assert_eq!(ended.or_repair_by(&mut guard, |_| panic!("nobody died")).ok(), Some(false));
+        };
+        region.with_member(works).expect("a member");
+    }),
     ("a condition variable of another region", || {
         let region: Region<shm::Mutex<u32>> = Region::options().anonymous().expect("a region");
         let other: Region<shm::Condvar> = Region::options().anonymous().expect("a region");

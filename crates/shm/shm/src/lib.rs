@@ -35,6 +35,9 @@ pub use map::{HashMap, MapError};
 #[cfg(processes)]
 pub use queue::{PopError, PushError, Queue};
 #[cfg(processes)]
+#[doc(hidden)]
+pub use robust::Mends;
+#[cfg(processes)]
 pub use robust::condvar::{Condvar, WaitResult};
 #[cfg(processes)]
 pub use robust::fair_mutex::FairMutex;
@@ -44,7 +47,6 @@ pub use robust::mutex::{LockError, LockResult, Mutex, MutexGuard, Refused};
 pub use robust::rwlock::{ReadResult, RwLock, RwLockReadGuard, RwLockWriteGuard, WriteResult};
 #[cfg(processes)]
 pub use robust::semarray::{PermitResult, SemArray, SemArrayPermit, SemError, Semaphore, SemaphorePermit};
-#[cfg(processes)]
 pub use robust::{OrRepair, OrRepairBy};
 #[cfg(processes)]
 pub use slots::{JoinError, Member};

@@ -21,7 +21,7 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;
 use core::ptr;
-use ulocks_shm::{LockError, Refused};
+use ulocks_shm::{LockError, Mends, Refused};
 
 /// A robust lock of a region with a checker of this process around it.
 ///
@@ -44,7 +44,11 @@ use ulocks_shm::{LockError, Refused};
 /// Those of the lock. An acquisition first tries once.
 ///
 /// # Errors
-/// Those of the lock. The error of a dead owner has a checked guard.
+/// Those of the lock. The error of a dead owner has a checked guard, so [`OrRepair`] and
+/// [`OrRepairBy`] serve as for the lock itself.
+///
+/// [`OrRepair`]: ulocks_shm::OrRepair
+/// [`OrRepairBy`]: ulocks_shm::OrRepairBy
 ///
 /// # Panics
 /// If a rule is broken, unless [`set_policy`](crate::set_policy) says otherwise; and as the lock.
@@ -211,6 +215,13 @@ impl<G: DerefMut> DerefMut for RobustGuard<G> {
     #[inline]
     fn deref_mut(&mut self) -> &mut G::Target {
         &mut self.guard
+    }
+}
+
+/// So the result of an acquisition has `or_repair`, and that of a wait `or_repair_by`.
+impl<G: Mends> Mends for RobustGuard<G> {
+    fn mended(&mut self) {
+        self.guard.mended();
     }
 }
 

@@ -37,13 +37,12 @@ use mutex::{Acquired, LockError, Refused};
 use ulocks_core::raw::Initial;
 use ulocks_core::time::Deadline;
 
-mod sealed {
-    /// A guard of data that a death may leave dirty.
-    pub trait Mends: core::ops::DerefMut {
-        fn mended(&mut self);
-    }
+/// A guard of data that a death may leave dirty: of this crate, or one around it.
+#[doc(hidden)]
+pub trait Mends: DerefMut {
+    /// The data is whole again.
+    fn mended(&mut self);
 }
-pub(crate) use sealed::Mends;
 
 /// What a robust lock gives, with the data repaired if a holder died: for the results of
 /// [`Mutex`](mutex::Mutex) and of writers of a
