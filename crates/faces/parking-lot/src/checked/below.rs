@@ -5,7 +5,7 @@ use ulocks_core::raw::{
     Initial, RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair,
 };
 use ulocks_core::{futex, time::Deadline};
-use ulocks_debug::{Access, Checked, CheckedReadToken, CheckedRw};
+use ulocks_debug::{Access, Checked, CheckedReadToken, CheckedUpgradableToken, CheckedRw};
 
 pub(crate) use ulocks_debug::FaultsAbort;
 pub(crate) type Throughput = Checked<ulocks_unfair::RawThroughputMutex>;
@@ -142,7 +142,7 @@ impl Recursive {
     patiently!(upgradable, try_upgradable, upgradable_until);
     by_token!(CheckedReadToken::new(()) => unlock_read);
     by_token!(() => unlock_write unlock_write_fair downgrade downgrade_to_upgradable);
-    by_token!(() => unlock_upgradable unlock_upgradable_fair downgrade_upgradable);
+    by_token!(CheckedUpgradableToken::new(()) => unlock_upgradable unlock_upgradable_fair downgrade_upgradable);
 
     #[track_caller]
     pub fn read_again(&self, patience: Patience) -> bool {
@@ -169,12 +169,13 @@ impl Recursive {
     /// The caller has acquired as an upgradable reader.
     #[track_caller]
     pub unsafe fn upgrade(&self, patience: Patience) -> bool {
+        let token = CheckedUpgradableToken::new(());
         // SAFETY: the caller's promise; what fails leaves the access as it was.
         unsafe {
             match patience {
-                Patience::Forever => self.0.upgrade(()),
-                Patience::Until(deadline) => return self.0.upgrade_until((), deadline).is_ok(),
-                Patience::Never => return self.0.try_upgrade(()).is_ok(),
+                Patience::Forever => self.0.upgrade(token),
+                Patience::Until(deadline) => return self.0.upgrade_until(token, deadline).is_ok(),
+                Patience::Never => return self.0.try_upgrade(token).is_ok(),
             }
         }
         true
