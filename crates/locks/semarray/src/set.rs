@@ -322,19 +322,23 @@ impl<P: InOneProcess> RawSemArray<P> {
     }
 
     /// Makes a node aged that has waited for the bound. If it is the oldest that is aged, lets the
-    /// sets pass that stop for it; if that is a task's, (strike) does.
+    /// sets pass that stop for it; if it is a task's, (strike) does, by the clock in the node.
     #[cold]
     pub(crate) fn grow_old(&self, node: &Node) {
         let here = 0;
         let mut session = Session::with_array_lock(self, &here);
         // SAFETY: with the array lock the node is this session's while it is queued.
         unsafe {
-            if node.is_queued() && !node.links(|links| links.aged) {
-                let mut heap = Heap::new();
-                session.make_aged(node, &mut heap);
-                session.serve(heap);
-            } else if session.is_oldest_aged(node) {
-                session.let_pass();
+            if node.is_queued() {
+                let (is_aged, is_task) = node.links(|links| (links.aged, links.ages.is_some()));
+                if !is_aged {
+                    let mut heap = Heap::new();
+                    node.links(|links| links.ages.iter_mut().for_each(Ages::go_on));
+                    session.make_aged(node, &mut heap);
+                    session.serve(heap);
+                } else if session.is_oldest_aged(node) && !is_task {
+                    session.let_pass();
+                }
             }
         }
         session.publish();

@@ -169,11 +169,12 @@ impl<P: InOneProcess> SemArrayWith<P> {
     /// The future may be dropped at any moment. Its set leaves the queue then, and what it took is
     /// given back. [`task`](ulocks_core::task) tells what all such futures have in common.
     ///
-    /// With [`Fairness::Strict`](crate::Fairness) the set of a task becomes aged as a thread's
-    /// does, when something is given back of what it needs. A set that stops for it is let pass in
-    /// time if that set is a thread's, if its future is polled, or if other sets come that have to
-    /// wait. If none of that happens, a task that holds what the aged set needs, and asks for more,
-    /// waits for ever, as with a strict semaphore for tasks.
+    /// With [`Fairness::Strict`](crate::Fairness) the set of a task becomes aged when it has waited
+    /// for the bound, and then something is given back of what it needs, or its future is polled. A
+    /// set that stops for it is let pass in time if others come that have to wait, if its future is
+    /// polled again and again, or if it is a thread's: then after the bound. If none of that
+    /// happens, a task that holds what the aged set needs, and asks for more, waits for ever, as
+    /// with a strict semaphore for tasks.
     ///
     /// # Errors
     /// As [`apply`](Self::apply).

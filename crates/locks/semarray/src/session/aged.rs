@@ -16,8 +16,9 @@
 //! # Tasks
 //! A thread sleeps until its set becomes aged, or lets others pass. A task is not polled then. So
 //! others look at the clock of its set:
-//! - (grow old) a session that has evaluated it in vain. What lets a set starve is that others take
-//!   what was given back, and whoever gives back evaluates the set first.
+//! - (grow old) a session that has evaluated it in vain, or that has taken from a semaphore which
+//!   the set wants to be zero. What lets a set starve is that others take what was given back, and
+//!   whoever gives back evaluates the set first; or that others give before all was taken.
 //! - (strike) a session with the array lock, before it ends, at the clock of the oldest aged set. A
 //!   thread that waits, and the poll of a task that waits, begin one when the time of their own
 //!   sets has come.

@@ -21,6 +21,7 @@ use super::heap::Heap;
 use super::{Session, Stopped};
 use crate::node::{Node, Outcome, QUEUE, Watch};
 use crate::op::{Action, Op};
+use crate::raw::Fairness;
 use crate::word::Stop;
 use core::mem;
 use core::ops::Range;
@@ -89,6 +90,10 @@ impl<P: InOneProcess> Session<'_, P> {
             }
             if self.value(index) == 0 {
                 self.add_others(index, heap);
+            } else if !grew && matches!(self.array.fairness, Fairness::Strict { .. }) {
+                // They are not evaluated: it is not zero.
+                let waiting = cell.inside(|inside| inside.others.iter());
+                waiting.for_each(|node| self.grow_old(node, heap));
             }
         }
     }

@@ -160,6 +160,15 @@ fn the_set_of_a_task_becomes_aged_in_time() {
             let taken = array.try_apply(&[Op::sub(0, 1)]);
             assert_eq!(taken, if is_aged { Err(Error::WouldBlock) } else { Ok(()) });
         });
+        with_aging([1], Fairness::Strict { after }, |_, array| {
+            let mut none = Box::pin(array.acquire_async(Op::wait_zero(0)));
+            assert!(polled(&mut none).is_none());
+            std::thread::sleep(Duration::from_millis(2));
+            array.apply(&[Op::add(0, 1)]).unwrap();
+            array.apply(&[Op::sub(0, 1)]).unwrap();
+            let added = array.try_apply(&[Op::add(0, 1)]);
+            assert_eq!(added, if is_aged { Err(Error::WouldBlock) } else { Ok(()) });
+        });
     }
 }
 
