@@ -48,7 +48,7 @@ pub fn downstream(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> an
 }
 
 /// Runs the loom tests of a crate outside of this workspace, with the patch that the README of
-/// `ulocks-loom` gives.
+/// `ulocks-loom` gives. What the machine keeps for their objects is no leak of theirs.
 pub fn loom_tests(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let target = workspace.target().join("loom-tests");
     let manifest = "examples/loom-tests/Cargo.toml";
@@ -57,7 +57,7 @@ pub fn loom_tests(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> an
         "cargo test --manifest-path {manifest} --profile model --target-dir {target} --test loom"
     );
     let flags = with_flags("RUSTFLAGS", "--cfg loom");
-    Ok(steps.run("loom tests of a user, patched", run, &[("RUSTFLAGS", &flags)])?)
+    Ok(steps.run("loom tests of a user, patched", run, &[("RUSTFLAGS", &flags), ("ULOCKS_VM_LEAKS", "1")])?)
 }
 
 /// Refuses options that exclude each other.

@@ -4,6 +4,7 @@ pub use std::alloc::Layout;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use ulocks_vm::alloc::outside;
 use ulocks_vm::sync::Tracked;
 
 std::thread_local! {
@@ -42,7 +43,8 @@ pub unsafe fn alloc_zeroed(layout: Layout) -> *mut u8 {
 fn remember(memory: *mut u8) -> *mut u8 {
     if !memory.is_null() {
         let tracked = Tracked::new("allocation");
-        ALLOCATED.with_borrow_mut(|allocated| allocated.insert(memory.addr(), tracked));
+        // The table outlives the execution.
+        outside(|| ALLOCATED.with_borrow_mut(|allocated| allocated.insert(memory.addr(), tracked)));
     }
     memory
 }

@@ -10,6 +10,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::io;
 use std::sync::Arc;
+use ulocks_vm::alloc::outside;
 use ulocks_vm::thread;
 
 std::thread_local! {
@@ -100,11 +101,12 @@ where
     F: FnOnce() -> T + 'static,
     T: 'static,
 {
-    let name: Option<Arc<str>> = name.map(Into::into);
+    // The table outlives the execution.
+    let name: Option<Arc<str>> = outside(|| name.as_deref().map(Into::into));
     let f = Crosses(f);
     let handle = thread::spawn(move || Crosses(f.take()()));
     let number = handle.thread();
-    NAMES.with_borrow_mut(|names| names.push((number, name.clone())));
+    outside(|| NAMES.with_borrow_mut(|names| names.push((number, name.clone()))));
     JoinHandle { handle, thread: Thread { id: ThreadId(number), name }, result: PhantomData }
 }
 

@@ -42,13 +42,21 @@
 //! [`Config::ordered_drops`]: crate::explore::Config::ordered_drops
 
 use crate::engine;
-use crate::side::is_model;
+use crate::side::{Side, is_model};
 use core::alloc::{GlobalAlloc, Layout};
 use std::alloc::System;
 
 /// The system's allocator, and for the threads of a model what the [module](self) says.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator;
+
+/// Calls `f`, whose memory is not the model's but the machine's: for what lives longer than an
+/// execution, such as the tables of another face of the machine. `f` makes no operation of the
+/// machine. What it allocates may be given back anywhere.
+pub fn outside<R>(f: impl FnOnce() -> R) -> R {
+    let _side = Side::of_machine();
+    f()
+}
 
 /// What marks the bytes that were given back.
 pub(crate) const POISON: u8 = 0xf5;

@@ -227,10 +227,12 @@ fn objects_of_the_machine_are_no_leak() {
                 shared.0.lock().unwrap().push(String::from("text"));
                 shared.1.notify_all();
             }
+            thread::park();
         });
         let received = receiver.recv().unwrap();
         *shared.2.write().unwrap() += *received;
         drop(shared);
+        thread::unpark(other.thread());
         other.join().unwrap();
         unsafe { DroppedPerRun::drop_all() };
     });

@@ -1,5 +1,6 @@
 //! Parking: a token for each thread.
 
+use crate::side::Side;
 use crate::sync::Token;
 use core::panic::Location;
 use core::sync::atomic::Ordering::{Acquire, Release};
@@ -23,6 +24,8 @@ fn token_of(thread: usize) -> Rc<Token> {
     if let Some(token) = TOKENS.with_borrow(|tokens| tokens.get(&thread).cloned()) {
         return token;
     }
+    // Its memory is no model's.
+    let _side = Side::of_machine();
     let token = Rc::new(Token::new());
     // An engine may let another thread run while a token is made.
     TOKENS.with_borrow_mut(|tokens| Rc::clone(tokens.entry(thread).or_insert(token)))
