@@ -188,6 +188,8 @@ impl Suite {
                 .env("CARGO_TARGET_DIR", dir.join("target").join(&self.name).join(checker))
                 .env("LOOM_MAX_PREEMPTIONS", "2")
                 .env("LOOM_MAX_DURATION", "10")
+                // As in the CI of tokio, whose models are larger than loom expects.
+                .env("LOOM_MAX_BRANCHES", "10000")
                 .env("LOOM_LOG", "loom::model=info");
             command
         };

@@ -9,7 +9,7 @@
 
 use super::environment::{asked_for, number};
 use super::run::run_from;
-use super::{Config, Failure, Report, Strategy, Verdict, reported, run_on};
+use super::{Config, Failure, Report, Strategy, reported, run_on};
 use std::num::NonZero;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -117,8 +117,9 @@ pub fn check(config: &Config, model: impl Fn() + Send + Sync + 'static) -> Repor
         let rises = budget.is_some() && config.preemptions.is_none();
         let explore = if rises { run_deepening } else { run_on };
         result = explore(workers, &config, move || of_all());
-        // Executions that run at the same time may share a static of the program.
-        if result.as_ref().is_err_and(|failure| matches!(failure.verdict, Verdict::NotDeterministic(_))) {
+        // Executions that run at the same time may share a static of the program. What only that
+        // makes fail has no replay.
+        if result.as_ref().is_err_and(|failure| failure.replay.is_empty()) {
             result = alone(&config);
         }
     }

@@ -153,6 +153,24 @@ fn five() {
     );
 }
 
+/// Executions at the same time disturb each other's count, and one after the other they do not.
+#[test]
+fn a_static_of_std_fails_no_large_model() {
+    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let config = Config { stale: 0, executions: u64::MAX, ..Config::exhaustive() };
+    let report = check(&config, || {
+        COUNT.store(0, Relaxed);
+        threads(
+            AtomicU32::new(0),
+            [|word: &AtomicU32| {
+                (0..2).map(|_| word.fetch_add(1, Relaxed) + COUNT.fetch_add(1, Relaxed)).sum::<u32>()
+            }; 5],
+        );
+        assert_eq!(COUNT.load(Relaxed), 10);
+    });
+    assert!(report.finished && report.executions >= 113_400, "{report}");
+}
+
 #[test]
 fn a_large_model_is_explored_on_all_cpus_and_by_rising_limits() {
     let config = Config { stale: 0, executions: u64::MAX, ..Config::exhaustive() };
