@@ -15,7 +15,7 @@ pub const ROW: Row = Row {
     mail: None,
     share_s: (35, 9),
     jobs,
-    drop_first: &["maitake", "tokio-semaphore", "async-rwlock", "spawn-blocking", "calock"],
+    drop_first: &["event-listener", "maitake", "tokio-semaphore", "async-rwlock", "spawn-blocking", "calock"],
     columns: &[of("rate"), by_peer("rate"), by("rate", "tokio"), by_peer("cpu"), of("cov")],
     claims: no_claims,
     sentences,

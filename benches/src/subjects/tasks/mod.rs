@@ -2,10 +2,12 @@
 //!
 //! A new one implements [`TaskLock`], and has a line in the registry.
 
+mod event;
 mod turns;
 
 pub use turns::{Inside, Job, Turns};
 
+use event::EventMutex;
 use parking_lot::lock_api::RawMutex as _;
 use std::future::Future;
 use std::pin::Pin;
@@ -71,10 +73,11 @@ impl super::Kind for Traits {
 /// The name of the mutex of the family that blocks its thread.
 pub const PLAIN: &str = "plain";
 
-static ALL: [Entry; 13] = [
+static ALL: [Entry; 14] = [
     peer::<Tokio>("tokio", "tokio's Mutex"),
     peer::<TokioSemaphore>("tokio-semaphore", "tokio's Semaphore of one permit"),
     peer::<AsyncLock>("async-lock", "async-lock's Mutex"),
+    peer::<EventMutex>("event-listener", "a flag and event-listener's Event, for tasks and threads"),
     peer::<Maitake>("maitake", "maitake-sync's Mutex; a thread polls, and parks between"),
     peer::<TokioRwLock>("tokio-rwlock", "tokio's RwLock, which all write"),
     peer::<AsyncRwLock>("async-rwlock", "async-lock's RwLock, which all write"),
