@@ -47,6 +47,7 @@ pub use robust::mutex::{LockError, LockResult, Mutex, MutexGuard, Refused};
 pub use robust::rwlock::{ReadResult, RwLock, RwLockReadGuard, RwLockWriteGuard, WriteResult};
 #[cfg(processes)]
 pub use robust::semarray::{PermitResult, SemArray, SemArrayPermit, SemError, Semaphore, SemaphorePermit};
+#[cfg(processes)]
 pub use robust::{OrRepair, OrRepairBy};
 #[cfg(processes)]
 pub use slots::{JoinError, Member};
