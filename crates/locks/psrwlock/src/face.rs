@@ -24,6 +24,14 @@ impl<D: Configuration> RawPsRwLock<D> {
         ReadToken { index: Self::index::<C>() as u8, slot: None }
     }
 
+    /// In the index of a token: no thread has it in its table of [`nesting`], as what a task has
+    /// acquired. Without tables it is nothing.
+    pub(crate) const NOT_IN_TABLE: u8 = if D::Nesting::CHECKED { 1 << 7 } else { 0 };
+
+    pub(crate) const fn not_in_table(token: ReadToken) -> ReadToken {
+        ReadToken { index: token.index | Self::NOT_IN_TABLE, ..token }
+    }
+
     /// A reader of [`Bulk`] at a slot, where the lock has slots and the class is open.
     #[inline(always)]
     pub(crate) fn at_slot<C: Class>(&self) -> Option<ReadToken> {
@@ -167,13 +175,15 @@ impl<D: Configuration> RawPsRwLock<D> {
         D::Nesting::CHECKED && nesting::leave(core::ptr::from_ref(self).addr(), access)
     }
 
+    /// Whether the table had it.
     #[inline(always)]
-    fn change_table(&self, from: Access, to: Access, at: At) {
+    fn change_table(&self, from: Access, to: Access, at: At) -> bool {
         let is_in_table = self.leave_table(from);
         self.begin(to);
         if is_in_table {
             self.enter_table(to, at);
         }
+        is_in_table
     }
 }
 
@@ -211,13 +221,16 @@ unsafe impl<D: Configuration> raw::RawRwLock for RawPsRwLock<D> {
 
     #[inline]
     unsafe fn unlock_read(&self, token: ReadToken) {
-        if !Self::LAYOUT.is_handler(token.index.into()) {
+        let index = token.index & !Self::NOT_IN_TABLE;
+        if !Self::LAYOUT.is_handler(index.into()) {
             self.meter.released();
-            self.leave_table(Access::Read(token.index));
+            if token.index == index {
+                self.leave_table(Access::Read(index));
+            }
         }
         match token.slot {
             Some(slot) if Self::HAS_ROWS => Self::depart_row(slot),
-            _ => self.depart(token.index.into()),
+            _ => self.depart(index.into()),
         }
     }
 
@@ -278,9 +291,9 @@ unsafe impl<D: Configuration> raw::RawRwLockDowngrade for RawPsRwLock<D> {
     #[track_caller]
     unsafe fn downgrade(&self, (): ()) -> ReadToken {
         let token = const { Self::token::<Bulk>() };
-        self.change_table(Access::Write, Access::Read(token.index), Location::caller());
+        let is_in_table = self.change_table(Access::Write, Access::Read(token.index), Location::caller());
         self.become_reader(Self::CLASSES, token.index.into());
-        token
+        if is_in_table { token } else { Self::not_in_table(token) }
     }
 }
 
@@ -369,9 +382,10 @@ unsafe impl<D: Configuration> raw::RawRwLockUpgrade for RawPsRwLock<D> {
             self.unlock_upgradable_at();
             Self::too_many(token.index.into());
         }
-        self.change_table(Access::Upgradable, Access::Read(token.index), Location::caller());
+        let is_in_table =
+            self.change_table(Access::Upgradable, Access::Read(token.index), Location::caller());
         self.become_reader(self.state().level(), token.index.into());
-        token
+        if is_in_table { token } else { Self::not_in_table(token) }
     }
 
     #[inline]

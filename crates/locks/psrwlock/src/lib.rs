@@ -73,8 +73,7 @@ use ulocks_core::api;
 /// *Tasks* wait beside threads, by `read_async`, `write_async` and `upgradable_async` of
 /// [`AsyncRwLock`](ulocks_core::task::AsyncRwLock). A task that waits to read is a queued reader.
 /// Where a release wakes one writer, threads and tasks take turns. The check of nesting does not
-/// see what tasks hold, and a thread that releases what a task has acquired for reading may lose
-/// sight of what it holds itself. A lock that signal handlers read is not for tasks.
+/// see what tasks hold. A lock that signal handlers read is not for tasks.
 ///
 /// # Blocking
 /// A read lock is one atomic addition if no writer has closed its class, and its release one

@@ -4,7 +4,8 @@
 //! nesting deadlock if a writer comes in between: the writer waits for the first acquisition, and
 //! the second for the writer. Here they panic every time, and name both places.
 //!
-//! What a task acquires is in no table: another thread may release it.
+//! What a task acquires is in no table: another thread may release it. The token of a reader says
+//! so, since the thread that releases may be a reader itself.
 //!
 //! Each thread has a table of what it holds. The table has a fixed size, so that nothing is
 //! allocated or torn down; what does not fit is not checked. Guards are not `Send`, so a thread

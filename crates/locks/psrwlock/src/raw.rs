@@ -209,6 +209,7 @@ pub struct RawPsRwLock<D: Configuration = Sifted> {
 /// What a reader passes to its release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadToken {
+    /// That of the class, and [`RawPsRwLock::NOT_IN_TABLE`].
     pub(crate) index: u8,
     /// The slot where it is counted, if not in the state.
     pub(crate) slot: Option<Slot>,

@@ -15,8 +15,8 @@
 //!   others wait for it, as for a thread that gets no CPU.
 //!
 //! A task holds what it acquired, whichever thread polls it. So it is in no table of
-//! [`nesting`](super::nesting), and a lock that signal handlers read is not for tasks: what keeps a
-//! handler off is a matter of one thread.
+//! [`nesting`](super::nesting), as the token of a reader says. A lock that signal handlers read is
+//! not for tasks: what keeps a handler off is a matter of one thread.
 
 use crate::class::{Bulk, ThreadClass};
 use crate::configuration::Configuration;
@@ -139,11 +139,11 @@ impl<D: Configuration, C: ThreadClass> ReadAsync<'_, D, C> {
         let lock = self.lock;
         lock.begin(Access::Read(Self::TOKEN.index));
         if let Some(at_slot) = lock.at_slot::<C>() {
-            return Some(at_slot);
+            return Some(RawPsRwLock::<D>::not_in_table(at_slot));
         }
         let Err(was) = lock.arrive_at(Self::INDEX, None) else {
             lock.meter.count(Event::Acquired);
-            return Some(Self::TOKEN);
+            return Some(const { RawPsRwLock::<D>::not_in_table(Self::TOKEN) });
         };
         if was.level() <= Self::INDEX {
             RawPsRwLock::<D>::too_many(Self::INDEX);
@@ -173,7 +173,7 @@ impl<D: Configuration, C: ThreadClass> ReadAsync<'_, D, C> {
                     self.stage = ReadStage::Done;
                     self.lock.leave_queue(Self::QUEUE);
                     self.lock.meter.count(Event::Acquired);
-                    return Poll::Ready(Self::TOKEN);
+                    return Poll::Ready(const { RawPsRwLock::<D>::not_in_table(Self::TOKEN) });
                 }
                 Err(TooMany) => {
                     self.stage = ReadStage::Done;

@@ -5,11 +5,14 @@
 
 use std::mem::{ManuallyDrop, MaybeUninit, forget};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use ulocks_core::Private;
 use ulocks_core::signal::Soft;
+use ulocks_core::task::{AsyncRwLock as _, AsyncRwLockWriteGuard};
 use ulocks_psrwlock::{
     BULK, Bulk, ByClass, Central, Checked, Eager, NESTED, Nested, Partial, PhaseFair,
     PsRwLockReadGuard as ReadGuard, PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWith,
@@ -95,6 +98,31 @@ fn a_write_lock_after_a_read_lock() {
         finds!(lock, at, "Bulk", lock.write(), "write");
         drop(held);
         *lock.write() += 1;
+    }
+    with_each!(test);
+}
+
+#[test]
+fn a_read_lock_after_the_release_of_what_a_task_reads() {
+    fn test<R: Readers>() {
+        fn ready<F: Future>(future: F) -> F::Output {
+            match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(guard) => guard,
+                Poll::Pending => panic!("it waits"),
+            }
+        }
+        let lock = new::<R>();
+        let turned = AsyncRwLockWriteGuard::downgrade(ready(lock.write_async()));
+        let (held, at) = (lock.read(), line!());
+        drop((ready(lock.read_async()), turned));
+        finds!(lock, at, "Bulk", lock.read(), "Bulk");
+        drop(held);
+        let (held, at) = (lock.read_in::<Nested>(), line!());
+        drop(ready(lock.read_in_async::<Nested>()));
+        finds!(lock, at, "Nested", lock.read_in::<Nested>(), "Nested");
+        drop(held);
+        assert_eq!(lock.state(), State::UNLOCKED);
+        drop(lock.write());
     }
     with_each!(test);
 }
