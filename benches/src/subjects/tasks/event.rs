@@ -1,13 +1,13 @@
 //! A mutex of event-listener's `Event` and one flag, as a program builds it that has no lock for
 //! tasks.
 //!
-//! Who finds the flag set listens, looks again, and sleeps. Whoever is woken contends anew with
-//! those who arrive: no place in the queue is kept. A release clears the flag, and then notifies
-//! one listener. `notify` has the fence that keeps these two in order, against a listener that
-//! looks after it has begun to listen.
+//! An arriving task that finds the flag set listens, looks again, and sleeps. A waiter that is
+//! woken contends anew with arriving ones: no place in the queue is kept. A release clears the
+//! flag, and then notifies one listener. `notify` has the fence that keeps these two in order,
+//! against a listener that looks after it has begun to listen.
 
 use super::TaskLock;
-use event_listener::{Event, Listener as _};
+use event_listener::{Event, EventListener, Listener as _};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -22,6 +22,15 @@ impl EventMutex {
     fn try_lock(&self) -> Option<Guard<'_>> {
         // Acquires what the `Drop` of the guard before has released.
         (!self.is_held.swap(true, Acquire)).then(|| Guard(self))
+    }
+
+    /// The lock, or a listener for a release that comes after the last look.
+    fn try_or_listen(&self) -> Result<Guard<'_>, EventListener> {
+        if let Some(guard) = self.try_lock() {
+            return Ok(guard);
+        }
+        let release = self.released.listen();
+        self.try_lock().ok_or(release)
     }
 }
 
@@ -41,27 +50,19 @@ impl TaskLock for EventMutex {
 
     async fn lock(&self) -> Guard<'_> {
         loop {
-            if let Some(guard) = self.try_lock() {
-                return guard;
+            match self.try_or_listen() {
+                Ok(guard) => return guard,
+                Err(release) => release.await,
             }
-            let release = self.released.listen();
-            if let Some(guard) = self.try_lock() {
-                return guard;
-            }
-            release.await;
         }
     }
 
     fn lock_blocking(&self) -> impl Sized {
         loop {
-            if let Some(guard) = self.try_lock() {
-                return guard;
+            match self.try_or_listen() {
+                Ok(guard) => return guard,
+                Err(release) => release.wait(),
             }
-            let release = self.released.listen();
-            if let Some(guard) = self.try_lock() {
-                return guard;
-            }
-            release.wait();
         }
     }
 }

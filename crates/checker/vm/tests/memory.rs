@@ -162,7 +162,7 @@ fn leaking() -> Config {
     Config { leaks: true, ..Config::exhaustive() }
 }
 
-/// Two threads put a node where there is none: who comes second forgets its own.
+/// Two threads put a node where there is none: the second thread forgets its own.
 #[test]
 fn memory_that_is_never_given_back_is_reported() {
     fn put(head: &AtomicPtr<u64>, forgets: bool) {

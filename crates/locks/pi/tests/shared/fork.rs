@@ -117,7 +117,7 @@ fn a_killed_waiter_does_no_harm() {
         // SAFETY: ends the child at once.
         unsafe { libc::_exit(1) };
     }
-    // Whoever has the mutex now knows that the child has released it, so it is counted as a waiter.
+    // A thread that has the mutex now knows: the child has released it, so it counts as a waiter.
     let begun = || *mutex.lock().unwrap() == u32::MAX;
     ulocks_testkit::limit::until("the child waits", begun);
     // SAFETY: `child` is this process' own.
