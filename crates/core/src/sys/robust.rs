@@ -86,10 +86,10 @@
 //! whichever theirs are. So give containers that share a region a `/proc`.
 //!
 //! # Ordering
-//! (die) is a full barrier, and so a thread that finds [`OWNER_DIED`] with Acquire sees all that
-//! the dead thread did. (claim) acquires that too, and (renew) releases it: so does a thread see it
-//! that finds a new generation. (own) is Release, (sleep) is Acquire: invariant 2. (free) releases,
-//! (claim) acquires.
+//! (die) is a full barrier, and (leave) is Release. So a thread that finds [`OWNER_DIED`] with
+//! Acquire sees all that the owner did. (claim) acquires that too, and (renew) releases it: so does
+//! a thread see it that finds a new generation. (own) is Release, (sleep) is Acquire: invariant 2.
+//! (free) releases, (claim) acquires.
 //!
 //! # Sources
 //! Documentation/locking/robust-futexes.rst and robust-futex-ABI.rst in the kernel. The design with
@@ -308,7 +308,7 @@ impl Token {
     /// (leave) and (free), by the owner, whose list does not have the token any more, and which has
     /// it pending.
     fn leave(&self, list: List) {
-        let was = self.word().fetch_or(OWNER_DIED, Relaxed); // (leave)
+        let was = self.word().fetch_or(OWNER_DIED, Release); // (leave)
         if was & WAITERS != 0 {
             self.word().key().wake(u32::MAX);
         }

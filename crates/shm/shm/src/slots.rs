@@ -18,8 +18,8 @@ use core::ops::Range;
 use core::time::Duration;
 use ulocks_core::futex::{Futex, Global, WAITERS};
 use ulocks_core::robust::{ListError, Registration, Token};
-use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_core::sync::{AtomicU32, AtomicU64, fence};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed};
+use ulocks_core::sync::{AtomicU32, AtomicU64};
 
 /// A place in the table. All-zero memory is a free slot.
 #[derive(Debug)]
@@ -395,14 +395,5 @@ impl<'s> Member<'s> {
             token.word().key().wake(1);
         }
         has_died
-    }
-}
-
-impl Drop for Member<'_> {
-    fn drop(&mut self) {
-        if self.held.get() != 0 && !ulocks_core::sync::is_abandoned() {
-            // A lock was not released. Invariant 3: this comes before the registration's stores.
-            fence(Release);
-        }
     }
 }
