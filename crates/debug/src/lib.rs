@@ -10,14 +10,15 @@ mod locks;
 #[doc(hidden)]
 pub mod modelled;
 #[cfg(checking)]
-pub mod profile;
-#[cfg(checking)]
 mod rules;
 #[cfg(any(checking, modelled))]
 #[cfg_attr(modelled, allow(dead_code))]
 mod seen;
 
 pub use faces::checked;
+#[cfg(checking)]
+#[doc(inline)]
+pub use ulocks_profile::{self as profile, named};
 
 #[cfg(any(checking, modelled))]
 pub use seen::{

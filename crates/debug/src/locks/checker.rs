@@ -2,12 +2,12 @@
 
 use super::lock::{Lock, no_wait};
 use super::notified::Notified;
-use crate::profile::events;
 use crate::rules::current::current;
 use crate::rules::faults::{self, TryLockError};
 use crate::seen::access::Access::Exclusive;
 use crate::seen::asked::Asked;
 use crate::seen::class::Origin;
+use crate::seen::events;
 use crate::seen::report::Place;
 use crate::seen::thread::{Record, Rewait};
 use core::convert::Infallible;

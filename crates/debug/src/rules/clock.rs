@@ -2,7 +2,7 @@
 //!
 //! Both tell the time of `CLOCK_MONOTONIC` in nanoseconds. Bit 0 says whether a part of the checker
 //! wants to know of the acquisition of that time: such a time is odd, and so never 0. The stacks
-//! want exact times. The profile has a clock of its own (`profile/ticks.rs`).
+//! want exact times. The profile has a clock of its own.
 //!
 //! Each acquisition reads one of them, and the C library's function is a third of what the checker
 //! does then. So the kernel's own function, which the C library calls, is called directly. If it is
@@ -11,7 +11,8 @@
 use crate::seen::thread::Record;
 use core::mem::{self, MaybeUninit};
 use core::ptr;
-use ulocks_core::sync::{AtomicPtr, AtomicU32, Ordering::Relaxed};
+use ulocks_core::sync::{AtomicPtr, Ordering::Relaxed};
+pub(crate) use ulocks_profile::counting::{PROFILE, is_wanted, want, wanted};
 
 type Read = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
 
@@ -66,37 +67,13 @@ pub(crate) fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC) | 1
 }
 
-/// The parts of the checker that want to know of acquisitions, a bit each.
-static WANTED: AtomicU32 = AtomicU32::new(0);
-/// It is bit 0 of a time, too.
-pub(crate) const PROFILE: u32 = 1;
+/// Of those that want to know of acquisitions: the stacks.
 pub(crate) const STACKS: u32 = 2;
-
-/// `by` wants to know of acquisitions from now on, or no more.
-pub(crate) fn want(by: u32, on: bool) {
-    if on {
-        WANTED.fetch_or(by, Relaxed)
-    } else {
-        WANTED.fetch_and(!by, Relaxed)
-    };
-}
-
-/// Not 0 if a part wants to know of acquisitions.
-#[inline(always)]
-pub(crate) fn wanted() -> u32 {
-    WANTED.load(Relaxed)
-}
-
-/// Whether `by` wants to know of acquisitions.
-#[inline]
-pub(crate) fn is_wanted(by: u32) -> bool {
-    WANTED.load(Relaxed) & by != 0
-}
 
 /// The time of an acquisition by `me`. Nothing wants to know of those of a signal handler.
 #[inline(always)]
 pub(crate) fn since(me: &Record) -> u64 {
-    match WANTED.load(Relaxed) {
+    match wanted() {
         wanted if wanted & STACKS != 0 && !me.is_handler() => now(),
         wanted => coarse_now() | u64::from(wanted & PROFILE & !me.is_handler() as u32),
     }

@@ -62,7 +62,6 @@ impl Drop for Exit {
         // SAFETY: neither of the two special values, so a record.
         let record = unsafe { &*current };
         record.sweep();
-        record.profile().give_back();
         handler::report_news(From::Inside);
         // The main thread ends with the process, which may end while locks are held.
         if record.is_main() || !record.holds_any() {

@@ -2,10 +2,10 @@
 
 use super::accept::is_accepted;
 use super::once;
-use crate::profile::{events, probes::probe};
 use crate::seen::policy::{Policy, no_unwinding, policy};
 use crate::seen::report::{Report, Severity};
 use crate::seen::thread::is_in_handler;
+use crate::seen::{events, probes::probe};
 use std::io::Write as _;
 
 /// Where a report is delivered.

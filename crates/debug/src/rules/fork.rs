@@ -1,6 +1,5 @@
 //! `fork`: the thread that forks should hold nothing, and its child has no other thread.
 
-use crate::profile;
 use crate::rules::order::GRAPH;
 use crate::seen::stacks::TABLE;
 use crate::seen::thread::{existing, records};
@@ -23,7 +22,6 @@ extern "C" fn prepare() {
     // The child must not find the two locked by a thread that it does not have.
     mem::forget(GRAPH.lock());
     mem::forget(TABLE.lock());
-    profile::before_fork();
 }
 
 /// Releases what `prepare` has locked.
@@ -36,8 +34,6 @@ fn release() {
 }
 
 extern "C" fn parent() {
-    // SAFETY: `prepare` has made the other call, on this thread.
-    unsafe { profile::after_fork() };
     release();
 }
 
@@ -50,9 +46,5 @@ extern "C" fn child() {
             _ => record.vanish(),
         }
     }
-    // SAFETY: as in `parent`.
-    unsafe { profile::after_fork() };
-    // The sums are those of the parent.
-    profile::reset();
     release();
 }

@@ -73,10 +73,6 @@ impl Class {
     pub const fn new(name: &'static str) -> Self {
         Self { name, place: Location::caller() }
     }
-
-    pub(crate) const fn place(&self) -> Place {
-        self.place
-    }
 }
 
 /// The type of the data of a lock.

@@ -4,10 +4,16 @@
 pub(crate) mod access;
 pub(crate) mod asked;
 pub(crate) mod class;
+#[cfg(checking)]
+pub(crate) mod counting;
+#[cfg(checking)]
+pub(crate) mod events;
 pub(crate) mod identity;
 pub(crate) mod known;
 mod observed;
 pub(crate) mod policy;
+#[cfg(checking)]
+pub(crate) mod probes;
 pub(crate) mod report;
 pub(crate) mod signal;
 pub(crate) mod slot;

@@ -2,9 +2,11 @@
 //! points. In a model there are none of these.
 
 #[cfg(checking)]
-use crate::profile::probes::{probe, probe_with_place};
-#[cfg(checking)]
 use crate::rules::clock::{PROFILE, is_noted, is_wanted};
+#[cfg(checking)]
+use crate::seen::counting;
+#[cfg(checking)]
+use crate::seen::probes::{probe, probe_with_place};
 use crate::seen::slot::{Held, Slot};
 #[cfg(checking)]
 use crate::seen::stacks;
@@ -28,37 +30,37 @@ impl Record {
 
     /// This thread has entered a lock in that slot.
     #[inline(always)]
-    pub(crate) fn has_entered(&self, index: usize, held: &Held) {
+    pub(crate) fn has_entered(&self, held: &Held) {
         self.is_acquired(held);
         if is_noted(held.since) {
             // A copy, so that no other acquisition needs the entry on the stack.
             let held = *held;
-            self.note_entry(index, &held);
+            self.note_entry(&held);
         }
     }
 
     /// This thread is about to remove the lock of that slot.
     #[inline(always)]
-    pub(crate) fn is_about_to_leave(&self, index: usize, slot: &Slot) {
+    pub(crate) fn is_about_to_leave(&self, slot: &Slot) {
         self.is_released(slot);
         let since = slot.since();
         if is_noted(since) {
-            self.note_leave(index, since);
+            self.note_leave(slot.lock(), since);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn note_leave(&self, index: usize, since: u64) {
-        self.profile().released(index);
+    fn note_leave(&self, lock: usize, since: u64) {
+        ulocks_profile::counting::released(lock);
         stacks::drop_at(self, since);
     }
 
     #[cold]
     #[inline(never)]
-    fn note_entry(&self, index: usize, held: &Held) {
+    fn note_entry(&self, held: &Held) {
         if is_wanted(PROFILE) {
-            self.profile().acquired(self.identity(), index, held);
+            counting::acquired(held);
         }
         stacks::keep(self, held.since, held.place);
     }
@@ -69,7 +71,7 @@ impl Record {
         if !self.is_handler() {
             let keeps = |held: &Held| held.lock == wait.lock && held.access.blocks(wait.access);
             let holder = || records().find_map(|record| Some(record.held().find(keeps)?.place));
-            self.profile().begin_wait(holder);
+            self.counting().begin_wait(holder);
         }
     }
 
@@ -88,17 +90,17 @@ impl Record {
         let Some((wait, _)) = self.waiting() else { return };
         probe!(ulocks, wait_end, wait.lock);
         stacks::drop_at(self, wait.since);
-        if let Some(began) = self.profile().end_wait() {
-            self.profile().waited(self.identity(), &wait, began);
+        if let Some(began) = self.counting().end_wait() {
+            self.counting().waited(&wait, began);
         }
     }
 }
 
 #[cfg(modelled)]
 impl Record {
-    pub(crate) fn has_entered(&self, _: usize, _: &Held) {}
+    pub(crate) fn has_entered(&self, _: &Held) {}
 
-    pub(crate) fn is_about_to_leave(&self, _: usize, _: &Slot) {}
+    pub(crate) fn is_about_to_leave(&self, _: &Slot) {}
 
     pub(crate) fn is_about_to_wait(&self, _: &Wait) {}
 

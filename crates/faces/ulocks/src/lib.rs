@@ -21,6 +21,7 @@
 //! | [`psrwlock`] | readers by class, writers that sift: `PsRwLock` |
 //! | [`semarray`] | sets of operations on many semaphores, all or nothing: `SemArray` |
 //! | `debug`, `checked` | with the feature `debug`: locks that enforce their rules and a common order, and the same names for plain locks in release builds |
+//! | `profile` | with the feature `profile`: where the time goes in the locks, and who made whom wait |
 //! | [`policy`] | the type parameter of a lock: where it lives, how its waiters spin, what it counts |
 //! | [`interrupt`] | waits that a signal handler ends: `lock_interruptible` and its kin |
 //! | [`task`] | acquisitions of a task: `lock_async`, in one queue with the threads |
@@ -52,6 +53,10 @@ pub use ulocks_debug::checked;
 pub use ulocks_fair as fair;
 #[doc(inline)]
 pub use ulocks_pi as pi;
+#[cfg(feature = "profile")]
+#[cfg_attr(docsrs, doc(cfg(feature = "profile")))]
+#[doc(inline)]
+pub use ulocks_profile as profile;
 #[doc(inline)]
 pub use ulocks_psrwlock as psrwlock;
 #[doc(inline)]

@@ -1,10 +1,10 @@
 //! The traits of a raw reader-writer lock.
 
 use super::{CheckedReadToken, CheckedRw, CheckedUpgradableToken};
-use crate::profile::events;
 use crate::rules::current::current;
 use crate::rules::waiting::waiting;
 use crate::seen::access::Access;
+use crate::seen::events;
 use crate::seen::report::Place;
 use crate::seen::thread::Record;
 use core::panic::Location;

@@ -6,7 +6,7 @@
 //!
 //! | field | written by | read by |
 //! |---|---|---|
-//! | `owner_only`, `validated`, `profile`, the sums of `slots` | the thread | the thread |
+//! | `owner_only`, `validated`, `counting`, the sums of `slots` | the thread | the thread |
 //! | `used`, `slots` | the thread; another one that drops a lock clears that lock's address | all |
 //! | `waits`, `waiting` | the thread | all |
 //! | `taken`, `ended`, `identity` | the thread, at its first acquisition and its end | all |
@@ -27,10 +27,10 @@ pub(crate) use handlers::{restore, swap};
 pub(crate) use identity::ThreadIdentity;
 pub(crate) use waits::Wait;
 
-#[cfg(checking)]
-use crate::profile::counting::Counting;
 use crate::seen::access::Access;
 use crate::seen::class::Node;
+#[cfg(checking)]
+use crate::seen::counting::Counting;
 use crate::seen::report::{Place, ThreadName};
 use crate::seen::signal::zeroed;
 use crate::seen::slot::Slot;
@@ -92,7 +92,7 @@ pub(crate) struct Record {
     /// Keys of acquisitions that broke no rule. For the thread itself.
     validated: [Cell<u64>; REMEMBERED],
     #[cfg(checking)]
-    profile: Counting,
+    counting: Counting,
     /// Odd while the thread waits.
     waits: AtomicU64,
     waiting: Waiting,
@@ -103,7 +103,7 @@ pub(crate) struct Record {
     next: AtomicPtr<Record>,
 }
 
-// SAFETY: `owner_only`, `validated`, `profile` and the sums of slots are used by the thread of the
+// SAFETY: `owner_only`, `validated`, `counting` and the sums of slots are used by the thread of the
 // record only, as their methods ask; the rest is atomic.
 unsafe impl Sync for Record {}
 
@@ -164,7 +164,7 @@ impl Record {
             more: AtomicPtr::default(),
             validated: [const { Cell::new(0) }; REMEMBERED],
             #[cfg(checking)]
-            profile: Counting::new(),
+            counting: Counting::new(),
             waits: AtomicU64::new(0),
             waiting: Waiting::default(),
             taken: AtomicBool::new(true),
@@ -255,7 +255,7 @@ impl Record {
         slot.write(held);
         slot.sum.set(sum);
         self.used.store(used | 1 << free, Release); // (publish) of `slot.rs`
-        self.has_entered(free as usize, held);
+        self.has_entered(held);
         true
     }
 
@@ -334,17 +334,17 @@ impl Record {
         false
     }
 
-    /// What the profile keeps of this thread.
+    /// Its wait, for the profile.
     #[cfg(checking)]
     #[inline]
-    pub fn profile(&self) -> &Counting {
-        &self.profile
+    pub fn counting(&self) -> &Counting {
+        &self.counting
     }
 
     /// The lock of that slot is about to be released.
     #[inline(always)]
     fn release(&self, used: u64, index: usize) {
-        self.is_about_to_leave(index, self.slot(index));
+        self.is_about_to_leave(self.slot(index));
         self.clear(used, index);
     }
 

@@ -4,7 +4,7 @@
 //! fields that have no meaning here. A sample is a place with its class and its thread. Its stack
 //! is the place, called by the class, called by the thread. Its values are the four of [`TYPES`].
 
-use super::{Profile, SiteLine};
+use crate::{Profile, SiteLine};
 use flate2::{Compression, write::GzEncoder};
 use prost::Message;
 use std::collections::BTreeMap;
@@ -125,10 +125,10 @@ impl Builder {
 
     fn sample(&mut self, site: &SiteLine) {
         let (thread, class, at) = (site.thread_frame(), site.class_frame(), site.at);
-        let (made_file, made_line) = site.lock.made.map_or(("", 0), |made| (made.file(), made.line()));
+        let made = site.lock.made;
         let location_id = vec![
             self.frame(&at.to_string(), at.file(), at.line()),
-            self.frame(&class, made_file, made_line),
+            self.frame(&class, made.file(), made.line()),
             self.frame(&thread, "", 0),
         ];
         let label = [("thread", &thread), ("class", &class)]
@@ -148,7 +148,7 @@ impl Profile {
     ///
     /// # Examples
     /// ```no_run
-    /// let profile = ulocks_debug::profile::snapshot();
+    /// let profile = ulocks_profile::snapshot();
     /// std::fs::write("locks.pb.gz", profile.to_pprof())?;
     /// // go tool pprof -top -sample_index=delay locks.pb.gz
     /// # Ok::<(), std::io::Error>(())

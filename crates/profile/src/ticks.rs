@@ -18,7 +18,7 @@
 //! What is counted in ticks is told in nanoseconds by both clocks, read at the first start of the
 //! profile and again at the end.
 
-use crate::rules::clock::now;
+use core::mem::MaybeUninit;
 use ulocks_core::sync::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Whether a tick is one of the counter, and not a nanosecond.
@@ -27,9 +27,19 @@ static IS_COUNTER: AtomicBool = AtomicBool::new(false);
 static NANOS: AtomicU64 = AtomicU64::new(0);
 static TICKS: AtomicU64 = AtomicU64::new(0);
 
+/// The time of the kernel's clock, in nanoseconds.
+pub fn now() -> u64 {
+    let mut now = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: it is a valid place for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, now.as_mut_ptr()) };
+    // SAFETY: the function writes the answer: every kernel has this clock.
+    let now = unsafe { now.assume_init() };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 /// Decides what a tick is. The caller has the profile alone, which was never on before.
 #[cold]
-pub(super) fn choose() {
+pub(crate) fn choose() {
     let source = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let is_of_kernel = || std::fs::read_to_string(source).is_ok_and(|name| name.trim() == "tsc");
     if cfg!(all(target_arch = "x86_64", not(miri))) && is_of_kernel() {
@@ -55,7 +65,7 @@ fn counter() -> u64 {
 
 /// The time in ticks.
 #[inline(always)]
-pub(super) fn ticks() -> u64 {
+pub(crate) fn ticks() -> u64 {
     if IS_COUNTER.load(Relaxed) { counter() } else { now() }
 }
 
@@ -70,7 +80,7 @@ fn both() -> (u64, u64) {
 }
 
 /// How long ticks are.
-pub(super) struct Scale {
+pub(crate) struct Scale {
     nanos: u64,
     ticks: u64,
 }
@@ -96,8 +106,8 @@ mod tests {
 
     #[test]
     fn ticks_are_as_long_as_the_kernel_says() {
-        crate::profile::start();
-        crate::profile::stop();
+        crate::start();
+        crate::stop();
         let (before, began) = (now(), ticks());
         std::thread::sleep(core::time::Duration::from_millis(5));
         let (ended, after) = (ticks(), now());

@@ -29,12 +29,10 @@
 //! has read a counter that was cleared for a later epoch, the second load shows the closed epoch.
 //! The counters of an entry that is in use may differ by the acquisition that is counted just then.
 
-use super::stamps::Stamps;
-use super::ticks::{Scale, ticks};
-use crate::rules::clock::{PROFILE, is_wanted, now, want};
-use crate::seen::class::Node;
-use crate::seen::report::Place;
-use crate::seen::thread::{Held, MOST};
+use crate::stamps::Stamps;
+use crate::ticks::{Scale, now, ticks};
+use crate::wanted::{PROFILE, is_wanted, want};
+use crate::{Place, Subject};
 use core::cell::Cell;
 use core::ptr;
 use ulocks_core::sync::{
@@ -58,8 +56,9 @@ static SINCE: AtomicU64 = AtomicU64::new(0);
 static SINCE_TICKS: AtomicU64 = AtomicU64::new(0);
 static EPOCH: AtomicU64 = AtomicU64::new(1);
 
+/// Whether the profile is on.
 #[inline]
-pub(crate) fn is_on() -> bool {
+pub fn is_on() -> bool {
     is_wanted(PROFILE)
 }
 
@@ -95,7 +94,7 @@ type Counters = [AtomicU64; 6];
 pub(crate) type Sums = [u64; 6];
 
 /// Turns the ticks of holds into nanoseconds.
-pub(super) fn tell_holds(sums: &mut Sums, scale: &Scale) {
+pub(crate) fn tell_holds(sums: &mut Sums, scale: &Scale) {
     for which in [Counter::Hold, Counter::LongestHold] {
         let time = &mut sums[which as usize];
         *time = scale.nanos(*time);
@@ -104,8 +103,10 @@ pub(super) fn tell_holds(sums: &mut Sums, scale: &Scale) {
 
 /// The lock and the place that an entry is for.
 #[derive(Clone, Copy)]
-pub(crate) struct Key {
-    pub class: &'static Node,
+pub struct Key {
+    /// The class of the lock.
+    pub class: &'static dyn Subject,
+    /// Where it is acquired.
     pub place: Place,
     /// The address of the lock; 0 for the locks of the class that have no entry of their own.
     pub lock: usize,
@@ -117,13 +118,13 @@ impl Key {
     fn is(&self, other: &Self) -> bool {
         let holders = [self.holder, other.holder].map(|place| place.map_or(ptr::null(), ptr::from_ref));
         self.lock == other.lock
-            && ptr::eq(self.class, other.class)
+            && ptr::addr_eq(self.class, other.class)
             && ptr::eq(self.place, other.place)
             && ptr::eq(holders[0], holders[1])
     }
 
     fn list(&self) -> usize {
-        let class = ptr::from_ref(self.class).addr() as u64;
+        let class = ptr::from_ref(self.class).cast::<()>().addr() as u64;
         let place = ptr::from_ref(self.place).addr() as u64;
         let holder = self.holder.map_or(0, |holder| ptr::from_ref(holder).addr() as u64);
         let key = (self.lock as u64) ^ class.rotate_left(21) ^ place.rotate_left(42) ^ holder.rotate_left(11);
@@ -144,19 +145,15 @@ pub(crate) struct Table {
     lists: [AtomicPtr<Entry>; LISTS],
     /// How many entries there are; of the thread of the table.
     count: Cell<u32>,
-    /// Of the plain locks; of the thread of the table.
-    pub stamps: Stamps,
-    /// By slot of the thread of the table: where its hold is counted, and when that began, in
-    /// ticks. What is left of an earlier hold counts for nothing: an acquisition while the profile
-    /// is on writes it, and another one is older than the next profile.
-    holds: [Cell<(Option<&'static Entry>, u64)>; MOST],
+    /// What the thread of the table waits for and holds.
+    stamps: Stamps,
     taken: AtomicBool,
     name: Box<str>,
     next: *const Table,
 }
 
-// SAFETY: `count`, `stamps` and `holds` are used by the thread of the table only; names and links
-// do not change after (publish table) and (publish entry); the rest is atomic.
+// SAFETY: `count` and `stamps` are used by the thread of the table only; names and links do not
+// change after (publish table) and (publish entry); the rest is atomic.
 unsafe impl Sync for Table {}
 
 static ALL: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
@@ -266,7 +263,6 @@ impl Table {
             lists: [const { AtomicPtr::new(ptr::null_mut()) }; LISTS],
             count: Cell::new(0),
             stamps: Stamps::new(),
-            holds: [const { Cell::new((None, 0)) }; MOST],
             taken: AtomicBool::new(true),
             name: name.into(),
             next: ptr::null(),
@@ -287,25 +283,34 @@ impl Table {
         self.taken.store(false, Release); // (pass on)
     }
 
-    /// The thread of the table has acquired a lock in that slot.
+    /// The thread of the table has begun to wait for `lock`.
+    pub fn begin_wait(&self, lock: usize) {
+        self.stamps.begin_wait(lock, now());
+    }
+
+    /// The wait of the thread of the table has ended, if it waited for the lock of `key`.
+    pub fn end_wait(&self, key: &Key) {
+        if let Some(began) = self.stamps.end_wait(key.lock) {
+            self.entry(key).waited(began);
+        }
+    }
+
+    /// The thread of the table has acquired the lock of `key`.
     #[inline]
-    pub fn begin_hold(&self, slot: usize, held: &Held) {
-        let hold = &self.holds[slot];
-        let key = Key { class: held.class, place: held.place, lock: held.lock, holder: None };
-        // Mostly it is what the slot had before.
-        let entry = match hold.get().0 {
-            Some(entry) if entry.key.is(&key) => entry,
-            _ => self.entry(&key),
+    pub fn begin_hold(&self, key: &Key) {
+        let entry = match self.stamps.last_entry() {
+            Some(entry) if entry.key.is(key) => entry,
+            _ => self.entry(key),
         };
         let began = ticks();
         entry.acquired(began);
-        hold.set((Some(entry), began));
+        self.stamps.begin_hold(key.lock, began, entry);
     }
 
-    /// The thread of the table is about to release the lock of that slot.
+    /// The thread of the table is about to release `lock`.
     #[inline]
-    pub fn end_hold(&self, slot: usize) {
-        if let (Some(entry), began) = self.holds[slot].get() {
+    pub fn end_hold(&self, lock: usize) {
+        if let Some((began, entry)) = self.stamps.end_hold(lock) {
             entry.released(began);
         }
     }

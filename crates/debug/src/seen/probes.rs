@@ -32,7 +32,7 @@ macro_rules! probe_with_place {
         if cfg!(feature = "probes") {
             let (name, file, line) = ($of.class.name(), $of.place.file(), $of.place.line());
             let [(name, name_len), (file, file_len)] = [name, file].map(|text| (text.as_ptr(), text.len()));
-            $crate::profile::probes::probe!(ulocks, $name, $of.lock, name, name_len, file, file_len, line);
+            $crate::seen::probes::probe!(ulocks, $name, $of.lock, name, name_len, file, file_len, line);
         }
     }};
 }

@@ -1,24 +1,18 @@
 //! [`Stamped`]: a meter by which a plain lock takes part in the profile.
 
-use super::sums::{self, Entry, Key};
-use super::ticks::ticks;
-use crate::rules::clock::now;
-use crate::rules::current::current;
-use crate::seen::class::{Class, Node, Origin, resolve};
-use crate::seen::thread::Record;
+use crate::recorder;
+use crate::sums::{self, Key};
+use crate::{Place, Subject};
 use core::marker::PhantomData;
+use core::panic::Location;
 use core::ptr;
 use ulocks_core::meter::{Event, Meter, sealed};
-use ulocks_core::sync::{
-    AtomicPtr,
-    Ordering::{Acquire, Release},
-};
 
 /// The name of plain locks in the profile; see [`Stamped`].
 #[derive(Debug)]
 pub struct Name {
-    class: Class,
-    node: AtomicPtr<Node>,
+    name: &'static str,
+    pub(crate) place: Place,
 }
 
 impl Name {
@@ -26,29 +20,18 @@ impl Name {
     #[track_caller]
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        Self { class: Class::new(name), node: AtomicPtr::new(ptr::null_mut()) }
-    }
-
-    #[inline]
-    fn node(&'static self) -> &'static Node {
-        // SAFETY: null, or a class; those are never freed, and this one came by (publish).
-        match unsafe { self.node.load(Acquire).as_ref() } {
-            Some(node) => node,
-            None => self.find(),
-        }
-    }
-
-    #[cold]
-    fn find(&'static self) -> &'static Node {
-        let node = resolve(Origin::named(&self.class), self.class.place(), "");
-        self.node.store(ptr::from_ref(node).cast_mut(), Release); // (publish)
-        node
+        Self { name, place: Location::caller() }
     }
 }
 
-/// The record of this thread. A signal handler must not count, since that allocates.
-fn thread() -> Option<&'static Record> {
-    current().filter(|me| !me.is_handler())
+impl Subject for Name {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn made(&self) -> Place {
+        self.place
+    }
 }
 
 /// A type that stands for a [`Name`]. [`named`](crate::named) declares it.
@@ -58,23 +41,23 @@ pub trait Named: Send + Sync + 'static {
 }
 
 /// Declares a type that names plain locks in the profile: `named!(pub Accounts = "accounts")`. See
-/// [`Stamped`](crate::profile::Stamped).
+/// [`Stamped`](crate::Stamped).
 #[macro_export]
 macro_rules! named {
     ($(#[$meta:meta])* $vis:vis $type:ident = $name:expr) => {
         $(#[$meta])*
         $vis enum $type {}
 
-        impl $crate::profile::Named for $type {
-            fn name() -> &'static $crate::profile::Name {
-                static NAME: $crate::profile::Name = $crate::profile::Name::new($name);
+        impl $crate::Named for $type {
+            fn name() -> &'static $crate::Name {
+                static NAME: $crate::Name = $crate::Name::new($name);
                 &NAME
             }
         }
     };
 }
 
-/// A meter by which a plain lock is in the [profile](super), under the name `N`.
+/// A meter by which a plain lock is in the [profile](crate), under the name `N`.
 ///
 /// It is part of the lock's type, as `Private<Adaptive, Stamped<Accounts>>`. A lock of any other
 /// policy is not in the profile. It has no code for it, since the calls to its meter are empty. The
@@ -98,7 +81,8 @@ macro_rules! named {
 /// # Examples
 /// ```
 /// use ulocks_core::{Private, spin::Adaptive};
-/// use ulocks_debug::{named, profile};
+/// use ulocks_profile as profile;
+/// use ulocks_profile::named;
 /// use ulocks_unfair::ThroughputMutexWith;
 ///
 /// named!(Accounts = "accounts");
@@ -118,8 +102,8 @@ macro_rules! named {
 pub struct Stamped<N>(PhantomData<fn() -> N>);
 
 // SAFETY: the methods return and do not unwind. They allocate at the first event of a thread or of
-// a lock. They take no lock of the family: records, tables, entries and classes are lists that are
-// added to by one exchange.
+// a lock. They take no lock of the family: tables and entries are lists that are added to by one
+// exchange.
 unsafe impl<N: Named> sealed::Sealed for Stamped<N> {}
 
 impl<N: Named> Stamped<N> {
@@ -128,29 +112,16 @@ impl<N: Named> Stamped<N> {
     }
 
     fn key(&self) -> Key {
-        let class = N::name().node();
-        Key { class, place: N::name().class.place(), lock: self.lock(), holder: None }
+        let name = N::name();
+        Key { class: name, place: name.place, lock: self.lock(), holder: None }
     }
 
     #[cold]
     #[inline(never)]
     fn acquired(&self) {
-        let Some(table) = thread().map(|me| me.profile().table(me.identity())) else { return };
-        let entry: &'static Entry = table.entry(&self.key());
-        if let Some(began) = table.stamps.end_wait(self.lock()) {
-            entry.waited(began);
-        }
-        let began = ticks();
-        entry.acquired(began);
-        table.stamps.begin_hold((self.lock(), began, entry));
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn contended(&self) {
-        if let Some(me) = thread() {
-            me.profile().table(me.identity()).stamps.begin_wait(self.lock(), now());
-        }
+        let key = self.key();
+        recorder::ended(&key);
+        recorder::acquired(&key);
     }
 }
 
@@ -161,25 +132,17 @@ impl<N: Named> Meter for Stamped<N> {
     fn count(&self, event: Event) {
         match event {
             Event::Acquired if sums::is_on() => self.acquired(),
-            Event::Contended | Event::ReaderContended if sums::is_on() => self.contended(),
+            Event::Contended | Event::ReaderContended if sums::is_on() => recorder::contended(self.lock()),
             _ => {}
         }
     }
 
     #[inline]
     fn released(&self) {
-        if let Some(table) = crate::seen::thread::existing().and_then(|me| me.profile().known_table())
-            && let Some((_, began, entry)) = table.stamps.end_hold(self.lock())
-        {
-            entry.released(began);
-        }
+        recorder::released(self.lock());
     }
 
     fn gave_up(&self) {
-        if let Some(table) = crate::seen::thread::existing().and_then(|me| me.profile().known_table())
-            && let Some(began) = table.stamps.end_wait(self.lock())
-        {
-            table.entry(&self.key()).waited(began);
-        }
+        recorder::ended(&self.key());
     }
 }

@@ -1,6 +1,6 @@
 //! The profile as text: a table for people, and folded stacks for flame graphs.
 
-use super::{LockLine, PairLine, Profile, SiteLine};
+use crate::{LockLine, PairLine, Profile, SiteLine};
 use core::fmt;
 use core::time::Duration;
 
@@ -69,12 +69,12 @@ fn frame(text: &str) -> String {
 
 impl SiteLine {
     /// The thread as a frame.
-    pub(super) fn thread_frame(&self) -> String {
+    pub(crate) fn thread_frame(&self) -> String {
         if self.thread.is_empty() { "(unnamed)".to_owned() } else { frame(&self.thread) }
     }
 
     /// The class as a frame.
-    pub(super) fn class_frame(&self) -> String {
+    pub(crate) fn class_frame(&self) -> String {
         frame(&self.lock.to_string().replace('`', ""))
     }
 }

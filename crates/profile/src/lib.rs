@@ -1,7 +1,4 @@
-//! The contention profile: where the time of a program goes in its locks.
-//!
-//! It counts the acquisitions of all checked locks, their waits and their holds, for each class,
-//! each lock and each place. It is switched on and off at run time.
+#![doc = include_str!("../README.md")]
 //!
 //! # What is counted
 //! - An *acquisition* counts when the lock is held: also one by `try_lock`, and one after a wait on
@@ -34,57 +31,51 @@
 //! A thread tells 4096 pairs of a lock and a place apart. Beyond that, the sums of a lock are those
 //! of its class and place only. A lock is known by its address. So two locks of one class, the
 //! second of which is made where the first was dropped, count as one.
-//!
-//! # Examples
-//! ```
-//! use std::time::Duration;
-//! use ulocks_debug::{Class, Mutex, profile};
-//!
-//! static TABLE: Class = Class::new("table");
-//! let table = Mutex::new_in(&TABLE, 0);
-//!
-//! profile::start();
-//! std::thread::scope(|scope| {
-//!     for _ in 0..2 {
-//!         scope.spawn(|| {
-//!             let mut rows = table.lock();
-//!             std::thread::sleep(Duration::from_millis(5)); // slow work under the lock
-//!             *rows += 1;
-//!         });
-//!     }
-//! });
-//! profile::stop();
-//!
-//! let profile = profile::snapshot();
-//! println!("{}", profile.top(10));
-//! let worst = &profile.classes()[0];
-//! assert_eq!(worst.lock.name, "table");
-//! assert_eq!(worst.sums.acquired, 2);
-//! assert!(worst.sums.held >= Duration::from_millis(10));
-//! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg(counting)]
 
-pub(crate) mod counting;
-pub(crate) mod events;
 #[cfg(feature = "pprof")]
 mod pprof;
-pub(crate) mod probes;
+mod recorder;
 mod stamped;
 mod stamps;
-pub(crate) mod sums;
+mod sums;
 mod text;
 mod ticks;
+mod wanted;
 
 pub use stamped::{Name, Named, Stamped};
+pub use sums::is_on;
 
-use crate::rules::clock::now;
-use crate::seen::access::Access;
-use crate::seen::report::{LockName, Place, place, place_option};
+/// What the checked locks count by.
+#[doc(hidden)]
+pub mod counting {
+    pub use crate::recorder::{acquired, released, waited};
+    pub use crate::sums::Key;
+    pub use crate::ticks::now;
+    pub use crate::wanted::{PROFILE, is_wanted, want, wanted};
+}
+
+use core::fmt;
+use core::panic::Location;
 use core::time::Duration;
 use serde::{Serialize, Serializer};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, Once};
 use sums::Key;
-use ulocks_core::api::Token;
-use ulocks_unfair::{BargingMutex, BargingMutexGuard};
+use ticks::now;
+
+/// A line of a program.
+pub type Place = &'static Location<'static>;
+
+/// What acquisitions are counted under: the class of a checked lock, or the [`Name`] of plain ones.
+pub trait Subject: Sync {
+    /// Its name.
+    fn name(&self) -> &str;
+    /// Where it was made.
+    fn made(&self) -> Place;
+}
 
 /// How long the profile has been on.
 struct Ran {
@@ -96,12 +87,38 @@ struct Ran {
     has_clock: bool,
 }
 
-static RAN: BargingMutex<Ran> = BargingMutex::new(Ran { before: 0, since: None, has_clock: false });
+static RAN: Mutex<Ran> = Mutex::new(Ran { before: 0, since: None, has_clock: false });
+
+fn lock_ran() -> MutexGuard<'static, Ran> {
+    RAN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 /// Takes `RAN`, which forks know of from then on.
-fn ran() -> BargingMutexGuard<'static, Ran> {
-    crate::rules::fork::watch();
-    RAN.lock()
+fn ran() -> MutexGuard<'static, Ran> {
+    static WATCH: Once = Once::new();
+    // SAFETY: the three functions do not unwind, and stay where they are.
+    WATCH.call_once(|| _ = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) });
+    lock_ran()
+}
+
+std::thread_local! {
+    /// `RAN`, during a fork by this thread.
+    static KEPT: RefCell<Option<MutexGuard<'static, Ran>>> = const { RefCell::new(None) };
+}
+
+/// The child must not find `RAN` locked by a thread that it does not have.
+extern "C" fn prepare() {
+    let _ = KEPT.try_with(|kept| *kept.borrow_mut() = Some(lock_ran()));
+}
+
+extern "C" fn parent() {
+    let _ = KEPT.try_with(|kept| *kept.borrow_mut() = None);
+}
+
+extern "C" fn child() {
+    parent();
+    // The sums are those of the parent.
+    reset();
 }
 
 /// Switches the profile on. What was counted before stays.
@@ -132,25 +149,6 @@ pub fn reset() {
     sums::reset();
 }
 
-/// Before a fork: the child must not find `RAN` locked by a thread that it does not have.
-pub(crate) fn before_fork() {
-    core::mem::forget(RAN.lock());
-}
-
-/// After a fork.
-///
-/// # Safety
-/// This thread has called [`before_fork`], and not this function since.
-pub(crate) unsafe fn after_fork() {
-    // SAFETY: by the caller's promise this thread holds it; the token of this mutex is nothing.
-    unsafe { RAN.force_unlock(Token::new(())) };
-}
-
-/// Whether the profile is on.
-pub fn is_on() -> bool {
-    sums::is_on()
-}
-
 /// What was counted since the last [`reset`], in all threads, also those that have ended.
 ///
 /// It stops no thread. An acquisition that is counted meanwhile may be in some of the sums and not
@@ -162,7 +160,8 @@ pub fn snapshot() -> Profile {
     all.iter_mut().for_each(|(.., sums)| sums::tell_holds(sums, &scale));
     // Afterwards: so no hold is longer than the profile has been on.
     let ran = ran.before + ran.since.map_or(0, |since| now() - since);
-    let name = |key: &Key, address| key.class.lock_name((address, 0), 0, Access::Exclusive);
+    let name =
+        |key: &Key, address| Lock { name: key.class.name().to_owned(), made: key.class.made(), address };
     let classes = all.iter().map(|(_, key, sums)| (name(key, 0), key.place, sums));
     let locks = all.iter().filter(|(_, key, _)| key.lock != 0);
     let locks = locks.map(|(_, key, sums)| (name(key, key.lock), key.place, sums));
@@ -181,7 +180,7 @@ fn weight(sums: &Sums) -> impl Ord + use<> {
     core::cmp::Reverse((sums.waited, sums.held, sums.acquired))
 }
 
-fn by_lock<'a>(entries: impl Iterator<Item = (LockName, Place, &'a sums::Sums)>) -> Vec<LockLine> {
+fn by_lock<'a>(entries: impl Iterator<Item = (Lock, Place, &'a sums::Sums)>) -> Vec<LockLine> {
     let mut lines: BTreeMap<_, LockLine> = BTreeMap::new();
     for (lock, place, sums) in entries {
         let key = (lock.made, lock.name.clone(), lock.address);
@@ -205,7 +204,7 @@ fn by_lock<'a>(entries: impl Iterator<Item = (LockName, Place, &'a sums::Sums)>)
     lines
 }
 
-fn by_site<'a>(entries: impl Iterator<Item = ((String, LockName), Place, &'a sums::Sums)>) -> Vec<SiteLine> {
+fn by_site<'a>(entries: impl Iterator<Item = ((String, Lock), Place, &'a sums::Sums)>) -> Vec<SiteLine> {
     let mut lines: BTreeMap<_, SiteLine> = BTreeMap::new();
     for ((thread, lock), at, sums) in entries {
         let key = (thread.clone(), lock.made, lock.name.clone(), at);
@@ -217,7 +216,7 @@ fn by_site<'a>(entries: impl Iterator<Item = ((String, LockName), Place, &'a sum
     lines
 }
 
-fn by_pair<'a>(entries: impl Iterator<Item = (LockName, &'a Key, &'a sums::Sums)>) -> Vec<PairLine> {
+fn by_pair<'a>(entries: impl Iterator<Item = (Lock, &'a Key, &'a sums::Sums)>) -> Vec<PairLine> {
     let mut lines: BTreeMap<_, (PairLine, Sums)> = BTreeMap::new();
     for (lock, Key { place: waiter, holder, .. }, sums) in entries {
         let key = (lock.made, lock.name.clone(), *waiter, *holder);
@@ -230,6 +229,35 @@ fn by_pair<'a>(entries: impl Iterator<Item = (LockName, &'a Key, &'a sums::Sums)
         lines.into_values().map(|(line, _)| line).filter(|line| line.waits > 0).collect();
     lines.sort_by_key(|line| core::cmp::Reverse((line.waited, line.waits)));
     lines
+}
+
+fn place<S: Serializer>(place: &Place, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(place)
+}
+
+fn place_option<S: Serializer>(place: &Option<Place>, serializer: S) -> Result<S::Ok, S::Error> {
+    match place {
+        Some(place) => serializer.collect_str(place),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// A class, or a lock of one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Lock {
+    /// The name of the class, if it was given one; or its type.
+    pub name: String,
+    /// Where the class was made.
+    #[serde(serialize_with = "place")]
+    pub made: Place,
+    /// The address of the lock; 0 for a class as a whole.
+    pub address: usize,
+}
+
+impl fmt::Display for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` of {}", self.name, self.made)
+    }
 }
 
 /// What was counted of a class, a lock or a place.
@@ -273,9 +301,8 @@ impl Sums {
 /// The sums of a class or of a lock.
 #[derive(Clone, Debug, Serialize)]
 pub struct LockLine {
-    /// The class or the lock. The address of a class is 0. The access is [`Access::Exclusive`],
-    /// whatever it was.
-    pub lock: LockName,
+    /// The class or the lock.
+    pub lock: Lock,
     /// What was counted.
     #[serde(flatten)]
     pub sums: Sums,
@@ -293,8 +320,8 @@ pub struct SiteLine {
     /// The name of the threads; empty if they have none. After 256 names, the threads of further
     /// names count as `(other threads)`.
     pub thread: String,
-    /// The class. Its address is 0, and its access is [`Access::Exclusive`], whatever it was.
-    pub lock: LockName,
+    /// The class.
+    pub lock: Lock,
     /// Where the acquisition is.
     #[serde(serialize_with = "place")]
     pub at: Place,
@@ -307,8 +334,8 @@ pub struct SiteLine {
 /// another.
 #[derive(Clone, Debug, Serialize)]
 pub struct PairLine {
-    /// The class. Its address is 0, and its access is [`Access::Exclusive`], whatever it was.
-    pub lock: LockName,
+    /// The class.
+    pub lock: Lock,
     /// Where the waiters asked.
     #[serde(serialize_with = "place")]
     pub waiter: Place,
