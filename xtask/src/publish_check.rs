@@ -1,4 +1,5 @@
 //! `cargo xtask publish-check`: packages the public crates, and builds and tests what was packaged.
+//! `cargo xtask test` builds it only: the tests in the packages are those of the workspace.
 //!
 //! The crates lie in `target/packages` then, as somebody finds them who unpacks them from
 //! crates.io, in a workspace of their own.
@@ -18,6 +19,22 @@ const LACKS: [&str; 4] = ["tests", "mutants", "checks.toml", "patch"];
 
 /// Packages every public crate, and runs the tests that are in the packages, with all features.
 pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    pack(shell, workspace, steps)?;
+    let _there = shell.push_dir(workspace.target().join("packages"));
+    let test = cmd!(shell, "cargo test --workspace --all-features --no-fail-fast --target-dir target");
+    Ok(steps.run("packages, tests", test, &[])?)
+}
+
+/// Packages every public crate, and compiles what is in the packages, with all features.
+pub fn builds(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    pack(shell, workspace, steps)?;
+    let _there = shell.push_dir(workspace.target().join("packages"));
+    let check = cmd!(shell, "cargo check --workspace --all-features --all-targets --target-dir target");
+    Ok(steps.run("packages, check", check, &[])?)
+}
+
+/// Packages every public crate, and unpacks it.
+fn pack(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
     let public: Vec<&str> = workspace
         .packages
         .iter()
@@ -43,10 +60,7 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     write!(manifest, "{patch}\n{profiles}")?;
     fs::write(dir.join("Cargo.toml"), manifest)?;
     fs::copy(workspace.root.join("Cargo.lock"), dir.join("Cargo.lock"))?;
-
-    let _there = shell.push_dir(&dir);
-    let test = cmd!(shell, "cargo test --workspace --all-features --no-fail-fast --target-dir target");
-    Ok(steps.run("packages, tests", test, &[])?)
+    Ok(())
 }
 
 /// Unpacks the package `name` of `packed` into a folder of `dir`, whose name it returns.

@@ -3,7 +3,8 @@
 //! It needs the stable toolchain with rustfmt and clippy, a C linker, and crates.io. It needs no
 //! nightly, no root, and no network beyond the registry. One step needs the musl target of the
 //! processor, and is left out without it. Cheap steps come first. One part of the planted bugs
-//! runs, and at the next commit the next part.
+//! runs, and at the next commit the next part. Models that draw their executions draw a third of
+//! them, and at the next commit another third.
 //!
 //! The output of each step goes to a file in `target/xtask-test`. If a step fails, the messages of
 //! its failures are printed.
@@ -24,6 +25,8 @@ const LABORATORY: &str = "xtask-lab";
 /// After this many minutes no further planted bug is begun. A part takes two or three minutes on
 /// two CPUs that run nothing else.
 const MUTANTS_MINUTES: u64 = 5;
+/// So many runs draw together as many executions as models ask for.
+const DRAWS: usize = 3;
 
 /// Runs all steps.
 pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
@@ -54,14 +57,16 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     steps.run("docs", docs, &[("RUSTDOCFLAGS", &deny)])?;
     pages::check(&line, workspace, steps)?;
 
-    for world in [World::loom(workspace), World::vm(workspace)] {
+    let draw = format!("{}/{DRAWS}", mutants::commits(&workspace.root)? % DRAWS + 1);
+    let draws = [("ULOCKS_VM_PART", draw.as_str())];
+    for (world, env) in [(World::loom(workspace), &draws[..0]), (World::vm(workspace), &draws[..])] {
         world.check(shell, workspace, steps)?;
-        world.run_models(&[], &[], &[], shell, workspace, steps)?;
+        world.run_models(&[], &[], env, shell, workspace, steps)?;
     }
     vm::downstream(shell, workspace, steps)?;
     vm::loom_tests(shell, workspace, steps)?;
     patches(shell, workspace, steps)?;
-    publish_check::run(shell, workspace, steps)?;
+    publish_check::builds(shell, workspace, steps)?;
     mutants::run_part(workspace, steps, MUTANTS_MINUTES)?;
     // An example ends by itself, and reports a failure by its exit code.
     built.run(Kind::Example, "cargo run --all-features --package NAME --example NAME", &logs, steps)?;

@@ -30,6 +30,14 @@
 //! 5. If a thread comes to an operation that what ran before keeps from running, the caller says so
 //!    before its next question: [`kept`](Strategy::kept).
 //!
+//! # Why equal threads are explored in each order
+//! Threads that run one closure are not equal to the machine. Each has an id, a stack at an address
+//! of its own, and its own place in the order of joins. A lock writes the id or the address of a
+//! node into its words, and a model may compare either. An exchange of two threads would have to
+//! exchange these in all words, and what a word means is the model's. So the reduction needs a
+//! promise that no model can be held to, and is left out: three threads at a ticket lock have their
+//! `3!` executions.
+//!
 //! # State
 //! `nodes` are the questions of this execution, and `depth` is how many of them were asked. The
 //! candidates of a thread node lie in `entries`, in this order:

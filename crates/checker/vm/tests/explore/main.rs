@@ -100,12 +100,5 @@ fn address(word: &AtomicU32) -> usize {
     std::ptr::from_ref(word).addr()
 }
 
-/// So many executions by chance, or as `ULOCKS_VM_EXECUTIONS` says: a multiple of it, in
-/// hundredths.
-fn sampled(executions: u64) -> Config {
-    let percent = std::env::var("ULOCKS_VM_PERCENT").ok().map_or(100, |text| text.parse().expect("a number"));
-    Config::sampled((executions * percent).div_ceil(100))
-}
-
 /// For answers that a model does not look at.
 fn discard<T>(_: T) {}

@@ -1,6 +1,6 @@
 //! Processes and deaths: which threads die together, at which steps, and what is left of the dead.
 
-use crate::{all_outcomes, all_outcomes_of, failure, sampled};
+use crate::{all_outcomes, all_outcomes_of, failure};
 use std::sync::Arc;
 use std::time::Duration;
 use ulocks_vm::clock::{Clock, Time, now};
@@ -194,8 +194,8 @@ fn what_the_dead_had_mapped_is_given_back() {
         });
         drop(dying.join());
     };
-    let config = Config { deaths: Deaths::At { thread: 1, step: 1 }, ..sampled(3_000) };
-    assert_eq!(explore(config, model).deaths, sampled(3_000).executions);
+    let config = Config { deaths: Deaths::At { thread: 1, step: 1 }, ..Config::sampled(3_000) };
+    assert_eq!(explore(config, model).deaths, Config::sampled(3_000).executions);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Busy-waits: what lets a spinner go, what it sees then, and what no spinner is let go by.
 
 use crate::locks::{Lock, Tas, ThreeStates, Ticket, Ttas, counting};
-use crate::{all_outcomes, all_outcomes_of, failure, outcomes, sampled, threads, verdict};
+use crate::{all_outcomes, all_outcomes_of, failure, outcomes, threads, verdict};
 use std::sync::Arc;
 use ulocks_vm::explore::{Config, Report, Verdict, choose, explore, skip, stop};
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
@@ -78,7 +78,7 @@ fn one_that_looked_too_early_goes_on_where_the_model_varies_nothing() {
 #[test]
 fn no_false_alarm_with_many_threads() {
     for (threads, rounds) in [(2, 3), (3, 2), (5, 2), (16, 1)] {
-        let config = || sampled(4_000 / threads as u64);
+        let config = || Config::sampled(4_000 / threads as u64);
         explore(config(), counting::<ThreeStates>(threads, rounds));
         explore(config(), counting::<Ticket>(threads, rounds));
         explore(config(), counting::<Ttas>(threads, rounds));
