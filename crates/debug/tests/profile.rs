@@ -371,6 +371,22 @@ fn a_fork_while_another_thread_reads_the_profile() {
     });
 }
 
+/// The report of a fork with a lock held asks for the profile.
+#[test]
+fn a_report_of_a_fork_may_read_the_profile() {
+    static LOCK: Mutex<()> = Mutex::new(());
+    // The checker watches forks from here on, and before the profile is on.
+    drop(LOCK.lock());
+    profiled(|| {
+        let (before, _held) = (policy(), LOCK.lock());
+        static READ: AtomicBool = AtomicBool::new(false);
+        set_policy(Policy::Call(|_| READ.store(!profile::snapshot().locks().is_empty(), Relaxed)));
+        let is_right = in_child(|| true);
+        set_policy(before);
+        assert!(is_right && READ.load(Relaxed));
+    });
+}
+
 /// A profile with a wait.
 fn contended(name: &'static Class) -> Profile {
     let lock = Mutex::new_in(name, ());

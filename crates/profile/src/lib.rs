@@ -2,21 +2,22 @@
 //!
 //! # What is counted
 //! - An *acquisition* counts when the lock is held: also one by `try_lock`, and one after a wait on
-//!   a condition variable. So does each upgrade and downgrade of a reader-writer lock, which ends
-//!   one hold and begins another.
+//!   a condition variable. So does each upgrade and downgrade of a checked reader-writer lock,
+//!   which ends one hold and begins another; those of a plain one do not count.
 //! - A *wait* begins when the lock is found taken. It counts when it ends, also if it ends without
 //!   the lock, by its deadline. So there may be more waits than acquisitions.
 //! - Who made it wait is the acquisition that had the lock when the wait began. If the lock had
-//!   several holders meanwhile, the first one has the whole wait.
+//!   several holders meanwhile, the first one has the whole wait. Of plain locks that is not known.
 //! - A *hold* counts at the release. Between its begin and its end the profile was on, and was not
 //!   reset.
 //!
 //! A waiter on a condition variable does not wait in this sense. If its notifier left it asleep on
-//! the lock, the time until it has the lock is not counted either. An acquisition by a thread that
-//! holds 64 locks already is not counted. Readers and writers of a lock count together, and differ
-//! in their places. Of a semaphore only the waits count, since permits have no holder. Promises
-//! count as locks: the owner holds one, and a wait for it is a wait. What the thread waits for in
-//! that wait counts by itself, and the wait in two parts around it.
+//! the lock, the time until it has the lock is not counted either. A checked lock that a thread
+//! acquires while it holds 64 is not counted; of plain ones the last 64 have a hold. Readers and
+//! writers of a lock count together, and differ in their places. Of a checked semaphore only the
+//! waits count, since permits have no holder. Promises count as locks: the owner holds one, and a
+//! wait for it is a wait. What the thread waits for in that wait counts by itself, and the wait in
+//! two parts around it.
 //!
 //! Where holds are told by the counter of the CPU, a suspend of the machine makes the holds of a
 //! snapshot wrong: the kernel's clock does not go on meanwhile, and the counter may, or begin anew.
@@ -39,43 +40,35 @@ mod pprof;
 mod recorder;
 mod stamped;
 mod stamps;
+mod subject;
 mod sums;
 mod text;
 mod ticks;
 mod wanted;
 
 pub use stamped::{Name, Named, Stamped};
+pub use subject::Place;
 pub use sums::is_on;
 
 /// What the checked locks count by.
 #[doc(hidden)]
 pub mod counting {
-    pub use crate::recorder::{acquired, released, waited};
-    pub use crate::sums::Key;
+    pub use crate::recorder::{acquired, enter_handler, leave_handler, released, waited};
+    pub use crate::subject::Subject;
+    pub use crate::sums::{Key, SLOTS};
     pub use crate::ticks::now;
     pub use crate::wanted::{PROFILE, is_wanted, want, wanted};
 }
 
 use core::fmt;
-use core::panic::Location;
 use core::time::Duration;
 use serde::{Serialize, Serializer};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, Once};
+use std::sync::Once;
 use sums::Key;
 use ticks::now;
-
-/// A line of a program.
-pub type Place = &'static Location<'static>;
-
-/// What acquisitions are counted under: the class of a checked lock, or the [`Name`] of plain ones.
-pub trait Subject: Sync {
-    /// Its name.
-    fn name(&self) -> &str;
-    /// Where it was made.
-    fn made(&self) -> Place;
-}
+use ulocks_core::api::Token;
+use ulocks_unfair::{BargingMutex, BargingMutexGuard};
 
 /// How long the profile has been on.
 struct Ran {
@@ -87,38 +80,36 @@ struct Ran {
     has_clock: bool,
 }
 
-static RAN: Mutex<Ran> = Mutex::new(Ran { before: 0, since: None, has_clock: false });
-
-fn lock_ran() -> MutexGuard<'static, Ran> {
-    RAN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
+static RAN: BargingMutex<Ran> = BargingMutex::new(Ran { before: 0, since: None, has_clock: false });
 
 /// Takes `RAN`, which forks know of from then on.
-fn ran() -> MutexGuard<'static, Ran> {
+fn ran() -> BargingMutexGuard<'static, Ran> {
+    watch_forks();
+    RAN.lock()
+}
+
+/// Has forks watched from now on. What is to run before that in a fork registers later.
+#[doc(hidden)]
+pub fn watch_forks() {
     static WATCH: Once = Once::new();
     // SAFETY: the three functions do not unwind, and stay where they are.
     WATCH.call_once(|| _ = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) });
-    lock_ran()
-}
-
-std::thread_local! {
-    /// `RAN`, during a fork by this thread.
-    static KEPT: RefCell<Option<MutexGuard<'static, Ran>>> = const { RefCell::new(None) };
 }
 
 /// The child must not find `RAN` locked by a thread that it does not have.
 extern "C" fn prepare() {
-    let _ = KEPT.try_with(|kept| *kept.borrow_mut() = Some(lock_ran()));
+    core::mem::forget(RAN.lock());
 }
 
 extern "C" fn parent() {
-    let _ = KEPT.try_with(|kept| *kept.borrow_mut() = None);
+    // SAFETY: `prepare` has locked it, on this thread; the token of this mutex is nothing.
+    unsafe { RAN.force_unlock(Token::new(())) };
 }
 
 extern "C" fn child() {
     parent();
     // The sums are those of the parent.
-    reset();
+    forget(&mut RAN.lock());
 }
 
 /// Switches the profile on. What was counted before stays.
@@ -144,7 +135,10 @@ pub fn stop() {
 
 /// Forgets what was counted. The profile stays on or off.
 pub fn reset() {
-    let mut ran = ran();
+    forget(&mut ran());
+}
+
+fn forget(ran: &mut Ran) {
     *ran = Ran { before: 0, since: ran.since.map(|_| now()), ..*ran };
     sums::reset();
 }

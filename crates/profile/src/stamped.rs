@@ -1,8 +1,8 @@
 //! [`Stamped`]: a meter by which a plain lock takes part in the profile.
 
 use crate::recorder;
+use crate::subject::{Place, Subject};
 use crate::sums::{self, Key};
-use crate::{Place, Subject};
 use core::marker::PhantomData;
 use core::panic::Location;
 use core::ptr;
@@ -37,7 +37,7 @@ impl Subject for Name {
 /// A type that stands for a [`Name`]. [`named`](crate::named) declares it.
 pub trait Named: Send + Sync + 'static {
     /// The name.
-    fn name() -> &'static Name;
+    const NAME: &'static Name;
 }
 
 /// Declares a type that names plain locks in the profile: `named!(pub Accounts = "accounts")`. See
@@ -49,10 +49,10 @@ macro_rules! named {
         $vis enum $type {}
 
         impl $crate::Named for $type {
-            fn name() -> &'static $crate::Name {
+            const NAME: &'static $crate::Name = {
                 static NAME: $crate::Name = $crate::Name::new($name);
                 &NAME
-            }
+            };
         }
     };
 }
@@ -112,16 +112,19 @@ impl<N: Named> Stamped<N> {
     }
 
     fn key(&self) -> Key {
-        let name = N::name();
-        Key { class: name, place: name.place, lock: self.lock(), holder: None }
+        Key { class: N::NAME, place: N::NAME.place, lock: self.lock(), holder: None }
     }
 
     #[cold]
     #[inline(never)]
     fn acquired(&self) {
-        let key = self.key();
-        recorder::ended(&key);
-        recorder::acquired(&key);
+        recorder::plain_acquired(&self.key());
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn contended(&self) {
+        recorder::plain_contended(self.lock());
     }
 }
 
@@ -132,17 +135,17 @@ impl<N: Named> Meter for Stamped<N> {
     fn count(&self, event: Event) {
         match event {
             Event::Acquired if sums::is_on() => self.acquired(),
-            Event::Contended | Event::ReaderContended if sums::is_on() => recorder::contended(self.lock()),
+            Event::Contended | Event::ReaderContended if sums::is_on() => self.contended(),
             _ => {}
         }
     }
 
     #[inline]
     fn released(&self) {
-        recorder::released(self.lock());
+        recorder::plain_released(self.lock());
     }
 
     fn gave_up(&self) {
-        recorder::ended(&self.key());
+        recorder::plain_gave_up(&self.key());
     }
 }

@@ -1,36 +1,27 @@
-//! What a thread waits for, and what it holds: since when, and where that is counted. The table of
-//! the thread has it, and only that thread uses it.
+//! What a plain lock's meter knows of the calling thread: since when it waits, and since when it
+//! holds which lock. The table of the thread has it, and only that thread uses it.
 
 use crate::sums::Entry;
 use core::cell::Cell;
 
-/// How many held locks of a thread have stamps. Further ones are acquired, and their holds are not
-/// counted.
+/// How many held locks of a thread have stamps: the last ones. A hold may have no end here, as that
+/// of a semaphore, which anybody releases, or of a guard that was forgotten.
 const MOST: usize = 64;
 
-/// A hold, or what is left of one.
-#[derive(Clone, Copy)]
-struct Hold {
-    /// The address of the lock; 0 if the hold has ended.
-    lock: usize,
-    /// When it began, in ticks.
-    began: u64,
-    /// Where it is counted. It stays, since the next hold is mostly another one of that lock.
-    entry: Option<&'static Entry>,
-}
+/// A hold: the lock, when it began in ticks, and where it is counted.
+type Hold = (usize, u64, &'static Entry);
 
 pub(crate) struct Stamps {
     /// The lock that the thread waits for, and since when.
     wait: Cell<Option<(usize, u64)>>,
     /// A stack; the place of a lock that was released out of order is empty.
-    holds: [Cell<Hold>; MOST],
+    holds: [Cell<Option<Hold>>; MOST],
     height: Cell<usize>,
 }
 
 impl Stamps {
     pub const fn new() -> Self {
-        let holds = [const { Cell::new(Hold { lock: 0, began: 0, entry: None }) }; MOST];
-        Self { wait: Cell::new(None), holds, height: Cell::new(0) }
+        Self { wait: Cell::new(None), holds: [const { Cell::new(None) }; MOST], height: Cell::new(0) }
     }
 
     pub fn begin_wait(&self, lock: usize, now: u64) {
@@ -43,38 +34,30 @@ impl Stamps {
         (waited_for == lock).then_some(began)
     }
 
-    /// Where the last hold at the height of the next one is counted.
-    #[inline]
-    pub fn last_entry(&self) -> Option<&'static Entry> {
-        self.holds.get(self.height.get())?.get().entry
-    }
-
-    /// `lock` is no 0.
-    #[inline]
-    pub fn begin_hold(&self, lock: usize, began: u64, entry: &'static Entry) {
-        let height = self.height.get();
-        if let Some(place) = self.holds.get(height) {
-            place.set(Hold { lock, began, entry: Some(entry) });
-            self.height.set(height + 1);
+    pub fn begin_hold(&self, hold: Hold) {
+        if self.height.get() == MOST {
+            self.holds.windows(2).for_each(|places| places[0].set(places[1].get()));
+            self.height.set(MOST - 1);
         }
+        let height = self.height.get();
+        self.holds[height].set(Some(hold));
+        self.height.set(height + 1);
     }
 
-    /// The last hold of `lock`, which ends: when it began, and where it is counted.
-    #[inline]
-    pub fn end_hold(&self, lock: usize) -> Option<(u64, &'static Entry)> {
+    /// The last hold of `lock`, which ends.
+    pub fn end_hold(&self, lock: usize) -> Option<Hold> {
         let holds = &self.holds[..self.height.get()];
-        let index = holds.iter().rposition(|hold| hold.get().lock == lock)?;
-        let hold = holds[index].get();
-        holds[index].set(Hold { lock: 0, ..hold });
-        let height = holds.iter().rposition(|hold| hold.get().lock != 0).map_or(0, |last| last + 1);
+        let index = holds.iter().rposition(|hold| hold.get().is_some_and(|hold| hold.0 == lock))?;
+        let hold = holds[index].take();
+        let height = holds.iter().rposition(|hold| hold.get().is_some()).map_or(0, |last| last + 1);
         self.height.set(height);
-        Some((hold.began, hold.entry?))
+        hold
     }
 
     /// The thread ends.
     pub fn clear(&self) {
         self.wait.set(None);
-        self.holds.iter().for_each(|hold| hold.set(Hold { lock: 0, began: 0, entry: None }));
+        self.holds.iter().for_each(|hold| hold.set(None));
         self.height.set(0);
     }
 }
@@ -88,25 +71,25 @@ mod tests {
     #[test]
     fn holds_end_in_any_order() {
         static NAME: Name = Name::new("holds");
-        let entry =
-            Table::take("stamps").entry(&Key { class: &NAME, place: NAME.place, lock: 0, holder: None });
+        let key = Key { class: &NAME, place: NAME.place, lock: 0, holder: None };
+        let entry = Table::take("stamps").entry(&key);
         let stamps = Stamps::new();
         for (lock, began) in [(1, 10), (2, 20), (1, 30), (3, 40)] {
-            stamps.begin_hold(lock, began, entry);
+            stamps.begin_hold((lock, began, entry));
         }
-        let end = |lock| stamps.end_hold(lock).map(|hold| hold.0);
+        let end = |lock| stamps.end_hold(lock).map(|hold| hold.1);
         assert_eq!(
             [end(2), end(1), end(3), end(2), end(1), end(1)],
             [Some(20), Some(30), Some(40), None, Some(10), None]
         );
-        assert!(stamps.last_entry().is_some());
-        for lock in 1..70 {
-            stamps.begin_hold(lock, lock as u64, entry);
+        // Of more holds than there is room for, the last have theirs.
+        for lock in 0..70 {
+            stamps.begin_hold((lock, lock as u64, entry));
         }
-        assert_eq!([end(64), end(65), end(1)], [Some(64), None, Some(1)]);
+        assert_eq!([end(5), end(69), end(6)], [None, Some(69), Some(6)]);
         assert_eq!(stamps.height.get(), 63);
         stamps.clear();
-        assert_eq!(end(2), None);
+        assert_eq!(end(7), None);
     }
 
     #[test]

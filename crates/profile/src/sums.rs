@@ -6,8 +6,9 @@
 //!
 //! | field | set by | read by |
 //! |---|---|---|
-//! | `ON`, `SINCE`, `SINCE_TICKS`, `EPOCH` | `start`, `stop`, `reset`, the child of a fork | all |
+//! | `SINCE`, `SINCE_TICKS`, `EPOCH` | `start`, `stop`, `reset`, the child of a fork | all |
 //! | `taken` of a table | a thread, when it takes a table and when it ends | all |
+//! | `count`, `stamps`, `holds` of a table | its thread | its thread |
 //! | the name of a table | its first thread, before (publish table) | all |
 //! | a list of entries | the thread of the table puts a new one at the head (publish entry) | all |
 //! | the key of an entry | its thread, before (publish entry) | all |
@@ -30,9 +31,9 @@
 //! The counters of an entry that is in use may differ by the acquisition that is counted just then.
 
 use crate::stamps::Stamps;
+use crate::subject::{Place, Subject};
 use crate::ticks::{Scale, now, ticks};
 use crate::wanted::{PROFILE, is_wanted, want};
-use crate::{Place, Subject};
 use core::cell::Cell;
 use core::ptr;
 use ulocks_core::sync::{
@@ -48,6 +49,8 @@ const TABLES: usize = 256;
 const ENTRIES: u32 = 4096;
 const LISTS: usize = 512;
 const OTHERS: &str = "(other threads)";
+/// How many checked locks a thread has slots for.
+pub const SLOTS: usize = 64;
 /// An epoch that no entry is read in.
 const CLOSED: u64 = 0;
 
@@ -145,15 +148,19 @@ pub(crate) struct Table {
     lists: [AtomicPtr<Entry>; LISTS],
     /// How many entries there are; of the thread of the table.
     count: Cell<u32>,
-    /// What the thread of the table waits for and holds.
-    stamps: Stamps,
+    /// Of the plain locks; of the thread of the table.
+    pub stamps: Stamps,
+    /// By slot of the thread's list of checked locks: where the hold is counted, and when it began,
+    /// in ticks. What is left of an earlier hold counts for nothing: an acquisition while the
+    /// profile is on writes it, and another one is older than the next profile.
+    holds: [Cell<(Option<&'static Entry>, u64)>; SLOTS],
     taken: AtomicBool,
     name: Box<str>,
     next: *const Table,
 }
 
-// SAFETY: `count` and `stamps` are used by the thread of the table only; names and links do not
-// change after (publish table) and (publish entry); the rest is atomic.
+// SAFETY: `count`, `stamps` and `holds` are used by the thread of the table only; names and links
+// do not change after (publish table) and (publish entry); the rest is atomic.
 unsafe impl Sync for Table {}
 
 static ALL: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
@@ -263,6 +270,7 @@ impl Table {
             lists: [const { AtomicPtr::new(ptr::null_mut()) }; LISTS],
             count: Cell::new(0),
             stamps: Stamps::new(),
+            holds: [const { Cell::new((None, 0)) }; SLOTS],
             taken: AtomicBool::new(true),
             name: name.into(),
             next: ptr::null(),
@@ -283,34 +291,24 @@ impl Table {
         self.taken.store(false, Release); // (pass on)
     }
 
-    /// The thread of the table has begun to wait for `lock`.
-    pub fn begin_wait(&self, lock: usize) {
-        self.stamps.begin_wait(lock, now());
-    }
-
-    /// The wait of the thread of the table has ended, if it waited for the lock of `key`.
-    pub fn end_wait(&self, key: &Key) {
-        if let Some(began) = self.stamps.end_wait(key.lock) {
-            self.entry(key).waited(began);
-        }
-    }
-
-    /// The thread of the table has acquired the lock of `key`.
+    /// The thread of the table has acquired a checked lock in that slot.
     #[inline]
-    pub fn begin_hold(&self, key: &Key) {
-        let entry = match self.stamps.last_entry() {
+    pub fn begin_hold(&self, slot: usize, key: &Key) {
+        let hold = &self.holds[slot];
+        // Mostly it is what the slot had before.
+        let entry = match hold.get().0 {
             Some(entry) if entry.key.is(key) => entry,
             _ => self.entry(key),
         };
         let began = ticks();
         entry.acquired(began);
-        self.stamps.begin_hold(key.lock, began, entry);
+        hold.set((Some(entry), began));
     }
 
-    /// The thread of the table is about to release `lock`.
+    /// The thread of the table is about to release the lock of that slot.
     #[inline]
-    pub fn end_hold(&self, lock: usize) {
-        if let Some((began, entry)) = self.stamps.end_hold(lock) {
+    pub fn end_hold(&self, slot: usize) {
+        if let (Some(entry), began) = self.holds[slot].get() {
             entry.released(began);
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Mutex as Alone;
 use std::thread;
 use std::time::Duration;
 use ulocks_core::api::{Mutex, RwLock};
+use ulocks_core::lock_api::{RwLockUpgradableReadGuard, RwLockWriteGuard};
 use ulocks_core::meter::{Counted, Off};
 use ulocks_core::raw::{Initial, Metered, RawMutex};
 use ulocks_core::spin::Adaptive;
@@ -188,4 +189,29 @@ fn a_reader_writer_lock_is_in_the_profile() {
     // A wait begins after its deadline was reckoned, so it may be shorter than that says.
     assert!(sums.waited > Duration::ZERO && sums.longest_hold >= sums.waited);
     assert_eq!(counted.counts().acquired, 2);
+}
+
+/// A semaphore's permits are released by anybody, so their holds have no end.
+#[test]
+fn permits_leave_room_for_the_holds_of_locks() {
+    let semaphore = ulocks_fair::SemaphoreWith::<Private<Adaptive, Stamped<Others>>>::new(200);
+    let lock = Mutex::<ulocks_unfair::RawBargingMutex<On>, ()>::new(());
+    let profile = profiled(|| {
+        (0..100).for_each(|_| drop(semaphore.acquire()));
+        drop(lock.lock());
+    });
+    assert_eq!(class(&profile, "others").unwrap().sums.acquired, 100);
+    assert!(class(&profile, "slow").unwrap().held_longest_at.is_some(), "{profile}");
+}
+
+#[test]
+fn a_fair_release_ends_a_hold() {
+    let lock = PsRwLock::<Stamped<Slow>>::new(0);
+    let profile = profiled(|| {
+        RwLockWriteGuard::unlock_fair(lock.write());
+        RwLockUpgradableReadGuard::unlock_fair(lock.upgradable_read());
+    });
+    let line = class(&profile, "slow").unwrap();
+    assert_eq!(line.sums.acquired, 2);
+    assert!(line.sums.held > line.sums.longest_hold, "both holds have ended: {profile}");
 }

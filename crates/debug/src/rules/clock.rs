@@ -69,6 +69,8 @@ pub(crate) fn now() -> u64 {
 
 /// Of those that want to know of acquisitions: the stacks.
 pub(crate) const STACKS: u32 = 2;
+// It is bit 0 of a time, too.
+const _: () = assert!(PROFILE == 1);
 
 /// The time of an acquisition by `me`. Nothing wants to know of those of a signal handler.
 #[inline(always)]

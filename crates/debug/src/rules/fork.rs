@@ -10,6 +10,8 @@ use ulocks_core::api::Token;
 
 /// Has forks watched from now on.
 pub(crate) fn watch() {
+    // First, so that the profile is locked last: a report may ask for it.
+    ulocks_profile::watch_forks();
     static WATCH: Once = Once::new();
     // SAFETY: the three functions do not unwind, and stay where they are.
     WATCH.call_once(|| _ = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) });

@@ -95,6 +95,7 @@ impl SignalContext {
     /// From here on the calling code is a handler of `signal`.
     pub fn enter(signal: c_int) -> Self {
         assert!((1..=64).contains(&signal), "a signal is a number from 1 to 64");
+        ulocks_profile::counting::enter_handler();
         let record = Record::of_handler(signal.cast_unsigned(), existing());
         let context = Self { record, before: swap(record), not_send: PhantomData };
         if let Some(record) = record {
@@ -124,6 +125,7 @@ impl Drop for SignalContext {
         if let Some(record) = self.record {
             record.end_handler();
         }
+        ulocks_profile::counting::leave_handler();
     }
 }
 

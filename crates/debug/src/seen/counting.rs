@@ -7,8 +7,10 @@ use crate::seen::report::Place;
 use crate::seen::slot::Held;
 use crate::seen::thread::Wait;
 use core::cell::Cell;
-use ulocks_profile::counting::{self, Key, now};
-use ulocks_profile::{Subject, is_on};
+use ulocks_profile::counting::{self, Key, SLOTS, Subject, now};
+use ulocks_profile::is_on;
+
+const _: () = assert!(SLOTS == crate::seen::thread::MOST);
 
 impl Subject for Node {
     fn name(&self) -> &str {
@@ -22,8 +24,9 @@ impl Subject for Node {
 
 /// The thread has acquired a lock, while the profile was on.
 #[inline]
-pub(crate) fn acquired(held: &Held) {
-    counting::acquired(&Key { class: held.class, place: held.place, lock: held.lock, holder: None });
+pub(crate) fn acquired(slot: usize, held: &Held) {
+    let key = Key { class: held.class, place: held.place, lock: held.lock, holder: None };
+    counting::acquired(slot, &key);
 }
 
 pub(crate) struct Counting {

@@ -30,37 +30,37 @@ impl Record {
 
     /// This thread has entered a lock in that slot.
     #[inline(always)]
-    pub(crate) fn has_entered(&self, held: &Held) {
+    pub(crate) fn has_entered(&self, index: usize, held: &Held) {
         self.is_acquired(held);
         if is_noted(held.since) {
             // A copy, so that no other acquisition needs the entry on the stack.
             let held = *held;
-            self.note_entry(&held);
+            self.note_entry(index, &held);
         }
     }
 
     /// This thread is about to remove the lock of that slot.
     #[inline(always)]
-    pub(crate) fn is_about_to_leave(&self, slot: &Slot) {
+    pub(crate) fn is_about_to_leave(&self, index: usize, slot: &Slot) {
         self.is_released(slot);
         let since = slot.since();
         if is_noted(since) {
-            self.note_leave(slot.lock(), since);
+            self.note_leave(index, since);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn note_leave(&self, lock: usize, since: u64) {
-        ulocks_profile::counting::released(lock);
+    fn note_leave(&self, index: usize, since: u64) {
+        ulocks_profile::counting::released(index);
         stacks::drop_at(self, since);
     }
 
     #[cold]
     #[inline(never)]
-    fn note_entry(&self, held: &Held) {
+    fn note_entry(&self, index: usize, held: &Held) {
         if is_wanted(PROFILE) {
-            counting::acquired(held);
+            counting::acquired(index, held);
         }
         stacks::keep(self, held.since, held.place);
     }
@@ -98,9 +98,9 @@ impl Record {
 
 #[cfg(modelled)]
 impl Record {
-    pub(crate) fn has_entered(&self, _: &Held) {}
+    pub(crate) fn has_entered(&self, _: usize, _: &Held) {}
 
-    pub(crate) fn is_about_to_leave(&self, _: &Slot) {}
+    pub(crate) fn is_about_to_leave(&self, _: usize, _: &Slot) {}
 
     pub(crate) fn is_about_to_wait(&self, _: &Wait) {}
 

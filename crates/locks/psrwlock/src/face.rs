@@ -407,6 +407,7 @@ unsafe impl<D: Configuration> raw::RawRwLockFair for RawPsRwLock<D> {
 
     #[inline]
     unsafe fn unlock_write_fair(&self, (): ()) {
+        self.meter.released();
         self.leave_table(Access::Write);
         self.hand_over(Self::CLASSES);
     }
@@ -416,6 +417,7 @@ unsafe impl<D: Configuration> raw::RawRwLockFair for RawPsRwLock<D> {
 unsafe impl<D: Configuration> raw::RawRwLockUpgradeFair for RawPsRwLock<D> {
     #[inline]
     unsafe fn unlock_upgradable_fair(&self, (): ()) {
+        self.meter.released();
         self.leave_table(Access::Upgradable);
         self.hand_over(self.state().level());
     }

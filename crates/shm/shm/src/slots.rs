@@ -397,3 +397,8 @@ impl<'s> Member<'s> {
         has_died
     }
 }
+
+impl Drop for Member<'_> {
+    /// With a drop, a member must not outlive its slots: the registration borrows nothing.
+    fn drop(&mut self) {}
+}

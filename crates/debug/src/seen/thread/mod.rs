@@ -255,7 +255,7 @@ impl Record {
         slot.write(held);
         slot.sum.set(sum);
         self.used.store(used | 1 << free, Release); // (publish) of `slot.rs`
-        self.has_entered(held);
+        self.has_entered(free as usize, held);
         true
     }
 
@@ -344,7 +344,7 @@ impl Record {
     /// The lock of that slot is about to be released.
     #[inline(always)]
     fn release(&self, used: u64, index: usize) {
-        self.is_about_to_leave(self.slot(index));
+        self.is_about_to_leave(index, self.slot(index));
         self.clear(used, index);
     }
 
