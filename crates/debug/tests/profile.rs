@@ -8,7 +8,6 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
-use ulocks_core::{Private, meter::Counted, raw::Metered, spin::Adaptive};
 use ulocks_debug::profile::{self, LockLine, Profile, Sums};
 use ulocks_debug::*;
 use ulocks_testkit as _;
@@ -437,20 +436,6 @@ fn the_profile_as_json() {
     assert!(line["waited_longest_at"].as_str().unwrap().starts_with(file!()));
     assert_eq!(json["sites"].as_array().unwrap().len(), profile.sites().len());
     assert_eq!(u128::from(json["ran_ns"].as_u64().unwrap()), profile.ran().as_nanos());
-}
-
-#[test]
-fn a_checked_lock_has_the_meter_of_the_lock_inside() {
-    static OUTSIDE: Class = Class::new("outside");
-    named!(Inside = "inside");
-    type Stamped = Private<Adaptive, profile::Stamped<Inside>>;
-    let lock = CheckedMutex::<ulocks_unfair::RawBargingMutex<Stamped>, ()>::new_in(&OUTSIDE, ());
-    let profile = profiled(|| drop(lock.lock()));
-    let acquired = ["outside", "inside"].map(|name| class(&profile, name).map(|line| line.sums.acquired));
-    assert_eq!(acquired, [Some(1), Some(1)]);
-    let counted = CheckedMutex::<ulocks_unfair::RawBargingMutex<Private<Adaptive, Counted>>, u8>::new(0);
-    *counted.lock() += 1;
-    assert_eq!(counted.counts().acquired, 1);
 }
 
 /// Two lines hold the lock, and others wait for it at a third one.
