@@ -48,7 +48,6 @@ use crate::flags;
 use crate::verify;
 use anyhow::{Context, bail};
 use audit::{Course, Effort, Store};
-pub use part::commits;
 use report::{score, table};
 use spec::{Mutant, Probe, WORLDS};
 pub use standing::{Audited, Orderings, Standing, collect, standing};

@@ -54,7 +54,7 @@ pub fn of_commit(root: &Path, mutants: &[Mutant]) -> anyhow::Result<String> {
 }
 
 /// How many commits there are up to the one that is checked out in `root`.
-pub fn commits(root: &Path) -> anyhow::Result<usize> {
+fn commits(root: &Path) -> anyhow::Result<usize> {
     let printed = Command::new("git").args(["rev-list", "--count", "HEAD"]).current_dir(root).output()?;
     String::from_utf8_lossy(&printed.stdout).trim().parse().context("git counts no commits")
 }
