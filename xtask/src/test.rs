@@ -3,8 +3,7 @@
 //! It needs the stable toolchain with rustfmt and clippy, a C linker, and crates.io. It needs no
 //! nightly, no root, and no network beyond the registry. One step needs the musl target of the
 //! processor, and is left out without it. Cheap steps come first. One part of the planted bugs
-//! runs, and at the next commit the next part. Models that draw their executions draw the first
-//! third of them.
+//! runs, and at the next commit the next part.
 //!
 //! The output of each step goes to a file in `target/xtask-test`. If a step fails, the messages of
 //! its failures are printed.
@@ -25,8 +24,6 @@ const LABORATORY: &str = "xtask-lab";
 /// After this many minutes no further planted bug is begun. A part takes two or three minutes on
 /// two CPUs that run nothing else.
 const MUTANTS_MINUTES: u64 = 5;
-/// The part of the executions that models draw.
-const DRAW: (&str, &str) = ("ULOCKS_VM_PART", "1/3");
 
 /// Runs all steps.
 pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
@@ -57,9 +54,9 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     steps.run("docs", docs, &[("RUSTDOCFLAGS", &deny)])?;
     pages::check(&line, workspace, steps)?;
 
-    for (world, env) in [(World::loom(workspace), &[][..]), (World::vm(workspace), &[DRAW][..])] {
+    for world in [World::loom(workspace), World::vm(workspace)] {
         world.check(shell, workspace, steps)?;
-        world.run_models(&[], &[], env, shell, workspace, steps)?;
+        world.run_models(&[], &[], &[], shell, workspace, steps)?;
     }
     vm::downstream(shell, workspace, steps)?;
     vm::loom_tests(shell, workspace, steps)?;

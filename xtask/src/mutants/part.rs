@@ -50,13 +50,10 @@ pub fn choose(text: &str, mutants: &[Mutant]) -> anyhow::Result<Vec<Mutant>> {
 
 /// The part that belongs to the commit that is checked out in `root`, as `3/17`.
 pub fn of_commit(root: &Path, mutants: &[Mutant]) -> anyhow::Result<String> {
-    Ok(turn(commits(root)?, parts(mutants).len()))
-}
-
-/// How many commits there are up to the one that is checked out in `root`.
-fn commits(root: &Path) -> anyhow::Result<usize> {
     let printed = Command::new("git").args(["rev-list", "--count", "HEAD"]).current_dir(root).output()?;
-    String::from_utf8_lossy(&printed.stdout).trim().parse().context("git counts no commits")
+    let commits: usize =
+        String::from_utf8_lossy(&printed.stdout).trim().parse().context("git counts no commits")?;
+    Ok(turn(commits, parts(mutants).len()))
 }
 
 fn turn(commits: usize, parts: usize) -> String {

@@ -55,7 +55,6 @@
 //! |---|---|
 //! | `ULOCKS_VM_EXECUTIONS` | the number of executions of every exploration that is not exhaustive; a seeded bug may take as many as its test says |
 //! | `ULOCKS_VM_SEED` | the seed |
-//! | `ULOCKS_VM_PART` | `2/3`: a third of the executions of what is not exhaustive and has a hundred, and other ones than `1/3` and `3/3`; seeded bugs take all |
 //! | `ULOCKS_VM_SECONDS` | how long an exploration goes on looking: [`Config::budget`] |
 //! | `ULOCKS_VM_REPLAY` | runs this one execution |
 //! | `ULOCKS_VM_HTML` | the directory to which a failed exploration writes its story as a page |

@@ -244,9 +244,7 @@ fn in_an_environment() {
 fn with_environment(variables: &[(&str, &str)]) -> (bool, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "replay::in_an_environment", "--nocapture"]);
-    for name in ["EXECUTIONS", "PART", "SEED", "REPLAY"] {
-        command.env_remove(format!("ULOCKS_VM_{name}"));
-    }
+    command.env_remove("ULOCKS_VM_EXECUTIONS").env_remove("ULOCKS_VM_SEED").env_remove("ULOCKS_VM_REPLAY");
     let output = command.envs(variables.iter().copied()).output().unwrap();
     let text =
         [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
@@ -259,17 +257,6 @@ fn the_environment_sets_the_number_the_seed_and_the_execution() {
     assert!(passed && plain.contains("executions: 50,"), "{plain}");
     let (passed, text) = with_environment(&[("ULOCKS_VM_EXECUTIONS", "33")]);
     assert!(passed && text.contains("executions: 33,"), "{text}");
-    let part = |part| with_environment(&[("ULOCKS_VM_EXECUTIONS", "100"), ("ULOCKS_VM_PART", part)]);
-    let [(_, first), (passed, second)] = ["1/3", "2/3"].map(part);
-    assert!(passed && second.contains("executions: 34,"), "{second}");
-    let seed = |text: &str| text.split("seed ").nth(1).unwrap().split([' ', ')']).next().unwrap().to_owned();
-    assert!(seed(&first) == seed(&plain) && seed(&second) != seed(&plain), "{first}\n{second}");
-    let (passed, text) = with_environment(&[("ULOCKS_VM_PART", "2/3")]);
-    assert!(passed && text.contains("executions: 50,"), "so few are not divided: {text}");
-    for wrong in ["4/3", "0/3", "third"] {
-        let (passed, text) = with_environment(&[("ULOCKS_VM_PART", wrong)]);
-        assert!(!passed && text.contains(&format!("ULOCKS_VM_PART={wrong}: not a part")), "{text}");
-    }
     let (passed, text) = with_environment(&[("ULOCKS_VM_SEED", "77")]);
     assert!(passed && text.contains("seed 77"), "{text}");
     let found = failure(&Config::default(), store_buffering);
