@@ -71,8 +71,8 @@ pub(super) enum Next {
 /// The number by which the clock is a candidate: chosen, it moves to the next deadline.
 pub(super) const CLOCK: usize = usize::MAX;
 
-/// How many steps one thread may take in a row while others could go.
-const LONGEST_STREAK: u32 = 1_000;
+/// How often in a row a thread that could go may be passed over, where chance chooses.
+const LONGEST_PASSING: u32 = 1_000;
 
 /// How many steps an execution that repeats another is given to come to its end. What is cut off
 /// leaks, so it is better to let it end; but nothing makes its threads take turns.
@@ -94,6 +94,8 @@ pub(super) struct Thread {
     pub(super) failed_weakly: Option<(Loc, At)>,
     /// Whether another thread has run since it could have carried out what it announced.
     pub(super) preempted: bool,
+    /// How often another one was chosen although it could go, since it went last.
+    pub(super) passed: u32,
     pub(super) linux: linux::OfThread,
 }
 
@@ -116,7 +118,6 @@ pub(super) struct Machine<'a, 's> {
     pub(super) threads: Vec<Thread>,
     pub(super) current: usize,
     pub(super) steps: u64,
-    pub(super) streak: u32,
     pub(super) run: u64,
     pub(super) verdict: Option<Verdict>,
     pub(super) story: Option<Story>,
@@ -162,7 +163,6 @@ impl<'a, 's> Machine<'a, 's> {
             threads: Vec::new(),
             current: 0,
             steps: 0,
-            streak: 0,
             run,
             verdict: None,
             story,
@@ -242,6 +242,7 @@ impl<'a, 's> Machine<'a, 's> {
             yields: Yields::default(),
             failed_weakly: None,
             preempted: false,
+            passed: 0,
             linux,
         });
         if let Some((parent, _)) = parent {
@@ -321,17 +322,15 @@ impl<'a, 's> Machine<'a, 's> {
                 self.verdict = Some(Verdict::Livelock(self.stuck()));
                 return Next::Over;
             }
+            if !self.is_systematic {
+                self.let_the_passed_over_go();
+            }
             // What depends on nothing is done at once: every order of it and anything else is the
             // same.
             let local = self.enabled.iter().position(|candidate| candidate.footprint == Footprint::Local);
             let chosen = match local {
-                Some(local) if self.is_systematic || self.streak < LONGEST_STREAK => local,
-                _ => {
-                    // Where all executions are tried, none may be left out for its length.
-                    if !self.is_systematic && self.streak >= LONGEST_STREAK && self.enabled.len() > 1 {
-                        let tired = self.current;
-                        self.enabled.retain(|candidate| candidate.thread != tired);
-                    }
+                Some(local) => local,
+                None => {
                     // An armed signal need not come: any last step of another keeps it from coming.
                     // A thread that must keep its turn keeps others from going.
                     if self.linux.has_handlers() || self.keeps_its_turn() {
@@ -355,7 +354,14 @@ impl<'a, 's> Machine<'a, 's> {
                 self.advance_clock();
                 continue;
             }
-            self.streak = if thread == self.current { self.streak + 1 } else { 0 };
+            if !self.is_systematic {
+                for candidate in &self.enabled {
+                    if let Some(passed) = self.threads.get_mut(candidate.thread) {
+                        passed.passed += 1;
+                    }
+                }
+                self.threads[thread].passed = 0;
+            }
             if self.coverage.is_some() && local.is_none() && thread != CLOCK {
                 self.cover_preemptions(thread);
             }
@@ -365,6 +371,19 @@ impl<'a, 's> Machine<'a, 's> {
             }
             self.current = thread;
             return Next::Thread(thread);
+        }
+    }
+
+    /// A thread that was passed over for long is the only one that can go: by chance one thread, or
+    /// several by turns, may poll for ever for what it is about to do. Where all executions are
+    /// tried, none may be left out for its length.
+    fn let_the_passed_over_go(&mut self) {
+        let Self { threads, enabled, .. } = self;
+        let is_due = |candidate: &Candidate| {
+            threads.get(candidate.thread).is_some_and(|thread| thread.passed >= LONGEST_PASSING)
+        };
+        if enabled.iter().any(is_due) {
+            enabled.retain(is_due);
         }
     }
 

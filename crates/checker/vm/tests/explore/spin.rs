@@ -3,10 +3,12 @@
 use crate::locks::{Lock, Tas, ThreeStates, Ticket, Ttas, counting};
 use crate::{all_outcomes, all_outcomes_of, failure, outcomes, threads, verdict};
 use std::sync::Arc;
-use ulocks_vm::explore::{Config, Report, Verdict, choose, explore, skip, stop};
+use std::time::Duration;
+use ulocks_vm::clock::{Clock, Time, now};
+use ulocks_vm::explore::{Config, Report, Strategy, Verdict, choose, explore, skip, stop};
 use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_vm::sync::{AtomicU32, Mutex, mpsc, spin_until};
-use ulocks_vm::thread;
+use ulocks_vm::{futex, thread};
 
 #[test]
 fn a_lock_that_spins_is_explored_to_its_end() {
@@ -352,4 +354,23 @@ fn a_wait_inside_of_a_round_of_another_ends() {
     };
     assert!(explore(Config::exhaustive(), model(true)).finished);
     assert_eq!(verdict(model(false)).kind(), "deadlock");
+}
+
+/// Threads poll with timers, by turns. None of them is long in a row, and together they must not
+/// keep another one from what they wait for.
+#[test]
+fn threads_that_poll_by_turns_let_another_one_go() {
+    fn poll(flag: &AtomicU32) {
+        while flag.load(Relaxed) == 0 {
+            let since_zero = now(Clock::Monotonic) + Duration::from_millis(1);
+            futex::wait(flag, 0, u32::MAX, Some(Time { clock: Clock::Monotonic, since_zero }), true);
+        }
+    }
+    let set = |flag: &AtomicU32| flag.store(1, Relaxed);
+    let model = move || {
+        threads(AtomicU32::new(0), [set, poll, poll, poll, poll, poll, poll, poll]);
+    };
+    for seed in 0..100 {
+        explore(Config { strategy: Strategy::Pct { depth: 3 }, seed, ..Config::sampled(10) }, model);
+    }
 }
