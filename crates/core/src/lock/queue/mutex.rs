@@ -293,11 +293,9 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
 
     /// (take) at once; the word as it is if that failed.
     ///
-    /// Of a free mutex without waiters it is a compare-exchange, which tells the word. Otherwise a
-    /// bit is set, whatever the other bits are, and the word is read again: 3 to 5 of 24 ns (Xeon).
-    /// A thread that was active alone finds the mutex with waiters. To read the word first would
-    /// move its cache line twice. (Two CPUs of an EPYC, 20 to 100 ns inside and outside: 0.7 of the
-    /// rate.)
+    /// Of a free mutex without waiters it is a compare-exchange, which tells the word. A thread that
+    /// was active alone finds waiters. It sets a bit, and reads the word again: 3 to 5 of 24 ns
+    /// (Xeon). To read first moves the line twice (EPYC, 20 to 100 ns in and out: 0.7 of the rate).
     #[inline(always)]
     pub(super) fn take(&self) -> Result<(), State> {
         if R::IN_ORDER || !Plan::was_alone(ptr::from_ref(self).addr()) {
@@ -307,11 +305,6 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 Ok(()) => return Ok(()),
             }
         }
-        self.take_beside_waiters()
-    }
-
-    #[inline]
-    fn take_beside_waiters(&self) -> Result<(), State> {
         if set_bit(&self.word, LOCKED, Acquire) {
             return Err(self.state());
         }
