@@ -293,9 +293,10 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
 
     /// (take) at once; the word as it is if that failed.
     ///
-    /// Of a free mutex without waiters it is a compare-exchange, which tells the word. A thread that
-    /// was active alone finds waiters. It sets a bit and reads the word again: 3 to 5 of 24 ns, on a
-    /// Xeon. To read it first moves the line twice. (EPYC, 20 to 100 ns inside: 0.7 of the rate.)
+    /// Of a free mutex without waiters it is a compare-exchange, which tells the word. A thread
+    /// that was active alone finds waiters. It sets a bit and reads the word again: 3 to 5 of 24 ns
+    /// (Xeon). To read it first moves the line twice: 0.7 of the rate (EPYC, 20 to 100 ns inside
+    /// and outside).
     #[inline(always)]
     pub(super) fn take(&self) -> Result<(), State> {
         if R::IN_ORDER || !Plan::was_alone(ptr::from_ref(self).addr()) {
