@@ -70,7 +70,7 @@ struct Place {
     list: Mutex<QueueMutex<Private, InOrder>, List>,
 }
 
-crate::sync_static! {
+crate::sync_table! {
     static TABLE: [Place; PLACES] = crate::each!(Place::new(); PLACES);
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct Exit {
     left: Futex<Local>,
 }
 
-ulocks_core::sync_static! {
+ulocks_core::sync_table! {
     static TABLE: [CachePadded<Exit>; EXITS] = ulocks_core::each!(CachePadded::new(Exit::new()); EXITS);
 }
 

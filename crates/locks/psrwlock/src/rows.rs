@@ -146,7 +146,7 @@ pub(crate) struct Row {
     arrivals: AtomicU32,
 }
 
-ulocks_core::sync_static! {
+ulocks_core::sync_table! {
     static TABLE: [Row; ROWS] = ulocks_core::each!(Row::new(); ROWS);
     /// The rows that locks have, as bits. Bit 0 stands for no row, and is always set.
     static LENT: CachePadded<AtomicU32> = CachePadded::new(AtomicU32::new(NONE_LENT));

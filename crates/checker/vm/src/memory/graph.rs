@@ -5,7 +5,7 @@ use super::view::join;
 use core::ops::{Index, IndexMut};
 
 /// An SC event.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Node {
     /// In the order of execution.
     number: usize,
@@ -18,16 +18,17 @@ pub(super) struct Node {
     pub(super) after: Vec<u32>,
     /// The nodes after it.
     pub(super) reach: Bits,
+    /// The clock and the labels that the thread had at a fence.
+    pub(super) clock: Vec<u32>,
+    pub(super) view: Vec<u64>,
+    /// By word: the least code of the accesses that a fence happens before.
+    pub(super) first: Vec<u64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) enum Event {
-    Fence {
-        clock: Vec<u32>,
-        view: Vec<u64>,
-        /// By word: the least code of the accesses that this happens before.
-        first: Vec<u64>,
-    },
+    #[default]
+    Fence,
     Access {
         /// `None` once the word has ended and its slot is used by another.
         slot: Option<usize>,
@@ -39,40 +40,44 @@ pub(super) enum Event {
     },
 }
 
-/// All SC events that may still matter. They are named by small numbers, which are used again.
+/// All SC events that may still matter. They are named by small numbers, which are used again, with
+/// what their nodes have allocated.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
-    nodes: Vec<Option<Node>>,
+    nodes: Vec<Node>,
+    living: Bits,
     pub(super) fences: Bits,
     added: usize,
-    living: usize,
 }
 
 impl Index<usize> for Graph {
     type Output = Node;
 
     fn index(&self, index: usize) -> &Node {
-        self.nodes[index].as_ref().expect("a node that was not dropped")
+        debug_assert!(self.living.has(index), "a node that was dropped");
+        &self.nodes[index]
     }
 }
 
 impl IndexMut<usize> for Graph {
     fn index_mut(&mut self, index: usize) -> &mut Node {
-        self.nodes[index].as_mut().expect("a node that was not dropped")
+        debug_assert!(self.living.has(index), "a node that was dropped");
+        &mut self.nodes[index]
     }
 }
 
 impl Graph {
     pub(super) fn len(&self) -> usize {
-        self.living
+        self.living.len()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &Node)> {
-        self.nodes.iter().enumerate().filter_map(|(index, node)| Some((index, node.as_ref()?)))
+        self.living.iter().map(|index| (index, &self.nodes[index]))
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Node> {
-        self.nodes.iter_mut().flatten()
+        let Self { nodes, living, .. } = self;
+        nodes.iter_mut().enumerate().filter(|(index, _)| living.has(*index)).map(|(_, node)| node)
     }
 
     /// The nodes for which `keep` holds.
@@ -82,29 +87,41 @@ impl Graph {
         all
     }
 
-    /// A new node, without neighbours.
-    pub(super) fn add(&mut self, thread: usize, epoch: u32, event: Event, claim: Vec<u64>) -> usize {
-        let index = self.nodes.iter().position(Option::is_none).unwrap_or_else(|| {
-            self.nodes.push(None);
-            self.nodes.len() - 1
-        });
-        if let Event::Fence { .. } = event {
+    /// The execution is over.
+    pub(super) fn clear(&mut self) {
+        self.living.clear();
+        self.fences.clear();
+        self.added = 0;
+    }
+
+    /// A new node, without neighbours and claims.
+    pub(super) fn add(&mut self, thread: usize, epoch: u32, event: Event) -> usize {
+        let index = (0..).find(|&index| !self.living.has(index)).expect("one more than there are");
+        if index == self.nodes.len() {
+            self.nodes.push(Node::default());
+        }
+        self.living.insert(index);
+        if let Event::Fence = event {
             self.fences.insert(index);
         }
-        let mut after = vec![u32::MAX; thread + 1];
-        after[thread] = epoch + 1;
         self.added += 1;
-        self.living += 1;
-        let (number, reach) = (self.added, Bits::default());
-        self.nodes[index] = Some(Node { number, thread, epoch, event, before: claim, after, reach });
+        let node = &mut self.nodes[index];
+        (node.number, node.thread, node.epoch, node.event) = (self.added, thread, epoch, event);
+        node.before.clear();
+        node.after.clear();
+        node.after.resize(thread + 1, u32::MAX);
+        node.after[thread] = epoch + 1;
+        node.reach.clear();
+        node.clock.clear();
+        node.view.clear();
+        node.first.clear();
         index
     }
 
     /// Drops a node to which no edge leads.
     pub(super) fn drop(&mut self, index: usize) {
-        self.nodes[index] = None;
+        self.living.remove(index);
         self.fences.remove(index);
-        self.living -= 1;
     }
 
     /// Whether an edge leads to the node.
@@ -130,8 +147,8 @@ impl Graph {
         let mut row = self[to].reach.clone();
         row.insert(to);
         debug_assert!(!row.has(from), "a cycle of SC events");
-        for (index, node) in self.nodes.iter_mut().enumerate() {
-            let Some(node) = node else { continue };
+        for index in self.living.iter() {
+            let node = &mut self.nodes[index];
             if index == from || node.reach.has(from) {
                 node.reach.add_all(&row);
             }

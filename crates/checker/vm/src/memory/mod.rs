@@ -146,6 +146,8 @@ struct Thread {
 #[derive(Debug)]
 pub(crate) struct Memory {
     threads: Vec<Thread>,
+    /// What threads of earlier executions have allocated.
+    spare: Vec<Thread>,
     /// By slot. The first `used` have been used.
     words: Vec<History>,
     used: usize,
@@ -178,6 +180,7 @@ impl Memory {
     fn fresh() -> Self {
         Self {
             threads: Vec::new(),
+            spare: Vec::new(),
             words: Vec::new(),
             used: 0,
             free: VecDeque::new(),
@@ -193,15 +196,15 @@ impl Memory {
     /// The execution is over. What the memory has allocated serves the next one: executions are
     /// short, and would spend more on allocation than on everything else.
     pub(crate) fn recycle(mut self) {
-        self.threads.clear();
+        self.spare.append(&mut self.threads);
         self.words[..self.used].iter_mut().for_each(|word| word.messages.clear());
+        self.psc.clear(self.used);
         self.used = 0;
         self.free.clear();
         self.archive.clear();
         self.plain.clear();
         self.messages = 0;
-        self.psc = Psc::new();
-        debug_assert_eq!(self.gap, GAP, "a strange memory is not for others");
+        debug_assert!(self.gap == GAP, "a strange memory is not for others");
         SPARE.set(Some(self));
     }
 
@@ -214,11 +217,25 @@ impl Memory {
         memory
     }
 
+    #[cfg(test)]
+    fn is_strange(&self) -> bool {
+        self.gap != GAP
+    }
+
+    /// Whether it holds nothing of an execution.
+    #[cfg(test)]
+    fn is_blank(&self) -> bool {
+        self.threads.is_empty() && self.used == 0 && self.psc.is_blank()
+    }
+
     /// A new thread, which knows what `parent` knows. Threads without a parent come before all
     /// steps.
     pub(crate) fn spawn(&mut self, parent: Option<usize>) -> usize {
         let thread = self.threads.len();
-        let mut now = View::default();
+        let (mut now, mut pending) =
+            self.spare.pop().map(|thread| (thread.now, thread.pending)).unwrap_or_default();
+        now.clear();
+        pending.clear();
         if let Some(parent) = parent {
             self.event(parent, None);
             now.copy_from(&self.threads[parent].now);
@@ -227,7 +244,7 @@ impl Memory {
         if self.psc.is_active() {
             self.psc.spawn(parent);
         }
-        self.threads.push(Thread { now, pending: View::default(), released: ViewId::NOTHING, raised: None });
+        self.threads.push(Thread { now, pending, released: ViewId::NOTHING, raised: None });
         thread
     }
 

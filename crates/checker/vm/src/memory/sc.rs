@@ -61,7 +61,7 @@ use super::history::History;
 use super::view::{View, join};
 
 /// What a thread's next event has of SC events before it.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Past {
     nodes: Bits,
     /// By thread: how many of its SC events are among the nodes.
@@ -77,6 +77,23 @@ struct Past {
     run_clock: Vec<u32>,
     run_nodes: Vec<usize>,
     ended: bool,
+}
+
+impl Past {
+    /// That of a new thread, which knows what `parent` knows, if it has one.
+    fn begin(&mut self, parent: Option<&Self>) {
+        let nothing = Self::default();
+        let Self { nodes, known, floor, version, .. } = parent.unwrap_or(&nothing);
+        self.nodes.copy_from(nodes);
+        self.known.clone_from(known);
+        self.floor.clone_from(floor);
+        self.version = *version;
+        self.noted.clear();
+        self.run = None;
+        self.run_clock.clear();
+        self.run_nodes.clear();
+        self.ended = false;
+    }
 }
 
 /// An access to be: it reads the message `label`, or writes right after it, or both.
@@ -107,6 +124,8 @@ pub(super) struct Psc {
     /// By thread, in order: its events, and the nodes, unless they were dropped.
     of_thread: Vec<Vec<(u32, Option<usize>)>>,
     threads: Vec<Past>,
+    /// What threads of earlier executions have allocated.
+    spare: Vec<(Vec<(u32, Option<usize>)>, Past)>,
     /// By slot and thread: which events of the thread were accesses to the word.
     logs: Vec<Vec<Vec<u32>>>,
     /// By slot: the newest label that any node claims.
@@ -140,9 +159,39 @@ impl Psc {
     pub(super) fn activate(&mut self, threads: usize) {
         if !self.active {
             self.active = true;
-            self.threads.resize_with(threads, Past::default);
-            self.of_thread.resize_with(threads, Vec::new);
+            (0..threads).for_each(|_| self.begin_thread(None));
         }
+    }
+
+    /// The execution is over, in which slots below `used` had words. What was allocated serves the
+    /// next one.
+    pub(super) fn clear(&mut self, used: usize) {
+        if !self.active {
+            return;
+        }
+        self.active = false;
+        self.graph.clear();
+        self.sweep_at = 0;
+        self.spare.extend(self.of_thread.drain(..).zip(self.threads.drain(..)));
+        self.logs.iter_mut().take(used).flatten().for_each(Vec::clear);
+        self.claimed.clear();
+        self.dropped = false;
+    }
+
+    /// Whether it holds nothing of an execution.
+    #[cfg(test)]
+    pub(super) fn is_blank(&self) -> bool {
+        let logs_nothing = self.logs.iter().flatten().all(Vec::is_empty);
+        let has_none = self.threads.is_empty() && self.of_thread.is_empty() && self.graph.len() == 0;
+        has_none && logs_nothing && self.claimed.is_empty() && !self.active && !self.dropped
+    }
+
+    fn begin_thread(&mut self, parent: Option<usize>) {
+        let (mut events, mut past) = self.spare.pop().unwrap_or_default();
+        events.clear();
+        past.begin(parent.map(|parent| &self.threads[parent]));
+        self.threads.push(past);
+        self.of_thread.push(events);
     }
 
     pub(super) fn new() -> Self {
@@ -158,17 +207,10 @@ impl Psc {
     pub(super) fn spawn(&mut self, parent: Option<usize>) {
         assert!(parent.is_some() || !self.dropped, "a thread without a parent comes too late");
         let child = self.threads.len();
-        let mut past = parent.map_or_else(Past::default, |parent| self.threads[parent].clone());
-        past.noted.clear();
-        past.run = None;
-        past.run_clock.clear();
-        past.run_nodes.clear();
-        past.ended = false;
-        for node in past.nodes.iter() {
+        self.begin_thread(parent);
+        for node in self.threads[child].nodes.iter() {
             *slot_of(&mut self.graph[node].after, child, u32::MAX) = 1;
         }
-        self.threads.push(past);
-        self.of_thread.push(Vec::new());
     }
 
     /// A thread that will do nothing more.
@@ -222,9 +264,9 @@ impl Psc {
     pub(super) fn fence(&mut self, thread: usize, epoch: u32, view: &View, words: &[History]) {
         self.sweep();
         let sources = self.graph.all(|_, node| match &node.event {
-            Event::Fence { first, .. } => {
+            Event::Fence => {
                 view.epoch(node.thread) >= node.epoch
-                    || first.iter().zip(view.labels()).any(|(&code, &label)| code <= 2 * label)
+                    || node.first.iter().zip(view.labels()).any(|(&code, &label)| code <= 2 * label)
             }
             &Event::Access { slot, label, .. } => {
                 view.epoch(node.thread) > node.epoch
@@ -235,13 +277,15 @@ impl Psc {
                     })
             }
         });
-        let event =
-            Event::Fence { clock: view.clock().to_vec(), view: view.labels().to_vec(), first: Vec::new() };
         for (slot, &label) in view.labels().iter().enumerate() {
             let claimed = slot_of(&mut self.claimed, slot, 0);
             *claimed = label.max(*claimed);
         }
-        let index = self.add(thread, epoch, event, view.labels().to_vec());
+        let index = self.add(thread, epoch, Event::Fence);
+        let node = &mut self.graph[index];
+        node.clock.extend_from_slice(view.clock());
+        node.view.extend_from_slice(view.labels());
+        node.before.extend_from_slice(view.labels());
         self.order_all(&sources, index);
         let past = &mut self.threads[thread];
         past.version += 1;
@@ -265,9 +309,7 @@ impl Psc {
         if is_sc {
             self.sweep();
             let (earlier, later) = (self.earlier(candidate), self.later(candidate));
-            let mut claim = Vec::new();
             if let Some(new) = new {
-                *slot_of(&mut claim, slot, 0) = new;
                 let claimed = slot_of(&mut self.claimed, slot, 0);
                 *claimed = new.max(*claimed);
             }
@@ -277,7 +319,10 @@ impl Psc {
                 writes: new.is_some(),
                 escape: u32::MAX,
             };
-            let index = self.add(thread, epoch, event, claim);
+            let index = self.add(thread, epoch, event);
+            if let Some(new) = new {
+                *slot_of(&mut self.graph[index].before, slot, 0) = new;
+            }
             self.threads[thread].run_nodes.push(index);
             self.order_all(&earlier, index);
             for later in later.iter() {
@@ -292,11 +337,11 @@ impl Psc {
     /// `slot` gets another word; its labels go on where they were.
     pub(super) fn reuse(&mut self, slot: usize) {
         if let Some(logs) = self.logs.get_mut(slot) {
-            logs.clear();
+            logs.iter_mut().for_each(Vec::clear);
         }
         for node in self.graph.iter_mut() {
             match &mut node.event {
-                Event::Fence { first, .. } if slot < first.len() => first[slot] = u64::MAX,
+                Event::Fence if slot < node.first.len() => node.first[slot] = u64::MAX,
                 Event::Access { slot: mine, .. } if *mine == Some(slot) => *mine = None,
                 _ => {}
             }
@@ -321,9 +366,9 @@ impl Psc {
         for node in self.graph.iter_mut() {
             each(&mut node.before);
             match &mut node.event {
-                Event::Fence { view, first, .. } => {
-                    each(view);
-                    if let Some(code) = first.get_mut(slot).filter(|code| **code != u64::MAX) {
+                Event::Fence => {
+                    each(&mut node.view);
+                    if let Some(code) = node.first.get_mut(slot).filter(|code| **code != u64::MAX) {
                         let mut label = *code / 2;
                         rename(&mut label);
                         *code = 2 * label + *code % 2;
@@ -351,9 +396,9 @@ impl Psc {
                         || at(&past.run_clock, node.thread, 0) >= escape
                         || mine == Some(slot) && (happens || writes && read_or_wrote <= label)
                 }
-                Event::Fence { first, .. } => {
+                Event::Fence => {
                     past.nodes.has(index)
-                        || writes && at(first, slot, u64::MAX) <= 2 * label + 1
+                        || writes && at(&node.first, slot, u64::MAX) <= 2 * label + 1
                         || happens && self.accesses_after(node, slot, |thread| candidate.epoch(thread))
                 }
             }
@@ -369,7 +414,7 @@ impl Psc {
             &Event::Access { slot, label, writes, .. } => {
                 slot == Some(candidate.slot) && writes && label > candidate.label
             }
-            Event::Fence { clock, .. } => candidate.word.newest_before(clock) > candidate.label,
+            Event::Fence => candidate.word.newest_before(&node.clock) > candidate.label,
         })
     }
 
@@ -383,7 +428,7 @@ impl Psc {
             &Event::Access { slot: mine, label: wrote, writes, .. } => {
                 mine == Some(slot) && writes && wrote > label
             }
-            Event::Fence { view, .. } => at(view, slot, 0) > label,
+            Event::Fence => at(&node.view, slot, 0) > label,
         });
         let past = &self.threads[thread].nodes;
         let fences = self.graph.all(|index, _| past.has(index) && self.graph.fences.has(index));
@@ -401,8 +446,9 @@ impl Psc {
         }
         *noted = past.version;
         for node in past.nodes.iter() {
-            if let Event::Fence { first, .. } = &mut self.graph[node].event {
-                let least = slot_of(first, slot, u64::MAX);
+            let node = &mut self.graph[node];
+            if let Event::Fence = node.event {
+                let least = slot_of(&mut node.first, slot, u64::MAX);
                 *least = code.min(*least);
             }
         }
@@ -420,8 +466,8 @@ impl Psc {
     }
 
     /// A new node, which `thread` knows.
-    fn add(&mut self, thread: usize, epoch: u32, event: Event, claim: Vec<u64>) -> usize {
-        let index = self.graph.add(thread, epoch, event, claim);
+    fn add(&mut self, thread: usize, epoch: u32, event: Event) -> usize {
+        let index = self.graph.add(thread, epoch, event);
         self.of_thread[thread].push((epoch, Some(index)));
         let past = &mut self.threads[thread];
         past.nodes.insert(index);

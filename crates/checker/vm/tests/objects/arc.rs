@@ -1,6 +1,9 @@
 //! The shared pointer: what its drops order, and its leaks.
 
 use crate::Plain;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 use ulocks_vm::explore::{Config, explore, finds_bug_saying};
 use ulocks_vm::sync::Ordering::Relaxed;
 use ulocks_vm::sync::{Arc, AtomicU32, DroppedPerRun, Mutex, PerRun, Tracked, UnsafeCell};
@@ -113,4 +116,26 @@ fn a_static_is_made_once_and_known_to_each_thread_that_uses_it() {
         // SAFETY: the other thread has ended.
         unsafe { DroppedPerRun::drop_all() };
     });
+}
+
+#[test]
+fn a_reused_static_begins_anew_in_each_run_where_it_was() {
+    // SAFETY: a reference is used in the run in which it was taken.
+    static COUNT: PerRun<AtomicU32> = unsafe { PerRun::reused(|| AtomicU32::new(5)) };
+    static KEPT: PerRun<AtomicU32> = PerRun::new(|| AtomicU32::new(5));
+    let places = Rc::new(RefCell::new(Vec::new()));
+    let seen = places.clone();
+    let run = move || {
+        let other = thread::spawn(|| COUNT.fetch_add(1, Relaxed) + KEPT.fetch_add(1, Relaxed));
+        let sum = COUNT.fetch_add(1, Relaxed) + KEPT.fetch_add(1, Relaxed);
+        assert_eq!(sum + other.join().unwrap(), 22);
+        let place = |value: &AtomicU32| core::ptr::from_ref(value).addr();
+        seen.borrow_mut().push((place(&COUNT), place(&KEPT)));
+    };
+    let runs = explore(Config::exhaustive(), run).executions;
+    let places = places.take();
+    assert!(runs > 1 && places.len() as u64 >= runs);
+    assert!(places.iter().all(|&(count, _)| count == places[0].0), "{places:?}");
+    let kept: BTreeSet<_> = places.iter().map(|&(_, kept)| kept).collect();
+    assert_eq!(kept.len(), places.len(), "the memory of one was given to another");
 }

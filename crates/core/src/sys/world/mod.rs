@@ -15,7 +15,7 @@
 //! | `pause` | how many pauses a waiter's nanoseconds are, and what a look costs |
 //! | `current_cpu`, `usable_cpus` | the CPU the caller runs on, if known; those on which it may run, modulo 64 |
 //! | `has_rates`, `with_releases` | whether it takes time to run; what the thread remembers of its releases |
-//! | `declare` | `const_fn!`, `initial!`, `each!`, `sync_static!`; all but the last are the same in all models (`models`) |
+//! | `declare` | `const_fn!`, `initial!`, `each!`, `sync_static!`, `sync_table!`; all but the last two are the same in all models (`models`) |
 //! | `pi` | the priority-inheriting futex |
 //! | `robust` | the robust list of the calling thread; not in loom |
 //! | `thread_id` | the number of the calling thread |

@@ -70,7 +70,7 @@ use ulocks_core::membarrier::SLOTS;
 use ulocks_core::spin::{self, Look};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, SeqCst};
 use ulocks_core::sync::{AtomicU32, fence, without_unwinding};
-use ulocks_core::{Policy, const_fn, sync_static};
+use ulocks_core::{Policy, const_fn, sync_table};
 
 /// How long a thread polls before it parks, in nanoseconds: longer than a running holder keeps a
 /// cell locked, which is 0.2 us for a set of 64, and shorter than a sleep and a wake-up take. No
@@ -84,7 +84,7 @@ pub struct Slot {
     waiting: AtomicU32,
 }
 
-sync_static! {
+sync_table! {
     static TABLE: [CachePadded<Slot>; SLOTS] = ulocks_core::each!(CachePadded::new(Slot::new()); SLOTS);
 }
 

@@ -86,7 +86,7 @@ use crossbeam_utils::CachePadded;
 use ulocks_core::membarrier::{self, SLOTS};
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_core::{const_fn, sync_static};
+use ulocks_core::{const_fn, sync_table};
 
 /// May be clear although releases could be plain, never set while the heavy fence does not work.
 const OPEN: u64 = 1;
@@ -102,7 +102,7 @@ pub(crate) struct Gate {
     bill: AtomicU64,
 }
 
-sync_static! {
+sync_table! {
     /// Each on cache lines of its own.
     static GATES: [CachePadded<Gate>; SLOTS] = ulocks_core::each!(CachePadded::new(Gate::new()); SLOTS);
     /// The openings of all gates.

@@ -119,6 +119,13 @@ fn execute(program: &Program, mut memory: Memory, walk: &mut Walk, cut_twins: bo
         before = Some((t, done));
     }
     outcome.last = locs.iter().map(|&loc| memory.newest(loc)).collect();
+    // As after each execution: the next one must find nothing of it.
+    if !memory.is_strange() {
+        memory.recycle();
+        let next = Memory::new();
+        assert!(next.is_blank(), "an execution is kept: {next:?}");
+        next.recycle();
+    }
     Some(outcome)
 }
 

@@ -22,3 +22,10 @@ macro_rules! sync_static {
         $crate::sync_static! { $($rest)* }
     };
 }
+
+/// Declares the tables of the family's locks.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! sync_table {
+    ($($rest:tt)*) => { $crate::sync_static! { $($rest)* } };
+}

@@ -46,6 +46,14 @@ macro_rules! sync_static {
     };
 }
 
+/// Declares the tables of the family's locks, as [`sync_static!`](crate::sync_static). No reference
+/// to a table is used after the execution in which it was taken, so its memory serves the next one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! sync_table {
+    ($($rest:tt)*) => { $crate::sync_static! { $($rest)* } };
+}
+
 /// The [initial value](crate::raw::Initial) of a type: `initial!([P: Policy] RawLock<P> =
 /// Self::new());` declares it, with the generic parameters in brackets; `initial!(RawLock<P>)` is
 /// the value.

@@ -119,7 +119,7 @@ use ulocks_core::membarrier::SLOTS;
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use ulocks_core::time::Deadline;
-use ulocks_core::{const_fn, cpu, each, sync_static};
+use ulocks_core::{const_fn, cpu, each, sync_table};
 
 /// Whether this is a model world: tables are small there, and soon full.
 pub(crate) const FEW: bool = SLOTS == 1;
@@ -194,7 +194,7 @@ impl Group {
 /// The groups of one CPU, on cache lines of their own.
 type CpuGroups = CachePadded<[Group; PER_CPU]>;
 
-sync_static! {
+sync_table! {
     static GROUPS: [CpuGroups; CPUS] = each!(CachePadded::new(each!(Group::new(); PER_CPU)); CPUS);
 }
 
