@@ -2,8 +2,9 @@
 //!
 //! `cargo test` and `cargo run` would compile the workspace anew for each package, since the
 //! features of one package alone are others than those of all. And `cargo test` runs one test
-//! program after the other, although most of them sleep for most of their time. Here two run at
-//! once. Those that load every CPU run alone, after the others.
+//! program after the other, although most of them sleep for most of their time. Here three run at
+//! once. Those that load every CPU run after the others, two at once, since they sleep for a third
+//! of their time. Those of the package that measures run alone.
 
 use anyhow::{Context, bail};
 use serde_json::Value;
@@ -19,10 +20,10 @@ use xtask::programs;
 use xtask::steps::{Steps, Tally, failures};
 use xtask::workspace::Workspace;
 
-/// How many test programs run at once.
-const AT_ONCE: usize = 2;
-/// The beginnings of the names of targets that load every CPU, and the package that measures.
-const ALONE: [&str; 4] = ["stress", "many", "crowd", "ulocks-benches"];
+/// The beginnings of the names of targets that load every CPU.
+const HEAVY: [&str; 3] = ["stress", "many", "crowd"];
+/// The package that measures.
+const MEASURES: &str = "ulocks-benches";
 /// A program that takes longer hangs.
 const HANGS: Duration = Duration::from_secs(1200);
 
@@ -71,10 +72,10 @@ impl All {
     /// Runs the programs of one kind. `repeat` is a command line that does the same. The output of
     /// each goes to a file in `logs`.
     pub fn run(&self, kind: Kind, repeat: &str, logs: &Path, steps: &mut Steps) -> anyhow::Result<()> {
-        let (name, at_once) = match kind {
-            Kind::Tests => ("tests", AT_ONCE),
-            Kind::Bench => ("benches, once each", 1),
-            Kind::Example => ("examples", 1),
+        let name = match kind {
+            Kind::Tests => "tests",
+            Kind::Bench => "benches, once each",
+            Kind::Example => "examples",
         };
         let programs: Vec<&Built> = self.0.iter().filter(|built| built.kind == kind).collect();
         if programs.is_empty() {
@@ -82,9 +83,9 @@ impl All {
         }
         fs::create_dir_all(logs).with_context(|| format!("cannot create {}", logs.display()))?;
         Ok(steps.count(name, repeat, |tests| {
-            let (alone, together): (Vec<_>, Vec<_>) = programs.into_iter().partition(|one| one.is_alone());
             let mut failed = Vec::new();
-            for (programs, at_once) in [(together, at_once), (alone, 1)] {
+            for at_once in [3, 2, 1] {
+                let programs = programs.iter().copied().filter(|one| one.at_once() == at_once).collect();
                 failed.extend(run_all(programs, at_once, logs, tests)?);
             }
             failed.iter().for_each(|failure| eprintln!("{failure}"));
@@ -150,10 +151,15 @@ impl Built {
         format!("{} {}", self.package, self.target.trim_start_matches('-'))
     }
 
-    /// Whether it needs the machine alone.
-    fn is_alone(&self) -> bool {
+    /// How many of its like run at once.
+    fn at_once(&self) -> usize {
         let name = self.target.strip_prefix("--test ").unwrap_or_default();
-        ALONE.iter().any(|alone| name.starts_with(alone) || self.package == *alone)
+        match self.kind {
+            Kind::Tests if self.package == MEASURES => 1,
+            Kind::Tests if HEAVY.iter().any(|heavy| name.starts_with(heavy)) => 2,
+            Kind::Tests => 3,
+            Kind::Bench | Kind::Example => 1,
+        }
     }
 
     fn command(&self) -> Command {
@@ -193,7 +199,7 @@ mod tests {
             built(Kind::Bench, "b", "exit 1"),
         ];
         let all = All(programs.into());
-        assert_eq!(all.0.iter().filter(|one| one.is_alone()).count(), 1);
+        assert_eq!(all.0.iter().map(Built::at_once).collect::<Vec<_>>(), [2, 3, 3, 1]);
         let logs = std::env::temp_dir().join(format!("ulocks-built-{}", std::process::id()));
         let mut steps = Steps::default();
         let failed = all.run(Kind::Tests, "cargo test", &logs, &mut steps);

@@ -16,6 +16,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 use xtask::workspace::Workspace;
 
+/// For how many seconds a test waits before it counts as hung: a third of what it is given elsewhere.
+const PATIENCE: &str = "40";
+
 /// The test targets to build.
 pub type Needed = BTreeMap<Unit, BTreeSet<String>>;
 
@@ -239,6 +242,9 @@ impl Scratch<'_> {
         command.env("CARGO_MANIFEST_DIR", &dir).current_dir(dir).env_remove(VARIABLE);
         // With a backtrace the last lines of the output would contain nothing else.
         command.env("RUST_BACKTRACE", "0");
+        // Many a planted bug makes its test hang. Without a bug the test has to pass within the
+        // same patience.
+        command.env("ULOCKS_PATIENCE", PATIENCE);
         Ok(command)
     }
 }
