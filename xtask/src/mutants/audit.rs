@@ -16,7 +16,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 use xtask::workspace::Workspace;
 
-/// For how many seconds a test waits before it counts as hung: a third of what it is given elsewhere.
+/// For how many seconds a test waits before it counts as hung: a third of what it is given
+/// elsewhere.
 const PATIENCE: &str = "40";
 
 /// The test targets to build.

@@ -298,14 +298,14 @@ impl<'a, 's> Machine<'a, 's> {
             if self.redundant_since.is_some_and(|since| self.steps > since + LONGEST_REPETITION) {
                 return Next::Over;
             }
-            let time_passes = !self.is_systematic && self.next_deadline().is_some();
-            if time_passes && self.pick(Kind::Expire, 2) == 1 {
-                self.advance_clock();
-            }
+            let mut time_passes = self.next_deadline().is_some();
             if self.is_systematic {
                 self.forget_the_stuck();
+            } else if time_passes && self.pick(Kind::Expire, 2) == 1 {
+                self.advance_clock();
+                time_passes = self.next_deadline().is_some();
             }
-            self.collect_enabled();
+            self.collect_enabled(time_passes);
             if self.enabled.is_empty() {
                 if self.somebody_looked_too_early() {
                     self.choices.repeats();
@@ -354,14 +354,14 @@ impl<'a, 's> Machine<'a, 's> {
                 self.advance_clock();
                 continue;
             }
-            if !self.is_systematic {
+            if !self.is_systematic && self.enabled.len() > 1 {
                 for candidate in &self.enabled {
                     if let Some(passed) = self.threads.get_mut(candidate.thread) {
                         passed.passed += 1;
                     }
                 }
-                self.threads[thread].passed = 0;
             }
+            self.threads[thread].passed = 0;
             if self.coverage.is_some() && local.is_none() && thread != CLOCK {
                 self.cover_preemptions(thread);
             }
@@ -391,7 +391,7 @@ impl<'a, 's> Machine<'a, 's> {
     ///
     /// A thread that could only go on for an armed signal counts if another one can go: the signal
     /// need not come.
-    fn collect_enabled(&mut self) {
+    fn collect_enabled(&mut self, time_passes: bool) {
         let mut enabled = core::mem::take(&mut self.enabled);
         enabled.clear();
         let mut is_stuck = true;
@@ -404,7 +404,7 @@ impl<'a, 's> Machine<'a, 's> {
                 enabled.push(Candidate { thread: number, footprint: self.footprint(number) });
             }
         }
-        if self.next_deadline().is_some() {
+        if time_passes {
             if self.is_systematic || is_stuck {
                 enabled.push(Candidate { thread: CLOCK, footprint: Footprint::Clock });
             }

@@ -116,16 +116,19 @@ impl Candidate<'_> {
     }
 }
 
+/// The SC events of a thread, in order, and their nodes, unless they were dropped.
+type Events = Vec<(u32, Option<usize>)>;
+
 #[derive(Debug, Default)]
 pub(super) struct Psc {
     active: bool,
     graph: Graph,
     sweep_at: usize,
-    /// By thread, in order: its events, and the nodes, unless they were dropped.
-    of_thread: Vec<Vec<(u32, Option<usize>)>>,
+    /// By thread.
+    of_thread: Vec<Events>,
     threads: Vec<Past>,
     /// What threads of earlier executions have allocated.
-    spare: Vec<(Vec<(u32, Option<usize>)>, Past)>,
+    spare: Vec<(Events, Past)>,
     /// By slot and thread: which events of the thread were accesses to the word.
     logs: Vec<Vec<Vec<u32>>>,
     /// By slot: the newest label that any node claims.
