@@ -1,6 +1,6 @@
 //! Sets of small numbers.
 
-/// The numbers below 64 need no allocation. Few executions have more SC events that still matter.
+/// The numbers below 64 need no allocation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bits {
     first: u64,
