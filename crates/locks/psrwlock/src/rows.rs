@@ -147,10 +147,11 @@ pub(crate) struct Row {
 }
 
 ulocks_core::sync_table! {
-    static TABLE: [Row; ROWS] = ulocks_core::each!(Row::new(); ROWS);
+    // SAFETY: no reference to them is in a value: each is of one call of a lock.
+    unsafe static TABLE: [Row; ROWS] = ulocks_core::each!(Row::new(); ROWS);
     /// The rows that locks have, as bits. Bit 0 stands for no row, and is always set.
-    static LENT: CachePadded<AtomicU32> = CachePadded::new(AtomicU32::new(NONE_LENT));
-    static HINTS: [CachePadded<Hint>; HINTS_LEN] =
+    unsafe static LENT: CachePadded<AtomicU32> = CachePadded::new(AtomicU32::new(NONE_LENT));
+    unsafe static HINTS: [CachePadded<Hint>; HINTS_LEN] =
         ulocks_core::each!(CachePadded::new(Hint::new()); HINTS_LEN);
 }
 

@@ -85,7 +85,8 @@ pub struct Slot {
 }
 
 sync_table! {
-    static TABLE: [CachePadded<Slot>; SLOTS] = ulocks_core::each!(CachePadded::new(Slot::new()); SLOTS);
+    // SAFETY: no reference to it is in a value: each is of one call of a lock.
+    unsafe static TABLE: [CachePadded<Slot>; SLOTS] = ulocks_core::each!(CachePadded::new(Slot::new()); SLOTS);
 }
 
 impl Slot {

@@ -27,5 +27,7 @@ macro_rules! sync_static {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sync_table {
-    ($($rest:tt)*) => { $crate::sync_static! { $($rest)* } };
+    ($($(#[$meta:meta])* unsafe static $name:ident: $type:ty = $value:expr;)*) => {
+        $crate::sync_static! { $($(#[$meta])* static $name: $type = $value;)* }
+    };
 }

@@ -46,12 +46,15 @@ macro_rules! sync_static {
     };
 }
 
-/// Declares the tables of the family's locks, as [`sync_static!`](crate::sync_static). No reference
-/// to a table is used after the execution in which it was taken, so its memory serves the next one.
+/// Declares the tables of the family's locks, as [`sync_static!`](crate::sync_static), whose memory
+/// serves the next execution of a model. So each is `unsafe`: no reference to it may be used after
+/// the execution in which it was taken.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sync_table {
-    ($($rest:tt)*) => { $crate::sync_static! { $($rest)* } };
+    ($($(#[$meta:meta])* unsafe static $name:ident: $type:ty = $value:expr;)*) => {
+        $crate::sync_static! { $($(#[$meta])* static $name: $type = $value;)* }
+    };
 }
 
 /// The [initial value](crate::raw::Initial) of a type: `initial!([P: Policy] RawLock<P> =

@@ -10,15 +10,15 @@ macro_rules! sync_static {
     };
 }
 
-/// Declares the tables of the family's locks, as [`sync_static!`](crate::sync_static). No reference
-/// to a table is used after the execution in which it was taken, so its memory serves the next one.
+/// Declares the tables of the family's locks, as [`sync_static!`](crate::sync_static), whose memory
+/// serves the next execution. So each is `unsafe`: no reference to it may be used after the
+/// execution in which it was taken.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sync_table {
-    ($($(#[$meta:meta])* $vis:vis static $name:ident: $type:ty = $value:expr;)*) => {
-        $($(#[$meta])* $vis static $name: $crate::sync::__model::sync::PerRun<$type> =
-            // SAFETY: the declaration promises it: the locks take references for the length of a
-            // call, or keep them in what belongs to the execution.
+    ($($(#[$meta:meta])* unsafe static $name:ident: $type:ty = $value:expr;)*) => {
+        $($(#[$meta])* static $name: $crate::sync::__model::sync::PerRun<$type> =
+            // SAFETY: the declaration's promise.
             unsafe { $crate::sync::__model::sync::PerRun::reused(|| $value) };)*
     };
 }

@@ -195,7 +195,8 @@ impl Group {
 type CpuGroups = CachePadded<[Group; PER_CPU]>;
 
 sync_table! {
-    static GROUPS: [CpuGroups; CPUS] = each!(CachePadded::new(each!(Group::new(); PER_CPU)); CPUS);
+    // SAFETY: no reference to it is in a value: each is of one call of a lock.
+    unsafe static GROUPS: [CpuGroups; CPUS] = each!(CachePadded::new(each!(Group::new(); PER_CPU)); CPUS);
 }
 
 /// The CPU on which the calling thread runs, and whose groups it uses.
