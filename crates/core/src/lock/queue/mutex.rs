@@ -326,7 +326,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     }
 
     /// (take) by an arriving thread that polls.
-    fn look(&self) -> Look {
+    pub(super) fn look(&self) -> Look {
         let word = self.state();
         if !Self::is_open(word) {
             if self.is_solo() { Look::Hopeless } else { Look::Taken }

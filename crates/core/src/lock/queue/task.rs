@@ -156,6 +156,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             match self.look_as_candidate() {
                 Look::Acquired => return true,
                 Look::Beaten => continue,
+                _ if spin::closely::<P>(|| self.look_as_candidate()) => return true,
                 _ => {}
             }
             drop(waiter.replace(Some(waker.clone())));
@@ -189,6 +190,9 @@ impl<P: InOneProcess, R: Rule> LockAsync<'_, P, R> {
     fn start(&mut self, context: &Context<'_>) -> Poll<()> {
         let mutex = self.mutex;
         mutex.meter.count(Event::Contended);
+        if !R::IN_ORDER && spin::closely::<P>(|| mutex.look()) {
+            return self.acquired();
+        }
         let mut word = mutex.state();
         let mut lost = Lost::default();
         loop {
@@ -301,7 +305,9 @@ impl<P: InOneProcess, R: Rule> fmt::Debug for LockAsync<'_, P, R> {
 mod tests {
     use super::super::rule::{After, HandOff, InOrder};
     use super::*;
+    use crate::lock::meter::Counted;
     use crate::lock::policy::Private;
+    use crate::lock::spin::Patience;
     use core::pin::pin;
     use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
@@ -374,6 +380,46 @@ mod tests {
         // SAFETY: acquired by the future.
         unsafe { mutex.unlock(()) };
         assert_eq!(mutex.try_lock(), Some(()));
+    }
+
+    /// Another thread releases while the task is polled: for the first time, or when it was woken.
+    #[test]
+    fn a_poll_looks_for_a_moment() {
+        type Patient = Private<Patience<20_000_000>, Counted>;
+        type Rule = After<1_000_000_000_000>;
+        static MUTEX: QueueMutex<Patient, Rule> = QueueMutex::new();
+        // SAFETY: the caller has locked; the token is nothing.
+        let unlock = || unsafe { MUTEX.unlock(()) };
+        let polled = || MUTEX.meter().snapshot().contended + MUTEX.meter().snapshot().woke;
+        let woken = Arc::new(Woken::default());
+        let in_time = |mut task: Pin<&mut LockAsync<'static, Patient, Rule>>| {
+            MUTEX.lock();
+            let before = polled();
+            std::thread::scope(|scope| {
+                let holder = scope.spawn(|| {
+                    while polled() == before {
+                        std::thread::yield_now();
+                    }
+                    unlock();
+                });
+                let in_time = poll(task.as_mut(), &woken).is_ready();
+                holder.join().unwrap();
+                assert!(in_time || poll(task, &woken).is_ready());
+                unlock();
+                in_time
+            })
+        };
+        // A thread may be kept from running for longer than the task looks.
+        let mut tries = (0..200).map(|_| in_time(pin!(MUTEX.lock_async())));
+        assert!(tries.any(|in_time| in_time), "an arriving task does not look for long");
+        let mut tries = (0..200).map(|_| {
+            MUTEX.lock();
+            let mut task = pin!(MUTEX.lock_async());
+            assert!(poll(task.as_mut(), &woken).is_pending());
+            unlock();
+            in_time(task)
+        });
+        assert!(tries.any(|in_time| in_time), "a woken task does not look for long");
     }
 
     #[test]
