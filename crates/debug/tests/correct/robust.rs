@@ -36,6 +36,32 @@ pub const TABLE: &[(&str, fn())] = &[
         };
         region.with_member(works).expect("a member");
     }),
+    ("permits of a region in both orders", || {
+        let region: Region<[shm::Semaphore; 2]> = Region::options().anonymous().expect("a region");
+        let [one, other] = [0, 1].map(|number: usize| Robust::new(&region[number]));
+        let works = |me: &Member<'_>| {
+            region.iter().for_each(|semaphore| semaphore.add_permits(me, 2).expect("few permits"));
+            for (first, second) in [(&one, &other), (&other, &one)] {
+                let first = first.waits(|semaphore| semaphore.acquire(me)).expect("a permit");
+                let second = second.waits(|semaphore| semaphore.acquire(me)).expect("a permit");
+                assert!(held().locks().is_empty() && waiters().is_empty());
+                drop((first, second));
+            }
+        };
+        region.with_member(works).expect("a member");
+    }),
+    ("a waiter of a queue of a region", || {
+        let region: Region<shm::Queue<u32, 4>> = Region::options().anonymous().expect("a region");
+        let queue = Robust::new(&*region);
+        std::thread::scope(|scope| {
+            let taker = scope.spawn(|| region.with_member(|me| queue.waits(|queue| queue.pop(me))));
+            ulocks_testkit::limit::until("a queue's waiter is listed", || waiters().len() == 1);
+            assert_eq!(waiters()[0].lock.name, "Queue");
+            region.with_member(|me| region.push(me, 7)).expect("a member").expect("a place");
+            assert_eq!(taker.join().unwrap().expect("a member"), Ok(7));
+        });
+        assert!(waiters().is_empty());
+    }),
     ("a condition variable of another region", || {
         let region: Region<shm::Mutex<u32>> = Region::options().anonymous().expect("a region");
         let other: Region<shm::Condvar> = Region::options().anonymous().expect("a region");

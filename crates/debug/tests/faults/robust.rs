@@ -57,6 +57,43 @@ pub const TABLE: &[Fault] = &[
             vec![circle(Rule::Order, &[(h2, a2), (h1, a1)])]
         })
     }),
+    ("inversion of a map of a region and a mutex", || {
+        let region = region::<shm::HashMap<u32, u32, 4>>();
+        member(&region, |me| {
+            let (map, mutex) = (Robust::new(&*region), Mutex::new(0));
+            let mut a1 = 0;
+            let update = |map: &shm::HashMap<u32, u32, 4>| {
+                let changed = map.update(me, 1, |_| {
+                    a1 = line!() + 1;
+                    Some(*mutex.lock())
+                });
+                assert_eq!(changed, Ok(None));
+            };
+            let h1 = line!() + 1;
+            map.locks(update);
+            let (in_mutex, h2) = (mutex.lock(), line!());
+            breaks(|| _ = map.locks(|map| map.get(me, &1)));
+            let a2 = line!() - 1;
+            drop(in_mutex);
+            assert_eq!(map.locks(|map| map.get(me, &1)), Ok(Some(0)));
+            vec![circle(Rule::Order, &[(h2, a2), (h1, a1)])]
+        })
+    }),
+    ("a closure of a map uses the map", || {
+        let region = region::<shm::HashMap<u32, u32, 4>>();
+        member(&region, |me| {
+            let map = Robust::new(&*region);
+            let l1 = line!() + 1;
+            let seen = map.locks(|held| {
+                held.update(me, 1, |_| {
+                    breaks(|| _ = map.locks(|map| map.get(me, &1)));
+                    Some(1)
+                })
+            });
+            assert_eq!((seen, held_is_empty()), (Ok(None), true));
+            vec![fault(Rule::NoRecursion, l1 + 2, l1)]
+        })
+    }),
     // With deadlines, so that it ends. No order is asked for.
     ("deadlock of two robust mutexes", || {
         let (a, b) = (region::<shm::Mutex<u32>>(), region::<shm::Mutex<u32>>());

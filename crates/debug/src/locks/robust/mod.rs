@@ -26,8 +26,8 @@ use ulocks_shm::{LockError, Mends, Refused};
 /// A robust lock of a region with a checker of this process around it.
 ///
 /// `L` is a [`ulocks_shm::Mutex`], also with the fair protocol, or a [`ulocks_shm::RwLock`]. The
-/// methods are those of the lock. A process makes one handle for each lock, and its threads share
-/// that.
+/// methods are those of the lock. Other objects of a region have [`waits`](Self::waits) and
+/// [`locks`](Self::locks). A process makes one handle for each lock, and its threads share that.
 ///
 /// # What is checked
 /// What this process does: recursion, the order together with all other checked locks, deadlocks
@@ -37,8 +37,7 @@ use ulocks_shm::{LockError, Mends, Refused};
 ///
 /// The guard of a mutex waits on a [`ulocks_shm::Condvar`] itself: `guard.wait(&condvar)`, also
 /// `wait_until` and `wait_while`. The acquisition at the end of such a wait is no wait in the lists
-/// and in deadlocks. Not seen are the semaphores of a region, and the locks inside of its queues
-/// and maps.
+/// and in deadlocks.
 ///
 /// # Fairness and blocking
 /// Those of the lock. An acquisition first tries once.
@@ -119,6 +118,55 @@ impl<'a, L: ?Sized> Robust<'a, L> {
     fn number(&self) -> u64 {
         let address = ptr::from_ref(self.lock).cast::<()>().addr();
         BY_ADDRESS | (fold(address as u64) % BY_ADDRESS)
+    }
+
+    /// Calls `wait` with the object, and lists the thread as a waiter meanwhile. For what has no
+    /// holder: a [`Semaphore`](ulocks_shm::Semaphore), a [`SemArray`](ulocks_shm::SemArray), a
+    /// [`Queue`](ulocks_shm::Queue).
+    ///
+    /// It adds nothing to the order of locks, as no wait for permits does.
+    ///
+    /// # Examples
+    /// ```
+    /// use ulocks_debug::{Robust, waiters};
+    /// use ulocks_shm::{Queue, Region};
+    ///
+    /// let region = Region::<Queue<u64, 4>>::options().anonymous()?;
+    /// let jobs = Robust::new(&*region);
+    /// std::thread::scope(|scope| {
+    ///     let taker = scope.spawn(|| region.with_member(|me| jobs.waits(|jobs| jobs.pop(me))));
+    ///     while waiters().is_empty() {
+    ///         std::thread::yield_now();
+    ///     }
+    ///     assert_eq!(waiters()[0].lock.name, "Queue");
+    ///     region.with_member(|me| region.push(me, 7)).expect("a member").expect("a place");
+    ///     assert_eq!(taker.join().unwrap().expect("a member"), Ok(7));
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn waits<R>(&self, wait: impl FnOnce(&'a L) -> R) -> R {
+        let Some(me) = current() else { return wait(self.lock) };
+        waiting(me, &self.asked(Access::Permits), false, || wait(self.lock))
+    }
+
+    /// Calls `work` with the object, and checks that as the acquisition of a mutex which the thread
+    /// holds until `work` returns. For what locks itself while it calls a closure, as
+    /// [`HashMap::update`](ulocks_shm::HashMap::update) and `for_each` do; and for what locks
+    /// itself while another thread is in such a closure.
+    ///
+    /// The wait for that lock is no wait in the lists and in deadlocks: the thread is listed as a
+    /// holder from the call on.
+    ///
+    /// # Panics
+    /// If a rule is broken, unless [`set_policy`](crate::set_policy) says otherwise; and as `work`.
+    #[track_caller]
+    pub fn locks<R>(&self, work: impl FnOnce(&'a L) -> R) -> R {
+        let Some(me) = current() else { return work(self.lock) };
+        let asked = self.asked(Access::Exclusive);
+        check(me, &asked);
+        let _entry = Listed::new(Some((me, &asked)));
+        work(self.lock)
     }
 
     #[track_caller]
