@@ -29,8 +29,8 @@
 //! - [`backing_off`] is for an arriving thread. It gives up earlier if it sees that the lock is
 //!   saturated.
 //! - [`closely`] is for a waiter that was woken and found the lock taken again. There are few of
-//!   these, since a releasing thread wakes one at a time, and a wake-up has been paid for. It is for
-//!   tasks, too, which keep others from their worker meanwhile.
+//!   these, since a releasing thread wakes one at a time, and a wake-up has been paid for. And for
+//!   tasks, which keep others from their worker meanwhile.
 //! - [`head_waiter`] is for the waiter that an orderly lock serves next, or next on its CPU. One
 //!   waiter on each CPU spins so. It certainly gets the lock, and all waiters behind it wait for
 //!   its wake-up too. It polls after each pause.
@@ -88,8 +88,8 @@ pub trait Spin: Send + Sync + 'static {
     /// Spin budget in nanoseconds of an arriving thread that sees the lock saturated; at most
     /// [`ARRIVAL_NS`](Self::ARRIVAL_NS).
     const SATURATED_NS: u32;
-    /// Spin budget in nanoseconds of a waiter that was woken and found the lock taken again, and of a
-    /// poll of a task.
+    /// Spin budget in nanoseconds of a waiter that was woken and found the lock taken again, and of
+    /// a poll of a task.
     const WOKEN_NS: u32;
     /// Spin budget in nanoseconds of a waiter that is next. First-in-first-out lock: a waiter that
     /// is to be awake when its turn comes. Barging mutex: the waiter that the mutex is owed to.

@@ -6,7 +6,7 @@ use super::rule::Rule;
 use super::{Cpu, Kind, Node, Status};
 use crate::lock::meter::{Event, Meter};
 use crate::lock::policy::InOneProcess;
-use crate::lock::spin::{self, Look, Lost};
+use crate::lock::spin::{self, Look, Lost, Spin};
 use crate::lock::traits::{RawMutex, RawMutexAsync};
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sys::sync::{UnsafeCell, without_unwinding};
@@ -36,6 +36,13 @@ impl TaskNode {
         Self { node, waker: UnsafeCell::new(Some(waker)), pinned: PhantomPinned }
     }
 
+    /// The node is about to be queued. If the task `looks` at it then, its waker is not called
+    /// before it is published.
+    fn begin(&self, looks: bool) {
+        let status = if looks { Status::polled() } else { Status::unpolled() };
+        self.node.status.store(status.0, Relaxed);
+    }
+
     /// The node. The thread that answers it finds the waker behind it, by this pointer.
     pub fn as_node(&self) -> *const Node {
         (&raw const *self).cast()
@@ -58,15 +65,19 @@ impl TaskNode {
             return Poll::Ready(answer);
         }
         let before = self.replace(Some(waker));
-        // (publish waker)
-        let answer = status
-            .compare_exchange(Status::polled().0, Status::unpolled().0, Release, Acquire)
-            .map_err(|seen| Status(seen).taken());
-        if let Err(answer) = answer {
-            status.store(answer.0, Relaxed); // (taken), by the task itself
-        }
+        let published = self.publish();
         drop(before); // It may panic: the task can be told its answer once more.
-        answer.map_or_else(Poll::Ready, |_| Poll::Pending)
+        published
+    }
+
+    /// (publish waker), or the answer that came first.
+    fn publish(&self) -> Poll<Status> {
+        let status = &self.node.status;
+        let published = status.compare_exchange(Status::polled().0, Status::unpolled().0, Release, Acquire);
+        let Err(seen) = published else { return Poll::Pending };
+        let answer = Status(seen).taken();
+        status.store(answer.0, Relaxed); // (taken), by the task itself
+        Poll::Ready(answer)
     }
 
     /// The answer, once the answering thread has taken the waker. It is about to come.
@@ -194,7 +205,7 @@ impl<P: InOneProcess, R: Rule> LockAsync<'_, P, R> {
             return self.acquired();
         }
         let mut word = mutex.state();
-        let mut lost = Lost::default();
+        let (mut lost, mut looks) = (Lost::default(), false);
         loop {
             let attempt = if QueueMutex::<P, R>::is_open(word) {
                 let taken = mutex.meter.arrive(|| mutex.change(word, word.locked(), Acquire));
@@ -205,14 +216,22 @@ impl<P: InOneProcess, R: Rule> LockAsync<'_, P, R> {
                 taken
             } else {
                 let waiter = self.waiter.get_or_insert_with(|| TaskNode::new(1, context.waker().clone()));
-                let node = waiter.as_node();
+                let (node, older) = (waiter.as_node(), word.newest());
+                let is_next = R::IN_ORDER && older.is_null() && P::Spin::WOKEN_NS > 0;
+                if looks != is_next {
+                    waiter.begin(is_next);
+                    looks = is_next;
+                }
                 // SAFETY: the node is this task's, and not in the word yet.
-                unsafe { Node::follow(node, word.newest()) };
+                unsafe { Node::follow(node, older) };
                 let next = QueueMutex::<P, R>::with_node(word, node);
                 // (enqueue)
                 let queued = mutex.meter.arrive(|| mutex.change(word, next, Release));
                 if queued.is_ok() {
                     self.stage = Stage::Queued;
+                    if looks && self.look_if_granted() {
+                        return self.acquired();
+                    }
                     mutex.meter.count(Event::Slept);
                     return Poll::Pending;
                 }
@@ -222,6 +241,20 @@ impl<P: InOneProcess, R: Rule> LockAsync<'_, P, R> {
                 word = lost.again(|| mutex.state());
             }
         }
+    }
+
+    /// The task is next, in order, and looks for a moment at its node, which is not published yet.
+    /// True if it was granted the mutex.
+    fn look_if_granted(&self) -> bool {
+        let waiter = self.waiter.as_ref().expect("a queued future has a node");
+        let look = || if waiter.node.look().is_answer() { Look::Acquired } else { Look::Taken };
+        spin::closely::<P>(look);
+        let is_granted = waiter.publish().is_ready();
+        if is_granted {
+            waiter.node.take_back();
+            self.mutex.meter.count(Event::Spun);
+        }
+        is_granted
     }
 
     /// A later poll.
@@ -302,211 +335,4 @@ impl<P: InOneProcess, R: Rule> fmt::Debug for LockAsync<'_, P, R> {
 }
 
 #[cfg(all(test, world = "machine"))]
-mod tests {
-    use super::super::rule::{After, HandOff, InOrder};
-    use super::*;
-    use crate::lock::meter::Counted;
-    use crate::lock::policy::Private;
-    use crate::lock::spin::Patience;
-    use core::pin::pin;
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicUsize;
-    use std::task::Wake;
-    use std::time::Instant;
-
-    /// Counts its wake-ups.
-    #[derive(Default)]
-    struct Woken(AtomicUsize);
-
-    impl Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Relaxed);
-        }
-    }
-
-    impl Woken {
-        fn take(&self) -> usize {
-            self.0.swap(0, Relaxed)
-        }
-    }
-
-    fn poll<F: Future>(future: Pin<&mut F>, woken: &Arc<Woken>) -> Poll<F::Output> {
-        future.poll(&mut Context::from_waker(&Arc::clone(woken).into()))
-    }
-
-    #[test]
-    fn a_task_is_overtaken_once() {
-        let mutex = QueueMutex::<Private, HandOff>::new();
-        let woken = Arc::new(Woken::default());
-        mutex.lock();
-        let mut task = pin!(mutex.lock_async());
-        assert!(poll(task.as_mut(), &woken).is_pending() && woken.take() == 0);
-        // SAFETY: locked above, each time; the token is nothing.
-        let unlock = || unsafe { mutex.unlock(()) };
-        unlock();
-        assert_eq!(woken.take(), 1);
-        assert!(mutex.try_lock().is_some() && !mutex.is_owed());
-        assert!(poll(task.as_mut(), &woken).is_pending() && mutex.is_owed() && woken.take() == 0);
-        unlock();
-        assert!(woken.take() == 1 && mutex.try_lock().is_none());
-        assert!(poll(task.as_mut(), &woken).is_ready());
-        unlock();
-        assert_eq!(mutex.try_lock(), Some(()));
-    }
-
-    /// Woken by each release, until the bound has passed since the first poll that was in vain.
-    #[test]
-    fn a_task_is_overtaken_for_the_bound() {
-        const BOUND: Duration = Duration::from_millis(200);
-        let mutex = QueueMutex::<Private, After<{ BOUND.as_nanos() as u64 }>>::new();
-        let woken = Arc::new(Woken::default());
-        mutex.lock();
-        let mut task = pin!(mutex.lock_async());
-        assert!(poll(task.as_mut(), &woken).is_pending());
-        let overtake = || {
-            // SAFETY: locked above, or by the overtaking before; the token is nothing.
-            unsafe { mutex.unlock(()) };
-            woken.take() == 1 && mutex.try_lock().is_some()
-        };
-        let began = Instant::now();
-        for _ in 0..3 {
-            assert!(overtake() && poll(task.as_mut(), &woken).is_pending());
-            assert!(!mutex.is_owed() || began.elapsed() > BOUND);
-        }
-        std::thread::sleep(BOUND);
-        assert!(mutex.is_owed() || overtake() && poll(task.as_mut(), &woken).is_pending());
-        assert!(mutex.is_owed() && !overtake());
-        assert!(poll(task.as_mut(), &woken).is_ready());
-        // SAFETY: acquired by the future.
-        unsafe { mutex.unlock(()) };
-        assert_eq!(mutex.try_lock(), Some(()));
-    }
-
-    /// Another thread releases while the task is polled: for the first time, or when it was woken.
-    #[test]
-    fn a_poll_looks_for_a_moment() {
-        type Patient = Private<Patience<20_000_000>, Counted>;
-        type Rule = After<1_000_000_000_000>;
-        static MUTEX: QueueMutex<Patient, Rule> = QueueMutex::new();
-        // SAFETY: the caller has locked; the token is nothing.
-        let unlock = || unsafe { MUTEX.unlock(()) };
-        let polled = || MUTEX.meter().snapshot().contended + MUTEX.meter().snapshot().woke;
-        let woken = Arc::new(Woken::default());
-        let in_time = |mut task: Pin<&mut LockAsync<'static, Patient, Rule>>| {
-            MUTEX.lock();
-            let before = polled();
-            std::thread::scope(|scope| {
-                let holder = scope.spawn(|| {
-                    while polled() == before {
-                        std::thread::yield_now();
-                    }
-                    unlock();
-                });
-                let in_time = poll(task.as_mut(), &woken).is_ready();
-                holder.join().unwrap();
-                assert!(in_time || poll(task, &woken).is_ready());
-                unlock();
-                in_time
-            })
-        };
-        // A thread may be kept from running for longer than the task looks.
-        let mut tries = (0..200).map(|_| in_time(pin!(MUTEX.lock_async())));
-        assert!(tries.any(|in_time| in_time), "an arriving task does not look for long");
-        let mut tries = (0..200).map(|_| {
-            MUTEX.lock();
-            let mut task = pin!(MUTEX.lock_async());
-            assert!(poll(task.as_mut(), &woken).is_pending());
-            unlock();
-            in_time(task)
-        });
-        assert!(tries.any(|in_time| in_time), "a woken task does not look for long");
-    }
-
-    #[test]
-    fn the_waker_of_the_last_poll_is_called() {
-        let mutex = QueueMutex::<Private, InOrder>::new();
-        let woken = [(); 3].map(|()| Arc::new(Woken::default()));
-        mutex.lock();
-        {
-            let mut task = pin!(mutex.lock_async());
-            for waker in &woken {
-                assert!(poll(task.as_mut(), waker).is_pending());
-            }
-            // SAFETY: locked above; the token is nothing.
-            unsafe { mutex.unlock(()) };
-            assert_eq!(woken.each_ref().map(|woken| woken.take()), [0, 0, 1]);
-            assert!(mutex.try_lock().is_none(), "it is the task's");
-        }
-        assert_eq!(woken.map(|woken| Arc::strong_count(&woken)), [1; 3], "a waker was kept");
-        assert_eq!(mutex.try_lock(), Some(()), "the drop of a future that was granted releases");
-    }
-
-    #[test]
-    #[should_panic(expected = "polled after it was ready")]
-    fn a_future_is_ready_once() {
-        let mutex = QueueMutex::<Private, InOrder>::new();
-        let mut task = pin!(mutex.lock_async());
-        let woken = Arc::new(Woken::default());
-        assert!(poll(task.as_mut(), &woken).is_ready());
-        _ = poll(task, &woken);
-    }
-
-    /// The newest waiter leaves, and another comes in its place: no node names the one that left.
-    #[test]
-    fn the_newest_waiter_may_leave() {
-        let mutex = QueueMutex::<Private, InOrder>::new();
-        let woken = [(); 3].map(|()| Arc::new(Woken::default()));
-        mutex.lock();
-        let (mut first, mut last) = (pin!(mutex.lock_async()), pin!(mutex.lock_async()));
-        assert!(poll(first.as_mut(), &woken[0]).is_pending());
-        // Its memory outlives its drop, so that a thread that names it is seen, and does no harm.
-        let mut gone = mem::ManuallyDrop::new(mutex.lock_async());
-        {
-            // SAFETY: it is not moved until it is dropped in its place.
-            let gone = unsafe { Pin::new_unchecked(&mut *gone) };
-            assert!(poll(gone, &woken[1]).is_pending());
-        }
-        // SAFETY: dropped once, in its place.
-        unsafe { mem::ManuallyDrop::drop(&mut gone) };
-        assert!(poll(last.as_mut(), &woken[2]).is_pending());
-        // SAFETY: locked above, or by the task that is ready; the token is nothing.
-        let unlock = || unsafe { mutex.unlock(()) };
-        unlock();
-        assert!(poll(first, &woken[0]).is_ready());
-        unlock();
-        assert_eq!(woken.map(|woken| woken.take()), [1, 0, 1], "the wrong waiters were granted");
-        assert!(poll(last, &Arc::new(Woken::default())).is_ready());
-    }
-
-    /// A waker that panics.
-    struct Panics;
-
-    impl Wake for Panics {
-        fn wake(self: Arc<Self>) {
-            panic!("a waker of this test panics");
-        }
-    }
-
-    #[test]
-    fn a_waker_that_panics_harms_nobody_else() {
-        fn check<R: Rule>() {
-            let mutex = QueueMutex::<Private, R>::new();
-            mutex.lock();
-            let (mut first, mut second) = (pin!(mutex.lock_async()), pin!(mutex.lock_async()));
-            let (panics, woken) = (Waker::from(Arc::new(Panics)), Arc::new(Woken::default()));
-            assert!(first.as_mut().poll(&mut Context::from_waker(&panics)).is_pending());
-            assert!(poll(second.as_mut(), &woken).is_pending());
-            // SAFETY: locked above, each time; the token is nothing.
-            unsafe { mutex.unlock(()) };
-            assert!(poll(first, &woken).is_ready() && woken.take() == 0);
-            // SAFETY: as above.
-            unsafe { mutex.unlock(()) };
-            assert!(woken.take() == 1 && poll(second, &woken).is_ready());
-            // SAFETY: as above.
-            unsafe { mutex.unlock(()) };
-            assert!(mutex.try_lock().is_some());
-        }
-        check::<InOrder>();
-        check::<After>();
-    }
-}
+mod tests;

@@ -5,7 +5,7 @@ use crate::mutex::sampled;
 use crate::wakers::{a_waker_takes_the_lock_of_a_drop, a_waker_waits_for_the_next_in_line};
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore, pretend_cpus};
-use ulocks_core::spin::NoSpin;
+use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_fair::RawFairMutex;
 use ulocks_testkit::model;
 use ulocks_testkit::order::Recorder;
@@ -17,17 +17,19 @@ type All = Tasks<Sleeper>;
 type Some = Mixed<Sleeper>;
 type Polled = Restless<Sleeper>;
 type OnSixteen = OnCpus<Some, 16>;
+/// A task that is next looks for a moment before it leaves its waker.
+type Looking = Tasks<RawFairMutex<Private<Patience<1>>>>;
 
 ulocks_testkit::vm_models! {
     sampled: sampled,
-    locks: [All = 1, Some = 2, OnSixteen = 3, Polled = 4],
+    locks: [All = 1, Some = 2, OnSixteen = 3, Polled = 4, Looking = 5],
     exhaustive: {
-        exclusion: [All, Polled],
-        no_lost_wake: [All, Polled],
-        timeout_vs_unlock: [All],
-        last_unlocker_frees: [All],
+        exclusion: [All, Polled, Looking],
+        no_lost_wake: [All, Polled, Looking],
+        timeout_vs_unlock: [All, Looking],
+        last_unlocker_frees: [All, Looking],
     },
-    try_lock: [All],
+    try_lock: [All, Looking],
 }
 
 type Recorded = RawFairMutex<Private<NoSpin, Recorder>>;
