@@ -5,7 +5,7 @@ use super::mutex::QueueMutex;
 use super::rule::Rule;
 use super::{Cpu, Kind, Node, Status};
 use crate::lock::meter::{Event, Meter};
-use crate::lock::policy::InOneProcess;
+use crate::lock::policy::{InOneProcess, Policy};
 use crate::lock::spin::{self, Look, Lost, Spin};
 use crate::lock::traits::{RawMutex, RawMutexAsync};
 use crate::sys::sync::Ordering::{Acquire, Relaxed, Release};
@@ -37,10 +37,16 @@ impl TaskNode {
     }
 
     /// The node is about to be queued. If the task `looks` at it then, its waker is not called
-    /// before it is published.
-    fn begin(&self, looks: bool) {
+    /// before [`look`](Self::look) has published it.
+    pub fn begin(&self, looks: bool) {
         let status = if looks { Status::polled() } else { Status::unpolled() };
         self.node.status.store(status.0, Relaxed);
+    }
+
+    /// The task is next. It looks at its node for a moment, and publishes it, or has the answer.
+    pub fn look<P: Policy>(&self) -> Poll<Status> {
+        spin::closely::<P>(|| if self.node.look().is_answer() { Look::Acquired } else { Look::Taken });
+        self.publish()
     }
 
     /// The node. The thread that answers it finds the waker behind it, by this pointer.
@@ -229,7 +235,9 @@ impl<P: InOneProcess, R: Rule> LockAsync<'_, P, R> {
                 let queued = mutex.meter.arrive(|| mutex.change(word, next, Release));
                 if queued.is_ok() {
                     self.stage = Stage::Queued;
-                    if looks && self.look_if_granted() {
+                    if looks && waiter.look::<P>().is_ready() {
+                        waiter.node.take_back();
+                        mutex.meter.count(Event::Spun);
                         return self.acquired();
                     }
                     mutex.meter.count(Event::Slept);
@@ -241,20 +249,6 @@ impl<P: InOneProcess, R: Rule> LockAsync<'_, P, R> {
                 word = lost.again(|| mutex.state());
             }
         }
-    }
-
-    /// The task is next, in order, and looks for a moment at its node, which is not published yet.
-    /// True if it was granted the mutex.
-    fn look_if_granted(&self) -> bool {
-        let waiter = self.waiter.as_ref().expect("a queued future has a node");
-        let look = || if waiter.node.look().is_answer() { Look::Acquired } else { Look::Taken };
-        spin::closely::<P>(look);
-        let is_granted = waiter.publish().is_ready();
-        if is_granted {
-            waiter.node.take_back();
-            self.mutex.meter.count(Event::Spun);
-        }
-        is_granted
     }
 
     /// A later poll.

@@ -18,9 +18,9 @@
 //!
 //! # Blocking
 //! A poll spins for up to [`WOKEN_NS`](crate::spin::Spin::WOKEN_NS) of the policy, 2 us by default,
-//! and not at all with [`NoSpin`](crate::spin::NoSpin). On a fair mutex it does so only if it is
-//! next, and on a reader-writer lock never. It may wait for a thread that changes the queue at the
-//! same moment, until that runs, and so may the drop of a future that waits.
+//! and not at all with [`NoSpin`](crate::spin::NoSpin). In a queue in order it does so only if it
+//! is next. It may wait for a thread that changes the queue at the same moment, until that runs.
+//! So may the drop of a future that waits.
 //!
 //! # Cancellation
 //! A future may be dropped at any moment, before and after it is polled. Its waiter leaves the

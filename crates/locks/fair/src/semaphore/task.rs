@@ -9,6 +9,7 @@ use core::task::{Context, Poll, ready};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::policy::InOneProcess;
 use ulocks_core::queue::{Kind, Stage, TaskNode};
+use ulocks_core::spin::Spin;
 use ulocks_core::sync::without_unwinding;
 
 /// The future of [`RawSemaphore::acquire_async`].
@@ -49,18 +50,32 @@ impl<P: InOneProcess> RawAcquireAsync<'_, P> {
     fn start(&mut self, context: &Context<'_>) -> Poll<Result<(), Closed>> {
         // To clone a waker may do anything, and a waiter that is counted has to come to its place.
         self.waiter = Some(TaskNode::new(self.wanted, context.waker().clone()));
-        match self.semaphore.arrive(self.wanted, || false) {
+        let looks = match self.semaphore.arrive(self.wanted, || false) {
             Arrival::Acquired => return self.end(true),
             Arrival::GaveUp => return self.end(false),
-            Arrival::Came { .. } => {}
-        }
-        without_unwinding(|| {
+            Arrival::Came { first } => first && P::Spin::WOKEN_NS > 0,
+        };
+        let answer = without_unwinding(|| {
             self.stage = Stage::Queued;
             let waiter = self.waiter.as_ref().expect("it was made above");
+            if looks {
+                waiter.begin(true);
+            }
             // SAFETY: the node is new, and the future stays where it is until the wait is over.
             unsafe { self.semaphore.queue.push(waiter.as_node(), &self.semaphore.meter) };
             self.semaphore.tell_of_arrival();
+            let answer = if looks { waiter.look::<P>() } else { Poll::Pending };
+            answer.map(|answer| {
+                waiter.node().take_back();
+                answer.is(Kind::Granted)
+            })
         });
+        if let Poll::Ready(granted) = answer {
+            if granted {
+                self.semaphore.meter.count(Event::Spun);
+            }
+            return self.end(granted);
+        }
         self.semaphore.meter.count(Event::Slept);
         Poll::Pending
     }

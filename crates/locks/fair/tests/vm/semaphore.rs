@@ -33,6 +33,7 @@ macro_rules! on_each {
         $check::<ByTasks<Sleeps>>(3);
         $check::<ByTasks<Sleeps, true, 2>>(4);
         $check::<ByTasks<Sleeps, false>>(5);
+        $check::<ByTasks<Private>>(6);
     };
 }
 
