@@ -380,13 +380,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         }
         self.meter.count(Event::ReaderContended);
         let queue = Self::LAYOUT.queue(index);
-        let goes_in = |was| Self::admits(was, index) && self.arrive_at(index, None).is_ok();
-        let look = || match self.look() {
-            was if goes_in(was) => Look::Acquired,
-            // Other readers sleep, and are woken first.
-            was if was.has(queue) => Look::Saturated,
-            _ => Look::Taken,
-        };
+        let look = || self.look_to_read(index, queue);
         let patience = <PolicyOf<D> as Policy>::Spin::FIRST_NS;
         if spin::closely_for::<PolicyOf<D>>(patience, look) || spin::backing_off::<PolicyOf<D>>(look) {
             self.meter.count(Event::Spun);
@@ -403,6 +397,16 @@ impl<D: Configuration> RawPsRwLock<D> {
             inside
         });
         inside.unwrap_or_else(|TooMany| Self::too_many(index))
+    }
+
+    /// (arrive) by a reader that spins, and is not queued.
+    pub(crate) fn look_to_read(&self, index: u32, queue: u64) -> Look {
+        match self.look() {
+            was if Self::admits(was, index) && self.arrive_at(index, None).is_ok() => Look::Acquired,
+            // Other readers sleep, and are woken first.
+            was if was.has(queue) => Look::Saturated,
+            _ => Look::Taken,
+        }
     }
 
     /// Sleeps until the class is open: invariant 6. False if `deadline` passed first.

@@ -1,9 +1,9 @@
 //! Waiters that are tasks: the futures of a lock of one process.
 //!
-//! A task takes the steps of [`raw`](super::raw) in the order in which a thread takes them. Where a
-//! thread spins, it does nothing. Where a thread sleeps on the event or at an exit, it does so by a
-//! [`TaskSleep`](ulocks_core::sleep), and its poll returns. So the invariants are those of threads,
-//! with what a sleeping thread does not do beside them:
+//! A task takes the steps of [`raw`](super::raw) in the order in which a thread takes them. As it
+//! arrives it spins for as long as a suspension costs, and not later. Where a thread sleeps on the
+//! event or at an exit, it does so by a [`TaskSleep`](ulocks_core::sleep), and its poll returns. So
+//! the invariants are those of threads, with what a sleeping thread does not do beside them:
 //!
 //! - *A poll that was not asked for* finds the task asleep, and leaves it so. It has its place
 //!   among the sleepers still.
@@ -21,7 +21,7 @@
 use crate::class::{Bulk, ThreadClass};
 use crate::configuration::Configuration;
 use crate::nesting::Access;
-use crate::raw::{Next, RawPsRwLock, ReadToken, TooMany, Wait};
+use crate::raw::{Next, PolicyOf, RawPsRwLock, ReadToken, TooMany, Wait};
 use crate::rows::Drain;
 use crate::word::{OWNER, State, WRITERS, readers};
 use core::fmt;
@@ -33,6 +33,7 @@ use ulocks_core::meter::{Event, Meter};
 use ulocks_core::policy::InOneProcess;
 use ulocks_core::raw::RawRwLockAsync;
 use ulocks_core::sleep::{Slept, TaskSleep};
+use ulocks_core::spin;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use ulocks_core::sync::{is_abandoned, without_unwinding};
 
@@ -149,6 +150,11 @@ impl<D: Configuration, C: ThreadClass> ReadAsync<'_, D, C> {
             RawPsRwLock::<D>::too_many(Self::INDEX);
         }
         lock.meter.count(Event::ReaderContended);
+        if spin::closely::<PolicyOf<D>>(|| lock.look_to_read(Self::INDEX, Self::QUEUE)) {
+            lock.meter.count(Event::Spun);
+            lock.meter.count(Event::Acquired);
+            return Some(const { RawPsRwLock::<D>::not_in_table(Self::TOKEN) });
+        }
         lock.join_queue(Self::QUEUE);
         self.stage = ReadStage::Queued;
         None
@@ -279,7 +285,7 @@ impl<D: Configuration<Policy: InOneProcess>> OwnAsync<'_, D> {
             Goal::Upgradable => lock.begin(Access::Upgradable),
             Goal::Upgrade => return self.own(),
         }
-        if lock.try_own() {
+        if lock.try_own() || spin::closely::<PolicyOf<D>>(|| lock.look_to_own()) {
             return self.own();
         }
         if self.goal == Goal::Upgradable {

@@ -125,14 +125,19 @@ impl<D: Configuration> RawPsRwLock<D> {
 
     /// (own) by a spinning writer.
     fn own_spinning(&self) -> bool {
-        let look = || match self.look() {
+        let patience = <PolicyOf<D> as Policy>::Spin::FIRST_NS;
+        let look = || self.look_to_own();
+        spin::closely_for::<PolicyOf<D>>(patience, look) || spin::backing_off::<PolicyOf<D>>(look)
+    }
+
+    /// (own) by a writer that spins.
+    pub(crate) fn look_to_own(&self) -> Look {
+        match self.look() {
             was if !was.is_owned() && self.take(0) => Look::Acquired,
             // Other writers sleep, and one of them is next.
             was if Self::LAYOUT.has_sleeper(was) => Look::Saturated,
             _ => Look::Taken,
-        };
-        let patience = <PolicyOf<D> as Policy>::Spin::FIRST_NS;
-        spin::closely_for::<PolicyOf<D>>(patience, look) || spin::backing_off::<PolicyOf<D>>(look)
+        }
     }
 
     /// (own) by a writer that sleeps until then: invariant 7. False if `deadline` passed first.
