@@ -9,8 +9,8 @@
 //! - It *misses*: the holder has written, and will miss the line at its next write. The line was
 //!   away from it for about as long as the poll took.
 //!
-//! The clock tells the two apart. The rule is the same for all waiters but the next one of an
-//! orderly lock:
+//! The clock tells the two apart. The rule is the same for all waiters but the next thread
+//! of an orderly lock:
 //!
 //! - The first poll comes after a single pause.
 //! - After a hit, the waiter polls again after a single pause.
@@ -29,8 +29,8 @@
 //! - [`backing_off`] is for an arriving thread. It gives up earlier if it sees that the lock is
 //!   saturated.
 //! - [`closely`] is for a waiter that was woken and found the lock taken again. There are few of
-//!   these, since a releasing thread wakes one at a time, and a wake-up has been paid for. And for
-//!   tasks, which keep others from their worker meanwhile.
+//!   these, since a releasing thread wakes one at a time, and a wake-up has been paid for. Tasks
+//!   spin so, too: each keeps others from its worker meanwhile.
 //! - [`head_waiter`] is for the waiter that an orderly lock serves next, or next on its CPU. One
 //!   waiter on each CPU spins so. It certainly gets the lock, and all waiters behind it wait for
 //!   its wake-up too. It polls after each pause.
@@ -91,7 +91,7 @@ pub trait Spin: Send + Sync + 'static {
     /// Spin budget in nanoseconds of a waiter that was woken and found the lock taken again, and of
     /// a poll of a task.
     const WOKEN_NS: u32;
-    /// Spin budget in nanoseconds of a waiter that is next. First-in-first-out lock: a waiter that
+    /// Spin budget in nanoseconds of a thread that is next. First-in-first-out lock: a waiter that
     /// is to be awake when its turn comes. Barging mutex: the waiter that the mutex is owed to.
     /// Reader-writer lock: a waiter that sees no sleeper of its own kind.
     const FIRST_NS: u32;
@@ -172,9 +172,9 @@ pub fn backing_off_for<P: Policy>(ns: u32, if_saturated: u32, mut look: impl FnM
     until_spent(budget, pause::count(if_saturated), timed)
 }
 
-/// A woken waiter of policy `P` polls at intervals that follow the cost of its polls. Returns
-/// whether it acquired the lock within its budget. It gives up at once if it has no budget, or if
-/// it sees that another waiter is owed the next wake-up.
+/// A woken waiter of policy `P`, or a task, polls at intervals that follow the cost of its polls.
+/// Returns whether it acquired the lock within its budget. It gives up at once if it has no budget,
+/// or if it sees that another waiter is owed the next wake-up.
 #[cfg_attr(world = "vm", track_caller)]
 pub fn closely<P: Policy>(look: impl FnMut() -> Look) -> bool {
     closely_for::<P>(P::Spin::WOKEN_NS, look)

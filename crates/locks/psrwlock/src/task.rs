@@ -285,11 +285,14 @@ impl<D: Configuration<Policy: InOneProcess>> OwnAsync<'_, D> {
             Goal::Upgradable => lock.begin(Access::Upgradable),
             Goal::Upgrade => return self.own(),
         }
-        if lock.try_own() || spin::closely::<PolicyOf<D>>(|| lock.look_to_own()) {
+        if lock.try_own() {
             return self.own();
         }
         if self.goal == Goal::Upgradable {
             lock.meter.count(Event::Contended);
+        }
+        if spin::closely::<PolicyOf<D>>(|| lock.look_to_own()) {
+            return self.own();
         }
         let counted = lock.enter_sleepers();
         self.stage = OwnStage::Owning { counted, mark: 0, was_woken: false };

@@ -43,10 +43,15 @@ impl TaskNode {
         self.node.status.store(status.0, Relaxed);
     }
 
-    /// The task is next. It looks at its node for a moment, and publishes it, or has the answer.
+    /// The task has found no other waiter. It looks at its node for a moment, and publishes it, or
+    /// has the answer.
     pub fn look<P: Policy>(&self) -> Poll<Status> {
-        spin::closely::<P>(|| if self.node.look().is_answer() { Look::Acquired } else { Look::Taken });
-        self.publish()
+        let look = || if self.node.look().is_answer() { Look::Acquired } else { Look::Taken };
+        // A panic would leave a node that is queued and not published.
+        without_unwinding(|| {
+            spin::closely::<P>(look);
+            self.publish()
+        })
     }
 
     /// The node. The thread that answers it finds the waker behind it, by this pointer.
@@ -173,14 +178,17 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
             match self.look_as_candidate() {
                 Look::Acquired => return true,
                 Look::Beaten => continue,
-                _ if spin::closely::<P>(|| self.look_as_candidate()) => return true,
                 _ => {}
             }
-            drop(waiter.replace(Some(waker.clone())));
-            let due = *due.get_or_insert_with(|| Deadline::after(Duration::from_nanos(R::BOUND_NS)));
-            if R::BOUND_NS == 0 || R::CULLED || due.has_passed() {
+            let end = *due.get_or_insert_with(|| Deadline::after(Duration::from_nanos(R::BOUND_NS)));
+            let claims = R::BOUND_NS == 0 || R::CULLED || end.has_passed();
+            if claims {
                 self.set_due(); // (claim)
             }
+            if (claims || !self.is_solo()) && spin::closely::<P>(|| self.look_as_candidate()) {
+                return true;
+            }
+            drop(waiter.replace(Some(waker.clone())));
             // SAFETY: the node was chosen, so it is in no queue, and its future stays where it is.
             if unsafe { self.stand_back(waiter.as_node(), Status::unpolled) } {
                 self.meter.count(Event::Slept);
@@ -223,10 +231,10 @@ impl<P: InOneProcess, R: Rule> LockAsync<'_, P, R> {
             } else {
                 let waiter = self.waiter.get_or_insert_with(|| TaskNode::new(1, context.waker().clone()));
                 let (node, older) = (waiter.as_node(), word.newest());
-                let is_next = R::IN_ORDER && older.is_null() && P::Spin::WOKEN_NS > 0;
-                if looks != is_next {
-                    waiter.begin(is_next);
-                    looks = is_next;
+                let is_first = R::IN_ORDER && older.is_null() && P::Spin::WOKEN_NS > 0;
+                if looks != is_first {
+                    waiter.begin(is_first);
+                    looks = is_first;
                 }
                 // SAFETY: the node is this task's, and not in the word yet.
                 unsafe { Node::follow(node, older) };

@@ -17,10 +17,11 @@
 //! may wait for itself: in a task, use `lock_async`.
 //!
 //! # Blocking
-//! A poll spins for up to [`WOKEN_NS`](crate::spin::Spin::WOKEN_NS) of the policy, 2 us by default,
-//! and not at all with [`NoSpin`](crate::spin::NoSpin). In a queue in order it does so only if it
-//! is next. It may wait for a thread that changes the queue at the same moment, until that runs.
-//! So may the drop of a future that waits.
+//! The first poll, and one that was woken to contend, may spin for
+//! [`WOKEN_NS`](crate::spin::Spin::WOKEN_NS) of the policy at a time, 2 us by default, and not at
+//! all with [`NoSpin`](crate::spin::NoSpin). In a queue in order that is so only if nobody waits.
+//! A task of a `SemArray` never spins. A poll may wait for a thread that changes the queue at the
+//! same moment, until that runs. So may the drop of a future that waits.
 //!
 //! # Cancellation
 //! A future may be dropped at any moment, before and after it is polled. Its waiter leaves the

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use ulocks_core::Private;
+use ulocks_core::policy::InOneProcess;
 use ulocks_core::queue::{After, Every, HandOff, InOrder, QueueMutex, Rule};
 use ulocks_core::raw::{RawMutex, RawMutexAsync};
 use ulocks_core::spin::NoSpin;
@@ -18,21 +19,25 @@ use ulocks_testkit::limit::until;
 
 #[test]
 fn permits_are_conserved_whatever_is_dropped() {
-    let semaphore = RawSemaphore::<Private<NoSpin>>::new(5);
-    let acquired = cancel(
-        |count| semaphore.acquire_async(count),
-        |count, output: Result<(), Closed>| {
-            assert_eq!(output.map(|()| semaphore.release(count)), Ok(Ok(())));
-        },
-    );
-    assert!(acquired > 0, "nothing was ever acquired");
-    assert_eq!((semaphore.waiters(), semaphore.available()), (0, 5));
+    fn check<P: InOneProcess>() {
+        let semaphore = RawSemaphore::<P>::new(5);
+        let acquired = cancel(
+            |count| semaphore.acquire_async(count),
+            |count, output: Result<(), Closed>| {
+                assert_eq!(output.map(|()| semaphore.release(count)), Ok(Ok(())));
+            },
+        );
+        assert!(acquired > 0, "nothing was ever acquired");
+        assert_eq!((semaphore.waiters(), semaphore.available()), (0, 5));
+    }
+    check::<Private<NoSpin>>();
+    check::<Private>();
 }
 
 #[test]
 fn the_mutex_is_free_whatever_is_dropped() {
-    fn check<R: Rule>() {
-        let (mutex, ends) = (QueueMutex::<Private<NoSpin>, R>::new(), AtomicU32::new(0));
+    fn check<P: InOneProcess, R: Rule>() {
+        let (mutex, ends) = (QueueMutex::<P, R>::new(), AtomicU32::new(0));
         std::thread::scope(|scope| {
             // A thread that sleeps in the queue is woken by drops as by releases.
             let thread = scope.spawn(|| {
@@ -52,10 +57,12 @@ fn the_mutex_is_free_whatever_is_dropped() {
         });
         assert_eq!(mutex.try_lock(), Some(()));
     }
-    check::<InOrder>();
-    check::<After>();
-    check::<HandOff>();
-    check::<Every>();
+    check::<Private<NoSpin>, InOrder>();
+    check::<Private<NoSpin>, After>();
+    check::<Private<NoSpin>, HandOff>();
+    check::<Private<NoSpin>, Every>();
+    check::<Private, InOrder>();
+    check::<Private, After>();
 }
 
 thread_local! {

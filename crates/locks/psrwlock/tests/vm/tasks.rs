@@ -6,6 +6,7 @@ use crate::{Lock, Sleeps, THREE, TWO, sampled};
 use core::pin::Pin;
 use core::ptr;
 use core::task::{Context, RawWaker, RawWakerVTable, Waker};
+use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
 use ulocks_core::policy::InOneProcess;
 use ulocks_core::raw::{RawRwLock, RawRwLockAsync, RawRwLockFair};
@@ -31,6 +32,8 @@ type Polled = Restless<Plain>;
 type Slots = Tasks<Lock<TWO, Sleeps, PhaseFair, Eager>>;
 type SomeSlots = Mixed<Lock<TWO, Sleeps, PhaseFair, Eager>>;
 type First = Mixed<Lock<BULK, Sleeps, ReadersFirst>>;
+/// A task spins as it arrives.
+type Spinning = Tasks<Lock<TWO, Private>>;
 
 fn many(seed: u64) -> Config {
     Config { seed, ..Config::sampled(10_000) }
@@ -62,10 +65,12 @@ fn a_writer_is_alone_among_few() {
     explore(many(3), || exclusion::<Polled>(&[Read, Read, Write]));
     explore(many(4), || exclusion::<Slots>(&[Read, Read, Write]));
     explore(many(5), || exclusion::<First>(&[Read, Read, Write]));
+    explore(many(6), || exclusion::<Spinning>(&[Read, Write, Write]));
 }
 
 #[test]
 fn nobody_sleeps_for_ever_among_few() {
+    explore(many(6), || no_lost_wake::<Spinning>(&[Read, Write, Write], 1));
     explore(many(1), || no_lost_wake::<All>(&[Read, Write, Write], 1));
     explore(many(2), || no_lost_wake::<Some>(&[Read, Write, Write], 1));
     explore(many(3), || no_lost_wake::<Polled>(&[Write, Write], 2));

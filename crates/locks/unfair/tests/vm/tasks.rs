@@ -4,7 +4,7 @@ use crate::barging::sampled;
 use crate::throughput::AlwaysSolo;
 use ulocks_core::Private;
 use ulocks_core::queue::{Every, QueueMutex};
-use ulocks_core::spin::NoSpin;
+use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_testkit::tasks::{Mixed, Restless, Tasks};
 use ulocks_unfair::{After, HandOff, RawThroughputMutex};
 
@@ -15,10 +15,13 @@ type Polled = Restless<RawThroughputMutex<Private<NoSpin>>>;
 /// A thread that is the candidate naps.
 type Solo = Mixed<RawThroughputMutex<Private<NoSpin>, After<50_000, AlwaysSolo>>>;
 type Culled = Mixed<QueueMutex<Private<NoSpin>, Every<50_000>>>;
+/// A task looks for a moment as it arrives, and when it was woken.
+type Looking = Tasks<RawThroughputMutex<Private<Patience<1>>>>;
+type StrictlyLooking = Mixed<RawThroughputMutex<Private<Patience<1>>, HandOff>>;
 
 ulocks_testkit::vm_models! {
     sampled: sampled,
-    locks: [All = 1, Some = 2, Strict = 3, Polled = 4, Solo = 5, Culled = 6],
+    locks: [All = 1, Some = 2, Strict = 3, Polled = 4, Solo = 5, Culled = 6, Looking = 7, StrictlyLooking = 8],
     exhaustive: {
         preemptions: 3,
         exclusion: [All, Polled],

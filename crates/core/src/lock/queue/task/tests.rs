@@ -81,19 +81,19 @@ fn a_task_is_overtaken_for_the_bound() {
 
 type Patient = Private<Patience<20_000_000>, Counted>;
 
-/// Whether a poll of the task is ready that begins while the mutex is locked. Another thread
-/// releases a moment later.
+/// Whether a poll of the task is ready that begins while the mutex is locked. A moment after it
+/// `has_begun` another thread releases.
 fn ready_in_time<'a, R: Rule>(
     mutex: &'a QueueMutex<Patient, R>,
     mut task: Pin<&mut LockAsync<'a, Patient, R>>,
+    has_begun: impl Fn(u64) -> bool + Sync,
 ) -> bool {
-    let polled = || mutex.meter().snapshot().contended + mutex.meter().snapshot().woke;
     let woken = Arc::new(Woken::default());
     mutex.lock();
-    let before = polled();
+    let before = polls(mutex);
     std::thread::scope(|scope| {
         let holder = scope.spawn(|| {
-            while polled() == before {
+            while !has_begun(before) {
                 std::thread::yield_now();
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -109,6 +109,22 @@ fn ready_in_time<'a, R: Rule>(
     })
 }
 
+/// The same of a task that was woken, and finds the mutex taken again.
+fn woken_in_time<R: Rule>(mutex: &QueueMutex<Patient, R>, has_begun: impl Fn(u64) -> bool + Sync) -> bool {
+    mutex.lock();
+    let mut task = pin!(mutex.lock_async());
+    assert!(poll(task.as_mut(), &Arc::new(Woken::default())).is_pending());
+    // SAFETY: locked above; the token is nothing.
+    unsafe { mutex.unlock(()) };
+    ready_in_time(mutex, task, has_begun)
+}
+
+/// How often a task began to wait, or was told an answer.
+fn polls<R: Rule>(mutex: &QueueMutex<Patient, R>) -> u64 {
+    let counted = mutex.meter().snapshot();
+    counted.contended + counted.woke
+}
+
 /// A thread may be kept from running for longer than a task looks.
 const TRIES: u32 = 20;
 
@@ -116,7 +132,8 @@ const TRIES: u32 = 20;
 fn a_task_that_arrives_looks_for_a_moment() {
     fn check<R: Rule>() -> bool {
         let mutex = QueueMutex::<Patient, R>::new();
-        (0..TRIES).any(|_| ready_in_time(&mutex, pin!(mutex.lock_async())))
+        let in_time = |before| polls(&mutex) != before;
+        (0..TRIES).any(|_| ready_in_time(&mutex, pin!(mutex.lock_async()), in_time))
     }
     assert!(check::<After>(), "barging");
     assert!(check::<InOrder>(), "in order");
@@ -125,15 +142,15 @@ fn a_task_that_arrives_looks_for_a_moment() {
 #[test]
 fn a_task_that_was_woken_looks_for_a_moment() {
     let mutex = QueueMutex::<Patient, After<1_000_000_000_000>>::new();
-    let woken = Arc::new(Woken::default());
-    let mut tries = (0..TRIES).map(|_| {
-        mutex.lock();
-        let mut task = pin!(mutex.lock_async());
-        assert!(poll(task.as_mut(), &woken).is_pending());
-        // SAFETY: locked above; the token is nothing.
-        unsafe { mutex.unlock(()) };
-        ready_in_time(&mutex, task)
-    });
+    let mut tries = (0..TRIES).map(|_| woken_in_time(&mutex, |before| polls(&mutex) != before));
+    assert!(tries.any(|in_time| in_time));
+}
+
+/// The holder releases once it sees that the mutex is owed, and the task still looks.
+#[test]
+fn a_task_that_is_due_claims_first() {
+    let mutex = QueueMutex::<Patient, HandOff>::new();
+    let mut tries = (0..TRIES).map(|_| woken_in_time(&mutex, |_| mutex.is_owed()));
     assert!(tries.any(|in_time| in_time));
 }
 
