@@ -13,9 +13,11 @@ use ulocks_core::policy::InOneProcess;
 use ulocks_core::queue::{After, Every, HandOff, InOrder, QueueMutex, Rule};
 use ulocks_core::raw::{RawMutex, RawMutexAsync};
 use ulocks_core::spin::NoSpin;
-use ulocks_fair::{AcquireAsync, Closed, RawSemaphore, Semaphore};
+use ulocks_core::task::AsyncMutex as _;
+use ulocks_fair::{AcquireAsync, Closed, FairMutex, RawSemaphore, Semaphore};
 use ulocks_testkit::cancel::cancel;
 use ulocks_testkit::limit::until;
+use ulocks_testkit::task::{self, until_asleep};
 
 #[test]
 fn permits_are_conserved_whatever_is_dropped() {
@@ -63,6 +65,53 @@ fn the_mutex_is_free_whatever_is_dropped() {
     check::<Private<NoSpin>, Every>();
     check::<Private, InOrder>();
     check::<Private, After>();
+}
+
+/// A thousand waiters, of which every fourth is a thread, and of the other tasks two of three are
+/// dropped: half of all.
+#[test]
+fn threads_and_tasks_are_served_in_the_order_in_which_they_came() {
+    const WAITERS: usize = 1_000;
+    let mutex = FairMutex::new(Vec::new());
+    let guard = mutex.lock();
+    std::thread::scope(|scope| {
+        let (tell, told) = std::sync::mpsc::channel();
+        let mut tasks: Vec<Option<Pin<Box<_>>>> = Vec::new();
+        let mut context = Context::from_waker(Waker::noop());
+        for number in 0..WAITERS {
+            if number % 4 == 0 {
+                let (tell, mutex) = (tell.clone(), &mutex);
+                scope.spawn(move || {
+                    tell.send(task::id()).expect("the test waits for it");
+                    mutex.lock().push(number);
+                });
+                until_asleep(&[told.recv().expect("the thread has begun")]);
+                tasks.push(None);
+            } else {
+                let mut task = Box::pin(mutex.lock_async());
+                assert!(task.as_mut().poll(&mut context).is_pending());
+                tasks.push(Some(task));
+            }
+        }
+        for (number, task) in tasks.iter_mut().enumerate().rev() {
+            if number % 4 > 1 {
+                *task = None;
+            }
+        }
+        drop(guard);
+        for (number, mut task) in tasks.into_iter().enumerate().filter_map(|(n, task)| Some((n, task?))) {
+            let mut guard = None;
+            until("the task is served", || {
+                if let Poll::Ready(served) = task.as_mut().poll(&mut context) {
+                    guard = Some(served);
+                }
+                guard.is_some()
+            });
+            guard.expect("it was served").push(number);
+        }
+    });
+    let order = mutex.into_inner();
+    assert_eq!(order, Vec::from_iter((0..WAITERS).filter(|number| number % 4 < 2)));
 }
 
 thread_local! {
