@@ -1,7 +1,7 @@
 //! Waiters that are tasks: the futures of a lock of one process.
 //!
 //! A task takes the steps of [`raw`](super::raw) in the order in which a thread takes them. As it
-//! arrives it spins for as long as a suspension costs, and not later. Where a thread sleeps on the
+//! arrives it spins for `WOKEN_NS` of its policy, and not later. Where a thread sleeps on the
 //! event or at an exit, it does so by a [`TaskSleep`](ulocks_core::sleep), and its poll returns. So
 //! the invariants are those of threads, with what a sleeping thread does not do beside them:
 //!
