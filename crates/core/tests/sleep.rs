@@ -1,18 +1,20 @@
 //! Tasks that sleep on a futex, beside threads.
 #![cfg(world = "machine")]
 
+use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::mpsc::channel;
 use std::task::{RawWaker, RawWakerVTable, Wake, Waker};
 use ulocks_core::futex::{Bits, Futex, Local, Waited};
 use ulocks_core::queue::Wakers;
 use ulocks_core::sleep::{Slept, TaskSleep, forget, wake};
+use ulocks_testkit::shared::forked;
 use ulocks_testkit::task::{id, until_asleep};
 
 #[derive(Default)]
@@ -107,4 +109,50 @@ fn a_futex_that_goes_leaves_no_task() {
     std::mem::forget(asleep(&futex, Bits::ANY, Waker::noop().clone()));
     forget(futex.key());
     assert_eq!(wake_some(&futex, 1, Bits::ANY), 0);
+}
+
+/// Three sleep in the parent, and one in the child, which then drops those: the middle one last,
+/// since its neighbours would be written to. Others sleep and wake up at the same place meanwhile.
+#[test]
+fn a_child_of_fork_has_none_of_its_parents_tasks() {
+    static FUTEX: Futex<Local> = Futex::new(0);
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let other = std::thread::spawn(|| {
+        while !STOP.load(Relaxed) {
+            drop(asleep(&FUTEX, Bits::one(1), Waker::noop().clone()));
+        }
+    });
+    for _ in 0..200 {
+        let woken = Arc::new(Woken::default());
+        let new = || asleep(&FUTEX, Bits::one(0), Arc::clone(&woken).into());
+        let parents = [(); 3].map(|()| Cell::new(Some(new())));
+        forked(1, |_| {
+            // SAFETY: sets a timer. A child that hangs is killed.
+            unsafe { libc::alarm(20) };
+            assert_eq!(wake_some(&FUTEX, u32::MAX, Bits::ANY), 0);
+            let first = new();
+            let gone = [0, 2, 1].map(|which| {
+                let parent = parents[which].take().unwrap();
+                let memory = ptr::from_ref(&*parent).cast::<[u8; size_of::<TaskSleep>()]>();
+                // SAFETY: it is dropped in its place. Its memory is never freed, and is bytes since.
+                unsafe {
+                    let parent = Box::into_raw(Pin::into_inner_unchecked(parent));
+                    parent.drop_in_place();
+                    memory.cast_mut().write([0xA5; _]);
+                }
+                memory
+            });
+            let second = new();
+            assert_eq!(wake_some(&FUTEX, u32::MAX, Bits::ANY), 2);
+            drop((first, second));
+            gone.iter().for_each(|memory| {
+                // SAFETY: written above.
+                assert!(unsafe { memory.read() }.iter().all(|&byte| byte == 0xA5), "a future that is gone");
+            });
+        });
+        assert_eq!(wake_some(&FUTEX, u32::MAX, Bits::one(0)), 3);
+        assert_eq!(woken.0.load(Relaxed), 3);
+    }
+    STOP.store(true, Relaxed);
+    other.join().unwrap();
 }

@@ -15,16 +15,23 @@
 //! 5. If no task sleeps, a wake-up costs a fence and a load more.
 //! 6. A lock that is dropped leaves no task behind: futures that were forgotten take no wake-ups of
 //!    another lock at its place. A lock that is moved leaves them behind.
-//! 7. Of what belongs to others, only wakers are called, and those without a lock of ours.
+//! 7. A child of `fork` has none of the tasks of its parent in its lists. It may drop their
+//!    futures, and has tasks of its own.
+//! 8. Of what belongs to others, only wakers are called, and those without a lock of ours.
 //!
 //! # State
 //!
 //! | what | accessed by |
 //! |---|---|
-//! | `Place::process`: whose they are, before `count` | each sleeper, each wake-up |
-//! | `Place::count`: tasks that are in the list, or look at the word to join it | each sleeper, each wake-up |
-//! | `Place::list`, and all of `TaskSleep` but its address | who holds the lock of the place |
-//! | `TaskSleep::address`: where it fell asleep, or zero | the task |
+//! | `Place::process`: of which process the rest of the place is | each sleeper, each wake-up |
+//! | `Place::count`: tasks that are in the list, or look at the word to join it | each sleeper, each wake-up, (renew) |
+//! | `Place::list` | who holds its lock; (renew) |
+//! | `TaskSleep::entry` | who holds the lock of the place |
+//! | `TaskSleep::address`: where it fell asleep, or zero; and in which process | the task |
+//!
+//! `process` is zero at first, and `RENEWING` with the number of the process that is at (renew). A
+//! number is of one process only, also among those that were forked from one another. On a kernel
+//! that cannot tell, it is zero in all. There a child may neither wait by a task nor wake one.
 //!
 //! # Invariants
 //! 1. A task is in the list of its address, or in none. It is there from (join) to (take out).
@@ -32,23 +39,28 @@
 //!    nothing is left to do for others.
 //! 3. A task that is in a list does not move and is not freed: it is pinned, and its drop takes it
 //!    out.
+//! 4. A thread looks at the count and the list of a place only if it is of its process. A sleeper
+//!    that finds another one makes the place anew (renew), and publishes it (own). So a child meets
+//!    neither the futures of its parent nor a lock that another thread held at the fork.
+//! 5. A task knows the process in which it fell asleep. In a child it is in no list.
 //!
 //! # Ordering
-//! (join) says whose the task is and counts it, and then looks at the word. A wake-up changes the
-//! word, and then looks at the count and the process. Both have a fence in between, so one of the
-//! two sees all that the other has done before: (fences). A wake-up that finds the count takes the
-//! lock of the place. If it is before the task, the task finds the change when it has the lock.
+//! A sleeper counts itself, and then looks at the word. A wake-up changes the word, and then looks
+//! at the count and the process. Both have a fence in between, so one of the two sees all that the
+//! other has done before: (fences). A wake-up that finds the count takes the lock of the place. If
+//! it is before the task, the task finds the change when it has the lock. (own) releases what
+//! (renew) has written; who finds the place its own acquires.
 //!
 //! # Source
 //! The kernel's futex, which counts the waiters of a bucket in the same way; WebKit's parking lot,
 //! for a table in the process.
 
-use crate::lock::api::Mutex;
+use crate::lock::api::{Mutex, MutexGuard};
 use crate::lock::policy::Private;
 use crate::lock::queue::{InOrder, QueueMutex, Wakers};
 use crate::lock::spin;
 use crate::sys::futex::{Bits, Futex, FutexKey, Scope};
-use crate::sys::sync::Ordering::{Relaxed, SeqCst};
+use crate::sys::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use crate::sys::sync::{AtomicU32, fence, is_abandoned, place_of, places};
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -65,10 +77,16 @@ const PLACES: usize = places(64);
 #[repr(align(128))]
 struct Place {
     count: AtomicU32,
-    /// Of which process the sleepers are.
     process: AtomicU32,
-    list: Mutex<QueueMutex<Private, InOrder>, List>,
+    list: UnsafeCell<Mutex<QueueMutex<Private, InOrder>, List>>,
 }
+
+// SAFETY: the list has a lock. (renew) writes over it, which no other thread accesses then
+// (invariant 4).
+unsafe impl Sync for Place {}
+
+/// The process whose number is beside it makes the place anew.
+const RENEWING: u32 = 1 << 31;
 
 crate::sync_table! {
     // SAFETY: no reference to it is in a value: each is of one call of a lock.
@@ -81,7 +99,7 @@ impl Place {
             Self {
                 count: AtomicU32::new(0),
                 process: AtomicU32::new(0),
-                list: Mutex::new(List { first: ptr::null_mut(), last: ptr::null_mut(), joined: 0 }),
+                list: UnsafeCell::new(Mutex::new(List::EMPTY)),
             }
         }
     }
@@ -89,6 +107,38 @@ impl Place {
     fn of(address: usize) -> &'static Self {
         let table: &'static [Self; PLACES] = &TABLE;
         &table[place_of(address, PLACES)]
+    }
+
+    /// Whether it is of the calling process.
+    fn is_own(&self) -> bool {
+        self.process.load(Acquire) == process()
+    }
+
+    /// Makes it one of the calling process.
+    fn own(&self) {
+        if self.is_own() {
+            return;
+        }
+        let (mine, seen) = (process(), self.process.load(Relaxed));
+        let renews = seen != mine
+            && seen != mine | RENEWING
+            && self.process.compare_exchange(seen, mine | RENEWING, Relaxed, Relaxed).is_ok();
+        if renews {
+            // (renew)
+            self.count.store(0, Relaxed);
+            // SAFETY: the place is no other thread's (invariant 4). What was there is left as it is:
+            // the lock may be held, and entries are of futures that may be gone.
+            unsafe { self.list.get().write(Mutex::new(List::EMPTY)) };
+            self.process.store(mine, Release); // (own)
+        } else {
+            spin::outlast(|| self.is_own());
+        }
+    }
+
+    /// The list of a place that is of the calling process.
+    fn list(&self) -> MutexGuard<'_, QueueMutex<Private, InOrder>, List> {
+        // SAFETY: it is written over only as long as the place is not of this process.
+        unsafe { &*self.list.get() }.lock()
     }
 
     /// Takes out up to `count` tasks that sleep at `address` with a bit of `bits`, the one that
@@ -102,7 +152,7 @@ impl Place {
         loop {
             let room = wakers.room() as u32;
             let taken = {
-                let mut list = self.list.lock();
+                let mut list = self.list();
                 let end = *end.get_or_insert(list.joined);
                 list.take(address, bits, room.min(count - woken), end, wakers)
             };
@@ -119,7 +169,7 @@ impl Place {
     /// passed it before; then its waker is added. Otherwise a thread passes it now, if one sleeps.
     /// `None` if there is no such task.
     fn is_turn_of_task(&self, address: usize, bits: Bits, wakers: &mut Wakers) -> Option<bool> {
-        let mut list = self.list.lock();
+        let mut list = self.list();
         let first = list.next(list.first, address, bits);
         if first.is_null() {
             return None;
@@ -162,6 +212,8 @@ struct List {
 unsafe impl Send for List {}
 
 impl List {
+    const EMPTY: Self = Self { first: ptr::null_mut(), last: ptr::null_mut(), joined: 0 };
+
     /// (join): appends `entry`.
     ///
     /// # Safety
@@ -240,6 +292,8 @@ impl List {
 pub struct TaskSleep {
     /// Where it fell asleep last; zero if it knows that it is awake.
     address: usize,
+    /// In which process.
+    process: u32,
     /// In a cell: other threads write to it while the task has a reference to the rest.
     entry: UnsafeCell<Entry>,
     _pinned: PhantomPinned,
@@ -263,7 +317,7 @@ impl TaskSleep {
             is_passed: false,
             waker: None,
         };
-        Self { address: 0, entry: UnsafeCell::new(entry), _pinned: PhantomPinned }
+        Self { address: 0, process: 0, entry: UnsafeCell::new(entry), _pinned: PhantomPinned }
     }
 
     /// The task falls asleep, if `futex` is what was `seen`: until a wake-up that has one of
@@ -282,10 +336,10 @@ impl TaskSleep {
         assert!(self.address == 0, "a task that sleeps falls asleep");
         let address = futex.key().address();
         let place = Place::of(address);
-        place.process.store(process(), Relaxed);
+        place.own();
         place.count.fetch_add(1, Relaxed);
         fence(SeqCst); // (fences)
-        let mut list = place.list.lock();
+        let mut list = place.list();
         if futex.load(Relaxed) != seen {
             drop(list);
             place.count.fetch_sub(1, Relaxed);
@@ -301,13 +355,14 @@ impl TaskSleep {
         }
         drop(list);
         // SAFETY: nothing is moved.
-        unsafe { self.get_unchecked_mut() }.address = address;
+        let this = unsafe { self.get_unchecked_mut() };
+        (this.address, this.process) = (address, process());
         true
     }
 
-    /// Whether it may be in a list. In a child of `fork` it is not.
+    /// Whether it may be in a list (invariant 5).
     fn may_sleep(&self) -> bool {
-        self.address != 0 && Place::of(self.address).process.load(Relaxed) == process()
+        self.address != 0 && self.process == process()
     }
 
     /// Whether the task sleeps on; then the end of its sleep calls `waker`. Otherwise it was awake,
@@ -317,7 +372,7 @@ impl TaskSleep {
             return Slept::Not;
         }
         let (place, fresh, entry) = (Place::of(self.address), waker.clone(), self.entry.get());
-        let list = place.list.lock();
+        let list = place.list();
         // SAFETY: it is accessed under the lock of its place.
         let before = match unsafe { &mut (*entry).waker } {
             Some(waker) => core::mem::replace(waker, fresh),
@@ -343,7 +398,7 @@ impl TaskSleep {
         }
         let (place, entry) = (Place::of(self.address), self.entry.get());
         // SAFETY: it is in the list of its place, or in none.
-        let waker = unsafe { place.list.lock().take_out(entry) };
+        let waker = unsafe { place.list().take_out(entry) };
         if waker.is_some() {
             place.count.fetch_sub(1, Relaxed);
         }
@@ -399,8 +454,7 @@ pub fn wake<S: Scope>(key: FutexKey<S>, count: u32, bits: Bits, wakers: &mut Wak
     }
     fence(SeqCst); // (fences)
     let place = Place::of(key.address());
-    // A child of `fork` has none of the tasks, and cannot lock a list that was locked then.
-    if place.count.load(Relaxed) == 0 || place.process.load(Relaxed) != process() {
+    if place.count.load(Relaxed) == 0 || !place.is_own() {
         return key.wake_bits(count, bits);
     }
     let address = key.address();
@@ -426,7 +480,7 @@ pub fn forget<S: Scope>(key: FutexKey<S>) {
         return;
     }
     let place = Place::of(key.address());
-    if place.count.load(Relaxed) > 0 && place.process.load(Relaxed) == process() {
+    if place.count.load(Relaxed) > 0 && place.is_own() {
         let mut wakers = Wakers::new();
         place.wake(key.address(), u32::MAX, Bits::ANY, &mut wakers);
         wakers.wake();
