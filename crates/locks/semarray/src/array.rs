@@ -106,7 +106,7 @@ use ulocks_core::time::Deadline;
 ///
 /// # Panics
 /// [`with_values`](SemArrayWith::with_values), if a value is greater than the default limit. No
-/// operation panics.
+/// operation panics, but a future that is polled after it was ready.
 ///
 /// # Aborts
 /// If the kernel refuses to let a thread sleep, or to wake one, because a seccomp filter forbids

@@ -49,8 +49,8 @@ fn call(waker: Waker) {
 /// Wakers of tasks that are answered already, to be called when nothing is left to do for others.
 ///
 /// A waker may do anything: block, take a lock, drop futures that wait for the same answer. So all
-/// are answered before the first is called. Beyond 32 they are kept on the heap. If there is no
-/// memory, those that were kept are called at once.
+/// are answered before the first is called. Beyond 32 they are kept on the heap, and without memory
+/// the process aborts: to call some of them early could wait for ever.
 pub struct Wakers {
     wakers: [MaybeUninit<Waker>; Self::ROOM],
     count: usize,
@@ -89,12 +89,8 @@ impl Wakers {
         Self::ROOM - self.count
     }
 
-    /// Makes room for as many as there were at first. If there is no memory, calls those that are
-    /// kept.
+    /// Makes room for as many as there were at first.
     pub fn make_room(&mut self) {
-        if self.more.try_reserve(self.count).is_err() {
-            return self.wake();
-        }
         let count = mem::replace(&mut self.count, 0);
         // SAFETY: as in `wake`.
         self.more.extend(self.wakers[..count].iter().map(|waker| unsafe { waker.assume_init_read() }));

@@ -20,8 +20,8 @@
 //! The first poll, and one that was woken to contend, may spin for
 //! [`WOKEN_NS`](crate::spin::Spin::WOKEN_NS) of the policy at a time, 2 us by default, and not at
 //! all with [`NoSpin`](crate::spin::NoSpin). In a queue in order that is so only if nobody waits.
-//! A task of a `SemArray` never spins. A poll may wait for a thread that changes the queue at the
-//! same moment, until that runs. So may the drop of a future that waits.
+//! A task of a `SemArray` never spins for its set. A poll may wait for a thread that changes the
+//! queue at the same moment, until that runs. So may the drop of a future that waits.
 //!
 //! # Cancellation
 //! A future may be dropped at any moment, before and after it is polled. Its waiter leaves the
@@ -39,7 +39,8 @@
 //! Wakers are called when nothing is left to do for other waiters, without a lock of ours. Any
 //! operation on the lock may call them: a release, but also `try_lock`, the drop of another future,
 //! a poll, a wait that gives up. So do not hold there what a waker takes. One that blocks keeps its
-//! caller, and nobody else. One that panics harms nobody: the panic hook says so, and its caller
+//! caller from what it does, and who waits for that: the caller may have acquired a reader-writer
+//! lock, and not returned with it yet. One that panics harms nobody: the panic hook says so, and its caller
 //! goes on. One that drops futures releases what they were given, inside of the release that has
 //! called it: thousands that do so one out of the other overflow the stack.
 //!
@@ -50,8 +51,10 @@
 //! No. A future is a place in the queue of one process.
 //!
 //! # Signals and forks
-//! A signal handler may not release where tasks wait: it would call a waker. A child of `fork` has
-//! no executor: it may drop the futures of its parent, and not poll them.
+//! A signal handler may not release where tasks wait: it would call a waker. A child of `fork` may
+//! not poll a future that its parent has polled, as it may not wait by a thread of its parent. It
+//! may drop one if no thread was in a call of the same lock when it forked: otherwise the drop may
+//! wait for that thread, which the child does not have. Forget the future then.
 //!
 //! # Examples
 //! A task and a thread take turns:
