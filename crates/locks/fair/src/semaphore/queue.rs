@@ -95,6 +95,11 @@ impl Queue {
         !self.newest.load(Relaxed).is_null()
     }
 
+    /// Whether a waiter that comes is in the window, also if it is not the first.
+    pub fn is_in_window(&self) -> bool {
+        self.window.is_open()
+    }
+
     /// Appends `node`, an arrival for `meter`.
     ///
     /// # Safety
@@ -131,21 +136,18 @@ impl Newest for &Queue {
 }
 
 impl<P: InOneProcess> RawSemaphore<P> {
-    /// Waits for `wanted` permits, counted in already. The `first` waiter polls, and so does each
-    /// that is in the window; the others have to wait for more than one release. False if
+    /// Waits for the permits that the new `node` wants, counted in already. The first waiter `polls`, and so
+    /// does each that is in the window; the others have to wait for more than one release. False if
     /// `deadline` passed first, or the semaphore is closed.
-    pub(super) fn wait_in_queue(&self, wanted: u32, first: bool, deadline: Option<Deadline>) -> bool {
+    pub(super) fn wait_in_queue(&self, node: &Node, polls: bool, deadline: Option<Deadline>) -> bool {
         // Invariant 8.
         without_unwinding(|| {
-            let node = Node::new(queue::here(), wanted);
-            let polls = first || self.queue.window.is_open();
-            // SAFETY: the node is new, and lives and stays until the wait is over.
-            unsafe { self.queue.push(&raw const node, &self.meter) };
+            // SAFETY: the node is new. It stays where it is until the wait is over, and this returns.
+            unsafe { self.queue.push(node, &self.meter) };
             self.tell_of_arrival();
             let mut slept = false;
             let answer = node.wait::<P>(polls, &mut slept, deadline, &self.meter);
-            let leave =
-                || node.ask_to_leave().map_or_else(|| node.look(), |status| self.leave(&node, status));
+            let leave = || node.ask_to_leave().map_or_else(|| node.look(), |status| self.leave(node, status));
             let granted = answer.unwrap_or_else(leave).is(Kind::Granted);
             if granted {
                 self.meter.count(if slept { Event::Woken } else { Event::Spun });

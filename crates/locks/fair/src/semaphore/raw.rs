@@ -45,9 +45,10 @@
 //!    then a thread is at work that will find out.
 //!
 //! # Which thread comes first
-//! A waiter gets its place in the queue a moment after (come). So two threads that arrive at the
-//! same time may get their places in either order. A thread that arrives after another one's (come)
-//! cannot get permits before it. It gets a place behind it, or both wait for their places.
+//! A waiter gets its place in the queue a moment after (come), by (push) of `queue.rs`; what that
+//! takes it makes ready before. So two waiters that come at the same time may get their places in
+//! either order. One that is preempted between the two steps is overtaken by those that come
+//! meanwhile. While a waiter is counted, no thread gets permits but from the queue.
 //!
 //! # Ordering
 //! (give) is Release and (take) is Acquire. All transitions are read-modify-writes. So (take) reads
@@ -69,6 +70,7 @@ use core::fmt;
 use ulocks_core::Private;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::policy::InOneProcess;
+use ulocks_core::queue::{self, Node};
 use ulocks_core::raw::Metered;
 use ulocks_core::spin::Lost;
 use ulocks_core::sync::AtomicU64;
@@ -217,7 +219,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
         State(self.state.load(Acquire)).permits()
     }
 
-    /// How many threads wait at this moment.
+    /// How many threads and tasks wait at this moment, or are about to get their places.
     #[inline]
     pub fn waiters(&self) -> u32 {
         State(self.state.load(Relaxed)).waiters()
@@ -260,10 +262,12 @@ impl<P: InOneProcess> RawSemaphore<P> {
     #[cold]
     #[inline(never)]
     fn wait(&self, count: u32, deadline: Option<Deadline>) -> bool {
+        // These may ask the kernel. Who is counted comes to its place at once.
+        let (node, is_in_window) = (Node::new(queue::here(), count), self.queue.is_in_window());
         match self.arrive(count, || deadline.is_some_and(|deadline| deadline.has_passed())) {
             Arrival::Acquired => true,
             Arrival::GaveUp => false,
-            Arrival::Came { first } => self.wait_in_queue(count, first, deadline),
+            Arrival::Came { first } => self.wait_in_queue(&node, first || is_in_window, deadline),
         }
     }
 
