@@ -1,7 +1,5 @@
 //! The command line.
 
-use std::path::PathBuf;
-
 xflags::xflags! {
     /// The commands of this repository.
     cmd xtask {
@@ -109,12 +107,6 @@ xflags::xflags! {
             optional --stale
             /// Begins no test after this many minutes. Each record is stored at once.
             optional --budget minutes: u64
-        }
-
-        /// Draws the page of a record of the benches again, or of all records.
-        cmd report {
-            /// The record (default: all in target/ulocks-report/).
-            optional json: PathBuf
         }
 
         /// Compares ulocks-shm with boost.interprocess, iceoryx2 and raw_sync, as far as they are

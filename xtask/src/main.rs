@@ -16,7 +16,6 @@ mod mutants;
 mod pages;
 mod peers;
 mod publish_check;
-mod report;
 mod test;
 mod tsan;
 mod verify;
@@ -64,7 +63,6 @@ fn run(command: XtaskCmd, steps: &mut Steps) -> anyhow::Result<()> {
         XtaskCmd::Fuzz(flags) => fuzz::run(&flags, &shell, &workspace, steps),
         XtaskCmd::Mutants(flags) => mutants::run(&flags, &workspace, steps),
         XtaskCmd::Verify(flags) => verify::run(&flags, &workspace, steps),
-        XtaskCmd::Report(flags) => report::run(&flags, &shell, steps),
         XtaskCmd::Peers(flags) => peers::run(&flags, &shell, &workspace, steps),
         XtaskCmd::PublishCheck(_) => publish_check::run(&shell, &workspace, steps),
     }

@@ -12,16 +12,7 @@ pub const ROW: Row = Row {
     share_s: (185, 75),
     jobs,
     // The last are dropped last: std, parking_lot and usync are what people use today.
-    drop_first: &[
-        "tbb",
-        "pthread-adaptive",
-        "parking_lot-0.12",
-        "asym",
-        "pi",
-        "semaphore",
-        "pthread",
-        "usync",
-    ],
+    drop_first: &["usync"],
     columns: &[
         of("rate"),
         by_peer("rate"),

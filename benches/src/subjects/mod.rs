@@ -14,4 +14,4 @@ pub mod rwlocks;
 pub mod semaphores;
 pub mod tasks;
 
-pub use registry::{Entry, Kind, is_here};
+pub use registry::{Entry, Kind};

@@ -18,11 +18,6 @@ pub struct Entry<K: 'static> {
     pub kind: K,
 }
 
-/// Whether this libc has the subject called `name`: adaptive mutexes are of glibc alone.
-pub fn is_here(name: &str) -> bool {
-    cfg!(target_env = "gnu") || name != "pthread-adaptive"
-}
-
 /// What is known of subjects of one kind.
 pub trait Kind: Sized + 'static {
     /// What errors call such a subject.

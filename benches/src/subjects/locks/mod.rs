@@ -28,7 +28,7 @@ pub use wait_wake::WaitWake;
 use super::rwlocks::{Peer, Psrw, PsrwCentral, PsrwHandler, Pthread};
 use anyhow::{Result, anyhow, bail};
 use loops::time;
-use posix::{ADAPTIVE, ROBUST};
+use posix::ROBUST;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::sync::LazyLock;
@@ -241,7 +241,6 @@ macro_rules! locks {
                     all.push(entry($name, $about, stringify!($group), None, types));
                 })*
             )*
-            all.retain(|entry| crate::subjects::is_here(entry.name));
             all
         });
     };
@@ -303,7 +302,6 @@ locks! {
         "parking_lot-0.12" "parking_lot 0.12 Mutex": ParkingLot012;
         "usync" "usync Mutex": Usync;
         "pthread" "pthread_mutex_t, normal": Posix<NORMAL> | Posix<NORMAL>;
-        "pthread-adaptive" "pthread_mutex_t, adaptive": Posix<ADAPTIVE> | Posix<ADAPTIVE>;
         "pthread-pi" "pthread_mutex_t, priority inheritance": Posix<INHERIT> | Posix<INHERIT>;
         "pthread-robust" "pthread_mutex_t, robust and process-shared": Posix<ROBUST> | Posix<ROBUST>;
         "sem_t" "POSIX unnamed semaphore, process-shared": PosixSem | PosixSem;

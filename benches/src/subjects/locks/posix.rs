@@ -8,15 +8,10 @@ use std::mem::MaybeUninit;
 
 /// Kinds of [`Posix`] mutex.
 pub const NORMAL: u8 = 0;
-/// Spins a little before it sleeps.
-pub const ADAPTIVE: u8 = 1;
 /// Priority inheritance.
 pub const INHERIT: u8 = 2;
 /// Robust, and process-shared also among threads.
 pub const ROBUST: u8 = 3;
-
-/// `PTHREAD_MUTEX_ADAPTIVE_NP` of glibc. Other libcs lack it, and refuse the number.
-const ADAPTIVE_NP: libc::c_int = 3;
 
 /// A `pthread_mutex_t` of one kind.
 #[derive(Debug)]
@@ -50,7 +45,6 @@ impl<const KIND: u8> Lock for Posix<KIND> {
             check("pthread_mutexattr_init", libc::pthread_mutexattr_init(attr))?;
             check("pthread_mutexattr_setpshared", libc::pthread_mutexattr_setpshared(attr, shared))?;
             let rc = match KIND {
-                ADAPTIVE => libc::pthread_mutexattr_settype(attr, ADAPTIVE_NP),
                 INHERIT => libc::pthread_mutexattr_setprotocol(attr, libc::PTHREAD_PRIO_INHERIT),
                 ROBUST => libc::pthread_mutexattr_setrobust(attr, libc::PTHREAD_MUTEX_ROBUST),
                 _ => libc::pthread_mutexattr_settype(attr, libc::PTHREAD_MUTEX_NORMAL),

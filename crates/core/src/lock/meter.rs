@@ -53,7 +53,7 @@ pub mod sealed {
     pub unsafe trait Sealed {}
 }
 
-/// What a lock counts: [`Off`] or [`Counted`]. Chosen by type.
+/// What a lock counts: [`Off`], [`Counted`], or what a profile needs. Chosen by type.
 ///
 /// Sealed: a lock calls its meter in the middle of its protocol, where a panic would do harm.
 /// ```compile_fail,E0277

@@ -44,7 +44,7 @@
 //! one CPU between them. A lock between processes cannot know where the others run, so its waiters
 //! always spin.
 //!
-//! Budgets and pauses come from the measurements in `BENCHMARKS.md`, section "The waiting rule".
+//! What the rule has gained is in `BENCHMARKS.md`, section "The waiting rule".
 
 use super::policy::Policy;
 use crate::sys::futex::{self, Bits, Futex, Scope};

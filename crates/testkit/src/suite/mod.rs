@@ -19,7 +19,7 @@
 //! are parameters. loom keeps few models of each lock, for its agreement with the machine.
 //! Order, bounds on overtaking and robustness are promises of single locks and not in here.
 //!
-//! `xtask/src/verify/scan.rs` reads the names of the tests from the macros below.
+//! `xtask/src/scan.rs` reads the names of the tests from the macros below.
 
 #[cfg(world = "loom")]
 mod loom;

@@ -109,8 +109,7 @@
 //! partner sleep too. So a waiter spins first, for as long as its mutex says
 //! ([`RawMutex::CONDVAR_NS`]). `counts` holds how many spins in a row have failed (`failed`). After
 //! [`TRIES`](spin::TRIES) of them waiters sleep at once, and one wait in [`PROBE`](spin::PROBE) -
-//! [`TRIES`](spin::TRIES) spins again. At most three waiters spin at a time (`spins.rs`).
-//! `BENCHMARKS.md` ("Condition variables") has the table.
+//! [`TRIES`](spin::TRIES) spins again. At most three waiters spin at a time: `spins.rs` says why.
 //!
 //! # Memory ordering
 //! What a waiter sees of the notifier's work is the mutex's business. The orderings here keep the
