@@ -134,7 +134,8 @@ fn a_child_of_fork_has_none_of_its_parents_tasks() {
             let gone = [0, 2, 1].map(|which| {
                 let parent = parents[which].take().unwrap();
                 let memory = ptr::from_ref(&*parent).cast::<[u8; size_of::<TaskSleep>()]>();
-                // SAFETY: it is dropped in its place. Its memory is never freed, and is bytes since.
+                // SAFETY: it is dropped in its place. Its memory is never freed, and is bytes
+                // since.
                 unsafe {
                     let parent = Box::into_raw(Pin::into_inner_unchecked(parent));
                     parent.drop_in_place();

@@ -126,8 +126,8 @@ impl Place {
         if renews {
             // (renew)
             self.count.store(0, Relaxed);
-            // SAFETY: the place is no other thread's (invariant 4). What was there is left as it is:
-            // the lock may be held, and entries are of futures that may be gone.
+            // SAFETY: the place is no other thread's (invariant 4). What was there is left as it
+            // is: the lock may be held, and entries are of futures that may be gone.
             unsafe { self.list.get().write(Mutex::new(List::EMPTY)) };
             self.process.store(mine, Release); // (own)
         } else {

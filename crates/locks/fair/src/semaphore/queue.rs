@@ -136,13 +136,14 @@ impl Newest for &Queue {
 }
 
 impl<P: InOneProcess> RawSemaphore<P> {
-    /// Waits for the permits that the new `node` wants, counted in already. The first waiter `polls`, and so
-    /// does each that is in the window; the others have to wait for more than one release. False if
-    /// `deadline` passed first, or the semaphore is closed.
+    /// Waits for the permits that the new `node` wants, counted in already. The first waiter
+    /// `polls`, and so does each that is in the window; the others have to wait for more than one
+    /// release. False if `deadline` passed first, or the semaphore is closed.
     pub(super) fn wait_in_queue(&self, node: &Node, polls: bool, deadline: Option<Deadline>) -> bool {
         // Invariant 8.
         without_unwinding(|| {
-            // SAFETY: the node is new. It stays where it is until the wait is over, and this returns.
+            // SAFETY: the node is new. It stays where it is until the wait is over, and this
+            // returns.
             unsafe { self.queue.push(node, &self.meter) };
             self.tell_of_arrival();
             let mut slept = false;
