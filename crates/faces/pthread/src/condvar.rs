@@ -405,10 +405,7 @@ pub unsafe extern "C" fn pthread_cond_destroy(condvar: *mut pthread_cond_t) -> c
     // Acquire: pairs with the Release of each waiter that leaves.
     while this.inside.load(Acquire) > 0 {
         this.condvar.hurry();
-        let pause = timespec { tv_sec: 0, tv_nsec: 50_000 };
-        let _errno = ulocks_core::errno::Guard::new();
-        // SAFETY: the argument is a `timespec`.
-        unsafe { libc::nanosleep(&raw const pause, ptr::null_mut()) };
+        time::nap();
     }
     0
 }

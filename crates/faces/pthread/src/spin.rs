@@ -8,8 +8,9 @@
 //! more threads than CPUs glibc's waiters use up their time slices.
 
 use crate::choice::{Algorithm, Choice};
+use crate::time;
 use core::ffi::c_int;
-use libc::{pthread_spinlock_t, timespec};
+use libc::pthread_spinlock_t;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, pause};
 
@@ -18,8 +19,6 @@ const HELD: u32 = 1 - FREE;
 
 /// About as long as a sleep and a wake-up take.
 const POLLS: u32 = 200;
-
-const SLEEP: timespec = timespec { tv_sec: 0, tv_nsec: 50_000 };
 
 /// # Safety
 /// `lock` points to a spinlock that is initialised, and lives as long as the caller uses what this
@@ -72,9 +71,7 @@ fn lock_contended(word: &AtomicU32) {
             pause();
         }
         if sleeps {
-            let _errno = ulocks_core::errno::Guard::new();
-            // SAFETY: the argument is a `timespec`.
-            unsafe { libc::nanosleep(&SLEEP, core::ptr::null_mut()) };
+            time::nap();
         }
     }
 }

@@ -194,7 +194,7 @@ static FILE: OnceLock<CString> = OnceLock::new();
 /// Has the report written at the end.
 pub fn register() {
     extern "C" fn at_exit() {
-        write_report();
+        without_cancellation(write_report);
     }
     if Choice::get().has_stats()
         && let Some(name) = variable(c"ULOCKS_STATS")
@@ -210,6 +210,22 @@ pub fn register() {
             libc::atexit(at_exit);
         }
     }
+}
+
+/// Runs `work`, which opens, reads and writes files. These are cancellation points, and the thread
+/// that ends the program may have a cancellation pending.
+fn without_cancellation(work: impl FnOnce()) {
+    const DISABLE: c_int = 1;
+    unsafe extern "C" {
+        /// Of glibc; the libc crate does not have it.
+        fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+    }
+    let mut before = 0;
+    // SAFETY: a state that exists, and a place for the state before.
+    unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+    work();
+    // SAFETY: the state that was before. glibc takes a null pointer for no place.
+    unsafe { pthread_setcancelstate(before, ptr::null_mut()) };
 }
 
 /// In the child of a fork: its report is about itself.

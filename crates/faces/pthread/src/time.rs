@@ -3,6 +3,7 @@
 use crate::choice::Choice;
 use crate::stats;
 use core::ffi::c_int;
+use core::ptr;
 use core::time::Duration;
 use libc::{clockid_t, timespec};
 use ulocks_core::time::{Clock, Deadline};
@@ -45,6 +46,18 @@ pub unsafe fn deadline(clock: Clock, deadline: *const timespec) -> Result<Deadli
     let nanoseconds = nanoseconds.ok_or(libc::EINVAL)?;
     let seconds = u64::try_from(tv_sec).map_err(|_| libc::ETIMEDOUT)?;
     Ok(Deadline::new(clock, Duration::new(seconds, nanoseconds)))
+}
+
+/// Sleeps for 50 us, between two looks at what another thread does.
+///
+/// glibc's `nanosleep` is a cancellation point, which POSIX forbids `pthread_spin_lock` and
+/// `pthread_cond_destroy` to be. The same call of the kernel is none.
+pub fn nap() {
+    let time = timespec { tv_sec: 0, tv_nsec: 50_000 };
+    let _errno = ulocks_core::errno::Guard::new();
+    // SAFETY: the first argument is a `timespec`, which the kernel reads. The second says that it
+    // need not write what is left of the time.
+    unsafe { libc::syscall(libc::SYS_nanosleep, &raw const time, ptr::null_mut::<timespec>()) };
 }
 
 /// Acquires a lock by `attempt`, and then by `wait`, which returns false if the deadline passed.

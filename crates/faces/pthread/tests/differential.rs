@@ -34,14 +34,17 @@ const PROGRAMS: &[Program] = &[
     Program::cpp("cond_handlers_cpp"),
 ];
 
+fn all_equal(compared: impl Iterator<Item = Result<(), String>>) {
+    let differences: Vec<_> = compared.filter_map(Result::err).collect();
+    assert!(differences.is_empty(), "{} runs differ:\n{}", differences.len(), differences.concat());
+}
+
 /// A test for each choice of locks: all programs behave under it as on glibc.
 macro_rules! choices {
     ($($name:ident: $choice:expr;)*) => {$(
         #[test]
         fn $name() {
-            let compared = PROGRAMS.iter().map(|program| compare(*program, &$choice));
-            let differences: Vec<_> = compared.filter_map(Result::err).collect();
-            assert!(differences.is_empty(), "{} programs differ:\n{}", differences.len(), differences.concat());
+            all_equal(PROGRAMS.iter().map(|program| compare(*program, &$choice)));
         }
     )*};
 }
@@ -57,6 +60,29 @@ choices! {
         Choice { mutex: Some("glibc"), rwlock: Some("psrwlock") };
     a_choice_of_glibc_for_everything_behaves_as_glibc:
         Choice { mutex: Some("glibc"), rwlock: Some("glibc") };
+}
+
+/// A program of one fault that was mended, with each mutex.
+fn behaves_as_glibc_with_each_mutex(program: Program) {
+    let mutexes = ["throughput", "calock", "fair", "unfair", "pi", "glibc"];
+    all_equal(mutexes.into_iter().map(|name| compare(program, &Choice::mutex(name))));
+}
+
+#[test]
+fn no_function_is_a_cancellation_point_that_posix_says_is_none() {
+    behaves_as_glibc_with_each_mutex(Program::c("cancel_points"));
+}
+
+/// It opens and writes a file, and these are cancellation points.
+#[test]
+fn the_report_is_written_although_a_cancellation_is_pending() {
+    let stats = harness::scratch_file("stats-cancelled");
+    let variables = [("ULOCKS_STATS", &*stats.to_string_lossy())];
+    let outcome = harness::run_with(Program::c("cancel_exit"), &Choice::default(), &variables);
+    assert_eq!(outcome.code(), Some(7), "the program does not end by its `exit`: {outcome:?}");
+    let report = std::fs::read_to_string(&stats).expect("a report of contention");
+    assert!(report.contains("acquisitions"), "{report}");
+    std::fs::remove_file(&stats).expect("a file of this test");
 }
 
 /// Not compared: glibc's own lock lets such a child wait for ever.
