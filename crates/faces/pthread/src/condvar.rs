@@ -26,9 +26,9 @@
 //! sleep on the mutex, since the caller may hold it.
 
 use crate::choice::{Algorithm, Choice};
-use crate::glibc;
 use crate::mutex::Waitable;
 use crate::time::{self, clock_of};
+use crate::{fork, glibc};
 use core::ffi::c_int;
 use core::mem::{self, MaybeUninit};
 use core::ptr;
@@ -283,6 +283,11 @@ unsafe fn wait(
     let (condvar, mutex) = unsafe { (Condvar::at(address), &*mutex.cast::<Waitable>()) };
     let choice = Choice::get();
     let is_glibcs = mutex.0.is_passed_on(choice);
+    // The first call in a child may be this one. The release below must find no waiter of the
+    // parent, nor may the mutex be begun anew after the wait has counted itself there.
+    if !is_glibcs && choice.is_forked() {
+        fork::renew_mutex(&mutex.0, choice);
+    }
     if choice.mutex() == Algorithm::Glibc || condvar.is_shared() {
         if !is_glibcs {
             let refused = mutex.check_owner();

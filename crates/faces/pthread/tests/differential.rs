@@ -73,6 +73,11 @@ fn no_function_is_a_cancellation_point_that_posix_says_is_none() {
     behaves_as_glibc_with_each_mutex(Program::c("cancel_points"));
 }
 
+#[test]
+fn a_child_has_the_mutex_of_its_parent_without_the_waiters_whatever_it_calls_first() {
+    behaves_as_glibc_with_each_mutex(Program::c("fork_held"));
+}
+
 /// It opens and writes a file, and these are cancellation points.
 #[test]
 fn the_report_is_written_although_a_cancellation_is_pending() {

@@ -295,8 +295,26 @@ impl Mutex {
 
     /// Begins anew in the child of a fork: held without waiters if it was held, else free.
     pub fn renew(&self, choice: Choice) {
-        with_lock!(self, choice.mutex(), lock => fork::renew_lock(lock));
+        let was_locked = self.is_locked(choice);
+        with_lock!(self, choice.mutex(), lock => fork::free_lock(lock));
+        if was_locked {
+            self.lock_anew(choice);
+        }
         self.sleepers.store(0, Relaxed);
+    }
+
+    /// Locks the mutex, which is free and used by no other thread, for the thread that forked.
+    fn lock_anew(&self, choice: Choice) {
+        if choice.mutex() == Algorithm::Pi {
+            // The word of a `PiMutex` is the holder's number, and this thread may be another one:
+            // the first thread of a process has the number of the process.
+            let holder = std::process::id();
+            // SAFETY: the word is the first of the lock's, aligned, lives as long, and is accessed
+            // atomically by every thread.
+            unsafe { &*self.lock.get().cast::<AtomicU32>() }.store(holder, Relaxed);
+        } else {
+            with_lock!(self, choice.mutex(), lock => _ = lock.try_lock());
+        }
     }
 }
 
