@@ -78,6 +78,11 @@ fn a_child_has_the_mutex_of_its_parent_without_the_waiters_whatever_it_calls_fir
     behaves_as_glibc_with_each_mutex(Program::c("fork_held"));
 }
 
+#[test]
+fn a_wait_releases_a_robust_mutex_whose_owner_died() {
+    behaves_as_glibc_with_each_mutex(Program::c("cond_robust"));
+}
+
 /// It opens and writes a file, and these are cancellation points.
 #[test]
 fn the_report_is_written_although_a_cancellation_is_pending() {

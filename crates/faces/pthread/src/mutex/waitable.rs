@@ -11,6 +11,7 @@ use ulocks_core::futex::{FutexKey, Local};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::Ordering::{Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, AtomicU64};
+use ulocks_core::tid;
 use ulocks_core::time::Deadline;
 use ulocks_fair::RawFairMutex;
 use ulocks_pi::RawPiMutex;
@@ -102,8 +103,8 @@ unsafe impl RawMutex for Waitable {
 
     fn lock_requeued(&self) -> c_int {
         let choice = Choice::get();
-        let is_still_held = self.0.is_owned(choice) && is_mine(&self.0.owner);
-        if self.0.is_passed_on(choice) || is_still_held {
+        let is_still_held = || self.0.is_owned(choice) && is_mine(&self.0.owner);
+        if self.0.is_passed_on(choice) || is_still_held() {
             return self.lock();
         }
         with_lock!(self.0, choice.mutex(), lock => lock.lock_requeued());
@@ -121,14 +122,27 @@ impl Waitable {
     /// Whether a wait may begin: zero, or what it returns at once.
     pub fn check_owner(&self) -> c_int {
         let choice = Choice::get();
-        let is_owner = if self.0.is_passed_on(choice) {
-            // glibc checks the owner of all but normal mutexes. It is where we have `sleepers`.
-            let is_checked = self.0.is_owned(choice) || self.0.kind() & (ROBUST | INHERIT | PROTECT) != 0;
-            !is_checked || self.0.sleepers.load(Relaxed) == ulocks_core::tid::current()
-        } else {
+        let is_owner = if !self.0.is_passed_on(choice) {
             !self.0.is_owned(choice) || is_mine(&self.0.owner)
+        } else if self.0.kind() & (ROBUST | INHERIT) != 0 {
+            // Their `__lock` names the thread that holds them, as the kernel demands. `__owner` is
+            // no thread's name while the mutex is inconsistent.
+            self.glibcs_lock().load(Relaxed) & libc::FUTEX_TID_MASK == tid::current()
+        } else if self.0.is_owned(choice) || self.0.kind() & PROTECT != 0 {
+            // Their `__owner` is where we have `sleepers`.
+            self.0.sleepers.load(Relaxed) == tid::current()
+        } else {
+            true // glibc does not check the owner of a normal mutex.
         };
         if is_owner { 0 } else { libc::EPERM }
+    }
+
+    /// `__lock` of a mutex that is passed on.
+    fn glibcs_lock(&self) -> &AtomicU32 {
+        // SAFETY: the first four bytes of a `pthread_mutex_t` are aligned, live as long as the
+        // mutex, and are only accessed atomically. Of `owner`, whose bytes they are in a mutex of
+        // ours, nobody asks in one that is passed on.
+        unsafe { &*self.0.address().cast() }
     }
 
     /// What says to `pthread_mutex_destroy` that threads wait with this mutex. In a mutex of
