@@ -30,6 +30,48 @@ pub(crate) unsafe fn deadline(deadline: *const timespec) -> Result<Deadline, c_i
     Ok(Deadline::new(Clock::Monotonic, since_zero))
 }
 
+/// A call that may open, read, write or close a file. It leaves `errno` as it is, and is no
+/// cancellation point: a pending cancellation stays pending, whatever functions of the C library it
+/// calls.
+#[must_use = "it ends when it is dropped"]
+pub(crate) struct Uncancelled {
+    _errno: Guard,
+    /// The caller's state. Android has no cancellation.
+    #[cfg(not(target_os = "android"))]
+    before: c_int,
+}
+
+impl Uncancelled {
+    pub(crate) fn new() -> Self {
+        let _errno = Guard::new();
+        Self {
+            _errno,
+            #[cfg(not(target_os = "android"))]
+            before: set_cancel_state(1), // PTHREAD_CANCEL_DISABLE
+        }
+    }
+}
+
+#[cfg(not(target_os = "android"))]
+impl Drop for Uncancelled {
+    fn drop(&mut self) {
+        set_cancel_state(self.before);
+    }
+}
+
+/// Whether the calling thread can be cancelled from here on. Returns the state before.
+#[cfg(not(target_os = "android"))]
+fn set_cancel_state(state: c_int) -> c_int {
+    unsafe extern "C" {
+        /// The libc crate does not have it.
+        fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+    }
+    let mut before = 0;
+    // SAFETY: the place is borrowed. A state that does not exist is refused.
+    unsafe { pthread_setcancelstate(state, &raw mut before) };
+    before
+}
+
 /// 0, or the error.
 pub(crate) fn code(acquired: bool, otherwise: c_int) -> c_int {
     if acquired { 0 } else { otherwise }

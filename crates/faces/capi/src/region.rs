@@ -1,5 +1,6 @@
 //! Regions, and the threads that take part in them.
 
+use crate::call::Uncancelled;
 use core::cell::RefCell;
 use core::ffi::{CStr, c_char, c_int};
 use libc::{mode_t, size_t};
@@ -7,7 +8,6 @@ use std::ffi::{CString, OsStr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use ulocks_core::errno::Guard;
 use ulocks_shm::{
     Attached, Directory, DirectoryError, JoinError, Joined, Member, Region, RegionError, SharedSafe,
 };
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn ulocks_region_create(
     mode: mode_t,
     region: *mut *mut ulocks_region_t,
 ) -> c_int {
-    let _errno = Guard::new();
+    let _call = Uncancelled::new();
     // SAFETY: the caller's promise.
     let Some(path) = (unsafe { path(file) }) else { return libc::EINVAL };
     // SAFETY: the caller's promise.
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn ulocks_region_create(
 /// creates or resets it and does not finish; EINVAL: a null pointer; or why the system refused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_region_open(file: *const c_char, region: *mut *mut ulocks_region_t) -> c_int {
-    let _errno = Guard::new();
+    let _call = Uncancelled::new();
     // SAFETY: the caller's promise.
     let Some(path) = (unsafe { path(file) }) else { return libc::EINVAL };
     // SAFETY: the caller's promise.
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn ulocks_region_create_or_open(
     mode: mode_t,
     region: *mut *mut ulocks_region_t,
 ) -> c_int {
-    let _errno = Guard::new();
+    let _call = Uncancelled::new();
     // SAFETY: the caller's promise.
     let Some(path) = (unsafe { path(file) }) else { return libc::EINVAL };
     // SAFETY: the caller's promise.
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn ulocks_region_create_or_open(
 /// Returns 0; EINVAL: a null pointer; or why the system refused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_region_anonymous(region: *mut *mut ulocks_region_t) -> c_int {
-    let _errno = Guard::new();
+    let _call = Uncancelled::new();
     // SAFETY: the caller's promise.
     unsafe { opened(Region::options().anonymous(), region) }
 }
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn ulocks_region_from_fd(
     descriptor: c_int,
     region: *mut *mut ulocks_region_t,
 ) -> c_int {
-    let _errno = Guard::new();
+    let _call = Uncancelled::new();
     if descriptor < 0 {
         return libc::EBADF;
     }
@@ -203,7 +203,7 @@ pub unsafe extern "C" fn ulocks_region_attached(region: *const ulocks_region_t) 
 /// Returns 0, or EBUSY: a thread of this process takes part, and the region stays open.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_region_close(region: *mut ulocks_region_t) -> c_int {
-    let _errno = Guard::new();
+    let _call = Uncancelled::new();
     // SAFETY: the caller's promise: it comes from a function that opened it, and is closed once.
     let closed = unsafe { core::ptr::read(region) };
     match closed.0.detach() {
@@ -230,7 +230,7 @@ pub unsafe extern "C" fn ulocks_region_join(
     region: *const ulocks_region_t,
     member: *mut *mut ulocks_member_t,
 ) -> c_int {
-    let _errno = Guard::new();
+    let _call = Uncancelled::new();
     if member.is_null() {
         return libc::EINVAL;
     }
@@ -253,7 +253,7 @@ pub unsafe extern "C" fn ulocks_region_join(
 /// Returns 0, or EBUSY: the thread still holds a robust lock, and takes part as before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_member_leave(member: *mut ulocks_member_t) -> c_int {
-    let _errno = Guard::new();
+    let _call = Uncancelled::new();
     // SAFETY: the caller's promise: it comes from a join, and leaves once.
     let left = unsafe { core::ptr::read(member) };
     match left.0.leave() {
@@ -285,7 +285,7 @@ pub unsafe extern "C" fn ulocks_region_bytes(
     size: size_t,
     bytes: *mut *mut core::ffi::c_void,
 ) -> c_int {
-    let _errno = Guard::new();
+    let _call = Uncancelled::new();
     // SAFETY: the caller's promise.
     let place = unsafe {
         text(name).and_then(|name| {
@@ -359,7 +359,7 @@ pub(crate) unsafe fn named<T: SharedSafe, C>(
     place: *mut *mut C,
 ) -> c_int {
     const { assert!(size_of::<C>() == size_of::<T>()) };
-    let _errno = Guard::new();
+    let _call = Uncancelled::new();
     if place.is_null() {
         return libc::EINVAL;
     }

@@ -31,6 +31,7 @@ programs! {
     semaphore: "semaphore.c", "c11";
     semarray: "semarray.c", "gnu11";
     region: "region.c", "gnu11";
+    cancellation: "cancellation.c", "gnu11";
     robust_mutex: "robust_mutex.c", "gnu11";
     robust_fair_mutex: "robust_fair_mutex.c", "gnu11";
     robust_rwlock: "robust_rwlock.c", "gnu11";
