@@ -105,7 +105,7 @@ impl Outcome {
 /// What the program prints under the library and not on glibc, with the command that shows it.
 pub fn compare(program: Program, choice: &Choice) -> Result<(), String> {
     let Some(expected) = on_glibc(program) else {
-        eprintln!("{}: skipped, since this machine has no `{}`", program.name, program.compiler);
+        println!("not tested: {}, since this machine has no `{}`", program.name, program.compiler);
         return Ok(());
     };
     let found = run_under(program, choice);
