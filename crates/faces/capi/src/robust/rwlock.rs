@@ -52,74 +52,69 @@ pub unsafe extern "C" fn ulocks_region_robust_rwlock(
     unsafe { named::<Lock, _>(region, member, name, lock) }
 }
 
-/// Locks for reading, behind the writers that wait.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_rwlock_read_lock(
-    lock: *mut ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { with(of(lock), me(member), |lock, me| code(lock.read(me), libc::ETIMEDOUT)) }
+/// The function `$name`, which locks by `$method` and returns `$otherwise` if that gives up.
+macro_rules! acquisition {
+    ($(#[$about:meta])* $name:ident, $method:ident, $otherwise:expr) => {
+        $(#[$about])*
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            lock: *mut ulocks_robust_rwlock_t,
+            member: *const ulocks_member_t,
+        ) -> c_int {
+            // SAFETY: the caller's promise.
+            unsafe { with(of(lock), me(member), |lock, me| code(lock.$method(me), $otherwise)) }
+        }
+    };
 }
 
-/// Locks for reading if that needs no waiting. EBUSY: a writer has the lock or waits.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_rwlock_read_trylock(
-    lock: *mut ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { with(of(lock), me(member), |lock, me| code(lock.try_read(me), libc::EBUSY)) }
+/// The function `$name`, which locks by `$method`, or gives up at a moment.
+macro_rules! acquisition_until {
+    ($(#[$about:meta])* $name:ident, $method:ident) => {
+        $(#[$about])*
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            lock: *mut ulocks_robust_rwlock_t,
+            member: *const ulocks_member_t,
+            monotonic_deadline: *const timespec,
+        ) -> c_int {
+            // SAFETY: the caller's promise.
+            unsafe {
+                with_until(of(lock), me(member), monotonic_deadline, |lock, me, deadline| {
+                    code(lock.$method(me, deadline), libc::ETIMEDOUT)
+                })
+            }
+        }
+    };
 }
 
-/// Locks for reading, or gives up at a moment.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_rwlock_read_lock_until(
-    lock: *mut ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-    monotonic_deadline: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        with_until(of(lock), me(member), monotonic_deadline, |lock, me, deadline| {
-            code(lock.read_until(me, deadline), libc::ETIMEDOUT)
-        })
-    }
+acquisition! {
+    /// Locks for reading, behind the writers that wait.
+    ulocks_robust_rwlock_read_lock, read, libc::ETIMEDOUT
 }
 
-/// Locks for an urgent reader, before all writers that wait.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_rwlock_urgent_lock(
-    lock: *mut ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { with(of(lock), me(member), |lock, me| code(lock.read_urgent(me), libc::ETIMEDOUT)) }
+acquisition! {
+    /// Locks for reading if that needs no waiting. EBUSY: a writer has the lock or waits.
+    ulocks_robust_rwlock_read_trylock, try_read, libc::EBUSY
 }
 
-/// Locks for an urgent reader if that needs no waiting. EBUSY: a writer has the lock.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_rwlock_urgent_trylock(
-    lock: *mut ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { with(of(lock), me(member), |lock, me| code(lock.try_read_urgent(me), libc::EBUSY)) }
+acquisition_until! {
+    /// Locks for reading, or gives up at a moment.
+    ulocks_robust_rwlock_read_lock_until, read_until
 }
 
-/// Locks for an urgent reader, or gives up at a moment.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_rwlock_urgent_lock_until(
-    lock: *mut ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-    monotonic_deadline: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        with_until(of(lock), me(member), monotonic_deadline, |lock, me, deadline| {
-            code(lock.read_urgent_until(me, deadline), libc::ETIMEDOUT)
-        })
-    }
+acquisition! {
+    /// Locks for an urgent reader, before all writers that wait.
+    ulocks_robust_rwlock_urgent_lock, read_urgent, libc::ETIMEDOUT
+}
+
+acquisition! {
+    /// Locks for an urgent reader if that needs no waiting. EBUSY: a writer has the lock.
+    ulocks_robust_rwlock_urgent_trylock, try_read_urgent, libc::EBUSY
+}
+
+acquisition_until! {
+    /// Locks for an urgent reader, or gives up at a moment.
+    ulocks_robust_rwlock_urgent_lock_until, read_urgent_until
 }
 
 /// Unlocks for a reader of either class. EPERM: the thread does not read.
@@ -139,39 +134,19 @@ pub unsafe extern "C" fn ulocks_robust_rwlock_read_unlock(
     }
 }
 
-/// Locks for writing, and waits as long as that takes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_rwlock_write_lock(
-    lock: *mut ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { with(of(lock), me(member), |lock, me| code(lock.write(me), libc::ETIMEDOUT)) }
+acquisition! {
+    /// Locks for writing, and waits as long as that takes.
+    ulocks_robust_rwlock_write_lock, write, libc::ETIMEDOUT
 }
 
-/// Locks for writing if that needs no waiting. EBUSY: a thread has the lock or waits.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_rwlock_write_trylock(
-    lock: *mut ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe { with(of(lock), me(member), |lock, me| code(lock.try_write(me), libc::EBUSY)) }
+acquisition! {
+    /// Locks for writing if that needs no waiting. EBUSY: a thread has the lock or waits.
+    ulocks_robust_rwlock_write_trylock, try_write, libc::EBUSY
 }
 
-/// Locks for writing, or gives up at a moment.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ulocks_robust_rwlock_write_lock_until(
-    lock: *mut ulocks_robust_rwlock_t,
-    member: *const ulocks_member_t,
-    monotonic_deadline: *const timespec,
-) -> c_int {
-    // SAFETY: the caller's promise.
-    unsafe {
-        with_until(of(lock), me(member), monotonic_deadline, |lock, me, deadline| {
-            code(lock.write_until(me, deadline), libc::ETIMEDOUT)
-        })
-    }
+acquisition_until! {
+    /// Locks for writing, or gives up at a moment.
+    ulocks_robust_rwlock_write_lock_until, write_until
 }
 
 /// Unlocks for a writer. If a writer had died, and the data was not said to be consistent, the lock
