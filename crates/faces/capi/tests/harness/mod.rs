@@ -67,7 +67,9 @@ pub fn compile(source: &Path, standard: &str, linked: Linked) -> Option<PathBuf>
 
 /// Runs a program, panics if it fails or hangs, and returns what it printed.
 pub fn run(binary: &Path) -> String {
-    let ran = output(Command::new(binary).current_dir(directory()));
+    // Cargo sets the variable, to the folders of a build that may be another one. The linker has
+    // written into the program which library it needs.
+    let ran = output(Command::new(binary).current_dir(directory()).env_remove("LD_LIBRARY_PATH"));
     let [out, err] = [ran.stdout, ran.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     let program = binary.display();
     assert!(
