@@ -40,8 +40,10 @@
 //!    is followed by [`settle`](Section::settle) under the same lock.
 //! 5. A thread that is about to change the word of a plain semaphore has made it busy first. So an
 //!    exchange of another thread comes before the evaluation, or fails.
-//!
-//! 6. An array that is marked as removed has sleepers only until its remover has ended them. If the
+//! 6. A word that the journal names has a flag until (clear journal), also if (apply) ends its last
+//!    watch: it is busy, or the completed sleeper names it. So no exchange comes between (apply) and
+//!    the same again.
+//! 7. An array that is marked as removed has sleepers only until its remover has ended them. If the
 //!    remover dies before, the next thread that gets the lock ends them. A sleeper that finds the
 //!    mark comes for the lock itself.
 //!

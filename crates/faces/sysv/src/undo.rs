@@ -9,7 +9,9 @@
 //! 2. A thread that gets the array lock applies the rows of dead processes before anything else.
 //!    Semaphores with adjustments are watched. So no operation sees a value that a dead process
 //!    still owes.
-//! 3. A row is applied by one journal: all its semaphores, as in the kernel.
+//! 3. A row is applied by one journal: all its semaphores, as in the kernel. (apply) ends the watch
+//!    of a semaphore whose only adjustment this was. So the words are busy until the journal is
+//!    cleared.
 
 use crate::array::Array;
 use crate::op::Change;
@@ -88,6 +90,7 @@ fn apply(section: &mut Section, index: usize) {
     for num in 0..array.nsems {
         let adjustment = array.adjustment(index, num).map_or(0, |place| place.load(Relaxed) as i16);
         if adjustment != 0 {
+            section.mark_one(num);
             let value = (array.load(num).value() + i32::from(adjustment)).clamp(0, MOST);
             let change = Change { num: num as u16, value: value as u16, adjustment: Some(0) };
             if let Some(entry) = array.entry(entries) {
@@ -98,6 +101,9 @@ fn apply(section: &mut Section, index: usize) {
     }
     let process = row.number.load(Relaxed);
     section.commit(entries, Actor { process, row: Some(index), slot: None, sets: false });
+    for entry in (0..entries).map_while(|at| array.entry(at)) {
+        section.unmark_one(Change::unpack(entry.load(Relaxed)).num.into()); // Invariant 3.
+    }
     discard(array, index);
     section.touch();
     section.settle(None);

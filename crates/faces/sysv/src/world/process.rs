@@ -48,6 +48,15 @@ pub fn claim(registry: &'static Registry) -> Answer<Slot> {
     Ok(slot)
 }
 
+/// The calling process has come to its end, and the kernel has walked its robust list. The machine
+/// walks only the lists of threads that die.
+pub fn end() {
+    const OWNER_DIED: u32 = 1 << 30;
+    if let (Some(slot), Ok(registry)) = (mine(), super::registry::get()) {
+        registry.processes[slot.index].token.word.store(OWNER_DIED, Release);
+    }
+}
+
 /// A slot is not used again, so nobody counts its rows.
 pub fn will_undo(_: &Registry, _: Slot) {}
 

@@ -249,6 +249,31 @@ static int make_private(void)
     return over;
 }
 
+/* A process that gives back what a dead one owed. What is taken after its death stays taken. */
+static void reading(void)
+{
+    unsigned short all[2];
+    union semun u = {.array = all};
+    semctl(id, 0, GETALL, u);
+}
+static int reap(void)
+{
+    set(5, 5);
+    pid_t owes = fork();
+    if (owes == 0) {
+        struct sembuf ops[] = {{0, -1, SEM_UNDO}, {1, -1, SEM_UNDO}};
+        semop(id, ops, 2);
+        raise(SIGKILL);
+    }
+    waitpid(owes, 0, 0);
+    int over = killed(reading);
+    struct sembuf op = {0, -1, IPC_NOWAIT};
+    if (semop(id, &op, 1) < 0)
+        fail("taking");
+    check(4, 5);
+    return over;
+}
+
 /* The arguments: how many deaths for each call, at most; which call. */
 int main(int argc, char **argv)
 {
@@ -256,12 +281,13 @@ int main(int argc, char **argv)
         {"give", give, 1}, {"release", release, 1}, {"set", set_all, 1},
         {"sleep", go_to_sleep, 1}, {"make", make, 1}, {"first", give, 0},
         {"remove", end_sleeper, 0}, {"private", make_private, 0},
+        {"reap", reap, 0},
     };
     int wanted = argc > 1 ? atoi(argv[1]) : 40;
     const char *only = argc > 2 ? argv[2] : "";
     alarm(argc > 1 ? 3000 : 55);
     id = semget(IPC_PRIVATE, 2, 0600);
-    for (int i = 0; i < 8; i++) {
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
         int over = 0, deaths = 0;
         if (*only && strcmp(only, all[i].name))
             continue;

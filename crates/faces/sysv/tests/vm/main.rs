@@ -27,6 +27,11 @@ fn op(num: u16, op: i16, flags: i16) -> Op {
     Op { num, op, flags }
 }
 
+/// The set that adds `by` to each of these semaphores.
+fn of_each(nums: &[u16], by: i16, flags: i16) -> Vec<Op> {
+    nums.iter().map(|&num| op(num, by, flags)).collect()
+}
+
 /// What a thread does once.
 #[derive(Clone, Copy, Debug)]
 enum Role {
@@ -34,6 +39,8 @@ enum Role {
     Takes(&'static [u16]),
     /// The same, with adjustments.
     Undoes(&'static [u16]),
+    /// The same, but ends with the permits.
+    Owes(&'static [u16]),
     /// The same, if it need not wait.
     Tries(&'static [u16]),
     /// The same, until a deadline.
@@ -48,6 +55,8 @@ enum Role {
     Posts(i16),
     /// Sets the first semaphore.
     Sets(u16),
+    /// Takes the array lock, as GETALL.
+    Reads,
     /// Removes the array.
     Removes,
 }
@@ -81,8 +90,7 @@ impl Place {
 
     fn takes(&self, nums: &[u16], flags: i16, timeout: Option<u64>) -> bool {
         let name = process::number();
-        let set = |by: i16, flags| nums.iter().map(move |&num| op(num, by, flags)).collect::<Vec<_>>();
-        match self.semop(&set(-1, flags), timeout) {
+        match self.semop(&of_each(nums, -1, flags), timeout) {
             Ok(_) => {}
             Err(libc::EAGAIN) if timeout.is_some() || flags & NO_WAIT != 0 => return false,
             Err(libc::EIDRM | libc::EINVAL) if self.array.is_gone() => return false,
@@ -95,7 +103,7 @@ impl Place {
             let seen = self.inside[num as usize].load(Relaxed);
             assert!(seen == name || self.has_more.load(Relaxed) != 0, "{seen} has semaphore {num}, too");
         }
-        match self.semop(&set(1, flags & UNDO), None) {
+        match self.semop(&of_each(nums, 1, flags & UNDO), None) {
             Ok(_) => true,
             Err(libc::EINVAL) if self.array.is_gone() => false,
             Err(error) => panic!("errno {error}"),
@@ -106,6 +114,10 @@ impl Place {
         match role {
             Takes(nums) => _ = self.takes(nums, 0, None),
             Undoes(nums) => _ = self.takes(nums, UNDO, None),
+            Owes(nums) => {
+                self.semop(&of_each(nums, -1, UNDO), None).unwrap();
+                process::end();
+            }
             Tries(nums) => _ = self.takes(nums, NO_WAIT, None),
             Soon(nums) => _ = self.takes(nums, 0, Some(1)),
             AwaitsZero => _ = self.semop(&[op(0, 0, 0), op(1, 0, 0)], None).unwrap(),
@@ -113,6 +125,7 @@ impl Place {
             KeepsBoth => _ = self.semop(&[op(0, -1, 0), op(1, -1, 0)], None).unwrap(),
             Posts(by) => _ = self.semop(&[op(0, by, 0)], None).unwrap(),
             Sets(value) => self.sets(value),
+            Reads => Section::enter(self.array).unwrap().leave(),
             Removes => {
                 let mut section = Section::enter(self.array).unwrap();
                 section.end();
@@ -265,6 +278,22 @@ fn a_death_at_any_step_loses_nothing_that_is_to_be_undone() {
         dies_at_each_step(1, kernel, 3, first_dies([Undoes(BOTH), Takes(FIRST), Undoes(BOTH)]));
         dies_at_each_step(1, kernel, 3, first_dies([Undoes(FIRST), Undoes(BOTH), Takes(SECOND)]));
         dies_at_each_step(1, kernel, 3, behind([Undoes(BOTH), Takes(BOTH), Undoes(FIRST)], true));
+    }
+}
+
+/// A thread that dies while it gives back what a dead one owed. A permit that is taken without the
+/// lock then stays taken: the next thread does not write the value from before.
+#[test]
+fn a_death_at_any_step_of_giving_back_gives_no_permit_twice() {
+    let model = || {
+        let place = Place::new([1, 1]);
+        place.spawn(Owes(BOTH)).join().unwrap();
+        _ = place.spawn(Reads).join();
+        let taken = perform::single(place.array, process::number(), op(0, -1, NO_WAIT)) == Some(Ok(0));
+        assert_eq!(place.values(), [i32::from(!taken), 1]);
+    };
+    for kernel in Kernel::ALL {
+        dies_at_each_step(2, kernel, 1, model);
     }
 }
 
