@@ -148,6 +148,13 @@ impl Lock {
         Ok(Held { lock: self, thread, before, outer, died })
     }
 
+    /// Whether its holder has died, for `thread`, which does not have it.
+    pub fn has_died(&self, thread: u32) -> bool {
+        let seen = self.word.load(Relaxed);
+        let holder = seen & THREAD;
+        seen & OWNER_DIED != 0 || holder == thread || (holder != 0 && !sys::thread_exists(holder))
+    }
+
     #[cold]
     fn contended(&self, thread: &Thread, is_nested: bool) -> Answer<bool> {
         let (mut polls, mut mine) = (0, thread.number);

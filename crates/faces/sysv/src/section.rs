@@ -36,13 +36,14 @@
 //!    the sleepers. A thread that gets the lock from a dead holder derives them anew.
 //! 3. Words named by a sleeper, and words with an adjustment, are watched. So no operation passes a
 //!    sleeper by, and none uses what a dead process owes.
-//! 4. Outside of the lock, evaluating a sleeper gives that it blocks: each change of a watched word
-//!    is followed by [`settle`](Section::settle) under the same lock.
+//! 4. While the lock is free, evaluating a sleeper gives that it blocks: each change of a watched
+//!    word is followed by [`settle`](Section::settle) under the same lock. If the holder dies
+//!    between the two, the next one makes it. A sleeper comes for that if it finds the lock so.
 //! 5. A thread that is about to change the word of a plain semaphore has made it busy first. So an
 //!    exchange of another thread comes before the evaluation, or fails.
 //! 6. A word that the journal names has a flag until (clear journal), also if (apply) ends its last
-//!    watch: it is busy, or the completed sleeper names it. So no exchange comes between (apply) and
-//!    the same again.
+//!    watch: it is busy, or the completed sleeper names it. So no exchange comes between (apply)
+//!    and the same again.
 //! 7. An array that is marked as removed has sleepers only until its remover has ended them. If the
 //!    remover dies before, the next thread that gets the lock ends them. A sleeper that finds the
 //!    mark comes for the lock itself.

@@ -2,6 +2,15 @@
 //!
 //! A handler that runs during the sleep ends it, whatever `SA_RESTART` says. The set is taken out
 //! of the queue before the handler runs. So the handler may jump, or end the process.
+//!
+//! A sleeper looks now and then, for the dead wake nobody. It takes the array lock, which repairs
+//! the array, if one of these is so:
+//!
+//! | what it finds | what is to be done |
+//! |---|---|
+//! | a process with adjustments seems to have died | they are to be given back |
+//! | the array is removed | its remover may have died before it has ended the sleepers |
+//! | the holder of the array lock has died | it may have owed the [`settle`](Section::settle) of a change |
 
 use crate::array::Array;
 use crate::queue::{self, Status};
@@ -15,11 +24,11 @@ use ulocks_core::model::thread_local;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use ulocks_core::sync::compiler_fence;
 
-/// How long a thread sleeps, in nanoseconds, before it looks whether a process has died that had
+/// How long a thread sleeps before it looks, in nanoseconds, if other processes have
 /// adjustments.
 const LOOK_FOR_DEATHS: u64 = 50_000_000;
-/// The same while no other process has any. A thread that was killed after it completed a set, and
-/// before it woke the sleeper, delays that by so much.
+/// The same while no other process has any. A thread that was killed while it had the array lock,
+/// or before it woke a sleeper whose set it had completed, delays that one by so much.
 const LOOK: u64 = 1_000_000_000;
 
 /// When to look next: after `usual`, or up to an eighth later, so that sleepers do not look at the
@@ -140,7 +149,7 @@ pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
         let until = deadline.map_or(look, |deadline| deadline.min(look));
         match signal::nap(bell, rung, until, queue::bell(slot).1) {
             Err(libc::EINTR) => return end(nap, libc::EINTR),
-            Err(libc::ETIMEDOUT) if undo::has_suspects(array) || array.is_gone() => {
+            Err(libc::ETIMEDOUT) if needs_repair(nap) => {
                 array.hold_again(); // For the section.
                 if let Ok(section) = Section::enter_held(array) {
                     section.leave(); // That looks for the dead, also for one that removed the array.
@@ -154,6 +163,11 @@ pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
             rung = bell.load(Acquire); // The status is looked at again: invariant 4.
         }
     }
+}
+
+/// Whether a sleeper has to take the array lock: see the table. This takes no lock.
+fn needs_repair(Nap { array, thread, .. }: Nap) -> bool {
+    undo::has_suspects(array) || array.is_gone() || array.head().lock.has_died(thread)
 }
 
 /// Ends the sleep with `error`, unless the set has ended already.

@@ -325,6 +325,44 @@ fn a_poster_that_dies_at_any_step_has_posted_or_not() {
     }
 }
 
+/// A thread that dies after its change, and before it has completed the set that this has made
+/// possible: the sleeper finds that, though no other thread comes to the array.
+#[test]
+fn a_sleeper_whose_condition_came_true_does_not_wait_for_a_dead_poster() {
+    let model = || {
+        LOOKS.set(true);
+        let place = Place::new([0, 0]);
+        let poster = {
+            let place = Arc::clone(&place);
+            thread::spawn(move || {
+                (0..60).for_each(|_| yield_now());
+                place.semop(&[op(0, 1, 0)], None).unwrap();
+            })
+        };
+        let sleeper = {
+            let place = Arc::clone(&place);
+            thread::spawn(move || {
+                place.semop(&[op(0, -1, 0)], None).unwrap();
+                place.inside[0].store(1, Relaxed);
+            })
+        };
+        let died = poster.join().is_err();
+        let head = place.array.head();
+        let has_posted = head.journal.state.load(Relaxed) != 0 || place.array.load(0).value() != 0;
+        // A sleeper that has taken the permit, but has not returned yet, may be given another one.
+        let more = i32::from(died && !has_posted && place.inside[0].load(Relaxed) == 0);
+        if more != 0 {
+            place.semop(&[op(0, 1, 0)], None).unwrap();
+        }
+        sleeper.join().unwrap();
+        let [value, other] = place.values();
+        assert!(other == 0 && (0..=more).contains(&value), "value {value}, and {more} more");
+    };
+    for kernel in Kernel::ALL {
+        dies_at_each_step(1, kernel, 3, model);
+    }
+}
+
 /// A permit that comes after the death of a sleeper is not given to the dead one.
 #[test]
 fn a_sleeper_that_dies_at_any_step_takes_nothing_that_comes_later() {
