@@ -33,6 +33,7 @@ use crate::process::{self, Slot};
 use crate::registry;
 use crate::section::{Actor, Section};
 use crate::sys::{self, Answer, Errno};
+use crate::undo;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 
@@ -262,6 +263,12 @@ fn look(section: &mut Section, at: usize, slot: usize) -> Look {
         Verdict::Fails(error) => error,
         Verdict::Proceeds(entries) => {
             let process = sleeper.number.load(Relaxed);
+            if row.is_some()
+                && let Err(error) = undo::renew(section, owner, process)
+            {
+                fail(section, at, slot, error);
+                return Look::Left;
+            }
             section.commit(entries, Actor { process, row, slot: Some(slot), sets: false });
             dequeue(section, at, slot);
             section.will_wake(slot);

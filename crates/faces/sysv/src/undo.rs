@@ -1,7 +1,8 @@
 //! Adjustments: what the end of a process gives back (`SEM_UNDO`).
 //!
 //! Each process with a slot has a row in each array: an adjustment for each semaphore. The bit of
-//! the row is set before the first adjustment, and cleared when the process ends.
+//! the row is set before the first adjustment, and cleared when the row is applied: at the exit of
+//! the process, or after its death.
 //!
 //! # Invariants
 //! 1. A row's identity is that of the process it belongs to. A process that finds another identity
@@ -12,11 +13,14 @@
 //! 3. A row is applied by one journal: all its semaphores, as in the kernel. (apply) ends the watch
 //!    of a semaphore whose only adjustment this was. So the words are busy until the journal is
 //!    cleared.
+//! 4. A row with an adjustment has its bit, its identity and its number. Threads of a process that
+//!    exits may still sleep in sets, whose row has been applied. So whoever performs such a set
+//!    begins the row anew, before the journal names it. It is applied after the end of the process.
 
 use crate::array::Array;
 use crate::op::Change;
 use crate::process::{self, Slot};
-use crate::registry;
+use crate::registry::{self, Registry};
 use crate::section::{Actor, Section};
 use crate::sys::Answer;
 use crate::word::MOST;
@@ -64,8 +68,7 @@ pub fn has_suspects(array: &Array) -> bool {
 pub fn enable(section: &mut Section, slot: Slot) -> Answer<()> {
     let (array, registry) = (section.array, registry::get()?);
     let row = array.row(slot.index).ok_or(libc::ENOMEM)?;
-    let (bits, bit) = (&array.head().rows[slot.index / 64], 1_u64 << (slot.index % 64));
-    let is_set = bits.load(Relaxed) & bit != 0;
+    let is_set = has_row(array, slot.index);
     if is_set && row.identity.load(Relaxed) == slot.identity {
         return Ok(());
     }
@@ -73,13 +76,38 @@ pub fn enable(section: &mut Section, slot: Slot) -> Answer<()> {
         apply(section, slot.index); // Invariant 1.
     }
     array.populate_row(slot.index)?;
+    begin(array, registry, slot, process::number());
+    Ok(())
+}
+
+/// Gives the living process `number` the row of a set that has slept, if it has none any more
+/// (invariant 4).
+///
+/// # Errors
+/// EIO if the registry is damaged.
+pub fn renew(section: &Section, slot: Slot, number: u32) -> Answer<()> {
+    let array = section.array;
+    if !has_row(array, slot.index) {
+        begin(array, registry::get()?, slot, number); // It has its memory since the set went to sleep.
+    }
+    Ok(())
+}
+
+fn has_row(array: &Array, index: usize) -> bool {
+    array.head().rows.get(index / 64).is_some_and(|bits| bits.load(Relaxed) & 1 << (index % 64) != 0)
+}
+
+/// Sets the bit of a row without adjustments, after all else.
+fn begin(array: &Array, registry: &Registry, slot: Slot, number: u32) {
+    let (Some(row), Some(bits)) = (array.row(slot.index), array.head().rows.get(slot.index / 64)) else {
+        return;
+    };
     process::will_undo(registry, slot);
-    row.number.store(process::number(), Relaxed);
+    row.number.store(number, Relaxed);
     row.identity.store(slot.identity, Relaxed);
     let words = array.head().row_words.load(Relaxed).max(slot.index as u32 / 64 + 1);
     array.head().row_words.store(words, Relaxed);
-    bits.fetch_or(bit, Release);
-    Ok(())
+    bits.fetch_or(1 << (slot.index % 64), Release);
 }
 
 /// Applies a row and clears its bit.
@@ -125,7 +153,7 @@ pub fn discard_all(array: &Array) {
 /// Applies the rows of a process that has ended, or is about to, in all arrays. Whether all arrays
 /// could be used.
 #[cfg(files)]
-pub fn apply_everywhere(registry: &'static registry::Registry, index: usize, identity: u64) -> bool {
+pub fn apply_everywhere(registry: &'static Registry, index: usize, identity: u64) -> bool {
     let mut all = true;
     for (id, _, _) in (0..registry.high()).filter_map(|at| registry.at(at)) {
         let array = match crate::array::attach(id) {
@@ -136,17 +164,21 @@ pub fn apply_everywhere(registry: &'static registry::Registry, index: usize, ide
                 continue;
             }
         };
-        let bit = 1 << (index % 64);
-        if array.head().rows[index / 64].load(Relaxed) & bit == 0 {
-            continue;
-        }
-        if let Ok(mut section) = Section::enter(array) {
-            let is_its = array.row(index).is_some_and(|row| row.identity.load(Relaxed) == identity);
-            if is_its && array.head().rows[index / 64].load(Relaxed) & bit != 0 {
-                apply(&mut section, index);
-            }
-            section.leave();
-        }
+        give_back(array, index, identity);
     }
     all
+}
+
+/// The same in one array.
+pub fn give_back(array: &'static Array, index: usize, identity: u64) {
+    if !has_row(array, index) {
+        return;
+    }
+    if let Ok(mut section) = Section::enter(array) {
+        let is_its = array.row(index).is_some_and(|row| row.identity.load(Relaxed) == identity);
+        if is_its && has_row(array, index) {
+            apply(&mut section, index);
+        }
+        section.leave();
+    }
 }

@@ -1,5 +1,6 @@
 /* The cases of the oracle, 3: adjustments, deaths, permissions. */
 #include "oracle.h"
+#include <pthread.h>
 
 static struct sembuf ops[8];
 static unsigned nops;
@@ -133,6 +134,31 @@ static void undo_beside_lingering(void)
     TOP(3000, O(0, -1, 0));
     values();
     end(a, SIGKILL);
+}
+static void *take_and_stay(void *unused)
+{
+    struct sembuf op = O(0, -1, UN);
+    semop(id, &op, 1);
+    pause();
+    return unused;
+}
+static void lingering_with_sleeper(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, take_and_stay, 0);
+    await_asleep(1);
+    lingering();
+}
+static void undo_slept_while_exiting(void)
+{
+    fresh(2, "0 0");
+    pid_t a = child(lingering_with_sleeper);
+    await_asleep(1);
+    usleep(100000);
+    OP(O(0, 1, 0));
+    values();
+    end(a, SIGKILL);
+    values();
 }
 
 static void killed_sleeper(void) { fresh(1, 0); pid_t a = SLEEP(O(0, -1, 0)); end(a, SIGKILL); put(ctl(0, GETNCNT, 0)); OP(O(0, 1, 0)); values(); pids(a); }
@@ -276,6 +302,7 @@ const struct named cases_of_deaths[] = {
     C(undo_over_exec),
     C(undo_same_number),
     C(undo_beside_lingering),
+    C(undo_slept_while_exiting),
     C(killed_sleeper),
     C(killed_older),
     C(killed_complex),
