@@ -46,6 +46,13 @@ fn a_handler_that_ends_the_program_leaves_no_set_behind() {
 }
 
 #[test]
+fn a_handler_that_has_interrupted_the_allocator_does_not_wait_for_it() {
+    let program = compile(&folder("allocator"), &["signals/allocator.c"]);
+    let printed = printed(&mut preloaded(&program, &Arrays::new("allocator"), true));
+    assert_eq!(printed, "0 calls of the allocator, with a thread 0, in a child 0\n");
+}
+
+#[test]
 fn a_signal_after_any_instruction_ends_a_sleep() {
     match run("steps").as_str() {
         "no ptrace\n" => println!("not tested: this system does not let a process be traced"),

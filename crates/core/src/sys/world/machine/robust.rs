@@ -36,6 +36,11 @@ const LONGEST: usize = 2_048;
 /// So many entries this crate puts into a list: the C library's stand in front of them.
 const MOST: usize = 2_000;
 
+/// So many entries need no memory of the allocator. A thread has one for each table of tokens that
+/// it takes part in. A library that is preloaded has one, and its caller may be a signal handler
+/// that has interrupted the allocator.
+const FEW: usize = 4;
+
 /// How far behind the first word of a token its entry stands, in words of a pointer; see
 /// `sys::robust`.
 const ENTRY_BYTES: isize = 32;
@@ -46,20 +51,82 @@ struct Ours {
     generation: Option<u32>,
     /// The head of the list; null as long as nobody has asked for it.
     head: *mut Head,
-    /// The entries, from the front to the end.
-    ///
-    /// It has no destructor, so that a thread can leave in its destructors, whatever their order.
-    /// An empty list has no memory. So only a thread that ends with entries leaks a few words.
-    entries: ManuallyDrop<Vec<*mut Entry>>,
+    /// The entries.
+    entries: Entries,
 }
 
 thread_local! {
     static OURS: RefCell<Ours> = const {
-        RefCell::new(Ours { generation: None, head: null_mut(), entries: ManuallyDrop::new(Vec::new()) })
+        RefCell::new(Ours { generation: None, head: null_mut(), entries: Entries::new() })
     };
 }
 
 const _: () = assert!(!core::mem::needs_drop::<Ours>());
+
+/// Entries, from the front of the list to its end.
+struct Entries {
+    count: usize,
+    /// The first ones.
+    few: [*mut Entry; FEW],
+    /// All others, in memory of the allocator.
+    ///
+    /// It has no destructor, so that a thread can leave in its destructors, whatever their order.
+    /// Without entries it has no memory. So only a thread that ends with entries here leaks it.
+    more: ManuallyDrop<Vec<*mut Entry>>,
+}
+
+impl Entries {
+    const fn new() -> Self {
+        Self { count: 0, few: [null_mut(); FEW], more: ManuallyDrop::new(Vec::new()) }
+    }
+
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    fn get(&self, place: usize) -> Option<*mut Entry> {
+        match place.checked_sub(FEW) {
+            None => (place < self.count).then(|| self.few[place]),
+            Some(place) => self.more.get(place).copied(),
+        }
+    }
+
+    fn last(&self) -> Option<*mut Entry> {
+        self.get(self.count.checked_sub(1)?)
+    }
+
+    fn place_of(&self, entry: *mut Entry) -> Option<usize> {
+        (0..self.count).find(|&place| self.get(place) == Some(entry))
+    }
+
+    fn push(&mut self, entry: *mut Entry) {
+        match self.few.get_mut(self.count) {
+            Some(free) => *free = entry,
+            None => self.more.push(entry),
+        }
+        self.count += 1;
+    }
+
+    fn remove(&mut self, place: usize) {
+        if let Some(place) = place.checked_sub(FEW) {
+            self.more.remove(place);
+        } else {
+            self.few.copy_within(place + 1.., place);
+            if !self.more.is_empty() {
+                self.few[FEW - 1] = self.more.remove(0);
+            }
+        }
+        self.count -= 1;
+        if self.more.is_empty() {
+            *self.more = Vec::new();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.count = 0;
+        self.more.clear();
+    }
+}
 
 impl Ours {
     /// Forgets the parent's entries, if this is a child of fork.
@@ -217,7 +284,7 @@ impl List {
                 return Err(ListError::Full);
             }
             let last = match ours.entries.last() {
-                Some(&last) => last,
+                Some(last) => last,
                 None => self.before(self.end())?,
             };
             // SAFETY: `entry` is the caller's, with a pointer in front of it; `last` is the head or
@@ -240,10 +307,10 @@ impl List {
     /// This thread has put `entry` there with [`append`](Self::append), and it is still mapped.
     pub(crate) unsafe fn remove(self, entry: *mut Entry) -> Result<(), ListError> {
         OURS.with_borrow_mut(|Ours { entries: ours, .. }| {
-            let Some(place) = ours.iter().position(|&of| of == entry) else { return Ok(()) };
-            let next = ours.get(place + 1).copied();
-            let last = match place.checked_sub(1) {
-                Some(before) => ours[before],
+            let Some(place) = ours.place_of(entry) else { return Ok(()) };
+            let next = ours.get(place + 1);
+            let last = match place.checked_sub(1).and_then(|before| ours.get(before)) {
+                Some(before) => before,
                 None => self.before(entry)?,
             };
             // SAFETY: `last` is the head or an entry that is in the list; `next` is an entry of
@@ -256,9 +323,6 @@ impl List {
             }
             compiler_fence(SeqCst);
             ours.remove(place);
-            if ours.is_empty() {
-                **ours = Vec::new();
-            }
             Ok(())
         })
     }
@@ -283,5 +347,39 @@ impl List {
             last = next;
         }
         Err(ListError::Endless)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_keep_their_order_whichever_is_removed() {
+        let name = |number: usize| core::ptr::without_provenance_mut::<()>(number).cast::<Entry>();
+        let (mut entries, mut expected) = (Entries::new(), Vec::new());
+        for round in 0..200 {
+            let (few, removed) = (round % (2 * FEW + 1), round * 7 % (2 * FEW));
+            while expected.len() <= few {
+                let entry = name(1 + round + 1_000 * expected.len());
+                entries.push(entry);
+                expected.push(entry);
+            }
+            if removed < expected.len() {
+                assert_eq!(entries.place_of(expected[removed]), Some(removed));
+                entries.remove(removed);
+                expected.remove(removed);
+            }
+            assert_eq!((entries.len(), entries.last()), (expected.len(), expected.last().copied()));
+            assert!((0..=expected.len()).all(|place| entries.get(place) == expected.get(place).copied()));
+            assert_eq!(entries.more.capacity() == 0, expected.len() <= FEW, "{} entries", expected.len());
+        }
+    }
+
+    #[test]
+    fn the_first_entries_need_no_allocator() {
+        let mut entries = Entries::new();
+        (0..FEW).for_each(|_| entries.push(null_mut()));
+        assert_eq!(entries.more.capacity(), 0);
     }
 }
