@@ -104,7 +104,7 @@ pub fn open(id: u32) -> Answer<&'static Array> {
     if is_removed {
         return Err(libc::EINVAL);
     }
-    publish(id, &file, layout)
+    publish(id, &file, layout, || Ok(registry::get()?.semaphores_of(id).is_some()))
 }
 
 /// Says that the file of an array cannot be used.
@@ -114,8 +114,14 @@ fn complain(id: u32) {
     sys::complain(&[&path[..end], b" is damaged or of another version; `ulocks-ipcrm -s` removes it"]);
 }
 
-/// Maps the whole file and puts it into the table.
-fn publish(id: u32, file: &File, layout: Layout) -> Answer<&'static Array> {
+/// Maps the whole file and puts it into the table. `has_index` says whether the index is this
+/// array's: invariant 4.
+fn publish(
+    id: u32,
+    file: &File,
+    layout: Layout,
+    has_index: impl Fn() -> Answer<bool>,
+) -> Answer<&'static Array> {
     let place = arena::take::<Array>()?;
     let base = file.map(layout.bytes)?;
     // SAFETY: the mapping stays.
@@ -133,21 +139,28 @@ fn publish(id: u32, file: &File, layout: Layout) -> Answer<&'static Array> {
         }
     }
     let entry = &TABLE[id as usize % ARRAYS];
-    let mut known = entry.load(Acquire);
     loop {
-        if let Some(first) = mapped(id) {
+        let known = entry.load(Acquire);
+        // SAFETY: what the table points to lives for ever.
+        let before = unsafe { known.as_ref() };
+        let answer = match before {
+            Some(first) if first.id == id => Some(Ok(first)),
+            Some(_) => match has_index() {
+                Ok(true) => None,
+                Ok(false) => Some(Err(libc::EINVAL)), // It is removed.
+                Err(error) => Some(Err(error)),
+            },
+            None => None,
+        };
+        if let Some(answer) = answer {
             let _ = array.blank_from(0); // Without it, the unused mapping keeps the file.
-            return Ok(first);
+            return answer;
         }
-        match entry.compare_exchange(known, place, AcqRel, Acquire) {
-            Ok(old) => {
-                if !old.is_null() {
-                    // SAFETY: what the table points to lives for ever.
-                    unsafe { &*old }.retire();
-                }
-                return Ok(array);
+        if entry.compare_exchange(known, place, AcqRel, Acquire).is_ok() {
+            if let Some(before) = before {
+                before.retire();
             }
-            Err(now) => known = now,
+            return Ok(array);
         }
     }
 }
@@ -179,7 +192,7 @@ pub fn make(new: New) -> Answer<&'static Array> {
     let complete = || -> Answer<&'static Array> {
         file.allocate(layout.sleepers)?;
         file.set_len(layout.bytes)?;
-        let array = publish(new.id, &file, layout)?;
+        let array = publish(new.id, &file, layout, || Ok(true))?;
         let head = array.head();
         head.version.store(VERSION, Relaxed);
         head.id.store(new.id, Relaxed);
@@ -259,5 +272,50 @@ impl Array {
         // SAFETY: the range is this array's. All-zero parts are valid, and the first page or
         // `is_lost` says that it is gone.
         unsafe { sys::blank(self.base, self.layout.bytes, first) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::Op;
+    use crate::{perform, process, semctl, semget};
+
+    const GETVAL: i32 = 12;
+
+    /// The thread that opens stands still between its checks and the table.
+    #[test]
+    fn a_thread_that_opens_a_removed_array_does_not_take_the_next_one_out_of_the_table() {
+        let folder = std::env::temp_dir().join(format!("ulocks-mapping-{}", std::process::id()));
+        // SAFETY: no other test of this binary uses the environment.
+        unsafe { std::env::set_var("ULOCKS_SYSV_DIR", &folder) };
+        let make = || semget(libc::IPC_PRIVATE, 1, 0o600).unwrap() as u32;
+        let call = |id: u32, command| {
+            // SAFETY: the commands take no pointer.
+            unsafe { semctl(id as i32, 0, command, 0) }
+        };
+
+        let removed = make();
+        let layout = mapped(removed).unwrap().layout;
+        let file = File::open(&path_of(removed), libc::O_RDWR, 0).unwrap();
+        call(removed, libc::IPC_RMID).unwrap();
+        let next = make();
+        assert_eq!(removed as usize % ARRAYS, next as usize % ARRAYS, "an index is used again");
+        let array = mapped(next).unwrap(); // Of a thread that is about to post.
+        let has_index = || Ok(registry::get()?.semaphores_of(removed).is_some());
+        let opened = publish(removed, &file, layout, has_index).map(|array| array.id);
+        let posted = perform::single(array, process::number(), Op { num: 0, op: 1, flags: 0 });
+        assert_eq!(posted, Some(Ok(0)));
+        assert_eq!(call(next, GETVAL), Ok(1), "the post was made in memory that nobody sees");
+        assert_eq!(opened, Err(libc::EINVAL));
+
+        // The next array of an index takes the place of a removed one that is still there.
+        call(next, libc::IPC_RMID).unwrap();
+        let entry = &TABLE[next as usize % ARRAYS];
+        entry.store(core::ptr::from_ref(array).cast_mut(), Release);
+        let last = make();
+        assert_eq!((mapped(next).is_none(), call(last, GETVAL)), (true, Ok(0)));
+        call(last, libc::IPC_RMID).unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -1,7 +1,8 @@
 //! The process's view of an array: its file, opened and mapped once.
 //!
 //! A table leads from an index to the array that the process has mapped there. An entry changes
-//! from none to an array, and back when the array is found removed. The mapping of a removed array
+//! from none to an array, and back when the array is found removed, or to the next array of that
+//! index. The mapping of a removed array
 //! is made blank, and stays: a thread that still looks at it sees all-zero memory, and that it is
 //! gone. Its exchanges come to nothing, as if they had been made just before the removal.
 //!
@@ -24,6 +25,11 @@
 //!    table, before that part is made blank. So no operation changes its words that has not begun
 //!    before, and others get EIO. What is before the part stays the file's. So a holder of the
 //!    array lock releases it for the other processes too.
+//! 4. An array takes the place of another one in the table only if the registry has it, at a moment
+//!    after the other one was read there. So the other one was removed before: an index has one
+//!    array at a time. A thread may open a file, and come to the table after that array is removed
+//!    and the next one made. It leaves the table as it is, for threads use the next one. An array
+//!    that is being made has no entry yet, but its maker has the registry's lock.
 //!
 //! No lock guards the table, so it works in a child of fork and in a signal handler.
 
