@@ -25,8 +25,9 @@
 //!    our back gets EDEADLK.
 //! 4. A thread holds one lock of this kind at a time, for there is one pending word. Another word
 //!    that was pending before (acquire) may be that of a lock of another kind which the thread
-//!    holds. One of its sleepers is woken then, and watches the thread (`ulocks_core::robust`). The
-//!    word is pending again after (release).
+//!    holds. One of its sleepers is woken then, and watches the thread (`ulocks_core::robust`). Or
+//!    it is the number of a sleeper that looks (`queue.rs`), for which nobody waits. The word is
+//!    pending again after (release).
 //!
 //! A sleep lasts at most [`RECHECK`]: a woken thread may die while another thread takes the lock
 //! without `WAITERS`, and then no thread wakes the sleepers. A thread without a robust list is
@@ -49,7 +50,8 @@ use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 
 const WAITERS: u32 = 1 << 31;
-const OWNER_DIED: u32 = 1 << 30;
+/// The kernel's mark in a word with the number of a thread that has died.
+pub const OWNER_DIED: u32 = 1 << 30;
 const THREAD: u32 = OWNER_DIED - 1;
 
 /// The longest sleep, in nanoseconds.
@@ -95,7 +97,7 @@ impl Thread {
     /// which the thread holds, and whose waiters do not watch it (`ulocks_core::robust`): one of
     /// them is woken before.
     #[inline]
-    fn replace_pending(&self, word: &AtomicU32) -> usize {
+    pub fn replace_pending(&self, word: &AtomicU32) -> usize {
         let before = self.list.pending();
         if before != 0 {
             sys::wake_at(before, 1);

@@ -314,7 +314,8 @@ fn seems_gone(registry: &Registry, index: usize, identity: u64) -> bool {
     }
 }
 
-/// Whether thread `thread` of the process in slot `index` is gone.
+/// Whether thread `thread` of the process in this slot is gone, as far as its number tells. The
+/// number of the first thread is another one's after an `execve` of that one: see the queue.
 pub fn is_thread_gone(registry: &Registry, slot: Slot, thread: u32) -> bool {
     let Some(process) = registry.processes.get(slot.index) else { return true };
     if process.identity.load(Acquire) != slot.identity || process.epoch.load(Relaxed) != slot.epoch {

@@ -13,12 +13,17 @@
 //! | transition | by | label |
 //! |---|---|---|
 //! | the bell one more; the sleepers of some bits woken | a thread that has completed their sets | (ring) |
+//! | the number of the thread in its slot becomes the mark of a death | the kernel | (mark gone) |
 //!
 //! # Invariants
 //! 1. A slot is in the queue while it is `WAITING`. The queue has the order of the tickets.
 //! 2. A set is performed by the thread that makes it possible, with the process and adjustments of
 //!    the set's own process. The woken thread only reads its status.
-//! 3. Before a set is completed, its thread is known to live. Otherwise its slot is free.
+//! 3. Before a set is completed, its thread is known to live. Otherwise its slot is free. While a
+//!    thread sleeps, its number in the slot is the pending word of its robust list. So the kernel
+//!    makes (mark gone) when the thread ends, also by an `execve` of another thread. After that, a
+//!    thread with the number of the first one exists. A thread that ends without the mark is looked
+//!    for by its number: it was about to sleep, or took the array lock.
 //! 4. (ring) comes after the status. A thread reads the bell before the status, and sleeps if the
 //!    bell is still the same. So it finds its set ended, or does not sleep, or is woken. If the
 //!    thread dies that owes a (ring), the next one with the array lock makes it, or the sleeper
@@ -28,6 +33,7 @@
 
 use crate::array::Array;
 use crate::layout::{MOST_OPS, Sleeper};
+use crate::lock::OWNER_DIED;
 use crate::op::{NO_WAIT, Op, Ops, UNDO, Verdict, evaluate};
 use crate::process::{self, Slot};
 use crate::registry;
@@ -97,8 +103,9 @@ impl Sleeper {
 
     /// Invariant 3.
     fn is_gone(&self) -> bool {
-        registry::get()
-            .is_ok_and(|registry| process::is_thread_gone(registry, self.owner(), self.thread.load(Relaxed)))
+        let thread = self.thread.load(Relaxed);
+        thread & OWNER_DIED != 0
+            || registry::get().is_ok_and(|registry| process::is_thread_gone(registry, self.owner(), thread))
     }
 }
 

@@ -14,6 +14,7 @@
 
 use crate::array::Array;
 use crate::queue::{self, Status};
+use crate::robust::List;
 use crate::section::Section;
 use crate::signal::{self, HeldBack};
 use crate::sys::{self, Answer, Errno};
@@ -44,6 +45,16 @@ struct Nap {
     array: &'static Array,
     slot: usize,
     thread: u32,
+    /// What was pending before the thread's number in the slot: invariant 3 of the queue.
+    before: usize,
+}
+
+impl Nap {
+    /// The set is out of the queue.
+    fn is_over(self) {
+        List::current().set_pending(self.before);
+        self.array.let_go();
+    }
 }
 
 thread_local! {
@@ -105,7 +116,7 @@ fn withdraw(nap: Nap, error: Errno) -> Answer {
         // The array is removed. The set may have been performed before.
         Err(_) => outcome().unwrap_or(Err(libc::EIDRM)),
     };
-    nap.array.let_go();
+    nap.is_over();
     answer
 }
 
@@ -113,7 +124,6 @@ fn withdraw(nap: Nap, error: Errno) -> Answer {
 /// has passed, in nanoseconds of CLOCK_MONOTONIC.
 pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
     let array = section.array;
-    let nap = Nap { array, slot, thread: section.thread() };
     let (Some(sleeper), Some(bell)) = (array.sleeper(slot), queue::bell_word(array, slot)) else {
         section.leave();
         return Err(libc::EIDRM);
@@ -121,6 +131,8 @@ pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
     let mut rung = bell.load(Relaxed); // Before the set can be completed: invariant 4 of the queue.
     array.hold_again(); // Until the set is out of the queue.
     let thread = section.release();
+    let before = thread.replace_pending(&sleeper.thread);
+    let nap = Nap { array, slot, thread: thread.number(), before };
     begin(nap);
     drop(thread); // Handlers that have waited run here.
     loop {
@@ -134,7 +146,7 @@ pub fn sleep(section: Section, slot: usize, deadline: Option<u64>) -> Answer {
                 return taken();
             }
             sleeper.status.store(Status::FREE, Release);
-            array.let_go();
+            nap.is_over();
             return outcome;
         }
         if signal::has_handled() {

@@ -187,6 +187,31 @@ static void killed_in_stream(void)
     values();
 }
 static void plain_stream(void) { struct sembuf op = O(0, 1, 0), back = O(0, -1, 0); for (;;) { semop(id, &op, 1); semop(id, &back, 1); } }
+static void *becomes_another(void *unused)
+{
+    await_asleep(1);
+    execl("/bin/sleep", "sleep", "30", (char *)0);
+    return unused;
+}
+static void sleeper_before_exec(void)
+{
+    pthread_t thread;
+    struct sembuf op = O(0, -1, 0);
+    pthread_create(&thread, 0, becomes_another, 0);
+    semop(id, &op, 1);
+}
+static void killed_by_exec(void)
+{
+    fresh(1, "0");
+    pid_t a = child(sleeper_before_exec);
+    await_asleep(1);
+    await_asleep(0);
+    put(ctl(0, GETNCNT, 0));
+    OP(O(0, 1, 0));
+    values();
+    end(a, SIGKILL);
+    values();
+}
 static void killed_plain(void)
 {
     fresh(1, "1000");
@@ -309,6 +334,7 @@ const struct named cases_of_deaths[] = {
     C(killed_zero_waiter),
     C(killed_holder_chain),
     C(killed_in_stream),
+    C(killed_by_exec),
     C(killed_plain),
     C(killed_ping),
     C(others_none),
