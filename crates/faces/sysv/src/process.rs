@@ -9,10 +9,13 @@
 //! | free or dead to the new identity | a process that needs a slot, under the registry's lock | (claim) |
 //! | the epoch increases | the same process after an `execve` | (renew) |
 //! | dead to free | a process that has applied its adjustments | (free) |
+//! | the token marked that names a thread which the process has not | a process after (claim) or (renew) | (mark dead) |
 //!
 //! # Invariants
-//! 1. While the token is unmarked, its thread lives, and so does the process.
-//! 2. If the token is marked, `/proc` decides. A process is gone if there is none of that number
+//! 1. While the token is unmarked and names the first thread, that one lives, and so does the
+//!    process. Of another thread the kernel is asked whether the process has it. For `execve` gives
+//!    it the number of the first thread before the kernel walks its list, and so leaves its token.
+//! 2. If the token is marked, or its thread is none, `/proc` decides. A process is gone if there is none of that number
 //!    and start, or if its only thread is dead or is exiting.
 //! 3. A slot with adjustments becomes another process's only after these were applied in all
 //!    arrays. The slot counts the rows, so that no process need look through the arrays.
@@ -20,6 +23,7 @@
 //! The page [`Me`] is wiped in a child of fork, so a child has no slot and no adjustments.
 
 use crate::layout::PROCESSES;
+use crate::lock::OWNER_DIED;
 use crate::registry::{self, Registry};
 use crate::signal::HeldBack;
 use crate::sys::{self, Answer, File};
@@ -54,6 +58,9 @@ pub struct Me {
     claiming: AtomicU32,
     identity: AtomicU64,
 }
+
+/// The bits of a token's word that name its thread.
+const THREAD: u32 = OWNER_DIED - 1;
 
 static ME: AtomicPtr<Me> = AtomicPtr::new(null_mut());
 
@@ -181,7 +188,13 @@ fn claim_new(registry: &'static Registry, me: &'static Me) -> Answer<Slot> {
     me.identity.store(slot.identity, Relaxed);
     me.epoch.store(slot.epoch, Relaxed);
     me.slot.store(slot.index as u32 + 1, Release);
-    attach(&registry.processes[slot.index]);
+    let process = &registry.processes[slot.index];
+    let word = process.token.word();
+    let seen = word.load(Relaxed);
+    if Token::is_alive(seen) && !has_token_of_a_thread(process) {
+        let _ = word.compare_exchange(seen, OWNER_DIED, Relaxed, Relaxed); // (mark dead)
+    }
+    attach(process);
     Ok(slot)
 }
 
@@ -282,9 +295,17 @@ pub fn has_undone(registry: &Registry, index: usize, identity: u64) {
 
 /// Whether the token does not say that the process lives.
 pub fn is_suspect(registry: &Registry, index: usize, identity: u64) -> bool {
-    registry.processes.get(index).is_none_or(|process| {
-        process.identity.load(Acquire) != identity || !Token::is_alive(process.token.word().load(Acquire))
-    })
+    registry
+        .processes
+        .get(index)
+        .is_none_or(|process| process.identity.load(Acquire) != identity || !has_token_of_a_thread(process))
+}
+
+/// Whether the token says that the process lives: invariant 1.
+fn has_token_of_a_thread(process: &Process) -> bool {
+    let (word, number) = (process.token.word().load(Acquire), process.number.load(Relaxed));
+    let thread = word & THREAD;
+    Token::is_alive(word) && (thread == number || sys::exists(number, thread))
 }
 
 /// Whether the process that had slot `index` with this identity is gone (invariants 1 and 2). In a
@@ -298,7 +319,7 @@ fn seems_gone(registry: &Registry, index: usize, identity: u64) -> bool {
     if process.identity.load(Acquire) != identity {
         return true;
     }
-    if Token::is_alive(process.token.word().load(Acquire)) {
+    if has_token_of_a_thread(process) {
         return false;
     }
     if mine().is_some_and(|mine| mine.index == index && mine.identity == identity) {
@@ -321,7 +342,6 @@ pub fn is_thread_gone(registry: &Registry, slot: Slot, thread: u32) -> bool {
     if process.identity.load(Acquire) != slot.identity || process.epoch.load(Relaxed) != slot.epoch {
         return registry.check().is_ok();
     }
-    const THREAD: u32 = (1 << 30) - 1;
     let word = process.token.word().load(Acquire);
     if Token::is_alive(word) && word & THREAD == thread {
         return false;

@@ -200,6 +200,18 @@ static void sleeper_before_exec(void)
     pthread_create(&thread, 0, becomes_another, 0);
     semop(id, &op, 1);
 }
+static void *takes_and_becomes_another(void *unused)
+{
+    before_exec();
+    return unused;
+}
+static void undo_by_exec_of_thread(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, takes_and_becomes_another, 0);
+    pthread_join(thread, 0);
+}
+static void undo_over_exec_of_thread(void) { fresh(2, "4 0"); pid_t a = child(undo_by_exec_of_thread); while (value(1) == 0) usleep(1000); usleep(50000); values(); end(a, SIGKILL); values(); pids(a); }
 static void killed_by_exec(void)
 {
     fresh(1, "0");
@@ -325,6 +337,7 @@ const struct named cases_of_deaths[] = {
     C(undo_two),
     C(undo_not_inherited),
     C(undo_over_exec),
+    C(undo_over_exec_of_thread),
     C(undo_same_number),
     C(undo_beside_lingering),
     C(undo_slept_while_exiting),
