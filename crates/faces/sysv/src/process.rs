@@ -9,14 +9,14 @@
 //! | free or dead to the new identity | a process that needs a slot, under the registry's lock | (claim) |
 //! | the epoch increases | the same process after an `execve` | (renew) |
 //! | dead to free | a process that has applied its adjustments | (free) |
-//! | the token marked that names a thread which the process has not | a process after (claim) or (renew) | (mark dead) |
+//! | a token without its thread marked | the process, after (claim) or (renew) | (mark dead) |
 //!
 //! # Invariants
 //! 1. While the token is unmarked and names the first thread, that one lives, and so does the
 //!    process. Of another thread the kernel is asked whether the process has it. For `execve` gives
 //!    it the number of the first thread before the kernel walks its list, and so leaves its token.
-//! 2. If the token is marked, or its thread is none, `/proc` decides. A process is gone if there is none of that number
-//!    and start, or if its only thread is dead or is exiting.
+//! 2. If the token is marked, or the process has not its thread, `/proc` decides. A process is gone
+//!    if there is none of that number and start, or if its only thread is dead or is exiting.
 //! 3. A slot with adjustments becomes another process's only after these were applied in all
 //!    arrays. The slot counts the rows, so that no process need look through the arrays.
 //!
