@@ -8,7 +8,9 @@ use std::time::Duration;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
-use ulocks_shm::{Condvar, LockError, Mutex, Op, OrRepair, Region, RwLock, Set, Shared, SharedSafe};
+use ulocks_shm::{
+    Condvar, LockError, Member, Mutex, MutexGuard, Op, OrRepair, Region, RwLock, Set, Shared, SharedSafe,
+};
 use ulocks_testkit as _;
 use ulocks_unfair::BargingMutexWith;
 
@@ -137,8 +139,8 @@ fn a_tuple_resets_its_locks() {
     assert_eq!(set.len(), 1);
 }
 
-#[test]
-fn a_guard_that_a_wait_has_lost_lends_nothing() {
+/// Calls `f` with a guard whose wait could not acquire the mutex again.
+fn with_a_lost_guard(f: impl FnOnce(&Region<Root>, &Member<'_>, &mut MutexGuard<'_, [u64; 2]>) + Send) {
     let region = region();
     let waits = AtomicU32::new(0);
     std::thread::scope(|scope| {
@@ -148,11 +150,7 @@ fn a_guard_that_a_wait_has_lost_lends_nothing() {
                 waits.store(1, Relaxed);
                 let ended = region.changed.wait(&mut pair);
                 assert!(matches!(ended, Err(LockError::NotRecoverable)), "{ended:?}");
-                let looks = catch_unwind(AssertUnwindSafe(|| pair[0]));
-                let text = looks.expect_err("it has no mutex");
-                let text = text.downcast_ref::<&str>().expect("a text");
-                assert!(text.contains("could not acquire it again"), "{text}");
-                assert!(!pair.has_mutex(), "the guard says that it has one");
+                f(&region, me, &mut pair);
             })
         });
         ulocks_testkit::limit::until("the other one waits", || waits.load(Relaxed) == 1);
@@ -170,4 +168,41 @@ fn a_guard_that_a_wait_has_lost_lends_nothing() {
         held.mark_consistent();
     });
     end.expect("a member");
+}
+
+/// Checks that `f` panics, because the guard has no mutex.
+fn refused(f: impl FnOnce()) {
+    let text = catch_unwind(AssertUnwindSafe(f)).expect_err("it has no mutex");
+    let text = text.downcast_ref::<&str>().expect("a text");
+    assert!(text.contains("could not acquire it again"), "{text}");
+}
+
+#[test]
+fn a_guard_that_a_wait_has_lost_lends_nothing() {
+    with_a_lost_guard(|_, _, pair| {
+        refused(|| _ = pair[0]);
+        assert!(!pair.has_mutex(), "the guard says that it has one");
+    });
+}
+
+/// Otherwise the next notification is its, and a thread that waits by another mutex sleeps on.
+#[test]
+fn a_wait_by_a_lost_guard_is_no_waiter() {
+    with_a_lost_guard(|region, me, pair| {
+        let (changed, soon) = (&region.changed, Duration::from_millis(1));
+        let no_waiter = |how: &str| {
+            assert_eq!(changed.waiters(me), 0, "a waiter is left by {how}");
+            assert!(!changed.notify_one(me), "a notification is lost to {how}");
+        };
+        refused(|| _ = changed.wait(pair));
+        no_waiter("wait");
+        refused(|| _ = changed.wait_for(pair, soon));
+        no_waiter("wait_for");
+        refused(|| _ = changed.wait_until(pair, Deadline::after(soon)));
+        no_waiter("wait_until");
+        refused(|| _ = changed.wait_while(pair, |_| true));
+        no_waiter("wait_while");
+        refused(|| _ = changed.wait_while_until(pair, Deadline::after(soon), |_| true));
+        no_waiter("wait_while_until");
+    });
 }

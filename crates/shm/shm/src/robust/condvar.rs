@@ -7,10 +7,12 @@
 //!   be lost to a death where several are given at once.
 //! - A thread that dies while it waits, or while it notifies, strands no waiter. In the second case
 //!   a notified waiter may sleep for [`RECHECK`](crate::slots::RECHECK) before it looks.
+//! - A call that panics leaves no waiter behind, which would use up a notification.
 //!
 //! # Protocol
 //! The waiters are requests in a `Queue` that grants nothing by itself. A waiter
-//! enqueues before it releases the mutex. A notification grants the first request. Each waiter
+//! enqueues before it releases the mutex, and has checked that its guard has the mutex (check)
+//! before it enqueues: so the release does not panic. A notification grants the first request. Each waiter
 //! watches the one that was before it when it came; if that one dies, notified or not, the waiter
 //! leaves the queue and returns.
 
@@ -41,7 +43,8 @@ use ulocks_core::{Policy, Shared, futex};
 /// others it has none, and panics if it is used.
 ///
 /// # Panics
-/// If the member is not of this variable's region, or is that of the process's parent.
+/// If the member is not of this variable's region, or is that of the process's parent. A wait by a
+/// guard without its mutex panics before it begins: the thread is no waiter then.
 ///
 /// # Process-shared
 /// That is what it is for. All threads that use it take part in one region.
@@ -190,6 +193,7 @@ impl<P: Policy<Scope = futex::Global>> Condvar<P> {
     ) -> WaitResult<bool> {
         let (mutex, me) = (guard.mutex(), guard.member());
         me.check_region(self);
+        guard.check_held(); // (check)
         let ended = self.0.wait(me, &NoHolders, deadline, || guard.release()).map_err(LockError::Refused)?;
         // The former guard has no mutex, so that its drop does nothing.
         match mutex.lock(me) {

@@ -334,10 +334,9 @@ impl<'a, T: ?Sized, L: RawRobust> MutexGuard<'a, T, L> {
         self.me
     }
 
-    /// Releases the mutex, for a wait.
+    /// Releases the mutex, for a wait. The guard has it: [`check_held`](Self::check_held).
     #[inline]
     pub(crate) fn release(&mut self) {
-        self.check_held();
         if self.is_dirty() {
             self.mutex.state.store(NOT_RECOVERABLE, Relaxed);
         } else if self.state == 0 && std::thread::panicking() {
@@ -348,8 +347,9 @@ impl<'a, T: ?Sized, L: RawRobust> MutexGuard<'a, T, L> {
         unsafe { self.mutex.raw.unlock(self.me) };
     }
 
+    /// Checks that the guard has the mutex.
     #[inline]
-    fn check_held(&self) {
+    pub(crate) fn check_held(&self) {
         if self.state & LOST != 0 {
             not_held();
         }
