@@ -2,8 +2,10 @@
 //!
 //! A thread that uses robust locks *joins*: it claims a slot, whose token the kernel marks when the
 //! thread dies ([`ulocks_core::robust`]). A lock word names its owner by an `Owner`: the number
-//! of the slot, and how often the slot was claimed. So a lock whose owner is gone is recognised
-//! even if another thread has claimed the slot since.
+//! of the slot, and how often the slot was claimed, modulo 2^16. So a lock whose owner is gone is
+//! recognised even if up to 65,535 threads have claimed the slot since. That a name which a lock
+//! still has is not given again is for the caller of [`Member::join`] to see to: a region does
+//! (`region/names.rs`).
 //!
 //! # Invariants
 //! 1. An owner is alive if and only if the slot's token is alive and has the owner's generation.
@@ -11,6 +13,9 @@
 //! 3. A thread that leaves with a lock is to all others one that died with it: what it did is
 //!    visible to a thread that finds its slot free or claimed anew. By then nothing in its process
 //!    uses what the lock protects: the contract of [`Member::join`].
+//! 4. The request of a slot is that of its thread, or of a thread that is gone and whose name is
+//!    another one. A thread that joins withdraws the request that it finds (withdraw): it would be
+//!    its own when the name comes round.
 
 use core::cell::Cell;
 use core::fmt;
@@ -120,10 +125,22 @@ impl Owner {
         (self.0 & ((1 << Self::SLOT_BITS) - 1)) as usize
     }
 
+    /// Modulo 2^16.
+    #[cfg(regions)]
+    fn generation(self) -> u16 {
+        (self.0 >> Self::SLOT_BITS) as u16
+    }
+
     #[inline]
     pub(crate) fn is_of(self, generation: u32) -> bool {
         self == Self::new(self.slot(), generation)
     }
+}
+
+/// The generation, modulo 2^16, of the thread of `slot` that `word` names, if it does.
+#[cfg(regions)]
+pub(crate) fn generation_of(word: u32, slot: usize) -> Option<u16> {
+    Owner::of(word).filter(|owner| owner.slot() == slot).map(Owner::generation)
 }
 
 /// Why a thread could not join.
@@ -134,6 +151,13 @@ pub enum JoinError {
     Full(usize),
     /// The thread has no robust list that can be used.
     List(ListError),
+    /// The file of the region could not be read, to see whether locks still name a dead thread.
+    Unread(std::io::ErrorKind),
+    /// Each of the 65,536 names of the slot looks as if a lock still named a dead thread by it.
+    Named {
+        /// The slot.
+        slot: usize,
+    },
 }
 
 impl fmt::Display for JoinError {
@@ -147,6 +171,12 @@ impl fmt::Display for JoinError {
                 )
             }
             Self::List(error) => error.fmt(f),
+            Self::Unread(why) => write!(f, "the file of the region cannot be read: {why}"),
+            Self::Named { slot } => write!(
+                f,
+                "locks, or data that looks like locks, name a dead thread by each name of slot {slot}; end all \
+                 processes of the region, so that the next one resets it"
+            ),
         }
     }
 }
@@ -215,6 +245,7 @@ impl<'s> Member<'s> {
                 true => unsafe { slot.token.claim_foreign() },
             };
             if let Some(registration) = claimed.map_err(JoinError::List)? {
+                slot.request.word.store(0, Relaxed); // (withdraw): invariant 4
                 let owner = Owner::new(number, registration.generation());
                 let (held, recheck) = (Cell::new(0), Cell::new(RECHECK));
                 return Ok(Self { slots, region, owner, registration, held, recheck });
@@ -239,6 +270,12 @@ impl<'s> Member<'s> {
     #[inline]
     pub fn slot(&self) -> usize {
         self.owner.slot()
+    }
+
+    /// How often the slot was claimed.
+    #[cfg(regions)]
+    pub(crate) fn generation(&self) -> u32 {
+        self.registration.generation()
     }
 
     /// The process of the thread, by its own number: for people.

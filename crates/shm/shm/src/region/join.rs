@@ -1,5 +1,6 @@
 //! The threads of a process that take part in the robust locks of a region.
 
+use super::names::ROUND;
 use super::{InUse, Region};
 use crate::safe::SharedSafe;
 use crate::slots::{JoinError, Member, Slot};
@@ -23,14 +24,20 @@ impl<R: SharedSafe> Region<R> {
     /// ever for a lock that the outer one holds.
     ///
     /// # Blocking
-    /// Joining and leaving never block.
+    /// Joining and leaving never block. After 65,536 calls that have had one slot, the next one
+    /// reads the root from the file, to see which locks a dead thread still has. So does the first
+    /// call of each later process that gets the slot, until the region is reset.
     ///
     /// # Errors
     /// If as many threads take part as the region was [created](super::Options::participants) for,
     /// if the thread has no robust list, or if it takes part 2,000 times already, in whatever
-    /// regions. `f` is not called then.
+    /// regions. If the file cannot be read, or all 65,536 names of a slot are taken by the dead.
+    /// `f` is not called then.
     ///
     /// # Process-shared
+    /// A lock tells the dead from the living by what this call has given each. That is given to two
+    /// calls only after 2^32 calls that have had one slot, without a reset of the region.
+    ///
     /// If a process ends, the kernel ends its threads one after the other. A thread that was lent
     /// data by a guard of another one, as in [`scope`](std::thread::scope), may run for some
     /// microseconds after the other's death was told. So lend what another process repairs to no
@@ -117,12 +124,20 @@ impl<R: SharedSafe> Region<R> {
         // are atomics, so each bit pattern is valid. They live as long as the mapping.
         let slots = unsafe { core::slice::from_raw_parts(slots.as_ptr(), self.participants() as usize) };
         let start = self.base().addr().get();
-        // SAFETY: the mapping stays while the member lives, which borrows the region. If the member
-        // is forgotten, its count stays, and the region's drop leaves the mapping there. That
-        // nothing lent is used after the thread's end is the caller's promise.
-        let member = unsafe { Member::join(slots, start..start + self.mapping.size()) }?;
-        self.joined.fetch_add(1, Relaxed);
-        Ok(Joined { member, count: &self.joined })
+        let root = self.plan.root..self.plan.root + size_of::<R>() as u64;
+        let mut slot = 0;
+        for _ in 0..ROUND {
+            // SAFETY: the mapping stays while the member lives, which borrows the region. If the
+            // member is forgotten, its count stays, and the region's drop leaves the mapping there.
+            // That nothing lent is used after the thread's end is the caller's promise.
+            let member = unsafe { Member::join(slots, start..start + self.mapping.size()) }?;
+            if self.names.is_free(&member, self.file(), root.clone())? {
+                self.joined.fetch_add(1, Relaxed);
+                return Ok(Joined { member, count: &self.joined });
+            }
+            slot = member.slot(); // (skip)
+        }
+        Err(JoinError::Named { slot })
     }
 }
 

@@ -7,6 +7,7 @@ mod file;
 mod header;
 mod in_use;
 mod join;
+mod names;
 mod options;
 mod unfinished;
 pub(crate) mod untyped;
@@ -20,6 +21,7 @@ pub use options::Options;
 use crate::safe::SharedSafe;
 use file::Mapping;
 use header::Plan;
+use names::Names;
 use std::fmt;
 use std::fs::File;
 use std::marker::PhantomData;
@@ -124,6 +126,7 @@ pub struct Region<R: SharedSafe> {
     file: ManuallyDrop<File>,
     /// How many threads of this process take part.
     joined: AtomicUsize,
+    names: Names,
     plan: Plan,
     epoch: u64,
     attached: Attached,
@@ -144,7 +147,8 @@ impl<R: SharedSafe> Region<R> {
 
     fn new(mapping: Mapping, file: File, plan: Plan, epoch: u64, attached: Attached) -> Self {
         let (mapping, file) = (ManuallyDrop::new(mapping), ManuallyDrop::new(file));
-        Self { mapping, file, joined: AtomicUsize::new(0), plan, epoch, attached, root: PhantomData }
+        let (joined, names) = (AtomicUsize::new(0), Names::new(plan.slots));
+        Self { mapping, file, joined, names, plan, epoch, attached, root: PhantomData }
     }
 
     /// How this process came to the region.

@@ -66,16 +66,12 @@ fn is_as_new(region: Region<Root>) {
     region.detach().expect("no thread takes part");
 }
 
-#[test]
-fn what_a_closure_has_forgotten_is_told_like_a_death() {
-    let _watch = watch("forgotten guards", || "a thread sleeps for ever".into());
-    let region = region();
-    member(&region, |me| {
+/// What a closure has forgotten is told after so many other closures, and comes back.
+fn forgets_and_is_told(region: &Region<Root>, closures: u32) {
+    member(region, |me| {
         *region.mutex.lock(me).unwrap() = 1;
         *region.fair.lock(me).unwrap() = 2;
         *region.lock.write(me).unwrap() = 3;
-        region.array.apply(me, &[Op::add(0, 3), Op::add(1, 1)]).unwrap();
-        region.semaphore.add_permits(me, 2).unwrap();
         forget(region.mutex.lock(me).unwrap());
         Box::leak(Box::new(region.fair.lock(me).unwrap()));
         forget(region.lock.write(me).unwrap());
@@ -83,8 +79,9 @@ fn what_a_closure_has_forgotten_is_told_like_a_death() {
         forget(region.semaphore.acquire(me).unwrap());
         assert_eq!(me.held(), 5);
     });
+    (0..closures).for_each(|_| member(region, |_| ()));
     // By another thread of the same process, which lives on.
-    member(&region, |me| {
+    member(region, |me| {
         assert_eq!(told(&region.mutex, me), 1);
         assert_eq!(told(&region.fair, me), 2);
         match region.lock.write(me) {
@@ -99,6 +96,84 @@ fn what_a_closure_has_forgotten_is_told_like_a_death() {
         assert_eq!(region.array.values(), [3, 1]);
         drop(region.semaphore.acquire_many(me, 2).expect("both have come back"));
         assert_eq!(region.semaphore.available_permits(), 2);
+    });
+}
+
+/// A region with permits.
+fn region_with_permits() -> Region<Root> {
+    let region = region();
+    member(&region, |me| {
+        region.array.apply(me, &[Op::add(0, 3), Op::add(1, 1)]).unwrap();
+        region.semaphore.add_permits(me, 2).unwrap();
+    });
+    region
+}
+
+#[test]
+fn what_a_closure_has_forgotten_is_told_like_a_death() {
+    let _watch = watch("forgotten guards", || "a thread sleeps for ever".into());
+    let region = region_with_permits();
+    forgets_and_is_told(&region, 0);
+    is_as_new(region);
+}
+
+/// The generations of a slot come round. A lock that names one of a thread that has left or died
+/// must not name the thread that has that generation then.
+#[test]
+fn a_name_is_not_given_again_while_a_lock_has_it() {
+    let _watch = watch("names that come round", || "a thread sleeps for ever".into());
+    let region = region_with_permits();
+    // In the first round, and in one of which a look has said which names are there.
+    for round in 0..3 {
+        forgets_and_is_told(&region, 65_535);
+        // Two names that follow one another.
+        member(&region, |me| forget(region.mutex.lock(me)));
+        member(&region, |me| forget(region.fair.lock(me)));
+        (0..65_534).for_each(|_| member(&region, |_| ()));
+        member(&region, |me| _ = (told(&region.mutex, me), told(&region.fair, me)));
+        assert_eq!(member(&region, |me| me.slot()), 0, "round {round}");
+    }
+    is_as_new(region);
+}
+
+/// Data may look like names of the dead. The thread that joins does not try for ever.
+#[test]
+fn a_slot_without_a_free_name_is_refused() {
+    const NAMES: u32 = 65_536;
+    let region = Region::<[AtomicU32; NAMES as usize]>::options().participants(1).anonymous();
+    let region = region.expect("a region");
+    for (name, word) in (0..).zip(region.iter()) {
+        word.store(1 << 29 | name << 12, Relaxed);
+    }
+    // The first round needs no look: no lock was held before it.
+    (1..NAMES).for_each(|_| region.with_member(|_| ()).expect("a slot"));
+    assert_eq!(region.with_member(|_| ()), Err(JoinError::Named { slot: 0 }));
+    // The next one gets the last name, which looks free then.
+    region[NAMES as usize - 1].store(0, Relaxed);
+    assert_eq!(region.with_member(|_| ()), Ok(()));
+    region[NAMES as usize - 1].store(1 << 29 | (NAMES - 1) << 12, Relaxed);
+    assert_eq!(region.with_member(|_| ()), Err(JoinError::Named { slot: 0 }));
+}
+
+/// A thread that dies while it waits leaves its request. The next one in its slot has not made it.
+#[test]
+fn a_request_is_not_the_next_members() {
+    let _watch = watch("a request of a dead thread", || "a thread sleeps for ever".into());
+    let region = region();
+    member(&region, |looks| {
+        let child = Child::runs(|| {
+            let _ = region.array.acquire(&joined(&region), Set::new().sub(0, 1));
+            Child::exits()
+        });
+        child.sleeps(|| region.array.waiters(looks) == 1).killed();
+        // As many as it takes until one has the name of the child.
+        for _ in 0..65_536 {
+            let waiters = member(&region, |me| {
+                assert_eq!(me.slot(), 1);
+                region.array.waiters(looks)
+            });
+            assert_eq!(waiters, 0, "a member waits that has asked for nothing");
+        }
     });
     is_as_new(region);
 }
