@@ -1,7 +1,7 @@
 //! What only the fair mutex promises, and with it the queue of robust locks. No waiter looks again
 //! after a time.
 
-use crate::place::{Fair, Place, at_each_step, sampled, soon};
+use crate::place::{Fair, Place, at_each_step, join, sampled, slots, soon};
 use std::sync::Arc;
 use std::time::Duration;
 use ulocks_core::model::{Kernel, explore, thread};
@@ -9,6 +9,7 @@ use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
 use ulocks_core::time::Deadline;
 use ulocks_shm::robust::RawRobust;
+use ulocks_shm::slots::Slot;
 
 /// Three threads come one after the other while another one holds the mutex, the last one perhaps
 /// after its release. The second one has a deadline, if it is `timed`.
@@ -98,4 +99,69 @@ fn a_fair_death_after_the_release_is_not_taken_for_that_of_the_next_holder() {
     for kernel in Kernel::ALL {
         at_each_step(1, kernel, false, 100, released_and_died);
     }
+}
+
+/// Two mutexes of one table.
+struct Two {
+    slots: [Slot; 4],
+    granted: Fair,
+    other: Fair,
+    /// Whether the thread that never dies is inside of the other one.
+    inside: AtomicU32,
+}
+
+/// Thread 1 grants a mutex to thread 2, which may die at that moment. Then thread 3 has the slot of
+/// thread 2, and waits for another mutex.
+fn dies_when_it_is_granted() {
+    let place = Arc::new(Two {
+        slots: slots(),
+        granted: ulocks_core::initial!(Fair),
+        other: ulocks_core::initial!(Fair),
+        inside: AtomicU32::new(1),
+    });
+    let me = join(&*place, &place.slots);
+    // SAFETY: all members are of the place's slots.
+    unsafe { place.other.lock(&me) }.unwrap();
+    let come = |waits: bool| {
+        let place = Arc::clone(&place);
+        thread::spawn(move || {
+            let me = join(&*place, &place.slots);
+            // SAFETY: as above.
+            unsafe { place.granted.lock(&me) }.unwrap();
+            if waits {
+                // So many steps that thread 2 waits, mostly.
+                (0..40).for_each(|_| yield_now());
+            }
+            // SAFETY: acquired above.
+            unsafe { place.granted.unlock(&me) };
+            std::mem::forget(me);
+        })
+    };
+    let granting = come(true);
+    let dying = come(false);
+    let next = thread::spawn({
+        let place = Arc::clone(&place);
+        move || {
+            let _ = dying.join();
+            let me = join(&*place, &place.slots);
+            // SAFETY: as above.
+            unsafe { place.other.lock(&me) }.unwrap();
+            assert_eq!(place.inside.load(Relaxed), 0, "a thread was granted what it has not asked for");
+            // SAFETY: acquired above.
+            unsafe { place.other.unlock(&me) };
+            std::mem::forget(me);
+        }
+    });
+    (0..120).for_each(|_| yield_now());
+    place.inside.store(0, Relaxed);
+    // SAFETY: acquired above.
+    unsafe { place.other.unlock(&me) };
+    std::mem::forget(me);
+    [granting, next].into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn a_grant_for_a_thread_that_has_died_is_not_the_next_ones() {
+    // No baton is pending at that death, so the kernels do not differ.
+    at_each_step(2, Kernel::V6_18, false, 400, dies_when_it_is_granted);
 }

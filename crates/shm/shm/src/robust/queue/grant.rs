@@ -97,7 +97,7 @@ impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
         }
         let next = if R::OVERTAKES { next } else { head };
         match next {
-            Some(waiter) if self.rule.grant(waiter.owner, waiter.request.want.load(Relaxed)) => {
+            Some(waiter) if self.rule.grant(waiter.owner, waiter.want) => {
                 self.added |= self.rule.is_holder(waiter.owner);
                 Ok(waiter)
             }
@@ -118,7 +118,9 @@ impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
 
     /// (grant). Returns what is to be woken.
     pub(super) fn tell(&self, waiter: Waiting<'s>) -> &'s Request {
-        waiter.request.word.store(waiter.owner.bits() | GRANTED, Release);
+        let granted = waiter.owner.bits() | GRANTED;
+        // It fails if the waiter has died since: invariant 8.
+        let _ = waiter.request.word.compare_exchange(waiter.word, granted, Release, Relaxed);
         waiter.request
     }
 
@@ -147,9 +149,11 @@ impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
 
     /// (rearm).
     pub(super) fn rearm(waiter: Waiting<'s>) {
+        let rearmed = waiter.owner.bits() | WAITING | REARM;
+        // It fails as (grant) does.
         // Mutant: Release -> Relaxed: as (wait), for a scan of the queue that the slot was in
         // before.
-        waiter.request.word.store(waiter.owner.bits() | WAITING | REARM, Release);
+        let _ = waiter.request.word.compare_exchange(waiter.word, rearmed, Release, Relaxed);
         waiter.request.word.key().wake(1);
     }
 

@@ -71,6 +71,9 @@
 //!    that one watches it: as the head, which watches all holders, or as the one before it. If it
 //!    dies in between, the queue lock tells no thread, but that waiter wakes, and finds that it is
 //!    granted. All others have been woken under the queue lock.
+//! 8. A waiter may die after a thread has found it, and the next thread in its slot may ask for
+//!    another lock before the first one makes (grant) or (rearm). So both are exchanges of the word
+//!    that was found, which names the waiter. If a (grant) fails, the waiter has died as a holder.
 //!
 //! A sleeper that is stopped when a death wakes it passes that on when it goes on: the others look
 //! after [`RECHECK`](crate::slots::RECHECK). A thread that is stopped, and not dead, keeps the
@@ -347,6 +350,9 @@ pub(crate) struct Section<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> {
 struct Waiting<'s> {
     request: &'s Request,
     owner: Owner,
+    /// The word of the request, what it wants, and its place.
+    word: u32,
+    want: u32,
     place: Place,
 }
 
@@ -365,8 +371,8 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
             if word & WAITING == 0 || request.lock.load(Relaxed) != name {
                 return None;
             }
-            let place = Place(request.place.load(Relaxed));
-            Owner::of(word).map(|owner| Waiting { request, owner, place })
+            let (want, place) = (request.want.load(Relaxed), Place(request.place.load(Relaxed)));
+            Owner::of(word).map(|owner| Waiting { request, owner, word, want, place })
         };
         let slots = if self.queue.may_have_waiters() { self.me.slots() } else { &[] };
         let me = self.me;
