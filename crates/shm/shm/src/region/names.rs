@@ -19,7 +19,8 @@
 //! 2. A thread looks while it has the slot. So no other thread of its process looks for the slot
 //!    at that time.
 //! 3. While a thread looks, or is about to (skip), others may take the dead holder for a living
-//!    one, and sleep. When the thread leaves, they are woken, and look again.
+//!    one, and sleep. When the thread leaves, they are woken, and look again. A call that only
+//!    tries is refused at that time.
 //!
 //! # Limits
 //! After 2^32 claims of one slot without a reset its generation is zero again. A process that

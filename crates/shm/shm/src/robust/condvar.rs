@@ -10,11 +10,10 @@
 //! - A call that panics leaves no waiter behind, which would use up a notification.
 //!
 //! # Protocol
-//! The waiters are requests in a `Queue` that grants nothing by itself. A waiter
-//! enqueues before it releases the mutex, and has checked that its guard has the mutex (check)
-//! before it enqueues: so the release does not panic. A notification grants the first request. Each waiter
-//! watches the one that was before it when it came; if that one dies, notified or not, the waiter
-//! leaves the queue and returns.
+//! The waiters are requests in a `Queue` that grants nothing by itself. A waiter checks that its
+//! guard has the mutex (check), enqueues, and then releases the mutex. So the release does not
+//! panic. A notification grants the first request. Each waiter watches the one that was before it
+//! when it came; if that one dies, notified or not, the waiter leaves the queue and returns.
 
 use crate::robust::RawRobust;
 use crate::robust::mutex::{LockError, MutexGuard};
