@@ -143,8 +143,8 @@ pub unsafe trait WaitsAsync<L: RawMutex>: Waits<L> {
 /// A signal handler may notify, unless a task has ever waited. A wait survives signals: it goes
 /// back to sleep. With an [interruptible](Deadline::interruptible) deadline it ends instead, as if
 /// the deadline had passed, and acquires the mutex as always. The child of a fork inherits the
-/// count of waiters but not the waiters, with the effect described for a killed process. Waiters
-/// that spun in the parent take no notification in the child.
+/// count of waiters but not the waiters: until a thread of the child waits, a notification makes a
+/// system call for no thread. No notification of the child is for a waiter of the parent.
 ///
 /// # Mutexes with a queue
 /// The waiters of `ThroughputMutex` and `Calock` stand in a queue on the condition variable, too.

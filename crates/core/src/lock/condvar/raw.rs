@@ -95,11 +95,13 @@
 //!    `TASKS`, never back. A waiter whose mutex is not the target sets `MIXED` *and then* changes
 //!    `seq`. A notifier reads `target` after it changed `seq`, and requeues only if `seq` still has
 //!    that value. So every thread that the requeue finds asleep waits with the target mutex.
-//! 7. Spinners and requeuers of another process are none: a fork copies `counts` but not the
-//!    threads. `spinning` and `REQUEUING` count only if the `process` beside them is the caller's.
-//!    A registration for a spin, and a grant that sets `REQUEUING`, begin anew if it is not.
+//! 7. A fork copies `counts` but not the threads. In one process a registration writes the process
+//!    beside the counts, and if it finds another one there, it begins anew. A thread that finds
+//!    another one takes the waiters for sleepers, of which it wakes as many as it may, and sets no
+//!    `REQUEUING`. A waiter in a copy of its process, whose handler has forked, is not counted
+//!    there: it leaves without a change, and passes on what woke it.
 //! 8. *The mutex lives while a notification looks at it.* The change that sets `REQUEUING` finds a
-//!    waiter that is registered. If the target, read after that, is a mutex, then every registered
+//!    waiter of its process that is registered. If the target, read after that, is a mutex, then every registered
 //!    waiter waits with that mutex: a waiter with another one sets `MIXED` before it registers.
 //!    Each of them leaves after the change. It finds `REQUEUING` as it leaves, and does not return
 //!    until that is cleared. So the mutex is not freed meanwhile.
@@ -137,8 +139,8 @@
 //! microsecond. `epoch` has 21 bits: a waiter takes itself for not eligible if exactly a multiple
 //! of 2^21 grants happen while it waits, two seconds at the same rate. The kernel wakes the oldest
 //! sleeper first, so the waiter must be preempted on its way to sleep all this time and be resumed
-//! on the microsecond. `process` has two bits: it fails in the third generation of children that
-//! never used the condition variable.
+//! on the microsecond. `process` has two bits: it fails in the fourth generation of children, if
+//! none of the three before has waited on the condition variable.
 //!
 //! # Sources
 //! Birrell, "Implementing Condition Variables with Semaphores" (2003), for what goes wrong with
@@ -146,7 +148,7 @@
 //! waiter that steals an older waiter's wake-up. From the sequence futex of the Rust standard
 //! library it departs by `counts`, and by the spin.
 
-use super::steps::{Entry, Left};
+use super::steps::{Entry, Left, Place};
 use super::word::Counts;
 use super::{Waits, Wakeup};
 use crate::const_fn;
@@ -210,13 +212,13 @@ impl<L: RawMutex> Sequence<L> {
         let registered = self.register(budget);
         // SAFETY: the caller's promise.
         unsafe { mutex.unlock_to_wait(token) };
-        let (epoch, spins) = registered?;
-        Some(Entry { read, epoch, budget: if spins { budget } else { 0 } })
+        let (place, spins) = registered?;
+        Some(Entry { read, place, budget: if spins { budget } else { 0 } })
     }
 
     /// Step 5. `None` if the caller has to sleep.
     pub(super) fn spin_first(&self, entry: &Entry) -> Option<Left> {
-        if entry.budget > 0 { self.spin(entry.epoch, entry.budget) } else { None }
+        if entry.budget > 0 { self.spin(entry.place, entry.budget) } else { None }
     }
 
     /// Makes sure that no notification moves this waiter to another mutex than its own (Invariant
@@ -280,20 +282,20 @@ impl<L: RawMutex> Sequence<L> {
         })
     }
 
-    /// Step 3: the epoch, and whether the caller counts in `spinning`. It would spin for `budget`
+    /// Step 3: the caller's place, and whether it counts in `spinning`. It would spin for `budget`
     /// pauses. `None` if `counts` has no room for it.
-    pub(super) fn register(&self, budget: u32) -> Option<(u32, bool)> {
-        let process = if budget > 0 { spin::process() } else { None };
+    pub(super) fn register(&self, budget: u32) -> Option<(Place, bool)> {
+        let process = if Self::PRIVATE { spin::process() } else { None };
         let mut counts = Counts(self.counts.load(Relaxed));
         while counts.waiting() < Counts::MAX {
             let (next, spins) = match process {
-                Some(process) => counts.with_spinner(process),
-                None => (counts.with_waiter(), false),
+                Some(process) if budget > 0 => counts.with_spinner(process),
+                _ => (counts.with_waiter(process), false),
             };
             // Release (register): pairs with (grant) in `grant`.
             // Mutant: Release -> Relaxed: load buffering, by litmus/condvar-registration.litmus.
             match self.counts.compare_exchange(counts.0, next.0, Release, Relaxed) {
-                Ok(_) => return Some((counts.epoch(), spins)),
+                Ok(_) => return Some((Place { epoch: counts.epoch(), process }, spins)),
                 Err(now) => counts = Counts(now),
             }
         }
@@ -302,12 +304,16 @@ impl<L: RawMutex> Sequence<L> {
 
     /// Step 5. `None` if the caller has to sleep.
     #[cfg_attr(world = "vm", track_caller)]
-    fn spin(&self, epoch: u32, budget: u32) -> Option<Left> {
+    fn spin(&self, place: Place, budget: u32) -> Option<Left> {
+        let epoch = place.epoch;
         let mut counts = Counts(self.counts.load(Relaxed));
         spin::until(budget, || {
             counts = Counts(self.counts.load(Relaxed));
             counts.epoch() != epoch
         });
+        if place.is_copy() {
+            return Some(Left::COPY);
+        }
         loop {
             let eligible = counts.epoch() != epoch;
             let next = counts.without_spinner(eligible);
@@ -332,10 +338,10 @@ impl<L: RawMutex> Sequence<L> {
     }
 
     /// Sleeps and counts the caller out.
-    fn sleep(&self, mut read: u32, epoch: u32, deadline: Option<Deadline>) -> Left {
+    fn sleep(&self, mut read: u32, place: Place, deadline: Option<Deadline>) -> Left {
         loop {
             let waited = self.seq.wait_bits(read, MOVABLE, deadline);
-            if let Some(left) = self.slept(&mut read, epoch, waited) {
+            if let Some(left) = self.slept(&mut read, place, waited) {
                 return left;
             }
         }
@@ -343,8 +349,8 @@ impl<L: RawMutex> Sequence<L> {
 
     /// Counts the caller out after a sleep, unless it has to sleep again, until `seq` is not `read`
     /// any more.
-    pub(super) fn slept(&self, read: &mut u32, epoch: u32, waited: Waited) -> Option<Left> {
-        if waited == Waited::Interrupted {
+    pub(super) fn slept(&self, read: &mut u32, place: Place, waited: Waited) -> Option<Left> {
+        if waited == Waited::Interrupted && !place.is_copy() {
             return None;
         }
         // Acquire (look): pairs with (advance) in `advance`. A read-modify-write, because the
@@ -352,7 +358,7 @@ impl<L: RawMutex> Sequence<L> {
         // kernel has just seen.
         *read = self.seq.fetch_add(0, Acquire);
         let (key, has_tasks) = (self.seq.key(), self.has_tasks());
-        let left = self.leave(epoch, waited)?;
+        let left = self.leave(place, waited)?;
         if left.passes_on {
             wake(key, 1, has_tasks);
         }
@@ -360,10 +366,13 @@ impl<L: RawMutex> Sequence<L> {
     }
 
     /// Counts the caller out, unless `seq` changed for others only and it has to sleep again.
-    pub(super) fn leave(&self, epoch: u32, waited: Waited) -> Option<Left> {
+    pub(super) fn leave(&self, place: Place, waited: Waited) -> Option<Left> {
+        if place.is_copy() {
+            return Some(Left { passes_on: waited == Waited::Woken, ..Left::COPY });
+        }
         let mut counts = Counts(self.counts.load(Relaxed));
         loop {
-            let eligible = counts.epoch() != epoch;
+            let eligible = counts.epoch() != place.epoch;
             let takes_grant = eligible && counts.granted() > 0;
             if waited == Waited::Mismatch && !eligible {
                 return None;
@@ -390,10 +399,8 @@ impl<L: RawMutex> Sequence<L> {
     #[cold]
     #[cfg_attr(world = "vm", track_caller)]
     pub(super) fn outlast_requeuing(&self) {
-        if let Some(process) = spin::process() {
-            // Acquire (end requeuing): pairs with `end_requeuing`.
-            spin::outlast(|| !Counts(self.counts.load(Acquire)).is_requeuing_in(process));
-        }
+        // Acquire (end requeuing): pairs with `end_requeuing`.
+        spin::outlast(|| !Counts(self.counts.load(Acquire)).is_requeuing());
     }
 
     /// Notifies at most so many waiters.
@@ -471,24 +478,23 @@ impl<L: RawMutex> Sequence<L> {
                 return None;
             }
             let count = open.min(most);
-            let is_loud = counts.granted() + count > self.spinners(counts) || !Self::PRIVATE;
+            let is_own = Self::is_own(counts);
+            let spinning = if is_own { counts.spinning() } else { 0 };
+            let is_loud = counts.granted() + count > spinning || !Self::PRIVATE;
             let granted = counts.with_grants(count);
-            let process = if requeue && is_loud { spin::process() } else { None };
-            let requeuing = process
-                .filter(|&process| !counts.is_requeuing_in(process))
-                .map(|process| granted.requeuing_in(process));
-            let next = requeuing.unwrap_or(granted);
+            let requeues = requeue && is_loud && is_own && !counts.is_requeuing();
+            let next = if requeues { granted.with_requeuing() } else { granted };
             // Acquire (grant): pairs with (register) in `register`.
             match self.counts.compare_exchange(counts.0, next.0, Acquire, Relaxed) {
-                Ok(_) => return Some(Grant { count, is_loud, requeues: requeuing.is_some() }),
+                Ok(_) => return Some(Grant { count, is_loud, requeues }),
                 Err(now) => counts = Counts(now),
             }
         }
     }
 
-    /// How many waiters spin (Invariant 7).
-    fn spinners(&self, counts: Counts) -> u32 {
-        if counts.spinning() == 0 { 0 } else { spin::process().map_or(0, |process| counts.spinners(process)) }
+    /// Whether it counts threads of this process (Invariant 7).
+    pub(super) fn is_own(counts: Counts) -> bool {
+        Self::PRIVATE && spin::process().is_some_and(|process| counts.is_of(process))
     }
 
     /// Changes `seq` and returns its new value.
@@ -530,7 +536,7 @@ unsafe impl<L: RawMutex> Waits<L> for Sequence<L> {
         // A waiter that unwound would leave its count behind, and the wake-up that was meant for
         // it.
         let left = without_unwinding(|| {
-            self.spin_first(&entry).unwrap_or_else(|| self.sleep(entry.read, entry.epoch, deadline))
+            self.spin_first(&entry).unwrap_or_else(|| self.sleep(entry.read, entry.place, deadline))
         });
         let token = if left.requeued { mutex.lock_requeued() } else { mutex.lock() };
         if left.requeuing {

@@ -22,9 +22,24 @@ use crate::sys::time::Deadline;
 pub(super) struct Entry {
     /// The value of `seq`.
     pub read: u32,
-    pub epoch: u32,
+    pub place: Place,
     /// For how many pauses it spins; zero if it does not count in `spinning`.
     pub budget: u32,
+}
+
+/// What a waiter has found as it registered.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub epoch: u32,
+    /// Its process, where that counts.
+    pub process: Option<u32>,
+}
+
+impl Place {
+    /// Whether the waiter is in a child of the process in which it registered (Invariant 7).
+    pub fn is_copy(self) -> bool {
+        self.process.is_some() && self.process != spin::process()
+    }
 }
 
 /// How a waiter left.
@@ -37,6 +52,17 @@ pub(super) struct Left {
     pub requeued: bool,
     /// Whether a notification may still look at the mutex.
     pub requeuing: bool,
+}
+
+impl Left {
+    /// Of a waiter in a copy of its process.
+    pub const COPY: Self = Self {
+        wakeup: Wakeup::Notified,
+        takes_grant: false,
+        passes_on: false,
+        requeued: true,
+        requeuing: false,
+    };
 }
 
 /// A wait that has begun: the mutex is released.
@@ -102,7 +128,7 @@ impl<L: RawMutex<Condvar = Sequence<L>>> RawCondvar<L> {
     /// Says how a sleep ended.
     pub fn slept(&self, waiting: &mut Waiting, waited: Waited) {
         if let Some(State::Waits(entry)) = &mut waiting.0
-            && let Some(left) = self.0.slept(&mut entry.read, entry.epoch, waited)
+            && let Some(left) = self.0.slept(&mut entry.read, entry.place, waited)
         {
             waiting.0 = Some(State::Left(left));
         }
@@ -134,12 +160,11 @@ impl<L: RawMutex<Condvar = Sequence<L>>> RawCondvar<L> {
     }
 
     /// Sets `REQUEUING` for a thread that looks at the mutex without a notification. False if no
-    /// thread waits, or another thread has set it.
+    /// thread of this process waits, or another thread has set it.
     fn begin_requeuing(&self) -> bool {
-        let Some(process) = spin::process() else { return false };
         let mut counts = Counts(self.0.counts.load(Relaxed));
-        while counts.waiting() > 0 && !counts.is_requeuing_in(process) {
-            let next = counts.requeuing_in(process);
+        while counts.waiting() > 0 && Sequence::<L>::is_own(counts) && !counts.is_requeuing() {
+            let next = counts.with_requeuing();
             // Acquire: as (grant).
             match self.0.counts.compare_exchange(counts.0, next.0, Acquire, Relaxed) {
                 Ok(_) => return true,

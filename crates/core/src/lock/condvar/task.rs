@@ -2,7 +2,7 @@
 
 use super::WaitsAsync;
 use super::raw::{MOVABLE, Sequence};
-use super::steps::Left;
+use super::steps::{Left, Place};
 use crate::lock::sleep::{Slept, TaskSleep};
 use crate::lock::traits::{RawMutex, RawMutexAsync};
 use crate::sys::futex::Waited;
@@ -21,10 +21,10 @@ pub struct Notified<'a, L: RawMutex> {
 
 enum Stage {
     New,
-    /// It is registered: what it has read of `seq`, and the epoch.
+    /// It is registered, and has read `seq`.
     Waits {
         read: u32,
-        epoch: u32,
+        place: Place,
     },
     Done,
 }
@@ -44,8 +44,8 @@ unsafe impl<L: RawMutexAsync + Sync> WaitsAsync<L> for Sequence<L> {
 impl<L: RawMutex> Notified<'_, L> {
     /// Leaves, if `waited` ends the wait.
     fn slept(&mut self, waited: Waited) -> Option<Left> {
-        let Stage::Waits { read, epoch } = &mut self.stage else { unreachable!("it waits") };
-        let left = without_unwinding(|| self.condvar.slept(read, *epoch, waited))?;
+        let Stage::Waits { read, place } = &mut self.stage else { unreachable!("it waits") };
+        let left = without_unwinding(|| self.condvar.slept(read, *place, waited))?;
         self.stage = Stage::Done;
         if left.requeuing {
             self.condvar.outlast_requeuing();
@@ -65,11 +65,11 @@ impl<L: RawMutex> Future for Notified<'_, L> {
             Stage::New => {
                 condvar.expect_tasks();
                 let read = condvar.seq.load(Relaxed);
-                let Some((epoch, _)) = condvar.register(0) else {
+                let Some((place, _)) = condvar.register(0) else {
                     this.stage = Stage::Done;
                     return Poll::Ready(());
                 };
-                this.stage = Stage::Waits { read, epoch };
+                this.stage = Stage::Waits { read, place };
             }
             Stage::Waits { .. } => {
                 // SAFETY: the future is pinned.

@@ -12,7 +12,7 @@ use core::fmt;
 /// | `granted` | 16 | notifications given that no waiter has taken yet |
 /// | `REQUEUING` | 1 | a notification may move sleepers to the mutex, and no waiter returns. Its grant sets the bit, and it clears it afterwards. Other notifications only wake meanwhile |
 /// | `REQUEUED` | 1 | a thread may sleep on the mutex: every sleeper that leaves locks by `lock_requeued`. Set while `REQUEUING` is, cleared when no thread waits and `REQUEUING` is not set |
-/// | [`Spins`] | 9 | the waiters that spin, and the process to which they and `REQUEUING` belong. A registration counts a spinner, and the same waiter counts it out before it sleeps or as it leaves |
+/// | [`Spins`] | 9 | the waiters that spin, and in one process the one whose all this is (Invariant 7). A registration counts a spinner, and the same waiter counts it out before it sleeps or as it leaves |
 /// | `epoch` | 21 | changes with each grant |
 ///
 /// `waiting` may be too high, after a waiter was killed, never too low. `granted` is never more
@@ -49,9 +49,9 @@ impl Counts {
         self.0 & Self::REQUEUING != 0
     }
 
-    /// Whether a thread of `process` is requeuing.
-    pub(super) fn is_requeuing_in(self, process: u32) -> bool {
-        self.is_requeuing() && self.spins().is_of(process)
+    /// Whether all this is of `process`.
+    pub(super) fn is_of(self, process: u32) -> bool {
+        self.spins().is_of(process)
     }
 
     fn spins(self) -> Spins {
@@ -63,10 +63,11 @@ impl Counts {
         Self(self.0 & !mask | u64::from(spins.0) << Self::SPINS_SHIFT)
     }
 
-    /// As `process` finds it, which has none of the spinners and requeuers of its parent.
+    /// As `process` finds it, which has none of the threads of its parent. The epoch goes on.
     fn seen_in(self, process: u32) -> Self {
-        let requeuing = if self.spins().is_of(process) { 0 } else { Self::REQUEUING };
-        Self(self.0 & !requeuing).with_spins(self.spins().seen_in(process))
+        let counted =
+            if self.is_of(process) { self.0 } else { self.0 >> Self::SPINS_SHIFT << Self::SPINS_SHIFT };
+        Self(counted).with_spins(self.spins().seen_in(process))
     }
 
     pub(super) fn is_requeued(self) -> bool {
@@ -77,25 +78,23 @@ impl Counts {
         (self.0 >> Self::EPOCH_SHIFT) as u32
     }
 
-    /// How many spin, in whichever process.
     pub(super) fn spinning(self) -> u32 {
         self.spins().spinning()
     }
 
-    /// How many spin in `process`.
-    pub(super) fn spinners(self, process: u32) -> u32 {
-        self.spins().spinners(process)
+    fn with_one_waiting(self) -> Self {
+        Self(self.0 + Self::ONE_WAITING)
     }
 
-    pub(super) fn with_waiter(self) -> Self {
-        Self(self.0 + Self::ONE_WAITING)
+    /// With a waiter of `process`, if that is known.
+    pub(super) fn with_waiter(self, process: Option<u32>) -> Self {
+        process.map_or(self, |process| self.seen_in(process)).with_one_waiting()
     }
 
     /// With a waiter that would spin in `process`, and whether it does.
     pub(super) fn with_spinner(self, process: u32) -> (Self, bool) {
-        let (spins, spin) = self.spins().with_spinner(process);
-        let base = if spin { self.seen_in(process) } else { self };
-        (base.with_waiter().with_spins(spins), spin)
+        let (spins, spin) = self.spins().seen_in(process).with_spinner(process);
+        (self.seen_in(process).with_one_waiting().with_spins(spins), spin)
     }
 
     /// Without a spinner, which was notified or whose spin failed.
@@ -109,9 +108,8 @@ impl Counts {
         Self(self.0.wrapping_add(grants).wrapping_add(Self::ONE_EPOCH))
     }
 
-    /// With a thread of `process` that is requeuing.
-    pub(super) fn requeuing_in(self, process: u32) -> Self {
-        Self(self.seen_in(process).0 | Self::REQUEUING)
+    pub(super) fn with_requeuing(self) -> Self {
+        Self(self.0 | Self::REQUEUING)
     }
 
     /// What is counted too low, which only foreign writes to shared memory can bring about, stays
@@ -190,49 +188,42 @@ mod tests {
         let mut counts = Counts(0);
         for nth in 1..=Spins::MOST {
             let (next, spins) = counts.with_spinner(HERE);
-            assert!(spins && next.spinners(HERE) == nth);
+            assert!(spins && next.spinning() == nth);
             counts = next;
         }
         let (next, spins) = counts.with_spinner(HERE);
-        assert!(!spins && next.spinners(HERE) == Spins::MOST);
+        assert!(!spins && next.spinning() == Spins::MOST);
         assert_eq!(next.waiting(), Spins::MOST + 1);
     }
 
     #[test]
-    fn spinners_of_the_parent_do_not_spin_in_the_child() {
-        let (parents, _) = Counts(0).with_spinner(HERE);
-        let (parents, _) = parents.with_spinner(HERE);
+    fn a_child_has_none_of_the_threads_of_its_parent() {
+        let parents = Counts(0).with_spinner(HERE).0.with_spinner(HERE).0.with_waiter(Some(HERE));
+        let parents = Counts(parents.with_grants(2).with_requeuing().0 | Counts::REQUEUED);
         let child = HERE + 1;
-        assert_eq!((parents.spinners(HERE), parents.spinners(child)), (2, 0));
-        let (childs, spins) = parents.with_spinner(child);
-        assert!(spins && childs.spinners(child) == 1 && childs.spinners(HERE) == 0);
+        assert!(parents.is_of(HERE) && !parents.is_of(child));
+        for (childs, spins) in [(parents.with_waiter(Some(child)), 0), (parents.with_spinner(child).0, 1)] {
+            assert!(childs.is_of(child) && !childs.is_requeuing() && !childs.is_requeued());
+            let counted = (childs.waiting(), childs.granted(), childs.spinning(), childs.epoch());
+            assert_eq!(counted, (1, 0, spins, parents.epoch()));
+        }
     }
 
     #[test]
     fn the_last_waiter_leaves_the_mark_of_those_moved_while_some_are() {
-        let moving = Counts(0).with_waiter().with_grants(1).requeuing_in(HERE);
+        let moving = Counts(0).with_waiter(None).with_grants(1).with_requeuing();
         let left = Counts(moving.0 | Counts::REQUEUED).without_waiter(true);
         assert!(left.is_requeued(), "a sleeper may be moved to the mutex yet");
         assert!(!left.without_requeuing().is_requeued(), "no thread is left to be moved");
     }
 
     #[test]
-    fn what_the_parent_requeues_the_child_does_not() {
-        let parents = Counts(0).with_waiter().with_grants(1).requeuing_in(HERE);
-        let child = HERE + 1;
-        assert!(parents.is_requeuing_in(HERE) && !parents.is_requeuing_in(child));
-        let (childs, _) = parents.with_spinner(child);
-        assert!(!childs.is_requeuing() && childs.waiting() == 2);
-        assert!(parents.requeuing_in(child).is_requeuing_in(child));
-    }
-
-    #[test]
     fn the_parts_do_not_touch() {
-        let full = (0..Counts::MAX).fold(Counts(0), |counts, _| counts.with_waiter());
+        let full = (0..Counts::MAX).fold(Counts(0), |counts, _| counts.with_waiter(Some(HERE)));
         assert_eq!((full.waiting(), full.granted(), full.epoch()), (Counts::MAX, 0, 0));
-        let notified = full.with_grants(Counts::MAX).requeuing_in(HERE);
+        let notified = full.with_grants(Counts::MAX).with_requeuing();
         assert_eq!((notified.waiting(), notified.granted(), notified.epoch()), (Counts::MAX, Counts::MAX, 1));
-        assert!(notified.is_requeuing_in(HERE) && !notified.is_requeued() && notified.spinning() == 0);
+        assert!(notified.is_requeuing() && !notified.is_requeued() && notified.spinning() == 0);
         let last = Counts(u64::MAX << Counts::EPOCH_SHIFT).with_grants(0);
         assert_eq!(last.0, 0, "the epoch wraps around");
     }
