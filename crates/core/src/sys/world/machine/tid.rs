@@ -20,7 +20,8 @@
 //!
 //! 1. A generation is used by one process only. A new one is one more than the highest that this
 //!    process *or any of its ancestors up to the fork* has used. It is counted in ordinary memory,
-//!    which a child inherits.
+//!    which a child inherits. Threads that come at the same time count more, and give that back
+//!    once one of them has begun the generation. A child that is forked in between skips some.
 //! 2. A cache is filled with the id before the generation, so a signal handler that comes between
 //!    finds it invalid.
 //!
@@ -115,6 +116,14 @@ pub(crate) fn by_kernel() -> libc::pid_t {
     unsafe { if cfg!(miri) { libc::gettid() } else { libc::syscall(libc::SYS_gettid) as libc::pid_t } }
 }
 
+/// A thread that comes second takes the generation of the `first`, and gives back the number that
+/// it had counted. Otherwise a child would begin a generation that is not the next one, which those
+/// must who tell generations apart by two bits.
+fn give_back(first: u32) -> u32 {
+    NEWEST.fetch_min(first, Relaxed);
+    first
+}
+
 #[cold]
 #[inline(never)]
 fn ask() -> u32 {
@@ -125,10 +134,9 @@ fn ask() -> u32 {
             // (publish generation)
             0 => {
                 let mine = NEWEST.fetch_add(1, Relaxed) + 1;
-                // The second thread takes the generation of the first. Release:
-                // (publish generation), pairs with the loads of the page. A thread that sees a
-                // generation sees it counted in NEWEST, and so does the child that it forks.
-                page.compare_exchange(0, mine, Release, Acquire).map_or_else(|first| first, |_| mine)
+                // Release: (publish generation), pairs with the loads of the page. A thread that
+                // sees a generation sees it counted in NEWEST, and so does the child that it forks.
+                page.compare_exchange(0, mine, Release, Acquire).map_or_else(give_back, |_| mine)
             }
             generation => generation,
         };
@@ -206,5 +214,24 @@ fn unmap(page: *mut AtomicU32) {
         let _errno = crate::sys::errno::Guard::new();
         // SAFETY: the page comes from `map` and was not published: no other thread has its address.
         unsafe { libc::munmap(page.cast(), LENGTH) };
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+    use core::time::Duration;
+
+    /// Another thread may be about to give its own back.
+    #[test]
+    fn who_comes_second_gives_its_number_back() {
+        let Some(generation) = generation() else { return };
+        NEWEST.fetch_add(3, Relaxed);
+        assert_eq!([(); 3].map(|()| give_back(generation)), [generation; 3]);
+        let is_back = || NEWEST.load(Relaxed) == generation;
+        assert!((0..1_000).any(|_| is_back() || {
+            std::thread::sleep(Duration::from_millis(1));
+            false
+        }));
     }
 }
