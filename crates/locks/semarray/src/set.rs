@@ -81,7 +81,8 @@ impl Wait {
     fn deadline(self) -> Option<Deadline> {
         match self {
             Self::No => None,
-            Self::Until(deadline) | Self::Interruptible(deadline) => deadline,
+            Self::Until(deadline) => deadline.map(Deadline::plain),
+            Self::Interruptible(deadline) => deadline,
         }
     }
 

@@ -79,8 +79,9 @@ impl Deadline {
     }
 
     /// The same moment, for a wait that goes on after a signal handler.
-    #[cfg(not(world = "machine"))]
-    pub(crate) const fn plain(self) -> Self {
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn plain(self) -> Self {
         Self { interruptible: false, ..self }
     }
 

@@ -94,13 +94,20 @@ fn a_signal_ends_an_interruptible_sleep() {
     });
 }
 
-/// A signal ends no other sleep, and moves no deadline.
+/// A signal ends no other sleep, whatever its deadline says, and moves no deadline.
 #[test]
 fn a_signal_is_nothing_to_others() {
     with_values([0, 0], |scope, array| {
-        for ops in [vec![Op::sub(0, 1)], vec![Op::sub(0, 1), Op::sub(1, 1)]] {
+        let sets = [vec![Op::sub(0, 1)], vec![Op::sub(0, 1), Op::sub(1, 1)]];
+        let deadlines = [None, Some(Deadline::NEVER.interruptible())];
+        for (ops, deadline) in
+            sets.into_iter().flat_map(|ops| deadlines.map(|deadline| (ops.clone(), deadline)))
+        {
             let own = ops.clone();
-            let sleeper = asleep(scope, array, move |array| array.apply(&own));
+            let sleeper = asleep(scope, array, move |array| match deadline {
+                Some(deadline) => array.apply_until(&own, deadline),
+                None => array.apply(&own),
+            });
             task::until_asleep(&[sleeper.id()]);
             let before = STRUCK.load(Relaxed);
             sleeper.strike_until(|| STRUCK.load(Relaxed) > before + 5);
