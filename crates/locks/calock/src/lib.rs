@@ -82,9 +82,9 @@ pub type RawCalock<P = Private, I = Every> = QueueMutex<P, I>;
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
 /// that the code it interrupts may hold. A child of `fork` gets a private copy of the mutex in
-/// the state it was in, with the waiters' marks but without the waiters. What another thread
-/// held stays locked there. What the forking thread held, the child can release. Unless no thread
-/// waited, the child may not lock it: it may have gone to a waiter that is not there.
+/// the state it was in. What another thread held stays locked there. What the forking thread held,
+/// the child can release and lock again, unless threads waited. Then the child forgets the guard: a
+/// release would write to their places, which were on stacks that it uses anew.
 ///
 /// # Memory
 /// The release is one read-modify-write and touches the mutex no more, so the thread that releases

@@ -105,7 +105,8 @@ use ulocks_core::api;
 ///
 /// # Aborts
 /// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
-/// A panic would leave other threads waiting for ever.
+/// A panic would leave other threads waiting for ever. Likewise if it refuses membarrier(2) to a
+/// writer after it has allowed it to readers, where a locked instruction is no fence.
 ///
 /// # Process-shared
 /// [`PsRwLockWith`]`<T, Shared>`, or a [`Sifted`] without the class of signal handlers: no address
@@ -127,8 +128,9 @@ use ulocks_core::api;
 ///
 /// A child of `fork` gets a private copy of a `Private` lock in its present state, with the counts
 /// of readers that its other threads were. What another thread held stays locked there. What the
-/// forking thread held, the child can release. Unless no other thread held it or waited, the child
-/// may not lock it.
+/// forking thread held, the child can release. The child may lock it if no other thread held it,
+/// waited for it, or was in a call of it or in a read of another `Private` lock: both may use one
+/// row.
 ///
 /// Two copies of this crate in one process, as in two shared libraries, must not share a `Private`
 /// lock: each has its own table of rows and exits.

@@ -124,7 +124,8 @@ impl core::error::Error for Closed {}
 /// [`acquire_interruptible`](SemaphoreWith::acquire_interruptible) gives up instead. A child of
 /// `fork` gets a copy of the semaphore, with the count that it had. Permits of other threads are
 /// not given back there. The child can release what the forking thread acquired, and acquire again,
-/// unless threads waited: permits go to them, and they are not there.
+/// unless threads waited. Then the child uses the copy no more, and forgets its permits: a release
+/// would write to the places of the waiters, which were on stacks that it uses anew.
 ///
 /// # Memory
 /// 24 bytes: the counts of permits and of waiters in one word, so that one look tells both, and the
