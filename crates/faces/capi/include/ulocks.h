@@ -498,7 +498,7 @@ int ulocks_region_close(ulocks_region_t *region);
  * Lets the calling thread take part in the region.
  *
  * Returns 0; EAGAIN: 64 threads take part already; ENOSYS: the thread has no robust list that can
- * be used; EINVAL: a null pointer.
+ * be used; EIO, ENOSPC: the file cannot be read, or is full of the dead; EINVAL: a null pointer.
  */
 int ulocks_region_join(const ulocks_region_t *region, ulocks_member_t **member);
 

@@ -224,7 +224,7 @@ pub unsafe extern "C" fn ulocks_region_close(region: *mut ulocks_region_t) -> c_
 /// Lets the calling thread take part in the region.
 ///
 /// Returns 0; EAGAIN: 64 threads take part already; ENOSYS: the thread has no robust list that can
-/// be used; EINVAL: a null pointer.
+/// be used; EIO, ENOSPC: the file cannot be read, or is full of the dead; EINVAL: a null pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_region_join(
     region: *const ulocks_region_t,
@@ -244,6 +244,8 @@ pub unsafe extern "C" fn ulocks_region_join(
             0
         }
         Err(error @ JoinError::Full(_)) => failed(&error, libc::EAGAIN),
+        Err(error @ JoinError::Unread(_)) => failed(&error, libc::EIO),
+        Err(error @ JoinError::Named { .. }) => failed(&error, libc::ENOSPC),
         Err(error) => failed(&error, libc::ENOSYS),
     }
 }

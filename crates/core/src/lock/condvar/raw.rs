@@ -101,10 +101,10 @@
 //!    `REQUEUING`. A waiter in a copy of its process, whose handler has forked, is not counted
 //!    there: it leaves without a change, and passes on what woke it.
 //! 8. *The mutex lives while a notification looks at it.* The change that sets `REQUEUING` finds a
-//!    waiter of its process that is registered. If the target, read after that, is a mutex, then every registered
-//!    waiter waits with that mutex: a waiter with another one sets `MIXED` before it registers.
-//!    Each of them leaves after the change. It finds `REQUEUING` as it leaves, and does not return
-//!    until that is cleared. So the mutex is not freed meanwhile.
+//!    waiter of its process that is registered. If the target, read after that, is a mutex, then
+//!    every registered waiter waits with that mutex: a waiter with another one sets `MIXED` before
+//!    it registers. Each of them leaves after the change. It finds `REQUEUING` as it leaves, and
+//!    does not return until that is cleared. So the mutex is not freed meanwhile.
 //!
 //! # The spin
 //! A sleep and a wake-up cost microseconds on both sides, and a thread that sleeps makes its
