@@ -16,7 +16,7 @@
 //! 6. A lock that is dropped leaves no task behind: futures that were forgotten take no wake-ups of
 //!    another lock at its place. A lock that is moved leaves them behind.
 //! 7. A child of `fork` has none of the tasks of its parent in its lists. It may drop their
-//!    futures, and has tasks of its own.
+//!    futures, but not poll them, which panics. It has tasks of its own.
 //! 8. Of what belongs to others, only wakers are called, and those without a lock of ours.
 //!
 //! # State

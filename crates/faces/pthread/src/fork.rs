@@ -8,7 +8,7 @@
 //! So each mutex and rwlock has the number of the fork that it has lived through: its *generation*,
 //! zero in a process that is not a child. In a child, the first function that finds an older
 //! generation begins the lock anew. A lock that was held is held without waiters then, whichever
-//! thread it was; others are free. A lock that names its holder names the first thread of the child
+//! thread it was; others are free. The word of a `PiMutex` names the first thread of the child
 //! then, which is the one that forked. In a process that is not a child, no function looks.
 //!
 //! Condition variables need none of this: see the section on forks of `RawCondvar`.

@@ -96,10 +96,11 @@
 //!    `seq`. A notifier reads `target` after it changed `seq`, and requeues only if `seq` still has
 //!    that value. So every thread that the requeue finds asleep waits with the target mutex.
 //! 7. A fork copies `counts` but not the threads. In one process a registration writes the process
-//!    beside the counts, and if it finds another one there, it begins anew. A thread that finds
-//!    another one takes the waiters for sleepers, of which it wakes as many as it may, and sets no
-//!    `REQUEUING`. A waiter in a copy of its process, whose handler has forked, is not counted
-//!    there: it leaves without a change, and passes on what woke it.
+//!    beside the counts, if that is known, and if it finds another one there, it begins anew. A
+//!    thread that finds another one takes the waiters for sleepers, of which it wakes as many as it
+//!    may, and sets no `REQUEUING`. A waiter in a copy of its process, whose handler has forked,
+//!    may sleep there. What begins anew counts it no more, and wakes it. Once it is awake, it
+//!    leaves without a change, and passes on what woke it.
 //! 8. *The mutex lives while a notification looks at it.* The change that sets `REQUEUING` finds a
 //!    waiter of its process that is registered. If the target, read after that, is a mutex, then
 //!    every registered waiter waits with that mutex: a waiter with another one sets `MIXED` before
@@ -287,19 +288,35 @@ impl<L: RawMutex> Sequence<L> {
     pub(super) fn register(&self, budget: u32) -> Option<(Place, bool)> {
         let process = if Self::PRIVATE { spin::process() } else { None };
         let mut counts = Counts(self.counts.load(Relaxed));
-        while counts.waiting() < Counts::MAX {
+        loop {
+            let own = process.map_or(counts, |process| counts.seen_in(process));
+            if own.waiting() == Counts::MAX {
+                return None;
+            }
             let (next, spins) = match process {
-                Some(process) if budget > 0 => counts.with_spinner(process),
-                _ => (counts.with_waiter(process), false),
+                Some(process) if budget > 0 => own.with_spinner(process),
+                _ => (own.with_waiter(), false),
             };
             // Release (register): pairs with (grant) in `grant`.
             // Mutant: Release -> Relaxed: load buffering, by litmus/condvar-registration.litmus.
             match self.counts.compare_exchange(counts.0, next.0, Release, Relaxed) {
-                Ok(_) => return Some((Place { epoch: counts.epoch(), process }, spins)),
+                Ok(_) => {
+                    if counts.waiting() > own.waiting() {
+                        self.wake_copies();
+                    }
+                    return Some((Place { epoch: counts.epoch(), process }, spins));
+                }
                 Err(now) => counts = Counts(now),
             }
         }
-        None
+    }
+
+    /// Waiters that were counted are no more: those that are here all the same wake up, or do not
+    /// fall asleep (Invariant 7).
+    #[cold]
+    fn wake_copies(&self) {
+        self.advance();
+        wake(self.seq.key(), u32::MAX, self.has_tasks());
     }
 
     /// Step 5. `None` if the caller has to sleep.
@@ -400,7 +417,10 @@ impl<L: RawMutex> Sequence<L> {
     #[cfg_attr(world = "vm", track_caller)]
     pub(super) fn outlast_requeuing(&self) {
         // Acquire (end requeuing): pairs with `end_requeuing`.
-        spin::outlast(|| !Counts(self.counts.load(Acquire)).is_requeuing());
+        spin::outlast(|| {
+            let counts = Counts(self.counts.load(Acquire));
+            !counts.is_requeuing() || !Self::is_own(counts) // A fork leaves the bit behind.
+        });
     }
 
     /// Notifies at most so many waiters.
@@ -473,12 +493,15 @@ impl<L: RawMutex> Sequence<L> {
         let mut counts = Counts(self.counts.load(Relaxed));
         loop {
             let open = counts.waiting().saturating_sub(counts.granted());
-            // Invariant 4, and why it does not help in shared memory.
-            if counts.waiting() == 0 || (open == 0 && Self::PRIVATE) {
+            if counts.waiting() == 0 {
+                return None;
+            }
+            let is_own = Self::is_own(counts);
+            // Invariant 4, and why it does not help in shared memory, nor in a child.
+            if open == 0 && is_own {
                 return None;
             }
             let count = open.min(most);
-            let is_own = Self::is_own(counts);
             let spinning = if is_own { counts.spinning() } else { 0 };
             let is_loud = counts.granted() + count > spinning || !Self::PRIVATE;
             let granted = counts.with_grants(count);

@@ -15,7 +15,8 @@ use core::fmt;
 /// | [`Spins`] | 9 | the waiters that spin, and in one process the one whose all this is (Invariant 7). A registration counts a spinner, and the same waiter counts it out before it sleeps or as it leaves |
 /// | `epoch` | 21 | changes with each grant |
 ///
-/// `waiting` may be too high, after a waiter was killed, never too low. `granted` is never more
+/// `waiting` may be too high, after a waiter was killed, never too low; a waiter in a copy of its
+/// process does not count (Invariant 7). `granted` is never more
 /// than the eligible waiters (Invariant 3). `failed` is a hint: no wake-up relies on it.
 #[derive(Clone, Copy)]
 pub(super) struct Counts(pub(super) u64);
@@ -64,7 +65,7 @@ impl Counts {
     }
 
     /// As `process` finds it, which has none of the threads of its parent. The epoch goes on.
-    fn seen_in(self, process: u32) -> Self {
+    pub(super) fn seen_in(self, process: u32) -> Self {
         let counted =
             if self.is_of(process) { self.0 } else { self.0 >> Self::SPINS_SHIFT << Self::SPINS_SHIFT };
         Self(counted).with_spins(self.spins().seen_in(process))
@@ -82,19 +83,14 @@ impl Counts {
         self.spins().spinning()
     }
 
-    fn with_one_waiting(self) -> Self {
+    pub(super) fn with_waiter(self) -> Self {
         Self(self.0 + Self::ONE_WAITING)
-    }
-
-    /// With a waiter of `process`, if that is known.
-    pub(super) fn with_waiter(self, process: Option<u32>) -> Self {
-        process.map_or(self, |process| self.seen_in(process)).with_one_waiting()
     }
 
     /// With a waiter that would spin in `process`, and whether it does.
     pub(super) fn with_spinner(self, process: u32) -> (Self, bool) {
-        let (spins, spin) = self.spins().seen_in(process).with_spinner(process);
-        (self.seen_in(process).with_one_waiting().with_spins(spins), spin)
+        let (spins, spin) = self.spins().with_spinner(process);
+        (self.with_waiter().with_spins(spins), spin)
     }
 
     /// Without a spinner, which was notified or whose spin failed.
@@ -198,11 +194,12 @@ mod tests {
 
     #[test]
     fn a_child_has_none_of_the_threads_of_its_parent() {
-        let parents = Counts(0).with_spinner(HERE).0.with_spinner(HERE).0.with_waiter(Some(HERE));
+        let parents = Counts(0).seen_in(HERE).with_spinner(HERE).0.with_spinner(HERE).0.with_waiter();
         let parents = Counts(parents.with_grants(2).with_requeuing().0 | Counts::REQUEUED);
         let child = HERE + 1;
         assert!(parents.is_of(HERE) && !parents.is_of(child));
-        for (childs, spins) in [(parents.with_waiter(Some(child)), 0), (parents.with_spinner(child).0, 1)] {
+        let own = parents.seen_in(child);
+        for (childs, spins) in [(own.with_waiter(), 0), (own.with_spinner(child).0, 1)] {
             assert!(childs.is_of(child) && !childs.is_requeuing() && !childs.is_requeued());
             let counted = (childs.waiting(), childs.granted(), childs.spinning(), childs.epoch());
             assert_eq!(counted, (1, 0, spins, parents.epoch()));
@@ -211,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_last_waiter_leaves_the_mark_of_those_moved_while_some_are() {
-        let moving = Counts(0).with_waiter(None).with_grants(1).with_requeuing();
+        let moving = Counts(0).with_waiter().with_grants(1).with_requeuing();
         let left = Counts(moving.0 | Counts::REQUEUED).without_waiter(true);
         assert!(left.is_requeued(), "a sleeper may be moved to the mutex yet");
         assert!(!left.without_requeuing().is_requeued(), "no thread is left to be moved");
@@ -219,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_parts_do_not_touch() {
-        let full = (0..Counts::MAX).fold(Counts(0), |counts, _| counts.with_waiter(Some(HERE)));
+        let full = (0..Counts::MAX).fold(Counts(0), |counts, _| counts.with_waiter());
         assert_eq!((full.waiting(), full.granted(), full.epoch()), (Counts::MAX, 0, 0));
         let notified = full.with_grants(Counts::MAX).with_requeuing();
         assert_eq!((notified.waiting(), notified.granted(), notified.epoch()), (Counts::MAX, Counts::MAX, 1));

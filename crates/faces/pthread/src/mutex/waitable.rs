@@ -3,7 +3,7 @@
 use super::{INHERIT, Mutex, PROTECT, ROBUST};
 use crate::choice::{Algorithm, Choice};
 use crate::time::Patience;
-use crate::{glibc, is_mine, myself, stats};
+use crate::{fork, glibc, is_mine, myself, stats};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use ulocks_calock::RawCalock;
@@ -106,6 +106,10 @@ unsafe impl RawMutex for Waitable {
         let is_still_held = || self.0.is_owned(choice) && is_mine(&self.0.owner);
         if self.0.is_passed_on(choice) || is_still_held() {
             return self.lock();
+        }
+        // The copy of a waiter whose handler has forked ends its wait here.
+        if choice.is_forked() {
+            fork::renew_mutex(&self.0, choice);
         }
         with_lock!(self.0, choice.mutex(), lock => lock.lock_requeued());
         if choice.has_stats() {

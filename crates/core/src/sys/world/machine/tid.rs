@@ -18,10 +18,10 @@
 //!
 //! # Invariants
 //!
-//! 1. A generation is used by one process only. A new one is one more than the highest that this
-//!    process *or any of its ancestors up to the fork* has used. It is counted in ordinary memory,
-//!    which a child inherits. Threads that come at the same time count more, and give that back
-//!    once one of them has begun the generation. A child that is forked in between skips some.
+//! 1. Nothing that a process inherits is of its own generation, which is one more than the highest
+//!    that its ancestors had used when they forked. That one is counted in ordinary memory, which a
+//!    child inherits, before the generation is begun. Of threads that come at the same time the
+//!    first to write the candidate decides: a word of the page, so that it is of this process.
 //! 2. A cache is filled with the id before the generation, so a signal handler that comes between
 //!    finds it invalid.
 //!
@@ -67,10 +67,17 @@ thread_local! {
     static CACHE: Cache = const { Cache { id: Cell::new(0), generation: Cell::new(0) } };
 }
 
+/// What the page has.
+struct Page {
+    generation: AtomicU32,
+    /// The generation that is about to begin.
+    candidate: AtomicU32,
+}
+
 /// The page, once there is one; [`UNCACHED`] if there can be none.
-static PAGE: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
+static PAGE: AtomicPtr<Page> = AtomicPtr::new(null_mut());
 /// A generation that stays 0: with it, no cache is ever valid.
-static UNCACHED: AtomicU32 = AtomicU32::new(0);
+static UNCACHED: Page = Page { generation: AtomicU32::new(0), candidate: AtomicU32::new(0) };
 /// The highest generation in use, in this process or before it was forked (Invariant 1).
 static NEWEST: AtomicU32 = AtomicU32::new(0);
 
@@ -81,7 +88,7 @@ pub(crate) fn current() -> u32 {
     if !page.is_null() {
         // SAFETY: what PAGE points to is never unmapped, and is a static or a page that `map` has
         // handed out.
-        let generation = unsafe { &*page }.load(Relaxed);
+        let generation = unsafe { &*page }.generation.load(Relaxed);
         let cached = CACHE
             .with(|cache| (generation != 0 && cache.generation.get() == generation).then(|| cache.id.get()));
         if let Some(id) = cached {
@@ -97,13 +104,13 @@ pub(crate) fn generation() -> Option<u32> {
     let page = PAGE.load(Acquire); // Acquire: pairs with (publish page) in `page`.
     if !page.is_null() {
         // SAFETY: as in `current`.
-        let generation = unsafe { &*page }.load(Relaxed);
+        let generation = unsafe { &*page }.generation.load(Relaxed);
         if generation != 0 {
             return Some(generation);
         }
     }
     ask();
-    Some(self::page().load(Relaxed)).filter(|&generation| generation != 0)
+    Some(self::page().generation.load(Relaxed)).filter(|&generation| generation != 0)
 }
 
 /// The id by a system call.
@@ -116,12 +123,18 @@ pub(crate) fn by_kernel() -> libc::pid_t {
     unsafe { if cfg!(miri) { libc::gettid() } else { libc::syscall(libc::SYS_gettid) as libc::pid_t } }
 }
 
-/// A thread that comes second takes the generation of the `first`, and gives back the number that
-/// it had counted. Otherwise a child would begin a generation that is not the next one, which those
-/// must who tell generations apart by two bits.
-fn give_back(first: u32) -> u32 {
-    NEWEST.fetch_min(first, Relaxed);
-    first
+/// Begins the generation of the process, if no other thread does, and returns it. It is the next
+/// one, since there are those who tell generations apart by two bits.
+fn begin(page: &Page, newest: &AtomicU32) -> u32 {
+    // Acquire (count): a thread that finds the candidate counted finds it in the page, too.
+    let next = newest.load(Acquire) + 1;
+    let chosen =
+        page.candidate.compare_exchange(0, next, Relaxed, Relaxed).map_or_else(|first| first, |_| next);
+    newest.fetch_max(chosen, AcqRel); // (count)
+    // Release: (publish generation), pairs with the loads of the page. A thread that sees a
+    // generation sees it counted, and so does the child that it forks.
+    _ = page.generation.compare_exchange(0, chosen, Release, Relaxed);
+    chosen
 }
 
 #[cold]
@@ -130,15 +143,9 @@ fn ask() -> u32 {
     let id = by_kernel() as u32;
     let page = page();
     if !core::ptr::eq(page, &UNCACHED) {
-        let generation = match page.load(Acquire) {
-            // (publish generation)
-            0 => {
-                let mine = NEWEST.fetch_add(1, Relaxed) + 1;
-                // Release: (publish generation), pairs with the loads of the page. A thread that
-                // sees a generation sees it counted in NEWEST, and so does the child that it forks.
-                page.compare_exchange(0, mine, Release, Acquire).map_or_else(give_back, |_| mine)
-            }
-            generation => generation,
+        let generation = match page.generation.load(Acquire) {
+            0 => begin(page, &NEWEST),
+            generation => generation, // (publish generation)
         };
         CACHE.with(|cache| {
             cache.generation.set(0);
@@ -152,7 +159,7 @@ fn ask() -> u32 {
 }
 
 /// The page, mapped at the first call.
-fn page() -> &'static AtomicU32 {
+fn page() -> &'static Page {
     let mut page = PAGE.load(Acquire);
     if page.is_null() {
         let mapped = map().unwrap_or((&raw const UNCACHED).cast_mut());
@@ -171,13 +178,13 @@ fn page() -> &'static AtomicU32 {
 }
 
 #[cfg(miri)] // There is no fork under Miri.
-fn map() -> Option<*mut AtomicU32> {
-    static PAGE: AtomicU32 = AtomicU32::new(0);
+fn map() -> Option<*mut Page> {
+    static PAGE: Page = Page { generation: AtomicU32::new(0), candidate: AtomicU32::new(0) };
     Some((&raw const PAGE).cast_mut())
 }
 
 #[cfg(miri)]
-fn unmap(_: *mut AtomicU32) {}
+fn unmap(_: *mut Page) {}
 
 /// An advice that no kernel has, and that an honest one refuses.
 #[cfg(not(miri))]
@@ -185,10 +192,10 @@ const NO_ADVICE: libc::c_int = -1;
 
 /// Any length is rounded up to a page.
 #[cfg(not(miri))]
-const LENGTH: usize = size_of::<AtomicU32>();
+const LENGTH: usize = size_of::<Page>();
 
 #[cfg(not(miri))]
-fn map() -> Option<*mut AtomicU32> {
+fn map() -> Option<*mut Page> {
     let _errno = crate::sys::errno::Guard::new();
     // SAFETY: the range is empty, and the kernel refuses the advice before it looks at the range.
     if unsafe { libc::madvise(null_mut(), 0, NO_ADVICE) } == 0 {
@@ -209,7 +216,7 @@ fn map() -> Option<*mut AtomicU32> {
 }
 
 #[cfg(not(miri))]
-fn unmap(page: *mut AtomicU32) {
+fn unmap(page: *mut Page) {
     if !core::ptr::eq(page, &UNCACHED) {
         let _errno = crate::sys::errno::Guard::new();
         // SAFETY: the page comes from `map` and was not published: no other thread has its address.
@@ -217,21 +224,22 @@ fn unmap(page: *mut AtomicU32) {
     }
 }
 
-#[cfg(all(test, not(miri)))]
+#[cfg(test)]
 mod tests {
     use super::*;
-    use core::time::Duration;
 
-    /// Another thread may be about to give its own back.
+    /// However many come at the same time.
     #[test]
-    fn who_comes_second_gives_its_number_back() {
-        let Some(generation) = generation() else { return };
-        NEWEST.fetch_add(3, Relaxed);
-        assert_eq!([(); 3].map(|()| give_back(generation)), [generation; 3]);
-        let is_back = || NEWEST.load(Relaxed) == generation;
-        assert!((0..1_000).any(|_| is_back() || {
-            std::thread::sleep(Duration::from_millis(1));
-            false
-        }));
+    fn the_generation_is_the_next_one() {
+        for round in 0..200 {
+            let page = Page { generation: AtomicU32::new(0), candidate: AtomicU32::new(0) };
+            let newest = AtomicU32::new(round);
+            let begun = std::thread::scope(|scope| {
+                let threads = [(); 4].map(|()| scope.spawn(|| begin(&page, &newest)));
+                threads.map(|thread| thread.join().unwrap())
+            });
+            let kept = [page.generation, page.candidate, newest].map(AtomicU32::into_inner);
+            assert_eq!((begun, kept), ([round + 1; 4], [round + 1; 3]));
+        }
     }
 }
