@@ -13,8 +13,9 @@
 //!
 //! # Invariants
 //! 1. While the token is unmarked and names the first thread, that one lives, and so does the
-//!    process. Of another thread the kernel is asked whether the process has it. For `execve` gives
-//!    it the number of the first thread before the kernel walks its list, and so leaves its token.
+//!    process: a token that a slot has when it is claimed is marked, whoever it names. Of another
+//!    thread the kernel is asked whether the process has it. For `execve` gives it the number of
+//!    the first thread before the kernel walks its list, and so leaves its token.
 //! 2. If the token is marked, or the process has not its thread, `/proc` decides. A process is gone
 //!    if there is none of that number and start, or if its only thread is dead or is exiting.
 //! 3. A slot with adjustments becomes another process's only after these were applied in all
@@ -187,11 +188,12 @@ fn claim_new(registry: &'static Registry, me: &'static Me) -> Answer<Slot> {
     let slot = found.ok_or(libc::ENOMEM)?;
     me.identity.store(slot.identity, Relaxed);
     me.epoch.store(slot.epoch, Relaxed);
-    me.slot.store(slot.index as u32 + 1, Release);
     let process = &registry.processes[slot.index];
     let word = process.token.word();
     let seen = word.load(Relaxed);
-    if Token::is_alive(seen) && !has_token_of_a_thread(process) {
+    me.slot.store(slot.index as u32 + 1, Release);
+    // Loaded before the slot is known to other threads of the process, which could claim it.
+    if Token::is_alive(seen) && (slot.epoch == 0 || !has_token_of_a_thread(process, || true)) {
         let _ = word.compare_exchange(seen, OWNER_DIED, Relaxed, Relaxed); // (mark dead)
     }
     attach(process);
@@ -217,7 +219,7 @@ fn reserve(registry: &'static Registry, number: u32, start: u64) -> Answer<Optio
         let free = (0..PROCESSES).find(|&index| {
             let process = &registry.processes[index];
             let identity = process.identity.load(Relaxed);
-            identity == 0 || (process.rows.load(Relaxed) == 0 && is_gone(registry, index, identity))
+            identity == 0 || (process.rows.load(Relaxed) == 0 && is_gone(registry, index, identity, || true))
         });
         free.map(|index| {
             let process = &registry.processes[index];
@@ -240,7 +242,7 @@ fn reserve(registry: &'static Registry, number: u32, start: u64) -> Answer<Optio
 pub fn scavenge(registry: &'static Registry) {
     for index in 0..(registry.process_high.load(Relaxed) as usize).min(PROCESSES) {
         let identity = registry.processes[index].identity.load(Acquire);
-        if identity != 0 && is_gone(registry, index, identity) {
+        if identity != 0 && is_gone(registry, index, identity, || true) {
             give_up(registry, index, identity);
         }
     }
@@ -295,31 +297,31 @@ pub fn has_undone(registry: &Registry, index: usize, identity: u64) {
 
 /// Whether the token does not say that the process lives.
 pub fn is_suspect(registry: &Registry, index: usize, identity: u64) -> bool {
-    registry
-        .processes
-        .get(index)
-        .is_none_or(|process| process.identity.load(Acquire) != identity || !has_token_of_a_thread(process))
+    registry.processes.get(index).is_none_or(|process| {
+        process.identity.load(Acquire) != identity || !has_token_of_a_thread(process, || true)
+    })
 }
 
-/// Whether the token says that the process lives: invariant 1.
-fn has_token_of_a_thread(process: &Process) -> bool {
+/// Whether the token says that the process lives: invariant 1. Who does not ask the kernel believes
+/// the token of another thread than the first.
+fn has_token_of_a_thread(process: &Process, asks: impl FnOnce() -> bool) -> bool {
     let (word, number) = (process.token.word().load(Acquire), process.number.load(Relaxed));
     let thread = word & THREAD;
-    Token::is_alive(word) && (thread == number || sys::exists(number, thread))
+    Token::is_alive(word) && (thread == number || !asks() || sys::exists(number, thread))
 }
 
 /// Whether the process that had slot `index` with this identity is gone (invariants 1 and 2). In a
-/// registry that was lost, nobody is.
-pub fn is_gone(registry: &Registry, index: usize, identity: u64) -> bool {
-    seems_gone(registry, index, identity) && registry.check().is_ok()
+/// registry that was lost, nobody is. `asks`: whether the kernel may be asked for a thread.
+pub fn is_gone(registry: &Registry, index: usize, identity: u64, asks: impl FnOnce() -> bool) -> bool {
+    seems_gone(registry, index, identity, asks) && registry.check().is_ok()
 }
 
-fn seems_gone(registry: &Registry, index: usize, identity: u64) -> bool {
+fn seems_gone(registry: &Registry, index: usize, identity: u64, asks: impl FnOnce() -> bool) -> bool {
     let Some(process) = registry.processes.get(index) else { return true };
     if process.identity.load(Acquire) != identity {
         return true;
     }
-    if has_token_of_a_thread(process) {
+    if has_token_of_a_thread(process, asks) {
         return false;
     }
     if mine().is_some_and(|mine| mine.index == index && mine.identity == identity) {
@@ -346,7 +348,8 @@ pub fn is_thread_gone(registry: &Registry, slot: Slot, thread: u32) -> bool {
     if Token::is_alive(word) && word & THREAD == thread {
         return false;
     }
-    is_gone(registry, slot.index, slot.identity) || !sys::exists(process.number.load(Relaxed), thread)
+    is_gone(registry, slot.index, slot.identity, || true)
+        || !sys::exists(process.number.load(Relaxed), thread)
 }
 
 /// What /proc says of a process.

@@ -23,7 +23,8 @@
 //!    thread sleeps, its number in the slot is the pending word of its robust list. So the kernel
 //!    makes (mark gone) when the thread ends, also by an `execve` of another thread. After that, a
 //!    thread with the number of the first one exists. A thread that ends without the mark is looked
-//!    for by its number: it was about to sleep, or took the array lock.
+//!    for by its number: it was about to sleep, or took the array lock, or a handler that ours did
+//!    not call has used a robust mutex.
 //! 4. (ring) comes after the status. A thread reads the bell before the status, and sleeps if the
 //!    bell is still the same. So it finds its set ended, or does not sleep, or is woken. If the
 //!    thread dies that owes a (ring), the next one with the array lock makes it, or the sleeper

@@ -189,6 +189,7 @@ fn end(nap: Nap, error: Errno) -> Answer {
         return taken();
     }
     if nap.thread != ulocks_core::tid::current() {
+        List::current().set_pending(0);
         return Err(error); // A child of fork, made by a handler: the set is its parent's.
     }
     withdraw(nap, error)

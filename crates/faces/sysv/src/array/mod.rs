@@ -64,6 +64,9 @@ pub struct Array {
     layout: Layout,
     /// The slot that this process had last.
     pub last_slot: AtomicU32,
+    /// When this process has last asked the kernel for threads that have tokens here, in
+    /// nanoseconds of CLOCK_MONOTONIC.
+    pub asked: AtomicU64,
     users: AtomicU32,
     /// Whether the process has found that the file became shorter than the mapping. The first page
     /// may be whole, so it does not tell.
@@ -93,6 +96,7 @@ impl Array {
             granted: AtomicU64::new(0),
             layout,
             last_slot: AtomicU32::new(0),
+            asked: AtomicU64::new(0),
             users: AtomicU32::new(0),
             is_lost: AtomicBool::new(false),
             next: AtomicPtr::new(null_mut()),

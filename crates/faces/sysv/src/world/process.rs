@@ -65,11 +65,11 @@ pub fn has_undone(_: &Registry, _: usize, _: u64) {}
 
 /// Whether the process is gone.
 pub fn is_suspect(registry: &Registry, index: usize, identity: u64) -> bool {
-    is_gone(registry, index, identity)
+    is_gone(registry, index, identity, || true)
 }
 
 /// Whether the process that had slot `index` with this identity is gone.
-pub fn is_gone(registry: &Registry, index: usize, identity: u64) -> bool {
+pub fn is_gone(registry: &Registry, index: usize, identity: u64, _: impl FnOnce() -> bool) -> bool {
     const THREAD: u32 = (1 << 30) - 1;
     let process = &registry.processes[index];
     process.identity.load(Acquire) != identity || process.token.word.load(Acquire) & THREAD == 0
@@ -77,5 +77,5 @@ pub fn is_gone(registry: &Registry, index: usize, identity: u64) -> bool {
 
 /// Whether thread `thread` of the process in slot `index` is gone.
 pub fn is_thread_gone(registry: &Registry, slot: Slot, _: u32) -> bool {
-    is_gone(registry, slot.index, slot.identity)
+    is_gone(registry, slot.index, slot.identity, || true)
 }

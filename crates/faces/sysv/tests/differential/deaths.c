@@ -211,7 +211,7 @@ static void undo_by_exec_of_thread(void)
     pthread_create(&thread, 0, takes_and_becomes_another, 0);
     pthread_join(thread, 0);
 }
-static void undo_over_exec_of_thread(void) { fresh(2, "4 0"); pid_t a = child(undo_by_exec_of_thread); while (value(1) == 0) usleep(1000); usleep(50000); values(); end(a, SIGKILL); values(); pids(a); }
+static void undo_over_exec_of_thread(void) { fresh(2, "4 0"); pid_t a = child(undo_by_exec_of_thread); while (value(1) == 0) usleep(1000); usleep(50000); values(); end(a, SIGKILL); usleep(100000); values(); pids(a); }
 static void killed_by_exec(void)
 {
     fresh(1, "0");
