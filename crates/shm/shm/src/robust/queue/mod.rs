@@ -38,7 +38,9 @@
 //! holder; the others watch no thread. A dead waiter that is no holder holds up no other there.
 //!
 //! # Invariants
-//! 1. Words of requests for this lock, and `tickets`, change under the queue lock only.
+//! 1. Words of requests for this lock, and `tickets`, change under the queue lock only. But a
+//!    thread that joins withdraws the request that it finds in its slot (`slots.rs`), and a waiter
+//!    withdraws its own if the queue lock is refused to it.
 //! 2. After a change under the queue lock, no waiter remains that could be granted (`settle`). So
 //!    an arriving thread that changes nothing looks at no other waiter, but for its own turn.
 //! 3. In order each waiter but the head watches the waiter before it. A waiter that leaves the
@@ -73,7 +75,8 @@
 //!    granted. All others have been woken under the queue lock.
 //! 8. A waiter may die after a thread has found it, and the next thread in its slot may ask for
 //!    another lock before the first one makes (grant) or (rearm). So both are exchanges of the word
-//!    that was found, which names the waiter. If a (grant) fails, the waiter has died as a holder.
+//!    that was found, which names the waiter. If a (grant) fails, the waiter has died as a holder,
+//!    or was refused the queue lock.
 //!
 //! A sleeper that is stopped when a death wakes it passes that on when it goes on: the others look
 //! after [`RECHECK`](crate::slots::RECHECK). A thread that is stopped, and not dead, keeps the
