@@ -391,7 +391,7 @@ fn a_sleeper_that_dies_at_any_step_takes_nothing_that_comes_later() {
         // The slot of a process has the number of its thread, and the next one as its identity.
         let is_dead = || {
             let registry = registry::get().unwrap();
-            registry.processes[1].identity.load(Relaxed) != 0 && process::is_gone(registry, 1, 2)
+            registry.processes[1].identity.load(Relaxed) != 0 && process::is_suspect(registry, 1, 2)
         };
         // So many steps that both are asleep, or one is dead and the other asleep, mostly.
         (0..400).for_each(|_| yield_now());
