@@ -93,24 +93,33 @@ impl<T> Arc<T> {
         }
         this.count.end();
         fence(Acquire);
-        let mut this = ManuallyDrop::new(this);
-        // SAFETY: `this` is not dropped, so the data is taken once.
-        let data = unsafe { ManuallyDrop::take(&mut this.data) };
-        // SAFETY: likewise, the count.
-        let count = unsafe { core::ptr::read(&raw const this.count) };
+        let (data, count) = this.into_parts();
+        Ok(Self::take_out(data, &count))
+    }
+
+    /// The value, of which the only pointer has gone.
+    #[track_caller]
+    fn take_out(data: std::sync::Arc<T>, count: &Count) -> T {
         let memory = count.had_weak().then(|| std::sync::Arc::downgrade(&data));
         let value = std::sync::Arc::try_unwrap(data).unwrap_or_else(|_| unreachable!("the only pointer"));
         if let Some(memory) = memory {
             count.end_value();
             drop(memory);
         }
-        Ok(value)
+        value
     }
 
-    /// The value, if this is the only pointer. Of several threads that call this, one gets it.
+    /// The value, if this is the only pointer. If all pointers go by this, one call gets it.
     #[track_caller]
     pub fn into_inner(this: Self) -> Option<T> {
-        Self::try_unwrap(this).ok()
+        let (data, count) = this.into_parts();
+        count.dropped.fetch_add(1, Release);
+        if count.pointers.fetch_sub(1, Relaxed) != 1 {
+            return None;
+        }
+        fence(Acquire);
+        count.end();
+        Some(Self::take_out(data, &count))
     }
 }
 
@@ -213,11 +222,16 @@ impl<T: ?Sized> Arc<T> {
     /// The address of the value, in place of the pointer.
     #[must_use = "the pointer is leaked if it is not made again by `from_raw`"]
     pub fn into_raw(this: Self) -> *const T {
-        let mut this = ManuallyDrop::new(this);
-        // SAFETY: `this` is not dropped, so the count is taken once.
-        drop(unsafe { core::ptr::read(&raw const this.count) });
-        // SAFETY: likewise, the data.
-        std::sync::Arc::into_raw(unsafe { ManuallyDrop::take(&mut this.data) })
+        std::sync::Arc::into_raw(this.into_parts().0)
+    }
+
+    /// The pointer of std, and the count, in which the pointer still counts.
+    fn into_parts(self) -> (std::sync::Arc<T>, std::sync::Arc<Count>) {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: `this` is not dropped, so the data is taken once.
+        let data = unsafe { ManuallyDrop::take(&mut this.data) };
+        // SAFETY: likewise, the count.
+        (data, unsafe { core::ptr::read(&raw const this.count) })
     }
 
     /// The pointer that `into_raw` took.

@@ -37,7 +37,29 @@ fn one_of_two_gets_the_value() {
         let two = Arc::clone(&one);
         let other = thread::spawn(move || Arc::into_inner(two).is_some());
         let mine = Arc::into_inner(one).is_some();
-        assert!(!(other.join().unwrap() && mine));
+        assert_ne!(other.join().unwrap(), mine, "exactly one gets the value");
+    });
+}
+
+/// The thread that gets the value out knows what the others did before.
+#[test]
+fn the_one_that_gets_the_value_knows_the_others() {
+    explore(Config::exhaustive(), || {
+        let (data, one) = (Arc::new(Plain::default()), Arc::new(7));
+        let weak = Arc::downgrade(&one);
+        let other = {
+            let (data, two) = (Arc::clone(&data), Arc::clone(&one));
+            thread::spawn(move || {
+                data.add(1);
+                Arc::into_inner(two)
+            })
+        };
+        let mine = Arc::into_inner(one);
+        if mine.is_some() {
+            assert_eq!(data.get(), 1);
+        }
+        assert_eq!(other.join().unwrap().xor(mine), Some(7));
+        assert!(weak.upgrade().is_none());
     });
 }
 
