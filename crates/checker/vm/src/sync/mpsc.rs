@@ -24,10 +24,20 @@ const FULL: u64 = 1 << 63;
 
 struct Channel<T> {
     state: Object,
-    messages: Beside<VecDeque<(T, Option<std::sync::Arc<Token>>)>>,
+    messages: Beside<VecDeque<Message<T>>>,
     /// `None`: no limit. 0: a send waits until its message is taken.
     room: Option<u64>,
     senders: AtomicUsize,
+}
+
+/// A message, and who waits for it to be taken.
+type Message<T> = (T, Option<std::sync::Arc<Waiting<T>>>);
+
+/// A sender that waits until its message is taken.
+struct Waiting<T> {
+    token: Token,
+    /// The message, if the receiver has gone and left it.
+    back: Beside<Option<T>>,
 }
 
 /// A channel without a limit.
@@ -66,12 +76,12 @@ impl<T> Channel<T> {
         if before & NO_RECEIVER != 0 {
             return Err(SendError(message));
         }
-        let taken = (self.room == Some(0)).then(|| std::sync::Arc::new(Token::new()));
-        self.messages.with(|messages| messages.push_back((message, taken.clone())));
-        if let Some(taken) = taken {
-            taken.take("send waits to be received", Acquire, at);
-        }
-        Ok(())
+        let waiting = || std::sync::Arc::new(Waiting { token: Token::new(), back: Beside::default() });
+        let waiting = (self.room == Some(0)).then(waiting);
+        self.messages.with(|messages| messages.push_back((message, waiting.clone())));
+        let Some(waiting) = waiting else { return Ok(()) };
+        waiting.token.take("send waits to be received", Acquire, at);
+        waiting.back.with(Option::take).map_or(Ok(()), |message| Err(SendError(message)))
     }
 
     fn drop_sender(&self) {
@@ -85,7 +95,7 @@ impl<T> Channel<T> {
     fn taken(&self, at: At) -> Option<T> {
         let (message, sender) = self.messages.with(VecDeque::pop_front)?;
         if let Some(sender) = sender {
-            sender.give("receive", Release, at);
+            sender.token.give("receive", Release, at);
         }
         Some(message)
     }
@@ -244,10 +254,9 @@ impl<T> Drop for Receiver<T> {
         self.0.state.step("receiver drops", None, AcqRel, at, |state| (state | NO_RECEIVER) & !FULL);
         let left = self.0.messages.with(core::mem::take);
         for (message, sender) in left {
-            drop(message);
-            if let Some(sender) = sender {
-                sender.give("receiver drops", Relaxed, at);
-            }
+            let Some(sender) = sender else { continue };
+            sender.back.with(|back| *back = Some(message));
+            sender.token.give("receiver drops", Relaxed, at);
         }
     }
 }

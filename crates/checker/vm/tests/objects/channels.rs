@@ -94,6 +94,26 @@ fn a_channel_without_room_hands_over() {
     });
 }
 
+/// As std: the message comes back to its sender.
+#[test]
+fn a_message_that_waits_for_a_receiver_comes_back_when_that_goes() {
+    let model = |receives: bool| {
+        move || {
+            let (sender, receiver) = sync_channel(0);
+            let send = |number| {
+                let sender = sender.clone();
+                thread::spawn(move || sender.send(Arc::new(number)).map_err(|error| *error.0))
+            };
+            let senders = [send(1), send(2)];
+            let got = receives.then(|| *receiver.recv().unwrap());
+            drop(receiver);
+            (got, senders.map(|sender| sender.join().unwrap()))
+        }
+    };
+    all_outcomes(model(false), [(None, [Err(1), Err(2)])]);
+    all_outcomes(model(true), [(Some(1), [Ok(()), Err(2)]), (Some(2), [Err(1), Ok(())])]);
+}
+
 #[test]
 fn a_timed_receive_times_out_or_receives() {
     let model = || {
