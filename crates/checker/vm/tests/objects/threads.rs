@@ -84,6 +84,41 @@ fn each_thread_has_its_own_variables_and_drops_them() {
     });
 }
 
+/// A value that notes in which order its like go, and may use another one as it goes.
+struct Goes(&'static str, Option<&'static thread::LocalKey<Goes>>);
+
+std::thread_local! {
+    /// Who has gone, in this execution.
+    static GONE: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Drop for Goes {
+    fn drop(&mut self) {
+        GONE.with_borrow_mut(|gone| gone.push(self.0));
+        if let Some(other) = self.1 {
+            other.with(|_| ());
+        }
+    }
+}
+
+ulocks_vm::thread_local! {
+    static FIRST: Goes = Goes("first", None);
+    static SECOND: Goes = Goes("second", Some(&LATE));
+    static THIRD: Goes = Goes("third", None);
+    static LATE: Goes = Goes("late", None);
+}
+
+/// The order in which std destroys them on Linux.
+#[test]
+fn variables_that_were_made_last_go_first() {
+    explore(Config::exhaustive(), || {
+        GONE.take();
+        let made = || [&FIRST, &SECOND, &THIRD].map(|key| key.with(|_| ()));
+        thread::spawn(made).join().unwrap();
+        assert_eq!(GONE.take(), ["third", "second", "late", "first"]);
+    });
+}
+
 trait SetTo {
     fn set_to(&'static self, number: u32);
 }
