@@ -3,6 +3,7 @@
 //! A lock is held or it is free, and an old value of its word says nothing. So an operation of an
 //! object is one step: it waits until the newest value lets it go on, and changes it. All changes
 //! are read-modify-writes, so a thread that acquires learns of all that was released into the word.
+//! Only where std promises no more than a load, as of `OnceLock::get`, an old value may be read.
 //!
 //! State of an object beside its word is plain Rust data, [`Beside`]. It is touched after a step of
 //! the object and before the next step of any thread, so it changes together with the word.
@@ -62,6 +63,11 @@ impl Object {
     ) -> Result<u64, u64> {
         let update = Update { name, success, failure: Ordering::Relaxed, weak: false, change };
         engine::with(|engine| engine.settle(self.word.word(), until, &update, at))
+    }
+
+    /// Reads the value, which may be an old one.
+    pub(crate) fn load(&self, order: Ordering, at: At) -> u64 {
+        engine::with(|engine| engine.load(self.word.word(), order, at))
     }
 
     /// The value, without a step.

@@ -36,12 +36,11 @@ impl Once {
         }
     }
 
-    /// Whether one has run.
+    /// Whether one has run. A thread that has not learnt of its end may be told that none has.
     #[track_caller]
     #[must_use]
     pub fn is_completed(&self) -> bool {
-        let at = Location::caller();
-        self.state.step("is_completed", None, Acquire, at, |state| state) == DONE
+        self.state.load(Acquire, Location::caller()) == DONE
     }
 
     /// Waits until one has run.
@@ -77,7 +76,7 @@ impl<T> OnceLock<T> {
         Self { once: Once::new(), value: UnsafeCell::new(None) }
     }
 
-    /// The value, if there is one.
+    /// The value, if there is one. A thread that has not learnt of it may find none.
     #[track_caller]
     pub fn get(&self) -> Option<&T> {
         // SAFETY: `once` has run, so the value is not written any more.

@@ -3,7 +3,7 @@
 use crate::{Plain, all_outcomes};
 use std::time::Duration;
 use ulocks_vm::explore::{Config, explore, finds_bug_saying};
-use ulocks_vm::sync::Ordering::Relaxed;
+use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_vm::sync::{
     Arc, AtomicU32, Barrier, Condvar, LazyLock, Mutex, Once, OnceLock, RwLock, spin_until,
 };
@@ -220,6 +220,57 @@ fn what_is_made_once_is_seen_by_all() {
         assert_eq!(*shared.1.get_or_init(|| 2), other.join().unwrap());
         let lazy = LazyLock::new(|| shared.1.get().copied());
         assert_eq!(*lazy, shared.1.get().copied());
+    });
+}
+
+/// A relaxed flag tells a thread that something was made, and does not order it.
+#[test]
+fn what_is_made_once_may_not_be_seen_yet() {
+    let model = |order| {
+        move || {
+            let shared = Arc::new((Once::new(), OnceLock::new(), AtomicU32::new(0)));
+            let other = Arc::clone(&shared);
+            let other = thread::spawn(move || {
+                other.0.call_once(|| ());
+                other.1.set(1).unwrap();
+                other.2.store(1, order);
+            });
+            let flag = shared.2.load(Acquire);
+            let seen = (shared.1.get().copied(), shared.0.is_completed());
+            other.join().unwrap();
+            assert_eq!((shared.1.get(), shared.0.is_completed()), (Some(&1), true));
+            (flag, seen)
+        }
+    };
+    let early = [(None, false), (None, true), (Some(1), true)];
+    let all = [0, 1].map(|flag| early.map(|seen| (flag, seen)));
+    all_outcomes(model(Relaxed), [all[0][0], all[0][1], all[0][2], all[1][0], all[1][1], all[1][2]]);
+    all_outcomes(model(Release), [all[0][0], all[0][1], all[0][2], all[1][2]]);
+}
+
+/// What is found is known, with what its maker did before.
+#[test]
+fn what_is_found_was_made_in_an_ordered_way() {
+    explore(Config::exhaustive(), || {
+        let shared = Arc::new((OnceLock::new(), Plain::default()));
+        let other = Arc::clone(&shared);
+        let other = thread::spawn(move || other.0.get_or_init(|| other.1.add(1)).to_owned());
+        if shared.0.get().is_some() {
+            assert_eq!(shared.1.get(), 1);
+        }
+        assert_eq!(other.join().unwrap(), 1);
+    });
+}
+
+/// The wait goes on until the value can be seen.
+#[test]
+fn a_loop_until_something_is_made_ends() {
+    explore(Config::exhaustive(), || {
+        let shared = Arc::new(OnceLock::new());
+        let other = Arc::clone(&shared);
+        let other = thread::spawn(move || other.set(1));
+        while shared.get().is_none() {}
+        assert_eq!((shared.get(), other.join().unwrap()), (Some(&1), Ok(())));
     });
 }
 
