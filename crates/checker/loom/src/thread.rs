@@ -160,7 +160,8 @@ impl<T> JoinHandle<T> {
         &self.thread
     }
 
-    /// Whether the thread has returned.
+    /// Whether the thread has returned. What it did is not ordered by that.
+    #[track_caller]
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.handle.is_finished()

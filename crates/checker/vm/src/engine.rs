@@ -266,6 +266,15 @@ pub trait Engine {
     fn spawn(&self, body: Box<dyn FnOnce()>, at: At) -> usize;
     /// Waits until the thread has ended.
     fn join(&self, thread: usize, at: At);
+    /// The calling thread has returned, and says so in `word`, by its last step. Not a step.
+    fn say_returned(&self, word: Word, _at: At) {
+        word.set_bits(1);
+    }
+    /// Whether a thread has said so in `word`. One that has may seem not to have, to a thread that
+    /// has not learnt of it.
+    fn ask_returned(&self, word: Word, at: At) -> bool {
+        self.load(word, Ordering::Relaxed, at) != 0
+    }
     fn current_thread(&self) -> usize;
     /// As `current_thread`, for the machine's own use: the program is not told the number.
     fn running_thread(&self) -> usize {

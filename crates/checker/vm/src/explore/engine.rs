@@ -336,6 +336,28 @@ impl Engine for Explorer<'_, '_> {
         self.machine.borrow_mut().joined(thread, at);
     }
 
+    fn say_returned(&self, word: Word, started: At) {
+        if self.is_inert() {
+            return;
+        }
+        let at = self.machine.borrow().last_place().unwrap_or(started);
+        let loc = self.loc(word, at);
+        let done = self.machine.borrow_mut().say_returned(loc, at);
+        done.unwrap_or_else(|fault| self.fail(&fault, at));
+    }
+
+    fn ask_returned(&self, word: Word, at: At) -> bool {
+        if self.is_inert() {
+            return self.peek(word) != 0;
+        }
+        let loc = self.loc(word, at);
+        // The answer comes with the last step of the thread, whatever that touches.
+        self.look(Footprint::Everything, at);
+        self.demand(word, at);
+        let read = self.machine.borrow_mut().ask_returned(loc, at);
+        read.unwrap_or_else(|fault| self.fail(&fault, at)) != 0
+    }
+
     fn current_thread(&self) -> usize {
         let mut machine = self.machine.borrow_mut();
         let me = machine.current();

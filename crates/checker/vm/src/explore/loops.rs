@@ -190,7 +190,7 @@ impl Machine<'_, '_> {
         }
         self.hit_if(true, Bound::Rounds, at);
         self.choices.yielded(self.current);
-        let footprint = round.footprint();
+        let footprint = self.waiting(&round);
         Some((footprint, self.set_round(round)))
     }
 

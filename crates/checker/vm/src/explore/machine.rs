@@ -134,6 +134,11 @@ pub(super) struct Machine<'a, 's> {
     pub(super) freed: Freed,
     pub(super) spurious: u32,
     pub(super) bounds: Bounds,
+    /// Words of which a thread has asked whether another has returned.
+    pub(super) asked: Vec<Loc>,
+    /// Stores of threads that have returned, where the story has to tell them if one asks: the
+    /// word, the message, and the thread with its last place.
+    pub(super) untold: Vec<(Loc, MsgId, usize, At)>,
     /// How often spinners were let go although there was nothing new to see.
     pub(super) last_looks: u32,
     /// Whether a thread has yielded fairly.
@@ -178,6 +183,8 @@ impl<'a, 's> Machine<'a, 's> {
             freed: Freed::default(),
             spurious: 0,
             bounds: Bounds::default(),
+            asked: Vec::new(),
+            untold: Vec::new(),
             last_looks: 0,
             made_way: false,
             before_all: false,

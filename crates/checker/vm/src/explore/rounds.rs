@@ -99,7 +99,7 @@ impl Round {
     }
 
     /// What a thread that has done this round touches when it begins the next one.
-    pub(super) fn footprint(&self) -> Footprint {
+    fn footprint(&self) -> Footprint {
         match self.looks.as_slice() {
             // The next round begins at once, and others may run before it looks at anything.
             _ if self.goes_on() => Footprint::Local,
@@ -190,7 +190,18 @@ impl Machine<'_, '_> {
         round.is_open = false;
         let is_fruitless = !round.goes_on();
         self.hit_if(is_fruitless, Bound::Rounds, at);
-        self.threads[self.current].round.footprint()
+        self.waiting(&self.threads[self.current].round)
+    }
+
+    /// What a thread touches that has done this round and waits. A word that says whether a thread
+    /// has returned changes with the last step of that thread, which touches others.
+    pub(super) fn waiting(&self, round: &Round) -> Footprint {
+        match round.footprint() {
+            Footprint::Read(word) if self.asked.iter().any(|&loc| number(loc) == word) => {
+                Footprint::Everything
+            }
+            footprint => footprint,
+        }
     }
 
     /// The next round has to see something new: one of the values that let the thread go, if it was

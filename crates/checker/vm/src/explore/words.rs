@@ -149,6 +149,36 @@ impl Machine<'_, '_> {
 
     pub(super) fn load(&mut self, loc: Loc, order: Ordering, at: At) -> Result<u64, Fault> {
         let fresh = self.must_read_the_newest(loc) || self.may_not_surprise();
+        self.load_from(loc, order, fresh, at)
+    }
+
+    /// The thread that runs has returned: a store that belongs to its last step.
+    pub(super) fn say_returned(&mut self, loc: Loc, at: At) -> Result<(), Fault> {
+        self.changes_something();
+        let written = self.memory.store(self.current, loc, 1, Ordering::Relaxed, at, &mut |_, _| 0)?;
+        if self.story.is_some() {
+            self.untold.push((loc, written.message, self.current, at));
+        }
+        Ok(())
+    }
+
+    /// Whether a thread has returned. There is no step between its last one and its end. An old
+    /// answer stands for what is asked in between, so there is one also where loads read no old
+    /// values.
+    pub(super) fn ask_returned(&mut self, loc: Loc, at: At) -> Result<u64, Fault> {
+        self.asked.push(loc);
+        if let Some(story) = &mut self.story
+            && let Some(nth) = self.untold.iter().position(|&(of, ..)| of == loc)
+        {
+            let (loc, message, thread, at) = self.untold.swap_remove(nth);
+            let said = Said::Store { loc, order: Ordering::Relaxed, value: 1, newer: 0, message };
+            story.tell(self.steps, thread, at, said);
+        }
+        let fresh = self.has_read_often(loc, self.config.stale.max(1)) || self.may_not_surprise();
+        self.load_from(loc, Ordering::Relaxed, fresh || self.steering.is_tame(), at)
+    }
+
+    fn load_from(&mut self, loc: Loc, order: Ordering, fresh: bool, at: At) -> Result<u64, Fault> {
         let mut left_out = false;
         let read = self.memory.load(
             self.current,
@@ -174,8 +204,13 @@ impl Machine<'_, '_> {
     }
 
     fn is_at_the_limit(&self, loc: Loc) -> bool {
+        self.has_read_often(loc, self.config.stale)
+    }
+
+    /// Whether the current thread has read one message of `loc` so often in a row.
+    fn has_read_often(&self, loc: Loc, limit: u32) -> bool {
         let reads = &self.threads[self.current].reads;
-        reads.iter().any(|(of, _, count)| *of == loc && *count >= self.config.stale)
+        reads.iter().any(|(of, _, count)| *of == loc && *count >= limit)
     }
 
     /// What the current thread's next read of `loc` touches. Where it has to read the newest

@@ -202,20 +202,51 @@ impl<T> Beside<T> {
     }
 }
 
-/// A wake-up for one thread, which may come before that thread waits. It ends without a trace: what
-/// it wakes for has an order of its own, and the token may give none.
+/// An object that all threads know of: what makes it known need not order anything. It ends without
+/// a trace.
+fn known_to_all(at: At) -> ManuallyDrop<Object> {
+    let mut object = None;
+    engine::with(|engine| engine.before_all(&mut || object = Some(Object::new_at(0, at))));
+    ManuallyDrop::new(object.expect("the engine calls what it is given"))
+}
+
+/// Whether a thread has returned. It says so together with its last step, and that orders nothing.
+pub(crate) struct Returned {
+    object: ManuallyDrop<Object>,
+    /// Where the thread was started.
+    started: At,
+}
+
+impl Returned {
+    #[track_caller]
+    pub(crate) fn new() -> Self {
+        let started = Location::caller();
+        let object = known_to_all(started);
+        engine::with(|engine| engine.name(object.word.word(), "returned"));
+        Self { object, started }
+    }
+
+    /// The thread that runs has returned.
+    pub(crate) fn say(&self) {
+        engine::with(|engine| engine.say_returned(self.object.word.word(), self.started));
+    }
+
+    /// Whether it has. A thread that has not learnt of it may still be told that it has not.
+    pub(crate) fn ask(&self, at: At) -> bool {
+        engine::with(|engine| engine.ask_returned(self.object.word.word(), at))
+    }
+}
+
+/// A wake-up for one thread, which may come before that thread waits. What it wakes for has an
+/// order of its own, and the token may give none.
 pub(crate) struct Token(ManuallyDrop<Object>);
 
 impl Token {
     const GIVEN: u64 = 1;
 
-    /// A token that all threads know of: what makes it known need not order anything.
     #[track_caller]
     pub(crate) fn new() -> Self {
-        let at = Location::caller();
-        let mut object = None;
-        engine::with(|engine| engine.before_all(&mut || object = Some(Object::new_at(0, at))));
-        Self(ManuallyDrop::new(object.expect("the engine calls what it is given")))
+        Self(known_to_all(Location::caller()))
     }
 
     pub(crate) fn give(&self, name: &'static str, order: Ordering, at: At) {

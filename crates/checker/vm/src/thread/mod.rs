@@ -13,7 +13,7 @@ pub use park::{park, park_timeout, unpark};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 
 use crate::engine;
-use crate::sync::Beside;
+use crate::sync::{Beside, Returned};
 use core::fmt;
 use core::panic::Location;
 use core::time::Duration;
@@ -22,7 +22,13 @@ use std::sync::Arc;
 /// Waits for a thread and takes what it returned.
 pub struct JoinHandle<T> {
     thread: usize,
-    result: Arc<Beside<Option<T>>>,
+    end: Arc<End<T>>,
+}
+
+/// The end of a thread.
+struct End<T> {
+    returned: Returned,
+    result: Beside<Option<T>>,
 }
 
 /// Starts a thread in the process of the calling one.
@@ -33,20 +39,23 @@ pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Jo
 }
 
 /// Hands `body` to `spawn`, with a place for what it returns.
+#[track_caller]
 pub(crate) fn start<'a, T: Send + 'a>(
     body: impl FnOnce() -> T + Send + 'a,
     spawn: impl FnOnce(Box<dyn FnOnce() + 'a>) -> usize,
 ) -> JoinHandle<T> {
-    let result = Arc::new(Beside::new(None));
-    let slot = Arc::clone(&result);
+    let end = Arc::new(End { returned: Returned::new(), result: Beside::new(None) });
+    let place = Arc::clone(&end);
     let thread = spawn(Box::new(move || {
         // What the closure has captured belongs to the state of its thread, and so on its stack.
         let body = core::hint::black_box(body);
         let value = body();
+        // As std's thread, it counts as finished before its variables go.
+        place.returned.say();
         end_of_thread();
-        slot.with(|slot| *slot = Some(value));
+        place.result.with(|result| *result = Some(value));
     }));
-    JoinHandle { thread, result }
+    JoinHandle { thread, end }
 }
 
 /// Waits until the thread of this number has ended.
@@ -106,10 +115,12 @@ impl<T> JoinHandle<T> {
         self.thread
     }
 
-    /// Whether the thread has returned. What it did is not ordered by that.
+    /// Whether the thread has returned. What it did is not ordered by that. A thread that has not
+    /// learnt of the end may be told that it has not come yet.
+    #[track_caller]
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.result.with(|result| result.is_some())
+        self.end.returned.ask(Location::caller())
     }
 
     /// Waits until the thread has ended, and takes what it returned.
@@ -120,7 +131,7 @@ impl<T> JoinHandle<T> {
     pub fn join(self) -> std::thread::Result<T> {
         let at = Location::caller();
         engine::with(|engine| engine.join(self.thread, at));
-        self.result.with(Option::take).ok_or_else(|| Box::new("the thread died") as _)
+        self.end.result.with(Option::take).ok_or_else(|| Box::new("the thread died") as _)
     }
 }
 

@@ -70,7 +70,8 @@ impl<T> ScopedJoinHandle<'_, T> {
         self.handle.thread()
     }
 
-    /// Whether the thread has returned. What it did is not ordered by that.
+    /// As [`JoinHandle::is_finished`].
+    #[track_caller]
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.handle.is_finished()

@@ -139,3 +139,77 @@ fn a_thread_with_a_name_runs() {
         thread::sleep(Duration::from_millis(1));
     });
 }
+
+/// Whether a thread has returned is asked at each of its steps, and orders nothing.
+#[test]
+fn a_thread_is_finished_or_not_whatever_else_is_seen() {
+    let model = || {
+        let word = Arc::new(AtomicU32::new(0));
+        let other = Arc::clone(&word);
+        let other = thread::spawn(move || other.store(1, Relaxed));
+        let seen = (word.load(Relaxed), other.is_finished(), word.load(Relaxed));
+        other.join().unwrap();
+        seen
+    };
+    all_outcomes(
+        model,
+        [(0, false, 0), (0, false, 1), (0, true, 0), (0, true, 1), (1, false, 1), (1, true, 1)],
+    );
+    let model = || {
+        let other = thread::spawn(|| ());
+        let seen = (other.is_finished(), other.is_finished());
+        other.join().unwrap();
+        seen
+    };
+    all_outcomes(model, [(false, false), (false, true), (true, true)]);
+}
+
+#[test]
+fn a_thread_is_finished_after_a_step_that_nobody_else_sees() {
+    let model = || {
+        let other = thread::spawn(|| AtomicU32::new(0).store(1, Relaxed));
+        let is_finished = other.is_finished();
+        other.join().unwrap();
+        is_finished
+    };
+    all_outcomes(model, [false, true]);
+}
+
+#[test]
+fn a_loop_until_a_thread_is_finished_ends() {
+    let model = |config: Config| {
+        explore(config, || {
+            let word = Arc::new(AtomicU32::new(0));
+            let swap = |word: &Arc<AtomicU32>| {
+                let word = Arc::clone(word);
+                thread::spawn(move || word.swap(1, Relaxed))
+            };
+            let (first, second) = (swap(&word), swap(&word));
+            while !first.is_finished() {
+                thread::yield_now();
+            }
+            while !second.is_finished() {}
+            let swapped = first.join().unwrap() + second.join().unwrap();
+            assert_eq!((swapped, word.load(Relaxed)), (1, 1));
+        });
+    };
+    model(Config::exhaustive());
+    model(Config { stale: 0, ..Config::exhaustive() });
+    (0..4).for_each(|most| model(Config { preemptions: Some(most), ..Config::exhaustive() }));
+    model(Config::default());
+}
+
+#[test]
+fn that_a_thread_is_finished_does_not_order_what_it_did() {
+    let failure = finds_bug_saying("data race", Config::exhaustive(), || {
+        let data = Arc::new(Plain::default());
+        let other = Arc::clone(&data);
+        let other = thread::spawn(move || other.add(1));
+        if other.is_finished() {
+            data.get();
+        }
+        other.join().unwrap();
+    });
+    let text = failure.verdict.to_string();
+    assert!(text.contains("reads returned") && text.contains("the load is Relaxed"), "{text}");
+}
