@@ -17,7 +17,7 @@ use crate::rules::deliver::{From, deliver};
 use crate::rules::faults::{self, Holder, TryLockError};
 use crate::rules::handler;
 use crate::rules::order::{key, key_of};
-use crate::rules::waiting::waiting;
+use crate::rules::waiting::{waiting, waiting_for_itself};
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
 use crate::seen::class::{Node, Origin, SUBCLASSES};
@@ -277,7 +277,7 @@ impl<R> Lock<R> {
                 let held = self.own(me, asked).map(|own| own.1);
                 deliver(&faults::again(me, asked, held), From::Call);
             }
-            return wait(&self.raw);
+            return waiting_for_itself(me, asked, timed, || wait(&self.raw));
         }
         waiting(me, asked, timed, || wait(&self.raw))
     }

@@ -14,16 +14,7 @@ use crate::seen::wait::deadlock;
 /// meanwhile. A deadlock of the outer wait that has come about then is in the list of deadlocks.
 #[track_caller]
 pub(crate) fn waiting<T>(me: &'static Record, asked: &Asked, timed: bool, wait: impl FnOnce() -> T) -> T {
-    let Asked { lock, class, access, subclass, instance, at } = *asked;
-    let before = if access == Access::Promise { me.entries() } else { (0, 0) };
-    let since = coarse_now();
-    let wait_of = Wait { lock, class, subclass, access, instance, place: at, timed, since, before };
-    let outer = me.waiting().map(|(outer, _)| outer);
-    if outer.is_some() {
-        me.end_wait();
-    }
-    me.begin_wait(&wait_of);
-    let ends = Ends(me, outer);
+    let ends = begin(me, asked, timed);
     if me.is_handler() {
         if !timed {
             handler::waits(me, asked);
@@ -34,6 +25,34 @@ pub(crate) fn waiting<T>(me: &'static Record, asked: &Asked, timed: bool, wait: 
     let result = wait();
     drop(ends);
     result
+}
+
+/// As [`waiting`], of a thread that has the lock already. That was reported, and others see the
+/// wait.
+#[track_caller]
+pub(crate) fn waiting_for_itself<T>(
+    me: &'static Record,
+    asked: &Asked,
+    timed: bool,
+    wait: impl FnOnce() -> T,
+) -> T {
+    let ends = begin(me, asked, timed);
+    let result = wait();
+    drop(ends);
+    result
+}
+
+fn begin(me: &'static Record, asked: &Asked, timed: bool) -> Ends {
+    let Asked { lock, class, access, subclass, instance, at } = *asked;
+    let before = if access == Access::Promise { me.entries() } else { (0, 0) };
+    let since = coarse_now();
+    let wait_of = Wait { lock, class, subclass, access, instance, place: at, timed, since, before };
+    let outer = me.waiting().map(|(outer, _)| outer);
+    if outer.is_some() {
+        me.end_wait();
+    }
+    me.begin_wait(&wait_of);
+    Ends(me, outer)
 }
 
 /// Ends the wait of a thread when dropped, also by a panic, and goes on with the one around it.

@@ -20,6 +20,10 @@
 //! A thread that waits for a promise runs, and may acquire and release. So of what it holds only
 //! those entries count that it had when the wait began, if none of their slots has got a later one.
 //!
+//! # A thread that waits for itself
+//! What a thread holds may keep its own wait from ever ending. The rules of one lock report that
+//! before the wait. So such a circle of one step is only in the list of [`deadlocks`].
+//!
 //! # Readers behind a writer
 //! A reader may also wait for a writer that waits for readers. There is no telling whether that
 //! writer has shut the reader out yet, or whether the reader is inside and about to return. So a
@@ -27,6 +31,7 @@
 //! reader got no CPU for so long, the report comes of threads that do not wait. All of them have
 //! then asked for locks in a circle, in a way that may deadlock.
 
+use crate::seen::access::Access;
 use crate::seen::report::{Circle, Report, Rule, Severity, Step};
 use crate::seen::stacks;
 use crate::seen::thread::{Held, Record, Wait, records};
@@ -135,14 +140,29 @@ impl Walk {
     }
 }
 
+/// The wait of a thread for what it holds itself, if that never ends.
+fn own(start: &'static Record) -> Option<Links> {
+    let (wait, number) = start.waiting()?;
+    let keeps = |held: &Held| {
+        // A reader that asks to read is only shut out by a writer. An owner may keep its promise.
+        let is_let_in = held.access.is_shared() && !wait.access.is_alone() && wait.access != Access::Upgrade;
+        held.lock == wait.lock
+            && held.access.blocks(wait.access)
+            && !is_let_in
+            && wait.access != Access::Promise
+    };
+    let held = start.held().find(keeps)?;
+    let link = Link { waiter: start, number, wait, next: start, held: Some(held), is_timed: wait.timed };
+    (!wait.timed).then(|| Links::from_iter([link]))
+}
+
 /// The waits from `start` back to `start`.
 fn walk(start: &'static Record) -> Option<Links> {
     let mut walk = Walk { start, links: Links::new(), seen: SmallVec::new() };
     walk.go(start, None).then_some(walk.links)
 }
 
-fn confirmed(start: &'static Record) -> Option<Links> {
-    let first = walk(start)?;
+fn confirmed(first: Links) -> Option<Links> {
     let is_soft = first.iter().any(|link| link.held.is_none());
     for look in 0..if is_soft { LOOKS } else { 1 } {
         if look > 0 && cfg!(checking) {
@@ -178,7 +198,7 @@ fn is_still(link: &Link) -> bool {
 pub(crate) fn deadlock(start: &'static Record) -> Option<Box<Report>> {
     fence(SeqCst); // (fence)
     // Most walks end here, at a holder that does not wait.
-    confirmed(start).map(|links| Box::new(report(&links)))
+    walk(start).and_then(confirmed).map(|links| Box::new(report(&links)))
 }
 
 fn report(links: &[Link]) -> Report {
@@ -206,7 +226,7 @@ fn report(links: &[Link]) -> Report {
     let next = links.get(1).unwrap_or(first);
     let severity = if links.iter().any(|link| link.is_timed) { Severity::Warning } else { Severity::Fault };
     Report {
-        rule: Rule::Deadlock,
+        rule: if links.len() == 1 { Rule::NoRecursion } else { Rule::Deadlock },
         severity,
         lock: first.wait.name(),
         thread: first.waiter.name(),
@@ -223,7 +243,8 @@ fn report(links: &[Link]) -> Report {
     }
 }
 
-/// The deadlocks of this moment, one report for each circle.
+/// The deadlocks of this moment, one report for each circle. A thread that waits for itself is a
+/// circle of one step.
 ///
 /// It stops no thread and changes nothing. A deadlock is also reported by the thread that closes
 /// the circle, so this is for a program that has gone on from that report, by a callback.
@@ -232,7 +253,7 @@ pub fn deadlocks() -> Vec<Report> {
     let mut circles: Vec<Vec<*const Record>> = Vec::new();
     let mut reports = Vec::new();
     for record in records().filter(|record| record.is_taken()) {
-        let Some(links) = confirmed(record) else { continue };
+        let Some(links) = own(record).or_else(|| walk(record)).and_then(confirmed) else { continue };
         let mut circle: Vec<_> = links.iter().map(|link| ptr::from_ref(link.waiter)).collect();
         circle.sort_unstable();
         if !circles.contains(&circle) {
