@@ -38,6 +38,7 @@ pub use {
     rules::faults::TryLockError,
     rules::handler::SignalContext,
     rules::held::{self, Held, HeldLock, Waiter, held, waiters},
+    rules::returned::new_deadlocks,
     rules::watch::Watch,
     seen::stacks::set_stacks,
 };

@@ -5,8 +5,8 @@
 use std::env;
 use std::fs;
 use std::process::Command;
-use ulocks_debug::{Class, Mutex, Policy, RwLock, accept, held, set_policy};
-use ulocks_testkit::limit::output;
+use ulocks_debug::{Class, Mutex, Policy, RwLock, accept, held, new_deadlocks, set_policy};
+use ulocks_testkit::limit::{output, until};
 
 static FIRST: Class = Class::new("first");
 static LAST: Class = Class::new("last");
@@ -109,6 +109,85 @@ fn a_file_accepts_pairs() {
     assert!(is_well && !text.contains("inversion:"), "{text}");
     assert!(text.contains("if a writer comes between") && text.contains("without `->`: no arrow"), "{text}");
     assert!(run("warn,accept=/nowhere").0.contains("cannot read `/nowhere`"));
+}
+
+/// A process of its own with this name in its environment, which ends well. `false` in that process.
+fn is_elsewhere(name: &str) -> bool {
+    const NAME: &str = "ULOCKS_TEST_FORKS";
+    if env::var_os(NAME).is_some() {
+        return false;
+    }
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", name, "--nocapture"]).env(NAME, "1");
+    let output = output(command.env("ULOCKS_CHECKED", "warn"));
+    let text = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+    assert!(output.status.success(), "{text}");
+    true
+}
+
+/// Forks a hundred times. Each child does `work`, and is ended if it waits for ever.
+fn fork_often(work: impl Fn()) {
+    for _ in 0..100 {
+        // SAFETY: the child does what it may do after a fork, and exits.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: the signal ends the process.
+            unsafe { libc::alarm(20) };
+            work();
+            // SAFETY: nothing is to be run down.
+            unsafe { libc::_exit(0) };
+        }
+        let mut status = 0;
+        // SAFETY: `status` is a place for the answer.
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!(status, 0, "the child waits for ever");
+    }
+}
+
+#[test]
+fn a_child_of_a_fork_asks_what_is_accepted() {
+    fn again() {
+        let table = RwLock::new(0);
+        drop((table.read(), table.read())); // again
+    }
+    if is_elsewhere("a_child_of_a_fork_asks_what_is_accepted") {
+        return;
+    }
+    // The list is long, so that it is mostly locked.
+    (0..2_000).for_each(|number| accept("nowhere", &format!("nowhere {number}")));
+    let accepted = format!("tests/environment.rs:{}", line("// again"));
+    accept(&accepted, &accepted);
+    std::thread::spawn(|| {
+        loop {
+            again();
+        }
+    });
+    fork_often(again);
+}
+
+#[test]
+fn a_child_of_a_fork_asks_for_deadlocks() {
+    fn wait_for_oneself() {
+        std::thread::spawn(|| {
+            let mutex = Mutex::new(0);
+            drop((mutex.lock(), mutex.lock()));
+        });
+    }
+    if is_elsewhere("a_child_of_a_fork_asks_for_deadlocks") {
+        return;
+    }
+    wait_for_oneself();
+    for _ in 0..3 {
+        std::thread::spawn(|| {
+            loop {
+                new_deadlocks();
+            }
+        });
+    }
+    fork_often(|| {
+        wait_for_oneself();
+        until("the thread waits for itself", || !new_deadlocks().is_empty());
+    });
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::sync::Once;
 use ulocks_core::sync::{AtomicBool, Ordering::Relaxed};
 use ulocks_unfair::BargingMutex;
 
-static ACCEPTED: BargingMutex<Vec<[String; 2]>> = BargingMutex::new(Vec::new());
+/// `fork` holds it, too.
+pub(super) static ACCEPTED: BargingMutex<Vec<[String; 2]>> = BargingMutex::new(Vec::new());
 /// Whether anything was ever accepted.
 static EVER: AtomicBool = AtomicBool::new(false);
 
@@ -44,23 +45,38 @@ pub(crate) fn is_accepted(report: &Report) -> bool {
     if !EVER.load(Relaxed) {
         return false;
     }
+    // All that allocates comes before the list is locked.
+    let steps = report.steps.iter();
+    let steps =
+        steps.map(|step| [Side::new(step.since, Some(&step.held)), Side::new(step.at, Some(&step.asked))]);
+    let pair = report.before.zip(report.here);
+    let pair = pair.map(|(before, here)| [Side::new(before, None), Side::new(here, Some(&report.lock))]);
+    let pairs: Vec<[Side<'_>; 2]> = steps.chain(pair).collect();
     // A handler may have interrupted a thread that has the list.
     let accepted = if is_in_handler() { ACCEPTED.try_lock() } else { Some(ACCEPTED.lock()) };
     let Some(accepted) = accepted else { return false };
-    let pair = report.before.zip(report.here);
-    let fits = |[before, here]: &[String; 2]| {
-        let mut steps = report.steps.iter();
-        steps.any(|step| fits(before, step.since, Some(&step.held)) && fits(here, step.at, Some(&step.asked)))
-            || pair.is_some_and(|pair| fits(before, pair.0, None) && fits(here, pair.1, Some(&report.lock)))
+    let is_one = |[before, here]: &[String; 2]| {
+        pairs.iter().any(|[held, asked]| held.fits(before) && asked.fits(here))
     };
-    accepted.iter().any(fits)
+    accepted.iter().any(is_one)
 }
 
-/// Whether `text` is the line of an acquisition, or the class of its lock.
-fn fits(text: &str, place: Place, lock: Option<&LockName>) -> bool {
-    let line = format!("{}:{}", place.file(), place.line());
-    let is_line = line.strip_suffix(text).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
-    is_line || lock.is_some_and(|lock| lock.name == text)
+/// One of the two acquisitions of a pair.
+struct Side<'a> {
+    line: String,
+    lock: Option<&'a LockName>,
+}
+
+impl<'a> Side<'a> {
+    fn new(place: Place, lock: Option<&'a LockName>) -> Self {
+        Self { line: format!("{}:{}", place.file(), place.line()), lock }
+    }
+
+    /// Whether `text` is the line of the acquisition, or the class of its lock.
+    fn fits(&self, text: &str) -> bool {
+        let is_line = self.line.strip_suffix(text).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+        is_line || self.lock.is_some_and(|lock| lock.name == text)
+    }
 }
 
 /// Reads the environment, once.

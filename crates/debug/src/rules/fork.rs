@@ -1,6 +1,8 @@
 //! `fork`: the thread that forks should hold nothing, and its child has no other thread.
 
+use crate::rules::accept::ACCEPTED;
 use crate::rules::order::GRAPH;
+use crate::rules::returned::RETURNED;
 use crate::seen::stacks::TABLE;
 use crate::seen::thread::{existing, records};
 use core::mem;
@@ -21,15 +23,20 @@ extern "C" fn prepare() {
     if let Some(me) = existing() {
         super::faults::fork(me);
     }
-    // The child must not find the two locked by a thread that it does not have.
+    // The child must not find one of them locked by a thread that it does not have. Of these four,
+    // a thread that holds the graph may ask for stacks; it asks for no other one.
     mem::forget(GRAPH.lock());
     mem::forget(TABLE.lock());
+    mem::forget(ACCEPTED.lock());
+    mem::forget(RETURNED.lock());
 }
 
 /// Releases what `prepare` has locked.
 fn release() {
-    // SAFETY: `prepare` has locked both, on this thread; the tokens of these mutexes are nothing.
+    // SAFETY: `prepare` has locked all four, on this thread; the tokens of these mutexes are nothing.
     unsafe {
+        RETURNED.force_unlock(Token::new(()));
+        ACCEPTED.force_unlock(Token::new(()));
         TABLE.force_unlock(Token::new(()));
         GRAPH.force_unlock(Token::new(()));
     }

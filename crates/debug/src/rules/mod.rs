@@ -11,6 +11,7 @@ pub(crate) mod handler;
 pub mod held;
 pub(crate) mod once;
 pub(crate) mod order;
+pub(crate) mod returned;
 pub(crate) mod waiting;
 pub(crate) mod watch;
 mod watched;

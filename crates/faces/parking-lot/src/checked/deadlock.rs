@@ -17,9 +17,7 @@
 //! ```
 
 use core::fmt;
-use std::collections::BTreeSet;
-use ulocks_debug::{Step, deadlocks};
-use ulocks_unfair::BargingMutex;
+use ulocks_debug::{Step, new_deadlocks};
 
 /// A thread of a deadlock.
 #[derive(Debug)]
@@ -57,19 +55,9 @@ impl fmt::Debug for Backtrace {
     }
 }
 
-/// The deadlocks that were not returned before, each with its threads.
+/// The deadlocks that were not returned before, each with its threads. A thread that waits for
+/// itself is one, too.
 pub fn check_deadlock() -> Vec<Vec<DeadlockedThread>> {
-    /// The threads of each deadlock that was returned, with the lines where they wait.
-    static RETURNED: BargingMutex<BTreeSet<Vec<(u32, String)>>> = BargingMutex::new(BTreeSet::new());
-    let mut new = Vec::new();
-    for report in deadlocks() {
-        let mut threads: Vec<_> =
-            report.steps().iter().map(|step| (step.thread.tid, step.at.to_string())).collect();
-        threads.sort_unstable();
-        if RETURNED.lock().insert(threads) {
-            let thread = |step: &Step| DeadlockedThread { backtrace: Backtrace(step.clone()) };
-            new.push(report.steps().iter().map(thread).collect());
-        }
-    }
-    new
+    let thread = |step: &Step| DeadlockedThread { backtrace: Backtrace(step.clone()) };
+    new_deadlocks().iter().map(|report| report.steps().iter().map(thread).collect()).collect()
 }
