@@ -4,7 +4,7 @@ use crate::rules::accept::is_accepted;
 use crate::rules::deliver::{From, deliver};
 use crate::rules::handler;
 use crate::rules::once;
-use crate::rules::order;
+use crate::rules::order::{self, Checked};
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
 use crate::seen::class::Node;
@@ -91,9 +91,14 @@ pub(crate) fn order(me: &Record, asked: &Asked, key: u64) {
         return me.validate(key);
     }
     handler::report_news(From::Call);
-    let is_known_by = (!order::nests_first(me, asked)).then_some(key);
-    let validate = || is_known_by.into_iter().for_each(|key| validate(me, key));
-    match ordered(me, asked, matches!(policy(), Policy::Panic)) {
+    let is_known = !order::nests_first(me, asked);
+    let Checked { outcome, is_settled } = ordered(me, asked, matches!(policy(), Policy::Panic));
+    let validate = || {
+        if is_known && is_settled {
+            validate(me, key);
+        }
+    };
+    match outcome {
         Ok(()) | Err(None) => validate(),
         Err(Some(report)) => {
             deliver(&report, From::Call);
@@ -112,7 +117,7 @@ fn validate(me: &Record, key: u64) {
     order::remember(key);
 }
 
-pub(crate) fn ordered(me: &Record, asked: &Asked, again: bool) -> Result<(), Option<Box<Report>>> {
+pub(crate) fn ordered(me: &Record, asked: &Asked, again: bool) -> Checked {
     me.sweep();
     order::check(me, asked, again)
 }
@@ -128,13 +133,15 @@ pub(crate) fn attempt(me: &Record, asked: &Asked, has_order: bool) -> Result<(),
     if !has_order || !me.holds_any() || me.is_handler() || me.is_validated(key) {
         return Ok(());
     }
-    let is_known_by = (!order::nests_first(me, asked)).then_some(key);
-    match ordered(me, asked, true) {
+    let is_known = !order::nests_first(me, asked);
+    let Checked { outcome, is_settled } = ordered(me, asked, true);
+    match outcome {
         Err(Some(report)) if report.severity == Severity::Fault && !is_accepted(&report) => {
             return Err(TryLockError::Fault(report));
         }
         Err(Some(report)) => deliver(&report, From::Call),
-        Ok(()) | Err(None) => is_known_by.into_iter().for_each(|key| me.validate(key)),
+        Ok(()) | Err(None) if is_known && is_settled => me.validate(key),
+        Ok(()) | Err(None) => {}
     }
     Ok(())
 }
@@ -253,11 +260,13 @@ pub(crate) fn wait(me: &Record, mutex: &Asked) {
     if me.is_validated(key) {
         return;
     }
-    if !order::nests_first(me, mutex) {
+    let is_known = !order::nests_first(me, mutex);
+    // The mutex is acquired again while the other locks are held.
+    let Checked { outcome, is_settled } = ordered(me, mutex, false);
+    if is_known && is_settled {
         me.validate(key);
     }
-    // The mutex is acquired again while the other locks are held.
-    if let Err(Some(mut report)) = ordered(me, mutex, false) {
+    if let Err(Some(mut report)) = outcome {
         report.severity = Severity::Warning;
         deliver(&report, From::Inside);
     }

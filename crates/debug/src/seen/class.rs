@@ -180,7 +180,7 @@ impl Key {
 
 /// Each lock has an order of its own.
 const OWN: u32 = 1;
-/// Locks of the class are nested in each other.
+/// Locks of the class are nested in each other, or one of them is a gate.
 const NESTS: u32 = 2;
 
 /// A class in use, or the name of locks without one.
@@ -225,9 +225,15 @@ impl Node {
         self.kind.load(Relaxed) & OWN == 0
     }
 
-    /// Locks of the class are nested in each other. Whether that is new.
+    /// Locks of the class are nested in each other, or are gates: hashes tell them apart from now on.
+    /// Whether that is new.
     pub fn nests(&self) -> bool {
         self.kind.load(Relaxed) == 0 && self.kind.fetch_or(NESTS, Relaxed) == 0
+    }
+
+    /// Whether the hash of a lock of this class tells its class only.
+    pub fn is_by_class(&self) -> bool {
+        self.kind.load(Relaxed) == 0
     }
 
     /// From now on each of its locks has an order of its own.

@@ -1,7 +1,7 @@
 //! Many locks of one making, in an order that only the program knows.
 
 use super::reports;
-use ulocks_debug::{FairMutex, Mutex, Rule, Severity};
+use ulocks_debug::{Class, FairMutex, Mutex, Rule, Severity};
 
 /// Numbers that are as good as random.
 fn numbers() -> impl FnMut(usize) -> usize {
@@ -178,4 +178,24 @@ fn a_gate_keeps_two_orders_apart() {
     assert_eq!(orders([true, true, false]), 1, "the first order is used without the gate");
     assert_eq!(orders([true, false, true]), 1, "the second order is used without the gate");
     assert_eq!(orders([false, true, true]), 1, "the first order was used without the gate");
+}
+
+/// One order under each of two gates of a class, and the other order under the first one. The first
+/// gate may have been used alone, for long enough to be remembered.
+#[test]
+fn two_locks_of_a_class_are_two_gates() {
+    static CLASSES: [Class; 4] = [Class::new("1"), Class::new("3"), Class::new("5"), Class::new("50")];
+    for (class, rounds) in CLASSES.iter().zip([1, 3, 5, 50]) {
+        let found = reports(move || {
+            let gates = [(); 2].map(|()| Mutex::new_in(class, 0));
+            let [one, other] = [(); 2].map(|()| Box::<Mutex<u32>>::default());
+            for _ in 0..rounds {
+                drop((gates[0].lock(), one.lock(), other.lock()));
+            }
+            drop((gates[1].lock(), one.lock(), other.lock()));
+            drop((gates[0].lock(), other.lock(), one.lock()));
+        });
+        let rules: Vec<_> = found.iter().map(|report| report.rule()).collect();
+        assert_eq!(rules, [Rule::Order], "after {rounds} rounds: {found:?}");
+    }
 }

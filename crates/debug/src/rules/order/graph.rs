@@ -16,6 +16,11 @@
 //! such a lock in common are never used at once, so no circle goes through both. If an edge is seen
 //! without a gate that it had, a circle may have been opened: it is searched for again.
 //!
+//! A gate is one lock. The keys of acquisitions that are known to be right mostly tell of classes,
+//! so the same key may stand for another lock of the gate's class. The key of an edge with such a
+//! gate is not remembered at first. Mostly the edge is soon used under another gate, and has none
+//! then. After [`LOOKS`] looks under the same one, keys tell the locks of its class apart.
+//!
 //! # Invariants
 //! 1. An edge that is not loose leads from a lower rank to a higher one.
 //! 2. `out` and `into` have each edge once, under its two vertices. `edges` has what is known of
@@ -40,6 +45,10 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 ///
 /// What lies further apart than that is not found: `tests/classes/traffic.rs` has 2,000 transfers.
 const MOST: usize = 1 << 17;
+
+/// How often an acquisition looks at an edge under the same gate. A class whose locks are told
+/// apart needs a key for each of them, and a look takes the lock of the graph.
+pub(super) const LOOKS: u8 = 3;
 
 pub(super) type Vertex = u64;
 
@@ -131,9 +140,14 @@ impl Graph {
         }
     }
 
-    /// Whether a thread that has the locks of `gates` alone uses this edge for nothing new.
-    pub fn knows(&self, key: &Key, gates: &[u64]) -> bool {
-        self.edges.get(key).is_some_and(|seen| seen.gates.iter().all(|gate| gates.contains(gate)))
+    /// Whether a thread uses this edge for nothing new, that has the locks alone which are `gates`.
+    pub fn knows(&self, key: &Key, gates: impl Fn(u64) -> bool) -> bool {
+        self.edges.get(key).is_some_and(|seen| seen.gates.iter().all(|gate| gates(*gate)))
+    }
+
+    /// The edge, if it is entered and has gates.
+    pub fn gated(&mut self, key: &Key) -> Option<&mut Seen> {
+        self.edges.get_mut(key).filter(|seen| !seen.gates.is_empty())
     }
 
     pub fn seen(&self, key: &Key) -> &Seen {

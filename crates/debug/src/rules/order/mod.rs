@@ -51,7 +51,7 @@ use crate::seen::report::{Circle, Report, Rule, Severity, Step, ThreadName};
 use crate::seen::signal::{Edge, handled};
 use crate::seen::stacks::{self, Stack};
 use crate::seen::thread::{Held, Record};
-use graph::{Graph, Key, Set, Vertex};
+use graph::{Graph, Key, LOOKS, Set, Vertex};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use ulocks_core::sync::{AtomicU16, Ordering::Relaxed};
@@ -67,6 +67,8 @@ struct Seen {
     asked: Asked,
     /// The locks that the thread had alone each time, by number.
     gates: Gates,
+    /// How often it was looked at while keys did not tell its gates from other locks.
+    looks: u8,
     signal: Option<u32>,
     stacks: Option<Box<[Option<Stack>; 2]>>,
 }
@@ -180,19 +182,42 @@ pub(crate) fn nests_first(me: &Record, asked: &Asked) -> bool {
 }
 
 /// The locks that a thread has alone, beside this one.
+fn others(me: &Record, held: &Held) -> impl Iterator<Item = Held> {
+    let instance = held.instance;
+    me.held().filter(move |other| other.access.is_alone() && other.instance != instance)
+}
+
 fn gates(me: &Record, held: &Held) -> Gates {
-    let others = me.held().filter(|other| other.access.is_alone() && other.instance != held.instance);
-    others.map(|other| other.instance).collect()
+    others(me, held).map(|other| other.instance).collect()
+}
+
+fn is_gate(me: &Record, held: &Held, gate: u64) -> bool {
+    others(me, held).any(|other| other.instance == gate)
+}
+
+/// What the check of an acquisition has found.
+pub(crate) struct Checked {
+    /// The first inversion. `Err(None)` if it is not to be reported again.
+    pub outcome: Result<(), Option<Box<Report>>>,
+    /// Whether each acquisition with this key has the same gates.
+    pub is_settled: bool,
 }
 
 /// Enters the edges of an acquisition. Returns the first inversion among them.
 ///
 /// `again` is whether an inversion that has been reported is to be reported again.
 #[cold]
-pub(crate) fn check(me: &Record, asked: &Asked, again: bool) -> Result<(), Option<Box<Report>>> {
+pub(crate) fn check(me: &Record, asked: &Asked, again: bool) -> Checked {
     let mut orders = GRAPH.lock();
-    let knows =
-        |held: Held| held.lock == asked.lock || orders.graph.knows(&edge_of(&held, asked), &gates(me, &held));
+    let outcome = check_in(&mut orders, me, asked, again);
+    Checked { outcome, is_settled: orders.settle(me, asked) }
+}
+
+fn check_in(orders: &mut Orders, me: &Record, asked: &Asked, again: bool) -> Result<(), Option<Box<Report>>> {
+    let knows = |held: Held| {
+        let is_gate = |gate| is_gate(me, &held, gate);
+        held.lock == asked.lock || orders.graph.knows(&edge_of(&held, asked), is_gate)
+    };
     if me.held().all(knows) {
         return Ok(());
     }
@@ -210,7 +235,8 @@ pub(crate) fn check(me: &Record, asked: &Asked, again: bool) -> Result<(), Optio
         let stacks = [stacks::of(me, held.since), here.clone()];
         let stacks = stacks.iter().any(Option::is_some).then(|| Box::new(stacks));
         let gates = gates(me, &held);
-        let seen = Seen { thread: thread.clone(), held, asked: *asked, gates, signal: None, stacks };
+        let seen =
+            Seen { thread: thread.clone(), held, asked: *asked, gates, looks: 0, signal: None, stacks };
         let Some((report, is_new)) = orders.enter(&seen) else { continue };
         if outcome.is_ok() {
             outcome = Err((is_new || again).then(|| Box::new(report)));
@@ -226,11 +252,11 @@ pub(crate) fn enter_from_handlers(edges: Vec<Edge>) -> Option<Report> {
     let mut orders = GRAPH.lock();
     handled().for_each(|held| orders.put_behind(held.vertex()));
     edges.into_iter().find_map(|Edge { held, asked, thread, signal }| {
-        if orders.graph.knows(&edge_of(&held, &asked), &[]) {
+        if orders.graph.knows(&edge_of(&held, &asked), |_| false) {
             return None;
         }
         let (thread, signal) = (Arc::new(thread.name()), Some(signal));
-        let seen = Seen { thread, held, asked, gates: Gates::new(), signal, stacks: None };
+        let seen = Seen { thread, held, asked, gates: Gates::new(), looks: 0, signal, stacks: None };
         let (report, is_new) = orders.enter(&seen)?;
         is_new.then_some(report)
     })
@@ -243,6 +269,25 @@ impl Orders {
             Some(thread) if **thread == name => thread.clone(),
             _ => self.thread.insert(Arc::new(name)).clone(),
         }
+    }
+
+    /// Whether the gates of an acquisition's edges are those of each acquisition with its key. If an
+    /// edge was looked at often enough, its gates will be.
+    fn settle(&mut self, me: &Record, asked: &Asked) -> bool {
+        let mut is_settled = true;
+        for held in me.held().filter(|held| held.lock != asked.lock) {
+            let Some(seen) = self.graph.gated(&edge_of(&held, asked)) else { continue };
+            let of_class = |gate: &Held| gate.class.is_by_class() && seen.gates.contains(&gate.instance);
+            if !others(me, &held).any(|gate| of_class(&gate)) {
+                continue;
+            }
+            is_settled = false;
+            if seen.looks >= LOOKS {
+                others(me, &held).filter(of_class).for_each(|gate| _ = gate.class.nests());
+            }
+            seen.looks = seen.looks.saturating_add(1);
+        }
+        is_settled
     }
 
     /// A thread uses an edge. Returns the inversion, and whether it was not found before.
@@ -373,5 +418,29 @@ fn inversion(circle: &[Seen], differing: &[(usize, &'static Node)], verdict: Cir
         stack: steps[0].asked_stack.clone(),
         stack_before: steps[0].held_stack.clone(),
         steps,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Class, Mutex};
+
+    /// An acquisition under a gate is looked at a few times, and not any more.
+    #[test]
+    fn a_gate_is_told_apart_after_a_few_looks() {
+        static GATES: Class = Class::new("gates of a test");
+        let gate = Mutex::new_in(&GATES, 0);
+        let [one, other] = [(); 2].map(|()| Box::<Mutex<u32>>::default());
+        // Both edges are looked at, one with the first two locks and one with all three.
+        for _ in 0..=LOOKS + 2 {
+            drop((gate.lock(), one.lock(), other.lock()));
+        }
+        let _held = (gate.lock(), one.lock());
+        let me = crate::seen::thread::existing().expect("it holds locks");
+        let in_other = other.lock();
+        let asked = me.held().last().map(|held| Asked::again(&held)).expect("it holds three");
+        drop(in_other);
+        assert!(me.is_validated(key(me, &asked)), "it looks at the graph each time");
     }
 }
