@@ -136,6 +136,27 @@ fn locks_of_their_own_order_leave_nothing() {
     assert!(grown < 256 << 10, "{grown} bytes more");
 }
 
+/// So does an order that was reported, although the last of its locks has no other order then.
+#[test]
+fn reported_orders_of_locks_leave_nothing() {
+    fn ignore(_: &Report) {}
+    set_policy(Policy::Call(ignore));
+    let come_and_go = |count: usize| {
+        for _ in 0..count {
+            let [first, second, third] = [(); 3].map(|()| Box::<Mutex<u64>>::default());
+            for (outer, inner) in [(&first, &second), (&second, &third), (&third, &first)] {
+                drop((outer.lock(), inner.lock()));
+            }
+            drop(second);
+        }
+    };
+    come_and_go(100);
+    let before = LIVE.load(Relaxed);
+    come_and_go(20_000);
+    let grown = LIVE.load(Relaxed).saturating_sub(before);
+    assert!(grown < 256 << 10, "{grown} bytes more");
+}
+
 #[test]
 fn contention_allocates_nothing() {
     const THREADS: usize = 4;

@@ -119,8 +119,8 @@ pub(crate) struct Orders {
 pub(crate) static GRAPH: BargingMutex<Orders> =
     BargingMutex::new(Orders { graph: Graph::new(), bad: Set::with_hasher(graph::hasher()), thread: None });
 
-/// How many vertices there are of locks whose numbers have this remainder. Written under the lock
-/// of the graph. It tells a lock that is dropped whether to look there.
+/// How many vertices and ends of bad edges there are of locks whose numbers have this remainder.
+/// Written under the lock of the graph. It tells a lock that is dropped whether to look there.
 static VERTICES: [AtomicU16; 1 << 15] = [const { AtomicU16::new(0) }; 1 << 15];
 
 fn count(number: u64) -> &'static AtomicU16 {
@@ -136,6 +136,12 @@ fn count_vertex(vertex: Vertex, made: bool) {
         _ => Some(if made { count + 1 } else { count - 1 }),
     };
     let _ = count(number).fetch_update(Relaxed, Relaxed, step);
+}
+
+/// An edge is bad, or is no more. A lock that is dropped has to look for it, also if it has no
+/// vertex.
+fn count_ends(key: &Key, made: bool) {
+    [key.from, key.to].into_iter().for_each(|vertex| count_vertex(vertex, made));
 }
 
 /// The lock of this number is dropped.
@@ -154,10 +160,15 @@ fn forget(number: u64) {
     }
     let mut orders = GRAPH.lock();
     for subclass in 0..crate::seen::class::SUBCLASSES {
-        let vertex = own_vertex(subclass, number);
-        orders.graph.forget(vertex);
-        orders.bad.retain(|key| key.from != vertex && key.to != vertex);
+        orders.graph.forget(own_vertex(subclass, number));
     }
+    orders.bad.retain(|key| {
+        let is_gone = [key.from, key.to].map(lock_of).contains(&Some(number));
+        if is_gone {
+            count_ends(key, false);
+        }
+        !is_gone
+    });
 }
 
 /// The key of an acquisition by a thread that holds something: what it holds, and what it asks for.
@@ -313,7 +324,11 @@ impl Orders {
             }
             true
         } else {
-            self.bad.insert(key)
+            let is_new = self.bad.insert(key);
+            if is_new {
+                count_ends(&key, true);
+            }
+            is_new
         };
         Some((inversion(&circle, &differing, verdict), is_new))
     }
