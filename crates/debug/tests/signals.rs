@@ -92,3 +92,32 @@ fn a_handler_with_locks_at_each_instruction_of_the_checker() {
     let count = text.lines().find_map(|line| line.split_once("signals: ")).expect("the number of signals").1;
     assert!(count.parse::<u32>().unwrap() > 2_000, "{count} signals");
 }
+
+/// A handler and threads have a lock. Behind it, with the signal blocked, is one of no class, and
+/// many others of its name come and go.
+#[test]
+fn locks_behind_one_of_a_handler_leave_nothing() {
+    /// The resident memory of the process, in bytes.
+    fn resident() -> usize {
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+        statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+    }
+    let Some(output) = child("locks_behind_one_of_a_handler_leave_nothing") else {
+        static FIRST: Mutex<u32> = Mutex::new(0);
+        common::interrupt(libc::SIGUSR1, || *FIRST.lock() += 1);
+        let make = || Box::<Mutex<u32>>::default();
+        let take = |lock: &Mutex<u32>| *lock.lock() += 1;
+        let behind = make();
+        common::blocked(&[libc::SIGUSR1], || {
+            let _first = FIRST.lock();
+            take(&behind);
+        });
+        (0..1_000).for_each(|_| take(&make()));
+        let before = resident();
+        (0..10_000).for_each(|_| take(&make()));
+        let grown = resident().saturating_sub(before);
+        assert!(grown < 512 << 10, "{grown} bytes more");
+        return;
+    };
+    assert!(output.status.success(), "{}", text(&output));
+}

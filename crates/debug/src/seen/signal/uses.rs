@@ -22,7 +22,8 @@
 //! The opened uses are those of a class's first acquisition, those in handlers, those that a
 //! handler has interrupted, and all of a class that is behind a handled one: a handler that
 //! interrupts its holder may wait for what the holder of the handled lock waits for. What threads
-//! acquired before the class was handled or behind, with other signals open, is not known.
+//! acquired before the class was handled or behind, with other signals open, is not known. Of locks
+//! without a class, which have one name, each has uses of its own until there are [`MOST`].
 //!
 //! A thread that clears `FRESH` while a handler sets `HANDLED` may miss the handled use. The
 //! opened use is in the list then, and the next acquisition sees the bit and both uses.
@@ -142,11 +143,17 @@ pub(super) fn add_opened(signals: u64, me: &Record, asked: &Asked) {
     add(&asked.class.uses().opened, signals, me, asked, false);
 }
 
+/// How many uses a list has before it takes uses of other locks of a class without one order for
+/// the same. Without a bound, each lock that comes and goes would leave one. A program whose locks
+/// differ in this has few of them: the tables of tests have five of a class at most.
+const MOST: usize = 64;
+
 /// Adds a use, unless there is one like it.
 fn add(head: &AtomicPtr<Use>, signals: u64, me: &Record, asked: &Asked, is_handled: bool) {
     let how = how(asked.subclass, asked.access);
+    let is_any = asked.class.is_one() || list(head).nth(MOST - 1).is_some();
     let is_like = |other: &Use| {
-        let is_it = asked.class.is_one() || asked.instance == other.instance;
+        let is_it = is_any || asked.instance == other.instance;
         is_it && other.how == how && signals & !other.signals == 0
     };
     if signals == 0 || list(head).any(is_like) {
