@@ -12,7 +12,7 @@
 //! an acquisition and a release.
 
 use crate::rules::clock::{PROFILE, coarse_now, since, wanted};
-use crate::rules::current::current;
+use crate::rules::current::{current, ending};
 use crate::rules::deliver::{From, deliver};
 use crate::rules::faults::{self, Holder, TryLockError};
 use crate::rules::handler;
@@ -383,8 +383,10 @@ impl<R> Lock<R> {
         let same = |held: Access| held == access || (held.is_shared() && access.is_shared());
         let Some(me) = current() else {
             // At the end of a thread nothing is checked.
-            if let (true, Some(alone)) = (is_alone, alone) {
-                alone.forget(self.address());
+            match (is_alone, alone) {
+                (true, Some(alone)) => alone.forget(self.address()),
+                (true, None) => {}
+                (false, _) => _ = ending().is_some_and(|me| me.pop_as(self.address(), same)),
             }
             forget_alone();
             return true;

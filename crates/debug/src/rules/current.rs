@@ -1,9 +1,18 @@
 //! The record of the calling thread, from its first acquisition to its end.
+//!
+//! # The end
+//! What a thread holds may be a guard in a thread-local variable, whose destructor may run after
+//! that of [`EXIT`]. So a thread that holds something then is looked at once more, by a destructor
+//! of pthread's, which runs after those of thread-local variables. In between nothing is checked,
+//! and a release takes the lock out of the record.
 
 use super::deliver::From;
 use super::{accept, clock, faults, fork, handler};
 use crate::seen::stacks;
 use crate::seen::thread::{CURRENT, ENDED, Record, records};
+use core::ffi::c_void;
+use core::ptr;
+use std::sync::OnceLock;
 use ulocks_core::sync::{AtomicBool, Ordering::Relaxed};
 
 std::thread_local! {
@@ -68,9 +77,54 @@ impl Drop for Exit {
             record.give_back();
             return;
         }
+        if !look_again(record) {
+            end(record);
+        }
+    }
+}
+
+/// The key of pthread's with the record of a thread that is at its end. `None` if there is none.
+fn key() -> Option<libc::pthread_key_t> {
+    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+    *KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: `key` is a place for the key, and the function takes what `look_again` stores.
+        (unsafe { libc::pthread_key_create(&raw mut key, Some(at_last)) } == 0).then_some(key)
+    })
+}
+
+/// Has the record of this thread looked at once more, after the destructors that are still to run.
+/// `false` if that cannot be.
+fn look_again(record: &'static Record) -> bool {
+    let value = ptr::from_ref(record).cast();
+    // SAFETY: the key was made, and is never deleted.
+    key().is_some_and(|key| unsafe { libc::pthread_setspecific(key, value) } == 0)
+}
+
+extern "C" fn at_last(record: *mut c_void) {
+    // SAFETY: `look_again` has stored a record.
+    end(unsafe { &*record.cast::<Record>() });
+}
+
+/// The last look at the record of a thread.
+fn end(record: &'static Record) {
+    record.sweep();
+    if record.holds_any() {
         faults::exit(record);
         record.end();
+    } else {
+        record.give_back();
     }
+}
+
+/// The record of this thread, if that is at its end and held something when it came there.
+#[cold]
+pub(crate) fn ending() -> Option<&'static Record> {
+    if CURRENT.get() != ENDED {
+        return None;
+    }
+    // SAFETY: the key was made, and its value is null or what `look_again` has stored.
+    key().and_then(|key| unsafe { libc::pthread_getspecific(key).cast::<Record>().as_ref() })
 }
 
 #[cfg(test)]

@@ -29,7 +29,8 @@ use ulocks_core::sync_static;
 pub enum Policy {
     /// The call that breaks the rule panics with the report as its message, before it has changed
     /// the lock. The report is printed instead where a panic could not unwind: in a thread that
-    /// panics already, and at the end of a thread.
+    /// panics already, and of what a thread holds at its end. In the destructor of a thread-local
+    /// variable a panic aborts the process.
     #[default]
     Panic,
     /// The report is printed, and the process aborts.

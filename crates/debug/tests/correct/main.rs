@@ -20,6 +20,7 @@ mod rwlocks;
 mod signals;
 mod tasks;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -251,6 +252,21 @@ const TABLE: &[(&str, fn())] = &[
             .unwrap();
         }
         assert_eq!(*LOG.lock(), 6);
+    }),
+    // The variable is made first, so its destructor runs after that of the checker.
+    ("guards in a thread-local variable", || {
+        static LOG: Mutex<u32> = Mutex::new(0);
+        static TABLE: RwLock<u32> = RwLock::new(0);
+        type Guards = (MutexGuard<'static, u32>, RwLockReadGuard<'static, u32>);
+        std::thread_local! { static GUARDS: RefCell<Option<Guards>> = const { RefCell::new(None) }; }
+        for _ in 0..3 {
+            std::thread::spawn(|| {
+                GUARDS.with(|guards| *guards.borrow_mut() = Some((LOG.lock(), TABLE.read())));
+            })
+            .join()
+            .unwrap();
+        }
+        assert!(LOG.try_lock().is_some() && TABLE.try_write().is_some());
     }),
     ("a lock without a size", || {
         let boxed: Box<Mutex<[u8]>> = Box::new(Mutex::new([1, 2, 3]));
