@@ -111,7 +111,8 @@ fn a_file_accepts_pairs() {
     assert!(run("warn,accept=/nowhere").0.contains("cannot read `/nowhere`"));
 }
 
-/// A process of its own with this name in its environment, which ends well. `false` in that process.
+/// A process of its own with this name in its environment, which ends well. `false` in that
+/// process.
 fn is_elsewhere(name: &str) -> bool {
     const NAME: &str = "ULOCKS_TEST_FORKS";
     if env::var_os(NAME).is_some() {

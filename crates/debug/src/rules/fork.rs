@@ -33,7 +33,8 @@ extern "C" fn prepare() {
 
 /// Releases what `prepare` has locked.
 fn release() {
-    // SAFETY: `prepare` has locked all four, on this thread; the tokens of these mutexes are nothing.
+    // SAFETY: `prepare` has locked all four, on this thread; the tokens of these mutexes are
+    // nothing.
     unsafe {
         RETURNED.force_unlock(Token::new(()));
         ACCEPTED.force_unlock(Token::new(()));

@@ -1,5 +1,5 @@
-//! Which deadlocks a program has been given, for parking_lot's `check_deadlock`. It is here, and not
-//! in that face, for the sake of `fork`.
+//! Which deadlocks a program has been given, for parking_lot's `check_deadlock`. It is here, and
+//! not in that face, for the sake of `fork`.
 
 use crate::seen::report::Report;
 use crate::seen::wait::deadlocks;

@@ -225,8 +225,8 @@ impl Node {
         self.kind.load(Relaxed) & OWN == 0
     }
 
-    /// Locks of the class are nested in each other, or are gates: hashes tell them apart from now on.
-    /// Whether that is new.
+    /// Locks of the class are nested in each other, or are gates: hashes tell them apart from now
+    /// on. Whether that is new.
     pub fn nests(&self) -> bool {
         self.kind.load(Relaxed) == 0 && self.kind.fetch_or(NESTS, Relaxed) == 0
     }

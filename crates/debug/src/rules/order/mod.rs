@@ -282,8 +282,8 @@ impl Orders {
         }
     }
 
-    /// Whether the gates of an acquisition's edges are those of each acquisition with its key. If an
-    /// edge was looked at often enough, its gates will be.
+    /// Whether the gates of an acquisition's edges are those of each acquisition with its key. If
+    /// an edge was looked at often enough, its gates will be.
     fn settle(&mut self, me: &Record, asked: &Asked) -> bool {
         let mut is_settled = true;
         for held in me.held().filter(|held| held.lock != asked.lock) {
