@@ -11,9 +11,11 @@ impl Record {
         self.validated[key as usize % REMEMBERED].get() == key
     }
 
-    /// Whether an acquisition with this key has been found to break no rule.
+    /// Whether an acquisition with this key has been found to break no rule. It is found at the
+    /// first look from then on.
     pub fn is_validated(&self, key: u64) -> bool {
-        self.group(key).iter().any(|entry| entry.get() == key)
+        let found = self.group(key).iter().find(|entry| entry.get() == key);
+        found.inspect(|entry| entry.swap(&self.validated[key as usize % REMEMBERED])).is_some()
     }
 
     /// An acquisition with this key breaks no rule.
