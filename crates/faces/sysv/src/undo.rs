@@ -10,7 +10,7 @@
 //! 2. A thread that gets the array lock applies the rows of dead processes before anything else.
 //!    Semaphores with adjustments are watched. So no operation sees a value that a dead process
 //!    still owes. There is one exception. A token of another thread than the first is left as it is
-//!    if that thread calls `execve`. Then the row is applied up to [`ASK`] after the end of the
+//!    if that thread calls `execve`. Then the row is applied up to `ASK` after the end of the
 //!    process, because the kernel is asked for such threads no more often.
 //! 3. A row is applied by one journal: all its semaphores, as in the kernel. (apply) ends the watch
 //!    of a semaphore whose only adjustment this was. So the words are busy until the journal is
