@@ -25,8 +25,8 @@
 //! |---|---|
 //! | `Place::process`: of which process the rest of the place is | each sleeper, each wake-up |
 //! | `Place::count`: tasks that are in the list, or look at the word to join it | each sleeper, each wake-up, (renew) |
-//! | `Place::list` | who holds its lock; (renew) |
-//! | `TaskSleep::entry` | who holds the lock of the place |
+//! | `Place::list` | the holder of its lock; (renew) |
+//! | `TaskSleep::entry` | the holder of the lock of the place |
 //! | `TaskSleep::address`: where it fell asleep, or zero; and in which process | the task |
 //!
 //! `process` is zero at first, and `RENEWING` with the number of the process that is at (renew). A
@@ -49,7 +49,7 @@
 //! at the count and the process. Both have a fence in between, so one of the two sees all that the
 //! other has done before: (fences). A wake-up that finds the count takes the lock of the place. If
 //! it is before the task, the task finds the change when it has the lock. (own) releases what
-//! (renew) has written; who finds the place its own acquires.
+//! (renew) has written; a thread that finds the place its own acquires.
 //!
 //! # Source
 //! The kernel's futex, which counts the waiters of a bucket in the same way; WebKit's parking lot,

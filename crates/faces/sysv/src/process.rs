@@ -302,8 +302,8 @@ pub fn is_suspect(registry: &Registry, index: usize, identity: u64) -> bool {
     })
 }
 
-/// Whether the token says that the process lives: invariant 1. Who does not ask the kernel believes
-/// the token of another thread than the first.
+/// Whether the token says that the process lives: invariant 1. A caller that does not ask the
+/// kernel believes the token of another thread than the first.
 fn has_token_of_a_thread(process: &Process, asks: impl FnOnce() -> bool) -> bool {
     let (word, number) = (process.token.word().load(Acquire), process.number.load(Relaxed));
     let thread = word & THREAD;

@@ -30,7 +30,7 @@ struct Channel<T> {
     senders: AtomicUsize,
 }
 
-/// A message, and who waits for it to be taken.
+/// A message, and the sender that waits for it to be taken.
 type Message<T> = (T, Option<std::sync::Arc<Waiting<T>>>);
 
 /// A sender that waits until its message is taken.

@@ -88,7 +88,7 @@ fn each_thread_has_its_own_variables_and_drops_them() {
 struct Goes(&'static str, Option<&'static thread::LocalKey<Goes>>);
 
 std::thread_local! {
-    /// Who has gone, in this execution.
+    /// The variables that have gone, in this execution.
     static GONE: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
 }
 

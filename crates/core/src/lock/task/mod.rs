@@ -39,10 +39,10 @@
 //! Wakers are called when nothing is left to do for other waiters, without a lock of ours. Any
 //! operation on the lock may call them: a release, but also `try_lock`, the drop of another future,
 //! a poll, a wait that gives up. So do not hold there what a waker takes. One that blocks keeps its
-//! caller from what it does, and who waits for that: the caller may have acquired a reader-writer
-//! lock, and not returned with it yet. One that panics harms nobody: the panic hook says so, and
-//! its caller goes on. One that drops futures releases what they were given, inside of the release
-//! that has called it: thousands that do so one out of the other overflow the stack.
+//! caller from what it does, and all that wait for that: the caller may have acquired a
+//! reader-writer lock, and not returned with it yet. One that panics harms nobody: the panic hook
+//! says so, and its caller goes on. One that drops futures releases what they were given, inside of
+//! the release that has called it: thousands that do so one out of the other overflow the stack.
 //!
 //! # Panics
 //! If a future is polled after it was ready.

@@ -1,5 +1,5 @@
-// What is no cancellation point: a thread with a pending cancellation calls a function, which returns as
-// ever, and the thread is cancelled afterwards.
+// What is no cancellation point: a thread with a pending cancellation calls a function, which
+// returns as ever, and the thread is cancelled afterwards.
 #include "case.h"
 
 static pthread_mutex_t mutex;
@@ -121,7 +121,8 @@ static void *wait_once(void *unused) {
 static int signal_it(void) { return pthread_cond_signal(&condition); }
 static int broadcast_it(void) { return pthread_cond_broadcast(&condition); }
 
-// The waiter cannot return before the mutex is released, and so it is still there when the call begins.
+// The waiter cannot return before the mutex is released, and so it is still there when the call
+// begins.
 static int destroy_it(void) {
     NEED(pthread_mutex_lock(&mutex));
     NEED(pthread_cond_broadcast(&condition));

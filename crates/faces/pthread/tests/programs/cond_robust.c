@@ -1,5 +1,5 @@
-// Waits with a robust mutex whose last owner has died: the wait releases a mutex that nobody has said to be
-// consistent, and so finds it lost.
+// Waits with a robust mutex whose last owner has died: the wait releases a mutex that nobody has
+// said to be consistent, and so finds it lost.
 #include "case.h"
 
 static pthread_mutex_t mutex;

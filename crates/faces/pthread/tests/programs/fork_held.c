@@ -1,5 +1,5 @@
-// A mutex that is held over a fork, and that threads of the parent wait for. The first call in the child
-// waits on a condition variable with it, or is another thread's.
+// A mutex that is held over a fork, and that threads of the parent wait for. The first call in the
+// child waits on a condition variable with it, or is another thread's.
 #include "case.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

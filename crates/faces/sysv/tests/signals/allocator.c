@@ -1,5 +1,5 @@
-/* Counts the calls of the allocator within the functions that the library replaces: a handler that has
-   interrupted the allocator would wait for itself there. */
+/* Counts the calls of the allocator within the functions that the library replaces: a handler that
+   has interrupted the allocator would wait for itself there. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>

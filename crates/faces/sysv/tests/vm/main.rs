@@ -151,6 +151,15 @@ impl Place {
         thread::spawn(move || place.plays(role))
     }
 
+    /// A thread that performs `ops` when others have had the time to fall asleep.
+    fn posts_late(self: &Arc<Self>, ops: Vec<Op>) -> thread::JoinHandle<()> {
+        let place = Arc::clone(self);
+        thread::spawn(move || {
+            (0..60).for_each(|_| yield_now());
+            place.semop(&ops, None).unwrap();
+        })
+    }
+
     /// The values, once all that the dead owe is back, and no set sleeps.
     fn values(&self) -> [i32; 2] {
         let section = Section::enter(self.array).unwrap();
@@ -322,13 +331,7 @@ fn a_poster_that_dies_at_any_step_has_posted_or_not() {
     let model = || {
         LOOKS.set(true);
         let place = Place::new([0, 0]);
-        let poster = {
-            let place = Arc::clone(&place);
-            thread::spawn(move || {
-                (0..60).for_each(|_| yield_now());
-                place.semop(&[op(0, 1, 0), op(1, 1, 0)], None).unwrap();
-            })
-        };
+        let poster = place.posts_late(vec![op(0, 1, 0), op(1, 1, 0)]);
         let sleepers = [Takes(FIRST), Undoes(BOTH)].map(|role| place.spawn(role));
         let died = poster.join().is_err();
         if died {
@@ -351,13 +354,7 @@ fn a_sleeper_whose_condition_came_true_does_not_wait_for_a_dead_poster() {
     let model = || {
         LOOKS.set(true);
         let place = Place::new([0, 0]);
-        let poster = {
-            let place = Arc::clone(&place);
-            thread::spawn(move || {
-                (0..60).for_each(|_| yield_now());
-                place.semop(&[op(0, 1, 0)], None).unwrap();
-            })
-        };
+        let poster = place.posts_late(vec![op(0, 1, 0)]);
         let sleeper = {
             let place = Arc::clone(&place);
             thread::spawn(move || {

@@ -262,7 +262,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
     #[cold]
     #[inline(never)]
     fn wait(&self, count: u32, deadline: Option<Deadline>) -> bool {
-        // These may ask the kernel. Who is counted comes to its place at once.
+        // These may ask the kernel. A waiter that is counted comes to its place at once.
         let (node, is_in_window) = (Node::new(queue::here(), count), self.queue.is_in_window());
         match self.arrive(count, || deadline.is_some_and(|deadline| deadline.has_passed())) {
             Arrival::Acquired => true,

@@ -124,7 +124,7 @@ pub(crate) fn by_kernel() -> libc::pid_t {
 }
 
 /// Begins the generation of the process, if no other thread does, and returns it. It is the next
-/// one, since there are those who tell generations apart by two bits.
+/// one, since some words of locks tell generations apart by two bits.
 fn begin(page: &Page, newest: &AtomicU32) -> u32 {
     // Acquire (count): a thread that finds the candidate counted finds it in the page, too.
     let next = newest.load(Acquire) + 1;
