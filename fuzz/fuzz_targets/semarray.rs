@@ -11,14 +11,18 @@
 #[cfg(not(ulocks_vm))]
 compile_error!("compiled without `--cfg ulocks_vm`: run it with `cargo xtask fuzz`");
 
+#[path = "../../crates/locks/semarray/tests/common/convert.rs"]
+mod convert;
+
+use convert::outcome;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 use std::time::Duration;
 use ulocks_core::time::Deadline;
-use ulocks_semarray::{Error, Fairness, Op, RawSemArray, Set, Wait};
+use ulocks_semarray::{Error, Fairness, RawSemArray, Wait};
 use ulocks_testkit::model::sets::History;
-use ulocks_testkit::sets::{self, Action, Outcome, Refusal, Sets, Waiters, add, sub, wait_zero};
+use ulocks_testkit::sets::{self, Refusal, Sets, Waiters, add, sub, wait_zero};
 use ulocks_testkit::thread::together;
 use ulocks_vm::explore::{Config, Strategy, run};
 
@@ -81,12 +85,12 @@ impl Call {
     fn perform(&self, array: &Array, history: &History) {
         let soon = || Wait::Until(Some(Deadline::after(Duration::from_millis(1))));
         match self {
-            Self::Try(ops) => _ = history.tries(ops, || outcome(array.apply(&ours(ops), Wait::No))),
+            Self::Try(ops) => _ = history.tries(ops, || outcome(array.apply(&convert::set(ops), Wait::No))),
             Self::Wait(ops) => {
-                let apply = || outcome(array.apply(&ours(ops), soon()));
+                let apply = || outcome(array.apply(&convert::set(ops), soon()));
                 history.waits(ops, Some(Refusal::TimedOut), apply).ok();
             }
-            Self::GiveBack(ops) => history.gives_back(ops, || match array.give_back(&ours(ops)) {
+            Self::GiveBack(ops) => history.gives_back(ops, || match array.give_back(&convert::set(ops)) {
                 // A closed array takes nothing back, and neither does the model's.
                 Ok(()) | Err(Error::Closed) => {}
                 Err(other) => panic!("{other}"),
@@ -127,28 +131,6 @@ fn op(input: &mut Unstructured<'_>) -> Result<sets::Op> {
         _ => wait_zero(index),
     };
     Ok(if input.ratio(1_u8, 8_u8)? { op.no_wait() } else { op })
-}
-
-fn ours(ops: &[sets::Op]) -> Set {
-    let ours = |op: &sets::Op| {
-        let ours = match op.action {
-            Action::Add(amount) => Op::add(op.index, amount),
-            Action::Sub(amount) => Op::sub(op.index, amount),
-            Action::WaitZero => Op::wait_zero(op.index),
-        };
-        if op.no_wait { ours.no_wait() } else { ours }
-    };
-    ops.iter().map(ours).collect()
-}
-
-fn outcome(result: std::result::Result<(), Error>) -> Outcome {
-    result.map_err(|error| match error {
-        Error::WouldBlock => Refusal::WouldBlock,
-        Error::TimedOut => Refusal::TimedOut,
-        Error::ValueOutOfRange { index, .. } => Refusal::OutOfRange(index),
-        Error::Closed => Refusal::Closed,
-        other => panic!("{other}"),
-    })
 }
 
 fuzz_target!(|input: &[u8]| {
