@@ -7,15 +7,22 @@
 //!
 //! `ULOCKS_VM_EXECUTIONS` sets how often each sound form runs (2,000 by default).
 
+/// The programs that `examples/compare` gives to other checkers, in this machine's world.
+#[path = "../../../../examples/compare/src/worlds/vm.rs"]
+mod compared;
 mod locks;
 
+use compared::families::idioms::{Second, sequence};
+use compared::families::locks::{Draw, ticket};
+use compared::families::queues::chase_lev;
+use compared::families::{self, Clients, THREE, TWO};
+use compared::programs::{self, Program};
 use locks::psrwlock::Does::{Read, Write};
-use locks::{
-    Exclusive, counting, dekker, deque, mcs, mcs_on_stack, psrwlock, ring, seqlock, three_state, ticket,
-};
+use locks::{Exclusive, counting, dekker, mcs, mcs_on_stack, psrwlock, ring, three_state};
 use std::rc::Rc;
 use std::sync::Arc;
 use ulocks_vm::explore::{Config, Strategy, explore, run};
+use ulocks_vm::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_vm::sync::{UnsafeCell, spin_until};
 
 /// A bug counts as found if it takes no more executions than this.
@@ -154,20 +161,21 @@ fn mcs_lock_with_nodes_on_the_stack_that_is_sound() {
 
 #[test]
 fn ticket_lock() {
-    use ticket::Bug::{self, *};
-    let three = |bug: Bug, kinds| {
-        let model = counting(3, 1, move || ticket::Ticket::new(Some(bug)));
-        found(&format!("ticket lock, {bug:?}"), kinds, model);
-    };
-    three(RelaxedExit, RACE);
-    three(RelaxedRelease, RACE);
-    three(LostTicket, &["data race", "deadlock"]);
-    three(ServedByAWaiter, &["data race", "deadlock"]);
+    let stuck = ["data race", "deadlock"];
+    for (name, kinds, look, unlock, draw) in [
+        ("relaxed wait", RACE, Relaxed, Release, Draw::AtOnce),
+        ("relaxed unlock", RACE, Acquire, Relaxed, Draw::AtOnce),
+        ("drawn in two steps", &stuck, Acquire, Release, Draw::InTwoSteps),
+        ("served by a waiter", &stuck, Acquire, Release, Draw::Impatient),
+    ] {
+        found(&format!("ticket lock, {name}"), kinds, move || ticket(THREE, look, unlock, draw));
+    }
 }
 
 #[test]
 fn ticket_lock_that_is_sound() {
-    let model = |threads, rounds| counting(threads, rounds, move || ticket::Ticket::new(None));
+    let model =
+        |threads, rounds| move || ticket(Clients { threads, rounds, ..TWO }, Acquire, Release, Draw::AtOnce);
     for (threads, rounds) in [(2, 2), (3, 2), (4, 4), (16, 2)] {
         sound(model(threads, rounds));
     }
@@ -262,16 +270,22 @@ fn dekker_and_peterson_that_are_sound() {
 
 #[test]
 fn sequence_lock() {
-    use seqlock::Bug::*;
-    for bug in [AcquireInPlaceOfFence, NoWriterFence, RelaxedFirstLoad, RelaxedPublication] {
-        found(&format!("sequence lock, {bug:?}"), &["panic"], seqlock::reading(Some(bug)));
+    for (name, first, second, fence, end) in [
+        ("an acquire in place of a fence", Acquire, Second::Load(Acquire), true, Release),
+        ("writer without a fence", Acquire, Second::Fence, false, Release),
+        ("relaxed first look", Relaxed, Second::Fence, true, Release),
+        ("relaxed end of a write", Acquire, Second::Fence, true, Relaxed),
+    ] {
+        let model = move || sequence(2, first, second, fence, end);
+        found(&format!("sequence lock, {name}"), &["panic"], model);
     }
 }
 
 #[test]
 fn sequence_lock_that_is_sound() {
-    sound(seqlock::reading(None));
-    sound_in_all(seqlock::reading(None));
+    let model = || sequence(2, Acquire, Second::Fence, true, Release);
+    sound(model);
+    sound_in_all(model);
 }
 
 #[test]
@@ -292,21 +306,31 @@ fn ring_queue_that_is_sound() {
 
 #[test]
 fn stealing_deque() {
-    use deque::Bug::*;
-    for (bug, kinds) in [
-        (NoFenceInTake, &["panic"][..]),
-        (NoFenceInSteal, &["panic"]),
-        (RelaxedPush, RACE),
-        (LastByStore, &["panic"]),
-    ] {
-        found(&format!("deque, {bug:?}"), kinds, deque::stealing(Some(bug)));
-    }
+    found("deque, no fence in take", &["panic"], || chase_lev(false, true, true, true));
+    found("deque, no fence in steal", &["panic"], || chase_lev(true, false, true, true));
+    found("deque, no fence in push", RACE, || chase_lev(true, true, false, true));
+    found("deque, last by a store", &["panic"], || chase_lev(true, true, true, false));
 }
 
+/// What the tables of the guide say of the machine.
 #[test]
-fn stealing_deque_that_is_sound() {
-    sound(deque::stealing(None));
-    sound_in_all(deque::stealing(None));
+fn programs_that_other_checkers_have() {
+    for &Program { name, is_wrong, run: model } in programs::ALL.iter().chain(families::all()) {
+        match name {
+            // What no execution of this memory shows.
+            "load buffering" => sound_in_all(model),
+            // The exhaustive exploration leaves the second failure out, and says so.
+            "weak exchange fails twice" => {
+                run(&config(Strategy::Mixed), model).expect_err("by chance");
+                assert!(run(&Config::exhaustive(), model).expect("within bounds").bounds.is_hit());
+            }
+            _ if is_wrong => found(name, &["data race", "panic", "deadlock", "livelock"], model),
+            _ => {
+                sound(model);
+                sound_in_all(model);
+            }
+        }
+    }
 }
 
 /// The kit itself: a lock that is none.

@@ -6,9 +6,11 @@ use super::{Body, Place, quiet, run, wait};
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 pub const ALL: &[Program] = &[
-    right("sequence lock", || sequence(true, true)),
-    wrong("sequence lock, reader without a fence", || sequence(false, true)),
-    wrong("sequence lock, writer without a fence", || sequence(true, false)),
+    right("sequence lock", || sequence(1, Acquire, Second::Fence, true, Release)),
+    wrong("sequence lock, reader without a fence", || {
+        sequence(1, Acquire, Second::Load(Relaxed), true, Release)
+    }),
+    wrong("sequence lock, writer without a fence", || sequence(1, Acquire, Second::Fence, false, Release)),
     right("sequence lock, read by an update", || sequence_update(Release)),
     wrong("sequence lock, relaxed end of a write", || sequence_update(Relaxed)),
     right("event count", || events(true, true)),
@@ -33,26 +35,42 @@ pub const ALL: &[Program] = &[
     wrong("stop flag, count too late", || stop(false)),
 ];
 
-/// Word 0 is the sequence, words 1 and 2 the data.
-fn sequence(reader_fence: bool, writer_fence: bool) {
+/// The second look at the sequence.
+#[derive(Clone, Copy)]
+pub enum Second {
+    /// Behind an `Acquire` fence.
+    Fence,
+    /// With this ordering, and without a fence.
+    Load(Ordering),
+}
+
+/// Word 0 is the sequence, words 1 and 2 the data. H.-J. Boehm, MSPC 2012.
+pub fn sequence(rounds: u32, first: Ordering, second: Second, writer_fence: bool, end: Ordering) {
     let writer = quiet(move |place: &Place<3, 0>| {
-        place.words[0].store(1, Relaxed);
-        if writer_fence {
-            fence(Release);
+        for round in 1..=rounds {
+            place.words[0].store(2 * round - 1, Relaxed);
+            if writer_fence {
+                fence(Release);
+            }
+            place.words[1].store(round, Relaxed);
+            place.words[2].store(round, Relaxed);
+            place.words[0].store(2 * round, end);
         }
-        place.words[1].store(1, Relaxed);
-        place.words[2].store(1, Relaxed);
-        place.words[0].store(2, Release);
     });
     let reader = quiet(move |place: &Place<3, 0>| {
-        let before = place.words[0].load(Acquire);
-        let data = (place.words[1].load(Relaxed), place.words[2].load(Relaxed));
-        if reader_fence {
-            fence(Acquire);
-        }
-        let after = place.words[0].load(Relaxed);
-        if before == after && before % 2 == 0 {
-            assert_eq!(data.0, data.1, "half of a write");
+        for _ in 0..rounds {
+            let before = place.words[0].load(first);
+            let data = (place.words[1].load(Relaxed), place.words[2].load(Relaxed));
+            let after = match second {
+                Second::Fence => {
+                    fence(Acquire);
+                    place.words[0].load(Relaxed)
+                }
+                Second::Load(order) => place.words[0].load(order),
+            };
+            if before == after && before.is_multiple_of(2) {
+                assert_eq!(data.0, data.1, "half of a write");
+            }
         }
     });
     run(&[], vec![writer, reader]);
@@ -70,7 +88,7 @@ fn sequence_update(end: Ordering) {
         let before = place.words[0].load(Acquire);
         let data = (place.words[1].load(Relaxed), place.words[2].load(Relaxed));
         let after = place.words[0].fetch_add(0, Release);
-        if before == after && before % 2 == 0 {
+        if before == after && before.is_multiple_of(2) {
             assert_eq!(data.0, data.1, "half of a write");
         }
     });

@@ -2,32 +2,32 @@
 
 use super::super::programs::{Program, right, wrong};
 use super::super::world::fence;
-use super::{Body, Place, exclude, quiet, run, wait};
+use super::{Body, Clients, Place, Strong, THREE, TWO, exclude, quiet, run, wait};
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 pub const ALL: &[Program] = &[
-    right("ticket lock", || ticket(3, Acquire, Release)),
-    wrong("ticket lock, relaxed wait", || ticket(2, Relaxed, Release)),
-    wrong("ticket lock, relaxed unlock", || ticket(2, Acquire, Relaxed)),
+    right("ticket lock", || ticket(THREE, Acquire, Release, Draw::AtOnce)),
+    wrong("ticket lock, relaxed wait", || ticket(TWO, Relaxed, Release, Draw::AtOnce)),
+    wrong("ticket lock, relaxed unlock", || ticket(TWO, Acquire, Relaxed, Draw::AtOnce)),
     right("ticket lock, try", || ticket_try(Acquire)),
     wrong("ticket lock, relaxed try", || ticket_try(Relaxed)),
     right("test, then test and set", || ttas(true)),
     wrong("test, then set", || ttas(false)),
-    right("MCS", || mcs(Release, Acquire, true)),
-    wrong("MCS, relaxed hand-over", || mcs(Relaxed, Acquire, true)),
-    wrong("MCS, relaxed wait", || mcs(Release, Relaxed, true)),
-    wrong("MCS, does not wait for the link", || mcs(Release, Acquire, false)),
-    right("CLH", || clh(Release, Acquire)),
-    wrong("CLH, relaxed unlock", || clh(Relaxed, Acquire)),
-    wrong("CLH, relaxed wait", || clh(Release, Relaxed)),
-    right("Peterson", || peterson(SeqCst, true)),
-    wrong("Peterson, acquire and release", || peterson(Relaxed, true)),
-    wrong("Peterson, no turn", || peterson(SeqCst, false)),
-    right("Dekker", || dekker(SeqCst)),
-    wrong("Dekker, acquire and release", || dekker(Relaxed)),
-    right("bakery", || bakery(SeqCst, true)),
-    wrong("bakery, acquire and release", || bakery(Relaxed, true)),
-    wrong("bakery, does not wait for a number", || bakery(SeqCst, false)),
+    right("MCS", || mcs(TWO, Release, Acquire, true)),
+    wrong("MCS, relaxed hand-over", || mcs(TWO, Relaxed, Acquire, true)),
+    wrong("MCS, relaxed wait", || mcs(TWO, Release, Relaxed, true)),
+    wrong("MCS, does not wait for the link", || mcs(TWO, Release, Acquire, false)),
+    right("CLH", || clh(TWO, Release, Acquire)),
+    wrong("CLH, relaxed unlock", || clh(TWO, Relaxed, Acquire)),
+    wrong("CLH, relaxed wait", || clh(TWO, Release, Relaxed)),
+    right("Peterson", || peterson(TWO, Strong::Accesses, true, Release)),
+    wrong("Peterson, acquire and release", || peterson(TWO, Strong::Not, true, Release)),
+    wrong("Peterson, no turn", || peterson(TWO, Strong::Accesses, false, Release)),
+    right("Dekker", || dekker(TWO, Strong::Accesses, SeqCst)),
+    wrong("Dekker, acquire and release", || dekker(TWO, Strong::Not, Release)),
+    right("bakery", || bakery(TWO, Strong::Accesses, true, SeqCst)),
+    wrong("bakery, acquire and release", || bakery(TWO, Strong::Not, true, Release)),
+    wrong("bakery, does not wait for a number", || bakery(TWO, Strong::Accesses, false, SeqCst)),
     right("readers and a writer", || counted(Release, Acquire)),
     wrong("readers and a writer, relaxed reader", || counted(Relaxed, Acquire)),
     wrong("readers and a writer, relaxed writer", || counted(Release, Relaxed)),
@@ -52,12 +52,31 @@ pub const ALL: &[Program] = &[
     wrong("left-right, writer does not wait", || left_right(true, false)),
 ];
 
-fn ticket(threads: u32, look: Ordering, unlock: Ordering) {
+/// How a ticket is drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Draw {
+    AtOnce,
+    /// By a load and a store: two threads may have the same.
+    InTwoSteps,
+    /// At once; and a thread that finds one before it serves itself, as if the holder were gone.
+    Impatient,
+}
+
+pub fn ticket(clients: Clients, look: Ordering, unlock: Ordering, draw: Draw) {
     exclude::<2>(
-        threads,
+        clients,
         &[],
         move |place, _| {
-            let mine = place.words[0].fetch_add(1, Relaxed);
+            let mine = if draw == Draw::InTwoSteps {
+                let mine = place.words[0].load(Relaxed);
+                place.words[0].store(mine + 1, Relaxed);
+                mine
+            } else {
+                place.words[0].fetch_add(1, Relaxed)
+            };
+            if draw == Draw::Impatient && place.words[1].load(Relaxed) + 1 == mine {
+                place.words[1].fetch_add(1, Relaxed);
+            }
             wait(|| place.words[1].load(look) == mine);
             true
         },
@@ -70,7 +89,7 @@ fn ticket(threads: u32, look: Ordering, unlock: Ordering) {
 
 fn ticket_try(look: Ordering) {
     exclude::<2>(
-        3,
+        THREE,
         &[],
         move |place, me| {
             if me == 2 {
@@ -90,7 +109,7 @@ fn ticket_try(look: Ordering) {
 
 fn ttas(sets: bool) {
     exclude::<1>(
-        2,
+        TWO,
         &[],
         move |place, _| {
             wait(|| {
@@ -110,9 +129,9 @@ fn ttas(sets: bool) {
 
 /// Word 0 is the tail; thread `n` has words `1 + 2 * n`, its link, and the next one, which is 1
 /// while it waits.
-fn mcs(hand_over: Ordering, look: Ordering, waits_for_link: bool) {
-    exclude::<5>(
-        2,
+pub fn mcs(clients: Clients, hand_over: Ordering, look: Ordering, waits_for_link: bool) {
+    exclude::<7>(
+        clients,
         &[],
         move |place, me| {
             let node = 1 + 2 * me as usize;
@@ -141,9 +160,9 @@ fn mcs(hand_over: Ordering, look: Ordering, waits_for_link: bool) {
 
 /// Word 0 is the tail, and names one of the words behind it, which is 1 while its thread has the
 /// lock or waits for it. Thread `n` begins with word `n + 2`, and ends with its predecessor's.
-fn clh(unlock: Ordering, look: Ordering) {
-    exclude::<4>(
-        2,
+pub fn clh(clients: Clients, unlock: Ordering, look: Ordering) {
+    exclude::<5>(
+        clients,
         &[(0, 1)],
         move |place, me| {
             place.words[me as usize + 2].store(1, Relaxed);
@@ -155,77 +174,69 @@ fn clh(unlock: Ordering, look: Ordering) {
     );
 }
 
-/// The orderings of a protocol that needs `SeqCst` accesses, or the next weaker ones.
-fn strong(order: Ordering) -> (Ordering, Ordering) {
-    if order == SeqCst { (SeqCst, SeqCst) } else { (Release, Acquire) }
-}
-
-fn peterson(order: Ordering, has_turn: bool) {
-    let (store, load) = strong(order);
+pub fn peterson(clients: Clients, strong: Strong, has_turn: bool, unlock: Ordering) {
     exclude::<3>(
-        2,
+        clients,
         &[],
         move |place, me| {
             let (mine, other) = (me as usize, 1 - me as usize);
-            place.words[mine].store(1, store);
+            strong.store(&place.words[mine], 1);
             if has_turn {
-                place.words[2].store(1 - me, store);
+                strong.store(&place.words[2], 1 - me);
             }
-            wait(|| place.words[other].load(load) == 0 || has_turn && place.words[2].load(load) == me);
+            wait(|| strong.load(&place.words[other]) == 0 || has_turn && strong.load(&place.words[2]) == me);
             true
         },
-        |place, me| place.words[me as usize].store(0, Release),
+        move |place, me| place.words[me as usize].store(0, unlock),
     );
 }
 
-fn dekker(order: Ordering) {
-    let (store, load) = strong(order);
+pub fn dekker(clients: Clients, strong: Strong, unlock: Ordering) {
     exclude::<3>(
-        2,
+        clients,
         &[],
         move |place, me| {
             let (mine, other) = (me as usize, 1 - me as usize);
-            place.words[mine].store(1, store);
-            while place.words[other].load(load) == 1 {
-                if place.words[2].load(load) != me {
-                    place.words[mine].store(0, store);
-                    wait(|| place.words[2].load(load) == me);
-                    place.words[mine].store(1, store);
+            strong.store(&place.words[mine], 1);
+            while strong.load(&place.words[other]) == 1 {
+                if strong.load(&place.words[2]) != me {
+                    strong.store(&place.words[mine], 0);
+                    wait(|| strong.load(&place.words[2]) == me);
+                    strong.store(&place.words[mine], 1);
                 } else {
-                    wait(|| place.words[other].load(load) == 0);
+                    wait(|| strong.load(&place.words[other]) == 0);
                 }
             }
             true
         },
         move |place, me| {
-            place.words[2].store(1 - me, store);
-            place.words[me as usize].store(0, store);
+            place.words[2].store(1 - me, unlock);
+            place.words[me as usize].store(0, unlock);
         },
     );
 }
 
 /// Words 0 and 1: who chooses a number; words 2 and 3: the numbers.
-fn bakery(order: Ordering, waits: bool) {
-    let (store, load) = strong(order);
+pub fn bakery(clients: Clients, strong: Strong, waits: bool, unlock: Ordering) {
     exclude::<4>(
-        2,
+        clients,
         &[],
         move |place, me| {
             let (mine, other) = (me as usize, 1 - me as usize);
-            place.words[mine].store(1, store);
-            let number = 1 + place.words[2 + other].load(load);
-            place.words[2 + mine].store(number, store);
-            place.words[mine].store(0, store);
+            strong.store(&place.words[mine], 1);
+            let number = 1 + strong.load(&place.words[2 + other]);
+            strong.store(&place.words[2 + mine], number);
+            strong.store(&place.words[mine], 0);
             if waits {
-                wait(|| place.words[other].load(load) == 0);
+                wait(|| strong.load(&place.words[other]) == 0);
             }
             wait(|| {
-                let theirs = place.words[2 + other].load(load);
+                let theirs = strong.load(&place.words[2 + other]);
                 theirs == 0 || (number, mine) < (theirs, other)
             });
             true
         },
-        move |place, me| place.words[2 + me as usize].store(0, store),
+        move |place, me| place.words[2 + me as usize].store(0, unlock),
     );
 }
 
@@ -360,7 +371,7 @@ fn barrier(arrival: Ordering, resets_first: bool) {
 
 fn semaphore(at_once: bool, release: Ordering) {
     exclude::<1>(
-        2,
+        TWO,
         &[(0, 1)],
         move |place, _| {
             wait(|| match place.words[0].load(Acquire) {
@@ -381,7 +392,7 @@ fn semaphore(at_once: bool, release: Ordering) {
 /// the token.
 fn parked(unlocks_first: bool) {
     exclude::<2>(
-        2,
+        TWO,
         &[],
         |place, _| {
             if place.words[0].compare_exchange(0, 1, Acquire, Relaxed).is_err() {

@@ -4,14 +4,14 @@
 //! An algorithm has words and plain data, of as many as it needs, and every word begins as zero.
 //! Nodes of lists and queues are numbers of words, so that no program allocates.
 
-mod idioms;
-mod locks;
-mod queues;
+pub mod idioms;
+pub mod locks;
+pub mod queues;
 mod reclaim;
 
 use super::programs::Program;
-use super::world::{Arc, AtomicU32, UnsafeCell, spawn, yield_now};
-use std::sync::atomic::Ordering::Relaxed;
+use super::world::{Arc, AtomicU32, UnsafeCell, fence, spawn, yield_now};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 /// All programs, family by family.
 pub fn all() -> impl Iterator<Item = &'static Program> {
@@ -80,25 +80,67 @@ fn run<const W: usize, const D: usize>(
     (results, place)
 }
 
-/// So many threads have a critical section each.
+/// Who uses a lock, and how.
+#[derive(Clone, Copy)]
+pub struct Clients {
+    pub threads: u32,
+    /// Critical sections of each thread.
+    pub rounds: u32,
+    /// Whether a holder releases the lock.
+    pub release: bool,
+}
+
+pub const TWO: Clients = Clients { threads: 2, rounds: 1, release: true };
+pub const THREE: Clients = Clients { threads: 3, ..TWO };
+
+/// The threads have critical sections.
 fn exclude<const W: usize>(
-    threads: u32,
+    clients: Clients,
     first: &[(usize, u32)],
     lock: impl Fn(&Place<W, 1>, u32) -> bool + Copy + Send + 'static,
     unlock: impl Fn(&Place<W, 1>, u32) + Copy + Send + 'static,
 ) {
     let body = |me| -> Body<W, 1> {
         Box::new(move |place| {
-            let is_held = lock(place, me);
-            if is_held {
-                place.count();
-                unlock(place, me);
+            let mut held = 0;
+            for _ in 0..clients.rounds {
+                if lock(place, me) {
+                    place.count();
+                    held += 1;
+                    if clients.release {
+                        unlock(place, me);
+                    }
+                }
             }
-            u32::from(is_held)
+            held
         })
     };
-    let (held, place) = run(first, (0..threads).map(body).collect());
+    let (held, place) = run(first, (0..clients.threads).map(body).collect());
     assert_eq!(place.read(0), held.iter().sum::<u32>(), "an increment is lost");
+}
+
+/// How a protocol keeps a load behind the store before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Strong {
+    /// All accesses are `SeqCst`.
+    Accesses,
+    /// There is a `SeqCst` fence behind each store.
+    Fences,
+    /// It does not: it has `Acquire` and `Release`.
+    Not,
+}
+
+impl Strong {
+    fn store(self, word: &AtomicU32, value: u32) {
+        word.store(value, if self == Self::Accesses { SeqCst } else { Release });
+        if self == Self::Fences {
+            fence(SeqCst);
+        }
+    }
+
+    fn load(self, word: &AtomicU32) -> u32 {
+        word.load(if self == Self::Accesses { SeqCst } else { Acquire })
+    }
 }
 
 fn wait(mut until: impl FnMut() -> bool) {

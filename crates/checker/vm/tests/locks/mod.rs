@@ -7,14 +7,11 @@
 //! was left asleep (it reports threads that cannot go on).
 
 pub mod dekker;
-pub mod deque;
 pub mod mcs;
 pub mod mcs_on_stack;
 pub mod psrwlock;
 pub mod ring;
-pub mod seqlock;
 pub mod three_state;
-pub mod ticket;
 
 use std::sync::Arc;
 use ulocks_vm::sync::UnsafeCell;

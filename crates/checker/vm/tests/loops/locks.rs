@@ -1,9 +1,11 @@
 //! Spin locks from the books. A bug is a constant of the lock.
+//!
+//! Those that `examples/compare` has are taken from there, and wait in three ways: with a yield
+//! between two looks, with a pause, and with nothing.
 
 use crate::{Data, completes, each, fails};
-use std::ptr;
-use ulocks_vm::sync::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use ulocks_vm::sync::{AtomicBool, AtomicPtr, AtomicU32, fence, pause, yield_now};
+use ulocks_vm::sync::Ordering::{self, Acquire, Relaxed, Release};
+use ulocks_vm::sync::{AtomicBool, AtomicU32, pause, yield_now};
 
 /// A lock: what it is at first, and how thread `me` has it for a while.
 trait Lock: Default + Send + Sync + 'static {
@@ -24,10 +26,8 @@ const SOUND: u8 = 0;
 const RELAXED: u8 = 1;
 /// The lock is not released.
 const KEPT: u8 = 2;
-/// A fence or a step is left out, as the lock says.
-const LEFT_OUT: u8 = 3;
 
-fn release(bug: u8) -> ulocks_vm::sync::Ordering {
+fn release(bug: u8) -> Ordering {
     if bug == RELAXED { Relaxed } else { Release }
 }
 
@@ -130,223 +130,68 @@ fn exponential_backoff() {
     fails("deadlock", counting::<Backoff<KEPT>>(2));
 }
 
-#[derive(Default)]
-struct Ticket<const BUG: u8> {
-    next: AtomicU32,
-    serving: AtomicU32,
-}
+/// The locks of `examples/compare`, where `yield_now` is as given.
+macro_rules! compared {
+    ($how:ident, $($between:tt)*) => {
+        #[path = "."]
+        mod $how {
+            #![allow(dead_code, unused_imports, reason = "other tests have the rest")]
 
-impl<const BUG: u8> Lock for Ticket<BUG> {
-    fn with(&self, _: usize, body: impl FnOnce()) {
-        let mine = self.next.fetch_add(1, Relaxed);
-        while self.serving.load(Acquire) != mine {
-            yield_now();
-        }
-        body();
-        if BUG != KEPT {
-            self.serving.store(mine + 1, release(BUG));
-        }
-    }
-}
+            mod world {
+                pub use std::sync::Arc;
+                pub use ulocks_vm::sync::{AtomicU32, UnsafeCell, fence};
+                pub use ulocks_vm::thread::spawn;
+                pub $($between)*
+            }
+            #[path = "../../../../../examples/compare/src/families/mod.rs"]
+            mod families;
+            #[path = "../../../../../examples/compare/src/programs.rs"]
+            mod programs;
 
-#[test]
-fn tickets() {
-    completes(counting::<Ticket<SOUND>>(2));
-    completes(counting::<Ticket<SOUND>>(3));
-    fails("data race", counting::<Ticket<RELAXED>>(2));
-    fails("deadlock", counting::<Ticket<KEPT>>(3));
-}
+            use super::*;
+            use families::locks::{Draw, bakery, clh, dekker, mcs, peterson, ticket};
+            use families::{Clients, Strong, TWO};
 
-struct Node {
-    next: AtomicPtr<Node>,
-    waits: AtomicBool,
-}
-
-struct Mcs<const BUG: u8>(AtomicPtr<Node>);
-
-impl<const BUG: u8> Default for Mcs<BUG> {
-    fn default() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()))
-    }
-}
-
-impl<const BUG: u8> Lock for Mcs<BUG> {
-    fn with(&self, _: usize, body: impl FnOnce()) {
-        let node = Box::into_raw(Box::new(Node {
-            next: AtomicPtr::new(ptr::null_mut()),
-            waits: AtomicBool::new(true),
-        }));
-        let before = self.0.swap(node, AcqRel);
-        // The other thread's node lives until it has found this one behind it, and told it.
-        unsafe {
-            if !before.is_null() {
-                (*before).next.store(node, Release);
-                while (*node).waits.load(Acquire) {
-                    pause();
+            /// With up to so many threads the lock is right. It is not if it is released without
+            /// an order, or not at all.
+            fn excludes(most: u32, lock: impl Fn(Clients, Ordering) + Copy + 'static) {
+                for threads in 2..=most {
+                    completes(move || lock(Clients { threads, ..TWO }, Release));
                 }
+                fails("data race", move || lock(TWO, Relaxed));
+                fails("deadlock", move || lock(Clients { threads: most, release: false, ..TWO }, Release));
             }
-            body();
-            if (*node).next.load(Acquire).is_null() {
-                if self.0.compare_exchange(node, ptr::null_mut(), Release, Relaxed).is_ok() {
-                    return;
+
+            #[test]
+            fn tickets() {
+                excludes(3, |clients, release| ticket(clients, Acquire, release, Draw::AtOnce));
+            }
+
+            #[test]
+            fn mellor_crummey_and_scott() {
+                excludes(3, |clients, release| mcs(clients, release, Acquire, true));
+            }
+
+            #[test]
+            fn craig_landin_and_hagersten() {
+                excludes(3, |clients, release| clh(clients, release, Acquire));
+            }
+
+            #[test]
+            fn locks_of_loads_and_stores() {
+                for strong in [Strong::Accesses, Strong::Fences] {
+                    excludes(2, move |clients, release| peterson(clients, strong, true, release));
+                    excludes(2, move |clients, release| dekker(clients, strong, release));
+                    excludes(2, move |clients, release| bakery(clients, strong, true, release));
                 }
-                while (*node).next.load(Acquire).is_null() {
-                    pause();
-                }
-            }
-            if BUG != KEPT {
-                (*(*node).next.load(Acquire)).waits.store(false, release(BUG));
+                fails("data race", || peterson(TWO, Strong::Not, true, Release));
+                fails("data race", || dekker(TWO, Strong::Not, Release));
+                fails("data race", || bakery(TWO, Strong::Not, true, Release));
             }
         }
-    }
+    };
 }
 
-#[test]
-fn mellor_crummey_and_scott() {
-    completes(counting::<Mcs<SOUND>>(2));
-    completes(counting::<Mcs<SOUND>>(3));
-    fails("data race", counting::<Mcs<RELAXED>>(2));
-    fails("deadlock", counting::<Mcs<KEPT>>(2));
-}
-
-struct Clh<const BUG: u8>(AtomicPtr<AtomicBool>);
-
-impl<const BUG: u8> Default for Clh<BUG> {
-    fn default() -> Self {
-        Self(AtomicPtr::new(Box::into_raw(Box::new(AtomicBool::new(false)))))
-    }
-}
-
-impl<const BUG: u8> Lock for Clh<BUG> {
-    fn with(&self, _: usize, body: impl FnOnce()) {
-        let node = Box::into_raw(Box::new(AtomicBool::new(true)));
-        let before = self.0.swap(node, AcqRel);
-        unsafe {
-            while (*before).load(Acquire) {
-                yield_now();
-            }
-            body();
-            if BUG != KEPT {
-                (*node).store(false, release(BUG));
-            }
-        }
-    }
-}
-
-#[test]
-fn craig_landin_and_hagersten() {
-    completes(counting::<Clh<SOUND>>(2));
-    completes(counting::<Clh<SOUND>>(3));
-    fails("data race", counting::<Clh<RELAXED>>(2));
-    fails("deadlock", counting::<Clh<KEPT>>(2));
-}
-
-#[derive(Default)]
-struct Peterson<const BUG: u8> {
-    flags: [AtomicBool; 2],
-    turn: AtomicU32,
-}
-
-impl<const BUG: u8> Lock for Peterson<BUG> {
-    fn with(&self, me: usize, body: impl FnOnce()) {
-        let other = 1 - me;
-        self.flags[me].store(true, Relaxed);
-        self.turn.swap(other as u32, AcqRel);
-        if BUG != LEFT_OUT {
-            fence(SeqCst);
-        }
-        while self.flags[other].load(Acquire) && self.turn.load(Acquire) == other as u32 {}
-        body();
-        if BUG != KEPT {
-            self.flags[me].store(false, release(BUG));
-        }
-    }
-}
-
-#[test]
-fn peterson() {
-    completes(counting::<Peterson<SOUND>>(2));
-    fails("data race", counting::<Peterson<RELAXED>>(2));
-    fails("deadlock", counting::<Peterson<KEPT>>(2));
-}
-
-#[derive(Default)]
-struct Dekker<const BUG: u8> {
-    flags: [AtomicBool; 2],
-    turn: AtomicU32,
-}
-
-impl<const BUG: u8> Lock for Dekker<BUG> {
-    fn with(&self, me: usize, body: impl FnOnce()) {
-        let other = 1 - me;
-        self.flags[me].store(true, Relaxed);
-        if BUG != LEFT_OUT {
-            fence(SeqCst);
-        }
-        while self.flags[other].load(Acquire) {
-            if self.turn.load(Relaxed) != me as u32 {
-                self.flags[me].store(false, Relaxed);
-                while self.turn.load(Relaxed) != me as u32 {
-                    yield_now();
-                }
-                self.flags[me].store(true, Relaxed);
-                fence(SeqCst);
-            }
-        }
-        body();
-        if BUG != KEPT {
-            self.turn.store(other as u32, Relaxed);
-            self.flags[me].store(false, release(BUG));
-        }
-    }
-}
-
-#[test]
-fn dekker() {
-    completes(counting::<Dekker<SOUND>>(2));
-    fails("data race", counting::<Dekker<RELAXED>>(2));
-    fails("data race", counting::<Dekker<LEFT_OUT>>(2));
-    fails("deadlock", counting::<Dekker<KEPT>>(2));
-}
-
-/// Lamport's bakery, for two.
-#[derive(Default)]
-struct Bakery<const BUG: u8> {
-    draws: [AtomicBool; 2],
-    numbers: [AtomicU32; 2],
-}
-
-impl<const BUG: u8> Lock for Bakery<BUG> {
-    fn with(&self, me: usize, body: impl FnOnce()) {
-        let other = 1 - me;
-        self.draws[me].store(true, Relaxed);
-        if BUG != LEFT_OUT {
-            fence(SeqCst);
-        }
-        let number = 1 + self.numbers[other].load(Relaxed);
-        self.numbers[me].store(number, Relaxed);
-        self.draws[me].store(false, Release);
-        if BUG != LEFT_OUT {
-            fence(SeqCst);
-        }
-        while self.draws[other].load(Acquire) {}
-        loop {
-            let theirs = self.numbers[other].load(Acquire);
-            if theirs == 0 || (theirs, other) > (number, me) {
-                break;
-            }
-        }
-        body();
-        if BUG != KEPT {
-            self.numbers[me].store(0, release(BUG));
-        }
-    }
-}
-
-#[test]
-fn bakery() {
-    completes(counting::<Bakery<SOUND>>(2));
-    fails("data race", counting::<Bakery<RELAXED>>(2));
-    fails("data race", counting::<Bakery<LEFT_OUT>>(2));
-    fails("deadlock", counting::<Bakery<KEPT>>(2));
-}
+compared!(yields, use ulocks_vm::sync::yield_now;);
+compared!(pauses, use ulocks_vm::sync::pause as yield_now;);
+compared!(bare, fn yield_now() {});

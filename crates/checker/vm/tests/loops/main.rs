@@ -1,6 +1,7 @@
 //! Loops that wait without `spin_until`, as people write them. Each completes, and each with a bug
 //! is found out.
 
+#![allow(clippy::duplicate_mod, reason = "the locks of `examples/compare` are in three worlds")]
 #![allow(clippy::undocumented_unsafe_blocks, reason = "cells of models; their accesses are what is tested")]
 
 mod bounded;
