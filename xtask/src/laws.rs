@@ -20,13 +20,11 @@
 //! | a label names one transition; a state word is not public | `src` of the lock crates and core |
 //! | tests have a limit ([`limits`]) | the roots of tests |
 //! | a file that is named exists, and no record lies at the top ([`house`]) | the documents at the top |
-//! | ratios are those of the records ([`figures`]) | BENCHMARKS.md |
 //! | what has lines of its own is in a `CachePadded` ([`padding`]) | every source file |
 //! | each dependency is used ([`dependencies`]) | every manifest |
 //! | workspace lints; no lib or bin is a bench; every bench has its own `main` | every manifest |
 
 mod dependencies;
-mod figures;
 mod house;
 mod limits;
 mod locks;
@@ -111,7 +109,6 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     findings.extend(locks::faults(workspace)?);
     findings.extend(verify::faults(workspace)?);
     findings.extend(house::faults(&workspace.root)?);
-    findings.extend(figures::faults(&workspace.root)?);
     findings.extend(markdown::faults(&workspace.root)?);
     Ok(findings)
 }

@@ -9,6 +9,8 @@ pub mod kept;
 pub mod looks;
 pub mod overview;
 pub mod page;
+#[cfg(test)]
+mod quoted;
 pub mod svg;
 pub mod tables;
 pub mod units;
