@@ -9,3 +9,4 @@ pub mod machine;
 pub mod pinning;
 pub mod syscalls;
 pub mod threads;
+pub mod waits;

@@ -2,7 +2,6 @@
 
 pub mod random;
 pub mod rounds;
-pub mod waits;
 
 /// Arithmetic mean; 0 of nothing.
 pub fn mean(values: &[f64]) -> f64 {

@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 
 /// Rounds from which a bootstrap is used and agreement of all rounds is a verdict (2 * 0.5^6 <
 /// 0.05).
-const ENOUGH_ROUNDS: usize = 6;
+pub const ENOUGH_ROUNDS: usize = 6;
 
 /// Of the bootstrap, so that figures can be computed again to the last digit.
 const SEED: u64 = 1;
@@ -166,13 +166,15 @@ mod tests {
         let (low, high) = modes(&[58e3, 5.6e6, 60e3]).unwrap();
         assert!(close(low, (58e3_f64 * 60e3).sqrt()) && close(high, 5.6e6), "{low} {high}");
         assert_eq!((modes(&[10.0, 12.0, 19.0]), modes(&[1.0]), modes(&[])), (None, None, None));
-        // From tables of the sign test: of 8 values the 1st and the 8th, of 9 the 2nd and the 8th.
+        // From tables of the sign test: of 8 values the 1st and the 8th, of 9 the 2nd and the 8th,
+        // of 20 the 6th and the 15th.
         let known = [
             (0, 0.0, None),
             (1, 1.0, None),
             (3, 2.0, Some((1.0, 3.0))),
             (8, 4.5, Some((1.0, 8.0))),
             (9, 5.0, Some((2.0, 8.0))),
+            (20, 10.5, Some((6.0, 15.0))),
         ];
         for (n, value, interval) in known {
             let values: Vec<f64> = (1..=n).map(f64::from).collect();

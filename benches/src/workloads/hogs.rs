@@ -17,7 +17,7 @@ use super::turns::job::{Job, Role};
 use super::*;
 use crate::run::busy_work::Span;
 use crate::run::pinning;
-use crate::statistics::waits::Waits;
+use crate::run::waits::Waits;
 use crate::subjects::locks::{Locks, Scope, Type};
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -36,7 +36,7 @@ use crate::engine::figures::Figure;
 use crate::run::clock::Calibration;
 use crate::run::pinning;
 use crate::run::threads::keep_a_thread_asleep;
-use crate::statistics::waits::Waits;
+use crate::run::waits::Waits;
 pub use crate::subjects::rwlocks::Rank;
 use crate::subjects::rwlocks::{Ask, Entry, Subject, mask};
 use clap::value_parser;

@@ -24,7 +24,7 @@ use super::watched::Seen;
 use super::*;
 use crate::run::busy_work::Span;
 use crate::run::pinning;
-use crate::statistics::waits::Waits;
+use crate::run::waits::Waits;
 use crate::subjects::locks::{Form, Locks, Scope, Type};
 use job::{Job, Role, Slot};
 use std::sync::atomic::AtomicU64;

@@ -27,7 +27,7 @@ use super::family::install;
 use super::timed::struck;
 use super::{Rank, RwLock};
 use crate::run::clock;
-use crate::statistics::waits::Waits;
+use crate::run::waits::Waits;
 use anyhow::Result;
 use std::cell::Cell;
 use std::fs::File;

@@ -3,8 +3,8 @@
 
 use crate::run::busy_work::{self, Span};
 use crate::run::threads::{time, usage, wake_on_time};
+use crate::run::waits::Waits;
 use crate::statistics::random::Rng;
-use crate::statistics::waits::Waits;
 use crate::subjects::laps::Lap;
 use crate::subjects::locks::{Lane, Locks, Meters, Next, Type, Worker, phase, zeroed};
 use crate::workloads::watched::{Seen, Watch, Work};

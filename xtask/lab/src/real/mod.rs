@@ -14,6 +14,9 @@ mod process;
 mod programs;
 mod report;
 mod servers;
+/// The statistics of the benches.
+#[path = "../../../../benches/src/statistics/mod.rs"]
+#[allow(dead_code, reason = "the benches have more to say")]
 mod statistics;
 mod suite;
 

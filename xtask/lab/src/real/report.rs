@@ -1,7 +1,8 @@
 //! The results as a table.
 
 use super::programs::{Outcome, Real};
-use super::statistics::{Ratio, median_of};
+use super::statistics::median;
+use super::statistics::rounds::{ENOUGH_ROUNDS, Estimate, middle};
 use super::{Measured, Subject};
 use anyhow::Context;
 use std::fmt::Write;
@@ -18,8 +19,8 @@ struct Row {
     p99_us: Option<f64>,
     cpu: Option<f64>,
     /// Rates and CPU times, each by that of glibc in the same round.
-    ratio: Option<Ratio>,
-    cpu_ratio: Option<Ratio>,
+    ratios: Vec<f64>,
+    cpu_ratios: Vec<f64>,
     result: String,
 }
 
@@ -27,11 +28,21 @@ fn good(subject: &Subject) -> impl Iterator<Item = &Outcome> {
     subject.rounds.iter().filter_map(|round| round.as_ref().ok())
 }
 
-/// What a subject and glibc had in the rounds in which both have it.
-fn pairs(ours: &Subject, theirs: &Subject, value: impl Fn(&Outcome) -> Option<f64>) -> Vec<(f64, f64)> {
+/// What a subject had, by what glibc had, in the rounds in which both have it.
+///
+/// A round runs every subject once. So such a ratio does not change when the machine becomes slower
+/// from one round to the next.
+fn by_rounds(ours: &Subject, theirs: &Subject, value: impl Fn(&Outcome) -> f64) -> Vec<f64> {
     let both = ours.rounds.iter().zip(&theirs.rounds);
-    both.filter_map(|(ours, theirs)| Some((value(ours.as_ref().ok()?)?, value(theirs.as_ref().ok()?)?)))
-        .collect()
+    let ratios =
+        both.filter_map(|(ours, theirs)| Some(value(ours.as_ref().ok()?) / value(theirs.as_ref().ok()?)));
+    ratios.filter(|ratio| ratio.is_finite()).collect()
+}
+
+/// `None` without a value.
+fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| median(&values))
 }
 
 /// Why a subject is a failure, if it is.
@@ -59,8 +70,8 @@ pub fn failures(measured: &Measured) -> Vec<String> {
 fn rows(measured: &Measured) -> Vec<Row> {
     let glibc = &measured.subjects[0];
     let row = |subject: &Subject| {
-        let ratio = |value: fn(&Outcome) -> Option<f64>| {
-            (subject.name != glibc.name).then(|| Ratio::of(&pairs(subject, glibc, value))).flatten()
+        let ratios = |value: fn(&Outcome) -> f64| {
+            if subject.name == glibc.name { Vec::new() } else { by_rounds(subject, glibc, value) }
         };
         let has_answer = good(subject).any(|outcome| outcome.answer.is_some());
         Row {
@@ -71,8 +82,8 @@ fn rows(measured: &Measured) -> Vec<Row> {
             rate: median_of(good(subject).map(|outcome| outcome.rate)),
             p99_us: median_of(good(subject).filter_map(|outcome| outcome.p99_us)),
             cpu: median_of(good(subject).map(|outcome| outcome.cpu_per_million)),
-            ratio: ratio(|outcome| Some(outcome.rate)),
-            cpu_ratio: ratio(|outcome| Some(outcome.cpu_per_million)),
+            ratios: ratios(|outcome| outcome.rate),
+            cpu_ratios: ratios(|outcome| outcome.cpu_per_million),
             result: match fault(subject, measured) {
                 Some(fault) => format!("FAILED: {}", fault.lines().next().unwrap_or_default()),
                 None if has_answer => "same answer".into(),
@@ -92,10 +103,14 @@ fn number(value: Option<f64>) -> String {
     }
 }
 
-fn shown(ratio: Option<Ratio>) -> String {
-    let Some(ratio) = ratio else { return "-".into() };
-    let mark = if ratio.differs() { " *" } else { "" };
-    format!("{:.2} ({:.2} to {:.2}){mark}", ratio.median, ratio.low, ratio.high)
+fn shown(ratios: &[f64]) -> String {
+    if ratios.is_empty() {
+        return "-".into();
+    }
+    let Estimate { value, interval } = middle(ratios);
+    let (low, high) = interval.unwrap_or((value, value));
+    let differs = ratios.len() >= ENOUGH_ROUNDS && (low > 1.0 || high < 1.0);
+    format!("{value:.2} ({low:.2} to {high:.2}){}", if differs { " *" } else { "" })
 }
 
 const HEAD: [&str; 10] = [
@@ -122,9 +137,9 @@ fn cells(row: &Row) -> [String; 10] {
         row.rounds.to_string(),
         number(row.rate),
         row.unit.into(),
-        shown(row.ratio),
+        shown(&row.ratios),
         number(row.cpu),
-        shown(row.cpu_ratio),
+        shown(&row.cpu_ratios),
         number(row.p99_us),
         row.result.clone(),
     ]
@@ -202,6 +217,17 @@ mod tests {
         assert!(failures(&measured).is_empty());
         let text = markdown(&[measured], &[]);
         assert!(text.contains("| 2.00 (2.00 to 2.00) *"), "{text}");
+    }
+
+    #[test]
+    fn few_rounds_have_no_star_and_the_interval_of_more_leaves_out_the_extremes() {
+        let ratios: Vec<f64> = (0..20).map(|nth| f64::from(100 + nth) / 50.0).collect();
+        assert_eq!(shown(&ratios), "2.19 (2.10 to 2.28) *");
+        assert_eq!(shown(&[1.0, 1.1, 1.2, 1.3, 1.4, 1.5]), "1.25 (1.00 to 1.50)");
+        assert_eq!(shown(&[2.0; 5]), "2.00 (2.00 to 2.00)");
+        assert_eq!((shown(&[2.0]), shown(&[])), ("2.00 (2.00 to 2.00)".into(), "-".into()));
+        let [ours, theirs] = [&[1.0, 4.0], &[0.0, 2.0]].map(|rates| subject("x", rates, None));
+        assert_eq!(by_rounds(&ours, &theirs, |outcome| outcome.rate), [2.0]);
     }
 
     #[test]
