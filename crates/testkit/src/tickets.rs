@@ -9,40 +9,49 @@ use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
 
-/// Tickets under the mutex, and the threads that wait for them.
-struct Tickets<L: RawMutex> {
-    mutex: L,
-    condvar: RawCondvar<L>,
-    count: UnsafeCell<usize>,
+/// Tickets under a mutex.
+pub struct Counter<L: RawMutex> {
+    /// The mutex.
+    pub mutex: L,
+    /// How many tickets there are; under the mutex.
+    pub tickets: UnsafeCell<usize>,
 }
 
-// SAFETY: `count` is accessed under `mutex` only.
-unsafe impl<L: RawMutex + Sync> Sync for Tickets<L> {}
+// SAFETY: `tickets` is accessed under `mutex` only.
+unsafe impl<L: RawMutex + Sync> Sync for Counter<L> {}
 // SAFETY: its parts are `Send`.
-unsafe impl<L: RawMutex + Send> Send for Tickets<L> {}
+unsafe impl<L: RawMutex + Send> Send for Counter<L> {}
 
-impl<L: RawMutex + Send + Sync + 'static> Tickets<L> {
-    fn new() -> Arc<Self> {
-        Arc::new(Self { mutex: new_lock(), condvar: RawCondvar::new(), count: UnsafeCell::new(0) })
+impl<L: RawMutex> Default for Counter<L> {
+    fn default() -> Self {
+        Self { mutex: new_lock(), tickets: UnsafeCell::new(0) }
     }
+}
 
-    fn put_and(&self, count: usize, then: impl FnOnce()) {
+impl<L: RawMutex> Counter<L> {
+    /// Puts `count` tickets there and calls `then` with the mutex still held.
+    pub fn put_and(&self, count: usize, then: impl FnOnce()) {
         let token = self.mutex.lock();
         // SAFETY: the mutex is held.
-        self.count.with_mut(|tickets| unsafe { *tickets += count });
+        self.tickets.with_mut(|tickets| unsafe { *tickets += count });
         then();
         // SAFETY: the token is from the acquisition above.
         unsafe { self.mutex.unlock(token) };
     }
 
+    /// Puts `count` tickets there.
+    pub fn put(&self, count: usize) {
+        self.put_and(count, || {});
+    }
+
     /// Waits for a ticket and takes it; with a deadline, gives up when that has passed and there is
     /// still none.
-    fn take(&self, deadline: Option<Deadline>) -> bool {
+    pub fn take(&self, condvar: &RawCondvar<L>, deadline: Option<Deadline>) -> bool {
         let mut token = self.mutex.lock();
         let mut timed_out = false;
         let taken = loop {
             // SAFETY: the mutex is held.
-            let taken = self.count.with_mut(|tickets| unsafe {
+            let taken = self.tickets.with_mut(|tickets| unsafe {
                 let some = *tickets > 0;
                 *tickets -= usize::from(some);
                 some
@@ -51,7 +60,7 @@ impl<L: RawMutex + Send + Sync + 'static> Tickets<L> {
                 break taken;
             }
             // SAFETY: the mutex is held by this thread, by this token.
-            let (held, wakeup) = unsafe { self.condvar.wait(&self.mutex, token, deadline) };
+            let (held, wakeup) = unsafe { condvar.wait(&self.mutex, token, deadline) };
             token = held;
             timed_out = wakeup == Wakeup::TimedOut;
         };
@@ -59,12 +68,24 @@ impl<L: RawMutex + Send + Sync + 'static> Tickets<L> {
         unsafe { self.mutex.unlock(token) };
         taken
     }
+}
+
+/// Tickets, and the threads that wait for them.
+struct Tickets<L: RawMutex> {
+    counter: Counter<L>,
+    condvar: RawCondvar<L>,
+}
+
+impl<L: RawMutex + Send + Sync + 'static> Tickets<L> {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { counter: Counter::default(), condvar: RawCondvar::new() })
+    }
 
     /// Threads that wait for a ticket each.
     fn waiters(self: &Arc<Self>, count: usize) -> Vec<JoinHandle<bool>> {
         let waiter = |_| {
             let tickets = Arc::clone(self);
-            spawn(move || tickets.take(None))
+            spawn(move || tickets.counter.take(&tickets.condvar, None))
         };
         (0..count).map(waiter).collect()
     }
@@ -78,13 +99,13 @@ pub fn all_at_once<L: RawMutex + Send + Sync + 'static>(waiters: usize, while_ho
     let tickets = Tickets::<L>::new();
     let waiting = tickets.waiters(waiters);
     if while_holding {
-        tickets.put_and(waiters, || _ = tickets.condvar.notify_all());
+        tickets.counter.put_and(waiters, || _ = tickets.condvar.notify_all());
     } else {
-        tickets.put_and(waiters, || {});
+        tickets.counter.put(waiters);
         tickets.condvar.notify_all();
     }
     assert!(all_taken(waiting));
-    assert!(!tickets.mutex.is_locked(), "the mutex is locked although its last holder released it");
+    assert!(!tickets.counter.mutex.is_locked(), "the mutex is locked although its last holder released it");
 }
 
 /// `waiters` are notified one after the other, by a holder of the mutex or after its release,
@@ -97,19 +118,19 @@ pub fn one_by_one<L: RawMutex + Send + Sync + 'static>(waiters: usize, while_hol
     let waiting = tickets.waiters(waiters);
     let locker = {
         let tickets = Arc::clone(&tickets);
-        spawn(move || tickets.put_and(0, || {}))
+        spawn(move || tickets.counter.put(0))
     };
     for _ in 0..waiters {
         if while_holding {
-            tickets.put_and(1, || _ = tickets.condvar.notify_one());
+            tickets.counter.put_and(1, || _ = tickets.condvar.notify_one());
         } else {
-            tickets.put_and(1, || {});
+            tickets.counter.put(1);
             tickets.condvar.notify_one();
         }
     }
     locker.join().unwrap();
     assert!(all_taken(waiting));
-    assert!(!tickets.mutex.is_locked(), "the mutex is locked although its last holder released it");
+    assert!(!tickets.counter.mutex.is_locked(), "the mutex is locked although its last holder released it");
 }
 
 /// Some that wait, one that barges in between, and a notification of all without the mutex.
@@ -121,11 +142,11 @@ pub fn all_beside_a_barger<L: RawMutex + Send + Sync + 'static>(waiters: usize) 
     let waiting = tickets.waiters(waiters);
     let barger = {
         let tickets = Arc::clone(&tickets);
-        spawn(move || tickets.put_and(waiters, || {}))
+        spawn(move || tickets.counter.put(waiters))
     };
     barger.join().unwrap();
     tickets.condvar.notify_all();
-    tickets.put_and(0, || {});
+    tickets.counter.put(0);
     assert!(all_taken(waiting));
 }
 
@@ -138,12 +159,12 @@ pub fn one_gives_up<L: RawMutex + Send + Sync + 'static>(patient: usize) {
     let waiting = tickets.waiters(patient);
     let impatient = {
         let tickets = Arc::clone(&tickets);
-        spawn(move || tickets.take(Some(Deadline::after(Duration::from_millis(1)))))
+        spawn(move || tickets.counter.take(&tickets.condvar, Some(Deadline::after(Duration::from_millis(1)))))
     };
-    tickets.put_and(patient + 1, || _ = tickets.condvar.notify_all());
+    tickets.counter.put_and(patient + 1, || _ = tickets.condvar.notify_all());
     assert!(all_taken(waiting));
     impatient.join().unwrap();
-    assert!(!tickets.mutex.is_locked(), "the mutex is locked although its last holder released it");
+    assert!(!tickets.counter.mutex.is_locked(), "the mutex is locked although its last holder released it");
 }
 
 fn all_taken(waiting: Vec<JoinHandle<bool>>) -> bool {

@@ -10,71 +10,16 @@ use ulocks_core::condvar::{RawCondvar, Sequence, Wakeup};
 use ulocks_core::futex::{Futex, Local};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
 use ulocks_testkit::new_lock;
 use ulocks_testkit::plain::ThreeState;
 use ulocks_testkit::thread::{JoinHandle, spawn};
+use ulocks_testkit::tickets::Counter;
 
 /// A mutex that a client can use.
 pub trait Lock: RawMutex<Token = ()> + Send + Sync + 'static {}
 
 impl<L: RawMutex<Token = ()> + Send + Sync + 'static> Lock for L {}
-
-/// Tickets under a mutex.
-struct Counter<L: Lock> {
-    mutex: L,
-    tickets: UnsafeCell<usize>,
-}
-
-// SAFETY: `tickets` is accessed under `mutex` only.
-unsafe impl<L: Lock> Sync for Counter<L> {}
-// SAFETY: its parts are `Send`.
-unsafe impl<L: Lock> Send for Counter<L> {}
-
-impl<L: Lock> Counter<L> {
-    fn new() -> Self {
-        Self { mutex: new_lock(), tickets: UnsafeCell::new(0) }
-    }
-
-    /// Puts `count` tickets there and calls `then` with the mutex still held.
-    fn put_and(&self, count: usize, then: impl FnOnce()) {
-        self.mutex.lock();
-        // SAFETY: the mutex is held.
-        self.tickets.with_mut(|tickets| unsafe { *tickets += count });
-        then();
-        // SAFETY: locked above.
-        unsafe { self.mutex.unlock(()) };
-    }
-
-    fn put(&self, count: usize) {
-        self.put_and(count, || {});
-    }
-
-    /// Waits for a ticket and takes it; with a deadline, gives up when that has passed and there is
-    /// still none.
-    fn take(&self, condvar: &RawCondvar<L>, deadline: Option<Deadline>) -> bool {
-        self.mutex.lock();
-        let mut timed_out = false;
-        let taken = loop {
-            // SAFETY: the mutex is held.
-            let taken = self.tickets.with_mut(|tickets| unsafe {
-                let some = *tickets > 0;
-                *tickets -= usize::from(some);
-                some
-            });
-            if taken || timed_out {
-                break taken;
-            }
-            // SAFETY: the mutex is held by this thread.
-            let ((), wakeup) = unsafe { condvar.wait(&self.mutex, (), deadline) };
-            timed_out = wakeup == Wakeup::TimedOut;
-        };
-        // SAFETY: held, by `lock` or by the last `wait`.
-        unsafe { self.mutex.unlock(()) };
-        taken
-    }
-}
 
 /// A condition variable with one counter, and another for those models that use two mutexes.
 struct Shared<L: Lock> {
@@ -93,7 +38,7 @@ type Handle<L> = Arc<Shared<L>>;
 
 impl<L: Lock> Shared<L> {
     fn new() -> Handle<L> {
-        Arc::new(Self { condvar: RawCondvar::new(), counter: Counter::new(), other: Counter::new() })
+        Arc::new(Self { condvar: RawCondvar::new(), counter: Counter::default(), other: Counter::default() })
     }
 }
 
