@@ -4,8 +4,8 @@
 //! Each OS thread that explores writes down which thread of the model it runs, and since which
 //! operation. One thread of the process looks once a second. If code of the model has run for
 //! [`PATIENCE`] without an operation, it says so and aborts: nothing else could end the run, and a
-//! test that hangs says less. The work of the machine between two operations does not count, nor a
-//! second in which the OS thread waits for a CPU, nor what a debugger stops: then the seconds of
+//! test that hangs says less. The work of the machine between two operations does not count, nor
+//! the time in which the OS thread waits for a CPU, nor what a debugger stops: then the seconds of
 //! the thread that looks stand still, too.
 //!
 //! `ULOCKS_VM_PATIENCE=60` waits for that many seconds; 0 is for ever.
@@ -235,22 +235,24 @@ impl Write for Text {
 }
 
 fn look(patience: u64) {
-    /// More of a second than this without a CPU is no second of the model's.
-    const MOST_DELAY: u64 = 500_000_000;
+    const SECOND: u64 = 1_000_000_000;
     let mut seen: Vec<(u64, u64, u64)> = Vec::new();
     loop {
         std::thread::sleep(Duration::from_secs(1));
         let watches = WATCHES.lock().unwrap_or_else(PoisonError::into_inner).clone();
         seen.resize(watches.len(), (0, 0, 0));
-        for (watch, (entry, seconds, delay)) in watches.iter().zip(&mut seen) {
+        for (watch, (entry, time, delay)) in watches.iter().zip(&mut seen) {
             let now = watch.entry.load(Relaxed);
-            let had_a_cpu = now != 0 && {
-                let before = std::mem::replace(delay, watch.delay());
-                delay.saturating_sub(before) < MOST_DELAY
-            };
-            *seconds = if now == *entry { *seconds + u64::from(had_a_cpu) } else { 0 };
+            if now == 0 {
+                continue;
+            }
+            let before = std::mem::replace(delay, watch.delay());
+            // The kernel says of a wait when it has ended, so it may be of more than one second.
+            let waited = delay.saturating_sub(before);
+            *time = if now == *entry { (*time + SECOND).saturating_sub(waited) } else { 0 };
             *entry = now;
-            if now != 0 && *seconds >= patience {
+            // The sleep above is not exact either.
+            if *time + SECOND / 2 >= patience.saturating_mul(SECOND) {
                 eprintln!(
                     "ulocks-vm: {} has not come back for {patience} s: does it block in std, or loop without \
                      an operation of the facade? A thread of a model waits by the types of the facade only. \
