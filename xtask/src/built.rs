@@ -5,6 +5,8 @@
 //! program after the other, although most of them sleep for most of their time. Here three run at
 //! once. Those that load every CPU run after the others, two at once, since they sleep for a third
 //! of their time. Those of the package that measures run alone.
+//!
+//! Models load every CPU, but the last model of a program has one CPU. So two programs run at once.
 
 use anyhow::{Context, bail};
 use serde_json::Value;
@@ -15,10 +17,12 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
+use xshell::Shell;
 use xtask::exec::{self, End};
 use xtask::programs;
-use xtask::steps::{Steps, Tally, failures};
+use xtask::steps::{Steps, Tally, command_line, failures};
 use xtask::workspace::Workspace;
+use xtask::world::World;
 
 /// The beginnings of the names of targets that load every CPU.
 const HEAVY: [&str; 3] = ["stress", "many", "crowd"];
@@ -32,6 +36,8 @@ const HANGS: Duration = Duration::from_secs(1200);
 pub enum Kind {
     /// Unit tests of a library or of a program, or the tests of a target.
     Tests,
+    /// Models of a world.
+    Models,
     /// A bench, which without options runs each path once and measures nothing.
     Bench,
     /// An example.
@@ -61,22 +67,41 @@ impl All {
         steps.check("build", &format!("cargo {}", args.join(" ")), || {
             let mut cargo = Command::new("cargo");
             cargo.args(args).current_dir(&workspace.root);
-            let messages = programs::messages(cargo, workspace, Duration::MAX)?;
-            let messages = messages.context("the build has no limit")?;
-            found = messages.iter().filter_map(|message| Built::read(message, workspace)).collect();
+            found = read(cargo, workspace)?;
             Ok(true)
         })?;
         Ok(Self(found))
     }
 
-    /// Runs the programs of one kind. `repeat` is a command line that does the same. The output of
-    /// each goes to a file in `logs`.
-    pub fn run(&self, kind: Kind, repeat: &str, logs: &Path, steps: &mut Steps) -> anyhow::Result<()> {
-        let name = match kind {
-            Kind::Tests => "tests",
-            Kind::Bench => "benches, once each",
-            Kind::Example => "examples",
-        };
+    /// Builds the models of a world.
+    pub fn models(
+        world: &World,
+        shell: &Shell,
+        workspace: &Workspace,
+        steps: &mut Steps,
+    ) -> anyhow::Result<Self> {
+        let mut found = Vec::new();
+        let cargo = world.build(shell, workspace)?;
+        steps.check(&format!("build, {}", world.name()), &command_line(&cargo, &world.env()), || {
+            let mut cargo = Command::from(cargo);
+            cargo.envs(world.env());
+            found = read(cargo, workspace)?;
+            found.iter_mut().for_each(|built| built.kind = Kind::Models);
+            Ok(true)
+        })?;
+        Ok(Self(found))
+    }
+
+    /// Runs the programs of one kind, as the step `name`. `repeat` is a command line that does the
+    /// same. The output of each goes to a file in `logs`.
+    pub fn run(
+        &self,
+        name: &str,
+        kind: Kind,
+        repeat: &str,
+        logs: &Path,
+        steps: &mut Steps,
+    ) -> anyhow::Result<()> {
         let programs: Vec<&Built> = self.0.iter().filter(|built| built.kind == kind).collect();
         if programs.is_empty() {
             bail!("nothing was built for the step `{name}`");
@@ -92,6 +117,12 @@ impl All {
             Ok(failed.is_empty())
         })?)
     }
+}
+
+/// The programs that `cargo` builds.
+fn read(cargo: Command, workspace: &Workspace) -> anyhow::Result<Vec<Built>> {
+    let messages = programs::messages(cargo, workspace, Duration::MAX)?.context("the build has no limit")?;
+    Ok(messages.iter().filter_map(|message| Built::read(message, workspace)).collect())
 }
 
 /// Runs `programs`, some at once. Returns what has failed.
@@ -158,6 +189,7 @@ impl Built {
             Kind::Tests if self.package == MEASURES => 1,
             Kind::Tests if HEAVY.iter().any(|heavy| name.starts_with(heavy)) => 2,
             Kind::Tests => 3,
+            Kind::Models => 2,
             Kind::Bench | Kind::Example => 1,
         }
     }
@@ -172,6 +204,11 @@ impl Built {
     }
 
     fn repeat(&self) -> String {
+        if self.kind == Kind::Models {
+            // The world is not known here, but the name of the target begins with it.
+            let world = self.target.trim_start_matches("--test ").split('_').next().unwrap_or_default();
+            return format!("cargo xtask {world} -p {}", self.package);
+        }
         let does = if self.kind == Kind::Example { "run" } else { "test" };
         format!("cargo {does} -p {} --all-features {}", self.package, self.target)
     }
@@ -197,17 +234,19 @@ mod tests {
             built(Kind::Tests, "one", ok),
             built(Kind::Tests, "two", &format!("{ok}; echo the reason; exit 1")),
             built(Kind::Bench, "b", "exit 1"),
+            built(Kind::Models, "vm_rw", "exit 1"),
         ];
+        assert_eq!(programs[4].repeat(), "cargo xtask vm -p p");
         let all = All(programs.into());
-        assert_eq!(all.0.iter().map(Built::at_once).collect::<Vec<_>>(), [2, 3, 3, 1]);
+        assert_eq!(all.0.iter().map(Built::at_once).collect::<Vec<_>>(), [2, 3, 3, 1, 2]);
         let logs = std::env::temp_dir().join(format!("ulocks-built-{}", std::process::id()));
         let mut steps = Steps::default();
-        let failed = all.run(Kind::Tests, "cargo test", &logs, &mut steps);
+        let failed = all.run("tests", Kind::Tests, "cargo test", &logs, &mut steps);
         assert!(failed.unwrap_err().to_string().contains("step `tests` failed"));
         assert_eq!(steps.last_tests().passed, 6);
         let log = fs::read_to_string(logs.join("p_test_two.log")).unwrap();
         assert!(log.contains("the reason"), "{log}");
-        assert!(all.run(Kind::Example, "", &logs, &mut steps).is_err(), "nothing was built");
+        assert!(all.run("examples", Kind::Example, "", &logs, &mut steps).is_err(), "nothing was built");
         all.0.iter().for_each(|one| fs::remove_file(&one.path).unwrap());
         fs::remove_dir_all(logs).unwrap();
     }

@@ -252,8 +252,8 @@ impl Tally {
     }
 }
 
-/// The line to type in a shell, variables first.
-fn command_line(cmd: &Cmd<'_>, env: &[(&str, &str)]) -> String {
+/// `cmd` with `env` as a user types it, the variables first.
+pub fn command_line(cmd: &Cmd<'_>, env: &[(&str, &str)]) -> String {
     let mut line = String::new();
     for (key, value) in env {
         line += &format!("{key}='{value}' ");

@@ -45,7 +45,7 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     steps.run("clippy, all features", clippy, &[])?;
 
     let built = All::build(&all, workspace, steps)?;
-    built.run(Kind::Tests, "cargo test --workspace --all-features --tests", &logs, steps)?;
+    built.run("tests", Kind::Tests, "cargo test --workspace --all-features --tests", &logs, steps)?;
     let doctests = cmd!(shell, "cargo test {all...} --all-features --doc --no-fail-fast");
     steps.run("doctests", doctests, &[])?;
     let deny = with_flags("RUSTDOCFLAGS", "-D warnings");
@@ -56,7 +56,9 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
 
     for world in [World::loom(workspace), World::vm(workspace)] {
         world.check(shell, workspace, steps)?;
-        world.run_models(&[], &[], &[], shell, workspace, steps)?;
+        let name = world.name();
+        let models = All::models(&world, shell, workspace, steps)?;
+        models.run(name, Kind::Models, &format!("cargo xtask {name}"), &logs.join(name), steps)?;
     }
     vm::downstream(shell, workspace, steps)?;
     vm::loom_tests(shell, workspace, steps)?;
@@ -64,9 +66,11 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     publish_check::builds(shell, workspace, steps)?;
     mutants::run_part(workspace, steps, MUTANTS_MINUTES)?;
     // An example ends by itself, and reports a failure by its exit code.
-    built.run(Kind::Example, "cargo run --all-features --package NAME --example NAME", &logs, steps)?;
+    let line = "cargo run --all-features --package NAME --example NAME";
+    built.run("examples", Kind::Example, line, &logs, steps)?;
     musl(shell, workspace, steps)?;
-    built.run(Kind::Bench, "cargo test --workspace --all-features --benches", &logs, steps)
+    let line = "cargo test --workspace --all-features --benches";
+    built.run("benches, once each", Kind::Bench, line, &logs, steps)
 }
 
 /// A feature of parking_lot that its replacement refuses.

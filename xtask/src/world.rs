@@ -10,7 +10,7 @@ use crate::steps::Steps;
 use crate::workspace::{LOCKS, Package, Workspace, dash_p, features};
 use std::env;
 use std::path::Path;
-use xshell::{Shell, cmd};
+use xshell::{Cmd, Shell, cmd};
 
 /// A model world of this workspace, selected by `--cfg ulocks_NAME` together with the feature
 /// `NAME`.
@@ -36,6 +36,11 @@ impl World {
         let target = target.join(name).to_string_lossy().into_owned();
         let rustflags = with_flags("RUSTFLAGS", &format!("--cfg ulocks_{name}"));
         Self { name: name.to_owned(), rustflags, target }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The variables that select it.
@@ -76,6 +81,19 @@ impl World {
         Ok(steps.run(&format!("docs, {name}"), docs, &[flags, target, ("RUSTDOCFLAGS", &deny)])?)
     }
 
+    /// The command that builds all models. It needs [`World::env`].
+    pub fn build<'a>(&self, shell: &'a Shell, workspace: &Workspace) -> anyhow::Result<Cmd<'a>> {
+        Ok(self.test(&[], shell, workspace)?.arg("--no-run"))
+    }
+
+    /// `cargo test` for the models of the packages `names`, or of all.
+    fn test<'a>(&self, names: &[String], shell: &'a Shell, workspace: &Workspace) -> anyhow::Result<Cmd<'a>> {
+        let name = self.name.as_str();
+        let packages = workspace.select(names, &format!("{name} models"), |p| self.has_models(p))?;
+        let (packages, models) = (self.args(&packages), format!("{name}*"));
+        Ok(cmd!(shell, "cargo test --profile model {packages...} --test {models} --no-fail-fast"))
+    }
+
     /// Runs the models of the packages `names`, or of all, whose names contain one of `filter`.
     pub fn run_models(
         &self,
@@ -86,15 +104,9 @@ impl World {
         workspace: &Workspace,
         steps: &mut Steps,
     ) -> anyhow::Result<()> {
-        let name = self.name.as_str();
-        let packages = workspace.select(names, &format!("{name} models"), |p| self.has_models(p))?;
-        let (packages, models) = (self.args(&packages), format!("{name}*"));
-        let run = cmd!(
-            shell,
-            "cargo test --profile model {packages...} --test {models} --no-fail-fast -- {filter...}"
-        );
+        let run = self.test(names, shell, workspace)?.arg("--").args(filter);
         filters::demand_tests(filter, steps, |steps| {
-            Ok(steps.run(name, run, &[&self.env(), more_env].concat())?)
+            Ok(steps.run(&self.name, run, &[&self.env(), more_env].concat())?)
         })
     }
 }
