@@ -313,6 +313,20 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
         if word.is_due() { self.give_back(word) } else { Ok(()) }
     }
 
+    /// (take) for as long as the mutex is open; the word as it is if that is not open. For arriving
+    /// threads that may not wait.
+    #[inline]
+    fn take_open(&self) -> Result<(), State> {
+        let mut taken = self.meter.arrive(|| self.take());
+        // Another thread may have changed the word of an open mutex, or may hold its queue lock.
+        while let Err(word) = taken
+            && Self::is_open(word)
+        {
+            taken = self.meter.arrive(|| self.change(word, word.locked(), Acquire));
+        }
+        taken
+    }
+
     /// An arriving thread has taken a mutex that is owed to a waiter, and releases it.
     #[cold]
     fn give_back(&self, word: State) -> Result<(), State> {
@@ -537,13 +551,7 @@ unsafe impl<P: InOneProcess, R: Rule> raw::RawMutex for QueueMutex<P, R> {
 
     #[inline]
     fn try_lock(&self) -> Option<()> {
-        let mut taken = self.meter.arrive(|| self.take());
-        // Another thread may have changed the word of an open mutex, or may hold its queue lock.
-        while let Err(word) = taken
-            && Self::is_open(word)
-        {
-            taken = self.meter.arrive(|| self.change(word, word.locked(), Acquire));
-        }
+        let taken = self.take_open();
         if taken.is_ok() {
             self.meter.count(Event::Acquired);
         }
@@ -552,8 +560,8 @@ unsafe impl<P: InOneProcess, R: Rule> raw::RawMutex for QueueMutex<P, R> {
 
     #[inline]
     fn lock_until(&self, deadline: Deadline) -> Option<()> {
-        let taken = self.meter.arrive(|| self.take()).is_ok()
-            || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
+        let taken =
+            self.take_open().is_ok() || (!deadline.has_passed() && self.lock_contended(Some(deadline)));
         self.meter.ended(taken);
         taken.then_some(())
     }
@@ -598,3 +606,26 @@ unsafe impl<P: InOneProcess> raw::RawMutexFair for QueueMutex<P, super::InOrder>
 
 // A wait that ends early leaves as one whose time is up.
 impl<P: InOneProcess, R: Rule> raw::RawInterruptible for QueueMutex<P, R> {}
+
+#[cfg(test)]
+mod tests {
+    use super::super::InOrder;
+    use super::*;
+    use crate::lock::policy::Private;
+    use crate::lock::traits::RawMutex;
+    use core::time::Duration;
+
+    /// A waiter has left, and is about to release the queue lock.
+    #[test]
+    fn a_free_mutex_whose_queue_is_locked_is_taken_though_no_time_is_left() {
+        let mutex = QueueMutex::<Private, InOrder>::new();
+        let mut seen = Seen { mutex: &mutex, word: State::FREE };
+        assert!(seen.change(State::FREE.queue_locked(), Acquire));
+        assert!(mutex.lock_until(Deadline::after(Duration::ZERO)).is_some());
+        assert_eq!(mutex.state(), State::HELD.queue_locked());
+        // SAFETY: locked above; the token is nothing.
+        unsafe { mutex.unlock(()) };
+        mutex.serve(seen, Task::Nothing);
+        assert_eq!(mutex.state(), State::FREE);
+    }
+}
