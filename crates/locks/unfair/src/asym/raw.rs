@@ -52,7 +52,9 @@
 //! # If the barrier is taken away
 //! A gate opens only if the kernel has the fence. If the kernel refuses the fence later, because of
 //! a seccomp filter, a mark may get lost. So a waiter then sleeps for a millisecond at most at a
-//! time.
+//! time. One whose time is up may have been woken for another, which sleeps without a limit since
+//! its own mark was safe. So it wakes a sleeper before it leaves (pass on): that one looks, and
+//! marks for itself.
 //!
 //! # Sources
 //! B. LaHaise, L. Torvalds, I. Molnar in the thread of "Generic Mutex Subsystem" (LKML, December
@@ -165,7 +167,7 @@ impl<P: Policy> RawAsymMutex<P> {
     }
 
     /// Sleeps until it acquires or `deadline` passes. Either way it leaves the word marked
-    /// (invariant 3).
+    /// (invariant 3), or, if its mark may get lost, passes its wake-up on.
     fn lock_asleep(&self, deadline: Option<Deadline>) -> bool {
         let mut expired = false;
         loop {
@@ -177,6 +179,7 @@ impl<P: Policy> RawAsymMutex<P> {
                 return true;
             }
             if expired {
+                self.pass_on(safe);
                 return false;
             }
             self.meter.count(Event::Slept);
@@ -191,6 +194,14 @@ impl<P: Policy> RawAsymMutex<P> {
                 self.owe_wake();
                 return true;
             }
+        }
+    }
+
+    /// (pass on): a waiter that leaves wakes a sleeper, unless its last mark was `safe`.
+    fn pass_on(&self, safe: bool) {
+        if !safe {
+            self.owe_wake();
+            Self::wake_one(self.futex.key());
         }
     }
 
@@ -221,8 +232,8 @@ impl<P: Policy> RawAsymMutex<P> {
         false
     }
 
-    /// Counts the wake-up that a mark causes. The release cannot count it: it must not touch the
-    /// mutex again.
+    /// Counts the wake-up that a mark causes, or (pass on). The release cannot count it: it must
+    /// not touch the mutex again.
     #[inline]
     fn owe_wake(&self) {
         self.meter.count(Event::Woke);
@@ -250,7 +261,8 @@ impl<P: Policy> RawAsymMutex<P> {
         }
     }
 
-    /// The wake-up that a release owes. By address: the mutex may be gone.
+    /// The wake-up that a release owes, or (pass on). By address: after a release the mutex may be
+    /// gone.
     #[cold]
     #[inline(never)]
     fn wake_one(key: FutexKey<P::Scope>) {
