@@ -45,7 +45,8 @@ impl<S: Scope> Futex<S> {
     ///
     /// # Blocking
     /// Until the lock is the caller's; until `deadline`, if there is one. A free lock is taken even
-    /// if the deadline has passed.
+    /// if the deadline has passed. If an owner has ended, and the waiter that is the next one has
+    /// not run yet, the kernel refuses: the caller sleeps and asks again, for 0.1 s at most.
     ///
     /// # Errors
     /// [`PiError::TimedOut`], [`PiError::Deadlock`], [`PiError::OwnerGone`];
@@ -128,8 +129,8 @@ impl<S: Scope> Futex<S> {
     /// # Errors
     /// [`PiError::Mismatch`] if the word holds something else. [`PiError::Inconsistent`] if a
     /// sleeper here did not come by [`wait_requeue_pi`](Self::wait_requeue_pi), or waits for
-    /// another futex than `to`. [`PiError::OwnerGone`] and [`PiError::Deadlock`] as in
-    /// [`lock_pi`](Self::lock_pi).
+    /// another futex than `to`; it may come after 0.1 s, as in [`lock_pi`](Self::lock_pi).
+    /// [`PiError::OwnerGone`] and [`PiError::Deadlock`] as there.
     #[cfg_attr(world = "vm", track_caller)]
     pub fn cmp_requeue_pi(&self, expected: u32, requeue: u32, to: &Self) -> Result<u32, PiError> {
         pi::cmp_requeue(&self.word, expected, requeue, &to.word, S::PRIVATE)

@@ -24,7 +24,11 @@
 //! | 0 | `me`, maybe `WAITERS` | the kernel, for an arrival that came in time after all | (take late) |
 //! | `me`, `WAITERS` | `it`, `WAITERS` | the kernel, for the owner, to the best waiter | (hand over) |
 //! | `me`, marked | 0 | the kernel, for the owner, if all waiters have timed out | (clear) |
-//! | `it`, `WAITERS` | `me`, `WAITERS`, `OWNER_DIED` | the kernel, at the end of the owner, to the best waiter | (bequeath) |
+//! | `it`, `WAITERS` | the same, orphaned: `it` has ended, and the kernel has woken the best waiter | the kernel, at the end of the owner | (end) |
+//! | `it`, `WAITERS`, orphaned | `me`, `WAITERS`, `OWNER_DIED` | the kernel, for that waiter as it runs | (bequeath) |
+//!
+//! The kernel refuses an arriving thread, and a requeue to the mutex, between (end) and (bequeath).
+//! [`Futex`] asks it again then.
 //!
 //! # Invariants
 //! 1. User space changes the word only from 0 to its own id and from its own id, unmarked, to 0.

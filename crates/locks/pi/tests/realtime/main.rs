@@ -1,11 +1,13 @@
 //! Priorities, where the system lets the test have them (`CAP_SYS_NICE` or `RLIMIT_RTPRIO`); where
 //! not, each test says so and passes.
 //!
-//! The threads of real-time priority sleep or take the mutex; none of them ever spins. What is
-//! waited for is a state that the kernel shows in `/proc`, and a watchdog ends a test that hangs.
+//! The threads of real-time priority sleep or take the mutex. None of them spins, but for one that
+//! keeps the heir of a mutex from its CPU until the owner has ended on another. What is waited for
+//! is a state that the kernel shows in `/proc`, and a watchdog ends a test that hangs.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
@@ -237,5 +239,75 @@ fn the_end_of_an_owner_is_told_to_who_waits() {
         gate.open();
         assert!(heir.join().unwrap());
         assert_eq!(next.join().unwrap(), Some(2), "only the first is told");
+    });
+}
+
+/// Has an owner end while a thread waits for its mutex, and keeps that thread, the heir, from its
+/// CPU. Meanwhile runs `act`. Returns what it returned, and what the heir was told; `None` if the
+/// system does not let the test have that.
+fn before_the_heir_runs<T: Send>(
+    test: &str,
+    mutex: &Mutex<u32>,
+    act: impl FnOnce() -> T + Send,
+) -> Option<(T, bool)> {
+    let [here, there, ..] = task::cpus_of(0)[..] else {
+        println!("not tested: {test}: it takes two CPUs");
+        return None;
+    };
+    if !allowed(test) {
+        return None;
+    }
+    let gate = Gate(Futex::new(0));
+    thread::scope(|scope| {
+        let (owner, _) = asleep(scope, 0, || {
+            task::bind_to(there);
+            std::mem::forget(mutex.lock());
+            gate.wait();
+        });
+        let (_, heir) = asleep(scope, 0, || {
+            task::bind_to(here);
+            matches!(mutex.lock(), Err(PiLockError::OwnerDied(_)))
+        });
+        let acted = thread::scope(|scope| {
+            let gate = &gate;
+            let acts = scope.spawn(move || {
+                task::bind_to(here);
+                assert!(run_at(1), "permitted a moment ago");
+                gate.open();
+                let owner = format!("/proc/self/task/{owner}");
+                until(|| !Path::new(&owner).exists());
+                act()
+            });
+            acts.join().expect("it does not panic")
+        });
+        Some((acted, heir.join().expect("it does not panic")))
+    })
+}
+
+/// The word named the owner that had ended, and the kernel answered `EINVAL`.
+#[test]
+fn a_thread_that_comes_before_the_heir_runs_waits_for_it() {
+    let _watchdog = watch("before the heir runs", String::new);
+    let mutex = Mutex::new(0);
+    let act = || mutex.lock().map(drop).map_err(|error| error.to_string());
+    if let Some(outcome) = before_the_heir_runs("before the heir runs", &mutex, act) {
+        assert_eq!(outcome, (Ok(()), true));
+    }
+}
+
+/// The same of a notification, which was lost.
+#[test]
+fn a_notification_before_the_heir_runs_moves_its_waiter() {
+    let _watchdog = watch("a notification before the heir runs", String::new);
+    let (mutex, condvar) = (Mutex::new(0), PiCondvarWith::<Exact>::new());
+    thread::scope(|scope| {
+        let (_, waiter) = asleep(scope, 0, || condvar.wait(mutex.lock().unwrap()).is_ok());
+        let test = "a notification before the heir runs";
+        if let Some(outcome) = before_the_heir_runs(test, &mutex, || condvar.notify_one(&mutex)) {
+            assert_eq!(outcome, (Ok(1), true));
+        } else {
+            assert_eq!(condvar.notify_one(&mutex), Ok(1));
+        }
+        assert!(waiter.join().unwrap());
     });
 }

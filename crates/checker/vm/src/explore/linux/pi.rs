@@ -1,7 +1,9 @@
 //! The kernel's part of priority-inheriting futexes: the owner, the waiters, and the next owner.
 //!
 //! The word names the owner; the waiters are in the kernel's queue. Each method is one step for
-//! all other threads.
+//! all other threads. So is the end of an owner, for which Linux takes two: it wakes the next
+//! owner, and that one writes the word when it runs. What comes between the two is tested on a real
+//! kernel only, by `ulocks-pi`.
 
 use crate::choice::Kind;
 use crate::clock::Time;

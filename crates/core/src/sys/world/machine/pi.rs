@@ -3,17 +3,60 @@
 //! `FUTEX_LOCK_PI` measures its deadline on the realtime clock only. Linux 5.14 mended that with
 //! `FUTEX_LOCK_PI2`; before, a monotonic deadline is translated, and translated anew if the clock
 //! was set meanwhile.
+//!
+//! # The end of an owner
+//! If a thread ends with a lock for which others wait, the kernel wakes the best waiter: the
+//! *heir*. The lock is in no robust list, so only the heir writes the word, when it runs. Until
+//! then the word names a thread that has ended, and the kernel answers `EINVAL` to each arriving
+//! thread and to a requeue. That answer also means that a word is used in two ways. So the caller
+//! waits for the heir and asks again ([`Heir`]), and believes the answer in the end.
 
-use super::atomic::AtomicU32;
+use super::atomic::{AtomicU32, Ordering};
 use super::syscall::{clamp, futex, futex_until, on_clock_of};
 use crate::sys::errno::Errno;
 use crate::sys::types::futex::{PiError, PiWaited};
 use crate::sys::types::time::{Clock, Deadline};
 use crate::sys::world::capabilities::{Capability, missing, note_missing};
 use core::ptr::null_mut;
+use core::time::Duration;
+
+/// How long a caller sleeps until it asks again: a yield would not let an heir run that has a lower
+/// priority.
+const HEIR_PAUSE: Duration = Duration::from_micros(100);
+/// How often it does: 0.1 s in all, longer than an ordinary thread is kept from its CPU. A word
+/// that is used in two ways is reported then.
+const HEIR_PAUSES: u32 = 1_000;
+
+/// How often a caller has waited for the heir of a lock.
+#[derive(Default)]
+struct Heir {
+    tries: u32,
+}
+
+impl Heir {
+    /// Waits a moment, after an `EINVAL`. False if that does not come from the end of an owner, as
+    /// far as can be told.
+    fn wait(&mut self, word: &AtomicU32) -> bool {
+        let holds = word.load(Ordering::Relaxed);
+        let names_owner = holds & libc::FUTEX_TID_MASK != 0 && holds & libc::FUTEX_WAITERS != 0;
+        self.tries += 1;
+        if !names_owner {
+            // The heir may have run since the call, and have released.
+            return self.tries == 1;
+        }
+        let own = AtomicU32::new(0);
+        let end = Some(Deadline::after(HEIR_PAUSE));
+        // A sleep that is no cancellation point. If it is refused, the next call comes at once.
+        // SAFETY: the kernel reads this word, which lives for the whole call; there is no second.
+        let _ =
+            unsafe { futex_until(own.as_ptr(), libc::FUTEX_WAIT_BITSET, true, 0, end, null_mut(), u32::MAX) };
+        self.tries <= HEIR_PAUSES
+    }
+}
 
 /// `FUTEX_LOCK_PI2`, or `FUTEX_LOCK_PI`.
 pub(crate) fn lock(word: &AtomicU32, deadline: Option<Deadline>, private: bool) -> Result<(), PiError> {
+    let mut heir = Heir::default();
     loop {
         let answer = if missing(Capability::LockPi2) {
             lock_on_realtime(word, deadline, private)
@@ -28,6 +71,11 @@ pub(crate) fn lock(word: &AtomicU32, deadline: Option<Deadline>, private: bool) 
             // The owner is on its way out of the kernel and has not left its locks behind yet.
             Err(Errno(libc::EAGAIN)) => {}
             Err(Errno(libc::ENOSYS)) if !missing(Capability::LockPi2) => note_missing(Capability::LockPi2),
+            Err(Errno(libc::EINVAL)) if heir.wait(word) => {
+                if deadline.is_some_and(|deadline| deadline.has_passed()) {
+                    return Err(PiError::TimedOut);
+                }
+            }
             Err(error) => return Err(PiError::of("FUTEX_LOCK_PI", error)),
         }
     }
@@ -112,11 +160,18 @@ pub(crate) fn cmp_requeue(
     to: &AtomicU32,
     private: bool,
 ) -> Result<u32, PiError> {
-    let (word, to, requeue) = (word.as_ptr(), to.as_ptr(), clamp(requeue));
-    // SAFETY: the kernel reads the one word and writes the other, atomics that are borrowed for the
-    // whole call.
-    let answer = unsafe { futex(word, libc::FUTEX_CMP_REQUEUE_PI, private, 1, requeue, to, expected) };
-    answer.map_err(|error| PiError::of("FUTEX_CMP_REQUEUE_PI", error))
+    let (from, second, requeue) = (word.as_ptr(), to.as_ptr(), clamp(requeue));
+    let mut heir = Heir::default();
+    loop {
+        // SAFETY: the kernel reads the one word and writes the other, atomics that are borrowed for
+        // the whole call.
+        let answer =
+            unsafe { futex(from, libc::FUTEX_CMP_REQUEUE_PI, private, 1, requeue, second, expected) };
+        match answer {
+            Err(Errno(libc::EINVAL)) if heir.wait(to) => {}
+            answer => return answer.map_err(|error| PiError::of("FUTEX_CMP_REQUEUE_PI", error)),
+        }
+    }
 }
 
 /// ThreadSanitizer sees what this process does to a word, and not what the kernel does to it. It is
