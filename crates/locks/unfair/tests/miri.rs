@@ -44,7 +44,7 @@ fn two_bits_of_a_byte_are_a_lock() {
         for bit in [0b0100_0000, 0b0010_0000] {
             let (byte, counted) = (&byte, &counted);
             scope.spawn(move || {
-                // SAFETY: the byte is changed by the lock and by its `bits` only.
+                // SAFETY: the byte is changed by this one lock and by its `bits` only.
                 let lock: &ulocks_unfair::RawByteMutex =
                     unsafe { ulocks_unfair::RawByteMutex::from_byte(byte) };
                 for _ in 0..10 {

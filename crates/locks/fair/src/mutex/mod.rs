@@ -73,8 +73,9 @@ pub type RawFairMutex<P = Private> = QueueMutex<P, InOrder>;
 /// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
 /// that the code it interrupts may hold or wait for. The child of a `fork` gets a private copy of
 /// the mutex in the state it was in. What another thread held stays locked there. What the forking
-/// thread held, the child can release and lock again, unless threads waited. Then the child forgets
-/// the guard: a release would write to their places, which were on stacks that it uses anew.
+/// thread held, the child can release and lock again. If threads waited for the mutex at the fork,
+/// the child must not use it at all, whether it was held or not, and forgets a guard: it would
+/// write to their places, which were on stacks that it uses anew.
 ///
 /// # Memory
 /// Sixteen bytes. Nothing is allocated, so it can guard a global allocator, unless tasks wait: a

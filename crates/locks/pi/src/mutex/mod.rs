@@ -59,10 +59,12 @@ use ulocks_core::{Private, api, const_fn};
 /// Signals are handled while a thread waits, and the wait goes on. It cannot be
 /// [interrupted](ulocks_core::interrupt): the kernel begins it again after each handler, also if it
 /// has a deadline. A child of `fork` does not hold what its parent holds: to drop the copy of a
-/// guard there does nothing. The copy of a `Private` mutex that was locked is never the child's. To
-/// lock it waits for the thread of the parent until that ends, or fails at once with
-/// [`PiLockError::Inconsistent`](crate::PiLockError::Inconsistent), depending on the kernel. After
-/// a fork, ids are right without any help.
+/// guard there does nothing, as long as the child does not hold the mutex itself. The child must
+/// forget the copy before it locks the mutex: else the drop of the copy releases the child's own
+/// lock. The copy of a `Private` mutex that was locked belongs to the thread of the parent until
+/// that ends. To lock it waits for that, and returns [`PiLockError::OwnerDied`]; or it fails with
+/// [`PiLockError::Inconsistent`], depending on the kernel. After a fork, ids are right without any
+/// help.
 ///
 /// # Memory
 /// What releases touches the mutex no more, so the thread that releases last may free or unmap it

@@ -38,8 +38,10 @@
 //!    late), (hand over) and (bequeath) only, from a word that has none or by the kernel on behalf
 //!    of an owner that gives it up or has ended.
 //! 3. A thread that returns from the kernel with the mutex finds its own id in the word.
-//! 4. The word is released by the thread whose id is in it and by no other: a guard that was copied
-//!    by fork into another process does nothing.
+//! 4. The word is released by the thread whose id is in it and by no other. So a guard that was
+//!    copied by fork into another process does nothing, as long as that process does not hold the
+//!    mutex itself. It forgets the copy before it locks: else the drop of the copy releases its own
+//!    lock.
 //!
 //! # The spin
 //! While a thread waits in the kernel the word goes from id to id and never becomes 0. A spin is

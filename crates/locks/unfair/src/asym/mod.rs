@@ -66,8 +66,7 @@ use ulocks_core::{Private, api};
 /// and a locked mutex may be moved or dropped. Two copies of this crate in one process (a plugin
 /// that links its own) must not share a mutex: each has its own static memory.
 ///
-/// [`AsymCondvar`] is its condition variable; a notification of all wakes all waiters instead of
-/// moving them to the mutex.
+/// [`AsymCondvar`] is its condition variable.
 ///
 /// # Methods
 /// `AsymMutex<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of

@@ -118,7 +118,8 @@ use ulocks_core::{Policy, Private, raw};
 ///
 /// impl Header {
 ///     fn lock(&self) -> &Lock {
-///         // SAFETY: everything else in this program changes `flags` by `fetch_or` and `fetch_and` of bits 0 to 5.
+///         // SAFETY: everything else in this program changes `flags` by `fetch_or` and `fetch_and`
+///         // of bits 0 to 5. There is no other lock in it.
 ///         unsafe { Lock::from_byte(&self.flags) }
 ///     }
 /// }
@@ -177,8 +178,10 @@ where
     ///
     /// # Safety
     /// As long as the lock is used, by any thread, whatever else accesses the byte
-    /// - leaves the bits `LOCKED` and `PARKED` alone, which are zero before the first use, and
-    /// - changes the others by atomic read-modify-writes, not by stores.
+    /// - leaves the bits `LOCKED` and `PARKED` alone, which are zero before the first use,
+    /// - changes the others by atomic read-modify-writes, not by stores, and
+    /// - is no lock of this kind with other bits: the queue is the byte's, and two locks in one
+    ///   byte lose wake-ups.
     #[inline(always)]
     pub const unsafe fn from_byte(byte: &AtomicU8) -> &Self {
         const {

@@ -43,7 +43,8 @@ fn the_other_bits_may_change_all_the_time() {
     type Lock = RawByteMutex<Private, 0b1000_0000, 0b0000_1000>;
 
     let byte = AtomicU8::new(0b0000_0001);
-    // SAFETY: nothing but the bits of the lock changes in the byte except by the lock's `bits`.
+    // SAFETY: nothing but the bits of the lock changes in the byte except by the lock's `bits`. It
+    // is the only lock there.
     let lock = unsafe { Lock::from_byte(&byte) };
     let flipped = AtomicU8::new(0);
     let start = Barrier::new(4);

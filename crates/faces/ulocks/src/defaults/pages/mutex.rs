@@ -38,8 +38,9 @@ use ulocks_core::lock_api;
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on, or ends if it is one of those in
 /// [`interrupt`](crate::interrupt). A handler must not lock what the code that it interrupts may
-/// hold. The child of a `fork` may use a mutex that no thread held or waited for, and release what
-/// the forking thread held. What another thread held stays locked.
+/// hold. The child of a `fork` may release what the forking thread held, and lock it again. What
+/// another thread held stays locked. If threads waited for the mutex at the fork, the child must
+/// not use it at all, whether it was held or not.
 ///
 /// # Methods
 /// | method | what it does |
