@@ -16,10 +16,12 @@ fn ours() -> ParkToken {
     ParkToken((&raw const DOOR).addr())
 }
 
-pub(crate) fn park(key: usize, still: impl FnOnce() -> bool, deadline: Option<Deadline>) -> Parked {
-    // SAFETY: `still` neither panics nor calls into the lot, says the door; the others do nothing.
-    // The address is that of a lock whose owner parks here, and what this thread's park might meet
-    // there are unparks of the same door.
+/// # Safety
+/// As [`ParkKey::park`](super::ParkKey::park).
+pub(crate) unsafe fn park(key: usize, still: impl FnOnce() -> bool, deadline: Option<Deadline>) -> Parked {
+    // SAFETY: `still` neither panics nor calls into the lot, says the caller; the others do
+    // nothing. The caller controls the address, so what this thread's park might meet there are
+    // unparks of the same door.
     let parked =
         unsafe { parking_lot_core::park(key, still, || {}, |_, _| {}, ours(), deadline.and_then(instant)) };
     match parked {

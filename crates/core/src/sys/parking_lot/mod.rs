@@ -72,13 +72,16 @@ impl ParkKey {
     /// Sleeps if `still` holds, until woken or until `deadline`. A signal handler does not end the
     /// sleep, also if the deadline is [interruptible](Deadline::interruptible).
     ///
-    /// The key is that of memory the caller controls; a stranger's might take away a wake-up meant
-    /// for the stranger.
+    /// `still` is called under a lock of the lot, and looks at the lock's own word.
     ///
-    /// `still` is called under a lock of the lot: it looks at the lock's own word, and must neither
-    /// panic nor call this module.
+    /// # Safety
+    /// - The key is that of memory the caller controls: a stranger's might take away a wake-up
+    ///   meant for the stranger.
+    /// - `still` does not panic.
+    /// - `still` calls neither this module nor `parking_lot_core`.
     #[cfg_attr(world = "vm", track_caller)]
-    pub fn park(self, still: impl FnOnce() -> bool, deadline: Option<Deadline>) -> Parked {
-        lot::park(self.0, still, deadline)
+    pub unsafe fn park(self, still: impl FnOnce() -> bool, deadline: Option<Deadline>) -> Parked {
+        // SAFETY: the caller's promises are those that the callee asks for.
+        unsafe { lot::park(self.0, still, deadline) }
     }
 }

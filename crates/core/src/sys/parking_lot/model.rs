@@ -66,7 +66,9 @@ impl Lot {
     }
 }
 
-pub(crate) fn park(key: usize, still: impl FnOnce() -> bool, deadline: Option<Deadline>) -> Parked {
+/// # Safety
+/// As [`ParkKey::park`](super::ParkKey::park).
+pub(crate) unsafe fn park(key: usize, still: impl FnOnce() -> bool, deadline: Option<Deadline>) -> Parked {
     let node = Node { key, status: Futex::new(PARKED) };
     let queued = LOT.locked(|queue| {
         let still = still();

@@ -303,7 +303,12 @@ where
             held = LOCKED; // the mark has paid
             self.meter.count(Event::Slept);
             let still = || self.state().is_contended(); // invariant 3
-            match self.key().park(still, deadline) {
+            // SAFETY:
+            // * The key is that of the byte, which is borrowed. Only this lock parks there: the
+            //   byte is its own, or `from_byte` has asked for that.
+            // * `still` does not panic: it loads the byte and looks at its bits.
+            // * For that it calls neither the lot nor `parking_lot_core`.
+            match unsafe { self.key().park(still, deadline) } {
                 Parked::Refused => {}
                 Parked::TimedOut => return false,
                 Parked::Unparked { others } => {
