@@ -40,16 +40,17 @@ impl Heir {
         let holds = word.load(Ordering::Relaxed);
         let names_owner = holds & libc::FUTEX_TID_MASK != 0 && holds & libc::FUTEX_WAITERS != 0;
         self.tries += 1;
-        if !names_owner {
-            // The heir may have run since the call, and have released.
-            return self.tries == 1;
+        // Otherwise the heir has run since the call, and has released.
+        if names_owner {
+            let own = AtomicU32::new(0);
+            let end = Some(Deadline::after(HEIR_PAUSE));
+            // A sleep that is no cancellation point. If it is refused, the next call comes at once.
+            // SAFETY: the kernel reads this word, which lives for the whole call; there is no
+            // second.
+            let _ = unsafe {
+                futex_until(own.as_ptr(), libc::FUTEX_WAIT_BITSET, true, 0, end, null_mut(), u32::MAX)
+            };
         }
-        let own = AtomicU32::new(0);
-        let end = Some(Deadline::after(HEIR_PAUSE));
-        // A sleep that is no cancellation point. If it is refused, the next call comes at once.
-        // SAFETY: the kernel reads this word, which lives for the whole call; there is no second.
-        let _ =
-            unsafe { futex_until(own.as_ptr(), libc::FUTEX_WAIT_BITSET, true, 0, end, null_mut(), u32::MAX) };
         self.tries <= HEIR_PAUSES
     }
 }
