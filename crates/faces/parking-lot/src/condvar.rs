@@ -6,10 +6,9 @@
 //! - *No spurious wake-ups.* A wait ends only by a notification or by its deadline.
 //! - First in, first out: `notify_one` takes the waiter that has waited longest.
 //! - All waiters wait with one mutex. A wait with another one is refused while there are waiters.
-//! - A notification that finds the mutex held wakes no thread, which would only take the CPU from
-//!   the holder. It moves the sleeper to the mutex, whose release wakes it.
-//! - `notify_all` makes one or two system calls. The first waiter moves the second to the mutex
-//!   when it has acquired that, and so on. So they do not all wake up at once only to wait for it.
+//! - A notification makes one system call at most, and wakes one thread. `notify_all` wakes the
+//!   first waiter. Each waiter wakes the next one when it has acquired the mutex. So they do not
+//!   all wake up at once only to wait for it.
 //! - All-zero is a condition variable without waiters. Nothing is allocated.
 //!
 //! # State
@@ -26,8 +25,7 @@
 //! | (enqueue) | made as `WAITING`, then put at the end of the queue | its thread, which holds the mutex |
 //! | (time out) | stays `WAITING`, and out of the queue | its thread, holding the queue lock, after its deadline |
 //! | (take) | `WAITING` to `TAKEN`, and out of the queue | a notification, holding the queue lock |
-//! | (begin move) | `TAKEN` to `MOVING` | the deliverer, if the mutex is held, before it moves the sleeper |
-//! | (deliver) | `TAKEN` or `MOVING` to `WOKEN`, or to `MOVED` if it has moved the sleeper | the deliverer |
+//! | (deliver) | `TAKEN` to `NOTIFIED` | the deliverer, which then wakes the thread |
 //!
 //! The *deliverer* of the first node that a notification takes is the notifier. That of each
 //! further one is the thread of the node before it, when it has acquired the mutex.
@@ -39,41 +37,35 @@
 //! 2. *No notification is missed.* A waiter does (enqueue) before it releases the mutex. A notifier
 //!    that has held the mutex since, or is ordered after that release otherwise, finds `waiting`
 //!    not zero, and the node.
-//! 3. *A node and its mutex live until (deliver)*, or (time out). A waiter does not return before,
-//!    and (deliver) is the last access to either by another thread. A wake-up goes by an address,
-//!    as a key.
+//! 3. *A node lives until (deliver)*, or (time out). A waiter does not return before, and (deliver)
+//!    is the last access to the node by another thread. The wake-up after it goes by an address, as
+//!    a key. The mutex of the queue is compared, and never accessed.
 //! 4. *No waiter that was taken is forgotten.* Its deliverer is awake or not forgotten, and does
 //!    not unwind. A waiter sleeps only while it is `WAITING` or `TAKEN`: the kernel compares. If it
-//!    was asleep, the deliverer has either moved it or wakes it after (deliver). If it was not, it
-//!    sees (begin move) or (deliver). While it sees `MOVING` it polls, and sleeps between polls if
-//!    that takes long: the deliverer is in two system calls at most, and may be preempted there.
-//! 5. A thread that was moved sleeps on the mutex. The deliverer has then marked the mutex, which
-//!    was held, or has woken a thread there. A waiter that was moved locks by `lock_requeued`, so
-//!    each release wakes the next thread that sleeps there. A waiter whose deadline passes while it
-//!    sleeps there locks in this way, too: it is `MOVED`.
-//! 6. From (enqueue) to the end a waiter does not unwind: the queue would name a dead node.
+//!    is asleep at (deliver), the deliverer wakes it after that. If it is not, it sees (deliver).
+//! 5. From (enqueue) to the end a waiter does not unwind: the queue would name a dead node.
 //!
 //! # Memory ordering
 //! - The queue and the links pass from one queue-lock holder to the next by the queue lock.
 //! - (deliver) is Release. A waiter's look at its status is Acquire, and sees its links: the
 //!   deliverer has the node from the queue-lock holder, or from a waiter that has.
-//! - (take) and (begin move) are Relaxed: no thread reads anything by them. All of them are
-//!   read-modify-writes, since loom orders a plain store and the kernel's comparison in both ways,
-//!   whichever was first.
+//! - (take) is Relaxed: no thread reads anything by it. It and (deliver) are read-modify-writes,
+//!   since loom orders a plain store and the kernel's comparison in both ways, whichever was first.
 //! - `waiting` is Relaxed: invariant 2 rests on what orders the notifier after the waiter's release
 //!   of its mutex. A notifier that nothing orders may miss a waiter, as if it had come before.
 //! - What a waiter sees of the notifier's work comes by the mutex.
 //!
 //! # Sources
-//! The promises are those of `parking_lot::Condvar`, whose queue is `parking_lot_core`'s. To move
-//! sleepers to the mutex is glibc's and Linux's `FUTEX_CMP_REQUEUE`.
+//! The promises are those of `parking_lot::Condvar`, whose queue is `parking_lot_core`'s. That one
+//! moves a waiter to the mutex if the mutex is held. The mutex of this crate has no foreign
+//! sleepers (`RawMutex::requeue_key`), so a waiter that was notified comes to it as any thread
+//! does.
 
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr;
-use ulocks_core::futex::{Bits, Futex, Local, Waited};
+use ulocks_core::futex::{Futex, Local, Waited};
 use ulocks_core::raw::RawMutex;
-use ulocks_core::spin;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell, without_unwinding};
 use ulocks_core::time::Deadline;
@@ -82,12 +74,7 @@ type QueueLock = ulocks_unfair::RawBargingMutex;
 
 const WAITING: u32 = 0;
 const TAKEN: u32 = 1;
-const MOVING: u32 = 2;
-const WOKEN: u32 = 3;
-const MOVED: u32 = 4;
-
-/// What a thread that may be moved to a mutex sleeps with.
-const BITS: Bits = Bits::one(0);
+const NOTIFIED: u32 = 2;
 
 /// A waiter's place in the queue, on its stack.
 struct Node {
@@ -122,33 +109,16 @@ impl Node {
         self.links.with_mut(|links| change(unsafe { &mut *links }));
     }
 
-    /// (begin move) and (deliver): notifies the thread of a node that is `TAKEN`. After that the
-    /// node and the mutex may be gone.
+    /// (deliver): notifies the thread of a node that is `TAKEN`. After that the node may be gone.
     ///
     /// # Safety
-    /// The caller is the deliverer of `node`, and `mutex` is that of its thread.
-    unsafe fn deliver<L: RawMutex<Scope = Local>>(node: *const Self, mutex: *const L) {
-        // SAFETY: both live until (deliver).
-        let (node, mutex) = unsafe { (&*node, &*mutex) };
-        let key = node.status.key();
+    /// The caller is the deliverer of `node`.
+    unsafe fn deliver(node: *const Self) {
+        // SAFETY: the node lives until (deliver).
+        let status = unsafe { &(*node).status };
+        let key = status.key();
         without_unwinding(|| {
-            if let Some(to) = mutex.requeue_key()
-                && mutex.is_locked()
-            {
-                node.status.swap(MOVING, Relaxed);
-                if let Ok(moved) = node.status.cmp_requeue(MOVING, 0, 1, to) {
-                    if moved.requeued == 0 {
-                        node.status.swap(WOKEN, Release);
-                        return;
-                    }
-                    if !mutex.mark_for_requeued() {
-                        to.wake(1);
-                    }
-                    node.status.swap(MOVED, Release);
-                    return;
-                }
-            }
-            node.status.swap(WOKEN, Release);
+            status.swap(NOTIFIED, Release);
             key.wake(1);
         });
     }
@@ -288,30 +258,29 @@ impl<L: RawMutex<Scope = Local>> ExactCondvar<L> {
             }
             // SAFETY: the caller's promise.
             unsafe { mutex.unlock_to_wait(token) };
-            let end = self.sleep(&node, deadline);
-            let token = if end == MOVED { mutex.lock_requeued() } else { mutex.lock() };
+            let is_notified = self.sleep(&node, deadline);
+            let token = mutex.lock();
             let next = node.links().next;
-            if end != WAITING && !next.is_null() {
-                // SAFETY: this thread is the deliverer, and all that were taken have one mutex.
-                unsafe { Node::deliver(next, mutex) };
+            if is_notified && !next.is_null() {
+                // SAFETY: this thread is the deliverer.
+                unsafe { Node::deliver(next) };
             }
-            Ok((token, end != WAITING))
+            Ok((token, is_notified))
         })
     }
 
-    /// Sleeps until (deliver), or does (time out). Returns the status at the end.
-    fn sleep(&self, node: &Node, deadline: Option<Deadline>) -> u32 {
+    /// Sleeps until (deliver), or does (time out). Returns whether a notification came.
+    fn sleep(&self, node: &Node, deadline: Option<Deadline>) -> bool {
         loop {
             match node.status.load(Acquire) {
                 WAITING => {
-                    let is_late = node.status.wait_bits(WAITING, BITS, deadline) == Waited::TimedOut;
+                    let is_late = node.status.wait(WAITING, deadline) == Waited::TimedOut;
                     if is_late && self.give_up(node) {
-                        return WAITING;
+                        return false;
                     }
                 }
-                TAKEN => _ = node.status.wait_bits(TAKEN, BITS, None),
-                MOVING => spin::outlast(|| node.status.load(Relaxed) != MOVING),
-                end => return end,
+                TAKEN => _ = node.status.wait(TAKEN, None),
+                _ => return true,
             }
         }
     }
@@ -338,13 +307,13 @@ impl<L: RawMutex<Scope = Local>> ExactCondvar<L> {
 
     #[cold]
     fn notify_first(&self) -> bool {
-        let (first, mutex) = self.locked(|queue, waiting| {
+        let first = self.locked(|queue, waiting| {
             let first = queue.take_first();
-            ((first, queue.mutex), waiting - u32::from(!first.is_null()))
+            (first, waiting - u32::from(!first.is_null()))
         });
         if !first.is_null() {
-            // SAFETY: this thread is the deliverer, and the mutex is that of the queue.
-            unsafe { Node::deliver(first, mutex) };
+            // SAFETY: this thread is the deliverer.
+            unsafe { Node::deliver(first) };
         }
         !first.is_null()
     }
@@ -357,11 +326,10 @@ impl<L: RawMutex<Scope = Local>> ExactCondvar<L> {
 
     #[cold]
     fn notify_each(&self) -> usize {
-        let (first, mutex, count) =
-            self.locked(|queue, waiting| ((queue.take_all(), queue.mutex, waiting), 0));
+        let (first, count) = self.locked(|queue, waiting| ((queue.take_all(), waiting), 0));
         if !first.is_null() {
-            // SAFETY: this thread is the deliverer, and the mutex is that of the queue.
-            unsafe { Node::deliver(first, mutex) };
+            // SAFETY: this thread is the deliverer.
+            unsafe { Node::deliver(first) };
         }
         count as usize
     }

@@ -4,7 +4,7 @@
 
 mod clients;
 
-use clients::condvar::{Shipped, Simple};
+use clients::condvar::Shipped;
 use clients::rwlock::{DEEP, ONCE, PLAIN, TWICE, readers_beside_writers};
 use clients::{condvar, once};
 use ulocks_core::model::{Config, explore};
@@ -16,7 +16,6 @@ fn sampled() -> Config {
 #[test]
 fn notifications_count_those_that_say_they_were_notified() {
     for (patient, timed) in [(1, 0), (2, 0), (1, 1), (0, 2), (2, 2), (4, 4)] {
-        explore(sampled(), move || condvar::counts_agree::<Simple>(patient, timed));
         explore(sampled(), move || condvar::counts_agree::<Shipped>(patient, timed));
     }
 }
@@ -24,9 +23,7 @@ fn notifications_count_those_that_say_they_were_notified() {
 #[test]
 fn all_are_notified_and_counted() {
     for waiters in [1, 2, 3, 8] {
-        explore(sampled(), move || condvar::all_at_once::<Simple>(waiters));
         explore(sampled(), move || condvar::all_at_once::<Shipped>(waiters));
-        explore(sampled(), move || condvar::one_by_one::<Simple>(waiters));
         explore(sampled(), move || condvar::one_by_one::<Shipped>(waiters));
     }
 }
