@@ -10,6 +10,8 @@
 //! - [`read`](RecursiveRwLock::read) is a `Bulk` read, at the same cost.
 //! - [`read_again`](RecursiveRwLock::read_again) does not wait for a writer that waits while this
 //!   thread reads in any way.
+//! - Nor does it wait for a writer that waits while another thread reads, but for a moment: readers
+//!   inside may wait for a thread that reads again.
 //! - One release for both. If all readers came by `read`, it costs one load more than the lock's.
 //!
 //! # State
@@ -20,7 +22,7 @@
 //! | label | from | to | by |
 //! |---|---|---|---|
 //! | (share) | any | one share more | a reader that has acquired the lock as `Nested` |
-//! | (join) | a share | one more that has joined | a reader that reads again |
+//! | (join) | a share | one more that has joined | a reader that reads again, at each of its looks |
 //! | (unjoin) | one that has joined | one less | any reader that leaves |
 //! | (unshare) | a share, none that has joined | one share less | any reader that leaves, and then releases the lock as `Nested` |
 //! | | nothing | nothing | any reader that leaves: it releases the lock as `Bulk` |
@@ -39,6 +41,17 @@
 //! 4. *Reading again does not wait for a waiting writer.* By 3 the thread's first read is covered.
 //!    If there is a share, (join) succeeds. If not, there is a `Bulk` acquisition, and the class of
 //!    `Nested` is open as long as that is not released.
+//! 5. *While one reader is inside, another that reads again is kept out for a nap at most.* It
+//!    waits for the lock as `Nested` for a nap, then looks for a share, and so on. By 3 the reader
+//!    inside is covered. If there is a `Bulk` acquisition, `Nested` is open, and the other gets the
+//!    lock. If there is a share, the other does (join) at its next look. Or the reader inside has
+//!    acquired as `Nested` and is about to do (share), for which it waits for no thread.
+//!
+//!    Why one look before the wait is not enough: a reader arrives as `Nested`, and a writer closes
+//!    the class before (share), or before a second reader that spins has seen it open. The second
+//!    reader has found no share. It sleeps until the writer leaves. The writer waits for the first
+//!    reader, which may wait for the second. Nothing of the lock wakes a queued reader at (share),
+//!    so the second reader looks by a timer.
 //!
 //! # Memory ordering
 //! - (share) is Release, and (join) Acquire: a reader that joins has acquired by the acquisition
@@ -47,6 +60,8 @@
 //!   (unshare) is ordered after the readers that have left by (unjoin) or (unshare) before.
 //! - A reader that sees zero needs no ordering: it releases the lock for itself.
 
+use core::panic::Location;
+use core::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::raw::{
     RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair,
@@ -71,8 +86,22 @@ const MOST: u64 = 1 << 31;
 const AS_BULK: ReadToken = Lock::token::<Bulk>();
 const AS_NESTED: ReadToken = Lock::token::<Nested>();
 
+/// How long a reader that reads again waits for the lock before it looks for a share. It is longer
+/// than most writes. So a reader seldom leaves the lock's queue for a look.
+const FIRST_NAP: Duration = Duration::from_millis(1);
+/// Each nap takes twice as long as the one before, up to this: beside a long write the look costs
+/// some sixty wake-ups a second.
+const LONGEST_NAP: Duration = Duration::from_millis(16);
+
 /// As many readers have joined as may.
 struct TooMany;
+
+impl TooMany {
+    #[cold]
+    fn panic(&self) -> ! {
+        panic!("too many readers have come in again: {MOST} at once may have");
+    }
+}
 
 /// How long an acquisition may take.
 #[derive(Clone, Copy, Debug)]
@@ -123,21 +152,37 @@ impl RecursiveRwLock {
             Ok(true) => return true,
             Ok(false) => {}
             Err(TooMany) if matches!(patience, Patience::Never) => return false,
-            Err(TooMany) => panic!("too many readers have come in again: {MOST} at once may have"),
+            Err(full) => full.panic(),
         }
-        let at = core::panic::Location::caller();
-        let acquired = match patience {
-            Patience::Forever => Some(self.lock.read_in::<Nested>(at)),
-            Patience::Until(deadline) => {
-                let tried = self.lock.try_read_in::<Nested>(at);
-                tried.or_else(|| self.lock.read_in_until::<Nested>(deadline, at))
-            }
-            Patience::Never => self.lock.try_read_in::<Nested>(at),
-        };
-        if acquired.is_some() {
+        let at = Location::caller();
+        if self.lock.try_read_in::<Nested>(at).is_some() {
             self.again.fetch_add(SHARE, Release); // (share)
+            return true;
         }
-        acquired.is_some()
+        match patience {
+            Patience::Forever => self.wait_to_read_again(None, at),
+            Patience::Until(deadline) => self.wait_to_read_again(Some(deadline), at),
+            Patience::Never => false,
+        }
+    }
+
+    /// Waits for the lock, or for a share: invariant 5. False if `deadline` passed first.
+    #[cold]
+    fn wait_to_read_again(&self, deadline: Option<Deadline>, at: &'static Location<'static>) -> bool {
+        let mut nap = FIRST_NAP;
+        loop {
+            let end = Deadline::after(nap);
+            let (until, is_nap) = Deadline::earlier(deadline, Some(end));
+            if self.lock.read_in_until::<Nested>(until.unwrap_or(end), at).is_some() {
+                self.again.fetch_add(SHARE, Release); // (share)
+                return true;
+            }
+            let has_joined = self.join().unwrap_or_else(|full| full.panic());
+            if has_joined || !is_nap {
+                return has_joined;
+            }
+            nap = LONGEST_NAP.min(2 * nap);
+        }
     }
 
     /// (join). False without a share.

@@ -3,7 +3,7 @@
 mod clients;
 
 use clients::condvar::Shipped;
-use clients::rwlock::{DEEP, ONCE, PLAIN, TWICE, readers_beside_writers};
+use clients::rwlock::{DEEP, ONCE, PLAIN, TWICE, readers_beside_writers, readers_meet_inside};
 use clients::{condvar, once};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -30,6 +30,11 @@ fn readers_come_in_again_beside_writers() {
     for _ in 0..300 {
         readers_beside_writers(&[DEEP, TWICE, ONCE, PLAIN], 2);
     }
+}
+
+#[test]
+fn readers_inside_do_not_wait_for_a_reader_behind_a_writer() {
+    (0..300).for_each(|round| readers_meet_inside(2 + round % 3, 1 + round % 2));
 }
 
 /// Four threads pass a token round. One wait for each turn: a spurious end or a lost notification

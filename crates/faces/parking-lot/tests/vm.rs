@@ -5,7 +5,7 @@
 mod clients;
 
 use clients::condvar::Shipped;
-use clients::rwlock::{DEEP, ONCE, PLAIN, TWICE, readers_beside_writers};
+use clients::rwlock::{DEEP, ONCE, PLAIN, TWICE, readers_beside_writers, readers_meet_inside};
 use clients::{condvar, once};
 use ulocks_core::model::{Config, explore};
 
@@ -54,4 +54,11 @@ fn a_release_is_of_what_covers_a_reader() {
     explore(sampled(), || readers_beside_writers(&[ONCE, PLAIN, ONCE], 1));
     explore(sampled(), || readers_beside_writers(&[ONCE, DEEP, PLAIN], 2));
     explore(sampled(), || readers_beside_writers(&[ONCE, ONCE, DEEP, PLAIN, TWICE], 3));
+}
+
+#[test]
+fn readers_inside_do_not_wait_for_a_reader_behind_a_writer() {
+    for (readers, writers) in [(2, 1), (2, 2), (3, 2)] {
+        explore(sampled(), move || readers_meet_inside(readers, writers));
+    }
 }

@@ -1,5 +1,6 @@
 //! Readers that come in again, beside writers.
 
+use super::Arrivals;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_parking_lot::protocols::{Patience, RecursiveRwLock};
 use ulocks_testkit::thread::{Arc, JoinHandle, spawn};
@@ -83,6 +84,25 @@ pub fn readers_beside_writers(readers: &[&'static [Read]], writers: usize) {
     assert!(guarded.lock.write(Patience::Never), "the lock is not free");
     // SAFETY: acquired above.
     unsafe { guarded.lock.unlock_write() };
+}
+
+/// Readers that wait for each other inside, beside writers: a writer that waits for one of them
+/// keeps none of the others out.
+pub fn readers_meet_inside(readers: usize, writers: usize) {
+    let guarded = Arc::new(Guarded { lock: RecursiveRwLock::new(), value: UnsafeCell::new(0) });
+    let inside = Arc::new(Arrivals::new());
+    let mut threads: Vec<_> = (0..writers).map(|_| guarded.writer(false)).collect();
+    threads.extend((0..readers).map(|_| {
+        let (guarded, inside) = (Arc::clone(&guarded), Arc::clone(&inside));
+        spawn(move || {
+            guarded.acquire(Again);
+            inside.arrive();
+            inside.wait_for(readers);
+            guarded.release();
+        })
+    }));
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert!(!guarded.lock.is_locked(), "an acquisition is left behind");
 }
 
 /// A thread that reads plainly, and again, and again.
