@@ -26,6 +26,7 @@
 //! | [`interrupt`] | waits that a signal handler ends: `lock_interruptible` and its kin |
 //! | [`task`] | acquisitions of a task: `lock_async`, in one queue with the threads |
 //! | [`time`] | clocks and deadlines |
+//! | [`Raw`] | a lock of the family for `lock_api`, whose traits it has |
 //!
 //! For a lock of your own, for code that is generic over locks, and for models, the crate
 //! `ulocks-core` has futexes, atomics, the traits of raw locks and the harness of models.
@@ -39,6 +40,8 @@ pub mod which;
 pub use defaults::*;
 #[doc(inline)]
 pub use ulocks_calock as calock;
+#[doc(inline)]
+pub use ulocks_core::api::Raw;
 #[doc(no_inline)]
 pub use ulocks_core::lock_api;
 #[cfg(feature = "debug")]

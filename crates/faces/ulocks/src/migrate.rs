@@ -34,13 +34,13 @@
 //! | `FairMutex` | [`fair::FairMutex`] | strict: no thread overtakes a waiter |
 //! | `ReentrantMutex` | `ReentrantMutex` | no fair release either |
 //! | `RwLock`, its guards and their methods | [`RwLock`] and guards of the same names | 16 bytes and not eight; readers and writers take turns |
-//! | `RwLock::read_recursive` (0.12), `RecursiveRwLock` (0.13) | [`read_in`]`::<`[`Nested`]`>()` | and so `try_read_recursive_for` is [`try_read_in_for`] |
+//! | `RwLock::read_recursive` (0.12), `RecursiveRwLock` (0.13) | [`read_in`]`::<`[`Nested`]`>()` | once, inside a `read`: see below. `try_read_recursive_for` is [`try_read_in_for`] |
 //! | `Condvar` and its methods | [`Condvar`] | a wait may end without a notification; `notify_one` returns `false`, `notify_all` 0 |
 //! | `Once`, `OnceState` | [`std::sync::Once`], [`std::sync::OnceState`] | see [below](#barrier-once-and-park) |
 //! | `const_mutex`, `const_rwlock` (0.12) | [`Mutex::new`](Mutex#method.new), [`RwLock::new`](RwLock#method.new) | |
 //! | `Mutex::const_new` of a raw lock (0.12) | [`Mutex::from_raw`](Mutex#method.from_raw) | |
 //! | `force_unlock()` (0.12) | [`Mutex::force_unlock`](Mutex#method.force_unlock)`(token)` | takes what the guard owes, as in 0.13 |
-//! | `lock_api`, `RawMutex`, `RawRwLock` | [`lock_api`](crate::lock_api), [`unfair`](crate::unfair), [`psrwlock`](crate::psrwlock) | lock_api is 0.5, also for who comes from 0.12 |
+//! | `lock_api`, `RawMutex`, `RawRwLock` | [`lock_api`](crate::lock_api), [`Raw`](crate::Raw)`<`[`RawThroughputMutex`](crate::unfair::RawThroughputMutex)`>`, `Raw<`[`RawPsRwLock`](crate::psrwlock::RawPsRwLock)`>` | lock_api is 0.5, also for who comes from 0.12; its traits are those of `Raw` |
 //! | `ArcMutexGuard` and others, `serde` | the same names and features | |
 //! | feature `send_guard` | the guard of [`lock_async`](crate::task) | that of `lock` stays on its thread. A [`Permit`] of a [`Semaphore`] may go to another |
 //! | feature `deadlock_detection`, `deadlock::check_deadlock` | feature `debug`: `ulocks::checked` | finds a wrong order before it deadlocks, and says where |
@@ -51,6 +51,9 @@
 //!   enough there. Make it a loop, or `wait_while`.
 //! - *A second `read` on a thread that reads.* It may deadlock with parking_lot, too. Here a debug
 //!   build panics at each of them.
+//! - *`read_recursive` inside `read_recursive`.* A second `Nested` read of one thread may deadlock
+//!   with a writer that comes between, and a debug build panics. For any depth take
+//!   `RecursiveRwLock` of `ulocks-parking-lot`.
 //! - *What `notify_one` returns.* Count waiters under the mutex instead.
 //!
 //! ```diff
@@ -79,10 +82,24 @@
 //!     queue.pop()
 //! });
 //! let limit = LIMITS.read();
-//! let again = LIMITS.read_in::<Nested>(); // never waits for a writer that waits
+//! // Once, inside a `read`: does not wait for a writer that waits.
+//! let again = LIMITS.read_in::<Nested>();
 //! QUEUE.lock().push((*limit).min(*again));
 //! FILLED.notify_one();
 //! assert_eq!(taker.join().unwrap(), Some(7));
+//! ```
+//!
+//! For code that is generic over lock_api's traits:
+//!
+//! ```
+//! use ulocks::lock_api::{self, RawMutex};
+//! use ulocks::{Mutex, Raw, unfair::RawThroughputMutex};
+//!
+//! fn take<R: RawMutex>(value: &lock_api::Mutex<R, Vec<u32>>) -> Vec<u32> {
+//!     std::mem::take(&mut value.lock())
+//! }
+//! let value: lock_api::Mutex<Raw<RawThroughputMutex>, _> = Mutex::new(vec![7]);
+//! assert_eq!(take(&value), [7]);
 //! ```
 //!
 //! # From `std::sync`

@@ -22,7 +22,9 @@ use ulocks_core::lock_api;
 /// *A thread that reads must not `read` again*: a writer that comes between the two waits for the
 /// first, and the second for the writer. In place of parking_lot's `read_recursive` there is
 /// [`read_in`](crate::psrwlock::ByClass::read_in)`::<`[`Nested`](crate::psrwlock::Nested)`>()`,
-/// which waits for no writer that waits.
+/// once inside a `read`: it waits for no writer that waits for that. A second `Nested` read of one
+/// thread may deadlock as a second `read` does. For any depth there is `RecursiveRwLock` of
+/// `ulocks-parking-lot`.
 ///
 /// # Blocking
 /// [`read`](RwLock#method.read) is one atomic addition if no writer is there, and its release one
