@@ -81,8 +81,8 @@ impl Wait {
     fn deadline(self) -> Option<Deadline> {
         match self {
             Self::No => None,
-            Self::Until(deadline) => deadline.map(Deadline::plain),
-            Self::Interruptible(deadline) => deadline,
+            // The variant says whether a signal ends the wait. A deadline would call it a timeout.
+            Self::Until(deadline) | Self::Interruptible(deadline) => deadline.map(Deadline::plain),
         }
     }
 

@@ -77,7 +77,7 @@ fn a_unit_is_not_lost_between_a_deadline_and_an_addition() {
 fn a_signal_ends_an_interruptible_sleep() {
     let far = Deadline::after(Duration::from_secs(1_000));
     for fairness in [Fairness::Barging, Fairness::Strict { after: Duration::ZERO }] {
-        for deadline in [None, Some(far)] {
+        for deadline in [None, Some(far), Some(Deadline::NEVER.interruptible())] {
             for ops in stuck() {
                 with(Builder::with_values([1, 0, 2]).fairness(fairness).build().unwrap(), |scope, array| {
                     let call = move |array: &SemArray| array.apply_interruptible(&ops, deadline);
