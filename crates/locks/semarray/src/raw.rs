@@ -227,10 +227,15 @@ unsafe impl<P: InOneProcess> Send for RawSemArray<P> {}
 unsafe impl<P: InOneProcess> Sync for RawSemArray<P> {}
 
 impl<P: InOneProcess> RawSemArray<P> {
-    /// An array of semaphores with these values, none of which is greater than `limit`.
+    /// An array of semaphores with these values.
+    ///
+    /// # Panics
+    /// If `limit` is greater than [`GREATEST_LIMIT`], or a value greater than `limit`. The words
+    /// have no room for more.
     #[must_use]
     pub fn new(values: &[u32], limit: u32, max_ops: usize, fairness: Fairness) -> Self {
-        debug_assert!(limit <= State::GREATEST && values.iter().all(|&value| value <= limit));
+        assert!(limit <= State::GREATEST, "the limit does not fit a word");
+        assert!(values.iter().all(|&value| value <= limit), "a value is greater than the limit");
         Self {
             cells: values.iter().map(|&value| Cell::new(value)).collect(),
             limit,

@@ -19,6 +19,20 @@ fn it_says_what_it_was_made_with() {
     assert_eq!(SemArray::new(1).raw().fairness(), Fairness::Barging);
 }
 
+/// In a release build, too: such values would be cut off without a word.
+#[test]
+fn it_is_not_made_with_what_does_not_fit() {
+    let made = |value, limit| {
+        let new = || <RawSemArray>::new(&[0, value], limit, 500, Fairness::Barging).value(1);
+        std::panic::catch_unwind(new).ok()
+    };
+    let greatest = Builder::GREATEST_LIMIT;
+    assert_eq!(made(greatest, greatest), Some(Ok(greatest)));
+    for (value, limit) in [(1 << 27, u32::MAX), (0, greatest + 1), (10, 9)] {
+        assert_eq!(made(value, limit), None, "{value} with the limit {limit}");
+    }
+}
+
 #[test]
 fn it_waits_as_its_argument_says() {
     let raw: RawSemArray = RawSemArray::new(&[1, 0], 9, 500, Fairness::Barging);
