@@ -62,9 +62,11 @@ use ulocks_core::time::Deadline;
 /// Sets that take one thing from it and give it another, by turns, can keep it waiting for ever.
 ///
 /// A thread may hold what the aged set needs, and ask for more before it gives that back. It would
-/// wait for the aged set, which waits for it. So after 10 ms the aged set lets all sets pass, once,
-/// that it stops. It does so again after 20 ms more, 40 ms more, up to a second. So the bound above
-/// holds for what is given back within such an interval.
+/// wait for the aged set, which waits for it. So from time to time the oldest aged set lets all
+/// sets pass, once, that it stops. The first time comes when it has been aged for twice `after`,
+/// but for 10 ms at least, and a second at most. Each further interval is twice as long, up to a
+/// second. So the bound above holds for what is given back within such an interval. If others hold
+/// for longer what it needs, they may take it again at the end of each.
 ///
 /// # Blocking
 /// If nothing is in its way, one operation is one compare-exchange, or one load for a zero that it

@@ -28,8 +28,9 @@ use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::without_unwinding;
 use ulocks_core::time::Deadline;
 
-/// How long the oldest aged set waits before it lets the sets pass that stop for it. Each further
-/// time it waits twice as long, so no set stops for longer than the aged set has waited.
+/// How long, at least, the oldest aged set waits before it lets the sets pass that stop for it. The
+/// first time is twice the bound, if that is longer. Each further time it waits twice as long, so
+/// no set stops for longer than the aged set has waited.
 const LET_PASS_AFTER: Duration = Duration::from_millis(10);
 /// The longest of these times.
 const LET_PASS_LATEST: Duration = Duration::from_secs(1);
