@@ -57,7 +57,7 @@ impl Builder {
         Self { limit, ..self }
     }
 
-    /// The greatest number of operations in a set, at least one. The default is
+    /// The greatest number of operations in a set, at least one and at most 2^29. The default is
     /// [`MAX_OPS`](Self::MAX_OPS).
     pub fn max_ops(self, max_ops: usize) -> Self {
         Self { max_ops: max_ops.max(1), ..self }

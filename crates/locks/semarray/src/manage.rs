@@ -165,8 +165,10 @@ impl<P: InOneProcess> RawSemArray<P> {
     /// exceed the limit becomes the limit.
     ///
     /// # Errors
-    /// [`Error::IndexOutOfRange`], [`Error::SetTooLong`]; [`Error::Closed`], since a closed array
-    /// takes nothing back.
+    /// [`Error::IndexOutOfRange`]; [`Error::Closed`], since a closed array takes nothing back.
+    /// [`Error::SetTooLong`] if `ops` change more semaphores than a set has operations: operations
+    /// on one semaphore count as one, their sum. Operations that change nothing are not looked at,
+    /// so `ops` without others succeed, whatever they name, and on a closed array, too.
     pub fn give_back(&self, ops: &[Op]) -> Result<(), Error> {
         let mut back: Opposite = ops.iter().filter(|op| op.alters()).map(opposite).collect();
         let attempt = match &back[..] {

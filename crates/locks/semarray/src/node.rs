@@ -28,6 +28,8 @@ pub(crate) enum Outcome {
 
 impl Outcome {
     const KIND_BITS: u32 = 3;
+    /// The most operations of a set, so that the position of each fits the other bits.
+    pub const MOST_OPS: usize = 1 << (u32::BITS - Self::KIND_BITS);
 
     fn encode(self) -> u32 {
         match self {

@@ -149,6 +149,7 @@
 use crate::Error;
 use crate::array_lock::ArrayLock;
 use crate::cell::Cell;
+use crate::node::Outcome;
 use crate::op::Op;
 use crate::sleep::slots::Slot;
 use crate::word::State;
@@ -227,7 +228,8 @@ unsafe impl<P: InOneProcess> Send for RawSemArray<P> {}
 unsafe impl<P: InOneProcess> Sync for RawSemArray<P> {}
 
 impl<P: InOneProcess> RawSemArray<P> {
-    /// An array of semaphores with these values.
+    /// An array of semaphores with these values. Sets have at most `max_ops` operations, and never
+    /// more than 2^29.
     ///
     /// # Panics
     /// If `limit` is greater than [`GREATEST_LIMIT`], or a value greater than `limit`. The words
@@ -239,7 +241,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         Self {
             cells: values.iter().map(|&value| Cell::new(value)).collect(),
             limit,
-            max_ops,
+            max_ops: max_ops.min(Outcome::MOST_OPS),
             fairness,
             meter: P::Meter::INIT,
             shared: OwnLine,

@@ -77,7 +77,7 @@ use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::time::Deadline;
 
-/// The semaphore without guards: two words, and the counters if the policy has any.
+/// The semaphore without guards: three words, and the counters if the policy has any.
 ///
 /// Fairness, memory, signals and forks are those of [`Semaphore`](crate::Semaphore).
 #[repr(C)]

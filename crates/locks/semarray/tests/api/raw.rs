@@ -17,6 +17,9 @@ fn it_says_what_it_was_made_with() {
     assert_eq!((raw.len(), raw.is_empty(), raw.is_closed()), (2, false, false));
     assert_eq!((raw.limit(), raw.max_ops(), raw.fairness()), (9, 3, fairness));
     assert_eq!(SemArray::new(1).raw().fairness(), Fairness::Barging);
+    // The outcome of a waiting set has room for the position of so many operations.
+    let most = RawSemArray::<Private>::new(&[1], 9, usize::MAX, Fairness::Barging);
+    assert_eq!(most.max_ops(), 1 << 29);
 }
 
 /// In a release build, too: such values would be cut off without a word.
@@ -74,8 +77,20 @@ fn anything_may_be_given_back() {
         assert_eq!(array.values(), [0, 0]);
         array.close();
         assert_eq!(raw.give_back(&[Op::sub(0, 1)]), Err(Error::Closed));
+        raw.give_back(&[]).unwrap();
+        raw.give_back(&[Op::wait_zero(7), Op::add(0, 0)]).unwrap();
         assert_eq!(array.values(), [0, 0]);
     });
+}
+
+#[test]
+fn what_is_given_back_may_be_longer_than_a_set() {
+    let raw: RawSemArray = RawSemArray::new(&[0; 3], 9, 2, Fairness::Barging);
+    let ops = [Op::sub(0, 1), Op::sub(1, 1), Op::sub(0, 1), Op::sub(2, 1)];
+    raw.give_back(&ops[..3]).unwrap();
+    assert_eq!(raw.values(), [2, 1, 0]);
+    assert_eq!(raw.give_back(&ops), Err(Error::SetTooLong { len: 3, most: 2 }));
+    assert_eq!(raw.values(), [2, 1, 0]);
 }
 
 #[test]
