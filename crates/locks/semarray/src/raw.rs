@@ -232,8 +232,8 @@ impl<P: InOneProcess> RawSemArray<P> {
     /// more than 2^29.
     ///
     /// # Panics
-    /// If `limit` is greater than [`GREATEST_LIMIT`], or a value greater than `limit`. The words
-    /// have no room for more.
+    /// If `limit` is greater than [`Builder::GREATEST_LIMIT`](crate::Builder::GREATEST_LIMIT), or a
+    /// value greater than `limit`. The words have no room for more.
     #[must_use]
     pub fn new(values: &[u32], limit: u32, max_ops: usize, fairness: Fairness) -> Self {
         assert!(limit <= State::GREATEST, "the limit does not fit a word");
