@@ -70,9 +70,10 @@ use ulocks_core::time::Deadline;
 ///
 /// # Blocking
 /// If nothing is in its way, one operation is one compare-exchange, or one load for a zero that it
-/// finds. A set that names each semaphore once is one compare-exchange and one store for each, and
-/// one fence. If it comes again and again, its semaphores stay locked for the first of them. Then
-/// it is one compare-exchange and one fence, and a store for each. Four things can be in the way:
+/// finds, which on processors other than x86 follows a fence. A set that names each semaphore once
+/// is one compare-exchange and one store for each, and one fence. If it comes again and again, its
+/// semaphores stay locked for the first of them. Then it is one compare-exchange and one fence, and
+/// a store for each. Four things can be in the way:
 /// - a call that is changing the same semaphore;
 /// - a semaphore that stays locked for another, the first of a set;
 /// - waiting sets that the change may let proceed;

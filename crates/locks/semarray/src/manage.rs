@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::node::Outcome;
 use crate::op::{Action, Op};
-use crate::raw::{Attempt, Fairness, RawSemArray, Waiters};
+use crate::raw::{Attempt, Fairness, RawSemArray, Waiters, look_fence};
 use crate::session::{Heap, Obstacle, Session};
 use crate::word::State;
 use smallvec::SmallVec;
@@ -65,6 +65,7 @@ impl<P: InOneProcess> RawSemArray<P> {
     /// its value here. A follower is parted from its leader first.
     fn settled(&self, index: u32) -> u32 {
         let cell = &self.cells[index as usize];
+        look_fence();
         loop {
             let word = State(cell.word.load(Acquire));
             if !word.has(State::LOCK) {

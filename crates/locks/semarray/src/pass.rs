@@ -118,8 +118,11 @@ impl<P: InOneProcess> RawSemArray<P> {
                     continue;
                 }
             }
+            // Judged while the words before it are locked.
+            let held = follows || again;
+            let attempt = if held { self.stopped(word, op, at) } else { self.refused(cell, op, at) };
             self.take_back(&ops[..at], repeats);
-            return self.stopped(word, op, at);
+            return attempt;
         }
         self.publish_words(ops, repeats, true, |word, _| word);
         Attempt::Done

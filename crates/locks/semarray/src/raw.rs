@@ -39,10 +39,10 @@
 //! - An arriving set is tried first. Of the waiting sets, sets that change nothing are served
 //!   first, then the oldest that can proceed. A set keeps its age when it moves to another queue.
 //!   `session/aged.rs` says what strict fairness adds.
-//! - If no flag is in the way, one operation is one compare-exchange, or for zero one load. A set
-//!   is one compare-exchange and one store a semaphore, and one fence. If the same set comes again
-//!   and again, it is one compare-exchange, one store a semaphore, and one fence. None of them
-//!   makes a system call.
+//! - If no flag is in the way, one operation is one compare-exchange, or for zero (look fence) and
+//!   one load. A set is one compare-exchange and one store a semaphore, and one fence. If the same
+//!   set comes again and again, it is one compare-exchange, one store a semaphore, and one fence.
+//!   None of them makes a system call.
 //! - Operations on different semaphores do not contend, unless one set names both again and again
 //!   (`pass.rs`). A complex waiter slows down operations on the semaphores that decide about its
 //!   set, and no others.
@@ -78,7 +78,7 @@
 //! # Transitions
 //! | what | if | label |
 //! |---|---|---|
-//! | one operation changes the word, or finds zero | no flag is in the way: [`State::alone`] | (at once) |
+//! | one operation changes the word, or after (look fence) finds zero | no flag is in the way: [`State::alone`] | (at once) |
 //! | each word of a set becomes its next value with `LOCK` | the same | (lock with value) |
 //! | each of these words loses `LOCK`; if (lock with value) failed somewhere, also its change | | (unlock) |
 //! | a word of a follower becomes its next value | the set has locked the leader | (store led) |
@@ -86,7 +86,8 @@
 //! | a session locks a cell | not `LOCK`; without the array lock, not `COMPLEX` | (lock) |
 //! | a session locks a follower, which is none from then on | it has locked the leader | (part) |
 //! | the session publishes a cell | it has locked the cell | (publish) |
-//! | a thread reads a value | not `LOCK` | (read value) |
+//! | a thread reads a value, after (look fence) | not `LOCK` | (read value) |
+//! | a word that the thread has not locked refuses a set, after (look fence) | not `LOCK` | (refused) |
 //! | a session takes the array lock, releases it | | (take array lock), (release array lock) |
 //! | the session completes a waiter | its node is out of its queue, the words are published | (complete) |
 //! | the waiter reads its outcome | | (read outcome) |
@@ -124,7 +125,8 @@
 //! | (at once) compare-exchange, and the load that finds zero | Acquire, Release | (at once), (unlock), (publish) |
 //! | (lock with value), (lock) compare-exchange | Acquire | (at once), (unlock), (publish) |
 //! | (unlock), (publish) store | Release | (at once), (lock with value), (lock), (read value) |
-//! | (read value) load | Acquire | (at once), (unlock), (publish) |
+//! | (read value), (refused) load | Acquire | (at once), (unlock), (publish) |
+//! | (look fence) | SeqCst | another thread's (look fence) |
 //! | a session's fence after it has read `CLOSED` | Acquire | (publish) |
 //! | (complete) store of the outcome | Release | (read outcome) |
 //! | (read outcome) load | Acquire | (complete) |
@@ -133,8 +135,17 @@
 //!
 //! Stores between (lock) and (publish) are relaxed: a thread that reads one sees `LOCK`, and learns
 //! nothing. A waiter sees by (complete) and (read outcome) what was done before its units were
-//! given: the session that serves it has acquired each cell that it evaluates. Only the parking
-//! slots need `SeqCst`, for their fences.
+//! given: the session that serves it has acquired each cell that it evaluates.
+//!
+//! Calls that write come one after the other: at each word the later one acquires what the earlier
+//! one released. A call that only looks writes nothing, so its load could come before what its
+//! thread did in its calls before. Let two threads each add to one semaphore, and then look at the
+//! other's: both could miss the addition. So (look fence) precedes each such load. Of two threads
+//! one comes to it later, and its look sees what preceded the other's (look fence). A set that is
+//! refused looks at its last word while it has locked the others. A word that it has locked itself
+//! needs no fence. Where a read-modify-write is a full fence, (look fence) is an order for the
+//! compiler only: (at once) is one, and all other calls that write end with the slots' (releasing
+//! fence). No other fence but the slots' is `SeqCst`.
 //!
 //! # Wrap-around
 //! Tickets have 64 bits.
@@ -155,11 +166,12 @@ use crate::sleep::slots::Slot;
 use crate::word::State;
 use core::time::Duration;
 use ulocks_core::Private;
+use ulocks_core::membarrier;
 use ulocks_core::meter::Meter;
 use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::NoSpin;
-use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
-use ulocks_core::sync::{AtomicU32, AtomicU64};
+use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
+use ulocks_core::sync::{AtomicU32, AtomicU64, fence};
 
 /// The greatest value that fits a word.
 pub const GREATEST_LIMIT: u32 = State::GREATEST;
@@ -259,6 +271,9 @@ impl<P: InOneProcess> RawSemArray<P> {
     #[inline]
     pub(crate) fn perform_one(&self, op: &Op) -> Attempt {
         let Some(cell) = self.cells.get(op.index()) else { return Attempt::Unclear };
+        if !op.alters() {
+            look_fence();
+        }
         let mut word = cell.word.load(Acquire);
         while let Some(next) = self.alone(word, op) {
             if next == word {
@@ -269,7 +284,7 @@ impl<P: InOneProcess> RawSemArray<P> {
                 Err(now) => word = now,
             }
         }
-        self.stopped(word, op, 0)
+        self.refused(cell, op, 0)
     }
 
     /// The word after the operation, if it can proceed and no flag is in the way.
@@ -278,7 +293,16 @@ impl<P: InOneProcess> RawSemArray<P> {
         State(word).alone(op, self.limit).map(|next| next.0)
     }
 
-    /// The result of a set that did not get beyond `op`.
+    /// (refused): the result of a set that did not get beyond `op`, whose cell this thread has not
+    /// locked.
+    #[cold]
+    pub(crate) fn refused(&self, cell: &Cell, op: &Op, at: usize) -> Attempt {
+        look_fence();
+        self.stopped(cell.word.load(Acquire), op, at)
+    }
+
+    /// The result of a set that did not get beyond `op`, by the word of a cell that this thread has
+    /// locked, or that (refused) has read.
     #[cold]
     pub(crate) fn stopped(&self, word: u32, op: &Op, at: usize) -> Attempt {
         if State(word).blocks(op, self.limit) { Attempt::Blocks(at) } else { Attempt::Unclear }
@@ -303,5 +327,15 @@ impl<P: InOneProcess> RawSemArray<P> {
             None if ops.is_empty() && self.is_closed() => Err(Error::Closed),
             None => Ok(()),
         }
+    }
+}
+
+/// (look fence): precedes the load of a call that may change nothing.
+#[inline]
+pub(crate) fn look_fence() {
+    if membarrier::RMW_IS_FENCE {
+        membarrier::light();
+    } else {
+        fence(SeqCst);
     }
 }

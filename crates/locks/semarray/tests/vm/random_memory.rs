@@ -4,7 +4,7 @@
 use crate::random_recorded::{Array, soon};
 use ulocks_core::model::{Config, explore};
 use ulocks_core::sync::UnsafeCell;
-use ulocks_semarray::{Fairness, Op, Wait, groups};
+use ulocks_semarray::{Error, Fairness, Op, Wait, groups};
 use ulocks_testkit::thread::{Arc, spawn, together};
 
 const FOR_EVER: Wait = Wait::Until(None);
@@ -148,6 +148,10 @@ fn zero(array: &Array) -> bool {
     array.apply(&[Op::wait_zero(0)], Wait::No).is_ok()
 }
 
+fn is_not_zero(array: &Array) -> bool {
+    array.apply(&[Op::wait_zero(0)], Wait::No) == Err(Error::WouldBlock)
+}
+
 fn reads_one(array: &Array) -> bool {
     array.value(0) == Ok(1)
 }
@@ -155,6 +159,55 @@ fn reads_one(array: &Array) -> bool {
 #[test]
 fn what_is_seen_comes_with_what_was_done_before() {
     explore(Config::exhaustive(), || publication(1, subtracts, zero));
+    explore(Config::exhaustive(), || publication(0, adds, is_not_zero));
     explore(Config::exhaustive(), || publication(0, adds, reads_one));
     explore(Config::exhaustive(), || publication(0, Array::close, Array::is_closed));
+}
+
+/// Each of two threads adds to its own semaphore, then looks at the other's. The calls come one
+/// after the other, so one thread at least sees what the other did. Nothing else orders the two.
+fn one_sees(misses: fn(&Array, [usize; 2]) -> bool) {
+    let protected = Protected::new(&[0; 4]);
+    let misses_in = move |protected: &Protected, [me, other]: [usize; 2]| {
+        protected.apply(&[Op::add(me, 1)]);
+        misses(&protected.array, [me, other])
+    };
+    let shared = Arc::clone(&protected);
+    let second = spawn(move || misses_in(&shared, [1, 0]));
+    let first = misses_in(&protected, [0, 1]);
+    let second = second.join().expect("the second thread panicked");
+    assert!(!(first && second), "each missed what the other had done");
+}
+
+fn finds_zero(array: &Array, [_, other]: [usize; 2]) -> bool {
+    array.apply(&[Op::wait_zero(other)], Wait::No).is_ok()
+}
+
+fn is_refused(array: &Array, [_, other]: [usize; 2]) -> bool {
+    array.apply(&[Op::sub(other, 1)], Wait::No) == Err(Error::WouldBlock)
+}
+
+/// Behind an operation on a semaphore of the thread's own, which it has locked then.
+fn is_refused_later(array: &Array, [me, other]: [usize; 2]) -> bool {
+    array.apply(&[Op::add(2 + me, 1), Op::sub(other, 1)], Wait::No) == Err(Error::WouldBlock)
+}
+
+fn reads_zero(array: &Array, [_, other]: [usize; 2]) -> bool {
+    array.value(other) == Ok(0)
+}
+
+#[test]
+fn of_two_that_find_zero_one_sees_the_other() {
+    explore(Config::exhaustive(), || one_sees(finds_zero));
+}
+
+#[test]
+fn of_two_that_are_refused_one_sees_the_other() {
+    explore(Config::exhaustive(), || one_sees(is_refused));
+    explore(sampled(1_500), || one_sees(is_refused_later));
+}
+
+#[test]
+fn of_two_that_read_one_sees_the_other() {
+    explore(Config::exhaustive(), || one_sees(reads_zero));
 }
