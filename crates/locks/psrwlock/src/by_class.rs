@@ -218,6 +218,10 @@ impl<D: Configuration, T: ?Sized> ByClass for PsRwLockWith<T, D> {
 /// classes still read. The second phase, `upgrade`, is short. So is the time for which the other
 /// classes may have to wait.
 ///
+/// A write that ends with the upgradable guard opens all classes, also those that were shut out
+/// before it: `with_upgraded`, and `downgrade_to_upgradable` of the write guard. To keep them out,
+/// exclude them again. An attempt to upgrade that fails leaves them shut out.
+///
 /// ```
 /// use ulocks_psrwlock::{Bulk, ByClass, Partial, PsRwLock, PsRwLockUpgradableReadGuard, Urgent};
 ///
@@ -230,7 +234,8 @@ impl<D: Configuration, T: ?Sized> ByClass for PsRwLockWith<T, D> {
 /// assert_eq!(*lock.read(), [10, 20, 30]);
 /// ```
 pub trait Partial: sealed::Sealed {
-    /// Shuts out readers of the class and of all below it, and waits until they have left.
+    /// Shuts out readers of the class and of all below it, and waits until they have left. They are
+    /// shut out until [`admit`](Self::admit), or the end of the guard or of an upgrade.
     ///
     /// # Panics
     /// If this thread is such a reader itself, and the configuration [checks](crate::Nesting) that.
@@ -244,7 +249,7 @@ pub trait Partial: sealed::Sealed {
     fn try_exclude_for<C: ThreadClass>(s: &mut Self, timeout: Duration) -> bool;
     /// As [`try_exclude_for`](Self::try_exclude_for), until the instant `timeout`.
     fn try_exclude_until<C: ThreadClass>(s: &mut Self, timeout: Instant) -> bool;
-    /// Opens all classes again.
+    /// Opens all classes again. So does the end of a write that goes back to the upgradable guard.
     fn admit(s: &mut Self);
 }
 

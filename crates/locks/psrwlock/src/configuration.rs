@@ -124,8 +124,9 @@ pub enum PhaseFair {}
 /// while readers overlap without a gap. For locks of one class, with readers counted in the state.
 ///
 /// This is the order of glibc's default `pthread_rwlock_t`. Programs that rely on it make a reader
-/// wait, inside, for another thread to read. The writer that waits longest gets the lock when the
-/// last reader leaves: a reader that comes after that waits for it.
+/// wait, inside, for another thread to read. When the last reader leaves, the writer that has the
+/// write side gets the lock: a reader that comes after that waits for it. Which writer has the
+/// write side is as with [`PhaseFair`]: an arriving writer may take it past sleeping ones.
 ///
 /// ```
 /// use ulocks_core::Private;

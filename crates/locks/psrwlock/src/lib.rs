@@ -68,7 +68,9 @@ use ulocks_core::api;
 ///
 /// *Nesting.* A thread that holds a read lock may take one of a *higher* class, whatever writers
 /// wait. A second one of the same class, or of a lower one, deadlocks if a writer comes between. In
-/// debug builds, and with [`Checked`] in all, that panics and names both places.
+/// debug builds, and with [`Checked`] in all, the second one panics nearly every time, and names
+/// both places. The check may miss it if the thread holds more than sixteen locks, or if another
+/// thread came to the lock at the moment of the first one, and by chance once in ten thousand.
 ///
 /// *Tasks* wait beside threads, by `read_async`, `write_async` and `upgradable_async` of
 /// [`AsyncRwLock`](ulocks_core::task::AsyncRwLock). A task that waits to read is a queued reader.
@@ -84,17 +86,20 @@ use ulocks_core::api;
 /// A write lock is one compare-exchange if no thread is there and the lock has no row, and so is
 /// its release.
 ///
-/// Otherwise the caller spins, for up to 30 us if no other thread sleeps for the same, and then
-/// sleeps in the kernel. The first queued reader spins for as long again before it sleeps. A
-/// writer that waits for readers sleeps until the last of them wakes it; between processes it looks
-/// each millisecond, too. No thread ever yields to the scheduler.
+/// Otherwise the caller spins, and then sleeps in the kernel. Each stage of a wait has a spin
+/// budget of its own, by default of some 30 us. For a reader the first stage ends when it joins the
+/// queue; the first queued reader has a second one. A writer has a stage for the write side, one
+/// for each queue and each class of readers, and one for the row. A writer that waits for readers
+/// sleeps until the last of them wakes it; between processes it looks each millisecond, too. No
+/// thread ever yields to the scheduler.
 ///
 /// A release is a bounded number of read-modify-writes, however many readers come and go meanwhile,
 /// and one system call for each kind of sleepers that it wakes.
 ///
-/// A timed acquisition tries at least once. It may return late by its spin budget and by what the
-/// scheduler takes. A timed writer that gives up lets all readers in again. Beside readers that use
-/// every CPU it may have to give up often: see [`PhaseFair`].
+/// A timed acquisition tries at least once. It may return late by a spin budget for each stage and
+/// by what the scheduler takes. With the default policy the budgets of a reader are some 66 us
+/// together, and those of a writer up to some 200 us. A timed writer that gives up lets all readers
+/// in again. Beside readers that use every CPU it may have to give up often: see [`PhaseFair`].
 ///
 /// # Panics
 /// If there are too many readers at once: half of what the class's share of some 56 bits can hold,

@@ -2,7 +2,8 @@
 //!
 //! A thread may nest read locks of one lock upward only. Recursion in one class and downward
 //! nesting deadlock if a writer comes in between: the writer waits for the first acquisition, and
-//! the second for the writer. Here they panic every time, and name both places.
+//! the second for the writer. Here they panic nearly every time, and name both places. What is not
+//! found is below.
 //!
 //! What a task acquires is in no table: another thread may release it. The token of a reader says
 //! so, since the thread that releases may be a reader itself.
@@ -34,8 +35,10 @@
 //! that is gone may be taken for a guard of the present lock. So may a guard of a lock that was
 //! moved while it was held.
 //!
-//! Two keys share an epoch with a probability of about one in ten thousand. So an entry may be void
-//! without a reason. Then an acquisition that would wait for its own thread is not found.
+//! An entry may be void without a reason. Two keys share an epoch with a probability of about one
+//! in ten thousand. And the look and the end of the epoch are two steps: another thread may look
+//! before this thread acquires, and end the epoch after that. In both cases an acquisition that
+//! would wait for its own thread is not found.
 
 use crate::word::Layout;
 use core::cell::RefCell;

@@ -1,6 +1,5 @@
-//! The detector of acquisitions that would wait for their own thread. What it finds panics every
-//! time, whether a writer comes or not, and names both places. What is no deadlock, or ends by
-//! itself, is let be.
+//! The detector of acquisitions that would wait for their own thread. What it finds panics, whether
+//! a writer comes or not, and names both places. What is no deadlock, or ends by itself, is let be.
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::mem::{ManuallyDrop, MaybeUninit, forget};
