@@ -179,17 +179,16 @@ pub(crate) fn enter(lock: usize, access: Access, at: &'static Location<'static>)
     });
 }
 
-/// This thread does not hold the lock any more. Whether the table had it.
+/// This thread does not hold the lock any more. Whether the table had it, by an entry that is not
+/// void.
 pub(crate) fn leave(lock: usize, access: Access) -> bool {
     let thread = tid::current();
     HELD.with_borrow_mut(|held| {
         let is_it = |entry: &Entry| (entry.thread, entry.lock, entry.access) == (thread, lock, access);
         let mine = held.iter_mut().filter(|entry| entry.as_ref().is_some_and(is_it));
-        // A void entry is of a forgotten guard, or as good as any other.
-        if let Some(mine) = mine.max_by_key(|entry| entry.as_ref().is_some_and(Entry::is_valid)) {
-            *mine = None;
-            return true;
-        }
-        false
+        let mine = mine.max_by_key(|entry| entry.as_ref().is_some_and(Entry::is_valid));
+        // A void entry goes, too. It may be of a forgotten guard, and the caller may be a task that
+        // this thread runs: so it does not count.
+        mine.and_then(Option::take).is_some_and(|entry| entry.is_valid())
     })
 }

@@ -41,6 +41,14 @@ fn message<R>(acquire: impl FnOnce() -> R) -> String {
     *panic.downcast::<String>().expect("a message with places in it")
 }
 
+/// What the future of a task that need not wait returns.
+fn ready<F: Future>(future: F) -> F::Output {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(guard) => guard,
+        Poll::Pending => panic!("it waits"),
+    }
+}
+
 /// Checks that `asked` on this very line panics, with this line and that of `held` in the message,
 /// and what both are called.
 macro_rules! finds {
@@ -104,12 +112,6 @@ fn a_write_lock_after_a_read_lock() {
 #[test]
 fn a_read_lock_after_the_release_of_what_a_task_reads() {
     fn test<R: Readers>() {
-        fn ready<F: Future>(future: F) -> F::Output {
-            match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(guard) => guard,
-                Poll::Pending => panic!("it waits"),
-            }
-        }
         let lock = new::<R>();
         let turned = AsyncRwLockWriteGuard::downgrade(ready(lock.write_async()));
         let (held, at) = (lock.read(), line!());
@@ -392,6 +394,29 @@ fn a_release_beside_a_forgotten_guard_of_a_lock_that_is_gone() {
     })
     .join()
     .unwrap();
+}
+
+/// The entry of a guard that was forgotten does not make a thread's of what a task has acquired.
+#[test]
+fn a_downgrade_of_a_task_beside_a_forgotten_guard_of_a_lock_that_is_gone() {
+    fn test<R: Readers>() {
+        let mut place = MaybeUninit::<Lock<R>>::uninit();
+        forget(place.write(new::<R>()).write());
+        let lock = &*place.write(new::<R>());
+        let turned = AsyncRwLockWriteGuard::downgrade(ready(lock.write_async()));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (held, at) = (lock.read(), line!());
+                drop(turned);
+                finds!(lock, at, "Bulk", lock.read(), "Bulk");
+                drop(held);
+            });
+        });
+        drop(lock.write());
+        assert_eq!(lock.state(), State::UNLOCKED);
+    }
+    std::thread::spawn(test::<Central>).join().unwrap();
+    std::thread::spawn(test::<AtSlots>).join().unwrap();
 }
 
 /// The list has an end; what is not in it is not checked, and what is in it is.
