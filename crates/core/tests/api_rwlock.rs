@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use ulocks_core::api;
 use ulocks_core::futex::Local;
-use ulocks_core::raw::{RawRwLock, RawRwLockDowngrade, RawRwLockUpgrade};
+use ulocks_core::raw::{RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade};
 use ulocks_core::time::Deadline;
 use ulocks_testkit::plain::rw::PlainRw;
 
@@ -162,6 +162,11 @@ unsafe impl RawRwLockDowngrade for Told {
 }
 
 // SAFETY: as above.
+unsafe impl RawRwLockFair for Told {
+    passes_on! { unsafe fn unlock_read_fair(); unsafe fn unlock_write_fair(); }
+}
+
+// SAFETY: as above.
 unsafe impl RawRwLockUpgrade for Told {
     type UpgradableToken = ();
     passes_on! { notes:
@@ -191,8 +196,9 @@ macro_rules! tells {
 }
 
 /// `Location::caller()` in a raw lock names the user's line, through the adapter and through
-/// lock_api, for everything that acquires by itself. What acquires again after something else
-/// (`unlocked`, `bump`, `with_upgraded`) goes through closures of lock_api and is not covered.
+/// lock_api, for everything that acquires by itself, and for the bump of a reader. Whatever else
+/// acquires again (`unlocked`, `bump`, `with_upgraded`) goes through closures of lock_api and is
+/// not covered.
 #[test]
 fn a_raw_lock_learns_who_acquires_it() {
     let lock = api::RwLock::<Told, u8>::new(0);
@@ -213,6 +219,11 @@ fn a_raw_lock_learns_who_acquires_it() {
     tells!(Upgradable::upgrade(upgradable));
     let upgradable = lock.upgradable_read();
     tells!(Upgradable::try_upgrade(upgradable));
+    let mut read = lock.read();
+    LINE.set(0);
+    api::RwLockReadGuard::bump(&mut read);
+    assert_eq!(LINE.get(), line!() - 1, "a bump");
+    drop(read);
     // Those that have to wait.
     let held = lock.read();
     tells!(lock.try_write_for(Duration::ZERO));

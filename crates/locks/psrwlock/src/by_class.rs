@@ -48,6 +48,10 @@ pub trait ByClass: sealed::Sealed {
 
     /// Acquires for reading in a class, waiting as long as it takes.
     ///
+    /// `bump` of the guard acquires again in the same class. `unlocked` and `unlocked_fair` acquire
+    /// again as `read` does, in the class [`Bulk`](crate::Bulk): they are not for a guard beside
+    /// another one of its thread.
+    ///
     /// # Panics
     /// As `read`.
     fn read_in<C: ThreadClass>(&self) -> PsRwLockReadGuard<'_, Self::Data, Self::Configuration>;
@@ -108,6 +112,9 @@ pub trait ByClass: sealed::Sealed {
     /// On a lock whose mask is [`Soft`](ulocks_core::signal::Soft) the handler is one of
     /// `signal::Handlers`. It never runs while its own thread writes, so if it fails, a writer on
     /// another CPU is in its last stage, or in its critical section.
+    ///
+    /// `bump` of the guard does nothing. `unlocked` and `unlocked_fair` acquire again as `read`
+    /// does, and may sleep: they are not for handlers.
     fn read_handler<'a>(
         &'a self,
         context: &'a Context<'_>,

@@ -60,6 +60,19 @@ impl<D: Configuration> RawPsRwLock<D> {
         token
     }
 
+    /// As [`read_in`](Self::read_in), in the class of threads that has this index.
+    fn read_by_index(&self, index: u8, at: At) -> ReadToken {
+        self.check(Access::Read(index), at);
+        self.begin(Access::Read(index));
+        let has_slots = Self::is_bulk(index.into()) && Self::rows_are_lent();
+        let slot = if has_slots { self.read_at_row() } else { None };
+        if slot.is_none() {
+            self.read_at(index.into(), None);
+        }
+        self.enter_table(Access::Read(index), at);
+        ReadToken { index, slot }
+    }
+
     /// As [`read_in`](Self::read_in), if that needs no waiting.
     #[inline]
     pub fn try_read_in<C: ThreadClass>(&self, at: At) -> Option<ReadToken> {
@@ -403,6 +416,20 @@ unsafe impl<D: Configuration> raw::RawRwLockFair for RawPsRwLock<D> {
     unsafe fn unlock_read_fair(&self, token: ReadToken) {
         // SAFETY: the caller's token.
         unsafe { raw::RawRwLock::unlock_read(self, token) };
+    }
+
+    /// In the class of the token: in another one it might wait for what this thread holds beside
+    /// it. A signal handler keeps what it has, since it must not wait.
+    #[inline]
+    #[track_caller]
+    unsafe fn bump_read(&self, token: ReadToken) -> ReadToken {
+        let index = token.index & !Self::NOT_IN_TABLE;
+        if Self::LAYOUT.is_handler(index.into()) {
+            return token;
+        }
+        // SAFETY: the caller's token.
+        unsafe { raw::RawRwLock::unlock_read(self, token) };
+        self.read_by_index(index, Location::caller())
     }
 
     #[inline]

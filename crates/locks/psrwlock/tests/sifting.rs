@@ -12,12 +12,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 use threads::{asleep, until, with};
 use ulocks_core::Private;
+use ulocks_core::raw::{RawRwLock as _, RawRwLockFair as _};
 use ulocks_core::spin::NoSpin;
 use ulocks_psrwlock::signal::Soft;
 use ulocks_psrwlock::{
     BULK, Bulk, ByClass, Central, Configuration, Eager, HANDLER, NESTED, Nested, Partial, PhaseFair,
-    PsRwLock, PsRwLockReadGuard, PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWith,
-    PsRwLockWriteGuard as WriteGuard, Sifted, ThreadClass, URGENT, Unchecked, Urgent,
+    PsRwLock, PsRwLockReadGuard, PsRwLockReadGuard as ReadGuard,
+    PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWith, PsRwLockWriteGuard as WriteGuard, Sifted,
+    ThreadClass, URGENT, Unchecked, Urgent,
 };
 use ulocks_testkit as _;
 
@@ -222,6 +224,64 @@ fn message<R>(acquire: impl FnOnce() -> R) -> String {
 /// Readers of class `C`, until there is no room for one more.
 fn fill<C: ThreadClass, D: Configuration>(lock: &PsRwLockWith<u32, D>) -> Vec<PsRwLockReadGuard<'_, u32, D>> {
     std::iter::from_fn(|| lock.try_read_in::<C>()).take(1 << 20).collect()
+}
+
+/// A guard that lets others in between stays in its class.
+#[test]
+fn a_bump_stays_in_its_class() {
+    macro_rules! check {
+        ($($configuration:ty),+) => {$(
+            with("bumped", PsRwLockWith::<u32, $configuration>::new(0), |lock| {
+                let mut upgradable = lock.upgradable_read();
+                let mut urgent = lock.read_in::<Urgent>();
+                ReadGuard::bump(&mut urgent);
+                assert!(Partial::try_exclude::<Bulk>(&mut upgradable), "it has become a Bulk reader");
+                assert!(!Partial::try_exclude::<Urgent>(&mut upgradable), "it is no Urgent reader any more");
+                // Its class is open still.
+                ReadGuard::bump(&mut urgent);
+                drop((urgent, upgradable));
+                let mut bulk = lock.read();
+                ReadGuard::bump(&mut bulk);
+                drop(bulk);
+                *lock.write() += 1;
+            });
+        )+};
+    }
+    check!(Private, Private<NoSpin>, Sifted<{ THREE | HANDLER }>, Sifted<THREE, Private, PhaseFair, Eager>);
+}
+
+/// The writer waits for this thread, and so a bump in another class would wait for the writer.
+#[test]
+fn a_nested_guard_is_bumped_beside_a_writer() {
+    with("bumped beside a writer", PsRwLock::<u32>::new(0), |lock| {
+        let outer = lock.read();
+        let mut nested = lock.read_in::<Nested>();
+        thread::scope(|scope| {
+            let writer = asleep(scope, || *lock.write() += 1);
+            until(|| lock.state().level() == 1);
+            ReadGuard::bump(&mut nested);
+            assert!(!writer.is_finished());
+            drop((nested, outer));
+            writer.join().unwrap();
+        });
+        assert_eq!(*lock.read(), 1);
+    });
+}
+
+/// A handler must not wait, and so it does not let others in between.
+#[test]
+fn a_bump_of_a_handler_s_guard_does_nothing() {
+    with("bumped by a handler", PsRwLockWith::<u32, Sifted<{ THREE | HANDLER }>>::new(0), |lock| {
+        // SAFETY: what is acquired here is released here.
+        let raw = unsafe { lock.raw() }.inner();
+        let token = raw.read_in_handler_looking(1).expect("free");
+        let before = lock.state();
+        // SAFETY: the token is of the acquisition above.
+        let token = unsafe { raw.bump_read(token) };
+        assert_eq!(lock.state(), before, "it is a reader of another class");
+        // SAFETY: as above.
+        unsafe { raw.unlock_read(token) };
+    });
 }
 
 #[test]

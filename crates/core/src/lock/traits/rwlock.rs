@@ -211,6 +211,19 @@ pub unsafe trait RawRwLockFair: RawRwLock {
     /// # Safety
     /// As [`RawRwLock::unlock_write`].
     unsafe fn unlock_write_fair(&self, token: Self::WriteToken);
+
+    /// Releases the lock of a reader to the longest waiter, if there is one, and acquires it for
+    /// reading again. Where a lock has several kinds of readers, the kind is that of the token.
+    ///
+    /// # Safety
+    /// As [`RawRwLock::unlock_read`].
+    #[inline]
+    #[track_caller]
+    unsafe fn bump_read(&self, token: Self::ReadToken) -> Self::ReadToken {
+        // SAFETY: the caller's promise.
+        unsafe { self.unlock_read_fair(token) };
+        self.read()
+    }
 }
 
 /// A reader-writer lock whose upgradable holder can hand it to the longest waiter.

@@ -117,6 +117,25 @@ fn nest_beside_a_writer() {
     place.check_at_rest(writer.join().expect("the writer panicked"));
 }
 
+/// As a nested acquisition, a bump of the inner guard waits for no writer.
+#[test]
+fn a_nested_reader_is_bumped_beside_a_writer_that_waits_for_it() {
+    explore(sampled(2, 1), || {
+        let place = Place::<All<THREE>>::new();
+        let (outer, inner) = (place.read_of(BULK), place.read_of(NESTED));
+        let writer = {
+            let place = Arc::clone(&place);
+            spawn(move || place.play(Write))
+        };
+        spin_until(|| place.lock.state().level() > 0);
+        // SAFETY: the token is of the acquisition above. No writer gets in beside `outer`.
+        let inner = unsafe { place.lock.bump_read(inner) };
+        place.leave(inner);
+        place.leave(outer);
+        place.check_at_rest(writer.join().expect("the writer panicked"));
+    });
+}
+
 /// The promise that no other lock makes: while a writer waits for readers of a class, readers of
 /// all classes above go in and out without waiting; and it goes on to the next class as soon as
 /// these have left, whatever is in above.

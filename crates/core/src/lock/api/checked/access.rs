@@ -54,6 +54,16 @@ pub trait FairAccess<L>: Access<L> {
     /// As [`Access::release`].
     #[track_caller]
     unsafe fn release_fair(lock: &L, token: Self::Token);
+    /// Releases fairly and acquires again.
+    ///
+    /// # Safety
+    /// As [`Access::release`].
+    #[track_caller]
+    unsafe fn bump(lock: &L, token: Self::Token) -> Self::Token {
+        // SAFETY: the caller's promise.
+        unsafe { Self::release_fair(lock, token) };
+        Self::acquire(lock)
+    }
 }
 
 /// A kind of access that excludes all others.
@@ -63,7 +73,8 @@ impl<L: RawRwLock> SoleAccess<L> for Exclusive {}
 
 macro_rules! access {
     ($kind:ident, $raw:ident, $fair:ident, $token:ident, $exclusive:literal,
-     $acquire:ident, $try_acquire:ident, $acquire_until:ident, $release:ident, $release_fair:ident) => {
+     $acquire:ident, $try_acquire:ident, $acquire_until:ident, $release:ident, $release_fair:ident
+     $(, $bump:ident)?) => {
         impl<L: $raw> Access<L> for $kind {
             type Token = L::$token;
             const EXCLUSIVE: bool = $exclusive;
@@ -91,6 +102,13 @@ macro_rules! access {
                 // SAFETY: the caller's promise.
                 unsafe { lock.$release_fair(token) };
             }
+            $(
+                #[track_caller]
+                unsafe fn bump(lock: &L, token: L::$token) -> L::$token {
+                    // SAFETY: the caller's promise.
+                    unsafe { lock.$bump(token) }
+                }
+            )?
         }
     };
 }
@@ -106,7 +124,8 @@ access!(
     try_read,
     read_until,
     unlock_read,
-    unlock_read_fair
+    unlock_read_fair,
+    bump_read
 );
 access!(
     Exclusive,
@@ -229,6 +248,20 @@ impl<L> Watched<L> {
         self.close::<A>();
         // SAFETY: the caller's promise.
         unsafe { A::release_fair(self.raw.inner(), token.into_inner()) };
+    }
+
+    /// Releases the lock to the longest waiter, and acquires it again.
+    ///
+    /// # Safety
+    /// As [`Watched::release`].
+    #[track_caller]
+    pub(super) unsafe fn bump<A: FairAccess<L>>(&self, token: Token<A::Token>) -> Token<A::Token> {
+        if panicking() {
+            return token;
+        }
+        self.close::<A>();
+        // SAFETY: the caller's promise.
+        self.open::<A>(unsafe { A::bump(self.raw.inner(), token.into_inner()) })
     }
 
     /// Runs `wait`, which releases the lock by the token it gets and returns with another.

@@ -152,7 +152,10 @@ impl<H: Hold<L>, L, A: FairAccess<L>> Guard<H, L, A> {
     /// Lets the longest waiter have its turn, if there is one.
     #[track_caller]
     pub fn bump(s: &mut Self) {
-        Self::unlocked_fair(s, || ());
+        if let Some(token) = s.token.take() {
+            // SAFETY: as in `unlocked_fair`.
+            s.token = Some(unsafe { Self::lock(s).bump::<A>(token) });
+        }
     }
 }
 

@@ -7,7 +7,9 @@ use super::{Raw, Token};
 use crate::lock::traits::{
     RawRwLock, RawRwLockDowngrade, RawRwLockFair, RawRwLockUpgrade, RawRwLockUpgradeFair,
 };
+use crate::sys::sync::NoUnwinding;
 use crate::sys::time::Deadline;
+use core::ptr;
 use core::time::Duration;
 use std::time::Instant;
 
@@ -168,10 +170,26 @@ unsafe impl<L: RawRwLock> lock_api::RawRwLockTimed for Raw<L> {
     attempts!(try_lock_exclusive_until(Instant) = try_write, write_until(Deadline::at) -> ExclusiveGuard);
 }
 
-// SAFETY: as `RawRwLock`; a fair release is a release.
+// SAFETY: as `RawRwLock`; a fair release is a release. A bump that panics aborts.
 unsafe impl<L: RawRwLockFair> lock_api::RawRwLockFair for Raw<L> {
     releases!(unlock_shared_fair(SharedGuard) = unlock_read_fair);
     releases!(unlock_exclusive_fair(ExclusiveGuard) = unlock_write_fair);
+
+    // That of lock_api would acquire as `read` does, whatever kind of reader the guard is of.
+    #[inline]
+    #[track_caller]
+    unsafe fn bump_shared(&self, guard: &mut Self::SharedGuard) {
+        const WHY: &str =
+            "ulocks: the process aborts, because this panic would leave a guard without its lock\n";
+        let bumps = NoUnwinding::because(WHY);
+        // SAFETY: `guard` is valid, and is not used until it has another token; a panic aborts.
+        let token = unsafe { ptr::read(guard) };
+        // SAFETY: the caller passes the token of its acquisition of this lock.
+        let token = unsafe { self.inner().bump_read(token.into_inner()) };
+        // SAFETY: as for the read.
+        unsafe { ptr::write(guard, Token::new(token)) };
+        bumps.end();
+    }
 }
 
 // SAFETY: as `RawRwLock`; a downgrade releases to later acquisitions and lets no writer in.

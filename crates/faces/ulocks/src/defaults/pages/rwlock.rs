@@ -136,9 +136,9 @@ pub type RwLock<T> = lock_api::RwLock<Raw<RawPsRwLock<Sifted>>, T>;
 /// |---|---|
 /// | [`map`](RwLockReadGuard#method.map) | narrows the guard to a part of the data |
 /// | [`try_map`](RwLockReadGuard#method.try_map), [`try_map_or_err`](RwLockReadGuard#method.try_map_or_err) | the same if there is such a part |
-/// | [`unlocked`](RwLockReadGuard#method.unlocked), [`unlocked_fair`](RwLockReadGuard#method.unlocked_fair) | unlocks, runs a closure, and locks again |
+/// | [`unlocked`](RwLockReadGuard#method.unlocked), [`unlocked_fair`](RwLockReadGuard#method.unlocked_fair) | unlocks, runs a closure, and locks again as `read` does, in the class [`Bulk`](crate::psrwlock::Bulk): not for a guard of another class beside one of the same thread, nor for signal handlers |
 /// | [`unlock_fair`](RwLockReadGuard#method.unlock_fair) | unlocks, and leaves the lock to a waiting writer |
-/// | [`bump`](RwLockReadGuard#method.bump) | lets waiters come in between |
+/// | [`bump`](RwLockReadGuard#method.bump) | lets waiters come in between, and reads again in its class |
 /// | [`rwlock`](RwLockReadGuard#method.rwlock) | the lock that it holds |
 pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, Raw<RawPsRwLock<Sifted>>, T>;
 
