@@ -145,6 +145,13 @@ pub const TABLE: &[(&str, fn())] = &[
         RwLockUpgradableReadGuard::unlock_fair(upgradable);
         assert!(!lock.is_locked());
     }),
+    ("a nested reader that lets others in stays what it is", || {
+        let lock = RwLock::new(1);
+        let outer = lock.read();
+        let mut nested = lock.read_in::<Nested>();
+        RwLockReadGuard::bump(&mut nested);
+        assert_eq!(*outer, *nested);
+    }),
     ("mapped guards", || {
         let lock = RwLock::new([1, 2]);
         let part: MappedRwLockReadGuard<'_, i32> = RwLockReadGuard::map(lock.read(), |pair| &pair[0]);

@@ -60,17 +60,24 @@ impl<D: Configuration> RawPsRwLock<D> {
         token
     }
 
-    /// As [`read_in`](Self::read_in), in the class of threads that has this index.
-    fn read_by_index(&self, index: u8, at: At) -> ReadToken {
-        self.check(Access::Read(index), at);
+    /// Acquires in the class of `was`, the token of a thread or of a task. That of a task is not in
+    /// the table, and stays so.
+    fn read_again(&self, was: ReadToken, at: At) -> ReadToken {
+        let index = was.index & !Self::NOT_IN_TABLE;
+        let is_in_table = index == was.index;
+        if is_in_table {
+            self.check(Access::Read(index), at);
+        }
         self.begin(Access::Read(index));
         let has_slots = Self::is_bulk(index.into()) && Self::rows_are_lent();
         let slot = if has_slots { self.read_at_row() } else { None };
         if slot.is_none() {
             self.read_at(index.into(), None);
         }
-        self.enter_table(Access::Read(index), at);
-        ReadToken { index, slot }
+        if is_in_table {
+            self.enter_table(Access::Read(index), at);
+        }
+        ReadToken { index: was.index, slot }
     }
 
     /// As [`read_in`](Self::read_in), if that needs no waiting.
@@ -427,9 +434,10 @@ unsafe impl<D: Configuration> raw::RawRwLockFair for RawPsRwLock<D> {
         if Self::LAYOUT.is_handler(index.into()) {
             return token;
         }
+        let was = ReadToken { index: token.index, slot: None };
         // SAFETY: the caller's token.
         unsafe { raw::RawRwLock::unlock_read(self, token) };
-        self.read_by_index(index, Location::caller())
+        self.read_again(was, Location::caller())
     }
 
     #[inline]

@@ -255,6 +255,23 @@ unsafe impl<R: RawRwLockUpgrade<Scope = Local>> RawRwLockUpgrade for CheckedRw<R
 
 // SAFETY: as `RawRwLock`; the fair releases are those of `raw`.
 unsafe impl<R: RawRwLockFair<Scope = Local>> RawRwLockFair for CheckedRw<R> {
+    /// To the checker it is a release, and a wait for the lock in the same way.
+    #[track_caller]
+    unsafe fn bump_read(&self, token: Self::ReadToken) -> Self::ReadToken {
+        let (access, is_task) = (token.access, token.is_task);
+        if !self.leave_read(&token) {
+            return token;
+        }
+        // SAFETY: the caller's promise.
+        let bump = |raw: &R| unsafe { raw.bump_read(token.token) };
+        if is_task {
+            return CheckedReadToken { token: bump(&self.0.raw), access, is_task };
+        }
+        // SAFETY: `bump` returns the token of an acquisition of the lock that it gets.
+        let token = unsafe { self.read_as(access.unwrap_or(READ), |_| None, bump) };
+        CheckedReadToken { access, ..token }
+    }
+
     #[inline]
     #[track_caller]
     unsafe fn unlock_read_fair(&self, token: Self::ReadToken) {
