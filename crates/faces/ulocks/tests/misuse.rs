@@ -93,7 +93,7 @@ const MISUSES: [(&str, &str, &str); 8] = [
     // The compiler's own words. They name the types.
     (
         "a condition variable with another mutex",
-        "ulocks::lock_api::MutexGuard<'_, ulocks_core::lock::api::raw::Raw<RawBargingMutex>, {integer}>`",
+        "ulocks::lock_api::MutexGuard<'_, Raw<RawBargingMutex>, {integer}>`",
         "fn main() {
             let (mutex, condvar) = (ulocks::unfair::BargingMutex::new(0), ulocks::Condvar::new());
             condvar.wait(&mut mutex.lock());
