@@ -3,7 +3,7 @@
 //! | file | what of the protocol |
 //! |---|---|
 //! | `mutex.rs` | properties, states, invariants, orderings; how an arriving thread acquires, and a holder releases |
-//! | `wait.rs` | how a waiter waits, contends, and leaves |
+//! | `wait.rs` | how a waiter waits, for how long, contends, and leaves |
 //! | `serve.rs` | what the queue-lock holder does |
 //! | `mod.rs` | nodes and links, which know nothing of mutexes |
 //! | `departures.rs` | nodes that are detached and not answered yet; how leavers are found |
@@ -139,14 +139,6 @@
 //! 8. A waiter does not unwind from (enqueue) or (come forward) until it has the mutex or has left:
 //!    a node or a bit would stay behind. If a panic comes, as of a wait that the kernel refuses,
 //!    the process aborts.
-//!
-//! # How long a waiter waits, barging
-//! Let `h` be the longest hold and `w` the time until a thread runs that was woken, or that was
-//! preempted on the queue. The candidate sets `DUE` within `bound + w` of its first look, and
-//! acquires with the next release, within `h + w`; or it sleeps when the bound passes, and the next
-//! release wakes it for that: `h + w` more. A waiter behind `k` others is chosen after they have
-//! acquired or left. So it waits for `(k + 1) * (bound + 2h + 3w)` at most. A nap ends with the
-//! bound.
 //!
 //! # Ordering
 //! - (free), (serve), (serve free) release; (take), (take as candidate), (keep) acquire: the word
@@ -606,26 +598,3 @@ unsafe impl<P: InOneProcess> raw::RawMutexFair for QueueMutex<P, super::InOrder>
 
 // A wait that ends early leaves as one whose time is up.
 impl<P: InOneProcess, R: Rule> raw::RawInterruptible for QueueMutex<P, R> {}
-
-#[cfg(test)]
-mod tests {
-    use super::super::InOrder;
-    use super::*;
-    use crate::lock::policy::Private;
-    use crate::lock::traits::RawMutex;
-    use core::time::Duration;
-
-    /// A waiter has left, and is about to release the queue lock.
-    #[test]
-    fn a_free_mutex_whose_queue_is_locked_is_taken_though_no_time_is_left() {
-        let mutex = QueueMutex::<Private, InOrder>::new();
-        let mut seen = Seen { mutex: &mutex, word: State::FREE };
-        assert!(seen.change(State::FREE.queue_locked(), Acquire));
-        assert!(mutex.lock_until(Deadline::after(Duration::ZERO)).is_some());
-        assert_eq!(mutex.state(), State::HELD.queue_locked());
-        // SAFETY: locked above; the token is nothing.
-        unsafe { mutex.unlock(()) };
-        mutex.serve(seen, Task::Nothing);
-        assert_eq!(mutex.state(), State::FREE);
-    }
-}

@@ -132,12 +132,14 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rule::After;
+    use super::super::rule::{After, InOrder};
     use super::super::word::State;
     use super::super::{Cpu, Newest};
     use super::*;
     use crate::lock::policy::Private;
     use crate::lock::traits::RawMutex;
+    use crate::sys::time::Deadline;
+    use core::time::Duration;
 
     /// The word has come back to what the queue-lock holder has seen, but for the note. No model
     /// needs it: the new holder chooses a candidate when it releases.
@@ -155,5 +157,19 @@ mod tests {
         mutex.serve(seen, Task::Nothing);
         assert!(node.look().is(Kind::Chosen));
         assert_eq!(mutex.state(), State::HELD.awake());
+    }
+
+    /// A waiter has left, and is about to release the queue lock.
+    #[test]
+    fn a_free_mutex_whose_queue_is_locked_is_taken_though_no_time_is_left() {
+        let mutex = QueueMutex::<Private, InOrder>::new();
+        let mut seen = Seen { mutex: &mutex, word: State::FREE };
+        assert!(seen.change(State::FREE.queue_locked(), Acquire));
+        assert!(mutex.lock_until(Deadline::after(Duration::ZERO)).is_some());
+        assert_eq!(mutex.state(), State::HELD.queue_locked());
+        // SAFETY: locked above; the token is nothing.
+        unsafe { mutex.unlock(()) };
+        mutex.serve(seen, Task::Nothing);
+        assert_eq!(mutex.state(), State::FREE);
     }
 }

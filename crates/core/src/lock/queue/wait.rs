@@ -1,4 +1,12 @@
 //! How a waiter waits, contends, naps, and leaves. Labels and invariants are those of `mutex.rs`.
+//!
+//! # How long a waiter waits, barging
+//! Let `h` be the longest hold and `w` the time until a thread runs that was woken, or that was
+//! preempted on the queue. The candidate sets `DUE` within `bound + w` of its first look, and
+//! acquires with the next release, within `h + w`; or it sleeps when the bound passes, and the next
+//! release wakes it for that: `h + w` more. A waiter behind `k` others is chosen after they have
+//! acquired or left. So it waits for `(k + 1) * (bound + 2h + 3w)` at most. A nap ends with the
+//! bound.
 
 use super::mutex::{QueueMutex, Seen, Task};
 use super::plan::Plan;

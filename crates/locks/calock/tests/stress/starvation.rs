@@ -1,7 +1,7 @@
 //! No thread starves: the bound that the lock publishes, in the lock's own time.
 //!
 //! Waiters stand in a queue, and the oldest is promoted when it has waited for an interval
-//! (`core/src/lock/queue/mutex.rs`, "How long a waiter waits"). An interval that passes on a busy
+//! (`core/src/lock/queue/wait.rs`, "How long a waiter waits"). An interval that passes on a busy
 //! lock ends in a promotion, so promotions are the clock: while a thread waits behind `k` others,
 //! the lock promotes at most `k + 1` waiters, that thread included. As many may be promoted before
 //! it stands in the queue, if it loses its CPU on the way. How long an interval takes on a loaded
