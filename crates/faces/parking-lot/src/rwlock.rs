@@ -86,8 +86,8 @@ const MOST: u64 = 1 << 31;
 const AS_BULK: ReadToken = Lock::token::<Bulk>();
 const AS_NESTED: ReadToken = Lock::token::<Nested>();
 
-/// How long a reader that reads again waits for the lock before it looks for a share. It is longer
-/// than most writes. So a reader seldom leaves the lock's queue for a look.
+/// How long a reader that reads again waits for the lock before it looks for a share. While it
+/// looks, it is not in the lock's queue. Others were not measured.
 const FIRST_NAP: Duration = Duration::from_millis(1);
 /// Each nap takes twice as long as the one before, up to this: beside a long write the look costs
 /// some sixty wake-ups a second.

@@ -80,7 +80,7 @@ fn run<const W: usize, const D: usize>(
     (results, place)
 }
 
-/// Who uses a lock, and how.
+/// How the threads of a program use a lock.
 #[derive(Clone, Copy)]
 pub struct Clients {
     pub threads: u32,

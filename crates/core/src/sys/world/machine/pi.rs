@@ -21,10 +21,10 @@ use core::ptr::null_mut;
 use core::time::Duration;
 
 /// How long a caller sleeps until it asks again: a yield would not let an heir run that has a lower
-/// priority.
+/// priority. Others were not measured.
 const HEIR_PAUSE: Duration = Duration::from_micros(100);
-/// How often it does: 0.1 s in all, longer than an ordinary thread is kept from its CPU. A word
-/// that is used in two ways is reported then.
+/// How often it does: 0.1 s in all. A word that is used in two ways is reported then. Others were
+/// not measured.
 const HEIR_PAUSES: u32 = 1_000;
 
 /// How often a caller has waited for the heir of a lock.
