@@ -46,20 +46,6 @@ impl Ran {
         tests
     }
 
-    /// The first test that failed, if the tests ran one after the other with all their output.
-    pub fn failed_test(&self) -> Option<String> {
-        let mut test = None;
-        for line in self.output.lines() {
-            if let Some((name, _)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
-                test = Some(name.to_owned());
-            }
-            if is_failure(line) {
-                break;
-            }
-        }
-        test
-    }
-
     /// In which execution the virtual machine found the first failure.
     pub fn executions(&self) -> Option<u64> {
         let mut lines = self.output.lines().filter_map(|line| line.strip_prefix("at execution "));
@@ -103,27 +89,6 @@ pub fn finish_apart(
     ran(status, output)
 }
 
-/// Runs `command` until it ends or its output, in the file `output`, says that a test has failed.
-pub fn finish_or_fail(command: &mut Command, output: &Path, limit: Duration) -> anyhow::Result<Ran> {
-    let file = File::create(output)?;
-    let (mut read, mut has_failed) = (0, false);
-    let status = run_until(command.stdout(file.try_clone()?).stderr(file), limit, || {
-        let length = fs::metadata(output).map_or(0, |data| data.len());
-        if length != read {
-            read = length;
-            has_failed =
-                fs::read(output).is_ok_and(|output| String::from_utf8_lossy(&output).lines().any(is_failure));
-        }
-        has_failed
-    })?;
-    if has_failed { Ok(Ran { end: End::Failed, ..ran(status, output)? }) } else { ran(status, output) }
-}
-
-/// Whether libtest prints this line after the output of a test that has failed.
-fn is_failure(line: &str) -> bool {
-    line == "FAILED" || line.starts_with("test ") && line.ends_with("... FAILED")
-}
-
 fn ran(status: Option<ExitStatus>, output: &Path) -> anyhow::Result<Ran> {
     let end = match status {
         None => End::OutOfTime,
@@ -149,20 +114,11 @@ pub fn reaper(child: &Child) -> io::Result<Child> {
 /// Runs `command` as a process group. None if it has not ended after `limit`.
 /// The [`reaper`] sees to it that neither a test nor a child of a test stays behind.
 pub fn run_within(command: &mut Command, limit: Duration) -> anyhow::Result<Option<ExitStatus>> {
-    run_until(command, limit, || false)
-}
-
-/// As [`run_within`], but the run also ends when `is_enough` returns true.
-fn run_until(
-    command: &mut Command,
-    limit: Duration,
-    mut is_enough: impl FnMut() -> bool,
-) -> anyhow::Result<Option<ExitStatus>> {
     let mut child = command.stdin(Stdio::null()).process_group(0).spawn()?;
     let mut reaper = reaper(&child)?;
     let start = Instant::now();
     let mut status = child.try_wait()?;
-    while status.is_none() && start.elapsed() < limit && !is_enough() {
+    while status.is_none() && start.elapsed() < limit {
         sleep(POLL);
         status = child.try_wait()?;
     }

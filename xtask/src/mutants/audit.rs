@@ -213,8 +213,13 @@ impl<'a> Audit<'a> {
     /// counted.
     pub fn may_begin(&self, is_first: bool) -> bool {
         let may = may_begin(self.until, is_first);
-        self.left.fetch_add(usize::from(!may), Ordering::Relaxed);
+        self.count_left(usize::from(!may));
         may
+    }
+
+    /// Counts runs that were not begun in time.
+    pub fn count_left(&self, runs: usize) {
+        self.left.fetch_add(runs, Ordering::Relaxed);
     }
 
     /// A command that runs the test program `test` of `unit`, in the directory where cargo would

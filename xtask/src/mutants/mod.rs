@@ -35,6 +35,7 @@ mod models;
 mod orderings;
 mod part;
 mod plant;
+mod reach;
 mod report;
 mod results;
 mod scratch;

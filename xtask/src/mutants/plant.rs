@@ -22,6 +22,8 @@ use xtask::workspace::{Package, Workspace};
 
 /// The variable that says which mutant runs.
 pub const VARIABLE: &str = "ULOCKS_MUTANT";
+/// The variable that names the file of the orderings that a run passes, if the other is `reach`.
+pub const REACHED: &str = "ULOCKS_REACHED";
 /// The module that reads it, and its text.
 const SELECTOR: &str = "__mutant";
 const SELECTOR_TEXT: &str = include_str!("selector.rs");

@@ -1,25 +1,26 @@
 //! The audit of orderings: for each way to weaken a site, some model must fail.
 //!
-//! A mutant runs on the models of its lock, without the models that are only there for planted
-//! bugs. It runs on the virtual machine first, and if it survives, under loom. The first test that
-//! fails ends the run. Each world has a record of its own, so a run in one world is a part of the
-//! run in both. What has its models in other packages has a record for each.
+//! A mutant runs on the models of its lock that reach its site (`reach.rs`), the fastest first,
+//! without the models that are only there for planted bugs. It runs on the virtual machine first,
+//! and if it survives, under loom. The first model that fails ends the run. Each world has a record
+//! of its own, so a run in one world is a part of the run in both. What has its models in other
+//! packages has a record for each.
 
-use super::audit::{Audit, Course, Needed, Once, Store};
+use super::audit::{Audit, Course, Needed, Store};
 use super::build::Unit;
 use super::models::{Models, WORLDS, models};
 use super::orderings::{self, Constants, Site};
 use super::plant::VARIABLE;
+use super::reach::{self, Model, Reach};
 use super::report::Row;
 use super::results::Record;
-use super::verdict::{Verdict, judge};
+use super::verdict::Verdict;
 use crate::code;
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Command;
 use std::time::{Duration, Instant};
-use xtask::exec::{self, End, LIMIT};
+use xtask::exec::{self, End};
 use xtask::workspace::{Workspace, sources};
 
 /// The crates whose orderings are audited, with the parts of their sources.
@@ -33,8 +34,9 @@ const SCOPE: [(&str, &[&str]); 8] = [
     ("ulocks-shm", &["slots", "robust", "directory"]),
     ("ulocks-parking-lot", &[""]),
 ];
-/// A run with a mutant may take this many times as long as a run without one.
+/// A model may take this many times as long with a mutant as without one, and [`MORE`].
 const PATIENCE: u32 = 4;
+const MORE: Duration = Duration::from_secs(20);
 
 /// A site, and where it is.
 #[derive(Clone, Debug)]
@@ -126,10 +128,9 @@ impl Placed {
 /// The outcome of a run of models.
 struct Outcome {
     verdict: Verdict,
-    /// The target and the test that has failed.
-    failed: Option<(String, Option<String>)>,
+    /// The model that has failed.
+    by: Option<String>,
     executions: Option<u64>,
-    passed: u64,
 }
 
 /// A weakening that has to be run.
@@ -203,12 +204,16 @@ pub fn run(course: &mut Course<'_>, jobs: Vec<Job<'_>>) -> anyhow::Result<Vec<Ro
             if now.is_empty() {
                 continue;
             }
-            let done = course.stage(needed, now.len(), |audit| {
-                let passes = Once::new();
+            let (units, runs) = (needed.clone(), now.len());
+            let done = course.stage(needed, runs, |audit| {
+                let Some(reach) = reach::find(audit, &units)? else {
+                    audit.count_left(runs);
+                    return Ok(Vec::new());
+                };
                 audit.on_all_cpus(now, |worker, mut job: Job<'_>| {
                     // The models of one package, then those of the next.
                     while job.needs(world) {
-                        job.run(audit, world, &passes, worker)?;
+                        job.run(audit, world, &reach, worker)?;
                     }
                     Ok(job)
                 })
@@ -218,41 +223,6 @@ pub fn run(course: &mut Course<'_>, jobs: Vec<Job<'_>>) -> anyhow::Result<Vec<Ro
         rows.extend(jobs.iter().map(Job::outcome));
     }
     Ok(rows)
-}
-
-/// Whether tests pass without a mutant: a target, and the test, or all of the target's models.
-type Passes = Once<(Models, String, Option<String>), bool>;
-
-/// Whether `test` of the target `target`, or all models there, pass without a mutant.
-fn passes(
-    audit: &Audit<'_>,
-    models: &Models,
-    (target, test): (&str, Option<&str>),
-    worker: usize,
-) -> anyhow::Result<bool> {
-    let named = test.map_or_else(|| format!("without {}", models.without.join(" ")), str::to_owned);
-    let key = format!("no mutant, {}: {} {target} {named}", models.unit.world, models.unit.package);
-    let hash = audit.store.hashes.of(&models.unit.package, &key);
-    if audit.store.earlier(&key, hash).is_some() {
-        return Ok(true);
-    }
-    let start = Instant::now();
-    let mut command = match test {
-        Some(test) => {
-            let mut command = audit.command(&models.unit, target)?;
-            command.args(["--nocapture", "--exact", test]);
-            command
-        }
-        None => command(audit, models, target, None)?,
-    };
-    let ran = exec::finish(&mut command, &audit.output(worker), Duration::MAX)?;
-    let (verdict, took) = (judge(&ran, None), start.elapsed());
-    println!("{key}: {verdict}, {:.1} s", took.as_secs_f64());
-    if verdict == Verdict::Passes {
-        let record = Record { key, hash, verdict, took, by: None, executions: None, code: None };
-        audit.store.results.add(&record)?;
-    }
-    Ok(verdict == Verdict::Passes)
 }
 
 impl<'a> Job<'a> {
@@ -316,60 +286,25 @@ impl<'a> Job<'a> {
         has_models && self.not.is_none() && !self.is_decided()
     }
 
-    /// Runs the models of `world`, of one package.
-    fn run(&mut self, audit: &Audit<'_>, world: &str, known: &Passes, worker: usize) -> anyhow::Result<()> {
+    /// Runs the models of `world`, of one package, and records what comes of it.
+    fn run(&mut self, audit: &Audit<'_>, world: &str, reach: &Reach, worker: usize) -> anyhow::Result<()> {
         let value = &self.weakening.value;
         let nth = self.models.iter().position(|models| models.unit.world == world);
         let models = self.models.remove(nth.context("a weakening without models")?);
         self.not = audit.plan.alone.get(&id(value)).cloned();
         if self.not.is_none() {
-            let (start, mut limit) = (Instant::now(), LIMIT);
-            let mut outcome = outcome(audit, &models, Some(value), limit, worker)?;
-            if outcome.verdict == Verdict::OutOfTime {
-                // On a loaded machine the models may take as long without a mutant.
-                let begun = Instant::now();
-                if self::outcome(audit, &models, None, Duration::MAX, worker)?.verdict == Verdict::Survived {
-                    limit = begun.elapsed() * PATIENCE;
-                    if limit > LIMIT {
-                        outcome = self::outcome(audit, &models, Some(value), limit, worker)?;
-                    }
-                }
-            }
-            self.judge(audit, models, outcome, start.elapsed(), known, worker)?;
+            let start = Instant::now();
+            let chosen = models.that_reach(id(value), reach);
+            let Outcome { verdict, by, executions } = outcome(audit, &models.unit, &chosen, value, worker)?;
+            let (key, hash) = self.key(audit.store, &models);
+            let code = Some(self.weakening.code.clone());
+            let record = Record { key, hash, verdict, took: start.elapsed(), by, executions, code };
+            audit.store.results.add(&record)?;
+            self.found.push(record);
         }
         if self.not.is_some() || self.is_decided() {
             println!("{}", self.outcome().line());
         }
-        Ok(())
-    }
-
-    /// Records what a run shows, if it shows anything.
-    fn judge(
-        &mut self,
-        audit: &Audit<'_>,
-        models: Models,
-        outcome: Outcome,
-        took: Duration,
-        known: &Passes,
-        worker: usize,
-    ) -> anyhow::Result<()> {
-        let Outcome { verdict, failed, executions, passed } = outcome;
-        if let Some((target, test)) = &failed {
-            let key = (models.clone(), target.clone(), test.clone());
-            if !known.get(key, || passes(audit, &models, (target, test.as_deref()), worker))? {
-                let what = test.as_deref().unwrap_or(target);
-                self.not = Some(format!("{what} fails without a mutant too"));
-                return Ok(());
-            }
-        } else if verdict == Verdict::Survived && passed == 0 {
-            self.not = Some("its models are no tests".into());
-            return Ok(());
-        }
-        let (key, hash) = self.key(audit.store, &models);
-        let (by, code) = (failed.and_then(|(_, test)| test), Some(self.weakening.code.clone()));
-        let record = Record { key, hash, verdict, took, by, executions, code };
-        audit.store.results.add(&record)?;
-        self.found.push(record);
         Ok(())
     }
 }
@@ -385,39 +320,27 @@ fn id(value: &str) -> u32 {
 
 fn outcome(
     audit: &Audit<'_>,
-    models: &Models,
-    value: Option<&str>,
-    limit: Duration,
+    unit: &Unit,
+    models: &[&Model],
+    value: &str,
     worker: usize,
 ) -> anyhow::Result<Outcome> {
-    let (start, mut passed) = (Instant::now(), 0);
-    for test in &models.tests {
-        let mut command = command(audit, models, test, value)?;
-        let left = limit.saturating_sub(start.elapsed());
-        let ran = exec::finish_or_fail(&mut command, &audit.output(worker), left)?;
-        let verdict = match ran.end {
-            End::Passed => {
-                passed += ran.tests().passed;
-                continue;
-            }
-            End::Failed => Verdict::Caught,
-            End::OutOfTime => Verdict::OutOfTime,
-        };
-        let failed = (verdict == Verdict::Caught).then(|| (test.clone(), ran.failed_test()));
-        return Ok(Outcome { verdict, failed, executions: ran.executions(), passed });
-    }
-    Ok(Outcome { verdict: Verdict::Survived, failed: None, executions: None, passed })
-}
-
-fn command(audit: &Audit<'_>, models: &Models, test: &str, value: Option<&str>) -> anyhow::Result<Command> {
-    let mut command = audit.command(&models.unit, test)?;
-    // One after the other, so that the output says which test runs.
-    command.args(["--nocapture", "--test-threads=1"]);
-    command.args(models.without.iter().flat_map(|part| ["--skip", part.as_str()]));
-    if let Some(value) = value {
+    let mut verdict = Verdict::Survived;
+    for model in models {
+        let mut command = model.command(audit, unit)?;
         command.env(VARIABLE, value);
+        let ran = exec::finish(&mut command, &audit.output(worker), model.took * PATIENCE + MORE)?;
+        match ran.end {
+            End::Passed => {}
+            End::Failed => {
+                let (by, executions) = (Some(model.name.clone()), ran.executions());
+                return Ok(Outcome { verdict: Verdict::Caught, by, executions });
+            }
+            // Another model may report it.
+            End::OutOfTime => verdict = Verdict::OutOfTime,
+        }
     }
-    Ok(command)
+    Ok(Outcome { verdict, by: None, executions: None })
 }
 
 #[cfg(test)]
