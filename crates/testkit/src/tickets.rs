@@ -167,6 +167,21 @@ pub fn one_gives_up<L: RawMutex + Send + Sync + 'static>(patient: usize) {
     assert!(!tickets.counter.mutex.is_locked(), "the mutex is locked although its last holder released it");
 }
 
+/// All of `impatient` may give up at any moment, also at the same time. Nobody notifies them.
+///
+/// # Panics
+/// If a thread got a ticket, or if the mutex is left locked.
+pub fn all_give_up<L: RawMutex + Send + Sync + 'static>(impatient: usize) {
+    let tickets = Tickets::<L>::new();
+    let waiter = |_| {
+        let tickets = Arc::clone(&tickets);
+        spawn(move || tickets.counter.take(&tickets.condvar, Some(Deadline::after(Duration::from_millis(1)))))
+    };
+    let waiting: Vec<_> = (0..impatient).map(waiter).collect();
+    assert!(waiting.into_iter().all(|waiter| !waiter.join().unwrap()));
+    assert!(!tickets.counter.mutex.is_locked(), "the mutex is locked although its last holder released it");
+}
+
 fn all_taken(waiting: Vec<JoinHandle<bool>>) -> bool {
     let taken: Vec<_> = waiting.into_iter().map(|waiter| waiter.join().unwrap()).collect();
     !taken.contains(&false)

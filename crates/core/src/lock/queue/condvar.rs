@@ -90,9 +90,13 @@
 //!    stay behind.
 //!
 //! # Ordering
-//! - (enqueue) releases the node, (take one) acquires it. (lock queue) and each look of a
-//!   queue-lock holder at the word acquire it, (unlock queue) releases the links to the next one.
-//! - (ask to leave) releases `Leaving`, (take leavers) acquires it.
+//! - (enqueue) releases the node, (take one) acquires it. So do (lock queue) of a notification,
+//!   (take leavers), which comes first after that of a leaver, and each look at the word that fails
+//!   to change it. (unlock queue) releases the links to the next queue-lock holder.
+//! - (lock queue) of a leaver and (ask to leave) release `Leaving`, (take leavers) acquires it. The
+//!   second leaver of two writes the word as it was.
+//! - (replace newest) and (unlock queue) acquire nothing: the queue-lock holder has acquired the
+//!   value that they find, and while the queue is locked no value comes back.
 //! - (answer) releases what the notification did to the node, also that of the mutex's queue-lock
 //!   holder: (move) releases to that one. The look of a waiter at its status acquires.
 //! - (owe), (replace newest), (notify), (park) and (give up) order nothing. What a notifier did is
@@ -112,7 +116,7 @@ use crate::lock::policy::InOneProcess;
 use crate::lock::spin;
 use crate::lock::traits::RawMutex;
 use crate::sys::futex::{Local, Waited};
-use crate::sys::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
+use crate::sys::sync::Ordering::{self, Acquire, Relaxed, Release};
 use crate::sys::sync::{AtomicPtr, AtomicU32, without_unwinding};
 use crate::sys::time::Deadline;
 use core::fmt;
@@ -257,7 +261,7 @@ impl<P: InOneProcess, R: Rule> Newest for Seen<'_, P, R> {
 
     fn replace(&mut self, newest: *const Node, next: *const Node) -> bool {
         while self.word.newest() == newest {
-            if self.change(self.word.with_newest(next), Acquire) {
+            if self.change(self.word.with_newest(next), Relaxed) {
                 return true; // (replace newest)
             }
         }
@@ -364,7 +368,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
         let mut word = self.state();
         while node.look() == leaving {
             let next = word.queue_locked(LEAVERS);
-            match self.change(word, next, AcqRel) {
+            match self.change(word, next, Release) {
                 Ok(()) if word.has(QUEUE_LOCKED) => break, // (ask to leave)
                 // (lock queue)
                 Ok(()) => {
@@ -428,7 +432,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
                 continue;
             }
             // (unlock queue); from here on, the condition variable may be gone.
-            if seen.change(word.without(QUEUE_LOCKED | NOTIFYING), AcqRel) {
+            if seen.change(word.without(QUEUE_LOCKED | NOTIFYING), Release) {
                 break;
             }
         }

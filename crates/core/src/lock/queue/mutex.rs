@@ -141,18 +141,18 @@
 //!    the process aborts.
 //!
 //! # Ordering
-//! - (free), (serve), (serve free) release; (take), (take as candidate), (keep) acquire: the word
-//!   hands over directly. (answer) and the look of a waiter at its status hand over else.
+//! - (free), (serve), (serve free) release; (take), (take as candidate) acquire: the word hands
+//!   over directly. (answer) and the look of a waiter at its status hand over else.
 //! - (enqueue) releases the node. Each look of a queue-lock holder at the word acquires, also that
 //!   of a compare-exchange that fails. Links pass on with the queue lock: (unlock queue) releases,
 //!   and (serve), (serve free), (lock queue) acquire.
 //! - (ask to leave) releases `Leaving`, (take leavers) acquires it.
 //! - (hand over one) releases, since the holder's work passes on by the answer; it acquires the
 //!   node.
-//! - (come forward), (claim), (resign), (replace newest) and (stand back) order nothing, nor does
-//!   (keep) in order. All transitions are read-modify-writes of one word, so each continues the
-//!   releases before it. Barging, (keep) acquires: before `DUE` was set, other threads may have
-//!   taken and freed a mutex that the queue-lock holder had seen free, and sees free.
+//! - (come forward), (claim), (resign), (replace newest), (stand back) and (keep) order nothing. All
+//!   transitions are read-modify-writes of one word, so each continues the releases before it. The
+//!   queue-lock holder has looked at the word that (keep) changes, and that look acquired. It found
+//!   the mutex free and owed; no thread has a section in such a mutex until (keep).
 //!
 //! # Sources
 //! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. W. Long,

@@ -39,7 +39,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                 next = if kind == Kind::Granted { next.locked().not_due() } else { next.awake() };
             } else if task != Task::HandOver && !R::IN_ORDER && !word.is_locked() && Self::owes(word) {
                 // (keep)
-                if seen.change(word.locked(), Acquire) {
+                if seen.change(word.locked(), Relaxed) {
                     task = Task::HandOver;
                 }
                 continue;

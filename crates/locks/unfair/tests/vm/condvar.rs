@@ -3,10 +3,10 @@
 
 use crate::barging::{Sleeper as Mutex, sampled};
 use ulocks_core::Private;
-use ulocks_core::model::explore;
+use ulocks_core::model::{Config, explore};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
-use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, one_by_one, one_gives_up};
+use ulocks_testkit::tickets::{all_at_once, all_beside_a_barger, all_give_up, one_by_one, one_gives_up};
 use ulocks_unfair::{HandOff, RawThroughputMutex};
 
 /// How many wait.
@@ -46,4 +46,11 @@ fn those_who_were_moved_to_the_queue_all_get_the_mutex() {
     serves_all::<RawThroughputMutex<Private<NoSpin>>>();
     serves_all::<RawThroughputMutex<Private>>();
     serves_all::<RawThroughputMutex<Private<NoSpin>, HandOff>>();
+}
+
+#[test]
+fn waiters_that_give_up_at_the_same_time_all_leave() {
+    type Mutex = RawThroughputMutex<Private<NoSpin>>;
+    explore(Config { preemptions: Some(2), ..Config::exhaustive() }, || all_give_up::<Mutex>(2));
+    explore(sampled(3, 1), || all_give_up::<Mutex>(3));
 }
