@@ -10,8 +10,8 @@
 //! the event is what it has read.
 //! - A reader in the state: the look is a read-modify-write that sets `DRAINING`. If it finds the
 //!   reader, that reader's (depart) comes later, finds `DRAINING`, and the last one counts an event
-//!   after that. Release of the look and Acquire of (depart) keep the event that was read before
-//!   from being a later one.
+//!   after that, Release. The owner has read the event before its look, Acquire. So it has not read
+//!   the count that follows from that look.
 //! - A reader in a slot: the owner says that it waits, and then looks at the slots. The reader
 //!   leaves its slot, and then looks whether an owner waits. Both have a fence in between, as in
 //!   [`readers`](super::readers), so one of the two sees the other.
@@ -31,7 +31,7 @@ use ulocks_core::futex::{Bits, Futex, Local, Scope, Waited};
 use ulocks_core::queue::Wakers;
 use ulocks_core::sleep::{self, TaskSleep};
 use ulocks_core::sync::Ordering::{Acquire, Release};
-use ulocks_core::sync::{fence, place_of, places};
+use ulocks_core::sync::{place_of, places};
 use ulocks_core::time::Deadline;
 
 /// How many there are. An owner that waits uses one.
@@ -65,7 +65,6 @@ impl Exit {
     /// Tells all sleepers that a reader or an owner has left.
     #[cold]
     pub(crate) fn tell(&self, wakers: &mut Wakers) {
-        fence(Acquire); // (depart) has found the owner's look
         self.left.fetch_add(1, Release);
         sleep::wake(self.left.key(), u32::MAX, Bits::ANY, wakers);
     }

@@ -72,6 +72,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         let mut was = self.look();
         for _ in 0..RELEASES {
             if was.has(concerned) {
+                // Mutant: Acquire -> Relaxed: load buffering, by litmus/psrwlock-event.litmus.
                 to_wake |= self.state.fetch_and(!concerned, Acquire) & concerned;
                 self.count_event();
                 was = self.look();

@@ -79,7 +79,7 @@ use crossbeam_utils::CachePadded;
 use ulocks_core::futex::Scope;
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_core::sync::{AtomicU32, AtomicU64, fence, interruption_point, place_of, places};
+use ulocks_core::sync::{AtomicU32, AtomicU64, interruption_point, place_of, places};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, cpu, sleep, spin, sync, tid};
 
@@ -370,13 +370,12 @@ impl<D: Configuration> RawPsRwLock<D> {
         self.hinted() != 0
     }
 
-    /// Whether no reader is at a slot of the lock's row. If the class is closed, and no reader is
-    /// in the state, none will be.
+    /// Whether no reader is at a slot of the lock's row. If the class is closed, and the caller has
+    /// seen that no reader is in the state, acquiring, none will be.
     pub(crate) fn row_is_empty(&self) -> bool {
         if !Self::HAS_ROWS {
             return true;
         }
-        fence(Acquire); // (depart) of the last reader in the state
         match self.row() {
             0 => true,
             number => {

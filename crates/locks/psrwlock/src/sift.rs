@@ -7,7 +7,7 @@ use crate::word::{OWNER, State};
 use crate::writer::LONGEST_SLEEP;
 use ulocks_core::futex::SHORT_SLEEP;
 use ulocks_core::meter::{Event, Meter};
-use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed};
 use ulocks_core::time::Deadline;
 use ulocks_core::{spin, sync};
 
@@ -107,8 +107,7 @@ impl<D: Configuration> RawPsRwLock<D> {
             // Signals are masked: short sleeps only.
             return self.event.poll_until(OWNER, deadline, SHORT_SLEEP, drained);
         }
-        // Release: see `exits`.
-        let drained = || is_drained(State(self.state.fetch_or(State::DRAINING, AcqRel)));
+        let drained = || is_drained(State(self.state.fetch_or(State::DRAINING, Acquire)));
         let done = if Self::HAS_EXIT {
             self.exit().wait(deadline, drained)
         } else {

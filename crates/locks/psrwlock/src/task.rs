@@ -34,7 +34,7 @@ use ulocks_core::policy::InOneProcess;
 use ulocks_core::raw::RawRwLockAsync;
 use ulocks_core::sleep::{Slept, TaskSleep};
 use ulocks_core::spin;
-use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed};
 use ulocks_core::sync::{is_abandoned, without_unwinding};
 
 // SAFETY: as `RawRwLock` and `RawRwLockUpgrade`: a future has acquired when it is ready, and what a
@@ -382,8 +382,7 @@ impl<D: Configuration<Policy: InOneProcess>> OwnAsync<'_, D> {
                 if *waits || !lock.is_drained(*index, State(lock.state.load(Acquire))) {
                     *waits = true;
                     let exit = lock.exit().seen();
-                    // Release: see `exits`.
-                    let was = State(lock.state.fetch_or(State::DRAINING, AcqRel));
+                    let was = State(lock.state.fetch_or(State::DRAINING, Acquire));
                     if !lock.is_drained(*index, was) {
                         let waker = context.waker().clone();
                         return lock.count_sleep(lock.exit().sleep_as_task(exit, sleep, waker));

@@ -9,7 +9,7 @@ use ulocks_core::futex::{Bits, SHORT_SLEEP, Waited};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::signal::Mask;
 use ulocks_core::spin::{self, Look, Spin};
-use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed};
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, sync};
 
@@ -174,8 +174,7 @@ impl<D: Configuration> RawPsRwLock<D> {
             if (!self.look().is_owned() && self.take(mark)) || (was_woken && self.take_grant()) {
                 return None;
             }
-            // Release: see `exits`.
-            let was = State(self.state.fetch_or(State::WRITERS, Release));
+            let was = State(self.state.fetch_or(State::WRITERS, Relaxed));
             if was.is_owned() {
                 return Some(Wait { event, exit, was });
             }
