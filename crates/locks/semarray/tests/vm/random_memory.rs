@@ -156,12 +156,28 @@ fn reads_one(array: &Array) -> bool {
     array.value(0) == Ok(1)
 }
 
+fn subtracts_in_a_session(array: &Array) {
+    // It is refused if the other thread has taken it.
+    _ = array.apply(TWICE_OF_ONE.0, Wait::No);
+}
+
+fn is_refused_one(array: &Array) -> bool {
+    array.apply(ONE.0, Wait::No) == Err(Error::WouldBlock)
+}
+
+fn finds_it_closed_in_a_session(array: &Array) -> bool {
+    array.apply(TWICE.0, Wait::No) == Err(Error::Closed)
+}
+
 #[test]
 fn what_is_seen_comes_with_what_was_done_before() {
     explore(Config::exhaustive(), || publication(1, subtracts, zero));
     explore(Config::exhaustive(), || publication(0, adds, is_not_zero));
     explore(Config::exhaustive(), || publication(0, adds, reads_one));
     explore(Config::exhaustive(), || publication(0, Array::close, Array::is_closed));
+    explore(Config::exhaustive(), || publication(0, Array::close, finds_it_closed_in_a_session));
+    let few = Config { preemptions: Some(3), ..Config::exhaustive() };
+    explore(few, || publication(1, subtracts_in_a_session, is_refused_one));
 }
 
 /// Each of two threads adds to its own semaphore, then looks at the other's. The calls come one
