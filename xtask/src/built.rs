@@ -3,8 +3,7 @@
 //! `cargo test` and `cargo run` would compile the workspace anew for each package, since the
 //! features of one package alone are others than those of all. And `cargo test` runs one test
 //! program after the other, although most of them sleep for most of their time. Here three run at
-//! once. Those that load every CPU run after the others, two at once, since they sleep for a third
-//! of their time. Those of the package that measures run alone.
+//! once, the longest first. Those of the package that measures run alone.
 //!
 //! Models load every CPU, but the last model of a program has one CPU. So two programs run at once.
 
@@ -24,8 +23,19 @@ use xtask::steps::{Steps, Tally, command_line, failures};
 use xtask::workspace::Workspace;
 use xtask::world::World;
 
-/// The beginnings of the names of targets that load every CPU.
-const HEAVY: [&str; 3] = ["stress", "many", "crowd"];
+/// What takes longest, and so begins first: no program is to run alone at the end.
+const LONGEST: [&str; 10] = [
+    "ulocks-shm test vm",
+    "ulocks-psrwlock test vm",
+    "ulocks-pthread test differential",
+    "ulocks-sysv test signals",
+    "ulocks-shm test region",
+    "ulocks-shm test stress",
+    "ulocks-fair test stress",
+    "ulocks-unfair test many",
+    "ulocks-capi test capi",
+    "ulocks-sysv test shared",
+];
 /// The package that measures.
 const MEASURES: &str = "ulocks-benches";
 /// A program that takes longer hangs.
@@ -102,7 +112,8 @@ impl All {
         logs: &Path,
         steps: &mut Steps,
     ) -> anyhow::Result<()> {
-        let programs: Vec<&Built> = self.0.iter().filter(|built| built.kind == kind).collect();
+        let mut programs: Vec<&Built> = self.0.iter().filter(|built| built.kind == kind).collect();
+        programs.sort_by_key(|program| program.place());
         if programs.is_empty() {
             bail!("nothing was built for the step `{name}`");
         }
@@ -182,12 +193,16 @@ impl Built {
         format!("{} {}", self.package, self.target.trim_start_matches('-'))
     }
 
+    /// Its place among those that run at once.
+    fn place(&self) -> usize {
+        let name = self.name();
+        LONGEST.iter().position(|longest| *longest == name).unwrap_or(LONGEST.len())
+    }
+
     /// How many of its like run at once.
     fn at_once(&self) -> usize {
-        let name = self.target.strip_prefix("--test ").unwrap_or_default();
         match self.kind {
             Kind::Tests if self.package == MEASURES => 1,
-            Kind::Tests if HEAVY.iter().any(|heavy| name.starts_with(heavy)) => 2,
             Kind::Tests => 3,
             Kind::Models => 2,
             Kind::Bench | Kind::Example => 1,
@@ -238,7 +253,7 @@ mod tests {
         ];
         assert_eq!(programs[4].repeat(), "cargo xtask vm -p p");
         let all = All(programs.into());
-        assert_eq!(all.0.iter().map(Built::at_once).collect::<Vec<_>>(), [2, 3, 3, 1, 2]);
+        assert_eq!(all.0.iter().map(Built::at_once).collect::<Vec<_>>(), [3, 3, 3, 1, 2]);
         let logs = std::env::temp_dir().join(format!("ulocks-built-{}", std::process::id()));
         let mut steps = Steps::default();
         let failed = all.run("tests", Kind::Tests, "cargo test", &logs, &mut steps);
@@ -249,6 +264,17 @@ mod tests {
         assert!(all.run("examples", Kind::Example, "", &logs, &mut steps).is_err(), "nothing was built");
         all.0.iter().for_each(|one| fs::remove_file(&one.path).unwrap());
         fs::remove_dir_all(logs).unwrap();
+    }
+
+    #[test]
+    fn what_takes_longest_is_a_target_of_the_workspace() {
+        let workspace = Workspace::load().unwrap();
+        for name in LONGEST {
+            let (package, test) = name.split_once(" test ").unwrap();
+            let dir = &workspace.packages.iter().find(|known| known.name == package).unwrap().dir;
+            let sources = [format!("tests/{test}.rs"), format!("tests/{test}/main.rs")];
+            assert!(sources.iter().any(|source| dir.join(source).is_file()), "{name}");
+        }
     }
 
     #[test]

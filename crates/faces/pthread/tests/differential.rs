@@ -50,8 +50,7 @@ macro_rules! choices {
 }
 
 choices! {
-    the_default_choice_behaves_as_glibc: Choice::default();
-    the_throughput_mutex_behaves_as_glibc: Choice::mutex("throughput");
+    the_default_choice_which_is_the_throughput_mutex_behaves_as_glibc: Choice::default();
     calock_behaves_as_glibc: Choice::mutex("calock");
     the_fair_mutex_behaves_as_glibc: Choice::mutex("fair");
     the_unfair_mutex_behaves_as_glibc: Choice::mutex("unfair");

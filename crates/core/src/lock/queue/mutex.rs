@@ -149,10 +149,10 @@
 //! - (ask to leave) releases `Leaving`, (take leavers) acquires it.
 //! - (hand over one) releases, since the holder's work passes on by the answer; it acquires the
 //!   node.
-//! - (come forward), (claim), (resign), (replace newest), (stand back) and (keep) order nothing. All
-//!   transitions are read-modify-writes of one word, so each continues the releases before it. The
-//!   queue-lock holder has looked at the word that (keep) changes, and that look acquired. It found
-//!   the mutex free and owed; no thread has a section in such a mutex until (keep).
+//! - (come forward), (claim), (resign), (replace newest), (stand back) and (keep) order nothing.
+//!   All transitions are read-modify-writes of one word, so each continues the releases before it.
+//!   The queue-lock holder has looked at the word that (keep) changes, and that look acquired. It
+//!   found the mutex free and owed; no thread has a section in such a mutex until (keep).
 //!
 //! # Sources
 //! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. W. Long,
