@@ -27,7 +27,7 @@
 //!    `parking_lot`.
 //! 9. *It must be small, and the order and the longest wait do not matter*:
 //!    [`unfair::BargingMutex`](crate::unfair::BargingMutex), of four bytes.
-//! 10. *Many readers, all alike, with short sections*: a mutex, or
+//! 10. *Readers that are all alike, with short sections, on few CPUs*: a mutex, or
 //!     [`std::sync::RwLock`].
 //! 11. *Readers of which some are slow and some must not wait; readers that come in again on a
 //!     thread that reads already; readers in signal handlers; many readers on many CPUs*:

@@ -80,18 +80,19 @@ pub type RawCalock<P = Private, I = Every> = QueueMutex<P, I>;
 /// ```
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
-/// that the code it interrupts may hold. A child of `fork` gets a private copy of the mutex in
-/// the state it was in. What another thread held stays locked there. What the forking thread held,
-/// the child can release and lock again. If threads waited for the mutex at the fork, the child
-/// must not use it at all, whether it was held or not, and forgets a guard: it would write to their
-/// places, which were on stacks that it uses anew.
+/// Signals are handled while a thread waits, and the wait goes on, or
+/// [ends](ulocks_core::interrupt) if it asks for that. A handler must not use a mutex that the code
+/// it interrupts may hold. A child of `fork` gets a private copy of the mutex in the state it was
+/// in. What another thread held stays locked there. What the forking thread held, the child can
+/// release and lock again. If threads waited for the mutex at the fork, the child must not use it
+/// at all, whether it was held or not, and forgets a guard: it would write to their places, which
+/// were on stacks that it uses anew.
 ///
 /// # Memory
 /// The release is one read-modify-write and touches the mutex no more, so the thread that releases
-/// last may free or unmap it at once. Nothing is allocated, so it can guard a global allocator. A
-/// guard may be forgotten, which leaves the mutex locked, and a locked mutex may be moved or
-/// dropped.
+/// last may free or unmap it at once. Nothing is allocated, so it can guard a global allocator,
+/// unless tasks wait. A guard may be forgotten, which leaves the mutex locked, and a locked mutex
+/// may be moved or dropped.
 ///
 /// # Methods
 /// `Calock<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of

@@ -149,10 +149,10 @@ pub unsafe trait WaitsAsync<L: RawMutex>: Waits<L> {
 /// # Mutexes with a queue
 /// The waiters of `ThroughputMutex` and `Calock` stand in a queue on the condition variable, too.
 /// There
-/// - a notification reaches the waiter that has waited longest. With `ThroughputMutex` it reaches
-///   the one that came last, if that one spins;
+/// - a notification reaches the newest waiter that spins, if one of the newest eight does, and else
+///   the one that has waited longest;
 /// - a notification moves waiters into the queue of the mutex, in their order. It wakes at most one
-///   of them, if the mutex is free. Waiters of `ThroughputMutex` that spin contend at once instead;
+///   of them, if the mutex is free. Waiters that spin contend at once instead;
 /// - no wait ends without a notification. But if more than two notifications come while another
 ///   thread is about to notify, or gives up a wait, all waiters are notified;
 /// - what `notify_one` and `notify_all` return may be too low while another thread notifies, or

@@ -14,6 +14,11 @@ ulocks_core::on_machine! {
     /// # Panics
     /// If one thread holds it more than `usize::MAX` times.
     ///
+    /// # Signals and forks
+    /// As [`Mutex`](crate::Mutex), but for what the forking thread held: the child of a `fork` has
+    /// another thread id. It drops the copies of all guards before it locks the mutex again, or it
+    /// would wait for ever.
+    ///
     /// # Methods
     /// | method | what it does |
     /// |---|---|

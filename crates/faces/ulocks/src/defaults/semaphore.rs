@@ -27,9 +27,10 @@ pub use crate::fair::Permit;
 ///
 /// # Blocking
 /// An acquisition is one atomic read-modify-write if there are permits and no waiters, and so is a
-/// release. Otherwise the head waiter spins for up to 30 us, and all others sleep in the kernel at
-/// once. A release never waits. In async code take [`acquire_async`](Semaphore::acquire_async): a
-/// task waits in the queue of the threads, and its future may be dropped at any moment.
+/// release. Otherwise the head waiter spins for some 30 us and then sleeps in the kernel. On four
+/// CPUs and more, waiters behind it may be awake too. A release never waits. In async code take
+/// [`acquire_async`](Semaphore::acquire_async): a task waits in the queue of the threads, and its
+/// future may be dropped at any moment.
 ///
 /// # Closing
 /// [`close`](Semaphore::close) is for good: all waiters leave without permits, and each later
@@ -59,10 +60,10 @@ pub use crate::fair::Permit;
 /// come back.
 ///
 /// # Signals and forks
-/// A signal handler may release and close, whatever it interrupts, unless tasks wait, and try to
-/// acquire. A wait goes
-/// on after a signal, or ends if its name has `interruptible`. The child of a `fork` has a copy
-/// with the count of that moment, and may go on with it unless threads waited.
+/// A signal handler may try to acquire. It may also release and close, whatever it interrupts,
+/// unless tasks wait. A wait goes on after a signal, or ends if its name has `interruptible`. The
+/// child of a `fork` has a copy with the count of that moment, and may go on with it unless threads
+/// waited.
 ///
 /// # Methods
 /// | method | what it does |

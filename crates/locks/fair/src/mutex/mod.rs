@@ -29,7 +29,8 @@ pub type RawFairMutex<P = Private> = QueueMutex<P, InOrder>;
 /// waiters, and so is the release. Otherwise the caller enqueues, and a release hands over to the
 /// head waiter. The waiters at the head of the queue are awake; those behind sleep in the kernel.
 /// An awake waiter spins for up to [`FIRST_NS`](ulocks_core::spin::Spin::FIRST_NS) of its policy,
-/// unless the holder seems to wait for its CPU, and then sleeps too.
+/// and from 32 CPUs on once more for each further sixteen. It spins less if the holder seems to
+/// wait for its CPU. Then it sleeps too.
 ///
 /// How many are awake depends on the number of CPUs that the process may use:
 /// - *Up to three.* A waiter that finds the queue empty spins. A release may wake one waiter ahead
@@ -70,12 +71,13 @@ pub type RawFairMutex<P = Private> = QueueMutex<P, InOrder>;
 /// ```
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
-/// that the code it interrupts may hold or wait for. The child of a `fork` gets a private copy of
-/// the mutex in the state it was in. What another thread held stays locked there. What the forking
-/// thread held, the child can release and lock again. If threads waited for the mutex at the fork,
-/// the child must not use it at all, whether it was held or not, and forgets a guard: it would
-/// write to their places, which were on stacks that it uses anew.
+/// Signals are handled while a thread waits, and the wait goes on, or
+/// [ends](ulocks_core::interrupt) if it asks for that. A handler must not use a mutex that the code
+/// it interrupts may hold or wait for. The child of a `fork` gets a private copy of the mutex in
+/// the state it was in. What another thread held stays locked there. What the forking thread held,
+/// the child can release and lock again. If threads waited for the mutex at the fork, the child
+/// must not use it at all, whether it was held or not, and forgets a guard: it would write to their
+/// places, which were on stacks that it uses anew.
 ///
 /// # Memory
 /// Sixteen bytes. Nothing is allocated, so it can guard a global allocator, unless tasks wait: a

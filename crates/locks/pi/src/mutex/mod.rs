@@ -23,8 +23,8 @@ use ulocks_core::{Private, api, const_fn};
 /// middling priority keeps the two from getting on (priority inversion). If the holder itself waits
 /// for another `PiMutex`, so does the holder of that. Programs with `SCHED_FIFO`, `SCHED_RR` or
 /// `SCHED_DEADLINE` threads want this. Among threads of one priority it is a slow mutex: once a
-/// waiter sleeps, each release is a system call that hands it over. Under contention that is ten to
-/// a hundred times slower than [`unfair::BargingMutex`](https://docs.rs/ulocks-unfair).
+/// waiter sleeps, each release is a system call that hands it over. Where threads contend, a mutex
+/// that barges is several times as fast: `BENCHMARKS.md` has both.
 ///
 /// This one is for the threads of one process, with the default patience and without counters;
 /// [`PiMutexWith`] has the others. Both are names of a [`PiMutexOf`], whose page lists the methods.

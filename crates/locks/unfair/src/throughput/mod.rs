@@ -43,10 +43,10 @@ pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 /// kernel (`FUTEX_WAIT`). A release wakes the oldest waiter as the candidate, unless there is one.
 /// The candidate spins for up to 2 us, and sleeps again at the head of the queue. If one thread is
 /// served alone, the candidate sleeps until the bound has passed, and arriving threads queue
-/// without spinning. While the mutex is owed to it, it spins for up to 30 us before that, but 3 us
-/// if it has slept and the process may use less than four CPUs. No thread ever yields to the
-/// scheduler. A timed acquisition tries at least once, and may return late by its spinning budget
-/// and by what the scheduler takes.
+/// without spinning. While the mutex is owed to it, it spins twice before that, each time for up to
+/// 30 us. The second time has 3 us if it has slept and the process may use less than four CPUs. No
+/// thread ever yields to the scheduler. A timed acquisition tries at least once, and may return
+/// late by its spinning budget and by what the scheduler takes.
 ///
 /// # Tasks
 /// A task waits by [`lock_async`](ulocks_core::task::AsyncMutex::lock_async), in the queue of the
@@ -75,12 +75,13 @@ pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 /// ```
 ///
 /// # Signals and forks
-/// Signals are handled while a thread waits, and the wait goes on. A handler must not use a mutex
-/// that the code it interrupts may hold or wait for. The child of a `fork` gets a private copy of
-/// the mutex in the state it was in. What another thread held stays locked there. What the forking
-/// thread held, the child can release and lock again. If threads waited for the mutex at the fork,
-/// the child must not use it at all, whether it was held or not, and forgets a guard: it would
-/// write to their places, which were on stacks that it uses anew.
+/// Signals are handled while a thread waits, and the wait goes on, or
+/// [ends](ulocks_core::interrupt) if it asks for that. A handler must not use a mutex that the code
+/// it interrupts may hold or wait for. The child of a `fork` gets a private copy of the mutex in
+/// the state it was in. What another thread held stays locked there. What the forking thread held,
+/// the child can release and lock again. If threads waited for the mutex at the fork, the child
+/// must not use it at all, whether it was held or not, and forgets a guard: it would write to their
+/// places, which were on stacks that it uses anew.
 ///
 /// # Memory
 /// Eight bytes. Nothing is allocated, so it can guard a global allocator, unless tasks wait: a
@@ -147,9 +148,9 @@ pub type MappedThroughputMutexGuard<'a, T, P = Private, B = After> =
     api::MappedMutexGuard<'a, RawThroughputMutex<P, B>, T>;
 
 /// A condition variable for a [`ThroughputMutex`] of the same policy. A notification reaches the
-/// waiter that came last if that one spins, and else the one that has waited longest. Sleepers are
-/// moved into the queue of the mutex. One of them is woken if the mutex is free, and else the
-/// releases wake them one by one.
+/// newest waiter that spins, if one of the newest eight does, and else the one that has waited
+/// longest. Sleepers are moved into the queue of the mutex. One of them is woken if the mutex is
+/// free, and else the releases wake them one by one.
 ///
 /// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
 /// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the

@@ -11,9 +11,9 @@ use ulocks_core::{api, lock_api};
 /// are beside these, such as [`fair::FairCondvar`](crate::fair::FairCondvar).
 ///
 /// # Fairness
-/// A notification reaches the waiter that came last if that one spins, and else the one that has
-/// waited longest. So a sleeper may be passed for as long as new waiters are notified in their
-/// spins. The mutex decides which notified thread gets it first.
+/// A notification reaches the newest waiter that spins, if one of the newest eight does, and else
+/// the one that has waited longest. So a sleeper may be passed for as long as new waiters are
+/// notified in their spins. The mutex decides which notified thread gets it first.
 ///
 /// # Blocking
 /// A waiter spins for up to 12 us, three of them at a time, and then sleeps in the kernel. It
@@ -31,9 +31,9 @@ use ulocks_core::{api, lock_api};
 /// the crate `ulocks-shm` has one for processes that may be killed.
 ///
 /// # Signals and forks
-/// A signal handler may notify. A wait goes on after a signal, or ends if it is one of those in
-/// [`interrupt`](crate::interrupt). The child of a `fork` must not use a condition variable on
-/// which threads waited: it has their places without the waiters.
+/// A signal handler may notify, unless tasks wait. A wait goes on after a signal, or ends if it is
+/// one of those in [`interrupt`](crate::interrupt). The child of a `fork` must not use a condition
+/// variable on which threads waited: it has their places without the waiters.
 ///
 /// # Methods
 /// | method | what it does |

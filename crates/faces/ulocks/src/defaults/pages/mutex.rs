@@ -21,8 +21,8 @@ use ulocks_core::lock_api;
 ///
 /// # Blocking
 /// [`lock`](Mutex#method.lock) is one atomic read-modify-write if the mutex is free and no thread
-/// waits, and so is the release. Otherwise the thread spins, for up to 6 us as it arrives, and then
-/// sleeps in the kernel. It blocks the thread: a task takes
+/// waits, and so is the release. Otherwise the thread spins for up to 12 us as it arrives, or 6 us
+/// with fewer than four CPUs, and then sleeps in the kernel. It blocks the thread: a task takes
 /// [`lock_async`](crate::task::AsyncMutex::lock_async), and waits in the queue of the threads.
 ///
 /// # Panics

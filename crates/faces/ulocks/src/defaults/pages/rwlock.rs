@@ -29,15 +29,16 @@ use ulocks_core::lock_api;
 /// # Blocking
 /// [`read`](RwLock#method.read) is one atomic addition if no writer is there, and its release one
 /// subtraction. [`write`](RwLock#method.write) is one compare-exchange if no thread is there.
-/// Otherwise the thread spins, for up to 30 us, a writer up to 90 us, and then sleeps in the
-/// kernel. It blocks the thread, not the task: for async code see
-/// [`migrate`](crate::migrate#from-tokiosync). A timed writer beside readers that use every CPU may
-/// have to give up often.
+/// Otherwise the thread spins in stages of some 30 us, and then sleeps in the kernel. The stages of
+/// a reader take up to 66 us together, those of a writer up to some 200 us. It blocks the thread,
+/// not the task: for async code see [`migrate`](crate::migrate#from-tokiosync). A timed writer
+/// beside readers that use every CPU may have to give up often.
 ///
 /// # Panics
 /// In debug builds, if a thread locks again what it holds, so that it may wait for itself: the
 /// message names both places. In release builds that is a deadlock. If there are more than 131,072
-/// readers at once, or 12,000 waiting ones. No poisoning: a panic of the holder releases the lock.
+/// readers of a class beside those in slots, or 12,000 that wait, or 6,000 that wait as `Nested`.
+/// No poisoning: a panic of the holder releases the lock.
 /// If the kernel refuses to let a waiter sleep (a seccomp filter), the process aborts.
 ///
 /// # Process-shared
@@ -48,9 +49,9 @@ use ulocks_core::lock_api;
 /// Signals are handled while a thread waits, and the wait goes on, or ends if it is one of those in
 /// [`interrupt`](crate::interrupt). A handler must not lock it; a
 /// [`PsRwLockWith`](crate::psrwlock::PsRwLockWith) that has the class
-/// [`Handler`](crate::psrwlock::Handler) may be read there. The child of a `fork` may use a lock
-/// that no other thread held or waited for, and release what the forking thread held. What another
-/// thread held stays locked.
+/// [`Handler`](crate::psrwlock::Handler) may be read there. The child of a `fork` may release what
+/// the forking thread held. It may lock a lock that no other thread held or waited for, if none was
+/// in a call of it, or in a read of another lock. What another thread held stays locked.
 ///
 /// # Methods
 /// | method | what it does |
