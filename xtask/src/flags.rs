@@ -86,10 +86,10 @@ xflags::xflags! {
             optional --world name: String
             /// How many tests run at once (default: the number of CPUs).
             optional --jobs n: usize
-            /// Begins no test after this many minutes; the next run resumes.
+            /// Begins no test with a mutant after this many minutes; the next run resumes.
             optional --budget minutes: u64
             /// Only one part of the planted bugs: 3/17 is the third of 17 parts. `cargo xtask test`
-            /// runs one part, and at the next commit the next part.
+            /// runs the part of its commit.
             optional --part nth: String
             /// Only the orderings without a verdict in verification.jsonl on the present code.
             optional --stale

@@ -52,7 +52,7 @@ impl<'a> Store<'a> {
 pub struct Effort {
     /// How many tests run at once.
     pub jobs: usize,
-    /// The time after the first build in which runs are begun.
+    /// The time after the first build in which runs with mutants are begun.
     pub budget: Option<Duration>,
 }
 
@@ -133,7 +133,7 @@ pub struct Audit<'a> {
     /// What is planted.
     pub plan: Plan,
     effort: Effort,
-    /// The time after which no run is begun, other than the first.
+    /// The time after which no run with a mutant is begun, other than the first.
     until: Option<Instant>,
     programs: BTreeMap<(Unit, String), PathBuf>,
     /// How many runs were not begun in time.
@@ -154,6 +154,9 @@ impl<'a> Audit<'a> {
         let Store { scratch, .. } = store;
         let mut plan = Plan::new(scratch.workspace, mutants, sites, alone)?;
         scratch.renew(&plan)?;
+        if !store.hashes.hold()? {
+            bail!("the source has changed since this command began: run it again");
+        }
         let mut programs = BTreeMap::new();
         for (unit, tests) in needed {
             println!("-- building {} for {}", unit.package, unit.world);
@@ -190,13 +193,23 @@ impl<'a> Audit<'a> {
         work: Vec<T>,
         run: impl Fn(usize, T) -> anyhow::Result<R> + Sync,
     ) -> anyhow::Result<Vec<R>> {
+        self.each(work, |nth| self.may_begin(nth == 0), run)
+    }
+
+    /// As [`on_all_cpus`](Self::on_all_cpus), for those items that `may` begin.
+    pub fn each<T: Send, R: Send>(
+        &self,
+        work: Vec<T>,
+        may: impl Fn(usize) -> bool + Sync,
+        run: impl Fn(usize, T) -> anyhow::Result<R> + Sync,
+    ) -> anyhow::Result<Vec<R>> {
         let (work, done) = (Mutex::new(work.into_iter().enumerate()), Mutex::new(BTreeMap::new()));
-        let (run, work, done_) = (&run, &work, &done);
+        let (may, run, work, done_) = (&may, &run, &work, &done);
         thread::scope(|scope| {
             let worker = move |worker: usize| -> anyhow::Result<()> {
                 loop {
                     let Some((nth, item)) = work.lock().unwrap().next() else { return Ok(()) };
-                    if !self.may_begin(nth == 0) {
+                    if !may(nth) {
                         continue;
                     }
                     let result = run(worker, item)?;
@@ -213,13 +226,8 @@ impl<'a> Audit<'a> {
     /// counted.
     pub fn may_begin(&self, is_first: bool) -> bool {
         let may = may_begin(self.until, is_first);
-        self.count_left(usize::from(!may));
+        self.left.fetch_add(usize::from(!may), Ordering::Relaxed);
         may
-    }
-
-    /// Counts runs that were not begun in time.
-    pub fn count_left(&self, runs: usize) {
-        self.left.fetch_add(runs, Ordering::Relaxed);
     }
 
     /// A command that runs the test program `test` of `unit`, in the directory where cargo would

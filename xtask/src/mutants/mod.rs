@@ -57,7 +57,7 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 use weaken::Placed;
-pub use weaken::Weakening;
+pub use weaken::{Weakening, scope};
 use xtask::steps::Steps;
 use xtask::workspace::Workspace;
 
@@ -93,7 +93,15 @@ pub fn run(flags: &flags::Mutants, workspace: &Workspace, steps: &mut Steps) -> 
         Ok(faults.is_empty())
     })?;
     let mut chosen = choose(&all, flags)?;
+    if let Some(world) = &flags.world {
+        chosen
+            .weakenings
+            .retain(|weakening| !models::models(workspace, weakening, Some(world.as_str())).is_empty());
+    }
     if flags.stale {
+        if chosen.weakenings.is_empty() {
+            bail!("--stale is for orderings, and the other options select none");
+        }
         let records = verify::orderings(workspace)?;
         let is_of_today = |weakening: &Weakening| {
             records.get(&weakening.key).is_some_and(|record| record.code == weakening.code)

@@ -14,6 +14,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use xtask::exec;
+use xtask::programs::listed;
 
 /// A model that passes without a mutant.
 pub struct Model {
@@ -49,8 +50,9 @@ impl Models {
     }
 }
 
-/// Runs all models of the targets once. None if there was not the time for all of them.
-pub fn find(audit: &Audit<'_>, units: &Needed) -> anyhow::Result<Option<Reach>> {
+/// Runs all models of the targets once. The budget does not cut it short, since without it no
+/// mutant gets a verdict.
+pub fn find(audit: &Audit<'_>, units: &Needed) -> anyhow::Result<Reach> {
     let mut all = Vec::new();
     for (unit, targets) in units {
         for target in targets {
@@ -61,26 +63,26 @@ pub fn find(audit: &Audit<'_>, units: &Needed) -> anyhow::Result<Option<Reach>> 
         }
     }
     let (asked, start) = (all.len(), Instant::now());
-    let done =
-        audit.on_all_cpus(all, |worker, (unit, model)| Ok((unit, run(audit, unit, model, worker)?)))?;
-    if done.len() < asked {
-        return Ok(None);
-    }
+    let run = |worker, (unit, model)| Ok((unit, run(audit, unit, model, worker)?));
+    let done = audit.each(all, |_| true, run)?;
     let mut reach = Reach::new();
     for (unit, model) in done {
         reach.entry(unit.clone()).or_default().extend(model);
     }
     reach.values_mut().for_each(|models| models.sort_by_key(|model| model.took));
     println!("   which of {asked} models reach which orderings: {:.1} s", start.elapsed().as_secs_f64());
-    Ok(Some(reach))
+    Ok(reach)
 }
 
 /// The names of the tests of a target, without those that are there for planted bugs.
 fn names(audit: &Audit<'_>, unit: &Unit, target: &str) -> anyhow::Result<Vec<String>> {
-    let listed = audit.command(unit, target)?.args(["--list", "--format", "terse"]).output()?;
-    let listed = String::from_utf8(listed.stdout)?;
-    let names = listed.lines().filter_map(|line| line.strip_suffix(": test"));
-    Ok(names.filter(|name| !name.contains("bugs::")).map(str::to_owned).collect())
+    let printed = audit.command(unit, target)?.args(["--list", "--format", "terse"]).output()?;
+    let mut names = listed(&printed.stdout);
+    if !printed.status.success() || names.is_empty() {
+        bail!("{target} of {} lists no models", unit.package);
+    }
+    names.retain(|name| !name.contains("bugs::"));
+    Ok(names)
 }
 
 /// Runs a model. None if it is ignored.

@@ -103,6 +103,11 @@ impl<'a> Hashes<'a> {
         Ok(Self { workspace, own })
     }
 
+    /// Whether the sources are still what they were.
+    pub fn hold(&self) -> anyhow::Result<bool> {
+        Ok(Self::new(self.workspace)?.own == self.own)
+    }
+
     /// The hash of `more`, of the sources of `package`, and of the packages that it depends on.
     pub fn of(&self, package: &str, more: impl Hash) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -192,8 +197,11 @@ mod tests {
         assert_ne!(Hashes::new(&workspace).unwrap().of("a", "other"), before);
         fs::write(dir.join("c/src/deep/x.rs"), "fn y() {}").unwrap();
         assert_eq!(hash(), before);
+        let begun = Hashes::new(&workspace).unwrap();
+        assert!(begun.hold().unwrap());
         fs::write(dir.join("b/src/deep/x.rs"), "fn y() {}").unwrap();
         assert_ne!(hash(), before);
+        assert!(!begun.hold().unwrap(), "a source has changed meanwhile");
         fs::remove_dir_all(dir).unwrap();
     }
 }

@@ -16,7 +16,7 @@ use super::report::Row;
 use super::results::Record;
 use super::verdict::Verdict;
 use crate::code;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -25,15 +25,25 @@ use xtask::workspace::{Workspace, sources};
 
 /// The crates whose orderings are audited, with the parts of their sources.
 const SCOPE: [(&str, &[&str]); 8] = [
-    ("ulocks-core", &["lock/condvar", "lock/queue", "sys/robust.rs", "sys/signal"]),
+    ("ulocks-core", &["lock/condvar", "lock/queue", "lock/sleep.rs", "sys/robust.rs", "sys/signal"]),
     ("ulocks-unfair", &[""]),
     ("ulocks-fair", &[""]),
     ("ulocks-pi", &[""]),
     ("ulocks-psrwlock", &[""]),
     ("ulocks-semarray", &[""]),
-    ("ulocks-shm", &["slots", "robust", "directory"]),
+    ("ulocks-shm", &[""]),
     ("ulocks-parking-lot", &[""]),
 ];
+
+/// What is audited, for a reader.
+pub fn scope() -> String {
+    let of_package = |(name, parts): (&str, &[&str])| match parts {
+        [""] => format!("`{name}`"),
+        parts => format!("`{name}` (`{}`)", parts.join("`, `")),
+    };
+    SCOPE.map(of_package).join(", ")
+}
+
 /// A model may take this many times as long with a mutant as without one, and [`MORE`].
 const PATIENCE: u32 = 4;
 const MORE: Duration = Duration::from_secs(20);
@@ -76,10 +86,15 @@ pub struct Weakening {
 pub fn load(workspace: &Workspace) -> anyhow::Result<(Vec<Placed>, Vec<String>)> {
     let (mut placed, mut faults) = (Vec::new(), Vec::new());
     for (name, parts) in SCOPE {
-        let Some(package) = workspace.packages.iter().find(|package| package.name == name) else { continue };
+        let package = workspace.packages.iter().find(|package| package.name == name);
+        let package = package.with_context(|| format!("the audit has no package {name}"))?;
         let mut paths = Vec::new();
         for part in parts {
-            paths.extend(sources(&package.dir.join("src").join(part))?);
+            let found = sources(&package.dir.join("src").join(part))?;
+            if found.is_empty() {
+                bail!("the audit finds no source at {part} of {name}");
+            }
+            paths.extend(found);
         }
         // Neither unit tests nor bugs that are planted in them.
         paths.retain(|path| !path.iter().any(|part| part == "tests" || part == "tests.rs"));
@@ -204,12 +219,9 @@ pub fn run(course: &mut Course<'_>, jobs: Vec<Job<'_>>) -> anyhow::Result<Vec<Ro
             if now.is_empty() {
                 continue;
             }
-            let (units, runs) = (needed.clone(), now.len());
-            let done = course.stage(needed, runs, |audit| {
-                let Some(reach) = reach::find(audit, &units)? else {
-                    audit.count_left(runs);
-                    return Ok(Vec::new());
-                };
+            let units = needed.clone();
+            let done = course.stage(needed, now.len(), |audit| {
+                let reach = reach::find(audit, &units)?;
                 audit.on_all_cpus(now, |worker, mut job: Job<'_>| {
                     // The models of one package, then those of the next.
                     while job.needs(world) {
@@ -295,6 +307,10 @@ impl<'a> Job<'a> {
         if self.not.is_none() {
             let start = Instant::now();
             let chosen = models.that_reach(id(value), reach);
+            if chosen.is_empty() {
+                let Unit { world, package } = &models.unit;
+                println!("{}: no model of {package} for {world} reaches it", self.weakening.name);
+            }
             let Outcome { verdict, by, executions } = outcome(audit, &models.unit, &chosen, value, worker)?;
             let (key, hash) = self.key(audit.store, &models);
             let code = Some(self.weakening.code.clone());

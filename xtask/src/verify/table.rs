@@ -8,8 +8,8 @@ use super::map::{Check, Checked, Lock, PROPERTIES, Tool};
 use super::records::{Figures, Records, State};
 use super::suites::{self, Suite};
 use crate::code::Codes;
-use crate::mutants::Standing;
 use crate::mutants::spec::Mutant;
+use crate::mutants::{self, Standing};
 use std::collections::BTreeSet;
 use xtask::workspace::Workspace;
 
@@ -119,9 +119,10 @@ fn audit_lines(standing: &Standing) -> String {
     let percent = if all == 0 { 100.0 } else { 100.0 * *caught as f64 / all as f64 };
     let since = since.as_ref().map_or(String::new(), |since| format!(", the oldest verdict is of {since}"));
     let mut text = format!(
-        "Ordering audit: the source has {} weakened orderings. Comments explain {explained}. Of the other {all}, \
+        "Ordering audit: {} have {} weakened orderings. Comments explain {explained}. Of the other {all}, \
          {caught} are caught ({percent:.1} %), {} survive, and {} are not audited; {stale} of these have a verdict \
-         that is stale (`{command}`{since}).\n",
+         that is stale (`{command}`{since}). Other crates have no such audit.\n",
+        mutants::scope(),
         all + explained,
         survived.len(),
         stale + never,
@@ -355,7 +356,7 @@ mod tests {
         let since = Some("2026-11-23".to_owned());
         let survived = vec!["`x.rs`: Acquire -> Relaxed: SURVIVED".to_owned()];
         let text = audit_lines(&Standing { caught: 3, survived, explained: 9, stale: 1, never: 1, since });
-        let part = "has 15 weakened orderings. Comments explain 9. Of the other 6, 3 are caught (50.0 %), \
+        let part = "have 15 weakened orderings. Comments explain 9. Of the other 6, 3 are caught (50.0 %), \
                     1 survive, and 2 are not audited; 1 of these have a verdict that is stale";
         assert!(text.contains(part), "{text}");
         assert!(text.ends_with("- `x.rs`: Acquire -> Relaxed: SURVIVED\n"), "{text}");

@@ -72,7 +72,7 @@ impl Slot {
     /// Whether a living thread has it, claims it or leaves it, at the moment of the look.
     #[must_use]
     pub fn is_taken(&self) -> bool {
-        !Token::is_claimable(self.token.word().load(Acquire))
+        !Token::is_claimable(self.token.word().load(Relaxed))
     }
 }
 
@@ -397,10 +397,10 @@ impl<'s> Member<'s> {
         owner.slot() < self.slots.len() && !self.is_alive(owner)
     }
 
-    /// The thread that has `slot`, if one has it.
+    /// The thread that has `slot`, if one has it, or one that had it before.
     pub(crate) fn owner_in(&self, slot: usize) -> Option<Owner> {
         let token = &self.slots.get(slot)?.token;
-        Token::is_alive(token.word().load(Acquire)).then(|| Owner::new(slot, token.generation()))
+        Token::is_alive(token.word().load(Relaxed)).then(|| Owner::new(slot, token.generation()))
     }
 
     #[inline]
@@ -424,7 +424,8 @@ impl<'s> Member<'s> {
     /// one, and says so (`is_told`). Whether the owner has died.
     pub(crate) fn pass_on_death(&self, owner: Owner, alive: u32, is_told: bool) -> bool {
         let Some(token) = self.token(owner) else { return false };
-        let word = token.word().load(Acquire);
+        // A thread that acts on the answer looks again, acquiring.
+        let word = token.word().load(Relaxed);
         let has_died = is_told || word != alive;
         // Whoever owns it by now: the sleep may have begun after the same thread has claimed the
         // slot again, and taken the wake-up of its death.

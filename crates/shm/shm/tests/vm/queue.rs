@@ -296,7 +296,7 @@ fn a_push_that_a_death_cuts_off_is_there_or_not() {
 #[test]
 fn a_length_is_of_one_moment() {
     for kernel in Kernel::ALL {
-        explore(Config { executions: 200, ..sampled(2, kernel) }, || {
+        explore(Config { executions: 4_000, ..sampled(2, kernel) }, || {
             let place = Place::new();
             let works = place.resident(|place, me| {
                 for number in 0..3 {
