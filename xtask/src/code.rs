@@ -38,13 +38,14 @@ impl Codes {
     /// Reads the sources of all packages.
     pub fn load(workspace: &Workspace) -> anyhow::Result<Self> {
         let mut own = BTreeMap::new();
-        for package in workspace.packages.iter().filter(|package| package.is_public()) {
+        for package in &workspace.packages {
             let mut hasher = Fnv::default();
             let stem = |part: &OsStr| Path::new(part).file_stem().map(OsStr::to_owned);
             let is_of_lock = |path: &Path| {
                 !path.iter().any(|part| stem(part).is_some_and(|stem| stem == "tests" || stem == "bin"))
             };
-            for path in sources(&package.dir.join("src"))? {
+            let src = Some(package.dir.join("src")).filter(|src| src.is_dir());
+            for path in src.map_or(Ok(Vec::new()), |src| sources(&src))? {
                 if is_of_lock(path.strip_prefix(&package.dir)?) {
                     source(&path, &package.dir, &mut hasher)?;
                 }
@@ -62,15 +63,21 @@ impl Codes {
         }
         let fuzz = workspace.root.join(FUZZ);
         if fuzz.is_dir() {
-            of.insert(String::new(), text(whole(&Package::read(fuzz)?, &own, workspace)));
+            let fuzz = Package::read(fuzz)?;
+            // The targets are tests: their own code does not count.
+            own.insert(&fuzz.name, 0);
+            of.insert(String::new(), text(whole(&fuzz, &own, workspace)));
         }
         Ok(Self { of })
     }
 
     /// The hash of `package`. Fuzz targets have no package: the empty name stands for what they
     /// run.
+    ///
+    /// # Panics
+    /// If there is no such package. The maps of checks name none.
     pub fn of(&self, package: &str) -> &str {
-        self.of.get(package).map_or("", String::as_str)
+        self.of.get(package).unwrap_or_else(|| panic!("no package `{package}` in this workspace"))
     }
 
     /// Hashes that were not read from source.
@@ -108,8 +115,7 @@ fn whole(package: &Package, own: &BTreeMap<&str, u64>, workspace: &Workspace) ->
         !TOOLS.contains(&other.name.as_str()) && package.needs(&other.name)
     };
     let reached = workspace.reached(package, takes).into_iter();
-    let codes: BTreeMap<_, _> =
-        reached.map(|name| (name, own.get(name).copied().unwrap_or_default())).collect();
+    let codes: BTreeMap<_, _> = reached.map(|name| (name, own[name])).collect();
     let mut hasher = Fnv::default();
     codes.hash(&mut hasher);
     hasher.finish()
@@ -268,6 +274,21 @@ mod tests {
         for (old, new) in [("[\"a\"]", "[]"), ("\"1\"", "\"2\""), ("[dep", "[target.x.dep")] {
             assert_ne!(code(&plain.replace(old, new)), code(plain), "{new}");
         }
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn the_code_of_a_package_that_is_not_published_counts_too() {
+        let dir = std::env::temp_dir().join(format!("ulocks-private-{}", std::process::id()));
+        fs::create_dir_all(dir.join("src")).unwrap();
+        let code = |text: &str| {
+            fs::write(dir.join("src/lib.rs"), text).unwrap();
+            let manifest = Manifest::parse("[package]\npublish = false\n").unwrap();
+            let package = Package { name: "face".into(), manifest, dir: dir.clone() };
+            let workspace = Workspace { root: dir.clone(), packages: vec![package] };
+            Codes::load(&workspace).unwrap().of("face").to_owned()
+        };
+        assert_ne!(code("fn f() {}"), code("fn g() {}"));
         fs::remove_dir_all(dir).unwrap();
     }
 
