@@ -364,9 +364,9 @@ impl Reader<'_> {
 }
 
 impl Lock {
-    /// The mutants among `all` that the tests `checks` report. Such a mutant is found by a filter
-    /// that selects tests of `checks` only. So the mutant makes one of these fail, and no other
-    /// test can have reported it.
+    /// The mutants among `all` that the tests `checks` must report. The filter of such a mutant
+    /// selects tests of `checks` only. So one of these must fail, and no other test can report the
+    /// mutant. Whether it was run is not asked here.
     pub fn shown_by<'a>(
         &self,
         checks: &[Check],

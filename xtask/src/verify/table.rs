@@ -1,5 +1,5 @@
 //! Writes `VERIFICATION.md`, and the sections of the locks: which tests check which property, and
-//! which planted bugs show that the check can fail.
+//! which planted bugs they must report.
 //!
 //! The texts depend on committed files only. So `cargo xtask tidy` can generate it again and
 //! compare.
@@ -34,10 +34,11 @@ const LEGEND: &str = "\
 Each letter is a tool that checks the property: **L** loom, **V** the virtual machine, **M** Miri, **T**
 ThreadSanitizer, **S** stress tests on the real kernel, **D** a comparison with the kernel or with a
 sequential model, **F** libFuzzer. A capital letter means that all the tests have passed on the present
-source. A small letter means that all have passed, but some on other source. If a test was never run,
-or has failed, there is no letter. A letter is bold if a planted bug shows that the check can fail. `-`
-means that the property does not apply; the section of the lock says why. `not run` means that there
-are tests, and no letter. **EMPTY** means that no test checks the property.
+source. A small letter means that all have passed, but some on other source. If a test was never
+run, or has failed, there is no letter. A letter is bold if a planted bug is specified that this check
+must report. `cargo xtask mutants` runs all planted bugs, and `cargo xtask test` one part of them at
+each commit. `-` means that the property does not apply; the section of the lock says why. `not run`
+means that there are tests, and no letter. **EMPTY** means that no test checks the property.
 
 Miri, ThreadSanitizer and libFuzzer run without planted bugs. A bug counts for a check only if every
 test that must report the bug belongs to that check.
@@ -159,7 +160,7 @@ fn letters(
 /// The section of a lock.
 fn section(lock: &Lock, records: &Records, codes: &Codes, shown: impl Fn(&[Check]) -> Vec<String>) -> String {
     let mut text = format!("\n## `{}`\n\n", lock.name);
-    text += "| property | tool | tests | bound | last run | planted bugs that it reports |\n";
+    text += "| property | tool | tests | bound | last run | planted bugs that it must report |\n";
     text += "|---|---|---|---|---|---|\n";
     for ((_, name), property) in PROPERTIES.iter().zip(&lock.properties) {
         if property.tests.is_empty() && property.not.is_none() {
