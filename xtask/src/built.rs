@@ -5,10 +5,13 @@
 //! program after the other, although most of them sleep for most of their time. Here three run at
 //! once, the longest first. Those of the package that measures run alone.
 //!
+//! A test target of the workspace that cargo has not built is an error, and so is a program of
+//! models without a test: what is never run would be green.
+//!
 //! Models load every CPU, but the last model of a program has one CPU. So two programs run at once.
 
-use anyhow::{Context, bail};
-use serde_json::Value;
+use anyhow::{Context, bail, ensure};
+use serde_json::Value as Message;
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,11 +19,12 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
+use toml::Value;
 use xshell::Shell;
 use xtask::exec::{self, End};
 use xtask::programs;
 use xtask::steps::{Steps, Tally, command_line, failures};
-use xtask::workspace::Workspace;
+use xtask::workspace::{Package, Workspace};
 use xtask::world::World;
 
 /// What takes longest, and so begins first: no program is to run alone at the end.
@@ -70,14 +74,16 @@ struct Built {
 pub struct All(Vec<Built>);
 
 impl All {
-    /// Builds all targets with the options `args` of cargo.
+    /// Builds all targets with the options `args` of cargo, which may exclude packages.
     pub fn build(args: &[&str], workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<Self> {
         let args = [&["build"], args, &["--all-targets", "--all-features"]].concat();
         let mut found = Vec::new();
         steps.check("build", &format!("cargo {}", args.join(" ")), || {
             let mut cargo = Command::new("cargo");
-            cargo.args(args).current_dir(&workspace.root);
+            cargo.args(&args).current_dir(&workspace.root);
             found = read(cargo, workspace)?;
+            let packages = workspace.packages.iter().filter(|one| !args.contains(&one.name.as_str()));
+            demand_all(packages, "", &found)?;
             Ok(true)
         })?;
         Ok(Self(found))
@@ -96,6 +102,7 @@ impl All {
             let mut cargo = Command::from(cargo);
             cargo.envs(world.env());
             found = read(cargo, workspace)?;
+            demand_all(&workspace.packages, world.name(), &found)?;
             found.iter_mut().for_each(|built| built.kind = Kind::Models);
             Ok(true)
         })?;
@@ -136,6 +143,30 @@ fn read(cargo: Command, workspace: &Workspace) -> anyhow::Result<Vec<Built>> {
     Ok(messages.iter().filter_map(|message| Built::read(message, workspace)).collect())
 }
 
+/// Demands that each test target of `packages` whose name begins with `prefix` is among `found`.
+fn demand_all<'a>(
+    packages: impl IntoIterator<Item = &'a Package>,
+    prefix: &str,
+    found: &[Built],
+) -> anyhow::Result<()> {
+    let mut missing = Vec::new();
+    for package in packages {
+        let runs = |test: &Value| test.get("test").and_then(Value::as_bool) != Some(false);
+        let is_left_out = |name: &str| {
+            let mut declared = package.manifest.declared("test");
+            declared.any(|test| test.get("name").and_then(Value::as_str) == Some(name) && !runs(test))
+        };
+        for name in package.tests(prefix).into_iter().filter(|name| !is_left_out(name)) {
+            let target = format!("--test {name}");
+            if !found.iter().any(|one| one.package == package.name && one.target == target) {
+                missing.push(format!("{} {name}", package.name));
+            }
+        }
+    }
+    ensure!(missing.is_empty(), "cargo has built no program of the tests {}", missing.join(", "));
+    Ok(())
+}
+
 /// Runs `programs`, some at once. Returns what has failed.
 fn run_all(
     programs: Vec<&Built>,
@@ -150,14 +181,18 @@ fn run_all(
             let start = Instant::now();
             let log = logs.join(format!("{}.log", program.name().replace([' ', '-'], "_")));
             let ran = exec::finish(&mut program.command(), &log, HANGS)?;
-            let (took, passed) = (start.elapsed().as_secs_f64(), matches!(ran.end, End::Passed));
+            // Outside of its world a program of models is empty, and passes.
+            let has_ended = matches!(ran.end, End::Passed);
+            let is_empty = has_ended && program.kind == Kind::Models && ran.tests().passed == 0;
+            let (took, passed) = (start.elapsed().as_secs_f64(), has_ended && !is_empty);
             let mut done = done.lock().unwrap();
             ran.output.lines().for_each(|line| done.0.read(line));
             println!("{:>6.1} s  {}{}", took, if passed { "" } else { "FAILED: " }, program.name());
             if !passed {
                 let lines: Vec<_> = failures(&ran.output).iter().map(|line| format!("> {line}\n")).collect();
                 let (repeat, log) = (program.repeat(), log.display());
-                done.1.push(format!("\n{}whole output: {log}; to repeat it: {repeat}", lines.concat()));
+                let why = if is_empty { "> no test has run\n" } else { "" };
+                done.1.push(format!("\n{}{why}whole output: {log}; to repeat it: {repeat}", lines.concat()));
             }
         }
         Ok(())
@@ -171,7 +206,7 @@ fn run_all(
 
 impl Built {
     /// The program in a message of cargo.
-    fn read(message: &Value, workspace: &Workspace) -> Option<Self> {
+    fn read(message: &Message, workspace: &Workspace) -> Option<Self> {
         let path = PathBuf::from(message["executable"].as_str()?);
         let is_test = message["profile"]["test"].as_bool()?;
         let (of_kind, name) = (message["target"]["kind"][0].as_str()?, message["target"]["name"].as_str()?);
@@ -264,6 +299,33 @@ mod tests {
         assert!(all.run("examples", Kind::Example, "", &logs, &mut steps).is_err(), "nothing was built");
         all.0.iter().for_each(|one| fs::remove_file(&one.path).unwrap());
         fs::remove_dir_all(logs).unwrap();
+    }
+
+    #[test]
+    fn a_program_of_models_without_a_test_fails() {
+        let empty = "echo 'test result: ok. 0 passed; 0 failed'";
+        let all = All(vec![built(Kind::Models, "vm_none", empty), built(Kind::Tests, "none", empty)]);
+        let logs = std::env::temp_dir().join(format!("ulocks-empty-{}", std::process::id()));
+        let mut steps = Steps::default();
+        assert!(all.run("vm", Kind::Models, "cargo xtask vm", &logs, &mut steps).is_err());
+        assert!(all.run("tests", Kind::Tests, "cargo test", &logs, &mut steps).is_ok());
+        all.0.iter().for_each(|one| fs::remove_file(&one.path).unwrap());
+        fs::remove_dir_all(logs).unwrap();
+    }
+
+    #[test]
+    fn a_target_that_was_not_built_is_named() {
+        let workspace = Workspace::load().unwrap();
+        let packages = || workspace.packages.iter().filter(|one| one.name == "ulocks-debug");
+        let package = packages().next().unwrap();
+        let mut found: Vec<_> = package.tests("").iter().map(|name| built(Kind::Tests, name, "")).collect();
+        found.iter_mut().for_each(|one| one.package = package.name.clone());
+        found.iter().for_each(|one| fs::remove_file(&one.path).unwrap());
+        demand_all(packages(), "", &found).unwrap();
+        found.retain(|one| one.target != "--test vm" && one.target != "--test instructions");
+        demand_all(packages(), "loom", &found).unwrap();
+        let fault = demand_all(packages(), "", &found).unwrap_err().to_string();
+        assert!(fault.ends_with("of the tests ulocks-debug vm"), "it is run on demand: {fault}");
     }
 
     #[test]

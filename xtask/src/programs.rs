@@ -4,7 +4,7 @@ use crate::exec::{self, End};
 use crate::nightly::{NIGHTLY, Sanitizer};
 use crate::workspace::{LIB, LOCKS, Package, Workspace, dash_p, features};
 use crate::world::World;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -118,17 +118,35 @@ pub fn messages(
     limit: Duration,
 ) -> anyhow::Result<Option<Vec<Value>>> {
     cargo.arg("--message-format=json-render-diagnostics");
-    let [output, errors] =
-        ["messages", "progress"].map(|name| workspace.target().join(format!("programs-{name}")));
+    // Another command may run in the same target directory.
+    let own = std::process::id();
+    let files =
+        ["messages", "progress"].map(|name| workspace.target().join(format!("programs-{name}-{own}")));
     fs::create_dir_all(workspace.target())?;
-    let ran = exec::finish_apart(&mut cargo, &output, &errors, limit)?;
+    let said = said(&mut cargo, &files, limit);
+    files.iter().for_each(|file| _ = fs::remove_file(file));
+    said
+}
+
+/// As [`messages`], with the output of `cargo` in two files.
+fn said(
+    cargo: &mut Command,
+    [output, errors]: &[PathBuf; 2],
+    limit: Duration,
+) -> anyhow::Result<Option<Vec<Value>>> {
+    let ran = exec::finish_apart(cargo, output, errors, limit)?;
     match ran.end {
         End::OutOfTime => Ok(None),
         End::Failed => bail!("{cargo:?} fails:\n{}", fs::read_to_string(errors)?),
-        End::Passed => {
-            Ok(Some(ran.output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()))
-        }
+        End::Passed => Ok(Some(read(&ran.output)?)),
     }
+}
+
+/// The messages of cargo in `output`. Other lines are not of cargo.
+fn read(output: &str) -> anyhow::Result<Vec<Value>> {
+    let lines = output.lines().filter(|line| line.starts_with('{'));
+    let message = |line| serde_json::from_str(line).with_context(|| format!("no message of cargo: {line}"));
+    lines.map(message).collect()
 }
 
 /// `cargo test` for `packages`.
@@ -215,6 +233,29 @@ mod tests {
         assert_eq!(artifact("bin", true), None);
         assert_eq!(artifact("lib", false), None);
         assert_eq!(program(&serde_json::json!({"reason": "build-finished"}), &workspace), None);
+    }
+
+    #[test]
+    fn a_message_that_is_cut_off_is_an_error_and_no_missing_program() {
+        assert_eq!(read("what a build script says\n{\"reason\":\"x\"}\n").unwrap().len(), 1);
+        assert!(read("{\"reason\":\"x\"}\n{\"reason\":\"y").unwrap_err().to_string().ends_with("\"y"));
+    }
+
+    #[test]
+    fn the_messages_of_two_commands_are_in_files_of_their_own() {
+        let root = std::env::temp_dir().join(format!("ulocks-messages-{}", std::process::id()));
+        let workspace = Workspace { root: root.clone(), packages: Vec::new() };
+        let other = workspace.target().join("programs-messages");
+        fs::create_dir_all(workspace.target()).unwrap();
+        fs::write(&other, "of another command").unwrap();
+        let mut cargo = Command::new("sh");
+        cargo.args(["-c", "echo '{\"reason\":\"x\"}'"]);
+        assert_eq!(messages(cargo, &workspace, Duration::MAX).unwrap().unwrap().len(), 1);
+        assert_eq!(fs::read_to_string(&other).unwrap(), "of another command");
+        let own = workspace.target().join(format!("programs-messages-{}", std::process::id()));
+        assert!(!own.exists(), "it is removed");
+        fs::remove_file(other).unwrap();
+        _ = fs::remove_dir_all(root);
     }
 
     #[test]
