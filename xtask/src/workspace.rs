@@ -32,7 +32,11 @@ impl Workspace {
         // this program.
         let here = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
         let root = Path::new(&here).ancestors().find(|dir| dir.join("Cargo.lock").is_file());
-        let root = root.context("no Cargo.lock above this program's manifest")?.to_owned();
+        Self::read(root.context("no Cargo.lock above this program's manifest")?.to_owned())
+    }
+
+    /// Reads the manifest in `root` and the manifests of all members.
+    pub fn read(root: PathBuf) -> anyhow::Result<Self> {
         let manifest = Manifest::read(&root)?;
         let members = manifest.get("workspace", "members").context("no members in the root manifest")?;
         let mut dirs = Vec::new();

@@ -12,6 +12,9 @@
 //! With `--table` no test runs: the table is generated from the records. Verdicts on orderings that
 //! are in `target/mutants` are added to the records first.
 //!
+//! A record has the hash of the code that its test was built from. If the source changes during a
+//! build, the run of these tests is refused.
+//!
 //! With `--stale` only tests without a record of the present source run. The quickest tools come
 //! first. Cargo builds once for each tool and package. A record is stored when its test ends, so a
 //! run that is stopped, or whose `--budget` ends, keeps what it has.
@@ -65,6 +68,8 @@ pub fn run(flags: &flags::Verify, workspace: &Workspace, steps: &mut Steps) -> a
     if is_refused {
         return ran;
     }
+    // The source may have changed during the run.
+    let codes = Codes::load(workspace)?;
     let weakenings = mutants::weakenings(workspace)?;
     mutants::collect(workspace, &weakenings, &mut records.orderings, &today())
         .unwrap_or_else(|error| println!("no new verdicts on orderings: {error:#}"));
@@ -152,8 +157,7 @@ fn run_chosen(
             run::run(workspace, of_group, package, &checks, until, |check, figures| {
                 begun += 1;
                 all_pass &= figures.is_some();
-                let code = codes.of(&check.package).to_owned();
-                records.note(check, figures.map(|figures| records::Figures { code, ..figures }));
+                records.note(check, figures);
                 // An interrupted run keeps what it has found.
                 records.save(workspace)
             })?;

@@ -2,7 +2,8 @@
 
 use super::map::{Check, Tool};
 use super::records::Figures;
-use anyhow::{Context, bail};
+use crate::code::Codes;
+use anyhow::{Context, bail, ensure};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use xtask::exec::{self, End, LIMIT};
@@ -26,6 +27,12 @@ const NOT_TESTED: &str = "not tested:";
 /// Runs the checks of one tool and one package, and begins none after `until`. Calls `note` with
 /// each check and its figures, or with None if the check failed. A check that tests nothing on this
 /// machine is not noted.
+///
+/// The figures have the hash of the code that was built.
+///
+/// # Errors
+/// If a build fails: that says nothing of the checks. Or if the source changes during the build,
+/// for the hash would be of other code.
 pub fn run(
     workspace: &Workspace,
     tool: Tool,
@@ -39,6 +46,7 @@ pub fn run(
         return Ok(());
     }
     let output = workspace.target().join("verify-output");
+    let code = Code::read(workspace, package)?;
     let package = workspace.packages.iter().find(|known| known.name == package);
     let targets = checks.iter().map(|check| check.target.as_str()).collect();
     let built = match (how(tool), package) {
@@ -47,6 +55,7 @@ pub fn run(
     };
     // None if the time was up before the programs were built.
     let Some(built) = built else { return Ok(()) };
+    code.demand_same(workspace)?;
     for check in checks {
         if left().is_zero() {
             return Ok(());
@@ -70,19 +79,50 @@ pub fn run(
         println!("{tool}: {} {}/{}: {}, {seconds:.1} s", check.package, check.target, check.test, {
             not_tested.unwrap_or(if is_right { "ok" } else { "FAILED" })
         });
+        if how(tool).is_none() {
+            // Its command may have built the code anew.
+            code.demand_same(workspace)?;
+        }
         if not_tested.is_some() {
             continue;
         }
         let mut figures = None;
         if is_right {
             let seeds = (tool == Tool::Miri).then_some(SEEDS);
-            figures = Some(Figures { seeds, ..Figures::read(tool, &ran.output, seconds) });
+            let code = code.hash.clone();
+            figures = Some(Figures { code, seeds, ..Figures::read(tool, &ran.output, seconds) });
         } else {
             println!("{}", ran.the_end());
         }
         note(check, figures)?;
     }
     Ok(())
+}
+
+/// The code of a package before a build.
+struct Code<'a> {
+    package: &'a str,
+    hash: String,
+}
+
+impl<'a> Code<'a> {
+    fn read(workspace: &Workspace, package: &'a str) -> anyhow::Result<Self> {
+        // The manifests may have changed too.
+        let codes = Codes::load(&Workspace::read(workspace.root.clone())?)?;
+        Ok(Self { package, hash: codes.of(package).to_owned() })
+    }
+
+    /// Demands that the source is what it was.
+    fn demand_same(&self, workspace: &Workspace) -> anyhow::Result<()> {
+        let package = if self.package.is_empty() { "what the fuzz targets run" } else { self.package };
+        let now = Self::read(workspace, self.package)?;
+        ensure!(
+            now.hash == self.hash,
+            "the source of {package} has changed since the build began, so no record would be of known \
+             code; to record it, run the command again"
+        );
+        Ok(())
+    }
 }
 
 /// The line of `output` by which a test says that it tests nothing here.
@@ -137,6 +177,28 @@ fn fuzz_command(workspace: &Workspace, target: &str) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_change_of_the_source_after_the_begin_of_a_build_is_an_error() {
+        let root = std::env::temp_dir().join(format!("ulocks-changed-{}", std::process::id()));
+        let write = |file: &str, text: &str| fs::write(root.join(file), text).unwrap();
+        fs::create_dir_all(root.join("a/src")).unwrap();
+        write("Cargo.toml", "[workspace]\nmembers = [\"a\"]\n");
+        write("a/Cargo.toml", "[package]\nname = \"a\"\n");
+        write("a/src/lib.rs", "fn f() {}");
+        let workspace = Workspace::read(root.clone()).unwrap();
+        let code = Code::read(&workspace, "a").unwrap();
+        write("a/src/lib.rs", "/// The same code.\nfn f() {}");
+        code.demand_same(&workspace).unwrap();
+        write("a/src/lib.rs", "fn g() {}");
+        let refused = code.demand_same(&workspace).unwrap_err().to_string();
+        assert!(refused.starts_with("the source of a has changed"), "{refused}");
+        write("a/src/lib.rs", "fn f() {}");
+        write("a/Cargo.toml", "[package]\nname = \"a\"\n[features]\nb = []\n");
+        assert!(code.demand_same(&workspace).is_err(), "a feature is code");
+        fs::remove_dir_all(root).unwrap();
+    }
 
     #[test]
     fn a_test_that_says_so_has_no_result() {
