@@ -109,11 +109,15 @@ impl<'a> Hashes<'a> {
     }
 
     /// The hash of `more`, of the sources of `package`, and of the packages that it depends on.
+    /// Development dependencies are built for its own tests only.
     pub fn of(&self, package: &str, more: impl Hash) -> u64 {
         let mut hasher = DefaultHasher::new();
         more.hash(&mut hasher);
+        let takes = |from: &Package, other: &Package| match from.name == package {
+            true => from.depends_on(&other.name),
+            false => from.needs(&other.name),
+        };
         let package = self.workspace.packages.iter().find(|known| known.name == package);
-        let takes = |package: &Package, other: &Package| package.depends_on(&other.name);
         for name in package.iter().flat_map(|package| self.workspace.reached(package, takes)) {
             (name, self.own[name]).hash(&mut hasher);
         }
@@ -123,6 +127,7 @@ impl<'a> Hashes<'a> {
 
 fn of_sources(package: &Package) -> anyhow::Result<u64> {
     let mut paths = vec![package.dir.join("Cargo.toml")];
+    paths.extend(Some(package.dir.join("build.rs")).filter(|build| build.is_file()));
     for dir in ["src", "tests"].map(|dir| package.dir.join(dir)).iter().filter(|dir| dir.is_dir()) {
         paths.extend(files_below(dir)?);
     }
@@ -188,7 +193,7 @@ mod tests {
         };
         let packages = vec![
             package("a", "[dev-dependencies]\nb.workspace = true\n"),
-            package("b", ""),
+            package("b", "[dev-dependencies]\nc.workspace = true\n"),
             package("c", ""),
         ];
         let workspace = Workspace { root: dir.clone(), packages };
@@ -200,8 +205,11 @@ mod tests {
         let begun = Hashes::new(&workspace).unwrap();
         assert!(begun.hold().unwrap());
         fs::write(dir.join("b/src/deep/x.rs"), "fn y() {}").unwrap();
-        assert_ne!(hash(), before);
+        let changed = hash();
+        assert_ne!(changed, before);
         assert!(!begun.hold().unwrap(), "a source has changed meanwhile");
+        fs::write(dir.join("b/build.rs"), "fn main() {}").unwrap();
+        assert_ne!(hash(), changed);
         fs::remove_dir_all(dir).unwrap();
     }
 }

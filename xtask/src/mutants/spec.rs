@@ -107,9 +107,10 @@ impl Mutant {
         number(&self.spec, &self.name)
     }
 
-    /// What it changes, and how.
-    pub fn change(&self) -> [&str; 3] {
-        [&self.file, &self.find, &self.replace]
+    /// What it changes, and how: its file, and the two texts of each replacement.
+    pub fn change(&self) -> Vec<String> {
+        let texts = self.edits().into_iter().flat_map(|Edit { find, replace }| [find, replace]);
+        [self.file.clone()].into_iter().chain(texts).collect()
     }
 
     /// The text of its file with the change made, or why the change cannot be made.
@@ -347,6 +348,9 @@ found-by = [{ world = "native", package = "ulocks-core", test = "TEST", filter =
         let text = r#"pub fn today( need("false", "", &["false"])"#;
         assert_eq!(mutants[0].applied(text).unwrap(), "fn y( x");
         assert_eq!(mutants[1].applied(text).unwrap(), "x x");
+        assert_eq!(mutants[0].change()[3..], ["pub fn today(", "fn y("]);
+        let [first, second] = [&mutants[0], &mutants[1]].map(Mutant::change);
+        assert_eq!(second, [&first[..], &["fn y(".to_owned(), "x".to_owned()]].concat());
         let found = with("name =", "on = \"two\"\nname =");
         assert_eq!(found, ["m.toml: mutant `one`: no mutant `two` of xtask/src/tools.rs stands before it"]);
     }
