@@ -6,7 +6,7 @@
 
 use crate::flags::Fuzz;
 use anyhow::bail;
-use xshell::{Shell, cmd};
+use xshell::{Cmd, Shell, cmd};
 use xtask::nightly::{FUZZ, NIGHTLY, fuzz_targets, needs_fuzz};
 use xtask::steps::Steps;
 use xtask::workspace::Workspace;
@@ -32,19 +32,28 @@ pub fn run(flags: &Fuzz, shell: &Shell, workspace: &Workspace, steps: &mut Steps
     let limits =
         [format!("-max_total_time={seconds}"), format!("-max_len={MAX_BYTES}"), format!("-timeout={HANGS}")];
     for target in targets {
-        let source = workspace.root.join(FUZZ).join("fuzz_targets").join(&target).with_extension("rs");
-        let of_machine = shell.read_file(source)?.contains(OF_MACHINE);
-        let (world, cfg) = if of_machine { ("machine", "") } else { ("vm", "--cfg ulocks_vm") };
-        let rustflags = with_flags("RUSTFLAGS", cfg);
-        let build = workspace.target().join("fuzz").join(world);
-        let limits = &limits;
-        let fuzz = cmd!(
-            shell,
-            "rustup run {NIGHTLY} cargo fuzz run --fuzz-dir {FUZZ} --target-dir {build} --sanitizer none {target} -- {limits...}"
-        );
-        steps.run(&format!("fuzz {target}"), fuzz, &[("RUSTFLAGS", &rustflags)])?;
+        let (fuzz, rustflags) = command("run", &target, shell, workspace)?;
+        steps.run(&format!("fuzz {target}"), fuzz.arg("--").args(&limits), &[("RUSTFLAGS", &rustflags)])?;
     }
     Ok(())
+}
+
+/// `cargo fuzz build` or `cargo fuzz run` for a target, and its `RUSTFLAGS`.
+pub fn command<'a>(
+    does: &str,
+    target: &str,
+    shell: &'a Shell,
+    workspace: &Workspace,
+) -> anyhow::Result<(Cmd<'a>, String)> {
+    let source = workspace.root.join(FUZZ).join("fuzz_targets").join(target).with_extension("rs");
+    let of_machine = shell.read_file(source)?.contains(OF_MACHINE);
+    let (world, cfg) = if of_machine { ("machine", "") } else { ("vm", "--cfg ulocks_vm") };
+    let build = workspace.target().join("fuzz").join(world);
+    let cargo = cmd!(
+        shell,
+        "rustup run {NIGHTLY} cargo fuzz {does} --fuzz-dir {FUZZ} --target-dir {build} --sanitizer none {target}"
+    );
+    Ok((cargo, with_flags("RUSTFLAGS", cfg)))
 }
 
 /// The target `name`, or all targets.

@@ -3,9 +3,13 @@
 use super::map::{Check, Tool};
 use super::records::Figures;
 use crate::code::Codes;
+use crate::fuzz;
 use anyhow::{Context, bail, ensure};
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use xshell::Shell;
 use xtask::exec::{self, End, LIMIT};
 use xtask::nightly::{self, Sanitizer};
 use xtask::programs::{self, How};
@@ -48,13 +52,17 @@ pub fn run(
     let output = workspace.target().join("verify-output");
     let code = Code::read(workspace, package)?;
     let package = workspace.packages.iter().find(|known| known.name == package);
-    let targets = checks.iter().map(|check| check.target.as_str()).collect();
+    let targets: BTreeSet<_> = checks.iter().map(|check| check.target.as_str()).collect();
     let built = match (how(tool), package) {
         (Some(how), Some(package)) => programs::build(workspace, how, &[package], &targets, left())?,
         _ => Some(Vec::new()),
     };
+    let mut is_built = built.is_some();
+    for mut command in builds(workspace, tool, package, &targets)? {
+        is_built = is_built && build(&mut command, &output, left())?;
+    }
     // None if the time was up before the programs were built.
-    let Some(built) = built else { return Ok(()) };
+    let Some(built) = built.filter(|_| is_built) else { return Ok(()) };
     code.demand_same(workspace)?;
     for check in checks {
         if left().is_zero() {
@@ -146,6 +154,58 @@ fn how(tool: Tool) -> Option<How> {
     }
 }
 
+/// The commands that build `targets`, if the command of `tool` builds what it runs. It would report
+/// an error of the compiler as it reports a test that fails.
+fn builds(
+    workspace: &Workspace,
+    tool: Tool,
+    package: Option<&Package>,
+    targets: &BTreeSet<&str>,
+) -> anyhow::Result<Vec<Command>> {
+    match (tool, package) {
+        (Tool::Miri, Some(package)) => {
+            let mut command = nightly::miri(workspace, &[package], 0..1);
+            targets.iter().for_each(|target| select(target, &mut command));
+            // Miri compiles a program only in order to run it: not with `--no-run`.
+            command.args(["--", "--list"]);
+            Ok(vec![command])
+        }
+        (Tool::Fuzz, _) => {
+            let shell = Shell::new()?;
+            shell.change_dir(&workspace.root);
+            let command = |target: &&str| {
+                let (cargo, rustflags) = fuzz::command("build", target, &shell, workspace)?;
+                let mut command = Command::from(cargo);
+                command.env("RUSTFLAGS", rustflags);
+                Ok(command)
+            };
+            targets.iter().map(command).collect()
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Runs a command that builds. Returns false if it takes longer than `limit`.
+///
+/// # Errors
+/// If it fails.
+fn build(command: &mut Command, output: &Path, limit: Duration) -> anyhow::Result<bool> {
+    let ran = exec::finish(command, output, limit)?;
+    match ran.end {
+        End::Passed => Ok(true),
+        End::OutOfTime => Ok(false),
+        End::Failed => bail!("{command:?} fails:\n{}", ran.output),
+    }
+}
+
+/// Selects a target of tests.
+fn select(target: &str, command: &mut Command) {
+    match target {
+        LIB => command.arg("--lib"),
+        target => command.args(["--test", target]),
+    };
+}
+
 /// What `tool` needs, if it is not installed.
 pub fn missing(tool: Tool) -> Option<Missing> {
     let there = match tool {
@@ -159,10 +219,7 @@ pub fn missing(tool: Tool) -> Option<Missing> {
 
 fn miri_command(workspace: &Workspace, package: &Package, check: &Check) -> Command {
     let mut command = nightly::miri(workspace, &[package], 0..SEEDS);
-    match check.target.as_str() {
-        LIB => command.arg("--lib"),
-        target => command.args(["--test", target]),
-    };
+    select(&check.target, &mut command);
     command.args(["--", "--exact", &check.test, "--nocapture"]);
     command
 }
@@ -198,6 +255,32 @@ mod tests {
         write("a/Cargo.toml", "[package]\nname = \"a\"\n[features]\nb = []\n");
         assert!(code.demand_same(&workspace).is_err(), "a feature is code");
         fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn what_does_not_compile_is_an_error_and_no_failing_test() {
+        let workspace = Workspace::load().unwrap();
+        let package = workspace.packages.iter().find(|package| package.name == "ulocks-unfair");
+        let shown = |tool, targets| {
+            let commands = builds(&workspace, tool, package, &BTreeSet::from(targets)).unwrap();
+            commands.iter().map(|command| format!("{command:?}")).collect::<Vec<_>>()
+        };
+        let miri = shown(Tool::Miri, [LIB, "miri"]);
+        assert!(miri.len() == 1 && miri[0].ends_with(r#""--lib" "--test" "miri" "--" "--list""#), "{miri:?}");
+        let fuzz = shown(Tool::Fuzz, ["schedules", "region"]);
+        assert!(fuzz.len() == 2 && fuzz[0].contains(r#""fuzz" "build""#), "{fuzz:?}");
+        assert!(fuzz[1].contains("--cfg ulocks_vm") && !fuzz[0].contains("--cfg ulocks_vm"), "{fuzz:?}");
+        assert!(shown(Tool::Vm, ["vm", "lib"]).is_empty(), "`programs` builds it");
+
+        let output = std::env::temp_dir().join(format!("ulocks-builds-{}", std::process::id()));
+        let script = |script: &str, limit| {
+            build(Command::new("sh").args(["-c", script]), &output, limit).map_err(|error| error.to_string())
+        };
+        assert_eq!(script("true", Duration::MAX), Ok(true));
+        assert_eq!(script("sleep 3600", Duration::ZERO), Ok(false));
+        let refused = script("echo error: no such function; exit 101", Duration::MAX).unwrap_err();
+        assert!(refused.contains("error: no such function"), "{refused}");
+        fs::remove_file(output).unwrap();
     }
 
     #[test]
