@@ -3,7 +3,7 @@
 //! It needs the stable toolchain with rustfmt and clippy, a C linker, and crates.io. It needs no
 //! nightly, no root, and no network beyond the registry. One step needs the musl target of the
 //! processor, and is left out without it. Cheap steps come first. One part of the planted bugs
-//! runs, and at the next commit the next part.
+//! runs, which the id of the commit chooses.
 //!
 //! The output of each step goes to a file in `target/xtask-test`. If a step fails, the messages of
 //! its failures are printed.

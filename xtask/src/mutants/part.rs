@@ -1,5 +1,6 @@
-//! Parts of the planted bugs, for `cargo xtask test`. A run has one part; the next commit has the
-//! next part.
+//! Parts of the planted bugs, for `cargo xtask test`. A run has one part, which the id of the
+//! commit chooses. So each part has its turn, also where only every tenth commit is tested, or
+//! where the clone is shallow and git cannot count commits.
 //!
 //! A part has bugs of one crate, so that one package is built for each world. The tests of a part
 //! take about as long as the build.
@@ -13,6 +14,8 @@ use std::process::Command;
 /// The greatest number of bugs in a part. With the build, such a part takes about two minutes on
 /// two CPUs.
 const MOST: usize = 24;
+/// How many digits of the id of a commit choose its part: as many as fit into 64 bits.
+const DIGITS: usize = 16;
 
 /// The parts, each as indices into `mutants`. Every bug is in one part.
 pub fn parts(mutants: &[Mutant]) -> Vec<Vec<usize>> {
@@ -50,14 +53,15 @@ pub fn choose(text: &str, mutants: &[Mutant]) -> anyhow::Result<Vec<Mutant>> {
 
 /// The part that belongs to the commit that is checked out in `root`, as `3/17`.
 pub fn of_commit(root: &Path, mutants: &[Mutant]) -> anyhow::Result<String> {
-    let printed = Command::new("git").args(["rev-list", "--count", "HEAD"]).current_dir(root).output()?;
-    let commits: usize =
-        String::from_utf8_lossy(&printed.stdout).trim().parse().context("git counts no commits")?;
-    Ok(turn(commits, parts(mutants).len()))
+    let printed = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root).output()?;
+    let id = String::from_utf8_lossy(&printed.stdout);
+    turn(&id, parts(mutants).len()).context("git names no commit")
 }
 
-fn turn(commits: usize, parts: usize) -> String {
-    format!("{}/{parts}", commits % parts.max(1) + 1)
+/// The part for the commit `id`, whose digits are a hash already.
+fn turn(id: &str, parts: usize) -> Option<String> {
+    let number = u64::from_str_radix(id.get(..DIGITS)?, 16).ok()?;
+    Some(format!("{}/{parts}", number % parts.max(1) as u64 + 1))
 }
 
 #[cfg(test)]
@@ -95,9 +99,11 @@ mod tests {
     }
 
     #[test]
-    fn each_commit_has_the_next_part() {
-        let turns: Vec<_> = (4..8).map(|commits| turn(commits, 3)).collect();
-        assert_eq!(turns, ["2/3", "3/3", "1/3", "2/3"]);
+    fn the_id_of_a_commit_chooses_its_part() {
+        let id = "6bd3728e1f0c5a9ddeadbeefdeadbeefdeadbeef\n";
+        assert_eq!(turn(id, 1).as_deref(), Some("1/1"));
+        assert_eq!(turn(id, 16).as_deref(), Some("14/16"), "the 16th digit is d");
+        assert_eq!(turn("", 3), None);
         let workspace = Workspace::load().unwrap();
         let (mutants, _) = spec::load(&workspace).unwrap();
         assert!(choose(&of_commit(&workspace.root, &mutants).unwrap(), &mutants).is_ok());
