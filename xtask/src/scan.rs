@@ -17,6 +17,8 @@ pub struct Tests {
     pub all: BTreeSet<String>,
     /// The words in calls of macros, with the names of their modules: some may be names of tests.
     possible: BTreeSet<String>,
+    /// The tests in definitions of macros, whose calls put modules before their names.
+    defined: BTreeSet<String>,
     /// All names in their source, and in the modules that it takes from elsewhere.
     words: BTreeSet<String>,
 }
@@ -25,6 +27,12 @@ impl Tests {
     /// Whether there is a test `name`, or a macro may make one.
     pub fn has(&self, name: &str) -> bool {
         self.all.contains(name) || self.possible.contains(name)
+    }
+
+    /// Whether there is a test whose name contains `filter`, or a macro may make one.
+    pub fn fits(&self, filter: &str) -> bool {
+        let mut names = self.all.iter().chain(&self.possible).chain(&self.defined);
+        names.any(|name| name.contains(filter))
     }
 
     /// Whether the source names `word`.
@@ -123,6 +131,11 @@ fn items(
                     found.all.extend(made.iter().map(|name| format!("{prefix}{name}")));
                     // `::NAME!` and the group, whose words name no other tests.
                     at += CALL;
+                }
+            }
+            (TokenTree::Ident(definition), _) if definition == "macro_rules" => {
+                if let Some(TokenTree::Group(body)) = trees.get(at + 3) {
+                    tests_within(body.stream(), &mut found.defined);
                 }
             }
             // A call of a macro, but not its definition, in which a name stands before the group.
@@ -288,7 +301,11 @@ mod tests {
         let text = "macro_rules! all { ($name:ident) => { #[test] fn $name() {} } }\nall!(one, two);";
         let found = scan(&[("vm.rs", text)]).unwrap();
         assert!(found.has("one") && found.has("two") && !found.has("three"));
+        assert!(found.fits("on") && !found.fits("three"));
         assert_eq!(Vec::from_iter(found.all.clone()), [""; 0]);
+        let text = "macro_rules! each { ($name:ident) => { mod $name { #[test] fn one() {} } } }\neach!(a);";
+        let found = scan(&[("vm.rs", text)]).unwrap();
+        assert!(found.fits("one") && !found.has("one") && !found.fits("two"));
     }
 
     #[test]

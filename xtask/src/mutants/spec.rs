@@ -29,7 +29,8 @@ use anyhow::Context;
 use serde::Deserialize;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use xtask::workspace::{LIB, Workspace};
+use xtask::scan;
+use xtask::workspace::{LIB, Package, Workspace};
 
 /// The worlds in which a test can find a mutant.
 pub const WORLDS: [&str; 3] = ["native", "loom", "vm"];
@@ -188,6 +189,8 @@ impl Probe {
                 if self.test != LIB && !known.contains(&self.test) {
                     let known = known.join(", ");
                     faults.push(format!("no test `{}` in {}; there are: {known}", self.test, self.package));
+                } else {
+                    faults.extend(self.fault_of_filter(package));
                 }
             }
         }
@@ -197,6 +200,18 @@ impl Probe {
             _ => {}
         }
         faults
+    }
+
+    /// What is wrong if its target has no test that the filter selects.
+    fn fault_of_filter(&self, package: &Package) -> Option<String> {
+        let Self { test, filter, .. } = self;
+        match scan::tests(&package.dir, test) {
+            Ok(tests) if tests.fits(filter) => None,
+            Ok(_) => {
+                Some(format!("`filter` {filter}: no test of {} {test} has that in its name", self.package))
+            }
+            Err(fault) => Some(format!("{}: {fault}", self.package)),
+        }
     }
 }
 
@@ -317,6 +332,7 @@ found-by = [{ world = "native", package = "ulocks-core", test = "TEST", filter =
             ("xtask/src", "../xtask/src", "relative to the workspace"),
             ("\"native\"", "\"lom\"", "no world `lom`: take one of native, loom, vm"),
             ("ulocks-core", "ulocks-cro", "no package `ulocks-cro` in this workspace"),
+            ("\"f\"", "\"no_such_test\"", "`filter` no_such_test: no test of ulocks-core"),
             ("found-by = [", "found-by = [] # ", "name a test"),
             (", as = \"a\"", "", "no `as`"),
             ("as = \"a\"", "as = \"\"", "no `as`"),
