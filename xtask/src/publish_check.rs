@@ -41,13 +41,15 @@ fn pack(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Resu
         .filter(|package| package.is_public())
         .map(|package| package.name.as_str())
         .collect();
+    let dir = workspace.target().join("packages");
+    let packed = workspace.target().join("package");
+    // An archive or a crate of another version would be taken for one of this version.
+    empty(&packed)?;
+    empty(&dir)?;
     let selected = public.iter().flat_map(|name| ["-p", name]);
     let pack = cmd!(shell, "cargo package --quiet --no-verify --allow-dirty {selected...}");
     steps.run("packages", pack, &[])?;
 
-    let dir = workspace.target().join("packages");
-    let packed = workspace.target().join("package");
-    fs::create_dir_all(&dir)?;
     let mut manifest =
         String::from("[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\nexclude = [\"target\"]\n");
     let profiles = fs::read_to_string(workspace.root.join("Cargo.toml"))?;
@@ -60,6 +62,20 @@ fn pack(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::Resu
     write!(manifest, "{patch}\n{profiles}")?;
     fs::write(dir.join("Cargo.toml"), manifest)?;
     fs::copy(workspace.root.join("Cargo.lock"), dir.join("Cargo.lock"))?;
+    Ok(())
+}
+
+/// Makes the folder `dir`, and removes what is in it, except for what was built there.
+fn empty(dir: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(dir)?;
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if !path.is_dir() {
+            fs::remove_file(path)?;
+        } else if !path.ends_with("target") {
+            fs::remove_dir_all(path)?;
+        }
+    }
     Ok(())
 }
 
@@ -77,9 +93,6 @@ fn unpack(shell: &Shell, name: &str, packed: &Path, dir: &Path) -> anyhow::Resul
     let file = found.next().with_context(|| format!("there is no package of {name}"))??;
     let folder = file.trim_end_matches(".crate").to_owned();
     let whole = dir.join(&folder);
-    if whole.exists() {
-        fs::remove_dir_all(&whole)?;
-    }
     let file = packed.join(&file);
     // All files of an archive are of one day in 2006. Cargo would take what it has built of the
     // last archive for built of this one.
@@ -97,4 +110,23 @@ fn unpack(shell: &Shell, name: &str, packed: &Path, dir: &Path) -> anyhow::Resul
         }
     }
     Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_older_version_has_left_is_removed_and_what_was_built_stays() {
+        let dir = std::env::temp_dir().join(format!("ulocks-packages-{}", std::process::id()));
+        empty(&dir).unwrap();
+        for folder in ["ulocks-0.0.9/src", "target/debug"] {
+            fs::create_dir_all(dir.join(folder)).unwrap();
+        }
+        fs::write(dir.join("ulocks-0.0.9.crate"), "").unwrap();
+        empty(&dir).unwrap();
+        let left = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(left.collect::<Vec<_>>(), ["target"]);
+        fs::remove_dir_all(dir).unwrap();
+    }
 }
