@@ -187,7 +187,12 @@ fn run_all(
             let (took, passed) = (start.elapsed().as_secs_f64(), has_ended && !is_empty);
             let mut done = done.lock().unwrap();
             ran.output.lines().for_each(|line| done.0.read(line));
-            println!("{:>6.1} s  {}{}", took, if passed { "" } else { "FAILED: " }, program.name());
+            let result = match ran.end {
+                End::OutOfTime => "HANGS: ",
+                _ if passed => "",
+                _ => "FAILED: ",
+            };
+            println!("{took:>6.1} s  {result}{}", program.name());
             if !passed {
                 let lines: Vec<_> = failures(&ran.output).iter().map(|line| format!("> {line}\n")).collect();
                 let (repeat, log) = (program.repeat(), log.display());

@@ -55,9 +55,6 @@ impl Ran {
     /// The message of the first panic, and the last lines.
     pub fn the_end(&self) -> String {
         let mut text = String::new();
-        if matches!(self.end, End::OutOfTime) {
-            text += &format!("    stopped after {} s\n", LIMIT.as_secs());
-        }
         let lines: Vec<&str> = self.output.lines().collect();
         // A long trace may follow the message, so the message comes first.
         let panics = lines.iter().position(|line| line.contains("panicked at"));
@@ -75,7 +72,7 @@ impl Ran {
 pub fn finish(command: &mut Command, output: &Path, limit: Duration) -> anyhow::Result<Ran> {
     let file = File::create(output)?;
     let status = run_within(command.stdout(file.try_clone()?).stderr(file), limit)?;
-    ran(status, output)
+    ran(status, output, limit)
 }
 
 /// As [`finish`], but the standard error goes to the file `errors`.
@@ -86,19 +83,21 @@ pub fn finish_apart(
     limit: Duration,
 ) -> anyhow::Result<Ran> {
     let status = run_within(command.stdout(File::create(output)?).stderr(File::create(errors)?), limit)?;
-    ran(status, output)
+    ran(status, output, limit)
 }
 
-fn ran(status: Option<ExitStatus>, output: &Path) -> anyhow::Result<Ran> {
+fn ran(status: Option<ExitStatus>, output: &Path, limit: Duration) -> anyhow::Result<Ran> {
     let end = match status {
         None => End::OutOfTime,
         Some(status) if status.success() => End::Passed,
         Some(_) => End::Failed,
     };
     let mut output = String::from_utf8_lossy(&fs::read(output)?).into_owned();
-    if let Some(status) = status.filter(|status| !status.success()) {
-        // A signal has no other trace.
-        output += &format!("\nended by {status}\n");
+    // A signal and the limit have no other trace.
+    match status {
+        None => output += &format!("\nstopped after {} s\n", limit.as_secs_f64()),
+        Some(status) if !status.success() => output += &format!("\nended by {status}\n"),
+        Some(_) => {}
     }
     Ok(Ran { end, output })
 }
@@ -128,4 +127,20 @@ pub fn run_within(command: &mut Command, limit: Duration) -> anyhow::Result<Opti
         child.wait()?;
     }
     Ok(status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_program_that_hangs_says_how_long_it_ran() {
+        let output = std::env::temp_dir().join(format!("ulocks-exec-{}", std::process::id()));
+        let run = |script: &str, limit| {
+            finish(Command::new("sh").args(["-c", script]), &output, limit).unwrap().the_end()
+        };
+        assert_eq!(run("sleep 3600", Duration::from_millis(100)), "    | \n    | stopped after 0.1 s\n");
+        assert!(run("exit 3", LIMIT).contains("ended by exit status: 3"));
+        fs::remove_file(output).unwrap();
+    }
 }
