@@ -40,6 +40,7 @@ use std::fs;
 use std::path::Path;
 use toml::Value;
 use xtask::steps::Steps;
+use xtask::tools::need;
 use xtask::workspace::{Manifest, Package, Workspace, sources, targets};
 
 const MAX_LINES: usize = 500;
@@ -52,6 +53,7 @@ const NOT_LOCKS: [&str; 5] = ["ulocks-core", "ulocks-vm", "ulocks-vm-cost", "ulo
 
 /// Checks all laws, and prints each violation as `file:line: what`.
 pub fn run(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    need("git", "apt-get install git", &["git", "--version"])?;
     Ok(steps.check("tidy", "cargo xtask tidy", || {
         let findings = check(workspace)?;
         for finding in &findings {

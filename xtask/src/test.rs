@@ -1,8 +1,8 @@
 //! `cargo xtask test`: runs everything that must pass before a merge.
 //!
-//! It needs the stable toolchain with rustfmt and clippy, a C linker, and crates.io. It needs no
-//! nightly, no root, and no network beyond the registry. One step needs the musl target of the
-//! processor, and is left out without it. Cheap steps come first. One part of the planted bugs
+//! It needs the stable toolchain with rustfmt and clippy, a C compiler, git, and crates.io. It
+//! needs no nightly, no root, and no network beyond the registry. One step needs the musl target of
+//! the processor, and is left out without it. Cheap steps come first. One part of the planted bugs
 //! runs, which the id of the commit chooses.
 //!
 //! The output of each step goes to a file in `target/xtask-test`. If a step fails, the messages of
