@@ -48,7 +48,8 @@ fn write(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
 fn header(workspace: &Workspace) -> anyhow::Result<String> {
     let dir = workspace.root.join(DIR);
     let config = cbindgen::Config::from_file(dir.join("cbindgen.toml")).map_err(|error| anyhow!(error))?;
-    let source = workspace.root.join("target/header.rs");
+    let source = workspace.target().join("header.rs");
+    fs::create_dir_all(workspace.target())?;
     let expanded = expand::Expander::default().file(&dir.join("src"), "lib.rs")?;
     fs::write(&source, expanded.to_string()).with_context(|| format!("cannot write {}", source.display()))?;
     let builder = cbindgen::Builder::new().with_config(config).with_src(&source);
