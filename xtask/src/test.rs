@@ -21,6 +21,8 @@ use xtask::world::{World, with_flags};
 
 /// The package that `cargo lab test` checks.
 const LABORATORY: &str = "xtask-lab";
+/// A test of `ulocks-debug` that runs on demand, and is no target of `--all-targets`.
+const ON_DEMAND: &str = "instructions";
 /// After this many minutes no further planted bug is begun. A part takes two or three minutes on
 /// two CPUs that run nothing else.
 const MUTANTS_MINUTES: u64 = 5;
@@ -43,6 +45,8 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     steps.run("clippy", clippy, &[])?;
     let clippy = cmd!(shell, "cargo clippy {all...} --all-targets --all-features -- -D warnings");
     steps.run("clippy, all features", clippy, &[])?;
+    let clippy = cmd!(shell, "cargo clippy {all...} --test {ON_DEMAND} -- -D warnings");
+    steps.run("clippy, a test on demand", clippy, &[])?;
 
     let built = All::build(&all, workspace, steps)?;
     built.run("tests", Kind::Tests, "cargo test --workspace --all-features --tests", &logs, steps)?;
