@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn the_rest_is_what_has_not_passed_last() {
         let log = "$ qemu\n@boot 7.2 4 1\n\
-                   @start 0 ulocks-core-api a::one\n@out 0 skipped: no\n@end 0 0\n\
+                   @start 0 ulocks-core-api a::one\n@out 0 not tested: no\n@end 0 0\n\
                    @start 0 ulocks-core-api a::two\n@end 0 0\n@start 1 ulocks-gone-api c\n@end 1 0\n\
                    $ qemu\n@boot 7.2 4 1\n@start 0 ulocks-core-api a::two\n@end 0 101\n@start 1 ulocks-fair-many b\n";
         let mut rest = plan(&[], &[]).unwrap();
@@ -273,7 +273,10 @@ mod tests {
         assert_eq!(later, 0);
         let more = format!("{log}\n@boot 7.2 4 1\n@start 0 ulocks-core-api a::two\n@end 0 0\n");
         assert_eq!(plan(&[], &[]).unwrap().leave_out_passed(&more).1, 1);
-        assert_eq!((passed.len(), passed[0].output.as_slice()), (1, ["skipped: no".to_owned()].as_slice()));
+        assert_eq!(
+            (passed.len(), passed[0].output.as_slice()),
+            (1, ["not tested: no".to_owned()].as_slice())
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `@boot RELEASE CPUS NODES` | the first process runs |
 //! | `@start WORKER PROGRAM TEST` | a worker begins a test |
-//! | `@out WORKER TEXT` | a line of the test's output: all of a failure, and reasons for skipping |
+//! | `@out WORKER TEXT` | a line of the test's output: all of a failure, and what is `not tested:` |
 //! | `@end WORKER CODE` | the test has ended, with the exit code of its process |
 //! | `@under WHAT COUNT` | how often the load beside the tests has struck |
 //! | `@done` | all workers have ended |
@@ -28,7 +28,7 @@ pub struct Ended {
     pub test: String,
     /// The exit code of its process.
     pub code: i32,
-    /// Its output, if it failed; else the lines in which it says that it has skipped something.
+    /// Its output, if it failed; else the lines by which it says what it has not tested.
     pub output: Vec<String>,
 }
 
