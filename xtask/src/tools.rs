@@ -1,6 +1,8 @@
 //! The tools that a command needs, and how to install them.
 
+use anyhow::{Context, ensure};
 use std::fmt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A tool that is not installed.
@@ -51,6 +53,15 @@ pub fn today() -> String {
     String::from_utf8_lossy(&printed.unwrap_or_default()).trim().to_owned()
 }
 
+/// The commit that is checked out in `root`, as `6bd3728eaf01`. `-dirty` stands behind it if a
+/// tracked file differs.
+pub fn commit(root: &Path) -> anyhow::Result<String> {
+    let args = ["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"];
+    let printed = Command::new("git").args(args).current_dir(root).output().context("git")?;
+    ensure!(printed.status.success(), "git: {}", String::from_utf8_lossy(&printed.stderr));
+    Ok(String::from_utf8(printed.stdout)?.trim().to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +83,14 @@ mod tests {
         );
         assert!(!text.contains("--x"));
         assert!(help("lab", "real", all).contains("--x") && !help("lab", "long", all).contains("--x"));
+    }
+
+    #[test]
+    fn the_commit_is_named_and_a_folder_without_one_is_an_error() {
+        let id = commit(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let digits = id.trim_end_matches("-dirty");
+        assert!(digits.len() >= 12 && digits.chars().all(|digit| digit.is_ascii_hexdigit()), "{id}");
+        assert!(commit(Path::new("/proc")).is_err());
     }
 
     #[test]

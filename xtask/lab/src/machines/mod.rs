@@ -38,7 +38,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use xtask::programs::{self, How, Program};
 use xtask::steps::Steps;
-use xtask::tools::{Missing, need};
+use xtask::tools::{Missing, commit, need};
 use xtask::workspace::{LIB, Package, Workspace};
 
 /// Packages that run in no guest. The tests of the first two build and run programs with a
@@ -123,16 +123,19 @@ fn needs(machine: &Machine) -> Result<(), Missing> {
 
 /// The test programs for a processor and a C library.
 struct Built {
+    /// The commit that they are built from.
+    commit: String,
     suites: Vec<Suite>,
     image: PathBuf,
 }
 
 impl Built {
     fn new(machine: &Machine, target: &str, workspace: &Workspace) -> anyhow::Result<Self> {
+        let commit = commit(&workspace.root)?;
         let suites = Self::tests(machine, workspace)?;
         let programs: Vec<_> = suites.iter().map(|suite| suite.program.clone()).collect();
         let image = image::programs((machine.arch(), target), &programs, workspace)?;
-        Ok(Self { suites, image })
+        Ok(Self { commit, suites, image })
     }
 
     /// The native tests.
@@ -332,6 +335,7 @@ impl Did<'_> {
             machine: self.work.machine.to_string(),
             command: self.work.machine.command(),
             date: xtask::tools::today(),
+            commit: self.work.built.commit.clone(),
             kernel,
             accel: self.accel.name().into(),
             passed: self.work.passed.len() + self.serial.ended.len(),

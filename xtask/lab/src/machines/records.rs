@@ -20,16 +20,20 @@ const HEADER: &str = "\
 # Machines
 
 These virtual machines ran the native tests, and no test failed. `cargo lab machines` runs them; the
-lines are from `xtask/records/machines.jsonl`. TCG is QEMU's translator: the guest's CPUs take turns on one thread.
-So orders, counts and states are checked, and neither times nor the memory orderings of a processor.
-A test that failed where it measured the slow guest and not the lock was mended and run again there
-(`--rest`); the table says how many were.
-The tests of `ulocks-capi` and `ulocks-pthread`, and those of `libulocks_sysv.so`, run in no guest, since they need a
-compiler. Those of `ulocks-vm` run in none, since they ask the kernel for nothing.
+lines are from `xtask/records/machines.jsonl`. `-dirty` behind a commit says that tracked files
+differed. TCG is QEMU's translator: the guest's CPUs take turns on one thread. So orders, counts and
+states are checked, and neither times nor the memory orderings of a processor. A test that failed
+where it measured the slow guest and not the lock was mended and run again there (`--rest`); the
+table says how many were. The tests of `ulocks-capi` and `ulocks-pthread`, and those of
+`libulocks_sysv.so`, run in no guest, since they need a compiler. Those of `ulocks-vm` run in none,
+since they ask the kernel for nothing.
 
-| machine | kernel | run by | passed | skipped | last run | command |
-|---|---|---|---|---|---|---|
+| machine | kernel | run by | passed | skipped | last run | commit | command |
+|---|---|---|---|---|---|---|---|
 ";
+
+/// What stands for the commit of a record that was made before records had it.
+const OLDER: &str = "of an older source";
 
 /// A run in which no test failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +44,9 @@ pub struct Record {
     pub command: String,
     /// The day.
     pub date: String,
+    /// The commit whose tests ran.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub commit: String,
     /// The release of the kernel.
     pub kernel: String,
     /// What ran the guest's instructions.
@@ -114,12 +121,13 @@ impl Records {
         let mut text = HEADER.to_owned();
         let mut reasons = BTreeMap::<&str, Vec<String>>::new();
         for record in &self.0 {
-            let Record { machine, command, date, kernel, accel, passed, again, skipped, .. } = record;
+            let Record { machine, command, date, commit, kernel, accel, passed, again, skipped, .. } = record;
             let count: usize = skipped.values().sum();
             let again = if *again == 0 { String::new() } else { format!(", {again} of them again") };
+            let commit = if commit.is_empty() { OLDER } else { commit };
             _ = writeln!(
                 text,
-                "| {machine} | {kernel} | {accel} | {passed}{again} | {count} | {date} | `{command}` |"
+                "| {machine} | {kernel} | {accel} | {passed}{again} | {count} | {date} | {commit} | `{command}` |"
             );
             for (why, count) in skipped {
                 reasons.entry(why).or_default().push(format!("{count} on {machine}"));
@@ -146,6 +154,7 @@ mod tests {
             machine: machine.into(),
             command: "cargo lab machines --cpus 1".into(),
             date: "2026-11-25".into(),
+            commit: "6bd3728eaf01".into(),
             kernel: "7.2.13".into(),
             accel: "TCG".into(),
             passed,
@@ -179,10 +188,12 @@ mod tests {
         let mut records = Records::default();
         records.note(record("a", 7), true);
         let text = records.markdown();
-        assert!(text.contains("| a | 7.2.13 | TCG | 7 | 3 | 2026-11-25 |"), "{text}");
+        assert!(text.contains("| a | 7.2.13 | TCG | 7 | 3 | 2026-11-25 | 6bd3728eaf01 | "), "{text}");
         assert!(text.contains("- needs two CPUs (on each machine)."), "{text}");
         records.note(Record { skipped: BTreeMap::new(), ..record("b", 9) }, true);
         assert!(records.markdown().contains("(3 on a)"));
+        records.note(Record { commit: String::new(), ..record("a", 9) }, true);
+        assert!(records.markdown().contains("| 2026-11-25 | of an older source | "));
         records.note(Record { again: 2, ..record("a", 9) }, true);
         assert!(records.markdown().contains("| a | 7.2.13 | TCG | 9, 2 of them again | 3 |"));
     }
