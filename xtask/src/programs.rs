@@ -199,8 +199,9 @@ pub fn test_program(message: &Value) -> Option<(String, PathBuf)> {
     let path = PathBuf::from(message["executable"].as_str()?);
     let target = match message["target"]["kind"][0].as_str()? {
         "test" | "bench" => message["target"]["name"].as_str()?.to_owned(),
-        "lib" => LIB.to_owned(),
-        _ => return None,
+        "bin" | "example" | "custom-build" => return None,
+        // A library has several kinds: lib, rlib, cdylib, staticlib, proc-macro.
+        _ => LIB.to_owned(),
     };
     message["profile"]["test"].as_bool()?.then_some((target, path))
 }
@@ -229,7 +230,9 @@ mod tests {
             program(&message, &workspace).map(|program| (program.package, program.target))
         };
         assert_eq!(artifact("test", true), Some(("ulocks-unfair".into(), "n".into())));
-        assert_eq!(artifact("lib", true), Some(("ulocks-unfair".into(), "lib".into())));
+        for kind in ["lib", "cdylib", "proc-macro"] {
+            assert_eq!(artifact(kind, true), Some(("ulocks-unfair".into(), "lib".into())), "{kind}");
+        }
         assert_eq!(artifact("bin", true), None);
         assert_eq!(artifact("lib", false), None);
         assert_eq!(program(&serde_json::json!({"reason": "build-finished"}), &workspace), None);

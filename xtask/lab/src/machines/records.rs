@@ -24,9 +24,10 @@ lines are from `xtask/records/machines.jsonl`. `-dirty` behind a commit says tha
 differed. TCG is QEMU's translator: the guest's CPUs take turns on one thread. So orders, counts and
 states are checked, and neither times nor the memory orderings of a processor. A test that failed
 where it measured the slow guest and not the lock was mended and run again there (`--rest`); the
-table says how many were. The tests of `ulocks-capi` and `ulocks-pthread`, and those of
+table says how many were. The tests of `ulocks-capi` and `ulocks-pthread`, and most of
 `libulocks_sysv.so`, run in no guest, since they need a compiler. Those of `ulocks-vm` run in none,
-since they ask the kernel for nothing.
+since they ask the kernel for nothing, and those of `ulocks-shm-derive` in none, since they are of
+the compiler.
 
 | machine | kernel | run by | passed | skipped | last run | commit | command |
 |---|---|---|---|---|---|---|---|
