@@ -4,7 +4,7 @@ use super::serial::{End, Ended, Serial};
 use super::spec::{Arch, Machine};
 use anyhow::Context;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -125,17 +125,19 @@ fn read(
     Ok((serial, fault))
 }
 
-/// Keeps the errors of `command` in a file, and returns what reads them.
+/// Keeps the errors of `command` in a file without a name, and returns what reads them.
 fn tempfile(command: &mut Command) -> anyhow::Result<impl FnOnce() -> String + use<>> {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let nth = NEXT.fetch_add(1, Ordering::Relaxed);
     let path = std::env::temp_dir().join(format!("ulocks-machines-{}-{nth}", std::process::id()));
-    command.stderr(File::create(&path)?);
+    let mut file = File::options().read(true).write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(&path)?;
+    command.stderr(file.try_clone()?);
     Ok(move || {
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
-        _ = std::fs::remove_file(&path);
-        text.lines().map(|line| format!("\n    | {line}")).collect()
+        let mut bytes = Vec::new();
+        _ = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).lines().map(|line| format!("\n    | {line}")).collect()
     })
 }
 
@@ -157,6 +159,19 @@ mod tests {
     fn a_guest_that_ends_as_it_should_has_no_fault() {
         let (serial, fault) = guest("echo @boot 1 2 1; echo @start 0 p t; echo @end 0 0; echo @done", LONG);
         assert_eq!((serial.ended.len(), fault), (1, None));
+    }
+
+    #[test]
+    fn a_guest_leaves_no_file_with_its_errors() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "readlink /proc/$$/fd/2; echo @done"]);
+        let mut lines = Vec::new();
+        read(command, LONG, |line, serial| {
+            lines.push(line.to_owned());
+            serial.read(line);
+        })
+        .unwrap();
+        assert!(lines[0].ends_with(" (deleted)"), "{lines:?}");
     }
 
     #[test]
