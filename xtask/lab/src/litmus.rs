@@ -32,7 +32,7 @@ pub fn run(flags: &Litmus, shell: &Shell, workspace: &Workspace, steps: &mut Ste
     select(&mut tests, flags.filter.as_deref())?;
     need("herd7 (herdtools7)", GET, &["herd7", "-version"])?;
 
-    let out = workspace.target().join(DIR);
+    let out = workspace.target().join("litmus");
     fs::create_dir_all(&out)?;
     let mut failed = None;
     for test in &tests {
