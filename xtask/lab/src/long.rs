@@ -62,6 +62,8 @@ const EXECUTIONS: u64 = 20_000;
 const SCHEDULES: u64 = 32;
 /// How many tests of the soak run at once. Each test has threads and processes of its own.
 const SOAK_TESTS: &str = "4";
+/// The tests of the soak.
+const SOAKED: [&str; 3] = ["stress*", "shared*", "many*"];
 /// How many processes a test of random kills ends in the soak. It took 30 s at 15 ms a kill, of the
 /// 120 s after which a watchdog ends a test.
 const SOAK_KILLS: &str = "2000";
@@ -170,7 +172,7 @@ impl Long<'_> {
     }
 
     fn soak(&self) -> anyhow::Result<Did> {
-        self.tests(How::Optimised, &["stress*", "shared*", "many*"], |command| {
+        self.tests(How::Optimised, &SOAKED, |command| {
             command.args(["--test-threads", SOAK_TESTS]).env("ULOCKS_KILLS", SOAK_KILLS);
         })
     }
@@ -193,7 +195,7 @@ impl Long<'_> {
     }
 
     fn vm(&self) -> anyhow::Result<Did> {
-        let Some(built) = self.build(How::Vm, "vm", &["vm*"])? else { return Ok(out_of_time()) };
+        let Some(built) = self.build(How::Vm, &["vm*"])? else { return Ok(out_of_time()) };
         let mut jobs = Vec::new();
         for program in &built {
             for test in program.tests()? {
@@ -232,7 +234,7 @@ impl Long<'_> {
 
     /// Runs all tests of the targets `targets`, one program at a time.
     fn tests(&self, how: How, targets: &[&str], with: impl Fn(&mut Command)) -> anyhow::Result<Did> {
-        let Some(built) = self.build(how, "stress", targets)? else { return Ok(out_of_time()) };
+        let Some(built) = self.build(how, targets)? else { return Ok(out_of_time()) };
         let jobs = built.iter().map(|program| Job {
             name: format!("{} {}", program.package, program.target),
             command: Box::new(|_| {
@@ -259,22 +261,24 @@ impl Long<'_> {
         Ok(did)
     }
 
-    /// Builds the targets `targets` of the packages that have a test `prefix*`. Returns None if the
-    /// time is up before the end of the build.
-    fn build(&self, how: How, prefix: &str, targets: &[&str]) -> anyhow::Result<Option<Vec<Program>>> {
-        let has = |package: &Package| {
-            package.dir.starts_with(self.workspace.root.join("crates")) && !package.tests(prefix).is_empty()
-        };
-        let packages = self.workspace.select(&[], &format!("tests/{prefix}*"), has)?;
-        let mut all = BTreeSet::new();
-        for package in &packages {
-            for target in targets {
-                let start = target.trim_end_matches('*');
-                all.extend(package.tests(start));
-            }
-        }
+    /// Builds the targets `targets`. Returns None if the time is up before the end of the build.
+    fn build(&self, how: How, targets: &[&str]) -> anyhow::Result<Option<Vec<Program>>> {
+        let (packages, all) = self.packages(targets)?;
         let all = all.iter().map(String::as_str).collect();
         programs::build(self.workspace, how, &packages, &all, self.left())
+    }
+
+    /// The packages that have one of `targets`, and these targets.
+    fn packages(&self, targets: &[&str]) -> anyhow::Result<(Vec<&Package>, BTreeSet<String>)> {
+        let of = |package: &Package| {
+            let named = targets.iter().flat_map(|target| package.tests(target.trim_end_matches('*')));
+            named.collect::<BTreeSet<_>>()
+        };
+        let crates = self.workspace.root.join("crates");
+        let has = |package: &Package| package.dir.starts_with(&crates) && !of(package).is_empty();
+        let packages = self.workspace.select(&[], &format!("tests {}", targets.join(" ")), has)?;
+        let all = packages.iter().flat_map(|package| of(package)).collect();
+        Ok((packages, all))
     }
 
     /// Runs `jobs` one after the other until the time is up. Each round has the next number.
@@ -399,6 +403,18 @@ mod tests {
         assert_eq!(once("true", now + FAR), "1 runs, no finding");
         assert_eq!(once("sleep 3600", now), "2 runs, no finding");
         assert_eq!(once("echo the reason; exit 3", now + FAR), "3 runs, 1 FINDING");
+    }
+
+    #[test]
+    fn a_package_without_stress_has_its_processes_in_the_soak() {
+        let workspace = Workspace::load().unwrap();
+        let long = Long { workspace: &workspace, until: Instant::now(), seed: 0 };
+        let (packages, targets) = long.packages(&SOAKED).unwrap();
+        let sysv = packages.iter().find(|package| package.name == "ulocks-sysv").unwrap();
+        assert!(sysv.tests("stress").is_empty() && targets.contains("shared") && targets.contains("stress"));
+        let (packages, targets) = long.packages(&["stress*"]).unwrap();
+        assert!(packages.iter().all(|package| package.name != "ulocks-sysv"));
+        assert!(targets.iter().all(|target| target.starts_with("stress")));
     }
 
     #[test]
