@@ -251,10 +251,7 @@ impl Built {
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
-        command
-            .current_dir(&self.dir)
-            .env("CARGO_MANIFEST_DIR", &self.dir)
-            .env("CARGO_PKG_NAME", &self.package);
+        command.current_dir(&self.dir).env("CARGO_MANIFEST_DIR", &self.dir);
         command
     }
 
