@@ -21,12 +21,11 @@ use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::Path;
 use toml::Value;
+use xtask::nightly::FUZZ;
 use xtask::workspace::{Manifest, Package, Workspace, sources};
 
 /// Packages that check locks, and are no part of one.
 const TOOLS: [&str; 4] = ["ulocks-vm", "ulocks-vm-cost", "ulocks-loom", "ulocks-testkit"];
-/// The workspace of the fuzz targets, which are in no package of ours.
-const FUZZ: &str = "fuzz";
 
 /// The hashes of the packages of a workspace.
 #[derive(Debug, Default, PartialEq, Eq)]
