@@ -9,10 +9,9 @@ use crate::flags::Miri;
 use anyhow::bail;
 use xshell::{Shell, cmd};
 use xtask::filters;
-use xtask::nightly::{NIGHTLY, needs_miri, packages_for_miri};
+use xtask::nightly::{miri_args, needs_miri, packages_for_miri};
 use xtask::steps::Steps;
-use xtask::workspace::{LOCKS, Workspace, dash_p, features};
-use xtask::world::with_flags;
+use xtask::workspace::Workspace;
 
 const SEEDS: u32 = 16;
 
@@ -27,14 +26,9 @@ pub fn run(flags: &Miri, shell: &Shell, workspace: &Workspace, steps: &mut Steps
 
     let with_files = packages.iter().any(|package| !package.tests("miri").is_empty());
     let files: &[&str] = if with_files { &["--test", "miri*"] } else { &[] };
-    let packages = [dash_p(&packages), features(&packages, &LOCKS)].concat();
+    let (args, miriflags) = miri_args(workspace, &packages, 0..seeds.into());
     let filter = &flags.filter;
-    let miriflags = with_flags("MIRIFLAGS", &format!("-Zmiri-many-seeds=0..{seeds}"));
-    let target = workspace.target().join("miri");
-    let test = cmd!(
-        shell,
-        "rustup run {NIGHTLY} cargo miri test --target-dir {target} {packages...} --lib {files...} -- {filter...}"
-    );
+    let test = cmd!(shell, "rustup {args...} --lib {files...} -- {filter...}");
     // Each schedule reports all tests again.
     filters::demand_tests(filter, steps, |steps| {
         Ok(steps.run_repeated("miri", test, &[("MIRIFLAGS", &miriflags)])?)

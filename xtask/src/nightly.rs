@@ -5,6 +5,7 @@ use crate::tools::{Missing, need};
 use crate::workspace::{LOCKS, Package, Workspace, dash_p, features};
 use crate::world::with_flags;
 use anyhow::Context;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 
@@ -100,13 +101,21 @@ pub fn packages_for_miri<'a>(workspace: &'a Workspace, names: &[String]) -> anyh
     workspace.select(names, "tests for Miri", |p| p.is_public() && !SWITCH_STACKS.contains(&p.name.as_str()))
 }
 
-/// `cargo miri test` for `packages` and the schedules `seeds`.
-pub fn miri(workspace: &Workspace, packages: &[&Package], seeds: std::ops::Range<u64>) -> Command {
-    let mut command = Command::new("rustup");
-    command.current_dir(&workspace.root).args(["run", NIGHTLY, "cargo", "miri", "test", "--target-dir"]);
-    command.arg(workspace.target().join("miri")).args(dash_p(packages)).args(features(packages, &LOCKS));
+/// The arguments of rustup that run `cargo miri test` for `packages`, and the value of `MIRIFLAGS`
+/// for the schedules `seeds`.
+pub fn miri_args(workspace: &Workspace, packages: &[&Package], seeds: Range<u64>) -> (Vec<String>, String) {
+    let target = workspace.target().join("miri").to_string_lossy().into_owned();
+    let test = ["run", NIGHTLY, "cargo", "miri", "test", "--target-dir", &target].map(str::to_owned);
+    let args = [&test[..], &dash_p(packages), &features(packages, &LOCKS)].concat();
     let seeds = format!("-Zmiri-many-seeds={}..{}", seeds.start, seeds.end);
-    command.env("MIRIFLAGS", with_flags("MIRIFLAGS", &seeds));
+    (args, with_flags("MIRIFLAGS", &seeds))
+}
+
+/// `cargo miri test` for `packages` and the schedules `seeds`.
+pub fn miri(workspace: &Workspace, packages: &[&Package], seeds: Range<u64>) -> Command {
+    let (args, flags) = miri_args(workspace, packages, seeds);
+    let mut command = Command::new("rustup");
+    command.current_dir(&workspace.root).args(args).env("MIRIFLAGS", flags);
     command
 }
 
