@@ -276,7 +276,8 @@ impl<'a> Job<'a> {
         let by = if *package == self.weakening.package { "" } else { package };
         let key = format!("{}, {world} {by}", self.weakening.key);
         let key = key.trim_end().to_owned();
-        let hash = store.hashes.of(&self.weakening.package, &key);
+        // The package of the models needs the other one.
+        let hash = store.hashes.of(package, &key);
         (key, hash)
     }
 
