@@ -110,26 +110,24 @@ impl World {
 
     /// Lets `duration` pass while the thread is in an instruction or in the kernel.
     pub(super) fn pass(&self, me: usize, duration: Ps) {
-        let mut state = self.state();
-        let time = state.now() + duration;
-        if time <= state.end && state.events.none_until(time) {
-            state.records.now.set(time);
-            return;
-        }
-        state.go(me, time);
-        drop(state);
-        suspend();
+        self.spend(me, duration, |_| Status::Busy);
     }
 
     /// Lets `duration` pass in which the thread can be taken off its CPU.
     pub(super) fn compute(&self, me: usize, duration: Ps) {
+        self.spend(me, duration, |until| Status::Computing { until });
+    }
+
+    /// Lets `duration` pass, and more if the CPU is stolen meanwhile.
+    fn spend(&self, me: usize, duration: Ps, status: fn(Ps) -> Status) {
         let mut state = self.state();
         let time = state.now() + duration;
+        let time = state.delayed(me, time);
         if time <= state.end && state.events.none_until(time) {
             state.records.now.set(time);
             return;
         }
-        state.thread(me).status = Status::Computing { until: time };
+        state.thread(me).status = status(time);
         state.go(me, time);
         drop(state);
         suspend();

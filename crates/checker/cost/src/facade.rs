@@ -133,6 +133,7 @@ impl Engine for World {
         }
         if let Some(deadline) = deadline {
             let time = deadline.max(since + state.costs.pause);
+            let time = state.delayed(me, time);
             state.go(me, time);
         }
         let cpu = state.thread(me).cpu;

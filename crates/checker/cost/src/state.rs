@@ -166,15 +166,25 @@ impl State {
 
     // ---- Events.
 
+    /// When the thread is done that is busy from now on, and would be until `time` if no theft of
+    /// its CPU came between.
+    pub(super) fn delayed(&mut self, thread: usize, time: Ps) -> Ps {
+        let (now, cpu) = (self.now(), self.threads[thread].cpu);
+        self.disturbance.as_mut().map_or(time, |disturbance| disturbance.delayed(cpu, now, time))
+    }
+
     /// The thread goes on at `time`; what it was to do before is cancelled.
-    pub(super) fn go(&mut self, thread: usize, mut time: Ps) {
-        let now = self.now();
-        if let Some(disturbance) = &mut self.disturbance {
-            time = disturbance.delayed(self.threads[thread].cpu, now, time);
-        }
+    pub(super) fn go(&mut self, thread: usize, time: Ps) {
         self.threads[thread].step += 1;
         let step = self.threads[thread].step;
         self.events.push(time, Event::Go { thread, step });
+    }
+
+    /// The thread computes until `time`, and longer if its CPU is stolen.
+    fn compute(&mut self, thread: usize, time: Ps) {
+        let until = self.delayed(thread, time);
+        self.threads[thread].status = Status::Computing { until };
+        self.go(thread, until);
     }
 
     /// A `Go` is due. Whether it counts.
@@ -276,17 +286,20 @@ impl State {
         if self.cpus.has_queue(cpu) {
             self.arm(cpu);
         }
-        let (status, go) = match then {
-            Then::Run => (Status::Busy, Some(start)),
-            Then::Compute(rest) => (Status::Computing { until: start + rest }, Some(start + rest)),
-            Then::Spin => {
-                let deadline = self.threads[thread].deadline;
-                (Status::Spinning { since: start }, deadline.map(|deadline| deadline.max(start)))
+        match then {
+            Then::Run => {
+                self.threads[thread].status = Status::Busy;
+                let time = self.delayed(thread, start);
+                self.go(thread, time);
             }
-        };
-        self.threads[thread].status = status;
-        if let Some(time) = go {
-            self.go(thread, time);
+            Then::Compute(rest) => self.compute(thread, start + rest),
+            Then::Spin => {
+                self.threads[thread].status = Status::Spinning { since: start };
+                if let Some(deadline) = self.threads[thread].deadline {
+                    let time = self.delayed(thread, deadline.max(start));
+                    self.go(thread, time);
+                }
+            }
         }
     }
 
@@ -402,8 +415,7 @@ impl State {
                     // It looks when it would have looked: a round is one pause long.
                     let past = self.now().saturating_sub(since);
                     let look = since + past.div_ceil(self.costs.pause) * self.costs.pause;
-                    self.threads[thread].status = Status::Computing { until: look };
-                    self.go(thread, look);
+                    self.compute(thread, look);
                 }
                 Status::Ready(Then::Spin) => self.threads[thread].status = Status::Ready(Then::Run),
                 status => unreachable!("asleep on a line but {status:?}"),

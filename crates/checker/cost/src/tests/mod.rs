@@ -5,6 +5,7 @@ mod counts;
 mod kernel;
 mod laws;
 mod locks;
+mod noise;
 mod spinning;
 
 use super::{CostError, Machine, Outcome, Run};

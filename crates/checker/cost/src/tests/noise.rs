@@ -1,0 +1,45 @@
+//! Stolen time, which adds up as all other time does.
+
+use super::super::{Ended, Late, Noise, Odds, Run};
+use super::on_plain;
+use ulocks_vm::sync::work;
+
+/// How long a run takes on CPUs that are stolen for 1 us after each 2 us in the mean, and how long
+/// without noise.
+fn with_and_without(run: &Run, body: impl Fn() + Clone + 'static) -> (f64, f64) {
+    let time = |noise| {
+        let mut run = run.clone();
+        run.machine.noise = noise;
+        let body = body.clone();
+        let outcome = run.of(|| (), move |(), _| body()).unwrap();
+        assert_eq!(outcome.ended, Ended::AllDone);
+        outcome.time_ns
+    };
+    (time(Some(thefts())), time(None))
+}
+
+fn thefts() -> Noise {
+    let always = |time| vec![Odds { share: 1.0, time }];
+    Noise { stolen_every: 2_000.0, stolen: always(1_000.0), late: vec![Late { idle: 0.0, by: always(0.0) }] }
+}
+
+/// Nothing else happens meanwhile, so the thread is never suspended.
+#[test]
+fn a_lone_thread_is_robbed_too() {
+    let (noisy, quiet) = with_and_without(&on_plain(1), || work(100_000));
+    assert_eq!(quiet, 100_000.0);
+    assert!((140_000.0..160_000.0).contains(&noisy), "{noisy}");
+    let (noisy, quiet) = with_and_without(&on_plain(1), || (0..1_000).for_each(|_| work(100)));
+    assert_eq!(quiet, 100_000.0);
+    assert!((140_000.0..160_000.0).contains(&noisy), "{noisy}");
+}
+
+/// A slice ends after the moment at which the thread would be done, had its CPU not been stolen.
+#[test]
+fn a_slice_ends_in_stolen_time() {
+    let run = Run { cpus: 1, ..on_plain(3) };
+    for length in 9_000..10_000 {
+        let (noisy, quiet) = with_and_without(&run, move || work(length));
+        assert!(noisy >= quiet + 10_000.0, "{length}: {noisy}, {quiet}");
+    }
+}
