@@ -157,15 +157,15 @@ impl World {
 
     /// Brings the line of `address` to the caller's core, as far as `access` needs it, and executes
     /// for `extra` beyond a hit. What follows takes place at the moment of the effect. The number
-    /// of the line.
-    pub(super) fn access(&self, me: usize, address: usize, access: Access, extra: Ps) -> usize {
+    /// of the line, and how long it was on its way.
+    pub(super) fn access(&self, me: usize, address: usize, access: Access, extra: Ps) -> (usize, Ps) {
         let mut state = self.state();
         let cpu = state.thread(me).cpu;
         let core = state.directory.core_of(cpu);
         let line = state.directory.line(address);
         let hold = state.costs.hit + extra;
         state.directory.traffic.accesses += 1;
-        let taken = if state.directory.is_hit(line, core, access) {
+        let (taken, way) = if state.directory.is_hit(line, core, access) {
             if access == Access::Write {
                 // A store is served between any two requests; an update keeps the line.
                 let done = state.now() + if extra > 0 { hold } else { 0 };
@@ -173,7 +173,7 @@ impl World {
             }
             drop(state);
             self.pass(me, hold);
-            access == Access::Write
+            (access == Access::Write, 0)
         } else {
             let request = state.directory.request(line, core, access);
             drop(state);
@@ -187,7 +187,7 @@ impl World {
             }
             drop(state);
             self.pass(me, done - now);
-            taken
+            (taken, request + (done - now) - hold)
         };
         let mut state = self.state();
         state.trace(16 + me as u64, line as u64);
@@ -195,7 +195,7 @@ impl World {
             // Now for the threads that read the old value meanwhile.
             state.taken(line);
         }
-        line
+        (line, way)
     }
 
     /// A load was done.
@@ -220,13 +220,12 @@ impl World {
 
     /// A store, the effect of which is to be done at once: nothing happens in between.
     pub(super) fn store_to(&self, me: usize, address: usize) {
-        let issued = self.state().now();
-        self.access(me, address, Access::Write, 0);
+        let (_, way) = self.access(me, address, Access::Write, 0);
         let mut state = self.state();
         if state.costs.store_buffer {
-            // What the thread computes next it has computed while the line was on its way.
-            let waited = state.now() - issued - state.costs.hit;
-            state.thread(me).credit += waited;
+            // What the thread computes next it has computed while the line was on its way. On a CPU
+            // that was stolen it computed nothing.
+            state.thread(me).credit += way;
         }
         drop(state);
         self.note_effect(me);

@@ -22,7 +22,7 @@ impl Engine for World {
     fn load(&self, word: Word, _: Ordering, _: At) -> u64 {
         if let Some(me) = self.caller() {
             self.enter(me);
-            let line = self.access(me, word.address(), Access::Read, 0);
+            let (line, _) = self.access(me, word.address(), Access::Read, 0);
             self.note_read(me, line);
         }
         word.bits()
@@ -73,7 +73,7 @@ impl Engine for World {
         if let Some(me) = self.caller() {
             self.enter(me);
             for line in lines(address, size) {
-                let line = self.access(me, line, Access::Read, 0);
+                let (line, _) = self.access(me, line, Access::Read, 0);
                 self.note_read(me, line);
             }
         }

@@ -1,8 +1,9 @@
 //! Stolen time, which adds up as all other time does.
 
 use super::super::{Ended, Late, Noise, Odds, Run};
+use super::locks::Line;
 use super::on_plain;
-use ulocks_vm::sync::work;
+use ulocks_vm::sync::{AtomicU32, Ordering::*, work};
 
 /// How long a run takes on CPUs that are stolen for 1 us after each 2 us in the mean, and how long
 /// without noise.
@@ -42,4 +43,23 @@ fn a_slice_ends_in_stolen_time() {
         let (noisy, quiet) = with_and_without(&run, move || work(length));
         assert!(noisy >= quiet + 10_000.0, "{length}: {noisy}, {quiet}");
     }
+}
+
+/// What a CPU loses while a store is on its way hides no work.
+#[test]
+fn stolen_time_is_no_credit() {
+    let mut run = on_plain(1);
+    run.machine.memory.store_buffer = true;
+    let body = || {
+        let lines: Vec<_> = (0..1_000).map(|_| Line(AtomicU32::new(0))).collect();
+        for some in lines.chunks(10) {
+            some.iter().for_each(|line| line.0.store(1, Relaxed));
+            work(2_000);
+        }
+    };
+    let (noisy, quiet) = with_and_without(&run, body);
+    // Each store takes 81 ns, of which the work hides 80.
+    assert_eq!(quiet, 100.0 * (10.0 * 81.0 + 2_000.0 - 800.0));
+    // Thefts are half as long as what they interrupt, wherever they do.
+    assert!(noisy > 1.4 * quiet, "{noisy}, {quiet}");
 }
