@@ -44,12 +44,13 @@ impl World {
         loop {
             let mut state = self.state();
             let Some((time, event)) = state.events.pop() else { break };
+            if state.alive > 0 {
+                // Time ends with the last thread, though slices and timeouts are still to come.
+                state.records.now.set(time.min(state.end));
+            }
             if time > state.end {
-                let end = state.end;
-                state.records.now.set(end);
                 break;
             }
-            state.records.now.set(time);
             match event {
                 Event::Go { thread, step } => {
                     if state.goes(thread, step) {
@@ -81,6 +82,7 @@ impl World {
             Stopped::Finished(_) => {
                 state.trace(1, thread as u64);
                 state.thread(thread).status = Status::Ended;
+                state.alive -= 1;
                 for joiner in std::mem::take(&mut state.thread(thread).joiners) {
                     let sleep = state.thread(joiner).sleep;
                     state.rouse(joiner, (Waited::Woken, None));

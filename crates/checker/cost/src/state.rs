@@ -95,6 +95,8 @@ pub(super) struct State {
     pub(super) end: Ps,
     pub(super) events: Events,
     pub(super) threads: Vec<Thread>,
+    /// How many of them have not ended.
+    pub(super) alive: usize,
     /// The thread whose coroutine executes.
     pub(super) current: Option<usize>,
     pub(super) cpus: Cpus,
@@ -115,6 +117,7 @@ impl State {
             end,
             events: Events::default(),
             threads: Vec::new(),
+            alive: 0,
             current: None,
             cpus: Cpus::new(machine, cpus),
             disturbance: machine.noise.clone().map(|noise| Disturbance::new(noise, cpus)),
@@ -145,6 +148,7 @@ impl State {
     /// A thread that waits for a CPU: `cpu`, or whichever is idle first.
     pub(super) fn add_thread(&mut self, cpu: usize, latency: Ps) {
         let thread = self.threads.len();
+        self.alive += 1;
         self.threads.push(Thread {
             cpu,
             status: Status::Asleep,

@@ -120,6 +120,38 @@ fn a_deadline_ends_a_sleep() {
     assert_eq!(outcome.kernel.timeouts, 3);
 }
 
+/// A deadline that nobody waits for any more, and a slice of a thread that has ended, lie between
+/// the last thread's end and the end of the run.
+#[test]
+fn time_ends_with_the_last_thread() {
+    let cancelled = on_plain(2)
+        .of(
+            || AtomicU32::new(0),
+            |word, worker| {
+                if worker.index() == 0 {
+                    assert_eq!(futex::wait(word, 0, !0, at(900_000), true), Waited::Woken);
+                } else {
+                    work(10_000);
+                    futex::wake(address(word), 1, !0, true);
+                }
+                worker.count();
+            },
+        )
+        .unwrap();
+    assert_eq!((cancelled.ended, cancelled.time_ns), (Ended::AllDone, 12_400.0));
+    assert_eq!(cancelled.per_us, 2.0 / 12.4);
+    // The slice of worker 0 would end at 10,000, and that of worker 1 later still.
+    let run = Run { cpus: 1, ..on_plain(3) };
+    let sliced = run.of(|| (), |(), _| work(100)).unwrap();
+    assert_eq!((sliced.ended, sliced.time_ns), (Ended::AllDone, 3.0 * 100.0 + 2.0 * 500.0));
+    // Beyond the end of the run.
+    let run = Run { time_ns: 5_000.0, ..run };
+    assert_eq!(run.of(|| (), |(), _| work(100)).unwrap().time_ns, 1_300.0);
+    // What ended in the warm-up does not count.
+    let run = Run { warm_up_ns: 3_000.0, ..run };
+    assert_eq!(run.of(|| (), |(), _| work(100)).unwrap().time_ns, 0.0);
+}
+
 #[test]
 fn requeued_sleepers_wait_elsewhere() {
     let outcome = on_plain(4)
