@@ -135,8 +135,12 @@ impl World {
         suspend();
     }
 
-    /// Before an operation: the thread leaves if its slice is over, and pays what it owes.
+    /// Before an operation: the thread pays what it owes, and leaves if its slice is over by then.
     pub(super) fn enter(&self, me: usize) {
+        let debt = std::mem::take(&mut self.state().thread(me).debt);
+        if debt > 0 {
+            self.pass(me, debt);
+        }
         let mut state = self.state();
         let cpu = state.thread(me).cpu;
         if state.cpus.get(cpu).switch_soon {
@@ -145,13 +149,7 @@ impl World {
                 state.preempt(me, Then::Run);
                 drop(state);
                 suspend();
-                state = self.state();
             }
-        }
-        let debt = std::mem::take(&mut state.thread(me).debt);
-        drop(state);
-        if debt > 0 {
-            self.pass(me, debt);
         }
     }
 

@@ -271,6 +271,29 @@ fn threads_share_a_cpu_by_slices() {
     assert!(outcome.fairness.min_by_max > 0.9, "{:?}", outcome.fairness);
 }
 
+/// A look at the clock is paid for before the next operation. A slice that ends meanwhile ends the
+/// thread's turn before that operation, not after it.
+#[test]
+fn a_slice_ends_while_a_debt_is_paid() {
+    let mut run = Run { cpus: 1, ..on_plain(2) };
+    run.machine.memory.clock_read = 100.0;
+    let outcome = run
+        .of(
+            || (),
+            |(), worker| {
+                if worker.index() == 0 {
+                    work(9_950);
+                    let _ = now(Clock::Monotonic);
+                    work(50_000);
+                } else {
+                    assert_eq!(worker.now_ns(), 9_950.0 + 100.0 + 500.0);
+                }
+            },
+        )
+        .unwrap();
+    assert_eq!((outcome.ended, outcome.kernel.preemptions), (Ended::AllDone, 1));
+}
+
 #[test]
 fn an_idle_cpu_takes_who_waits() {
     let run = Run { cpus: 2, ..on_plain(4) };
