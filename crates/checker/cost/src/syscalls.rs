@@ -62,7 +62,6 @@ impl World {
     /// Sleeps until roused. The thread stands in the queues already.
     pub(super) fn sleep(&self, me: usize, deadline: Option<Ps>, at: At) -> Woken {
         let mut state = self.state();
-        state.kernel.sleeps += 1;
         let slack = state.costs.timer_slack;
         state.thread(me).at = at;
         state.thread(me).deadline = deadline;
@@ -75,6 +74,7 @@ impl World {
         self.pass(me, block);
         let mut state = self.state();
         if state.thread(me).woken.is_none() {
+            state.kernel.sleeps += 1;
             state.thread(me).status = Status::Asleep;
             let cpu = state.thread(me).cpu;
             state.vacate(cpu);

@@ -57,7 +57,7 @@ fn a_changed_word_is_not_slept_on() {
 /// A wake-up while the sleeper's CPU is still putting it to sleep is not lost, and saves the sleep.
 #[test]
 fn a_wake_up_on_the_way_to_sleep_counts() {
-    on_plain(2)
+    let outcome = on_plain(2)
         .of(
             || AtomicU32::new(0),
             |word, worker| {
@@ -71,6 +71,7 @@ fn a_wake_up_on_the_way_to_sleep_counts() {
             },
         )
         .unwrap();
+    assert_eq!((outcome.kernel.waits, outcome.kernel.sleeps, outcome.kernel.woken), (1, 0, 1));
 }
 
 #[test]
