@@ -247,7 +247,9 @@ impl World {
         let mut state = self.state();
         let overlapped = state.thread(me).credit.min(duration);
         state.thread(me).credit = 0;
+        // What takes longer than the run does not end in it; a sum with it must not overflow.
+        let left = state.end + 1 - state.now();
         drop(state);
-        self.compute(me, duration - overlapped);
+        self.compute(me, (duration - overlapped).min(left));
     }
 }

@@ -171,10 +171,13 @@ impl State {
     // ---- Events.
 
     /// When the thread is done that is busy from now on, and would be until `time` if no theft of
-    /// its CPU came between.
+    /// its CPU came between. There are no thefts to count after the end of the run.
     pub(super) fn delayed(&mut self, thread: usize, time: Ps) -> Ps {
         let (now, cpu) = (self.now(), self.threads[thread].cpu);
-        self.disturbance.as_mut().map_or(time, |disturbance| disturbance.delayed(cpu, now, time))
+        match &mut self.disturbance {
+            Some(disturbance) if time <= self.end => disturbance.delayed(cpu, now, time),
+            _ => time,
+        }
     }
 
     /// The thread goes on at `time`; what it was to do before is cancelled.

@@ -3,7 +3,9 @@
 use super::super::{Ended, Late, Noise, Odds, Run};
 use super::locks::Line;
 use super::on_plain;
-use ulocks_vm::sync::{AtomicU32, Ordering::*, work};
+use core::time::Duration;
+use ulocks_vm::clock::{Clock, Time, has_passed};
+use ulocks_vm::sync::{AtomicU32, Ordering::*, spin_until, work};
 
 /// How long a run takes on CPUs that are stolen for 1 us after each 2 us in the mean, and how long
 /// without noise.
@@ -62,4 +64,27 @@ fn stolen_time_is_no_credit() {
     assert_eq!(quiet, 100.0 * (10.0 * 81.0 + 2_000.0 - 800.0));
     // Thefts are half as long as what they interrupt, wherever they do.
     assert!(noisy > 1.4 * quiet, "{noisy}, {quiet}");
+}
+
+/// What is longer than any run ends no earlier than the run, and takes no time to find that out.
+#[test]
+fn work_and_waits_may_be_longer_than_the_run() {
+    for noise in [None, Some(thefts())] {
+        let mut run = on_plain(2);
+        run.machine.noise = noise;
+        let outcome = run
+            .of(
+                || AtomicU32::new(0),
+                |word, worker| {
+                    work(1);
+                    if worker.index() == 0 {
+                        work(u64::MAX);
+                    }
+                    let deadline = Time { clock: Clock::Monotonic, since_zero: Duration::MAX };
+                    spin_until(|| word.load(Acquire) == 1 || has_passed(deadline));
+                },
+            )
+            .unwrap();
+        assert_eq!((outcome.ended, outcome.time_ns), (Ended::TimeUp, 1e6));
+    }
 }
