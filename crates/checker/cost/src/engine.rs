@@ -155,17 +155,16 @@ impl World {
 
     // ---- Memory.
 
-    /// Brings the line of `address` to the caller's core, as far as `access` needs it, and executes
+    /// Brings the line of `address` to the caller's CPU, as far as `access` needs it, and executes
     /// for `extra` beyond a hit. What follows takes place at the moment of the effect. The number
     /// of the line, and how long it was on its way.
     pub(super) fn access(&self, me: usize, address: usize, access: Access, extra: Ps) -> (usize, Ps) {
         let mut state = self.state();
         let cpu = state.thread(me).cpu;
-        let core = state.directory.core_of(cpu);
         let line = state.directory.line(address);
         let hold = state.costs.hit + extra;
         state.directory.traffic.accesses += 1;
-        let (taken, way) = if state.directory.is_hit(line, core, access) {
+        let (taken, way) = if state.directory.is_hit(line, cpu, access) {
             if access == Access::Write {
                 // A store is served between any two requests; an update keeps the line.
                 let done = state.now() + if extra > 0 { hold } else { 0 };
@@ -175,12 +174,12 @@ impl World {
             self.pass(me, hold);
             (access == Access::Write, 0)
         } else {
-            let request = state.directory.request(line, core, access);
+            let request = state.directory.request(line, cpu, access);
             drop(state);
             self.pass(me, request);
             let mut state = self.state();
             let now = state.now();
-            let (done, taken) = state.directory.fetch(line, core, access, hold, now);
+            let (done, taken) = state.directory.fetch(line, cpu, access, hold, now);
             if taken {
                 // Spinners notice that their copies are gone, and queue behind this access.
                 state.taken(line);

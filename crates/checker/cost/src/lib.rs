@@ -40,9 +40,9 @@
 //! # What is modelled
 //!
 //! - **Lines** of 64 bytes, at the addresses that atomics and cells really have, so false sharing
-//!   comes out; MESI with a queue for each line, three distances, and memory. Hardware threads of a
-//!   core share its lines. State that the closure of [`Run::of`] makes starts on a line of its own;
-//!   what it allocates lies where the allocator puts it, so *align what must not share a line*.
+//!   comes out; MESI with a queue for each line, three distances, and memory. State that the
+//!   closure of [`Run::of`] makes starts on a line of its own; what it allocates lies where the
+//!   allocator puts it, so *align what must not share a line*.
 //! - **Spinning**: [`spin_until`](ulocks_vm::sync::spin_until) sleeps on the lines that its round
 //!   read and wakes when one is taken by a writer, at the time its next look would have been. It
 //!   holds its CPU meanwhile. A round that writes, pauses or reads the clock without a deadline is
@@ -56,10 +56,10 @@
 //!
 //! # What is not
 //!
-//! Capacity and conflict misses, prefetching, out-of-order overlap of loads, several threads on one
-//! core slowing each other down, frequency, hypervisors, interrupts other than the scheduler's,
-//! home nodes of lines, bandwidth other than a line's, idle states, priorities, and the kernel's
-//! own cache lines. Spurious wake-ups and spurious failures do not happen: they are a matter for an
+//! Capacity and conflict misses, prefetching, out-of-order overlap of loads, hardware threads that
+//! share a core and its lines, frequency, hypervisors, interrupts other than the scheduler's, home
+//! nodes of lines, bandwidth other than a line's, idle states, priorities, and the kernel's own
+//! cache lines. Spurious wake-ups and spurious failures do not happen: they are a matter for an
 //! explorer.
 
 mod engine;

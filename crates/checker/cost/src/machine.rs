@@ -52,9 +52,8 @@ pub enum Origin {
     Guessed,
 }
 
-/// How many CPUs there are, and which are near to each other: cores are numbered through core
-/// complexes, and these through sockets. The first hardware threads of all cores come before the
-/// second ones, as Linux numbers them on most x86 servers.
+/// How many CPUs there are, and which are near to each other: CPUs are numbered through core
+/// complexes, and these through sockets. A core is one CPU, whatever hardware threads it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
@@ -64,32 +63,19 @@ pub struct Topology {
     pub complexes: usize,
     /// Cores of a core complex.
     pub cpus: usize,
-    /// Hardware threads of a core. Those of one core share its cache.
-    pub threads: usize,
 }
 
 impl Topology {
     /// CPUs of the machine.
     #[must_use]
     pub fn total(&self) -> usize {
-        self.cores().saturating_mul(self.threads)
-    }
-
-    /// Cores of the machine.
-    #[must_use]
-    pub fn cores(&self) -> usize {
         self.sockets.saturating_mul(self.complexes).saturating_mul(self.cpus)
-    }
-
-    /// The core of a CPU.
-    pub(super) fn core_of(&self, cpu: usize) -> usize {
-        if cpu < self.cores() { cpu } else { cpu % self.cores() }
     }
 
     /// The socket of a CPU.
     #[must_use]
     pub fn socket_of(&self, cpu: usize) -> usize {
-        self.core_of(cpu) / (self.complexes * self.cpus)
+        cpu / (self.complexes * self.cpus)
     }
 }
 
@@ -199,7 +185,7 @@ impl Machine {
     pub fn example_with(cpus: usize) -> Self {
         assert!(cpus <= MOST_CPUS, "{cpus} CPUs: the cost model has room for {MOST_CPUS}");
         let mut machine = Self::example();
-        let Topology { sockets, complexes, cpus: complex, .. } = &mut machine.topology;
+        let Topology { sockets, complexes, cpus: complex } = &mut machine.topology;
         *sockets = cpus.div_ceil(*complexes * *complex).max(*sockets);
         let socket = *complexes * *complex;
         machine.name = format!("a guess at {sockets} sockets of {socket} cores, complexes of {complex}");
@@ -239,8 +225,8 @@ impl Machine {
     /// # Errors
     /// Names the first that is not, and what is allowed.
     pub fn check(&self) -> Result<(), BadMachine> {
-        let Topology { sockets, complexes, cpus, threads } = self.topology;
-        let counts = [("sockets", sockets), ("complexes", complexes), ("cpus", cpus), ("threads", threads)];
+        let Topology { sockets, complexes, cpus } = self.topology;
+        let counts = [("sockets", sockets), ("complexes", complexes), ("cpus", cpus)];
         for (name, count) in counts {
             if count == 0 {
                 return Err(BadMachine(format!("topology.{name} is 0; it must be at least 1")));
@@ -325,7 +311,7 @@ impl Machine {
         ]
     }
 
-    /// How far apart two cores are.
+    /// How far apart two CPUs are.
     pub(super) fn distance(&self, one: usize, other: usize) -> Distance {
         let complex = self.topology.cpus;
         let socket = complex * self.topology.complexes;
@@ -358,10 +344,10 @@ impl fmt::Display for Machine {
             Some(source) => format!("  # {source}"),
             None => String::new(),
         };
-        let Topology { sockets, complexes, cpus, threads } = self.topology;
+        let Topology { sockets, complexes, cpus } = self.topology;
         writeln!(
             f,
-            "  topology {sockets} sockets x {complexes} complexes x {cpus} cores x {threads} threads{}",
+            "  topology {sockets} sockets x {complexes} complexes x {cpus} cores{}",
             source("topology")
         )?;
         for (name, value, ..) in self.numbers() {
@@ -436,6 +422,9 @@ mod tests {
         let text = Machine::example().to_json().replace("\"hit\": 0.3,", "");
         let error = Machine::from_json(&text).unwrap_err().to_string();
         assert!(error.contains("missing field `hit`"), "{error}");
+        let text = Machine::example().to_json().replace("\"cpus\"", "\"threads\": 2, \"cpus\"");
+        let error = Machine::from_json(&text).unwrap_err().to_string();
+        assert!(error.contains("unknown field `threads`"), "{error}");
     }
 
     #[test]
@@ -456,11 +445,10 @@ mod tests {
     }
 
     #[test]
-    fn second_hardware_threads_come_after_all_cores() {
-        let topology = Topology { sockets: 2, complexes: 2, cpus: 4, threads: 2 };
-        assert_eq!(topology.total(), 32);
-        assert_eq!([0, 15, 16, 31].map(|cpu| topology.core_of(cpu)), [0, 15, 0, 15]);
-        assert_eq!([7, 8, 23, 24].map(|cpu| topology.socket_of(cpu)), [0, 1, 0, 1]);
+    fn cpus_are_numbered_socket_by_socket() {
+        let topology = Topology { sockets: 2, complexes: 2, cpus: 4 };
+        assert_eq!(topology.total(), 16);
+        assert_eq!([0, 7, 8, 15].map(|cpu| topology.socket_of(cpu)), [0, 0, 1, 1]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Cache lines, and the cores that have them: a directory knows for each line its owner or its
-//! sharers. The hardware threads of a core share its cache, so that what one of them fetched is a
-//! hit for the other. In this file a *CPU* is a core, by its number.
+//! Cache lines, and the CPUs that have them: a directory knows for each line its owner or its
+//! sharers. Each CPU has a cache of its own. A CPU has one access under way at a time, so no other
+//! access of it finds a line that it owns and that has not arrived.
 //!
 //! # State of a line
 //!
@@ -110,11 +110,6 @@ impl Directory {
             lines: Vec::new(),
             traffic: Traffic::default(),
         }
-    }
-
-    /// The core of a CPU.
-    pub(super) fn core_of(&self, cpu: usize) -> usize {
-        self.machine.topology.core_of(cpu)
     }
 
     /// The number of the line at `address`.

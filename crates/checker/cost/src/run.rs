@@ -16,12 +16,11 @@ pub const MOST_THREADS: usize = 65_536;
 /// On which CPUs the workers of a run start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// Worker `i` on CPU `i` modulo [`Run::cpus`]: socket by socket, and the second hardware
-    /// threads of all cores last.
+    /// Worker `i` on CPU `i` modulo [`Run::cpus`]: socket by socket.
     #[default]
     Compact,
     /// In turn on each socket of the whole machine, as an idle kernel places threads that are not
-    /// pinned. Second hardware threads come last here, too.
+    /// pinned.
     Spread,
 }
 
@@ -94,7 +93,7 @@ impl Run {
             Placement::Spread => {
                 let socket = topology.complexes * topology.cpus;
                 let (turn, number) = (index / topology.sockets, index % topology.sockets);
-                turn / socket * topology.cores() + number * socket + turn % socket
+                number * socket + turn
             }
         }
     }

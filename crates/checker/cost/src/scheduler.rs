@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn the_nearest_idle_cpu_is_found() {
         let mut machine = Machine::example();
-        machine.topology = Topology { sockets: 2, complexes: 8, cpus: 8, threads: 1 };
+        machine.topology = Topology { sockets: 2, complexes: 8, cpus: 8 };
         let mut cpus = Cpus::new(&machine, 128);
         assert_eq!(cpus.idle_near(70), Some(70));
         cpus.occupy(70, 0);

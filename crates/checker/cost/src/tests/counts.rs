@@ -1,6 +1,6 @@
 //! Remote memory references that can be counted by hand.
 
-use super::super::{Outcome, Placement, Run, Topology, Worker};
+use super::super::{Outcome, Placement, Run, Topology};
 use super::locks::Line;
 use super::on_plain;
 use ulocks_vm::sync::{AtomicU32, Ordering::*, UnsafeCell, spin_until, work};
@@ -28,31 +28,15 @@ fn one_cpu_fetches_once() {
     assert_eq!(outcome.time_ns, 80.0 + 100.0 * (5.0 + 1.0 + 1.0));
 }
 
-/// What one hardware thread has fetched is a hit for the other one of its core.
-#[test]
-fn the_threads_of_a_core_share_its_lines() {
-    for (cpus_of_complex, threads_of_core, transfers) in [(2, 1, 2), (1, 2, 1)] {
-        let mut run = on_plain(2);
-        run.machine.topology.cpus = cpus_of_complex;
-        run.machine.topology.threads = threads_of_core;
-        let body = |word: &AtomicU32, worker: &Worker| {
-            work(1_000 * worker.index() as u64);
-            word.fetch_add(1, Relaxed);
-        };
-        let outcome = run.of(|| AtomicU32::new(0), body).unwrap();
-        assert_eq!(outcome.traffic.transfers, transfers);
-    }
-}
-
-/// Two sockets of two cores: in turn, and second hardware threads last.
+/// Two sockets of two CPUs: in turn.
 #[test]
 fn spread_workers_start_on_each_socket_in_turn() {
-    let mut run = Run { placement: Placement::Spread, cpus: 8, ..on_plain(9) };
-    run.machine.topology = Topology { sockets: 2, complexes: 1, cpus: 2, threads: 2 };
-    let cpus: Vec<_> = (0..9).map(|worker| run.cpu_of(worker)).collect();
-    assert_eq!(cpus, [0, 2, 1, 3, 4, 6, 5, 7, 0]);
-    run.cpus = 4;
-    assert!(run.of(|| (), |(), _| ()).unwrap_err().to_string().contains("need all 8"));
+    let mut run = Run { placement: Placement::Spread, cpus: 4, ..on_plain(5) };
+    run.machine.topology = Topology { sockets: 2, complexes: 1, cpus: 2 };
+    let cpus: Vec<_> = (0..5).map(|worker| run.cpu_of(worker)).collect();
+    assert_eq!(cpus, [0, 2, 1, 3, 0]);
+    run.cpus = 2;
+    assert!(run.of(|| (), |(), _| ()).unwrap_err().to_string().contains("need all 4"));
 }
 
 /// Two CPUs write in turn: each write is one transfer, and destroys one copy.

@@ -15,7 +15,7 @@ use super::{CostError, Machine, Outcome, Run};
 fn plain() -> Machine {
     let mut machine = Machine::example();
     machine.name = "plain".into();
-    machine.topology = super::Topology { sockets: 1, complexes: 1, cpus: 16, threads: 1 };
+    machine.topology = super::Topology { sockets: 1, complexes: 1, cpus: 16 };
     machine.memory = super::Memory {
         hit: 1.0,
         rmw: 4.0,

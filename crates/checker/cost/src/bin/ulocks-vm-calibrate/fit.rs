@@ -261,7 +261,7 @@ fn modelled_ping_pong(machine: &Machine) -> f64 {
 fn solve_request_share(machine: &Machine, measured: f64) -> (f64, f64) {
     let adds = |share: f64| {
         let mut machine = machine.clone();
-        machine.topology = Topology { sockets: 1, complexes: 1, cpus: 2, threads: 1 };
+        machine.topology = Topology { sockets: 1, complexes: 1, cpus: 2 };
         machine.memory.request_share = share;
         let run = Run { time_ns: 1e5, ..Run::new(machine, 2) };
         let outcome = run.of(

@@ -59,12 +59,12 @@ impl Cpus {
             })
             .collect();
         let remark = format!("from sysfs; {} of {all} allowed CPUs, one per core", list.len());
-        Ok(Self { list, topology: Topology { sockets, complexes, cpus, threads: 1 }, remark })
+        Ok(Self { list, topology: Topology { sockets, complexes, cpus }, remark })
     }
 
     /// Two CPUs of one complex, of two complexes of one socket, and of two sockets.
     pub fn pairs(&self) -> [Option<(usize, usize)>; 3] {
-        let Topology { sockets, complexes, cpus, .. } = self.topology;
+        let Topology { sockets, complexes, cpus } = self.topology;
         let pair = |exists: bool, other: usize| exists.then(|| (self.list[0], self.list[other]));
         [pair(cpus > 1, 1), pair(complexes > 1, cpus), pair(sockets > 1, cpus * complexes)]
     }
