@@ -16,6 +16,7 @@ use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 /// without it, as wake-ups of an executor may be spurious.
 pub struct Notify {
     token: Token,
+    waits: AtomicBool,
     was_spurious: AtomicBool,
     /// The thread that has left the wake-up, plus one.
     giver: AtomicUsize,
@@ -26,7 +27,12 @@ impl Notify {
     #[track_caller]
     #[must_use]
     pub fn new() -> Self {
-        Self { token: Token::new(), was_spurious: AtomicBool::new(false), giver: AtomicUsize::new(0) }
+        Self {
+            token: Token::new(),
+            waits: AtomicBool::new(false),
+            was_spurious: AtomicBool::new(false),
+            giver: AtomicUsize::new(0),
+        }
     }
 
     /// Leaves a wake-up.
@@ -38,6 +44,9 @@ impl Notify {
 
     /// Waits for a wake-up, and takes it. The first wait may also end without one. A thread that
     /// has woken itself yields: it would wake itself again before another could go on.
+    ///
+    /// # Panics
+    /// If another thread waits.
     #[track_caller]
     pub fn wait(&self) {
         self.wait_at(Location::caller());
@@ -48,7 +57,11 @@ impl Notify {
             self.was_spurious.store(true, Relaxed);
             return;
         }
+        if self.waits.swap(true, Relaxed) {
+            panic!("{at}: only a single thread may wait on `Notify`");
+        }
         self.token.take("wait", Acquire, at);
+        self.waits.store(false, Relaxed);
         if self.giver.load(Relaxed) == thread::running() + 1 {
             engine::with(|engine| engine.yield_now(at));
         }

@@ -86,3 +86,19 @@ fn one_poll_is_spurious() {
         [()],
     );
 }
+
+/// As in loom: which of them a wake-up would be for is not said.
+#[test]
+fn two_waiters_of_one_notify_are_a_bug() {
+    finds_bug_saying("only a single thread may wait", Config::exhaustive(), || {
+        let notify = Arc::new(Notify::new());
+        let other = {
+            let notify = Arc::clone(&notify);
+            thread::spawn(move || notify.wait())
+        };
+        notify.notify();
+        notify.wait();
+        notify.notify();
+        other.join().unwrap();
+    });
+}
