@@ -5,9 +5,8 @@ pub use ulocks_vm::thread::{
     AccessError, LocalKey, Scope, ScopedJoinHandle, park, park_timeout, scope, sleep, yield_now,
 };
 
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
 use core::fmt;
-use core::marker::PhantomData;
 use std::io;
 use std::sync::Arc;
 use ulocks_vm::alloc::outside;
@@ -16,14 +15,11 @@ use ulocks_vm::thread;
 std::thread_local! {
     /// The names of the threads of this execution, by number; the first thread has none.
     static NAMES: RefCell<Vec<(usize, Option<Arc<str>>)>> = RefCell::default();
-    /// How many threads this execution has started.
-    static STARTED: Cell<usize> = const { Cell::new(0) };
 }
 
 /// An execution begins.
 pub(crate) fn begin() {
     NAMES.take();
-    STARTED.set(0);
 }
 
 /// Waits until all other threads have ended. Only the first thread may call it, at its end.
@@ -47,13 +43,12 @@ pub struct Thread {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ThreadId(usize);
 
-/// Waits for a thread and takes what it returned.
+/// Waits for a thread and takes what it returned. As std's handle, it may go to and be shared with
+/// any thread, whatever that is.
 #[derive(Debug)]
 pub struct JoinHandle<T> {
     handle: thread::JoinHandle<Crosses<T>>,
     thread: Thread,
-    /// As std's handle: it may go where its result may go.
-    result: PhantomData<T>,
 }
 
 /// Starts threads that have names.
@@ -107,7 +102,7 @@ where
     let handle = thread::spawn(move || Crosses(f.take()()));
     let number = handle.thread();
     outside(|| NAMES.with_borrow_mut(|names| names.push((number, name.clone()))));
-    JoinHandle { handle, thread: Thread { id: ThreadId(number), name }, result: PhantomData }
+    JoinHandle { handle, thread: Thread { id: ThreadId(number), name } }
 }
 
 impl Builder {
@@ -167,6 +162,11 @@ impl<T> JoinHandle<T> {
         self.handle.is_finished()
     }
 }
+
+const _: () = {
+    const fn crosses<T: Send + Sync>() {}
+    crosses::<JoinHandle<std::rc::Rc<()>>>();
+};
 
 impl Thread {
     /// Its number.
