@@ -46,7 +46,7 @@ fn main() {
         for (name, count) in [("a", 4), ("large", 5), ("b", 1), ("cancelled", 3), ("c", 1), ("d", 3)] {
             let (limiter, served) = (Arc::clone(&limiter), Arc::clone(&served));
             let waiting = limiter.requests.raw().waiters();
-            let (of, name) = (Arc::clone(&limiter), name);
+            let of = Arc::clone(&limiter);
             let request = tokio::spawn(async move {
                 limiter.wait(count).await;
                 served.lock().push(name);
