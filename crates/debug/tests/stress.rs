@@ -16,9 +16,9 @@ use ulocks_unfair::RawThroughputMutex;
 
 fn serves<L: RawMutex + Send + Sync + 'static>() {
     let load = Load { operations: 3_000, signals: true, ..Load::default() };
-    stress::exclusion::<L>(load).check(load);
-    stress::timed::<L>(load).check(load);
-    stress::cancel::<L>(load).check(load);
+    stress::exclusion::<L>(load).check();
+    stress::timed::<L>(load).check();
+    stress::cancel::<L>(load).check();
     assert_eq!(stress::last_unlocker_unmaps::<L>(4, 50), 50);
 }
 

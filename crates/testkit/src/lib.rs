@@ -8,6 +8,7 @@
 //! | exclusion and publication | [`model::exclusion`] | `stress::exclusion`, `shared::exclusion` |
 //! | no thread sleeps for ever | [`model::no_lost_wake`] | every one of them, by its `watchdog`; every test, by `limit` |
 //! | a wait that gives up strands no thread | [`model::timeout_vs_unlock`] | `stress::timed`, `stress::cancel`, `shared::timed` |
+//! | a wait that gives up has reached its deadline | [`model::timeout_vs_unlock`], [`model::no_lost_wake`] | `stress::timed`, `stress::cancel`, `shared::timed`, `stress::waits_for_the_release` |
 //! | a wait that a signal handler ends strands no thread | `model::interrupt_vs_unlock`, on the virtual machine | `stress::interrupted`, `interrupt::mutex`, `interrupt::rwlock`, `interrupt::condvar` |
 //! | the release is the last access | [`model::last_unlocker_frees`] | `stress::last_unlocker_unmaps` |
 //! | a death lets no thread in | [`model::exclusion_despite_deaths`] | |

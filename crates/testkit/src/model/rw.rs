@@ -112,6 +112,8 @@ impl<L: RawRwLock> Protected<L> {
     /// As [`play`](Self::play), with that limit where `role` is a timed one.
     fn play_within(&self, role: Role, limit: fn() -> Deadline) -> bool {
         let lock = &self.lock;
+        let mut until = None;
+        let mut limit = || *until.insert(limit());
         let (read, written) = match role {
             Role::Read => (Some(lock.read()), None),
             Role::TimedRead => (lock.read_until(limit()), None),
@@ -127,7 +129,11 @@ impl<L: RawRwLock> Protected<L> {
             (_, Some(token)) => {
                 self.count_and_unlock(token);
             }
-            (None, None) => return false,
+            (None, None) => {
+                let due = until.is_none_or(|until| until.is_interruptible() || until.has_passed());
+                assert!(due, "a waiter left before its deadline");
+                return false;
+            }
         }
         true
     }
@@ -195,18 +201,25 @@ pub fn exclusion<L: RawRwLock + Send + Sync + 'static>(roles: &'static [Role]) {
 }
 
 /// Every thread gets the lock `rounds` times: a thread that sleeps is woken. A lost wake-up is a
-/// deadlock.
+/// deadlock. Every second time a thread waits with a deadline that never comes, which is no reason
+/// to leave.
+///
+/// # Panics
+/// If one leaves all the same.
 pub fn no_lost_wake<L: RawRwLock + Send + Sync + 'static>(roles: &'static [Role], rounds: usize) {
     let lock = Arc::new(new_lock::<L>());
     let shared = Arc::clone(&lock);
     together(roles.len(), move |me| {
-        for _ in 0..rounds {
+        for round in 0..rounds {
+            let (timed, early) = (round % 2 == 1, "a waiter left without a reason");
             if roles[me].is_reader() {
-                let token = shared.read();
+                let token =
+                    if timed { shared.read_until(Deadline::NEVER).expect(early) } else { shared.read() };
                 // SAFETY: the token is from the line above.
                 unsafe { shared.unlock_read(token) };
             } else {
-                let token = shared.write();
+                let token =
+                    if timed { shared.write_until(Deadline::NEVER).expect(early) } else { shared.write() };
                 // SAFETY: the token is from the line above.
                 unsafe { shared.unlock_write(token) };
             }

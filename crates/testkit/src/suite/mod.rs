@@ -128,12 +128,12 @@ macro_rules! shared_tests {
     ($load:expr; $($lock:ty),+ $(,)?) => {
         #[test]
         fn processes_exclude_one_another() {
-            $($crate::shared::exclusion::<$lock>($load).check($load);)+
+            $($crate::shared::exclusion::<$lock>($load).check();)+
         }
 
         #[test]
         fn a_process_that_gives_up_strands_nobody() {
-            $($crate::shared::timed::<$lock>($load).check($load);)+
+            $($crate::shared::timed::<$lock>($load).check();)+
         }
 
         #[test]

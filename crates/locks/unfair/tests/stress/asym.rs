@@ -31,14 +31,14 @@ fn counters_agree_with_one_another() {
 #[test]
 fn survives_the_loss_of_the_barrier() {
     let load = Load::default();
-    stress::exclusion::<RawAsymMutex<Private>>(load).check(load); // opens gates
+    stress::exclusion::<RawAsymMutex<Private>>(load).check(); // opens gates
     let old_kernel = force_fallback(Capability::Membarrier);
     for _ in 0..3 {
-        stress::exclusion::<RawAsymMutex<Private<NoSpin>>>(load).check(load);
-        stress::timed::<RawAsymMutex<Private<NoSpin>>>(load).check(load);
+        stress::exclusion::<RawAsymMutex<Private<NoSpin>>>(load).check();
+        stress::timed::<RawAsymMutex<Private<NoSpin>>>(load).check();
     }
     drop(old_kernel);
-    stress::exclusion::<RawAsymMutex<Private<NoSpin>>>(load).check(load);
+    stress::exclusion::<RawAsymMutex<Private<NoSpin>>>(load).check();
 }
 
 /// Without the barrier a waiter looks at the mutex now and then, and learns of a signal all the

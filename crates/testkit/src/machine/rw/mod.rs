@@ -10,7 +10,7 @@ pub mod crowd;
 pub mod shared;
 pub mod stress;
 
-use super::stress::{Load, Random};
+use super::stress::Random;
 use crate::new_lock;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -41,8 +41,6 @@ unsafe impl<L: Sync> Sync for Table<L> {}
 pub struct Counts {
     /// Operations that got the lock, by thread.
     pub acquired: Vec<usize>,
-    /// Operations that came back without the lock.
-    pub gave_up: usize,
     /// Accesses that wrote.
     pub writes: usize,
     /// What the variables say: `writes`, if writers exclude one another.
@@ -55,10 +53,9 @@ pub struct Counts {
 }
 
 impl Counts {
-    fn new<L: RawRwLock>(table: &Table<L>, load: Load, acquired: Vec<usize>, signals: usize) -> Self {
+    fn new<L: RawRwLock>(table: &Table<L>, acquired: Vec<usize>, signals: usize) -> Self {
         assert!(!table.lock.is_locked(), "the lock is locked although everybody has left");
         Self {
-            gave_up: load.threads * load.operations - acquired.iter().sum::<usize>(),
             acquired,
             writes: table.writes.load(Relaxed),
             counter: table.look(0),
@@ -148,14 +145,14 @@ impl<L: RawRwLock> Table<L> {
         if random.below(4) != 0 {
             let token = match way {
                 0 => lock.try_read(),
-                1 => lock.read_until(within(random, longest)),
+                1 => within(random, longest, |deadline| lock.read_until(deadline)),
                 _ => Some(lock.read()),
             };
             token.map(|token| self.look_and_unlock(token, rounds)).is_some()
         } else {
             let token = match way {
                 0 => lock.try_write(),
-                1 => lock.write_until(within(random, longest)),
+                1 => within(random, longest, |deadline| lock.write_until(deadline)),
                 _ => Some(lock.write()),
             };
             token.map(|token| self.write_and_unlock(token, rounds)).is_some()
@@ -169,6 +166,17 @@ fn idle(rounds: u32) {
     }
 }
 
-fn within(random: &mut Random, longest: u32) -> Deadline {
+/// What `wait` gets before a deadline, from already passed to `longest` nanoseconds.
+///
+/// # Panics
+/// If it gets nothing before that has passed.
+fn within<T>(random: &mut Random, longest: u32, wait: impl FnOnce(Deadline) -> Option<T>) -> Option<T> {
+    let deadline = soon(random, longest);
+    let token = wait(deadline);
+    assert!(token.is_some() || deadline.has_passed(), "a waiter left before its deadline");
+    token
+}
+
+fn soon(random: &mut Random, longest: u32) -> Deadline {
     Deadline::after(Duration::from_nanos(random.below(longest).into()))
 }

@@ -42,7 +42,7 @@ pub fn mixed<L: RawRwLock>(load: Load) -> Counts {
         }
     });
     let acquired = region.acquired[..load.threads].iter().map(|count| count.load(Relaxed)).collect();
-    Counts::new(&region.table, load, acquired, 0)
+    Counts::new(&region.table, acquired, 0)
 }
 
 /// A lock in fresh zeroed memory, never initialised: law 1 of the family.

@@ -4,7 +4,7 @@
 use super::super::shared::{Mapping, unmap};
 use super::super::stress::{Load, Random, drive};
 use super::super::watchdog::watch;
-use super::{Counts, Table, within};
+use super::{Counts, Table, soon, within};
 use crate::new_lock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
@@ -21,7 +21,7 @@ fn run<L: RawRwLock + Send + Sync + 'static>(
         format!("locked {}, by a writer {}", table.lock.is_locked(), table.lock.is_write_locked())
     };
     let (acquired, signals) = drive(name, load, &table, describe, operation);
-    Counts::new(&table, load, acquired, signals)
+    Counts::new(&table, acquired, signals)
 }
 
 /// Readers and writers of every kind, with deadlines up to a millisecond: a writer is alone, and
@@ -36,11 +36,11 @@ pub fn cancel<L: RawRwLock + Send + Sync + 'static>(load: Load) -> Counts {
     run::<L>("cancel", load, |table, random, hold| match random.below(4) {
         0 => table.read_or_write(random, 20_000, hold),
         1 => {
-            let token = table.lock.write_until(within(random, 20_000));
+            let token = within(random, 20_000, |deadline| table.lock.write_until(deadline));
             token.map(|token| table.write_and_unlock(token, hold)).is_some()
         }
         _ => {
-            let token = table.lock.read_until(within(random, 20_000));
+            let token = within(random, 20_000, |deadline| table.lock.read_until(deadline));
             token.map(|token| table.look_and_unlock(token, hold)).is_some()
         }
     })
@@ -76,7 +76,7 @@ fn upgrade<L: RawRwLockUpgrade>(table: &Table<L>, random: &mut Random, hold: u32
     let lock = &table.lock;
     let token = match random.below(4) {
         0 => lock.try_upgradable(),
-        1 => lock.upgradable_until(within(random, 1_000_000)),
+        1 => within(random, 1_000_000, |deadline| lock.upgradable_until(deadline)),
         _ => Some(lock.upgradable()),
     };
     let Some(token) = token else { return false };
@@ -85,7 +85,7 @@ fn upgrade<L: RawRwLockUpgrade>(table: &Table<L>, random: &mut Random, hold: u32
     let upgraded = unsafe {
         match random.below(4) {
             0 => lock.try_upgrade(token),
-            1 => lock.upgrade_until(token, within(random, 200_000)),
+            1 => lock.upgrade_until(token, soon(random, 200_000)),
             2 => {
                 let token = lock.downgrade_upgradable(token);
                 table.expect_still(seen, 0);
