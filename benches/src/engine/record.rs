@@ -98,6 +98,8 @@ pub struct Measured {
     pub value: f64,
     /// Its 95 % interval; one round has none.
     pub interval: Option<(f64, f64)>,
+    /// Whether that is a range, which covers less than 95 %.
+    pub is_range: bool,
     /// If a rate has two modes, the slower and the faster; then `value` is in no trial.
     pub modes: Option<(f64, f64)>,
 }
@@ -173,16 +175,17 @@ impl Line {
             return None;
         }
         let unit = Figure::find(figure)?.unit;
-        let Estimate { value, interval } = match unit {
+        let Estimate { value, interval, is_range } = match unit {
             // What must never be exceeded is not judged by most rounds.
             _ if figure == "recovery-max" => {
                 let greatest = values.iter().copied().fold(0.0, f64::max);
-                Estimate { value: greatest, interval: Some((greatest, greatest)) }
+                Estimate { value: greatest, interval: Some((greatest, greatest)), is_range: false }
             }
             Unit::PerSecond => log_t(&values),
             _ => middle(&values),
         };
-        Some(Measured { value, interval, modes: modes(&values).filter(|_| unit == Unit::PerSecond) })
+        let modes = modes(&values).filter(|_| unit == Unit::PerSecond);
+        Some(Measured { value, interval, is_range, modes })
     }
 
     /// One number to compare subjects by: the value, or the mode of most rounds.

@@ -150,9 +150,9 @@ impl<'a> Section<'a, '_> {
         let (value, ends, two_modes) = if by_peer {
             let peer = record.best_peer(cell, name).or_else(|| record.best(cell, name, |_| true))?;
             let ratio = record.ratio((cell, subject), (cell, peer), name)?;
-            (ratio.value, ratio.interval, ratio.two_modes)
+            (ratio.value, ratio.interval, ratio.is_range)
         } else {
-            let Measured { value, interval, modes } = record.measured(cell, subject, name)?;
+            let Measured { value, interval, modes, .. } = record.measured(cell, subject, name)?;
             (value, modes.or(interval), modes.is_some())
         };
         Some(Mark { x, value, ends: ends.unwrap_or((value, value)), two_modes })

@@ -108,7 +108,7 @@ fn unpaired(a: &[f64], b: &[f64]) -> Ratio {
         let half = student_t(fewer - 1) * (part(&log_a) + part(&log_b)).sqrt();
         ((value - half).exp(), (value + half).exp())
     });
-    Ratio { value: value.exp(), interval, rounds: fewer, two_modes: false }
+    Ratio { value: value.exp(), interval, rounds: fewer, is_range: false }
 }
 
 #[cfg(test)]

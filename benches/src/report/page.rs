@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 const LEGEND: [&str; 5] = [
     "Solid lines are locks of this family, dashed ones are its peers; no two of a chart look alike.",
     "By the best peer: the figure by that of the best peer of the same cell, round by round; at 1 they are level.",
-    "A thin line is a 95 % interval, [..] in tables. Two open circles, and a|b, are two modes: no mean is given.",
+    "A thin line is a 95 % interval, [..] in tables, or of a median of fewer than six rounds their range. \
+     Two open circles, and a|b, are two modes: no mean is given.",
     "(in, out): mean times inside and outside the lock. All run: the fastest with which no thread hardly ran, \
      up to as many threads as CPUs. Both: the fastest of all, too. A peer has its rate itself.",
     "COV: standard deviation by mean of the threads' operations; 0 is fair. -: unknown, or not measured.",

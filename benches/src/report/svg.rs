@@ -226,8 +226,8 @@ pub fn lines(axis: &str, cpus: f64, kind: Axis, unit: fn(f64) -> String, series:
         let places = marks.iter().map(|mark| format!("{:.1} {:.1}", x(mark.x), y.at(mark.value)));
         svg.path("line", format!("M{}", places.collect::<Vec<_>>().join("L")));
         for &Mark { x: at, value, ends: (low, high), two_modes } in marks {
-            let (class, say) = if two_modes { ("hollow", "two modes") } else { ("dot", "95 %") };
-            let say = format!("{}, {at}: {} ({say}: {} to {})", name, unit(value), unit(low), unit(high));
+            let (class, say) = if two_modes { ("hollow", "two modes: ") } else { ("dot", "") };
+            let say = format!("{}, {at}: {} ({say}{} to {})", name, unit(value), unit(low), unit(high));
             svg.0 += &format!("<g><title>{}</title>", escape(&say));
             svg.path("whisker", format!("M{:.1} {:.1}V{:.1}", x(at), y.at(low), y.at(high)));
             let dots = if two_modes { vec![low, high] } else { vec![value] };

@@ -16,7 +16,7 @@ pub const WIDTH: usize = 100;
 const LABEL: usize = 44;
 const NAME: usize = 18;
 /// So wide are the words of a promise.
-const PROMISE: usize = 46;
+const PROMISE: usize = 44;
 
 /// A table, as text and as HTML.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -228,7 +228,8 @@ pub fn legend(record: &Record, row: &Row) -> Vec<String> {
         }
     }
     let marks = [
-        "by: round by round, geometric mean [95 % interval]; {a .. b}: range over two modes. -: unknown.",
+        "by: round by round, geometric mean [95 % interval]; {a .. b}: range over two modes, or of a median of \
+         few rounds. -: unknown.",
         "*: best of its cell, no lock at all aside. a|b: two modes, without a mean. ..: cut, the page has it.",
     ];
     let figures = figures.iter().map(|Figure { title, about, .. }| format!("{title}: {about}"));

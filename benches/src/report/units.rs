@@ -53,12 +53,12 @@ pub fn share(part: f64) -> String {
     format!("{percent:.decimals$} %")
 }
 
-/// `1.02 [0.99 1.05]`; a range over two modes stands in braces.
+/// `1.02 [0.99 1.05]`; a range over two modes stands alone, in braces.
 pub fn ratio(ratio: Option<Ratio>) -> String {
-    let Some(Ratio { value, interval, two_modes, .. }) = ratio else { return "-".into() };
+    let Some(Ratio { value, interval, is_range, .. }) = ratio else { return "-".into() };
     let value = fixed(value);
     match interval.map(|(low, high)| (fixed(low), fixed(high))) {
-        Some((low, high)) if two_modes => format!("{{{low} .. {high}}}"),
+        Some((low, high)) if is_range => format!("{{{low} .. {high}}}"),
         Some((low, high)) => format!("{value} [{low} {high}]"),
         None => format!("{value} [?]"),
     }
@@ -107,10 +107,10 @@ mod tests {
 
     #[test]
     fn a_ratio_always_shows_what_is_not_known() {
-        let known = Ratio { value: 1.0, interval: Some((0.9, 1.1)), rounds: 7, two_modes: false };
+        let known = Ratio { value: 1.0, interval: Some((0.9, 1.1)), rounds: 7, is_range: false };
         assert_eq!(ratio(Some(known)), "1.00 [0.90 1.10]");
         assert_eq!(ratio(Some(Ratio { interval: None, ..known })), "1.00 [?]");
-        assert_eq!(ratio(Some(Ratio { two_modes: true, ..known })), "{0.90 .. 1.10}");
+        assert_eq!(ratio(Some(Ratio { is_range: true, ..known })), "{0.90 .. 1.10}");
         assert_eq!(ratio(None), "-");
     }
 }

@@ -1,8 +1,8 @@
 //! What is promised of a lock, and what a record says of it.
 //!
 //! A promise *holds* if the whole interval keeps the bound, *falls short* if all of it is beyond,
-//! and in between there is no verdict. Where one of two rates has two modes, a verdict needs six
-//! rounds that agree.
+//! and in between there is no verdict. Where one of two rates has two modes, and where a median is
+//! judged, a verdict needs six rounds that agree.
 
 use super::{Row, Wish};
 use crate::engine::cell::{Cell, Job};
@@ -185,9 +185,9 @@ impl Claim {
         let mine = find(record, self.mine.0, &self.mine.1)?;
         match &self.with {
             With::Nothing => {
-                let Measured { value, interval, .. } = mine.measured(self.figure)?;
+                let Measured { value, interval, is_range, .. } = mine.measured(self.figure)?;
                 let rounds = mine.values(self.figure).len();
-                Some(Ratio { value, interval, rounds, two_modes: false })
+                Some(Ratio { value, interval, rounds, is_range })
             }
             With::Best(places) => {
                 let more = Figure::find(self.figure)?.more_is_better;
@@ -228,25 +228,31 @@ fn find<'a>(record: &'a Record, subject: &str, cell: &Cell) -> Option<&'a Line> 
 }
 
 impl Judged {
-    /// Whether it is a time that is judged, and not a ratio.
-    fn is_time(&self) -> bool {
-        let figure = Figure::find(self.claim.figure);
-        self.claim.with == With::Nothing && figure.is_some_and(|figure| figure.unit == Unit::Nanoseconds)
+    /// How the figure and its bound are written.
+    fn show(&self) -> fn(f64) -> String {
+        let figure = Figure::find(self.claim.figure).filter(|_| self.claim.with == With::Nothing);
+        if figure.is_some_and(|figure| figure.unit == Unit::Nanoseconds) { units::time } else { units::fixed }
     }
 
     /// The value as tables have it.
     pub fn value(&self) -> String {
-        let time = units::time;
-        match self.value.filter(|_| self.is_time()).map(|value| (value.value, value.interval)) {
-            Some((value, Some((low, high)))) => format!("{} [{} {}]", time(value), time(low), time(high)),
-            Some((value, None)) => format!("{} [?]", time(value)),
-            None => units::ratio(self.value),
+        let show = self.show();
+        let Some(Ratio { value, interval, is_range, .. }) =
+            self.value.filter(|_| self.claim.with == With::Nothing)
+        else {
+            return units::ratio(self.value);
+        };
+        let value = show(value);
+        match interval.map(|(low, high)| (show(low), show(high))) {
+            Some((low, high)) if is_range => format!("{value} {{{low} .. {high}}}"),
+            Some((low, high)) => format!("{value} [{low} {high}]"),
+            None => format!("{value} [?]"),
         }
     }
 
     /// The bound as tables have it.
     pub fn bound(&self) -> String {
-        let show = if self.is_time() { units::time } else { units::fixed };
+        let show = self.show();
         match self.claim.bound {
             Bound::AtLeast(bound) => format!("at least {}", show(bound)),
             Bound::AtMost(bound) => format!("at most {}", show(bound)),
@@ -288,4 +294,22 @@ pub fn wished(claims: Vec<Claim>, wish: &Wish) -> Vec<Claim> {
         named && (claim.quick || wish.mode == Mode::Full)
     };
     claims.into_iter().filter(wanted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+
+    #[test]
+    fn a_median_of_few_rounds_has_a_range_and_no_verdict() {
+        let judged = |rounds| {
+            let record = fixture::record(rounds, |_, _, _, round| 0.001 * (1 + round % 2) as f64);
+            let mine = ("even", record.cells[0].clone());
+            Claim::of(mine, "least", Bound::AtMost(0.02), String::new()).judge(&record)
+        };
+        let words = |judged: Judged| (judged.verdict, judged.value());
+        assert_eq!(words(judged(5)), (Verdict::Open, "0.001 {0.001 .. 0.002}".into()));
+        assert_eq!(words(judged(6)), (Verdict::Holds, "0.002 [0.001 0.002]".into()));
+    }
 }

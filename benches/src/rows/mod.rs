@@ -10,6 +10,7 @@ use crate::statistics::geometric_mean;
 use crate::statistics::rounds::Ratio;
 use crate::workloads::turns::Turns;
 use crate::workloads::{Scenario, Times, Workers};
+use std::cmp::Ordering;
 
 pub mod claims;
 mod condvar;
@@ -237,12 +238,12 @@ fn scores(row: &str, record: &Record) -> Vec<String> {
     scores.into_iter().map(|(_, sentence)| sentence).collect()
 }
 
-/// Which side of 1 all of the interval is on; with two modes it is the range of all rounds.
+/// Which side of 1 it is on, if there is a verdict.
 fn standing(ratio: &Ratio) -> &'static str {
-    match ratio.interval {
-        Some((low, _)) if low > 1.0 => "ahead",
-        Some((_, high)) if high < 1.0 => "behind",
-        _ => "no verdict",
+    match ratio.verdict() {
+        Ordering::Greater => "ahead",
+        Ordering::Less => "behind",
+        Ordering::Equal => "no verdict",
     }
 }
 
