@@ -11,6 +11,7 @@ use super::cell::{Cell, Kind, Subject};
 use super::figures::{Figure, Unit};
 use crate::run::machine::Machine;
 use crate::statistics::rounds::{Estimate, Ratio, log_t, mean_ratio, middle, modes, range_ratio};
+use crate::workloads::Scenario;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -126,7 +127,12 @@ impl Record {
         self.cells.iter().enumerate().filter(move |(_, cell)| cell.section == section).map(|(at, _)| at)
     }
 
-    /// The index of the cell with this label in a section.
+    /// The index of the cell with this scenario: no two cells of a row have the same today.
+    pub fn cell_of(&self, scenario: &Scenario) -> Option<usize> {
+        self.cells.iter().position(|cell| cell.scenario == *scenario)
+    }
+
+    /// The index of the cell with this label in a section. Labels of promises are not unique.
     pub fn cell(&self, section: &str, label: &str) -> Option<usize> {
         self.cells.iter().position(|cell| cell.section == section && cell.label == label)
     }

@@ -2,9 +2,10 @@
 
 use crate::engine::cell::{Cell, Kind, Subject};
 use crate::engine::record::{Ended, Line, Mode, Record, SCHEMA};
-use crate::rows::{By, Column, Row};
+use crate::report::units;
+use crate::rows::{By, Column, Row, turns};
 use crate::run::machine;
-use crate::workloads::Scenario;
+use crate::workloads::{Scenario, Times, Workers};
 
 /// Columns of every kind.
 pub const ROW: Row = Row {
@@ -34,12 +35,13 @@ pub fn record(rounds: usize, rule: Rule) -> Record {
     let subject = |(name, kind): (&str, Kind)| Subject { name: name.into(), kind, about: String::new() };
     let names = ["even", "greedy", "std", "usync", "none"].into_iter();
     let subjects: Vec<Subject> = names.zip(kinds).map(subject).collect();
-    let cell = |section: &str, x: f64| {
-        let (section, label) = (section.into(), format!("{x} threads"));
-        Cell { section, label, x: Some(x), scenario: Scenario::Handoff }
+    let cell = |times, n: u32| {
+        let (section, label) = (units::times(times), format!("{n} threads"));
+        let (x, workers) = (f64::from(n), Workers::Threads(n));
+        Cell { section, label, x: Some(x), scenario: Scenario::Turns(turns(times, workers)) }
     };
-    let sections = ["(0, 0) us", "(3, 7) us"].into_iter();
-    let cells: Vec<Cell> = sections.flat_map(|s| [1.0, 2.0, 4.0, 16.0].map(|x| cell(s, x))).collect();
+    let all = [Times::default(), Times::us(3, 7)].into_iter();
+    let cells: Vec<Cell> = all.flat_map(|times| [1, 2, 4, 16].map(|n| cell(times, n))).collect();
     const FIGURES: [&str; 8] =
         ["rate", "cpu", "starved", "least", "wait-p50", "wait-p99", "wait-p99.9", "wait-max"];
     let line = |(cell, at): (usize, &Cell), subject: &Subject| {

@@ -224,7 +224,7 @@ impl Claim {
 }
 
 fn find<'a>(record: &'a Record, subject: &str, cell: &Cell) -> Option<&'a Line> {
-    record.line(record.cells.iter().position(|known| known.scenario == cell.scenario)?, subject)
+    record.line(record.cell_of(&cell.scenario)?, subject)
 }
 
 impl Judged {

@@ -155,8 +155,8 @@ fn in_order(mut counts: Vec<u32>) -> Vec<u32> {
     counts
 }
 
-/// The loop of 2002 with `threads` threads.
-fn turns(times: Times, workers: Workers) -> Turns {
+/// The loop of 2002 with these workers.
+pub(crate) fn turns(times: Times, workers: Workers) -> Turns {
     Turns {
         times,
         workers,
@@ -260,17 +260,23 @@ mod tests {
 
     #[test]
     fn rows_of_all_sizes_have_cells_with_unique_names_and_figures() {
-        for row in ALL.iter().filter(|row| !row.columns.is_empty()) {
-            for (mode, cpus) in [(Mode::Full, 256), (Mode::Full, 2), (Mode::Quick, 2), (Mode::Smoke, 1)] {
-                let jobs = (row.jobs)(&Wish { cpus, mode, ..Wish::default() });
-                let names: HashSet<_> = jobs.iter().map(|job| (&job.cell.section, &job.cell.label)).collect();
-                assert_eq!(names.len(), jobs.len(), "{} {mode:?} {cpus}", row.name);
-                assert!(
-                    jobs.iter().all(|job| job.subjects.len() > usize::from(row.name != "psrw")),
-                    "{} {mode:?} {cpus}",
-                    row.name
-                );
-            }
+        let sizes = [(Mode::Full, 256), (Mode::Full, 2), (Mode::Quick, 2), (Mode::Smoke, 1)];
+        for (row, (mode, cpus)) in ALL.iter().flat_map(|row| sizes.map(|size| (row, size))) {
+            let jobs = (row.jobs)(&Wish { cpus, mode, ..Wish::default() });
+            let what = format!("{} {mode:?} {cpus}", row.name);
+            let scenarios: HashSet<_> = jobs.iter().map(|job| format!("{:?}", job.cell.scenario)).collect();
+            assert_eq!(scenarios.len(), jobs.len(), "{what}");
+            // Promises are told apart by their scenarios alone.
+            let names = || jobs.iter().map(|job| (&job.cell.section, &job.cell.label));
+            let is_unique = row.columns.is_empty() || names().collect::<HashSet<_>>().len() == jobs.len();
+            assert!(is_unique, "{what}");
+            let least = |job: &Job| {
+                let is_alone = row.columns.is_empty() || row.name == "psrw";
+                job.subjects.len() > usize::from(!is_alone)
+            };
+            assert!(jobs.iter().all(least), "{what}");
+        }
+        for row in ALL {
             assert!(row.columns.iter().all(|column| Figure::find(column.figure).is_some()), "{}", row.name);
         }
         assert_eq!(
