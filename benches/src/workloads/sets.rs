@@ -4,6 +4,7 @@
 
 use super::pairs::in_turns;
 use super::*;
+use crate::subjects::locks::Scope;
 use crate::subjects::semaphores::{Block, Entry};
 
 /// Sets of operations that no other thread stands in the way of, taken and given back.
@@ -25,7 +26,8 @@ impl Sets {
     }
 
     fn block(self, name: &str) -> Result<Block> {
-        let block = (Entry::find(name)?.make)(&vec![1; self.ops as usize])?.block(self.ops, self.one_by_one);
+        let semaphores = (Entry::find(name)?.make)(&vec![1; self.ops as usize], Scope::Threads)?;
+        let block = semaphores.block(self.ops, self.one_by_one);
         block.with_context(|| format!("'{name}' does not take sets"))
     }
 }

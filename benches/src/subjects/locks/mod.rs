@@ -304,7 +304,7 @@ locks! {
         "pthread" "pthread_mutex_t, normal": Posix<NORMAL> | Posix<NORMAL>;
         "pthread-pi" "pthread_mutex_t, priority inheritance": Posix<INHERIT> | Posix<INHERIT>;
         "pthread-robust" "pthread_mutex_t, robust and process-shared": Posix<ROBUST> | Posix<ROBUST>;
-        "sem_t" "POSIX unnamed semaphore, process-shared": PosixSem | PosixSem;
+        "sem_t" "POSIX unnamed semaphore": PosixSem | PosixSem;
         "sysv" "SysV semaphore, two semop calls an operation": SysV | SysV;
     }
     probes {

@@ -26,10 +26,11 @@ impl Drop for PosixSem {
 impl Lock for PosixSem {
     const COUNTABLE: bool = false;
 
-    fn place(place: &mut MaybeUninit<Self>, _: Scope) -> Result<()> {
+    fn place(place: &mut MaybeUninit<Self>, scope: Scope) -> Result<()> {
+        let is_shared = libc::c_int::from(scope == Scope::Processes);
         // SAFETY: the place is valid for writes and aligned, and `PosixSem` is transparent around
         // the semaphore.
-        let rc = unsafe { libc::sem_init(place.as_mut_ptr().cast(), 1, 1) };
+        let rc = unsafe { libc::sem_init(place.as_mut_ptr().cast(), is_shared, 1) };
         ensure!(rc == 0, "sem_init: {}", io::Error::last_os_error());
         Ok(())
     }
@@ -93,5 +94,32 @@ impl<const UNDO: bool> Lock for SysV<UNDO> {
     #[inline]
     fn release(&self) {
         self.change(1, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem;
+
+    /// The bytes of a semaphore of these users; what `sem_init` leaves out is zero.
+    fn bytes(scope: Scope) -> [u8; size_of::<libc::sem_t>()] {
+        let mut place = MaybeUninit::zeroed();
+        PosixSem::place(&mut place, scope).unwrap();
+        // SAFETY: all bytes were zero or written by `sem_init`, and bytes may have any value.
+        unsafe { mem::transmute_copy(&place) }
+    }
+
+    #[test]
+    fn a_semaphore_of_threads_is_private_to_the_process() {
+        let shared = |flag| {
+            let mut place = MaybeUninit::<libc::sem_t>::zeroed();
+            // SAFETY: the place is valid for writes and aligned.
+            assert_eq!(unsafe { libc::sem_init(place.as_mut_ptr(), flag, 1) }, 0);
+            // SAFETY: as above.
+            unsafe { mem::transmute_copy::<_, [u8; size_of::<libc::sem_t>()]>(&place) }
+        };
+        assert_ne!(shared(0), shared(1));
+        assert_eq!([Scope::Threads, Scope::Processes].map(bytes), [0, 1].map(shared));
     }
 }

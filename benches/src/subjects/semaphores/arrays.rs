@@ -140,10 +140,14 @@ impl Array for Posix {
     }
 }
 
-/// A word a sleeper: one when it was posted to. A sleeper takes the post back when it comes out.
-pub struct Sleepers(&'static [CachePadded<Cell>]);
+/// A word a sleeper: one when it was posted to. A sleeper takes the post back when it comes out. A
+/// futex between threads is private, as those of the family are: the kernel looks up its page
+/// otherwise.
+pub struct Sleepers<const PRIVATE: bool>(&'static [CachePadded<Cell>]);
 
-impl Sleepers {
+impl<const PRIVATE: bool> Sleepers<PRIVATE> {
+    const FLAG: libc::c_int = if PRIVATE { libc::FUTEX_PRIVATE_FLAG } else { 0 };
+
     /// Words with these values.
     pub fn new(values: &[u32]) -> Result<Self> {
         let words = laps::cells(values.len())?;
@@ -152,7 +156,7 @@ impl Sleepers {
     }
 }
 
-impl Array for Sleepers {
+impl<const PRIVATE: bool> Array for Sleepers<PRIVATE> {
     type Op = Op;
     const SETS: bool = false;
 
@@ -161,16 +165,17 @@ impl Array for Sleepers {
             let word = &self.0[op.index()].word;
             if op.change() > 0 {
                 word.store(1, Release);
+                let wake = libc::FUTEX_WAKE | Self::FLAG;
                 // SAFETY: a wake needs the address alone.
-                unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
+                unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), wake, 1) };
                 continue;
             }
             // Acquire: with the Release above.
             while word.load(Acquire) == 0 {
-                let forever = ptr::null::<libc::timespec>();
+                let (wait, forever) = (libc::FUTEX_WAIT | Self::FLAG, ptr::null::<libc::timespec>());
                 // SAFETY: the word lives as long as the process; without a timeout no other pointer
                 // is followed.
-                unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, 0, forever) };
+                unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), wait, 0, forever) };
             }
             word.store(0, Relaxed);
         }
@@ -254,5 +259,36 @@ impl<const SEMS: usize, const OPS: usize> Array for Robust<SEMS, OPS> {
 
     fn values(&self) -> Vec<u32> {
         self.0.values().to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+    use ulocks_testkit::limit;
+
+    /// Whether a sleeper is found by a wake of this kind, and by no other.
+    fn is_woken_by<const PRIVATE: bool>(flag: libc::c_int) {
+        let sleepers: &'static _ = Box::leak(Box::new(Sleepers::<PRIVATE>::new(&[0]).unwrap()));
+        let word = &sleepers.0[0].word;
+        let wake = |flag: libc::c_int| {
+            // SAFETY: a wake needs the address alone.
+            unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | flag, 1) }
+        };
+        let sleeper = thread::spawn(|| sleepers.apply(&[Op::sub(0, 1)]));
+        // Its word is zero: so a sleeper that is woken goes back to sleep.
+        limit::until("the sleeper", || {
+            assert_eq!(wake(flag ^ libc::FUTEX_PRIVATE_FLAG), 0);
+            wake(flag) == 1
+        });
+        sleepers.apply(&[Op::add(0, 1)]);
+        sleeper.join().unwrap();
+    }
+
+    #[test]
+    fn a_futex_between_threads_is_private() {
+        is_woken_by::<true>(libc::FUTEX_PRIVATE_FLAG);
+        is_woken_by::<false>(0);
     }
 }

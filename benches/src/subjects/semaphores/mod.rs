@@ -7,6 +7,7 @@ mod erased;
 pub mod kernel_set;
 
 use super::laps::Lap;
+use super::locks::Scope;
 use anyhow::Result;
 use arrays::{Kernel, Ours, Posix, Robust, Sleepers, Words};
 use ulocks_semarray::Op;
@@ -77,11 +78,14 @@ pub enum Part {
     Manager,
 }
 
+/// Makes semaphores with these values, for these users.
+pub type Make = fn(&[u32], Scope) -> Result<Box<dyn Semaphores>>;
+
 /// What is known of semaphores.
 #[derive(Clone, Copy, Debug)]
 pub struct Traits {
-    /// Makes some with these values.
-    pub make: fn(&[u32]) -> Result<Box<dyn Semaphores>>,
+    /// How they are made.
+    pub make: Make,
     /// In what they can take part.
     pub parts: &'static [Part],
     /// The most operations in a call that posts.
@@ -123,17 +127,21 @@ pub const STRICT: &str = "semarray-strict-0";
 pub const PER_CALL: usize = 64;
 
 /// Whether it is of the family and of the kernel, its name, what it is, how many operations it
-/// performs in a call at most, in what it takes part, and how it is made.
+/// performs in a call at most, in what it takes part, and how it is made: for processes otherwise,
+/// where there is an arrow.
 macro_rules! entries {
     ($($family:literal $in_kernel:literal $name:expr, $about:literal, $per_call:expr,
-       [$($part:ident)*], $make:expr;)*) => {
+       [$($part:ident)*], $make:expr $(=> $between:expr)?;)*) => {
         static ALL: &[Entry] = &[$(Entry {
             name: $name,
             about: $about,
             family: $family,
             probe: false,
             kind: Traits {
-                make: |values| made($make(values)),
+                make: |values, scope| match scope {
+                    $(Scope::Processes => made($between(values)),)?
+                    _ => made($make(values)),
+                },
                 parts: &[$(Part::$part),*],
                 per_call: $per_call,
                 in_kernel: $in_kernel,
@@ -147,7 +155,8 @@ entries! {
     [Wakes Processes Singles Manager], Kernel::new;
     false true UNDO, "System V semaphores with SEM_UNDO", PER_CALL, [], Kernel::undo;
     false true "sysv-single", "System V, one operation a call", 1, [Wakes Processes], Kernel::new;
-    false true FUTEX, "a word a sleeper, one FUTEX_WAKE each, as in 2010", 1, [Wakes Processes], Sleepers::new;
+    false true FUTEX, "a word a sleeper, one FUTEX_WAKE each, as in 2010", 1, [Wakes Processes],
+    Sleepers::<true>::new => Sleepers::<false>::new;
     false false POSIX, "POSIX unnamed semaphores, each on lines of its own", 1, [Singles], Posix::new;
     true false SEMARRAY, "ulocks SemArray", PER_CALL, [Wakes Singles Manager], Ours::new;
     true false "semarray-single", "ulocks SemArray, one operation a call", 1, [Wakes], Ours::new;

@@ -12,6 +12,7 @@ use crate::run::busy_work::{Span, burn};
 use crate::run::pinning;
 use crate::statistics::random::Rng;
 use crate::subjects::laps::Lap;
+use crate::subjects::locks::Scope;
 use crate::subjects::semaphores::{Entry, Part, Semaphores};
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
@@ -152,7 +153,7 @@ impl Job {
         };
         Ok(Self {
             run,
-            semaphores: (entry.make)(&values)?,
+            semaphores: (entry.make)(&values, Scope::Threads)?,
             taken: values.iter().map(|_| CachePadded::default()).collect(),
             values,
             hold: Span::new("a hold time", u64::from(hold_us) * 1000, conditions.iterations_per_us)?,

@@ -18,7 +18,9 @@ use super::{Order, Outcome};
 use crate::run::syscalls::countable;
 use crate::statistics::random::Rng;
 use crate::subjects::laps::{Cell, Lap, cells};
+use crate::subjects::locks::Scope;
 use crate::subjects::semaphores::{Entry, Semaphores};
+use crate::workloads::Workers;
 use crate::workloads::watched::{Watch, Work};
 use anyhow::{Result, ensure};
 use crossbeam_utils::CachePadded;
@@ -55,7 +57,12 @@ pub(super) fn carry_out(
     order: Order,
 ) -> Result<Outcome> {
     ensure!(workers > 0 && wakes > 0, "nobody waits or nobody is posted to; allowed: at least 1 of each");
-    let arrays = (0..workers.div_ceil(EACH)).map(|_| (entry.make)(&[0; EACH])).collect::<Result<Vec<_>>>()?;
+    let scope = match watch.workers {
+        Workers::Threads(_) => Scope::Threads,
+        Workers::Processes(_) => Scope::Processes,
+    };
+    let array = |_| (entry.make)(&[0; EACH], scope);
+    let arrays = (0..workers.div_ceil(EACH)).map(array).collect::<Result<Vec<_>>>()?;
     let work = Arc::new(Wakes {
         arrays,
         cells: cells(workers + 1)?,
