@@ -5,6 +5,7 @@
 use super::{Row, Wish, by_peer, cell, chosen, doubled, no_claims, of, scores, turns};
 use crate::engine::cell::{Cell, Job};
 use crate::engine::record::{Mode, Record};
+use crate::subjects::locks::Entry;
 use crate::workloads::turns::Turns;
 use crate::workloads::{Times, Workers};
 
@@ -44,11 +45,28 @@ fn jobs(wish: &Wish) -> Vec<Job> {
         let turns = Turns { read_share: reads, ..turns(times, Workers::Threads(n)) };
         let cell = cell(turns);
         let section = format!("{reads} % reads, {}", cell.section);
-        Job { cell: Cell { section, ..cell }, subjects: chosen(wish, &SUBJECTS) }
+        let mut subjects = chosen(wish, &SUBJECTS);
+        // What --locks names may have no mode for readers.
+        subjects.retain(|name| Entry::find(name).is_ok_and(|lock| lock.shared_mode));
+        Job { cell: Cell { section, ..cell }, subjects }
     };
     shares.iter().flat_map(|&reads| counts.iter().map(move |&n| (reads, n))).map(job).collect()
 }
 
 fn sentences(record: &Record) -> Vec<String> {
     scores("readers", record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_without_a_mode_for_readers_takes_no_part() {
+        let named = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let wish = |names| Wish { cpus: 2, subjects: Some(named(names)), ..Wish::default() };
+        assert!(jobs(&wish(&["unfair", "std-rw"])).iter().all(|job| job.subjects == ["std-rw"]));
+        let usual = jobs(&Wish { cpus: 2, ..Wish::default() });
+        assert!(usual.iter().all(|job| job.subjects == SUBJECTS));
+    }
 }
