@@ -66,7 +66,7 @@ impl<'a> Workload<'a> {
         let mut span = places(record, section);
         span.retain(|&x| x >= 2.0);
         let (&least, &most) = (span.first()?, span.last()?);
-        let cpus = record.machine.cpus_allowed as f64;
+        let cpus = record.machine.cpus() as f64;
         span.retain(|&x| x <= cpus || cpus < least);
         let mut this = Self { record, section, span, most, even: None, fast: "", peer: "" };
         let by_rate = |kind: Kind| {
@@ -330,7 +330,7 @@ fn title(Workload { record, span, most, .. }: &Workload<'_>) -> String {
     format!(
         "THE ANSWER: {}, {} CPUs, {} round{}; rate and CPU time with {span} threads{beside}",
         short_model(&record.machine.cpu_model),
-        record.machine.cpus_allowed,
+        record.machine.cpus(),
         record.rounds_done(),
         if record.rounds_done() == 1 { "" } else { "s" }
     )
@@ -433,6 +433,15 @@ mod tests {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("2 behind: (0, 0) us with 4 threads (0.49 of std)"), "{text}");
         assert!(text.contains("both"), "{text}");
+    }
+
+    /// The plan goes by the quota, too.
+    #[test]
+    fn a_quota_of_fewer_cpus_ends_the_span() {
+        let mut record = plain(7);
+        record.machine.quota = Some(2);
+        let text = screen(&[record]);
+        assert!(text.contains("Xeon, 2 CPUs, 7 rounds; rate and CPU time with 2 threads; a | b: 2 | 16"));
     }
 
     #[test]

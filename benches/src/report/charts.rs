@@ -109,7 +109,7 @@ impl<'a> Section<'a, '_> {
             charts.extend(others.filter_map(|name| self.over_axis(name, false, &axis)));
         }
         // Waits with as many threads as there are CPUs, or in the only cell.
-        let cpus = self.record.machine.cpus_allowed as f64;
+        let cpus = self.record.machine.cpus() as f64;
         let at = axis.iter().copied().rfind(|&x| x <= cpus).or(axis.last().copied());
         let mut cells = self.cells();
         cells.retain(|&cell| self.record.cells[cell].x == at);
@@ -187,7 +187,7 @@ impl<'a> Section<'a, '_> {
         let words: Vec<&str> = label.split(' ').filter(|word| word.parse::<f64>().is_err()).collect();
         let words = words.join(" ");
         let counts_workers = ["threads", "processes"].contains(&words.as_str());
-        let cpus = if counts_workers { record.machine.cpus_allowed as f64 } else { 0.0 };
+        let cpus = if counts_workers { record.machine.cpus() as f64 } else { 0.0 };
         Some(Chart { caption, svg: svg::lines(&words, cpus, kind, unit, &series) })
     }
 

@@ -73,7 +73,7 @@ fn take(file: &Path, loose: &mut Place, packed: &mut Vec<Place>) {
         let ended = if record.ended == Ended::Interrupted { ", interrupted" } else { "" };
         let rounds = format!("{} rounds{ended}", record.rounds_done());
         let machine = answer::short_model(&record.machine.cpu_model);
-        let machine = format!("{machine}, {} CPUs", record.machine.cpus_allowed);
+        let machine = format!("{machine}, {} CPUs", record.machine.cpus());
         vec![record.row.clone(), record.machine.date.clone(), machine, rounds, stem.clone()]
     };
     match kept::read(file) {
