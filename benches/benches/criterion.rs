@@ -100,11 +100,12 @@ struct Bench {
 impl Bench {
     /// The subjects of a group: those named, or these.
     fn subjects(&self, usual: &[&'static str], wanted: impl Fn(&Entry) -> bool) -> Vec<&'static Entry> {
-        let is_in = |entry: &&Entry| match &self.options.locks {
-            Some(names) => names.0.iter().any(|name| name == entry.name) && wanted(entry),
-            None => usual.contains(&entry.name),
-        };
-        Entry::all().iter().filter(is_in).collect()
+        match &self.options.locks {
+            Some(names) => {
+                names.0.iter().filter_map(|name| Entry::find(name).ok()).filter(|of| wanted(of)).collect()
+            }
+            None => Entry::all().iter().filter(|entry| usual.contains(&entry.name)).collect(),
+        }
     }
 
     fn locks(&self) -> Vec<&'static Entry> {

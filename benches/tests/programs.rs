@@ -186,6 +186,7 @@ fn wrong_options_are_one_line_and_exit_code_2() {
         (&["--locks", "std,lockless"], "unknown lock 'lockless'; allowed: "),
         (&["--locks", "sysv", "deaf"], "--locks: not heeded by deaf"),
         (&["--hold", "3us"], "--hold or --think: not heeded by pingpong, deaf"),
+        (&["--pin", "none"], "--pin: not heeded by pingpong, deaf"),
         (&["--only", "no such"], "--only: no cell of pingpong, deaf with these options contains 'no such'"),
         (&["--json", "/nonexistent/x"], "--json: cannot write /nonexistent/x: No such file"),
         (&["--resume"], "--resume: there is no interrupted run of these rows in "),
@@ -325,7 +326,7 @@ fn a_killed_run_goes_on() {
     child.kill().unwrap();
     child.wait().unwrap();
 
-    let Ran { code, said, .. } = run(&target, &[&arguments[..], &["--pin", "none", "--resume"]].concat());
+    let Ran { code, said, .. } = run(&target, &[&arguments[..], &["--verbose", "--resume"]].concat());
     assert_eq!((code, said.lines().count()), (Some(2), 1), "{said}");
     assert!(said.contains("run had other options; it was begun with 'cargo bench -- pingpong "), "{said}");
 

@@ -12,6 +12,7 @@ use super::record::Mode;
 use crate::rows::{Row, Wish};
 use crate::run::machine;
 use crate::run::pinning::Pin;
+use crate::subjects::locks::Entry;
 use crate::workloads::Times;
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -102,6 +103,21 @@ impl Options {
             times: (self.hold.is_some() || self.think.is_some()).then_some(times),
             subjects: self.locks.as_ref().map(|list| list.0.clone()),
         }
+    }
+
+    /// The options given that only rows heed.
+    pub fn of_rows(&self) -> Vec<&'static str> {
+        let all = [
+            ("--only", self.only.is_some()),
+            ("--hold", self.hold.is_some()),
+            ("--think", self.think.is_some()),
+            ("--seconds", self.seconds.is_some()),
+            ("--rounds", self.rounds.is_some()),
+            ("--pin", self.pin.is_some()),
+            ("--json", self.json.is_some()),
+            ("--resume", self.resume),
+        ];
+        all.into_iter().filter_map(|(option, is_given)| is_given.then_some(option)).collect()
     }
 
     /// Whether something of this group of criterion's was asked for, or no group at all.
@@ -323,7 +339,9 @@ pub fn counts(text: &str) -> Result<List<u32>> {
 pub fn lock_names(text: &str) -> Result<List<String>> {
     let one = |name: &str| {
         let all = Subject::names();
-        ensure!(all.contains(&name), "unknown lock '{name}'; allowed: {}", all.join(", "));
+        // `calock-0` is another name, which no list has.
+        let is_known = all.contains(&name) || Entry::find(name).is_ok();
+        ensure!(is_known, "unknown lock '{name}'; allowed: {}", all.join(", "));
         Ok(name.to_owned())
     };
     text.split(',').map(one).collect::<Result<_>>().map(List)

@@ -80,11 +80,19 @@ pub fn plan<'a>(rows: &'a [Row], options: &Options) -> Result<(Orders<'a>, Vec<S
     }
     let asked = |row: &&Row| options.rows.is_empty() || options.rows.iter().any(|name| name == row.name);
     let rows: Vec<&Row> = rows.iter().filter(asked).collect();
-    if rows.is_empty() || options.list {
+    if options.list {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    if rows.is_empty() {
+        let option = options.of_rows().into_iter().next();
+        let groups = options.rows.join(", ");
+        option.map_or(Ok(()), |option| {
+            Err(anyhow!("{option}: not heeded by {groups}; it is of no use here"))
+        })?;
         return Ok((Vec::new(), Vec::new()));
     }
     let wish = options.wish();
-    let mut remarks = unheeded(&rows, &wish)?;
+    let mut remarks = unheeded(&rows, &wish, options.pin.is_some())?;
     let command = format!("cargo bench -- {}", options::arguments()).trim_end().to_owned();
     let mut orders = Vec::new();
     for &row in &rows {
@@ -141,28 +149,32 @@ pub fn plan<'a>(rows: &'a [Row], options: &Options) -> Result<(Orders<'a>, Vec<S
 
 /// Refuses an option that none of these rows heeds; remarks on the rows that do not heed one. A row
 /// heeds what changes its jobs.
-fn unheeded(rows: &[&Row], wish: &Wish) -> Result<Vec<String>> {
+fn unheeded(rows: &[&Row], wish: &Wish, pins: bool) -> Result<Vec<String>> {
     let plain = Wish { threads: None, times: None, subjects: None, ..wish.clone() };
     // Nobody has these by default.
     let (threads, subjects) =
         (wish.threads.is_some().then(|| vec![7]), wish.subjects.as_ref().map(|_| vec![]));
     let times = wish.times.map(|_| Times { hold_ns: 12_345, think_ns: 54_321 });
     let mut remarks = Vec::new();
+    let mut remark = |option: &str, is_deaf: &dyn Fn(&Row) -> bool| {
+        let deaf: Vec<&str> = rows.iter().filter(|row| is_deaf(row)).map(|row| row.name).collect();
+        let text = format!("{option}: not heeded by {}", deaf.join(", "));
+        ensure!(deaf.len() < rows.len(), "{text}; {option} is of no use here");
+        remarks.extend((!deaf.is_empty()).then_some(text));
+        Ok(())
+    };
     for (option, odd) in [
         ("--threads", Wish { threads, ..plain.clone() }),
         ("--hold or --think", Wish { times, ..plain.clone() }),
         ("--locks", Wish { subjects, ..plain.clone() }),
     ] {
         let is_given = odd != plain;
-        let is_deaf = |row: &&&Row| {
+        remark(option, &|row| {
             let jobs = (row.jobs)(&odd);
             is_given && !jobs.is_empty() && (row.jobs)(&plain) == jobs
-        };
-        let deaf: Vec<&str> = rows.iter().filter(is_deaf).map(|row| row.name).collect();
-        let text = format!("{option}: not heeded by {}", deaf.join(", "));
-        ensure!(deaf.len() < rows.len(), "{text}; {option} is of no use here");
-        remarks.extend((!deaf.is_empty()).then_some(text));
+        })?;
     }
+    remark("--pin", &|row| pins && !(row.jobs)(wish).iter().any(|job| job.cell.scenario.heeds_pin()))?;
     Ok(remarks)
 }
 
@@ -257,4 +269,30 @@ fn answers(record: &Record) -> bool {
     let of = |kind| record.subjects.iter().filter(|subject| subject.kind == kind).filter(in_first).count();
     let whole = || record.rounds_done() > 1 && of(Kind::Peer) >= 1 && of(Kind::Family) >= 2;
     record.mode != Mode::Smoke && (record.ended == Ended::Rounds || whole())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows;
+
+    #[test]
+    fn an_option_that_nothing_heeds_is_refused() {
+        let refusal = |line: &str| {
+            let words = format!("bench --bench {line}");
+            let options = options::parse_bench(rows::ALL, words.split(' ').map(Into::into).collect());
+            plan(rows::ALL, &options).err().map(|error| error.to_string())
+        };
+        let refused = [
+            ("psrw --pin none", "--pin: not heeded by psrw; --pin is of no use here"),
+            ("contended --hold 3us", "--hold: not heeded by contended; it is of no use here"),
+            ("contended handoff --pin none", "--pin: not heeded by contended, handoff; it is of no use here"),
+        ];
+        for (line, error) in refused {
+            assert_eq!(refusal(line).as_deref(), Some(error), "{line}");
+        }
+        for line in ["scaling psrw --pin none", "contended --threads 2", "contended scaling --hold 3us"] {
+            assert!(refusal(line).is_none_or(|error| !error.contains("of no use")), "{line}");
+        }
+    }
 }

@@ -105,6 +105,11 @@ impl Scenario {
         matches!(self, Self::Pairs(_) | Self::Sets(_))
     }
 
+    /// Whether `--pin` says where its workers run. Others put them where they must be.
+    pub fn heeds_pin(self) -> bool {
+        matches!(self, Self::Turns(_) | Self::Semaphores(_))
+    }
+
     /// Workers that it starts.
     pub fn workers(self) -> u32 {
         match self {

@@ -20,6 +20,14 @@ fn times() {
 }
 
 #[test]
+fn a_lock_may_be_named_with_its_patience() {
+    let named = "std,calock-0,calock-3us,semaphore-3us,psrw,sysv";
+    assert_eq!(lock_names(named).unwrap().0.join(","), named);
+    let error = lock_names("std-0").unwrap_err().to_string();
+    assert!(error.starts_with("unknown lock 'std-0'; allowed: none, std, "), "{error}");
+}
+
+#[test]
 fn numbers_of_workers() {
     for (text, all) in [
         ("1,2,4..64", &[1, 2, 4, 8, 16, 32, 64][..]),
