@@ -88,3 +88,18 @@ fn sentences(record: &Record) -> Vec<String> {
     }
     sentences
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// BENCHMARKS.md has all of them in its table.
+    #[test]
+    fn what_people_use_today_takes_part() {
+        for job in jobs(&Wish { cpus: 2, ..Wish::default() }) {
+            for name in ["std", "parking_lot", "usync", "pthread"] {
+                assert!(job.subjects.iter().any(|subject| subject == name), "{name}: {job:?}");
+            }
+        }
+    }
+}

@@ -4,10 +4,12 @@
 
 mod pair;
 mod peers;
+mod pthread;
 
 use super::laps::Lap;
 pub use pair::{Duty, Notify, Pair, State};
 use peers::{Api, Pi, Std, Usync};
+use pthread::Pthread;
 use std::ops::DerefMut;
 use ulocks_core::api::RawCondvar;
 use ulocks_core::policy::Private;
@@ -71,10 +73,11 @@ impl super::Kind for Traits {
 /// A mutex of the family with the condition variable of the family.
 type Own<L> = Api<RawCondvar<L>>;
 
-static ALL: [Entry; 10] = [
+static ALL: [Entry; 11] = [
     peer::<Std>("std", "std's"),
     peer::<Api<parking_lot::RawCondvar>>("parking_lot", "parking_lot 0.13's"),
     peer::<Usync>("usync", "usync's"),
+    peer::<Pthread>("pthread", "glibc's, with its normal mutex"),
     ours::<Own<ulocks_unfair::RawBargingMutex<Private>>>("unfair", "ulocks unfair BargingMutex"),
     ours::<Own<ulocks_unfair::RawThroughputMutex<Private>>>("throughput", "ulocks unfair ThroughputMutex"),
     ours::<Own<ulocks_unfair::RawAsymMutex<Private>>>("asym", "ulocks unfair AsymMutex"),
