@@ -66,10 +66,9 @@ impl Hogs {
         let (job, seen) = job.run(name, threads, cpus, on, patience + drain)?;
         let hogs = self.hogs as usize;
         let held: u64 = job.slots[..hogs].iter().map(|slot| slot.counted.load(Relaxed)).sum();
-        let mut outcome = Outcome::new();
-        if held > 0 {
-            outcome.insert("hog-rate".into(), held as f64 / seen.elapsed.as_secs_f64());
-        }
+        // None at all counts as one: less cannot be seen.
+        let rate = held.max(1) as f64 / seen.elapsed.as_secs_f64();
+        let mut outcome = Outcome::from([("hog-rate".to_owned(), rate)]);
         Waits::say(&job.waits[hogs..].iter().collect::<Vec<_>>(), &mut outcome);
         Ok(outcome)
     }

@@ -119,9 +119,6 @@ impl Turns {
 fn say(job: &Job, seen: Seen) -> Outcome {
     let each = |of: fn(&Slot) -> &AtomicU64| job.slots.iter().map(move |slot| of(slot).load(Relaxed));
     let counts: Vec<u64> = each(|slot| &slot.counted).collect();
-    if counts.iter().all(|&count| count == 0) {
-        return Outcome::new();
-    }
     let (workers, switches) = (counts.len(), Some(each(|slot| &slot.switches).sum()));
     let system = Duration::from_nanos(each(|slot| &slot.system_ns).sum());
     let meters = seen.meters;

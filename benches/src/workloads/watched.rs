@@ -192,14 +192,18 @@ impl Seen {
 
     /// Figures of these workers' turns; `counted` says whether their futex calls are known.
     pub fn figures(&self, of: Range<usize>, counted: bool) -> Outcome {
-        let counts = &self.counts[of];
-        let (least, most) = statistics::shares(counts);
-        // None at all count as one: less cannot be seen.
+        let mut counts = self.counts[of].to_vec();
+        // None at all count as one, of one worker: less cannot be seen.
+        let is_idle = counts.iter().all(|&count| count == 0);
+        if let Some(first) = counts.first_mut().filter(|_| is_idle) {
+            *first = 1;
+        }
+        let (least, most) = statistics::shares(&counts);
         let ops = counts.iter().sum::<u64>().max(1) as f64;
         let few = counts.iter().filter(|&&count| 10.0 * (count as f64) < ops / counts.len() as f64);
         let mut figures = vec![
             ("rate", ops / self.elapsed.as_secs_f64()),
-            ("cov", statistics::cov(counts)),
+            ("cov", statistics::cov(&counts)),
             ("least", least),
             ("most", most),
             ("starved", few.count() as f64 / counts.len() as f64),
@@ -318,6 +322,13 @@ impl Watch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_in_which_nothing_was_done_is_the_worst_and_not_fair() {
+        let seen = Seen { elapsed: Duration::from_secs(2), counts: vec![0; 4], ..Seen::default() };
+        let figures = seen.figures(0..4, false);
+        assert_eq!(["rate", "least", "most", "starved"].map(|name| figures[name]), [0.5, 0.0, 4.0, 0.75]);
+    }
 
     #[test]
     fn a_process_of_one_thread_has_no_cpu_time_of_others() {
