@@ -330,10 +330,19 @@ fn a_killed_run_goes_on() {
     assert_eq!((code, said.lines().count()), (Some(2), 1), "{said}");
     assert!(said.contains("run had other options; it was begun with 'cargo bench -- pingpong "), "{said}");
 
+    // Work is as long as it was before.
+    let journal = target.join("ulocks-report/pingpong.journal");
+    let calibration = || {
+        let text = std::fs::read_to_string(&journal).unwrap();
+        let parts: serde_json::Value = serde_json::from_str(&text).unwrap();
+        parts["iterations_per_us"].as_f64().unwrap()
+    };
+    let before = calibration();
     // A signal loses no trial.
     let resumed = [&arguments[..], &["--resume"]].concat();
     let said = interrupted(hanging(&target, &resumed, 3)).said;
     assert!(said.contains("pingpong: 6 of 24 trials, "), "{said}");
+    assert_eq!(calibration(), before);
     let Ran { code, said, .. } = run(&target, &resumed);
     assert!(code == Some(0) && said.contains("pingpong: 9 of 24 trials, "), "{said}");
     let record = record(&target, "pingpong.json");

@@ -11,6 +11,7 @@ use super::cell::Subject;
 use super::files;
 use super::plan::{Order, Turn};
 use super::record::{Ended, Line, Outcome, Record, SCHEMA};
+use crate::run::busy_work;
 use crate::run::machine::{self, Machine};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,8 @@ pub struct Journal {
     record: Record,
     /// A hash of the program's file.
     program: u64,
+    /// Calibration of the busy work: one for all rounds.
+    iterations_per_us: Option<f64>,
     /// When the run would have begun if nothing had interrupted it.
     #[serde(skip, default = "Instant::now")]
     start: Instant,
@@ -101,7 +104,13 @@ impl Journal {
             cells: order.jobs.iter().map(|job| job.cell.clone()).collect(),
             lines,
         };
-        Ok(Self { record, program: hasher.finish(), start: Instant::now() })
+        let (program, iterations_per_us) = (hasher.finish(), order.iterations_per_us);
+        Ok(Self { record, program, iterations_per_us, start: Instant::now() })
+    }
+
+    /// The calibration of the busy work, made when it is first asked for.
+    pub fn iterations_per_us(&mut self) -> f64 {
+        *self.iterations_per_us.get_or_insert_with(busy_work::calibrate)
     }
 
     /// How long the run has taken, the time before an interruption included.

@@ -10,7 +10,6 @@ use super::plan::Order;
 use super::progress::{Progress, say};
 use super::record::{Ended, Outcome, Record};
 use crate::report::units;
-use crate::run::busy_work;
 use crate::run::child::{self, Runner};
 use crate::subjects::semaphores::kernel_set;
 use crate::workloads::Trial;
@@ -61,7 +60,7 @@ pub fn run(order: &Order) -> Result<(Record, Option<i32>)> {
 
 fn rounds(order: &Order, journal: &mut Journal, progress: &mut Progress) -> Result<(Ended, Option<i32>)> {
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| u64::from(now.subsec_nanos()));
-    let iterations_per_us = order.iterations_per_us.unwrap_or_else(busy_work::calibrate);
+    let iterations_per_us = journal.iterations_per_us();
     let runner = Runner::new()?;
     let turns = (0..order.rounds).flat_map(|round| order.round(0).into_iter().map(move |turn| (round, turn)));
     let reused = turns.filter(|&(round, turn)| journal.has(round, turn)).count();
