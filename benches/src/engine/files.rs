@@ -83,10 +83,17 @@ pub fn read(path: &Path) -> Result<Record> {
     ensure!(schema == SCHEMA, "{} is a record of {schema}; this program reads {SCHEMA}", at());
     let record: Record =
         serde_json::from_value(value).with_context(|| format!("{} is a damaged record", at()))?;
-    let cells = record.cells.len();
-    let is_known = record.lines.iter().all(|line| line.cell < cells);
-    ensure!(is_known, "{} is a damaged record: it has a line of a cell that it has not", at());
+    check(&record).with_context(|| format!("{} is a damaged record", at()))?;
     Ok(record)
+}
+
+/// What every reader of a record relies on. Whoever reads one from elsewhere asks this first.
+pub fn check(record: &Record) -> Result<()> {
+    let (schema, cells) = (&record.schema, record.cells.len());
+    ensure!(schema == SCHEMA, "it is a record of {schema}; this program reads {SCHEMA}");
+    let is_known = record.lines.iter().all(|line| line.cell < cells);
+    ensure!(is_known, "it has a line of a cell that it has not");
+    Ok(())
 }
 
 /// Writes `text`, all of it or nothing: what was there stays until the new one is complete.

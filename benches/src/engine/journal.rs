@@ -47,6 +47,7 @@ impl Journal {
         let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let damaged = || format!("--resume: {} is damaged; {anew}", path.display());
         let mut old: Self = serde_json::from_slice(&text).with_context(damaged)?;
+        files::check(&old.record).with_context(damaged)?;
         // Two runs differ in load and date in any case.
         let lasting =
             |of: &Self| Machine { load_average: [0.0; 3], date: String::new(), ..of.record.machine.clone() };

@@ -33,7 +33,9 @@ pub fn read(path: &Path) -> Result<Vec<Record>> {
 fn unpack(text: &str) -> Result<Option<Vec<Record>>> {
     let mut file: Value = serde_json::from_str(text).context("it is not JSON")?;
     if file.is_array() {
-        return Ok(Some(serde_json::from_value(file)?));
+        let records: Vec<Record> = serde_json::from_value(file)?;
+        records.iter().try_for_each(files::check)?;
+        return Ok(Some(records));
     }
     if file["schema"] != SCHEMA {
         return Ok(None);
@@ -61,6 +63,7 @@ fn with_lines(mut value: Value) -> Result<Record> {
         let values = values.iter().map(|rounds| rounds.iter().map(Value::as_f64).collect());
         record.lines.push(Line { cell, subject, rounds: names.zip(values).collect() });
     }
+    files::check(&record)?;
     Ok(record)
 }
 
@@ -133,6 +136,13 @@ mod tests {
         assert!(format!("{:#}", unpack("root:x:0").unwrap_err()).starts_with("it is not JSON: "));
         let text = pack(&[plain(1)]).unwrap();
         assert!(pack(&[plain(1), plain(2)]).is_err());
+        let list = |record: Record| format!("[{}]", files::json(&record).unwrap());
+        assert_eq!(unpack(&list(plain(1))).unwrap().unwrap().len(), 1);
+        let mut damaged = plain(1);
+        damaged.lines[0].cell = 99;
+        assert!(unpack(&list(damaged)).unwrap_err().to_string().contains("a cell that it has not"));
+        let other = Record { schema: "ulocks-bench/0".into(), ..plain(1) };
+        assert!(unpack(&list(other)).unwrap_err().to_string().contains("a record of ulocks-bench/0"));
         let damaged = text.replace("\"rows\": [\n[0,", "\"rows\": [\n[99,");
         assert!(format!("{:#}", unpack(&damaged).unwrap_err()).contains("names cell 99 of 8"));
     }
