@@ -92,10 +92,7 @@ impl Order {
     /// The trials of a round in an order drawn from the seed.
     pub fn round(&self, seed: u64) -> Vec<Turn> {
         let mut order = turns(&self.jobs);
-        let mut rng = Rng::new(seed);
-        for last in (1..order.len()).rev() {
-            order.swap(last, rng.below(last as u64 + 1) as usize);
-        }
+        Rng::new(seed).shuffle(&mut order);
         order
     }
 

@@ -28,4 +28,28 @@ impl Rng {
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
+
+    /// Puts these into an order in which any of them may follow any other.
+    pub fn shuffle<T>(&mut self, all: &mut [T]) {
+        for last in (1..all.len()).rev() {
+            all.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_shuffle_has_every_order() {
+        let (mut rng, mut all) = (Rng::new(1), [0, 1, 2, 3]);
+        let mut shuffled = || {
+            rng.shuffle(&mut all);
+            all
+        };
+        let orders: HashSet<_> = (0..500).map(|_| shuffled()).collect();
+        assert_eq!(orders.len(), 24);
+    }
 }

@@ -12,7 +12,7 @@
 use super::*;
 use crate::run::pinning;
 use crate::run::threads::keep_a_thread_asleep;
-use crate::statistics;
+use crate::statistics::{self, random::Rng};
 use crate::subjects::locks::{Entry, Form, Locks, Scope};
 use std::time::Instant;
 
@@ -61,12 +61,12 @@ pub fn in_turns(subjects: usize, conditions: &Conditions, block: &dyn Fn(usize) 
     }
     let mut times = vec![Vec::new(); subjects];
     let (start, time) = (Instant::now(), Duration::from_millis(conditions.window_ms) * subjects as u32);
-    let mut turn = 0;
+    let (mut turn, mut order, mut rng) = (0, Vec::from_iter(0..subjects), Rng::new(conditions.seed));
     // The first turns warm up caches and predictors.
     while turn < 5 || start.elapsed() < time {
-        for place in 0..subjects {
-            // The first subject of a turn changes, so that none always follows the same one.
-            let index = (place + turn) % subjects;
+        // Shuffled, so that none always follows the same one.
+        rng.shuffle(&mut order);
+        for &index in &order {
             let ns = block(index);
             if turn > 2 {
                 times[index].push(ns);
@@ -75,4 +75,31 @@ pub fn in_turns(subjects: usize, conditions: &Conditions, block: &dyn Fn(usize) 
         turn += 1;
     }
     Ok(times.iter().map(|times| statistics::median(times)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_subject_does_not_always_follow_the_same_one() {
+        let conditions =
+            Conditions { warmup_ms: 0, window_ms: 50, iterations_per_us: 1.0, seed: 1, pin: Pin::None };
+        // A thread of its own: it is bound to a CPU.
+        let turns = std::thread::spawn(move || {
+            let seen = RefCell::new(Vec::new());
+            let block = |index| {
+                seen.borrow_mut().push(index);
+                std::thread::sleep(Duration::from_micros(10));
+                1.0
+            };
+            in_turns(3, &conditions, &block).unwrap();
+            seen.into_inner()
+        });
+        let seen = turns.join().unwrap();
+        let inside = seen.chunks(3).flat_map(|turn| turn.windows(2).map(|pair| (pair[0], pair[1])));
+        assert_eq!(inside.collect::<HashSet<_>>().len(), 6, "{} turns", seen.len() / 3);
+    }
 }

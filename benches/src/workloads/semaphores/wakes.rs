@@ -112,11 +112,7 @@ impl Wakes {
         match self.order {
             Order::Fifo => {}
             Order::Lifo => found.reverse(),
-            Order::Random => {
-                for last in (1..found.len()).rev() {
-                    found.swap(last, rng.below(last as u64 + 1) as usize);
-                }
-            }
+            Order::Random => rng.shuffle(found),
         }
     }
 
