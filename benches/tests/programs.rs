@@ -28,7 +28,6 @@ const COUNTER: &str = "trials";
 const ROW: Row = Row {
     name: "pingpong",
     about: "a row that heeds threads and locks",
-    mail: None,
     share_s: (1, 1),
     jobs: |wish| jobs(wish, wish.threads.clone().unwrap_or_else(|| vec![1, 2])),
     drop_first: &[],

@@ -67,8 +67,6 @@ figures! {
     "unlock-mean" "mean unlock" Nanoseconds LESS "Mean time of a release.";
     "unlock-max" "longest unlock" Nanoseconds LESS "The longest release.";
     "iterations" "iterations" Number MORE "Acquisitions in the window.";
-    "attempts" "attempts" Number LESS "Attempts in the window; more than acquisitions where threads only try.";
-    "failures" "gave up" Number LESS "How often a thread that tries gave up in the window.";
     "clock-min" "min clock" Nanoseconds LESS "The shortest of two clock reads with nothing between.";
     "clock-mean" "clock" Nanoseconds LESS "The median of two clock reads with nothing between, which is subtracted from each delay.";
     "clock-max" "longest clock" Nanoseconds LESS "The longest of two clock reads with nothing between.";
@@ -76,7 +74,6 @@ figures! {
     "recovery" "recovery" Nanoseconds LESS "From a holder's death to the next acquisition, the median.";
     "recovery-max" "longest recovery" Nanoseconds LESS "The longest time from a holder's death to the next acquisition.";
     "contended" "contended" Share LESS "Exclusive acquisitions that found the lock taken.";
-    "read-contended" "reads contended" Share LESS "Shared acquisitions that found the lock taken.";
     "spun" "spun" Share MORE "Contended acquisitions that ended without a sleep.";
     "reentries" "sleeps" Number LESS "Entries into the kernel to sleep for a contended acquisition.";
     "futexes" "futex calls/op" Number LESS "Calls to sleep and to wake for an operation.";
@@ -93,9 +90,6 @@ figures! {
     "held-off-min" "min held off" Nanoseconds LESS "The shortest of that, without the time for which the thread was ready and had no CPU.";
     "held-off-mean" "mean held off" Nanoseconds LESS "The mean of that, without the time for which the thread was ready and had no CPU.";
     "held-off-max" "longest held off" Nanoseconds LESS "The longest of that, without the time for which the thread was ready and had no CPU.";
-    "delivery-min" "min delivery" Nanoseconds LESS "The shortest from the expiry of a timer to the entry of its handler.";
-    "delivery-mean" "mean delivery" Nanoseconds LESS "From the expiry of a timer to the entry of its handler, on average.";
-    "delivery-max" "longest delivery" Nanoseconds LESS "The longest from the expiry of a timer to the entry of its handler.";
     "first" "first done" Nanoseconds LESS "When the first worker had done its operations.";
     "last" "last done" Nanoseconds LESS "When the last worker had done its operations.";
     "mean-done" "mean done" Nanoseconds LESS "When workers had done their operations, on average.";

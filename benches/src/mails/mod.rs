@@ -43,25 +43,23 @@ pub struct Mail {
     pub row: &'static str,
     /// Author and year.
     pub mail: &'static str,
-    /// The command that makes the record.
-    pub command: &'static str,
     /// The mail's tables beside ours.
     pub tables: Tables,
 }
 
 /// Every mail with figures, in the order of their years.
 pub const ALL: &[Mail] = &[
-    of(ulockflex::ROW, "Franke 2002", "cargo run --release --bin ulockflex", ulockflex::tables),
-    of(test_mutex::ROW, "Molnar 2005", "cargo run --release --bin test-mutex -- V 16 10", test_mutex::tables),
-    of(psrw::ROW, "Desnoyers 2008", "cargo run --release --bin psrw", psrw::tables),
-    of(sembench::ROW, "Mason 2010", "cargo bench -- sembench", sembench::tables),
-    of(tofutex::ROW, "Long 2016", "cargo run --release --bin tofutex", tofutex::tables),
+    of(ulockflex::ROW, "Franke 2002", ulockflex::tables),
+    of(test_mutex::ROW, "Molnar 2005", test_mutex::tables),
+    of(psrw::ROW, "Desnoyers 2008", psrw::tables),
+    of(sembench::ROW, "Mason 2010", sembench::tables),
+    of(tofutex::ROW, "Long 2016", tofutex::tables),
 ];
 
 type Tables = fn(&Record) -> Vec<MailTable>;
 
-const fn of(row: &'static str, mail: &'static str, command: &'static str, tables: Tables) -> Mail {
-    Mail { row, mail, command, tables }
+const fn of(row: &'static str, mail: &'static str, tables: Tables) -> Mail {
+    Mail { row, mail, tables }
 }
 
 // A command line: what a program can be asked for, and what each of them can be. What help says

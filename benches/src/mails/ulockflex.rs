@@ -237,19 +237,19 @@ fn table(title: String, record: &Record, rows: &[Row]) -> MailTable {
 /// The first columns, up to `x`.
 const KEYS: usize = 7;
 
-const HEADER: [&str; 20] = [
-    "c", "a", "i", "L", "p", "r", "x", "WC", "RC", "R", "COV", "ThPut", "by k", "CPU/op", "2002 WC", "RC",
-    "R", "COV", "ThPut", "by k",
+const HEADER: [&str; 19] = [
+    "c", "a", "i", "L", "p", "r", "x", "WC", "R", "COV", "ThPut", "by k", "CPU/op", "2002 WC", "RC", "R",
+    "COV", "ThPut", "by k",
 ];
 
 const TODAY: &[&str] = &[
     "c children, a locks, i runs (a * if ThPut is not known to 5 %), p patience in us, r and x mean us",
-    "outside and inside, WC and RC exclusive and shared acquisitions that found the lock taken in %;",
+    "outside and inside, WC (of 2002 also RC) exclusive (shared) ones that found the lock taken in %;",
     "R for f and F: contended acquisitions that spinning resolved in %; for c and C: sleeps for one;",
     "COV of the children; ThPut loops a second; by k: by System V's semaphore in the same cell.",
     "L: e none, k sysv, f semaphore that sleeps, F semaphore, c calock that sleeps, C calock, s psrw.",
     "Today the patience of F and C at p 0 is chosen by the lock, and t is a tenth of a second, not ten.",
-    "Where WC, RC or R is `-`, the lock has no counters inside: e, k, and what runs as s.",
+    "Where WC or R is `-`, the lock has no counters inside: e, k, and what runs as s.",
     "Rows with a thousand children have too few loops a child in so short a run for COV to be fair.",
 ];
 
@@ -290,7 +290,6 @@ fn line(record: &Record, then: &Row) -> Vec<String> {
         (then.times.think_ns / 1000).to_string(),
         (then.times.hold_ns / 1000).to_string(),
         per_cent("contended"),
-        per_cent("read-contended"),
         match then.letter {
             'f' | 'F' => per_cent("spun"),
             _ => fixed(figure("reentries"), 2),

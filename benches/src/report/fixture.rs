@@ -11,7 +11,6 @@ use crate::workloads::{Scenario, Times, Workers};
 pub const ROW: Row = Row {
     name: "scaling",
     about: "threads around one lock",
-    mail: None,
     share_s: (1, 1),
     jobs: |_| Vec::new(),
     drop_first: &[],

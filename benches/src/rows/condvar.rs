@@ -12,7 +12,6 @@ use crate::workloads::condvars::{Load, Notify, Place, Run};
 pub const ROW: Row = Row {
     name: "condvar",
     about: "condition variables with their mutexes: bounded buffers, and notify_all",
-    mail: None,
     share_s: (80, 17),
     jobs,
     drop_first: &["asym", "byte", "pi", "usync"],

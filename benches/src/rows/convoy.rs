@@ -13,7 +13,6 @@ use crate::workloads::{Times, Workers};
 pub const ROW: Row = Row {
     name: "convoy",
     about: "threads on one lock: the loops of 2002, by System V's semaphore",
-    mail: Some("Franke 2002"),
     share_s: (75, 14),
     jobs,
     drop_first: &["semaphore-3us", "calock-3us", "fair", "none"],

@@ -10,7 +10,6 @@ use crate::workloads::{Times, Workers};
 pub const ROW: Row = Row {
     name: "many",
     about: "mutexes on many cores: sections of 0 to 10 us, an MCS spinlock beside them",
-    mail: None,
     share_s: (90, 0),
     jobs,
     drop_first: &["mcs-park", "asym", "byte", "usync"],

@@ -32,8 +32,6 @@ pub struct Row {
     pub name: &'static str,
     /// What it measures, in one line.
     pub about: &'static str,
-    /// The mail of which it is the program, if it is one: `Mason 2010`.
-    pub mail: Option<&'static str>,
     /// Its share of the time of a run on two CPUs, and of one with `--quick`, in seconds.
     pub share_s: (u64, u64),
     /// What is run.

@@ -14,7 +14,6 @@ use crate::workloads::{Scenario, Times, Workers};
 pub const ROW: Row = Row {
     name: "promises",
     about: "each lock against what is promised of it",
-    mail: None,
     share_s: (136, 20),
     jobs: |wish: &Wish| {
         let mut claims = claims::wished(all(wish.cpus), wish);

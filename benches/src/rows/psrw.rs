@@ -16,7 +16,6 @@ use crate::workloads::readers::{Module, Probe, Run, Test};
 pub const ROW: Row = Row {
     name: "psrw",
     about: "reader-writer locks: writers, readers by class, and readers in signal handlers",
-    mail: Some("Desnoyers 2008"),
     share_s: (75, 20),
     jobs,
     drop_first: &["usync-rw", "pthread-rw-masked"],

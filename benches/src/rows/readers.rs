@@ -12,7 +12,6 @@ use crate::workloads::{Times, Workers};
 pub const ROW: Row = Row {
     name: "readers",
     about: "reader-writer locks over threads and shares of reads, crossbeam's sharded one beside them",
-    mail: None,
     share_s: (30, 0),
     jobs,
     drop_first: &["psrw-central", "usync-rw", "pthread-rw", "arc-swap"],

@@ -8,7 +8,6 @@ use crate::workloads::{Times, Workers};
 pub const ROW: Row = Row {
     name: "scaling",
     about: "mutexes over thread counts: rate, CPU time, fairness and waits",
-    mail: None,
     share_s: (185, 75),
     jobs,
     // The last are dropped last: std, parking_lot and usync are what people use today.

@@ -12,7 +12,6 @@ use crate::workloads::{Scenario, Workers};
 pub const ROW: Row = Row {
     name: "sembench",
     about: "semaphore arrays: many sleep, one posts to many at a time; threads and processes",
-    mail: Some("Mason 2010"),
     share_s: (38, 12),
     jobs,
     drop_first: &["sysv-single", "semarray-single"],

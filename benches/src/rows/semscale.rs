@@ -15,7 +15,6 @@ use crate::workloads::{Scenario, Workers};
 pub const ROW: Row = Row {
     name: "semscale",
     about: "one semaphore array over thread counts: own semaphores, sets, starvation",
-    mail: None,
     share_s: (34, 10),
     jobs,
     drop_first: &[],

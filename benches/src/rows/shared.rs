@@ -17,7 +17,6 @@ use crate::workloads::{Scenario, Times, Workers};
 pub const ROW: Row = Row {
     name: "shared",
     about: "locks between processes, and the death of a holder",
-    mail: None,
     share_s: (36, 15),
     jobs,
     drop_first: &[],

@@ -12,7 +12,6 @@ use crate::workloads::{Scenario, Times};
 pub const ROW: Row = Row {
     name: "tasks",
     about: "tasks of tokio's executor at one lock, and threads beside them",
-    mail: None,
     share_s: (35, 9),
     jobs,
     drop_first: &["event-listener", "maitake", "tokio-semaphore", "async-rwlock", "spawn-blocking", "calock"],

@@ -12,8 +12,6 @@ pub struct Entry<K: 'static> {
     pub about: &'static str,
     /// Whether it belongs to this family, and is not a peer.
     pub family: bool,
-    /// Whether it is measured only when it is asked for.
-    pub probe: bool,
     /// What is known of it beyond that.
     pub kind: K,
 }

@@ -10,7 +10,6 @@ const SUBJECTS: [&str; 4] = ["unfair", "std", "usync", "pthread"];
 const ROW: Row = Row {
     name: "hand-overs",
     about: "",
-    mail: None,
     share_s: (60, 10),
     jobs: |wish| {
         let job = |threads: u32| Job {

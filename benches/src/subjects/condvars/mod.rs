@@ -92,7 +92,7 @@ fn make<M: Monitor>(notify: Notify) -> Box<dyn Monitored> {
 }
 
 const fn peer<M: Monitor>(name: &'static str, about: &'static str) -> Entry {
-    Entry { name, about, family: false, probe: false, kind: Traits { make: make::<M> } }
+    Entry { name, about, family: false, kind: Traits { make: make::<M> } }
 }
 
 const fn ours<M: Monitor>(name: &'static str, about: &'static str) -> Entry {

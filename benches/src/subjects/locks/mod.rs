@@ -18,7 +18,7 @@ mod wait_wake;
 pub use erased::{Locks, Mutex, Type, zeroed};
 pub use loops::{Lane, Next, Turned, Worker, phase};
 pub use mcs::Mcs;
-pub use peers::{NoLock, ParkingLot, ParkingLot012, PsrwShared, Rw, Std, Swapped, Usync};
+pub use peers::{NoLock, ParkingLot, PsrwShared, Rw, Std, Swapped, Usync};
 pub use posix::{INHERIT, NORMAL, Posix};
 pub use robust::{InRegion, Robust};
 pub use semaphores::{PosixSem, SysV};
@@ -193,7 +193,6 @@ impl Entry {
         Self {
             name: format!("{}-{text}", self.name).leak(),
             about: format!("{}, {about}", self.about).leak(),
-            probe: true,
             kind: Traits { named_ns: Some(ns), ..self.kind },
             ..*self
         }
@@ -261,8 +260,7 @@ macro_rules! locks {
     };
 }
 
-/// An entry of `group`. Groups `probes` and `named` run only where they are named: the latter are
-/// locks of the family that have rows of their own.
+/// An entry of `group`. Those of `named` are locks of the family that have rows of their own.
 fn entry(
     name: &'static str,
     about: &'static str,
@@ -280,8 +278,7 @@ fn entry(
         named_ns: None,
         types,
     };
-    let (family, probe) = (matches!(group, "family" | "named"), matches!(group, "probes" | "named"));
-    Entry { name, about, family, probe, kind }
+    Entry { name, about, family: matches!(group, "family" | "named"), kind }
 }
 
 locks! {
@@ -299,7 +296,6 @@ locks! {
         "none" "no lock at all: the ceiling": NoLock | NoLock;
         "std" "std::sync::Mutex": Std;
         "parking_lot" "parking_lot 0.13 Mutex": ParkingLot;
-        "parking_lot-0.12" "parking_lot 0.12 Mutex": ParkingLot012;
         "usync" "usync Mutex": Usync;
         "pthread" "pthread_mutex_t, normal": Posix<NORMAL> | Posix<NORMAL>;
         "pthread-pi" "pthread_mutex_t, priority inheritance": Posix<INHERIT> | Posix<INHERIT>;

@@ -107,8 +107,6 @@ guarded! {
         |it| it.lock().unwrap_or_else(PoisonError::into_inner), it.try_lock().ok();
     /// parking_lot 0.13.
     ParkingLot(parking_lot::Mutex<()>): parking_lot::MutexGuard<'a, ()>, |it| it.lock(), it.try_lock();
-    /// parking_lot 0.12, another algorithm.
-    ParkingLot012(parking_lot_012::Mutex<()>): parking_lot_012::MutexGuard<'a, ()>, |it| it.lock(), it.try_lock();
     /// usync.
     Usync(usync::Mutex<()>): usync::MutexGuard<'a, ()>, |it| it.lock(), it.try_lock();
     /// The family's reader-writer lock between processes.

@@ -109,7 +109,7 @@ impl crate::subjects::Kind for Traits {
 pub(crate) fn entry<L: RwLock>(name: &'static str, about: &'static str) -> Entry {
     let (nested, timed_mask, install) = (L::NESTED, L::TIMED_MASK, L::INSTALL);
     let kind = Traits { nested, timed_mask, install, place: Placed::<L>::place };
-    Entry { name, about, family: name.starts_with("psrw"), probe: false, kind }
+    Entry { name, about, family: name.starts_with("psrw"), kind }
 }
 
 impl Traits {

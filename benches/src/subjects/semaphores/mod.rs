@@ -136,7 +136,6 @@ macro_rules! entries {
             name: $name,
             about: $about,
             family: $family,
-            probe: false,
             kind: Traits {
                 make: |values, scope| match scope {
                     $(Scope::Processes => made($between(values)),)?

@@ -95,7 +95,7 @@ fn make<L: TaskLock>() -> Arc<dyn Contended> {
 }
 
 pub(crate) const fn peer<L: TaskLock>(name: &'static str, about: &'static str) -> Entry {
-    Entry { name, about, family: false, probe: false, kind: Traits { make: make::<L> } }
+    Entry { name, about, family: false, kind: Traits { make: make::<L> } }
 }
 
 const fn ours<L: TaskLock>(name: &'static str, about: &'static str) -> Entry {

@@ -87,7 +87,7 @@ impl<const FAULT: u8> Monitor for Broken<FAULT> {
 
 fn broken<const FAULT: u8>(load: Load) -> String {
     let make = |notify| Box::new(Pair::<Broken<FAULT>>::new(notify)) as Box<dyn Monitored>;
-    let entry = Entry { name: "broken", about: "", family: false, probe: false, kind: Traits { make } };
+    let entry = Entry { name: "broken", about: "", family: false, kind: Traits { make } };
     let outcome = run(load, Notify::After).carry_out_on(&entry, &conditions(), Duration::from_millis(300));
     outcome.unwrap_err().to_string()
 }

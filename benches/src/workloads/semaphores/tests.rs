@@ -121,7 +121,7 @@ impl Array for Open {
 #[test]
 fn what_does_not_exclude_or_wait_is_found_out() {
     let kind = Traits { make: |_, _| made(Ok(Open)), parts: &[], per_call: 1, in_kernel: false };
-    let entry = Entry { name: "open", about: "", family: false, probe: false, kind };
+    let entry = Entry { name: "open", about: "", family: false, kind };
     let error = SMALL.carry_out_on(&entry, &conditions(), GRACE).unwrap_err().to_string();
     assert!(
         error.starts_with("'open': workers came back ") && error.ends_with("not been posted to"),
