@@ -66,7 +66,7 @@ impl<const FAULT: u8> Monitor for Broken<FAULT> {
     fn lock(mutex: &Mutex<State>) -> MutexGuard<'_, State> {
         let mut guard = mutex.lock().unwrap();
         // As if another thread's update had been overwritten.
-        guard.raised -= u64::from(FAULT == LEAKY && guard.raised == 10);
+        guard.raised -= u64::from(FAULT == LEAKY && guard.raised == 1);
         guard
     }
 
