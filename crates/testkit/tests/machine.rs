@@ -3,7 +3,8 @@
 
 use std::env;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
+use std::process::{self, Command};
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::{Arc, mpsc::channel};
 use std::thread;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use ulocks_core::raw::RawMutex as _;
 use ulocks_core::time::Deadline;
 use ulocks_testkit::plain::{Plain, PlainShared};
 use ulocks_testkit::stress::{self, Load};
-use ulocks_testkit::{interrupt, model, shared, task, watchdog};
+use ulocks_testkit::{Child, interrupt, limit, model, shared, task, watchdog};
 
 #[test]
 fn the_model_clients_run_on_the_machine() {
@@ -64,6 +65,35 @@ fn processes_exclude_one_another() {
     shared::exclusion::<PlainShared>(load).check();
     shared::timed::<PlainShared>(load).check();
     assert!(shared::zeroed_is_unlocked::<PlainShared>());
+}
+
+/// A test that fails for one child ends the others, which may wait for it.
+#[test]
+fn a_child_that_fails_leaves_none_behind() {
+    let mapping = shared::Mapping::shared();
+    // SAFETY: a fresh page, zeroed, which is mapped to the end of the test.
+    let other = unsafe { &*mapping.place::<AtomicI32>() };
+    let failing = thread::scope(|scope| {
+        let failing = scope.spawn(|| {
+            shared::forked(2, |me| {
+                if me == 1 {
+                    other.store(process::id() as i32, Relaxed);
+                    Child::pauses();
+                }
+                limit::until("the other child runs", || other.load(Relaxed) != 0);
+                panic!("the child that fails");
+            });
+        });
+        failing.join()
+    });
+    assert!(failing.is_err());
+    let mut status = 0;
+    limit::until("the other child has ended", || {
+        // SAFETY: a child of this process that was not waited for; `status` is a place for the
+        // result.
+        unsafe { libc::waitpid(other.load(Relaxed), &raw mut status, libc::WNOHANG) != 0 }
+    });
+    assert_eq!(status, libc::SIGKILL);
 }
 
 /// A release while one thread sleeps, after another waited in vain.

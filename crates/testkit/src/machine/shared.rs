@@ -1,5 +1,6 @@
 //! Clients of a lock in memory that processes share: forked children over one mapping.
 
+use super::child::Child;
 use super::stress::{Counts, Load, Protected, Random};
 use super::watchdog::watch;
 use crate::model::lock_within;
@@ -71,28 +72,12 @@ pub(super) fn unmap(address: usize) {
 /// Runs `body(0)` to `body(children - 1)` in a forked child each and waits for them.
 ///
 /// # Panics
-/// If a child panics or dies.
+/// If a child panics or dies, or does not end within the limit of a process. The others are killed
+/// when the calling thread ends.
 pub fn forked(children: usize, body: impl Fn(usize)) {
-    let ids: Vec<_> = (0..children)
-        .map(|me| {
-            // SAFETY: the child runs `body` and leaves by `_exit`; it takes no lock that another
-            // thread of this process may have held at the fork, unless `body` allocates, for which
-            // glibc makes the child's allocator usable.
-            let id = unsafe { libc::fork() };
-            assert!(id >= 0, "fork: {}", io::Error::last_os_error());
-            if id == 0 {
-                let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(me)));
-                // SAFETY: ends the child without running what belongs to the parent.
-                unsafe { libc::_exit(i32::from(outcome.is_err())) };
-            }
-            id
-        })
-        .collect();
-    for (me, id) in ids.into_iter().enumerate() {
-        let mut status = 0;
-        // SAFETY: `id` is a child that was not waited for; `status` is a place for the result.
-        let waited = unsafe { libc::waitpid(id, &raw mut status, 0) };
-        assert_eq!(waited, id, "waitpid: {}", io::Error::last_os_error());
+    let children: Vec<_> = (0..children).map(|me| Child::runs(|| body(me))).collect();
+    for (me, child) in children.into_iter().enumerate() {
+        let status = child.waited();
         assert_eq!(status, 0, "child {me} ended with status {status:#x}");
     }
 }
