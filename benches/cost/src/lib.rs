@@ -42,7 +42,8 @@ pub struct Cli {
     /// The share of operations that write, for locks with readers: 0.1 is one in ten
     #[arg(long, default_value_t = 0.001, value_parser = share)]
     writes: f64,
-    /// Cache lines of data that a section writes
+    /// Cache lines of data that a section writes, or reads if it is a reader's. Those of
+    /// `semarray-own` and `semarray-two` have none
     #[arg(long, default_value_t = 1, value_parser = at_least(0))]
     lines: usize,
     /// Spread the threads over all sockets of the machine, instead of filling one after the other

@@ -100,7 +100,6 @@ fn one_permit(run: &Run, _: f64) -> Result<Outcome, CostError> {
 }
 
 fn reads_and_writes<L: RawRwLock + 'static>(run: &Run, writes: f64) -> Result<Outcome, CostError> {
-    let hold = run.hold_ns;
     run.contend(
         || L::init(),
         move |lock, worker| {
@@ -111,7 +110,7 @@ fn reads_and_writes<L: RawRwLock + 'static>(run: &Run, writes: f64) -> Result<Ou
                 unsafe { lock.unlock_write(token) };
             } else {
                 let token = worker.acquire(|| lock.read());
-                worker.work_about(hold);
+                worker.hold_shared();
                 // SAFETY: as above.
                 unsafe { lock.unlock_read(token) };
             }

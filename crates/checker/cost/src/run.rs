@@ -253,12 +253,13 @@ struct OwnLines<T>(T);
 struct Data {
     lines: Vec<OwnLines<UnsafeCell<u64>>>,
     inside: Cell<Option<usize>>,
+    readers: Cell<usize>,
 }
 
 impl Data {
     fn new(lines: usize) -> Rc<Self> {
         let lines = (0..lines).map(|_| OwnLines(UnsafeCell::new(0))).collect();
-        Rc::new(Self { lines, inside: Cell::new(None) })
+        Rc::new(Self { lines, inside: Cell::new(None), readers: Cell::new(0) })
     }
 }
 
@@ -326,20 +327,47 @@ impl Worker {
         if let Some(data) = &data {
             let other = data.inside.replace(Some(self.index));
             assert_eq!(other, None, "worker {} enters a critical section that this worker is in", self.index);
+            assert_eq!(data.readers.get(), 0, "worker {} writes beside so many readers", self.index);
             for line in &data.lines {
                 // SAFETY: the engine runs one thread at a time and switches in operations only, so
                 // nothing else has a pointer to the number while the closure runs.
                 line.0.with_mut(|number| unsafe { *number += 1 });
             }
         }
+        self.spend_hold();
+        if let Some(data) = &data {
+            data.inside.set(None);
+        }
+    }
+
+    /// As [`hold`](Self::hold), but it only reads the protected data, beside others that do.
+    ///
+    /// # Panics
+    /// If a worker is inside that writes: the lock does not exclude.
+    #[track_caller]
+    pub fn hold_shared(&self) {
+        let data = self.data.borrow().clone();
+        if let Some(data) = &data {
+            let writer = data.inside.get();
+            assert_eq!(writer, None, "worker {} reads beside this worker, which writes", self.index);
+            data.readers.set(data.readers.get() + 1);
+            for line in &data.lines {
+                line.0.with(|_| ());
+            }
+        }
+        self.spend_hold();
+        if let Some(data) = &data {
+            data.readers.set(data.readers.get() - 1);
+        }
+    }
+
+    /// The time inside the lock.
+    fn spend_hold(&self) {
         self.work_about(self.hold_ns);
         for &(probability, time) in &self.stalls {
             if self.random() < probability {
                 work(time.round() as u64);
             }
-        }
-        if let Some(data) = &data {
-            data.inside.set(None);
         }
     }
 

@@ -207,6 +207,45 @@ fn a_lock_that_does_not_exclude_is_noticed() {
     let _ = on_plain(2).contend(|| (), |(), worker| worker.acquire(|| worker.hold()));
 }
 
+/// Readers share, and no writer comes beside them.
+#[test]
+#[should_panic(expected = "writes beside so many readers")]
+fn a_writer_beside_readers_is_noticed() {
+    let run = Run { hold_ns: 500.0, ..on_plain(3) };
+    let outcome = run.contend(|| (), |(), worker| worker.acquire(|| worker.hold_shared())).unwrap();
+    // The line of data, for each reader.
+    assert_eq!((outcome.traffic.transfers, outcome.traffic.invalidations), (3, 0));
+    let run = Run { hold_ns: 2_000.0, ..run };
+    let _ = run.contend(
+        || (),
+        |(), worker| {
+            if worker.index() < 2 {
+                worker.hold_shared();
+            } else {
+                work(400);
+                worker.hold();
+            }
+        },
+    );
+}
+
+#[test]
+#[should_panic(expected = "reads beside this worker")]
+fn a_reader_beside_a_writer_is_noticed() {
+    let run = Run { hold_ns: 2_000.0, ..on_plain(2) };
+    let _ = run.contend(
+        || (),
+        |(), worker| {
+            if worker.index() == 0 {
+                worker.hold();
+            } else {
+                work(400);
+                worker.hold_shared();
+            }
+        },
+    );
+}
+
 #[test]
 #[should_panic(expected = "takes no time")]
 fn a_section_without_time_is_refused() {
