@@ -95,6 +95,9 @@ pub fn run(cli: &Cli) -> Result<()> {
         all().iter().for_each(|lock| println!("{:<14} {}", lock.name, lock.about));
         return Ok(());
     }
+    // Each row would be the same run.
+    let same = cli.spread && cli.threads.is_some() && cli.cpus.0.len() > 1;
+    ensure!(!same, "--spread takes all CPUs of the machine: give --cpus one number, or leave out --threads");
     let most = cli.cpus.0.last().copied().unwrap_or(1);
     let machine = cli.machine.as_ref().map_or_else(|| Ok(Machine::example_with(most)), Machine::load)?;
     machine.check()?;
@@ -196,6 +199,17 @@ fn cpus(text: &str) -> Result<Cpus> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_that_repeats_the_one_before_is_refused() {
+        let spread = |more: &[&str]| {
+            let words = ["ulocks-cost", "--spread", "--threads", "2", "--time", "2", "--locks", "mcs"];
+            run(&Cli::parse_from(words.iter().chain(more)))
+        };
+        let error = spread(&["--cpus", "1,2"]).unwrap_err().to_string();
+        assert!(error.contains("give --cpus one number"), "{error}");
+        spread(&["--cpus", "2"]).unwrap();
+    }
 
     #[test]
     fn a_range_of_cpus_doubles_and_keeps_its_end() {
