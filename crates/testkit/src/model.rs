@@ -205,17 +205,17 @@ struct Doomed<L> {
 }
 
 /// A pointer that threads hand to one another.
-struct Handle<L>(*const Doomed<L>);
-impl<L> Clone for Handle<L> {
+struct Handle<T>(*const T);
+impl<T> Clone for Handle<T> {
     fn clone(&self) -> Self {
         Self(self.0)
     }
 }
-// SAFETY: the clients keep the memory alive until the last user is done; `users` is accessed under
-// the lock only.
-unsafe impl<L: Send + Sync> Send for Handle<L> {}
+// SAFETY: the clients, whose locks are `Send + Sync`, keep the memory alive until the last user is
+// done, and what the lock protects is accessed under the lock only.
+unsafe impl<T> Send for Handle<T> {}
 // SAFETY: as above.
-unsafe impl<L: Send + Sync> Sync for Handle<L> {}
+unsafe impl<T> Sync for Handle<T> {}
 
 /// Each user takes the lock, counts itself out and releases; the user that found itself last frees
 /// the memory. A lock that touches its word after the release may touch freed memory.

@@ -1,7 +1,7 @@
 //! Clients of a lock in memory that processes share: forked children over one mapping.
 
 use super::child::Child;
-use super::stress::{Counts, Load, Protected, Random};
+use super::stress::{Counts, Load, Protected, Random, unlock};
 use super::watchdog::watch;
 use crate::model::lock_within;
 use crate::new_lock;
@@ -82,42 +82,63 @@ pub fn forked(children: usize, body: impl Fn(usize)) {
     }
 }
 
-/// What the processes share.
-struct Region<L> {
-    protected: Protected<L>,
+/// What the processes share, and how many operations of each got the lock.
+struct Region<S> {
+    shared: S,
     acquired: [AtomicUsize; 32],
 }
 
-fn run<L: RawMutex>(name: &str, load: Load, acquire: fn(&L, &mut Random) -> Option<L::Token>) -> Counts {
+/// Puts `load` on what `make` makes, and watches, as `drive` does for threads. What `end` makes of
+/// it and of the number of operations of each process that returned true.
+///
+/// # Panics
+/// If a child does, and if there are more than 32.
+pub(super) fn drive<S, R>(
+    name: &str,
+    load: Load,
+    make: impl FnOnce() -> S,
+    describe: impl Fn(&S) -> String + Send + 'static,
+    operation: impl Fn(&S, &mut Random, u32) -> bool,
+    end: impl FnOnce(&S, Vec<usize>) -> R,
+) -> R {
     assert!(load.threads <= 32, "at most 32 processes");
     let mapping = Mapping::shared();
-    let region = mapping.place::<Region<L>>();
+    let region = mapping.place::<Region<S>>();
     // SAFETY: a fresh page that is large enough.
     let region = unsafe {
-        region.write(Region { protected: Protected::new(), acquired: [const { AtomicUsize::new(0) }; 32] });
+        region.write(Region { shared: make(), acquired: [const { AtomicUsize::new(0) }; 32] });
         &*region
     };
     let address = std::ptr::from_ref(region).expose_provenance();
     let _watchdog = watch(name, move || {
         // SAFETY: the mapping outlives the watchdog.
-        let region = unsafe { &*std::ptr::with_exposed_provenance::<Region<L>>(address) };
-        format!("acquired {:?}, locked {}", region.acquired, region.protected.lock.is_locked())
+        let region = unsafe { &*std::ptr::with_exposed_provenance::<Region<S>>(address) };
+        format!("acquired {:?}, {}", region.acquired, describe(&region.shared))
     });
     forked(load.threads, |me| {
         let mut random = Random::new(me);
         for _ in 0..load.operations {
             let hold = random.below(load.hold + 1);
-            if let Some(token) = acquire(&region.protected.lock, &mut random) {
-                region.protected.count(hold);
-                region.acquired[me].fetch_add(1, Relaxed);
-                // SAFETY: the token is from the acquisition above.
-                unsafe { region.protected.lock.unlock(token) };
-            }
+            let had = operation(&region.shared, &mut random, hold);
+            region.acquired[me].fetch_add(had.into(), Relaxed);
         }
     });
-    assert!(!region.protected.lock.is_locked(), "the lock is locked although everybody has left");
-    let acquired: Vec<_> = region.acquired[..load.threads].iter().map(|count| count.load(Relaxed)).collect();
-    Counts { acquired, counter: region.protected.counter(), signals: 0 }
+    let acquired = region.acquired[..load.threads].iter().map(|count| count.load(Relaxed)).collect();
+    end(&region.shared, acquired)
+}
+
+fn run<L: RawMutex>(name: &str, load: Load, acquire: fn(&L, &mut Random) -> Option<L::Token>) -> Counts {
+    drive(
+        name,
+        load,
+        Protected::<L>::new,
+        |protected| format!("locked {}", protected.lock.is_locked()),
+        |protected, random, hold| {
+            let token = acquire(&protected.lock, random);
+            token.map(|token| unlock(protected, token, hold)).is_some()
+        },
+        |protected, acquired| Counts::new(protected, acquired, 0),
+    )
 }
 
 /// At most one process is inside.

@@ -48,6 +48,11 @@ pub struct Counts {
 }
 
 impl Counts {
+    pub(super) fn new<L: RawMutex>(protected: &Protected<L>, acquired: Vec<usize>, signals: usize) -> Self {
+        assert!(!protected.lock.is_locked(), "the lock is locked although everybody has left");
+        Self { acquired, counter: protected.counter(), signals }
+    }
+
     /// All acquisitions.
     pub fn total(&self) -> usize {
         self.acquired.iter().sum()
@@ -122,7 +127,7 @@ impl Random {
 /// One operation on a lock: true if the lock was had.
 type Operation<L> = fn(&Protected<L>, &mut Random, u32) -> bool;
 
-fn unlock<L: RawMutex>(protected: &Protected<L>, token: L::Token, hold: u32) {
+pub(super) fn unlock<L: RawMutex>(protected: &Protected<L>, token: L::Token, hold: u32) {
     protected.count(hold);
     // SAFETY: the token is from the acquisition that the caller just made.
     unsafe { protected.lock.unlock(token) };
@@ -137,8 +142,7 @@ fn run<L: RawMutex + Send + Sync + 'static>(name: &str, load: Load, operation: O
         |protected| format!("locked {}", protected.lock.is_locked()),
         operation,
     );
-    assert!(!protected.lock.is_locked(), "the lock is locked although everybody has left");
-    Counts { acquired, counter: protected.counter(), signals }
+    Counts::new(&protected, acquired, signals)
 }
 
 /// Puts `load` on what is `shared`, and watches. How many operations of each thread returned true,

@@ -14,7 +14,7 @@
 //!
 //! What a lock that upgrades and downgrades promises beyond that is in [`upgrade`](super::upgrade).
 
-use super::free;
+use super::{Handle, free};
 use crate::new_lock;
 use crate::thread::{Arc, JoinHandle, spawn, together};
 use core::time::Duration;
@@ -388,18 +388,6 @@ struct Doomed<L> {
     lock: L,
     done: AtomicUsize,
 }
-
-/// A pointer that threads hand to one another.
-struct Handle<L>(*const Doomed<L>);
-impl<L> Clone for Handle<L> {
-    fn clone(&self) -> Self {
-        Self(self.0)
-    }
-}
-// SAFETY: the client keeps the memory alive until the last user is done.
-unsafe impl<L: Send + Sync> Send for Handle<L> {}
-// SAFETY: as above.
-unsafe impl<L: Send + Sync> Sync for Handle<L> {}
 
 /// Each user takes the lock, counts itself as done and releases. A writer that finds all others
 /// done knows that they have released, since it is alone, and frees the memory once it has released
