@@ -122,8 +122,8 @@ pub fn no_lost_wake<L: RawMutex + Send + Sync + 'static>(threads: usize, rounds:
 
 /// Waits that may expire run against an unlock and, with three threads or more, against waiters
 /// without a deadline: at most one holds the lock, and no thread is left asleep on a free lock,
-/// whichever way the timed waits end. None ends without the lock before its deadline. Beside the holder, every second thread is timed, the first
-/// one included.
+/// whichever way the timed waits end. None ends without the lock before its deadline. Beside the
+/// holder, every second thread is timed, the first one included.
 ///
 /// # Panics
 /// If the property fails, and unless there are two threads at least.
