@@ -6,28 +6,44 @@ use crate::section::{Actor, Section};
 use crate::sys::{self, Answer};
 use crate::word::{MOST, Word};
 use crate::{process, queue, registry, signal, sleep, undo};
-use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use ulocks_core::sync::Ordering::{AcqRel, Relaxed};
 
 /// A single operation on a plain word; `None` if that is not possible.
+///
+/// What is refused is an exchange, too, of the word for itself. For calls come one after the other,
+/// as in the kernel: of two threads that post and then are refused what the other posts, one at
+/// least comes later. Two loads could both be too early. So all that is seen is acquired by an
+/// exchange.
 #[inline]
 pub fn single(array: &Array, process: u32, op: Op) -> Option<Answer> {
     let word = array.word(op.num.into())?;
-    let mut seen = Word(word.load(Acquire));
+    let exchange = |seen: Word, new: Word| {
+        word.compare_exchange_weak(seen.0, new.0, AcqRel, Relaxed).map(drop).map_err(Word)
+    };
+    let mut seen = Word(word.load(Relaxed));
     loop {
         if !seen.is_plain() {
             return None;
         }
         let (before, by) = (seen.value(), i32::from(op.op));
         let after = before + by;
-        if after < 0 || (by == 0 && before != 0) {
-            return op.has(NO_WAIT).then_some(array.unless_lost(Err(libc::EAGAIN)));
+        let is_blocked = after < 0 || (by == 0 && before != 0);
+        if is_blocked || after > MOST {
+            if is_blocked && !op.has(NO_WAIT) {
+                return None;
+            }
+            match exchange(seen, seen) {
+                Ok(()) => {
+                    let error = if is_blocked { libc::EAGAIN } else { libc::ERANGE };
+                    return Some(array.unless_lost(Err(error)));
+                }
+                Err(now) => seen = now,
+            }
+            continue;
         }
-        if after > MOST {
-            return Some(Err(libc::ERANGE));
-        }
-        match word.compare_exchange_weak(seen.0, seen.with(after, process).0, AcqRel, Acquire) {
-            Ok(_) => break,
-            Err(now) => seen = Word(now),
+        match exchange(seen, seen.with(after, process)) {
+            Ok(()) => break,
+            Err(now) => seen = now,
         }
     }
     if array.is_lost() {

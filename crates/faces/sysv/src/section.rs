@@ -249,6 +249,7 @@ impl Section {
         }
         compiler_fence(SeqCst);
         journal.state.store(0, Release); // (clear journal)
+        compiler_fence(SeqCst); // Before the next (write journal).
     }
 
     /// Sets an adjustment.

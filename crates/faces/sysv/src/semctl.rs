@@ -182,7 +182,7 @@ fn get_one(id: i32, num: i32, command: i32) -> Answer {
         return Err(libc::EACCES);
     }
     let num = num.ok_or(libc::EINVAL)?;
-    let word = array.load(num);
+    let word = array.look(num);
     match command {
         GETVAL if word.is_plain() => return array.unless_lost(Ok(word.value())),
         GETPID if word.is_plain() => return array.unless_lost(Ok(word.process() as i32)),

@@ -1,6 +1,6 @@
 //! The table of the arrays that the process has mapped, and their files.
 
-use super::{Array, RETIRED};
+use super::Array;
 use crate::arena;
 use crate::config::path_of;
 use crate::layout::{Header, Layout, MAGIC, NONE, PROCESSES, Sleeper, VERSION};
@@ -251,13 +251,6 @@ impl Array {
         let entry = &TABLE[self.id as usize % ARRAYS];
         if entry.compare_exchange(me, null_mut(), AcqRel, Acquire).is_ok() {
             self.retire();
-        }
-    }
-
-    /// (retire)
-    fn retire(&self) {
-        if self.users.fetch_or(RETIRED, AcqRel) & !RETIRED == 0 {
-            self.blank();
         }
     }
 

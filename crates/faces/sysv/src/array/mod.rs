@@ -130,7 +130,13 @@ impl Array {
         Some(unsafe { self.at(PAGE + ((index as usize) << self.layout.shift)) })
     }
 
-    /// What the word of a semaphore holds.
+    /// What the word of a semaphore holds, for a thread without the array lock. It comes after the
+    /// calls before, as `perform::single` has it, so it is an exchange.
+    pub fn look(&self, index: u32) -> Word {
+        Word(self.word(index).map_or(Word::REMOVED, |word| word.fetch_or(0, AcqRel)))
+    }
+
+    /// What the word of a semaphore holds, for the holder of the array lock.
     pub fn load(&self, index: u32) -> Word {
         Word(self.word(index).map_or(Word::REMOVED, |word| word.load(Acquire)))
     }
@@ -214,7 +220,7 @@ impl Array {
     /// Whether the array is removed, or its mapping or a part of it blank.
     pub fn is_gone(&self) -> bool {
         let head = self.head();
-        head.removed.load(Acquire) != 0 || head.magic.load(Relaxed) != MAGIC || self.is_lost()
+        head.removed.load(Acquire) != 0 || head.magic.load(Acquire) != MAGIC || self.is_lost()
     }
 
     /// What a call on an array that is gone ends with: EINVAL if it was removed, EIO if its file
@@ -258,6 +264,13 @@ impl Array {
     /// (let go)
     pub fn let_go(&self) {
         if self.users.fetch_sub(1, AcqRel) == RETIRED + 1 {
+            self.blank();
+        }
+    }
+
+    /// (retire)
+    fn retire(&self) {
+        if self.users.fetch_or(RETIRED, AcqRel) & !RETIRED == 0 {
             self.blank();
         }
     }

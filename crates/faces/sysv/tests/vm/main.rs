@@ -2,6 +2,8 @@
 //! step, removal. A process has one thread.
 #![cfg(all(ulocks_vm, feature = "vm"))]
 
+mod protected;
+
 use std::sync::Arc;
 use ulocks_core::model::{Config, Deaths, Kernel, explore, thread};
 use ulocks_core::sync::Ordering::Relaxed;
