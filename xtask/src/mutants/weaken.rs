@@ -24,7 +24,7 @@ use xtask::exec::{self, End};
 use xtask::workspace::{Workspace, sources};
 
 /// The crates whose orderings are audited, with the parts of their sources.
-const SCOPE: [(&str, &[&str]); 8] = [
+const SCOPE: [(&str, &[&str]); 9] = [
     ("ulocks-core", &["lock/condvar", "lock/queue", "lock/sleep.rs", "sys/robust.rs", "sys/signal"]),
     ("ulocks-unfair", &[""]),
     ("ulocks-fair", &[""]),
@@ -33,6 +33,10 @@ const SCOPE: [(&str, &[&str]); 8] = [
     ("ulocks-semarray", &[""]),
     ("ulocks-shm", &[""]),
     ("ulocks-parking-lot", &[""]),
+    (
+        "ulocks-sysv",
+        &["array/mod.rs", "lock.rs", "perform.rs", "queue.rs", "section.rs", "sleep.rs", "undo.rs", "world"],
+    ),
 ];
 
 /// What is audited, for a reader.
@@ -378,7 +382,7 @@ mod tests {
             let weakening = of_package.and_then(|placed| placed.weakenings().next());
             let weakening = weakening.unwrap_or_else(|| panic!("no site in {name}"));
             // Loom has no priority inheritance and no processes.
-            let worlds = if ["ulocks-pi", "ulocks-shm"].contains(name) { 1 } else { 2 };
+            let worlds = if ["ulocks-pi", "ulocks-shm", "ulocks-sysv"].contains(name) { 1 } else { 2 };
             assert_eq!(models(&workspace, &weakening, None).len(), worlds, "{name}");
             assert_eq!(models(&workspace, &weakening, Some("vm")).len(), 1, "{name}");
         }

@@ -31,6 +31,12 @@
 //!    looks by itself.
 //! 5. Of the sets that can proceed, those that only wait for zero are first, then the oldest. After
 //!    a set that alters, the search starts again.
+//!
+//! # Ordering
+//! The status of a set that has ended is Release, and the load of its thread is Acquire: it has no
+//! lock. (ring) and the load of the bell are the same, for invariant 4. `WAITING` is Release for
+//! the order of the compiler, which counts at a death. `FREE` is `Relaxed`: the thread that slept
+//! looks at nothing else of the slot. The array lock orders the rest.
 
 use crate::array::Array;
 use crate::layout::{MOST_OPS, Sleeper};
@@ -42,7 +48,7 @@ use crate::section::{Actor, Section};
 use crate::sys::{self, Answer, Errno};
 use crate::undo;
 use ulocks_core::sync::AtomicU32;
-use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::{Relaxed, Release};
 
 /// The status of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +149,7 @@ pub fn enqueue(section: &mut Section, ops: &[Op], owner: Slot, blocking: usize) 
             array.operation(slot, index).ok_or(libc::ENOMEM)?.store(op.pack(), Relaxed);
         }
     }
+    // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
     sleeper.status.store(Status::WAITING, Release);
     place.store(slot as u32, Relaxed);
     head.queued.store(at as u32 + 1, Relaxed);
@@ -153,7 +160,7 @@ pub fn enqueue(section: &mut Section, ops: &[Op], owner: Slot, blocking: usize) 
 fn free_slot(section: &mut Section, nsops: usize) -> Answer<usize> {
     let array = section.array;
     let is_free =
-        |slot: usize| array.sleeper(slot).is_some_and(|sleeper| sleeper.status.load(Acquire) == Status::FREE);
+        |slot: usize| array.sleeper(slot).is_some_and(|sleeper| sleeper.status.load(Relaxed) == Status::FREE);
     let head = array.head();
     let used = || (head.used_slots.load(Relaxed) as usize).min(array.slots());
     let last = array.last_slot.load(Relaxed) as usize;
@@ -187,7 +194,7 @@ fn sweep(section: &mut Section) {
     let array = section.array;
     for slot in 0..(array.head().used_slots.load(Relaxed) as usize).min(array.slots()) {
         let Some(sleeper) = array.sleeper(slot) else { return };
-        if sleeper.status.load(Acquire) != Status::FREE && sleeper.is_gone() {
+        if sleeper.status.load(Relaxed) != Status::FREE && sleeper.is_gone() {
             withdraw(section, slot);
         }
     }
@@ -200,7 +207,7 @@ pub fn withdraw(section: &mut Section, slot: usize) {
         dequeue(section, at, slot);
     }
     if let Some(sleeper) = section.array.sleeper(slot) {
-        sleeper.status.store(Status::FREE, Release);
+        sleeper.status.store(Status::FREE, Relaxed);
     }
 }
 
@@ -264,7 +271,7 @@ fn look(section: &mut Section, at: usize, slot: usize) -> Look {
         }
         _ if sleeper.is_gone() => {
             dequeue(section, at, slot);
-            sleeper.status.store(Status::FREE, Release);
+            sleeper.status.store(Status::FREE, Relaxed);
             return Look::Left;
         }
         Verdict::Blocks(_) => libc::EAGAIN,
@@ -380,7 +387,7 @@ pub fn rebuild(section: &mut Section) {
     let (mut len, mut complex) = (0_usize, 0);
     let ticket = |slot: usize| array.sleeper(slot).map_or(0, |sleeper| sleeper.ticket.load(Relaxed));
     for (slot, sleeper) in (0..used).filter_map(|slot| array.sleeper(slot).map(|sleeper| (slot, sleeper))) {
-        match sleeper.status.load(Acquire) {
+        match sleeper.status.load(Relaxed) {
             Status::FREE => continue,
             Status::WAITING => {}
             _ => {

@@ -49,9 +49,12 @@
 //!    mark comes for the lock itself.
 //!
 //! # Ordering
-//! The exchange that sets `BUSY` acquires what the exchanges before released. Clearing it is
-//! Release. The array lock orders the rest. A death is between two instructions of one thread: it
-//! sees (write journal) to (clear journal) in program order, which the compiler must keep.
+//! A word is stored by the holder of the array lock alone, with Release. Before, the holder loads
+//! it, with Acquire. All else that changes it are exchanges. Those of single operations are AcqRel.
+//! Those of flags carry on what was released before, so they are `Relaxed`. The array lock orders
+//! the rest. A death is between two instructions of one thread: it sees (write journal) to (clear
+//! journal) in program order, which the compiler must keep. So the steps of the journal are
+//! `Relaxed`, between fences of the compiler.
 //!
 //! # Sources
 //! ipc/sem.c in the kernel, for what is promised. The journal and the flags are this project's.
@@ -64,7 +67,7 @@ use crate::queue::{self, Status};
 use crate::sys::{self, Answer};
 use crate::undo;
 use crate::word::Word;
-use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use ulocks_core::sync::Ordering::{Relaxed, Release, SeqCst};
 use ulocks_core::sync::compiler_fence;
 
 /// How many groups of sleepers are remembered until the lock is released. Others are woken at once.
@@ -168,11 +171,11 @@ impl Section {
     /// Makes one word busy. Whether it was watched.
     pub fn mark_one(&self, num: u32) -> bool {
         let Some(word) = self.array.word(num) else { return false };
-        let seen = Word(word.load(Relaxed));
+        let seen = self.array.load(num);
         if seen.is_plain() {
-            return Word(word.fetch_or(Word::BUSY, AcqRel)).has(Word::WATCHED);
+            return Word(word.fetch_or(Word::BUSY, Relaxed)).has(Word::WATCHED);
         }
-        word.store(seen.0 | Word::BUSY, Relaxed);
+        self.array.store(num, Word(seen.0 | Word::BUSY));
         seen.has(Word::WATCHED)
     }
 
@@ -222,7 +225,7 @@ impl Section {
         journal.slot.store(place(actor.slot), Relaxed);
         journal.sets.store(actor.sets.into(), Relaxed);
         compiler_fence(SeqCst);
-        journal.state.store(entries as u32 + 1, Release); // (commit)
+        journal.state.store(entries as u32 + 1, Relaxed); // (commit)
         self.complete();
     }
 
@@ -248,7 +251,7 @@ impl Section {
             sleeper.status.store(Status::DONE, Release);
         }
         compiler_fence(SeqCst);
-        journal.state.store(0, Release); // (clear journal)
+        journal.state.store(0, Relaxed); // (clear journal)
         compiler_fence(SeqCst); // Before the next (write journal).
     }
 
@@ -277,7 +280,7 @@ impl Section {
         if array.head().magic.load(Relaxed) != MAGIC || array.is_lost() {
             return;
         }
-        if array.head().journal.state.load(Acquire) != 0 {
+        if array.head().journal.state.load(Relaxed) != 0 {
             self.complete();
         }
         for num in 0..array.nsems {
@@ -298,10 +301,10 @@ impl Section {
             let is_watched = array.watch(num).is_some_and(|count| count.load(Relaxed) != 0);
             if let Some(word) = array.word(num) {
                 if is_watched {
-                    word.fetch_or(Word::WATCHED, AcqRel);
-                    word.fetch_and(!Word::BUSY, AcqRel);
+                    word.fetch_or(Word::WATCHED, Relaxed);
+                    word.fetch_and(!Word::BUSY, Relaxed);
                 } else {
-                    word.fetch_and(!(Word::BUSY | Word::WATCHED), AcqRel);
+                    word.fetch_and(!(Word::BUSY | Word::WATCHED), Relaxed);
                 }
             }
         }
@@ -315,9 +318,10 @@ impl Section {
     /// Completes all sleepers of a removed array, and forgets all adjustments.
     pub fn end(&mut self) {
         self.array.head().removed.store(1, Release);
+        compiler_fence(SeqCst); // Invariant 7, at a death.
         for num in 0..self.array.nsems {
             if let Some(word) = self.array.word(num) {
-                word.fetch_or(Word::REMOVED, AcqRel);
+                word.fetch_or(Word::REMOVED, Relaxed);
             }
         }
         queue::fail_all(self, libc::EIDRM);

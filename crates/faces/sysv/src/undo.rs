@@ -126,6 +126,7 @@ fn begin(array: &Array, registry: &Registry, slot: Slot, number: u32) {
     row.identity.store(slot.identity, Relaxed);
     let words = array.head().row_words.load(Relaxed).max(slot.index as u32 / 64 + 1);
     array.head().row_words.store(words, Relaxed);
+    // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
     bits.fetch_or(1 << (slot.index % 64), Release);
 }
 
@@ -158,6 +159,7 @@ fn apply(section: &mut Section, index: usize) {
 
 /// Clears the bit of a row, then counts one less for its process.
 fn discard(array: &Array, index: usize) {
+    // Mutant: Release -> Relaxed: for the compiler, whose order counts at a death.
     array.head().rows[index / 64].fetch_and(!(1 << (index % 64)), Release);
     if let (Some(row), Ok(registry)) = (array.row(index), registry::get()) {
         process::has_undone(registry, index, row.identity.load(Relaxed));

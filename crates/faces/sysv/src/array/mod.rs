@@ -32,6 +32,15 @@
 //!    that is being made has no entry yet, but its maker has the registry's lock.
 //!
 //! No lock guards the table, so it works in a child of fork and in a signal handler.
+//!
+//! # Ordering
+//! (let go) is Release, and Acquire for the thread that makes the mapping blank: all uses come
+//! before. (retire) is Acquire for the same. (hold) is `Relaxed`. One that fails is let go, and so
+//! acquires (retire), which is Release: who is told EINVAL sees what was done before the removal.
+//!
+//! A thread without a hold looks at `removed` and `magic` by Acquire. `removed` is Release. A blank
+//! page comes by a system call, which is a full barrier. So a thread that finds either sees all
+//! that was done before, and that it is `RETIRED` or lost.
 
 #[cfg(files)]
 mod mapping;
@@ -226,13 +235,14 @@ impl Array {
     /// What a call on an array that is gone ends with: EINVAL if it was removed, EIO if its file
     /// was truncated or cleared.
     pub fn why_gone(&self) -> Errno {
-        let is_removed = self.head().removed.load(Acquire) != 0 || self.users.load(Acquire) & RETIRED != 0;
+        let is_removed = self.head().removed.load(Acquire) != 0 || self.users.load(Relaxed) & RETIRED != 0;
         if is_removed && !self.is_lost() { libc::EINVAL } else { libc::EIO }
     }
 
-    /// Whether the mapping has lost its file.
+    /// Whether the mapping has lost its file. It publishes nothing: what may be blank was read by
+    /// Acquire before.
     pub fn is_lost(&self) -> bool {
-        self.is_lost.load(Acquire)
+        self.is_lost.load(Relaxed)
     }
 
     /// What a call on this array ends with: EIO if the array was lost meanwhile.
@@ -248,7 +258,7 @@ impl Array {
     /// # Errors
     /// EINVAL if the array is removed.
     pub fn hold(&self) -> Answer<()> {
-        if self.users.fetch_add(1, AcqRel) & RETIRED != 0 {
+        if self.users.fetch_add(1, Relaxed) & RETIRED != 0 {
             self.let_go();
             return Err(libc::EINVAL);
         }
@@ -258,7 +268,7 @@ impl Array {
     /// (hold) of a thread that holds the mapping already, and so does not ask whether it is
     /// retired.
     pub fn hold_again(&self) {
-        self.users.fetch_add(1, AcqRel);
+        self.users.fetch_add(1, Relaxed);
     }
 
     /// (let go)
