@@ -149,10 +149,11 @@
 //!   Relaxed: the word orders them with the counts.
 //! - (own) is Acquire and pairs with the releases: an upgradable reader reads what the last writer
 //!   wrote. `GRANTED` is set with Release, and (take grant) is Acquire, for the same.
-//! - A reader reads the event before (flag), Release. A writer reads it with Acquire, since it then
-//!   looks at `GRANTED`; its (flag) is Relaxed. The thread that counts the event has changed the
-//!   state before, by an Acquire. So a waiter that has read the new count makes (flag) after that
-//!   change (`xtask/litmus/psrwlock-event.litmus`). Where the event is counted after (step down) or
+//! - A reader reads the event before (flag), Release. A thread that counts an event for readers has
+//!   changed the state before, by an Acquire. A writer reads the event with Acquire, since the
+//!   count is Release, and since it then looks at `GRANTED`; its (flag) is Relaxed. So a waiter
+//!   that has read the new count makes (flag) after that change
+//!   (`xtask/litmus/psrwlock-event.litmus`). Where the event is counted after (step down) or
 //!   (reopen), the waiter then finds the class open. Where it is counted before (unlock), the CAS
 //!   finds the flag.
 //! - A reader joins a queue before it sets the flag, Release. An owner looks at `queues` after it
@@ -248,7 +249,8 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// leaves.
     #[doc(hidden)]
     pub fn state(&self) -> State {
-        let was = Self::LAYOUT.without_sleepers(self.look());
+        // Acquire: a reader that has left may have got the lock the row that others are in.
+        let was = Self::LAYOUT.without_sleepers(State(self.state.load(Acquire)));
         was.with_level(Self::LAYOUT.level(was))
     }
 

@@ -371,7 +371,7 @@ impl<D: Configuration> RawPsRwLock<D> {
     }
 
     /// Whether no reader is at a slot of the lock's row. If the class is closed, and the caller has
-    /// seen that no reader is in the state, acquiring, none will be.
+    /// seen that no reader is in the state, acquiring, none will be. For others it is a hint.
     pub(crate) fn row_is_empty(&self) -> bool {
         if !Self::HAS_ROWS {
             return true;

@@ -69,7 +69,8 @@ impl Slot {
         }
     }
 
-    /// Whether a living thread has it, claims it or leaves it, at the moment of the look.
+    /// Whether a living thread has it, claims it or leaves it, at the moment of the look. What that
+    /// thread did need not be visible to the caller.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         !Token::is_claimable(self.token.word().load(Relaxed))

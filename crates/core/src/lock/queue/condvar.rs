@@ -96,7 +96,8 @@
 //! - (lock queue) of a leaver and (ask to leave) release `Leaving`, (take leavers) acquires it. The
 //!   second leaver of two writes the word as it was.
 //! - (replace newest) and (unlock queue) acquire nothing: the queue-lock holder has acquired the
-//!   value that they find, and while the queue is locked no value comes back.
+//!   value that they find. While the queue is locked no value comes back, but a second leaver and
+//!   (owe) may write the word as it was. (take leavers), which follows, acquires what counts.
 //! - (answer) releases what the notification did to the node, also that of the mutex's queue-lock
 //!   holder: (move) releases to that one. The look of a waiter at its status acquires.
 //! - (owe), (replace newest), (notify), (park) and (give up) order nothing. What a notifier did is
@@ -239,7 +240,8 @@ impl fmt::Debug for Word {
     }
 }
 
-/// The word as the queue-lock holder has seen it last, acquiring.
+/// The word as the queue-lock holder has seen it last, acquiring. A leaver that has just locked the
+/// queue has not acquired: it has set `LEAVERS`, and looks at no node before (take leavers).
 struct Seen<'a, P: InOneProcess, R: Rule> {
     condvar: &'a QueueCondvar<P, R>,
     word: Word,
@@ -412,7 +414,8 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
     }
 
     /// Notifies `most` waiters, works off what is left to it, and unlocks the queue. Returns how
-    /// many of the `most` there were. The caller has set `QUEUE_LOCKED`.
+    /// many of the `most` there were. The caller has set `QUEUE_LOCKED`, acquiring, or with
+    /// `LEAVERS` and no `most`.
     fn serve(&self, mut seen: Seen<'_, P, R>, most: usize) -> usize {
         let (mut notified, mut gone) = (Departures::new(), Departures::new());
         let count = Self::take(&mut seen, most, &mut gone, &mut notified);

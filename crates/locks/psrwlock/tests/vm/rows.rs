@@ -4,7 +4,9 @@ use crate::place::{Of, Place, Role, play};
 use crate::{Lock, Sleeps, THREE, TWO, sampled};
 use ulocks_core::model::{Config, explore};
 use ulocks_core::signal::Soft;
-use ulocks_psrwlock::{Bulk, Eager, Partial, PhaseFair, PsRwLockWith, Sifted, Unchecked};
+use ulocks_core::sync::Ordering::{Acquire, Release};
+use ulocks_core::sync::{AtomicU32, spin_until};
+use ulocks_psrwlock::{Bulk, ByClass, Eager, Nested, Partial, PhaseFair, PsRwLockWith, Sifted, Unchecked};
 use ulocks_testkit::model::rw::{
     self,
     Role::{Read, TimedWrite, TryWrite, Write},
@@ -63,6 +65,34 @@ fn a_reader_does_not_stay_in_a_row_that_a_part_of_a_write_took_away() {
         drop(guard);
         *lock.write() += 1;
         reader.join().expect("the reader panicked");
+    });
+}
+
+/// One reader holds it before the look. Another one gets it a row, and holds it at a slot before
+/// the first one leaves.
+#[test]
+fn a_lock_that_is_held_all_the_time_is_locked() {
+    type D = Sifted<THREE, Sleeps, PhaseFair, Eager, Soft, Unchecked>;
+    explore(within(3), || {
+        let lock = Arc::new(PsRwLockWith::<usize, D>::new(0));
+        let inside = Arc::new(AtomicU32::new(0));
+        let first = lock.read_in::<Nested>();
+        let look = {
+            let lock = Arc::clone(&lock);
+            spawn(move || assert!(lock.is_locked(), "a reader is inside"))
+        };
+        let second = {
+            let (lock, inside) = (Arc::clone(&lock), Arc::clone(&inside));
+            spawn(move || {
+                drop(lock.read()); // gets the row
+                let _second = lock.read();
+                inside.store(1, Release);
+                look.join().expect("the look panicked");
+            })
+        };
+        spin_until(|| inside.load(Acquire) == 1);
+        drop(first);
+        second.join().expect("the reader panicked");
     });
 }
 

@@ -132,7 +132,8 @@ impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
     /// Invariant 4.
     pub(super) fn rearm_head(&mut self, head: Waiting<'s>) {
         let watches_all = head.place.watched() == head.owner.slot();
-        // A thread that had the slot before holds nothing: then the head looks once more.
+        // A thread that had the slot before holds nothing, or has died and is watched: at worst the
+        // head looks once more.
         let watches_holder = || {
             let watched = self.me.owner_in(head.place.watched());
             watched.is_some_and(|watched| self.rule.is_held_only_by(watched))
