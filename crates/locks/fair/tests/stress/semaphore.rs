@@ -90,8 +90,8 @@ fn a_handler_ends_an_acquisition_and_the_next_is_served() {
 fn survives_many_waiters_that_give_up() {
     fn check<P: Way>() {
         let many = Load { threads: 40, operations: 500, ..Load::default() };
-        stress::timed::<Binary<P>>(many).check(many);
-        stress::cancel::<Binary<P>>(many).check(many);
+        stress::timed::<Binary<P>>(many).check();
+        stress::cancel::<Binary<P>>(many).check();
     }
     with_each_policy!(check);
 }
