@@ -113,8 +113,8 @@ pub fn middle(values: &[f64]) -> Estimate {
 
 #[cfg(test)]
 mod tests {
+    use super::super::random::Rng;
     use super::*;
-    use crate::statistics::random::Rng;
 
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-3 * b.abs()

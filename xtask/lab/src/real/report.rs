@@ -107,7 +107,7 @@ fn shown(ratios: &[f64]) -> String {
     if ratios.is_empty() {
         return "-".into();
     }
-    let Estimate { value, interval } = middle(ratios);
+    let Estimate { value, interval, .. } = middle(ratios);
     let (low, high) = interval.unwrap_or((value, value));
     let differs = ratios.len() >= ENOUGH_ROUNDS && (low > 1.0 || high < 1.0);
     format!("{value:.2} ({low:.2} to {high:.2}){}", if differs { " *" } else { "" })
