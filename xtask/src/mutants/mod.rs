@@ -10,6 +10,7 @@
 //! | `source/` | the tracked files, and the untracked files that git does not ignore, with all mutants |
 //! | `native/`, `loom/`, `vm/` | the target directory of each world, kept from run to run |
 //! | `messages`, `progress`, `output-N` | the output of the last commands |
+//! | `output-N.reached` | the orderings that the last model has passed (`reach.rs`) |
 //! | `results.jsonl` | the verdicts, each with a hash of the code that it belongs to |
 //! | `report.txt` | the last table |
 //! | `lock` | locked by the command that uses the folder |
@@ -25,8 +26,8 @@
 //!
 //! The tests also run without any mutant. They must pass, and at least one test must run. Otherwise
 //! a failure under a mutant would prove nothing: the test might always fail, or the filter might
-//! select no test. Such a run comes when it is first needed, so the first verdict does not wait for
-//! the other crates.
+//! select no test. For a planted bug such a run comes when it is first needed, so the first verdict
+//! does not wait for the other crates. For orderings it also tells which models reach which.
 
 mod audit;
 mod build;

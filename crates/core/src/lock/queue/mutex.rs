@@ -151,9 +151,8 @@
 //!   node.
 //! - (come forward), (claim), (resign), (replace newest), (stand back) and (keep) order nothing.
 //!   All transitions are read-modify-writes of one word, so each continues the releases before it.
-//!   The queue-lock holder has looked at the word that (keep) changes, and that look acquired. It
-//!   found the mutex free and owed; no thread has a section in such a mutex until (keep). A thread
-//!   that gives back may write the word as it was, and has nothing to pass on.
+//!   The look of the queue-lock holder before (keep) acquires, and finds the mutex free and owed:
+//!   no thread has a section in it until (keep). A thread that gives back has nothing to pass on.
 //!
 //! # Sources
 //! H. Franke, "Fast user-level locks" (2002): fair locks by hand-over, and what they cost. W. Long,

@@ -148,10 +148,12 @@ const PERIOD: u8 = 32;
 /// Others were not measured.
 const MANY: u8 = 8;
 /// If all waiters are granted within so many microseconds, they poll, which they do for longer.
-/// (The cost model with noise, 16 CPUs and threads, M/s without this rule and with it. A mutex, 100
-/// ns inside and outside: 1.73, 2.04. A semaphore, 500 ns: 0.65, 1.06; 1 and 9 us: 0.56, 0.69. No
-/// cell lost; without noise none differs. `cargo xtask vm --cost -- --cpus 16 --time 20000
-/// --warm-up 8000`.)
+/// (The cost model with noise, 16 CPUs and threads, M/s without this rule and with it. `FairMutex`,
+/// 100 ns inside and outside: 1.73, 2.04. `Semaphore`, 500 ns: 0.65, 1.06; 1 and 9 us: 0.56, 0.69.
+/// Of 24 cells of each lock, with 8 and 16 CPUs, one and four threads a CPU, and six pairs of
+/// times, none loses. Without noise none of them differs. `cargo xtask vm --cost -- --machine
+/// crates/checker/cost/machines/noisy-sixteen-cpu-xeon-kvm.json --cpus 16 --threads 16 --locks
+/// fair,semaphore --hold 100 --think 100 --time 20000 --warm-up 8000`.)
 const SHORT_US: u32 = 20;
 /// How many waiters are awake where there are more than CPUs: see the figures above.
 const CROWDED: usize = 3;

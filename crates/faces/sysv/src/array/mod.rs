@@ -36,7 +36,7 @@
 //! # Ordering
 //! (let go) is Release, and Acquire for the thread that makes the mapping blank: all uses come
 //! before. (retire) is Acquire for the same. (hold) is `Relaxed`. One that fails is let go, and so
-//! acquires (retire), which is Release: who is told EINVAL sees what was done before the removal.
+//! acquires (retire), which is Release. So a thread that is told EINVAL sees what was done before.
 //!
 //! A thread without a hold looks at `removed` and `magic` by Acquire. `removed` is Release. A blank
 //! page comes by a system call, which is a full barrier. So a thread that finds either sees all
