@@ -35,6 +35,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg(counting)]
 
+mod once;
 #[cfg(feature = "pprof")]
 mod pprof;
 mod recorder;
@@ -53,6 +54,7 @@ pub use sums::is_on;
 /// What the checked locks count by.
 #[doc(hidden)]
 pub mod counting {
+    pub use crate::once::Once;
     pub use crate::recorder::{acquired, enter_handler, leave_handler, released, waited};
     pub use crate::subject::Subject;
     pub use crate::sums::{Key, SLOTS};
@@ -60,11 +62,12 @@ pub mod counting {
     pub use crate::wanted::{PROFILE, is_wanted, want, wanted};
 }
 
+use core::cell::Cell;
 use core::fmt;
 use core::time::Duration;
+use once::Once;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
-use std::sync::Once;
 use sums::Key;
 use ticks::now;
 use ulocks_core::api::Token;
@@ -96,14 +99,24 @@ pub fn watch_forks() {
     WATCH.call_once(|| _ = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) });
 }
 
+std::thread_local! {
+    /// Whether this thread is between `prepare` and `parent`. A child that has registered again is
+    /// called twice, since its parent may have registered, too.
+    static IS_FORKING: Cell<bool> = const { Cell::new(false) };
+}
+
 /// The child must not find `RAN` locked by a thread that it does not have.
 extern "C" fn prepare() {
-    core::mem::forget(RAN.lock());
+    if !IS_FORKING.replace(true) {
+        core::mem::forget(RAN.lock());
+    }
 }
 
 extern "C" fn parent() {
-    // SAFETY: `prepare` has locked it, on this thread; the token of this mutex is nothing.
-    unsafe { RAN.force_unlock(Token::new(())) };
+    if IS_FORKING.replace(false) {
+        // SAFETY: `prepare` has locked it, on this thread; the token of this mutex is nothing.
+        unsafe { RAN.force_unlock(Token::new(())) };
+    }
 }
 
 extern "C" fn child() {

@@ -1,11 +1,11 @@
 //! Reports that a program accepts, and the environment variable `ULOCKS_CHECKED`.
 
-use super::current;
+use super::{current, fork};
 use crate::seen::policy::{Policy, fix_policy, set_strict};
 use crate::seen::report::{LockName, Place, Report};
 use crate::seen::thread::is_in_handler;
-use std::sync::Once;
 use ulocks_core::sync::{AtomicBool, Ordering::Relaxed};
+use ulocks_profile::counting::Once;
 use ulocks_unfair::BargingMutex;
 
 /// `fork` holds it, too.
@@ -36,6 +36,7 @@ static EVER: AtomicBool = AtomicBool::new(false);
 /// drop((journal.lock(), account.lock()));
 /// ```
 pub fn accept(before: &str, here: &str) {
+    fork::watch();
     ACCEPTED.lock().push([before, here].map(|text| text.trim().to_owned()));
     EVER.store(true, Relaxed);
 }

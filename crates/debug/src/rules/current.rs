@@ -12,8 +12,8 @@ use crate::seen::stacks;
 use crate::seen::thread::{CURRENT, ENDED, Record, records};
 use core::ffi::c_void;
 use core::ptr;
-use std::sync::OnceLock;
-use ulocks_core::sync::{AtomicBool, Ordering::Relaxed};
+use ulocks_core::sync::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use ulocks_profile::counting::Once;
 
 std::thread_local! {
     static EXIT: Exit = const { Exit };
@@ -44,12 +44,13 @@ fn begin() -> Option<&'static Record> {
     if !CURRENT.get().is_null() || EXIT.try_with(|_| ()).is_err() {
         return None;
     }
+    // First: what follows takes a lock that the child of a fork must not find locked.
+    fork::watch();
     accept::look_at_environment();
     if IS_OFF.load(Relaxed) {
         CURRENT.set(ENDED);
         return None;
     }
-    fork::watch();
     clock::find();
     stacks::look_at_environment();
     let free = records().find(|record| record.take());
@@ -85,12 +86,17 @@ impl Drop for Exit {
 
 /// The key of pthread's with the record of a thread that is at its end. `None` if there is none.
 fn key() -> Option<libc::pthread_key_t> {
-    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
-    *KEY.get_or_init(|| {
+    static ONCE: Once = Once::new();
+    /// The key and one, or 0 if there is none.
+    static KEY: AtomicU64 = AtomicU64::new(0);
+    ONCE.call_once(|| {
         let mut key = 0;
         // SAFETY: `key` is a place for the key, and the function takes what `look_again` stores.
-        (unsafe { libc::pthread_key_create(&raw mut key, Some(at_last)) } == 0).then_some(key)
-    })
+        if unsafe { libc::pthread_key_create(&raw mut key, Some(at_last)) } == 0 {
+            KEY.store(u64::from(key) + 1, Relaxed);
+        }
+    });
+    KEY.load(Relaxed).checked_sub(1).map(|key| key as libc::pthread_key_t)
 }
 
 /// Has the record of this thread looked at once more, after the destructors that are still to run.

@@ -22,9 +22,9 @@ use core::ffi::c_int;
 use core::fmt::{self, Write};
 use core::ptr;
 use std::io;
-use std::sync::Once;
 use ulocks_core::errno;
 use ulocks_core::sync::{AtomicU32, Ordering::Relaxed};
+use ulocks_profile::counting::Once;
 
 /// Signals have the numbers 1 to 64.
 const SIGNALS: usize = 65;

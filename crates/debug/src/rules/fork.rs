@@ -5,10 +5,11 @@ use crate::rules::order::GRAPH;
 use crate::rules::returned::RETURNED;
 use crate::seen::stacks::TABLE;
 use crate::seen::thread::{existing, records};
+use core::cell::Cell;
 use core::mem;
 use core::ptr;
-use std::sync::Once;
 use ulocks_core::api::Token;
+use ulocks_profile::counting::Once;
 
 /// Has forks watched from now on.
 pub(crate) fn watch() {
@@ -19,7 +20,16 @@ pub(crate) fn watch() {
     WATCH.call_once(|| _ = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) });
 }
 
+std::thread_local! {
+    /// Whether this thread is between `prepare` and `release`. A child that has registered again is
+    /// called twice, since its parent may have registered, too.
+    static IS_FORKING: Cell<bool> = const { Cell::new(false) };
+}
+
 extern "C" fn prepare() {
+    if IS_FORKING.replace(true) {
+        return;
+    }
     if let Some(me) = existing() {
         super::faults::fork(me);
     }
@@ -31,8 +41,11 @@ extern "C" fn prepare() {
     mem::forget(RETURNED.lock());
 }
 
-/// Releases what `prepare` has locked.
+/// Releases what `prepare` has locked, if it did.
 fn release() {
+    if !IS_FORKING.replace(false) {
+        return;
+    }
     // SAFETY: `prepare` has locked all four, on this thread; the tokens of these mutexes are
     // nothing.
     unsafe {

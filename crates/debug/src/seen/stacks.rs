@@ -125,8 +125,8 @@ mod table {
     use crate::seen::thread::is_in_handler;
     use core::ptr;
     use std::collections::BTreeMap;
-    use std::sync::Once;
     use ulocks_core::sync::{AtomicBool, Ordering::Relaxed};
+    use ulocks_profile::counting::Once;
     use ulocks_unfair::BargingMutex;
 
     /// By the address of a record and a time.
