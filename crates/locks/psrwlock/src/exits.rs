@@ -11,8 +11,8 @@
 //! - A reader in the state: the look is a read-modify-write that sets `DRAINING`. If it finds the
 //!   reader, that reader's (depart) comes later, finds `DRAINING`, and the last one counts an event
 //!   after that, Release. The owner has read the event before its look, Acquire. So it has not read
-//!   the count that follows from that look. The same holds for a waiter whose (flag) an owner that
-//!   leaves has found.
+//!   the count that follows from that look (`xtask/litmus/psrwlock-exit.litmus`). The same holds
+//!   for a waiter whose (flag) an owner that leaves has found.
 //! - A reader in a slot: the owner says that it waits, and then looks at the slots. The reader
 //!   leaves its slot, and then looks whether an owner waits. Both have a fence in between, as in
 //!   [`readers`](super::readers), so one of the two sees the other.
