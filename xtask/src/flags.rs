@@ -91,7 +91,7 @@ xflags::xflags! {
             /// Only one part of the planted bugs: 3/17 is the third of 17 parts. `cargo xtask test`
             /// runs the part of its commit.
             optional --part nth: String
-            /// Only the orderings without a verdict in verification.jsonl on the present code.
+            /// Only the mutants without a verdict in verification.jsonl on the present code.
             optional --stale
         }
 

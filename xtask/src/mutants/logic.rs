@@ -43,6 +43,20 @@ pub fn pending<'a>(store: &Store<'_>, chosen: &'a [Mutant]) -> (Vec<Job<'a>>, Ve
     (pending, rows)
 }
 
+/// The verdict of earlier runs with `mutant`, by each of its tests, while its file had the code
+/// that it has now. None if a test has none, or had another than it should have.
+pub fn verdict(store: &Store<'_>, mutant: &Mutant) -> Option<Verdict> {
+    let verdicts = mutant.found_by.iter().map(|probe| {
+        let (key, hash) = Job { mutant: Some(mutant), probe }.key(store);
+        let results = &store.results;
+        results
+            .find(&key, hash)
+            .or_else(|| results.find_of_code(&key, &mutant.code))
+            .map(|record| record.verdict)
+    });
+    verdicts.collect::<Option<Vec<_>>>()?.first().copied()
+}
+
 /// Runs the tests of the jobs, and before the first job with some tests, these tests without a
 /// mutant.
 pub fn run(course: &mut Course<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Row>> {
@@ -166,7 +180,7 @@ impl Job<'_> {
                 took,
                 by: None,
                 executions: None,
-                code: None,
+                code: self.mutant.map(|mutant| mutant.code.clone()),
             })?;
         } else {
             text += &format!("\n{}", ran.the_end());
@@ -183,7 +197,7 @@ impl Job<'_> {
             None => (format!("no mutant, {tests}"), store.hashes.of(package, &tests)),
             Some(mutant) => {
                 let hash = store.hashes.of(package, (&tests, says, mutant.sound, mutant.change()));
-                (format!("{}: {}, {tests}", mutant.spec, mutant.name), hash)
+                (format!("{}, {tests}", mutant.key()), hash)
             }
         }
     }

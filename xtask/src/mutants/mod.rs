@@ -52,7 +52,7 @@ use anyhow::{Context, bail};
 use audit::{Course, Effort, Store};
 use report::{score, table};
 use spec::{Mutant, Probe, WORLDS};
-pub use standing::{Audited, Orderings, Standing, collect, standing};
+pub use standing::{Audited, Standing, Verdicts, collect, is_reported, standing};
 use std::collections::BTreeSet;
 use std::fs;
 use std::thread;
@@ -100,14 +100,11 @@ pub fn run(flags: &flags::Mutants, workspace: &Workspace, steps: &mut Steps) -> 
             .retain(|weakening| !models::models(workspace, weakening, Some(world.as_str())).is_empty());
     }
     if flags.stale {
-        if chosen.weakenings.is_empty() {
-            bail!("--stale is for orderings, and the other options select none");
-        }
-        let records = verify::orderings(workspace)?;
+        let (orderings, bugs) = verify::verdicts(workspace)?;
         let is_of_today = |weakening: &Weakening| {
-            records.get(&weakening.key).is_some_and(|record| record.code == weakening.code)
+            orderings.get(&weakening.key).is_some_and(|record| record.code == weakening.code)
         };
-        chosen.mutants.clear();
+        chosen.mutants.retain(|mutant| !is_reported(mutant, &bugs));
         chosen.weakenings.retain(|weakening| weakening.explained.is_none() && !is_of_today(weakening));
     }
     if flags.list {

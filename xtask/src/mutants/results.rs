@@ -4,8 +4,8 @@
 //! sources that its tests are built from. A line counts as long as this hash does not change. So a
 //! changed comment makes no test run again.
 //!
-//! The line of a weakened ordering also has the hash of its file's code. By that one `cargo xtask
-//! verify` keeps verdicts in `verification.jsonl` (`standing.rs`).
+//! The line of a mutant also has the hash of its file's code. By that one `cargo xtask verify`
+//! keeps verdicts in `verification.jsonl` (`standing.rs`).
 
 use super::source;
 use super::verdict::Verdict;
@@ -38,7 +38,7 @@ pub struct Record {
     /// After how many executions.
     #[serde(default)]
     pub executions: Option<u64>,
-    /// The hash of the code of a weakened ordering's file.
+    /// The hash of the code of a mutant's file, and for a planted bug of its specification.
     #[serde(default)]
     pub code: Option<String>,
 }

@@ -25,9 +25,11 @@
 //! All specifications are checked before anything is built. The check is cheap, so `cargo xtask
 //! tidy` also makes it, and reports a mutant that no longer applies.
 
+use crate::code;
 use anyhow::Context;
 use serde::Deserialize;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Component, Path, PathBuf};
 use xtask::scan;
 use xtask::workspace::{LIB, Package, Workspace};
@@ -82,10 +84,13 @@ pub struct Mutant {
     /// A variant that breaks nothing.
     #[serde(default)]
     pub sound: bool,
+    /// The hash of its file's code, and of what it does to that and is found by.
+    #[serde(skip)]
+    pub code: String,
 }
 
 /// The tests of one target in one world, and what they must say.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Hash, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
     /// One of [`WORLDS`].
@@ -106,6 +111,19 @@ impl Mutant {
     /// stay valid.
     pub fn id(&self) -> u32 {
         number(&self.spec, &self.name)
+    }
+
+    /// Its name among those of all files.
+    pub fn key(&self) -> String {
+        format!("{}: {}", self.spec, self.name)
+    }
+
+    /// The hash of the code of its file, which has that `text`, and of all that it says itself.
+    fn hash(&self, text: &str) -> String {
+        let mut hasher = DefaultHasher::new();
+        (code::of_file(text).unwrap_or_else(|_| text.to_owned()), self.change()).hash(&mut hasher);
+        (self.sound, &self.found_by).hash(&mut hasher);
+        format!("{:016x}", hasher.finish())
     }
 
     /// What it changes, and how: its file, and the two texts of each replacement.
@@ -261,6 +279,8 @@ fn parse(spec: &str, text: &str, workspace: &Workspace) -> (Vec<Mutant>, Vec<Str
             Ok(mut mutant) => {
                 let mut wrong: Vec<_> = mutant.plant_on(&mutants).err().into_iter().collect();
                 wrong.extend(mutant.faults(workspace));
+                mutant.code = fs::read_to_string(workspace.root.join(&mutant.file))
+                    .map_or_else(|_| String::new(), |text| mutant.hash(&text));
                 if mutants.iter().any(|other| other.name == mutant.name) {
                     wrong.push("the name occurs twice: choose another".into());
                 }
@@ -341,6 +361,11 @@ found-by = [{ world = "native", package = "ulocks-core", test = "TEST", filter =
             let found = with(from, to);
             assert!(found[0].starts_with("m.toml: ") && found[0].contains(fault), "{from}: {found:?}");
         }
+        let code = |text: &str| parse("m.toml", text, &Workspace::load().unwrap()).0[0].code.clone();
+        for (from, to) in [("\"x\"", "\"y\""), ("\"a\"", "\"b\""), ("tools.rs", "steps.rs")] {
+            assert_ne!(code(GOOD), code(&GOOD.replace(from, to)), "{from}");
+        }
+        assert_eq!(code(GOOD), code(&GOOD.replace("breaks = \"b\"", "breaks = \"c\"")));
         let second =
             faults(|good| format!("{good}{}", good.replace("one", "two").replace("breaks =", "x =")));
         assert!(second[0].starts_with("m.toml: mutant `two`: unknown field `x`"), "{second:?}");

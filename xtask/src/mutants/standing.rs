@@ -1,11 +1,12 @@
-//! How far the audit of the orderings has come: the verdicts on record that belong to the present
-//! code.
+//! How far the audits have come: the verdicts on record that belong to the present code.
 //!
-//! A verdict belongs to the code of the file that the ordering is in. The records are in
+//! A verdict belongs to the code of the file that the mutant changes. The records are in
 //! `verification.jsonl`, so a clean clone has them. `target/mutants` has the verdicts of the last
 //! runs, from which [`collect`] adds to the records.
 
 use super::audit::Store;
+use super::logic;
+use super::spec::Mutant;
 use super::verdict::Verdict;
 use super::weaken::{self, Weakening};
 use serde::{Deserialize, Serialize};
@@ -23,8 +24,13 @@ pub struct Audited {
     pub verdict: Verdict,
 }
 
-/// The verdicts on record, by the keys of the weakenings.
-pub type Orderings = BTreeMap<String, Audited>;
+/// The verdicts on record, by the keys of the weakenings, or of the planted bugs.
+pub type Verdicts = BTreeMap<String, Audited>;
+
+/// Whether the tests of `mutant` have reported it on the present code of its file.
+pub fn is_reported(mutant: &Mutant, records: &Verdicts) -> bool {
+    records.get(&mutant.key()).is_some_and(|record| record.code == mutant.code)
+}
 
 /// The present weakenings by verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,7 +57,7 @@ impl Standing {
 }
 
 /// The verdicts on record of `weakenings`.
-pub fn standing(weakenings: &[Weakening], records: &Orderings) -> Standing {
+pub fn standing(weakenings: &[Weakening], records: &Verdicts) -> Standing {
     let mut standing = Standing::default();
     for weakening in weakenings {
         let record = records.get(&weakening.key);
@@ -78,29 +84,39 @@ pub fn standing(weakenings: &[Weakening], records: &Orderings) -> Standing {
 }
 
 /// Adds the verdicts that the runs in this target directory found on the present code, and forgets
-/// orderings that are gone, and explained ones.
+/// mutants that are gone, and explained orderings.
 ///
 /// # Errors
 /// If an audit runs at the moment, or a file cannot be read.
 pub fn collect(
     workspace: &Workspace,
-    weakenings: &[Weakening],
-    records: &mut Orderings,
+    (weakenings, orderings): (&[Weakening], &mut Verdicts),
+    (mutants, bugs): (&[Mutant], &mut Verdicts),
     today: &str,
 ) -> anyhow::Result<()> {
     let known: BTreeSet<_> = weakenings.iter().filter(|weakening| weakening.explained.is_none()).collect();
     let keys: BTreeSet<_> = known.iter().map(|weakening| &weakening.key).collect();
-    records.retain(|key, _| keys.contains(key));
+    orderings.retain(|key, _| keys.contains(key));
+    let keys: BTreeSet<_> = mutants.iter().map(Mutant::key).collect();
+    bugs.retain(|key, _| keys.contains(key));
     if !workspace.target().join("mutants/results.jsonl").is_file() {
         return Ok(());
     }
     let store = Store::open(workspace)?;
+    let note = |records: &mut Verdicts, key: String, code: &str, verdict| {
+        let is_known = |old: &Audited| (old.code.as_str(), old.verdict) == (code, verdict);
+        if !records.get(&key).is_some_and(is_known) {
+            records.insert(key, Audited { date: today.to_owned(), code: code.to_owned(), verdict });
+        }
+    };
     for weakening in known {
-        let Some(verdict) = weaken::verdict(&store, weakening) else { continue };
-        let new = Audited { date: today.to_owned(), code: weakening.code.clone(), verdict };
-        let is_known = |old: &Audited| (&old.code, old.verdict) == (&new.code, verdict);
-        if !records.get(&weakening.key).is_some_and(is_known) {
-            records.insert(weakening.key.clone(), new);
+        if let Some(verdict) = weaken::verdict(&store, weakening) {
+            note(orderings, weakening.key.clone(), &weakening.code, verdict);
+        }
+    }
+    for mutant in mutants {
+        if let Some(verdict) = logic::verdict(&store, mutant) {
+            note(bugs, mutant.key(), &mutant.code, verdict);
         }
     }
     Ok(())
@@ -109,6 +125,7 @@ pub fn collect(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mutants::spec;
 
     fn weakening(key: &str, explained: bool) -> Weakening {
         Weakening {
@@ -123,9 +140,23 @@ mod tests {
     }
 
     #[test]
+    fn a_bug_is_reported_as_long_as_neither_it_nor_the_code_changes() {
+        let workspace = Workspace::load().unwrap();
+        let (mutants, _) = spec::load(&workspace).unwrap();
+        let [one, other] = &mutants[..2] else { panic!("there are planted bugs") };
+        assert_ne!(one.code, other.code);
+        let record = |code: &str| {
+            let audited = Audited { date: String::new(), code: code.into(), verdict: Verdict::Caught };
+            Verdicts::from([(one.key(), audited)])
+        };
+        assert!(is_reported(one, &record(&one.code)));
+        assert!(!is_reported(one, &record("before")) && !is_reported(other, &record(&other.code)));
+    }
+
+    #[test]
     fn every_ordering_of_today_counts_and_a_verdict_on_other_code_does_not() {
         let record = |code: &str, verdict| Audited { date: "2026-11-23".into(), code: code.into(), verdict };
-        let records = Orderings::from([
+        let records = Verdicts::from([
             ("caught".into(), record("now", Verdict::Caught)),
             ("late".into(), record("now", Verdict::OutOfTime)),
             ("stale".into(), record("before", Verdict::Caught)),

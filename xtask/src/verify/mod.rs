@@ -9,7 +9,7 @@
 //! | `VERIFICATION.md` | the overview (`table.rs`), and the suites |
 //! | `target/verification/locks.md` | a section for each lock |
 //!
-//! With `--table` no test runs: the table is generated from the records. Verdicts on orderings that
+//! With `--table` no test runs: the table is generated from the records. Verdicts on mutants that
 //! are in `target/mutants` are added to the records first.
 //!
 //! A record has the hash of the code that its test was built from. If the source changes during a
@@ -27,7 +27,7 @@ mod table;
 
 use crate::code::Codes;
 use crate::flags;
-use crate::mutants::{self, spec};
+use crate::mutants::{self, Verdicts, spec};
 use anyhow::{Context, bail};
 use map::{Check, Lock, Tool};
 use records::{Records, State};
@@ -71,8 +71,10 @@ pub fn run(flags: &flags::Verify, workspace: &Workspace, steps: &mut Steps) -> a
     // The source may have changed during the run.
     let codes = Codes::load(workspace)?;
     let weakenings = mutants::weakenings(workspace)?;
-    mutants::collect(workspace, &weakenings, &mut records.orderings, &today())
-        .unwrap_or_else(|error| println!("no new verdicts on orderings: {error:#}"));
+    let (planted, _) = spec::load(workspace)?;
+    let Records { orderings, bugs, .. } = &mut records;
+    mutants::collect(workspace, (&weakenings, orderings), (&planted, bugs), &today())
+        .unwrap_or_else(|error| println!("no new verdicts on mutants: {error:#}"));
     records.save(workspace)?;
     let sections = workspace.target().join(SECTIONS);
     fs::create_dir_all(sections.parent().context("it is in a folder")?)?;
@@ -98,9 +100,10 @@ pub fn faults(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     Ok(faults)
 }
 
-/// The verdicts on weakened orderings that are on record.
-pub fn orderings(workspace: &Workspace) -> anyhow::Result<mutants::Orderings> {
-    Ok(Records::load(workspace)?.orderings)
+/// The verdicts on record: on weakened orderings, and on planted bugs.
+pub fn verdicts(workspace: &Workspace) -> anyhow::Result<(Verdicts, Verdicts)> {
+    let Records { orderings, bugs, .. } = Records::load(workspace)?;
+    Ok((orderings, bugs))
 }
 
 /// The texts that `parts` write.

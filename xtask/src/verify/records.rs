@@ -3,11 +3,11 @@
 //! The file is committed. So the table can be generated without a run, and a test that was not run
 //! again keeps its figures with their date. Each record has the hash of the code that it speaks of
 //! (`code.rs`). If the code has changed since, the record is stale, and the table says so. The
-//! verdicts on weakened orderings are kept in the same way.
+//! verdicts on mutants are kept in the same way.
 
 use super::map::{Check, Tool};
 use crate::code::Codes;
-use crate::mutants::{Audited, Orderings};
+use crate::mutants::{Audited, Verdicts};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -54,6 +54,11 @@ fn is_zero(count: &u64) -> bool {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Line {
+    Bug {
+        bug: String,
+        #[serde(flatten)]
+        audited: Audited,
+    },
     Ordering {
         ordering: String,
         #[serde(flatten)]
@@ -81,7 +86,9 @@ pub enum State {
 pub struct Records {
     tests: BTreeMap<String, Figures>,
     /// The verdicts on weakened orderings.
-    pub orderings: Orderings,
+    pub orderings: Verdicts,
+    /// The verdicts on planted bugs.
+    pub bugs: Verdicts,
 }
 
 impl Records {
@@ -100,6 +107,7 @@ impl Records {
         let mut records = Self::default();
         for (nth, line) in (1..).zip(text.lines()) {
             match serde_json::from_str(line).with_context(|| format!("{FILE}:{nth}"))? {
+                Line::Bug { bug, audited } => _ = records.bugs.insert(bug, audited),
                 Line::Ordering { ordering, audited } => _ = records.orderings.insert(ordering, audited),
                 Line::Test { test, figures } => _ = records.tests.insert(test, figures),
             }
@@ -114,6 +122,10 @@ impl Records {
 
     fn text(&self) -> anyhow::Result<String> {
         let mut text = String::new();
+        for (bug, audited) in &self.bugs {
+            let line = Line::Bug { bug: bug.clone(), audited: audited.clone() };
+            text += &(serde_json::to_string(&line)? + "\n");
+        }
         for (ordering, audited) in &self.orderings {
             let line = Line::Ordering { ordering: ordering.clone(), audited: audited.clone() };
             text += &(serde_json::to_string(&line)? + "\n");
@@ -242,8 +254,9 @@ mod tests {
     #[test]
     fn records_are_read_as_they_were_written() {
         let audited = Audited { date: "2026-11-23".into(), code: "1".into(), verdict: Verdict::Caught };
-        let orderings = [("src/x.rs 7 Acquire -> Relaxed".to_owned(), audited)].into();
-        let mut records = Records { orderings, ..Records::default() };
+        let orderings = [("src/x.rs 7 Acquire -> Relaxed".to_owned(), audited.clone())].into();
+        let bugs = [("mutants/x.toml: a-bug".to_owned(), audited)].into();
+        let mut records = Records { orderings, bugs, ..Records::default() };
         records.note(&check("a"), Some(Figures { threads: Some(3), all: 4, ..Figures::default() }));
         records.note(&check("b"), Some(Figures::default()));
         let text = records.text().unwrap();

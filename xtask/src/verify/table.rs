@@ -9,7 +9,7 @@ use super::records::{Figures, Records, State};
 use super::suites::{self, Suite};
 use crate::code::Codes;
 use crate::mutants::spec::Mutant;
-use crate::mutants::{self, Standing};
+use crate::mutants::{self, Standing, Verdicts};
 use std::collections::BTreeSet;
 use xtask::workspace::Workspace;
 
@@ -25,8 +25,8 @@ date. On which other machines the tests pass, `cargo lab machines --table` says.
 
 A record has a hash of the code that it speaks of: the source of the package of the test, and of the
 packages that it needs, such as `ulocks-core`. Comments do not count. Neither do the test itself and
-what runs it. If this code has changed since the run, the record is stale. The verdict on a weakened
-ordering belongs to the code of its file.
+what runs it. If this code has changed since the run, the record is stale. The verdict on a planted
+bug, or on a weakened ordering, belongs to the code of its file.
 
 ";
 
@@ -35,10 +35,11 @@ Each letter is a tool that checks the property: **L** loom, **V** the virtual ma
 ThreadSanitizer, **S** stress tests on the real kernel, **D** a comparison with the kernel or with a
 sequential model, **F** libFuzzer. A capital letter means that all the tests have passed on the present
 source. A small letter means that all have passed, but some on other source. If a test was never
-run, or has failed, there is no letter. A letter is bold if a planted bug is specified that this check
-must report. `cargo xtask mutants` runs all planted bugs, and `cargo xtask test` one part of them at
-each commit. `-` means that the property does not apply; the section of the lock says why. `not run`
-means that there are tests, and no letter. **EMPTY** means that no test checks the property.
+run, or has failed, there is no letter. A letter is bold if the check has reported a bug that was
+planted in the present code. `cargo xtask mutants` runs all planted bugs, and `cargo xtask test` one
+part of them at each commit. `-` means that the property does not apply; the section of the lock says
+why. `not run` means that there are tests, and no letter. **EMPTY** means that no test checks the
+property.
 
 Miri, ThreadSanitizer and libFuzzer run without planted bugs. A bug counts for a check only if every
 test that must report the bug belongs to that check.
@@ -63,18 +64,21 @@ pub struct Sources<'a> {
 
 /// What `VERIFICATION.md` says: the counts, and the tools that check each property of each lock.
 pub fn overview(sources: &Sources<'_>, workspace: &Workspace) -> String {
-    let Sources { locks, mutants, records, codes, standing, suites } = sources;
+    let Sources { locks, mutants: planted, records, codes, standing, suites } = sources;
     let state = |checks: &[Check]| state(checks, records, codes);
     let rows = locks.iter().flat_map(|lock| &lock.properties).flat_map(|property| property.tests.values());
     let states: Vec<_> = rows.map(|checks| state(checks)).collect();
-    let mut text = HEADER.to_owned() + &rows_line(&states) + "\n\n" + &audit_lines(standing);
+    let mut text = HEADER.to_owned() + &rows_line(&states) + "\n\n";
+    text += &(bugs_line(planted, &records.bugs) + "\n\n" + &audit_lines(standing));
     text += &format!("\n## Overview\n\n{LEGEND}| lock |");
     PROPERTIES.iter().for_each(|(_, name)| text += &format!(" {name} |"));
     text += &format!("\n|{}\n", "---|".repeat(PROPERTIES.len() + 1));
     for lock in *locks {
         text += &format!("| `{}` |", lock.name);
         for property in &lock.properties {
-            let is_shown = |checks: &[Check]| !lock.shown_by(checks, mutants, workspace).is_empty();
+            let is_reported = |mutant: &Mutant| mutants::is_reported(mutant, &records.bugs);
+            let is_shown =
+                |checks: &[Check]| lock.shown_by(checks, planted, workspace).into_iter().any(is_reported);
             text += &format!(" {} |", letters(property, state, is_shown));
         }
         text += "\n";
@@ -110,6 +114,20 @@ fn rows_line(states: &[State]) -> String {
         states.len(),
         count(State::Stale),
         count(State::Never)
+    )
+}
+
+/// How many of the planted bugs their tests have reported in the present code.
+fn bugs_line(planted: &[Mutant], records: &Verdicts) -> String {
+    let bugs: Vec<_> = planted.iter().filter(|mutant| !mutant.sound).collect();
+    let count = |is: fn(&Mutant, &Verdicts) -> bool| bugs.iter().filter(|bug| is(bug, records)).count();
+    let never = count(|bug, records| !records.contains_key(&bug.key()));
+    let reported = count(mutants::is_reported);
+    format!(
+        "Of {} planted bugs, {reported} were reported in the present code of their file, by each test that must \
+         report them. The verdicts on {} are stale, and {never} have none (`cargo xtask mutants --kind logic`).",
+        bugs.len(),
+        bugs.len() - reported - never
     )
 }
 
@@ -335,6 +353,21 @@ mod tests {
         assert_eq!(letters(0, State::Never, State::Never, true), "not run");
         assert_eq!(letters(1, State::Today, State::Today, true), "**EMPTY**");
         assert_eq!(letters(2, State::Today, State::Today, true), "-");
+    }
+
+    #[test]
+    fn a_bug_without_a_verdict_of_today_is_counted_as_such() {
+        let (planted, _) = crate::mutants::spec::load(&Workspace::load().unwrap()).unwrap();
+        let audited = |code: &str| mutants::Audited {
+            date: String::new(),
+            code: code.into(),
+            verdict: mutants::verdict::Verdict::Caught,
+        };
+        let bugs: Vec<_> = planted.into_iter().filter(|mutant| !mutant.sound).take(3).collect();
+        let records = [(bugs[0].key(), audited(&bugs[0].code)), (bugs[1].key(), audited("before"))].into();
+        let line = bugs_line(&bugs, &records);
+        assert!(line.starts_with("Of 3 planted bugs, 1 were reported"), "{line}");
+        assert!(line.contains("The verdicts on 1 are stale, and 1 have none"), "{line}");
     }
 
     #[test]
