@@ -253,7 +253,7 @@ pub fn until(budget: u32, mut is_done: impl FnMut() -> bool) {
     }
 }
 
-/// A number of the calling process, modulo four, that its parent and its children do not share.
+/// A number of the calling process, which its parent and its children do not share.
 /// `None` if the kernel cannot tell. Then no thread may rely on another one that only spins, since
 /// a fork may have left it behind.
 pub(crate) fn process() -> Option<u32> {

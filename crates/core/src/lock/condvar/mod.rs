@@ -137,7 +137,8 @@ pub unsafe trait WaitsAsync<L: RawMutex>: Waits<L> {
 /// # Tasks
 /// With a mutex of which tasks wait, they wait here, too, by
 /// [`wait_async`](crate::task::AsyncCondvar::wait_async). Where one sleeper is woken, threads and
-/// tasks take turns. After the first task no notification moves sleepers.
+/// tasks take turns. After the first task no notification moves sleepers. A task that is notified
+/// is woken at once, also if the mutex is held: it contends when it is polled.
 ///
 /// # Signals and forks
 /// A signal handler may notify, unless a task has ever waited. A wait survives signals: it goes
@@ -151,8 +152,9 @@ pub unsafe trait WaitsAsync<L: RawMutex>: Waits<L> {
 /// There
 /// - a notification reaches the newest waiter that spins, if one of the newest eight does, and else
 ///   the one that has waited longest;
-/// - a notification moves waiters into the queue of the mutex, in their order. It wakes at most one
-///   of them, if the mutex is free. Waiters that spin contend at once instead;
+/// - a notification moves threads into the queue of the mutex, in their order. It wakes at most one
+///   of them, if the mutex is free. Threads that spin contend at once instead, and tasks when they
+///   are polled;
 /// - no wait ends without a notification. But if more than two notifications come while another
 ///   thread is about to notify, or gives up a wait, all waiters are notified;
 /// - what `notify_one` and `notify_all` return may be too low while another thread notifies, or

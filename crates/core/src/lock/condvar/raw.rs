@@ -84,7 +84,8 @@
 //!
 //!    Hence, if `granted == waiting`, every waiter is eligible and leaves or will be woken, and a
 //!    notification may return at once. In shared memory it does not, because a notifier may have
-//!    been killed between its steps.
+//!    been killed between its steps. Where tasks have waited it does not either, because one of
+//!    them may have left its grant behind: see below.
 //! 5. A thread sleeps on the mutex only if it waits with that mutex and `REQUEUED` is set. Then the
 //!    holder's release wakes one of the threads that sleep there, or one of them was woken. All
 //!    sleepers lock by `lock_requeued`, so each release wakes the next until none sleeps there.
@@ -140,8 +141,11 @@
 //! microsecond. `epoch` has 21 bits: a waiter takes itself for not eligible if exactly a multiple
 //! of 2^21 grants happen while it waits, two seconds at the same rate. The kernel wakes the oldest
 //! sleeper first, so the waiter must be preempted on its way to sleep all this time and be resumed
-//! on the microsecond. `process` has two bits: it fails in the fourth generation of children, if
-//! none of the three before has waited on the condition variable.
+//! on the microsecond. A task that was woken may be polled, or dropped, as late as its executor
+//! likes. If it takes itself for not eligible, it leaves its grant behind. Then there are more
+//! grants than eligible waiters. The next notifications find fewer waiters without a grant, or
+//! none, and each wakes a sleeper all the same. `process` has two bits: it fails in the fourth
+//! generation of children, if none of the three before has waited on the condition variable.
 //!
 //! # Sources
 //! Birrell, "Implementing Condition Variables with Semaphores" (2003), for what goes wrong with
@@ -497,13 +501,14 @@ impl<L: RawMutex> Sequence<L> {
                 return None;
             }
             let is_own = Self::is_own(counts);
-            // Invariant 4, and why it does not help in shared memory, nor in a child.
-            if open == 0 && is_own {
+            // Invariant 4, and why it does not help in shared memory, nor in a child, nor beside
+            // tasks.
+            if open == 0 && is_own && !self.has_tasks() {
                 return None;
             }
             let count = open.min(most);
             let spinning = if is_own { counts.spinning() } else { 0 };
-            let is_loud = counts.granted() + count > spinning || !Self::PRIVATE;
+            let is_loud = counts.granted() + count > spinning || open == 0 || !Self::PRIVATE;
             let granted = counts.with_grants(count);
             let requeues = requeue && is_loud && is_own && !counts.is_requeuing();
             let next = if requeues { granted.with_requeuing() } else { granted };

@@ -21,6 +21,9 @@ pub struct Notified<'a, L: RawMutex> {
 
 enum Stage {
     New,
+    /// As many wait as can be counted, so it does not. Other tasks of its thread run before it goes
+    /// on: what it waits for may be theirs to do.
+    Full,
     /// It is registered, and has read `seq`.
     Waits {
         read: u32,
@@ -66,8 +69,9 @@ impl<L: RawMutex> Future for Notified<'_, L> {
                 condvar.expect_tasks();
                 let read = condvar.seq.load(Relaxed);
                 let Some((place, _)) = condvar.register(0) else {
-                    this.stage = Stage::Done;
-                    return Poll::Ready(());
+                    this.stage = Stage::Full;
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
                 };
                 this.stage = Stage::Waits { read, place };
             }
@@ -78,6 +82,10 @@ impl<L: RawMutex> Future for Notified<'_, L> {
                     Slept::UntilWoken if this.slept(Waited::Woken).is_some() => return Poll::Ready(()),
                     Slept::UntilWoken | Slept::Not => {}
                 }
+            }
+            Stage::Full => {
+                this.stage = Stage::Done;
+                return Poll::Ready(());
             }
             Stage::Done => panic!("the future of a notification was polled after it was ready"),
         }
@@ -113,5 +121,58 @@ impl<L: RawMutex> Drop for Notified<'_, L> {
 impl<L: RawMutex> fmt::Debug for Notified<'_, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Notified { .. }")
+    }
+}
+
+#[cfg(all(test, world = "machine"))]
+mod tests {
+    use super::*;
+    use crate::Private;
+    use crate::lock::condvar::word::Counts;
+    use crate::lock::queue::{HandOff, QueueMutex};
+    use core::task::Waker;
+    use std::boxed::Box;
+    use std::vec::Vec;
+
+    type Condvar = Sequence<QueueMutex<Private, HandOff>>;
+
+    fn poll(waits: &mut Pin<Box<Notified<'_, QueueMutex<Private, HandOff>>>>) -> Poll<()> {
+        waits.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    fn waits(condvar: &Condvar) -> Pin<Box<Notified<'_, QueueMutex<Private, HandOff>>>> {
+        let mut waits = Box::pin(condvar.notified());
+        assert!(poll(&mut waits).is_pending());
+        waits
+    }
+
+    /// Of no waiter, but of this process and of tasks.
+    fn used() -> Condvar {
+        let condvar = Condvar::new();
+        drop(waits(&condvar));
+        condvar
+    }
+
+    /// Section "Wrap-around" of `raw.rs`.
+    #[test]
+    fn a_grant_that_a_late_task_left_behind_costs_no_notification() {
+        for waiters in 1..4 {
+            let condvar = used();
+            let counts = Counts(condvar.counts.load(Relaxed));
+            condvar.counts.store(counts.with_grants(1).0, Relaxed);
+            let mut tasks: Vec<_> = (0..waiters).map(|_| waits(&condvar)).collect();
+            for _ in 0..waiters {
+                condvar.notify(1);
+            }
+            assert!(tasks.iter_mut().all(|task| poll(task).is_ready()), "one of {waiters} was not notified");
+        }
+    }
+
+    #[test]
+    fn a_task_that_cannot_be_counted_lets_others_run() {
+        let condvar = used();
+        condvar.counts.fetch_add(Counts::MAX.into(), Relaxed);
+        let mut task = waits(&condvar);
+        assert!(poll(&mut task).is_ready(), "it does not wait");
     }
 }

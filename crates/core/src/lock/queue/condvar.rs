@@ -30,7 +30,8 @@
 //! | any | the same with its node as the newest; `SINGLE` if it was zero, else not | a waiter that still holds the mutex | (enqueue) |
 //! | one waiter, `SINGLE` | zero | a notification, for that waiter | (take one) |
 //! | waiters, not `QUEUE_LOCKED`, not `SINGLE` | `QUEUE_LOCKED`, `NOTIFYING` | a notification | (lock queue) |
-//! | not `QUEUE_LOCKED` | `QUEUE_LOCKED`, `LEAVERS`, not `SINGLE` | a waiter whose time is up | (lock queue) |
+//! | not `QUEUE_LOCKED` | `QUEUE_LOCKED`, `LEAVERS`, not `SINGLE` | a thread whose time is up | (lock queue) |
+//! | not `QUEUE_LOCKED` | `QUEUE_LOCKED`, not `SINGLE` | a task that leaves, and removes its node then | (lock queue) |
 //! | waiters, `QUEUE_LOCKED` | the same that owes more notifications | a notification | (owe) |
 //! | `QUEUE_LOCKED`, owes some | owes none, `NOTIFYING` | the queue-lock holder, which notifies so many then | (take owed) |
 //! | `QUEUE_LOCKED` | `LEAVERS` | a waiter whose time is up | (ask to leave) |
@@ -67,7 +68,9 @@
 //! first one that is owed while `NOTIFYING` is not set is sure to be received.
 //!
 //! To a task it answers `Notified`, too: it acquires as an arriving task. A future that is dropped
-//! when it was notified notifies another waiter.
+//! when it was notified notifies another waiter. One that leaves an unlocked queue looks at no node
+//! but its own, however many wait: no notification moves it, so it is queued here, or detached and
+//! not made anew. A thread's node may be between the two queues, so it is found by (take leavers).
 //!
 //! # Invariants
 //! Beside those of the queue (`mod.rs`):
@@ -90,11 +93,12 @@
 //!    stay behind.
 //!
 //! # Ordering
-//! - (enqueue) releases the node, (take one) acquires it. So do (lock queue) of a notification,
-//!   (take leavers), which comes first after that of a leaver, and each look at the word that fails
-//!   to change it. (unlock queue) releases the links to the next queue-lock holder.
-//! - (lock queue) of a leaver and (ask to leave) release `Leaving`, (take leavers) acquires it. The
-//!   second leaver of two writes the word as it was.
+//! - (enqueue) releases the node, (take one) acquires it. So do (lock queue) of a notification or
+//!   of a task, (take leavers), which comes first after that of a thread that leaves, and each look
+//!   at the word that fails to change it. (unlock queue) releases the links to the next queue-lock
+//!   holder.
+//! - (lock queue) of a thread that leaves and (ask to leave) release `Leaving`, (take leavers)
+//!   acquires it. The second leaver of two writes the word as it was.
 //! - (replace newest) and (unlock queue) acquire nothing: the queue-lock holder has acquired the
 //!   value that they find. While the queue is locked no value comes back, but a second leaver and
 //!   (owe) may write the word as it was. (take leavers), which follows, acquires what counts.
@@ -240,8 +244,9 @@ impl fmt::Debug for Word {
     }
 }
 
-/// The word as the queue-lock holder has seen it last, acquiring. A leaver that has just locked the
-/// queue has not acquired: it has set `LEAVERS`, and looks at no node before (take leavers).
+/// The word as the queue-lock holder has seen it last, acquiring. A thread that has just locked the
+/// queue to leave has not acquired: it has set `LEAVERS`, and looks at no node before (take
+/// leavers).
 struct Seen<'a, P: InOneProcess, R: Rule> {
     condvar: &'a QueueCondvar<P, R>,
     word: Word,
@@ -369,12 +374,21 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
     pub(super) fn leave(&self, node: &Node, leaving: Status) -> Status {
         let mut word = self.state();
         while node.look() == leaving {
-            let next = word.queue_locked(LEAVERS);
-            match self.change(word, next, Release) {
+            let removes = leaving.is_task() && !word.has(QUEUE_LOCKED);
+            let next = word.queue_locked(if removes { 0 } else { LEAVERS });
+            match self.change(word, next, if removes { Acquire } else { Release }) {
                 Ok(()) if word.has(QUEUE_LOCKED) => break, // (ask to leave)
                 // (lock queue)
                 Ok(()) => {
-                    self.serve(Seen { condvar: self, word: next }, 0);
+                    let (mut seen, mut gone) = (Seen { condvar: self, word: next }, Departures::new());
+                    // SAFETY: this thread holds the queue lock, acquiring. The node is its own, was
+                    // pushed, and is alive. Once it is removed, this thread answers it by `serve`.
+                    unsafe {
+                        if removes && super::remove(&mut seen, node) {
+                            gone.push(node);
+                        }
+                    }
+                    self.serve(seen, 0, gone);
                     break;
                 }
                 Err(now) => word = now,
@@ -407,17 +421,17 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
                 // (owe)
                 Ok(()) if locked => return usize::from(word.owed() == 0 && !word.has(NOTIFYING)),
                 // (lock queue)
-                Ok(()) => return self.serve(Seen { condvar: self, word: next }, most),
+                Ok(()) => return self.serve(Seen { condvar: self, word: next }, most, Departures::new()),
                 Err(now) => word = now,
             }
         }
     }
 
-    /// Notifies `most` waiters, works off what is left to it, and unlocks the queue. Returns how
-    /// many of the `most` there were. The caller has set `QUEUE_LOCKED`, acquiring, or with
-    /// `LEAVERS` and no `most`.
-    fn serve(&self, mut seen: Seen<'_, P, R>, most: usize) -> usize {
-        let (mut notified, mut gone) = (Departures::new(), Departures::new());
+    /// Notifies `most` waiters, works off what is left to it, unlocks the queue, and answers those
+    /// that are `gone`, which were removed. Returns how many of the `most` there were. The caller
+    /// has set `QUEUE_LOCKED`, acquiring, or with `LEAVERS` and no `most`.
+    fn serve(&self, mut seen: Seen<'_, P, R>, most: usize, mut gone: Departures) -> usize {
+        let mut notified = Departures::new();
         let count = Self::take(&mut seen, most, &mut gone, &mut notified);
         loop {
             let word = seen.word;

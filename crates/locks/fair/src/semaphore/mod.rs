@@ -327,7 +327,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// Puts `count` permits in, and serves waiters. The permits need not have been acquired before.
     ///
     /// # Blocking
-    /// Never waits, so a signal handler may release.
+    /// Never waits, so a signal handler may release, unless tasks wait: it would call a waker.
     ///
     /// # Errors
     /// If there would be more than [`MAX_PERMITS`](Self::MAX_PERMITS); then nothing has changed.
@@ -342,8 +342,8 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// They go back as before, and can be released and counted. To close it again changes nothing.
     ///
     /// # Blocking
-    /// Never waits, so a signal handler may close. It makes a system call for each waiter that
-    /// sleeps.
+    /// Never waits, so a signal handler may close, unless tasks wait: it would call wakers. It
+    /// makes a system call for each thread that sleeps.
     ///
     /// # Examples
     /// ```

@@ -57,15 +57,18 @@ impl<'a, P: InOneProcess> Permit<'a, P> {
     /// Adds `other` to these permits.
     ///
     /// # Panics
-    /// If `other` is of another semaphore.
+    /// If `other` is of another semaphore, or if these are more than
+    /// [`MAX_PERMITS`](SemaphoreWith::MAX_PERMITS) together. That cannot be unless permits were
+    /// released that were not acquired.
     pub fn merge(&mut self, other: Self) {
         assert!(
             core::ptr::eq(self.semaphore, other.semaphore),
             "permits of different semaphores cannot be merged"
         );
-        // No overflow by acquired ones, of which there are few enough; others cannot be had in this
-        // way.
-        self.count = self.count.checked_add(other.count).expect("fewer than 2^32 permits");
+        // More would find no room when they go back.
+        let count = self.count.checked_add(other.count);
+        let count = count.filter(|&count| count <= SemaphoreWith::<P>::MAX_PERMITS);
+        self.count = count.expect("permits beyond MAX_PERMITS cannot be merged: drop or split some");
         other.forget();
     }
 }

@@ -9,7 +9,7 @@
 //! - Without waiters, an acquisition is one read-modify-write and a release is one, and neither
 //!   makes a system call.
 //! - A release never waits, not even for another release. A signal handler may release, whatever it
-//!   interrupts.
+//!   interrupts, unless tasks wait.
 //! - The read-modify-write that publishes the permits is the last access of a release (law 2 of
 //!   ARCHITECTURE.md). The thread that acquires them may free or unmap the semaphore at once, while
 //!   the release is still returning. (glibc's bug 12674 was about this.)

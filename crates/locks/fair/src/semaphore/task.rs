@@ -178,7 +178,8 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// the semaphore is closed.
     ///
     /// The future may be dropped at any moment. Then its waiter leaves the queue, and permits that
-    /// it was given go back: none is lost.
+    /// it was given go back. None is lost, unless more were released meanwhile than the semaphore
+    /// has room for.
     ///
     /// # Errors
     /// If the semaphore is [closed](Self::close), or is while the task waits.

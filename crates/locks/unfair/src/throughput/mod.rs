@@ -50,8 +50,9 @@ pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 ///
 /// # Tasks
 /// A task waits by [`lock_async`](ulocks_core::task::AsyncMutex::lock_async), in the queue of the
-/// threads. One that was woken, polled, and found the mutex taken is the next to acquire it. Its
-/// future may be dropped at any moment. [`task`](ulocks_core::task) has the rest.
+/// threads. Once it was woken, polled, and has found the mutex taken, others overtake it for the
+/// bound at most. Its future may be dropped at any moment. [`task`](ulocks_core::task) has the
+/// rest.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
