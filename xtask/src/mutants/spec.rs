@@ -28,6 +28,7 @@
 use crate::code;
 use anyhow::Context;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Component, Path, PathBuf};
@@ -118,11 +119,10 @@ impl Mutant {
         format!("{}: {}", self.spec, self.name)
     }
 
-    /// The hash of the code of its file, which has that `text`, and of all that it says itself.
-    fn hash(&self, text: &str) -> String {
+    /// The hash of all that it says, and of the hash of its file's code.
+    fn hash(&self, code: &str) -> String {
         let mut hasher = DefaultHasher::new();
-        (code::of_file(text).unwrap_or_else(|_| text.to_owned()), self.change()).hash(&mut hasher);
-        (self.sound, &self.found_by).hash(&mut hasher);
+        (code, self.change(), self.sound, &self.found_by).hash(&mut hasher);
         format!("{:016x}", hasher.finish())
     }
 
@@ -235,11 +235,19 @@ impl Probe {
 
 /// All mutants of the workspace, and what is wrong with them, as `file: what`.
 pub fn load(workspace: &Workspace) -> anyhow::Result<(Vec<Mutant>, Vec<String>)> {
-    let (mut mutants, mut faults) = (Vec::new(), Vec::new());
+    let (mut mutants, mut faults, mut codes) = (Vec::new(), Vec::new(), BTreeMap::new());
     for path in specifications(workspace)? {
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let spec = path.strip_prefix(&workspace.root).unwrap_or(&path).display().to_string();
-        let (found, wrong) = parse(&spec, &text, workspace);
+        let (mut found, wrong) = parse(&spec, &text, workspace);
+        for mutant in &mut found {
+            let of_file = || {
+                let text = fs::read_to_string(workspace.root.join(&mutant.file)).unwrap_or_default();
+                code::of_file(&text).unwrap_or(text)
+            };
+            let code: &String = codes.entry(mutant.file.clone()).or_insert_with(of_file);
+            mutant.code = mutant.hash(code);
+        }
         mutants.extend(found);
         faults.extend(wrong);
     }
@@ -279,8 +287,6 @@ fn parse(spec: &str, text: &str, workspace: &Workspace) -> (Vec<Mutant>, Vec<Str
             Ok(mut mutant) => {
                 let mut wrong: Vec<_> = mutant.plant_on(&mutants).err().into_iter().collect();
                 wrong.extend(mutant.faults(workspace));
-                mutant.code = fs::read_to_string(workspace.root.join(&mutant.file))
-                    .map_or_else(|_| String::new(), |text| mutant.hash(&text));
                 if mutants.iter().any(|other| other.name == mutant.name) {
                     wrong.push("the name occurs twice: choose another".into());
                 }
@@ -361,11 +367,12 @@ found-by = [{ world = "native", package = "ulocks-core", test = "TEST", filter =
             let found = with(from, to);
             assert!(found[0].starts_with("m.toml: ") && found[0].contains(fault), "{from}: {found:?}");
         }
-        let code = |text: &str| parse("m.toml", text, &Workspace::load().unwrap()).0[0].code.clone();
+        let hash = |text: &str, code| parse("m.toml", text, &Workspace::load().unwrap()).0[0].hash(code);
         for (from, to) in [("\"x\"", "\"y\""), ("\"a\"", "\"b\""), ("tools.rs", "steps.rs")] {
-            assert_ne!(code(GOOD), code(&GOOD.replace(from, to)), "{from}");
+            assert_ne!(hash(GOOD, "now"), hash(&GOOD.replace(from, to), "now"), "{from}");
         }
-        assert_eq!(code(GOOD), code(&GOOD.replace("breaks = \"b\"", "breaks = \"c\"")));
+        assert_ne!(hash(GOOD, "now"), hash(GOOD, "then"));
+        assert_eq!(hash(GOOD, "now"), hash(&GOOD.replace("breaks = \"b\"", "breaks = \"c\""), "now"));
         let second =
             faults(|good| format!("{good}{}", good.replace("one", "two").replace("breaks =", "x =")));
         assert!(second[0].starts_with("m.toml: mutant `two`: unknown field `x`"), "{second:?}");
