@@ -199,3 +199,59 @@ fn two_locks_of_a_class_are_two_gates() {
         assert_eq!(rules, [Rule::Order], "after {rounds} rounds: {found:?}");
     }
 }
+
+/// The shortest way back is kept apart by a gate, and a longer one is not.
+#[test]
+fn a_gate_on_one_way_back_hides_no_other_way() {
+    let found = reports(|| {
+        let [gate, a, b, c, d, e] = [(); 6].map(|()| Box::<Mutex<u32>>::default());
+        drop((gate.lock(), a.lock(), b.lock()));
+        drop((gate.lock(), b.lock(), c.lock()));
+        for (outer, inner) in [(&a, &d), (&d, &e), (&e, &c)] {
+            drop((outer.lock(), inner.lock()));
+        }
+        for _ in 0..3 {
+            drop((c.lock(), a.lock()));
+        }
+    });
+    let steps: Vec<_> = found.iter().map(|report| report.steps().len()).collect();
+    assert_eq!(steps, [4], "{found:#?}");
+}
+
+/// A way back may pass a gate once, beside one that passes it twice.
+#[test]
+fn a_way_back_that_passes_a_gate_once_is_found_beside_one_that_passes_it_twice() {
+    let found = reports(|| {
+        let [gate, a, b, c, d] = [(); 5].map(|()| Box::<Mutex<u32>>::default());
+        for (outer, inner) in [(&a, &b), (&b, &c), (&a, &d)] {
+            drop((gate.lock(), outer.lock(), inner.lock()));
+        }
+        drop((d.lock(), c.lock()));
+        // Against `a`, `d` and `c`, the first two of them under the gate.
+        drop((c.lock(), a.lock()));
+    });
+    let steps: Vec<_> = found.iter().map(|report| report.steps().len()).collect();
+    assert_eq!(steps, [3], "{found:#?}");
+}
+
+/// The graph is full, and the oldest edge is the only one of a lock that gets a new one.
+#[test]
+fn a_lock_gets_an_edge_when_its_only_one_is_the_oldest_of_a_full_graph() {
+    const FULL: usize = 1 << 17;
+    #[derive(Default)]
+    struct Object {
+        head: Box<Mutex<u32>>,
+        left: Box<Mutex<u32>>,
+        right: Box<Mutex<u32>>,
+    }
+    let found = reports(|| {
+        let objects: Vec<Object> = std::iter::repeat_with(Object::default).take(FULL).collect();
+        for object in &objects {
+            drop((object.head.lock(), object.left.lock()));
+        }
+        for object in &objects[..10] {
+            drop((object.head.lock(), object.right.lock()));
+        }
+    });
+    assert!(found.is_empty(), "{found:#?}");
+}

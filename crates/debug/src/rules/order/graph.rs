@@ -16,6 +16,10 @@
 //! such a lock in common are never used at once, so no circle goes through both. If an edge is seen
 //! without a gate that it had, a circle may have been opened: it is searched for again.
 //!
+//! A search that finds a way back through two such edges goes on: first without the gate's other
+//! edges but the first of the two, then without that one. Each circle that is possible keeps to one
+//! of these. After [`SEARCHES`] searches, a circle may be missed.
+//!
 //! A gate is one lock. The keys of acquisitions that are known to be right mostly tell of classes,
 //! so the same key may stand for another lock of the gate's class. The key of an edge with such a
 //! gate is not remembered at first. Mostly the edge is soon used under another gate, and has none
@@ -49,6 +53,9 @@ const MOST: usize = 1 << 17;
 /// How often an acquisition looks at an edge under the same gate. A class whose locks are told
 /// apart needs a key for each of them, and a look takes the lock of the graph.
 pub(super) const LOOKS: u8 = 3;
+
+/// How often a way back is searched for, if gates keep apart the ways that were found.
+const SEARCHES: usize = 64;
 
 pub(super) type Vertex = u64;
 
@@ -185,10 +192,6 @@ impl Graph {
     }
 
     fn insert(&mut self, key: Key, seen: Seen) {
-        while self.edges.len() >= MOST {
-            let Some(oldest) = self.line.pop_front() else { break };
-            self.remove(oldest);
-        }
         if self.line.len() > 2 * self.edges.len() + 1024 {
             self.line.retain(|key| self.edges.contains_key(key));
         }
@@ -196,6 +199,11 @@ impl Graph {
         self.edges.insert(key, seen);
         self.node(key.from).out.insert((key.to, key.how));
         self.node(key.to).into.insert((key.from, key.how));
+        // Now that they have an edge, its vertices stay if they lose their others.
+        while self.edges.len() > MOST {
+            let Some(oldest) = self.line.pop_front() else { break };
+            self.remove(oldest);
+        }
     }
 
     fn node(&mut self, vertex: Vertex) -> &mut Node {
@@ -309,17 +317,40 @@ impl Graph {
     /// The edges from where `key` leads to back to where it comes from, if threads that use all of
     /// them and `key` may wait for each other.
     fn way_back(&self, key: Key, gates: &[u64]) -> Option<Vec<Key>> {
-        let path = self.way((key.to, key.asked()), (key.from, key.held()), gates)?;
-        let are_apart = |(index, one): (usize, &Key)| {
-            path[..index].iter().any(|other| have_common(self.gates(one), self.gates(other)))
-        };
-        (!path.iter().enumerate().any(are_apart)).then_some(path)
+        let mut rest = vec![Shut::default()];
+        for _ in 0..SEARCHES {
+            let shut = rest.pop()?;
+            let is_open = |edge: &Key| {
+                let has = |gate: &u64| self.gates(edge).contains(gate);
+                !gates.iter().any(has) && !shut.is_shut(edge, has)
+            };
+            let path = self.way((key.to, key.asked()), (key.from, key.held()), is_open);
+            let Some(path) = path else { continue };
+            let Some((gate, first)) = self.apart(&path) else { return Some(path) };
+            rest.push(Shut { edges: [&shut.edges[..], &[first]].concat(), ..shut.clone() });
+            rest.push(Shut { gates: [&shut.gates[..], &[(gate, first)]].concat(), ..shut });
+        }
+        None
+    }
+
+    /// A gate that two edges of a way have in common, and the first of the two.
+    fn apart(&self, path: &[Key]) -> Option<(u64, Key)> {
+        path.iter().enumerate().find_map(|(index, first)| {
+            let is_common =
+                |gate: &&u64| path[index + 1..].iter().any(|other| self.gates(other).contains(gate));
+            let gate = self.gates(first).iter().find(is_common)?;
+            Some((*gate, *first))
+        })
     }
 
     /// Follows edges from what was asked for until a lock is asked for that the thread holds. Each
-    /// lock on the way must be held in a way that keeps waiting what asks for it. An edge with one
-    /// of `gates` is not followed.
-    fn way(&self, from: (Vertex, Access), goal: (Vertex, Access), gates: &[u64]) -> Option<Vec<Key>> {
+    /// lock on the way must be held in a way that keeps waiting what asks for it.
+    fn way(
+        &self,
+        from: (Vertex, Access),
+        goal: (Vertex, Access),
+        is_open: impl Fn(&Key) -> bool,
+    ) -> Option<Vec<Key>> {
         type State = (Vertex, u32);
         let state = |(vertex, access): (Vertex, Access)| -> State { (vertex, access.code()) };
         let mut came_from: Map<State, (State, Key)> = Map::default();
@@ -341,7 +372,7 @@ impl Graph {
                 if key.held().blocks(asked)
                     && next != from
                     && !came_from.contains_key(&state(next))
-                    && !have_common(gates, self.gates(&key))
+                    && is_open(&key)
                 {
                     came_from.insert(state(next), (state(at), key));
                     queue.push_back(next);
@@ -352,6 +383,17 @@ impl Graph {
     }
 }
 
-fn have_common(some: &[u64], others: &[u64]) -> bool {
-    some.iter().any(|one| others.contains(one))
+/// What a search leaves out.
+#[derive(Clone, Default)]
+struct Shut {
+    edges: Vec<Key>,
+    /// All edges of a gate but one.
+    gates: Vec<(u64, Key)>,
+}
+
+impl Shut {
+    /// Whether the search leaves out an edge, which `has` some gates.
+    fn is_shut(&self, edge: &Key, has: impl Fn(&u64) -> bool) -> bool {
+        self.edges.contains(edge) || self.gates.iter().any(|(gate, but)| edge != but && has(gate))
+    }
 }
