@@ -301,8 +301,11 @@ impl<R> Lock<R> {
             None if self.is_mine(me) => return fault(None),
             None => true,
         };
-        faults::attempt(me, &asked, has_order)?;
+        let is_new = faults::attempt(me, &asked, has_order)?;
         let taken = attempt(&self.raw).ok_or(TryLockError::WouldBlock)?;
+        if is_new {
+            faults::attempted(me, &asked);
+        }
         self.enter(me, asked);
         Ok(taken)
     }

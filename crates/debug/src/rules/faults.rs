@@ -4,7 +4,7 @@ use crate::rules::accept::is_accepted;
 use crate::rules::deliver::{From, deliver};
 use crate::rules::handler;
 use crate::rules::once;
-use crate::rules::order::{self, Checked};
+use crate::rules::order::{self, Checked, Found};
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
 use crate::seen::class::Node;
@@ -92,23 +92,26 @@ pub(crate) fn order(me: &Record, asked: &Asked, key: u64) {
     }
     handler::report_news(From::Call);
     let is_known = !order::nests_first(me, asked);
-    let Checked { outcome, is_settled } = ordered(me, asked, matches!(policy(), Policy::Panic));
-    let validate = || {
-        if is_known && is_settled {
-            validate(me, key);
+    let Checked { found, is_settled } = ordered(me, asked);
+    let panics = matches!(policy(), Policy::Panic);
+    // It goes on. If a fault panics, it is to do so each time.
+    let mut is_over = true;
+    for found in &found {
+        // Before it is delivered: that may panic, and the next ones are new still.
+        let is_first = order::is_first(found);
+        if is_first || panics {
+            deliver(&found.report, From::Call);
         }
-    };
-    match outcome {
-        Ok(()) | Err(None) => validate(),
-        Err(Some(report)) => {
-            deliver(&report, From::Call);
-            // It goes on. If a fault panics, it is to do so each time.
-            let is_over = report.severity == Severity::Warning || is_accepted(&report);
-            if is_over || !matches!(policy(), Policy::Panic) {
-                validate();
-            }
-        }
+        is_over &= !panics || !is_refused(&found.report);
     }
+    if is_over && is_known && is_settled {
+        validate(me, key);
+    }
+}
+
+/// Whether the report is one of a fault that the program does not accept.
+fn is_refused(report: &Report) -> bool {
+    report.severity == Severity::Fault && !is_accepted(report)
 }
 
 /// All threads know from now on that an acquisition with this key has nothing new.
@@ -117,33 +120,42 @@ fn validate(me: &Record, key: u64) {
     order::remember(key);
 }
 
-pub(crate) fn ordered(me: &Record, asked: &Asked, again: bool) -> Checked {
+fn ordered(me: &Record, asked: &Asked) -> Checked {
     me.sweep();
-    order::check(me, asked, again)
+    order::check(me, asked)
 }
 
 /// As [`order`] and the rule about signal handlers, for an attempt. The report is the error.
+/// Nothing is entered, since the attempt may fail. Returns whether [`attempted`] is to do so.
 #[cold]
-pub(crate) fn attempt(me: &Record, asked: &Asked, has_order: bool) -> Result<(), TryLockError> {
+pub(crate) fn attempt(me: &Record, asked: &Asked, has_order: bool) -> Result<bool, TryLockError> {
     let fault = |report| TryLockError::Fault(Box::new(report));
     if asked.class.uses().watch() | me.signal() != 0 {
         handler::fault(me, asked, false).map_or(Ok(()), |report| Err(fault(report)))?;
     }
-    let key = order::key(me, asked);
-    if !has_order || !me.holds_any() || me.is_handler() || me.is_validated(key) {
-        return Ok(());
+    if !has_order || !me.holds_any() || me.is_handler() || me.is_validated(order::key(me, asked)) {
+        return Ok(false);
     }
-    let is_known = !order::nests_first(me, asked);
-    let Checked { outcome, is_settled } = ordered(me, asked, true);
-    match outcome {
-        Err(Some(report)) if report.severity == Severity::Fault && !is_accepted(&report) => {
-            return Err(TryLockError::Fault(report));
+    me.sweep();
+    for Found { report, .. } in order::look(me, asked) {
+        if is_refused(&report) {
+            return Err(fault(report));
         }
-        Err(Some(report)) => deliver(&report, From::Call),
-        Ok(()) | Err(None) if is_known && is_settled => me.validate(key),
-        Ok(()) | Err(None) => {}
+        deliver(&report, From::Call);
     }
-    Ok(())
+    Ok(true)
+}
+
+/// The attempt was made. The lock is not in the thread's list yet.
+#[cold]
+pub(crate) fn attempted(me: &Record, asked: &Asked) {
+    let key = order::key(me, asked);
+    let is_known = !order::nests_first(me, asked);
+    // What was found meanwhile is found again by the next acquisition.
+    let Checked { found, is_settled } = ordered(me, asked);
+    if found.is_empty() && is_known && is_settled {
+        me.validate(key);
+    }
 }
 
 /// The thread asks for a lock that it holds: as `held`, if that has a slot.
@@ -262,13 +274,15 @@ pub(crate) fn wait(me: &Record, mutex: &Asked) {
     }
     let is_known = !order::nests_first(me, mutex);
     // The mutex is acquired again while the other locks are held.
-    let Checked { outcome, is_settled } = ordered(me, mutex, false);
+    let Checked { found, is_settled } = ordered(me, mutex);
     if is_known && is_settled {
         me.validate(key);
     }
-    if let Err(Some(mut report)) = outcome {
-        report.severity = Severity::Warning;
-        deliver(&report, From::Inside);
+    for mut found in found {
+        if order::is_first(&found) {
+            found.report.severity = Severity::Warning;
+            deliver(&found.report, From::Inside);
+        }
     }
 }
 

@@ -9,6 +9,8 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+mod attempts;
+mod beside;
 #[path = "../common/child.rs"]
 mod child;
 mod missed;

@@ -191,6 +191,15 @@ impl Graph {
         None
     }
 
+    /// The way back of the circle that would be possible if a thread used this edge.
+    pub fn look(&self, key: Key, gates: &[u64]) -> Option<Vec<Key>> {
+        let rank = |vertex| self.nodes.get(&vertex).map(|node| node.rank);
+        // A vertex that is not there has no way.
+        let is_upwards = rank(key.from).zip(rank(key.to)).is_none_or(|(from, to)| from < to);
+        let is_right = is_upwards && self.loose.is_empty() || self.knows(&key, |gate| gates.contains(&gate));
+        if is_right { None } else { self.way_back(key, gates) }
+    }
+
     fn insert(&mut self, key: Key, seen: Seen) {
         if self.line.len() > 2 * self.edges.len() + 1024 {
             self.line.retain(|key| self.edges.contains_key(key));

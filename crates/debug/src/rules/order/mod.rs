@@ -42,6 +42,7 @@ mod memory;
 
 pub(crate) use crate::seen::known::{is_known, remember};
 
+use crate::rules::accept::is_accepted;
 #[cfg(doc)]
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
@@ -110,7 +111,7 @@ fn edge_of(held: &Held, asked: &Asked) -> Key {
 
 pub(crate) struct Orders {
     graph: Graph,
-    /// Edges that were reported and not entered.
+    /// Edges that were reported, and are not in the graph.
     bad: Set<Key>,
     /// The thread of the last new edge.
     thread: Option<Arc<ThreadName>>,
@@ -206,54 +207,56 @@ fn is_gate(me: &Record, held: &Held, gate: u64) -> bool {
     others(me, held).any(|other| other.instance == gate)
 }
 
+/// An inversion.
+pub(crate) struct Found {
+    pub report: Report,
+    /// The edge that would close the circle.
+    edge: Key,
+}
+
 /// What the check of an acquisition has found.
 pub(crate) struct Checked {
-    /// The first inversion. `Err(None)` if it is not to be reported again.
-    pub outcome: Result<(), Option<Box<Report>>>,
+    /// The inversions: first what the program accepts, then warnings, then faults, which may panic.
+    pub found: Vec<Found>,
     /// Whether each acquisition with this key has the same gates.
     pub is_settled: bool,
 }
 
-/// Enters the edges of an acquisition. Returns the first inversion among them.
-///
-/// `again` is whether an inversion that has been reported is to be reported again.
+/// Enters the edges of an acquisition that close no circle. Returns the inversions of the others.
 #[cold]
-pub(crate) fn check(me: &Record, asked: &Asked, again: bool) -> Checked {
+pub(crate) fn check(me: &Record, asked: &Asked) -> Checked {
     let mut orders = GRAPH.lock();
-    let outcome = check_in(&mut orders, me, asked, again);
-    Checked { outcome, is_settled: orders.settle(me, asked) }
+    let found = orders.find_all(me, asked, Use::Enter);
+    let is_settled = orders.settle(me, asked);
+    drop(orders);
+    Checked { found: by_weight(found), is_settled }
 }
 
-fn check_in(orders: &mut Orders, me: &Record, asked: &Asked, again: bool) -> Result<(), Option<Box<Report>>> {
-    let knows = |held: Held| {
-        let is_gate = |gate| is_gate(me, &held, gate);
-        held.lock == asked.lock || orders.graph.knows(&edge_of(&held, asked), is_gate)
-    };
-    if me.held().all(knows) {
-        return Ok(());
-    }
-    let (thread, here) = (orders.thread(me), stacks::here(Some(asked.at)));
-    let mut outcome = Ok(());
-    // The latest first: that is the pair which the report is to name. The clock is coarse. Of two
-    // locks of one moment, the later one mostly has the higher slot.
-    let mut held: Vec<Held> = me.held().collect();
-    held.reverse();
-    held.sort_by_key(|held| core::cmp::Reverse(held.since));
-    for held in held {
-        if held.lock == asked.lock {
-            continue;
-        }
-        let stacks = [stacks::of(me, held.since), here.clone()];
-        let stacks = stacks.iter().any(Option::is_some).then(|| Box::new(stacks));
-        let gates = gates(me, &held);
-        let seen =
-            Seen { thread: thread.clone(), held, asked: *asked, gates, looks: 0, signal: None, stacks };
-        let Some((report, is_new)) = orders.enter(&seen) else { continue };
-        if outcome.is_ok() {
-            outcome = Err((is_new || again).then(|| Box::new(report)));
-        }
-    }
-    outcome
+/// The inversions of an acquisition that is perhaps not made, as [`check`] returns them.
+#[cold]
+pub(crate) fn look(me: &Record, asked: &Asked) -> Vec<Found> {
+    let found = GRAPH.lock().find_all(me, asked, Use::Look);
+    by_weight(found)
+}
+
+fn by_weight(mut found: Vec<Found>) -> Vec<Found> {
+    found.sort_by_key(|Found { report, .. }| (!is_accepted(report), report.severity == Severity::Fault));
+    found
+}
+
+/// Whether an inversion was not reported before. It is from now on.
+#[cold]
+pub(crate) fn is_first(found: &Found) -> bool {
+    GRAPH.lock().is_first(found)
+}
+
+/// Why an edge is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// A thread uses it. It is entered if it closes no circle.
+    Enter,
+    /// A thread uses it perhaps.
+    Look,
 }
 
 /// Enters the edges that signal handlers have left. Returns the first inversion among them that was
@@ -268,8 +271,8 @@ pub(crate) fn enter_from_handlers(edges: Vec<Edge>) -> Option<Report> {
         }
         let (thread, signal) = (Arc::new(thread.name()), Some(signal));
         let seen = Seen { thread, held, asked, gates: Gates::new(), looks: 0, signal, stacks: None };
-        let (report, is_new) = orders.enter(&seen)?;
-        is_new.then_some(report)
+        let found = orders.find(&seen, Use::Enter)?;
+        orders.is_first(&found).then_some(found.report)
     })
 }
 
@@ -301,12 +304,41 @@ impl Orders {
         is_settled
     }
 
-    /// A thread uses an edge. Returns the inversion, and whether it was not found before.
-    fn enter(&mut self, seen: &Seen) -> Option<(Report, bool)> {
-        let key = seen.key();
-        let Some(back) = self.graph.enter(key, seen.clone()) else {
-            if seen.held.class.uses().is_ahead() && seen.asked.class.uses().put_behind() {
-                self.put_behind(key.to);
+    /// The inversions of an acquisition.
+    fn find_all(&mut self, me: &Record, asked: &Asked, how: Use) -> Vec<Found> {
+        let knows = |held: Held| {
+            let is_gate = |gate| is_gate(me, &held, gate);
+            held.lock == asked.lock || self.graph.knows(&edge_of(&held, asked), is_gate)
+        };
+        if me.held().all(knows) {
+            return Vec::new();
+        }
+        let (thread, here) = (self.thread(me), stacks::here(Some(asked.at)));
+        // The latest first: that is the pair which the report is to name. The clock is coarse. Of
+        // two locks of one moment, the later one mostly has the higher slot.
+        let mut held: Vec<Held> = me.held().filter(|held| held.lock != asked.lock).collect();
+        held.reverse();
+        held.sort_by_key(|held| core::cmp::Reverse(held.since));
+        let find = |held: Held| {
+            let stacks = [stacks::of(me, held.since), here.clone()];
+            let stacks = stacks.iter().any(Option::is_some).then(|| Box::new(stacks));
+            let (thread, gates) = (thread.clone(), gates(me, &held));
+            self.find(&Seen { thread, held, asked: *asked, gates, looks: 0, signal: None, stacks }, how)
+        };
+        held.into_iter().filter_map(find).collect()
+    }
+
+    /// A thread uses an edge, or is about to. Returns the inversion.
+    fn find(&mut self, seen: &Seen, how: Use) -> Option<Found> {
+        let edge = seen.key();
+        let back = match how {
+            Use::Enter => self.graph.enter(edge, seen.clone()),
+            Use::Look => self.graph.look(edge, &seen.gates),
+        };
+        let Some(back) = back else {
+            if how == Use::Enter && seen.held.class.uses().is_ahead() && seen.asked.class.uses().put_behind()
+            {
+                self.put_behind(edge.to);
             }
             return None;
         };
@@ -314,23 +346,31 @@ impl Orders {
         let circle: Vec<Seen> = core::iter::once(seen.clone()).chain(rest).collect();
         let differing = differing(&circle);
         let verdict = judge(&circle, &differing);
-        let is_new = if verdict == Circle::Guessed {
+        if verdict == Circle::Guessed {
             let dissolved = differing.iter().filter(|(_, class)| self.dissolve(class)).count();
             // These locks may be in a circle all the same, which goes on inside of the class.
             if dissolved > 0
-                && let Some(found) = self.enter(seen)
+                && let Some(found) = self.find(seen, how)
             {
                 return Some(found);
             }
-            true
-        } else {
-            let is_new = self.bad.insert(key);
-            if is_new {
-                count_ends(&key, true);
-            }
-            is_new
-        };
-        Some((inversion(&circle, &differing, verdict), is_new))
+        } else if how == Use::Enter {
+            // It is there if it has lost a gate just now. The next use is to find the circle again.
+            self.graph.remove(edge);
+        }
+        Some(Found { report: inversion(&circle, &differing, verdict), edge })
+    }
+
+    fn is_first(&mut self, Found { report, edge }: &Found) -> bool {
+        // A guess dissolves its classes, and is not made again.
+        if report.circle == Circle::Guessed {
+            return true;
+        }
+        let is_first = self.bad.insert(*edge);
+        if is_first {
+            count_ends(edge, true);
+        }
+        is_first
     }
 
     /// What a vertex leads to is behind a lock of a handler (`signal/uses.rs`).
