@@ -5,7 +5,8 @@
 use std::env;
 use std::fs;
 use std::process::Command;
-use ulocks_debug::{Class, Mutex, Policy, RwLock, accept, held, new_deadlocks, set_policy};
+use std::time::Duration;
+use ulocks_debug::{Class, Condvar, Mutex, Policy, RwLock, accept, held, new_deadlocks, set_policy};
 use ulocks_testkit::limit::{output, until};
 
 static FIRST: Class = Class::new("first");
@@ -44,16 +45,35 @@ fn line(comment: &str) -> usize {
 
 /// What the program prints with these words in the environment, and whether it ends well.
 fn run(words: &str) -> (String, bool) {
+    run_that("1", words)
+}
+
+/// The same of another program.
+fn run_that(program: &str, words: &str) -> (String, bool) {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", "the_program", "--nocapture"]).env("ULOCKS_TEST_PROGRAM", "1");
+    command.args(["--exact", "the_program", "--nocapture"]).env("ULOCKS_TEST_PROGRAM", program);
     let output = output(command.env("ULOCKS_CHECKED", words).env("RUST_BACKTRACE", "0"));
     let texts = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     (texts.concat(), output.status.success())
 }
 
+/// Reports of three rules about locks of two classes.
+fn program_of_classes() {
+    static ACCEPTOR: Class = Class::new("acceptor");
+    static PEER: Class = Class::new("peer");
+    let table = RwLock::new_in(&ACCEPTOR, 0);
+    drop((table.read(), table.read()));
+    let (acceptor, peer) = (Mutex::new_in(&ACCEPTOR, 0), Mutex::new_in(&PEER, 0));
+    drop((peer.lock(), acceptor.lock()));
+    let (_held, mut waits) = (acceptor.lock(), peer.lock());
+    Condvar::new().wait_for(&mut waits, Duration::from_millis(1));
+    println!("it goes on");
+}
+
 #[test]
 fn the_program() {
     match env::var("ULOCKS_TEST_PROGRAM").as_deref() {
+        Ok("has classes") => program_of_classes(),
         Ok("accepts") => {
             accept("last", "first");
             accept("tests/environment.rs:1", "first"); // no such line
@@ -109,6 +129,20 @@ fn a_file_accepts_pairs() {
     assert!(is_well && !text.contains("inversion:"), "{text}");
     assert!(text.contains("if a writer comes between") && text.contains("without `->`: no arrow"), "{text}");
     assert!(run("warn,accept=/nowhere").0.contains("cannot read `/nowhere`"));
+}
+
+/// A class may have a name that begins with the word before a pair.
+#[test]
+fn a_file_accepts_classes_for_each_rule() {
+    let file = env::temp_dir().join(format!("ulocks-accepted-classes-{}", std::process::id()));
+    let text = "acceptor -> acceptor\n  accept  acceptor -> peer\n";
+    for (lines, count) in [("", 3), ("acceptor -> acceptor\n", 2), (text, 0)] {
+        fs::write(&file, lines).unwrap();
+        let (text, is_well) = run_that("has classes", &format!("warn,accept={}", file.display()));
+        assert!(is_well && text.contains("it goes on"), "{text}");
+        assert_eq!(text.matches("ulocks-debug: ").count(), count, "accepts {lines:?}: {text}");
+    }
+    fs::remove_file(file).unwrap();
 }
 
 /// A process of its own with this name in its environment, which ends well. `false` in that

@@ -51,7 +51,8 @@ pub(crate) fn is_accepted(report: &Report) -> bool {
     let steps =
         steps.map(|step| [Side::new(step.since, Some(&step.held)), Side::new(step.at, Some(&step.asked))]);
     let pair = report.before.zip(report.here);
-    let pair = pair.map(|(before, here)| [Side::new(before, None), Side::new(here, Some(&report.lock))]);
+    let held = report.held_lock.as_ref();
+    let pair = pair.map(|(before, here)| [Side::new(before, held), Side::new(here, Some(&report.lock))]);
     let pairs: Vec<[Side<'_>; 2]> = steps.chain(pair).collect();
     // A handler may have interrupted a thread that has the list.
     let accepted = if is_in_handler() { ACCEPTED.try_lock() } else { Some(ACCEPTED.lock()) };
@@ -113,7 +114,12 @@ fn read(file: &str) {
     };
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         match line.split_once("->") {
-            Some((before, here)) => accept(before.trim().trim_start_matches("accept").trim(), here),
+            Some((before, here)) => {
+                // The word of a report's line. A class may have a name that begins so.
+                let rest = before.strip_prefix("accept");
+                let rest = rest.filter(|rest| rest.starts_with(char::is_whitespace));
+                accept(rest.unwrap_or(before), here);
+            }
             None => eprintln!("ulocks-debug: `{file}` has a line without `->`: {line}"),
         }
     }

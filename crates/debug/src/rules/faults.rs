@@ -56,6 +56,7 @@ fn report(rule: Rule, lock: LockName, me: &Record) -> Report {
         here: None,
         before: None,
         held: None,
+        held_lock: None,
         holder: None,
         steps: Vec::new(),
         circle: Circle::OfLocks,
@@ -76,6 +77,7 @@ fn here(report: &mut Report, place: Place) {
 fn before(report: &mut Report, held: Option<Held>, holder: Option<&Record>) {
     report.before = held.map(|held| held.place);
     report.held = held.map(|held| held.access);
+    report.held_lock = held.map(|held| held.name());
     report.holder = holder.map(Record::name);
     report.stack_before = holder.zip(held).and_then(|(holder, held)| stacks::of(holder, held.since));
 }

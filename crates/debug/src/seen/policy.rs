@@ -35,7 +35,8 @@ pub enum Policy {
     Panic,
     /// The report is printed, and the process aborts.
     Abort,
-    /// The report is printed, and the call goes on as that of the plain lock.
+    /// The report is printed, and the call goes on as that of the plain lock. Reports of one rule
+    /// and two lines are printed once, or again after thousands of others.
     Warn,
     /// The function gets the report. It may panic where [`Panic`](Self::Panic) would.
     ///

@@ -259,6 +259,9 @@ pub struct Report {
     #[serde(serialize_with = "place_option")]
     pub(crate) before: Option<Place>,
     pub(crate) held: Option<Access>,
+    /// The lock of that acquisition, if there are no steps.
+    #[serde(skip)]
+    pub(crate) held_lock: Option<LockName>,
     pub(crate) holder: Option<ThreadName>,
     pub(crate) steps: Vec<Step>,
     #[serde(skip)]

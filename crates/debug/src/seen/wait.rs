@@ -233,6 +233,7 @@ fn report(links: &[Link]) -> Report {
         here: Some(first.wait.place),
         before: Some(first.held.map_or(next.wait.place, |held| held.place)),
         held: first.held.map(|held| held.access),
+        held_lock: None,
         holder: Some(first.next.name()),
         steps,
         circle: Circle::OfLocks,

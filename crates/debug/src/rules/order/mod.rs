@@ -467,6 +467,7 @@ fn inversion(circle: &[Seen], differing: &[(usize, &'static Node)], verdict: Cir
         here: Some(asked.at),
         before: Some(held.place),
         held: Some(held.access),
+        held_lock: None,
         holder: Some(steps[0].thread.clone()),
         signal: steps.iter().find_map(|step| step.signal),
         notes,

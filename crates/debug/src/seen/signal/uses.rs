@@ -255,6 +255,8 @@ fn report(lock: LockName, instance: u64, handled: &Use) -> Report {
     Report {
         rule: Rule::NoOpenSignal,
         severity: if is_certain { Severity::Fault } else { Severity::Warning },
+        // Of the same class.
+        held_lock: Some(lock.clone()),
         lock,
         thread: handled.thread.name(),
         here: None,
