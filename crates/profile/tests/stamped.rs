@@ -11,6 +11,7 @@ use ulocks_core::meter::{Counted, Off};
 use ulocks_core::raw::{Initial, Metered, RawMutex};
 use ulocks_core::spin::Adaptive;
 use ulocks_core::{Private, Shared};
+use ulocks_pi::{PiCondvarOf, PiMutexWith};
 use ulocks_profile::{LockLine, Profile, Stamped, named};
 use ulocks_psrwlock::{BULK, RawPsRwLock, Sifted};
 use ulocks_testkit as _;
@@ -189,6 +190,33 @@ fn a_reader_writer_lock_is_in_the_profile() {
     // A wait begins after its deadline was reckoned, so it may be shorter than that says.
     assert!(sums.waited > Duration::ZERO && sums.longest_hold >= sums.waited);
     assert_eq!(counted.counts().acquired, 2);
+}
+
+/// The kernel gives the mutex to a waiter that sleeps. That is an acquisition as any other.
+#[test]
+fn a_waiter_on_a_pi_condvar_acquires_again() {
+    let mutex = PiMutexWith::<bool, On>::new(false);
+    let changed = PiCondvarOf::<ulocks_pi::RawPiMutex<On>>::new();
+    let profile = profiled(|| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let ready = mutex.lock().unwrap();
+                // SAFETY: the call has no contract.
+                sender.send(unsafe { libc::gettid() }).unwrap();
+                drop(changed.wait_while(ready, |ready| !*ready).unwrap());
+            });
+            let waiter = receiver.recv().unwrap();
+            drop(mutex.lock().unwrap());
+            ulocks_testkit::task::until_asleep(&[waiter]);
+            let mut ready = mutex.lock().unwrap();
+            *ready = true;
+            changed.notify_one(&mutex).unwrap();
+        });
+    });
+    let line = class(&profile, "slow").unwrap();
+    // Twice by each of the two threads.
+    assert_eq!(line.sums.acquired, 4, "{profile}");
 }
 
 /// A semaphore's permits are released by anybody, so their holds have no end.

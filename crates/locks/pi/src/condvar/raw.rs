@@ -134,7 +134,7 @@ impl<P: Policy> RawPiCondvar<P> {
         // Not under the mutex: too many only cost a notifier a system call.
         self.change(Waiting::without_one);
         let wakeup = match slept? {
-            Slept::Owner => return Ok((mutex.look_again(), Wakeup::Notified)),
+            Slept::Owner => return Ok((mutex.look_after_sleep(), Wakeup::Notified)),
             Slept::Moved => Wakeup::Notified,
             Slept::TimedOut => Wakeup::TimedOut,
         };

@@ -216,8 +216,14 @@ impl<P: Policy> RawPiMutex<P> {
         }
     }
 
+    /// The kernel has given the mutex to a waiter on a condition variable.
+    pub(crate) fn look_after_sleep(&self) -> Taken {
+        self.meter.count(Event::Acquired);
+        self.look_again()
+    }
+
     /// (look again): what an owner by the kernel's hand finds in the word.
-    pub(crate) fn look_again(&self) -> Taken {
+    fn look_again(&self) -> Taken {
         let seen = State(self.futex.load(Acquire));
         debug_assert_eq!(seen.owner(), tid::current(), "the kernel gave the mutex to another: {seen:?}");
         if seen.owner_died() { Taken::OwnerDied } else { Taken::Sound }
