@@ -29,9 +29,10 @@
 //! The first acquisition of a thread, and the first one of a lock at a place, allocate. The release
 //! adds before it lets the lock go, so a profiled hold is some ten nanoseconds longer.
 //!
-//! A thread tells 4096 pairs of a lock and a place apart. Beyond that, the sums of a lock are those
-//! of its class and place only. A lock is known by its address. So two locks of one class, the
-//! second of which is made where the first was dropped, count as one.
+//! A thread tells 4096 pairs of a lock and a place apart, and of its waits for holders that are
+//! known, 4096 triples of a lock and two places. Beyond that, the sums of a lock are those of its
+//! class and places only. A lock is known by its address. So two locks of one class, the second of
+//! which is made where the first was dropped, count as one.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg(counting)]
 

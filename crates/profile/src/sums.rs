@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | `SINCE`, `SINCE_TICKS`, `EPOCH` | `start`, `stop`, `reset`, the child of a fork | all |
 //! | `taken` of a table | a thread, when it takes a table and when it ends | all |
-//! | `count`, `stamps`, `holds` of a table | its thread | its thread |
+//! | `counts`, `stamps`, `holds` of a table | its thread | its thread |
 //! | the name of a table | its first thread, before (publish table) | all |
 //! | a list of entries | the thread of the table puts a new one at the head (publish entry) | all |
 //! | the key of an entry | its thread, before (publish entry) | all |
@@ -36,16 +36,18 @@ use crate::ticks::{Scale, now, ticks};
 use crate::wanted::{PROFILE, is_wanted, want};
 use core::cell::Cell;
 use core::ptr;
+use std::collections::BTreeSet;
 use ulocks_core::sync::{
     AtomicBool, AtomicPtr, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
     fence,
 };
 
-/// More tables than these are made for threads that are told apart by no name.
-const TABLES: usize = 256;
-/// How many entries of a table may have a lock of their own. The others are told apart by their
-/// class and place. A million locks that one line makes must not need a million entries.
+/// After so many names, threads of further names are told apart by no name.
+const NAMES: usize = 256;
+/// How many entries of a table may have a lock of their own, of those with a holder and of those
+/// without. The others are told apart by their class and places. A million locks that one line
+/// makes must not need a million entries.
 const ENTRIES: u32 = 4096;
 const LISTS: usize = 512;
 const OTHERS: &str = "(other threads)";
@@ -146,8 +148,8 @@ pub(crate) struct Entry {
 /// The entries of a thread.
 pub(crate) struct Table {
     lists: [AtomicPtr<Entry>; LISTS],
-    /// How many entries there are; of the thread of the table.
-    count: Cell<u32>,
+    /// How many entries there are without a holder, and with one; of the thread of the table.
+    counts: [Cell<u32>; 2],
     /// Of the plain locks; of the thread of the table.
     pub stamps: Stamps,
     /// By slot of the thread's list of checked locks: where the hold is counted, and when it began,
@@ -159,7 +161,7 @@ pub(crate) struct Table {
     next: *const Table,
 }
 
-// SAFETY: `count`, `stamps` and `holds` are used by the thread of the table only; names and links
+// SAFETY: `counts`, `stamps` and `holds` are used by the thread of the table only; names and links
 // do not change after (publish table) and (publish entry); the rest is atomic.
 unsafe impl Sync for Table {}
 
@@ -257,7 +259,10 @@ impl Table {
     /// A table for the calling thread, whose name is `thread`.
     #[cold]
     pub fn take(thread: &str) -> &'static Self {
-        let is_full = tables().count() >= TABLES && !tables().any(|table| &*table.name == thread);
+        // Most programs have few tables. Threads of one name may have many.
+        let is_full = tables().count() >= NAMES
+            && !tables().any(|table| &*table.name == thread)
+            && tables().map(|table| &table.name).collect::<BTreeSet<_>>().len() >= NAMES;
         let name = if is_full { OTHERS } else { thread };
         let free = tables().filter(|table| &*table.name == name).find(|table| {
             !table.taken.load(Relaxed) && table.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok() // (pass on)
@@ -268,7 +273,7 @@ impl Table {
     fn leak(name: &str) -> &'static Self {
         let table = Box::leak(Box::new(Self {
             lists: [const { AtomicPtr::new(ptr::null_mut()) }; LISTS],
-            count: Cell::new(0),
+            counts: [const { Cell::new(0) }; 2],
             stamps: Stamps::new(),
             holds: [const { Cell::new((None, 0)) }; SLOTS],
             taken: AtomicBool::new(true),
@@ -330,13 +335,14 @@ impl Table {
     #[cold]
     fn enter(&self, key: &Key) -> &'static Entry {
         let mut key = *key;
-        if self.count.get() >= ENTRIES {
+        let count = &self.counts[usize::from(key.holder.is_some())];
+        if count.get() >= ENTRIES {
             key.lock = 0;
             if let Some(entry) = self.find(&key) {
                 return entry;
             }
         }
-        self.count.set(self.count.get() + 1);
+        count.set(count.get() + 1);
         let head = &self.lists[key.list()];
         let entry: &'static Entry = Box::leak(Box::new(Entry {
             key,
@@ -365,4 +371,35 @@ pub(crate) fn all() -> impl Iterator<Item = (&'static str, Key, Sums)> {
         let entries = table.lists.iter().flat_map(list);
         entries.filter_map(|entry| Some((&*table.name, entry.key, entry.read()?)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Name;
+    use std::collections::HashSet;
+
+    static NAME: Name = Name::new("sums");
+
+    /// Each lock is acquired and waited for, by one line.
+    #[test]
+    fn locks_that_are_waited_for_are_told_apart_as_others() {
+        let table = Table::take("waits for many");
+        let key = |lock, holder| Key { class: &NAME, place: NAME.place, lock, holder };
+        let told_apart = |holder: Option<Place>| {
+            let locks = (1..=5_000).map(|lock| table.entry(&key(lock, holder)).key.lock);
+            locks.collect::<HashSet<_>>().len()
+        };
+        let most = ENTRIES as usize;
+        // The last one is that of all others.
+        assert_eq!([None, Some(NAME.place)].map(told_apart), [most + 1; 2]);
+    }
+
+    /// A name counts once, however many threads have it at once.
+    #[test]
+    fn threads_of_one_name_leave_room_for_other_names() {
+        let pool: Vec<_> = (0..2 * NAMES).map(|_| Table::take("pool")).collect();
+        assert!(pool.iter().all(|table| &*table.name == "pool"));
+        assert_eq!(&*Table::take("main loop").name, "main loop");
+    }
 }

@@ -12,8 +12,9 @@ impl fmt::Display for Short {
         let nanos = self.0.as_nanos() as f64;
         let (value, unit) = match nanos {
             0.0..1e3 => return f.pad(&format!("{nanos} ns")),
-            1e3..1e6 => (nanos / 1e3, "us"),
-            1e6..1e9 => (nanos / 1e6, "ms"),
+            // What would be rounded to 1000 is one of the next unit.
+            1e3..999.5e3 => (nanos / 1e3, "us"),
+            999.5e3..999.5e6 => (nanos / 1e6, "ms"),
             _ => (nanos / 1e9, "s"),
         };
         let digits = match value {
@@ -137,7 +138,11 @@ mod tests {
             (1_000, "1.00 us"),
             (9_996, "10.0 us"),
             (123_456, "123 us"),
+            (999_499, "999 us"),
+            (999_500, "1.00 ms"),
             (1_500_000, "1.50 ms"),
+            (999_499_999, "999 ms"),
+            (999_600_000, "1.00 s"),
             (99_960_000_000, "100 s"),
         ];
         for (nanos, text) in expected {
