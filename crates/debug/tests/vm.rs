@@ -30,6 +30,11 @@ fn a_reader_sees_no_entry_made_of_two() {
 }
 
 #[test]
+fn an_entry_outside_of_the_record_has_a_slot() {
+    explored(Config::exhaustive(), far_entries_have_slots);
+}
+
+#[test]
 fn a_lock_that_another_thread_drops_is_forgotten() {
     explored(Config::exhaustive(), a_dropped_lock_is_forgotten);
 }

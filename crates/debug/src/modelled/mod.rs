@@ -96,6 +96,21 @@ pub fn entries_are_whole(turns: usize) {
     assert!(record.held().map(|held| lock_of(&held)).eq([0]), "the list is that of the thread");
 }
 
+/// A thread acquires one lock more than its record has slots for, and releases the other one.
+/// Another thread reads its list.
+pub fn far_entries_have_slots() {
+    let record = Record::leak();
+    let locks = [entry(0), entry(1)];
+    assert!(record.push(&locks[0]));
+    let writer = spawn(move || {
+        assert!(record.push(&locks[1]));
+        assert!(record.pop_as(locks[0].lock, |_| true));
+    });
+    record.held().for_each(|held| _ = lock_of(&held));
+    joined(writer);
+    assert!(record.held().map(|held| lock_of(&held)).eq([1]), "the list is that of the thread");
+}
+
 /// A record passes from a thread that ends to the next one, while it is read.
 pub fn a_later_thread_writes_whole_entries() {
     let record = Record::leak();

@@ -17,6 +17,7 @@
 
 mod handlers;
 mod identity;
+mod room;
 mod validated;
 mod waits;
 
@@ -32,7 +33,6 @@ use crate::seen::class::Node;
 #[cfg(checking)]
 use crate::seen::counting::Counting;
 use crate::seen::report::{Place, ThreadName};
-use crate::seen::signal::zeroed;
 use crate::seen::slot::Slot;
 use core::array;
 use core::cell::Cell;
@@ -45,9 +45,9 @@ use ulocks_core::sync_static;
 use waits::Waiting;
 
 /// How many held locks of a thread are checked: the bits of a word.
-pub(crate) const MOST: usize = 64;
+pub(crate) const MOST: usize = if cfg!(modelled) { 2 } else { 64 };
 /// How many of them have a slot in the record. Few threads ever hold more.
-const NEAR: usize = 16;
+const NEAR: usize = if cfg!(modelled) { 1 } else { 16 };
 /// How many validated sets of held locks a thread remembers.
 const REMEMBERED: usize = 128;
 /// A set has so many places to choose from.
@@ -238,7 +238,7 @@ impl Record {
 
     /// What the thread holds. Complete only for that thread itself.
     pub fn held(&self) -> impl Iterator<Item = Held> {
-        let used = self.used.load(Relaxed);
+        let used = self.used.load(Acquire); // (publish): the slots outside of the record are there
         indices(used).filter_map(|index| self.slot(index).read(&self.used, 1 << index))
     }
 
@@ -306,34 +306,6 @@ impl Record {
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn far_slot(&self, index: usize) -> &Slot {
-        // SAFETY: the slots were made before the entry, are never freed, and came by (more).
-        let more = unsafe { &*self.more.load(Acquire) }; // (more)
-        &more[index - NEAR]
-    }
-
-    /// The slot of that number, outside of the record. `None` if there is none, or no memory.
-    #[cold]
-    #[inline(never)]
-    fn more_slot(&self, index: usize) -> Option<&Slot> {
-        if index >= MOST || cfg!(modelled) {
-            return None;
-        }
-        if self.more.load(Relaxed).is_null() {
-            // All zero is what `Slot::new` makes.
-            self.more.store(zeroed()?.as_ptr(), Release); // (more)
-        }
-        Some(self.far_slot(index))
-    }
-
-    #[cold]
-    pub(crate) fn push_over(&self) -> bool {
-        self.owner_only.over.set(self.owner_only.over.get().saturating_add(1));
-        false
-    }
-
     /// Its wait, for the profile.
     #[cfg(checking)]
     #[inline]
@@ -366,37 +338,12 @@ impl Record {
         found.is_some()
     }
 
-    /// Forgets one lock that has no slot. `false` if there is none.
-    pub fn pop_over(&self) -> bool {
-        let over = self.owner_only.over.get();
-        self.owner_only.over.set(over.saturating_sub(1));
-        over > 0
-    }
-
     #[inline(always)]
     fn clear(&self, used: u64, index: usize) {
         if used >> index != 1 {
             self.owner_only.has_gap.set(true);
         }
         self.used.store(used & !(1 << index), Release);
-    }
-
-    /// Another thread, or this one, drops a lock that this thread holds.
-    pub fn forget(&self, lock: usize) {
-        // SAFETY: null, or slots, which are never freed, and came by (more).
-        let more = unsafe { self.more.load(Acquire).as_ref() }; // (more)
-        // The bit stays set until the thread needs the slot.
-        self.slots.iter().chain(more.into_iter().flatten()).for_each(|slot| slot.forget(lock));
-    }
-
-    /// Frees the slots of locks that were dropped.
-    #[cold]
-    pub fn sweep(&self) {
-        for index in indices(self.used.load(Relaxed)) {
-            if self.slot(index).lock() == 0 {
-                self.clear(self.used.load(Relaxed), index);
-            }
-        }
     }
 
     /// The sum of the hashes of what this thread holds, which is something.
