@@ -35,6 +35,11 @@ fn an_entry_outside_of_the_record_has_a_slot() {
 }
 
 #[test]
+fn the_class_of_an_entry_is_known_to_a_reader() {
+    explored(Config::exhaustive(), classes_of_entries_are_known);
+}
+
+#[test]
 fn a_lock_that_another_thread_drops_is_forgotten() {
     explored(Config::exhaustive(), a_dropped_lock_is_forgotten);
 }

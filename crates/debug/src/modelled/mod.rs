@@ -111,6 +111,20 @@ pub fn far_entries_have_slots() {
     assert!(record.held().map(|held| lock_of(&held)).eq([1]), "the list is that of the thread");
 }
 
+/// A thread releases a lock, and acquires one of a class that is new. Another thread reads its list
+/// meanwhile.
+pub fn classes_of_entries_are_known() {
+    let record = Record::leak();
+    assert!(record.push(&entry(0)));
+    let writer = spawn(move || {
+        assert!(record.pop_as(entry(0).lock, |_| true));
+        assert!(record.push(&entry(1)));
+    });
+    assert!(record.held().count() <= 1);
+    joined(writer);
+    assert!(record.held().map(|held| lock_of(&held)).eq([1]), "the list is that of the thread");
+}
+
 /// A record passes from a thread that ends to the next one, while it is read.
 pub fn a_later_thread_writes_whole_entries() {
     let record = Record::leak();

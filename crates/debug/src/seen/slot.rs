@@ -18,9 +18,7 @@
 //! holds is written for two locks and more only.
 
 use crate::seen::access::Access;
-use crate::seen::class::Node;
-#[cfg(checking)]
-use crate::seen::class::node;
+use crate::seen::class::{Node, node};
 use crate::seen::report::{LockName, Place};
 use core::cell::Cell;
 use core::panic::Location;
@@ -50,52 +48,37 @@ pub(crate) struct Slot {
     pub sum: Cell<u64>,
 }
 
-/// The class and the number of a lock: in one word, as the lock has them. A model has no table of
-/// classes.
-#[cfg(checking)]
+/// The number of the class and that of a lock, in one word, as the lock has them.
 struct Which(AtomicU64);
-#[cfg(modelled)]
-struct Which(AtomicPtr<Node>, AtomicU64);
 
 /// The bits of a class.
-#[cfg(checking)]
 const CLASS: u32 = 24;
 
 impl Which {
-    #[cfg(checking)]
-    const fn new() -> Self {
-        Self(AtomicU64::new(0))
-    }
-
-    #[cfg(modelled)]
     fn new() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()), AtomicU64::new(0))
+        Self(AtomicU64::new(0))
     }
 
     #[inline(always)]
     fn store(&self, class: &'static Node, instance: u64) {
-        #[cfg(checking)]
         self.0.store(instance << CLASS | u64::from(class.id()), Relaxed);
-        #[cfg(modelled)]
-        {
-            self.0.store(ptr::from_ref(class).cast_mut(), Relaxed);
-            self.1.store(instance, Relaxed);
-        }
     }
 
-    /// The slot has had an entry.
+    /// The class and the number. The slot has had an entry, which the calling thread has seen.
     #[inline(always)]
     fn load(&self) -> (&'static Node, u64) {
-        #[cfg(checking)]
-        {
-            let word = self.0.load(Relaxed);
-            (node(word as usize % (1 << CLASS)), word >> CLASS)
-        }
-        #[cfg(modelled)]
-        // SAFETY: a slot that has had an entry has a class, and those are never freed.
-        unsafe {
-            (&*self.0.load(Relaxed), self.1.load(Relaxed))
-        }
+        Self::of(self.word())
+    }
+
+    #[inline(always)]
+    fn word(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    /// What [`word`](Self::word) has returned, of an entry that the calling thread has seen.
+    #[inline(always)]
+    fn of(word: u64) -> (&'static Node, u64) {
+        (node(word as usize % (1 << CLASS)), word >> CLASS)
     }
 }
 
@@ -167,7 +150,7 @@ impl Slot {
         if used.load(Acquire) & bit == 0 {
             return None; // (publish)
         }
-        let ((class, instance), place) = (self.which.load(), self.place.load(Relaxed));
+        let (which, place) = (self.which.word(), self.place.load(Relaxed));
         // SAFETY: a slot with a bit has been written, with a reference that is `'static`. (publish)
         // shows that of this entry or of a later one, never the null pointer before the first.
         let place = unsafe { &*place };
@@ -175,8 +158,12 @@ impl Slot {
         let since = self.since.load(Relaxed);
         fence(Acquire); // (fence)
         let is_one = lock != 0 && self.turn.load(Relaxed) == turn;
-        let (subclass, access) = subclass_and_access(how);
-        is_one.then_some(Held { lock, class, subclass, access, instance, place, since })
+        is_one.then(|| {
+            // Not before: this thread may not have seen the class of a later entry.
+            let (class, instance) = Which::of(which);
+            let (subclass, access) = subclass_and_access(how);
+            Held { lock, class, subclass, access, instance, place, since }
+        })
     }
 
     /// The address of the lock of the last entry; 0 if the lock was dropped.
