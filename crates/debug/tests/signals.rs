@@ -1,5 +1,6 @@
-//! Signal handlers with locks that interrupt the checker at any instruction, and one that waits for
-//! its own thread. Each test runs a part of itself in a process of its own.
+//! Signal handlers with locks that interrupt the checker at any instruction, one that waits for its
+//! own thread, and contexts of handlers that are misused. Each test runs a part of itself in a
+//! process of its own.
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
@@ -8,9 +9,12 @@ mod child;
 mod common;
 
 use child::child;
+use std::cell::Cell;
+use std::mem;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Output;
-use ulocks_debug::{FairMutex, Mutex};
+use std::thread;
+use ulocks_debug::{FairMutex, Mutex, SignalContext};
 use ulocks_testkit as _;
 
 fn text(output: &Output) -> String {
@@ -117,6 +121,63 @@ fn locks_behind_one_of_a_handler_leave_nothing() {
         (0..3_000).for_each(|_| take(&make()));
         let grown = resident().saturating_sub(before);
         assert!(grown < 256 << 10, "{grown} bytes more");
+        return;
+    };
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+/// What the process prints before it aborts because of a context.
+fn assert_aborts(output: &Output) {
+    let text = text(output);
+    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{text}");
+    assert!(text.contains("`SignalContext` is not the last one of its thread"), "{text}");
+}
+
+/// Two threads would have one record otherwise.
+#[test]
+fn contexts_that_are_dropped_in_the_order_of_their_making_abort() {
+    let Some(output) = child("contexts_that_are_dropped_in_the_order_of_their_making_abort") else {
+        let (one, other) = (SignalContext::enter(libc::SIGUSR1), SignalContext::enter(libc::SIGUSR2));
+        drop(one);
+        drop(other);
+        return;
+    };
+    assert_aborts(&output);
+}
+
+#[test]
+fn a_context_that_is_dropped_after_the_end_of_its_thread_aborts() {
+    let Some(output) = child("a_context_that_is_dropped_after_the_end_of_its_thread_aborts") else {
+        thread_local! {
+            static KEPT: Cell<Option<SignalContext>> = const { Cell::new(None) };
+        }
+        let thread = thread::spawn(|| {
+            // Before the first acquisition: so it is destroyed after the record.
+            KEPT.set(None);
+            drop(Mutex::new(0).lock());
+            KEPT.set(Some(SignalContext::enter(libc::SIGUSR1)));
+        });
+        thread.join().unwrap();
+        return;
+    };
+    assert_aborts(&output);
+}
+
+/// A later thread would be taken for a handler.
+#[test]
+fn the_record_of_a_forgotten_context_passes_to_no_thread() {
+    let Some(output) = child("the_record_of_a_forgotten_context_passes_to_no_thread") else {
+        static MUTEX: Mutex<u32> = Mutex::new(0);
+        drop(MUTEX.lock());
+        let forgets = || {
+            drop(MUTEX.lock());
+            mem::forget(SignalContext::enter(libc::SIGUSR1));
+        };
+        thread::spawn(forgets).join().unwrap();
+        for _ in 0..3 {
+            thread::spawn(|| drop(MUTEX.lock())).join().unwrap();
+        }
+        drop(MUTEX.lock());
         return;
     };
     assert!(output.status.success(), "{}", text(&output));

@@ -71,6 +71,10 @@ impl Drop for Exit {
         }
         // SAFETY: neither of the two special values, so a record.
         let record = unsafe { &*current };
+        if record.is_handler() {
+            // Its context was forgotten, or is dropped later, which aborts.
+            return;
+        }
         record.sweep();
         handler::report_news(From::Inside);
         // The main thread ends with the process, which may end while locks are held.

@@ -5,11 +5,12 @@ use super::{faults, order};
 use crate::seen::asked::Asked;
 use crate::seen::report::{Report, Rule};
 use crate::seen::signal::{earlier, edges, interrupts, put_back, take, used};
-use crate::seen::thread::{Held, Record, existing, restore, swap};
+use crate::seen::thread::{Held, Record, existing, is_current, restore, swap};
 use core::ffi::c_int;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr;
+use std::io::Write as _;
 use ulocks_core::signal::Soft;
 
 /// Tells the checker that the calling code is a signal handler, until this is dropped.
@@ -39,9 +40,13 @@ use ulocks_core::signal::Soft;
 /// that handlers acquire, and when they end.
 ///
 /// # Panics
-/// If `signal` is not 1 to 64. A panic of a handler aborts the process. So does a fault in it,
-/// after its report, unless the policy is [`Call`](crate::Policy::Call): the function is then
-/// called in the handler.
+/// If `signal` is not 1 to 64.
+///
+/// # Aborts
+/// If a handler panics. If it has a fault, after the report, unless the policy is
+/// [`Call`](crate::Policy::Call): the function is then called in the handler. If a context is
+/// dropped that is not the last one of its thread, or after the thread has ended, as one in a
+/// thread-local variable may be. One that is forgotten leaves its thread a handler to its end.
 ///
 /// # Signals
 /// To make and to drop it is async-signal-safe. In a shared object that was loaded by `dlopen`, the
@@ -115,6 +120,12 @@ impl fmt::Debug for SignalContext {
 
 impl Drop for SignalContext {
     fn drop(&mut self) {
+        // Two threads would have one record later.
+        if !is_current(self.record) {
+            let _ = std::io::stderr()
+                .write_all(b"ulocks-debug: a `SignalContext` is not the last one of its thread\n");
+            std::process::abort();
+        }
         if let Some(record) = self.record {
             record.sweep();
             if record.holds_any() {

@@ -17,6 +17,11 @@ pub(crate) fn swap(record: Option<&'static Record>) -> *const Record {
     CURRENT.replace(record.map_or(ENDED, ptr::from_ref))
 }
 
+/// Whether this thread has the record that [`swap`] has given it.
+pub(crate) fn is_current(record: Option<&'static Record>) -> bool {
+    CURRENT.get() == record.map_or(ENDED, ptr::from_ref)
+}
+
 /// Gives this thread the record back that [`swap`] has returned.
 pub(crate) fn restore(before: *const Record) {
     CURRENT.set(before);

@@ -24,7 +24,7 @@ mod waits;
 pub(crate) use crate::seen::slot::Held;
 pub(crate) use handlers::is_in_handler;
 #[cfg(checking)]
-pub(crate) use handlers::{restore, swap};
+pub(crate) use handlers::{is_current, restore, swap};
 pub(crate) use identity::ThreadIdentity;
 pub(crate) use waits::Wait;
 
