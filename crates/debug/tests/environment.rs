@@ -1,4 +1,5 @@
-//! `ULOCKS_CHECKED`, and reports that a program accepts: each in a process of its own.
+//! `ULOCKS_CHECKED`, reports that a program accepts, forks, and the ends of threads: each in a
+//! process of its own.
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
@@ -6,7 +7,10 @@ use std::env;
 use std::fs;
 use std::process::Command;
 use std::time::Duration;
-use ulocks_debug::{Class, Condvar, Mutex, Policy, RwLock, accept, held, new_deadlocks, set_policy};
+use std::{mem, thread};
+use ulocks_debug::{
+    Class, Condvar, Mutex, Policy, RwLock, TryLockError, accept, held, new_deadlocks, set_policy,
+};
 use ulocks_testkit::limit::{output, until};
 
 static FIRST: Class = Class::new("first");
@@ -145,24 +149,24 @@ fn a_file_accepts_classes_for_each_rule() {
     fs::remove_file(file).unwrap();
 }
 
-/// A process of its own with this name in its environment, which ends well. `false` in that
-/// process.
-fn is_elsewhere(name: &str) -> bool {
+/// A process of its own that runs the test of this name with `words` in its environment, and ends
+/// well. `false` in that process.
+fn is_elsewhere(name: &str, words: &str) -> bool {
     const NAME: &str = "ULOCKS_TEST_FORKS";
     if env::var_os(NAME).is_some() {
         return false;
     }
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture"]).env(NAME, "1");
-    let output = output(command.env("ULOCKS_CHECKED", "warn"));
+    let output = output(command.env("ULOCKS_CHECKED", words));
     let text = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
     assert!(output.status.success(), "{text}");
     true
 }
 
-/// Forks a hundred times. Each child does `work`, and is ended if it waits for ever.
-fn fork_often(work: impl Fn()) {
-    for _ in 0..100 {
+/// Forks so many times. Each child does `work`, and is ended if it waits for ever.
+fn fork_often(times: u32, work: impl Fn()) {
+    for _ in 0..times {
         // SAFETY: the child does what it may do after a fork, and exits.
         let child = unsafe { libc::fork() };
         if child == 0 {
@@ -175,7 +179,7 @@ fn fork_often(work: impl Fn()) {
         let mut status = 0;
         // SAFETY: `status` is a place for the answer.
         unsafe { libc::waitpid(child, &raw mut status, 0) };
-        assert_eq!(status, 0, "the child waits for ever");
+        assert_eq!(status, 0, "the child waits for ever, or fails");
     }
 }
 
@@ -185,7 +189,7 @@ fn a_child_of_a_fork_asks_what_is_accepted() {
         let table = RwLock::new(0);
         drop((table.read(), table.read())); // again
     }
-    if is_elsewhere("a_child_of_a_fork_asks_what_is_accepted") {
+    if is_elsewhere("a_child_of_a_fork_asks_what_is_accepted", "warn") {
         return;
     }
     // The list is long, so that it is mostly locked.
@@ -197,7 +201,7 @@ fn a_child_of_a_fork_asks_what_is_accepted() {
             again();
         }
     });
-    fork_often(again);
+    fork_often(100, again);
 }
 
 #[test]
@@ -208,7 +212,7 @@ fn a_child_of_a_fork_asks_for_deadlocks() {
             drop((mutex.lock(), mutex.lock()));
         });
     }
-    if is_elsewhere("a_child_of_a_fork_asks_for_deadlocks") {
+    if is_elsewhere("a_child_of_a_fork_asks_for_deadlocks", "warn") {
         return;
     }
     wait_for_oneself();
@@ -219,7 +223,7 @@ fn a_child_of_a_fork_asks_for_deadlocks() {
             }
         });
     }
-    fork_often(|| {
+    fork_often(100, || {
         wait_for_oneself();
         until("the thread waits for itself", || !new_deadlocks().is_empty());
     });
@@ -233,4 +237,53 @@ fn a_call_accepts_pairs() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success() && !text.contains("`last`"), "{text}");
     assert!(text.contains("possible inversion"), "{text}");
+}
+
+/// Locks that are held at the end of the main thread name its record as their holder.
+#[test]
+fn what_the_main_thread_holds_at_its_end_is_not_that_of_a_later_thread() {
+    static STATE: Mutex<u32> = Mutex::new(0);
+    extern "C" fn at_exit() {
+        let later = || {
+            drop(Mutex::new(0).lock());
+            STATE.try_lock_checked().map(drop)
+        };
+        let asked = thread::spawn(later).join().unwrap();
+        if !matches!(asked, Err(TryLockError::WouldBlock)) {
+            eprintln!("{asked:?}");
+            // SAFETY: the process has nothing left to do.
+            unsafe { libc::_exit(1) };
+        }
+    }
+    if is_elsewhere("what_the_main_thread_holds_at_its_end_is_not_that_of_a_later_thread", "warn") {
+        return;
+    }
+    // The main thread of the child is this one.
+    fork_often(1, || {
+        // SAFETY: the function does not unwind: a panic in it aborts.
+        assert_eq!(unsafe { libc::atexit(at_exit) }, 0);
+        mem::forget(STATE.lock());
+        std::process::exit(0);
+    });
+}
+
+/// A lock that a thread acquires while it holds 64 is in no list. It names the thread all the same.
+#[test]
+fn what_a_thread_holds_beyond_the_64_is_not_that_of_a_later_thread() {
+    static LAST: Mutex<u32> = Mutex::new(0);
+    if is_elsewhere("what_a_thread_holds_beyond_the_64_is_not_that_of_a_later_thread", "warn") {
+        return;
+    }
+    let earlier = || {
+        let many = [(); 64].map(|()| Mutex::new(()));
+        let _held = many.each_ref().map(|mutex| mutex.lock());
+        mem::forget(LAST.lock());
+    };
+    let later = || {
+        drop(Mutex::new(0).lock());
+        LAST.try_lock_checked().map(drop)
+    };
+    thread::spawn(earlier).join().unwrap();
+    let asked = thread::spawn(later).join().unwrap();
+    assert!(matches!(asked, Err(TryLockError::WouldBlock)), "{asked:?}");
 }

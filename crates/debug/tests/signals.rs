@@ -14,7 +14,7 @@ use std::mem;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Output;
 use std::thread;
-use ulocks_debug::{FairMutex, Mutex, SignalContext};
+use ulocks_debug::{FairMutex, Mutex, SignalContext, TryLockError};
 use ulocks_testkit as _;
 
 fn text(output: &Output) -> String {
@@ -178,6 +178,29 @@ fn the_record_of_a_forgotten_context_passes_to_no_thread() {
             thread::spawn(|| drop(MUTEX.lock())).join().unwrap();
         }
         drop(MUTEX.lock());
+        return;
+    };
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+#[test]
+fn what_a_handler_holds_beyond_the_64_is_not_that_of_a_later_thread() {
+    let Some(output) = child("what_a_handler_holds_beyond_the_64_is_not_that_of_a_later_thread") else {
+        static LAST: Mutex<u32> = Mutex::new(0);
+        common::blocked(&[libc::SIGUSR1], || {
+            let context = SignalContext::enter(libc::SIGUSR1);
+            let many = [(); 64].map(|()| Mutex::new(()));
+            let held = many.each_ref().map(|mutex| mutex.lock());
+            mem::forget(LAST.lock());
+            drop(held);
+            drop(context);
+            let later = || {
+                drop(Mutex::new(0).lock());
+                LAST.try_lock_checked().map(drop)
+            };
+            let asked = thread::spawn(later).join().unwrap();
+            assert!(matches!(asked, Err(TryLockError::WouldBlock)), "{asked:?}");
+        });
         return;
     };
     assert!(output.status.success(), "{}", text(&output));

@@ -5,6 +5,12 @@
 //! that of [`EXIT`]. So a thread that holds something then is looked at once more, by a destructor
 //! of pthread's, which runs after those of thread-local variables. In between nothing is checked,
 //! and a release takes the lock out of the record.
+//!
+//! The main thread ends with the process, which may end while locks are held, and other threads may
+//! run on. So what it holds is not reported, and stays in its record.
+//!
+//! A record that locks may name as that of their holder passes to no other thread, which would be
+//! taken for the holder.
 
 use super::deliver::From;
 use super::{accept, clock, faults, fork, handler};
@@ -77,8 +83,7 @@ impl Drop for Exit {
         }
         record.sweep();
         handler::report_news(From::Inside);
-        // The main thread ends with the process, which may end while locks are held.
-        if record.is_main() || !record.holds_any() {
+        if !record.is_named() {
             record.give_back();
             return;
         }
@@ -116,14 +121,14 @@ extern "C" fn at_last(record: *mut c_void) {
     end(unsafe { &*record.cast::<Record>() });
 }
 
-/// The last look at the record of a thread.
+/// The last look at the record of a thread. What the main thread holds is no fault.
 fn end(record: &'static Record) {
     record.sweep();
-    if record.holds_any() {
+    if !record.is_named() {
+        record.give_back();
+    } else if !record.is_main() {
         faults::exit(record);
         record.end();
-    } else {
-        record.give_back();
     }
 }
 

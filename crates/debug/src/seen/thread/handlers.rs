@@ -66,7 +66,7 @@ impl Record {
     pub fn end_handler(&self) {
         self.owner_only.signal.set(0);
         self.owner_only.interrupted.set(None);
-        if self.holds_any() {
+        if self.is_named() {
             // As at the end of a thread: locks name this record as their holder.
             self.used.store(0, Relaxed);
         } else {

@@ -55,6 +55,11 @@ impl Record {
         over > 0
     }
 
+    /// Whether locks may name this record as that of their holder, also locks that have no slot.
+    pub fn is_named(&self) -> bool {
+        self.holds_any() || self.owner_only.over.get() != 0
+    }
+
     /// Another thread, or this one, drops a lock that this thread holds.
     pub fn forget(&self, lock: usize) {
         // SAFETY: null, or slots, which are never freed, and came by (more).
