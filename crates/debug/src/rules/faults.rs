@@ -11,7 +11,7 @@ use crate::seen::class::Node;
 use crate::seen::policy::{Policy, policy};
 use crate::seen::report::{Circle, LockName, Place, Report, Rule, Severity, ThreadName};
 use crate::seen::stacks;
-use crate::seen::thread::{Held, MOST, Record, records};
+use crate::seen::thread::{Held, Record, records};
 use core::fmt;
 use core::panic::Location;
 
@@ -329,7 +329,6 @@ pub(crate) fn awaits(me: &Record, held: &Held, place: Place) -> Report {
 /// There is no slot for a lock.
 #[cold]
 pub(crate) fn too_many(me: &Record, held: &Held) {
-    debug_assert_eq!(me.held().count(), MOST);
     let last = me.held().last();
     if !once::is_first(Rule::AtMost64, held.place, last.map_or(held.place, |last| last.place)) {
         return;

@@ -177,6 +177,15 @@ pub const TABLE: &[Fault] = &[
         assert!(all.locks().iter().all(|held| held.at.line() != here), "{all}");
         vec![fault(Rule::AtMost64, here, None)]
     }),
+    ("seventy locks are dropped while held, one after the other", || {
+        let before = line!() + 3;
+        for _ in 0..70 {
+            let mutex = Box::new(Mutex::new(()));
+            mem::forget(mutex.try_lock());
+            breaks(|| drop(mutex));
+        }
+        vec![fault(Rule::NotDropped, None, before); 70]
+    }),
     ends! { "a thread ends with a reentrant lock that it has twice", [a = ReentrantMutex::new(())]
     (a.lock(), a.lock()) },
     dropped! { "a reentrant lock is dropped while it is held", [mutex = ReentrantMutex::new(())]

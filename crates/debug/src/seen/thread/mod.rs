@@ -248,7 +248,7 @@ impl Record {
         let used = self.used.load(Relaxed);
         let free = used.trailing_ones();
         let Some(slot) = self.slots.get(free as usize).or_else(|| self.more_slot(free as usize)) else {
-            return self.push_over();
+            return self.push_swept(held);
         };
         let hash = || held.class.hash((held.subclass, held.access.code()), held.instance);
         let sum = if used == 0 { 0 } else { self.sum().wrapping_add(hash()) };

@@ -1,6 +1,7 @@
-//! What a record has room for: slots outside of it, and locks that have no slot.
+//! What a record has room for: slots outside of it, slots of locks that were dropped, and locks
+//! that have no slot.
 
-use super::{MOST, NEAR, Record, indices};
+use super::{Held, MOST, NEAR, Record, indices};
 #[cfg(not(modelled))]
 use crate::seen::signal::zeroed;
 use crate::seen::slot::Slot;
@@ -40,6 +41,15 @@ impl Record {
             self.more.store(slots()?, Release); // (more)
         }
         Some(self.far_slot(index))
+    }
+
+    /// As [`push`](Self::push), if no slot is free: into that of a lock that was dropped.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn push_swept(&self, held: &Held) -> bool {
+        let used = self.used.load(Relaxed);
+        self.sweep();
+        if self.used.load(Relaxed) == used { self.push_over() } else { self.push(held) }
     }
 
     #[cold]
