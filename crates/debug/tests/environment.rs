@@ -8,8 +8,10 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 use std::{mem, thread};
+use ulocks_core::api::Token;
 use ulocks_debug::{
-    Class, Condvar, Mutex, Policy, RwLock, TryLockError, accept, held, new_deadlocks, set_policy,
+    Class, Condvar, FairMutex, Mutex, Policy, RwLock, TryLockError, accept, held, new_deadlocks, profile,
+    set_policy, set_stacks,
 };
 use ulocks_testkit::limit::{output, until};
 
@@ -237,6 +239,48 @@ fn a_call_accepts_pairs() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success() && !text.contains("`last`"), "{text}");
     assert!(text.contains("possible inversion"), "{text}");
+}
+
+/// Handlers of forks that were there before those of the checker run between them.
+#[test]
+fn a_handler_of_forks_uses_the_checker() {
+    static TABLE: Mutex<u32> = Mutex::new(0);
+    static LOG: FairMutex<u32> = FairMutex::new(0);
+    fn use_all() {
+        accept("nowhere", "nowhere");
+        new_deadlocks();
+        profile::snapshot();
+    }
+    extern "C" fn prepare() {
+        use_all();
+        mem::forget((TABLE.lock(), LOG.lock())); // an order that is new
+    }
+    extern "C" fn after() {
+        // SAFETY: the signal ends the process.
+        unsafe { libc::alarm(20) };
+        // SAFETY: `prepare` has locked both, on this thread; their tokens are nothing.
+        unsafe {
+            LOG.force_unlock(Token::new(()));
+            TABLE.force_unlock(Token::new(()));
+        }
+        use_all();
+        assert_eq!(held().locks().len(), 0);
+    }
+    if is_elsewhere("a_handler_of_forks_uses_the_checker", "warn") {
+        return;
+    }
+    // SAFETY: the functions do not unwind: a panic in them aborts.
+    assert_eq!(unsafe { libc::pthread_atfork(Some(prepare), Some(after), Some(after)) }, 0);
+    // SAFETY: the signal ends the process.
+    unsafe { libc::alarm(20) };
+    // The first acquisition has forks watched from now on.
+    drop(TABLE.lock());
+    set_stacks(true);
+    fork_often(1, || {
+        let _held = LOG.lock();
+        let asked = TABLE.try_lock_checked();
+        assert!(matches!(asked, Err(TryLockError::Fault(_))), "the order of the handler is not known");
+    });
 }
 
 /// Locks that are held at the end of the main thread name its record as their holder.

@@ -36,6 +36,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg(counting)]
 
+mod forks;
 mod once;
 #[cfg(feature = "pprof")]
 mod pprof;
@@ -55,6 +56,7 @@ pub use sums::is_on;
 /// What the checked locks count by.
 #[doc(hidden)]
 pub mod counting {
+    pub use crate::forks::{ForkGuard, ForkMutex};
     pub use crate::once::Once;
     pub use crate::recorder::{acquired, enter_handler, leave_handler, released, waited};
     pub use crate::subject::Subject;
@@ -63,16 +65,14 @@ pub mod counting {
     pub use crate::wanted::{PROFILE, is_wanted, want, wanted};
 }
 
-use core::cell::Cell;
 use core::fmt;
 use core::time::Duration;
+use forks::{ForkGuard, ForkMutex};
 use once::Once;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use sums::Key;
 use ticks::now;
-use ulocks_core::api::Token;
-use ulocks_unfair::{BargingMutex, BargingMutexGuard};
 
 /// How long the profile has been on.
 struct Ran {
@@ -84,10 +84,10 @@ struct Ran {
     has_clock: bool,
 }
 
-static RAN: BargingMutex<Ran> = BargingMutex::new(Ran { before: 0, since: None, has_clock: false });
+static RAN: ForkMutex<Ran> = ForkMutex::new(Ran { before: 0, since: None, has_clock: false });
 
 /// Takes `RAN`, which forks know of from then on.
-fn ran() -> BargingMutexGuard<'static, Ran> {
+fn ran() -> ForkGuard<'static, Ran> {
     watch_forks();
     RAN.lock()
 }
@@ -100,24 +100,13 @@ pub fn watch_forks() {
     WATCH.call_once(|| _ = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) });
 }
 
-std::thread_local! {
-    /// Whether this thread is between `prepare` and `parent`. A child that has registered again is
-    /// called twice, since its parent may have registered, too.
-    static IS_FORKING: Cell<bool> = const { Cell::new(false) };
-}
-
 /// The child must not find `RAN` locked by a thread that it does not have.
 extern "C" fn prepare() {
-    if !IS_FORKING.replace(true) {
-        core::mem::forget(RAN.lock());
-    }
+    RAN.hold();
 }
 
 extern "C" fn parent() {
-    if IS_FORKING.replace(false) {
-        // SAFETY: `prepare` has locked it, on this thread; the token of this mutex is nothing.
-        unsafe { RAN.force_unlock(Token::new(())) };
-    }
+    RAN.release();
 }
 
 extern "C" fn child() {

@@ -5,11 +5,10 @@ use crate::seen::policy::{Policy, fix_policy, set_strict};
 use crate::seen::report::{LockName, Place, Report};
 use crate::seen::thread::is_in_handler;
 use ulocks_core::sync::{AtomicBool, Ordering::Relaxed};
-use ulocks_profile::counting::Once;
-use ulocks_unfair::BargingMutex;
+use ulocks_profile::counting::{ForkMutex, Once};
 
 /// `fork` holds it, too.
-pub(super) static ACCEPTED: BargingMutex<Vec<[String; 2]>> = BargingMutex::new(Vec::new());
+pub(super) static ACCEPTED: ForkMutex<Vec<[String; 2]>> = ForkMutex::new(Vec::new());
 /// Whether anything was ever accepted.
 static EVER: AtomicBool = AtomicBool::new(false);
 

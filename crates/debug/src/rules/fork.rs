@@ -5,10 +5,7 @@ use crate::rules::order::GRAPH;
 use crate::rules::returned::RETURNED;
 use crate::seen::stacks::TABLE;
 use crate::seen::thread::{existing, records};
-use core::cell::Cell;
-use core::mem;
 use core::ptr;
-use ulocks_core::api::Token;
 use ulocks_profile::counting::Once;
 
 /// Has forks watched from now on.
@@ -20,14 +17,9 @@ pub(crate) fn watch() {
     WATCH.call_once(|| _ = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) });
 }
 
-std::thread_local! {
-    /// Whether this thread is between `prepare` and `release`. A child that has registered again is
-    /// called twice, since its parent may have registered, too.
-    static IS_FORKING: Cell<bool> = const { Cell::new(false) };
-}
-
 extern "C" fn prepare() {
-    if IS_FORKING.replace(true) {
+    // A child that has registered again is called twice, since its parent may have registered, too.
+    if GRAPH.is_forking() {
         return;
     }
     if let Some(me) = existing() {
@@ -35,25 +27,18 @@ extern "C" fn prepare() {
     }
     // The child must not find one of them locked by a thread that it does not have. Of these four,
     // a thread that holds the graph may ask for stacks; it asks for no other one.
-    mem::forget(GRAPH.lock());
-    mem::forget(TABLE.lock());
-    mem::forget(ACCEPTED.lock());
-    mem::forget(RETURNED.lock());
+    GRAPH.hold();
+    TABLE.hold();
+    ACCEPTED.hold();
+    RETURNED.hold();
 }
 
 /// Releases what `prepare` has locked, if it did.
 fn release() {
-    if !IS_FORKING.replace(false) {
-        return;
-    }
-    // SAFETY: `prepare` has locked all four, on this thread; the tokens of these mutexes are
-    // nothing.
-    unsafe {
-        RETURNED.force_unlock(Token::new(()));
-        ACCEPTED.force_unlock(Token::new(()));
-        TABLE.force_unlock(Token::new(()));
-        GRAPH.force_unlock(Token::new(()));
-    }
+    RETURNED.release();
+    ACCEPTED.release();
+    TABLE.release();
+    GRAPH.release();
 }
 
 extern "C" fn parent() {

@@ -4,11 +4,11 @@
 use crate::seen::report::Report;
 use crate::seen::wait::deadlocks;
 use std::collections::BTreeSet;
-use ulocks_unfair::BargingMutex;
+use ulocks_profile::counting::ForkMutex;
 
 /// The threads of each deadlock that was returned, with the lines where they wait. `fork` holds it,
 /// too.
-pub(super) static RETURNED: BargingMutex<BTreeSet<Vec<(u32, String)>>> = BargingMutex::new(BTreeSet::new());
+pub(super) static RETURNED: ForkMutex<BTreeSet<Vec<(u32, String)>>> = ForkMutex::new(BTreeSet::new());
 
 /// The deadlocks of this moment that it did not return before.
 #[doc(hidden)]

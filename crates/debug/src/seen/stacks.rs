@@ -126,11 +126,10 @@ mod table {
     use core::ptr;
     use std::collections::BTreeMap;
     use ulocks_core::sync::{AtomicBool, Ordering::Relaxed};
-    use ulocks_profile::counting::Once;
-    use ulocks_unfair::BargingMutex;
+    use ulocks_profile::counting::{ForkMutex, Once};
 
     /// By the address of a record and a time.
-    pub(crate) static TABLE: BargingMutex<BTreeMap<(usize, u64), Stack>> = BargingMutex::new(BTreeMap::new());
+    pub(crate) static TABLE: ForkMutex<BTreeMap<(usize, u64), Stack>> = ForkMutex::new(BTreeMap::new());
     /// Whether stacks were ever wanted.
     static EVER: AtomicBool = AtomicBool::new(false);
 

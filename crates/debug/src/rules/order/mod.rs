@@ -56,7 +56,7 @@ use graph::{Graph, Key, LOOKS, Set, Vertex};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use ulocks_core::sync::{AtomicU16, Ordering::Relaxed};
-use ulocks_unfair::BargingMutex;
+use ulocks_profile::counting::ForkMutex;
 
 type Gates = SmallVec<[u64; 2]>;
 
@@ -117,8 +117,8 @@ pub(crate) struct Orders {
     thread: Option<Arc<ThreadName>>,
 }
 
-pub(crate) static GRAPH: BargingMutex<Orders> =
-    BargingMutex::new(Orders { graph: Graph::new(), bad: Set::with_hasher(graph::hasher()), thread: None });
+pub(crate) static GRAPH: ForkMutex<Orders> =
+    ForkMutex::new(Orders { graph: Graph::new(), bad: Set::with_hasher(graph::hasher()), thread: None });
 
 /// How many vertices and ends of bad edges there are of locks whose numbers have this remainder.
 /// Written under the lock of the graph. It tells a lock that is dropped whether to look there.
