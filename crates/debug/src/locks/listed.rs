@@ -7,7 +7,8 @@ use crate::rules::handler;
 use crate::rules::order::key;
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
-use crate::seen::thread::Record;
+use crate::seen::identity::Identity;
+use crate::seen::thread::{Record, records};
 use core::marker::PhantomData;
 
 /// The rules of an acquisition without a deadline, before it is made.
@@ -20,7 +21,7 @@ pub(crate) fn check(me: &'static Record, asked: &Asked) {
     if !me.holds_any() {
         return;
     }
-    if let Some(held) = me.held().find(|held| (held.lock, held.instance) == (asked.lock, asked.instance)) {
+    if let Some(held) = me.held().find(|held| held.instance == asked.instance) {
         // It is reported as such, and not as an inversion.
         return deliver(&faults::again(me, asked, Some(held)), From::Call);
     }
@@ -28,6 +29,17 @@ pub(crate) fn check(me: &'static Record, asked: &Asked) {
     if !me.is_validated(key) {
         faults::order(me, asked, key);
     }
+}
+
+/// The lock of `identity` is dropped at `lock`. It is reported if a thread has it.
+#[track_caller]
+pub(crate) fn dropped(identity: &Identity, lock: usize) {
+    let Some((class, number)) = identity.known() else { return };
+    let owned = |record: &'static Record| Some((record, record.held().find(|held| held.instance == number)?));
+    let mut owners = records().filter_map(owned);
+    let Some((owner, held)) = owners.next() else { return };
+    owners.for_each(|(other, held)| other.forget(held.lock));
+    faults::dropped(lock, held.lock, Some(class), Some(owner));
 }
 
 /// A line in the list of its thread, until it is dropped.

@@ -1,14 +1,13 @@
 //! [`CheckedPromise`]: a hint by which the checker knows of a wait for no lock.
 
-use crate::locks::listed::{Listed, check};
+use crate::locks::listed::{Listed, check, dropped};
 use crate::rules::current::current;
+use crate::rules::handler;
 use crate::rules::waiting::waiting;
-use crate::rules::{faults, handler};
 use crate::seen::access::Access;
 use crate::seen::asked::Asked;
 use crate::seen::class::{Class, Origin};
 use crate::seen::identity::Identity;
-use crate::seen::thread::{Record, records};
 use core::fmt;
 use core::marker::PhantomData;
 use core::panic::Location;
@@ -140,13 +139,7 @@ impl CheckedPromise {
 impl Drop for CheckedPromise {
     #[track_caller]
     fn drop(&mut self) {
-        let Some((class, number)) = self.identity.known() else { return };
-        let owned =
-            |record: &'static Record| Some((record, record.held().find(|held| held.instance == number)?));
-        let mut owners = records().filter_map(owned);
-        let Some((owner, held)) = owners.next() else { return };
-        owners.for_each(|(other, held)| other.forget(held.lock));
-        faults::dropped(ptr::from_ref(self).addr(), held.lock, Some(class), Some(owner));
+        dropped(&self.identity, ptr::from_ref(self).addr());
     }
 }
 

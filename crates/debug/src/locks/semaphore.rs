@@ -1,7 +1,7 @@
 //! [`CheckedSemaphore`]: a semaphore whose waiters are listed, and that may be a lock.
 
 use crate::locks::call::called;
-use crate::locks::listed::{Listed, check};
+use crate::locks::listed::{Listed, check, dropped};
 use crate::rules::current::current;
 use crate::rules::handler;
 use crate::rules::waiting::waiting;
@@ -346,6 +346,16 @@ pub struct LockPermit<'a> {
 impl fmt::Debug for LockPermit<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.permit.fmt(f)
+    }
+}
+
+/// If it is used as a lock, it may be held.
+impl Drop for CheckedSemaphore {
+    #[track_caller]
+    fn drop(&mut self) {
+        if self.made_with == 1 {
+            dropped(&self.identity, core::ptr::from_ref(self).addr());
+        }
     }
 }
 

@@ -56,7 +56,7 @@ fn every_planted_fault_is_found_with_its_places() {
         notifiers::TABLE,
     ]
     .concat();
-    assert!(table.len() >= 195, "{} faults", table.len());
+    assert!(table.len() >= 197, "{} faults", table.len());
     let mut wrong = Vec::new();
     static RUNNING: AtomicUsize = AtomicUsize::new(0);
     watch(&RUNNING, table.iter().map(|(name, _)| *name).collect());
