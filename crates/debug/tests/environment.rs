@@ -10,8 +10,8 @@ use std::time::Duration;
 use std::{mem, thread};
 use ulocks_core::api::Token;
 use ulocks_debug::{
-    Class, Condvar, FairMutex, Mutex, Policy, RwLock, TryLockError, accept, held, new_deadlocks, profile,
-    set_policy, set_stacks,
+    Class, Condvar, FairMutex, Mutex, Policy, RwLock, SignalContext, TryLockError, accept, held,
+    new_deadlocks, profile, set_policy, set_stacks,
 };
 use ulocks_testkit::limit::{output, until};
 
@@ -330,4 +330,16 @@ fn what_a_thread_holds_beyond_the_64_is_not_that_of_a_later_thread() {
     thread::spawn(earlier).join().unwrap();
     let asked = thread::spawn(later).join().unwrap();
     assert!(matches!(asked, Err(TryLockError::WouldBlock)), "{asked:?}");
+}
+
+#[test]
+fn what_a_handler_holds_is_not_listed_if_nothing_is_checked() {
+    if is_elsewhere("what_a_handler_holds_is_not_listed_if_nothing_is_checked", "off") {
+        return;
+    }
+    let mutex = Mutex::new(());
+    drop(mutex.lock());
+    let _context = SignalContext::enter(libc::SIGUSR1);
+    let _held = mutex.lock();
+    assert_eq!(held().locks().len(), 0);
 }

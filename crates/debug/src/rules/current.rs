@@ -33,6 +33,11 @@ pub(crate) fn stop() {
     IS_OFF.store(true, Relaxed);
 }
 
+/// Whether nothing is checked in this run, as far as the environment was looked at.
+pub(crate) fn is_off() -> bool {
+    IS_OFF.load(Relaxed)
+}
+
 /// The record of this thread. `None` if the thread is at its end, or if nothing is checked.
 #[inline]
 pub(crate) fn current() -> Option<&'static Record> {

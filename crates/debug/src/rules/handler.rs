@@ -1,7 +1,7 @@
 //! [`SignalContext`]: a handler says that it is one.
 
 use super::deliver::{From, deliver};
-use super::{faults, order};
+use super::{current, faults, order};
 use crate::seen::asked::Asked;
 use crate::seen::report::{Report, Rule};
 use crate::seen::signal::{earlier, edges, interrupts, put_back, take, used};
@@ -89,7 +89,7 @@ use ulocks_core::signal::Soft;
 /// ```
 #[must_use = "the handler is one until this is dropped"]
 pub struct SignalContext {
-    /// `None` if the kernel had no memory. Then nothing is checked in this handler.
+    /// `None` if nothing is checked in this handler: not in this run, or the kernel had no memory.
     record: Option<&'static Record>,
     before: *const Record,
     /// It belongs to the thread.
@@ -101,7 +101,8 @@ impl SignalContext {
     pub fn enter(signal: c_int) -> Self {
         assert!((1..=64).contains(&signal), "a signal is a number from 1 to 64");
         ulocks_profile::counting::enter_handler();
-        let record = Record::of_handler(signal.cast_unsigned(), existing());
+        let is_checked = !current::is_off();
+        let record = is_checked.then(|| Record::of_handler(signal.cast_unsigned(), existing())).flatten();
         let context = Self { record, before: swap(record), not_send: PhantomData };
         if let Some(record) = record {
             interrupts(record);
