@@ -97,15 +97,16 @@ fn a_handler_with_locks_at_each_instruction_of_the_checker() {
     assert!(count.parse::<u32>().unwrap() > 2_000, "{count} signals");
 }
 
+/// The resident memory of the process, in bytes.
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
 /// A handler and threads have a lock. Behind it, with the signal blocked, is one of no class, and
 /// many others of its name come and go.
 #[test]
 fn locks_behind_one_of_a_handler_leave_nothing() {
-    /// The resident memory of the process, in bytes.
-    fn resident() -> usize {
-        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-        statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
-    }
     let Some(output) = child("locks_behind_one_of_a_handler_leave_nothing") else {
         static FIRST: Mutex<u32> = Mutex::new(0);
         common::interrupt(libc::SIGUSR1, || *FIRST.lock() += 1);
@@ -121,6 +122,26 @@ fn locks_behind_one_of_a_handler_leave_nothing() {
         (0..3_000).for_each(|_| take(&make()));
         let grown = resident().saturating_sub(before);
         assert!(grown < 256 << 10, "{grown} bytes more");
+        return;
+    };
+    assert!(output.status.success(), "{}", text(&output));
+}
+
+#[test]
+fn locks_that_handlers_nest_leave_nothing() {
+    let Some(output) = child("locks_that_handlers_nest_leave_nothing") else {
+        let nest = || {
+            let [one, other] = [(); 2].map(|()| Box::<Mutex<u32>>::default());
+            let _context = SignalContext::enter(libc::SIGUSR1);
+            drop((one.lock(), other.lock()));
+        };
+        common::blocked(&[libc::SIGUSR1], || {
+            (0..200).for_each(|_| nest());
+            let before = resident();
+            (0..2_000).for_each(|_| nest());
+            let grown = resident().saturating_sub(before);
+            assert!(grown < 256 << 10, "{grown} bytes more");
+        });
         return;
     };
     assert!(output.status.success(), "{}", text(&output));

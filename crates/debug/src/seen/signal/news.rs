@@ -7,7 +7,8 @@
 //! | in a handler | a lock that a handler holds | the lock that it waits for | as a thread |
 //!
 //! The first kind is a pair of an opened and a handled use (`uses.rs`). The second is a *nesting*:
-//! an entry of one list.
+//! an entry of one list. Of locks without a class, each two have a nesting of their own until their
+//! lines have [`uses::MOST`]. Without that bound, locks that come and go would leave one each.
 //!
 //! # The word
 //! | bit of `NEWS` | set by | cleared by |
@@ -96,7 +97,14 @@ pub(super) fn nest(me: &Record, asked: &Asked) {
             (one.held.vertex(), one.held.access) == (held.vertex(), held.access)
                 && (one.asked.vertex(), one.asked.access) == (asked.vertex(), asked.access)
         };
-        if nestings().any(is_it) {
+        // Locks without a class have vertices of their own.
+        let is_like = |one: &&Nesting| {
+            ptr::eq(one.held.class, held.class)
+                && ptr::eq(one.asked.class, asked.class)
+                && (one.held.subclass, one.held.access) == (held.subclass, held.access)
+                && (one.asked.subclass, one.asked.access) == (asked.subclass, asked.access)
+        };
+        if nestings().any(is_it) || nestings().filter(is_like).nth(uses::MOST - 1).is_some() {
             continue;
         }
         let (held, asked) = (Held { since: 0, ..held }, *asked);

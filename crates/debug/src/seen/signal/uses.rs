@@ -146,7 +146,7 @@ pub(super) fn add_opened(signals: u64, me: &Record, asked: &Asked) {
 /// How many uses a list has before it takes uses of other locks of a class without one order for
 /// the same. Without a bound, each lock that comes and goes would leave one. A program whose locks
 /// differ in this has few of them: the tables of tests have five of a class at most.
-const MOST: usize = 64;
+pub(super) const MOST: usize = 64;
 
 /// Adds a use, unless there is one like it.
 fn add(head: &AtomicPtr<Use>, signals: u64, me: &Record, asked: &Asked, is_handled: bool) {
