@@ -16,7 +16,8 @@ use crate::sys::world;
 ///
 /// # Signals and forks
 /// Async-signal-safe, and correct in a child of fork, `_Fork` or `clone` without `CLONE_VM`. A
-/// child of `vfork` gets its parent's id.
+/// child of `vfork` gets its parent's id if the parent's thread has asked before. Otherwise it must
+/// not ask: its id would stay its parent's.
 ///
 /// # Examples
 /// ```

@@ -159,12 +159,19 @@ pub fn process() -> u32 {
     unsafe { raw(libc::SYS_getpid, [0; 6]) as u32 }
 }
 
+/// The calling thread. A child of `vfork` gets its own number, and leaves its parent the one that
+/// is kept in `ulocks_core::tid`.
+pub fn thread() -> u32 {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { raw(libc::SYS_gettid, [0; 6]) as u32 }
+}
+
 /// Sends a signal to the calling thread, as `info` describes it. If the user may queue no more, it
 /// comes without that.
 pub fn queue_to_self(signal: c_int, info: &libc::siginfo_t) {
     let mut info = *info;
     for _ in 0..2 {
-        let (thread, place) = (ulocks_core::tid::current() as usize, &raw const info as usize);
+        let (thread, place) = (thread() as usize, &raw const info as usize);
         let a = [process() as usize, thread, signal as usize, place, 0, 0];
         // SAFETY: the call reads the structure, which is borrowed.
         if unsafe { call(libc::SYS_rt_tgsigqueueinfo, a) }.is_ok() {
@@ -176,7 +183,7 @@ pub fn queue_to_self(signal: c_int, info: &libc::siginfo_t) {
 
 /// Sends a signal to the calling thread.
 pub fn send_to_self(signal: c_int) {
-    let (process, thread) = (process() as usize, ulocks_core::tid::current() as usize);
+    let (process, thread) = (process() as usize, thread() as usize);
     // SAFETY: the call touches no memory; the caller wants what the signal does.
     unsafe { raw(libc::SYS_tgkill, [process, thread, signal as usize, 0, 0, 0]) };
 }

@@ -14,11 +14,13 @@
 //! 3. Without a handler of the program, SIGBUS has this one once [`guard`] was called. Then the
 //!    table has the program's choice.
 //!
-//! A child of `vfork` has its parent's memory, and is known by the number of its thread. Its calls
-//! go to the C library as they are.
+//! A child of `vfork` has its parent's memory. The C library keeps the number of each thread, which
+//! in a child of fork is the child's, and in one of `vfork` the parent's. So the child is known by
+//! it. Its calls go to the C library as they are, and fill no memory that its parent would find. A
+//! child of a bare `fork` or `clone` looks the same until its first call with an array.
 
 use super::on_signal;
-use crate::sys;
+use crate::{process, sys};
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::{null, null_mut};
@@ -154,11 +156,15 @@ fn is_none(action: &Action) -> bool {
     matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN)
 }
 
-/// Whether the caller is the child of a `vfork`. The number that the thread keeps is its parent's.
+/// Whether the caller is the child of a `vfork`. It asks for no number that would be kept.
 fn is_vfork() -> bool {
-    // SAFETY: the call takes nothing and cannot fail.
-    let thread = unsafe { sys::raw(libc::SYS_gettid, [0; 6]) };
-    thread as u32 != ulocks_core::tid::current()
+    let mut clock = 0;
+    // SAFETY: the thread is the calling one, so it lives; the place is borrowed.
+    let answer = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
+    // The kernel's name for the clock of a thread has the inverted number above three bits.
+    let kept = !(clock >> 3) as u32;
+    let is_other = answer != 0 || kept != sys::thread();
+    is_other && process::known() != Some(sys::process())
 }
 
 /// `sigaction`.
@@ -267,7 +273,6 @@ pub fn interrupt(signal: c_int, ends: bool) -> c_int {
 /// Looks the C library's function up, which a handler should not do first.
 pub fn resolve() {
     let _errno = ulocks_core::errno::Guard::new();
-    let _ = ulocks_core::tid::current(); // For `is_vfork`.
     // SAFETY: a number that no signal has; nothing is read or written.
     unsafe { real(-1, null(), null_mut()) };
 }

@@ -25,6 +25,17 @@ fn handlers_may_use_the_array_that_they_interrupt_and_leave_by_a_jump() {
 }
 
 #[test]
+fn a_child_of_vfork_that_sets_an_action_changes_nothing_of_its_parents() {
+    let program = compile(&folder("vfork"), &["signals/vfork.c"]);
+    let expected = "a thread that has spawned: 1 asleep, performed\n\
+                    a child that has spawned: 1 asleep, once it is dead 0, value 1\n\
+                    the handler is that of the parent\n\
+                    a child that raises SIGBUS ends by signal 7\n\
+                    a child of a bare call ends with 0\n";
+    assert_eq!(printed(&mut preloaded(&program, &Arrays::new("vfork"), true)), expected);
+}
+
+#[test]
 fn two_signals_at_once_leave_nothing_blocked() {
     assert_eq!(run("pairs"), "nothing stays blocked\n");
 }

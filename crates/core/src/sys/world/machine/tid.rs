@@ -39,9 +39,10 @@
 //! - `fork`, `_Fork`, `clone` and `clone3` without `CLONE_VM`, from any language: yes, by the page.
 //! - New threads: yes, their thread-local word is fresh.
 //! - `vfork`, and `clone` with `CLONE_VM` but without `CLONE_SETTLS`: **no**. Such a child runs on
-//!   the memory and the thread-local words of its parent, which the kernel suspends meanwhile, and
-//!   gets its parent's id. It may take no locks, as it may do hardly anything before `execve` or
-//!   `_exit`.
+//!   the memory and the thread-local words of its parent, which the kernel suspends meanwhile. It
+//!   gets its parent's id if the parent's thread has asked before. Otherwise it gets its own, and
+//!   its parent's thread gets that one from then on. It may take no locks, as it may do hardly
+//!   anything before `execve` or `_exit`. Code that it may run must not ask.
 //! - A fork by a signal handler that interrupts [`current`] itself: **no**, the interrupted call
 //!   returns the parent's id.
 //! - Kernels without `MADV_WIPEONFORK`, or no memory for a page: yes, without a cache, by a system
