@@ -4,6 +4,10 @@
 //! Each function has the C library's contract. `syscall` sends the four numbers of these calls
 //! here, and all others to the kernel.
 //!
+//! A thread may be unwound in a call that waits: by a handler that calls `pthread_exit` or throws,
+//! or because it is cancelled. So these functions can unwind, and `syscall`, which has no frame,
+//! says where its caller's is.
+//!
 //! A program that links this crate defines the functions too. The crate itself calls none of them,
 //! and in such a program the rest of `syscall` goes to the kernel as before.
 
@@ -30,7 +34,7 @@ pub extern "C" fn semget(key: c_int, nsems: c_int, flags: c_int) -> c_int {
 /// # Safety
 /// `ops` is valid for `number` operations, unless the process is in strict mode.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn semop(id: c_int, ops: *const Op, number: usize) -> c_int {
+pub unsafe extern "C-unwind" fn semop(id: c_int, ops: *const Op, number: usize) -> c_int {
     // SAFETY: the caller's promise.
     said(unsafe { arrays::semop(id, ops, number) })
 }
@@ -40,7 +44,7 @@ pub unsafe extern "C" fn semop(id: c_int, ops: *const Op, number: usize) -> c_in
 /// # Safety
 /// As [`semop`], and `timeout` is null or valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn semtimedop(
+pub unsafe extern "C-unwind" fn semtimedop(
     id: c_int,
     ops: *const Op,
     number: usize,
@@ -65,7 +69,7 @@ pub unsafe extern "C" fn semctl(id: c_int, num: c_int, command: c_int, arg: usiz
 ///
 /// # Safety
 /// As the function of that number.
-unsafe extern "C" fn by_number(number: c_long, a: usize, b: usize, c: usize, d: usize) -> c_long {
+unsafe extern "C-unwind" fn by_number(number: c_long, a: usize, b: usize, c: usize, d: usize) -> c_long {
     // SAFETY: the caller's promise.
     let answer = unsafe {
         match number {
@@ -90,9 +94,10 @@ extern "C" fn fail(answer: c_long) -> c_long {
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
-pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
+pub unsafe extern "C-unwind" fn syscall(number: c_long) -> c_long {
     // The frame of a `vfork` must not be ours: so there is none.
     core::arch::naked_asm!(
+        ".cfi_startproc",
         "endbr64",
         "cmp rdi, {semget}",
         "je 2f",
@@ -118,6 +123,7 @@ pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
         "3:",
         "mov rdi, rax",
         "jmp {fail}",
+        ".cfi_endproc",
         semget = const libc::SYS_semget,
         semop = const libc::SYS_semop,
         semctl = const libc::SYS_semctl,
@@ -134,8 +140,9 @@ pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
-pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
+pub unsafe extern "C-unwind" fn syscall(number: c_long) -> c_long {
     core::arch::naked_asm!(
+        ".cfi_startproc",
         "cmp x0, {semget}",
         "b.eq 2f",
         "cmp x0, {semop}",
@@ -159,6 +166,7 @@ pub unsafe extern "C" fn syscall(number: c_long) -> c_long {
         "b {by_number}",
         "3:",
         "b {fail}",
+        ".cfi_endproc",
         semget = const libc::SYS_semget,
         semop = const libc::SYS_semop,
         semctl = const libc::SYS_semctl,

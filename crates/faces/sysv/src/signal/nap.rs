@@ -3,7 +3,8 @@
 //! The function looks at the flag that handlers set, and then makes the call. Both are written in
 //! assembly, so that a handler can tell that its thread is between the look and the call: by the
 //! address of the next instruction. Then it makes the thread go on as if the call had been
-//! interrupted. At each of these addresses the stack is that of the entry.
+//! interrupted. At each of these addresses the stack is that of the entry, which is what an
+//! unwinder is told. A handler may leave by `pthread_exit`, and a thread may be cancelled there.
 
 use super::own;
 use crate::sys::{Answer, Errno};
@@ -41,7 +42,7 @@ unsafe extern "C" {
 /// # Safety
 /// `context` is that of the handler that runs.
 pub unsafe fn skip(context: *mut libc::ucontext_t) {
-    let start: unsafe extern "C" fn(_, _, _, _, _) -> c_long = wait;
+    let start: unsafe extern "C-unwind" fn(_, _, _, _, _) -> c_long = wait;
     // SAFETY: the caller's promise; no reference is made to the whole.
     let next = unsafe { next_instruction(context) };
     // SAFETY: as above.
@@ -70,7 +71,7 @@ unsafe fn next_instruction(context: *mut libc::ucontext_t) -> *mut u64 {
 /// `flag` and `limit` are valid, and `word` is so for the whole call.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
-unsafe extern "C" fn wait(
+unsafe extern "C-unwind" fn wait(
     flag: *const bool,
     word: *const u32,
     expected: u32,
@@ -80,6 +81,7 @@ unsafe extern "C" fn wait(
     core::arch::naked_asm!(
         ".hidden ulocks_sysv_nap_call",
         ".hidden ulocks_sysv_nap_skipped",
+        ".cfi_startproc",
         "cmp byte ptr [rdi], 0",
         "jne ulocks_sysv_nap_skipped",
         "mov r10, rcx",
@@ -96,6 +98,7 @@ unsafe extern "C" fn wait(
         "ulocks_sysv_nap_skipped:",
         "mov rax, -{interrupted}",
         "ret",
+        ".cfi_endproc",
         command = const libc::FUTEX_WAIT_BITSET,
         futex = const libc::SYS_futex,
         interrupted = const libc::EINTR,
@@ -108,7 +111,7 @@ unsafe extern "C" fn wait(
 /// `flag` and `limit` are valid, and `word` is so for the whole call.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
-unsafe extern "C" fn wait(
+unsafe extern "C-unwind" fn wait(
     flag: *const bool,
     word: *const u32,
     expected: u32,
@@ -118,6 +121,7 @@ unsafe extern "C" fn wait(
     core::arch::naked_asm!(
         ".hidden ulocks_sysv_nap_call",
         ".hidden ulocks_sysv_nap_skipped",
+        ".cfi_startproc",
         "ldrb w9, [x0]",
         "cbnz w9, ulocks_sysv_nap_skipped",
         "mov w5, w4",
@@ -133,6 +137,7 @@ unsafe extern "C" fn wait(
         "ulocks_sysv_nap_skipped:",
         "mov x0, -{interrupted}",
         "ret",
+        ".cfi_endproc",
         command = const libc::FUTEX_WAIT_BITSET,
         futex = const libc::SYS_futex,
         interrupted = const libc::EINTR,

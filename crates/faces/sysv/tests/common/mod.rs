@@ -29,7 +29,7 @@ pub fn compile(folder: &Path, sources: &[&str]) -> PathBuf {
     let program = folder.join("program");
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let status = Command::new(compiler)
-        .args(["-O1", "-Wall", "-Werror", "-pthread", "-o"])
+        .args(["-O1", "-Wall", "-Werror", "-pthread", "-fexceptions", "-o"])
         .arg(&program)
         .args(sources.iter().map(|source| tests.join(source)))
         .status()

@@ -36,6 +36,14 @@ fn a_child_of_vfork_that_sets_an_action_changes_nothing_of_its_parents() {
 }
 
 #[test]
+fn a_thread_that_ends_in_a_call_is_unwound() {
+    let program = compile(&folder("unwinding"), &["signals/unwinding.c"]);
+    let bare = printed(&mut Command::new(&program));
+    assert_eq!(bare.matches("1 cleaned up, 0 asleep").count(), 8, "{bare}");
+    assert_eq!(printed(&mut preloaded(&program, &Arrays::new("unwinding"), true)), bare);
+}
+
+#[test]
 fn two_signals_at_once_leave_nothing_blocked() {
     assert_eq!(run("pairs"), "nothing stays blocked\n");
 }
