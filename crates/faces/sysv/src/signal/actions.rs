@@ -24,6 +24,7 @@ use crate::{process, sys};
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr::{null, null_mut};
+use ulocks_core::spin;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 
@@ -64,7 +65,8 @@ impl Turn {
                 Err(other) if other == mine || !sys::exists(sys::process(), other) => {
                     let _ = OWNER.compare_exchange(other, 0, Relaxed, Relaxed);
                 }
-                Err(_) => core::hint::spin_loop(),
+                // It may be preempted by this thread.
+                Err(other) => spin::outlast(|| OWNER.load(Relaxed) != other),
             }
         }
     }

@@ -44,6 +44,15 @@ fn a_thread_that_ends_in_a_call_is_unwound() {
 }
 
 #[test]
+fn a_thread_leaves_a_cpu_to_the_one_that_changes_an_action() {
+    let program = compile(&folder("turn"), &["signals/turn.c"]);
+    match printed(&mut preloaded(&program, &Arrays::new("turn"), true)).as_str() {
+        "no ptrace\n" => println!("not tested: this system does not let a process be traced"),
+        printed => assert_eq!(printed, "the second thread sleeps, and both end with 0\n"),
+    }
+}
+
+#[test]
 fn two_signals_at_once_leave_nothing_blocked() {
     assert_eq!(run("pairs"), "nothing stays blocked\n");
 }
