@@ -345,6 +345,18 @@ pub unsafe fn blank(from: *mut u8, bytes: usize, first: usize) -> Answer<()> {
     unsafe { call(libc::SYS_mmap, [from, bytes, access, kind as usize, usize::MAX, 0]) }.map(drop)
 }
 
+/// Gives the memory of a blank mapping back. In a program that has called `mlockall`, a new mapping
+/// is locked, and has taken all of its memory.
+///
+/// # Safety
+/// The mapping is the process's own, and its users expect that it becomes zero.
+pub unsafe fn unlock(from: *mut u8, bytes: usize) {
+    // SAFETY: the range is a mapping, and stays one.
+    unsafe { raw(libc::SYS_munlock, [from as usize, bytes, 0, 0, 0, 0]) };
+    // SAFETY: as above; the caller's promise for the contents.
+    unsafe { raw(libc::SYS_madvise, [from as usize, bytes, libc::MADV_DONTNEED as usize, 0, 0, 0]) };
+}
+
 /// Unmaps a mapping that no thread knows.
 ///
 /// # Safety

@@ -153,7 +153,7 @@ fn publish(
             None => None,
         };
         if let Some(answer) = answer {
-            let _ = array.blank_from(0); // Without it, the unused mapping keeps the file.
+            array.blank(); // Without it, the unused mapping keeps the file.
             return answer;
         }
         if entry.compare_exchange(known, place, AcqRel, Acquire).is_ok() {
@@ -256,7 +256,10 @@ impl Array {
 
     /// Makes the whole mapping blank. Without memory for that it stays marked as removed.
     pub(super) fn blank(&self) {
-        let _ = self.blank_from(0);
+        if self.blank_from(0).is_ok() {
+            // SAFETY: the range is blank now, and no user is left that writes what another reads.
+            unsafe { sys::unlock(self.base, self.layout.bytes) };
+        }
     }
 
     /// Makes the mapping blank from the page of its byte `first` on: invariants 1 and 3. Two

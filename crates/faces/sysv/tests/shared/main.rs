@@ -59,3 +59,11 @@ fn a_limit_of_the_process_is_an_error_for_as_long_as_it_lasts() {
     assert_eq!(run("limits", &["file"]), "semget errno 28, then 0\n");
     assert_eq!(run("limits", &["descriptors"]), "semget errno 24, then 0\n");
 }
+
+#[test]
+fn a_removed_array_keeps_no_memory_locked() {
+    match run("locked", &[]).as_str() {
+        "no mlockall\n" => println!("not tested: this system does not let a process lock its memory"),
+        printed => assert_eq!(printed, "0, and nothing is kept\n"),
+    }
+}
