@@ -21,6 +21,7 @@
 
 use crate::fork;
 use core::ffi::{CStr, c_char};
+use ulocks_core::spin;
 use ulocks_core::sync::AtomicU8;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 
@@ -139,9 +140,8 @@ fn begin_child(choice: u8) -> Choice {
         fork::begin_child();
         OWN_PAGE.choice.store(choice, Release);
     }
-    while OWN_PAGE.choice.load(Acquire) == 0 {
-        core::hint::spin_loop();
-    }
+    // Acquire: pairs with the store above.
+    spin::outlast(|| OWN_PAGE.choice.load(Acquire) != 0);
     Choice(choice)
 }
 

@@ -17,6 +17,7 @@ use crate::choice::{Choice, note_fork};
 use crate::mutex::Mutex;
 use crate::{condvar, stats};
 use ulocks_core::raw::RawMutex;
+use ulocks_core::spin;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 
@@ -53,7 +54,8 @@ pub fn renew(generation: &AtomicU32, begin_anew: impl FnOnce()) {
     loop {
         match generation.load(Acquire) {
             same if same == now => return,
-            RENEWING => core::hint::spin_loop(),
+            // The other thread may be one that this one keeps from its CPU.
+            RENEWING => spin::outlast(|| generation.load(Relaxed) != RENEWING),
             // Acquire and Release: what was begun anew is seen by the threads that find the new
             // generation.
             older => {

@@ -108,6 +108,16 @@ fn the_child_of_a_reader_goes_on_although_writers_wait() {
 }
 
 #[test]
+fn a_thread_of_a_high_priority_lets_another_begin_a_lock_anew() {
+    let outcome = harness::run_with(Program::c("fork_priorities"), &Choice::default(), &[]);
+    if !outcome.stderr.is_empty() {
+        println!("not tested: {}", outcome.stderr);
+    }
+    assert_eq!(outcome.code(), Some(0), "{outcome:?}");
+    assert_eq!(outcome.stdout, "a thread of a higher priority: ok\nend\n");
+}
+
+#[test]
 fn a_program_that_is_linked_statically_does_not_load_the_library() {
     let asked = Command::new("cc").arg("-print-file-name=libc.a").output();
     if !asked.is_ok_and(|asked| asked.stdout.starts_with(b"/")) {
