@@ -18,8 +18,10 @@
 //!
 //! # Forks
 //! Each thread has a list of its read locks, for a child that it may fork: only these readers are
-//! in the child. The list has room for 32 locks. POSIX does not permit that one thread reads a lock
-//! and another releases it. Such a lock stays in the list of the first.
+//! in the child. The list has room for 32 locks. A lock that the thread makes or destroys leaves
+//! its list, so that a new lock in the same memory has no readers. POSIX does not permit that one
+//! thread reads a lock and another releases or destroys it. Such a lock stays in the list of the
+//! first.
 
 use crate::choice::Choice;
 use crate::time::{self, Patience};
@@ -137,14 +139,27 @@ impl Holds {
         let Some(place) = self.find(lock) else { return false };
         self.entries[place].depth -= 1;
         if self.entries[place].depth == 0 {
-            self.count -= 1;
-            let last = self.count as usize;
-            // To read an entry just after it was written is slow, and the last one needs no move.
-            if place != last {
-                self.entries[place] = self.entries[last];
-            }
+            self.remove(place);
         }
         true
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, place: usize) {
+        self.count -= 1;
+        let last = self.count as usize;
+        // To read an entry just after it was written is slow, and the last one needs no move.
+        if place != last {
+            self.entries[place] = self.entries[last];
+        }
+    }
+
+    /// The lock that was at this address is gone, with its reads.
+    #[cold]
+    fn forget(&mut self, lock: *const RwLock) {
+        if let Some(place) = self.find(lock) {
+            self.remove(place);
+        }
     }
 }
 
@@ -354,6 +369,7 @@ pub unsafe extern "C" fn pthread_rwlock_init(
     lock: *mut pthread_rwlock_t,
     attributes: *const pthread_rwlockattr_t,
 ) -> c_int {
+    Holds::mine().forget(lock.cast());
     // glibc writes the kind and whether it is shared, and makes the rest zero.
     // SAFETY: the caller's promise.
     unsafe { glibc::pthread_rwlock_init(lock, attributes) }
@@ -363,6 +379,7 @@ pub unsafe extern "C" fn pthread_rwlock_init(
 /// As POSIX says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> c_int {
+    Holds::mine().forget(lock.cast());
     // glibc's function does nothing with a lock that is its own.
     // SAFETY: the caller's promise.
     unsafe { glibc::pthread_rwlock_destroy(lock) }

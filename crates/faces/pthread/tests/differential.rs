@@ -107,6 +107,12 @@ fn the_child_of_a_reader_goes_on_although_writers_wait() {
     assert!(ends && outcome.stdout.ends_with("end\n"), "{outcome:?}");
 }
 
+/// The list of a thread's reads had the lock that was there before.
+#[test]
+fn a_child_finds_a_lock_free_that_was_made_where_its_thread_read_another() {
+    all_equal([compare(Program::c("rwlock_made_anew"), &Choice::default())].into_iter());
+}
+
 #[test]
 fn a_thread_of_a_high_priority_lets_another_begin_a_lock_anew() {
     let outcome = harness::run_with(Program::c("fork_priorities"), &Choice::default(), &[]);
