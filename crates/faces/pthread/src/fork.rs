@@ -11,21 +11,31 @@
 //! thread it was; others are free. The word of a `PiMutex` names the first thread of the child
 //! then, which is the one that forked. In a process that is not a child, no function looks.
 //!
+//! Owners are told by their thread pointers, and a new thread of the child may get the memory of a
+//! thread that stayed behind, and so its pointer. So a lock that is begun anew keeps no owner but
+//! the thread that forked: another one becomes [`NOBODY`].
+//!
 //! Condition variables need none of this: see the section on forks of `RawCondvar`.
 
 use crate::choice::{Choice, note_fork};
 use crate::mutex::Mutex;
-use crate::{condvar, stats};
+use crate::{condvar, myself, stats};
 use ulocks_core::raw::RawMutex;
-use ulocks_core::spin;
-use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::{AtomicU32, AtomicU64};
+use ulocks_core::{spin, tid};
 
 /// How many forks are between this process and the one that loaded the library.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 /// The lock is being begun anew.
 const RENEWING: u32 = u32::MAX;
+
+/// An owner that is not in this process. It is the pointer of no thread, since those are even.
+pub const NOBODY: u64 = 1;
+
+/// The thread that forked, by its thread pointer; zero while it is not known.
+static FORKER: AtomicU64 = AtomicU64::new(0);
 
 /// Has `fork` call a handler in the child.
 pub fn register() {
@@ -39,6 +49,8 @@ pub fn register() {
 /// What a child begins anew at once.
 pub fn begin_child() {
     GENERATION.fetch_add(1, Relaxed);
+    FORKER.store(0, Relaxed);
+    look_for_forker();
     condvar::forget();
     stats::forget();
 }
@@ -66,6 +78,29 @@ pub fn renew(generation: &AtomicU32, begin_anew: impl FnOnce()) {
                 }
             }
         }
+    }
+}
+
+/// The thread that forked is the first of the child, and has the number of the process.
+fn look_for_forker() {
+    if tid::current() == std::process::id() {
+        FORKER.store(myself(), Relaxed);
+    }
+}
+
+/// Makes the owner of a lock that is begun anew [`NOBODY`], unless it is the thread that forked.
+pub fn renew_owner(owner: &AtomicU64) {
+    if FORKER.load(Relaxed) == 0 {
+        look_for_forker();
+    }
+    let is_here = match (owner.load(Relaxed), FORKER.load(Relaxed)) {
+        (0, _) => true, // It has none.
+        // The thread that forked has called no function yet. This thread is a new one.
+        (owner, 0) => owner != myself(),
+        (owner, forker) => owner == forker,
+    };
+    if !is_here {
+        owner.store(NOBODY, Relaxed);
     }
 }
 

@@ -354,6 +354,7 @@ impl RwLock {
             unsafe { core::ptr::from_ref(&self.lock).cast_mut().write_bytes(0, 1) };
             if is_written {
                 _ = self.lock.try_write();
+                fork::renew_owner(&self.writer);
             }
             for _ in 0..depth {
                 _ = self.lock.try_read();

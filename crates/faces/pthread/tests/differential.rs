@@ -107,6 +107,18 @@ fn the_child_of_a_reader_goes_on_although_writers_wait() {
     assert!(ends && outcome.stdout.ends_with("end\n"), "{outcome:?}");
 }
 
+/// A new thread of the child may get the memory, and so the thread pointer, of one of the parent.
+#[test]
+fn a_new_thread_of_a_child_is_not_the_owner_of_what_a_thread_of_the_parent_holds() {
+    let program = Program::c("fork_owners");
+    behaves_as_glibc_with_each_mutex(program);
+    for mutex in ["throughput", "calock", "fair", "unfair", "pi"] {
+        let outcome = harness::run_with(program, &Choice::mutex(mutex), &[("KEEPS", "1")]);
+        assert!(outcome.code() == Some(0) && outcome.stdout.ends_with("end\n"), "{mutex}: {outcome:?}");
+        assert!(outcome.stdout.lines().all(|line| line.ends_with(": 0") || line == "end"), "{outcome:?}");
+    }
+}
+
 /// The list of a thread's reads had the lock that was there before.
 #[test]
 fn a_child_finds_a_lock_free_that_was_made_where_its_thread_read_another() {

@@ -19,7 +19,8 @@
 //!
 //! # Ownership
 //! The owner of a recursive or error-checking mutex is written by the holder only. So a thread that
-//! reads its own name is the holder. Plain mutexes have no owner.
+//! reads its own name is the holder. Plain mutexes have no owner. A child of a fork has owners of
+//! its own: see `fork.rs`.
 
 use crate::choice::{Algorithm, Choice};
 use crate::time::{self, Patience};
@@ -300,6 +301,7 @@ impl Mutex {
         if was_locked {
             self.lock_anew(choice);
         }
+        fork::renew_owner(&self.owner);
         self.sleepers.store(0, Relaxed);
     }
 
