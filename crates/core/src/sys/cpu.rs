@@ -62,7 +62,8 @@ pub fn usable() -> u64 {
 /// # Blocking
 /// Never for another thread. The first call of a process reads `/proc/self/cgroup`, and a file for
 /// each level of its cgroup; after that a thread that goes to sleep does so every 16 seconds. A
-/// sandbox that kills a process for `openat` kills it there.
+/// sandbox that kills a process for `openat` kills it there, unless the process has called
+/// [`keep_quota`] before.
 ///
 /// # Signals and forks
 /// Async-signal-safe. A child of `fork` knows what its parent knew.
@@ -75,6 +76,26 @@ pub fn usable() -> u64 {
 #[must_use]
 pub fn count() -> u32 {
     world::cpu_count()
+}
+
+/// Reads the quota of CPU time now, and keeps it: no lock opens a file from here on.
+///
+/// For a process that will forbid itself to open files. [`count`] goes on to count the CPUs of
+/// threads, and knows the quota of this moment. In models it does nothing.
+///
+/// # Blocking
+/// Never for another thread. It reads `/proc/self/cgroup`, and a file for each level of the cgroup.
+///
+/// # Signals and forks
+/// Async-signal-safe. A child of `fork` keeps the quota of its parent.
+///
+/// # Examples
+/// ```
+/// ulocks_core::cpu::keep_quota();
+/// assert_ne!(ulocks_core::cpu::count(), 0);
+/// ```
+pub fn keep_quota() {
+    world::keep_cpu_quota();
 }
 
 /// Counts the CPUs of the caller, if it has not told them lately. For a thread that goes to sleep.

@@ -12,6 +12,8 @@ mod spin;
 mod stats;
 mod time;
 
+use choice::{Algorithm, Choice};
+use ulocks_core::cpu;
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::Relaxed;
 
@@ -21,8 +23,12 @@ use ulocks_core::sync::Ordering::Relaxed;
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = {
     extern "C" fn at_start() {
-        _ = choice::Choice::get();
+        let choice = Choice::get();
         glibc::resolve();
+        // The program may forbid itself to open files, and does not expect a lock to open one.
+        if choice.mutex() != Algorithm::Glibc {
+            cpu::keep_quota();
+        }
         fork::register();
         stats::register();
     }

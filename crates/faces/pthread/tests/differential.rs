@@ -107,6 +107,17 @@ fn the_child_of_a_reader_goes_on_although_writers_wait() {
     assert!(ends && outcome.stdout.ends_with("end\n"), "{outcome:?}");
 }
 
+/// The library reads what it needs when it is loaded.
+#[test]
+fn no_wait_opens_a_file_which_a_sandbox_may_forbid() {
+    behaves_as_glibc_with_each_mutex(Program::c("no_files"));
+}
+
+#[test]
+fn a_thread_with_the_smallest_stack_waits_for_a_lock() {
+    behaves_as_glibc_with_each_mutex(Program::c("small_stack"));
+}
+
 /// A new thread of the child may get the memory, and so the thread pointer, of one of the parent.
 #[test]
 fn a_new_thread_of_a_child_is_not_the_owner_of_what_a_thread_of_the_parent_holds() {

@@ -67,6 +67,9 @@ pub(crate) fn cpu_count() -> u32 {
 /// They do not change.
 pub(crate) fn recount_cpus() {}
 
+/// There is none.
+pub(crate) fn keep_cpu_quota() {}
+
 /// Atomic types of this world.
 pub mod atomic {
     pub use core::sync::atomic::compiler_fence;

@@ -4,7 +4,7 @@ use crate::sys::types::releases::Releases;
 #[cfg(not(miri))]
 use core::cell::Cell;
 #[cfg(not(miri))]
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 #[cfg(not(miri))]
 #[inline]
@@ -89,24 +89,57 @@ fn period() -> u32 {
     (now.tv_sec >> 4) as u32
 }
 
+/// What the quota of the process was when the last period began; zero without one.
+#[cfg(not(miri))]
+static QUOTA: AtomicU32 = AtomicU32::new(0);
+
+/// Whether the quota stays what it was.
+#[cfg(not(miri))]
+static QUOTA_IS_KEPT: AtomicBool = AtomicBool::new(false);
+
+/// Reads the quota now, and no more from here on.
+#[cfg(not(miri))]
+pub(crate) fn keep_quota() {
+    QUOTA.store(super::quota::cpus().unwrap_or(0), Relaxed);
+    QUOTA_IS_KEPT.store(true, Relaxed);
+}
+
 #[cfg(not(miri))]
 #[cold]
 fn ask_count(period: u32) -> u32 {
-    static UNION: Union = Union::new();
-    /// What the quota of the process was when the last period began; zero without one.
-    static QUOTA: AtomicU32 = AtomicU32::new(0);
+    let mut mine = [0; FEW_WORDS];
+    if affinity(&mut mine) { count_with(period, &mine) } else { ask_count_of_many(period) }
+}
 
-    let mut mine = [0_u64; WORDS];
-    // SAFETY: the size is that of `mine`, which is writable; 0 names the calling thread.
-    let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&mine), mine.as_mut_ptr().cast()) };
-    if failed != 0 {
+/// The same on a machine that may have more CPUs. It has a frame of its own, since the stack of the
+/// caller may be a small one.
+#[cfg(not(miri))]
+#[cold]
+#[inline(never)]
+fn ask_count_of_many(period: u32) -> u32 {
+    let mut mine = [0; WORDS];
+    if !affinity(&mut mine) {
         mine[0] = u64::MAX;
     }
+    count_with(period, &mine)
+}
+
+/// The CPUs of the calling thread. False if there may be more.
+#[cfg(not(miri))]
+fn affinity(mine: &mut [u64]) -> bool {
+    // SAFETY: the size is that of `mine`, which is writable; 0 names the calling thread.
+    unsafe { libc::sched_getaffinity(0, size_of_val(mine), mine.as_mut_ptr().cast()) == 0 }
+}
+
+#[cfg(not(miri))]
+fn count_with(period: u32, mine: &[u64]) -> u32 {
+    static UNION: Union = Union::new();
+
     let begins = UNION.begins(period);
-    if begins {
+    if begins && !QUOTA_IS_KEPT.load(Relaxed) {
         QUOTA.store(super::quota::cpus().unwrap_or(0), Relaxed);
     }
-    let allowed = UNION.add(&mine);
+    let allowed = UNION.add(mine);
     let count = match QUOTA.load(Relaxed) {
         0 => allowed,
         quota => quota.min(allowed),
@@ -123,6 +156,10 @@ fn ask_count(period: u32) -> u32 {
 /// have.
 #[cfg(not(miri))]
 const WORDS: usize = 128;
+
+/// Words that are enough on most machines: 1,024 CPUs.
+#[cfg(not(miri))]
+const FEW_WORDS: usize = 16;
 
 /// The CPUs of all threads that have asked in the last two periods in which one did. A thread that
 /// asks as a period begins may be forgotten until it asks again, or be counted with those of the
@@ -151,8 +188,8 @@ impl Union {
         begins
     }
 
-    /// Adds the CPUs of one thread, and counts all.
-    fn add(&self, mine: &[u64; WORDS]) -> u32 {
+    /// Adds the CPUs of one thread, and counts all. In words that `mine` has not, it has none.
+    fn add(&self, mine: &[u64]) -> u32 {
         let half = self.now.load(Relaxed) as usize & 1;
         let words = mine.iter().zip(&self.halves[half]).zip(&self.halves[1 - half]);
         words
@@ -185,6 +222,9 @@ pub(crate) fn count() -> u32 {
 
 #[cfg(miri)]
 pub(crate) fn recount() {}
+
+#[cfg(miri)]
+pub(crate) fn keep_quota() {}
 
 #[cfg(all(test, not(miri), not(ulocks_vm), not(ulocks_loom)))]
 mod tests {

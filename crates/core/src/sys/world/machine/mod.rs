@@ -18,8 +18,8 @@ pub(crate) mod syscall;
 mod tid;
 
 pub(crate) use cpu::{
-    count as cpu_count, current as current_cpu, has_rates, recount as recount_cpus, usable as usable_cpus,
-    with_releases,
+    count as cpu_count, current as current_cpu, has_rates, keep_quota as keep_cpu_quota,
+    recount as recount_cpus, usable as usable_cpus, with_releases,
 };
 pub(crate) use namespace::current as pid_namespace;
 pub(crate) use pause::only_cpu;

@@ -80,6 +80,9 @@ pub(crate) fn with_releases<R>(f: impl FnOnce(&Releases) -> R) -> R {
 /// They do not change.
 pub(crate) fn recount_cpus() {}
 
+/// There is none.
+pub(crate) fn keep_cpu_quota() {}
+
 /// The calling thread as a thread id: its number in the model, from one.
 pub(crate) fn thread_id() -> u32 {
     u32::try_from(ulocks_vm::thread::current() + 1).expect("a model of so many threads does not end")
