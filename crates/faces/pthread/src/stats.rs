@@ -18,7 +18,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::OnceLock;
 use std::time::Instant;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_core::sync::{AtomicU64, AtomicUsize};
+use ulocks_core::sync::{AtomicBool, AtomicU64, AtomicUsize};
 
 /// How many locks the table has room for. Others are counted together.
 const ENTRIES: usize = 4096;
@@ -156,9 +156,16 @@ unsafe extern "C" {
     fn backtrace(frames: *mut *mut c_void, most: c_int) -> c_int;
 }
 
-/// Remembers from where it is called. It does not ask the loader for names, which may be what waits
-/// for this thread: in the constructor of a library that is loaded.
+/// Whether [`register`] has called `backtrace`. The first call loads a library, which allocates,
+/// and the caller may be an allocator that makes its lock.
+static HAS_UNWINDER: AtomicBool = AtomicBool::new(false);
+
+/// Remembers from where it is called, once the library is loaded. It does not ask the loader for
+/// names, which may be what waits for this thread: in the constructor of a library that is loaded.
 fn keep_frames(kept: &[AtomicUsize; FRAMES]) {
+    if !HAS_UNWINDER.load(Relaxed) {
+        return;
+    }
     let mut frames = [ptr::null_mut(); FRAMES];
     let _errno = ulocks_core::errno::Guard::new();
     // SAFETY: the array has room for as many.
@@ -202,13 +209,13 @@ pub fn register() {
         let absolute = std::path::absolute(OsStr::from_bytes(name.to_bytes())).unwrap_or_default();
         let absolute = CString::new(absolute.into_os_string().into_vec()).unwrap_or_default();
         _ = FILE.set(if absolute.is_empty() { name.into() } else { absolute });
-        // The first call loads a library, which allocates; later calls do not.
         let mut frame = ptr::null_mut();
         // SAFETY: room for one frame; the handler is a function that stays.
         unsafe {
             backtrace(&raw mut frame, 1);
             libc::atexit(at_exit);
         }
+        HAS_UNWINDER.store(true, Relaxed);
     }
 }
 

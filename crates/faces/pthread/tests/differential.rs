@@ -186,6 +186,18 @@ fn a_report_that_cannot_be_written_does_no_harm_to_the_program() {
     assert!(outcome.stdout.ends_with("end\n"), "{outcome:?}");
 }
 
+#[test]
+fn statistics_do_not_call_an_allocator_that_makes_its_lock() {
+    let stats = harness::scratch_file("stats-malloc");
+    let variables = [("ULOCKS_STATS", &*stats.to_string_lossy())];
+    let outcome = harness::run_with(Program::c("own_malloc"), &Choice::default(), &variables);
+    assert_eq!(outcome.code(), Some(0), "{outcome:?}");
+    assert_eq!(outcome.stdout, "threads that allocate: 3\nend\n");
+    let report = std::fs::read_to_string(&stats).expect("a report of contention");
+    assert!(report.contains("acquisitions"), "{report}");
+    std::fs::remove_file(&stats).expect("a file of this test");
+}
+
 /// Even if another process reads the pipe: it may stop to read at any time.
 #[test]
 fn a_special_file_for_the_report_neither_holds_up_the_program_nor_gets_a_report() {
