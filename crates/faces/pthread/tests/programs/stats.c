@@ -2,8 +2,10 @@
 #include "case.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int waiter;
 
 static void *contend(void *unused) {
+    atomic_store(&waiter, thread_id());
     for (int round = 0; round < 50; ++round) {
         NEED(pthread_mutex_lock(&mutex));
         usleep(20);
@@ -15,6 +17,7 @@ static void *contend(void *unused) {
 static pthread_mutex_t *made;
 
 static void *contend_for_another(void *unused) {
+    atomic_store(&waiter, thread_id());
     for (int round = 0; round < 50; ++round) {
         NEED(pthread_mutex_lock(made));
         usleep(20);
@@ -28,8 +31,13 @@ int main(void) {
     NEED(made == NULL);
     NEED(pthread_mutex_init(made, NULL));
     for (int which = 0; which < 2; ++which) {
+        pthread_mutex_t *first = which ? made : &mutex;
         void *(*body)(void *) = which ? contend_for_another : contend;
+        atomic_store(&waiter, 0);
+        NEED(pthread_mutex_lock(first));
         pthread_t threads[2] = {start(body, NULL), start(body, NULL)};
+        until_waits(&waiter);
+        NEED(pthread_mutex_unlock(first));
         join(threads[0]);
         join(threads[1]);
     }
