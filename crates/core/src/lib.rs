@@ -17,4 +17,8 @@ pub use sys::parking_lot;
 pub use sys::robust;
 #[cfg(world = "machine")]
 pub use sys::world::capabilities;
+/// For the faces for `LD_PRELOAD`, which know a child of fork by a page.
+#[cfg(world = "machine")]
+#[doc(hidden)]
+pub use sys::world::wipe_on_fork;
 pub use sys::{cpu, errno, futex, membarrier, model, signal, sync, tid, time};

@@ -102,7 +102,7 @@ use super::sync::Ordering::{Acquire, Relaxed, Release};
 use super::sync::{AtomicPtr, AtomicU32};
 use super::types::robust::WORD;
 use super::world::robust::List;
-use super::world::{only_cpu, pid_namespace, process_generation, thread_id};
+use super::world::{only_cpu, pid_namespace, this_process, thread_id};
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -287,12 +287,11 @@ impl Token {
             return Err(error);
         }
         list.set_pending(None);
-        let process = process_generation();
         Ok(Some(Registration {
             token: NonNull::from(self),
             list,
             generation,
-            process,
+            process: this_process(),
             of_thread: PhantomData,
         }))
     }
@@ -343,7 +342,7 @@ pub struct Registration {
     token: NonNull<Token>,
     list: List,
     generation: u32,
-    process: Option<u32>,
+    process: u64,
     /// The list is the thread's.
     of_thread: PhantomData<*const ()>,
 }
@@ -360,7 +359,7 @@ impl Registration {
     #[inline]
     #[must_use]
     pub fn is_of_this_process(&self) -> bool {
-        self.process == process_generation()
+        self.process == this_process()
     }
 
     /// Names the word that the thread is about to acquire or release, or whose lock it keeps; see

@@ -16,8 +16,8 @@
 //! The byte is alone on its page, and the kernel makes that page zero in the child of a fork. So
 //! the first call in the child, whichever that is, finds zero, and begins what a child begins anew.
 //! A handler of `pthread_atfork` would be too late: those of the program's libraries may run before
-//! it, and unlock mutexes. It serves on kernels that cannot wipe a page (before Linux 4.14), and
-//! where pages are larger.
+//! it, and unlock mutexes. It serves on kernels that cannot wipe a page (before Linux 4.14, or that
+//! only say so), and where pages are larger.
 
 use crate::fork;
 use core::ffi::{CStr, c_char};
@@ -151,11 +151,12 @@ fn wipe_on_fork() {
     if unsafe { libc::getauxval(libc::AT_PAGESZ) } != PAGE as libc::c_ulong {
         return;
     }
-    let _errno = ulocks_core::errno::Guard::new();
     let page = (&raw const OWN_PAGE).cast_mut().cast();
-    // SAFETY: the page belongs to the static alone, which bears to be zero at any fork.
-    let answer = unsafe { libc::madvise(page, PAGE, libc::MADV_WIPEONFORK) };
-    WIPES.store((answer == 0).into(), Relaxed);
+    // SAFETY: the static is aligned to a page, and is zero at the start, so that it is in the
+    // library's private memory that is not of the file. The page belongs to it alone, and bears to
+    // be zero at any fork.
+    let wipes = unsafe { ulocks_core::wipe_on_fork(page, PAGE) };
+    WIPES.store(wipes.into(), Relaxed);
 }
 
 /// Reads the environment. Two threads that do so at once find the same.

@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Command;
-use ulocks_testkit as _;
+use ulocks_testkit::refusal;
 
 /// What a choice of locks must be tried on.
 #[rustfmt::skip]
@@ -75,6 +75,19 @@ fn no_function_is_a_cancellation_point_that_posix_says_is_none() {
 #[test]
 fn a_child_has_the_mutex_of_its_parent_without_the_waiters_whatever_it_calls_first() {
     behaves_as_glibc_with_each_mutex(Program::c("fork_held"));
+}
+
+/// Some emulators of the kernel answer success to every advice, and wipe nothing. Here a filter
+/// does.
+#[test]
+fn a_child_under_a_kernel_that_accepts_any_advice_has_the_mutex_without_the_waiters() {
+    let run = || {
+        refusal::refuse(libc::SYS_madvise, 0);
+        harness::run_with(Program::c("fork_held"), &Choice::default(), &[])
+    };
+    let outcome = std::thread::spawn(run).join().unwrap();
+    let ends = outcome.stdout.ends_with("end\n");
+    assert!(outcome.code() == Some(0) && ends, "under a kernel that accepts any advice: {outcome:?}");
 }
 
 #[test]

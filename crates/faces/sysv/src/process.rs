@@ -94,9 +94,8 @@ fn page() -> Answer<&'static Me> {
         return Ok(unsafe { &*known });
     }
     let new = sys::anonymous(4_096)?;
-    const WIPE_ON_FORK: usize = 18;
-    // SAFETY: the page is ours.
-    let wiped = unsafe { sys::call(libc::SYS_madvise, [new as usize, 4_096, WIPE_ON_FORK, 0, 0, 0]) };
+    // SAFETY: the mapping is new, private, and of no file. In a child it should be all zero.
+    let is_wiped = unsafe { ulocks_core::wipe_on_fork(new, 4_096) };
     let page = match ME.compare_exchange(null_mut(), new.cast(), AcqRel, Acquire) {
         Ok(_) => new.cast(),
         Err(first) => {
@@ -105,7 +104,7 @@ fn page() -> Answer<&'static Me> {
             first
         }
     };
-    if wiped.is_err() {
+    if !is_wiped {
         // SAFETY: the function has the type that is needed.
         unsafe { libc::pthread_atfork(None, None, Some(forget)) };
     }
@@ -113,7 +112,7 @@ fn page() -> Answer<&'static Me> {
     Ok(unsafe { &*page })
 }
 
-/// In a child of fork, on a kernel that does not wipe pages.
+/// In a child of fork, on a kernel that does not wipe pages, or only says so.
 extern "C" fn forget() {
     let me = ME.load(Acquire);
     if !me.is_null() {

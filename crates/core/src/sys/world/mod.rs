@@ -20,6 +20,7 @@
 //! | `robust` | the robust list of the calling thread; not in loom |
 //! | `thread_id` | the number of the calling thread |
 //! | `process_generation` | a number that tells the calling process from its parent and its children, if known |
+//! | `this_process` | the same, known in any case; not in loom |
 //! | `only_cpu` | the CPU that the calling thread is bound to, if it is bound to one; not in loom |
 //! | `pid_namespace` | a number that tells the calling thread's PID namespace from others, never 0; not in loom |
 //! | `signal` | what a thread has of masks; to block signals really, here or in what a handler has interrupted |

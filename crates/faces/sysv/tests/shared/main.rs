@@ -8,7 +8,7 @@ mod users;
 
 use common::{Arrays, compile, folder, preloaded, printed};
 use std::fs;
-use ulocks_testkit as _;
+use ulocks_testkit::refusal;
 
 fn run(name: &str, arguments: &[&str]) -> String {
     let program = compile(&folder(name), &[&format!("shared/{name}.c")]);
@@ -52,6 +52,25 @@ fn processes_that_have_ended_use_up_no_slots() {
         "not root\n" => println!("not tested: this takes two users"),
         printed => assert_eq!(printed, "all had a slot\n"),
     }
+}
+
+#[test]
+fn what_a_child_takes_comes_back() {
+    assert_eq!(run("undo_child", &[]), "given back\n");
+}
+
+/// Some emulators of the kernel answer success to every advice, and wipe nothing. Here a filter
+/// does.
+#[test]
+fn what_a_child_takes_comes_back_under_a_kernel_that_accepts_any_advice() {
+    let program = compile(&folder("undo_filtered"), &["shared/undo_child.c"]);
+    let arrays = Arrays::new("undo_filtered");
+    let run = || {
+        refusal::refuse(libc::SYS_madvise, 0);
+        printed(&mut preloaded(&program, &arrays, true))
+    };
+    let printed = std::thread::scope(|scope| scope.spawn(run).join().unwrap());
+    assert_eq!(printed, "given back\n");
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub(crate) mod robust;
 pub(crate) mod signal;
 pub(crate) mod syscall;
 mod tid;
+mod wipe;
 
 pub(crate) use cpu::{
     count as cpu_count, current as current_cpu, has_rates, keep_quota as keep_cpu_quota,
@@ -25,6 +26,8 @@ pub(crate) use namespace::current as pid_namespace;
 pub(crate) use pause::only_cpu;
 pub(crate) use tid::current as thread_id;
 pub(crate) use tid::generation as process_generation;
+pub(crate) use tid::this_process;
+pub use wipe::wipe_on_fork;
 
 /// Atomic types of this world.
 pub mod atomic {

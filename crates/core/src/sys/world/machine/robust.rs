@@ -7,7 +7,7 @@
 //! front.
 
 use super::syscall::checked;
-use super::{process_generation, thread_id};
+use super::{this_process, thread_id};
 use crate::sys::futex::TID_MASK;
 use crate::sys::types::robust::{ListError, WORD};
 use core::cell::RefCell;
@@ -47,8 +47,8 @@ const ENTRY_BYTES: isize = 32;
 
 /// What this crate has put into the calling thread's list.
 struct Ours {
-    /// The generation of the process that did.
-    generation: Option<u32>,
+    /// The process that did.
+    process: u64,
     /// The head of the list; null as long as nobody has asked for it.
     head: *mut Head,
     /// The entries.
@@ -57,7 +57,7 @@ struct Ours {
 
 thread_local! {
     static OURS: RefCell<Ours> = const {
-        RefCell::new(Ours { generation: None, head: null_mut(), entries: Entries::new() })
+        RefCell::new(Ours { process: 0, head: null_mut(), entries: Entries::new() })
     };
 }
 
@@ -131,13 +131,13 @@ impl Entries {
 impl Ours {
     /// Forgets the parent's entries, if this is a child of fork.
     fn in_this_process(&mut self) {
-        let now = process_generation();
-        if self.generation != now {
+        let now = this_process();
+        if self.process != now {
             if !self.head.is_null() {
                 cut(self.head);
             }
             self.entries.clear();
-            self.generation = now;
+            self.process = now;
         }
     }
 }

@@ -47,10 +47,11 @@
 //!   returns the parent's id.
 //! - Kernels without `MADV_WIPEONFORK`, or no memory for a page: yes, without a cache, by a system
 //!   call each time.
-//! - Emulators and filters that answer success to every `madvise` and do nothing: yes, likewise. An
-//!   advice that does not exist is tried first. If it succeeds, success means nothing. (The test is
-//!   known from BoringSSL's `fork_detect`, where it is for old versions of QEMU.)
+//! - Emulators and filters that answer success to every `madvise` and do nothing: yes, likewise, by
+//!   `wipe.rs`.
 
+#[cfg(not(miri))]
+use super::wipe::wipe_on_fork;
 use core::cell::Cell;
 use core::ptr::null_mut;
 use core::sync::atomic::{
@@ -112,6 +113,16 @@ pub(crate) fn generation() -> Option<u32> {
     }
     ask();
     Some(self::page().generation.load(Relaxed)).filter(|&generation| generation != 0)
+}
+
+/// Tells the calling process from its parent and its children, also where no generation is known:
+/// by its number then, of which an ancestor that has ended may have had the same.
+#[inline]
+pub(crate) fn this_process() -> u64 {
+    match generation() {
+        Some(generation) => generation.into(),
+        None => 1 << u32::BITS | u64::from(std::process::id()),
+    }
 }
 
 /// The id by a system call.
@@ -187,10 +198,6 @@ fn map() -> Option<*mut Page> {
 #[cfg(miri)]
 fn unmap(_: *mut Page) {}
 
-/// An advice that no kernel has, and that an honest one refuses.
-#[cfg(not(miri))]
-const NO_ADVICE: libc::c_int = -1;
-
 /// Any length is rounded up to a page.
 #[cfg(not(miri))]
 const LENGTH: usize = size_of::<Page>();
@@ -198,18 +205,14 @@ const LENGTH: usize = size_of::<Page>();
 #[cfg(not(miri))]
 fn map() -> Option<*mut Page> {
     let _errno = crate::sys::errno::Guard::new();
-    // SAFETY: the range is empty, and the kernel refuses the advice before it looks at the range.
-    if unsafe { libc::madvise(null_mut(), 0, NO_ADVICE) } == 0 {
-        return None;
-    }
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use.
     let page = unsafe { libc::mmap(null_mut(), LENGTH, access, kind, -1, 0) };
     if page == libc::MAP_FAILED {
         return None;
     }
-    // SAFETY: the page is ours, and wiping it in a child is what it is for.
-    if unsafe { libc::madvise(page, LENGTH, libc::MADV_WIPEONFORK) } != 0 {
+    // SAFETY: the mapping is ours, private, and of no file. It is there to be wiped in a child.
+    if !unsafe { wipe_on_fork(page.cast(), LENGTH) } {
         unmap(page.cast());
         return None;
     }

@@ -103,6 +103,11 @@ pub(crate) fn process_generation() -> Option<u32> {
     Some(1)
 }
 
+/// As [`process_generation`].
+pub(crate) fn this_process() -> u64 {
+    1
+}
+
 /// Sets `bit` in the address that `word` holds; whether it was set.
 #[inline(always)]
 #[track_caller]
