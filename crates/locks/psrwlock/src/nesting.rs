@@ -40,8 +40,10 @@
 //! before this thread acquires, and end the epoch after that. In both cases an acquisition that
 //! would wait for its own thread is not found.
 
+use crate::class::{Bulk, Class as _};
 use crate::word::Layout;
 use core::cell::RefCell;
+use core::fmt;
 use core::panic::Location;
 use ulocks_core::{epoch, tid};
 
@@ -103,12 +105,36 @@ impl Access {
         }
     }
 
+    /// What the user calls it. Who reads in `Bulk` has mostly chosen no class.
     fn name(self, layout: Layout) -> &'static str {
         match self {
+            Self::Read(0) if layout.contains(Bulk::RANK) => "read",
             Self::Read(index) => layout.name(index.into()),
             Self::Upgradable => "upgradable",
             Self::Write | Self::Exclude(_) => "write",
         }
+    }
+
+    /// For whom an acquisition `asked` would wait, and what to do in place of it. Nothing is
+    /// allocated: the lock may guard the allocator.
+    fn way_out(self, asked: Self, layout: Layout) -> impl fmt::Display {
+        fmt::from_fn(move |f| match (self, asked) {
+            (Self::Read(held), Self::Read(_)) => {
+                f.write_str(
+                    "a writer that comes between waits for this thread, and this thread for the writer: ",
+                )?;
+                match layout.name(layout.top()) {
+                    top if u32::from(held) < layout.top() => {
+                        write!(f, "use `read_in::<{top}>()` for the inner one, or pass the guard down")
+                    }
+                    top => write!(f, "pass the guard down, since no class is above {top}"),
+                }
+            }
+            (Self::Upgradable, Self::Write) => {
+                f.write_str("it would wait for itself: use `RwLockUpgradableReadGuard::upgrade`")
+            }
+            _ => f.write_str("it would wait for itself: pass the guard down, or drop it first"),
+        })
     }
 }
 
@@ -150,12 +176,11 @@ pub(crate) fn check(
     });
     if let Some(held) = found {
         panic!(
-            "deadlock: this thread asks for the {} lock at {at}, and holds the {} lock since {}; a writer that comes \
-             between waits for the one, and the other for the writer. Read locks of one lock are nested upward only: {}",
+            "deadlock: this thread asks for the {} lock at {at}, and holds the {} lock since {}; {}",
             asked.name(layout),
             held.access.name(layout),
             held.at,
-            "Bulk, Urgent, Nested"
+            held.access.way_out(asked, layout)
         );
     }
 }

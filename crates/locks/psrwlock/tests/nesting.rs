@@ -74,8 +74,8 @@ fn a_second_read_lock_of_the_same_class_or_a_lower_one() {
     fn test<R: Readers>() {
         let lock = new::<R>();
         let (held, at) = (lock.read(), line!());
-        finds!(lock, at, "Bulk", lock.read(), "Bulk");
-        finds!(lock, at, "Bulk", lock.read_in::<Bulk>(), "Bulk");
+        finds!(lock, at, "read", lock.read(), "read");
+        finds!(lock, at, "read", lock.read_in::<Bulk>(), "read");
         drop(held);
         let (held, at) = (lock.read_in::<Nested>(), line!());
         finds!(lock, at, "Nested", lock.read_in::<Nested>(), "Nested");
@@ -83,7 +83,7 @@ fn a_second_read_lock_of_the_same_class_or_a_lower_one() {
         assert_eq!(lock.state(), State::UNLOCKED, "what panicked has left nothing");
         // Nor one of a lower class.
         let (_held, at) = (lock.read_in::<Nested>(), line!());
-        finds!(lock, at, "Nested", lock.read(), "Bulk");
+        finds!(lock, at, "Nested", lock.read(), "read");
         finds!(lock, at, "Nested", lock.read_in::<Urgent>(), "Urgent");
     }
     with_each!(test);
@@ -94,15 +94,15 @@ fn a_write_lock_after_a_read_lock() {
     fn test<R: Readers>() {
         let lock = new::<R>();
         let (held, at) = (lock.read(), line!());
-        finds!(lock, at, "Bulk", lock.write(), "write");
-        finds!(lock, at, "Bulk", lock.upgradable_read(), "upgradable");
+        finds!(lock, at, "read", lock.write(), "write");
+        finds!(lock, at, "read", lock.upgradable_read(), "upgradable");
         drop(held);
         let (held, at) = (lock.read_in::<Urgent>(), line!());
         finds!(lock, at, "Urgent", lock.write(), "write");
         drop(held);
         // What an attempt has acquired is entered like the rest.
         let (held, at) = (lock.try_read_for(SHORT).expect("free"), line!());
-        finds!(lock, at, "Bulk", lock.write(), "write");
+        finds!(lock, at, "read", lock.write(), "write");
         drop(held);
         *lock.write() += 1;
     }
@@ -116,7 +116,7 @@ fn a_read_lock_after_the_release_of_what_a_task_reads() {
         let turned = AsyncRwLockWriteGuard::downgrade(ready(lock.write_async()));
         let (held, at) = (lock.read(), line!());
         drop((ready(lock.read_async()), turned));
-        finds!(lock, at, "Bulk", lock.read(), "Bulk");
+        finds!(lock, at, "read", lock.read(), "read");
         drop(held);
         let (held, at) = (lock.read_in::<Nested>(), line!());
         drop(ready(lock.read_in_async::<Nested>()));
@@ -133,13 +133,13 @@ fn any_lock_after_a_write_lock() {
     fn test<R: Readers>() {
         let lock = new::<R>();
         let (held, at) = (lock.write(), line!());
-        finds!(lock, at, "write", lock.read(), "Bulk");
+        finds!(lock, at, "write", lock.read(), "read");
         finds!(lock, at, "write", lock.read_in::<Nested>(), "Nested");
         finds!(lock, at, "write", lock.write(), "write");
         finds!(lock, at, "write", lock.upgradable_read(), "upgradable");
         drop(held);
         let (held, at) = (lock.try_write().expect("free"), line!());
-        finds!(lock, at, "write", lock.read(), "Bulk");
+        finds!(lock, at, "write", lock.read(), "read");
         drop(held);
         drop(lock.read());
     }
@@ -166,8 +166,8 @@ fn an_exclusion_of_the_class_of_an_own_read_lock() {
         let lock = new::<R>();
         let mut upgradable = lock.upgradable_read();
         let (held, at) = (lock.read(), line!());
-        finds!(lock, at, "Bulk", Partial::exclude::<Bulk>(&mut upgradable), "write");
-        finds!(lock, at, "Bulk", Partial::exclude::<Urgent>(&mut upgradable), "write");
+        finds!(lock, at, "read", Partial::exclude::<Bulk>(&mut upgradable), "write");
+        finds!(lock, at, "read", Partial::exclude::<Urgent>(&mut upgradable), "write");
         assert_eq!((lock.state().level(), *upgradable), (0, 0), "it is as it was");
         drop(held);
         Partial::exclude::<Urgent>(&mut upgradable);
@@ -206,7 +206,7 @@ fn a_read_lock_after_an_exclusion_of_its_own() {
         let (mut upgradable, at) = (lock.upgradable_read(), line!());
         drop(lock.read());
         Partial::exclude::<Urgent>(&mut upgradable);
-        finds!(lock, at, "upgradable", lock.read(), "Bulk");
+        finds!(lock, at, "upgradable", lock.read(), "read");
         finds!(lock, at, "upgradable", lock.read_in::<Urgent>(), "Urgent");
         drop(lock.read_in::<Nested>());
         Partial::admit(&mut upgradable);
@@ -222,24 +222,54 @@ fn what_was_turned_into_another_access() {
         let lock = new::<R>();
         let write = lock.write();
         let (read, at) = (WriteGuard::downgrade(write), line!());
-        finds!(lock, at, "Bulk", lock.read(), "Bulk");
+        finds!(lock, at, "read", lock.read(), "read");
         assert!(lock.try_read_in::<Urgent>().is_some());
         drop(read);
         let write = lock.write();
         let (upgradable, at) = (WriteGuard::downgrade_to_upgradable(write), line!());
         finds!(lock, at, "upgradable", lock.write(), "write");
         let (write, at) = (UpgradableGuard::upgrade(upgradable), line!());
-        finds!(lock, at, "write", lock.read(), "Bulk");
+        finds!(lock, at, "write", lock.read(), "read");
         let upgradable = WriteGuard::downgrade_to_upgradable(write);
         let (write, at) = (UpgradableGuard::try_upgrade(upgradable).expect("alone"), line!());
-        finds!(lock, at, "write", lock.read(), "Bulk");
+        finds!(lock, at, "write", lock.read(), "read");
         let upgradable = WriteGuard::downgrade_to_upgradable(write);
         let (read, at) = (UpgradableGuard::downgrade(upgradable), line!());
-        finds!(lock, at, "Bulk", lock.write(), "write");
+        finds!(lock, at, "read", lock.write(), "write");
         drop(read);
         drop(lock.write());
     }
     with_each!(test);
+}
+
+/// The text names no class to a user who has chosen none, and says what to do.
+#[test]
+fn the_way_out_is_named() {
+    fn ends<R>(acquire: impl FnOnce() -> R, end: &str) {
+        let message = message(acquire);
+        assert!(message.ends_with(end) && !message.contains("Bulk"), "{message}\nlacks\n{end}");
+    }
+    const ITSELF: &str = "; it would wait for itself: pass the guard down, or drop it first";
+    let lock = new::<Central>();
+    let between = "; a writer that comes between waits for this thread, and this thread for the writer: ";
+    let held = lock.read();
+    let inner = "use `read_in::<Nested>()` for the inner one, or pass the guard down";
+    ends(|| lock.read(), &format!("{between}{inner}"));
+    ends(|| lock.write(), ITSELF);
+    ends(|| lock.upgradable_read(), ITSELF);
+    drop(held);
+    let held = lock.read_in::<Nested>();
+    ends(|| lock.read(), &format!("{between}pass the guard down, since no class is above Nested"));
+    drop(held);
+    let held = lock.write();
+    ends(|| lock.read(), ITSELF);
+    ends(|| lock.write(), ITSELF);
+    drop(held);
+    let held = lock.upgradable_read();
+    ends(|| lock.upgradable_read(), ITSELF);
+    ends(|| lock.write(), "; it would wait for itself: use `RwLockUpgradableReadGuard::upgrade`");
+    drop(held);
+    drop(lock.write());
 }
 
 #[test]
@@ -408,7 +438,7 @@ fn a_downgrade_of_a_task_beside_a_forgotten_guard_of_a_lock_that_is_gone() {
             scope.spawn(|| {
                 let (held, at) = (lock.read(), line!());
                 drop(turned);
-                finds!(lock, at, "Bulk", lock.read(), "Bulk");
+                finds!(lock, at, "read", lock.read(), "read");
                 drop(held);
             });
         });
