@@ -6,6 +6,7 @@
 //! | no record lies at the top level | `*.jsonl`: it belongs below what writes it |
 //! | the Rust version is that of the workspace | the same files, and `RUST_VERSION` |
 //! | README.md has a row for each feature of the facade | the table of crate features |
+//! | what a page prints of a program is that program | blocks of `PRINTED` that begin with a path |
 
 use anyhow::Context;
 use std::collections::BTreeSet;
@@ -22,6 +23,9 @@ const RUST_VERSION: [&str; 5] = [
     "crates/faces/parking-lot/patch/0.12/Cargo.toml",
     "crates/faces/parking-lot/patch/0.13/Cargo.toml",
 ];
+
+/// Pages that print the sources of an example, and its folder.
+const PRINTED: [(&str, &str); 1] = [("crates/checker/vm/guide/start.md", "examples/downstream")];
 
 /// What these files name and the repository has not, and what lies at the top and should not.
 pub fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
@@ -43,6 +47,16 @@ pub fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
     let features = facade["features"].as_table().context("the facade has features")?;
     let features: BTreeSet<&str> = features.keys().map(String::as_str).collect();
     found.extend(wrong_features(&read("README.md")?, &features));
+    for (page, folder) in PRINTED {
+        let blocks = printed(&read(page)?);
+        anyhow::ensure!(!blocks.is_empty(), "{page} prints nothing of {folder}");
+        for (file, block) in blocks {
+            let path = format!("{folder}/{file}");
+            if read(&path)? != block {
+                found.push(format!("{page}: the block of {file} is not {path}: copy the file into it"));
+            }
+        }
+    }
     Ok(found)
 }
 
@@ -54,6 +68,18 @@ fn wrong_features(readme: &str, features: &BTreeSet<&str>) -> Vec<String> {
     let listed: BTreeSet<&str> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
     let wrong = listed.symmetric_difference(features);
     wrong.map(|name| format!("README.md: the table of features and Cargo.toml differ in `{name}`")).collect()
+}
+
+/// The blocks of a page that begin with the path of a Rust file in a comment: the path, and the
+/// rest.
+fn printed(page: &str) -> Vec<(String, String)> {
+    let blocks = page.split("\n```").skip(1).step_by(2);
+    let named = blocks.filter_map(|block| {
+        let (_, text) = block.split_once('\n')?;
+        let (path, text) = text.strip_prefix("// ")?.split_once('\n')?;
+        path.ends_with(".rs").then(|| (path.to_owned(), format!("{text}\n")))
+    });
+    named.collect()
 }
 
 /// The Rust versions in a text that are not `version`.
@@ -104,6 +130,12 @@ mod tests {
         let text = "![Rust 1.95+](badge/rust-1.95%2B-blue) Rust 1.96. Rust has no other rust-like\nrust-version = \"1.85\"";
         assert_eq!(other_versions(text, "1.95"), ["1.96", "1.85"]);
         assert!(other_versions("Rust 1.95; a release. Rust.", "1.95").is_empty());
+    }
+
+    #[test]
+    fn the_sources_that_a_page_prints_are_found() {
+        let page = "a\n```rust,ignore\n// src/lib.rs\nfn f() {}\n```\nb\n```toml\n# Cargo.toml\n```\n";
+        assert_eq!(printed(page), [("src/lib.rs".to_owned(), "fn f() {}\n".to_owned())]);
     }
 
     #[test]
