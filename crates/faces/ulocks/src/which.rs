@@ -15,8 +15,8 @@
 //!    handed out. The order costs a wake-up an acquisition as soon as there are more threads than
 //!    CPUs.
 //! 5. *Some thread keeps it busy, and others must still get their turn*:
-//!    [`unfair::ThroughputMutex`](crate::unfair::ThroughputMutex), within milliseconds for each
-//!    waiter before it.
+//!    [`unfair::ThroughputMutex`](crate::unfair::ThroughputMutex), within some hundred microseconds
+//!    and a few sections for each waiter before it.
 //! 6. *Many more threads want it than there are CPUs*: [`calock::Calock`](crate::calock::Calock),
 //!    which lets as many go round as can run and leaves the others asleep, so that a thousand take
 //!    no more CPU time than a few. Each gets its turn, within tens of milliseconds for each waiter
