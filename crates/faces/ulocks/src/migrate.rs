@@ -11,7 +11,7 @@
 //! | a thread that locks again | deadlock | deadlock or panic | deadlock | deadlock, which `checked` reports |
 //! | a thread that reads again | may deadlock | may deadlock or panic | may deadlock | panic in debug builds, with both places |
 //! | a waiter sleeps | as a thread | as a thread | as a task | as a thread, or as a task |
-//! | who is next at a mutex | barging | barging | FIFO | barging with a bound; [`fair::FairMutex`] is FIFO |
+//! | who is next at a mutex | barging; 0.12 hands over each 0.5 ms on average | barging | FIFO | barging with a bound; [`fair::FairMutex`] is FIFO |
 //! | timed methods | yes | of `Condvar` | by `timeout` | yes |
 //! | systems | many | many | many | Linux |
 //!
@@ -167,7 +167,8 @@
 //! - *A task waits for a permit*: `acquire_async`. Threads may share the semaphore, and all are
 //!   served in the order in which they came. A [`Permit`] is `Send`.
 //! - *A task waits for a condition*: [`wait_async`](crate::task::AsyncCondvar::wait_async) of a
-//!   [`Condvar`], beside threads, or tokio's `Notify`.
+//!   [`Condvar`], beside threads, or tokio's `Notify`. It takes the guard of `lock_async` by value
+//!   and returns it: `queue = FILLED.wait_async(queue).await`.
 //! - *A task hands out permits*: [`Semaphore::release`] never waits.
 //!
 //! ```diff
@@ -223,12 +224,12 @@
 //! | `lock_owned().await` | [`lock_owned_async`](crate::task::AsyncMutex::lock_owned_async)`().await` | |
 //! | `blocking_lock_owned`, `try_lock_owned` | `lock_arc`, `try_lock_arc` | feature `arc_lock`; the `Arc` stays with the caller |
 //! | `timeout(time, mutex.lock())` | `timeout(time, mutex.lock_async())`, [`Mutex::try_lock_for`](Mutex#method.try_lock_for) on a thread | |
-//! | `MutexGuard::map`, `try_map`, `mutex` | [`MutexGuard::map`](MutexGuard#method.map), [`MutexGuard::try_map`](MutexGuard#method.try_map), [`MutexGuard::mutex`](MutexGuard#method.mutex) | |
+//! | `MutexGuard::map`, `try_map`, `mutex` | [`MutexGuard::map`](MutexGuard#method.map), [`MutexGuard::try_map`](MutexGuard#method.try_map), [`MutexGuard::mutex`](MutexGuard#method.mutex) | the guards of `lock_async`, `read_async` and `write_async` have no `map` |
 //! | `RwLock::read().await`, `write().await` | [`read_async`]`().await`, [`write_async`]`().await` | a trait has them; in turn, and not FIFO |
 //! | `blocking_read`, `blocking_write` | [`RwLock::read`](RwLock#method.read), [`RwLock::write`](RwLock#method.write) | |
 //! | `read_owned().await`, `write_owned().await` | [`read_owned_async`](crate::task::AsyncRwLock::read_owned_async)`().await`, [`write_owned_async`](crate::task::AsyncRwLock::write_owned_async)`().await` | |
 //! | `try_read_owned`, `try_write_owned` | `try_read_arc`, `try_write_arc` | feature `arc_lock`; the `Arc` stays with the caller |
-//! | `guard.downgrade()` | [`RwLockWriteGuard::downgrade`](RwLockWriteGuard#method.downgrade)`(guard)` | a function, so that it hides no method of the data |
+//! | `guard.downgrade()` | [`RwLockWriteGuard::downgrade`](RwLockWriteGuard#method.downgrade)`(guard)`, and that of [`AsyncRwLockWriteGuard`](crate::task::AsyncRwLockWriteGuard::downgrade) and [`OwnedAsyncRwLockWriteGuard`](crate::task::OwnedAsyncRwLockWriteGuard::downgrade) | a function, so that it hides no method of the data |
 //! | `RwLock::with_max_readers` | none | 131,072 readers |
 //! | `Semaphore::new(usize)`, `const_new` | [`Semaphore::new`] of a `u32` | at most 1,073,741,823 permits |
 //! | `acquire().await`, `acquire_many(n).await` | [`Semaphore::acquire_async`]`().await`, [`Semaphore::acquire_many_async`]`(n).await` | |

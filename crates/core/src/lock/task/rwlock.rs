@@ -351,6 +351,14 @@ macro_rules! owned {
 owned!("read_owned_async", ReadOwnedAsync(ReadAsync), OwnedAsyncRwLockReadGuard(AsyncRwLockReadGuard));
 owned!("write_owned_async", WriteOwnedAsync(WriteAsync), OwnedAsyncRwLockWriteGuard(AsyncRwLockWriteGuard));
 
+impl<L: RawRwLockAsync, T: ?Sized> OwnedAsyncRwLockWriteGuard<L, T> {
+    /// Turns the access into a reader's. No writer gets in between.
+    pub fn downgrade(s: Self) -> OwnedAsyncRwLockReadGuard<L, T> {
+        let Self { guard, rwlock } = s;
+        OwnedAsyncRwLockReadGuard { guard: AsyncRwLockWriteGuard::downgrade(guard), rwlock }
+    }
+}
+
 impl<L: RawRwLockAsync, T: ?Sized> DerefMut for OwnedAsyncRwLockWriteGuard<L, T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.guard

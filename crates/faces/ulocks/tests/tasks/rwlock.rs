@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Wake};
 use ulocks::RwLock;
 use ulocks::psrwlock::{Bulk, ByClass, Nested, Urgent};
-use ulocks::task::{AsyncRwLock, AsyncRwLockUpgradableReadGuard, AsyncRwLockWriteGuard};
+use ulocks::task::{
+    AsyncRwLock, AsyncRwLockUpgradableReadGuard, AsyncRwLockWriteGuard, OwnedAsyncRwLockWriteGuard,
+};
 use ulocks_testkit::limit::until;
 
 #[test]
@@ -159,9 +161,10 @@ fn owned_guards_outlive_the_borrow() {
     drop(held);
     let mut held = writer.ready();
     *held += 1;
+    let reader = task(Arc::clone(&lock).read_owned_async()).waits();
     drop(lock);
-    let held = std::thread::spawn(move || held).join().unwrap();
-    assert_eq!(*held, 2);
+    let held = std::thread::spawn(move || OwnedAsyncRwLockWriteGuard::downgrade(held)).join().unwrap();
+    assert_eq!((*held, *reader.ready()), (2, 2));
 }
 
 #[test]
