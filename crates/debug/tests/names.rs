@@ -3,7 +3,21 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::any::TypeId;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use ulocks_testkit as _;
+
+/// They may be used across `catch_unwind` in both.
+const _: fn() = || {
+    fn mutex<T: UnwindSafe>() {}
+    fn left_whole<T: UnwindSafe + RefUnwindSafe>() {}
+    mutex::<ulocks_debug::checked::Mutex<u8>>();
+    mutex::<ulocks_debug::checked::FairMutex<u8>>();
+    mutex::<ulocks_debug::checked::RwLock<u8>>();
+    mutex::<ulocks_debug::checked::PiMutex<u8>>();
+    left_whole::<ulocks_debug::checked::Condvar>();
+    left_whole::<ulocks_debug::checked::PiCondvar>();
+    left_whole::<ulocks_debug::checked::Semaphore>();
+};
 
 #[test]
 fn checked_names_are_the_plain_types_without_debug_assertions() {

@@ -5,6 +5,7 @@ use crate::set::Wait;
 use crate::{Builder, Error, Op, Permit, Set};
 use core::fmt;
 use core::ops::Deref;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::policy::InOneProcess;
@@ -245,6 +246,10 @@ pub type SemArray = SemArrayWith<Private<NoSpin>>;
 /// # Ok::<_, ulocks_semarray::Error>(())
 /// ```
 pub struct SemArrayWith<P: InOneProcess>(pub(crate) RawSemArray<P>);
+
+// An array runs no user's code but wakers, whose panics it catches. So a panic leaves it whole.
+impl<P: InOneProcess> UnwindSafe for SemArrayWith<P> {}
+impl<P: InOneProcess> RefUnwindSafe for SemArrayWith<P> {}
 
 impl<P: InOneProcess> SemArrayWith<P> {
     /// `len` semaphores, all of them zero.

@@ -3,6 +3,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 use ulocks_core::meter::Counted;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
@@ -25,6 +26,8 @@ const _: () = assert!(size_of::<Op>() <= 12);
 
 fn send<T: Send>() {}
 fn sync<T: Sync>() {}
+const fn is_left_whole_by_a_panic<T: UnwindSafe + RefUnwindSafe>() {}
+const _: () = is_left_whole_by_a_panic::<SemArray>();
 
 #[test]
 fn it_goes_to_other_threads() {

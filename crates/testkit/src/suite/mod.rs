@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | [`stress_tests!`](crate::stress_tests) | exclusion, also by threads that move; waits that give up; signals; more threads than CPUs; the last user unmaps | the `Effort`, each policy and bound |
 //! | [`interrupt_tests!`](crate::interrupt_tests) | waits that a signal handler ends, also on a condition variable | the `Effort`, each policy and bound |
-//! | [`layout_tests!`](crate::layout_tests) | a static; zeroed memory is unlocked; a forgotten guard; counters | its typed face, its counting type, each scope |
+//! | [`layout_tests!`](crate::layout_tests) | a static; zeroed memory is unlocked; a forgotten guard; counters; `UnwindSafe` | its typed face, its counting type, each scope |
 //! | [`shared_tests!`](crate::shared_tests) | exclusion and waits that give up between processes; a zeroed page is unlocked | the load, each process-shared type |
 //! | [`crowd_tests!`](crate::crowd_tests) | ten thousand threads wait and allocate nothing | each scope and bound |
 //! | [`miri_tests!`](crate::miri_tests) | the clients of [`model`](crate::model); the typed face with its condition variable | its typed face, each way of waiting |
@@ -20,6 +20,10 @@
 //! Order, bounds on overtaking and robustness are promises of single locks and not in here.
 //!
 //! `xtask/src/scan.rs` reads the names of the tests from the macros below.
+
+use core::panic::{RefUnwindSafe, UnwindSafe};
+use ulocks_core::api::{Mutex, Raw, RawCondvar};
+use ulocks_core::raw::RawMutex;
 
 #[cfg(world = "loom")]
 mod loom;
@@ -40,6 +44,15 @@ pub use vm::{
     MANY, exclusion, exclusion_despite_deaths, interrupt_vs_unlock, last_unlocker_frees, no_lost_wake,
     timeout_vs_unlock, try_lock_coherence,
 };
+
+/// A mutex and its condition variable may be used across `catch_unwind`.
+pub const fn a_panic_leaves_it_whole<L: RawMutex>()
+where
+    Raw<L>: UnwindSafe + RefUnwindSafe,
+    RawCondvar<L>: UnwindSafe + RefUnwindSafe,
+    Mutex<L, ()>: UnwindSafe,
+{
+}
 
 /// The tests of a mutex under load: `stress_tests! { EFFORT; TYPE, ... }`.
 #[macro_export]
@@ -89,6 +102,8 @@ macro_rules! interrupt_tests {
 #[macro_export]
 macro_rules! layout_tests {
     ($typed:ident; $counted:ty; $($lock:ty),+ $(,)?) => {
+        const _: () = { $($crate::suite::a_panic_leaves_it_whole::<$lock>();)+ };
+
         static IN_A_STATIC: $typed<()> = $typed::new(());
 
         #[test]

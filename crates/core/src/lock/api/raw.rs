@@ -28,6 +28,13 @@ impl<L> Raw<L> {
     }
 }
 
+// A lock runs no user's code, so a panic leaves it whole, with or without its holder.
+impl<L> UnwindSafe for Raw<L> {}
+impl<L> RefUnwindSafe for Raw<L> {}
+// Nor does a condition variable.
+impl<L: RawMutex> UnwindSafe for RawCondvar<L> {}
+impl<L: RawMutex> RefUnwindSafe for RawCondvar<L> {}
+
 /// Keeps a [`Token`] from other threads. The compiler names it where a guard is sent to one.
 trait UnlockOnTheThreadThatLocked: UnwindSafe + RefUnwindSafe + Unpin {}
 

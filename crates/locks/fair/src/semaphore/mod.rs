@@ -17,6 +17,7 @@ pub use raw::RawSemaphore;
 pub use task::{AcquireAsync, RawAcquireAsync};
 
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
 use ulocks_core::Private;
 use ulocks_core::policy::InOneProcess;
@@ -207,6 +208,10 @@ pub type Semaphore = SemaphoreWith<Private>;
 /// ```
 #[repr(transparent)]
 pub struct SemaphoreWith<P: InOneProcess>(RawSemaphore<P>);
+
+// A semaphore runs no user's code but wakers, whose panics it catches. So a panic leaves it whole.
+impl<P: InOneProcess> UnwindSafe for SemaphoreWith<P> {}
+impl<P: InOneProcess> RefUnwindSafe for SemaphoreWith<P> {}
 
 impl<P: InOneProcess> SemaphoreWith<P> {
     /// The most permits a semaphore can have: 1,073,741,823.

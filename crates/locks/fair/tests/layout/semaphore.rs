@@ -1,6 +1,7 @@
 //! The semaphore.
 
 use std::mem::MaybeUninit;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 use ulocks_core::Private;
 use ulocks_core::meter::Counted;
@@ -13,7 +14,7 @@ const _: () = assert!(size_of::<Semaphore>() == 24 && align_of::<Semaphore>() ==
 const _: () = assert!(size_of::<SemaphoreWith<Private<Patience<3_000>>>>() == 24);
 const _: () = assert!(size_of::<Permit<'_>>() == 2 * size_of::<usize>());
 const _: fn() = || {
-    fn sent_and_shared<T: Send + Sync>() {}
+    fn sent_and_shared<T: Send + Sync + UnwindSafe + RefUnwindSafe>() {}
     sent_and_shared::<Semaphore>();
     sent_and_shared::<SemaphoreWith<Private<NoSpin>>>();
     sent_and_shared::<Permit<'_>>();
