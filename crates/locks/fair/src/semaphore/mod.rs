@@ -260,6 +260,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// # Panics
     /// If 1,073,741,823 threads wait already.
     #[inline]
+    #[track_caller]
     pub fn acquire_unless_closed(&self) -> Result<Permit<'_, P>, Closed> {
         self.acquire_many_unless_closed(1)
     }
@@ -274,6 +275,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS); if 1,073,741,823 threads wait
     /// already.
     #[inline]
+    #[track_caller]
     pub fn acquire_many_unless_closed(&self, count: u32) -> Result<Permit<'_, P>, Closed> {
         self.0.acquire_unless_closed(count).map(|()| Permit::new(&self.0, count))
     }
@@ -295,6 +297,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// # Panics
     /// As [`acquire_unless_closed`](Self::acquire_unless_closed).
     #[inline]
+    #[track_caller]
     pub fn try_acquire_for(&self, timeout: Duration) -> Option<Permit<'_, P>> {
         self.try_acquire_many_for(1, timeout)
     }
@@ -305,6 +308,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// # Panics
     /// As [`acquire_unless_closed`](Self::acquire_unless_closed).
     #[inline]
+    #[track_caller]
     pub fn try_acquire_until(&self, deadline: impl Into<Deadline>) -> Option<Permit<'_, P>> {
         self.try_acquire_many_until(1, deadline)
     }
@@ -315,8 +319,13 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// # Panics
     /// As [`acquire_many_unless_closed`](Self::acquire_many_unless_closed).
     #[inline]
+    #[track_caller]
     pub fn try_acquire_many_for(&self, count: u32, timeout: Duration) -> Option<Permit<'_, P>> {
-        self.try_acquire_many(count).or_else(|| self.try_acquire_many_until(count, Deadline::after(timeout)))
+        // No closure, since it would be the caller.
+        if let Some(permit) = self.try_acquire_many(count) {
+            return Some(permit);
+        }
+        self.try_acquire_many_until(count, Deadline::after(timeout))
     }
 
     /// Acquires `count` permits together, or gives up at `deadline`, an `Instant` or a
@@ -325,6 +334,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// # Panics
     /// As [`acquire_many_unless_closed`](Self::acquire_many_unless_closed).
     #[inline]
+    #[track_caller]
     pub fn try_acquire_many_until(&self, count: u32, deadline: impl Into<Deadline>) -> Option<Permit<'_, P>> {
         self.0.acquire_until(count, deadline.into()).then(|| Permit::new(&self.0, count))
     }

@@ -51,6 +51,7 @@ macro_rules! owned_permits {
             ///
             /// # Panics
             /// If `other` is of another semaphore.
+            #[track_caller]
             pub fn merge(&mut self, other: Self) {
                 assert!(
                     ::std::sync::Arc::ptr_eq(&self.semaphore, &other.semaphore),

@@ -60,6 +60,7 @@ impl<'a, P: InOneProcess> Permit<'a, P> {
     /// If `other` is of another semaphore, or if these are more than
     /// [`MAX_PERMITS`](SemaphoreWith::MAX_PERMITS) together. That cannot be unless permits were
     /// released that were not acquired.
+    #[track_caller]
     pub fn merge(&mut self, other: Self) {
         assert!(
             core::ptr::eq(self.semaphore, other.semaphore),

@@ -145,6 +145,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
     /// If `count` is more than [`MAX_PERMITS`](Self::MAX_PERMITS). If
     /// [`MAX_WAITERS`](Self::MAX_WAITERS) threads wait already.
     #[inline]
+    #[track_caller]
     pub fn acquire_unless_closed(&self, count: u32) -> Result<(), Closed> {
         let taken = self.take(count) || self.wait_for_long(count);
         if taken {
@@ -170,6 +171,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
     /// # Panics
     /// As [`acquire_unless_closed`](Self::acquire_unless_closed).
     #[inline]
+    #[track_caller]
     pub fn acquire_until(&self, count: u32, deadline: Deadline) -> bool {
         let taken = self.take(count) || self.wait(count, Some(deadline));
         if taken {
@@ -261,6 +263,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
     /// (come), and waits. False if `deadline` passed first, or the semaphore is closed.
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn wait(&self, count: u32, deadline: Option<Deadline>) -> bool {
         // These may ask the kernel. A waiter that is counted comes to its place at once.
         let (node, is_in_window) = (Node::new(queue::here(), count), self.queue.is_in_window());
@@ -274,6 +277,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
     /// A waiter that has found too few permits, or a waiter, or a closed semaphore: takes the
     /// permits all the same, or comes (come), unless it `gives_up`.
     #[inline]
+    #[track_caller]
     pub(super) fn arrive(&self, count: u32, gives_up: impl FnOnce() -> bool) -> Arrival {
         assert!(
             count <= State::MAX_PERMITS,
@@ -318,6 +322,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
     /// [`wait`](Self::wait) without a deadline, for which the caller would need a place on its
     /// stack. Not cold: LLVM would then merge the two ways out of (take), and add a branch to it.
     #[inline(never)]
+    #[track_caller]
     fn wait_for_long(&self, count: u32) -> bool {
         self.wait(count, None)
     }

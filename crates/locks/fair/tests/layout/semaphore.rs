@@ -1,7 +1,9 @@
 //! The semaphore.
 
+use std::cell::RefCell;
 use std::mem::MaybeUninit;
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
 use std::time::{Duration, Instant};
 use ulocks_core::Private;
 use ulocks_core::meter::Counted;
@@ -106,6 +108,35 @@ fn more_permits_than_there_can_be_are_refused() {
 #[should_panic(expected = "1073741824 permits are more than a semaphore has: at most 1073741823")]
 fn a_request_that_can_never_be_met_panics() {
     Semaphore::new(1).acquire_many(Semaphore::MAX_PERMITS + 1).forget();
+}
+
+/// The place that the panic of `call` names.
+fn panics_at<R>(call: impl FnOnce() -> R) -> (String, u32) {
+    std::thread_local!(static AT: RefCell<Option<(String, u32)>> = const { RefCell::new(None) });
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = take_hook();
+        set_hook(Box::new(move |panic| {
+            AT.set(panic.location().map(|at| (at.file().to_owned(), at.line())));
+            before(panic);
+        }));
+    });
+    catch_unwind(AssertUnwindSafe(|| drop(call()))).expect_err("it is misuse");
+    AT.take().expect("the hook ran")
+}
+
+#[test]
+fn a_panic_names_the_line_of_the_caller() {
+    const TOO_MANY: u32 = Semaphore::MAX_PERMITS + 1;
+    let here = |line: u32| (file!().to_owned(), line);
+    let (semaphore, other) = (Semaphore::new(2), Semaphore::new(1));
+    assert_eq!(panics_at(|| Semaphore::new(TOO_MANY)), here(line!()));
+    assert_eq!(panics_at(|| semaphore.acquire_many(TOO_MANY)), here(line!()));
+    assert_eq!(panics_at(|| semaphore.acquire_many_unless_closed(TOO_MANY)), here(line!()));
+    assert_eq!(panics_at(|| semaphore.try_acquire_many_for(TOO_MANY, Duration::ZERO)), here(line!()));
+    assert_eq!(panics_at(|| semaphore.acquire().merge(other.acquire())), here(line!()));
+    semaphore.close();
+    assert_eq!(panics_at(|| semaphore.acquire()), here(line!()));
 }
 
 #[test]

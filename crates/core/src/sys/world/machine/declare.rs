@@ -1,7 +1,8 @@
 //! Declarations: constants, where the machine allows it.
 
 /// Declares a function that is `const` on the machine and plain in the model worlds, whose atomics
-/// register themselves with the running model and cannot be built at compile time.
+/// register themselves with the running model and cannot be built at compile time. Its panics name
+/// the line of the caller.
 ///
 /// ```
 /// use ulocks_core::sync::{AtomicU32, Ordering::Relaxed};
@@ -23,8 +24,10 @@
 /// ```
 #[macro_export]
 macro_rules! const_fn {
-    ($(#[$meta:meta])* $vis:vis fn $($rest:tt)*) => { $(#[$meta])* $vis const fn $($rest)* };
-    ($(#[$meta:meta])* $vis:vis unsafe fn $($rest:tt)*) => { $(#[$meta])* $vis const unsafe fn $($rest)* };
+    ($(#[$meta:meta])* $vis:vis fn $($rest:tt)*) => { $(#[$meta])* #[track_caller] $vis const fn $($rest)* };
+    ($(#[$meta:meta])* $vis:vis unsafe fn $($rest:tt)*) => {
+        $(#[$meta])* #[track_caller] $vis const unsafe fn $($rest)*
+    };
 }
 
 /// Declares items that the machine has and the model worlds have not.
