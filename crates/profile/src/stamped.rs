@@ -64,8 +64,9 @@ macro_rules! named {
 /// meter takes no room: the lock is as large as without it.
 ///
 /// The profile counts the acquisitions, the waits and the holds of the lock. The class is `N`. A
-/// plain lock does not know the lines of its users. So the only place is the line of `N`. The
-/// address of a lock is that of its meter, which is in the lock or at its end.
+/// plain lock does not know the lines of its users. So the only place is the line of `N`, and who
+/// made whom wait is not known. The address of a lock is that of its meter, which is in the lock or
+/// at its end.
 ///
 /// While the profile is off, each event makes one Relaxed load. A release also looks up whether its
 /// thread has ever taken part in the profile.

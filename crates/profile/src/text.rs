@@ -83,7 +83,13 @@ impl SiteLine {
 impl PairLine {
     /// The places of the waiter and of the holder.
     fn places(&self) -> [String; 2] {
-        let holder = self.holder.map_or_else(|| "(no holder seen)".to_owned(), ToString::to_string);
+        // A plain lock has one place only, that of its name.
+        let none = if self.waiter == self.lock.made {
+            "(a plain lock: its holder is not recorded)"
+        } else {
+            "(no holder seen)"
+        };
+        let holder = self.holder.map_or_else(|| none.to_owned(), ToString::to_string);
         [self.waiter.to_string(), holder]
     }
 }

@@ -70,6 +70,8 @@ where
     let at = line.held_longest_at.unwrap();
     assert!(at.file() == file!() && at == line.lock.made, "{lock}: {at}");
     assert_eq!(profile.locks().iter().filter(|line| line.lock.name == "slow").count(), 1, "{lock}");
+    let text = profile.to_string();
+    assert!(text.contains("for (a plain lock: its holder is not recorded)"), "{lock}: {text}");
 }
 
 #[test]
