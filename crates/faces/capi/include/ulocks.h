@@ -441,8 +441,8 @@ const char *ulocks_region_error(void);
 /**
  * Creates a region in a new file with these permissions, less the umask.
  *
- * Returns 0; EEXIST: the file exists; EINVAL: a null pointer; ENOSPC: no room; EBUSY: another
- * process makes a region of the file; or why the system refused.
+ * Returns 0; EEXIST: the file exists; ENOENT: its folder does not exist; EINVAL: a null pointer;
+ * ENOSPC: no room; EBUSY: another process makes a region of the file; or why the system refused.
  */
 int ulocks_region_create(const char *file, mode_t mode, ulocks_region_t **region);
 

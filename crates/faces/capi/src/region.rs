@@ -55,7 +55,7 @@ fn failed(why: &dyn core::fmt::Display, code: c_int) -> c_int {
 fn region_code(error: &RegionError) -> c_int {
     let code = match error {
         RegionError::Io { source, .. } => source.raw_os_error().unwrap_or(libc::EIO),
-        RegionError::NotFound => libc::ENOENT,
+        RegionError::NotFound | RegionError::NoFolder => libc::ENOENT,
         RegionError::AlreadyExists => libc::EEXIST,
         RegionError::ReadOnly => libc::EACCES,
         RegionError::NoSpace { .. } => libc::ENOSPC,
@@ -104,8 +104,8 @@ unsafe fn path<'a>(path: *const c_char) -> Option<&'a Path> {
 
 /// Creates a region in a new file with these permissions, less the umask.
 ///
-/// Returns 0; EEXIST: the file exists; EINVAL: a null pointer; ENOSPC: no room; EBUSY: another
-/// process makes a region of the file; or why the system refused.
+/// Returns 0; EEXIST: the file exists; ENOENT: its folder does not exist; EINVAL: a null pointer;
+/// ENOSPC: no room; EBUSY: another process makes a region of the file; or why the system refused.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_region_create(
     file: *const c_char,

@@ -54,6 +54,8 @@ static void what_is_no_region_is_refused(void) {
     CHECK(close(file) == 0);
     RETURNS(EBADMSG, ulocks_region_open(path, &region));
     RETURNS(EINVAL, ulocks_region_open(NULL, &region));
+    RETURNS(ENOENT, ulocks_region_create("/no such folder/region", 0600, &region));
+    CHECK(strstr(ulocks_region_error(), "folder") != NULL);
     RETURNS(EINVAL, ulocks_region_create(NULL, 0600, &region));
     RETURNS(EINVAL, ulocks_region_create_or_open(NULL, 0600, &region));
     RETURNS(EINVAL, ulocks_region_anonymous(NULL));

@@ -20,6 +20,8 @@ pub enum RegionError {
     },
     /// There is no such file.
     NotFound,
+    /// The folder that a new file was to be in does not exist.
+    NoFolder,
     /// [`create`](super::Options::create) found a file of that name.
     AlreadyExists,
     /// It is a directory, a device, a pipe or a socket.
@@ -113,6 +115,9 @@ impl fmt::Display for RegionError {
         match self {
             Self::Io { step, source } => write!(f, "cannot {step}: {source}"),
             Self::NotFound => f.write_str("there is no such file: create the region first"),
+            Self::NoFolder => {
+                f.write_str("the folder of the file does not exist: make it, or check the path")
+            }
             Self::AlreadyExists => f.write_str(
                 "a file of that name exists: open it, or choose another name; remove it only if it is a region \
                  that no process uses any more",

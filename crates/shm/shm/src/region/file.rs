@@ -34,7 +34,10 @@ pub(super) fn open(path: &Path, mode: Option<u32>) -> Result<File, RegionError> 
     if let Some(mode) = mode {
         options.create_new(true).mode(mode);
     }
-    options.open(path).map_err(RegionError::of("open the file"))
+    options.open(path).map_err(RegionError::of("open the file")).map_err(|error| match error {
+        RegionError::NotFound if mode.is_some() => RegionError::NoFolder,
+        error => error,
+    })
 }
 
 /// Opens the file of `fd` once more. A duplicate of `fd` would be the same open file, and so share

@@ -128,8 +128,9 @@ impl<R: SharedSafe> Options<R> {
     /// Creates a region in a new file at `path`, with these permissions (less the umask).
     ///
     /// # Errors
-    /// [`AlreadyExists`](RegionError::AlreadyExists) if there is a file. After an error there is no
-    /// new one, except after [`Busy`](RegionError::Busy): another process makes a region of it.
+    /// [`AlreadyExists`](RegionError::AlreadyExists) if there is a file;
+    /// [`NoFolder`](RegionError::NoFolder) if its folder does not exist. After an error there is no
+    /// new file, except after [`Busy`](RegionError::Busy): another process makes a region of it.
     pub fn create(&self, path: impl AsRef<Path>, mode: u32) -> Result<Region<R>, RegionError> {
         self.create_at(path.as_ref(), mode, &mut |_| Ok(()))
     }

@@ -128,7 +128,15 @@ fn what_exists_is_not_created_and_what_is_not_there_not_opened() {
     let scratch = Scratch::with(b"precious");
     assert!(matches!(options().create(scratch.path(), 0o600), Err(RegionError::AlreadyExists)));
     assert_eq!(scratch.bytes(), b"precious");
-    assert!(matches!(options().open(Scratch::new().path()), Err(RegionError::NotFound)));
+    let path = Scratch::new().path().to_owned();
+    assert!(matches!(options().open(&path), Err(RegionError::NotFound)));
+    // Nor is the folder of a new file made.
+    let inside = std::path::Path::new(&path).join("region");
+    for made in [options().create(&inside, 0o600), options().create_or_open(&inside, 0o600)] {
+        let error = made.expect_err("there is no folder");
+        assert!(error.to_string().starts_with("the folder of the file does not exist"), "{error}");
+    }
+    assert!(matches!(options().open(&inside), Err(RegionError::NotFound)));
 }
 
 #[test]
