@@ -850,22 +850,28 @@ bool ulocks_rwlock_is_locked(const ulocks_rwlock_t *lock);
 /** Whether a writer holds the lock at this moment. */
 bool ulocks_rwlock_is_write_locked(const ulocks_rwlock_t *lock);
 
-/** Makes a semaphore with this many permits of memory with any content. */
+/**
+ * Makes a semaphore with this many permits of memory with any content. EINVAL: they are more than
+ * 1073741823.
+ */
 int ulocks_semaphore_init(ulocks_semaphore_t *semaphore, uint32_t permits);
 
 /**
  * Takes this many permits together, and waits as long as that takes. Zero permits need
- * no waiting.
+ * no waiting. EINVAL: they are more than 1073741823.
  */
 int ulocks_semaphore_acquire(ulocks_semaphore_t *semaphore, uint32_t count);
 
 /**
  * Takes this many permits together if that needs no waiting. EBUSY: there are fewer, or
- * other threads wait.
+ * other threads wait. EINVAL: they are more than 1073741823.
  */
 int ulocks_semaphore_tryacquire(ulocks_semaphore_t *semaphore, uint32_t count);
 
-/** Takes this many permits together, or gives up at a moment. */
+/**
+ * Takes this many permits together, or gives up at a moment. EINVAL: they are more than
+ * 1073741823.
+ */
 int ulocks_semaphore_acquire_until(ulocks_semaphore_t *semaphore,
                                    uint32_t count,
                                    const struct timespec *monotonic_deadline);

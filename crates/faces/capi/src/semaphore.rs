@@ -34,7 +34,8 @@ unsafe fn of<'a>(semaphore: *const ulocks_semaphore_t) -> &'a Lock {
     unsafe { &*semaphore.cast() }
 }
 
-/// Makes a semaphore with this many permits of memory with any content.
+/// Makes a semaphore with this many permits of memory with any content. EINVAL: they are more than
+/// 1073741823.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_semaphore_init(semaphore: *mut ulocks_semaphore_t, permits: u32) -> c_int {
     if permits > Lock::MAX_PERMITS {
@@ -46,7 +47,7 @@ pub unsafe extern "C" fn ulocks_semaphore_init(semaphore: *mut ulocks_semaphore_
 }
 
 /// Takes this many permits together, and waits as long as that takes. Zero permits need
-/// no waiting.
+/// no waiting. EINVAL: they are more than 1073741823.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_semaphore_acquire(semaphore: *mut ulocks_semaphore_t, count: u32) -> c_int {
     let _errno = Guard::new();
@@ -59,7 +60,7 @@ pub unsafe extern "C" fn ulocks_semaphore_acquire(semaphore: *mut ulocks_semapho
 }
 
 /// Takes this many permits together if that needs no waiting. EBUSY: there are fewer, or
-/// other threads wait.
+/// other threads wait. EINVAL: they are more than 1073741823.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_semaphore_tryacquire(
     semaphore: *mut ulocks_semaphore_t,
@@ -73,7 +74,8 @@ pub unsafe extern "C" fn ulocks_semaphore_tryacquire(
     call::code(unsafe { of(semaphore) }.try_acquire(count), libc::EBUSY)
 }
 
-/// Takes this many permits together, or gives up at a moment.
+/// Takes this many permits together, or gives up at a moment. EINVAL: they are more than
+/// 1073741823.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_semaphore_acquire_until(
     semaphore: *mut ulocks_semaphore_t,
