@@ -16,7 +16,7 @@ mod strictly {
     #[cfg(feature = "arc_lock")]
     pub use crate::CheckedOwnedPermit as OwnedPermit;
     pub use crate::{
-        Checked as Of, CheckedMutex as Mutex, CheckedPiMutex as PiMutex, CheckedPromise as Promise,
+        ByClass, Checked as Of, CheckedMutex as Mutex, CheckedPiMutex as PiMutex, CheckedPromise as Promise,
         CheckedPromiseOwner as PromiseOwner, CheckedReentrant as ReentrantOf,
         CheckedReentrantMutex as ReentrantMutex, CheckedRw as RwOf, CheckedRwLock as RwLock,
         CheckedSemaphore as Semaphore, rules::watch::watch,
@@ -39,6 +39,7 @@ mod plainly {
     #[cfg(feature = "arc_lock")]
     pub use ulocks_fair::OwnedPermit;
     pub use ulocks_fair::Semaphore;
+    pub use ulocks_psrwlock::ByClass;
 
     pub type PiMutex<P, T> = ulocks_pi::PiMutexWith<T, P>;
 
@@ -106,6 +107,9 @@ macro_rules! faces {
             #[doc(no_inline)]
             pub use ulocks_pi::PiLockError;
 
+            #[allow(unused_imports, reason = "the root of the crate has that of the checked locks")]
+            #[doc(no_inline)]
+            pub use types::ByClass;
             #[doc(inline)]
             pub use types::watch;
 
@@ -213,7 +217,7 @@ faces! { pub mod strict = strictly }
 faces! {
     /// The checked locks in builds with debug assertions, and the plain locks in others: a program
     /// imports its locks from here, and is checked by its tests. It has all names of locks that
-    /// `ulocks` has.
+    /// are at the top of `ulocks`, and the trait `ByClass`.
     pub mod checked = strictly
 }
 
@@ -221,6 +225,6 @@ faces! {
 faces! {
     /// The checked locks in builds with debug assertions, and the plain locks in others: a program
     /// imports its locks from here, and is checked by its tests. It has all names of locks that
-    /// `ulocks` has.
+    /// are at the top of `ulocks`, and the trait `ByClass`.
     pub mod checked = plainly
 }

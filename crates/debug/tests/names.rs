@@ -19,6 +19,17 @@ const _: fn() = || {
     left_whole::<ulocks_debug::checked::Semaphore>();
 };
 
+/// One import serves both: an import without a use is an error here.
+#[test]
+fn a_class_is_named_by_one_trait() {
+    #![deny(unused_imports)]
+    use ulocks_debug::checked::{ByClass, RwLock};
+
+    let table = RwLock::new(1);
+    let (bulk, nested) = (table.read(), table.read_in::<ulocks_psrwlock::Nested>());
+    assert_eq!(*bulk + *nested, 2);
+}
+
 #[test]
 fn checked_names_are_the_plain_types_without_debug_assertions() {
     let name = TypeId::of::<ulocks_debug::checked::FairMutex<u8>>();

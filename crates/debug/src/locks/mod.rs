@@ -30,6 +30,6 @@ pub use promise::{CheckedPromise, CheckedPromiseOwner};
 pub use reentrant::{CheckedReentrant, CheckedReentrantMutex};
 #[cfg(feature = "shm")]
 pub use robust::{Robust, RobustGuard};
-pub use rwlock::{CheckedReadToken, CheckedRw, CheckedRwLock, CheckedUpgradableToken};
+pub use rwlock::{ByClass, CheckedReadToken, CheckedRw, CheckedRwLock, CheckedUpgradableToken};
 pub use semaphore::{CheckedSemaphore, LockPermit};
 pub use task::CheckedAsync;

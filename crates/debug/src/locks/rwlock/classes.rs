@@ -14,12 +14,29 @@ use ulocks_core::task::{AsyncRwLockReadGuard, read_guard};
 use ulocks_core::time::Deadline;
 use ulocks_psrwlock::{Configuration, RawPsRwLock, ThreadClass};
 
-/// The methods of `ulocks_psrwlock::ByClass` that name a class.
-impl<D, T: ?Sized> CheckedRwLock<RawPsRwLock<D>, T>
+type Raw<D> = CheckedRw<RawPsRwLock<D>>;
+type Guard<'a, D, T> = RwLockReadGuard<'a, Raw<D>, T>;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+impl<D, T: ?Sized> sealed::Sealed for CheckedRwLock<RawPsRwLock<D>, T>
 where
     D: Configuration,
     D::Policy: Policy<Scope = Local>,
 {
+}
+
+/// Reading in a class: the methods of `ulocks_psrwlock::ByClass` that name one.
+///
+/// `checked::ByClass` is this trait where locks are checked, and that one where they are plain.
+pub trait ByClass: sealed::Sealed {
+    /// What the lock protects.
+    type Data: ?Sized;
+    /// The configuration of the lock without its checker.
+    type Configuration: Configuration<Policy: Policy<Scope = Local>>;
+
     /// Acquires for reading in a class, waiting as long as it takes.
     ///
     /// A thread that reads may read again in a higher class.
@@ -29,79 +46,53 @@ where
     ///
     /// # Examples
     /// ```
-    /// use ulocks_debug::RwLock;
+    /// use ulocks_debug::{ByClass, RwLock};
     /// use ulocks_psrwlock::Nested;
     ///
     /// let routes = RwLock::new([1, 2, 3]);
     /// let report = routes.read();
     /// assert_eq!(routes.read_in::<Nested>().len(), report.len());
     /// ```
-    #[inline]
-    #[track_caller]
-    pub fn read_in<C: ThreadClass>(&self) -> RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T> {
-        let at = Location::caller();
-        let (access, lock) = (Access::Read(C::RANK as u8), self.checked());
-        // SAFETY: both are acquisitions of the lock that they get, and this is their only guard.
-        unsafe {
-            self.guard(lock.read_as(access, |raw| raw.try_read_in::<C>(at), |raw| raw.read_in::<C>(at)))
-        }
-    }
+    fn read_in<C: ThreadClass>(&self) -> Guard<'_, Self::Configuration, Self::Data>;
 
     /// Acquires for reading in a class if that needs no waiting.
-    #[inline]
-    #[track_caller]
-    pub fn try_read_in<C: ThreadClass>(&self) -> Option<RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>> {
-        self.read_in_before::<C>(None)
-    }
+    fn try_read_in<C: ThreadClass>(&self) -> Option<Guard<'_, Self::Configuration, Self::Data>>;
 
     /// Acquires for reading in a class, or gives up after `timeout`.
-    #[track_caller]
-    pub fn try_read_in_for<C: ThreadClass>(
+    fn try_read_in_for<C: ThreadClass>(
         &self,
         timeout: Duration,
-    ) -> Option<RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>> {
-        self.read_in_before::<C>(Some(Deadline::after(timeout)))
-    }
+    ) -> Option<Guard<'_, Self::Configuration, Self::Data>>;
 
     /// Acquires for reading in a class, or gives up at `timeout`.
-    #[track_caller]
-    pub fn try_read_in_until<C: ThreadClass>(
+    fn try_read_in_until<C: ThreadClass>(
         &self,
         timeout: Instant,
-    ) -> Option<RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>> {
-        self.read_in_before::<C>(Some(Deadline::at(timeout)))
-    }
+    ) -> Option<Guard<'_, Self::Configuration, Self::Data>>;
 
     /// Acquires for reading in a class, or gives up when a signal handler runs while the thread
     /// sleeps.
     ///
     /// # Errors
     /// If a handler has run.
-    #[track_caller]
-    pub fn read_in_interruptible<C: ThreadClass>(
+    fn read_in_interruptible<C: ThreadClass>(
         &self,
-    ) -> Result<RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>, Interrupted> {
-        self.read_in_before::<C>(Some(Deadline::NEVER.interruptible())).ok_or(Interrupted)
-    }
+    ) -> Result<Guard<'_, Self::Configuration, Self::Data>, Interrupted>;
 
     /// As [`read_in_interruptible`](Self::read_in_interruptible), giving up also at `deadline`.
     ///
     /// # Errors
     /// If the deadline has passed, or a handler has run.
-    #[track_caller]
-    pub fn read_in_interruptible_until<C: ThreadClass>(
+    fn read_in_interruptible_until<C: ThreadClass>(
         &self,
         deadline: impl Into<Deadline>,
-    ) -> Result<RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>, WaitError> {
-        let deadline = deadline.into();
-        self.read_in_before::<C>(Some(deadline.interruptible())).ok_or_else(|| WaitError::at(deadline))
-    }
+    ) -> Result<Guard<'_, Self::Configuration, Self::Data>, WaitError>;
 
     /// Acquires for reading in a class, by a task; see [`task`](ulocks_core::task).
     ///
     /// # Examples
     /// ```
-    /// use ulocks_debug::RwLock;
+    /// use ulocks_debug::{ByClass, RwLock};
     /// use ulocks_psrwlock::Urgent;
     ///
     /// async fn first(routes: &RwLock<Vec<u32>>) -> Option<u32> {
@@ -112,9 +103,63 @@ where
     /// # let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     /// # assert_eq!(future.as_mut().poll(&mut context), std::task::Poll::Ready(Some(1)));
     /// ```
-    pub async fn read_in_async<C: ThreadClass>(
+    fn read_in_async<C: ThreadClass>(
         &self,
-    ) -> AsyncRwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>
+    ) -> impl Future<Output = AsyncRwLockReadGuard<'_, Raw<Self::Configuration>, Self::Data>>
+    where
+        Self::Configuration: Configuration<Policy: InOneProcess>;
+}
+
+impl<D, T: ?Sized> ByClass for CheckedRwLock<RawPsRwLock<D>, T>
+where
+    D: Configuration,
+    D::Policy: Policy<Scope = Local>,
+{
+    type Data = T;
+    type Configuration = D;
+
+    #[inline]
+    #[track_caller]
+    fn read_in<C: ThreadClass>(&self) -> Guard<'_, D, T> {
+        let at = Location::caller();
+        let (access, lock) = (Access::Read(C::RANK as u8), self.checked());
+        // SAFETY: both are acquisitions of the lock that they get, and this is their only guard.
+        unsafe {
+            self.guard(lock.read_as(access, |raw| raw.try_read_in::<C>(at), |raw| raw.read_in::<C>(at)))
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn try_read_in<C: ThreadClass>(&self) -> Option<Guard<'_, D, T>> {
+        self.read_in_before::<C>(None)
+    }
+
+    #[track_caller]
+    fn try_read_in_for<C: ThreadClass>(&self, timeout: Duration) -> Option<Guard<'_, D, T>> {
+        self.read_in_before::<C>(Some(Deadline::after(timeout)))
+    }
+
+    #[track_caller]
+    fn try_read_in_until<C: ThreadClass>(&self, timeout: Instant) -> Option<Guard<'_, D, T>> {
+        self.read_in_before::<C>(Some(Deadline::at(timeout)))
+    }
+
+    #[track_caller]
+    fn read_in_interruptible<C: ThreadClass>(&self) -> Result<Guard<'_, D, T>, Interrupted> {
+        self.read_in_before::<C>(Some(Deadline::NEVER.interruptible())).ok_or(Interrupted)
+    }
+
+    #[track_caller]
+    fn read_in_interruptible_until<C: ThreadClass>(
+        &self,
+        deadline: impl Into<Deadline>,
+    ) -> Result<Guard<'_, D, T>, WaitError> {
+        let deadline = deadline.into();
+        self.read_in_before::<C>(Some(deadline.interruptible())).ok_or_else(|| WaitError::at(deadline))
+    }
+
+    async fn read_in_async<C: ThreadClass>(&self) -> AsyncRwLockReadGuard<'_, Raw<D>, T>
     where
         D: Configuration<Policy: InOneProcess>,
     {
@@ -122,12 +167,15 @@ where
         // SAFETY: the token is of this lock, acquired here.
         unsafe { read_guard(self, CheckedReadToken::of_task(token)) }
     }
+}
 
+impl<D, T: ?Sized> CheckedRwLock<RawPsRwLock<D>, T>
+where
+    D: Configuration,
+    D::Policy: Policy<Scope = Local>,
+{
     #[track_caller]
-    fn read_in_before<C: ThreadClass>(
-        &self,
-        deadline: Option<Deadline>,
-    ) -> Option<RwLockReadGuard<'_, CheckedRw<RawPsRwLock<D>>, T>> {
+    fn read_in_before<C: ThreadClass>(&self, deadline: Option<Deadline>) -> Option<Guard<'_, D, T>> {
         let at = Location::caller();
         let (access, lock) = (Access::Read(C::RANK as u8), self.checked());
         let wait = deadline.map(|deadline| move |raw: &RawPsRwLock<D>| raw.read_in_until::<C>(deadline, at));

@@ -4,6 +4,7 @@ mod classes;
 mod traits;
 mod typed;
 
+pub use classes::ByClass;
 pub use typed::CheckedRwLock;
 
 use super::lock::Lock;
