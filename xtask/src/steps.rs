@@ -6,7 +6,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use xshell::Cmd;
 
@@ -39,6 +39,8 @@ pub struct Steps {
     tests: Tally,
     /// The tests of the last step.
     last: Tally,
+    /// The exit code of the last step that was a program, unless a signal has ended it.
+    code: Option<i32>,
     /// The directory of the files for the output of the steps. Without it the output is passed
     /// through.
     logs: Option<PathBuf>,
@@ -63,13 +65,31 @@ impl Steps {
         eprintln!("\n== {name}\n$ {repeat}");
         let mut command = Command::from(cmd);
         command.envs(env.iter().copied()).stdin(Stdio::null());
-        match &self.logs {
-            Some(dir) => {
-                let log = dir.join(format!("{:02}-{}.log", self.done.len() + 1, file_name(name)));
-                self.timed(name, repeat, |tests| into_file(&mut command, &log, tests))
-            }
-            None => self.timed(name, repeat, |tests| pass_through(&mut command, tests)),
+        let log = self
+            .logs
+            .as_ref()
+            .map(|dir| dir.join(format!("{:02}-{}.log", self.done.len() + 1, file_name(name))));
+        let mut code = None;
+        let ran = self.timed(name, repeat, |tests| {
+            let status = match log {
+                Some(log) => into_file(&mut command, &log, tests)?,
+                None => pass_through(&mut command, tests)?,
+            };
+            code = status.code();
+            Ok(status.success())
+        });
+        self.code = code;
+        ran
+    }
+
+    /// Runs `cmd` as [`Steps::run`] does, for a program that takes options of the caller. If it
+    /// exits with 2, they are wrong.
+    pub fn run_with_options(&mut self, name: &str, cmd: Cmd<'_>, env: &[(&str, &str)]) -> anyhow::Result<()> {
+        let ran = self.run(name, cmd, env);
+        if ran.is_err() && self.code == Some(2) {
+            anyhow::bail!("{name}: an option is wrong");
         }
+        Ok(ran?)
     }
 
     /// Runs `cmd` as [`Steps::run`] does, but leaves its tests out of the sum: for a command that
@@ -167,8 +187,8 @@ fn file_name(step: &str) -> String {
 }
 
 /// Runs `command` with its output in the file `log`, and counts the tests in it. If it fails, the
-/// part that tells why is printed. Returns whether it succeeded.
-fn into_file(command: &mut Command, log: &Path, tests: &mut Tally) -> anyhow::Result<bool> {
+/// part that tells why is printed.
+fn into_file(command: &mut Command, log: &Path, tests: &mut Tally) -> anyhow::Result<ExitStatus> {
     eprintln!("its output: {}", log.display());
     let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     let status = command.stdout(file.try_clone()?).stderr(file).status()?;
@@ -181,7 +201,7 @@ fn into_file(command: &mut Command, log: &Path, tests: &mut Tally) -> anyhow::Re
         }
         eprintln!("{status}; the whole output: {}", log.display());
     }
-    Ok(status.success())
+    Ok(status)
 }
 
 /// The lines of `output` that tell why a step failed: what libtest prints from `failures:` to the
@@ -204,9 +224,8 @@ pub fn failures(output: &str) -> Vec<&str> {
     chosen
 }
 
-/// Runs `command`, copies its standard output line by line, and counts the tests in it. Returns
-/// whether it succeeded.
-fn pass_through(command: &mut Command, tests: &mut Tally) -> anyhow::Result<bool> {
+/// Runs `command`, copies its standard output line by line, and counts the tests in it.
+fn pass_through(command: &mut Command, tests: &mut Tally) -> anyhow::Result<ExitStatus> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let pipe = child.stdout.take().expect("stdout is piped");
     let mut out = io::stdout().lock();
@@ -217,7 +236,7 @@ fn pass_through(command: &mut Command, tests: &mut Tally) -> anyhow::Result<bool
         out.write_all(b"\n")?;
     }
     out.flush()?;
-    Ok(child.wait()?.success())
+    Ok(child.wait()?)
 }
 
 /// Tests passed and failed, summed over the summary lines of libtest.
@@ -305,6 +324,17 @@ mod tests {
         assert_eq!((failed.step.as_str(), failed.repeat.as_str()), ("bad", "A='b' false"));
         let results: Vec<_> = steps.done.iter().map(|done| (done.name.as_str(), done.passed)).collect();
         assert_eq!(results, [("good", true), ("bad", false)]);
+    }
+
+    #[test]
+    fn an_option_that_a_program_refuses_is_no_failed_step() {
+        let shell = Shell::new().unwrap();
+        let mut steps = Steps::default();
+        for (code, expected) in [("2", 2), ("1", 1)] {
+            let run = cmd!(shell, "sh -c 'exit '{code}");
+            let error = steps.run_with_options("cost", run, &[]).unwrap_err();
+            assert_eq!(exit_code(&error), expected);
+        }
     }
 
     #[test]

@@ -89,7 +89,7 @@ fn cost(flags: &Vm, shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> 
     }
     let rest = &flags.filter;
     let run = cmd!(shell, "cargo run --profile model {packages...} --bin {program} -- {args...} {rest...}");
-    Ok(steps.run("cost", run, &world.env())?)
+    steps.run_with_options("cost", run, &world.env())
 }
 
 #[cfg(test)]
