@@ -58,7 +58,7 @@ impl<'a, P: InOneProcess> Permit<'a, P> {
     ///
     /// # Panics
     /// If `other` is of another semaphore, or if these are more than
-    /// [`MAX_PERMITS`](SemaphoreWith::MAX_PERMITS) together. That cannot be unless permits were
+    /// [`MAX_PERMITS`](crate::SemaphoreWith::MAX_PERMITS) together. That cannot be unless permits were
     /// released that were not acquired.
     #[track_caller]
     pub fn merge(&mut self, other: Self) {
@@ -68,7 +68,7 @@ impl<'a, P: InOneProcess> Permit<'a, P> {
         );
         // More would find no room when they go back.
         let count = self.count.checked_add(other.count);
-        let count = count.filter(|&count| count <= SemaphoreWith::<P>::MAX_PERMITS);
+        let count = count.filter(|&count| count <= RawSemaphore::<P>::MAX_PERMITS);
         self.count = count.expect("permits beyond MAX_PERMITS cannot be merged: drop or split some");
         other.forget();
     }
