@@ -58,8 +58,8 @@ impl<'a, P: InOneProcess> Permit<'a, P> {
     ///
     /// # Panics
     /// If `other` is of another semaphore, or if these are more than
-    /// [`MAX_PERMITS`](crate::SemaphoreWith::MAX_PERMITS) together. That cannot be unless permits were
-    /// released that were not acquired.
+    /// [`MAX_PERMITS`](crate::SemaphoreWith::MAX_PERMITS) together. That cannot be unless permits
+    /// were released that were not acquired.
     #[track_caller]
     pub fn merge(&mut self, other: Self) {
         assert!(
