@@ -80,7 +80,6 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::thread;
     use ulocks_core::sync::AtomicU32;
-    use ulocks_testkit::Child;
 
     #[test]
     fn threads_call_it_once_and_wait_for_its_end() {
@@ -102,28 +101,5 @@ mod tests {
         let mut is_called = false;
         once.call_once(|| is_called = true);
         assert!(is_called);
-    }
-
-    /// A thread of the parent is inside for ever; the child must not wait for it.
-    #[test]
-    #[cfg_attr(miri, ignore = "forks")]
-    fn a_child_of_a_fork_does_not_wait_for_a_thread_that_it_does_not_have() {
-        static ONCE: Once = Once::new();
-        let (inside, is_inside) = std::sync::mpsc::channel();
-        thread::spawn(move || {
-            ONCE.call_once(|| {
-                inside.send(()).unwrap();
-                loop {
-                    thread::park();
-                }
-            });
-        });
-        is_inside.recv().unwrap();
-        Child::runs(|| {
-            let mut is_called = false;
-            ONCE.call_once(|| is_called = true);
-            assert!(is_called);
-        })
-        .ends();
     }
 }
