@@ -1,6 +1,6 @@
-// Locks that have an owner are held over a fork: by the thread that forks, and by one that is not in the
-// child. A new thread of the child, which has the memory of that one, owns none of them. With KEEPS, the
-// thread that forks owns its own in the child: glibc's mutexes would refuse it.
+// Locks that have an owner are held over a fork: by the thread that forks, and by one that is not
+// in the child. A new thread of the child, which has the memory of that one, owns none of them.
+// With KEEPS, the thread that forks owns its own in the child: glibc's mutexes would refuse it.
 #include "case.h"
 
 struct locks {

@@ -1,5 +1,6 @@
-// In the child of a fork a thread of a high priority comes to a lock that one of a lower priority begins
-// anew on the same CPU. The lock has many reads, so that this takes long enough for the other to come.
+// In the child of a fork a thread of a high priority comes to a lock that one of a lower priority
+// begins anew on the same CPU. The lock has many reads, so that this takes long enough for the
+// other to come.
 #include "case.h"
 #include <sched.h>
 

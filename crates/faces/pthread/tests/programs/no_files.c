@@ -1,16 +1,10 @@
-// Threads wait for a mutex, a rwlock and a condition variable. The kernel kills the process if one of them
-// opens a file.
-#include "case.h"
+// Threads wait for a mutex, a rwlock and a condition variable. The kernel kills the process if one
+// of them opens a file.
+#include "waiters.h"
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
-static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
-static atomic_int waiter;
-static bool is_set;
 
 static void forbid_files(void) {
     struct sock_filter filter[] = {
@@ -26,63 +20,15 @@ static void forbid_files(void) {
     }
 }
 
-static void begin(void) {
+static void *wait_without_files(void *nth) {
     forbid_files();
-    atomic_store(&waiter, thread_id());
-}
-
-static void *lock(void *unused) {
-    begin();
-    NEED(pthread_mutex_lock(&mutex));
-    NEED(pthread_mutex_unlock(&mutex));
-    return unused;
-}
-
-static void *read_(void *unused) {
-    begin();
-    NEED(pthread_rwlock_rdlock(&rwlock));
-    NEED(pthread_rwlock_unlock(&rwlock));
-    return unused;
-}
-
-static void *write_(void *unused) {
-    begin();
-    NEED(pthread_rwlock_wrlock(&rwlock));
-    NEED(pthread_rwlock_unlock(&rwlock));
-    return unused;
-}
-
-static void *wait_(void *unused) {
-    begin();
-    NEED(pthread_mutex_lock(&mutex));
-    while (!is_set) {
-        NEED(pthread_cond_wait(&condition, &mutex));
-    }
-    NEED(pthread_mutex_unlock(&mutex));
-    return unused;
+    wait_as(nth);
+    return NULL;
 }
 
 static int wait_all(void *unused) {
-    enum { THREADS = 5 };
-    void *(*const bodies[THREADS])(void *) = {wait_, lock, lock, read_, write_};
-    pthread_t threads[THREADS];
-    alarm(60);
-    NEED(pthread_rwlock_wrlock(&rwlock));
-    for (int nth = 0; nth < THREADS; ++nth) {
-        atomic_store(&waiter, 0);
-        threads[nth] = start(bodies[nth], unused);
-        until_waits(&waiter);
-        if (nth == 0) {
-            NEED(pthread_mutex_lock(&mutex));
-        }
-    }
-    is_set = true;
-    NEED(pthread_cond_signal(&condition));
-    NEED(pthread_mutex_unlock(&mutex));
-    NEED(pthread_rwlock_unlock(&rwlock));
-    for (int nth = 0; nth < THREADS; ++nth) {
-        join(threads[nth]);
-    }
+    (void)unused;
+    let_all_wait(wait_without_files, NULL);
     return 0;
 }
 

@@ -1,5 +1,5 @@
-// A rwlock that is made where the thread read another one, which it never released. In the child of a
-// fork by that thread the lock is free, whether the thread made it before the fork or after.
+// A rwlock that is made where the thread read another one, which it never released. In the child of
+// a fork by that thread the lock is free, whether the thread made it before the fork or after.
 #include "case.h"
 
 static pthread_rwlock_t lock;

@@ -1,13 +1,9 @@
 /* Handlers of signals: what they are, when they run, and that they end sleeps. */
-#define _GNU_SOURCE
-#include <errno.h>
+#include "case.h"
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -22,12 +18,6 @@ union semun { int val; struct semid_ds *buf; unsigned short *array; struct semin
 
 static int id;
 static volatile sig_atomic_t called;
-
-static void fail(const char *what)
-{
-    printf("FAILED: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
 
 /* What the C library says of actions, with the library and without. */
 
@@ -184,19 +174,6 @@ static void on_step(int signal)
     struct sembuf set[] = {{1, 1, 0}, {1, 1, 0}};
     in_handler[0] += !uses || semop(id, set, 2) == 0;
     (void)signal;
-}
-
-static int state_of(pid_t pid)
-{
-    char path[64], text[512] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "r");
-    size_t len = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[len] = 0;
-    char *end = strrchr(text, ')');
-    return end ? end[2] : '?';
 }
 
 /* Whether the process sleeps, and not only on its way. One that is stopped may have the lock that

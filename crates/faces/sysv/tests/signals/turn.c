@@ -1,13 +1,9 @@
 /* A thread that changes an action stands still inside, and another one comes that changes one, too.
    It must leave the first one a CPU: so it is to be found asleep. */
-#define _GNU_SOURCE
-#include <errno.h>
+#include "case.h"
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -16,12 +12,6 @@
 #include <unistd.h>
 
 static struct shared { volatile pid_t second; volatile int may_go, is_in_call; } *shared;
-
-static void fail(const char *what)
-{
-    printf("FAILED: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
 
 static void handler(int signal) { (void)signal; }
 
@@ -43,18 +33,12 @@ static void *comes(void *unused)
 }
 
 /* The state of the second thread, `?` if it has ended, and in `ticks` how long it has run. */
-static int state_of_second(pid_t pid, unsigned long *ticks)
+static int state_of_second(unsigned long *ticks)
 {
-    char path[64], text[512] = "", state = '?';
+    char text[512], state = '?';
     unsigned long user = 0, kernel = 0;
-    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, shared->second);
-    FILE *file = fopen(path, "r");
-    size_t len = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[len] = 0;
-    char *end = strrchr(text, ')');
-    if (!end || sscanf(end + 2, "%c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, &user, &kernel) != 3)
+    const char *stat = stat_of(shared->second, text);
+    if (sscanf(stat, "%c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, &user, &kernel) != 3)
         return '?';
     *ticks = user + kernel;
     return state;
@@ -103,13 +87,13 @@ int main(void)
     }
     ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_TRACESYSGOOD);
     let_it_go_inside(pid);
-    state_of_second(pid, &first);
+    state_of_second(&first);
     shared->may_go = 1;
     while (!shared->is_in_call)
         sched_yield();
     /* In a second of its own it would have gone to sleep. */
     do
-        state = state_of_second(pid, &ticks);
+        state = state_of_second(&ticks);
     while (state != 'S' && state != '?' && ticks < first + sysconf(_SC_CLK_TCK));
     ptrace(PTRACE_DETACH, pid, 0, 0);
     waitpid(pid, &status, 0);

@@ -1,12 +1,8 @@
 /* A thread ends by unwinding, out of `syscall` or out of a set in which it sleeps: cancelled at any
    instruction, or by a handler that calls `pthread_exit`. What its frames are to clean up is. */
-#define _GNU_SOURCE
-#include <errno.h>
+#include "case.h"
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/sem.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,12 +13,6 @@ static const char *const names[] = {"syscall", "semop", "semop by its number", "
 static int id;
 static volatile pid_t thread_id;
 static volatile int cleaned;
-
-static void fail(const char *what)
-{
-    printf("FAILED: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
 
 static void clean(int *frame) { cleaned += *frame; }
 static void leave(int signal) { pthread_exit(0); (void)signal; }
@@ -53,25 +43,12 @@ static void *waits(void *call)
     return 0;
 }
 
-static int state_of_thread(void)
-{
-    char path[64], text[512] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread_id);
-    FILE *file = fopen(path, "r");
-    size_t len = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[len] = 0;
-    char *end = strrchr(text, ')');
-    return end ? end[2] : '?';
-}
-
 /* Whether the thread sleeps in its call, and not on its way there. */
 static int is_asleep(enum call call)
 {
     for (int looks = 0; looks < 5; looks++) {
         usleep(500);
-        if (!thread_id || state_of_thread() != 'S' || (call != SYSCALL && semctl(id, 0, GETNCNT) != 1))
+        if (!thread_id || state_of(thread_id) != 'S' || (call != SYSCALL && semctl(id, 0, GETNCNT) != 1))
             return 0;
     }
     return 1;

@@ -1,12 +1,8 @@
 /* Children of vfork that change the action of a signal before they end, as Python's subprocess has
    them do. They have their parent's memory: nothing of the parent's may change. */
-#define _GNU_SOURCE
-#include <errno.h>
+#include "case.h"
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/sem.h>
@@ -18,12 +14,6 @@ union semun { int val; struct semid_ds *buf; unsigned short *array; struct semin
 
 static int id;
 static volatile int handled;
-
-static void fail(const char *what)
-{
-    printf("FAILED: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
 
 static void of_parent(int signal) { handled = 1; (void)signal; }
 static void of_child(int signal) { handled = 2; (void)signal; }
@@ -55,25 +45,12 @@ static void post(void)
         fail("semop");
 }
 
-static int state_of_taker(void)
-{
-    char path[64], text[512] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", taker->number);
-    FILE *file = fopen(path, "r");
-    size_t len = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[len] = 0;
-    char *end = strrchr(text, ')');
-    return end ? end[2] : '?';
-}
-
 /* How many sets sleep, once the one that is to take sleeps in the kernel or is over. */
 static int sleepers(void)
 {
     for (int looks = 0; looks < 5 && !taker->is_over; looks++) {
         usleep(500);
-        if (!taker->number || state_of_taker() != 'S')
+        if (!taker->number || state_of(taker->number) != 'S')
             looks = 0;
     }
     return semctl(id, 0, GETNCNT);
