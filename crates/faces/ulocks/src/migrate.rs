@@ -11,7 +11,7 @@
 //! | a thread that locks again | deadlock | deadlock or panic | deadlock | deadlock, which `checked` reports |
 //! | a thread that reads again | may deadlock | may deadlock or panic | may deadlock | panic in debug builds, with both places |
 //! | a waiter sleeps | as a thread | as a thread | as a task | as a thread, or as a task |
-//! | who is next at a mutex | barging; 0.12 hands over each 0.5 ms on average | barging | FIFO | barging with a bound; [`fair::FairMutex`] is FIFO |
+//! | the next holder of a mutex | barging; 0.12 hands over each 0.5 ms on average | barging | FIFO | barging with a bound; [`fair::FairMutex`] is FIFO |
 //! | timed methods | yes | of `Condvar` | by `timeout` | yes |
 //! | systems | many | many | many | Linux |
 //!

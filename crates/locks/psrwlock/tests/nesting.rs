@@ -242,7 +242,7 @@ fn what_was_turned_into_another_access() {
     with_each!(test);
 }
 
-/// The text names no class to a user who has chosen none, and says what to do.
+/// The text names no class to a user that has chosen none, and says what to do.
 #[test]
 fn the_way_out_is_named() {
     fn ends<R>(acquire: impl FnOnce() -> R, end: &str) {

@@ -40,7 +40,7 @@
 //! thread works on the queue just then. The tasks of a reader-writer lock, and those that wait on
 //! the condition variable of a fair mutex, sleep in one of 64 lists of the process, by the address
 //! of the lock. A wake-up there looks at the tasks in its list one after the other, also at those
-//! of other locks. With 20,000 of them it took half a millisecond.
+//! of other locks.
 //!
 //! The condition variable of a fair mutex counts 65,535 waiters. A task that waits beside so many
 //! lets other tasks run once, and goes on as if it was notified.
