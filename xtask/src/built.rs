@@ -11,7 +11,12 @@
 //! models without a test: what is never run would be green.
 //!
 //! Models load every CPU, but the last model of a program has one CPU. So two programs run at once.
+//!
+//! Each program that has ended is noted with its log and the hash of its code, from which `cargo
+//! xtask verify --table` takes records.
 
+use crate::code::Codes;
+use crate::verify::runs::{self, Run};
 use anyhow::{Context, bail, ensure};
 use serde_json::Value as Message;
 use std::collections::VecDeque;
@@ -26,6 +31,7 @@ use xshell::Shell;
 use xtask::exec::{self, End};
 use xtask::programs;
 use xtask::steps::{Steps, Tally, command_line, failures};
+use xtask::tools::today;
 use xtask::workspace::{Package, Workspace};
 use xtask::world::World;
 
@@ -72,13 +78,20 @@ struct Built {
     dir: PathBuf,
 }
 
-/// All programs of the workspace.
-pub struct All(Vec<Built>);
+/// Programs of one world.
+pub struct All {
+    programs: Vec<Built>,
+    world: String,
+    /// The code that was built, and where runs of it are noted. None if the code has changed during
+    /// the build: no record would be of known code.
+    noted: Option<(Codes, PathBuf)>,
+}
 
 impl All {
     /// Builds all targets with the options `args` of cargo, which may exclude packages.
     pub fn build(args: &[&str], workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<Self> {
         let args = [&["build"], args, &["--all-targets", "--all-features"]].concat();
+        let codes = Codes::load(workspace)?;
         let mut found = Vec::new();
         steps.check("build", &format!("cargo {}", args.join(" ")), || {
             let mut cargo = Command::new("cargo");
@@ -88,7 +101,7 @@ impl All {
             demand_all(packages, "", &found)?;
             Ok(true)
         })?;
-        Ok(Self(found))
+        Self::of(runs::NATIVE, found, codes, workspace)
     }
 
     /// Builds the models of a world.
@@ -99,6 +112,7 @@ impl All {
         steps: &mut Steps,
     ) -> anyhow::Result<Self> {
         let mut found = Vec::new();
+        let codes = Codes::load(workspace)?;
         let cargo = world.build(shell, workspace)?;
         steps.check(&format!("build, {}", world.name()), &command_line(&cargo, &world.env()), || {
             let mut cargo = Command::from(cargo);
@@ -108,7 +122,30 @@ impl All {
             found.iter_mut().for_each(|built| built.kind = Kind::Models);
             Ok(true)
         })?;
-        Ok(Self(found))
+        Self::of(world.name(), found, codes, workspace)
+    }
+
+    /// `programs`, which were built after `codes` was read.
+    fn of(world: &str, programs: Vec<Built>, codes: Codes, workspace: &Workspace) -> anyhow::Result<Self> {
+        let now = Codes::load(&Workspace::read(workspace.root.clone())?)?;
+        let noted = (codes == now).then(|| (codes, runs::file(workspace)));
+        Ok(Self { programs, world: world.to_owned(), noted })
+    }
+
+    /// Notes that `program` has run to its end.
+    fn note(&self, program: &Built, log: &Path) -> anyhow::Result<()> {
+        let Some((codes, file)) = self.noted.as_ref().filter(|_| program.kind != Kind::Bench) else {
+            return Ok(());
+        };
+        let run = Run {
+            world: self.world.clone(),
+            package: program.package.clone(),
+            target: program.target.trim_start_matches("--test ").trim_start_matches("--").to_owned(),
+            code: codes.of(&program.package).to_owned(),
+            date: today(),
+            log: log.to_owned(),
+        };
+        run.append(file)
     }
 
     /// Runs the programs of one kind, as the step `name`. `repeat` is a command line that does the
@@ -121,7 +158,7 @@ impl All {
         logs: &Path,
         steps: &mut Steps,
     ) -> anyhow::Result<()> {
-        let mut programs: Vec<&Built> = self.0.iter().filter(|built| built.kind == kind).collect();
+        let mut programs: Vec<&Built> = self.programs.iter().filter(|built| built.kind == kind).collect();
         programs.sort_by_key(|program| program.place());
         if programs.is_empty() {
             bail!("nothing was built for the step `{name}`");
@@ -131,11 +168,59 @@ impl All {
             let mut failed = Vec::new();
             for at_once in [3, 2, 1] {
                 let programs = programs.iter().copied().filter(|one| one.at_once() == at_once).collect();
-                failed.extend(run_all(programs, at_once, logs, tests)?);
+                failed.extend(self.run_all(programs, at_once, logs, tests)?);
             }
             failed.iter().for_each(|failure| eprintln!("{failure}"));
             Ok(failed.is_empty())
         })?)
+    }
+
+    /// Runs `programs`, some at once. Returns what has failed.
+    fn run_all(
+        &self,
+        programs: Vec<&Built>,
+        at_once: usize,
+        logs: &Path,
+        tests: &mut Tally,
+    ) -> anyhow::Result<Vec<String>> {
+        let (work, done) = (Mutex::new(VecDeque::from(programs)), Mutex::new((tests, Vec::new())));
+        let next = || work.lock().unwrap().pop_front();
+        let worker = || -> anyhow::Result<()> {
+            while let Some(program) = next() {
+                let start = Instant::now();
+                let log = logs.join(format!("{}.log", program.name().replace([' ', '-'], "_")));
+                let ran = exec::finish(&mut program.command(), &log, HANGS)?;
+                // Outside of its world a program of models is empty, and passes.
+                let has_ended = matches!(ran.end, End::Passed);
+                let is_empty = has_ended && program.kind == Kind::Models && ran.tests().passed == 0;
+                let (took, passed) = (start.elapsed().as_secs_f64(), has_ended && !is_empty);
+                let mut done = done.lock().unwrap();
+                ran.output.lines().for_each(|line| done.0.read(line));
+                let result = match ran.end {
+                    End::OutOfTime => "HANGS: ",
+                    _ if passed => "",
+                    _ => "FAILED: ",
+                };
+                println!("{took:>6.1} s  {result}{}", program.name());
+                self.note(program, &log)?;
+                if !passed {
+                    let lines: Vec<_> =
+                        failures(&ran.output).iter().map(|line| format!("> {line}\n")).collect();
+                    let (repeat, log) = (program.repeat(), log.display());
+                    let why = if is_empty { "> no test has run\n" } else { "" };
+                    done.1.push(format!(
+                        "\n{}{why}whole output: {log}; to repeat it: {repeat}",
+                        lines.concat()
+                    ));
+                }
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(worker)).collect();
+            workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
+        })?;
+        Ok(done.into_inner().unwrap().1)
     }
 }
 
@@ -167,48 +252,6 @@ fn demand_all<'a>(
     }
     ensure!(missing.is_empty(), "cargo has built no program of the tests {}", missing.join(", "));
     Ok(())
-}
-
-/// Runs `programs`, some at once. Returns what has failed.
-fn run_all(
-    programs: Vec<&Built>,
-    at_once: usize,
-    logs: &Path,
-    tests: &mut Tally,
-) -> anyhow::Result<Vec<String>> {
-    let (work, done) = (Mutex::new(VecDeque::from(programs)), Mutex::new((tests, Vec::new())));
-    let next = || work.lock().unwrap().pop_front();
-    let worker = || -> anyhow::Result<()> {
-        while let Some(program) = next() {
-            let start = Instant::now();
-            let log = logs.join(format!("{}.log", program.name().replace([' ', '-'], "_")));
-            let ran = exec::finish(&mut program.command(), &log, HANGS)?;
-            // Outside of its world a program of models is empty, and passes.
-            let has_ended = matches!(ran.end, End::Passed);
-            let is_empty = has_ended && program.kind == Kind::Models && ran.tests().passed == 0;
-            let (took, passed) = (start.elapsed().as_secs_f64(), has_ended && !is_empty);
-            let mut done = done.lock().unwrap();
-            ran.output.lines().for_each(|line| done.0.read(line));
-            let result = match ran.end {
-                End::OutOfTime => "HANGS: ",
-                _ if passed => "",
-                _ => "FAILED: ",
-            };
-            println!("{took:>6.1} s  {result}{}", program.name());
-            if !passed {
-                let lines: Vec<_> = failures(&ran.output).iter().map(|line| format!("> {line}\n")).collect();
-                let (repeat, log) = (program.repeat(), log.display());
-                let why = if is_empty { "> no test has run\n" } else { "" };
-                done.1.push(format!("\n{}{why}whole output: {log}; to repeat it: {repeat}", lines.concat()));
-            }
-        }
-        Ok(())
-    };
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(worker)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
-    })?;
-    Ok(done.into_inner().unwrap().1)
 }
 
 impl Built {
@@ -254,6 +297,10 @@ impl Built {
     fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.current_dir(&self.dir).env("CARGO_MANIFEST_DIR", &self.dir);
+        if matches!(self.kind, Kind::Tests | Kind::Models) {
+            // A model prints how many executions it has had.
+            command.arg("--show-output");
+        }
         command
     }
 
@@ -280,6 +327,10 @@ mod tests {
         Built { kind, package: "p".into(), target: format!("--test {target}"), path, dir: "/".into() }
     }
 
+    fn all(programs: Vec<Built>) -> All {
+        All { programs, world: "native".into(), noted: None }
+    }
+
     #[test]
     fn each_program_runs_and_its_tests_are_counted() {
         let ok = "echo 'test result: ok. 2 passed; 0 failed'";
@@ -291,8 +342,8 @@ mod tests {
             built(Kind::Models, "vm_rw", "exit 1"),
         ];
         assert_eq!(programs[4].repeat(), "cargo xtask vm -p p");
-        let all = All(programs.into());
-        assert_eq!(all.0.iter().map(Built::at_once).collect::<Vec<_>>(), [3, 3, 3, 1, 2]);
+        let all = all(programs.into());
+        assert_eq!(all.programs.iter().map(Built::at_once).collect::<Vec<_>>(), [3, 3, 3, 1, 2]);
         let logs = std::env::temp_dir().join(format!("ulocks-built-{}", std::process::id()));
         let mut steps = Steps::default();
         let failed = all.run("tests", Kind::Tests, "cargo test", &logs, &mut steps);
@@ -301,19 +352,19 @@ mod tests {
         let log = fs::read_to_string(logs.join("p_test_two.log")).unwrap();
         assert!(log.contains("the reason"), "{log}");
         assert!(all.run("examples", Kind::Example, "", &logs, &mut steps).is_err(), "nothing was built");
-        all.0.iter().for_each(|one| fs::remove_file(&one.path).unwrap());
+        all.programs.iter().for_each(|one| fs::remove_file(&one.path).unwrap());
         fs::remove_dir_all(logs).unwrap();
     }
 
     #[test]
     fn a_program_of_models_without_a_test_fails() {
         let empty = "echo 'test result: ok. 0 passed; 0 failed'";
-        let all = All(vec![built(Kind::Models, "vm_none", empty), built(Kind::Tests, "none", empty)]);
+        let all = all(vec![built(Kind::Models, "vm_none", empty), built(Kind::Tests, "none", empty)]);
         let logs = std::env::temp_dir().join(format!("ulocks-empty-{}", std::process::id()));
         let mut steps = Steps::default();
         assert!(all.run("vm", Kind::Models, "cargo xtask vm", &logs, &mut steps).is_err());
         assert!(all.run("tests", Kind::Tests, "cargo test", &logs, &mut steps).is_ok());
-        all.0.iter().for_each(|one| fs::remove_file(&one.path).unwrap());
+        all.programs.iter().for_each(|one| fs::remove_file(&one.path).unwrap());
         fs::remove_dir_all(logs).unwrap();
     }
 

@@ -205,13 +205,19 @@ fn into_file(command: &mut Command, log: &Path, tests: &mut Tally) -> anyhow::Re
 }
 
 /// The lines of `output` that tell why a step failed: what libtest prints from `failures:` to the
-/// result, the errors of the compiler and of cargo, and the last lines.
+/// result, the errors of the compiler and of cargo, and the last lines. What tests have printed
+/// that passed is none of them.
 pub fn failures(output: &str) -> Vec<&str> {
     let lines: Vec<&str> = output.lines().collect();
     let last = lines.len().saturating_sub(LAST);
-    let (mut chosen, mut inside) = (Vec::new(), false);
+    let (mut chosen, mut inside, mut is_of_passed) = (Vec::new(), false, false);
     for line in &lines[..last] {
         inside = (inside || *line == "failures:") && !line.starts_with("test result:");
+        is_of_passed =
+            (is_of_passed || *line == "successes:") && !inside && !line.starts_with("test result:");
+        if is_of_passed {
+            continue;
+        }
         if inside || line.starts_with("error") || line.ends_with("... FAILED") {
             chosen.push(*line);
         }
@@ -355,8 +361,10 @@ mod tests {
     #[test]
     fn the_failures_of_an_early_program_are_among_the_lines_that_are_shown() {
         let noise = "test some::other ... ok\n".repeat(500);
+        let passed = "successes:\n---- some::other stdout ----\nerror: expected\n";
         let output = format!(
-            "{noise}test one ... FAILED\nfailures:\n---- one stdout ----\nwhy\ntest result: FAILED.\n{noise}the end"
+            "{noise}test one ... FAILED\n{passed}failures:\n---- one stdout ----\nwhy\n\
+             test result: FAILED.\n{noise}the end"
         );
         let shown = failures(&output);
         let start = ["test one ... FAILED", "failures:", "---- one stdout ----", "why"];

@@ -9,6 +9,7 @@
 //! its failures are printed.
 
 use crate::built::{All, Kind};
+use crate::verify::runs;
 use crate::{header, laws, lean, mutants, pages, publish_check, vm};
 use anyhow::Context;
 use std::fs;
@@ -34,6 +35,7 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
 
     let logs = workspace.target().join("xtask-test");
     fs::create_dir_all(&logs).with_context(|| format!("cannot create {}", logs.display()))?;
+    _ = fs::remove_file(runs::file(workspace));
     steps.log_to(logs.clone());
 
     laws::run(workspace, steps)?;

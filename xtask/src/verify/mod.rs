@@ -9,8 +9,9 @@
 //! | `VERIFICATION.md` | the overview (`table.rs`), and the suites |
 //! | `target/verification/locks.md` | a section for each lock |
 //!
-//! With `--table` no test runs: the table is generated from the records. Verdicts on mutants that
-//! are in `target/mutants` are added to the records first.
+//! With `--table` no test runs: the table is generated from the records. What the last `cargo xtask
+//! test` found out of the present source is added to the records first (`runs.rs`), and so are
+//! verdicts on mutants that are in `target/mutants`.
 //!
 //! A record has the hash of the code that its test was built from. If the source changes during a
 //! build, the run of these tests is refused.
@@ -22,6 +23,7 @@
 pub mod map;
 mod records;
 mod run;
+pub mod runs;
 mod suites;
 mod table;
 
@@ -72,6 +74,7 @@ pub fn run(flags: &flags::Verify, workspace: &Workspace, steps: &mut Steps) -> a
     let codes = Codes::load(workspace)?;
     let weakenings = mutants::weakenings(workspace)?;
     let (planted, _) = spec::load(workspace)?;
+    runs::collect(workspace, &checks(&locks, |_| true, None), &codes, &mut records)?;
     let Records { orderings, bugs, .. } = &mut records;
     mutants::collect(workspace, (&weakenings, orderings), (&planted, bugs), &today())
         .unwrap_or_else(|error| println!("no new verdicts on mutants: {error:#}"));

@@ -27,8 +27,9 @@ pub struct Figures {
     /// The hash of the code that it speaks of.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub code: String,
-    /// How long it ran.
-    pub seconds: f64,
+    /// How long it ran, if it ran alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
     /// The most threads of an execution.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u64>,
@@ -169,9 +170,9 @@ impl Records {
 
 impl Figures {
     /// The figures of a run of `tool` that printed `output`.
-    pub fn read(tool: Tool, output: &str, seconds: f64) -> Self {
+    pub fn read(tool: Tool, output: &str, seconds: Option<f64>) -> Self {
         // More digits would differ in every run, and would mean nothing to a reader.
-        let seconds = (seconds * 10.0).ceil() / 10.0;
+        let seconds = seconds.map(|seconds| (seconds * 10.0).ceil() / 10.0);
         let mut figures = Self { date: today(), seconds, ..Self::default() };
         for line in output.lines() {
             match tool {
@@ -238,16 +239,16 @@ mod tests {
         let vm = "x.rs:6: all 465 executions and 79 redundant of up to 2 threads, 12744 steps (exhaustive)\n\
                   x.rs:7: 5333 executions of up to 3 threads, 123986 steps (random, seed 1)\n\
                   x.rs:7: 1000 executions of up to 16 threads, 139178 steps (random, seed 1)\ntest m ... ok";
-        let figures = Figures::read(Tool::Vm, vm, 1.96);
+        let figures = Figures::read(Tool::Vm, vm, Some(1.96));
         assert_eq!((figures.all, figures.sampled, figures.threads), (465, 6333, Some(16)));
-        assert_eq!((figures.seconds, figures.within), (2.0, None));
+        assert_eq!((figures.seconds, figures.within), (Some(2.0), None));
         let loom = "x.rs:6:9: 120 executions, 4 masks (at most 2 preemptions, Exact futex)\n\
                     x.rs:7:9: 12 executions, 1 masks (at most 2 preemptions, Exact futex)\n\
                     x.rs:8:9: 3 executions, 1 masks (preemptions unbounded, Bare futex)";
-        let figures = Figures::read(Tool::Loom, loom, 0.1);
+        let figures = Figures::read(Tool::Loom, loom, None);
         assert_eq!((figures.all, figures.sampled), (135, 0));
         assert_eq!(figures.within.as_deref(), Some("at most 2 preemptions; preemptions unbounded"));
-        let fuzz = Figures::read(Tool::Fuzz, "#9 NEW\nDone 4711 runs in 60 second(s)", 61.0);
+        let fuzz = Figures::read(Tool::Fuzz, "#9 NEW\nDone 4711 runs in 60 second(s)", Some(61.0));
         assert_eq!(fuzz.sampled, 4711);
     }
 

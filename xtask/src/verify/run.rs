@@ -98,7 +98,7 @@ pub fn run(
         if is_right {
             let seeds = (tool == Tool::Miri).then_some(SEEDS);
             let code = code.hash.clone();
-            figures = Some(Figures { code, seeds, ..Figures::read(tool, &ran.output, seconds) });
+            figures = Some(Figures { code, seeds, ..Figures::read(tool, &ran.output, Some(seconds)) });
         } else {
             println!("{}", ran.the_end());
         }
@@ -134,7 +134,7 @@ impl<'a> Code<'a> {
 }
 
 /// The line of `output` by which a test says that it tests nothing here.
-fn not_tested(output: &str) -> Option<&str> {
+pub fn not_tested(output: &str) -> Option<&str> {
     // With one thread libtest begins the line with the name of the test.
     let lines = output.lines().map(|line| match line.split_once(" ... ") {
         Some((name, said)) if name.starts_with("test ") => said,
