@@ -30,6 +30,12 @@ fn a_reader_sees_no_entry_made_of_two() {
 }
 
 #[test]
+fn a_reader_sees_no_wait_made_of_two() {
+    explored(Config::exhaustive(), || waits_are_whole(2));
+    explored(sampled(10_000), || waits_are_whole(3));
+}
+
+#[test]
 fn an_entry_outside_of_the_record_has_a_slot() {
     explored(Config::exhaustive(), far_entries_have_slots);
 }

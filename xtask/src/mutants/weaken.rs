@@ -24,7 +24,7 @@ use xtask::exec::{self, End};
 use xtask::workspace::{Workspace, sources};
 
 /// The crates whose orderings are audited, with the parts of their sources.
-const SCOPE: [(&str, &[&str]); 9] = [
+const SCOPE: [(&str, &[&str]); 10] = [
     ("ulocks-core", &["lock/condvar", "lock/queue", "lock/sleep.rs", "sys/robust.rs", "sys/signal"]),
     ("ulocks-unfair", &[""]),
     ("ulocks-fair", &[""]),
@@ -32,6 +32,7 @@ const SCOPE: [(&str, &[&str]); 9] = [
     ("ulocks-psrwlock", &[""]),
     ("ulocks-semarray", &[""]),
     ("ulocks-shm", &[""]),
+    ("ulocks-debug", &["seen"]),
     ("ulocks-parking-lot", &[""]),
     (
         "ulocks-sysv",

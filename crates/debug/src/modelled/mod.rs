@@ -172,20 +172,33 @@ pub fn a_place_has_one_class(threads: usize) {
     assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2], "two classes have one number");
 }
 
+/// A wait for a lock. Each field tells which.
+fn wait(lock: usize) -> Wait {
+    let Held { lock, class, subclass, access, instance, place, since } = entry(lock);
+    Wait { lock, class, subclass, access, instance, place, timed: false, since, before: (0, 0) }
+}
+
+/// A thread waits for one lock after the other. Another one reads its wait.
+pub fn waits_are_whole(turns: usize) {
+    let record = Record::leak();
+    let waits = [wait(0), wait(1), wait(2)];
+    let writer = spawn(move || {
+        for turn in 0..turns {
+            record.begin_wait(&waits[turn % 3]);
+            record.end_wait();
+        }
+    });
+    if let Some((wait, number)) = record.waiting() {
+        let Wait { lock, class, subclass, access, instance, place, since, .. } = wait;
+        let lock = lock_of(&Held { lock, class, subclass, access, instance, place, since });
+        assert_eq!(number as usize, 2 * lock + 1, "a wait is not that of its number");
+    }
+    joined(writer);
+}
+
 /// `me` waits for `lock` from now on. Returns whether it finds a deadlock.
 fn waits(me: &'static Record, lock: usize) -> bool {
-    let Held { lock, class, subclass, access, instance, place, since } = entry(lock);
-    me.begin_wait(&Wait {
-        lock,
-        class,
-        subclass,
-        access,
-        instance,
-        place,
-        timed: false,
-        since,
-        before: (0, 0),
-    });
+    me.begin_wait(&wait(lock));
     deadlock(me).is_some()
 }
 

@@ -397,7 +397,10 @@ pub(crate) fn node(id: usize) -> &'static Node {
 /// The nodes by number, in chunks that are made when they are needed.
 #[cfg(checking)]
 mod table {
-    use super::{Acquire, AtomicPtr, Node, Release, forget, keep, ptr};
+    //! A thread learns a number from a lock's word, or from an entry of a list (`slot.rs`). Both
+    //! show it what was in the table before, so its own reads are Relaxed.
+
+    use super::{Acquire, AtomicPtr, Node, Relaxed, Release, forget, keep, ptr};
 
     const CHUNK: usize = 1024;
     type Chunk = [AtomicPtr<Node>; CHUNK];
@@ -408,18 +411,22 @@ mod table {
     /// The node of this number, which was read from a lock.
     #[inline(always)]
     pub fn node(id: usize) -> &'static Node {
-        let chunk = TABLE[id / CHUNK % 4096].load(Acquire);
-        // SAFETY: invariant 2: the number is in the table, and chunks and nodes are never freed.
-        unsafe { &*(&*chunk)[id % CHUNK].load(Acquire) }
+        let chunk = TABLE[id / CHUNK % 4096].load(Relaxed);
+        // SAFETY: invariant 2: the number was in the table before this thread learned it, so both
+        // pointers are there, and what they point to. Chunks and nodes are never freed.
+        unsafe { &*(&*chunk)[id % CHUNK].load(Relaxed) }
     }
 
     /// Enters a node that is about to be published, or takes it out, since it is not.
     pub fn set(id: u32, node: *mut Node) {
         let id = id as usize;
         let place = TABLE.get(id / CHUNK).expect("there are at most four million classes");
+        // Mutant: Acquire -> Relaxed: models have no chunks. One thread makes a chunk, others write it.
         let mut chunk = place.load(Acquire);
         if chunk.is_null() {
             let mine = keep([const { AtomicPtr::new(ptr::null_mut()) }; CHUNK]);
+            // Mutant: Release -> Relaxed: as above.
+            // Mutant: failure Acquire -> Relaxed: as above.
             match place.compare_exchange(ptr::null_mut(), mine.as_ptr(), Release, Acquire) {
                 Ok(_) => chunk = mine.as_ptr(),
                 Err(other) => {
@@ -431,7 +438,7 @@ mod table {
         }
         // SAFETY: a chunk is never freed once it is in the table.
         let chunk = unsafe { &*chunk };
-        chunk[id % CHUNK].store(node, Release);
+        chunk[id % CHUNK].store(node, Relaxed);
     }
 }
 

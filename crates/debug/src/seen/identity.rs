@@ -111,7 +111,7 @@ impl Identity {
     #[cold]
     fn find_first(&self, at: Place, type_name: &'static str) -> (&'static Node, u64) {
         let data = self.alone.load(Acquire); // (know)
-        let word = self.origin.load(Acquire); // (know)
+        let word = self.origin.load(Relaxed);
         if word.addr() & TAG == KNOWN {
             return self.known().expect("it is known");
         }

@@ -168,6 +168,10 @@ fn confirmed(first: Links) -> Option<Links> {
         if look > 0 && cfg!(checking) {
             std::thread::sleep(APART);
         }
+        // A look must not see one thread as it is and another one as it was, also on a machine
+        // whose stores do not reach all threads at once.
+        // Mutant: fence SeqCst -> AcqRel: threads of the models' circles have told each other more.
+        // Mutant: fence SeqCst -> gone: as above.
         fence(SeqCst);
         // The numbers once more, after the locks were seen to be held.
         if !first.iter().all(is_still) || !first.iter().all(Link::waits) {
@@ -250,6 +254,9 @@ fn report(links: &[Link]) -> Report {
 /// It stops no thread and changes nothing. A deadlock is also reported by the thread that closes
 /// the circle, so this is for a program that has gone on from that report, by a callback.
 pub fn deadlocks() -> Vec<Report> {
+    // As (fence), by a thread that does not wait.
+    // Mutant: fence SeqCst -> AcqRel: models have only the threads of a circle look.
+    // Mutant: fence SeqCst -> gone: as above.
     fence(SeqCst);
     let mut circles: Vec<Vec<*const Record>> = Vec::new();
     let mut reports = Vec::new();

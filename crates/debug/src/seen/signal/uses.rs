@@ -26,7 +26,9 @@
 //! without a class, which have one name, each has uses of its own until there are [`MOST`].
 //!
 //! A thread that clears `FRESH` while a handler sets `HANDLED` may miss the handled use. The
-//! opened use is in the list then, and the next acquisition sees the bit and both uses.
+//! opened use is in the list then, and the next acquisition sees the bit and both uses. The word
+//! only says where to look, so it is Relaxed: an acquisition that comes after a use sees the bit
+//! and the use.
 
 use super::{keep, list, news};
 use crate::seen::access::Access;
@@ -39,10 +41,7 @@ use crate::seen::stacks;
 use crate::seen::thread::Record;
 use crate::seen::thread::ThreadIdentity;
 use core::ptr;
-use ulocks_core::sync::{
-    AtomicBool, AtomicPtr, AtomicU32,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use ulocks_core::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering::Relaxed};
 use ulocks_core::sync_static;
 
 const FRESH: u32 = 1;
@@ -278,7 +277,7 @@ pub(crate) fn used(me: &Record, asked: &Asked, waits: bool, open: u64) -> Option
     if me.is_handler() {
         if waits {
             add(&uses.handled, bit(me.signal()), me, asked, true);
-            uses.watch.fetch_or(HANDLED, Release); // (mark handled)
+            uses.watch.fetch_or(HANDLED, Relaxed);
             news::nest(me, asked);
         }
         // One that waits for a promise does not own it.
@@ -291,8 +290,7 @@ pub(crate) fn used(me: &Record, asked: &Asked, waits: bool, open: u64) -> Option
         add_opened(open, me, asked);
     }
     if uses.watch() & FRESH != 0 {
-        uses.watch.fetch_and(!FRESH, Release);
+        uses.watch.fetch_and(!FRESH, Relaxed);
     }
-    let is_handled = uses.watch.load(Acquire) & HANDLED != 0; // (mark handled)
-    if is_handled { uses.fault(me, asked, open) } else { None }
+    if uses.watch() & HANDLED != 0 { uses.fault(me, asked, open) } else { None }
 }

@@ -39,7 +39,7 @@ use core::cell::Cell;
 use core::ptr;
 use ulocks_core::sync::{
     AtomicBool, AtomicPtr, AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    Ordering::{Acquire, Relaxed, Release},
 };
 use ulocks_core::sync_static;
 use waits::Waiting;
@@ -191,7 +191,7 @@ impl Record {
 
     /// A thread without a record takes this one. `false` if another thread has it.
     pub fn take(&self) -> bool {
-        !self.taken.load(Relaxed) && self.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok() // (pass on)
+        !self.taken.load(Relaxed) && self.taken.compare_exchange(false, true, Acquire, Relaxed).is_ok() // (pass on)
     }
 
     pub fn give_back(&self) {
@@ -211,7 +211,7 @@ impl Record {
     }
 
     pub fn is_taken(&self) -> bool {
-        self.taken.load(Acquire)
+        self.taken.load(Relaxed)
     }
 
     /// Whether the thread has ended with locks held. A thread that got one of these from the kernel
@@ -277,6 +277,7 @@ impl Record {
         if used != 0 {
             slot.sum.set(sum);
         }
+        // Mutant: Release -> Relaxed: models have `push` only, which stores in the same way.
         self.used.store(used << 1 | 1, Release); // (publish) of `slot.rs`
         self.is_acquired(held);
     }
@@ -292,6 +293,7 @@ impl Record {
         let is_it = slot.is_mutex(lock) && !slot.is_noted() && used & used.wrapping_add(1) == 0;
         if is_it {
             self.is_released(slot);
+            // Mutant: Release -> Relaxed: models have `pop_as` only, which clears in the same way.
             self.used.store(used >> 1, Release);
         }
         is_it

@@ -23,9 +23,10 @@ impl Record {
     #[cold]
     #[inline(never)]
     pub(super) fn far_slot(&self, index: usize) -> &Slot {
-        let more = self.more.load(Acquire); // (more)
+        let more = self.more.load(Relaxed);
         assert!(!more.is_null(), "an entry has no slot");
-        // SAFETY: slots, which were made before the entry, are never freed, and came by (more).
+        // SAFETY: slots, which were made before the entry, and are never freed. The calling thread
+        // has made them, or has seen the bit of the entry by (publish).
         let more = unsafe { &*more };
         &more[index - NEAR]
     }

@@ -70,8 +70,8 @@ impl Record {
 
     pub fn end_wait(&self) {
         self.is_about_to_end_its_wait();
-        self.waits.store(self.waits.load(Relaxed) + 1, Release);
-        fence(Release);
+        self.waits.store(self.waits.load(Relaxed) + 1, Relaxed);
+        fence(Release); // (end wait)
     }
 
     /// What the thread waits for, and the number of that wait.
@@ -92,8 +92,8 @@ impl Record {
             Access::Promise => (waiting.before[0].load(Relaxed), waiting.before[1].load(Relaxed)),
             _ => (0, 0),
         };
-        fence(Acquire);
         // A later wait may have been written in the meantime.
+        fence(Acquire); // (end wait)
         let same = self.waits.load(Relaxed) == number;
         let wait = Wait { lock, class, subclass, access, instance, place, timed, since, before };
         same.then_some((wait, number))
