@@ -434,7 +434,8 @@ int ulocks_pi_mutex_cond_broadcast(ulocks_pi_mutex_cond_t *cond, ulocks_pi_mutex
 
 /**
  * What the calling thread's last error of a region, of a member or of a name was, as a sentence
- * that says what to do. The text is empty if there was none, and valid until the next error.
+ * that says what to do. The text is empty if there was none, and valid until the next error. While
+ * the thread ends, in a destructor of a thread-local object or of a pthread key, it may be empty.
  */
 const char *ulocks_region_error(void);
 

@@ -39,17 +39,23 @@ thread_local! {
 }
 
 /// What the calling thread's last error of a region, of a member or of a name was, as a sentence
-/// that says what to do. The text is empty if there was none, and valid until the next error.
+/// that says what to do. The text is empty if there was none, and valid until the next error. While
+/// the thread ends, in a destructor of a thread-local object or of a pthread key, it may be empty.
 #[unsafe(no_mangle)]
 pub extern "C" fn ulocks_region_error() -> *const c_char {
-    WHY.with_borrow(|why| why.as_ptr())
+    WHY.try_with(|why| why.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// Keeps the sentence for `ulocks_region_error`.
+/// Keeps the sentence for `ulocks_region_error`, unless the thread ends and has no place for it.
 fn failed(why: &dyn core::fmt::Display, code: c_int) -> c_int {
-    let text = why.to_string().replace('\0', " ");
-    WHY.set(CString::new(text).unwrap_or_default());
+    let text = CString::new(why.to_string().replace('\0', " ")).unwrap_or_default();
+    _ = WHY.try_with(|why| why.replace(text));
     code
+}
+
+/// What cannot be null is.
+fn null(what: &str) -> c_int {
+    failed(&format_args!("{what} is a null pointer"), libc::EINVAL)
 }
 
 fn region_code(error: &RegionError) -> c_int {
@@ -80,10 +86,15 @@ fn name_code(error: &DirectoryError) -> c_int {
 
 /// # Safety
 /// `region` is null or valid for a write.
-unsafe fn opened(result: Result<Region<Names>, RegionError>, region: *mut *mut ulocks_region_t) -> c_int {
-    match result {
+unsafe fn opened(
+    region: *mut *mut ulocks_region_t,
+    open: impl FnOnce() -> Result<Region<Names>, RegionError>,
+) -> c_int {
+    if region.is_null() {
+        return null("the place for the region");
+    }
+    match open() {
         Err(error) => region_code(&error),
-        Ok(_) if region.is_null() => libc::EINVAL,
         Ok(opened) => {
             // SAFETY: the caller's promise, and not null.
             unsafe { region.write(Box::into_raw(Box::new(ulocks_region_t(opened)))) };
@@ -94,12 +105,12 @@ unsafe fn opened(result: Result<Region<Names>, RegionError>, region: *mut *mut u
 
 /// # Safety
 /// `path` is null or a string.
-unsafe fn path<'a>(path: *const c_char) -> Option<&'a Path> {
+unsafe fn path<'a>(path: *const c_char) -> Result<&'a Path, c_int> {
     if path.is_null() {
-        return None;
+        return Err(null("the name of the file"));
     }
     // SAFETY: the caller's promise.
-    Some(Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes())))
+    Ok(Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes())))
 }
 
 /// Creates a region in a new file with these permissions, less the umask.
@@ -114,9 +125,11 @@ pub unsafe extern "C" fn ulocks_region_create(
 ) -> c_int {
     let _call = Uncancelled::new();
     // SAFETY: the caller's promise.
-    let Some(path) = (unsafe { path(file) }) else { return libc::EINVAL };
-    // SAFETY: the caller's promise.
-    unsafe { opened(Region::options().create(path, mode), region) }
+    match unsafe { path(file) } {
+        // SAFETY: the caller's promise.
+        Ok(path) => unsafe { opened(region, || Region::options().create(path, mode)) },
+        Err(error) => error,
+    }
 }
 
 /// Opens the region in a file.
@@ -128,9 +141,11 @@ pub unsafe extern "C" fn ulocks_region_create(
 pub unsafe extern "C" fn ulocks_region_open(file: *const c_char, region: *mut *mut ulocks_region_t) -> c_int {
     let _call = Uncancelled::new();
     // SAFETY: the caller's promise.
-    let Some(path) = (unsafe { path(file) }) else { return libc::EINVAL };
-    // SAFETY: the caller's promise.
-    unsafe { opened(Region::options().open(path), region) }
+    match unsafe { path(file) } {
+        // SAFETY: the caller's promise.
+        Ok(path) => unsafe { opened(region, || Region::options().open(path)) },
+        Err(error) => error,
+    }
 }
 
 /// Opens the region in a file, or creates it if there is no file, or an empty one.
@@ -144,9 +159,11 @@ pub unsafe extern "C" fn ulocks_region_create_or_open(
 ) -> c_int {
     let _call = Uncancelled::new();
     // SAFETY: the caller's promise.
-    let Some(path) = (unsafe { path(file) }) else { return libc::EINVAL };
-    // SAFETY: the caller's promise.
-    unsafe { opened(Region::options().create_or_open(path, mode), region) }
+    match unsafe { path(file) } {
+        // SAFETY: the caller's promise.
+        Ok(path) => unsafe { opened(region, || Region::options().create_or_open(path, mode)) },
+        Err(error) => error,
+    }
 }
 
 /// Creates a region without a file: for children of fork, and for processes that get its
@@ -157,7 +174,7 @@ pub unsafe extern "C" fn ulocks_region_create_or_open(
 pub unsafe extern "C" fn ulocks_region_anonymous(region: *mut *mut ulocks_region_t) -> c_int {
     let _call = Uncancelled::new();
     // SAFETY: the caller's promise.
-    unsafe { opened(Region::options().anonymous(), region) }
+    unsafe { opened(region, || Region::options().anonymous()) }
 }
 
 /// Opens the region of a descriptor that another process has passed on. The descriptor stays the
@@ -171,12 +188,12 @@ pub unsafe extern "C" fn ulocks_region_from_fd(
 ) -> c_int {
     let _call = Uncancelled::new();
     if descriptor < 0 {
-        return libc::EBADF;
+        return failed(&"a descriptor is not negative", libc::EBADF);
     }
     // SAFETY: it is no -1, and is used during this call. If it is not open, the system says so.
     let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
     // SAFETY: the caller's promise.
-    unsafe { opened(Region::options().from_fd(borrowed), region) }
+    unsafe { opened(region, || Region::options().from_fd(borrowed)) }
 }
 
 /// The descriptor of the region, to be passed to another process. It stays the region's.
@@ -232,7 +249,7 @@ pub unsafe extern "C" fn ulocks_region_join(
 ) -> c_int {
     let _call = Uncancelled::new();
     if member.is_null() {
-        return libc::EINVAL;
+        return null("the place for the member");
     }
     // SAFETY: the caller's promise: the region stays open until the member has left. Closing it
     // before is an error. The locks of C programs lend no references: each function forgets its
@@ -288,6 +305,9 @@ pub unsafe extern "C" fn ulocks_region_bytes(
     bytes: *mut *mut core::ffi::c_void,
 ) -> c_int {
     let _call = Uncancelled::new();
+    if bytes.is_null() {
+        return null("the place for the address");
+    }
     // SAFETY: the caller's promise.
     let place = unsafe {
         text(name).and_then(|name| {
@@ -296,7 +316,6 @@ pub unsafe extern "C" fn ulocks_region_bytes(
         })
     };
     match place {
-        Ok(_) if bytes.is_null() => libc::EINVAL,
         Ok(place) => {
             // SAFETY: the caller's promise, and not null.
             unsafe { bytes.write(place.as_ptr().cast()) };
@@ -310,7 +329,7 @@ pub unsafe extern "C" fn ulocks_region_bytes(
 /// `name` is null or a string.
 unsafe fn text<'a>(name: *const c_char) -> Result<&'a str, c_int> {
     if name.is_null() {
-        return Err(failed(&"the name is a null pointer", libc::EINVAL));
+        return Err(null("the name"));
     }
     // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(name) }.to_str();
@@ -363,7 +382,7 @@ pub(crate) unsafe fn named<T: SharedSafe, C>(
     const { assert!(size_of::<C>() == size_of::<T>()) };
     let _call = Uncancelled::new();
     if place.is_null() {
-        return libc::EINVAL;
+        return null("the place for the address");
     }
     // SAFETY: the caller's promise.
     let value = unsafe {

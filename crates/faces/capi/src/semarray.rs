@@ -365,9 +365,13 @@ pub unsafe extern "C" fn ulocks_semarray_set_all(
 ) -> c_int {
     let _errno = Guard::new();
     // SAFETY: the caller's promise.
+    let array = unsafe { of(array) };
+    if count != array.len() {
+        return libc::EINVAL;
+    }
+    // SAFETY: the caller's promise.
     match unsafe { slice_of(values, count) } {
-        // SAFETY: the caller's promise.
-        Some(values) => code(unsafe { of(array) }.set_all(values)),
+        Some(values) => code(array.set_all(values)),
         None => libc::EINVAL,
     }
 }

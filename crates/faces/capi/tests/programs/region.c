@@ -3,6 +3,7 @@
 #include "check.h"
 #include "ulocks.h"
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,16 +58,51 @@ static void what_is_no_region_is_refused(void) {
     RETURNS(ENOENT, ulocks_region_create("/no such folder/region", 0600, &region));
     CHECK(strstr(ulocks_region_error(), "folder") != NULL);
     RETURNS(EINVAL, ulocks_region_create(NULL, 0600, &region));
+    CHECK(strstr(ulocks_region_error(), "null") != NULL);
+    RETURNS(EBADF, ulocks_region_from_fd(-1, &region));
+    CHECK(strstr(ulocks_region_error(), "negative") != NULL);
     RETURNS(EINVAL, ulocks_region_create_or_open(NULL, 0600, &region));
     RETURNS(EINVAL, ulocks_region_anonymous(NULL));
-    RETURNS(EBADF, ulocks_region_from_fd(-1, &region));
     RETURNS(EBADF, ulocks_region_from_fd(99, &region));
+    /* Nor is it made when there is no place to say where it is. */
+    CHECK(unlink(path) == 0);
+    RETURNS(EINVAL, ulocks_region_create(path, 0600, NULL));
+    RETURNS(ENOENT, ulocks_region_open(path, &region));
+}
+
+static ulocks_member_t *part;
+
+/* What a thread does when its thread-local objects are gone: the library's sentence is one. */
+static void leaves(void *unused) {
+    (void)unused;
+    RETURNS(EBUSY, ulocks_member_leave(part));
+    CHECK(ulocks_region_error() != NULL);
+}
+
+static void *ends_with_an_error(void *region) {
+    pthread_key_t key;
+    ulocks_robust_mutex_t *mutex;
+    RETURNS(0, ulocks_region_join(region, &part));
+    RETURNS(EINVAL, ulocks_region_robust_mutex(region, part, "", &mutex));
+    RETURNS(0, ulocks_region_robust_mutex(region, part, "held", &mutex));
+    RETURNS(0, ulocks_robust_mutex_lock(mutex, part));
+    CHECK(pthread_key_create(&key, leaves) == 0);
+    CHECK(pthread_setspecific(key, part) == 0);
+    return NULL;
+}
+
+static void a_thread_that_ends_may_fail(void) {
+    pthread_t thread;
+    ulocks_region_t *region;
+    RETURNS(0, ulocks_region_anonymous(&region));
+    CHECK(pthread_create(&thread, NULL, ends_with_an_error, region) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
 }
 
 int main(void) {
     snprintf(path, sizeof path, "/tmp/ulocks-region-%d", (int)getpid());
     a_file_keeps_its_data();
     what_is_no_region_is_refused();
-    CHECK(unlink(path) == 0);
+    a_thread_that_ends_may_fail();
     return 0;
 }

@@ -144,6 +144,7 @@ static void errors(void) {
     RETURNS(ERANGE, ulocks_semarray_set(array, 0, 6));
     RETURNS(ERANGE, ulocks_semarray_set_all(array, 2, values));
     RETURNS(EINVAL, ulocks_semarray_set_all(array, 3, values));
+    RETURNS(EINVAL, ulocks_semarray_set_all(array, SIZE_MAX, values));
     RETURNS(EINVAL, ulocks_semarray_set_all(array, 2, NULL));
     RETURNS(EFBIG, ulocks_semarray_waiters(array, 2, &value, found));
     RETURNS(EINVAL, ulocks_semarray_waiters(array, 0, &value, NULL));
