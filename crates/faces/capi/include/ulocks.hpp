@@ -48,23 +48,39 @@ inline bool in_time(int error) {
     return true;
 }
 
+// Has no greatest value that a comparison could exceed, whatever the unit of the other duration is.
+using rough = std::chrono::duration<double>;
+
+constexpr std::chrono::nanoseconds century() { return std::chrono::hours(24 * 36525); }
+
+// A duration in whole nanoseconds: none if it is negative, a century at most.
+template <class Rep, class Period>
+std::chrono::nanoseconds whole(const std::chrono::duration<Rep, Period> &timeout) {
+    using std::chrono::nanoseconds;
+    if (timeout <= timeout.zero())
+        return nanoseconds::zero();
+    if (!(rough(timeout) < century()))
+        return century();
+    const auto down = std::chrono::duration_cast<nanoseconds>(timeout);
+    // Rounded up: a wait is never shorter than asked for.
+    return down < timeout ? down + nanoseconds(1) : down;
+}
+
+// How long it is until `moment` on its own clock: none if it has passed, a century at most.
+template <class Clock, class Duration>
+std::chrono::nanoseconds left(const std::chrono::time_point<Clock, Duration> &moment) {
+    const auto now = Clock::now();
+    const rough about = rough(moment.time_since_epoch()) - rough(now.time_since_epoch());
+    // The first and the last moment may be farther from now than the clock can say.
+    return -century() < about && about < century() ? whole(moment - now) : whole(about);
+}
+
 // The moment of CLOCK_MONOTONIC that is so far from now, a century at most.
 template <class Rep, class Period>
 timespec after(const std::chrono::duration<Rep, Period> &timeout) {
-    using namespace std::chrono;
     timespec moment{};
     clock_gettime(CLOCK_MONOTONIC, &moment);
-    if (timeout <= timeout.zero())
-        return moment;
-    const hours century(24 * 36525);
-    nanoseconds whole = century;
-    if (timeout < century) {
-        whole = duration_cast<nanoseconds>(timeout);
-        // Rounded up: a wait is never shorter than asked for.
-        if (whole < timeout)
-            ++whole;
-    }
-    const std::int64_t count = whole.count();
+    const std::int64_t count = whole(timeout).count();
     moment.tv_sec += static_cast<time_t>(count / 1000000000);
     moment.tv_nsec += static_cast<long>(count % 1000000000);
     if (moment.tv_nsec >= 1000000000) {
@@ -79,10 +95,10 @@ timespec after(const std::chrono::duration<Rep, Period> &timeout) {
 template <class Clock, class Duration, class Attempt>
 bool until(const std::chrono::time_point<Clock, Duration> &moment, Attempt attempt) {
     for (;;) {
-        const timespec deadline = after(moment - Clock::now());
+        const timespec deadline = after(left(moment));
         if (attempt(&deadline))
             return true;
-        if (Clock::now() >= moment)
+        if (left(moment) == std::chrono::nanoseconds::zero())
             return false;
     }
 }
@@ -132,8 +148,9 @@ template <class Self, class Mutex> class waits {
     template <class Clock, class Duration>
     std::cv_status wait_until(std::unique_lock<Mutex> &lock,
                               const std::chrono::time_point<Clock, Duration> &moment) {
-        const timespec deadline = after(moment - Clock::now());
-        if (self().wait_until_deadline(lock, &deadline) || Clock::now() < moment)
+        const timespec deadline = after(left(moment));
+        if (self().wait_until_deadline(lock, &deadline) ||
+            left(moment) != std::chrono::nanoseconds::zero())
             return std::cv_status::no_timeout;
         return std::cv_status::timeout;
     }
@@ -288,8 +305,9 @@ class pi_condition_variable : public detail::waits<pi_condition_variable, pi_mut
 
   private:
     static bool waited(std::unique_lock<pi_mutex> &lock, int error) {
+        // A wait may fail before it has unlocked, or after.
         if (error != 0 && error != ETIMEDOUT && error != EOWNERDEAD)
-            lock.release();
+            ulocks_pi_mutex_unlock(lock.release()->native_handle());
         return detail::in_time(error);
     }
 
@@ -403,9 +421,8 @@ class semaphore {
   public:
     using native_handle_type = ulocks_semaphore_t *;
 
-    explicit semaphore(std::uint32_t permits) : raw_{} {
-        detail::check(ulocks_semaphore_init(&raw_, permits));
-    }
+    constexpr explicit semaphore(std::uint32_t permits)
+        : raw_ ULOCKS_SEMAPHORE_INIT(permits <= max() ? permits : throw too_many()) {}
     semaphore(const semaphore &) = delete;
     semaphore &operator=(const semaphore &) = delete;
 
@@ -436,6 +453,10 @@ class semaphore {
     native_handle_type native_handle() noexcept { return &raw_; }
 
   private:
+    static std::system_error too_many() {
+        return std::system_error(EINVAL, std::generic_category());
+    }
+
     ulocks_semaphore_t raw_;
 };
 

@@ -60,13 +60,25 @@ template <class Mutex> void mutexes() {
         CHECK(!mutex.try_lock_for(-hours(1)));
         CHECK(!mutex.try_lock_until(steady_clock::now() + milliseconds(2)));
         CHECK(!mutex.try_lock_until(system_clock::now() + milliseconds(2)));
+        CHECK(!mutex.try_lock_until(steady_clock::time_point::min()));
+        CHECK(!mutex.try_lock_until(time_point<system_clock, seconds>::min()));
+        // A century is more of them than there are.
+        CHECK(!mutex.try_lock_for(duration<std::int64_t, std::atto>(1)));
+        CHECK(!mutex.try_lock_for(duration<std::int64_t, std::ratio<1, 100000000000>>(1)));
+    });
+    std::thread other_waits([] {
+        CHECK(mutex.try_lock_until(time_point<system_clock, seconds>::max()));
+        mutex.unlock();
     });
     held.unlock();
+    other_waits.join();
 
     // Timeouts that no clock can show.
     CHECK(mutex.try_lock_for(hours::max()));
     mutex.unlock();
     CHECK(mutex.try_lock_for(duration<double>(1e300)));
+    mutex.unlock();
+    CHECK(mutex.try_lock_for(duration<std::int64_t, std::atto>::max()));
     mutex.unlock();
 
     static Mutex other;
@@ -113,6 +125,7 @@ template <class Mutex, class Condvar, class Notify> void condition_variables(Not
     std::unique_lock<Mutex> lock(mutex);
     CHECK(changed.wait_for(lock, milliseconds(2)) == std::cv_status::timeout);
     CHECK(changed.wait_until(lock, steady_clock::now()) == std::cv_status::timeout);
+    CHECK(changed.wait_until(lock, steady_clock::time_point::min()) == std::cv_status::timeout);
     CHECK(!changed.wait_for(lock, milliseconds(2), [] { return false; }));
     CHECK(lock.owns_lock() && mutex.is_locked());
 }
@@ -140,6 +153,9 @@ static void pi_errors() {
     std::unique_lock<ulocks::pi_mutex> lock(not_held, std::adopt_lock);
     CHECK(thrown([&lock] { condvar.wait(lock); }) == std::errc::operation_not_permitted);
     CHECK(!lock.owns_lock());
+    lock = std::unique_lock<ulocks::pi_mutex>(not_held);
+    CHECK(thrown([&lock] { condvar.wait_until_deadline(lock, &bad[0]); }) == std::errc::invalid_argument);
+    CHECK(!lock.owns_lock() && !not_held.is_locked());
 }
 
 static void reader_writer_locks() {
@@ -203,8 +219,13 @@ static void reader_writer_locks() {
     lock.unlock();
 }
 
-static void semaphores() {
+// It is used before main, and before an object of another file is made.
+#if __cplusplus >= 202002L
+constinit
+#endif
     static ulocks::semaphore two(2);
+
+static void semaphores() {
     static int inside;
     in_threads([] {
         for (int round = 0; round < ROUNDS; round++) {
