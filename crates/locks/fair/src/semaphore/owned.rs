@@ -50,15 +50,18 @@ macro_rules! owned_permits {
             /// Adds `other` to these permits.
             ///
             /// # Panics
-            /// If `other` is of another semaphore.
+            /// If `other` is of another semaphore, or if these are more than `MAX_PERMITS` together.
+            /// That cannot be unless permits were released that were not acquired.
             #[track_caller]
             pub fn merge(&mut self, other: Self) {
                 assert!(
                     ::std::sync::Arc::ptr_eq(&self.semaphore, &other.semaphore),
                     "permits of different semaphores cannot be merged"
                 );
-                // No overflow, as in `Permit::merge`.
-                self.count = self.count.checked_add(other.count).expect("fewer than 2^32 permits");
+                // More would find no room when they go back.
+                let count = self.count.checked_add(other.count);
+                let count = count.filter(|&count| count <= $crate::RawSemaphore::<$policy>::MAX_PERMITS);
+                self.count = count.expect("permits beyond MAX_PERMITS cannot be merged: drop or split some");
                 other.forget();
             }
         }

@@ -73,6 +73,15 @@ fn owned_permits_of_two_semaphores_stay_apart() {
 }
 
 #[test]
+#[should_panic(expected = "permits beyond MAX_PERMITS cannot be merged")]
+fn owned_permits_that_would_find_no_room_stay_apart() {
+    let semaphore = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
+    let mut all = semaphore.clone().acquire_many_owned(Semaphore::MAX_PERMITS);
+    semaphore.release(1).expect("there are none");
+    all.merge(semaphore.acquire_owned());
+}
+
+#[test]
 #[should_panic(expected = "the semaphore is closed")]
 fn an_owned_acquisition_that_cannot_fail_panics() {
     let semaphore = Arc::new(Semaphore::new(1));

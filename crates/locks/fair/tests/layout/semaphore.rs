@@ -87,6 +87,15 @@ fn permits_of_two_semaphores_stay_apart() {
 }
 
 #[test]
+#[should_panic(expected = "permits beyond MAX_PERMITS cannot be merged")]
+fn permits_that_would_find_no_room_stay_apart() {
+    let semaphore = Semaphore::new(Semaphore::MAX_PERMITS);
+    let mut all = semaphore.acquire_many(Semaphore::MAX_PERMITS);
+    semaphore.release(1).expect("there are none");
+    all.merge(semaphore.acquire());
+}
+
+#[test]
 fn more_permits_than_there_can_be_are_refused() {
     const MOST: u32 = Semaphore::MAX_PERMITS;
     let semaphore = Semaphore::new(MOST - 1);
