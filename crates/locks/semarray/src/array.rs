@@ -138,7 +138,9 @@ use ulocks_core::time::Deadline;
 /// something in its way. Threads sleep in static memory. A call that performs a set does not touch
 /// the array after the store that publishes the last of its semaphores. So a thread that has seen
 /// all of the effect may free the array at once, while the call is still returning. With counters
-/// this does not hold, because the call counts after that.
+/// this does not hold, because the call counts after that. Nor does it hold if the set waits until a
+/// deadline, interruptibly, as a task, or with strict fairness. Its thread may come to look after it
+/// when another thread performs it.
 ///
 /// # System V
 /// What differs from `semop(2)`:

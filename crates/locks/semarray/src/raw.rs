@@ -51,7 +51,8 @@
 //!   than eight operations, if it meets complex waiters or becomes one.
 //! - The stores that publish the words are the last touch (law 2 of ARCHITECTURE.md). A thread that
 //!   has seen all effects of a call may free the array. With counters it may not, because the call
-//!   counts afterwards.
+//!   counts afterwards. Nor may it if the call waits and can time out, be interrupted, or become
+//!   aged. Its thread may be about to lock the array for that when its set is served.
 //!
 //! # State
 //! A cell a semaphore, and a few words for the whole array:
@@ -240,8 +241,8 @@ unsafe impl<P: InOneProcess> Send for RawSemArray<P> {}
 unsafe impl<P: InOneProcess> Sync for RawSemArray<P> {}
 
 impl<P: InOneProcess> RawSemArray<P> {
-    /// An array of semaphores with these values. Sets have at most `max_ops` operations, and never
-    /// more than 2^29.
+    /// An array of semaphores with these values. Sets have at most `max_ops` operations, which is
+    /// one at least, and 2^29 at most.
     ///
     /// # Panics
     /// If `limit` is greater than [`Builder::GREATEST_LIMIT`](crate::Builder::GREATEST_LIMIT), or a
@@ -253,7 +254,7 @@ impl<P: InOneProcess> RawSemArray<P> {
         Self {
             cells: values.iter().map(|&value| Cell::new(value)).collect(),
             limit,
-            max_ops: max_ops.min(Outcome::MOST_OPS),
+            max_ops: max_ops.clamp(1, Outcome::MOST_OPS),
             fairness,
             meter: P::Meter::INIT,
             shared: OwnLine,

@@ -20,6 +20,10 @@ fn it_says_what_it_was_made_with() {
     // The outcome of a waiting set has room for the position of so many operations.
     let most = RawSemArray::<Private>::new(&[1], 9, usize::MAX, Fairness::Barging);
     assert_eq!(most.max_ops(), 1 << 29);
+    // An operation alone is performed without a look at how many there are.
+    let least = RawSemArray::<Private>::new(&[1], 9, 0, Fairness::Barging);
+    let take = || least.apply(&[Op::sub(0, 1)], Wait::No);
+    assert_eq!((least.max_ops(), take(), take()), (1, Ok(()), Err(Error::WouldBlock)));
 }
 
 /// In a release build, too: such values would be cut off without a word.
