@@ -90,16 +90,15 @@ timespec after(const std::chrono::duration<Rep, Period> &timeout) {
     return moment;
 }
 
-// Calls `attempt` with deadlines until it succeeds or `moment` has passed on its own clock, which
-// may be set while a thread waits.
+// Calls `attempt` with deadlines until it does not time out, or `moment` has passed on its own
+// clock, which may be set while a thread waits. Returns what the last attempt did.
 template <class Clock, class Duration, class Attempt>
-bool until(const std::chrono::time_point<Clock, Duration> &moment, Attempt attempt) {
+int until(const std::chrono::time_point<Clock, Duration> &moment, Attempt attempt) {
     for (;;) {
         const timespec deadline = after(left(moment));
-        if (attempt(&deadline))
-            return true;
-        if (left(moment) == std::chrono::nanoseconds::zero())
-            return false;
+        const int error = attempt(&deadline);
+        if (error != ETIMEDOUT || left(moment) == std::chrono::nanoseconds::zero())
+            return error;
     }
 }
 
@@ -125,8 +124,8 @@ class basic_mutex {
 
     template <class Clock, class Duration>
     bool try_lock_until(const std::chrono::time_point<Clock, Duration> &moment) {
-        return until(moment,
-                     [this](const timespec *deadline) { return in_time(LockUntil(&raw_, deadline)); });
+        return in_time(until(
+            moment, [this](const timespec *deadline) { return LockUntil(&raw_, deadline); }));
     }
 
     // Whether a thread holds the mutex at this moment.
@@ -255,9 +254,9 @@ class pi_mutex {
 
     template <class Clock, class Duration>
     bool try_lock_until(const std::chrono::time_point<Clock, Duration> &moment) {
-        return detail::until(moment, [this](const timespec *deadline) {
-            return locked(ulocks_pi_mutex_lock_until(&raw_, deadline));
-        });
+        return locked(detail::until(moment, [this](const timespec *deadline) {
+            return ulocks_pi_mutex_lock_until(&raw_, deadline);
+        }));
     }
 
     bool is_locked() const noexcept { return ulocks_pi_mutex_is_locked(&raw_); }
@@ -338,8 +337,8 @@ class rwlock {
     template <class Clock, class Duration>
     bool try_lock_until(const std::chrono::time_point<Clock, Duration> &moment) {
         return detail::until(moment, [this](const timespec *deadline) {
-            return ulocks_rwlock_write_lock_until(&raw_, deadline) == 0;
-        });
+                   return ulocks_rwlock_write_lock_until(&raw_, deadline);
+               }) == 0;
     }
 
     void lock_shared() { ulocks_rwlock_read_lock(&raw_); }
@@ -355,8 +354,8 @@ class rwlock {
     template <class Clock, class Duration>
     bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &moment) {
         return detail::until(moment, [this](const timespec *deadline) {
-            return ulocks_rwlock_read_lock_until(&raw_, deadline) == 0;
-        });
+                   return ulocks_rwlock_read_lock_until(&raw_, deadline);
+               }) == 0;
     }
 
     void lock_upgrade() { ulocks_rwlock_upgradable_lock(&raw_); }
@@ -394,8 +393,9 @@ class reader_view {
 
     template <class Clock, class Duration>
     bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &moment) {
-        return until(moment,
-                     [this](const timespec *deadline) { return LockUntil(raw_, deadline) == 0; });
+        return until(moment, [this](const timespec *deadline) {
+                   return LockUntil(raw_, deadline);
+               }) == 0;
     }
 
   private:
@@ -443,9 +443,9 @@ class semaphore {
     template <class Clock, class Duration>
     bool try_acquire_until(const std::chrono::time_point<Clock, Duration> &moment,
                            std::uint32_t count = 1) {
-        return detail::until(moment, [this, count](const timespec *deadline) {
-            return detail::in_time(ulocks_semaphore_acquire_until(&raw_, count, deadline));
-        });
+        return detail::in_time(detail::until(moment, [this, count](const timespec *deadline) {
+            return ulocks_semaphore_acquire_until(&raw_, count, deadline);
+        }));
     }
 
     // How many permits are free at this moment.
@@ -493,10 +493,9 @@ class semarray {
 
     template <class Clock, class Duration>
     bool try_apply_until(const std::chrono::time_point<Clock, Duration> &moment, set ops) {
-        return detail::until(moment, [this, ops](const timespec *deadline) {
-            return detail::in_time(
-                ulocks_semarray_apply_until(raw_, ops.begin(), ops.size(), deadline));
-        });
+        return detail::in_time(detail::until(moment, [this, ops](const timespec *deadline) {
+            return ulocks_semarray_apply_until(raw_, ops.begin(), ops.size(), deadline);
+        }));
     }
 
     // Undoes the changes of a set. It never waits.

@@ -262,6 +262,9 @@ static void arrays_of_semaphores() {
     CHECK(!array.try_apply({{1, -1, 0}, {0, -1, 0}}));
     CHECK(!array.try_apply_for(milliseconds(2), {{1, -1, 0}, {0, -1, 0}}));
     CHECK(!array.try_apply_until(system_clock::now() + milliseconds(2), {{0, -1, 0}}));
+    const auto much_later = system_clock::now() + hours(1);
+    CHECK(!array.try_apply_for(hours(1), {{0, -1, ULOCKS_SEMOP_NOWAIT}}));
+    CHECK(!array.try_apply_until(much_later, {{0, -1, ULOCKS_SEMOP_NOWAIT}}));
     CHECK(array.value(1) == 2);
     array.set_value(0, 1);
     CHECK(array.try_apply({{1, -1, 0}, {0, -1, 0}}));
