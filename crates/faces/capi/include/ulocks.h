@@ -491,7 +491,8 @@ int ulocks_region_attached(const ulocks_region_t *region);
 /**
  * Closes the region in this process. No pointer into it may be used after that.
  *
- * Returns 0, or EBUSY: a thread of this process takes part, and the region stays open.
+ * Returns 0, or EBUSY: a thread that joined has not left, and the region stays open. It may have
+ * ended since, or be a thread of the parent of this process.
  */
 int ulocks_region_close(ulocks_region_t *region);
 

@@ -97,6 +97,7 @@ static void a_thread_that_ends_may_fail(void) {
     RETURNS(0, ulocks_region_anonymous(&region));
     CHECK(pthread_create(&thread, NULL, ends_with_an_error, region) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
+    RETURNS(EBUSY, ulocks_region_close(region));
 }
 
 int main(void) {
