@@ -48,7 +48,7 @@ inline bool in_time(int error) {
     return true;
 }
 
-// Has no greatest value that a comparison could exceed, whatever the unit of the other duration is.
+// A century fits into this, in any unit.
 using rough = std::chrono::duration<double>;
 
 constexpr std::chrono::nanoseconds century() { return std::chrono::hours(24 * 36525); }

@@ -160,7 +160,7 @@
 
 use crate::Error;
 use crate::array_lock::ArrayLock;
-use crate::cell::Cell;
+use crate::cell::{Cell, NONE};
 use crate::node::Outcome;
 use crate::op::Op;
 use crate::sleep::slots::Slot;
@@ -246,9 +246,11 @@ impl<P: InOneProcess> RawSemArray<P> {
     ///
     /// # Panics
     /// If `limit` is greater than [`Builder::GREATEST_LIMIT`](crate::Builder::GREATEST_LIMIT), or a
-    /// value greater than `limit`. The words have no room for more.
+    /// value greater than `limit`. The words have no room for more. If there are 2^32 - 1 values or
+    /// more: an index has 32 bits.
     #[must_use]
     pub fn new(values: &[u32], limit: u32, max_ops: usize, fairness: Fairness) -> Self {
+        assert!(values.len() < NONE as usize, "there are more semaphores than indices");
         assert!(limit <= State::GREATEST, "the limit does not fit a word");
         assert!(values.iter().all(|&value| value <= limit), "a value is greater than the limit");
         Self {

@@ -40,6 +40,24 @@ fn it_is_not_made_with_what_does_not_fit() {
     }
 }
 
+/// Half a terabyte would be needed before the first of them is used.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn it_is_not_made_with_more_semaphores_than_indices() {
+    const MANY: usize = u32::MAX as usize;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping, of any address.
+    let place = unsafe { libc::mmap(std::ptr::null_mut(), 4 * MANY, libc::PROT_READ, flags, -1, 0) };
+    if place == libc::MAP_FAILED {
+        return println!("not tested: this machine lends no addresses");
+    }
+    // SAFETY: the mapping has so many zeros, and stays.
+    let values: &'static [u32] = unsafe { std::slice::from_raw_parts(place.cast(), MANY) };
+    let new = || <RawSemArray>::new(values, 9, 500, Fairness::Barging).len();
+    let refused = std::panic::catch_unwind(new).expect_err("it was made");
+    assert!(refused.downcast_ref::<&str>().is_some_and(|why| why.contains("indices")));
+}
+
 #[test]
 fn it_waits_as_its_argument_says() {
     let raw: RawSemArray = RawSemArray::new(&[1, 0], 9, 500, Fairness::Barging);
