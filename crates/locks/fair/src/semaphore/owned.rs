@@ -50,8 +50,8 @@ macro_rules! owned_permits {
             /// Adds `other` to these permits.
             ///
             /// # Panics
-            /// If `other` is of another semaphore, or if these are more than `MAX_PERMITS` together.
-            /// That cannot be unless permits were released that were not acquired.
+            /// If `other` is of another semaphore, or if these are more than `MAX_PERMITS`
+            /// together. That cannot be unless permits were released that were not acquired.
             #[track_caller]
             pub fn merge(&mut self, other: Self) {
                 assert!(
