@@ -14,8 +14,8 @@
 // | ulocks::semarray | ulocks_semarray_t |
 //
 // A static object is initialised by the compiler, and a destructor does nothing, except for
-// semarray. Errors are exceptions of the type std::system_error; only the functions of pi_mutex, of
-// semaphore and of semarray have any.
+// semarray. Errors are exceptions of the type std::system_error; only the functions of pi_mutex and
+// its condition variable, of semaphore and of semarray have any.
 
 #ifndef ULOCKS_HPP
 #define ULOCKS_HPP
