@@ -574,7 +574,8 @@ int ulocks_robust_mutex_reset(ulocks_robust_mutex_t *mutex, const ulocks_member_
 
 /**
  * Unlocks the mutex, waits until notified, and locks the mutex again. A wait may end without a
- * notification, so look at the condition again. The mutex is locked after 0 and EOWNERDEAD.
+ * notification, so look at the condition again. The mutex is locked after 0 and EOWNERDEAD; after
+ * EINVAL it was not unlocked.
  */
 int ulocks_robust_mutex_cond_wait(ulocks_robust_cond_t *cond,
                                   ulocks_robust_mutex_t *mutex,
@@ -624,7 +625,8 @@ int ulocks_robust_fair_mutex_reset(ulocks_robust_fair_mutex_t *mutex,
 
 /**
  * Unlocks the mutex, waits until notified, and locks the mutex again. A wait may end without a
- * notification, so look at the condition again. The mutex is locked after 0 and EOWNERDEAD.
+ * notification, so look at the condition again. The mutex is locked after 0 and EOWNERDEAD; after
+ * EINVAL it was not unlocked.
  */
 int ulocks_robust_fair_mutex_cond_wait(ulocks_robust_cond_t *cond,
                                        ulocks_robust_fair_mutex_t *mutex,

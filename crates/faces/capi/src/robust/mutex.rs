@@ -125,7 +125,7 @@ macro_rules! robust_mutex {
 
             /// Unlocks the mutex, waits until notified, and locks the mutex again. A wait may end
             /// without a notification, so look at the condition again. The mutex is locked after 0
-            /// and EOWNERDEAD.
+            /// and EOWNERDEAD; after EINVAL it was not unlocked.
             #[unsafe(export_name = concat!(stringify!($name), "_cond_wait"))]
             pub unsafe extern "C" fn cond_wait(
                 cond: *mut ulocks_robust_cond_t,

@@ -129,7 +129,10 @@ static void two_processes_take_turns(void) {
     RETURNS(0, FN(_lock)(mutex, me));
     RETURNS(ETIMEDOUT, FN(_cond_wait_until)(changed, mutex, me, &past));
     RETURNS(EINVAL, FN(_cond_wait_until)(changed, mutex, me, &bad[0]));
-    RETURNS(0, FN(_unlock)(mutex, me));
+    ulocks_robust_cond_t elsewhere;
+    memset(&elsewhere, 0, sizeof elsewhere);
+    RETURNS(EINVAL, FN(_cond_wait)(&elsewhere, mutex, me));
+    RETURNS(0, FN(_unlock)(mutex, me)); /* it was not unlocked */
     const pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
