@@ -99,7 +99,8 @@ pub unsafe extern "C" fn ulocks_robust_semaphore_acquire_until(
     }
 }
 
-/// Gives back this many of the permits that the calling thread has taken.
+/// Gives back this many of the permits that the calling thread has taken. Permits beyond 32767 free
+/// ones are lost; there are so many only if some were added while others were out.
 ///
 /// Returns 0; EPERM: the thread has fewer; EINVAL: the semaphore is not in the member's region, or
 /// the member is that of another process.
@@ -119,8 +120,8 @@ pub unsafe extern "C" fn ulocks_robust_semaphore_release(
 
 /// Adds this many permits. They stay when the thread dies.
 ///
-/// Returns 0; EOVERFLOW: there would be more than 32767 permits, and nothing has changed; EINVAL
-/// and EBADMSG: as ulocks_robust_semaphore_acquire.
+/// Returns 0; EOVERFLOW: there would be more than 32767 free permits, and nothing has changed;
+/// EINVAL and EBADMSG: as ulocks_robust_semaphore_acquire.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_robust_semaphore_add(
     semaphore: *mut ulocks_robust_semaphore_t,

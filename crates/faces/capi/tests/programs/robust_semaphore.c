@@ -91,6 +91,14 @@ static void errors(void) {
     RETURNS(EPERM, ulocks_robust_semaphore_release(semaphore, me, UINT32_MAX));
     RETURNS(0, ulocks_robust_semaphore_release(semaphore, me, MOST));
 
+    /* The limit is one of free permits. What finds no room when it comes back is lost. */
+    RETURNS(0, ulocks_robust_semaphore_acquire(semaphore, me, 1));
+    RETURNS(0, ulocks_robust_semaphore_add(semaphore, me, 1));
+    RETURNS(EOVERFLOW, ulocks_robust_semaphore_add(semaphore, me, 1));
+    RETURNS(EINVAL, ulocks_robust_semaphore_acquire(semaphore, me, MOST));
+    RETURNS(0, ulocks_robust_semaphore_release(semaphore, me, 1));
+    RETURNS(MOST, ulocks_robust_semaphore_available(semaphore));
+
     ulocks_robust_semaphore_t elsewhere;
     memset(&elsewhere, 0, sizeof elsewhere);
     RETURNS(EINVAL, ulocks_robust_semaphore_acquire(&elsewhere, me, 0));
