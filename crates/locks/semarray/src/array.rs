@@ -135,12 +135,12 @@ use ulocks_core::time::Deadline;
 /// allocated when the array is made, so an array cannot be a constant, and zeroed memory is none.
 /// After that, [`values`](RawSemArray::values) allocates. So do sets of more than eight operations:
 /// the [`Set`] that holds them, the permit that gives them back, and a call that finds something in
-/// its way. Threads sleep in static memory. A call that performs a set does not touch the array
-/// after the store that publishes the last of its semaphores. So a thread that has seen all of the
-/// effect may free the array at once, while the call is still returning. With counters this does
-/// not hold, because the call counts after that. Nor does it hold if the set waits until a
-/// deadline, interruptibly, as a task, or with strict fairness. Its thread may come to look after
-/// it when another thread performs it.
+/// its way. So does a call that wakes more than 32 tasks. Threads sleep in static memory. A call
+/// that performs a set does not touch the array after the store that publishes the last of its
+/// semaphores. So a thread that has seen all of the effect may free the array at once, while the
+/// call is still returning. With counters this does not hold, because the call counts after that.
+/// Nor does it hold if the set waits until a deadline, interruptibly, as a task, or with strict
+/// fairness. Its thread may come to look after it when another thread performs it.
 ///
 /// # System V
 /// What differs from `semop(2)`:

@@ -4,6 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::task::{Context, Waker};
 use std::time::Duration;
 use ulocks_core::meter::Counted;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
@@ -130,4 +131,19 @@ fn what_is_done_allocates_nothing() {
     let strict: SemArray =
         Builder::with_values([1; 9]).fairness(Fairness::Strict { after: Duration::ZERO }).build().unwrap();
     assert_eq!(allocations(|| assert_eq!(strict.apply_for(&stuck, wait), Err(Error::TimedOut))), nothing);
+}
+
+#[test]
+fn a_call_that_wakes_many_tasks_allocates_once() {
+    let array = SemArray::new(1);
+    for (tasks, expected) in [(32, 0), (33, 1)] {
+        let mut waiting: Vec<_> = (0..tasks).map(|_| Box::pin(array.acquire_async(Op::sub(0, 1)))).collect();
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(waiting.iter_mut().all(|task| task.as_mut().poll(&mut context).is_pending()));
+        let allocated = allocations(|| array.apply(&[Op::add(0, tasks)]).unwrap());
+        assert_eq!(allocated.0, expected, "for the wakers of {tasks} tasks");
+        // Dropped before they know, they give back what they have.
+        drop(waiting);
+        array.set(0, 0).unwrap();
+    }
 }
