@@ -47,9 +47,9 @@
 //!   (`pass.rs`). A complex waiter slows down operations on the semaphores that decide about its
 //!   set, and no others.
 //! - Another thread completes a waiter. The waiter only has to wake up and return.
-//! - Nothing is allocated after the array is made, with two exceptions: the watches of a set of more
-//!   than eight operations, if it meets complex waiters or becomes one; and the wakers of more than
-//!   32 tasks that one call serves.
+//! - Nothing is allocated after the array is made, with two exceptions: the watches of a set of
+//!   more than eight operations, if it meets complex waiters or becomes one; and the wakers of more
+//!   than 32 tasks that one call serves.
 //! - The stores that publish the words are the last touch (law 2 of ARCHITECTURE.md). A thread that
 //!   has seen all effects of a call may free the array. With counters it may not, because the call
 //!   counts afterwards. Nor may it if the call waits and can time out, be interrupted, or become
