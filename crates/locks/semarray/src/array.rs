@@ -97,8 +97,9 @@ use ulocks_core::time::Deadline;
 /// first. A thread that finds a semaphore or the mutex locked by another call spins for up to 5 us,
 /// and then sleeps. It does so even in [`try_apply`](SemArrayWith::try_apply), which does not wait
 /// until its set can proceed, but waits until other calls are done. No thread yields to the
-/// scheduler. A timed set is tried at least once, and may end later than its deadline by the delay
-/// of the scheduler. If another thread completes it while it times out, it succeeds.
+/// scheduler. A timed set is tried at least once, and may end later than its deadline by the
+/// patience of its policy and the delay of the scheduler. If another thread completes it while it
+/// times out, it succeeds.
 ///
 /// # Errors
 /// All of [`Error`], and none of them changes a value. First come the errors of a set that the
