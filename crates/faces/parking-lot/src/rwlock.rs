@@ -60,6 +60,7 @@
 //!   (unshare) is ordered after the readers that have left by (unjoin) or (unshare) before.
 //! - A reader that sees zero needs no ordering: it releases the lock for itself.
 
+use core::mem::ManuallyDrop;
 use core::panic::Location;
 use core::time::Duration;
 use ulocks_core::Private;
@@ -116,7 +117,8 @@ pub enum Patience {
 
 /// The reader-writer lock: a `PsRwLock` whose readers may come in again.
 pub struct RecursiveRwLock {
-    lock: Lock,
+    /// As parking_lot's it has no drop glue. It has nothing to give back: no row, and no tasks.
+    lock: ManuallyDrop<Lock>,
     again: AtomicU64,
 }
 
@@ -124,7 +126,7 @@ impl RecursiveRwLock {
     ulocks_core::const_fn! {
         /// An unlocked lock; its bytes are all zero.
         pub fn new() -> Self {
-            Self { lock: Lock::new(), again: AtomicU64::new(0) }
+            Self { lock: ManuallyDrop::new(Lock::new()), again: AtomicU64::new(0) }
         }
     }
 
@@ -360,10 +362,11 @@ impl RecursiveRwLock {
         self.lock.is_locked()
     }
 
-    /// Whether a writer holds the lock at this moment.
+    /// Whether a writer holds the lock at this moment. A writer that waits for the last readers
+    /// has shut out all classes, too, but there is a share then.
     #[inline]
     pub fn is_write_locked(&self) -> bool {
-        self.lock.is_write_locked()
+        self.lock.is_write_locked() && self.again.load(Relaxed) == 0
     }
 }
 
@@ -378,6 +381,7 @@ ulocks_core::on_machine! {
     mod tests {
         use super::*;
         use std::panic::{AssertUnwindSafe, catch_unwind};
+        use ulocks_core::sync::spin_until;
 
         /// Guards that are forgotten are never counted down.
         #[test]
@@ -397,6 +401,26 @@ ulocks_core::on_machine! {
             // SAFETY: the reader that has joined leaves.
             unsafe { lock.unlock_read() };
             assert!(lock.read_again(Patience::Forever), "there is room again");
+        }
+
+        /// The writer has shut out both classes, as one that is inside.
+        #[test]
+        fn a_writer_that_waits_for_a_reader_does_not_hold_the_lock() {
+            let lock = RecursiveRwLock::new();
+            assert!(lock.read_again(Patience::Forever));
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    lock.write(Patience::Forever);
+                    assert!(lock.is_write_locked(), "a writer holds the lock");
+                    // SAFETY: acquired above.
+                    unsafe { lock.unlock_write() };
+                });
+                spin_until(|| lock.lock.is_write_locked());
+                let is_written = lock.is_write_locked();
+                // SAFETY: acquired above.
+                unsafe { lock.unlock_read() };
+                assert!(!is_written, "a reader holds the lock");
+            });
         }
     }
 }
