@@ -292,6 +292,9 @@ impl<D: Configuration> RawPsRwLock<D> {
             return Some(slot);
         }
         Self::depart_row(slot);
+        if !is_ours {
+            self.take_hint_back(number);
+        }
         None
     }
 
@@ -367,7 +370,24 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// Whether the lock has a row, as far as the hint knows.
     #[inline(always)]
     pub(crate) fn hint_has_row(&self) -> bool {
-        self.hinted() != 0
+        let number = self.hinted();
+        number != 0 && self.has_hinted(number)
+    }
+
+    #[cold]
+    fn has_hinted(&self, number: u8) -> bool {
+        let has = self.row() == number;
+        if !has {
+            self.take_hint_back(number);
+        }
+        has
+    }
+
+    /// The lock does not have the row of its hint: that is a lock's that was at this place, and was
+    /// moved. Readers and writers would go the longer way as long as this one stays there.
+    #[cold]
+    fn take_hint_back(&self, number: u8) {
+        _ = self.hint().row.compare_exchange(self.hint_of(number), 0, Relaxed, Relaxed);
     }
 
     /// Whether no reader is at a slot of the lock's row. If the class is closed, and the caller has
@@ -469,9 +489,50 @@ impl<D: Configuration> Drop for RawPsRwLock<D> {
         if number == 0 {
             return;
         }
-        _ = self.hint().row.compare_exchange(self.hint_of(number), 0, Relaxed, Relaxed);
+        self.take_hint_back(number);
         if Row::of(number).was_empty(&Seen::default()) {
             Row::give_back(number);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::class::BULK;
+    use crate::configuration::{PhaseFair, Sifted};
+    use crate::nesting::Unchecked;
+    use crate::readers::Eager;
+    use core::mem::MaybeUninit;
+    use ulocks_core::Private;
+    use ulocks_core::raw::RawRwLock as _;
+    use ulocks_core::signal::Soft;
+
+    type Lock = RawPsRwLock<Sifted<BULK, Private, PhaseFair, Eager, Soft, Unchecked>>;
+
+    /// A row, and then a lock at the place of the one that has it. What the two are.
+    fn moved(place: &mut MaybeUninit<Lock>) -> (Lock, &Lock) {
+        let lock = place.write(Lock::new());
+        let token = lock.read();
+        // SAFETY: it is read.
+        unsafe { lock.unlock_read(token) };
+        assert!(lock.row() != 0 && lock.hint_has_row());
+        // SAFETY: written above, and written over before it is used there again.
+        let moved = unsafe { place.assume_init_read() };
+        (moved, place.write(Lock::new()))
+    }
+
+    #[test]
+    fn a_hint_of_a_lock_that_was_moved_is_taken_back() {
+        let mut place = MaybeUninit::uninit();
+        let (_moved, reader) = moved(&mut place);
+        assert!(reader.hinted() != 0);
+        assert_eq!(reader.read_at_row(), None);
+        assert_eq!(reader.hinted(), 0, "each read of this lock goes to the row of another");
+        let (_moved, writer) = moved(&mut place);
+        assert!(writer.hinted() != 0);
+        assert!(writer.write_at_once(), "no write of this lock is at once");
+        writer.unlock_write_at();
+        assert_eq!(writer.hinted(), 0);
     }
 }
