@@ -152,7 +152,8 @@ use ulocks_core::api;
 /// `PsRwLock<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
 /// lock_api lists the methods: `new`, `read`, `write`, `upgradable_read`, each with `try_` and time
 /// limits, `get_mut`, `into_inner` and more. This page says what they promise. [`ByClass`] has
-/// those that name a class.
+/// those that name a class. `is_locked_exclusive` is true, too, while a writer waits for the last
+/// readers of the highest class, and while an upgradable reader shuts all classes out.
 ///
 /// [lock_api]: https://docs.rs/lock_api/0.5/lock_api/struct.RwLock.html
 ///

@@ -34,8 +34,9 @@
 //! owner that closes the class waits until each slot has been seen at zero. After [`WRITES`] such
 //! waits it compares the reads between them with the slots in use. If there was not one for each
 //! slot, and [`WORTH`] more, it takes the row away. Then locks of that place get none for
-//! [`WITHOUT`] times as long as it has taken to come to so many waits. All that is advice: no
-//! invariant rests on it.
+//! [`WITHOUT`] times as long as it has taken to come to so many waits, and for
+//! [`LONGEST_WITHOUT`] at most: a lock that was idle for an hour may be read by many threads again.
+//! All that is advice: no invariant rests on it.
 //!
 //! Millions of reads and writes a second, sections of 100 ns, in the cost model of sixteen CPUs of
 //! a Xeon and, with 64, of a larger machine; one thread a CPU; without rows, and with this rule:
@@ -97,6 +98,9 @@ const WORTH: u32 = 32;
 const WRITES: u32 = 16;
 /// For how many times as long as those writes took a lock gets no row after that.
 const WITHOUT: u64 = 64;
+/// And no longer than that, in nanoseconds. It is shorter for a thousand writes a second and more.
+/// To look at a row at each of fewer costs less than one part in a hundred of the time.
+const LONGEST_WITHOUT: u64 = 1_000_000_000;
 
 /// The most readers that one slot counts; the state counts others.
 const SLOT_LIMIT: u32 = 1 << 16;
@@ -468,7 +472,7 @@ impl<D: Configuration> RawPsRwLock<D> {
         if !D::Readers::EAGER && reads / WRITES > WORTH + row.used.load(Relaxed) {
             return;
         }
-        let without = WITHOUT.saturating_mul(now.saturating_sub(since));
+        let without = WITHOUT.saturating_mul(now.saturating_sub(since)).min(LONGEST_WITHOUT);
         self.hint().until.store(now.saturating_add(without), Relaxed);
         self.hint().row.store(0, Relaxed);
         self.queues.fetch_and(!Queues::ROW, Relaxed);
@@ -504,11 +508,15 @@ mod tests {
     use crate::nesting::Unchecked;
     use crate::readers::Eager;
     use core::mem::MaybeUninit;
+    use std::sync::Mutex;
     use ulocks_core::Private;
     use ulocks_core::raw::RawRwLock as _;
     use ulocks_core::signal::Soft;
 
     type Lock = RawPsRwLock<Sifted<BULK, Private, PhaseFair, Eager, Soft, Unchecked>>;
+
+    /// For tests that look at hints: locks share them.
+    static HINTED: Mutex<()> = Mutex::new(());
 
     /// A row, and then a lock at the place of the one that has it. What the two are.
     fn moved(place: &mut MaybeUninit<Lock>) -> (Lock, &Lock) {
@@ -524,6 +532,7 @@ mod tests {
 
     #[test]
     fn a_hint_of_a_lock_that_was_moved_is_taken_back() {
+        let _alone = HINTED.lock();
         let mut place = MaybeUninit::uninit();
         let (_moved, reader) = moved(&mut place);
         assert!(reader.hinted() != 0);
@@ -534,5 +543,22 @@ mod tests {
         assert!(writer.write_at_once(), "no write of this lock is at once");
         writer.unlock_write_at();
         assert_eq!(writer.hinted(), 0);
+    }
+    #[test]
+    fn a_lock_that_was_idle_for_an_hour_gets_a_row_again() {
+        const HOUR: u64 = 3_600_000_000_000;
+        let _alone = HINTED.lock();
+        let lock = RawPsRwLock::<Sifted<BULK>>::new();
+        lock.ask_for_row(State(RawPsRwLock::<Sifted<BULK>>::LAYOUT.one(0))); // it has met a reader
+        let number = lock.row();
+        assert!(number != 0);
+        let row = Row::of(number);
+        row.since.store(now().saturating_sub(HOUR), Relaxed);
+        row.writes.store(WRITES - 1, Relaxed);
+        // The sixteenth write, and no read.
+        lock.judge_row(number, row.arrivals());
+        assert_eq!(lock.row(), 0);
+        let until = lock.hint().until.swap(0, Relaxed);
+        assert!(until <= now() + LONGEST_WITHOUT, "it gets none until {until}");
     }
 }
