@@ -234,7 +234,11 @@ impl Row {
     }
 
     /// Gives a row back. The caller has seen all its slots at zero, or no lock has had the row.
+    ///
+    /// An owner that is a task, and was forgotten as it waited, would wait for ever: each reader of
+    /// the next lock would wake it as it leaves.
     fn give_back(number: u8) {
+        Self::of(number).waiting.store(0, Relaxed);
         // Mutant: Release -> Relaxed: as above.
         LENT.fetch_and(!(1 << number), Release);
     }
@@ -501,64 +505,4 @@ impl<D: Configuration> Drop for RawPsRwLock<D> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::class::BULK;
-    use crate::configuration::{PhaseFair, Sifted};
-    use crate::nesting::Unchecked;
-    use crate::readers::Eager;
-    use core::mem::MaybeUninit;
-    use std::sync::Mutex;
-    use ulocks_core::Private;
-    use ulocks_core::raw::RawRwLock as _;
-    use ulocks_core::signal::Soft;
-
-    type Lock = RawPsRwLock<Sifted<BULK, Private, PhaseFair, Eager, Soft, Unchecked>>;
-
-    /// For tests that look at hints: locks share them.
-    static HINTED: Mutex<()> = Mutex::new(());
-
-    /// A row, and then a lock at the place of the one that has it. What the two are.
-    fn moved(place: &mut MaybeUninit<Lock>) -> (Lock, &Lock) {
-        let lock = place.write(Lock::new());
-        let token = lock.read();
-        // SAFETY: it is read.
-        unsafe { lock.unlock_read(token) };
-        assert!(lock.row() != 0 && lock.hint_has_row());
-        // SAFETY: written above, and written over before it is used there again.
-        let moved = unsafe { place.assume_init_read() };
-        (moved, place.write(Lock::new()))
-    }
-
-    #[test]
-    fn a_hint_of_a_lock_that_was_moved_is_taken_back() {
-        let _alone = HINTED.lock();
-        let mut place = MaybeUninit::uninit();
-        let (_moved, reader) = moved(&mut place);
-        assert!(reader.hinted() != 0);
-        assert_eq!(reader.read_at_row(), None);
-        assert_eq!(reader.hinted(), 0, "each read of this lock goes to the row of another");
-        let (_moved, writer) = moved(&mut place);
-        assert!(writer.hinted() != 0);
-        assert!(writer.write_at_once(), "no write of this lock is at once");
-        writer.unlock_write_at();
-        assert_eq!(writer.hinted(), 0);
-    }
-    #[test]
-    fn a_lock_that_was_idle_for_an_hour_gets_a_row_again() {
-        const HOUR: u64 = 3_600_000_000_000;
-        let _alone = HINTED.lock();
-        let lock = RawPsRwLock::<Sifted<BULK>>::new();
-        lock.ask_for_row(State(RawPsRwLock::<Sifted<BULK>>::LAYOUT.one(0))); // it has met a reader
-        let number = lock.row();
-        assert!(number != 0);
-        let row = Row::of(number);
-        row.since.store(now().saturating_sub(HOUR), Relaxed);
-        row.writes.store(WRITES - 1, Relaxed);
-        // The sixteenth write, and no read.
-        lock.judge_row(number, row.arrivals());
-        assert_eq!(lock.row(), 0);
-        let until = lock.hint().until.swap(0, Relaxed);
-        assert!(until <= now() + LONGEST_WITHOUT, "it gets none until {until}");
-    }
-}
+mod tests;
