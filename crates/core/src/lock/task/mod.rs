@@ -58,7 +58,9 @@
 //! If a future is polled after it was ready.
 //!
 //! # Process-shared
-//! No. A future is a place in the queue of one process.
+//! No. A future is a place in the queue of one process. Two copies of this crate in one process, as
+//! in two shared libraries, have lists of their own. So they must not share a reader-writer lock,
+//! nor the condition variable of a fair mutex if tasks wait on it: the wake-up would be lost.
 //!
 //! # Signals and forks
 //! A signal handler may not release where tasks wait: it would call a waker. A child of `fork` may
