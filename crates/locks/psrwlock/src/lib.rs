@@ -83,8 +83,9 @@ use ulocks_core::api;
 /// slots that the lock borrows from the process, one for each CPU, so that they do not move one
 /// cache line from CPU to CPU. A writer then looks at each slot, some microseconds with 64 of them;
 /// where writes are frequent the lock gives the row back ([`Biased`], with figures in the source).
-/// A write lock is one compare-exchange if no thread is there and the lock has no row, and so is
-/// its release.
+/// There are 15 rows. A lock that is seldom written keeps its row, also if it is not read any more.
+/// Where none is free, readers count themselves in the lock. A write lock is one compare-exchange
+/// if no thread is there and the lock has no row, and so is its release.
 ///
 /// Otherwise the caller spins, and then sleeps in the kernel. Each stage of a wait has a spin
 /// budget of its own, by default of some 30 us. For a reader the first stage ends when it joins the
@@ -145,8 +146,8 @@ use ulocks_core::api;
 /// releases last may free or unmap it at once. Nothing is allocated, but by a release that wakes
 /// more than 32 tasks, so it can guard a global allocator. A guard may be forgotten, which leaves
 /// the lock locked, and a locked lock may be moved or dropped. A lock that is dropped gives its row
-/// back, unless readers whose guards were forgotten are in it; there are 15. On a lock with
-/// handlers a forgotten write guard leaves the mask of its thread set, too.
+/// back, unless readers whose guards were forgotten are in it. On a lock with handlers a forgotten
+/// write guard leaves the mask of its thread set, too.
 ///
 /// # Methods
 /// `PsRwLock<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
