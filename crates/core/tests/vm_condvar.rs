@@ -11,6 +11,7 @@ mod condvar_clients;
 mod hurry;
 
 use condvar_clients::*;
+use core::pin::pin;
 use core::task::{Context, Waker};
 use core::time::Duration;
 use ulocks_core::Private;
@@ -18,6 +19,7 @@ use ulocks_core::condvar::{Sequence, Waits, WaitsAsync};
 use ulocks_core::model::{Config, explore};
 use ulocks_core::queue::{InOrder, QueueMutex};
 use ulocks_core::spin::NoSpin;
+use ulocks_core::sync::spin_until;
 use ulocks_core::time::Deadline;
 use ulocks_testkit::model::{install_handler, until_struck};
 use ulocks_testkit::tasks::{Monitor, block_on};
@@ -190,7 +192,22 @@ fn one_is_dropped() {
     assert!(kept.starts_with("waiting=0 spinning=0 granted=0"), "{kept}");
 }
 
-/// A future that is dropped passes on what it got.
+/// A task that was notified wakes up, as far as it has come, although no other notification
+/// follows.
+fn one_is_told() {
+    let condvar = Arc::new(Sequence::<InOrderMutex>::new());
+    let told = Arc::clone(&condvar);
+    let task = spawn(move || block_on(pin!(told.notified())));
+    spin_until(|| condvar.notify_one());
+    task.join().unwrap();
+}
+
+#[test]
+fn a_notification_that_finds_a_task_wakes_it() {
+    explore(Config { preemptions: Some(3), ..Config::exhaustive() }, one_is_told);
+    explore(sampled(), one_is_told);
+}
+
 /// A future that is dropped passes on what it got.
 #[test]
 fn a_dropped_future_loses_no_notification() {
