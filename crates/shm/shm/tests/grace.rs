@@ -185,6 +185,22 @@ fn a_guard_that_a_wait_has_lost_lends_nothing() {
     });
 }
 
+/// The data is another thread's by then, or nobody has repaired it.
+#[test]
+fn a_guard_that_a_wait_has_lost_says_nothing_of_the_data() {
+    with_a_lost_guard(|region, me, pair| {
+        refused(|| pair.mark_consistent());
+        assert!(matches!(region.pair.lock(me), Err(LockError::NotRecoverable)), "it says that it is whole");
+        let mut other = region.pair.reset(me).expect("no thread has it");
+        other.mark_consistent();
+        drop(other);
+        // SAFETY: the guard has no mutex, so the drop of its copy does nothing.
+        let copy = unsafe { core::ptr::read(pair) };
+        refused(|| copy.abandon());
+        drop(region.pair.lock(me).expect("it says that the data is lost"));
+    });
+}
+
 /// Otherwise the next notification is its, and a thread that waits by another mutex sleeps on.
 #[test]
 fn a_wait_by_a_lost_guard_is_no_waiter() {

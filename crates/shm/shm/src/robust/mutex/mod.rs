@@ -338,9 +338,9 @@ impl<'a, T: ?Sized, L: RawRobust> MutexGuard<'a, T, L> {
     #[inline]
     pub(crate) fn release(&mut self) {
         if self.is_dirty() {
-            self.mutex.state.store(NOT_RECOVERABLE, Relaxed);
+            self.say(NOT_RECOVERABLE);
         } else if self.state == 0 && std::thread::panicking() {
-            self.mutex.state.store(DIRTY, Relaxed);
+            self.say(DIRTY);
         }
         self.state |= LOST;
         // SAFETY: the guard's member holds the mutex, and is of this thread: neither can be sent.
@@ -370,13 +370,28 @@ impl<'a, T: ?Sized, L: RawRobust> MutexGuard<'a, T, L> {
     }
 
     /// Says that the data is whole again.
+    ///
+    /// # Panics
+    /// If the guard has no mutex, or is that of the process's parent.
     pub fn mark_consistent(&mut self) {
-        self.mutex.state.store(CONSISTENT, Relaxed);
+        self.say(CONSISTENT);
     }
 
     /// Releases, and makes the mutex not recoverable: the data cannot be repaired.
+    ///
+    /// # Panics
+    /// As [`mark_consistent`](Self::mark_consistent).
     pub fn abandon(self) {
-        self.mutex.state.store(DIRTY, Relaxed);
+        self.say(DIRTY);
+    }
+
+    /// Says what is known of the data. Only the thread that has the mutex knows.
+    #[cold]
+    #[inline(never)]
+    fn say(&self, state: u32) {
+        self.check_held();
+        self.me.check_process();
+        self.mutex.state.store(state, Relaxed);
     }
 }
 

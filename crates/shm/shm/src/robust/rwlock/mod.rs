@@ -302,13 +302,27 @@ impl<'a, T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RwLockWrit
     }
 
     /// Says that the data is whole again.
+    ///
+    /// # Panics
+    /// If the guard is that of the process's parent.
     pub fn mark_consistent(&mut self) {
-        self.lock.raw.health.store(health::CONSISTENT, Relaxed);
+        self.say(health::CONSISTENT);
     }
 
     /// Releases, and makes the lock not recoverable: the data cannot be repaired.
+    ///
+    /// # Panics
+    /// As [`mark_consistent`](Self::mark_consistent).
     pub fn abandon(self) {
-        self.lock.raw.health.store(health::DIRTY, Relaxed);
+        self.say(health::DIRTY);
+    }
+
+    /// Says what is known of the data. Only the thread that has the lock knows.
+    #[cold]
+    #[inline(never)]
+    fn say(&self, health: u32) {
+        self.me.check_process();
+        self.lock.raw.health.store(health, Relaxed);
     }
 
     /// Lets the thread read from now on, and other readers with it. A dirty lock stays dirty.
@@ -352,9 +366,9 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Drop for RwLoc
             return;
         }
         if self.is_dirty() {
-            self.lock.raw.health.store(health::NOT_RECOVERABLE, Relaxed);
+            self.say(health::NOT_RECOVERABLE);
         } else if !self.panicking && std::thread::panicking() {
-            self.lock.raw.health.store(health::DIRTY, Relaxed);
+            self.say(health::DIRTY);
         }
         // SAFETY: as in `downgrade`.
         unsafe { self.lock.raw.unlock_write(self.me) };
