@@ -101,9 +101,10 @@
 use crate::robust::RawRobust;
 use crate::slots::{Life, Member, Owner};
 use core::fmt;
-use ulocks_core::futex::{Futex, Global as SharedFutex, Waiter, WaitvError, WaitvOutcome, waitv};
+use ulocks_core::futex::{Futex, Global as SharedFutex, Waiter, WaitvOutcome, waitv};
 use ulocks_core::spin::{self, Look};
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use ulocks_core::sync::without_unwinding;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Shared, futex};
 
@@ -278,8 +279,8 @@ impl<P: Policy<Scope = futex::Global>> RawMutex<P> {
         me.pass_on_death(held.owner, held.alive, matches!(slept, Ok(WaitvOutcome::Woken(2))));
         match slept {
             Ok(ended) => ended != WaitvOutcome::Mismatch,
-            Err(WaitvError::Unsupported) => self.sleep_plainly(marked, until),
-            Err(error) => panic!("{error}"),
+            // Whatever the reason is: the kernel may also be out of memory.
+            Err(_) => self.sleep_plainly(marked, until),
         }
     }
 
@@ -290,7 +291,9 @@ impl<P: Policy<Scope = futex::Global>> RawMutex<P> {
         if marked != plain && self.word.compare_exchange(marked, plain, Relaxed, Relaxed).is_err() {
             return false;
         }
-        self.word.wait(plain, Some(until));
+        // A thread that unwinds here may be the one that is to watch the holder (invariant 2). And a
+        // queue that has this mutex for its lock may have the thread's request.
+        without_unwinding(|| self.word.wait(plain, Some(until)));
         true
     }
 

@@ -2,8 +2,9 @@
 
 use crate::slots::{Life, Member, Owner, Request};
 use core::array;
-use ulocks_core::futex::{Futex, Global, Waiter, WaitvError, WaitvOutcome, waitv};
+use ulocks_core::futex::{Futex, Global, Waiter, WaitvOutcome, waitv};
 use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::sync::without_unwinding;
 use ulocks_core::time::Deadline;
 
 /// The greatest number of threads that a waiter watches: the kernel waits on 128 words at most. Of
@@ -79,7 +80,7 @@ impl<'s> Watched<'s> {
         let recheck = Deadline::after(me.recheck());
         let until = deadline.filter(|deadline| deadline.passes_before(recheck)).unwrap_or(recheck);
         if self.number == 0 {
-            self.word.wait(self.waiting, Some(until));
+            self.sleep_plainly(until);
             return false;
         }
         let words: [Waiter<'_>; MOST + 1] =
@@ -96,12 +97,18 @@ impl<'s> Watched<'s> {
         let has_died = died.count() != 0;
         match slept {
             Ok(_) => has_died,
-            Err(WaitvError::Unsupported) => {
-                self.word.wait(self.waiting, Some(until));
+            // Whatever the reason is: the kernel may also be out of memory.
+            Err(_) => {
+                self.sleep_plainly(until);
                 self.tokens.iter().flatten().any(|token| token.word.load(Relaxed) != token.alive)
             }
-            Err(error) => panic!("{error}"),
         }
+    }
+
+    /// Sleeps while the caller's word says that it waits. A thread that unwinds here would leave its
+    /// request in the queue, and others would wait for what that is granted.
+    fn sleep_plainly(&self, until: Deadline) {
+        without_unwinding(|| self.word.wait(self.waiting, Some(until)));
     }
 }
 
