@@ -5,7 +5,48 @@ use super::{InUse, Region};
 use crate::safe::SharedSafe;
 use crate::slots::{JoinError, Member, Slot};
 use std::ops::Deref;
-use ulocks_core::sync::{AtomicUsize, Ordering::Relaxed};
+use ulocks_core::sync::{AtomicU64, Ordering::Relaxed};
+
+/// How many threads of this process take part in a region.
+///
+/// | bits | meaning |
+/// |---|---|
+/// | 0 to 30 | how many threads of `process` take part |
+/// | 31 | threads of a parent took part when it forked `process` |
+/// | 32 to 63 | `process`: of a child of fork it may be an ancestor |
+#[derive(Debug, Default)]
+pub(super) struct Count(AtomicU64);
+
+impl Count {
+    const INHERITED: u64 = 1 << 31;
+    const NUMBER: u64 = Self::INHERITED - 1;
+
+    /// `word` as one of this process.
+    fn mine(word: u64) -> u64 {
+        let process = u64::from(std::process::id()) << u32::BITS;
+        let counts = word & u64::from(u32::MAX);
+        match word ^ counts {
+            whose if whose == process => word,
+            _ if counts != 0 => process | Self::INHERITED,
+            _ => process,
+        }
+    }
+
+    fn add(&self) {
+        self.0.update(Relaxed, Relaxed, |word| Self::mine(word) + 1);
+    }
+
+    /// How many threads of this process take part.
+    pub fn get(&self) -> usize {
+        // At most 31 bits.
+        (Self::mine(self.0.load(Relaxed)) & Self::NUMBER) as usize
+    }
+
+    /// Whether threads of a parent took part when it forked this process, or an ancestor of it.
+    pub fn is_inherited(&self) -> bool {
+        Self::mine(self.0.load(Relaxed)) & Self::INHERITED != 0
+    }
+}
 
 impl<R: SharedSafe> Region<R> {
     /// Runs `f` in the calling thread, which takes part in the robust locks of the region
@@ -133,7 +174,7 @@ impl<R: SharedSafe> Region<R> {
             // That nothing lent is used after the thread's end is the caller's promise.
             let member = unsafe { Member::join(slots, start..start + self.mapping.size()) }?;
             if self.names.is_free(&member, self.file(), root.clone())? {
-                self.joined.fetch_add(1, Relaxed);
+                self.joined.add();
                 return Ok(Joined { member, count: &self.joined });
             }
             slot = member.slot(); // (skip)
@@ -149,7 +190,7 @@ impl<R: SharedSafe> Region<R> {
 #[derive(Debug)]
 pub struct Joined<'r> {
     member: Member<'r>,
-    count: &'r AtomicUsize,
+    count: &'r Count,
 }
 
 impl Joined<'_> {
@@ -190,6 +231,9 @@ impl<'r> Deref for Joined<'r> {
 
 impl Drop for Joined<'_> {
     fn drop(&mut self) {
-        self.count.fetch_sub(1, Relaxed);
+        // A child of fork has not counted its parent's threads.
+        if self.member.is_of_this_process() {
+            self.count.0.fetch_sub(1, Relaxed);
+        }
     }
 }

@@ -21,6 +21,7 @@ pub use options::Options;
 use crate::safe::SharedSafe;
 use file::Mapping;
 use header::Plan;
+use join::Count;
 use names::Names;
 use std::fmt;
 use std::fs::File;
@@ -30,7 +31,6 @@ use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr::NonNull;
-use ulocks_core::sync::{AtomicUsize, Ordering::Relaxed};
 
 /// How a process came to its [`Region`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,11 +121,12 @@ pub enum Attached {
 /// ```
 pub struct Region<R: SharedSafe> {
     // Before the file: the mapping goes first, the lock last. Neither goes if a thread has
-    // forgotten that it takes part: the kernel writes to its slot when it ends.
+    // forgotten that it takes part: the kernel writes to its slot when it ends. Of a child of fork,
+    // whose parent's threads took part, the mapping stays: where the C library does not empty the
+    // robust list of the child, the list leads to the slots of its parent.
     mapping: ManuallyDrop<Mapping>,
     file: ManuallyDrop<File>,
-    /// How many threads of this process take part.
-    joined: AtomicUsize,
+    joined: Count,
     names: Names,
     plan: Plan,
     epoch: u64,
@@ -147,7 +148,7 @@ impl<R: SharedSafe> Region<R> {
 
     fn new(mapping: Mapping, file: File, plan: Plan, epoch: u64, attached: Attached) -> Self {
         let (mapping, file) = (ManuallyDrop::new(mapping), ManuallyDrop::new(file));
-        let (joined, names) = (AtomicUsize::new(0), Names::new(plan.slots));
+        let (joined, names) = (Count::default(), Names::new(plan.slots));
         Self { mapping, file, joined, names, plan, epoch, attached, root: PhantomData }
     }
 
@@ -192,7 +193,7 @@ impl<R: SharedSafe> Region<R> {
     /// If a thread takes part whose [`Joined`] was forgotten. A drop would leave the region mapped
     /// and attached until the process ends.
     pub fn detach(self) -> Result<(), InUse<Self>> {
-        match self.joined.load(Relaxed) {
+        match self.joined.get() {
             0 => Ok(()),
             threads => Err(InUse::new(self, threads, "threads of this process take part in the region")),
         }
@@ -239,13 +240,15 @@ impl<R: SharedSafe> Deref for Region<R> {
 
 impl<R: SharedSafe> Drop for Region<R> {
     fn drop(&mut self) {
-        if self.joined.load(Relaxed) == 0 {
-            // SAFETY: each is dropped once, here, and not used afterwards.
-            unsafe {
-                ManuallyDrop::drop(&mut self.mapping);
-                ManuallyDrop::drop(&mut self.file);
-            }
+        if self.joined.get() != 0 {
+            return;
         }
+        if !self.joined.is_inherited() {
+            // SAFETY: it is dropped once, here, and not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.mapping) };
+        }
+        // SAFETY: as above.
+        unsafe { ManuallyDrop::drop(&mut self.file) };
     }
 }
 

@@ -1,6 +1,7 @@
 //! Several processes and several mappings of one region.
 
 use super::Root;
+use super::joined::joined;
 use super::scratch::{Scratch, Word, set_word, turn};
 use std::fs::{self, OpenOptions};
 use std::os::fd::AsRawFd;
@@ -50,6 +51,27 @@ fn an_inherited_mapping_is_the_same_region() {
     let children: Vec<_> = (0..3).map(|_| Child::runs(|| count(&region))).collect();
     children.into_iter().for_each(Child::ends);
     assert_eq!(*region.total.lock(), 3 * ROUNDS);
+}
+
+/// Otherwise nobody would reset the region when the parent is gone. No thread of the child takes part.
+#[test]
+fn a_child_detaches_although_its_parent_takes_part() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let mut region = Some(options().create(scratch.path(), 0o600).expect("a region"));
+    std::mem::forget(joined(region.as_ref().expect("it is there")));
+    Child::runs(|| {
+        let region = region.take().expect("it is there");
+        region.with_member(|_| ()).expect("a slot for the child");
+        region.detach().expect("no thread of the child takes part");
+        let open = fs::read_dir("/proc/self/fd").expect("a /proc");
+        let mut open = open.filter_map(|open| fs::read_link(open.expect("a descriptor").path()).ok());
+        assert!(open.all(|file| file != scratch.path()), "the child is attached still");
+    })
+    .ends();
+    assert_eq!(options().open(scratch.path()).expect("the region").attached(), Attached::Joined);
+    let region = region.expect("the parent's");
+    assert_eq!(region.detach().expect_err("a thread of the parent takes part").count(), 1);
 }
 
 #[test]

@@ -4,6 +4,8 @@
 mod attaching;
 mod corrupt;
 mod creating;
+#[path = "../common/joined.rs"]
+mod joined;
 mod killed;
 mod preparing;
 mod resetting;

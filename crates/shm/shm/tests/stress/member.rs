@@ -285,6 +285,34 @@ fn a_child_of_a_fork_in_the_closure_leaves_its_parent_in_place() {
     is_as_new(region);
 }
 
+/// Where the C library does not empty the robust list of a child, the list leads to the slots of the
+/// parent: they are mapped still when the child takes part for itself.
+#[test]
+fn a_child_that_has_dropped_its_parents_region_takes_part_in_another_one() {
+    let (mut region, mut other) = (Some(region()), None);
+    let in_parent = member(region.as_ref().expect("it is there"), |_| {
+        // SAFETY: the child ends by `_exit`, after it has left the closure.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            return false;
+        }
+        assert!(child > 0, "fork: {}", std::io::Error::last_os_error());
+        let mut status = 0;
+        // SAFETY: a child of this process, and a place for its status.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0, "the child has not taken part");
+        true
+    });
+    if !in_parent {
+        // At another address than the parent's.
+        let other = other.insert(self::region());
+        drop(region.take());
+        member(other, |me| *other.mutex.lock(me).expect("a free mutex") += 1);
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(0) };
+    }
+}
+
 /// A guard is the parent's, also if its copy is dropped by a panic: what the child says of the data
 /// would be taken for the parent's word.
 #[test]
