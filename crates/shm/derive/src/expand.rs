@@ -53,7 +53,8 @@ pub fn shared_safe(input: &DeriveInput) -> syn::Result<TokenStream> {
     });
     let count = types.len();
     let bindings: Vec<_> = (0..count).map(|nth| format_ident!("_{nth}")).collect();
-    let no_drop = format_ident!("DropIsNotImplementedFor{name}");
+    // The name as an argument: of one in the text the `r#` of a raw identifier would stay.
+    let no_drop = format_ident!("DropIsNotImplementedFor{}", name);
 
     Ok(quote! {
         // SAFETY: the struct has a fixed layout, no lifetime and no `Drop`. Each field is

@@ -31,6 +31,7 @@ fn what_expands() {
         "#[repr(C, align(64))] struct S(u32);",
         "#[repr(align(64))] #[repr(C)] struct S(u32);",
         "#[repr(C)] struct S;",
+        "#[repr(C)] struct r#type { r#fn: u32 }",
         "#[repr(C)] struct S<T, const N: usize> { list: [T; N] }",
         "#[repr(C)] struct S<T: Copy = u32> where T: Clone { one: T }",
     ] {
