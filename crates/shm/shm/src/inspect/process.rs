@@ -1,6 +1,6 @@
 //! What `/proc` says about a process that takes part: for people, since numbers are used again.
 
-use std::fs;
+use std::{fs, io};
 
 /// A process that has a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +28,9 @@ impl Process {
     /// namespace is not found here, or another process is, which does not map the file.
     pub(super) fn find(id: u32, thread: u32, file: FileNumber) -> Result<Self, &'static str> {
         let task = format!("/proc/{id}/task/{thread}");
-        let name = fs::read_to_string(format!("{task}/comm"));
+        let name = text(&format!("{task}/comm"));
         let name = name.map_err(|_| "no such process here: it may be in another namespace")?;
-        let is_verified = match fs::read_to_string(format!("/proc/{id}/maps")) {
+        let is_verified = match text(&format!("/proc/{id}/maps")) {
             Ok(maps) => maps
                 .lines()
                 .filter_map(|line| maps_file(line, file))
@@ -40,6 +40,12 @@ impl Process {
         };
         Ok(Self { name: name.trim_end().to_string(), seconds: age(&task), is_verified })
     }
+}
+
+/// What is in a file of `/proc`. The name of a thread, and that of a file, are any bytes: the kernel
+/// cuts the first one off after 15 of them.
+fn text(path: &str) -> io::Result<String> {
+    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Whether a line of `/proc/PID/maps` is of `file`; `None` if it is of a file with another number.
@@ -58,7 +64,7 @@ fn maps_file(line: &str, file: FileNumber) -> Option<bool> {
 
 /// How many seconds ago the thread began.
 fn age(task: &str) -> Option<u64> {
-    let stat = fs::read_to_string(format!("{task}/stat")).ok()?;
+    let stat = text(&format!("{task}/stat")).ok()?;
     // The name is in brackets, and may contain anything.
     let begun: u64 = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()?;
     // SAFETY: no preconditions.

@@ -3,11 +3,14 @@
 use super::joined::joined;
 use super::scratch::{Scratch, turn};
 use super::{Plain, list, open};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_shm::{Condvar, FairMutex, HashMap, LockError, Mutex, Queue, Region, RwLock, SemArray, Semaphore};
 use ulocks_testkit::Child;
+use ulocks_testkit::limit::until;
 
 /// The program takes no part: a region that nobody uses is not attached to, and not reset.
 #[test]
@@ -88,6 +91,33 @@ fn holders_and_waiters() {
     ran.has(&["slot 0, generation 1: dead, was", &process]);
     ran.has(&["\"mutex\"", "slot 0 (dead) holds it"]);
     ran.has(&["\"fair\"", "free", "not recoverable"]);
+    drop(region);
+}
+
+/// The kernel cuts a name off where it likes, and a file may have any bytes for its name.
+#[test]
+fn a_process_is_found_whose_names_are_no_text() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let region = open(&scratch);
+    let other = Scratch::new();
+    let mut path = other.path().as_os_str().to_owned();
+    path.push(OsStr::from_bytes(b"\xff"));
+    let step = Region::<AtomicU32>::options().anonymous().expect("a region");
+    let child = Child::runs(|| {
+        // SAFETY: the name ends with a zero.
+        unsafe { libc::prctl(libc::PR_SET_NAME, c"caf\xc3".as_ptr()) };
+        let own = open(&scratch);
+        let _me = joined(&own);
+        let _other = Region::<AtomicU32>::options().create(&path, 0o600).expect("another region");
+        fs::remove_file(&path).expect("it is the test's");
+        step.store(1, Relaxed);
+        Child::pauses();
+    });
+    until("the child takes part", || step.load(Relaxed) == 1);
+    let ran = list(&scratch);
+    ran.has(&[&format!("process {} (caf\u{fffd})", child.id()), "thread began"]);
+    child.killed();
     drop(region);
 }
 
