@@ -112,6 +112,43 @@ fn a_wait_ends_with_its_condition_or_its_time() {
     });
 }
 
+/// Otherwise each one that returns and waits again would let the next one return, for ever.
+#[test]
+fn a_wait_whose_time_is_over_lets_one_other_return_at_most() {
+    const WAITERS: u32 = 16;
+    let region = region();
+    let (waits, returned) = (AtomicU32::new(0), AtomicU32::new(0));
+    let waits_for_the_pair = || {
+        region.with_member(|me| {
+            let mut pair = region.pair.lock(me).expect("clean");
+            waits.fetch_add(1, Relaxed);
+            while pair[0] == 0 {
+                region.changed.wait(&mut pair).expect("clean");
+                returned.fetch_add(1, Relaxed);
+            }
+        })
+    };
+    let end = region.with_member(|me| {
+        std::thread::scope(|scope| {
+            let mut pair = region.pair.lock(me).expect("clean");
+            (0..WAITERS).for_each(|_| _ = scope.spawn(waits_for_the_pair));
+            let mut timeouts = 0;
+            // They come behind a wait whose time is over, and then have the time to go round.
+            while waits.load(Relaxed) < WAITERS || timeouts < 200 {
+                _ = region.changed.wait_for(&mut pair, Duration::from_millis(1)).expect("clean");
+                timeouts += 1;
+            }
+            let returned = returned.load(Relaxed);
+            pair[0] = 1;
+            drop(pair);
+            // One that comes later sees the change.
+            region.changed.notify_all(me);
+            assert!(returned <= timeouts, "{returned} waits have ended without a notification");
+        });
+    });
+    end.expect("a member");
+}
+
 #[test]
 fn more_types_may_be_in_a_region() {
     type Handles = (Mutex<(f32, f64)>, PhantomData<fn() -> String>, [MaybeUninit<u8>; 4], u128);

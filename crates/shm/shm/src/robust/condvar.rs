@@ -7,13 +7,22 @@
 //!   be lost to a death where several are given at once.
 //! - A thread that dies while it waits, or while it notifies, strands no waiter. In the second case
 //!   a notified waiter may sleep for [`RECHECK`](crate::slots::RECHECK) before it looks.
+//! - A wait whose time is over lets one other wait return without a notification, at most.
 //! - A call that panics leaves no waiter behind, which would use up a notification.
 //!
 //! # Protocol
 //! The waiters are requests in a `Queue` that grants nothing by itself. A waiter checks that its
 //! guard has the mutex (check), enqueues, and then releases the mutex. So the release does not
-//! panic. A notification grants the first request. Each waiter watches the one that was before it
-//! when it came; if that one dies, notified or not, the waiter leaves the queue and returns.
+//! panic. A notification grants the first request.
+//!
+//! Each waiter watches the one that was before it when it came. If that one dies, or leaves the
+//! queue since its time is over, the waiter looks again. If others wait before it, none of them was
+//! notified: it watches the last of these, and sleeps on. If it is the head now, one that was
+//! notified before it may have died, and nobody else would notice. So it returns, as if it were
+//! notified. The waiter behind watches it, as one that was notified: that one need not be told.
+//!
+//! A waiter that let the one behind it return whenever it returns would start a ring: those that
+//! wait again are behind the last one.
 
 use crate::robust::RawRobust;
 use crate::robust::mutex::{LockError, MutexGuard};

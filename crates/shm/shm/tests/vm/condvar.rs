@@ -150,3 +150,29 @@ fn a_notification_is_not_lost_to_a_death() {
         explore(config(3), one_after_the_other::<Fair, 3>(false, true));
     }
 }
+
+/// The waiter behind thread 1 leaves when its time is over. The one behind both takes an item, as
+/// soon as there is one for each of the two.
+fn behind_a_timeout<L: RawRobust>() -> impl Fn() + Clone + 'static {
+    move || {
+        let place = Place::<L>::new();
+        let me = place.join();
+        let (dying, timed, last) = (place.taker(false), place.taker(true), place.taker(false));
+        timed.join().unwrap();
+        for _ in 0..2 {
+            place.brings(&me, false);
+            spin_until(|| place.seen.load(Relaxed) == 0 || last.is_finished());
+        }
+        std::mem::forget(me);
+        last.join().unwrap();
+        _ = dying.join();
+    }
+}
+
+#[test]
+fn a_notification_is_not_lost_to_a_death_and_a_timeout() {
+    for kernel in Kernel::ALL {
+        at_each_step(1, kernel, true, 12, behind_a_timeout::<Mutex>());
+        at_each_step(1, kernel, true, 12, behind_a_timeout::<Fair>());
+    }
+}

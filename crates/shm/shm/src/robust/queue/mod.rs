@@ -23,7 +23,7 @@
 //! | any to `WAITING` | a thread that enqueues its request, and again before each sleep | (wait) |
 //! | `WAITING` to `GRANTED`; the waiter is woken | a thread that grants | (grant) |
 //! | `WAITING` to `WAITING` with `REARM`; the waiter is woken | a thread that changes what it must watch | (rearm) |
-//! | `WAITING` to 0 | a waiter whose deadline has passed | (withdraw) |
+//! | `WAITING` to 0 | a waiter whose deadline has passed; the head, which returns as if it were notified | (withdraw) |
 //!
 //! # A grant
 //! The [`Rule`] of a lock makes the waiter a holder, in memory of the lock. Then (grant) tells the
@@ -469,11 +469,22 @@ impl<'q, 's, P: Policy<Scope = futex::Global>, R: Rule> Section<'q, 's, P, R> {
         before.max_by_key(|waiter| waiter.place.order()).map(Some)
     }
 
-    /// (withdraw): withdraws the calling thread's request.
-    pub(crate) fn leave(&mut self) {
+    /// Whether no thread waits before the calling one.
+    fn is_head(&self) -> bool {
         let place = Place(self.me.request().place.load(Relaxed));
+        self.last_before(place).is_none()
+    }
+
+    /// (withdraw): withdraws the calling thread's request.
+    fn withdraw(&mut self) {
         self.me.request().word.store(0, Relaxed);
         self.settle(Reap::Nothing);
+    }
+
+    /// The same, from any place.
+    pub(crate) fn leave(&mut self) {
+        let place = Place(self.me.request().place.load(Relaxed));
+        self.withdraw();
         if !R::OVERTAKES {
             self.rearm_behind(place, self.me.slot());
         }

@@ -23,7 +23,7 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
     ) -> Result<bool, Refused> {
         let mut section = self.enter(me, rule)?;
         section.enqueue(0);
-        let watched = section.arm_for_notification()?;
+        let mut watched = section.arm_for_notification()?;
         drop(section);
         release();
         loop {
@@ -32,17 +32,25 @@ impl<P: Policy<Scope = futex::Global>> Queue<P> {
             if word & GRANTED != 0 {
                 return Ok(true);
             }
-            // If a thread has died that this one watched, a notification may have died with it.
-            let returns = has_died || word & REARM != 0;
-            if !returns && deadline.is_none_or(|deadline| !deadline.has_passed()) {
+            let is_over = deadline.is_some_and(|deadline| deadline.has_passed());
+            let is_told = has_died || word & REARM != 0;
+            if !is_told && !is_over {
                 continue;
             }
             let mut section = self.enter(me, rule).inspect_err(|_| me.request().word.store(0, Relaxed))?;
             if me.request().is_granted() {
                 return Ok(true);
             }
-            section.leave();
-            return Ok(returns);
+            let next = if is_told { section.watch_next()? } else { Some(watched) };
+            let Some(next) = next else {
+                section.withdraw();
+                return Ok(true);
+            };
+            if is_over {
+                section.leave();
+                return Ok(false);
+            }
+            watched = next;
         }
     }
 
@@ -104,5 +112,16 @@ impl<'s, P: Policy<Scope = futex::Global>, R: Rule> Section<'_, 's, P, R> {
                 return Ok(watched);
             }
         }
+    }
+
+    /// Chooses it again, when the one before has died or left. `None` if the thread is the head.
+    /// Then nobody watches the one that was notified last, and the thread is to look itself.
+    fn watch_next(&mut self) -> Result<Option<Watched<'s>>, Refused> {
+        while !self.is_head() {
+            if let watched @ Some(_) = self.arm()? {
+                return Ok(watched);
+            }
+        }
+        Ok(None)
     }
 }
