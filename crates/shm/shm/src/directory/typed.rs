@@ -138,11 +138,12 @@ impl<const ENTRIES: usize, const BYTES: usize> Directory<ENTRIES, BYTES> {
     /// directory lock meanwhile. If `prepare` panics, or the process is killed, a new value is
     /// zeroed, an old one reset, and prepared by the next thread that asks for it.
     ///
-    /// All programs that use the name should prepare it alike: any of them may be the first.
+    /// All programs that use the name should prepare it alike: any of them may be the first. A child
+    /// of a `fork` in `prepare` panics when it returns from it, and changes nothing.
     ///
     /// # Errors
     /// As [`find_or_create`](Self::find_or_create). [`Lock`](DirectoryError::Lock) if `prepare`
-    /// uses the directory.
+    /// uses the directory with `me`. With another member it waits for ever.
     ///
     /// # Examples
     /// ```
@@ -230,6 +231,8 @@ impl<const ENTRIES: usize, const BYTES: usize> Directory<ENTRIES, BYTES> {
             }
             // SAFETY: the same. Each bit pattern is a `T`.
             prepare(unsafe { &*value }, fresh);
+            // The child of a fork in `prepare` returns from it, too.
+            me.check_process();
         };
         let offset = self.place(me, name, create, Kind::of::<T>(), prepared)?;
         // SAFETY: the place is in the arena, aligned for `T`, and no other value's: invariant 1. It

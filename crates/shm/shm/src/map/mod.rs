@@ -222,7 +222,8 @@ where
     /// `None`. Returns the value that it had. No other thread comes between.
     ///
     /// `change` may not use the map: with `me` it is refused, with another member it waits for
-    /// ever. If it panics, or the process is killed in it, nothing changes.
+    /// ever. If it panics, or the process is killed in it, nothing changes. Nor does anything when a
+    /// child of a `fork` in it returns from it: that panics in the child.
     ///
     /// # Errors
     /// As [`insert`](Self::insert). [`MapError::Refused`] has `None`: `change` was not called.
@@ -241,6 +242,8 @@ where
         let old = found.map(|found| self.table.value(found.entry));
         let mut room = true;
         let new = change(old);
+        // The child of a fork in `change` returns from it, too.
+        me.check_process();
         match (new, found) {
             (Some(new), Some(found)) => self.table.replace(found.entry, new),
             (Some(new), None) => room = self.table.insert(hash, key, new),

@@ -171,6 +171,9 @@ impl<R: SharedSafe> Options<R> {
     /// As [`create_or_open`](Self::create_or_open); [`Io`](RegionError::Io) with the error of
     /// `prepare`.
     ///
+    /// # Panics
+    /// If a child of a `fork` in `prepare` returns from it. The parent goes on.
+    ///
     /// # Examples
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -413,7 +416,14 @@ impl<R: SharedSafe> Region<R> {
 
     /// Prepares the root, and lets others use it. The caller has the exclusive lock.
     fn prepared(&self, prepare: Prepare<'_, R>) -> Result<(), RegionError> {
-        prepare(self)?;
+        let process = std::process::id();
+        let prepared = prepare(self);
+        // The child of a fork in `prepare` returns from it, too, and has a copy of the lock.
+        assert!(
+            std::process::id() == process,
+            "a child of fork returns from the preparation of its parent's region; end it, or let it open the region"
+        );
+        prepared?;
         in_order();
         self.header()[at::STATE].store(READY, Relaxed);
         Ok(())

@@ -164,6 +164,35 @@ fn a_failure_keeps_nobody_out_although_a_child_lives() {
     }
 }
 
+/// The child returns from the preparation, too, and has a copy of the lock: others would get in.
+#[test]
+fn a_child_of_a_fork_in_a_preparation_ends_it_for_nobody() {
+    let _turn = turn();
+    for fails in [false, true] {
+        let scratch = Scratch::new();
+        let (mut child, mut meanwhile) = (0, None);
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            options().create_or_open_with(scratch.path(), 0o600, |_| {
+                // SAFETY: the child ends by `_exit`, after it has left the preparation.
+                child = unsafe { libc::fork() };
+                if child == 0 {
+                    return if fails { Err(io::Error::other("the child fails")) } else { Ok(()) };
+                }
+                // SAFETY: a child of this process, whose status is not asked for.
+                assert_eq!(unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) }, child);
+                meanwhile = options().wait(Duration::ZERO).open(scratch.path()).err();
+                Ok(())
+            })
+        }));
+        if child == 0 {
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(0) };
+        }
+        assert!(matches!(made, Ok(Ok(_))), "{made:?}");
+        assert!(matches!(meanwhile, Some(RegionError::Busy)), "another one got in: {meanwhile:?}");
+    }
+}
+
 /// The members of a region can be had while it is prepared.
 #[test]
 fn a_thread_takes_part_while_it_prepares() {
