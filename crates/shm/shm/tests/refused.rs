@@ -26,8 +26,11 @@ fn region() -> Region<Root> {
     Region::options().anonymous().expect("a region")
 }
 
-/// The waits of a child, each for one lock that the test has.
-const WAITS: [(&str, fn(&Region<Root>, &Member<'_>)); 5] = [
+/// A wait of a child for a lock that the test has.
+type Wait = fn(&Region<Root>, &Member<'_>);
+
+/// One for each lock.
+const WAITS: [(&str, Wait); 5] = [
     ("mutex", |region, me| *region.mutex.lock(me).expect("a holder that lives") += 1),
     ("fair mutex", |region, me| *region.fair.lock(me).expect("a holder that lives") += 1),
     ("writer", |region, me| *region.lock.write(me).expect("a holder that lives") += 1),

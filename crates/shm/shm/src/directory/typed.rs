@@ -138,8 +138,8 @@ impl<const ENTRIES: usize, const BYTES: usize> Directory<ENTRIES, BYTES> {
     /// directory lock meanwhile. If `prepare` panics, or the process is killed, a new value is
     /// zeroed, an old one reset, and prepared by the next thread that asks for it.
     ///
-    /// All programs that use the name should prepare it alike: any of them may be the first. A child
-    /// of a `fork` in `prepare` panics when it returns from it, and changes nothing.
+    /// All programs that use the name should prepare it alike: any of them may be the first. A
+    /// child of a `fork` in `prepare` panics when it returns from it, and changes nothing.
     ///
     /// # Errors
     /// As [`find_or_create`](Self::find_or_create). [`Lock`](DirectoryError::Lock) if `prepare`

@@ -42,8 +42,8 @@ impl Process {
     }
 }
 
-/// What is in a file of `/proc`. The name of a thread, and that of a file, are any bytes: the kernel
-/// cuts the first one off after 15 of them.
+/// What is in a file of `/proc`. The name of a thread, and that of a file, are any bytes: the
+/// kernel cuts the first one off after 15 of them.
 fn text(path: &str) -> io::Result<String> {
     fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

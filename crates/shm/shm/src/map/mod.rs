@@ -222,8 +222,8 @@ where
     /// `None`. Returns the value that it had. No other thread comes between.
     ///
     /// `change` may not use the map: with `me` it is refused, with another member it waits for
-    /// ever. If it panics, or the process is killed in it, nothing changes. Nor does anything when a
-    /// child of a `fork` in it returns from it: that panics in the child.
+    /// ever. If it panics, or the process is killed in it, nothing changes. Nor does anything when
+    /// a child of a `fork` in it returns from it: that panics in the child.
     ///
     /// # Errors
     /// As [`insert`](Self::insert). [`MapError::Refused`] has `None`: `change` was not called.

@@ -85,11 +85,11 @@ impl<R: SharedSafe> Region<R> {
     /// other thread.
     ///
     /// # Signals and forks
-    /// Not for a signal handler. A child of a `fork` in `f` does not take part: a call by the member
-    /// panics there, and so does the drop of a guard. Neither changes anything, nor does its return
-    /// from `f`. The child must not use the data by a guard: it is its parent's. It calls this
-    /// function by itself. A thread must not end inside of `f` but by a panic: `pthread_exit` and
-    /// the like are unsafe to call.
+    /// Not for a signal handler. A child of a `fork` in `f` does not take part: a call by the
+    /// member panics there, and so does the drop of a guard. Neither changes anything, nor does its
+    /// return from `f`. The child must not use the data by a guard: it is its parent's. It calls
+    /// this function by itself. A thread must not end inside of `f` but by a panic: `pthread_exit`
+    /// and the like are unsafe to call.
     ///
     /// `f` calls `execve` only in the main thread. In another one the kernel does not see that the
     /// member has ended: its locks stay held, and its slot stays taken, until no process is

@@ -53,7 +53,8 @@ fn an_inherited_mapping_is_the_same_region() {
     assert_eq!(*region.total.lock(), 3 * ROUNDS);
 }
 
-/// Otherwise nobody would reset the region when the parent is gone. No thread of the child takes part.
+/// Otherwise nobody would reset the region when the parent is gone. No thread of the child takes
+/// part.
 #[test]
 fn a_child_detaches_although_its_parent_takes_part() {
     let _turn = turn();

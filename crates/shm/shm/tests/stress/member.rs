@@ -285,8 +285,8 @@ fn a_child_of_a_fork_in_the_closure_leaves_its_parent_in_place() {
     is_as_new(region);
 }
 
-/// Where the C library does not empty the robust list of a child, the list leads to the slots of the
-/// parent: they are mapped still when the child takes part for itself.
+/// Where the C library does not empty the robust list of a child, the list leads to the slots of
+/// the parent: they are mapped still when the child takes part for itself.
 #[test]
 fn a_child_that_has_dropped_its_parents_region_takes_part_in_another_one() {
     let (mut region, mut other) = (Some(region()), None);

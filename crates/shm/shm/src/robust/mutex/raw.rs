@@ -291,8 +291,8 @@ impl<P: Policy<Scope = futex::Global>> RawMutex<P> {
         if marked != plain && self.word.compare_exchange(marked, plain, Relaxed, Relaxed).is_err() {
             return false;
         }
-        // A thread that unwinds here may be the one that is to watch the holder (invariant 2). And a
-        // queue that has this mutex for its lock may have the thread's request.
+        // A thread that unwinds here may be the one that is to watch the holder (invariant 2). And
+        // a queue that has this mutex for its lock may have the thread's request.
         without_unwinding(|| self.word.wait(plain, Some(until)));
         true
     }

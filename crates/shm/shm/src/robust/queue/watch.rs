@@ -105,8 +105,8 @@ impl<'s> Watched<'s> {
         }
     }
 
-    /// Sleeps while the caller's word says that it waits. A thread that unwinds here would leave its
-    /// request in the queue, and others would wait for what that is granted.
+    /// Sleeps while the caller's word says that it waits. A thread that unwinds here would leave
+    /// its request in the queue, and others would wait for what that is granted.
     fn sleep_plainly(&self, until: Deadline) {
         without_unwinding(|| self.word.wait(self.waiting, Some(until)));
     }
