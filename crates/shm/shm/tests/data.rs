@@ -108,33 +108,6 @@ fn a_closure_that_panics_changes_nothing() {
     });
 }
 
-/// The child returns from the closure, too.
-#[test]
-fn a_child_of_a_fork_in_a_closure_changes_nothing() {
-    with(|Root { map, .. }, me| {
-        let mut child = 0;
-        let updates = || {
-            map.update(me, 1, |_| {
-                // SAFETY: the child ends by `_exit` or a panic, after it has left the closure.
-                child = unsafe { libc::fork() };
-                if child == 0 {
-                    return Some([9, 9]);
-                }
-                // SAFETY: a child of this process, whose status is not asked for.
-                assert_eq!(unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) }, child);
-                Some([1, 1])
-            })
-        };
-        let updated = catch_unwind(AssertUnwindSafe(updates));
-        if child == 0 {
-            // SAFETY: ends the child.
-            unsafe { libc::_exit(0) };
-        }
-        assert!(matches!(updated, Ok(Ok(None))));
-        assert_eq!((map.get(me, &1), map.len()), (Ok(Some([1, 1])), 1));
-    });
-}
-
 /// As a map does that the standard library has, whatever the order of the changes.
 #[test]
 fn a_map_is_one_with_the_standard_librarys() {

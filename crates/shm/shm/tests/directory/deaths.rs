@@ -92,29 +92,3 @@ fn a_creator_that_panics_leaves_no_part_of_an_entry() {
     let value = region.find_or_create::<AtomicU64>(&me, "value").expect("room");
     assert_eq!(value.load(Relaxed), 0);
 }
-
-/// The child returns from the preparation, too.
-#[test]
-fn a_child_of_a_fork_in_a_preparation_publishes_nothing() {
-    let region = Region::<Directory<2, 64>>::options().anonymous().expect("a region");
-    let me = joined(&region);
-    let (mut child, mut entries) = (0, 0);
-    let prepared = catch_unwind(AssertUnwindSafe(|| {
-        let value = region.find_or_create_with(&me, "value", |_: &AtomicU64, _| {
-            // SAFETY: the child ends by `_exit` or a panic, after it has left the preparation.
-            child = unsafe { libc::fork() };
-            if child != 0 {
-                // SAFETY: a child of this process, whose status is not asked for.
-                assert_eq!(unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) }, child);
-                entries = region.entries().count();
-            }
-        });
-        assert!(value.is_ok());
-    }));
-    if child == 0 {
-        // SAFETY: ends the child.
-        unsafe { libc::_exit(0) };
-    }
-    assert!(prepared.is_ok());
-    assert_eq!((entries, region.entries().count()), (0, 1));
-}

@@ -313,39 +313,6 @@ fn a_child_that_has_dropped_its_parents_region_takes_part_in_another_one() {
     }
 }
 
-/// A guard is the parent's, also if its copy is dropped by a panic: what the child says of the data
-/// would be taken for the parent's word.
-#[test]
-fn a_child_of_fork_says_nothing_of_its_parents_data() {
-    /// The child panics, and aborts at the drop. The parent drops the guard when it has the child.
-    fn panics<G>(guard: G) {
-        let child = Child::runs(move || {
-            let _guard = guard;
-            panic!("planned");
-        });
-        assert_eq!(child.waited() & 0x7f, libc::SIGABRT, "the drop of a parent's guard");
-    }
-    let region = region();
-    member(&region, |me| {
-        panics(region.mutex.lock(me).expect("a free mutex"));
-        drop(region.mutex.lock(me).expect("what a child said of the mutex"));
-        panics(region.lock.write(me).expect("a free lock"));
-        drop(region.lock.write(me).expect("what a child said of the lock"));
-        let mut mutex = region.mutex.reset(me).expect("a free mutex");
-        let mut lock = region.lock.reset(me).expect("a free lock");
-        Child::runs(|| {
-            let refused = |f: &mut dyn FnMut()| assert!(catch_unwind(AssertUnwindSafe(f)).is_err());
-            refused(&mut || mutex.mark_consistent());
-            refused(&mut || lock.mark_consistent());
-        })
-        .ends();
-        assert!(mutex.is_dirty() && lock.is_dirty(), "the child has said that the data is whole");
-        mutex.mark_consistent();
-        lock.mark_consistent();
-    });
-    is_as_new(region);
-}
-
 /// A value with a drop that uses the region when its thread ends.
 struct AtTheEnd(Arc<Region<Root>>, Sender<Result<(), JoinError>>);
 
