@@ -156,7 +156,10 @@ unsafe impl<const SEMS: usize, const SLOTS: usize, const OPS: usize, W: Spin> Sh
     for SemArray<SEMS, SLOTS, OPS, Shared<W>>
 {
     // With the number of its layout.
-    const LAYOUT: u64 = named("shm::SemArray 2", &[SEMS as u64, SLOTS as u64, OPS as u64]);
+    const LAYOUT: u64 = {
+        assert!(OPS > 0, "a `SemArray` has room for a set of one operation at least");
+        named("shm::SemArray 2", &[SEMS as u64, SLOTS as u64, OPS as u64])
+    };
     const LEAST_SLOTS: usize = SLOTS;
     const SHOWN_AS: u32 = inspect::shown_array(SEMS, OPS);
 

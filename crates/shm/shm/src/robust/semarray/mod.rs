@@ -22,8 +22,9 @@ use ulocks_semarray::{Op, Set};
 /// whole or not at all. What a thread holds a permit for comes back when the thread dies.
 ///
 /// This is System V's `semop` with `SEM_UNDO`, without a system call when no thread waits. Values
-/// are at most 32,767. A set has at most `OPS` operations. Each of `SLOTS` participants has room of
-/// its own in the array. A region that has more participants is refused when it is made.
+/// are at most 32,767. A set has at most `OPS` operations, and `OPS` is one at least. Each of
+/// `SLOTS` participants has room of its own in the array. A region that has more participants is
+/// refused when it is made.
 ///
 /// # Fairness
 /// An arriving set is tried first. Of the sets that wait, the oldest that can proceed is performed.
