@@ -395,11 +395,11 @@ pub(crate) fn node(id: usize) -> &'static Node {
 }
 
 /// The nodes by number, in chunks that are made when they are needed.
+///
+/// A thread learns a number from a lock's word, or from an entry of a list (`slot.rs`). Both show
+/// it what was in the table before, so its own reads are Relaxed.
 #[cfg(checking)]
 mod table {
-    //! A thread learns a number from a lock's word, or from an entry of a list (`slot.rs`). Both
-    //! show it what was in the table before, so its own reads are Relaxed.
-
     use super::{Acquire, AtomicPtr, Node, Relaxed, Release, forget, keep, ptr};
 
     const CHUNK: usize = 1024;
