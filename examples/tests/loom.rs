@@ -35,5 +35,5 @@ fn a_timed_pop_gets_the_item_or_leaves_it() {
 
 #[test]
 fn no_job_runs_in_a_pause() {
-    model::explore(Config::bounded(1), job_and_pause);
+    model::explore(Config::bounded(3), job_and_pause);
 }
