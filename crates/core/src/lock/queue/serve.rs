@@ -159,6 +159,18 @@ mod tests {
         assert_eq!(mutex.state(), State::HELD.awake());
     }
 
+    /// Invariant 5. No model needs it: the next release would clear the bit.
+    #[test]
+    fn a_candidate_that_gives_up_leaves_the_mutex_to_all() {
+        let mutex = QueueMutex::<Private, After>::new();
+        mutex.lock();
+        let mut seen = Seen { mutex: &mutex, word: State::HELD };
+        assert!(seen.change(State::HELD.awake(), Acquire));
+        mutex.set_due();
+        assert!(mutex.resign());
+        assert_eq!(mutex.state(), State::HELD, "it is owed to nobody");
+    }
+
     /// A waiter has left, and is about to release the queue lock.
     #[test]
     fn a_free_mutex_whose_queue_is_locked_is_taken_though_no_time_is_left() {
