@@ -382,7 +382,7 @@ mod tests {
             let of_package = placed.iter().find(|placed| placed.package == *name);
             let weakening = of_package.and_then(|placed| placed.weakenings().next());
             let weakening = weakening.unwrap_or_else(|| panic!("no site in {name}"));
-            // Loom has no priority inheritance and no processes, and the checker none of its models.
+            // Loom has no priority inheritance and no processes. The checker has no models of it.
             let without_loom = ["ulocks-pi", "ulocks-shm", "ulocks-debug", "ulocks-sysv"];
             let worlds = if without_loom.contains(name) { 1 } else { 2 };
             assert_eq!(models(&workspace, &weakening, None).len(), worlds, "{name}");
