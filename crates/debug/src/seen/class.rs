@@ -421,7 +421,7 @@ mod table {
     pub fn set(id: u32, node: *mut Node) {
         let id = id as usize;
         let place = TABLE.get(id / CHUNK).expect("there are at most four million classes");
-        // Mutant: Acquire -> Relaxed: models have no chunks. One thread makes a chunk, others write it.
+        // Mutant: Acquire -> Relaxed: models have no chunks, which one thread makes.
         let mut chunk = place.load(Acquire);
         if chunk.is_null() {
             let mine = keep([const { AtomicPtr::new(ptr::null_mut()) }; CHUNK]);

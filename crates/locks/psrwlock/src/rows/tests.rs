@@ -43,6 +43,7 @@ fn a_hint_of_a_lock_that_was_moved_is_taken_back() {
     writer.unlock_write_at();
     assert_eq!(writer.hinted(), 0);
 }
+
 #[test]
 fn a_lock_that_was_idle_for_an_hour_gets_a_row_again() {
     const HOUR: u64 = 3_600_000_000_000;
