@@ -8,7 +8,7 @@ use ulocks_core::queue::{InOrder, QueueMutex};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, cpu};
-use ulocks_testkit::task::{self, bind_to, cpus_of, until_asleep};
+use ulocks_testkit::task::{self, bind, cpus_of, until_asleep};
 
 /// A thread that is bound to `cpu` sleeps for a mutex.
 fn sleep_on(cpu: usize) {
@@ -17,7 +17,7 @@ fn sleep_on(cpu: usize) {
     mutex.lock();
     thread::scope(|scope| {
         scope.spawn(|| {
-            bind_to(cpu);
+            bind(0, &[cpu]);
             tell.send(task::id()).unwrap();
             mutex.lock();
             // SAFETY: locked above; the token is nothing.

@@ -6,7 +6,7 @@
 use std::thread;
 use ulocks_core::spin::{Look, Patience, closely};
 use ulocks_core::{Private, Shared};
-use ulocks_testkit::task::{bind_to, cpus_of};
+use ulocks_testkit::task::{bind, cpus_of};
 
 fn looks_in_one_process() -> bool {
     closely::<Private<Patience<1_000_000>>>(|| Look::Acquired)
@@ -22,7 +22,7 @@ fn one_bound_waiter_does_not_switch_spinning_off_for_the_process() {
     let (first, last) = (cpus[0], cpus[cpus.len() - 1]);
     let bound_to = |cpu| {
         let waiter = move || {
-            bind_to(cpu);
+            bind(0, &[cpu]);
             (looks_in_one_process(), looks_between_processes())
         };
         thread::spawn(waiter).join().expect("a thread may bind itself to a CPU it may run on")

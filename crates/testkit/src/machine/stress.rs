@@ -335,7 +335,7 @@ fn move_to_a_cpu(random: &mut Random) {
     // Of the first thread: this one may be restricted already.
     let cpus = task::cpus_of(std::process::id() as i32);
     if !cpus.is_empty() {
-        task::bind_to(cpus[random.below(cpus.len() as u32) as usize]);
+        task::bind(0, &[cpus[random.below(cpus.len() as u32) as usize]]);
     }
 }
 

@@ -32,18 +32,19 @@ pub fn cpus_of(id: i32) -> Vec<usize> {
     }
 }
 
-/// Binds the calling thread, and the threads and children that it makes, to one CPU.
+/// Binds the thread `id`, and the threads and children that it makes, to `cpus`; 0 is the calling
+/// thread.
 ///
 /// # Panics
-/// If it may not run there.
-pub fn bind_to(cpu: usize) {
+/// If it may run on none of them, or there is no such thread.
+pub fn bind(id: i32, cpus: &[usize]) {
     // SAFETY: an all-zero set is an empty one, which has room for each CPU that `cpus_of` names.
     let bound = unsafe {
-        let mut one: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut one);
-        libc::sched_setaffinity(0, size_of_val(&one), &raw const one)
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        cpus.iter().for_each(|&cpu| libc::CPU_SET(cpu, &mut set));
+        libc::sched_setaffinity(id, size_of_val(&set), &raw const set)
     };
-    assert_eq!(bound, 0, "CPU {cpu}: {}", io::Error::last_os_error());
+    assert_eq!(bound, 0, "CPUs {cpus:?}: {}", io::Error::last_os_error());
 }
 
 /// Gives a thread or a process a scheduling policy; 0 is the calling thread. musl's function of

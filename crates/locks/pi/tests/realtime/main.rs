@@ -260,18 +260,18 @@ fn before_the_heir_runs<T: Send>(
     let gate = Gate(Futex::new(0));
     thread::scope(|scope| {
         let (owner, _) = asleep(scope, 0, || {
-            task::bind_to(there);
+            task::bind(0, &[there]);
             std::mem::forget(mutex.lock());
             gate.wait();
         });
         let (_, heir) = asleep(scope, 0, || {
-            task::bind_to(here);
+            task::bind(0, &[here]);
             matches!(mutex.lock(), Err(PiLockError::OwnerDied(_)))
         });
         let acted = thread::scope(|scope| {
             let gate = &gate;
             let acts = scope.spawn(move || {
-                task::bind_to(here);
+                task::bind(0, &[here]);
                 assert!(run_at(1), "permitted a moment ago");
                 gate.open();
                 let owner = format!("/proc/self/task/{owner}");

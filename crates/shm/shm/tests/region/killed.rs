@@ -3,7 +3,7 @@
 //! lost.
 
 use super::scratch::{Scratch, turn};
-use super::traced::{step, wait};
+use super::traced::{beside, step, wait};
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::path::Path;
@@ -180,9 +180,11 @@ fn a_creator_outlives_another_that_has_failed_with_its_file() {
 
 /// Runs `child` to its next system call, or out of it. Whether it still lives.
 fn to_system_call(child: libc::pid_t) -> bool {
-    // SAFETY: a stopped child that is traced.
-    assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SYSCALL, child, 0, 0) }, 0);
-    let status = wait(child);
+    let status = beside(child, || {
+        // SAFETY: a stopped child that is traced.
+        assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SYSCALL, child, 0, 0) }, 0);
+        wait(child)
+    });
     let has_ended = libc::WIFEXITED(status);
     assert!(!has_ended || libc::WEXITSTATUS(status) == 0, "a child failed");
     !has_ended

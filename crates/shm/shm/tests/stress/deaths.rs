@@ -177,7 +177,7 @@ fn dies_before_it_runs(name: &'static str, again: bool) -> bool {
 }
 
 fn a_woken_waiter_dies(name: &'static str, again: bool) {
-    task::bind_to(task::cpus_of(0)[0]);
+    task::bind(0, &task::cpus_of(0)[..1]);
     if !before_all_others(|| ()) {
         println!("not tested: the kernel permits no real-time priority");
         return;
