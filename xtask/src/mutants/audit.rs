@@ -6,6 +6,7 @@ use super::results::{Hashes, Record, Results};
 use super::scratch::Scratch;
 use super::spec::Mutant;
 use super::weaken::Placed;
+use crate::verify::runs::Passed;
 use anyhow::{Context, bail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -31,6 +32,8 @@ pub struct Store<'a> {
     pub hashes: Hashes<'a>,
     /// The records.
     pub results: Results,
+    /// The tests that have passed without a mutant.
+    pub passed: Passed,
 }
 
 impl<'a> Store<'a> {
@@ -38,7 +41,8 @@ impl<'a> Store<'a> {
     pub fn open(workspace: &'a Workspace) -> anyhow::Result<Self> {
         let scratch = Scratch::open(workspace)?;
         let results = Results::open(&scratch.base.join("results.jsonl"))?;
-        Ok(Self { hashes: Hashes::new(workspace)?, results, scratch })
+        let passed = Passed::load(workspace)?;
+        Ok(Self { hashes: Hashes::new(workspace)?, results, passed, scratch })
     }
 
     /// The record of an earlier run.

@@ -84,8 +84,10 @@ fn run_built(audit: &Audit<'_>, jobs: &[Job<'_>]) -> anyhow::Result<Vec<Row>> {
         let job = Job { mutant: None, probe };
         let row: Row = without.get(key(probe), || {
             let (key, hash) = job.key(audit.store);
+            let has_passed = || audit.store.passed.has(probe.place(), &probe.filter);
             match audit.store.earlier(&key, hash) {
                 Some(record) => Ok(job.row(record.verdict, record.took).with_note("earlier")),
+                None if has_passed() => Ok(job.row(Verdict::Passes, Duration::ZERO).with_note("xtask test")),
                 None => job.run(audit, worker),
             }
         })?;
@@ -210,8 +212,8 @@ impl Job<'_> {
 }
 
 /// Two probes with the same key name the same tests.
-fn key(probe: &Probe) -> [&str; 4] {
-    [&probe.world, &probe.package, &probe.test, &probe.filter]
+fn key(probe: &Probe) -> ([&str; 3], &str) {
+    (probe.place(), &probe.filter)
 }
 
 fn unit(probe: &Probe) -> Unit {

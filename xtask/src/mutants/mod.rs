@@ -27,7 +27,8 @@
 //! The tests also run without any mutant. They must pass, and at least one test must run. Otherwise
 //! a failure under a mutant would prove nothing: the test might always fail, or the filter might
 //! select no test. For a planted bug such a run comes when it is first needed, so the first verdict
-//! does not wait for the other crates. For orderings it also tells which models reach which.
+//! does not wait for the other crates. It is left out where a `cargo xtask test` of the same code
+//! has run the tests, and they have passed. For orderings it also tells which models reach which.
 
 mod audit;
 mod build;

@@ -107,6 +107,13 @@ pub struct Probe {
     pub says: Option<String>,
 }
 
+impl Probe {
+    /// Where the tests are: a world, a package and a target.
+    pub fn place(&self) -> [&str; 3] {
+        [&self.world, &self.package, &self.test]
+    }
+}
+
 impl Mutant {
     /// Its number. It is the same in every run and does not depend on other mutants, so that builds
     /// stay valid.

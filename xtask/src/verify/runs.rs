@@ -50,6 +50,45 @@ pub fn file(workspace: &Workspace) -> PathBuf {
     workspace.target().join("xtask-test/runs.jsonl")
 }
 
+/// The runs of the present code, each with what it printed.
+fn of_today(workspace: &Workspace, codes: &Codes) -> anyhow::Result<Vec<(Run, String)>> {
+    let file = file(workspace);
+    if !file.exists() {
+        return Ok(Vec::new());
+    }
+    let mut runs = Vec::new();
+    for line in fs::read_to_string(&file)?.lines() {
+        let run: Run = serde_json::from_str(line).with_context(|| format!("{}: {line}", file.display()))?;
+        if codes.of(&run.package) == run.code {
+            let log = fs::read_to_string(&run.log).with_context(|| run.log.display().to_string())?;
+            runs.push((run, log));
+        }
+    }
+    Ok(runs)
+}
+
+/// The tests that have passed in the present code.
+pub struct Passed(Vec<(Run, String)>);
+
+impl Passed {
+    /// Reads the logs of the last `cargo xtask test`.
+    pub fn load(workspace: &Workspace) -> anyhow::Result<Self> {
+        Ok(Self(of_today(workspace, &Codes::load(workspace)?)?))
+    }
+
+    /// Whether a test of `place` has a name that contains `filter`, and each such test has passed.
+    /// The place is a world, a package and a target.
+    pub fn has(&self, place: [&str; 3], filter: &str) -> bool {
+        let of_place = self.0.iter().filter(|(run, _)| [&run.world, &run.package, &run.target] == place);
+        let said = of_place.flat_map(|(_, log)| log.lines()).filter_map(|line| {
+            let (name, end) = line.strip_prefix("test ")?.split_once(" ... ")?;
+            (name.contains(filter) && !end.starts_with("ignored")).then_some(end)
+        });
+        let mut said = said.peekable();
+        said.peek().is_some() && said.all(|end| end == "ok")
+    }
+}
+
 /// Records what the runs of the present code say of `checks`. A record that there is has the time
 /// that its test takes, and stays.
 pub fn collect(
@@ -58,24 +97,13 @@ pub fn collect(
     codes: &Codes,
     records: &mut Records,
 ) -> anyhow::Result<()> {
-    let file = file(workspace);
-    if !file.exists() {
-        return Ok(());
-    }
-    let text = fs::read_to_string(&file)?;
     let mut count = 0;
-    for line in text.lines() {
-        let run: Run = serde_json::from_str(line).with_context(|| format!("{}: {line}", file.display()))?;
+    for (run, log) in of_today(workspace, codes)? {
         let is_of_run = |check: &&&Check| {
             let place = (check.tool.world(), &check.package, &check.target);
             place == (Some(run.world.as_str()), &run.package, &run.target)
         };
-        let of_run: Vec<_> = checks.iter().filter(is_of_run).collect();
-        if of_run.is_empty() || codes.of(&run.package) != run.code {
-            continue;
-        }
-        let log = fs::read_to_string(&run.log).with_context(|| run.log.display().to_string())?;
-        for check in of_run {
+        for check in checks.iter().filter(is_of_run) {
             match result(check.tool, &check.test, &log) {
                 Some(Some(_)) if records.state(check, codes) == State::Today => {}
                 Some(figures) => {
@@ -152,8 +180,14 @@ mod tests {
             target: "vm".into(),
             test: test.into(),
         };
-        let checks = [check("p", "a"), check("p", "c"), check("old", "a"), check("r", "a")];
         let codes = Codes::fixed(&[("p", "now"), ("old", "changed"), ("r", "now")]);
+        let passed = Passed(of_today(&workspace, &codes).unwrap());
+        let has = |package: &str, filter: &str| passed.has(["vm", package, "vm"], filter);
+        assert!(has("p", "a") && has("p", "a::"));
+        assert!(!has("p", "c") && !has("p", ""), "one has failed");
+        assert!(!has("p", "e") && !has("p", "f"), "none was run");
+        assert!(!has("old", "a") && !has("r", "a"), "another code, or another world");
+        let checks = [check("p", "a"), check("p", "c"), check("old", "a"), check("r", "a")];
         let mut records = Records::default();
         records.note(&checks[1], Some(Figures { code: "now".into(), ..Figures::default() }));
         collect(&workspace, &checks.iter().collect(), &codes, &mut records).unwrap();
