@@ -8,15 +8,23 @@ mod users;
 
 use common::{Arrays, compile, folder, preloaded, printed};
 use std::fs;
+use std::path::{Path, PathBuf};
 use ulocks_testkit::refusal;
 
 fn run(name: &str, arguments: &[&str]) -> String {
-    let program = compile(&folder(name), &[&format!("shared/{name}.c")]);
+    run_built(&built(name), name, arguments)
+}
+
+fn built(name: &str) -> PathBuf {
+    compile(&folder(name), &[&format!("shared/{name}.c")])
+}
+
+fn run_built(program: &Path, name: &str, arguments: &[&str]) -> String {
     let arrays = Arrays::new(name);
     if name == "slots" {
         arrays.let_in_all_users();
     }
-    let printed = printed(preloaded(&program, &arrays, true).args(arguments));
+    let printed = printed(preloaded(program, &arrays, true).args(arguments));
     assert!(arrays.0.join("registry").exists(), "the library was not used");
     let left = fs::read_dir(&arrays.0).unwrap().count();
     assert_eq!(left, 1, "files of arrays were left behind");
@@ -30,9 +38,13 @@ fn values_come_back_after_random_deaths() {
 
 #[test]
 fn a_death_at_any_instruction_leaves_all_or_nothing() {
-    match run("steps", &[]).as_str() {
-        "no ptrace\n" => println!("not tested: this system does not let a process be traced"),
-        printed => assert_eq!(printed, "whole after each death\n"),
+    let program = built("steps");
+    // Each call has a limit of its own: each step of a process is two switches.
+    for call in ["give", "release", "set", "sleep", "make", "first", "remove", "private", "reap"] {
+        match run_built(&program, "steps", &[call]).as_str() {
+            "no ptrace\n" => println!("not tested: this system does not let a process be traced"),
+            printed => assert_eq!(printed, "whole after each death\n", "{call}"),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 /* Handlers of signals: what they are, when they run, and that they end sleeps. */
 #include "case.h"
+#include "../common/traced.h"
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -191,6 +192,8 @@ static int is_blocked(pid_t pid)
 /* Whether it sleeps in its set. */
 static int is_asleep(pid_t pid) { return is_blocked(pid) && semctl(id, 0, GETNCNT) == 1; }
 
+static void on_tick(int signal) { (void)signal; }
+
 /* What the call ends with, and in `taken` how many instructions were made before the signal. */
 static int interrupted(long step, long *taken)
 {
@@ -214,12 +217,21 @@ static int interrupted(long step, long *taken)
         puts("no ptrace");
         exit(0);
     }
+    /* A child that falls asleep does not stop. So each wait for a stop ends after some milliseconds. */
+    struct sigaction tick = {.sa_handler = on_tick};
+    const struct itimerval often = {{0, 5000}, {0, 5000}}, never = {{0, 0}, {0, 0}};
+    cpu_set_t all;
     int sleeps = 0;
+    stay_beside(pid, &all);
+    sigaction(SIGALRM, &tick, 0);
+    setitimer(ITIMER_REAL, &often, 0);
     for (*taken = 0; *taken < step && !sleeps; ++*taken) {
         ptrace(PTRACE_SINGLESTEP, pid, 0, 0);
-        for (long looks = 0; waitpid(pid, &status, WNOHANG) != pid && !sleeps; looks++)
-            sleeps = looks > 3000 && is_asleep(pid);
+        while (waitpid(pid, &status, 0) != pid && !sleeps)
+            sleeps = is_asleep(pid);
     }
+    setitimer(ITIMER_REAL, &never, 0);
+    sched_setaffinity(0, sizeof all, &all);
     if (sleeps)
         kill(pid, SIGUSR1);
     else
