@@ -90,7 +90,7 @@ pub unsafe trait WaitsAsync<L: RawMutex>: Waits<L> {
 /// - if it began while a notifier that does not hold the mutex was under way: it may return with
 ///   those that are notified;
 /// - if something else wakes the futex at this address, which Linux programs must expect;
-/// - if 65,535 threads wait already: further ones do not sleep.
+/// - if 65,535 threads wait already: further ones do not sleep. They still time out.
 ///
 /// A notification is never lost by any of these, nor by a deadline or a signal that ends a wait at
 /// the same moment.

@@ -559,7 +559,8 @@ unsafe impl<L: RawMutex> Waits<L> for Sequence<L> {
     unsafe fn wait(&self, mutex: &L, token: L::Token, deadline: Option<Deadline>) -> (L::Token, Wakeup) {
         // SAFETY: the caller's promise.
         let Some(entry) = (unsafe { self.begin(mutex, token) }) else {
-            return (mutex.lock(), Wakeup::Notified);
+            let timed_out = deadline.is_some_and(|deadline| deadline.has_passed());
+            return (mutex.lock(), if timed_out { Wakeup::TimedOut } else { Wakeup::Notified });
         };
         // A waiter that unwound would leave its count behind, and the wake-up that was meant for
         // it.
@@ -596,5 +597,33 @@ struct Grant {
 impl<L: RawMutex> fmt::Debug for Sequence<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Counts(self.counts.load(Relaxed)).fmt(f)
+    }
+}
+
+#[cfg(all(test, world = "machine"))]
+mod tests {
+    use super::*;
+    use crate::Private;
+    use crate::lock::queue::{InOrder, QueueMutex};
+    use core::time::Duration;
+
+    /// It was told of a notification each time, also when its deadline had passed: so its loop went
+    /// on for as long as the others waited.
+    #[test]
+    fn a_wait_that_cannot_be_counted_ends_at_its_deadline() {
+        type Mutex = QueueMutex<Private, InOrder>;
+        let (mutex, condvar) = (Mutex::new(), Sequence::<Mutex>::new());
+        let wait = |timeout| {
+            mutex.lock();
+            // SAFETY: locked above; the token is nothing.
+            let ((), wakeup) = unsafe { condvar.wait(&mutex, (), Some(Deadline::after(timeout))) };
+            // SAFETY: the wait has returned with it.
+            unsafe { mutex.unlock(()) };
+            wakeup
+        };
+        assert_eq!(wait(Duration::ZERO), Wakeup::TimedOut, "the counts are this process's now");
+        condvar.counts.fetch_add(Counts::MAX.into(), Relaxed);
+        assert_eq!(wait(Duration::ZERO), Wakeup::TimedOut);
+        assert_eq!(wait(Duration::MAX), Wakeup::Notified, "it does not sleep");
     }
 }
