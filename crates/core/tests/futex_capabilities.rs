@@ -10,6 +10,8 @@ use std::time::Duration;
 use support::asleep;
 use ulocks_core::capabilities::{Capability, capabilities, force_fallback};
 use ulocks_core::futex::{Futex, Local, PiError, Waited, Waiter, WaitvError, WaitvOutcome, waitv};
+use ulocks_core::sync::Ordering::Relaxed;
+use ulocks_core::tid;
 use ulocks_core::time::{Clock, Deadline};
 use ulocks_testkit as _;
 
@@ -81,6 +83,19 @@ fn without_the_call_waitv_is_unsupported() {
     let futex = Futex::<Local>::new(1);
     assert_eq!(waitv(&[Waiter::new(&futex, 0)], None), Err(WaitvError::Unsupported));
     assert_ne!(waitv(&[], None), Ok(WaitvOutcome::Mismatch));
+}
+
+/// It changed nothing.
+#[test]
+fn without_priority_inheritance_its_operations_are_unsupported() {
+    let _alone = alone();
+    let (event, futex) = (Futex::<Local>::new(1), Futex::<Local>::new(tid::current()));
+    let _old_kernel = force_fallback(Capability::PriorityInheritance);
+    assert_eq!(futex.lock_pi(None), Err(PiError::Unsupported));
+    assert_eq!(futex.try_lock_pi(), Err(PiError::Unsupported));
+    assert_eq!(event.wait_requeue_pi(2, &futex, None), Err(PiError::Unsupported));
+    assert_eq!(event.cmp_requeue_pi(1, 0, &futex), Err(PiError::Unsupported));
+    assert_eq!((futex.unlock_pi(), futex.load(Relaxed)), (Ok(()), 0), "what is held can be released");
 }
 
 /// On 64-bit machines this forces nothing; on 32-bit ones, seconds that do not fit.

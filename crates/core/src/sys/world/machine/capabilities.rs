@@ -222,9 +222,10 @@ static FORCES: Mutex<[u32; Capability::ALL.len()]> = Mutex::new([0; _]);
 /// dropped.
 ///
 /// Operations use their fallback, or say they are unsupported; [`capabilities`] says the capability
-/// is missing. [`membarrier::ready`](crate::membarrier::ready) keeps its first answer: force that
-/// one before the first lock is used, since a lock may abort that finds it taken back. This is for
-/// the whole process: tests that run beside this one must not rely on the capability.
+/// is missing. A lock with priority inheritance can still be released.
+/// [`membarrier::ready`](crate::membarrier::ready) keeps its first answer: force that one before
+/// the first lock is used, since a lock may abort that finds it taken back. This is for the whole
+/// process: tests that run beside this one must not rely on the capability.
 ///
 /// # Examples
 /// ```

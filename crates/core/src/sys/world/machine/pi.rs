@@ -55,8 +55,14 @@ impl Heir {
     }
 }
 
+/// Whether a call may be made that acquires, or waits. One that releases is made in any case.
+fn is_supported() -> Result<(), PiError> {
+    if missing(Capability::PriorityInheritance) { Err(PiError::Unsupported) } else { Ok(()) }
+}
+
 /// `FUTEX_LOCK_PI2`, or `FUTEX_LOCK_PI`.
 pub(crate) fn lock(word: &AtomicU32, deadline: Option<Deadline>, private: bool) -> Result<(), PiError> {
+    is_supported()?;
     let mut heir = Heir::default();
     loop {
         let answer = if missing(Capability::LockPi2) {
@@ -108,6 +114,7 @@ fn lock_on_realtime(word: &AtomicU32, deadline: Option<Deadline>, private: bool)
 
 /// `FUTEX_TRYLOCK_PI`.
 pub(crate) fn try_lock(word: &AtomicU32, private: bool) -> Result<bool, PiError> {
+    is_supported()?;
     // SAFETY: as in `lock2`.
     let answer = unsafe { futex(word.as_ptr(), libc::FUTEX_TRYLOCK_PI, private, 0, 0, null_mut(), 0) };
     match answer {
@@ -139,6 +146,7 @@ pub(crate) fn wait_requeue(
     deadline: Option<Deadline>,
     private: bool,
 ) -> Result<PiWaited, PiError> {
+    is_supported()?;
     let command = on_clock_of(deadline, libc::FUTEX_WAIT_REQUEUE_PI);
     let words = (word.as_ptr(), to.as_ptr());
     // SAFETY: the kernel reads the one word and writes the other, atomics that are borrowed for the
@@ -161,6 +169,7 @@ pub(crate) fn cmp_requeue(
     to: &AtomicU32,
     private: bool,
 ) -> Result<u32, PiError> {
+    is_supported()?;
     let (from, second, requeue) = (word.as_ptr(), to.as_ptr(), clamp(requeue));
     let mut heir = Heir::default();
     loop {
