@@ -105,7 +105,7 @@ macro_rules! faces {
             #[doc(no_inline)]
             pub use ulocks_fair::Permit;
             #[doc(no_inline)]
-            pub use ulocks_pi::PiLockError;
+            pub use ulocks_pi::{Orphan, PiLockError};
 
             #[allow(unused_imports, reason = "the root of the crate has that of the checked locks")]
             #[doc(no_inline)]

@@ -30,7 +30,7 @@ use ulocks_pi::{PiLockError, PiMutexOf, RawPi, RawPiCondvar, RawPiMutex, Taken};
 ///
 /// # Errors
 /// Those of the plain mutex. A thread that ends with the mutex locked is reported. The next thread
-/// gets `OwnerDied` or `OwnerGone` then.
+/// gets [`OwnerDied`](PiLockError::OwnerDied) or `OwnerGone` then.
 ///
 /// # Panics
 /// If a rule is broken, unless [`set_policy`](crate::set_policy) says otherwise. If the policy goes
@@ -94,7 +94,7 @@ impl<P: Policy<Scope = Local>, T: ?Sized> CheckedPiMutex<P, T> {
     /// The report, or that the mutex is held.
     ///
     /// # Panics
-    /// If the kernel refuses. That an owner has died is not told.
+    /// If the kernel refuses, or the owner before has ended without unlocking.
     #[track_caller]
     pub fn try_lock_checked(&self) -> Result<Guard<'_, P, T>, TryLockError> {
         self.0.raw().try_checked()?;

@@ -116,8 +116,9 @@ pub const TABLE: &[Fault] = &[
             before
         });
         hear.recv().unwrap();
-        let Err(PiLockError::OwnerDied(held)) = LOCK.lock() else { panic!("not told") };
-        drop(held);
+        let Err(PiLockError::OwnerDied(orphan)) = LOCK.lock() else { panic!("not told") };
+        // SAFETY: the guard was forgotten, and nothing is left of it.
+        drop(unsafe { orphan.into_guard() });
         assert!(!LOCK.is_locked());
         drop(LOCK.lock().unwrap());
         vec![fault(Rule::NoExit, None, owner.join().unwrap())]
@@ -138,7 +139,8 @@ pub const TABLE: &[Fault] = &[
                 Ok((again, _)) => held = again,
                 Err(PiLockError::OwnerGone) => break,
                 // The other one ended while this one was in the queue.
-                Err(PiLockError::OwnerDied(held)) => break drop(held),
+                // SAFETY: the guard was forgotten, and nothing is left of it.
+                Err(PiLockError::OwnerDied(orphan)) => break drop(unsafe { orphan.into_guard() }),
                 Err(error) => panic!("{error}"),
             }
         }

@@ -8,6 +8,6 @@ pub use condvar::{PiCondvar, PiCondvarOf, PiCondvarWith, PiWaitResult, RawPiCond
 #[doc(hidden)]
 pub use mutex::State;
 pub use mutex::{
-    MappedPiMutexGuard, PiLockError, PiLockResult, PiMutex, PiMutexGuard, PiMutexOf, PiMutexWith,
+    MappedPiMutexGuard, Orphan, PiLockError, PiLockResult, PiMutex, PiMutexGuard, PiMutexOf, PiMutexWith,
     PiTryLockResult, RawPi, RawPiMutex, Taken,
 };

@@ -2,6 +2,7 @@
 
 use core::error::Error;
 use core::fmt;
+use core::mem::ManuallyDrop;
 use ulocks_core::futex::PiError;
 
 /// What an acquisition has to tell. `G` is the guard.
@@ -15,10 +16,11 @@ pub enum PiLockError<G> {
     /// The mutex stays locked for ever; what it protects can be reached by
     /// [`PiMutexWith::get_mut`](crate::PiMutexWith::get_mut).
     OwnerGone,
-    /// The mutex is held by this guard, and what it protects may be half changed: the thread that
-    /// held it before ended without unlocking. Only this acquisition is told; once the guard is
-    /// dropped, the mutex is like any other.
-    OwnerDied(G),
+    /// The calling thread holds the mutex, and what it protects may be half changed: the thread
+    /// that held it before ended without unlocking. Only this acquisition is told. Once its guard
+    /// was taken out of the [`Orphan`] and dropped, the mutex is like any other. If the error is
+    /// dropped instead, the mutex stays locked.
+    OwnerDied(Orphan<G>),
     /// The word of the mutex is not what the kernel expects: something else has written over it.
     Inconsistent,
     /// The kernel refused for another reason: no memory, no support for priority inheritance, the
@@ -36,24 +38,72 @@ impl<G> PiLockError<G> {
         }
     }
 
-    /// The guard, if the mutex was acquired all the same: for a caller that has repaired what it
+    /// The guard, if the mutex was acquired all the same: for a caller that repairs what it
     /// protects, or need not.
     ///
     /// # Errors
     /// All but [`OwnerDied`](Self::OwnerDied).
     ///
+    /// # Safety
+    /// As [`Orphan::into_guard`].
+    ///
     /// # Examples
     /// ```
-    /// use ulocks_pi::{PiLockError, PiMutex};
+    /// use ulocks_pi::PiMutex;
     ///
     /// let hits = PiMutex::new(0);
-    /// *hits.lock().or_else(PiLockError::recover).unwrap() += 1;
+    /// // SAFETY: no thread of this program leaks a guard.
+    /// *hits.lock().or_else(|error| unsafe { error.recover() }).unwrap() += 1;
     /// ```
-    pub fn recover(self) -> Result<G, Self> {
+    pub unsafe fn recover(self) -> Result<G, Self> {
         match self {
-            Self::OwnerDied(guard) => Ok(guard),
+            // SAFETY: the caller's promise.
+            Self::OwnerDied(orphan) => Ok(unsafe { orphan.into_guard() }),
             error => Err(error),
         }
+    }
+}
+
+/// The guard of a mutex whose owner before has ended without unlocking.
+///
+/// The owner may have leaked its guard. Then another thread may still use the reference to the data
+/// that the leaked guard gave. So it is unsafe to use this guard.
+///
+/// Until then the calling thread holds the mutex. If this is dropped, the mutex stays locked, as
+/// after [`forget`](core::mem::forget) of a guard.
+///
+/// ```compile_fail,E0614
+/// use ulocks_pi::{PiLockError, PiMutex};
+///
+/// static HITS: PiMutex<u64> = PiMutex::new(0);
+/// if let Err(PiLockError::OwnerDied(mut orphan)) = HITS.lock() {
+///     *orphan = 0;
+/// }
+/// ```
+#[must_use = "the mutex stays locked if this is dropped"]
+pub struct Orphan<G>(ManuallyDrop<G>);
+
+impl<G> Orphan<G> {
+    pub(crate) fn new(guard: G) -> Self {
+        Self(ManuallyDrop::new(guard))
+    }
+
+    /// The guard, for a caller that repairs what the mutex protects, or need not.
+    ///
+    /// # Safety
+    /// No reference is used any more that a guard of an owner that has ended gave to the data. That
+    /// is so if no thread leaks such a guard, by `mem::forget`, `MutexGuard::leak`, `Box::leak` and
+    /// the like, and lets another thread have the reference. It is also so if the process of that
+    /// owner has ended.
+    #[must_use = "the mutex is unlocked when the guard is dropped, which is at once"]
+    pub unsafe fn into_guard(self) -> G {
+        ManuallyDrop::into_inner(self.0)
+    }
+}
+
+impl<G> fmt::Debug for Orphan<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Orphan(..)")
     }
 }
 
@@ -75,7 +125,8 @@ impl<G> fmt::Display for PiLockError<G> {
             Self::Deadlock => PiError::Deadlock.fmt(f),
             Self::OwnerGone => f.write_str("the owner of the mutex ended without unlocking; it stays locked"),
             Self::OwnerDied(_) => f.write_str(
-                "the mutex is held, but its owner before ended without unlocking; repair what it protects",
+                "the mutex is held, but its owner before ended without unlocking; take the guard, and repair \
+                 what it protects",
             ),
             Self::Inconsistent => PiError::Inconsistent.fmt(f),
             Self::Refused(error) => error.fmt(f),

@@ -12,8 +12,9 @@ use ulocks_core::time::Deadline;
 ///
 /// # Safety
 /// If `acquire`, `try_acquire` or `wait` returns what was taken, that is an acquisition as those of
-/// [`RawMutex`] are. If `wait` returns an error, the caller does not hold the mutex. What is safe
-/// to call either acquires the mutex or leaves it as it is.
+/// [`RawMutex`] are; if that is [`Taken::OwnerDied`], beside the one of the owner that has ended.
+/// If `wait` returns an error, the caller does not hold the mutex. What is safe to call either
+/// acquires the mutex or leaves it as it is.
 pub unsafe trait RawPi: RawMutex<Token = ()> {
     /// That of the mutex inside.
     type Policy: Policy;

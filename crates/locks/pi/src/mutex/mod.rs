@@ -5,7 +5,7 @@ mod face;
 pub(crate) mod raw;
 mod word;
 
-pub use error::PiLockError;
+pub use error::{Orphan, PiLockError};
 pub use face::RawPi;
 pub use raw::{RawPiMutex, Taken};
 #[doc(hidden)]
@@ -46,7 +46,8 @@ use ulocks_core::{Private, api, const_fn};
 ///
 /// # Errors
 /// What cannot end is told: [`PiLockError::Deadlock`] and [`PiLockError::OwnerGone`], where glibc
-/// sleeps for ever, and [`PiLockError::OwnerDied`], which comes with a guard. The kernel's list of
+/// sleeps for ever, and [`PiLockError::OwnerDied`], which comes with a guard. To use that guard is
+/// unsafe: the owner that has ended may have leaked its own ([`Orphan`]). The kernel's list of
 /// owners by thread id is what it has: if the id of a thread that ended with the mutex locked is
 /// given to a new thread, the mutex is that thread's.
 ///
@@ -68,8 +69,8 @@ use ulocks_core::{Private, api, const_fn};
 ///
 /// # Memory
 /// What releases touches the mutex no more, so the thread that releases last may free or unmap it
-/// at once. A guard may be forgotten, which leaves the mutex locked, and a locked mutex may be
-/// moved or dropped. A guard cannot be sent to another thread:
+/// at once. A guard may be forgotten, which leaves the mutex locked, at least until the thread
+/// ends. A locked mutex may be moved or dropped. A guard cannot be sent to another thread:
 ///
 /// ```compile_fail,E0277
 /// # use ulocks_pi::PiMutex;
@@ -256,7 +257,8 @@ impl<L: RawPi, T: ?Sized> PiMutexOf<L, T> {
     }
 
     /// The same mutex with the face that every lock of the family has, whose operations panic
-    /// instead of returning an error, and keep the death of an owner to themselves.
+    /// instead of returning an error, also if the owner before has ended without unlocking: then
+    /// the mutex stays locked by the thread that panics.
     pub fn as_infallible(&self) -> &api::Mutex<L, T> {
         &self.inner
     }
@@ -266,7 +268,7 @@ impl<L: RawPi, T: ?Sized> PiMutexOf<L, T> {
 pub(crate) fn told<G>(guard: Result<G, PiError>, sound: bool) -> Locked<G> {
     match guard {
         Ok(guard) if sound => Ok(guard),
-        Ok(guard) => Err(PiLockError::OwnerDied(guard)),
+        Ok(guard) => Err(PiLockError::OwnerDied(Orphan::new(guard))),
         Err(error) => Err(PiLockError::of(error)),
     }
 }
@@ -294,9 +296,9 @@ impl<L: RawPi, T> From<T> for PiMutexOf<L, T> {
 impl<L: RawPi, T: ?Sized + fmt::Debug> fmt::Debug for PiMutexOf<L, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("PiMutex");
-        match self.try_lock().unwrap_or_else(|error| error.recover().ok()) {
-            Some(guard) => shown.field("data", &&*guard).finish(),
-            None => shown.field("data", &format_args!("<locked>")).finish(),
+        match self.try_lock() {
+            Ok(Some(guard)) => shown.field("data", &&*guard).finish(),
+            _ => shown.field("data", &format_args!("<locked>")).finish(),
         }
     }
 }

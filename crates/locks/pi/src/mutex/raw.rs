@@ -257,6 +257,15 @@ impl<P: Policy> Default for RawPiMutex<P> {
     }
 }
 
+/// What the infallible operations make of an acquisition: after the end of an owner it is none, for
+/// that owner may have leaked its guard.
+fn sound(taken: Taken) -> Result<(), PiError> {
+    match taken {
+        Taken::Sound => Ok(()),
+        Taken::OwnerDied => Err(PiError::OwnerGone),
+    }
+}
+
 /// What the infallible operations say of an error.
 #[cold]
 #[inline(never)]
@@ -268,7 +277,8 @@ fn refused(error: PiError) -> ! {
 ulocks_core::initial!([P: Policy] RawPiMutex<P> = Self::new());
 
 // SAFETY:
-// * One token at a time: invariant 2.
+// * One token at a time: invariant 2. A thread to which the kernel gives the mutex at the end of an
+//   owner gets no token, by `sound`: the owner's was not given up.
 // * A release happens before the next acquisition returns: section "Ordering".
 // * The token is nothing and no address is kept, so it may be forgotten; the word names its owner
 //   wherever it is moved. (The kernel keeps the address of a futex while a thread waits there,
@@ -280,28 +290,29 @@ unsafe impl<P: Policy> raw::RawMutex for RawPiMutex<P> {
     const CONDVAR_NS: u32 = P::Spin::CONDVAR_NS;
 
     /// # Panics
-    /// On every error of [`acquire`](Self::acquire). That an owner has died is not told.
+    /// On every error of [`acquire`](Self::acquire), and after the end of an owner. Then the
+    /// calling thread has the mutex, which stays locked.
     #[inline]
     fn lock(&self) {
-        if let Err(error) = self.acquire(None) {
+        if let Err(error) = self.acquire(None).and_then(sound) {
             refused(error);
         }
     }
 
     #[inline]
     fn try_lock(&self) -> Option<()> {
-        match self.try_acquire() {
-            Ok(taken) => taken.map(drop),
+        match self.try_acquire().and_then(|taken| taken.map(sound).transpose()) {
+            Ok(taken) => taken,
             Err(error) => refused(error),
         }
     }
 
     /// # Panics
-    /// On every error of [`acquire`](Self::acquire) but the time-out.
+    /// As [`lock`](Self::lock), but for the time-out.
     #[inline]
     fn lock_until(&self, deadline: Deadline) -> Option<()> {
-        match self.acquire(Some(deadline)) {
-            Ok(_) => Some(()),
+        match self.acquire(Some(deadline)).and_then(sound) {
+            Ok(()) => Some(()),
             Err(PiError::TimedOut) => None,
             Err(error) => refused(error),
         }

@@ -7,6 +7,7 @@
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -14,7 +15,7 @@ use std::time::Duration;
 use ulocks_core::futex::{Futex, Local as Here};
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, tid};
-use ulocks_pi::{PiCondvarWith, PiLockError, PiMutexWith};
+use ulocks_pi::{PiCondvarWith, PiLockError, PiMutexGuard, PiMutexWith};
 use ulocks_testkit::task;
 use ulocks_testkit::watchdog::watch;
 
@@ -229,8 +230,9 @@ fn the_end_of_an_owner_is_told_to_who_waits() {
             std::mem::forget(held);
         });
         let (_, heir) = asleep(scope, 0, || match mutex.lock() {
-            Err(PiLockError::OwnerDied(mut guard)) => {
-                *guard += 1;
+            Err(PiLockError::OwnerDied(orphan)) => {
+                // SAFETY: the guard was forgotten, and nothing is left of it.
+                *unsafe { orphan.into_guard() } += 1;
                 true
             }
             _ => false,
@@ -240,6 +242,36 @@ fn the_end_of_an_owner_is_told_to_who_waits() {
         assert!(heir.join().unwrap());
         assert_eq!(next.join().unwrap(), Some(2), "only the first is told");
     });
+}
+
+/// Safe code had a second guard, beside the reference that a thread has leaked and handed on.
+#[test]
+fn what_a_thread_has_leaked_no_other_thread_gets() {
+    let _watchdog = watch("a leaked guard", String::new);
+    let (mutex, gate) = (Mutex::new(0), Gate(Futex::new(0)));
+    thread::scope(|scope| {
+        let (_, owner) = asleep(scope, 0, || {
+            let leaked: &mut u32 = PiMutexGuard::leak(mutex.lock().unwrap());
+            gate.wait();
+            leaked
+        });
+        let panics = |wait: fn(&Mutex<u32>)| {
+            let mutex = &mutex;
+            move || catch_unwind(AssertUnwindSafe(|| wait(mutex))).is_err()
+        };
+        let in_time =
+            |mutex: &Mutex<u32>| drop(mutex.as_infallible().try_lock_for(Duration::from_secs(3_600)));
+        // They are served in this order. Each ends with the mutex, and the next one is told.
+        let (_, first) = asleep(scope, 0, panics(|mutex| drop(mutex.as_infallible().lock())));
+        let (_, second) = asleep(scope, 0, panics(in_time));
+        let (_, third) = asleep(scope, 0, || matches!(mutex.lock(), Err(PiLockError::OwnerDied(_))));
+        gate.open();
+        let leaked = owner.join().unwrap();
+        let told = [first, second, third].map(|waiter| waiter.join().unwrap());
+        assert_eq!(told, [true; 3], "a thread has got a guard");
+        *leaked += 1;
+    });
+    assert!(matches!(mutex.lock(), Err(PiLockError::OwnerGone | PiLockError::OwnerDied(_))));
 }
 
 /// Has an owner end while a thread waits for its mutex, and keeps that thread, the heir, from its
@@ -266,7 +298,10 @@ fn before_the_heir_runs<T: Send>(
         });
         let (_, heir) = asleep(scope, 0, || {
             task::bind(0, &[here]);
-            matches!(mutex.lock(), Err(PiLockError::OwnerDied(_)))
+            let Err(PiLockError::OwnerDied(orphan)) = mutex.lock() else { return false };
+            // SAFETY: the guard was forgotten, and nothing is left of it.
+            drop(unsafe { orphan.into_guard() });
+            true
         });
         let acted = thread::scope(|scope| {
             let gate = &gate;

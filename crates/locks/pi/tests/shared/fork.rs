@@ -77,8 +77,9 @@ fn who_waits_inherits_from_a_process_that_ends() {
             std::mem::forget(guard);
         } else {
             ulocks_testkit::limit::until("the other process has counted", || *unlocked(mutex) != 0);
-            let Err(PiLockError::OwnerDied(mut guard)) = mutex.lock() else { panic!("not told") };
-            *guard = 2;
+            let Err(PiLockError::OwnerDied(orphan)) = mutex.lock() else { panic!("not told") };
+            // SAFETY: the process of the owner has ended.
+            *unsafe { orphan.into_guard() } = 2;
         }
     });
     // Only the first one is told.
