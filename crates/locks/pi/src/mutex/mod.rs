@@ -51,6 +51,10 @@ use ulocks_core::{Private, api, const_fn};
 /// owners by thread id is what it has: if the id of a thread that ended with the mutex locked is
 /// given to a new thread, the mutex is that thread's.
 ///
+/// # Aborts
+/// If the kernel refuses a release: a seccomp filter forbids it, or the memory was overwritten. A
+/// panic would leave waiters asleep for as long as the thread lives.
+///
 /// # Process-shared
 /// [`PiMutexWith`]`<T, Shared>`, between processes of one pid namespace: no address is stored and
 /// all-zero memory is an unlocked mutex. A process that dies with the mutex locked is told to the

@@ -79,6 +79,7 @@ use ulocks_core::futex::{Futex, PiError};
 use ulocks_core::meter::{Event, Meter};
 use ulocks_core::spin::{self, Look, Spin};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::without_unwinding;
 use ulocks_core::time::Deadline;
 use ulocks_core::{Policy, Private, raw, tid};
 
@@ -238,7 +239,8 @@ impl<P: Policy> RawPiMutex<P> {
         }
         self.meter.count(Event::Woke);
         if let Err(error) = self.futex.unlock_pi() {
-            panic!("a PiMutex could not be released: {error}");
+            // The waiters would sleep for as long as this thread lives.
+            without_unwinding(|| panic!("a PiMutex could not be released: {error}"));
         }
     }
 }
