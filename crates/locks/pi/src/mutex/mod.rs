@@ -31,9 +31,10 @@ use ulocks_core::{Private, api, const_fn};
 ///
 /// # Fairness
 /// Of the waiters that sleep the one of highest priority is served first, and among equals the one
-/// that fell asleep first. A release hands the mutex to a sleeper, and no thread can take it in
-/// between. An arriving thread that spins is not in that order yet. A sleeper may overtake it, and
-/// while no waiter sleeps it may overtake other spinners.
+/// that fell asleep first. A release hands the mutex to a sleeper. Until that one runs, an arriving
+/// thread of higher priority can take it, and no other. An arriving thread that spins is not in
+/// that order yet. A sleeper may overtake it, and while no waiter sleeps it may overtake other
+/// spinners.
 ///
 /// # Blocking
 /// [`lock`](PiMutexOf::lock) is one atomic read-modify-write if the mutex is free, and so is the

@@ -23,20 +23,21 @@
 //! | `it` | `it`, `WAITERS` | the kernel, for an arrival that then sleeps | (enqueue) |
 //! | 0 | `me`, maybe `WAITERS` | the kernel, for an arrival that came in time after all | (take late) |
 //! | `me`, `WAITERS` | `it`, `WAITERS` | the kernel, for the owner, to the best waiter | (hand over) |
+//! | `it`, `WAITERS` | `me`, `WAITERS` | the kernel, for an arrival of higher priority, if `it` was handed the mutex and has not run since | (steal) |
 //! | `me`, marked | 0 | the kernel, for the owner, if all waiters have timed out | (clear) |
 //! | `it`, `WAITERS` | the same, orphaned: `it` has ended, and the kernel has woken the best waiter | the kernel, at the end of the owner | (end) |
 //! | `it`, `WAITERS`, orphaned | `me`, `WAITERS`, `OWNER_DIED` | the kernel, for that waiter as it runs | (bequeath) |
 //!
 //! The kernel refuses an arriving thread, and a requeue to the mutex, between (end) and (bequeath).
-//! [`Futex`] asks it again then.
+//! [`Futex`] asks it again then. The models have no (steal).
 //!
 //! # Invariants
 //! 1. User space changes the word only from 0 to its own id and from its own id, unmarked, to 0.
 //!    Hence a mark set by the kernel is never overwritten. While there is a waiter, the release is
 //!    a call, which hands over: no wake-up is lost.
 //! 2. At most one thread holds the mutex: the word has one id in it, and gets it in (take), (take
-//!    late), (hand over) and (bequeath) only, from a word that has none or by the kernel on behalf
-//!    of an owner that gives it up or has ended.
+//!    late), (hand over), (steal) and (bequeath) only, from a word that has none or by the kernel
+//!    on behalf of an owner that gives it up, has ended, or does not know yet that it is the owner.
 //! 3. A thread that returns from the kernel with the mutex finds its own id in the word.
 //! 4. The word is released by the thread whose id is in it and by no other. So a guard that was
 //!    copied by fork into another process does nothing, as long as that process does not hold the

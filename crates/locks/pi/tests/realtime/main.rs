@@ -2,7 +2,7 @@
 //! not, each test says so and passes.
 //!
 //! The threads of real-time priority sleep or take the mutex. None of them spins, but for one that
-//! keeps the heir of a mutex from its CPU until the owner has ended on another. What is waited for
+//! keeps another from its CPU for a moment. What is waited for
 //! is a state that the kernel shows in `/proc`, and a watchdog ends a test that hangs.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
@@ -112,6 +112,43 @@ fn the_highest_priority_is_served_first_and_the_first_among_equals() {
         drop(held);
     });
     assert_eq!(served.into_inner(), [2, 4, 5, 3, 1, 6]);
+}
+
+/// As long as the thread that it was handed to has not run.
+#[test]
+fn what_was_handed_over_goes_to_a_thread_of_higher_priority_that_comes() {
+    let test = "a thread of higher priority";
+    let [here, there, ..] = task::cpus_of(0)[..] else {
+        return println!("not tested: {test}: it takes two CPUs");
+    };
+    if !allowed(test) {
+        return;
+    }
+    let _watchdog = watch(test, String::new);
+    let (served, is_computing, is_done) = (Mutex::new(Vec::new()), AtomicU32::new(0), AtomicU32::new(0));
+    let locks_on = |cpu, priority| {
+        task::bind(0, &[cpu]);
+        assert!(run_at(priority), "permitted a moment ago");
+        served.lock().unwrap().push(priority);
+    };
+    thread::scope(|scope| {
+        let held = served.lock().unwrap();
+        asleep(scope, 0, || locks_on(here, 1));
+        // It keeps the waiter from its CPU.
+        scope.spawn(|| {
+            task::bind(0, &[here]);
+            assert!(run_at(3), "permitted a moment ago");
+            is_computing.store(1, SeqCst);
+            while is_done.load(SeqCst) == 0 {
+                std::hint::spin_loop();
+            }
+        });
+        until(|| is_computing.load(SeqCst) == 1);
+        drop(held);
+        scope.spawn(|| locks_on(there, 2)).join().expect("it does not panic");
+        is_done.store(1, SeqCst);
+    });
+    assert_eq!(served.into_inner(), [2, 1]);
 }
 
 #[test]
