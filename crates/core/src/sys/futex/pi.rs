@@ -46,7 +46,8 @@ impl<S: Scope> Futex<S> {
     /// # Blocking
     /// Until the lock is the caller's; until `deadline`, if there is one. A free lock is taken even
     /// if the deadline has passed. If an owner has ended, and the waiter that is the next one has
-    /// not run yet, the kernel refuses: the caller sleeps and asks again, for 0.1 s at most.
+    /// not run yet, the kernel refuses: the caller sleeps and asks again. If the word names the
+    /// main thread of a process that was not waited for, it does so for 0.1 s at most.
     ///
     /// # Errors
     /// [`PiError::TimedOut`], [`PiError::Deadlock`], [`PiError::OwnerGone`];

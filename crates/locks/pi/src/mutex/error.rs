@@ -21,7 +21,10 @@ pub enum PiLockError<G> {
     /// was taken out of the [`Orphan`] and dropped, the mutex is like any other. If the error is
     /// dropped instead, the mutex stays locked.
     OwnerDied(Orphan<G>),
-    /// The word of the mutex is not what the kernel expects: something else has written over it.
+    /// The word of the mutex is not what the kernel expects: something else has written over it. Or
+    /// a seccomp filter forbids the call. Or an owner that was the main thread of a process has
+    /// ended, nobody has waited for that process, and the waiter that is next has not run for 0.1
+    /// s.
     Inconsistent,
     /// The kernel refused for another reason: no memory, no support for priority inheritance, the
     /// mapping gone.

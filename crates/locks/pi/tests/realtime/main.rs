@@ -2,7 +2,7 @@
 //! not, each test says so and passes.
 //!
 //! The threads of real-time priority sleep or take the mutex. None of them spins, but for one that
-//! keeps another from its CPU for a moment. What is waited for
+//! keeps the heir of a mutex from its CPU, for less than a second. What is waited for
 //! is a state that the kernel shows in `/proc`, and a watchdog ends a test that hangs.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::thread::{self, Scope, ScopedJoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use ulocks_core::futex::{Futex, Local as Here};
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, tid};
@@ -365,6 +365,33 @@ fn a_thread_that_comes_before_the_heir_runs_waits_for_it() {
     if let Some(outcome) = before_the_heir_runs("before the heir runs", &mutex, act) {
         assert_eq!(outcome, (Ok(()), true));
     }
+}
+
+/// It was told that the word is no lock's, since another thread kept the heir from its CPU.
+#[test]
+fn a_thread_waits_for_an_heir_that_does_not_run_for_long() {
+    let test = "an heir that does not run for long";
+    let _watchdog = watch(test, String::new);
+    let (mutex, cpus, gate) = (Mutex::new(0), task::cpus_of(0), Gate(Futex::new(0)));
+    thread::scope(|scope| {
+        let (_, arriving) = asleep(scope, 0, || {
+            task::bind(0, &cpus[cpus.len() - 1..]);
+            gate.wait();
+            mutex.lock().map(drop).map_err(|error| error.to_string())
+        });
+        let act = || {
+            gate.open();
+            // For longer than one asks about a word whose owner may live.
+            let end = Instant::now() + Duration::from_millis(600);
+            while !arriving.is_finished() && Instant::now() < end {
+                std::hint::spin_loop();
+            }
+        };
+        let heir = before_the_heir_runs(test, &mutex, act);
+        gate.open();
+        assert_eq!(arriving.join().expect("it does not panic"), Ok(()));
+        assert!(heir.is_none_or(|((), is_told)| is_told));
+    });
 }
 
 /// The same of a notification, which was lost.

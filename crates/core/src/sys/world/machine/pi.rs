@@ -9,10 +9,11 @@
 //! *heir*. The lock is in no robust list, so only the heir writes the word, when it runs. Until
 //! then the word names a thread that has ended, and the kernel answers `EINVAL` to each arriving
 //! thread and to a requeue. That answer also means that a word is used in two ways. So the caller
-//! waits for the heir and asks again ([`Heir`]), and believes the answer in the end.
+//! waits for the heir and asks again ([`Heir`]), and believes the answer in the end. As long as the
+//! word names a thread that is gone, it waits on: other threads may keep the heir from its CPU.
 
 use super::atomic::{AtomicU32, Ordering};
-use super::syscall::{clamp, futex, futex_until, on_clock_of};
+use super::syscall::{checked, clamp, futex, futex_until, on_clock_of};
 use crate::sys::errno::Errno;
 use crate::sys::types::futex::{PiError, PiWaited};
 use crate::sys::types::time::{Clock, Deadline};
@@ -23,8 +24,8 @@ use core::time::Duration;
 /// How long a caller sleeps until it asks again: a yield would not let an heir run that has a lower
 /// priority. Others were not measured.
 const HEIR_PAUSE: Duration = Duration::from_micros(100);
-/// How often it does: 0.1 s in all. A word that is used in two ways is reported then. Others were
-/// not measured.
+/// How often it does while the owner may live: 0.1 s in all. A word that is used in two ways is
+/// reported then. Others were not measured.
 const HEIR_PAUSES: u32 = 1_000;
 
 /// How often a caller has waited for the heir of a lock.
@@ -39,7 +40,7 @@ impl Heir {
     fn wait(&mut self, word: &AtomicU32) -> bool {
         let holds = word.load(Ordering::Relaxed);
         let names_owner = holds & libc::FUTEX_TID_MASK != 0 && holds & libc::FUTEX_WAITERS != 0;
-        self.tries += 1;
+        self.tries = self.tries.saturating_add(1);
         // Otherwise the heir has run since the call, and has released.
         if names_owner {
             let own = AtomicU32::new(0);
@@ -51,8 +52,16 @@ impl Heir {
                 futex_until(own.as_ptr(), libc::FUTEX_WAIT_BITSET, true, 0, end, null_mut(), u32::MAX)
             };
         }
-        self.tries <= HEIR_PAUSES
+        self.tries <= HEIR_PAUSES || (names_owner && is_gone(holds & libc::FUTEX_TID_MASK))
     }
+}
+
+/// Whether no thread has that id. The main thread of a process has it until its parent has learnt
+/// of the end of the process.
+fn is_gone(thread: u32) -> bool {
+    // SAFETY: asks only, since no signal is sent.
+    let answer = checked(|| unsafe { libc::kill(thread.cast_signed(), 0) }.into());
+    answer == Err(Errno(libc::ESRCH))
 }
 
 /// Whether a call may be made that acquires, or waits. One that releases is made in any case.
