@@ -38,8 +38,10 @@ use ulocks_core::{Private, api, const_fn};
 /// wait in 29 tries again. The policy `NoSpin` never spins. The spin does not look at the deadline,
 /// so a timed wait may end that much later.
 ///
-/// A notification never blocks. It makes no system call if no thread waits, or if the only waiter
-/// still spins.
+/// A notification does not wait for the mutex. It makes no system call if no thread waits, or if
+/// the only waiter still spins. It sleeps if the owner of the mutex has ended, until the next one
+/// has run. It sleeps for 0.1 s if the waiters wait with another mutex, and the one named is
+/// contended.
 ///
 /// # Errors
 /// A wait ends with the errors of the mutex, see [`PiLockError`]; the guard is gone then, but for

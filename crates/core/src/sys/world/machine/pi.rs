@@ -2,7 +2,7 @@
 //!
 //! `FUTEX_LOCK_PI` measures its deadline on the realtime clock only. Linux 5.14 mended that with
 //! `FUTEX_LOCK_PI2`; before, a monotonic deadline is translated, and translated anew if the clock
-//! was set meanwhile.
+//! was set forward meanwhile. If it was set back, the wait ends later by as much.
 //!
 //! # The end of an owner
 //! If a thread ends with a lock for which others wait, the kernel wakes the best waiter: the
