@@ -248,7 +248,7 @@ pub fn until(budget: u32, mut is_done: impl FnMut() -> bool) {
     let (mut next, mut spent) = (1, 0);
     while spent < budget && !is_done() {
         pause::times(next);
-        spent += next;
+        spent = spent.saturating_add(next);
         next = (2 * next).min(longest);
     }
 }
