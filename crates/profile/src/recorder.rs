@@ -84,8 +84,9 @@ pub(crate) fn plain_contended(lock: usize) {
     }
 }
 
-/// The thread has acquired the plain lock of `key`, while the profile is on.
-pub(crate) fn plain_acquired(key: &Key) {
+/// The thread has acquired the plain lock of `key`, while the profile is on. A hold begins if it
+/// `holds` the lock, and not permits of it.
+pub(crate) fn plain_acquired(key: &Key, holds: bool) {
     let Some(table) = of_plain() else { return };
     let entry: &'static Entry = table.entry(key);
     if let Some(began) = table.stamps.end_wait(key.lock) {
@@ -93,7 +94,9 @@ pub(crate) fn plain_acquired(key: &Key) {
     }
     let began = ticks();
     entry.acquired(began);
-    table.stamps.begin_hold((key.lock, began, entry));
+    if holds {
+        table.stamps.begin_hold((key.lock, began, entry));
+    }
 }
 
 /// The thread is about to release the plain lock at that address.

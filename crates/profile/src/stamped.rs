@@ -118,8 +118,8 @@ impl<N: Named> Stamped<N> {
 
     #[cold]
     #[inline(never)]
-    fn acquired(&self) {
-        recorder::plain_acquired(&self.key());
+    fn acquired(&self, holds: bool) {
+        recorder::plain_acquired(&self.key(), holds);
     }
 
     #[cold]
@@ -135,7 +135,7 @@ impl<N: Named> Meter for Stamped<N> {
     #[inline]
     fn count(&self, event: Event) {
         match event {
-            Event::Acquired if sums::is_on() => self.acquired(),
+            Event::Acquired if sums::is_on() => self.acquired(true),
             Event::Contended | Event::ReaderContended if sums::is_on() => self.contended(),
             _ => {}
         }
@@ -144,6 +144,13 @@ impl<N: Named> Meter for Stamped<N> {
     #[inline]
     fn released(&self) {
         recorder::plain_released(self.lock());
+    }
+
+    #[inline]
+    fn permitted(&self) {
+        if sums::is_on() {
+            self.acquired(false);
+        }
     }
 
     fn gave_up(&self) {

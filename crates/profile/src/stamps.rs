@@ -5,7 +5,7 @@ use crate::sums::Entry;
 use core::cell::Cell;
 
 /// How many held locks of a thread have stamps: the last ones. A hold may have no end here, as that
-/// of a semaphore, which anybody releases, or of a guard that was forgotten.
+/// of a guard that was forgotten.
 const MOST: usize = 64;
 
 /// A hold: the lock, when it began in ticks, and where it is counted.

@@ -2,7 +2,9 @@
 
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
+use std::panic::catch_unwind;
 use std::sync::Mutex as Alone;
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
 use ulocks_core::api::{Mutex, RwLock};
@@ -11,9 +13,11 @@ use ulocks_core::meter::{Counted, Off};
 use ulocks_core::raw::{Initial, Metered, RawMutex};
 use ulocks_core::spin::Adaptive;
 use ulocks_core::{Private, Shared};
+use ulocks_fair::SemaphoreWith;
 use ulocks_pi::{PiCondvarOf, PiMutexWith};
 use ulocks_profile::{LockLine, Profile, Stamped, named};
 use ulocks_psrwlock::{BULK, RawPsRwLock, Sifted};
+use ulocks_semarray::{Op, SemArrayWith};
 use ulocks_testkit as _;
 
 named!(Slow = "slow");
@@ -165,7 +169,7 @@ fn counters_are_read_through_the_typed_lock() {
         acquired::<ulocks_pi::RawPiMutex<Policy>>(),
     ];
     assert_eq!(all, [2; 6]);
-    let semaphore = ulocks_fair::SemaphoreWith::<Policy>::new(1);
+    let semaphore = SemaphoreWith::<Policy>::new(1);
     drop(semaphore.acquire());
     assert_eq!(semaphore.counts().acquired, 1);
 }
@@ -184,13 +188,19 @@ fn a_reader_writer_lock_is_in_the_profile() {
             scope.spawn(|| assert!(lock.try_write_for(Duration::from_millis(3)).is_none()));
         });
         drop(reader);
+        let upgradable = lock.upgradable_read();
+        thread::scope(|scope| {
+            let waits = || lock.try_upgradable_read_for(Duration::from_millis(3)).is_none();
+            scope.spawn(move || assert!(waits() && waits()));
+        });
+        drop(upgradable);
         drop(counted.read());
         drop(counted.write());
     });
     let sums = class(&profile, "slow").unwrap().sums;
-    assert_eq!((sums.acquired, sums.contended), (3, 1));
+    assert_eq!((sums.acquired, sums.contended), (4, 3));
     // A wait begins after its deadline was reckoned, so it may be shorter than that says.
-    assert!(sums.waited > Duration::ZERO && sums.longest_hold >= sums.waited);
+    assert!(sums.waited > Duration::ZERO && sums.held >= sums.waited);
     assert_eq!(counted.counts().acquired, 2);
 }
 
@@ -221,17 +231,58 @@ fn a_waiter_on_a_pi_condvar_acquires_again() {
     assert_eq!(line.sums.acquired, 4, "{profile}");
 }
 
-/// A semaphore's permits are released by anybody, so their holds have no end.
+/// A semaphore's permits are released by anybody, so they have no holds.
 #[test]
-fn permits_leave_room_for_the_holds_of_locks() {
-    let semaphore = ulocks_fair::SemaphoreWith::<Private<Adaptive, Stamped<Others>>>::new(200);
+fn permits_take_no_room_of_the_holds_of_locks() {
+    type Policy = Private<Adaptive, Stamped<Others>>;
+    let semaphore = SemaphoreWith::<Policy>::new(200);
+    let array = SemArrayWith::<Policy>::with_values([200]);
     let lock = Mutex::<ulocks_unfair::RawBargingMutex<On>, ()>::new(());
     let profile = profiled(|| {
+        let held = lock.lock();
         (0..100).for_each(|_| drop(semaphore.acquire()));
-        drop(lock.lock());
+        (0..100).for_each(|_| array.apply(&[Op::sub(0, 1)]).unwrap());
+        drop(held);
     });
-    assert_eq!(class(&profile, "others").unwrap().sums.acquired, 100);
+    assert_eq!(class(&profile, "others").unwrap().sums.acquired, 200);
     assert!(class(&profile, "slow").unwrap().held_longest_at.is_some(), "{profile}");
+}
+
+/// Polls a future once, which waits, and drops it.
+fn is_cancelled(future: impl Future) {
+    let mut future = std::pin::pin!(future);
+    assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+}
+
+/// Each wait that ends without permits counts, and none is put down to the next acquisition.
+#[test]
+fn a_wait_counts_that_ends_without_permits() {
+    let pause = Duration::from_millis(1);
+    let semaphore = SemaphoreWith::<On>::new(0);
+    let array = SemArrayWith::<Private<Adaptive, Stamped<Others>>>::with_values([0]);
+    let profile = profiled(|| {
+        assert!(semaphore.try_acquire_for(pause).is_none() && semaphore.try_acquire_for(pause).is_none());
+        is_cancelled(semaphore.acquire_async());
+        is_cancelled(semaphore.acquire_async());
+        semaphore.release(1).unwrap();
+        semaphore.acquire().forget();
+        semaphore.close();
+        assert!(semaphore.acquire_unless_closed().is_err());
+        assert!(catch_unwind(|| drop(semaphore.acquire())).is_err());
+        let mut late = std::pin::pin!(semaphore.acquire_async());
+        assert!(late.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+
+        let take = || array.apply_for(&[Op::sub(0, 1)], pause).is_err();
+        assert!(take() && take());
+        is_cancelled(array.acquire_async(Op::sub(0, 1)));
+        is_cancelled(array.acquire_async(Op::sub(0, 1)));
+        array.apply(&[Op::add(0, 1)]).unwrap();
+    });
+    let counted = ["slow", "others"].map(|name| {
+        let sums = class(&profile, name).unwrap().sums;
+        (sums.acquired, sums.contended)
+    });
+    assert_eq!(counted, [(1, 7), (1, 4)], "{profile}");
 }
 
 #[test]

@@ -74,6 +74,11 @@ pub trait Meter: sealed::Sealed + Sized + Send + Sync + 'static {
     /// signal handler.
     #[inline(always)]
     fn released(&self) {}
+    /// Permits of a semaphore were acquired. No release of the same thread need follow.
+    #[inline(always)]
+    fn permitted(&self) {
+        self.count(Event::Acquired);
+    }
     /// An acquisition gives up. It may have been contended.
     #[inline(always)]
     fn gave_up(&self) {}
@@ -81,6 +86,11 @@ pub trait Meter: sealed::Sealed + Sized + Send + Sync + 'static {
     #[inline(always)]
     fn ended(&self, acquired: bool) {
         if acquired { self.count(Event::Acquired) } else { self.gave_up() }
+    }
+    /// The same of permits.
+    #[inline(always)]
+    fn ended_with(&self, permits: bool) {
+        if permits { self.permitted() } else { self.gave_up() }
     }
     /// Runs `attempt` once. If that succeeds, it is the one atomic step that acquires a fair lock
     /// or enqueues the caller. A meter of a test overrides this to record the order of arrivals.

@@ -271,19 +271,14 @@ impl<D: Configuration> RawPsRwLock<D> {
             self.meter.count(Event::Contended);
             self.own(deadline)
         };
-        self.read_if(owns)
+        self.meter.ended(owns);
+        owns
     }
 
     /// An upgradable reader acquires, if that needs no waiting.
     #[inline]
     pub(crate) fn try_own_to_read(&self) -> bool {
         let owns = self.try_own();
-        self.read_if(owns)
-    }
-
-    /// Counts an upgradable reader that owns the lock.
-    #[inline]
-    fn read_if(&self, owns: bool) -> bool {
         if owns {
             self.meter.count(Event::Acquired);
         }

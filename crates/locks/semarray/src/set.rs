@@ -124,9 +124,9 @@ impl<P: InOneProcess> RawSemArray<P> {
             Attempt::Blocks(at) if ops[at].no_wait || matches!(wait, Wait::No) => {
                 return Err(self.check(ops).err().unwrap_or(Error::WouldBlock));
             }
-            _ => self.perform_slowly(ops, wait)?,
+            _ => self.perform_slowly(ops, wait).inspect_err(|_| self.meter.gave_up())?,
         }
-        self.meter.count(Event::Acquired);
+        self.meter.permitted();
         Ok(())
     }
 

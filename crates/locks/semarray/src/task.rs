@@ -130,8 +130,8 @@ impl<'a, P: InOneProcess> Future for AcquireAsync<'a, P> {
             Some(_) => this.go_on(context),
         });
         this.is_ready = true;
+        this.array.meter.ended_with(result.is_ok());
         result?;
-        this.array.meter.count(Event::Acquired);
         Poll::Ready(Ok(Permit::new(this.array, mem::take(&mut this.set))))
     }
 }
@@ -139,6 +139,7 @@ impl<'a, P: InOneProcess> Future for AcquireAsync<'a, P> {
 impl<P: InOneProcess> Drop for AcquireAsync<'_, P> {
     fn drop(&mut self) {
         let Some(queued) = self.queued.take() else { return };
+        self.array.meter.gave_up();
         let waiter = self.waiter.as_ref().expect("a queued future has a waiter");
         // The node must not go while it is queued.
         let done = without_unwinding(|| {

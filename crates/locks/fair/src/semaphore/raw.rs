@@ -132,7 +132,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
         if !self.take(count) {
             self.wait_or_panic(count);
         }
-        self.meter.count(Event::Acquired);
+        self.meter.permitted();
     }
 
     /// Takes `count` permits together, and waits in the queue until then, or until the semaphore is
@@ -148,9 +148,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
     #[track_caller]
     pub fn acquire_unless_closed(&self, count: u32) -> Result<(), Closed> {
         let taken = self.take(count) || self.wait_for_long(count);
-        if taken {
-            self.meter.count(Event::Acquired);
-        }
+        self.meter.ended_with(taken);
         if taken { Ok(()) } else { Err(Closed) }
     }
 
@@ -160,7 +158,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
     pub fn try_acquire(&self, count: u32) -> bool {
         let taken = self.take(count) || self.gives_none(count);
         if taken {
-            self.meter.count(Event::Acquired);
+            self.meter.permitted();
         }
         taken
     }
@@ -174,9 +172,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
     #[track_caller]
     pub fn acquire_until(&self, count: u32, deadline: Deadline) -> bool {
         let taken = self.take(count) || self.wait(count, Some(deadline));
-        if taken {
-            self.meter.count(Event::Acquired);
-        }
+        self.meter.ended_with(taken);
         taken
     }
 
@@ -332,6 +328,7 @@ impl<P: InOneProcess> RawSemaphore<P> {
     #[track_caller]
     fn wait_or_panic(&self, count: u32) {
         if !self.wait(count, None) {
+            self.meter.gave_up();
             panic!("the semaphore is closed: `acquire_unless_closed` returns that as an error")
         }
     }

@@ -98,9 +98,7 @@ impl<P: InOneProcess> RawAcquireAsync<'_, P> {
     #[inline]
     fn end(&mut self, acquired: bool) -> Poll<Result<(), Closed>> {
         self.stage = Stage::Done;
-        if acquired {
-            self.semaphore.meter.count(Event::Acquired);
-        }
+        self.semaphore.meter.ended_with(acquired);
         Poll::Ready(if acquired { Ok(()) } else { Err(Closed) })
     }
 
@@ -109,6 +107,7 @@ impl<P: InOneProcess> RawAcquireAsync<'_, P> {
     #[inline(never)]
     fn give_up(&mut self) {
         let (semaphore, waiter) = (self.semaphore, self.waiter.as_ref().expect("a queued future has a node"));
+        semaphore.meter.gave_up();
         // The node must not go while it is queued.
         without_unwinding(|| {
             let answer = waiter.give_up(|node, leaving| semaphore.leave(node, leaving));
