@@ -90,7 +90,7 @@ impl core::error::Error for Closed {}
 /// # Tasks
 /// A task waits by [`acquire_async`](SemaphoreWith::acquire_async), in the queue of the threads:
 /// the waiter that came first is served first. Its future may be dropped at any moment, and no
-/// permit is lost. A release that serves more than 32 tasks at once allocates.
+/// permit is lost. A release, or a close, that wakes more than 32 tasks allocates.
 /// [`task`](ulocks_core::task) has the rest.
 ///
 /// # Errors
