@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use ulocks::{Mutex, Semaphore};
+use ulocks::{Mutex, Permit, Semaphore};
 
 struct RateLimiter {
     requests: Semaphore,
@@ -29,10 +29,13 @@ impl RateLimiter {
         self.requests.acquire_many_async(count).await.expect("nobody closes it").forget();
     }
 
-    /// A period is over. What was not used is lost.
+    /// A period is over. What was not used is lost, and so is what was cancelled after it was served.
     fn refill(&self) {
-        let missing = self.each_period.saturating_sub(self.requests.available_permits());
-        self.requests.release(missing).expect("there are no more than in a period");
+        let left = self.requests.available_permits();
+        match self.each_period.checked_sub(left) {
+            Some(missing) => self.requests.release(missing).expect("there are no more than in a period"),
+            None => self.requests.try_acquire_many(left - self.each_period).map_or((), Permit::forget),
+        }
     }
 }
 
