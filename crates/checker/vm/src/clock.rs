@@ -32,6 +32,13 @@ pub fn now(clock: Clock) -> Duration {
     })
 }
 
+/// The deadline in `duration` from now. The longest ones never pass, as those of std.
+#[track_caller]
+pub(crate) fn passes_after(duration: Duration) -> Time {
+    let clock = Clock::Monotonic;
+    Time { clock, since_zero: now(clock).saturating_add(duration) }
+}
+
 /// Whether `deadline` has passed. Until it has, the answer is a choice of the run; once it has, it
 /// stays so.
 #[track_caller]

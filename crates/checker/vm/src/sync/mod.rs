@@ -24,7 +24,7 @@ pub use condvar::{Barrier, BarrierWaitResult, Condvar, WaitTimeoutResult};
 pub use core::sync::atomic::{Ordering, compiler_fence};
 pub use lazy::{DroppedPerRun, Tracked};
 pub use mutex::{Mutex, MutexGuard};
-pub(crate) use object::{Beside, Returned, Token};
+pub(crate) use object::{Beside, LastOfTwo, Returned, Token};
 pub use once::{LazyLock, Once, OnceLock};
 pub use per_run::PerRun;
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -84,11 +84,12 @@ impl<T> Channel<T> {
         waiting.back.with(Option::take).map_or(Ok(()), |message| Err(SendError(message)))
     }
 
+    /// A step of each sender: it makes a difference after which other one it comes.
     fn drop_sender(&self) {
-        let at = Location::caller();
-        if self.senders.fetch_sub(1, Relaxed) == 1 {
-            self.state.step("last sender drops", None, Release, at, |state| state | NO_SENDER);
-        }
+        let is_last = || self.senders.load(Relaxed) == 1;
+        let end = |state: u64| if is_last() { state | NO_SENDER } else { state };
+        self.state.step("sender drops", None, Release, Location::caller(), end);
+        self.senders.fetch_sub(1, Relaxed);
     }
 
     /// The message that a step has counted out.
@@ -189,9 +190,8 @@ impl<T> Receiver<T> {
     /// If none came, or there is none and no sender is left.
     #[track_caller]
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        use crate::clock::{Clock, Time, has_passed, now};
-        let since_zero = now(Clock::Monotonic) + timeout;
-        let deadline = Time { clock: Clock::Monotonic, since_zero };
+        use crate::clock::{has_passed, passes_after};
+        let deadline = passes_after(timeout);
         let mut answer = Err(TryRecvError::Empty);
         super::spin_until(|| {
             answer = self.try_recv();

@@ -237,6 +237,21 @@ impl Returned {
     }
 }
 
+/// Two threads go, each by [`go`](Self::go): which is the second. It knows what the first did.
+pub(crate) struct LastOfTwo(ManuallyDrop<Object>);
+
+impl LastOfTwo {
+    #[track_caller]
+    pub(crate) fn new() -> Self {
+        Self(known_to_all(Location::caller()))
+    }
+
+    /// The caller goes. Whether the other one has gone.
+    pub(crate) fn go(&self, name: &'static str, at: At) -> bool {
+        self.0.step(name, None, Ordering::AcqRel, at, |_| 1) == 1
+    }
+}
+
 /// A wake-up for one thread, which may come before that thread waits. What it wakes for has an
 /// order of its own, and the token may give none.
 pub(crate) struct Token(ManuallyDrop<Object>);
@@ -270,9 +285,8 @@ impl Token {
         timeout: core::time::Duration,
         at: At,
     ) -> bool {
-        use crate::clock::{Clock, Time, has_passed, now};
-        let since_zero = now(Clock::Monotonic) + timeout;
-        let deadline = Time { clock: Clock::Monotonic, since_zero };
+        use crate::clock::{has_passed, passes_after};
+        let deadline = passes_after(timeout);
         let mut taken = false;
         super::spin_until(|| {
             taken = self.try_take(name, order, at);

@@ -15,7 +15,8 @@ const WRITER: u64 = 1 << 63;
 
 /// As `std::sync::RwLock`, and never poisoned: a panic ends the run.
 ///
-/// An acquisition is one step. Any waiter may be next, and readers may overtake a writer.
+/// An acquisition is one step. Any waiter may be next, and readers may overtake a writer. A reader
+/// knows what the readers before it did; std does not promise that.
 pub struct RwLock<T: ?Sized> {
     state: Object,
     data: UnsafeCell<T>,

@@ -36,7 +36,16 @@ thread_local! {
     /// By thread and key.
     static VALUES: RefCell<HashMap<(usize, usize), Slot>> = RefCell::default();
     /// In which order they were made, by thread.
-    static MADE: RefCell<HashMap<usize, Vec<usize>>> = RefCell::default();
+    static MADE: RefCell<HashMap<usize, Made>> = RefCell::default();
+}
+
+/// The variables of a thread, by key.
+#[derive(Default)]
+struct Made {
+    /// Those that are destroyed, in the order in which they were made.
+    dropped: Vec<usize>,
+    /// Those whose drop does nothing: to the end of the thread, all others may use them.
+    kept: Vec<usize>,
 }
 
 /// Calls `f` with the variables. The memory of the table is no model's.
@@ -46,7 +55,7 @@ fn values<R>(f: impl FnOnce(&mut HashMap<(usize, usize), Slot>) -> R) -> R {
 }
 
 /// Calls `f` with their order, likewise.
-fn made<R>(f: impl FnOnce(&mut HashMap<usize, Vec<usize>>) -> R) -> R {
+fn made<R>(f: impl FnOnce(&mut HashMap<usize, Made>) -> R) -> R {
     let _side = Side::of_machine();
     MADE.with_borrow_mut(f)
 }
@@ -55,15 +64,19 @@ fn made<R>(f: impl FnOnce(&mut HashMap<usize, Vec<usize>>) -> R) -> R {
 /// one of them makes as it goes is the next to go.
 pub(crate) fn end_of_thread() {
     let thread = super::running();
-    while let Some(key) = made(|made| made.get_mut(&thread)?.pop()) {
+    while let Some(key) = made(|made| made.get_mut(&thread)?.dropped.pop()) {
         let value = values(|values| values.insert((thread, key), None));
         drop(value);
+    }
+    // Their memory is the model's.
+    while let Some(key) = made(|made| made.get_mut(&thread)?.kept.pop()) {
+        drop(values(|values| values.insert((thread, key), None)));
     }
 }
 
 /// The run is over. What threads have left that did not end is leaked, as all that they own.
 pub(crate) fn forget_all() {
-    mem::forget(VALUES.take());
+    VALUES.with_borrow_mut(|values| values.drain().for_each(|(_, slot)| mem::forget(slot)));
     MADE.take();
 }
 
@@ -94,7 +107,10 @@ impl<T: 'static> LocalKey<T> {
             None => {
                 let value: Rc<dyn Any> = Rc::new((self.init)());
                 values(|values| values.insert(key, Some(Rc::clone(&value))));
-                made(|made| made.entry(key.0).or_default().push(key.1));
+                made(|made| {
+                    let Made { dropped, kept } = made.entry(key.0).or_default();
+                    if mem::needs_drop::<T>() { dropped } else { kept }.push(key.1);
+                });
                 value
             }
         };

@@ -12,23 +12,43 @@ pub(crate) use park::forget_tokens;
 pub use park::{park, park_timeout, unpark};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 
-use crate::engine;
-use crate::sync::{Beside, Returned};
+use crate::engine::{self, At};
+use crate::sync::{Beside, LastOfTwo, Returned};
 use core::fmt;
+use core::mem::needs_drop;
 use core::panic::Location;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use core::time::Duration;
 use std::sync::Arc;
 
-/// Waits for a thread and takes what it returned.
+/// Waits for a thread and takes what it returned. If the handle is dropped instead, the thread
+/// drops that, unless it has returned before.
 pub struct JoinHandle<T> {
     thread: usize,
     end: Arc<End<T>>,
+    is_joined: bool,
 }
 
 /// The end of a thread.
 struct End<T> {
     returned: Returned,
     result: Beside<Option<T>>,
+    /// The thread or its handle drops what was returned, if that does anything.
+    last: Option<LastOfTwo>,
+    started: At,
+    /// The thread has come to its end: it has not died.
+    is_over: AtomicBool,
+}
+
+impl<T> End<T> {
+    /// The thread has returned, or its handle goes.
+    fn go(&self, name: &'static str) {
+        if let Some(last) = &self.last
+            && last.go(name, self.started)
+        {
+            drop(self.result.with(Option::take));
+        }
+    }
 }
 
 /// Starts a thread in the process of the calling one.
@@ -44,18 +64,27 @@ pub(crate) fn start<'a, T: Send + 'a>(
     body: impl FnOnce() -> T + Send + 'a,
     spawn: impl FnOnce(Box<dyn FnOnce() + 'a>) -> usize,
 ) -> JoinHandle<T> {
-    let end = Arc::new(End { returned: Returned::new(), result: Beside::new(None) });
+    let end = Arc::new(End {
+        returned: Returned::new(),
+        result: Beside::new(None),
+        last: needs_drop::<T>().then(LastOfTwo::new),
+        started: Location::caller(),
+        is_over: AtomicBool::new(false),
+    });
     let place = Arc::clone(&end);
     let thread = spawn(Box::new(move || {
         // What the closure has captured belongs to the state of its thread, and so on its stack.
         let body = core::hint::black_box(body);
         let value = body();
-        // As std's thread, it counts as finished before its variables go.
-        place.returned.say();
-        end_of_thread();
         place.result.with(|result| *result = Some(value));
+        // As std's thread, it counts as finished, and drops what nobody waits for, before its
+        // variables go.
+        place.returned.say();
+        place.go("returns");
+        end_of_thread();
+        place.is_over.store(true, Relaxed);
     }));
-    JoinHandle { thread, end }
+    JoinHandle { thread, end, is_joined: false }
 }
 
 /// Waits until the thread of this number has ended.
@@ -75,8 +104,8 @@ pub fn yield_now() {
 /// [`Config::timeouts`](crate::explore::Config::timeouts) is on, and a yield, where it is off.
 #[track_caller]
 pub fn sleep(duration: Duration) {
-    use crate::clock::{Clock, Time, has_passed, now};
-    let deadline = Time { clock: Clock::Monotonic, since_zero: now(Clock::Monotonic) + duration };
+    use crate::clock::{has_passed, passes_after};
+    let deadline = passes_after(duration);
     if crate::engine::with(|engine| engine.time_passes()) {
         crate::sync::spin_until(|| has_passed(deadline));
     } else {
@@ -128,10 +157,20 @@ impl<T> JoinHandle<T> {
     /// # Errors
     /// If the thread died. (One that panics ends the run.)
     #[track_caller]
-    pub fn join(self) -> std::thread::Result<T> {
+    pub fn join(mut self) -> std::thread::Result<T> {
         let at = Location::caller();
+        self.is_joined = true;
         engine::with(|engine| engine.join(self.thread, at));
-        self.end.result.with(Option::take).ok_or_else(|| Box::new("the thread died") as _)
+        let value = self.end.is_over.load(Relaxed).then(|| self.end.result.with(Option::take)).flatten();
+        value.ok_or_else(|| Box::new("the thread died") as _)
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        if !self.is_joined && engine::is_installed() {
+            self.end.go("drops its handle");
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::{Plain, all_outcomes};
 use std::time::Duration;
 use ulocks_vm::explore::{Config, explore, finds_bug_saying};
-use ulocks_vm::sync::Arc;
 use ulocks_vm::sync::mpsc::{RecvTimeoutError, TryRecvError, TrySendError, channel, sync_channel};
+use ulocks_vm::sync::{Arc, AtomicU32, Ordering::Relaxed};
 use ulocks_vm::thread;
 
 #[test]
@@ -128,6 +128,41 @@ fn a_timed_receive_times_out_or_receives() {
         got.ok()
     };
     all_outcomes(model, [None, Some(1)]);
+}
+
+/// A sender may be dropped at any time, also one that goes first most of the time.
+#[test]
+fn the_last_sender_may_be_any_of_them() {
+    let model = || {
+        let word = Arc::new(AtomicU32::new(0));
+        let (sender, receiver) = channel::<u32>();
+        let (first, second) = (sender.clone(), sender);
+        let first = thread::spawn(move || drop(first));
+        let other = Arc::clone(&word);
+        let second = thread::spawn(move || {
+            drop(second);
+            other.store(1, Relaxed);
+        });
+        let seen = (word.load(Relaxed), receiver.try_recv() == Err(TryRecvError::Disconnected));
+        first.join().unwrap();
+        second.join().unwrap();
+        seen
+    };
+    all_outcomes(model, [(0, false), (0, true), (1, false), (1, true)]);
+}
+
+#[test]
+fn the_longest_time_outs_never_pass() {
+    explore(Config::exhaustive(), || {
+        let (sender, receiver) = channel();
+        let other = thread::spawn(move || {
+            thread::park_timeout(Duration::MAX);
+            sender.send(1).unwrap();
+        });
+        thread::unpark(other.thread());
+        assert_eq!(receiver.recv_timeout(Duration::MAX), Ok(1));
+        other.join().unwrap();
+    });
 }
 
 #[test]

@@ -213,3 +213,74 @@ fn that_a_thread_is_finished_does_not_order_what_it_did() {
     let text = failure.verdict.to_string();
     assert!(text.contains("reads returned") && text.contains("the load is Relaxed"), "{text}");
 }
+
+/// A result that says which thread drops it, while that still has its variables.
+struct Result(Arc<AtomicU32>);
+
+impl Drop for Result {
+    fn drop(&mut self) {
+        self.0.store(NOTED.with(|noted| noted.0), Relaxed);
+    }
+}
+
+/// What is destroyed at the end of a thread.
+struct Note(u32);
+
+impl Drop for Note {
+    fn drop(&mut self) {}
+}
+
+ulocks_vm::thread_local! {
+    static NOTED: Note = Note(1 + thread::current() as u32);
+}
+
+#[test]
+fn what_a_thread_returns_is_dropped_by_the_thread_or_with_its_handle() {
+    let model = || {
+        let word = Arc::new(AtomicU32::new(0));
+        let other = Arc::clone(&word);
+        let other = thread::spawn(move || Result(other));
+        word.load(Relaxed);
+        drop(other);
+        word.load(Relaxed)
+    };
+    all_outcomes(model, [0, 1, 2]);
+}
+
+/// The last of the two to go knows what the other did.
+#[test]
+fn a_result_may_be_dropped_with_its_handle() {
+    explore(Config::exhaustive(), || {
+        let words = || (0..2).map(AtomicU32::new).collect::<Vec<_>>();
+        let other = thread::spawn(words);
+        AtomicU32::new(0).store(1, Relaxed);
+        drop(other);
+        thread::scope(|scope| drop(scope.spawn(words)));
+    });
+}
+
+/// Looks at a variable that was made after it.
+struct Looks;
+
+impl Drop for Looks {
+    fn drop(&mut self) {
+        NUMBER.with(|number| assert_eq!(number.get(), 8));
+    }
+}
+
+ulocks_vm::thread_local! {
+    static LOOKS: Looks = Looks;
+}
+
+/// As those of std, whose `Cell<u32>` has nothing to destroy.
+#[test]
+fn a_variable_without_a_drop_is_there_to_the_end_of_its_thread() {
+    explore(Config::exhaustive(), || {
+        let uses = || {
+            LOOKS.with(|_| ());
+            NUMBER.set_to(8);
+        };
+        thread::spawn(uses).join().unwrap();
+        uses();
+    });
+}
