@@ -454,3 +454,16 @@ fn a_value_that_is_taken_out_leaves_its_memory_to_weak_pointers() {
         });
     }
 }
+
+/// What the machine keeps of a panic, and of variables of threads, is not the model's.
+#[test]
+fn a_panic_that_is_caught_and_a_variable_of_a_thread_are_no_leaks() {
+    ulocks_vm::thread_local! {
+        static NUMBER: std::cell::Cell<u32> = const { std::cell::Cell::new(1) };
+    }
+    explore(Config { leaks: true, ..Config::exhaustive() }, || {
+        let caught = std::panic::catch_unwind(|| panic!("{}", black_box(1)));
+        assert!(caught.is_err());
+        thread::spawn(|| NUMBER.get()).join().unwrap();
+    });
+}

@@ -103,7 +103,11 @@ impl Engine for Explorer<'_, '_> {
     }
 
     fn peek(&self, word: Word) -> u64 {
-        self.machine.borrow_mut().peek(word)
+        let mut machine = self.machine.borrow_mut();
+        if !self.notes.get() {
+            machine.moves_on();
+        }
+        machine.peek(word)
     }
 
     fn fence(&self, order: Ordering, at: At) {
@@ -387,9 +391,14 @@ impl Engine for Explorer<'_, '_> {
     }
 
     fn note(&self, text: &dyn Fn() -> String, at: At) {
-        if !self.is_inert() {
-            self.machine.borrow_mut().tell(at, || Said::Text(text()));
+        if self.is_inert() || self.machine.borrow().story.is_none() {
+            return;
         }
+        // Only a told execution comes here, and it must be the one that is told.
+        self.notes.set(true);
+        let text = text();
+        self.notes.set(false);
+        self.machine.borrow_mut().tell(at, || Said::Text(text));
     }
 
     fn last_words(&self) -> String {

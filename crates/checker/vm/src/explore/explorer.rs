@@ -20,6 +20,8 @@ pub(super) struct Explorer<'a, 's> {
     pub(super) over: Cell<bool>,
     /// A panic has unwound through operations, which did nothing.
     pub(super) unwound: Cell<bool>,
+    /// A line of the story is being written.
+    pub(super) notes: Cell<bool>,
 }
 
 impl<'a, 's> Explorer<'a, 's> {
@@ -29,6 +31,7 @@ impl<'a, 's> Explorer<'a, 's> {
             machine: RefCell::new(machine),
             over: Cell::new(false),
             unwound: Cell::new(false),
+            notes: Cell::new(false),
         }
     }
 
@@ -47,7 +50,10 @@ impl<'a, 's> Explorer<'a, 's> {
                     let mut machine = self.machine.borrow_mut();
                     machine.forget_stack(stack);
                     machine.finish(thread);
-                    self.over.set(machine.schedule() == Next::Over);
+                    if self.unwound.get() {
+                        machine.caught();
+                    }
+                    self.over.set(self.unwound.get() || machine.schedule() == Next::Over);
                 }
                 Stopped::Panicked(payload) => {
                     let mut machine = self.machine.borrow_mut();
@@ -66,12 +72,13 @@ impl<'a, 's> Explorer<'a, 's> {
         self.machine.into_inner()
     }
 
-    /// Whether what executes is clean-up: the run is over, or a panic unwinds, which ends it.
+    /// Whether what executes does nothing: the run is over, or a panic unwinds, which ends it, or a
+    /// line of the story looks at words.
     pub(super) fn is_inert(&self) -> bool {
         if panicking() {
             self.unwound.set(true);
         }
-        self.over.get() || panicking()
+        self.over.get() || panicking() || self.notes.get()
     }
 
     /// Announces an operation and returns when this thread is chosen to carry it out.

@@ -31,15 +31,14 @@ impl Machine<'_, '_> {
     }
 
     pub(super) fn panicked(&mut self, thread: usize, payload: &(dyn Any + Send)) {
-        let message = super::quiet::take_message();
         if let Some(difference) = payload.downcast_ref::<NotDeterministic>() {
             self.verdict = Some(Verdict::of_difference(difference));
             return;
         }
-        let text = message.unwrap_or_else(|| {
-            let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-            text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".into())
-        });
+        let text = payload.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        let message = super::quiet::take_message(text);
+        let text = message.unwrap_or_else(|| text.unwrap_or("a panic").to_owned());
         let steps = self.steps;
         if let Some(story) = &mut self.story {
             story.tell_without_place(steps, thread, format!("panics: {text}"));
@@ -58,7 +57,7 @@ impl Machine<'_, '_> {
 
     /// The model goes on after a panic, whose clean-up has not happened here.
     pub(super) fn caught(&mut self) {
-        let text = super::quiet::take_message().unwrap_or_else(|| "a panic".into());
+        let text = super::quiet::take_last_message().unwrap_or_else(|| "a panic".into());
         self.verdict = Some(Verdict::Panic(format!("{text}; the model caught it, but a panic ends the run")));
     }
 }

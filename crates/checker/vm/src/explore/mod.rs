@@ -34,8 +34,8 @@
 //! that has changed since, or was woken before it slept; a livelock, which is an execution that
 //! reaches [`Config::max_steps`]. See [`Verdict`].
 //!
-//! While a panic unwinds, operations do nothing, and a model that catches it fails at the next one.
-//! A panic that unwinds through no operation may be caught.
+//! While a panic unwinds, operations do nothing, and a model that catches it fails at the next one,
+//! or at the end of the thread. A panic that unwinds through no operation may be caught.
 //!
 //! # Busy-waits
 //! A thread that has done a round of a busy-wait in vain waits. Where all executions are tried,
@@ -189,7 +189,7 @@ pub struct Config {
     /// where the program's allocator is [`Allocator`](crate::alloc::Allocator), which says what is
     /// looked at. Not by default.
     pub leaks: bool,
-    /// The bytes of each thread's stack. What is not touched takes no memory.
+    /// The bytes of each thread's stack, 64 KiB at least. What is not touched takes no memory.
     pub stack: usize,
     /// Which threads may die.
     #[cfg(feature = "linux")]
@@ -395,7 +395,8 @@ pub fn choose(count: usize) -> usize {
     crate::engine::with(|engine| engine.choose(count, at))
 }
 
-/// A line for the story of a failure; `text` is called only when one is told.
+/// A line for the story of a failure; `text` is called only when one is told. Operations in it read
+/// what is newest, and change nothing.
 #[track_caller]
 pub fn note(text: impl Fn() -> String) {
     let at = Location::caller();

@@ -1,13 +1,28 @@
 //! Panics inside an execution are its result, not news for the terminal: they are caught, kept, and
-//! told in the report.
+//! told in the report. One that cannot be caught, since it comes up in a destructor or where code
+//! may not unwind, is the end of the process: it is told at once, with those before it.
 
+use super::story::place_of;
+use super::watchdog;
+use crate::alloc::outside;
+use core::fmt::Write as _;
 use std::cell::{Cell, RefCell};
 use std::panic;
 use std::sync::Once;
 
+/// How many panics are kept: a model may catch any number of them.
+const KEPT: usize = 16;
+
+/// What a panic said, and the same with its place.
+struct Message {
+    text: String,
+    placed: String,
+}
+
 thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
-    static MESSAGE: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// Those that nobody has asked for yet, the last one at the end.
+    static MESSAGES: RefCell<Vec<Message>> = const { RefCell::new(Vec::new()) };
 }
 
 /// While it lives, panics of this OS thread are kept instead of printed.
@@ -22,15 +37,14 @@ impl Quiet {
             let loud = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
                 if QUIET.get() {
-                    MESSAGE.set(Some(match info.location() {
-                        Some(at) => format!("{} ({})", message(info), super::story::place_of(at)),
-                        None => message(info),
-                    }));
+                    // What is kept here is no memory of the model's, whose panic it is.
+                    outside(|| keep(info));
                 } else {
                     loud(info);
                 }
             }));
         });
+        MESSAGES.with_borrow_mut(Vec::clear);
         Self { before: QUIET.replace(true) }
     }
 }
@@ -41,11 +55,39 @@ impl Drop for Quiet {
     }
 }
 
-/// What the last panic said.
-pub(super) fn take_message() -> Option<String> {
-    MESSAGE.take()
+fn keep(info: &panic::PanicHookInfo<'_>) {
+    let text = info.payload_as_str().unwrap_or(WITHOUT_TEXT).to_owned();
+    let placed = info.location().map_or_else(|| text.clone(), |at| format!("{text} ({})", place_of(at)));
+    MESSAGES.with_borrow_mut(|messages| {
+        if messages.len() == KEPT {
+            messages.remove(0);
+        }
+        messages.push(Message { text, placed });
+        if is_final(info) {
+            let mut reason = String::new();
+            for message in messages {
+                let _ = writeln!(reason, "panic: {}", message.placed);
+            }
+            watchdog::aborts(&reason);
+        }
+    });
 }
 
-fn message(info: &panic::PanicHookInfo<'_>) -> String {
-    info.payload_as_str().unwrap_or("a panic without a message").to_owned()
+/// Whether the process aborts after this panic. To read it is unstable, but for the `Debug`.
+fn is_final(info: &panic::PanicHookInfo<'_>) -> bool {
+    format!("{info:?}").contains("can_unwind: false")
 }
+
+/// What the panic said that came out with `text`, with its place: not one that was caught before,
+/// or while it unwound.
+pub(super) fn take_message(text: Option<&str>) -> Option<String> {
+    let text = text.unwrap_or(WITHOUT_TEXT);
+    MESSAGES.take().into_iter().rfind(|message| message.text == text).map(|message| message.placed)
+}
+
+/// What the last panic said.
+pub(super) fn take_last_message() -> Option<String> {
+    MESSAGES.take().pop().map(|message| message.placed)
+}
+
+const WITHOUT_TEXT: &str = "a panic without a message";

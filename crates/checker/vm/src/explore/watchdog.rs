@@ -9,8 +9,21 @@
 //! the thread that looks stand still, too.
 //!
 //! `ULOCKS_VM_PATIENCE=60` waits for that many seconds; 0 is for ever.
+//!
+//! All of it goes to the standard error itself: what `eprintln!` prints in a test is kept by the
+//! test harness, and lost when the process ends.
+//!
+//! # Aborts
+//! | the process aborts | told by | with |
+//! |---|---|---|
+//! | since a panic cannot unwind, or can no more | the hook of panics ([`aborts`]) | the panics, and the replay or story |
+//! | by itself: a model, an allocation, `malloc` | the handler of SIGABRT | the place, and then the same |
+//!
+//! The handler may have interrupted `malloc`, whose locks are held then. So it says the place by
+//! calls that allocate nothing. What comes after that allocates, and a timer ends it.
 
 use super::story::place_of;
+use crate::alloc::outside;
 use crate::{engine, fibers};
 use core::fmt::Write;
 use core::panic::Location;
@@ -84,7 +97,7 @@ impl Watch {
         text.ok().and_then(|text| text.split(' ').nth(1)?.parse().ok()).unwrap_or(0)
     }
 
-    /// Writes what happens in the thread, by a handler of signals.
+    /// Writes what happens in the thread. Allocates nothing, for handlers of signals.
     fn say(&self, what: &str, then: &str) {
         // SAFETY: null, or of a location that lives for ever.
         let at = unsafe { self.at.load(Relaxed).as_ref() };
@@ -94,8 +107,7 @@ impl Watch {
             Some(at) => writeln!(text, "{at}{then}"),
             None => writeln!(text, "it has started{then}"),
         };
-        // SAFETY: the bytes are borrowed, with their length.
-        unsafe { libc::write(libc::STDERR_FILENO, text.bytes.as_ptr().cast(), text.len) };
+        print(&text.bytes[..text.len]);
     }
 
     /// `thread 2, since src/lib.rs:31`.
@@ -116,16 +128,15 @@ fn start() {
     START.call_once(|| {
         extern "C" fn at_exit() {
             let Some(watch) = MINE.get().filter(|watch| watch.entry.load(Relaxed) != 0) else { return };
-            eprintln!(
-                "ulocks-vm: a model ends the process, in {}: its other executions were not explored. A \
-                 failure is a panic\n{}",
-                watch.place(),
-                if engine::is_installed() {
-                    engine::with(|engine| engine.last_words())
-                } else {
-                    String::new()
-                }
+            print(
+                format!(
+                    "ulocks-vm: a model ends the process, in {}: its other executions were not explored. A \
+                     failure is a panic\n",
+                    watch.place(),
+                )
+                .as_bytes(),
             );
+            print_last_words();
             // SAFETY: ends the process.
             unsafe { libc::_exit(101) };
         }
@@ -142,11 +153,48 @@ fn start() {
     });
 }
 
-/// A panic in a destructor aborts, and so does a failed allocation: the place is told at least.
+/// A panic of this OS thread cannot be caught, and the process aborts: `reason` says what panicked,
+/// a line each.
+pub(super) fn aborts(reason: &str) {
+    if let Some(watch) = MINE.get() {
+        watch.say("a model aborts, in", ":");
+    }
+    print(reason.as_bytes());
+    print_last_words();
+    rests(); // nothing is left to say in the handler
+}
+
+/// What there is to say of the run on this OS thread, in which the process ends.
+fn print_last_words() {
+    if engine::is_installed() {
+        outside(|| print((engine::with(|engine| engine.last_words()) + "\n").as_bytes()));
+    }
+}
+
+/// Seconds in which the handler has to tell the story.
+const LAST_WORDS: u32 = 5;
+
+/// The process ends in so many seconds, whatever the calling thread waits for. For handlers of
+/// signals.
+fn end_in(seconds: u32) {
+    // SAFETY: the set is zeroed, which is an empty one, and then filled by the call; the default
+    // action, the end, is one.
+    unsafe {
+        let mut alarm: libc::sigset_t = core::mem::zeroed();
+        libc::sigaddset(&raw mut alarm, libc::SIGALRM);
+        libc::signal(libc::SIGALRM, libc::SIG_DFL);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const alarm, null_mut());
+        libc::alarm(seconds);
+    }
+}
+
+/// A model may abort, and so do a failed allocation and `malloc`.
 fn name_who_aborts() {
     extern "C" fn on_abort(_: libc::c_int) {
         let Some(watch) = MINE.get().filter(|watch| watch.entry.load(Relaxed) != 0) else { return };
         watch.say("a model aborts, in", "");
+        end_in(LAST_WORDS);
+        print_last_words();
     }
     // SAFETY: the structure is zeroed, and filled by the call; the handler is a function that
     // stays.
@@ -218,6 +266,16 @@ fn have_another_stack() {
     }
 }
 
+/// Writes to the standard error itself. For handlers of signals, too.
+fn print(mut text: &[u8]) {
+    while !text.is_empty() {
+        // SAFETY: the bytes are borrowed, with their length.
+        let written = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+        let Ok(written @ 1..) = usize::try_from(written) else { return };
+        text = &text[written..];
+    }
+}
+
 /// A line that needs no allocation.
 struct Text {
     bytes: [u8; 256],
@@ -253,11 +311,14 @@ fn look(patience: u64) {
             *entry = now;
             // The sleep above is not exact either.
             if *time + SECOND / 2 >= patience.saturating_mul(SECOND) {
-                eprintln!(
-                    "ulocks-vm: {} has not come back for {patience} s: does it block in std, or loop without \
-                     an operation of the facade? A thread of a model waits by the types of the facade only. \
-                     ULOCKS_VM_PATIENCE=SECONDS waits longer, 0 for ever",
-                    watch.place()
+                print(
+                    format!(
+                        "ulocks-vm: {} has not come back for {patience} s: does it block in std, or loop \
+                         without an operation of the facade? A thread of a model waits by the types of the \
+                         facade only. ULOCKS_VM_PATIENCE=SECONDS waits longer, 0 for ever\n",
+                        watch.place()
+                    )
+                    .as_bytes(),
                 );
                 std::process::abort();
             }

@@ -86,7 +86,6 @@ impl Machine<'_, '_> {
     }
 
     pub(super) fn peek(&mut self, word: Word) -> u64 {
-        self.moves_on();
         self.known(word).map_or(0, |loc| self.memory.newest(loc))
     }
 

@@ -15,6 +15,7 @@ mod futex;
 mod locks;
 mod optimal;
 mod pages;
+mod panics;
 mod parallel;
 #[cfg(feature = "linux")]
 mod processes;

@@ -2,9 +2,9 @@
 
 use crate::{failure, threads};
 use std::sync::Arc;
-use ulocks_vm::explore::{Config, run};
+use ulocks_vm::explore::{Config, note, run};
 use ulocks_vm::sync::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
-use ulocks_vm::sync::{AtomicU32, UnsafeCell, fence};
+use ulocks_vm::sync::{AtomicU32, Mutex, UnsafeCell, fence};
 use ulocks_vm::thread;
 
 struct Gate {
@@ -257,4 +257,21 @@ fn a_race_behind_a_release_sequence_names_its_head_or_the_reader() {
         ["thread 3 reads Mailbox.ready at ", "from thread 1 at ", "the load is Relaxed and does not acquire"];
     assert!(says.iter().all(|text| verdict.contains(text)), "{verdict}");
     assert!(!verdict.contains("does not release"), "the relaxed fetch_add continues the sequence: {verdict}");
+}
+
+/// The line is written in the execution that is told only, which is the one that went wrong.
+#[test]
+fn a_line_of_the_model_may_look_at_words() {
+    let found = failure(&Config::exhaustive(), || {
+        let word = Arc::new((AtomicU32::new(1), Mutex::new(5)));
+        let other = Arc::clone(&word);
+        let other = thread::spawn(move || other.0.store(2, Relaxed));
+        let first = word.0.load(Relaxed);
+        note(|| format!("shows {:?} and {}", word.0, word.0.load(Relaxed)));
+        note(|| format!("protects {}", word.1.lock().unwrap()));
+        other.join().unwrap();
+        assert_eq!((first, word.0.swap(3, Relaxed)), (9, 9), "is wrong");
+    });
+    assert!(found.verdict.to_string().contains("is wrong"), "{found}");
+    assert!(found.story.contains(" shows ") && found.story.contains("protects 5"), "{found}");
 }

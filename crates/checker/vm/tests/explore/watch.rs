@@ -53,6 +53,27 @@ fn in_a_process_of_its_own() {
             // SAFETY: none: the process is to end by the fault.
             unsafe { std::hint::black_box(std::ptr::without_provenance_mut::<u8>(8)).write(1) };
         },
+        Ok("clean-up") => || {
+            struct Panics;
+            impl Drop for Panics {
+                fn drop(&mut self) {
+                    panic!("in the clean-up");
+                }
+            }
+            AtomicU32::new(0).store(1, Relaxed);
+            let _panics = Panics;
+            panic!("the first");
+        },
+        Ok("cannot unwind") => || {
+            extern "C" fn panics() {
+                panic!("the only one");
+            }
+            let _ = std::panic::catch_unwind(|| panic!("caught before"));
+            thread::spawn(|| {
+                AtomicU32::new(0).store(1, Relaxed);
+                panics();
+            });
+        },
         Ok("abort") => || {
             AtomicU32::new(0).store(1, Relaxed);
             std::process::abort();
@@ -64,12 +85,12 @@ fn in_a_process_of_its_own() {
 
 fn command(model: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "watch::in_a_process_of_its_own", "--nocapture"]);
+    command.args(["--exact", "watch::in_a_process_of_its_own"]);
     command.env("MODEL", model).env("ULOCKS_VM_PATIENCE", "1");
     command
 }
 
-/// What the run prints; it must not pass.
+/// What the run prints, though the test harness keeps what a test prints; it must not pass.
 fn printed(model: &str) -> String {
     let output = command(model).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -99,15 +120,22 @@ fn a_model_that_ends_the_process_does_not_pass() {
     );
 }
 
-#[test]
-fn a_model_that_ends_the_process_is_told_by_its_replay() {
-    let text = printed("exit");
+/// What the replay prints that the run prints.
+fn replayed(model: &str) -> String {
+    let text = printed(model);
     let replay =
         text.lines().find_map(|line| line.strip_prefix("to repeat it, with its story: ULOCKS_VM_REPLAY="));
-    let mut command = command("exit");
+    let mut command = command(model);
     let output = command.env("ULOCKS_VM_REPLAY", replay.expect("a replay")).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(text.contains("store(0x1, Relaxed)"), "{text}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_model_that_ends_the_process_is_told_by_its_replay() {
+    for model in ["exit", "abort", "clean-up", "cannot unwind"] {
+        let text = replayed(model);
+        assert!(text.contains("store(0x1, Relaxed)"), "{model}: {text}");
+    }
 }
 
 #[test]
@@ -140,4 +168,16 @@ fn another_fault_is_left_to_who_handled_it() {
 fn a_model_that_aborts_is_named() {
     let text = printed("abort");
     assert!(text.contains("a model aborts, in thread 0, since ") && text.contains("watch.rs:"), "{text}");
+}
+
+#[test]
+fn a_panic_that_cannot_be_caught_is_told_with_those_before_it() {
+    let text = printed("clean-up");
+    assert!(text.contains("a model aborts, in thread 0, since ") && text.contains("watch.rs:"), "{text}");
+    let (first, second) = (text.find("panic: the first ("), text.find("panic: in the clean-up ("));
+    assert!(first.is_some() && first < second, "{text}");
+    let text = printed("cannot unwind");
+    assert!(text.contains("a model aborts, in thread 1, since "), "{text}");
+    assert!(text.contains("panic: the only one (") && text.contains("cannot unwind"), "{text}");
+    assert_eq!(text.matches("a model aborts").count(), 1, "{text}");
 }

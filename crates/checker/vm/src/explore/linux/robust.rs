@@ -103,6 +103,7 @@ impl Machine<'_, '_> {
 
     /// What the kernel reads at `address`: the newest value of the atomic that is there.
     fn read_user(&mut self, address: usize) -> u64 {
+        self.moves_on();
         self.peek(user_word(address, Width::W64))
     }
 }

@@ -1,0 +1,73 @@
+//! What is said of a panic that a model catches, and of one that comes up in another's way.
+
+use crate::failure;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use ulocks_vm::explore::{Config, explore};
+use ulocks_vm::sync::{Arc, AtomicU32, Mutex, Ordering::Relaxed};
+use ulocks_vm::thread;
+
+/// The verdict on `model`, which has to say that.
+#[track_caller]
+fn says(text: &str, model: impl Fn() + 'static) {
+    let verdict = failure(&Config::exhaustive(), model).verdict.to_string();
+    assert!(verdict.starts_with("panic: ") && verdict.contains(text), "{verdict}");
+}
+
+/// The guard was due to unlock, and did nothing. So no thread waits for it for ever.
+#[test]
+fn a_panic_that_a_thread_catches_at_its_end_ends_the_run() {
+    let panics = |lock: &Mutex<u32>| {
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            let _guard = lock.lock().unwrap();
+            panic!("inside");
+        }));
+    };
+    says("inside (crates", move || panics(&Mutex::new(0)));
+    says("the model caught it", move || {
+        let lock = Arc::new(Mutex::new(0));
+        let other = Arc::clone(&lock);
+        let other = thread::spawn(move || {
+            panics(&other);
+            std::mem::forget(other);
+        });
+        drop(lock.lock().unwrap());
+        other.join().unwrap();
+    });
+}
+
+/// Catches a panic as it is dropped.
+struct Catches;
+
+impl Drop for Catches {
+    fn drop(&mut self) {
+        let _ = catch_unwind(|| panic!("in the clean-up"));
+    }
+}
+
+#[test]
+fn the_panic_that_comes_out_is_the_one_that_is_told() {
+    says("the first (", || {
+        let _catches = Catches;
+        panic!("the first");
+    });
+    says("the second", || {
+        let _ = catch_unwind(|| panic!("the first"));
+        resume_unwind(Box::new("the second"));
+    });
+    says("without a message (", || {
+        let caught = catch_unwind(|| std::panic::panic_any(5)).unwrap_err();
+        let _ = catch_unwind(|| panic!("the second"));
+        resume_unwind(caught);
+    });
+}
+
+#[test]
+fn many_panics_may_be_caught() {
+    let report = explore(Config::exhaustive(), || {
+        for n in 0..100 {
+            assert!(catch_unwind(|| panic!("{n}")).is_err());
+        }
+        AtomicU32::new(0).store(1, Relaxed);
+    });
+    assert!(report.complete, "{report}");
+}
