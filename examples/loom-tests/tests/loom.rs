@@ -131,6 +131,8 @@ fn a_bounded_model_passes() {
     let mut builder = loom::model::Builder::new();
     builder.max_permutations = Some(2);
     builder.preemption_bound = Some(1);
+    builder.max_branches = usize::MAX;
+    builder.max_duration = Some(std::time::Duration::MAX);
     builder.check(|| {
         let word = Arc::new(AtomicUsize::new(0));
         let add = |word: &Arc<AtomicUsize>| {
@@ -220,4 +222,18 @@ fn a_pointer_that_is_not_used_may_outlive_the_release() {
 #[should_panic(expected = "data race")]
 fn a_pointer_that_is_used_after_the_release_is_a_race() {
     loom::model(|| a_pointer_outlives_the_release(true));
+}
+
+/// The access is over then, and others may come.
+#[test]
+fn a_panic_in_an_access_of_a_cell_may_be_caught() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    loom::model(|| {
+        let cell = loom::cell::UnsafeCell::new(1);
+        for _ in 0..2 {
+            let read = catch_unwind(AssertUnwindSafe(|| cell.with(|_| -> () { panic!("inside") })));
+            let write = catch_unwind(AssertUnwindSafe(|| cell.with_mut(|_| -> () { panic!("inside") })));
+            assert!(read.is_err() && write.is_err());
+        }
+    });
 }

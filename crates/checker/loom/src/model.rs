@@ -72,7 +72,7 @@ impl Builder {
     fn config(&self) -> Config {
         let mut config = Config::exhaustive();
         config.executions = self.max_permutations.map_or(u64::MAX, |most| most as u64);
-        config.max_steps = self.max_branches as u64 * STEPS_PER_BRANCH;
+        config.max_steps = (self.max_branches as u64).saturating_mul(STEPS_PER_BRANCH);
         config.budget = self.max_duration;
         config.preemptions = self.preemption_bound.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
         config.timeouts = false;

@@ -32,6 +32,9 @@ type Fiber = Coroutine<(), (), Outcome, DefaultStack>;
 /// touched is used.
 const STACK_BYTES: usize = 256 * 1024;
 
+/// What a call of the machine, and the frames that it clears, have room in.
+const LEAST_BYTES: usize = 64 * 1024;
+
 /// The largest page of Linux. Below each stack is one that nothing may touch. What lies above it
 /// faults not, so the pages of this machine may be smaller.
 const GUARD_BYTES: usize = 64 * 1024;
@@ -62,8 +65,9 @@ impl Default for Fibers {
 }
 
 impl Fibers {
-    /// Each has a stack of so many bytes.
+    /// Each has a stack of so many bytes, and not less than the machine needs.
     pub fn with_stacks(stack_bytes: usize) -> Self {
+        let stack_bytes = stack_bytes.max(LEAST_BYTES);
         Self { fibers: RefCell::default(), stacks: RefCell::default(), stack_bytes }
     }
 

@@ -23,6 +23,24 @@ pub struct MutPtr<T: ?Sized> {
     data: *mut T,
 }
 
+/// A shared access that a panic ends. It may be caught.
+struct Reading<'a>(&'a Watch);
+
+/// An exclusive one.
+struct Writing<'a>(&'a Watch);
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.0.end_read();
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.0.end_write();
+    }
+}
+
 impl<T> UnsafeCell<T> {
     /// A cell that holds `value`.
     #[track_caller]
@@ -44,7 +62,9 @@ impl<T: ?Sized> UnsafeCell<T> {
         F: FnOnce(*const T) -> R,
     {
         self.watch.open_read();
+        let unwinds = Reading(&self.watch);
         let result = f(self.data.get());
+        core::mem::forget(unwinds);
         self.watch.close_read();
         result
     }
@@ -56,7 +76,9 @@ impl<T: ?Sized> UnsafeCell<T> {
         F: FnOnce(*mut T) -> R,
     {
         self.watch.open_write();
+        let unwinds = Writing(&self.watch);
         let result = f(self.data.get());
+        core::mem::forget(unwinds);
         self.watch.close_write();
         result
     }

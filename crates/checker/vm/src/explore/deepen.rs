@@ -54,7 +54,7 @@ pub fn run_deepening(
     model: impl Fn() + Send + Sync + 'static,
 ) -> Result<Report, Box<Failure>> {
     assert!(config.strategy == Strategy::Exhaustive, "limits rise in an exploration of all executions only");
-    let end = config.budget.map(|budget| Instant::now() + budget);
+    let end = config.budget.and_then(|budget| Instant::now().checked_add(budget));
     let model = Arc::new(model);
     let mut sum = Report::default();
     for most in 0..=config.preemptions.unwrap_or(u32::MAX) {

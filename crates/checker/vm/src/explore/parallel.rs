@@ -61,7 +61,7 @@ pub fn run_on(
     }
     let model = Arc::new(model);
     let claims = Arc::new(Claims::new(config.executions));
-    let end = config.budget.map(|budget| Instant::now() + budget);
+    let end = config.budget.and_then(|budget| Instant::now().checked_add(budget));
     let mut parts = BTreeMap::new();
     thread::scope(|scope| {
         let begun: Vec<_> = (0..workers.max(1))

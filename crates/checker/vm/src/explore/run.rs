@@ -55,7 +55,7 @@ pub(crate) fn run_from(
     let (input, systematic) = input(&config.strategy);
     let mut choices = Recorder::new(Driver::new(config, &input));
     let mut report = Report::default();
-    let end = config.budget.map(|budget| Instant::now() + budget);
+    let end = config.budget.and_then(|budget| Instant::now().checked_add(budget));
     while begin(&mut choices)
         .map_err(|verdict| Box::new(untold(config, report.executions + report.redundant, verdict)))?
     {
