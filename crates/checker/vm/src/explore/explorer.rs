@@ -59,6 +59,8 @@ impl<'a, 's> Explorer<'a, 's> {
                     let mut machine = self.machine.borrow_mut();
                     machine.panicked(thread, payload.as_ref());
                     self.over.set(true);
+                    // It is the model's, and its drop may panic.
+                    core::mem::forget(payload);
                 }
             }
             if self.over.get() {

@@ -6,7 +6,7 @@ use super::explorer::Explorer;
 use super::html::{Picture, picture};
 use super::machine::Machine;
 use super::mixed::Mixed;
-use super::quiet::Quiet;
+use super::quiet::{Quiet, take_last_message};
 use super::story::{Story, place};
 use super::verdict::Verdict;
 use super::{Config, Failure, Report, Strategy, linux};
@@ -16,6 +16,7 @@ use crate::choice::{
     Strategy as _, Turn, shrink, text,
 };
 use crate::engine::{At, install, next_run};
+use core::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::time::Instant;
@@ -105,8 +106,16 @@ pub(super) fn begin(choices: &mut Choices<'_>) -> Result<bool, Verdict> {
     drop(quiet);
     begun.map_err(|payload| match payload.downcast::<NotDeterministic>() {
         Ok(difference) => Verdict::of_difference(&difference),
-        Err(payload) => resume_unwind(payload),
+        Err(payload) => panics(payload),
     })
+}
+
+/// The machine itself has panicked, while panics were kept.
+fn panics(payload: Box<dyn Any + Send>) -> ! {
+    if let Some(message) = take_last_message() {
+        eprintln!("ulocks-vm: a fault of this checker: {message}");
+    }
+    resume_unwind(payload)
 }
 
 /// A failure of which no execution can be told.
@@ -220,7 +229,7 @@ pub(super) fn execute(
     let verdict = catch_unwind(AssertUnwindSafe(run_it)).unwrap_or_else(|payload| {
         match payload.downcast::<NotDeterministic>() {
             Ok(difference) => Some(Verdict::of_difference(&difference)),
-            Err(payload) => resume_unwind(payload),
+            Err(payload) => panics(payload),
         }
     });
     let mut machine = explorer.into_machine();

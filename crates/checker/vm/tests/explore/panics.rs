@@ -71,3 +71,15 @@ fn many_panics_may_be_caught() {
     });
     assert!(report.complete, "{report}");
 }
+
+/// The payload goes with all that the model leaves.
+#[test]
+fn a_payload_whose_drop_panics_is_told_as_any_other() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("in the drop");
+        }
+    }
+    says("without a message (", || std::panic::panic_any(Panics));
+}
