@@ -29,7 +29,8 @@ impl RateLimiter {
         self.requests.acquire_many_async(count).await.expect("nobody closes it").forget();
     }
 
-    /// A period is over. What was not used is lost, and so is what was cancelled after it was served.
+    /// A period is over. What was not used is lost, and so is what was cancelled after it was
+    /// served.
     fn refill(&self) {
         let left = self.requests.available_permits();
         match self.each_period.checked_sub(left) {

@@ -301,7 +301,7 @@ impl<L: RawPi, T> From<T> for PiMutexOf<L, T> {
 impl<L: RawPi, T: ?Sized + fmt::Debug> fmt::Debug for PiMutexOf<L, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("PiMutex");
-        // An attempt on the mutex of an owner that has ended could take it, and it would stay locked.
+        // An attempt on the mutex of an owner that has ended could take it. It would stay locked.
         match (!self.inner.is_locked()).then(|| self.try_lock()) {
             Some(Ok(Some(guard))) => shown.field("data", &&*guard).finish(),
             _ => shown.field("data", &format_args!("<locked>")).finish(),
