@@ -32,7 +32,7 @@ pub struct Store<'a> {
     pub hashes: Hashes<'a>,
     /// The records.
     pub results: Results,
-    /// The tests that have passed without a mutant.
+    /// The tests that this command has run before without a mutant, and that have passed.
     pub passed: Passed,
 }
 
@@ -41,8 +41,7 @@ impl<'a> Store<'a> {
     pub fn open(workspace: &'a Workspace) -> anyhow::Result<Self> {
         let scratch = Scratch::open(workspace)?;
         let results = Results::open(&scratch.base.join("results.jsonl"))?;
-        let passed = Passed::load(workspace)?;
-        Ok(Self { hashes: Hashes::new(workspace)?, results, passed, scratch })
+        Ok(Self { hashes: Hashes::new(workspace)?, results, passed: Passed::default(), scratch })
     }
 
     /// The record of an earlier run.

@@ -27,8 +27,8 @@
 //! The tests also run without any mutant. They must pass, and at least one test must run. Otherwise
 //! a failure under a mutant would prove nothing: the test might always fail, or the filter might
 //! select no test. For a planted bug such a run comes when it is first needed, so the first verdict
-//! does not wait for the other crates. It is left out where a `cargo xtask test` of the same code
-//! has run the tests, and they have passed. For orderings it also tells which models reach which.
+//! does not wait for the other crates. `cargo xtask test` leaves it out, since it has just run
+//! these tests itself. For orderings it also tells which models reach which.
 
 mod audit;
 mod build;
@@ -48,7 +48,7 @@ pub mod verdict;
 pub mod weaken;
 
 use crate::flags;
-use crate::verify;
+use crate::verify::{self, runs::Passed};
 use anyhow::{Context, bail};
 use audit::{Course, Effort, Store};
 use report::{score, table};
@@ -84,6 +84,16 @@ pub fn weakenings(workspace: &Workspace) -> anyhow::Result<Vec<Weakening>> {
 
 /// Checks all specifications, then runs the chosen mutants.
 pub fn run(flags: &flags::Mutants, workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    run_after(Passed::default(), flags, workspace, steps)
+}
+
+/// The same, where the tests that have `passed` need not pass again without a mutant.
+fn run_after(
+    passed: Passed,
+    flags: &flags::Mutants,
+    workspace: &Workspace,
+    steps: &mut Steps,
+) -> anyhow::Result<()> {
     let mut all = All { mutants: Vec::new(), sites: Vec::new() };
     steps.check("specifications", "cargo xtask mutants --list", || {
         let (mutants, mut faults) = spec::load(workspace)?;
@@ -114,20 +124,20 @@ pub fn run(flags: &flags::Mutants, workspace: &Workspace, steps: &mut Steps) -> 
     }
     let jobs = flags.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from)).max(1);
     Ok(steps.check("mutants", &repeat(flags), || {
-        let store = Store::open(workspace)?;
+        let store = Store { passed, ..Store::open(workspace)? };
         let budget = flags.budget.map(|minutes| Duration::from_secs(60 * minutes));
         run_chosen(&store, &all, &chosen, flags, Effort { jobs, budget })
     })?)
 }
 
-/// Runs the part of the planted bugs that belongs to this commit. Begins no test later than
-/// `minutes` after the build, but at least one.
+/// Runs the part of the planted bugs that belongs to this commit, after all tests. Begins no test
+/// later than `minutes` after the build, but at least one.
 pub fn run_part(workspace: &Workspace, steps: &mut Steps, minutes: u64) -> anyhow::Result<()> {
     let part = part::of_commit(&workspace.root, &spec::load(workspace)?.0)?;
     println!("\npart {part} of the planted bugs; for all parts: cargo xtask mutants --kind logic");
     let line = ["mutants", "--part", &part, "--budget", &minutes.to_string()].map(Into::into);
     match flags::Xtask::from_vec(line.into())?.subcommand {
-        flags::XtaskCmd::Mutants(flags) => run(&flags, workspace, steps),
+        flags::XtaskCmd::Mutants(flags) => run_after(Passed::load(workspace)?, &flags, workspace, steps),
         _ => bail!("the command `mutants` was not recognised"),
     }
 }

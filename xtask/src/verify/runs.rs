@@ -67,11 +67,13 @@ fn of_today(workspace: &Workspace, codes: &Codes) -> anyhow::Result<Vec<(Run, St
     Ok(runs)
 }
 
-/// The tests that have passed in the present code.
+/// The tests that a run of all tests has seen pass. Whether a test itself has changed since the run
+/// is not known, so only that command asks.
+#[derive(Default)]
 pub struct Passed(Vec<(Run, String)>);
 
 impl Passed {
-    /// Reads the logs of the last `cargo xtask test`.
+    /// Reads the logs of this command's tests.
     pub fn load(workspace: &Workspace) -> anyhow::Result<Self> {
         Ok(Self(of_today(workspace, &Codes::load(workspace)?)?))
     }
