@@ -154,13 +154,13 @@
 //! library it departs by `counts`, and by the spin.
 
 use super::steps::{Entry, Left, Place};
+use super::task::wake;
 use super::word::Counts;
 use super::{Waits, Wakeup};
 use crate::const_fn;
-use crate::lock::queue::Wakers;
 use crate::lock::traits::RawMutex;
 use crate::lock::{sleep, spin};
-use crate::sys::futex::{Bits, Futex, FutexKey, Scope, Waited};
+use crate::sys::futex::{Bits, Futex, Scope, Waited};
 use crate::sys::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::sys::sync::{AtomicU32, AtomicU64, without_unwinding};
 use crate::sys::time::Deadline;
@@ -532,17 +532,6 @@ impl<L: RawMutex> Sequence<L> {
     }
 }
 
-/// Wakes up to `count` sleepers, and tasks among them: step 4. The condition variable may be gone.
-fn wake<S: Scope>(key: FutexKey<S>, count: u32, has_tasks: bool) {
-    if !has_tasks {
-        key.wake(count);
-        return;
-    }
-    let mut wakers = Wakers::new();
-    sleep::wake(key, count, Bits::ANY, &mut wakers);
-    wakers.wake();
-}
-
 /// Futures that were forgotten take no notification of another condition variable at this place.
 impl<L: RawMutex> Drop for Sequence<L> {
     #[inline]
@@ -601,29 +590,4 @@ impl<L: RawMutex> fmt::Debug for Sequence<L> {
 }
 
 #[cfg(all(test, world = "machine"))]
-mod tests {
-    use super::*;
-    use crate::Private;
-    use crate::lock::queue::{InOrder, QueueMutex};
-    use core::time::Duration;
-
-    /// It was told of a notification each time, also when its deadline had passed: so its loop went
-    /// on for as long as the others waited.
-    #[test]
-    fn a_wait_that_cannot_be_counted_ends_at_its_deadline() {
-        type Mutex = QueueMutex<Private, InOrder>;
-        let (mutex, condvar) = (Mutex::new(), Sequence::<Mutex>::new());
-        let wait = |timeout| {
-            mutex.lock();
-            // SAFETY: locked above; the token is nothing.
-            let ((), wakeup) = unsafe { condvar.wait(&mutex, (), Some(Deadline::after(timeout))) };
-            // SAFETY: the wait has returned with it.
-            unsafe { mutex.unlock(()) };
-            wakeup
-        };
-        assert_eq!(wait(Duration::ZERO), Wakeup::TimedOut, "the counts are this process's now");
-        condvar.counts.fetch_add(Counts::MAX.into(), Relaxed);
-        assert_eq!(wait(Duration::ZERO), Wakeup::TimedOut);
-        assert_eq!(wait(Duration::MAX), Wakeup::Notified, "it does not sleep");
-    }
-}
+mod tests;

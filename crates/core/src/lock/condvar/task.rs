@@ -3,14 +3,26 @@
 use super::WaitsAsync;
 use super::raw::{MOVABLE, Sequence};
 use super::steps::{Left, Place};
-use crate::lock::sleep::{Slept, TaskSleep};
+use crate::lock::queue::Wakers;
+use crate::lock::sleep::{self, Slept, TaskSleep};
 use crate::lock::traits::{RawMutex, RawMutexAsync};
-use crate::sys::futex::Waited;
+use crate::sys::futex::{Bits, FutexKey, Scope, Waited};
 use crate::sys::sync::Ordering::Relaxed;
 use crate::sys::sync::{is_abandoned, without_unwinding};
 use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll};
+
+/// Wakes up to `count` sleepers, and tasks among them: step 4 of a notification. The condition variable may be gone.
+pub(super) fn wake<S: Scope>(key: FutexKey<S>, count: u32, has_tasks: bool) {
+    if !has_tasks {
+        key.wake(count);
+        return;
+    }
+    let mut wakers = Wakers::new();
+    sleep::wake(key, count, Bits::ANY, &mut wakers);
+    wakers.wake();
+}
 
 /// The future of a notification of a [`Sequence`].
 pub struct Notified<'a, L: RawMutex> {
