@@ -217,7 +217,7 @@ static int interrupted(long step, long *taken)
         puts("no ptrace");
         exit(0);
     }
-    /* A child that falls asleep does not stop. So each wait for a stop ends after some milliseconds. */
+    /* A child that falls asleep does not stop. So a wait for a stop ends after 5 ms. */
     struct sigaction tick = {.sa_handler = on_tick};
     const struct itimerval often = {{0, 5000}, {0, 5000}}, never = {{0, 0}, {0, 0}};
     cpu_set_t all;

@@ -85,5 +85,5 @@ fn a_death_at_any_instruction_of_a_writer_strands_no_thread() {
 
 #[test]
 fn a_death_at_any_instruction_of_a_permit_strands_no_thread() {
-    a_death_at_any_instruction(&PERMIT, 797);
+    a_death_at_any_instruction(&PERMIT, 397);
 }

@@ -20,8 +20,9 @@ pub fn step(child: libc::pid_t, instructions: usize) -> bool {
     beside(child, || (0..instructions).all(step))
 }
 
-/// Does `stops` with this thread on the CPU of `child`. A stop that wakes an idle CPU takes 132 us
-/// instead of 28. (An EPYC under KVM: 20,000 steps of a loop, once each.)
+/// Does `stops` with this thread on the CPU of `child`. A stop that wakes an idle CPU takes longer.
+/// (Two CPUs of an EPYC under KVM, once each: 174 and 55 s with `cargo test -p ulocks-shm
+/// --all-features --test stress -- instruction`.)
 pub fn beside<T>(child: libc::pid_t, stops: impl FnOnce() -> T) -> T {
     let all = cpus_of(0);
     // SAFETY: no preconditions.
