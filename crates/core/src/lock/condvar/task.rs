@@ -13,7 +13,8 @@ use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-/// Wakes up to `count` sleepers, and tasks among them: step 4 of a notification. The condition variable may be gone.
+/// Wakes up to `count` sleepers, and tasks among them: step 4 of a notification. The condition
+/// variable may be gone.
 pub(super) fn wake<S: Scope>(key: FutexKey<S>, count: u32, has_tasks: bool) {
     if !has_tasks {
         key.wake(count);
