@@ -311,7 +311,7 @@ unsafe impl<P: Policy> raw::RawMutex for RawPiMutex<P> {
     }
 
     /// # Panics
-    /// As [`lock`](Self::lock), but for the time-out.
+    /// As [`lock`](raw::RawMutex::lock), but for the time-out.
     #[inline]
     fn lock_until(&self, deadline: Deadline) -> Option<()> {
         match self.acquire(Some(deadline)).and_then(sound) {
