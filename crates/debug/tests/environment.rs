@@ -4,7 +4,10 @@
 #![cfg(not(any(ulocks_loom, ulocks_vm)))]
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::process::Command;
 use std::time::Duration;
 use std::{mem, thread};
@@ -55,7 +58,7 @@ fn run(words: &str) -> (String, bool) {
 }
 
 /// The same of another program.
-fn run_that(program: &str, words: &str) -> (String, bool) {
+fn run_that(program: &str, words: impl AsRef<OsStr>) -> (String, bool) {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", "the_program", "--nocapture"]).env("ULOCKS_TEST_PROGRAM", program);
     let output = output(command.env("ULOCKS_CHECKED", words).env("RUST_BACKTRACE", "0"));
@@ -80,6 +83,12 @@ fn program_of_classes() {
 fn the_program() {
     match env::var("ULOCKS_TEST_PROGRAM").as_deref() {
         Ok("has classes") => program_of_classes(),
+        Ok("cannot print") => {
+            let full = fs::File::options().write(true).open("/dev/full").unwrap();
+            // SAFETY: both are descriptors of this process.
+            assert_eq!(unsafe { libc::dup2(full.as_raw_fd(), 2) }, 2);
+            program();
+        }
         Ok("accepts") => {
             accept("last", "first");
             accept("tests/environment.rs:1", "first"); // no such line
@@ -118,6 +127,23 @@ fn the_environment_says_what_becomes_of_reports() {
     let (text, is_well) = run("");
     assert!(is_well && text.contains("the policy of the program"), "{text}");
     assert!(run("warn,loud").0.contains("no word `loud`"));
+}
+
+/// A log may be full, or a pipe closed. A program that only warns goes on.
+#[test]
+fn reports_that_cannot_be_printed_are_lost() {
+    for words in ["warn", "warn,loud,accept=/nowhere"] {
+        let (text, is_well) = run_that("cannot print", words);
+        assert!(is_well && text.contains("it goes on, and holds 1"), "{text}");
+    }
+}
+
+/// A path may be any bytes.
+#[test]
+fn words_need_no_unicode() {
+    let (text, is_well) = run_that("1", OsStr::from_bytes(b"warn,lo\xFFud,accept=/nowhere\xFF"));
+    assert!(is_well && text.contains("it goes on, and holds 1"), "{text}");
+    assert!(text.contains("no word `lo") && text.contains("cannot read `/nowhere"), "{text}");
 }
 
 #[test]

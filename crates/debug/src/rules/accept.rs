@@ -1,9 +1,13 @@
 //! Reports that a program accepts, and the environment variable `ULOCKS_CHECKED`.
 
+use super::deliver::print;
 use super::{current, fork};
 use crate::seen::policy::{Policy, fix_policy, set_strict};
 use crate::seen::report::{LockName, Place, Report};
 use crate::seen::thread::is_in_handler;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use ulocks_core::sync::{AtomicBool, Ordering::Relaxed};
 use ulocks_profile::counting::{ForkMutex, Once};
 
@@ -84,32 +88,37 @@ impl<'a> Side<'a> {
 pub(crate) fn look_at_environment() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let words = std::env::var("ULOCKS_CHECKED").unwrap_or_default();
-        words.split(',').filter(|word| !word.is_empty()).for_each(obey);
+        let words = std::env::var_os("ULOCKS_CHECKED").unwrap_or_default();
+        words.as_bytes().split(|&byte| byte == b',').map(OsStr::from_bytes).for_each(obey);
     });
 }
 
-fn obey(word: &str) {
-    match word {
-        "panic" => fix_policy(Policy::Panic),
-        "abort" => fix_policy(Policy::Abort),
-        "warn" => fix_policy(Policy::Warn),
-        "off" => current::stop(),
-        "strict" => set_strict(true),
-        _ => match word.strip_prefix("accept=") {
-            Some(file) => read(file),
-            None => eprintln!(
-                "ulocks-debug: ULOCKS_CHECKED has no word `{word}`: its words are panic, abort, warn, off, strict and \
-                 accept=FILE, with commas between them"
-            ),
+fn obey(word: &OsStr) {
+    match word.as_bytes() {
+        b"" => {}
+        b"panic" => fix_policy(Policy::Panic),
+        b"abort" => fix_policy(Policy::Abort),
+        b"warn" => fix_policy(Policy::Warn),
+        b"off" => current::stop(),
+        b"strict" => set_strict(true),
+        other => match other.strip_prefix(b"accept=") {
+            Some(file) => read(Path::new(OsStr::from_bytes(file))),
+            None => print(format_args!(
+                "ulocks-debug: ULOCKS_CHECKED has no word `{}`: its words are panic, abort, warn, off, strict and \
+                 accept=FILE, with commas between them",
+                word.display()
+            )),
         },
     }
 }
 
-fn read(file: &str) {
+fn read(file: &Path) {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
-        Err(error) => return eprintln!("ulocks-debug: cannot read `{file}` of ULOCKS_CHECKED: {error}"),
+        Err(error) => {
+            let file = file.display();
+            return print(format_args!("ulocks-debug: cannot read `{file}` of ULOCKS_CHECKED: {error}"));
+        }
     };
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         match line.split_once("->") {
@@ -119,7 +128,10 @@ fn read(file: &str) {
                 let rest = rest.filter(|rest| rest.starts_with(char::is_whitespace));
                 accept(rest.unwrap_or(before), here);
             }
-            None => eprintln!("ulocks-debug: `{file}` has a line without `->`: {line}"),
+            None => {
+                let file = file.display();
+                print(format_args!("ulocks-debug: `{file}` has a line without `->`: {line}"));
+            }
         }
     }
 }

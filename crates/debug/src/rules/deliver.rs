@@ -6,7 +6,8 @@ use crate::seen::policy::{Policy, no_unwinding, policy};
 use crate::seen::report::{Report, Severity};
 use crate::seen::thread::is_in_handler;
 use crate::seen::{events, probes::probe};
-use std::io::Write as _;
+use core::fmt;
+use std::io::{Write as _, stderr};
 
 /// Where a report is delivered.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -17,10 +18,16 @@ pub(crate) enum From {
     Inside,
 }
 
-/// Prints `report`, and `why` after it, and ends the process. A test harness keeps what `eprintln!`
-/// prints until the end of the test, and this test has none.
+/// Prints a line to standard error. What cannot be written is lost: `eprintln!` panics then. A test
+/// harness keeps what that prints, and shows nothing of a test that passes or aborts.
+pub(crate) fn print(line: impl fmt::Display) {
+    let _ = stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Prints `report`, and `why` after it, and ends the process.
 fn abort(report: &Report, why: &str) -> ! {
-    let _ = write!(std::io::stderr(), "{report}\n{why}");
+    print(report);
+    let _ = stderr().write_all(why.as_bytes());
     std::process::abort();
 }
 
@@ -56,6 +63,6 @@ pub(crate) fn deliver(report: &Report, from: From) {
         }
         // Once for each pair of lines, as a warning.
         Policy::Warn if !is_first(report) => {}
-        _ => eprintln!("{report}"),
+        _ => print(report),
     }
 }
