@@ -4,7 +4,7 @@
 
 use std::panic::catch_unwind;
 use std::sync::Mutex as Alone;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 use ulocks_core::api::{Mutex, RwLock};
@@ -12,6 +12,7 @@ use ulocks_core::lock_api::{RwLockUpgradableReadGuard, RwLockWriteGuard};
 use ulocks_core::meter::{Counted, Off};
 use ulocks_core::raw::{Initial, Metered, RawMutex};
 use ulocks_core::spin::Adaptive;
+use ulocks_core::task::{AsyncRwLock, AsyncRwLockUpgradableReadGuard};
 use ulocks_core::{Private, Shared};
 use ulocks_fair::SemaphoreWith;
 use ulocks_pi::{PiCondvarOf, PiMutexWith};
@@ -295,4 +296,30 @@ fn a_fair_release_ends_a_hold() {
     let line = class(&profile, "slow").unwrap();
     assert_eq!(line.sums.acquired, 2);
     assert!(line.sums.held > line.sums.longest_hold, "both holds have ended: {profile}");
+}
+
+/// What a future is at its first poll.
+fn at_once<F: Future>(future: F) -> F::Output {
+    match std::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("it waits"),
+    }
+}
+
+/// The future of an upgrade has the access that it is to turn, and gives that back.
+#[test]
+fn an_upgrade_that_is_dropped_ends_a_hold() {
+    for is_polled in [false, true] {
+        let lock = PsRwLock::<Stamped<Slow>>::new(0);
+        let profile = profiled(|| {
+            if is_polled {
+                // The only hold that has an end is that of the future.
+                std::mem::forget(at_once(lock.read_async()));
+            }
+            let upgrade = AsyncRwLockUpgradableReadGuard::upgrade_async(at_once(lock.upgradable_async()));
+            if is_polled { is_cancelled(upgrade) } else { drop(upgrade) }
+        });
+        let line = class(&profile, "slow").unwrap();
+        assert!(line.held_longest_at.is_some(), "polled {is_polled}: {profile}");
+    }
 }

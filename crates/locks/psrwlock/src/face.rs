@@ -366,7 +366,10 @@ unsafe impl<D: Configuration> raw::RawRwLockUpgrade for RawPsRwLock<D> {
     unsafe fn upgrade(&self, (): ()) {
         self.leave_table(Access::Upgradable);
         // What consumes an acquisition and panics has released it.
-        let released_by_panic = OnPanic(|| self.unlock_upgradable_at());
+        let released_by_panic = OnPanic(|| {
+            self.meter.released();
+            self.unlock_upgradable_at();
+        });
         self.check(Access::Write, Location::caller());
         core::mem::forget(released_by_panic);
         self.upgrade_until_done(None);
@@ -398,8 +401,8 @@ unsafe impl<D: Configuration> raw::RawRwLockUpgrade for RawPsRwLock<D> {
     unsafe fn downgrade_upgradable(&self, (): ()) -> ReadToken {
         let token = const { Self::token::<Bulk>() };
         if self.look().has(Self::LAYOUT.full(token.index.into())) {
-            self.leave_table(Access::Upgradable);
-            self.unlock_upgradable_at();
+            // SAFETY: the caller's promise.
+            unsafe { self.unlock_upgradable(()) };
             Self::too_many(token.index.into());
         }
         let is_in_table =

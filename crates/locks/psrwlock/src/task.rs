@@ -440,6 +440,9 @@ impl<D: Configuration> Drop for OwnAsync<'_, D> {
         if is_abandoned() {
             return;
         }
+        if self.goal == Goal::Upgrade && !matches!(self.stage, OwnStage::Done) {
+            self.lock.meter.released();
+        }
         let lock = self.lock;
         // SAFETY: it is dropped where it was pinned.
         let _waker = unsafe { Pin::new_unchecked(&mut self.sleep) }.wake_up();
