@@ -49,36 +49,34 @@ pub enum Policy {
 sync_static! {
     /// The callback, or one of these.
     static POLICY: AtomicPtr<()> = AtomicPtr::new(PANIC);
-    /// Whether the environment says what the policy is.
-    static IS_FIXED: AtomicBool = AtomicBool::new(false);
+    /// What the environment says, or `OPEN`. A word of its own: the program may set the policy while
+    /// another thread looks at the environment.
+    static FIXED: AtomicPtr<()> = AtomicPtr::new(OPEN);
     static IS_STRICT: AtomicBool = AtomicBool::new(false);
 }
 const PANIC: *mut () = ptr::null_mut();
 const ABORT: *mut () = ptr::without_provenance_mut(1);
 const WARN: *mut () = ptr::without_provenance_mut(2);
+const OPEN: *mut () = ptr::without_provenance_mut(3);
 
 /// Decides what becomes of reports from now on, in all threads, unless `ULOCKS_CHECKED` does.
 pub fn set_policy(policy: Policy) {
-    if !IS_FIXED.load(Relaxed) {
-        store(policy);
-    }
+    POLICY.store(word(policy), Relaxed);
 }
 
 /// The policy for the whole run.
 #[cfg(checking)]
 pub(crate) fn fix_policy(policy: Policy) {
-    IS_FIXED.store(true, Relaxed);
-    store(policy);
+    FIXED.store(word(policy), Relaxed);
 }
 
-fn store(policy: Policy) {
-    let value = match policy {
+fn word(policy: Policy) -> *mut () {
+    match policy {
         Policy::Panic => PANIC,
         Policy::Abort => ABORT,
         Policy::Warn => WARN,
         Policy::Call(function) => function as *mut (),
-    };
-    POLICY.store(value, Relaxed);
+    }
 }
 
 /// Whether different locks of one line in opposite orders are a fault from now on, and not a
@@ -94,11 +92,12 @@ pub(crate) fn is_strict() -> bool {
 
 /// What becomes of reports.
 pub fn policy() -> Policy {
-    match POLICY.load(Relaxed) {
+    let fixed = FIXED.load(Relaxed);
+    match if fixed == OPEN { POLICY.load(Relaxed) } else { fixed } {
         PANIC => Policy::Panic,
         ABORT => Policy::Abort,
         WARN => Policy::Warn,
-        // SAFETY: `set_policy` is the only other source of values, and stores such a function.
+        // SAFETY: `word` is the only other source of values, and makes them of such functions.
         function => Policy::Call(unsafe { mem::transmute::<*mut (), fn(&Report)>(function) }),
     }
 }
