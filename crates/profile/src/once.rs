@@ -9,6 +9,9 @@
 //! | the id of a process | a thread of that process is inside | that thread, by (begin) |
 //! | `DONE` | the closure has returned | the same thread |
 //!
+//! The end of a closure is Release, (end): a thread that finds `DONE` sees what the closure has
+//! done, and one that begins again what was left by a panic.
+//!
 //! A thread that finds the id of another process knows that its own was forked from that one. The
 //! thread that is inside is none of its own, so it begins again. So a closure may be cut off
 //! anywhere, and run again in the child.
@@ -34,7 +37,9 @@ impl Once {
     /// Calls `work`, unless that was done. It is done when this returns.
     #[inline]
     pub fn call_once(&self, work: impl FnOnce()) {
-        if self.0.load(Acquire) != DONE {
+        if self.0.load(Acquire) != DONE
+        /* (end) */
+        {
             self.call(work);
         }
     }
@@ -43,11 +48,11 @@ impl Once {
     fn call(&self, work: impl FnOnce()) {
         let process = process::id();
         loop {
-            match self.0.load(Acquire) {
+            match self.0.load(Acquire) /* (end) */ {
                 DONE => return,
                 inside if inside == process => _ = self.0.wait(process, None),
-                // (begin)
                 before => {
+                    // (begin), after (end) by a panic.
                     if self.0.compare_exchange(before, process, Acquire, Relaxed).is_ok() {
                         break;
                     }
@@ -68,8 +73,7 @@ struct End<'a> {
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
-        // Release: a thread that finds `DONE` sees what the closure has done.
-        self.once.0.store(self.word, Release);
+        self.once.0.store(self.word, Release); // (end)
         self.once.0.key().wake(u32::MAX);
     }
 }

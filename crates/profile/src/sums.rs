@@ -22,8 +22,8 @@
 //!    and opens it (open) in the new epoch.
 //! 3. What began before `SINCE` is not counted, by whichever clock. So a hold counts if the profile
 //!    was on, and was not reset, from its begin to its end. `reset` stores `SINCE` before it
-//!    begins the epoch (begin epoch). A thread that adds in the new epoch has seen by (begin epoch)
-//!    the new `SINCE`.
+//!    begins the epoch (begin epoch), and `start` before it switches the profile on (want). A
+//!    thread that adds in the new epoch, or finds the profile on again, has seen the new `SINCE`.
 //!
 //! # Reading
 //! A reader loads the epoch (open), the counters, and behind a fence (close) the epoch again. If it
@@ -33,13 +33,13 @@
 use crate::stamps::Stamps;
 use crate::subject::{Place, Subject};
 use crate::ticks::{Scale, now, ticks};
-use crate::wanted::{PROFILE, is_wanted, want};
+use crate::wanted::{PROFILE, is_wanted, is_wanted_now, want};
 use core::cell::Cell;
 use core::ptr;
 use std::collections::BTreeSet;
 use ulocks_core::sync::{
     AtomicBool, AtomicPtr, AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    Ordering::{Acquire, Relaxed, Release},
     fence,
 };
 
@@ -197,8 +197,10 @@ impl Entry {
     /// earlier profile than `since`.
     #[inline]
     fn open(&self, began: u64, since: &AtomicU64) -> Option<&Counters> {
+        // First: so `since` is that of the start which this finds, or of a later one.
+        let is_on = is_wanted_now(PROFILE); // (want)
         let epoch = EPOCH.load(Acquire); // (begin epoch)
-        if began < since.load(Relaxed) || !is_on() {
+        if began < since.load(Relaxed) || !is_on {
             return None;
         }
         if self.epoch.load(Relaxed) != epoch {
@@ -265,7 +267,7 @@ impl Table {
             && tables().map(|table| &table.name).collect::<BTreeSet<_>>().len() >= NAMES;
         let name = if is_full { OTHERS } else { thread };
         let free = tables().filter(|table| &*table.name == name).find(|table| {
-            !table.taken.load(Relaxed) && table.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok() // (pass on)
+            !table.taken.load(Relaxed) && table.taken.compare_exchange(false, true, Acquire, Relaxed).is_ok() // (pass on)
         });
         free.unwrap_or_else(|| Self::leak(name))
     }

@@ -19,7 +19,11 @@
 //! profile and again at the end.
 
 use core::mem::MaybeUninit;
-use ulocks_core::sync::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use ulocks_core::sync::{
+    AtomicBool, AtomicU64,
+    Ordering::{Acquire, Relaxed},
+    fence,
+};
 
 /// Whether a tick is one of the counter, and not a nanosecond.
 static IS_COUNTER: AtomicBool = AtomicBool::new(false);
@@ -46,7 +50,8 @@ pub(crate) fn choose() {
         let (nanos, ticks) = both();
         NANOS.store(nanos, Relaxed);
         TICKS.store(ticks, Relaxed);
-        // Last: a tick is a nanosecond until then.
+        // Last: a tick is a nanosecond until then. A thread that finds the profile on has seen it by
+        // (want).
         IS_COUNTER.store(true, Relaxed);
     }
 }
@@ -66,6 +71,10 @@ fn counter() -> u64 {
 /// The time in ticks.
 #[inline(always)]
 pub(crate) fn ticks() -> u64 {
+    if cfg!(target_arch = "x86_64") {
+        // The caller has found the profile on. It is no instruction there.
+        fence(Acquire); // (want)
+    }
     if IS_COUNTER.load(Relaxed) { counter() } else { now() }
 }
 

@@ -29,6 +29,7 @@ use core::fmt;
 use core::panic::Location;
 use core::ptr;
 use ulocks_core::raw::Initial;
+use ulocks_core::sync::{Ordering::Acquire, fence};
 
 pub(super) struct Lock<R> {
     pub raw: R,
@@ -71,6 +72,8 @@ impl<R> Lock<R> {
         if alone == UNTRACKED {
             return None;
         }
+        // The record may be one that this thread has not met. It sees it as it was made.
+        fence(Acquire); // (know) of `identity.rs`
         // SAFETY: null, or a record, and those are never freed.
         unsafe { alone.as_ref() }
     }

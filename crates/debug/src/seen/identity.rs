@@ -20,7 +20,8 @@
 //! 1. `origin` turns to `KNOWN` once, and stays. Of two threads that acquire at once, the first one
 //!    at the word says what the lock is.
 //! 2. `alone` loses the type of the data after `origin` was set: (know) orders the two. So a thread
-//!    that finds no type, and finds `origin` not `KNOWN`, knows that there is none.
+//!    that finds no type, and finds `origin` not `KNOWN`, knows that there is none. Also by (know)
+//!    a thread that follows `alone` sees the record (`locks/lock.rs`).
 //! 3. The numbers move with the lock, and no number is given twice.
 
 #[cfg(checking)]

@@ -294,7 +294,7 @@ impl Record {
         if is_it {
             self.is_released(slot);
             // Mutant: Release -> Relaxed: models have `pop_as` only, which clears in the same way.
-            self.used.store(used >> 1, Release);
+            self.used.store(used >> 1, Release); // (publish): the entries that stay
         }
         is_it
     }
@@ -345,7 +345,7 @@ impl Record {
         if used >> index != 1 {
             self.owner_only.has_gap.set(true);
         }
-        self.used.store(used & !(1 << index), Release);
+        self.used.store(used & !(1 << index), Release); // (publish): the entries that stay
     }
 
     /// The sum of the hashes of what this thread holds, which is something.
