@@ -161,7 +161,10 @@ fn readers_writers_and_upgrades_are_counted() {
 fn a_wait_for_permits_is_a_wait() {
     static NAME: Class = Class::new("permits");
     let permits = Semaphore::new_in(&NAME, 0);
+    // The name of this one is the line that waits for it first.
+    let [without_class] = [0].map(Semaphore::new);
     let profile = profiled(|| {
+        assert!(without_class.try_acquire_for(Duration::from_millis(1)).is_none());
         assert!(permits.try_acquire_for(Duration::from_millis(5)).is_none());
         permits.release(1).unwrap();
         drop(permits.acquire());
@@ -169,6 +172,7 @@ fn a_wait_for_permits_is_a_wait() {
     let LockLine { sums, .. } = class(&profile, "permits").unwrap();
     assert_eq!((sums.acquired, sums.contended), (0, 1));
     assert!(!sums.waited.is_zero() && sums.held.is_zero());
+    assert!(!profile.to_string().contains("a plain lock"), "{profile}");
 }
 
 #[test]

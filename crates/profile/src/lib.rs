@@ -215,9 +215,10 @@ fn by_site<'a>(entries: impl Iterator<Item = ((String, Lock), Place, &'a sums::S
 
 fn by_pair<'a>(entries: impl Iterator<Item = (Lock, &'a Key, &'a sums::Sums)>) -> Vec<PairLine> {
     let mut lines: BTreeMap<_, (PairLine, Sums)> = BTreeMap::new();
-    for (lock, Key { place: waiter, holder, .. }, sums) in entries {
+    for (lock, Key { class, place: waiter, holder, .. }, sums) in entries {
         let key = (lock.made, lock.name.clone(), *waiter, *holder);
-        let times = PairLine { lock, waiter, holder: *holder, waits: 0, waited: Duration::ZERO };
+        let (is_plain, waited) = (class.is_plain(), Duration::ZERO);
+        let times = PairLine { lock, waiter, holder: *holder, waits: 0, waited, is_plain };
         let (line, all) = lines.entry(key).or_insert_with(|| (times, Sums::default()));
         all.add(sums);
         (line.waits, line.waited) = (all.contended, all.waited);
@@ -346,6 +347,8 @@ pub struct PairLine {
     /// The time of all of them together.
     #[serde(serialize_with = "nanos", rename = "waited_ns")]
     pub waited: Duration,
+    #[serde(skip)]
+    is_plain: bool,
 }
 
 /// A contention profile, from [`snapshot`]. Its `Display` is a table of the classes.

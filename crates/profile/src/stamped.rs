@@ -32,6 +32,10 @@ impl Subject for Name {
     fn made(&self) -> Place {
         self.place
     }
+
+    fn is_plain(&self) -> bool {
+        true
+    }
 }
 
 /// A type that stands for a [`Name`]. [`named`](crate::named) declares it.

@@ -11,4 +11,6 @@ pub trait Subject: Sync {
     fn name(&self) -> &str;
     /// Where it was made.
     fn made(&self) -> Place;
+    /// Whether it is a name of plain locks, whose holders are not recorded.
+    fn is_plain(&self) -> bool;
 }

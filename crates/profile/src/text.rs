@@ -83,11 +83,9 @@ impl SiteLine {
 impl PairLine {
     /// The places of the waiter and of the holder.
     fn places(&self) -> [String; 2] {
-        // A plain lock has one place only, that of its name.
-        let none = if self.waiter == self.lock.made {
-            "(a plain lock: its holder is not recorded)"
-        } else {
-            "(no holder seen)"
+        let none = match self.is_plain {
+            true => "(a plain lock: its holder is not recorded)",
+            false => "(no holder seen)",
         };
         let holder = self.holder.map_or_else(|| none.to_owned(), ToString::to_string);
         [self.waiter.to_string(), holder]

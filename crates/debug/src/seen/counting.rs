@@ -20,6 +20,10 @@ impl Subject for Node {
     fn made(&self) -> Place {
         self.place()
     }
+
+    fn is_plain(&self) -> bool {
+        false
+    }
 }
 
 /// The thread has acquired a lock, while the profile was on.
