@@ -50,8 +50,8 @@ pub(crate) fn choose() {
         let (nanos, ticks) = both();
         NANOS.store(nanos, Relaxed);
         TICKS.store(ticks, Relaxed);
-        // Last: a tick is a nanosecond until then. A thread that finds the profile on has seen it by
-        // (want).
+        // Last: a tick is a nanosecond until then. By (want) a thread that finds the
+        // profile on sees it.
         IS_COUNTER.store(true, Relaxed);
     }
 }

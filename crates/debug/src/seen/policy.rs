@@ -49,8 +49,8 @@ pub enum Policy {
 sync_static! {
     /// The callback, or one of these.
     static POLICY: AtomicPtr<()> = AtomicPtr::new(PANIC);
-    /// What the environment says, or `OPEN`. A word of its own: the program may set the policy while
-    /// another thread looks at the environment.
+    /// What the environment says, or `OPEN`. It has a word of its own, since the program may set
+    /// the policy while another thread looks at the environment.
     static FIXED: AtomicPtr<()> = AtomicPtr::new(OPEN);
     static IS_STRICT: AtomicBool = AtomicBool::new(false);
 }
