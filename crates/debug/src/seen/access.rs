@@ -48,6 +48,11 @@ impl Access {
         matches!(self, Self::Read(_) | Self::Recursive)
     }
 
+    /// Whether readers keep it waiting only if a writer comes between.
+    pub(crate) const fn joins_readers(self) -> bool {
+        self.is_shared() || matches!(self, Self::Upgradable)
+    }
+
     /// Whether it excludes all others.
     #[inline]
     pub(crate) const fn is_alone(self) -> bool {

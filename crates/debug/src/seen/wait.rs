@@ -25,11 +25,12 @@
 //! before the wait. So such a circle of one step is only in the list of [`deadlocks`].
 //!
 //! # Readers behind a writer
-//! A reader may also wait for a writer that waits for readers. There is no telling whether that
-//! writer has shut the reader out yet, or whether the reader is inside and about to return. So a
-//! circle with such a step is looked at for a tenth of a second, and reported if it stands. If the
-//! reader got no CPU for so long, the report comes of threads that do not wait. All of them have
-//! then asked for locks in a circle, in a way that may deadlock.
+//! A reader, also an upgradable one, waits for other readers only behind a writer that waits for
+//! them. There is no telling whether that writer has shut the reader out yet, or whether the reader
+//! is inside and about to return. So a circle with such a step is looked at for a tenth of a
+//! second, and reported if it stands. If the reader got no CPU for so long, the report comes of
+//! threads that do not wait. All of them have then asked for locks in a circle, in a way that may
+//! deadlock.
 
 use crate::seen::access::Access;
 use crate::seen::report::{Circle, Report, Rule, Severity, Step};
@@ -67,7 +68,7 @@ impl Link {
 
 /// Writers that wait for the same lock, and so may shut out a reader that waits.
 fn in_front(waiter: &'static Record, wait: Wait) -> impl Iterator<Item = (&'static Record, Wait)> {
-    let writers = records().filter(move |record| wait.access.is_shared() && !ptr::eq(*record, waiter));
+    let writers = records().filter(move |record| wait.access.joins_readers() && !ptr::eq(*record, waiter));
     writers.filter_map(move |record| {
         let (other, _) = record.waiting()?;
         (other.lock == wait.lock && other.access.shuts_out()).then_some((record, other))
@@ -101,7 +102,7 @@ impl Walk {
         self.seen.push(me);
         for record in records().filter(|record| !ptr::eq(*record, waiter)) {
             let keeps = |held: &Held| {
-                let shared = held.access.is_shared() && wait.access.is_shared();
+                let shared = held.access.is_shared() && wait.access.joins_readers();
                 let is_kept = held.access.blocks(wait.access) && !shared;
                 held.lock == wait.lock
                     && is_kept
@@ -145,7 +146,7 @@ fn own(start: &'static Record) -> Option<Links> {
     let (wait, number) = start.waiting()?;
     let keeps = |held: &Held| {
         // A reader that asks to read is only shut out by a writer. An owner may keep its promise.
-        let is_let_in = held.access.is_shared() && !wait.access.is_alone() && wait.access != Access::Upgrade;
+        let is_let_in = held.access.is_shared() && wait.access.joins_readers();
         held.lock == wait.lock
             && held.access.blocks(wait.access)
             && !is_let_in

@@ -279,6 +279,27 @@ pub const TABLE: &[(&str, fn())] = &[
         });
         assert_eq!(*table.read(), 600);
     }),
+    // An upgradable reader waits for another one, and for readers only behind a writer.
+    ("a reader that an upgradable one does not wait for", || {
+        let (table, log, ready) = (RwLock::new(()), Mutex::new(()), std::sync::Barrier::new(3));
+        std::thread::scope(|scope| {
+            let upgradable = table.upgradable_read();
+            scope.spawn(|| {
+                let _reads = table.read();
+                ready.wait();
+                assert!(log.try_lock_for(std::time::Duration::from_secs(60)).is_some());
+            });
+            scope.spawn(|| {
+                let _in_log = log.lock();
+                ready.wait();
+                drop(table.upgradable_read());
+            });
+            ready.wait();
+            ulocks_testkit::limit::until("both wait", || waiters().len() == 2);
+            assert_eq!(deadlocks().len(), 0);
+            drop(upgradable);
+        });
+    }),
     // The child does not have the writer's thread, and its copy of the lock is its own to drop.
     ("a fork while another thread writes", || {
         let lock = RwLock::new(());

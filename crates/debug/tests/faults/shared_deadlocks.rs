@@ -64,6 +64,28 @@ pub const TABLE: &[Fault] = &[
         let steps = [(t1, l2), (at, at + 1), (w, w)];
         with_order(&steps, &steps[..2])
     }),
+    ("deadlock of an upgradable reader behind a writer", || {
+        static TABLE: RwLock<u32> = RwLock::new(0);
+        static LOG: Mutex<()> = Mutex::new(());
+        GO_ON.store(true, Relaxed);
+        let (reads, t1) = (TABLE.read(), line!());
+        let w = line!() + 1;
+        let writer = std::thread::spawn(|| *TABLE.write() += 1);
+        await_waiters(1);
+        let at = line!() + 2;
+        let other = std::thread::spawn(|| {
+            let _in_log = LOG.lock();
+            drop(TABLE.upgradable_read());
+        });
+        await_waiters(2);
+        breaks(|| drop(LOG.lock()));
+        let l2 = line!() - 1;
+        drop(reads);
+        other.join().unwrap();
+        writer.join().unwrap();
+        let steps = [(t1, l2), (at, at + 1), (w, w)];
+        with_order(&steps, &steps[..2])
+    }),
     // A writer that gives up comes first, and one that does not comes last.
     ("deadlock of a writer with a deadline, and then without", || {
         static TABLE: RwLock<u32> = RwLock::new(0);
