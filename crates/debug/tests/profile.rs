@@ -447,7 +447,7 @@ fn the_profile_as_json() {
 fn a_wait_is_put_down_to_the_line_that_held_the_lock() {
     static NAME: Class = Class::new("paired");
     let (table, limits) = (Mutex::new_in(&NAME, 0), RwLock::new_in(&NAME, 0));
-    let mut lines = [0; 4];
+    let (mut lines, between) = ([0; 5], Barrier::new(2));
     let profile = profiled(|| {
         let wait_beside = |held: &dyn Fn(&dyn Fn()), ask: &(dyn Fn() + Sync)| {
             thread::scope(|scope| {
@@ -467,32 +467,33 @@ fn a_wait_is_put_down_to_the_line_that_held_the_lock() {
         lines[2] = line!() - 1;
         wait_beside(&|inner| drop((limits.read(), inner())), &|| drop(limits.write()));
         lines[3] = line!() - 1;
+        let beside_a_reader = |inner: &dyn Fn()| {
+            thread::scope(|scope| {
+                scope.spawn(|| drop((limits.read(), between.wait(), between.wait())));
+                (between.wait(), inner(), between.wait());
+            });
+        };
+        let ask = || drop(limits.upgradable_read());
+        wait_beside(&|inner| drop((limits.upgradable_read(), beside_a_reader(inner))), &ask);
+        lines[4] = line!() - 1;
     });
     let pairs = profile.pairs().iter().filter(|pair| pair.lock.name == "paired");
     let mut pairs: Vec<_> =
         pairs.map(|pair| (pair.holder.map(|at| at.line()), pair.waiter.line(), pair.waits)).collect();
     pairs.sort_unstable();
-    let expected =
-        [(Some(lines[1]), lines[0], 2), (Some(lines[2]), lines[0], 1), (Some(lines[3]), lines[3], 1)];
-    assert_eq!(pairs, expected, "{profile}");
+    let [asked, twice, once, reads, upgradable] = lines;
+    let expected = [(twice, asked, 2), (once, asked, 1), (reads, reads, 1), (upgradable, upgradable - 1, 1)];
+    assert_eq!(pairs, expected.map(|(holder, waiter, waits)| (Some(holder), waiter, waits)), "{profile}");
     // The waits of a place are those of all its pairs.
     let waits = |line: u32| {
-        profile
-            .sites()
-            .iter()
-            .filter(|site| site.at.line() == line)
-            .map(|site| site.sums.contended)
-            .sum::<u64>()
+        let sites = profile.sites().iter().filter(|site| site.at.line() == line);
+        sites.map(|site| site.sums.contended).sum::<u64>()
     };
     assert_eq!((waits(lines[0]), waits(lines[3])), (3, 1));
     let text = profile.to_string();
     assert!(text.contains("who made whom wait"), "{text}");
     let folded = profile.folded_pairs();
-    assert!(
-        folded
-            .lines()
-            .all(|line| line.split(';').count() == 3
-                && line.rsplit(' ').next().unwrap().parse::<u64>().is_ok()),
-        "{folded}"
-    );
+    let is_one =
+        |line: &str| line.split(';').count() == 3 && line.rsplit(' ').next().unwrap().parse::<u64>().is_ok();
+    assert!(folded.lines().all(is_one), "{folded}");
 }

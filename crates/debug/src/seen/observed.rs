@@ -70,8 +70,13 @@ impl Record {
     pub(crate) fn is_about_to_wait(&self, wait: &Wait) {
         if !self.is_handler() {
             let keeps = |held: &Held| held.lock == wait.lock && held.access.blocks(wait.access);
-            let holder = || records().find_map(|record| Some(record.held().find(keeps)?.place));
-            self.counting().begin_wait(holder);
+            // Readers do so only if a writer waits in front.
+            let alone =
+                |held: &Held| keeps(held) && !(held.access.is_shared() && wait.access.joins_readers());
+            let find = |keeps: &dyn Fn(&Held) -> bool| {
+                records().find_map(|record| Some(record.held().find(keeps)?.place))
+            };
+            self.counting().begin_wait(|| find(&alone).or_else(|| find(&keeps)));
         }
     }
 
