@@ -173,18 +173,18 @@ pub(crate) fn again(me: &Record, asked: &Asked, held: Option<Held>) -> Report {
     report
 }
 
-/// The raw lock gave the thread a lock that another one holds.
+/// The raw lock gave the thread a lock that another one holds; `None` if that is a task, or was a
+/// thread at its end.
 #[cold]
 #[track_caller]
 pub(crate) fn two_holders(me: &Record, asked: &Asked, holder: Option<&Record>) {
-    if holder.is_some_and(Record::has_ended) {
-        // Its thread was reported then, and the kernel has released the lock.
-        return;
-    }
-    let held = holder.and_then(|holder| holder.held().find(|held| held.lock == asked.lock));
+    // The kernel has released the lock of a thread that has ended. That was reported, unless the
+    // thread acquired at its end, where nothing is checked.
+    let Some(holder) = holder.filter(|holder| !holder.has_ended()) else { return };
+    let held = holder.held().find(|held| held.lock == asked.lock);
     let mut report = report(Rule::OneHolder, asked.name(), me);
     here(&mut report, asked.at);
-    before(&mut report, held, holder);
+    before(&mut report, held, Some(holder));
     deliver(&report, From::Call);
 }
 

@@ -1,5 +1,7 @@
 //! Correct programs with mutexes that inherit priority, and their condition variables.
 
+use std::cell::OnceCell;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use ulocks_debug::*;
@@ -110,6 +112,32 @@ pub const TABLE: &[(&str, fn())] = &[
             drop(held);
             waiter.join().unwrap();
         });
+    }),
+    // That thread is not checked any more. The kernel gives the mutex to the next one, which is no
+    // second holder.
+    ("a PiMutex of a thread that ended in a destructor", || {
+        static MUTEX: PiMutex<()> = PiMutex::new(());
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        struct Last(mpsc::Sender<()>);
+        impl Drop for Last {
+            fn drop(&mut self) {
+                std::mem::forget(MUTEX.lock().unwrap());
+                self.0.send(()).unwrap();
+                until_asleep(&[NEXT.load(Relaxed).cast_signed()]);
+            }
+        }
+        std::thread_local! { static LAST: OnceCell<Last> = const { OnceCell::new() } }
+        NEXT.store(ulocks_core::tid::current(), Relaxed);
+        let (say, hear) = mpsc::channel();
+        let owner = std::thread::spawn(|| {
+            assert!(LAST.with(|last| last.set(Last(say))).is_ok());
+            drop(MUTEX.lock().unwrap());
+        });
+        hear.recv().unwrap();
+        let Err(PiLockError::OwnerDied(orphan)) = MUTEX.lock() else { panic!("not told") };
+        // SAFETY: the guard was forgotten, and nothing is left of it.
+        drop(unsafe { orphan.into_guard() });
+        owner.join().unwrap();
     }),
     ("a PiMutex by its infallible face", || {
         let mutex = PiMutex::new(1);
