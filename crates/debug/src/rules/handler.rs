@@ -201,7 +201,7 @@ pub(crate) fn look(me: &Record, asked: &Asked, waits: bool) {
 #[cold]
 #[track_caller]
 pub(crate) fn waits(me: &'static Record, asked: &Asked) {
-    let keeps = |held: &Held| held.lock == asked.lock && held.access.blocks(asked.access);
+    let keeps = |held: &Held| held.instance == asked.instance && held.access.blocks(asked.access);
     let holder = me.interrupted().find_map(|record| Some((record, record.held().find(keeps)?)));
     if let Some((record, held)) = holder {
         let mut report = faults::again(me, asked, Some(held));

@@ -69,7 +69,7 @@ impl Record {
     #[inline]
     pub(crate) fn is_about_to_wait(&self, wait: &Wait) {
         if !self.is_handler() {
-            let keeps = |held: &Held| held.lock == wait.lock && held.access.blocks(wait.access);
+            let keeps = |held: &Held| held.instance == wait.instance && held.access.blocks(wait.access);
             // Readers do so only if a writer waits in front.
             let alone =
                 |held: &Held| keeps(held) && !(held.access.is_shared() && wait.access.joins_readers());

@@ -71,7 +71,7 @@ fn in_front(waiter: &'static Record, wait: Wait) -> impl Iterator<Item = (&'stat
     let writers = records().filter(move |record| wait.access.joins_readers() && !ptr::eq(*record, waiter));
     writers.filter_map(move |record| {
         let (other, _) = record.waiting()?;
-        (other.lock == wait.lock && other.access.shuts_out()).then_some((record, other))
+        (other.instance == wait.instance && other.access.shuts_out()).then_some((record, other))
     })
 }
 
@@ -104,7 +104,7 @@ impl Walk {
             let keeps = |held: &Held| {
                 let shared = held.access.is_shared() && wait.access.joins_readers();
                 let is_kept = held.access.blocks(wait.access) && !shared;
-                held.lock == wait.lock
+                held.instance == wait.instance
                     && is_kept
                     && behind.is_none_or(|behind| held.access.blocks(behind.access))
             };
@@ -147,7 +147,7 @@ fn own(start: &'static Record) -> Option<Links> {
     let keeps = |held: &Held| {
         // A reader that asks to read is only shut out by a writer. An owner may keep its promise.
         let is_let_in = held.access.is_shared() && wait.access.joins_readers();
-        held.lock == wait.lock
+        held.instance == wait.instance
             && held.access.blocks(wait.access)
             && !is_let_in
             && wait.access != Access::Promise
@@ -194,7 +194,7 @@ fn is_still(link: &Link) -> bool {
                 && link.next.keeps(&now)
         }),
         // That its wait is the same is known of its own link.
-        None => link.next.waiting().is_some_and(|(wait, _)| wait.lock == link.wait.lock),
+        None => link.next.waiting().is_some_and(|(wait, _)| wait.instance == link.wait.instance),
     }
 }
 

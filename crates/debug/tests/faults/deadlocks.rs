@@ -1,7 +1,8 @@
 //! Deadlocks that happen.
 
-use crate::harness::{GO_ON, Places, breaks, circle};
+use crate::harness::{GO_ON, Places, breaks, circle, fault};
 use crate::{Fault, deadlock};
+use std::mem::{self, ManuallyDrop};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Barrier, mpsc};
 use std::time::Duration;
@@ -19,6 +20,31 @@ pub const TABLE: &[Fault] = &[
     b.lock();
     a.lock();
     b.lock() },
+    // The culprit waits for a thread that waits for the lock in the place of the forgotten one.
+    ("a forgotten lock, and another one in its place", || {
+        let (mut place, log) = (ManuallyDrop::new(Mutex::new(0)), Mutex::new(()));
+        let before = line!() + 1;
+        mem::forget(place.lock());
+        place = ManuallyDrop::new(Mutex::new(1));
+        let (say, hear) = mpsc::channel();
+        let (place, log, said) = (&place, &log, say.clone());
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let _in_place = place.lock();
+                say.send(()).unwrap();
+                await_waiters(2);
+            });
+            hear.recv().unwrap();
+            scope.spawn(move || {
+                let _in_log = log.lock();
+                said.send(()).unwrap();
+                drop(place.lock());
+            });
+            hear.recv().unwrap();
+            drop(log.lock());
+        });
+        vec![fault(Rule::NoExit, None, before)]
+    }),
     deadlock! { "deadlock of two PiMutexes", [a = PiMutex::new(()), b = PiMutex::new(())]
     a.lock().unwrap();
     b.lock().unwrap();
