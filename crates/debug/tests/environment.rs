@@ -89,6 +89,10 @@ fn the_program() {
             assert_eq!(unsafe { libc::dup2(full.as_raw_fd(), 2) }, 2);
             program();
         }
+        Ok("has standard error") => {
+            let _alone = std::io::stderr().lock();
+            thread::spawn(program).join().unwrap();
+        }
         Ok("accepts") => {
             accept("last", "first");
             accept("tests/environment.rs:1", "first"); // no such line
@@ -138,6 +142,14 @@ fn reports_that_cannot_be_printed_are_lost() {
     }
 }
 
+/// The thread that has the lock of standard error may wait for a lock of the program.
+#[test]
+fn a_report_takes_no_lock_of_the_program() {
+    let (text, is_well) = run_that("has standard error", "warn");
+    assert!(is_well && text.contains("it goes on, and holds 1"), "{text}");
+    assert_eq!(text.matches("fault: inversion").count(), 2, "{text}");
+}
+
 /// A path may be any bytes.
 #[test]
 fn words_need_no_unicode() {
@@ -170,7 +182,7 @@ fn a_file_accepts_classes_for_each_rule() {
     let text = "acceptor -> acceptor\n  accept  acceptor -> peer\n";
     for (lines, count) in [("", 3), ("acceptor -> acceptor\n", 2), (text, 0)] {
         fs::write(&file, lines).unwrap();
-        let (text, is_well) = run_that("has classes", &format!("warn,accept={}", file.display()));
+        let (text, is_well) = run_that("has classes", format!("warn,accept={}", file.display()));
         assert!(is_well && text.contains("it goes on"), "{text}");
         assert_eq!(text.matches("ulocks-debug: ").count(), count, "accepts {lines:?}: {text}");
     }

@@ -470,7 +470,9 @@ fn a_wait_is_put_down_to_the_line_that_held_the_lock() {
         let beside_a_reader = |inner: &dyn Fn()| {
             thread::scope(|scope| {
                 scope.spawn(|| drop((limits.read(), between.wait(), between.wait())));
-                (between.wait(), inner(), between.wait());
+                between.wait();
+                inner();
+                between.wait();
             });
         };
         let ask = || drop(limits.upgradable_read());

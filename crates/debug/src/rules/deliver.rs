@@ -7,7 +7,10 @@ use crate::seen::report::{Report, Severity};
 use crate::seen::thread::is_in_handler;
 use crate::seen::{events, probes::probe};
 use core::fmt;
-use std::io::{Write as _, stderr};
+use core::mem::ManuallyDrop;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::FromRawFd as _;
 
 /// Where a report is delivered.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,16 +21,25 @@ pub(crate) enum From {
     Inside,
 }
 
-/// Prints a line to standard error. What cannot be written is lost: `eprintln!` panics then. A test
-/// harness keeps what that prints, and shows nothing of a test that passes or aborts.
-pub(crate) fn print(line: impl fmt::Display) {
-    let _ = stderr().write_all(format!("{line}\n").as_bytes());
+/// Writes a text to standard error, in one system call if possible. What cannot be written is lost.
+///
+/// Not by `eprintln!`, which panics then. It also takes a lock, whose holder may wait for a lock of
+/// this thread: for one that a `Display` of the program locks, say. And the harness of tests keeps
+/// what it prints, and shows nothing of a test that passes or aborts.
+pub(super) fn write(text: &[u8]) {
+    // SAFETY: it is not dropped, so the descriptor stays open, or closed, as it is.
+    let mut error = ManuallyDrop::new(unsafe { File::from_raw_fd(libc::STDERR_FILENO) });
+    let _ = error.write_all(text);
+}
+
+/// Prints a line to standard error.
+pub(super) fn print(line: impl fmt::Display) {
+    write(format!("{line}\n").as_bytes());
 }
 
 /// Prints `report`, and `why` after it, and ends the process.
 fn abort(report: &Report, why: &str) -> ! {
-    print(report);
-    let _ = stderr().write_all(why.as_bytes());
+    print(format_args!("{report}\n{why}"));
     std::process::abort();
 }
 

@@ -1,6 +1,6 @@
 //! [`SignalContext`]: a handler says that it is one.
 
-use super::deliver::{From, deliver};
+use super::deliver::{From, deliver, write};
 use super::{current, faults, order};
 use crate::seen::asked::Asked;
 use crate::seen::report::{Report, Rule};
@@ -10,7 +10,6 @@ use core::ffi::c_int;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr;
-use std::io::Write as _;
 use ulocks_core::signal::Soft;
 
 /// Tells the checker that the calling code is a signal handler, until this is dropped.
@@ -123,8 +122,7 @@ impl Drop for SignalContext {
     fn drop(&mut self) {
         // Two threads would have one record later.
         if !is_current(self.record) {
-            let _ = std::io::stderr()
-                .write_all(b"ulocks-debug: a `SignalContext` is not the last one of its thread\n");
+            write(b"ulocks-debug: a `SignalContext` is not the last one of its thread\n");
             std::process::abort();
         }
         if let Some(record) = self.record {
