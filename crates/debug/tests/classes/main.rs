@@ -14,6 +14,7 @@ mod beside;
 #[path = "../common/child.rs"]
 mod child;
 mod missed;
+mod random;
 mod traffic;
 mod ways;
 
