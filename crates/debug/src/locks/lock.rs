@@ -341,15 +341,20 @@ impl<R> Lock<R> {
         }
     }
 
-    /// Enters an acquisition of a task, or at the end of a thread, where nothing is checked, and
-    /// passes on what it gave.
+    /// Enters an acquisition at the end of a thread, where nothing is checked, and passes on what
+    /// it gave.
     #[cold]
     #[track_caller]
     pub fn untracked<T>(&self, access: Access, taken: T) -> T {
+        self.untracked_at(Location::caller(), access, taken)
+    }
+
+    /// The same of a task, which asked for the lock at `at`.
+    pub fn untracked_at<T>(&self, at: Place, access: Access, taken: T) -> T {
         if access.is_alone() {
             // The word may have the type of the data, which belongs to the class.
             if self.identity.may_be_alone() {
-                self.identity.find::<R>(Location::caller());
+                self.identity.find::<R>(at);
             }
             self.identity.set_alone(UNTRACKED);
         }

@@ -138,6 +138,19 @@ pub const TABLE: &[(&str, fn())] = &[
         drop(writer);
         assert_eq!(thread.join().unwrap(), 1);
     }),
+    // It is named by the line of the task.
+    ("a lock without a class that a task acquires first", || {
+        let ([mutex], owned) = ([0].map(Mutex::new), Arc::<Mutex<u32>>::default());
+        let lock = Box::<RwLock<u32>>::default();
+        let first = line!() + 1;
+        drop(ready(mutex.lock_async()));
+        drop(ready(Arc::clone(&owned).lock_owned_async()));
+        drop(ready(lock.write_async()));
+        let _held = (mutex.lock(), owned.lock(), lock.write());
+        let made: Vec<_> = held().locks().iter().filter_map(|held| held.lock.made).collect();
+        assert!(made.iter().all(|place| place.file() == file!()), "{made:?}");
+        assert_eq!(made.iter().map(|place| place.line()).sum::<u32>(), 3 * first + 3, "{made:?}");
+    }),
     ("futures that are dropped leave nothing", || {
         let (mutex, lock) = (Mutex::new(()), RwLock::new(()));
         let clean = || {

@@ -157,11 +157,13 @@ impl<L: RawMutexAsync, T: ?Sized> AsyncMutex for Mutex<L, T> {
     type Data = T;
 
     #[inline]
+    #[track_caller]
     fn lock_async(&self) -> LockAsync<'_, L, T> {
         // SAFETY: the lock is acquired, which disturbs no guard.
         LockAsync { raw: unsafe { self.raw() }.inner().lock_async(), mutex: self }
     }
 
+    #[track_caller]
     fn lock_owned_async(self: Arc<Self>) -> LockOwnedAsync<L, T>
     where
         L: 'static,

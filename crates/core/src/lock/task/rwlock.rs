@@ -74,6 +74,7 @@ impl<L: RawRwLockAsync, T: ?Sized> AsyncRwLock for RwLock<L, T> {
     }
 
     #[inline]
+    #[track_caller]
     fn write_async(&self) -> WriteAsync<'_, L, T> {
         // SAFETY: as in `read_async`.
         WriteAsync { raw: unsafe { self.raw() }.inner().write_async(), rwlock: self }
@@ -96,6 +97,7 @@ impl<L: RawRwLockAsync, T: ?Sized> AsyncRwLock for RwLock<L, T> {
         ReadOwnedAsync { future: rwlock.read_async(), rwlock: self }
     }
 
+    #[track_caller]
     fn write_owned_async(self: Arc<Self>) -> WriteOwnedAsync<L, T>
     where
         L: 'static,
@@ -253,6 +255,7 @@ impl<'a, L: RawRwLockAsync, T: ?Sized> AsyncRwLockWriteGuard<'a, L, T> {
 impl<'a, L: RawRwLockAsync, T: ?Sized> AsyncRwLockUpgradableReadGuard<'a, L, T> {
     /// Turns the access into exclusive access, and waits for the readers to leave. No writer gets
     /// in between. If the future is dropped before, the lock is released.
+    #[track_caller]
     pub fn upgrade_async(s: Self) -> UpgradeAsync<'a, L, T> {
         let rwlock = forget_upgradable(s.guard);
         // SAFETY: the lock is held by this token. The guard that had the other copy is taken apart.
