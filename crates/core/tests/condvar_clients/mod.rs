@@ -360,9 +360,10 @@ pub fn one_is_cancelled<L: Lock + RawMutex<Condvar = Sequence<L>>>() {
         spawn(move || {
             let Shared { condvar, counter, .. } = &*shared;
             counter.mutex.lock();
+            let deadline = Some(soon());
             // SAFETY: locked above; the wait is ended below.
-            let waiting = unsafe { condvar.begin_wait(&counter.mutex, ()) };
-            let is_asleep = condvar.sleep_here(&waiting, Some(soon())).is_some();
+            let waiting = unsafe { condvar.begin_wait(&counter.mutex, (), deadline) };
+            let is_asleep = condvar.sleep_here(&waiting, deadline).is_some();
             let woken = if is_asleep { condvar.cancel_wait(waiting) } else { condvar.end_wait(waiting) };
             if woken.requeued {
                 counter.mutex.lock_requeued();

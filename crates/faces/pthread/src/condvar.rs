@@ -312,13 +312,14 @@ unsafe fn wait(
         Some(Some(clock)) => clock,
         Some(None) => return libc::EINVAL,
     };
+    let mut until = None;
     if !deadline.is_null() {
         // SAFETY: the caller's promise.
-        match unsafe { time::deadline(clock, deadline) } {
+        until = match unsafe { time::deadline(clock, deadline) } {
             Err(libc::EINVAL) => return libc::EINVAL,
             Err(_) => return time_out_at_once(mutex),
-            Ok(_) => {}
-        }
+            Ok(until) => Some(until),
+        };
     }
     match mutex.check_owner() {
         0 => {}
@@ -340,7 +341,7 @@ unsafe fn wait(
         slept,
         cancelled,
         // SAFETY: the caller holds the mutex; the wait ends below, or in `cancelled`.
-        waiting: MaybeUninit::new(unsafe { condvar.condvar.begin_wait(mutex, 0) }),
+        waiting: MaybeUninit::new(unsafe { condvar.condvar.begin_wait(mutex, 0, until) }),
         rest: [0; _],
     };
     wait.aim();

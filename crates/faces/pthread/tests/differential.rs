@@ -120,6 +120,17 @@ fn the_child_of_a_reader_goes_on_although_writers_wait() {
     assert!(ends && outcome.stdout.ends_with("end\n"), "{outcome:?}");
 }
 
+/// Not compared: the program writes into the condition variable, instead of 65,535 threads.
+#[test]
+fn a_wait_ends_at_its_deadline_however_many_threads_wait() {
+    for mutex in ["throughput", "calock", "fair", "unfair", "pi"] {
+        let outcome = harness::run_with(Program::c("cond_full"), &Choice::mutex(mutex), &[]);
+        assert_eq!(outcome.code(), Some(0), "{mutex}: {outcome:?}");
+        let expected = "few wait: ETIMEDOUT\nmany wait, past: ETIMEDOUT\nmany wait, far: ok\nend\n";
+        assert_eq!(outcome.stdout, expected, "{mutex}");
+    }
+}
+
 /// The library reads what it needs when it is loaded.
 #[test]
 fn no_wait_opens_a_file_which_a_sandbox_may_forbid() {

@@ -548,8 +548,8 @@ unsafe impl<L: RawMutex> Waits<L> for Sequence<L> {
     unsafe fn wait(&self, mutex: &L, token: L::Token, deadline: Option<Deadline>) -> (L::Token, Wakeup) {
         // SAFETY: the caller's promise.
         let Some(entry) = (unsafe { self.begin(mutex, token) }) else {
-            let timed_out = deadline.is_some_and(|deadline| deadline.has_passed());
-            return (mutex.lock(), if timed_out { Wakeup::TimedOut } else { Wakeup::Notified });
+            let Left { wakeup, .. } = Left::uncounted(deadline);
+            return (mutex.lock(), wakeup);
         };
         // A waiter that unwound would leave its count behind, and the wake-up that was meant for
         // it.

@@ -63,10 +63,17 @@ impl Left {
         requeued: true,
         requeuing: false,
     };
+
+    /// Of a waiter for which the counts have no room: it does not sleep, and has nothing to leave.
+    pub fn uncounted(deadline: Option<Deadline>) -> Self {
+        let timed_out = deadline.is_some_and(|deadline| deadline.has_passed());
+        let wakeup = if timed_out { Wakeup::TimedOut } else { Wakeup::Notified };
+        Self { wakeup, takes_grant: false, passes_on: false, requeued: false, requeuing: false }
+    }
 }
 
 /// A wait that has begun: the mutex is released.
-pub struct Waiting(Option<State>);
+pub struct Waiting(State);
 
 enum State {
     Waits(Entry),
@@ -95,27 +102,30 @@ pub struct Woken {
 }
 
 impl<L: RawMutex<Condvar = Sequence<L>>> RawCondvar<L> {
-    /// Releases `mutex`, and polls for a notification.
+    /// Releases `mutex`, and polls for a notification. The deadline is that of the caller's sleeps:
+    /// a wait that never sleeps looks at it, too.
     ///
     /// # Safety
     /// `token` comes from an acquisition of `mutex` in this context. The wait that is returned goes
     /// to `end_wait` or `cancel_wait`.
-    pub unsafe fn begin_wait(&self, mutex: &L, token: L::Token) -> Waiting {
+    pub unsafe fn begin_wait(&self, mutex: &L, token: L::Token, deadline: Option<Deadline>) -> Waiting {
         // SAFETY: the caller's promise.
-        let entry = unsafe { self.0.begin(mutex, token) };
-        Waiting(entry.map(|entry| match self.0.spin_first(&entry) {
+        let Some(entry) = (unsafe { self.0.begin(mutex, token) }) else {
+            return Waiting(State::Left(Left::uncounted(deadline)));
+        };
+        Waiting(match self.0.spin_first(&entry) {
             Some(left) => State::Left(left),
             None => State::Waits(entry),
-        }))
+        })
     }
 
     /// What the caller has to sleep on before it ends the wait. `None` if the wait is over.
     pub fn sleep(&self, waiting: &Waiting) -> Option<Sleep> {
         match &waiting.0 {
-            Some(State::Waits(entry)) => {
+            State::Waits(entry) => {
                 Some(Sleep { address: self.0.seq.key().address(), expected: entry.read, bits: MOVABLE.get() })
             }
-            _ => None,
+            State::Left(_) => None,
         }
     }
 
@@ -127,17 +137,17 @@ impl<L: RawMutex<Condvar = Sequence<L>>> RawCondvar<L> {
 
     /// Says how a sleep ended.
     pub fn slept(&self, waiting: &mut Waiting, waited: Waited) {
-        if let Some(State::Waits(entry)) = &mut waiting.0
+        if let State::Waits(entry) = &mut waiting.0
             && let Some(left) = self.0.slept(&mut entry.read, entry.place, waited)
         {
-            waiting.0 = Some(State::Left(left));
+            waiting.0 = State::Left(left);
         }
     }
 
     /// Ends a wait that is over. The caller acquires the mutex, and uses the condition variable no
     /// more.
     pub fn end_wait(&self, waiting: Waiting) -> Woken {
-        let Some(State::Left(left)) = waiting.0 else {
+        let State::Left(left) = waiting.0 else {
             return Woken { wakeup: Wakeup::Notified, requeued: false };
         };
         if left.requeuing {
