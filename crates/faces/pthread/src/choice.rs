@@ -71,7 +71,7 @@ impl Choice {
     /// The choice, decided now if this is the first call.
     #[inline(always)]
     pub fn get() -> Self {
-        // Acquire: pairs with `begin_child`.
+        // Acquire: pairs with the releases in `begin_child` and `note_fork`.
         match OWN_PAGE.choice.load(Acquire) {
             0 => decide(),
             choice => Self(choice),
@@ -128,9 +128,16 @@ pub fn note_fork() {
 /// The first call in a process.
 #[cold]
 fn decide() -> Choice {
-    match DECIDED.load(Acquire) {
-        0 => read_environment(),
-        decided => begin_child(decided | FORKED),
+    // Acquire: pairs with the release in `read_environment`, which stores the choice before.
+    let decided = DECIDED.load(Acquire);
+    if decided == 0 {
+        return read_environment();
+    }
+    // Another thread may have decided between this one's look at the choice and that at `DECIDED`.
+    // Only a fork takes the choice away again. Acquire: as in `Choice::get`.
+    match OWN_PAGE.choice.load(Acquire) {
+        0 => begin_child(decided | FORKED),
+        choice => Choice(choice),
     }
 }
 
@@ -180,7 +187,7 @@ fn read_environment() -> Choice {
     wipe_on_fork();
     _ = OWN_PAGE.choice.compare_exchange(0, choice, Relaxed, Relaxed);
     let choice = OWN_PAGE.choice.load(Relaxed);
-    DECIDED.store(choice, Release);
+    DECIDED.store(choice, Release); // See `decide`.
     Choice(choice)
 }
 

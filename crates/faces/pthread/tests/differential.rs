@@ -107,6 +107,12 @@ fn the_report_is_written_although_a_cancellation_is_pending() {
     std::fs::remove_file(&stats).expect("a file of this test");
 }
 
+/// A process that has not forked would begin its locks anew, without their waiters.
+#[test]
+fn two_threads_that_call_first_at_once_are_no_child_of_a_fork() {
+    behaves_as_glibc_with_each_mutex(Program::c("first_calls"));
+}
+
 /// Not compared: glibc's own lock lets such a child wait for ever.
 #[test]
 fn the_child_of_a_reader_goes_on_although_writers_wait() {
