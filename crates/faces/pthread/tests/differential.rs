@@ -77,6 +77,11 @@ fn a_child_has_the_mutex_of_its_parent_without_the_waiters_whatever_it_calls_fir
     behaves_as_glibc_with_each_mutex(Program::c("fork_held"));
 }
 
+#[test]
+fn a_child_whose_thread_forked_in_a_wait_may_destroy_the_mutex() {
+    behaves_as_glibc_with_each_mutex(Program::c("fork_in_wait"));
+}
+
 /// Some emulators of the kernel answer success to every advice, and wipe nothing. Here a filter
 /// does.
 #[test]

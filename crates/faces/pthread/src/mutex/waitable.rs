@@ -163,7 +163,8 @@ impl Waitable {
 
     /// One thread less waits with this mutex: it holds it.
     pub fn remove_sleeper(&self) {
-        // Release: pairs with the Acquire of `pthread_mutex_destroy`.
-        self.sleepers().fetch_sub(1, Release);
+        // Release: pairs with the Acquire of `pthread_mutex_destroy`. It stays at zero where the
+        // mutex was begun anew during the wait: in a child, whose thread has forked in a handler.
+        _ = self.sleepers().fetch_update(Release, Relaxed, |sleepers| sleepers.checked_sub(1));
     }
 }
