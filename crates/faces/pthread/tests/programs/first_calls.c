@@ -1,11 +1,12 @@
-// The first call of a process: another thread makes its own first call after this one has looked at one page of
-// the library's data, and before it looks at the next.
+// The first call of a process: another thread makes its own first call when this one looks at the first page of
+// the library's data, or, as the variable AT says, at a later one.
 #include "case.h"
 #include <link.h>
 #include <signal.h>
 
 static pthread_mutex_t mine = PTHREAD_MUTEX_INITIALIZER, others = PTHREAD_MUTEX_INITIALIZER;
-static uintptr_t start_of_data, end_of_data, allowed;
+static uintptr_t start_of_data, end_of_data;
+static int pages_to_go;
 static atomic_int may_call, has_called;
 
 static uintptr_t page_size(void) { return (uintptr_t)sysconf(_SC_PAGESIZE); }
@@ -44,13 +45,11 @@ static void *call_first(void *unused) {
     return unused;
 }
 
-// At the first page the thread goes on, and has seen what was there. At the second one another thread is faster.
 static void on_fault(int signal, siginfo_t *information, void *unused) {
     (void)unused;
     uintptr_t page = page_of((uintptr_t)information->si_addr);
     NEED(page < start_of_data || page >= end_of_data ? signal : 0);
-    if (allowed == 0) {
-        allowed = page;
+    if (--pages_to_go > 0) {
         protect(page, page + page_size(), PROT_READ | PROT_WRITE);
         return;
     }
@@ -60,7 +59,11 @@ static void on_fault(int signal, siginfo_t *information, void *unused) {
 }
 
 // Before the library is initialised.
-static void before(void) {
+static void before(int argc, char **argv, char **environment) {
+    (void)argc, (void)argv;
+    environ = environment; // As the constructors of libraries find it.
+    const char *at = getenv("AT");
+    pages_to_go = at == NULL ? 0 : atoi(at);
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
     NEED(sigaction(SIGSEGV, &action, NULL) == 0 ? 0 : errno);
     pthread_t other = start(call_first, NULL);
@@ -69,12 +72,12 @@ static void before(void) {
     }
     NEED(pthread_mutex_lock(&mine));
     NEED(pthread_mutex_unlock(&mine));
-    // With glibc's locks there was no fault.
+    // It looked at fewer pages, or the library is not there.
     atomic_store(&may_call, 1);
     join(other);
 }
 
-__attribute__((section(".preinit_array"), used)) static void (*first)(void) = before;
+__attribute__((section(".preinit_array"), used)) static void (*const first)(int, char **, char **) = before;
 
 int main(void) {
     pthread_mutex_t made = PTHREAD_MUTEX_INITIALIZER;
