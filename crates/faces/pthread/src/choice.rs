@@ -84,12 +84,6 @@ impl Choice {
         OWN_PAGE.choice.load(Relaxed) & (ALGORITHM | STATS | FORKED) == Algorithm::Throughput as u8
     }
 
-    /// Whether it is decided that mutexes and condition variables are not glibc's.
-    #[inline(always)]
-    pub fn is_known_and_not_glibc() -> bool {
-        OWN_PAGE.choice.load(Relaxed) & ALGORITHM > Algorithm::Glibc as u8
-    }
-
     #[inline(always)]
     pub fn mutex(self) -> Algorithm {
         match self.0 & ALGORITHM {

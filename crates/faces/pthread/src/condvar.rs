@@ -4,8 +4,10 @@
 //! | bytes | what |
 //! |---|---|
 //! | 0 to 15 | the condition variable |
-//! | 16 to 19 | threads inside of a wait, for `pthread_cond_destroy` |
-//! | where glibc has `__wrefs` | bit 0: process-shared; bit 1: the clock is `CLOCK_MONOTONIC`. As in glibc |
+//! | where glibc has `__wrefs` | bit 0: process-shared; bit 1: the clock is `CLOCK_MONOTONIC`; from bit 3 on: the threads inside of a wait. As in glibc |
+//!
+//! So a notification that finds none of these but the clock has nobody to notify, whether the
+//! condition variable is ours or glibc's.
 //!
 //! glibc has moved `__wrefs` from one version to another, so it is found by a trial: a
 //! process-shared condition variable of glibc has that bit set and no other.
@@ -43,14 +45,15 @@ use ulocks_core::time::Clock;
 #[repr(C, align(8))]
 struct Condvar {
     condvar: RawCondvar<Waitable>,
-    inside: AtomicU32,
+    // The rest, up to the flags, is not used.
 }
 
-const _: () = assert!(size_of::<RawCondvar<Waitable>>() == 16);
-const _: () = assert!(size_of::<Condvar>() <= 24);
+const _: () = assert!(size_of::<Condvar>() == 16);
 
 const SHARED: u32 = 1;
 const MONOTONIC: u32 = 2;
+/// One thread inside of a wait.
+const INSIDE: u32 = 8;
 
 /// The offset of the flags; zero until it is known.
 static FLAGS: AtomicUsize = AtomicUsize::new(0);
@@ -95,7 +98,15 @@ impl Condvar {
             0 => find_flags(),
             offset => offset,
         };
-        // SAFETY: inside of the `pthread_cond_t`, behind this type's fields, and aligned.
+        // SAFETY: it comes from `find_flags`.
+        unsafe { self.flags_at(offset) }
+    }
+
+    /// # Safety
+    /// `offset` comes from `find_flags`.
+    #[inline(always)]
+    unsafe fn flags_at(&self, offset: usize) -> &AtomicU32 {
+        // SAFETY: inside of the `pthread_cond_t`, behind this type's field, and aligned.
         unsafe { &*self.address().cast::<u8>().add(offset).cast() }
     }
 
@@ -164,7 +175,7 @@ impl Wait {
             unsafe { (&*self.condvar, &*self.mutex, self.waiting.assume_init_read()) };
         let woken = end(&condvar.condvar, waiting);
         // Release: pairs with the Acquire of `pthread_cond_destroy`. The last touch.
-        condvar.inside.fetch_sub(1, Release);
+        condvar.flags().fetch_sub(INSIDE, Release);
         let result = if woken.requeued { mutex.lock_requeued() } else { mutex.lock() };
         mutex.remove_sleeper();
         (result, woken.wakeup)
@@ -327,7 +338,7 @@ unsafe fn wait(
     }
     // SAFETY: a plain call.
     unsafe { pthread_testcancel() };
-    condvar.inside.fetch_add(1, Relaxed);
+    condvar.flags().fetch_add(INSIDE, Relaxed);
     mutex.add_sleeper();
     let mut wait = Wait {
         condvar,
@@ -409,7 +420,7 @@ pub unsafe extern "C" fn pthread_cond_destroy(condvar: *mut pthread_cond_t) -> c
         return unsafe { glibc::pthread_cond_destroy(condvar) };
     }
     // Acquire: pairs with the Release of each waiter that leaves.
-    while this.inside.load(Acquire) > 0 {
+    while this.flags().load(Acquire) >= INSIDE {
         this.condvar.hurry();
         time::nap();
     }
@@ -452,31 +463,32 @@ pub unsafe extern "C-unwind" fn pthread_cond_clockwait(
     unsafe { wait(condvar, mutex, Some(clock), deadline) }
 }
 
-/// A notification, by one of two functions of glibc's if the condition variable is glibc's.
+/// A notification of one waiter, or of all.
+///
+/// # Safety
+/// As `pthread_cond_signal`.
 #[inline(always)]
-unsafe fn notify(
-    condvar: *mut pthread_cond_t,
-    ours: impl FnOnce(&RawCondvar<Waitable>),
-    glibcs: unsafe fn(*mut pthread_cond_t) -> c_int,
-) -> c_int {
+unsafe fn notify<const ALL: bool>(condvar: *mut pthread_cond_t) -> c_int {
     // SAFETY: the caller's promise.
     let this = unsafe { Condvar::at(condvar) };
     // A waiter counts itself before it releases the mutex. So a thread that has held the mutex
     // after that sees it, and for others there is no order between the wait and the notification.
-    let is_ours = Choice::is_known_and_not_glibc() && FLAGS.load(Relaxed) != 0 && !this.is_shared();
-    if is_ours && this.inside.load(Relaxed) == 0 {
+    let offset = FLAGS.load(Relaxed);
+    // SAFETY: if it is not zero, `find_flags` has stored it.
+    if offset != 0 && unsafe { this.flags_at(offset) }.load(Relaxed) & !MONOTONIC == 0 {
         return 0;
     }
     // SAFETY: the caller's promise.
-    unsafe { notify_waiters(condvar, ours, glibcs) }
+    unsafe { notify_waiters::<ALL>(condvar) }
 }
 
+/// The same if there may be waiters. A function of C does not unwind, so that its caller needs no
+/// frame.
+///
+/// # Safety
+/// As `pthread_cond_signal`.
 #[inline(never)]
-unsafe fn notify_waiters(
-    condvar: *mut pthread_cond_t,
-    ours: impl FnOnce(&RawCondvar<Waitable>),
-    glibcs: unsafe fn(*mut pthread_cond_t) -> c_int,
-) -> c_int {
+unsafe extern "C" fn notify_waiters<const ALL: bool>(condvar: *mut pthread_cond_t) -> c_int {
     // SAFETY: the caller's promise.
     let this = unsafe { Condvar::at(condvar) };
     if Choice::get().mutex() == Algorithm::Glibc || this.is_shared() {
@@ -486,10 +498,14 @@ unsafe fn notify_waiters(
                 glibc::pthread_mutex_lock(&raw mut GUARD);
                 glibc::pthread_mutex_unlock(&raw mut GUARD);
             }
-            glibcs(condvar)
+            if ALL { glibc::pthread_cond_broadcast(condvar) } else { glibc::pthread_cond_signal(condvar) }
         };
     }
-    ours(&this.condvar);
+    if ALL {
+        this.condvar.notify_all();
+    } else {
+        this.condvar.notify_one();
+    }
     0
 }
 
@@ -498,7 +514,7 @@ unsafe fn notify_waiters(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_cond_signal(condvar: *mut pthread_cond_t) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { notify(condvar, |condvar| _ = condvar.notify_one(), glibc::pthread_cond_signal) }
+    unsafe { notify::<false>(condvar) }
 }
 
 /// # Safety
@@ -506,5 +522,5 @@ pub unsafe extern "C" fn pthread_cond_signal(condvar: *mut pthread_cond_t) -> c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_cond_broadcast(condvar: *mut pthread_cond_t) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { notify(condvar, |condvar| _ = condvar.notify_all(), glibc::pthread_cond_broadcast) }
+    unsafe { notify::<true>(condvar) }
 }
