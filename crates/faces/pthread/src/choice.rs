@@ -84,6 +84,12 @@ impl Choice {
         OWN_PAGE.choice.load(Relaxed) & (ALGORITHM | STATS | FORKED) == Algorithm::Throughput as u8
     }
 
+    /// Whether rwlocks are `PsRwLock`, with nothing else to do.
+    #[inline(always)]
+    pub fn is_psrwlock_only() -> bool {
+        OWN_PAGE.choice.load(Relaxed) & (PSRWLOCK | STATS | FORKED) == PSRWLOCK
+    }
+
     #[inline(always)]
     pub fn mutex(self) -> Algorithm {
         match self.0 & ALGORITHM {

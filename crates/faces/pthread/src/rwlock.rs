@@ -228,9 +228,25 @@ impl RwLock {
         }
     }
 
+    /// Whether it is ours, with nothing else to do.
+    #[inline(always)]
+    fn is_ours_only(&self) -> bool {
+        Choice::is_psrwlock_only() && self.shared.load(Relaxed) == 0
+    }
+
+    /// An attempt to read. The writer need not be asked for: none is inside if it succeeds.
+    #[inline(always)]
+    fn read_at_once(&self) -> bool {
+        let reads = self.is_ours_only() && self.lock.try_read().is_some();
+        if reads {
+            Holds::mine().enter(self);
+        }
+        reads
+    }
+
     /// # Safety
     /// A deadline points to a `timespec`.
-    #[inline(always)]
+    #[cold]
     unsafe fn read(&self, patience: Patience) -> c_int {
         let choice = Choice::get();
         if self.is_passed_on(choice) {
@@ -243,10 +259,6 @@ impl RwLock {
             error => return error,
         }
         let lock = &self.lock;
-        if !choice.has_stats() && lock.try_read().is_some() {
-            Holds::mine().enter(self);
-            return 0;
-        }
         let wait = |deadline| match deadline {
             None => {
                 lock.read();
@@ -262,9 +274,23 @@ impl RwLock {
         result
     }
 
+    /// An attempt to write.
+    #[inline(always)]
+    fn write_at_once(&self) -> bool {
+        let writes = self.is_ours_only()
+            && match self.phase_fair() {
+                None => self.lock.try_write().is_some(),
+                Some(lock) => lock.try_write().is_some(),
+            };
+        if writes {
+            self.writer.store(myself(), Relaxed);
+        }
+        writes
+    }
+
     /// # Safety
     /// A deadline points to a `timespec`.
-    #[inline(always)]
+    #[cold]
     unsafe fn write(&self, patience: Patience) -> c_int {
         let choice = Choice::get();
         if self.is_passed_on(choice) {
@@ -318,17 +344,19 @@ impl RwLock {
         unsafe { time::acquire(choice, self.address() as usize, patience, attempt, wait) }
     }
 
+    #[inline(always)]
     fn release(&self) -> c_int {
-        let choice = Choice::get();
-        if self.is_passed_on(choice) {
-            // SAFETY: it is a lock that glibc knows.
-            return unsafe { glibc::pthread_rwlock_unlock(self.address()) };
+        if self.is_ours_only() {
+            self.unlock();
+            return 0;
         }
-        self.renew(choice);
+        self.release_with_more()
+    }
+
+    /// By the holder.
+    #[inline(always)]
+    fn unlock(&self) {
         if is_mine(&self.writer) {
-            if choice.has_stats() {
-                stats::releases(self.address() as usize);
-            }
             self.writer.store(0, Relaxed);
             // SAFETY: this thread wrote its name when it had the lock as a writer.
             unsafe { self.lock.unlock_write(()) };
@@ -336,6 +364,20 @@ impl RwLock {
             // SAFETY: the caller of `pthread_rwlock_unlock` holds it, and is no writer.
             unsafe { self.lock.unlock_read(TOKEN) };
         }
+    }
+
+    #[cold]
+    fn release_with_more(&self) -> c_int {
+        let choice = Choice::get();
+        if self.is_passed_on(choice) {
+            // SAFETY: it is a lock that glibc knows.
+            return unsafe { glibc::pthread_rwlock_unlock(self.address()) };
+        }
+        self.renew(choice);
+        if choice.has_stats() && is_mine(&self.writer) {
+            stats::releases(self.address() as usize);
+        }
+        self.unlock();
         0
     }
 
@@ -388,7 +430,7 @@ pub unsafe extern "C" fn pthread_rwlock_destroy(lock: *mut pthread_rwlock_t) -> 
 
 /// The functions that acquire a rwlock by `$method`, and the way to glibc's.
 macro_rules! acquisitions {
-    ($method:ident, $pass_on:ident: $lock:ident, $try:ident, $timed:ident, $clocked:ident) => {
+    ($method:ident, $at_once:ident, $pass_on:ident: $lock:ident, $try:ident, $timed:ident, $clocked:ident) => {
         impl RwLock {
             /// # Safety
             /// glibc knows the lock. A deadline points to a `timespec`.
@@ -412,16 +454,26 @@ macro_rules! acquisitions {
         /// As POSIX says.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $lock(lock: *mut pthread_rwlock_t) -> c_int {
-            // SAFETY: the caller's promise; no deadline.
-            unsafe { RwLock::at(lock).$method(Patience::Forever) }
+            // SAFETY: the caller's promise.
+            let lock = unsafe { RwLock::at(lock) };
+            if lock.$at_once() {
+                return 0;
+            }
+            // SAFETY: no deadline.
+            unsafe { lock.$method(Patience::Forever) }
         }
 
         /// # Safety
         /// As POSIX says.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $try(lock: *mut pthread_rwlock_t) -> c_int {
-            // SAFETY: the caller's promise; no deadline.
-            unsafe { RwLock::at(lock).$method(Patience::Never) }
+            // SAFETY: the caller's promise.
+            let lock = unsafe { RwLock::at(lock) };
+            if lock.$at_once() {
+                return 0;
+            }
+            // SAFETY: no deadline.
+            unsafe { lock.$method(Patience::Never) }
         }
 
         /// # Safety
@@ -448,11 +500,11 @@ macro_rules! acquisitions {
 }
 
 acquisitions! {
-    read, pass_on_read: pthread_rwlock_rdlock, pthread_rwlock_tryrdlock,
+    read, read_at_once, pass_on_read: pthread_rwlock_rdlock, pthread_rwlock_tryrdlock,
     pthread_rwlock_timedrdlock, pthread_rwlock_clockrdlock
 }
 acquisitions! {
-    write, pass_on_write: pthread_rwlock_wrlock, pthread_rwlock_trywrlock,
+    write, write_at_once, pass_on_write: pthread_rwlock_wrlock, pthread_rwlock_trywrlock,
     pthread_rwlock_timedwrlock, pthread_rwlock_clockwrlock
 }
 
