@@ -20,7 +20,6 @@
 use crate::choice::{Choice, note_fork};
 use crate::mutex::Mutex;
 use crate::{condvar, myself, stats};
-use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, AtomicU64};
 use ulocks_core::{spin, tid};
@@ -28,8 +27,8 @@ use ulocks_core::{spin, tid};
 /// How many forks are between this process and the one that loaded the library.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// The lock is being begun anew.
-const RENEWING: u32 = u32::MAX;
+/// The lock is being begun anew, for the generation in the other bits.
+const RENEWING: u32 = 1 << 31;
 
 /// An owner that is not in this process. It is the pointer of no thread, since those are even.
 pub const NOBODY: u64 = 1;
@@ -63,15 +62,17 @@ pub fn renew_mutex(mutex: &Mutex, choice: Choice) {
 /// Calls `begin_anew` in one thread, if `generation` is not that of the process.
 pub fn renew(generation: &AtomicU32, begin_anew: impl FnOnce()) {
     let now = GENERATION.load(Relaxed);
+    let renewing = now | RENEWING;
     loop {
+        // Acquire: pairs with the release below. What was begun anew is seen by the threads that
+        // find the new generation.
         match generation.load(Acquire) {
             same if same == now => return,
             // The other thread may be one that this one keeps from its CPU.
-            RENEWING => spin::outlast(|| generation.load(Relaxed) != RENEWING),
-            // Acquire and Release: what was begun anew is seen by the threads that find the new
-            // generation.
+            same if same == renewing => spin::outlast(|| generation.load(Relaxed) != renewing),
+            // Also the mark of a thread of the parent, which was at it as another thread forked.
             older => {
-                if generation.compare_exchange(older, RENEWING, Acquire, Relaxed).is_ok() {
+                if generation.compare_exchange(older, renewing, Relaxed, Relaxed).is_ok() {
                     begin_anew();
                     generation.store(now, Release);
                     return;
@@ -104,10 +105,11 @@ pub fn renew_owner(owner: &AtomicU64) {
     }
 }
 
-/// A lock of the parent: free from here on.
-pub fn free_lock<L: RawMutex>(lock: &L) {
-    // SAFETY: all-zero bytes are an unlocked lock (law 1 of ARCHITECTURE.md). No other thread uses
-    // the lock: those of the parent are not in this process, and those of this process wait in
-    // `renew`, or for the first call in the child.
-    unsafe { core::ptr::from_ref(lock).cast_mut().write_bytes(0, 1) };
+/// Gives a lock of the parent the value of a new one. It is one copy: another thread may fork
+/// beside it, and its child takes what it finds for the state of the lock.
+pub fn renew_lock<L>(lock: &L, new: L) {
+    // SAFETY: it is valid, aligned, and has no destructor that matters: the locks of `pthread.h` end
+    // without one. No other thread uses it: those of the parent are not in this process, and those
+    // of this process wait in `renew`, or for the first call in the child.
+    unsafe { core::ptr::from_ref(lock).cast_mut().write(new) };
 }

@@ -391,15 +391,16 @@ impl RwLock {
             let depth = Holds::mine().depth(self);
             // Not by the lock's word: a writer that waits for readers has shut out others there.
             let is_written = self.writer.load(Relaxed) != 0;
-            // SAFETY: all-zero bytes are an unlocked lock. No other thread uses it: those of the
-            // parent are not in this process, and those of this process wait in `renew`.
-            unsafe { core::ptr::from_ref(&self.lock).cast_mut().write_bytes(0, 1) };
+            let new = ulocks_core::initial!(Lock);
             if is_written {
-                _ = self.lock.try_write();
-                fork::renew_owner(&self.writer);
+                _ = new.try_write();
             }
             for _ in 0..depth {
-                _ = self.lock.try_read();
+                _ = new.try_read();
+            }
+            fork::renew_lock(&self.lock, new);
+            if is_written {
+                fork::renew_owner(&self.writer);
             }
         });
     }

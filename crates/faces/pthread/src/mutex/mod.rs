@@ -297,27 +297,30 @@ impl Mutex {
     /// Begins anew in the child of a fork: held without waiters if it was held, else free.
     pub fn renew(&self, choice: Choice) {
         let was_locked = self.is_locked(choice);
-        with_lock!(self, choice.mutex(), lock => fork::free_lock(lock));
-        if was_locked {
-            self.lock_anew(choice);
-        }
-        fork::renew_owner(&self.owner);
-        self.sleepers.store(0, Relaxed);
-    }
-
-    /// Locks the mutex, which is free and used by no other thread, for the thread that forked.
-    fn lock_anew(&self, choice: Choice) {
         if choice.mutex() == Algorithm::Pi {
-            // The word of a `PiMutex` is the holder's number, and this thread may be another one:
-            // the first thread of a process has the number of the process.
-            let holder = std::process::id();
+            // The word of a `PiMutex` is the holder's number, and this thread may be another one
+            // than that which forked: the first thread of a process has the number of the process.
+            let holder = if was_locked { std::process::id() } else { 0 };
             // SAFETY: the word is the first of the lock's, aligned, lives as long, and is accessed
             // atomically by every thread.
             unsafe { &*self.lock.get().cast::<AtomicU32>() }.store(holder, Relaxed);
         } else {
-            with_lock!(self, choice.mutex(), lock => _ = lock.try_lock());
+            with_lock!(self, choice.mutex(), lock => {
+                let new = initial_of(lock);
+                if was_locked {
+                    _ = new.try_lock();
+                }
+                fork::renew_lock(lock, new);
+            });
         }
+        fork::renew_owner(&self.owner);
+        self.sleepers.store(0, Relaxed);
     }
+}
+
+/// A new lock of the same type.
+fn initial_of<L: RawMutex>(_: &L) -> L {
+    ulocks_core::initial!(L)
 }
 
 /// A thread locks a normal mutex that it holds: as in glibc, that ends with the deadline or never.
