@@ -158,7 +158,7 @@ impl Mutex {
     ///
     /// # Safety
     /// A deadline points to a `timespec`.
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn acquire(&self, patience: Patience) -> c_int {
         let choice = Choice::get();
         if self.is_passed_on(choice) {
