@@ -31,7 +31,7 @@ use libc::{clockid_t, pthread_mutex_t, pthread_mutexattr_t, timespec};
 use ulocks_calock::RawCalock;
 use ulocks_core::futex::{Futex, Local, Waited};
 use ulocks_core::raw::RawMutex;
-use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::{Acquire, Relaxed};
 use ulocks_core::sync::{AtomicU32, AtomicU64};
 use ulocks_core::time::Deadline;
 use ulocks_fair::RawFairMutex;
@@ -59,6 +59,9 @@ const _: () = assert!(core::mem::offset_of!(Mutex, kind) == 16);
 const TYPE: i32 = 3;
 const RECURSIVE: i32 = libc::PTHREAD_MUTEX_RECURSIVE;
 const ERRORCHECK: i32 = libc::PTHREAD_MUTEX_ERRORCHECK;
+const ADAPTIVE: i32 = libc::PTHREAD_MUTEX_ADAPTIVE_NP;
+/// `PTHREAD_MUTEX_NORMAL`, if the attributes say so: then glibc sets a bit against elision.
+const NORMAL: i32 = 512;
 const ROBUST: i32 = 16;
 const INHERIT: i32 = 32;
 const PROTECT: i32 = 64;
@@ -129,7 +132,7 @@ impl Mutex {
     /// Whether it is neither recursive, nor checks errors, nor is passed on.
     #[inline(always)]
     fn is_plain(&self) -> bool {
-        self.kind() == 0
+        matches!(self.kind(), 0 | NORMAL | ADAPTIVE)
     }
 
     /// Whether its owner is written down. For a `PiMutex` the kernel reports a thread that locks
@@ -375,7 +378,7 @@ pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut pthread_mutex_t) -> c
         return libc::EBUSY;
     }
     // As in glibc: a use from here on is an error, not a lock.
-    this.kind.store(u32::MAX, Release);
+    this.kind.store(u32::MAX, Relaxed);
     0
 }
 
@@ -387,7 +390,7 @@ pub unsafe extern "C" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_in
     let this = unsafe { Mutex::at(mutex) };
     if Choice::is_throughput_only() {
         match this.kind() {
-            0 => {
+            0 | NORMAL | ADAPTIVE => {
                 this.lock_as::<RawThroughputMutex>().lock();
                 return 0;
             }
@@ -446,8 +449,8 @@ pub unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_
         let lock = this.lock_as::<RawThroughputMutex>();
         match this.kind() {
             // glibc forgives the release of a mutex that is free.
-            0 if !lock.is_locked() => return 0,
-            0 => {
+            0 | NORMAL | ADAPTIVE if !lock.is_locked() => return 0,
+            0 | NORMAL | ADAPTIVE => {
                 // SAFETY: the caller holds it.
                 unsafe { lock.unlock(()) };
                 return 0;
