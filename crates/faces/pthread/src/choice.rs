@@ -71,7 +71,7 @@ impl Choice {
     /// The choice, decided now if this is the first call.
     #[inline(always)]
     pub fn get() -> Self {
-        // Acquire: pairs with the releases in `begin_child` and `note_fork`.
+        // Acquire: pairs with the releases in `begin_child`, `note_fork` and `read_environment`.
         match OWN_PAGE.choice.load(Acquire) {
             0 => decide(),
             choice => Self(choice),
@@ -119,7 +119,7 @@ impl Choice {
 pub fn note_fork() {
     if WIPES.load(Relaxed) == 0 {
         fork::begin_child();
-        OWN_PAGE.choice.fetch_or(FORKED, Release);
+        OWN_PAGE.choice.fetch_or(FORKED, Release); // See `Choice::get`.
     } else {
         _ = Choice::get();
     }
@@ -185,7 +185,9 @@ fn read_environment() -> Choice {
     let stats = if variable(c"ULOCKS_STATS").is_some() { STATS } else { 0 };
     let choice = if is_valid { mutex | rwlock | stats } else { Algorithm::Glibc as u8 };
     wipe_on_fork();
-    _ = OWN_PAGE.choice.compare_exchange(0, choice, Relaxed, Relaxed);
+    // Release: pairs with the acquire in `Choice::get`. A thread that knows the choice, and forks,
+    // leaves `WIPES` to its child.
+    _ = OWN_PAGE.choice.compare_exchange(0, choice, Release, Relaxed);
     let choice = OWN_PAGE.choice.load(Relaxed);
     DECIDED.store(choice, Release); // See `decide`.
     Choice(choice)

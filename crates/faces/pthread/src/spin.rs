@@ -29,6 +29,7 @@ unsafe fn word<'a>(lock: *mut pthread_spinlock_t) -> &'a AtomicU32 {
 }
 
 fn try_take(word: &AtomicU32) -> bool {
+    // Acquire: pairs with the release in `pthread_spin_unlock`.
     word.load(Relaxed) == FREE && word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok()
 }
 
@@ -54,6 +55,7 @@ pub unsafe extern "C" fn pthread_spin_destroy(_lock: *mut pthread_spinlock_t) ->
 pub unsafe extern "C" fn pthread_spin_lock(lock: *mut pthread_spinlock_t) -> c_int {
     // SAFETY: the caller's promise.
     let word = unsafe { word(lock) };
+    // Acquire: as in `try_take`.
     if word.compare_exchange(FREE, HELD, Acquire, Relaxed).is_err() {
         lock_contended(word);
     }
@@ -88,6 +90,7 @@ pub unsafe extern "C" fn pthread_spin_trylock(lock: *mut pthread_spinlock_t) -> 
 /// As POSIX says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_spin_unlock(lock: *mut pthread_spinlock_t) -> c_int {
+    // Release: pairs with the acquire of the next holder.
     // SAFETY: the caller's promise.
     unsafe { word(lock) }.store(FREE, Release);
     0

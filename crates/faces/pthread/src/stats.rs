@@ -17,7 +17,7 @@ use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::OnceLock;
 use std::time::Instant;
-use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
+use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicBool, AtomicU64, AtomicUsize};
 
 /// How many locks the table has room for. Others are counted together.
@@ -171,7 +171,7 @@ fn keep_frames(kept: &[AtomicUsize; FRAMES]) {
     // SAFETY: the array has room for as many.
     let count = unsafe { backtrace(frames.as_mut_ptr(), frames.len() as c_int) };
     for (kept, &frame) in kept.iter().zip(&frames[..count.max(0) as usize]) {
-        kept.store(frame.addr(), Release);
+        kept.store(frame.addr(), Relaxed);
     }
 }
 
@@ -411,8 +411,7 @@ fn holder_of(entry: &Entry) -> Option<(u64, String)> {
 
 /// The callers, without this library.
 fn places(frames: &[AtomicUsize; FRAMES]) -> Vec<String> {
-    // Acquire: pairs with the Release in `keep_frames`.
-    let frames = frames.iter().map(|frame| frame.load(Acquire)).take_while(|&frame| frame != 0);
+    let frames = frames.iter().map(|frame| frame.load(Relaxed)).take_while(|&frame| frame != 0);
     let theirs = frames.filter(|&frame| !is_ours(ptr::without_provenance(frame)));
     theirs.take(SHOWN).map(name_of).collect()
 }
