@@ -2,12 +2,16 @@
 
 #![cfg(world = "machine")]
 
+use std::time::Duration;
+use ulocks_core::Private;
 use ulocks_core::capabilities::capabilities;
 use ulocks_core::errno::Guard;
 use ulocks_core::futex::{Futex, FutexKey, Global, Local, Waiter, waitv};
+use ulocks_core::queue::{InOrder, QueueMutex};
+use ulocks_core::raw::RawMutex;
 use ulocks_core::tid;
 use ulocks_core::time::Deadline;
-use ulocks_testkit as _;
+use ulocks_testkit::refusal;
 
 fn set(errno: i32) {
     // SAFETY: the address is this thread's own errno.
@@ -45,6 +49,19 @@ fn no_call_changes_errno() {
     keeps("unlock_pi", || assert!(futex.unlock_pi().is_err()));
     keeps("wait_requeue_pi", || futex.wait_requeue_pi(0, &Futex::new(0), None));
     keeps("cmp_requeue_pi", || assert!(futex.cmp_requeue_pi(0, 1, &Futex::new(0)).is_err()));
+}
+
+/// A kernel with more CPUs than the set has bits refuses, too.
+#[test]
+#[cfg_attr(miri, ignore = "Miri has few of these calls")]
+fn a_wait_keeps_errno_if_the_kernel_does_not_say_the_cpus() {
+    let wait = || {
+        refusal::refuse(libc::SYS_sched_getaffinity, libc::EINVAL);
+        let mutex = QueueMutex::<Private, InOrder>::new();
+        mutex.lock();
+        keeps("lock_until", || mutex.lock_until(Deadline::after(Duration::from_millis(5))));
+    };
+    std::thread::spawn(wait).join().expect("a wait");
 }
 
 #[test]

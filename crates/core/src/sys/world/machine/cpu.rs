@@ -1,5 +1,7 @@
 //! The CPU on which the caller runs, and those on which it may run.
 
+#[cfg(not(miri))]
+use crate::sys::errno::Guard;
 use crate::sys::types::releases::Releases;
 #[cfg(not(miri))]
 use core::cell::Cell;
@@ -39,6 +41,7 @@ pub(crate) fn usable() -> u64 {
 fn ask() -> u64 {
     // SAFETY: a CPU set is a bit field, for which all-zero is a value.
     let mut cpus: libc::cpu_set_t = unsafe { core::mem::zeroed() };
+    let _errno = Guard::new();
     // SAFETY: the size is that of `cpus`, which is writable; 0 names the calling thread.
     let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&cpus), &raw mut cpus) };
     if failed != 0 {
@@ -127,6 +130,7 @@ fn ask_count_of_many(period: u32) -> u32 {
 /// The CPUs of the calling thread. False if there may be more.
 #[cfg(not(miri))]
 fn affinity(mine: &mut [u64]) -> bool {
+    let _errno = Guard::new();
     // SAFETY: the size is that of `mine`, which is writable; 0 names the calling thread.
     unsafe { libc::sched_getaffinity(0, size_of_val(mine), mine.as_mut_ptr().cast()) == 0 }
 }

@@ -127,6 +127,7 @@ fn on_one_cpu() -> bool {
 pub(crate) fn only_cpu() -> Option<u32> {
     // SAFETY: a CPU set is a bit field, for which all-zero is a value.
     let mut cpus: libc::cpu_set_t = unsafe { core::mem::zeroed() };
+    let _errno = crate::sys::errno::Guard::new();
     // SAFETY: the size is that of `cpus`, which is writable; 0 names the calling thread.
     let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&cpus), &raw mut cpus) };
     // SAFETY: counts the bits of a set that is borrowed for the call.
