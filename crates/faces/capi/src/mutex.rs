@@ -45,6 +45,7 @@ impl<L: RawMutex> Kept<L> {
     }
 
     /// The first attempt makes no call that could change `errno`.
+    #[inline(always)]
     pub(crate) fn lock(&self) -> c_int {
         let token = self.raw.try_lock().unwrap_or_else(|| {
             let _errno = Guard::new();

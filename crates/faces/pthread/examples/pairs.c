@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { PAIRS = 2000000, ROUNDS = 7 };
+enum { PAIRS = 50000, ROUNDS = 200 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -35,7 +35,7 @@ static void *idle(void *argument)
 	return argument;
 }
 
-/* The least of several rounds: what a pair takes if nothing disturbs it. */
+/* The least of many short rounds: what a pair takes if nothing disturbs it. */
 #define PAIR(name, acquire, release)                                      \
 	do {                                                              \
 		double least = 1e9;                                       \
