@@ -108,8 +108,8 @@ pub fn renew_owner(owner: &AtomicU64) {
 /// Gives a lock of the parent the value of a new one. It is one copy: another thread may fork
 /// beside it, and its child takes what it finds for the state of the lock.
 pub fn renew_lock<L>(lock: &L, new: L) {
-    // SAFETY: it is valid, aligned, and has no destructor that matters: the locks of `pthread.h` end
-    // without one. No other thread uses it: those of the parent are not in this process, and those
-    // of this process wait in `renew`, or for the first call in the child.
+    // SAFETY: it is valid and aligned, and the locks of `pthread.h` end without a destructor. No
+    // other thread uses it: those of the parent are not in this process, and those of this process
+    // wait in `renew`, or for the first call in the child.
     unsafe { core::ptr::from_ref(lock).cast_mut().write(new) };
 }

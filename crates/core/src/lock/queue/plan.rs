@@ -81,21 +81,10 @@ crate::sync_static! {
     /// The plans of all locks, by address.
     static TABLE: [Plan; PLANS] = crate::each!(Plan::new(); PLANS);
 
-    /// Whether any thread was active alone, on a line that changes once. It spares the others a
-    /// look at their own memory, which takes a call in a shared library.
-    static EVER_ALONE: Noted = Noted::new();
-}
-
-/// See [`EVER_ALONE`].
-#[repr(align(64))]
-struct Noted(AtomicU32);
-
-impl Noted {
-    crate::const_fn! {
-        fn new() -> Self {
-            Self(AtomicU32::new(0))
-        }
-    }
+    /// The plan of no lock, on a line that changes once. Its `periods` are not zero if any thread
+    /// was active alone. That spares threads a look at their own memory, which takes a call in a
+    /// shared library.
+    static ALONE: Plan = Plan::new();
 }
 
 /// A value of `mode`.
@@ -169,7 +158,7 @@ impl Plan {
     /// `address`.
     #[inline]
     pub(super) fn was_alone(address: usize) -> bool {
-        if !world::has_rates() || EVER_ALONE.0.load(Relaxed) == 0 {
+        if !world::has_rates() || ALONE.periods.load(Relaxed) == 0 {
             return false;
         }
         core::hint::cold_path();
@@ -222,8 +211,8 @@ impl Plan {
     #[inline(never)]
     fn end_period(&self, address: usize) -> bool {
         let was = self.mode();
-        if was.is_solo() && EVER_ALONE.0.load(Relaxed) == 0 {
-            EVER_ALONE.0.store(1, Relaxed);
+        if was.is_solo() && ALONE.periods.load(Relaxed) == 0 {
+            ALONE.periods.store(1, Relaxed);
         }
         world::with_releases(|releases| releases.set_alone(if was.is_solo() { address } else { 0 }));
         let now = Deadline::after(Duration::ZERO).since_zero().as_micros() as u32;
