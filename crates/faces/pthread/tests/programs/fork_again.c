@@ -7,7 +7,7 @@ static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 
 static int use_mutex(void *unused) {
     (void)unused;
-    alarm(10);
+    alarm(5);
     NEED(pthread_mutex_unlock(&mutex));
     NEED(pthread_mutex_lock(&mutex));
     return pthread_mutex_trylock(&mutex) == EBUSY ? 0 : 1;
@@ -15,7 +15,7 @@ static int use_mutex(void *unused) {
 
 static int use_rwlock(void *unused) {
     (void)unused;
-    alarm(10);
+    alarm(5);
     NEED(pthread_rwlock_unlock(&rwlock));
     NEED(pthread_rwlock_wrlock(&rwlock));
     return pthread_rwlock_tryrdlock(&rwlock) == EBUSY ? 0 : 1;
