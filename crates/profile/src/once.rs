@@ -37,9 +37,8 @@ impl Once {
     /// Calls `work`, unless that was done. It is done when this returns.
     #[inline]
     pub fn call_once(&self, work: impl FnOnce()) {
-        if self.0.load(Acquire) != DONE
-        /* (end) */
-        {
+        // (end)
+        if self.0.load(Acquire) != DONE {
             self.call(work);
         }
     }
@@ -48,7 +47,8 @@ impl Once {
     fn call(&self, work: impl FnOnce()) {
         let process = process::id();
         loop {
-            match self.0.load(Acquire) /* (end) */ {
+            // (end)
+            match self.0.load(Acquire) {
                 DONE => return,
                 inside if inside == process => _ = self.0.wait(process, None),
                 before => {

@@ -10,7 +10,9 @@ use ulocks_core::sync_static;
 
 /// What happens when a rule is broken.
 ///
-/// A warning is printed to standard error and nothing else, except by [`Call`](Self::Call).
+/// A warning is printed and nothing else, except by [`Call`](Self::Call). What is printed goes to
+/// the descriptor of standard error: the harness of `cargo test` shows it also of a test that
+/// passes. What cannot be written is lost.
 ///
 /// # The environment
 /// The variable `ULOCKS_CHECKED` decides for programs whose source cannot be changed. It has words

@@ -194,8 +194,14 @@ fn behind<const N: usize>(roles: [Role; N], looks: bool) -> impl Fn() + Clone + 
     }
 }
 
+/// `executions` by chance, half of them under each kernel. The kernels differ in some deaths only,
+/// so each has executions of its own.
+fn under(kernel: Kernel, executions: u64) -> Config {
+    Config { timeouts: false, kernel, seed: kernel as u64, ..Config::sampled(executions.div_ceil(2)) }
+}
+
 fn sampled(threads: u64, kernel: Kernel) -> Config {
-    Config { timeouts: false, kernel, ..Config::sampled(6_000 / threads) }
+    under(kernel, 6_000 / threads)
 }
 
 /// Sleepers do not look, and no thread dies: each wake-up comes.
@@ -257,14 +263,16 @@ fn dies_at_each_step(thread: usize, kernel: Kernel, executions: u64, model: impl
     let mut last = 0; // The last step that any execution has reached.
     for step in 0.. {
         let deaths = Deaths::At { thread, step };
+        let half = under(kernel, executions);
         let config = Config {
-            kernel,
             deaths,
             timeouts: true,
             spurious: 0,
-            max_steps: 60_000, // Sleepers look often.
-            seed: step as u64, // Other executions for each step.
-            ..Config::sampled(executions)
+            // Sleepers look often.
+            max_steps: 60_000,
+            // Other executions for each step.
+            seed: 2 * step as u64 + half.seed,
+            ..half
         };
         let died = explore(config, model.clone()).deaths != 0;
         last = if died { step } else { last };

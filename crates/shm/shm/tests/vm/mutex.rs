@@ -3,7 +3,7 @@
 
 use crate::place::{
     self, Fair, Mutex, Place, Spinning, at_each_step, beside_a_bystander, clients, dies_at_each_step,
-    held_first, leaves_with_it, sampled,
+    held_first, leaves_with_it, sampled, under,
 };
 use std::sync::Arc;
 use ulocks_core::model::crash::sweep;
@@ -23,8 +23,8 @@ fn one_is_inside<L: RawRobust>(kernel: Kernel) {
 
 #[test]
 fn at_most_one_is_inside_and_nobody_sleeps_for_ever() {
+    explore(Config { timeouts: false, ..Config::exhaustive() }, clients::<Mutex, 2>(1, 0, false));
     for kernel in Kernel::ALL {
-        explore(Config { kernel, timeouts: false, ..Config::exhaustive() }, clients::<Mutex, 2>(1, 0, false));
         one_is_inside::<Mutex>(kernel);
         one_is_inside::<Fair>(kernel);
         explore(sampled(3, kernel), clients::<Spinning, 3>(2, 0, false));
@@ -198,8 +198,8 @@ fn a_member_that_leaves_with_the_mutex_is_told_like_one_that_died() {
 }
 
 fn no_step<L: RawRobust>(kernel: Kernel, executions: u64) {
-    let config = Config { kernel, timeouts: false, ..Config::sampled(executions) };
-    let sweep = sweep(&config, 1, held_first::<L, 3>(true, 0)).unwrap_or_else(|failure| panic!("{failure}"));
+    let sweep = sweep(&under(kernel, executions), 1, held_first::<L, 3>(true, 0))
+        .unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(sweep.fatal().count(), 0, "{sweep}");
     assert!(sweep.points.len() > 20, "{sweep}");
 }

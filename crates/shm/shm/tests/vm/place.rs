@@ -210,10 +210,16 @@ pub fn behind<S: Scene, const N: usize>(first: S::Role, roles: [S::Role; N]) -> 
     }
 }
 
-/// About as many steps for each number of threads. No deadline passes, so that a waiter that
-/// depends on its next look sleeps for ever.
+/// `executions` by chance, half of them under each kernel. The kernels differ in some deaths only,
+/// so each has executions of its own. No deadline passes: a waiter that depends on its next look
+/// sleeps for ever.
+pub fn under(kernel: Kernel, executions: u64) -> Config {
+    Config { timeouts: false, kernel, seed: kernel as u64, ..Config::sampled(executions.div_ceil(2)) }
+}
+
+/// About as many steps for each number of threads.
 pub fn sampled(threads: u64, kernel: Kernel) -> Config {
-    Config { timeouts: false, kernel, ..Config::sampled(6_000 / threads) }
+    under(kernel, 6_000 / threads)
 }
 
 /// The model's own thread, which never dies, holds the mutex first, so that all others sleep. Then
@@ -249,7 +255,7 @@ pub fn at_each_step(
     executions: u64,
     model: impl Fn() + Clone + 'static,
 ) {
-    let config = Config { kernel, timeouts, spurious: 0, ..Config::sampled(executions) };
+    let config = Config { timeouts, spurious: 0, ..under(kernel, executions) };
     dies_at_each_step(thread, &config, model);
 }
 

@@ -1,6 +1,6 @@
 //! The queue: each message is popped once, whole and in order, whatever thread dies at which step.
 
-use crate::place::{at_each_step, dies_at_each_step, join, sampled, slots, soon};
+use crate::place::{at_each_step, dies_at_each_step, join, sampled, slots, soon, under};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use ulocks_core::Shared;
@@ -296,7 +296,7 @@ fn a_push_that_a_death_cuts_off_is_there_or_not() {
 #[test]
 fn a_length_is_of_one_moment() {
     for kernel in Kernel::ALL {
-        explore(Config { executions: 4_000, ..sampled(2, kernel) }, || {
+        explore(under(kernel, 4_000), || {
             let place = Place::new();
             let works = place.resident(|place, me| {
                 for number in 0..3 {
@@ -460,7 +460,7 @@ fn a_closed_queue_lets_all_waiters_go() {
         // By chance alone: a waiter of high priority that only looks, and sleeps again, would leave
         // the others no step.
         let strategy = Strategy::Random;
-        let config = Config { strategy, kernel, timeouts: true, spurious: 0, ..Config::sampled(20) };
+        let config = Config { strategy, timeouts: true, spurious: 0, ..under(kernel, 20) };
         dies_at_each_step(1, &config, closing);
     }
 }

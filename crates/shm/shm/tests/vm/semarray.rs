@@ -1,6 +1,6 @@
 //! The robust semaphore array. No waiter looks again after a time.
 
-use crate::place::{Scene, at_each_step, behind, join, play, sampled, slots, soon};
+use crate::place::{Scene, at_each_step, behind, join, play, sampled, slots, soon, under};
 use std::sync::Arc;
 use std::time::Duration;
 use ulocks_core::Shared;
@@ -390,8 +390,7 @@ fn set_beside_a_holder() {
 #[test]
 fn a_set_that_is_cut_off_keeps_what_others_are_owed() {
     for kernel in Kernel::ALL {
-        let config =
-            Config { deaths: Deaths::Threads(2), timeouts: false, kernel, ..Config::sampled(12_000) };
+        let config = Config { deaths: Deaths::Threads(2), ..under(kernel, 12_000) };
         explore(config, set_beside_a_holder);
     }
 }

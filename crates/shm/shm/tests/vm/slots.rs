@@ -1,5 +1,6 @@
 //! The table of slots alone: threads that claim and leave the same few slots, and die at each step.
 
+use crate::place::under;
 use std::sync::Arc;
 use ulocks_core::model::{Config, Deaths, Kernel, explore, thread};
 use ulocks_shm::slots::Slot;
@@ -41,7 +42,7 @@ fn a_death_in_a_claim_or_a_leave_loses_no_slot() {
             let table = Table::<1>::new();
             table.ends(vec![table.comes_and_goes(1), table.comes_and_goes(1)]);
         });
-        let some = Config { deaths: Deaths::Threads(2), kernel, timeouts: false, ..Config::sampled(4_000) };
+        let some = Config { deaths: Deaths::Threads(2), ..under(kernel, 4_000) };
         explore(some.clone(), || {
             let table = Table::<1>::new();
             table.ends((0..3).map(|_| table.comes_and_goes(2)).collect());
@@ -57,7 +58,7 @@ fn a_death_in_a_claim_or_a_leave_loses_no_slot() {
 #[test]
 fn a_slot_has_one_thread() {
     for kernel in Kernel::ALL {
-        let config = Config { deaths: Deaths::Threads(1), kernel, timeouts: false, ..Config::sampled(4_000) };
+        let config = Config { deaths: Deaths::Threads(1), ..under(kernel, 4_000) };
         explore(config, || {
             let table = Table::<1>::new();
             let dying = table.comes_and_goes(2);
