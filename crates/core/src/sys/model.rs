@@ -64,7 +64,7 @@
 //!
 //! A model is a test, in a file that begins with `#![cfg(ulocks_loom)]`. It fails if an order of
 //! the threads deadlocks, races, or breaks an assertion. For the virtual machine, the feature, the
-//! cfg and the threads are those of `vm`; the README of `ulocks-vm` has all steps from an empty
+//! cfg and the threads are those of `vm`; the guide of `ulocks-vm` has all steps from an empty
 //! directory, and `examples/downstream` is a crate that follows them.
 //!
 //! # Under loom
