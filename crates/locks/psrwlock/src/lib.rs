@@ -104,10 +104,10 @@ use ulocks_core::api;
 ///
 /// # Panics
 /// If there are too many readers at once: half of what the class's share of some 56 bits can hold,
-/// 131,072 with three classes, 8,192 with four, and 65,536 more in each slot. If
-/// 12,000 readers are queued, 6,000 in the top class. With nesting checked, at an acquisition that
-/// may wait for its own thread; inside `with_upgraded`, `unlocked`, `unlocked_fair` and `bump` that
-/// aborts. Without the check it is a deadlock, or, with a deadline, a timeout.
+/// 131,072 with three classes, 8,192 with four, and 65,536 more in each slot. If 12,000 readers are
+/// queued, 6,000 in the top class. With nesting checked, at an acquisition that may wait for its
+/// own thread; inside `with_upgraded`, `unlocked`, `unlocked_fair` and `bump` that aborts. Without
+/// the check it is a deadlock, or, with a deadline, a timeout.
 ///
 /// # Aborts
 /// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.

@@ -41,8 +41,8 @@
 //!
 //! # Readers and writers
 //! A [`RawRwLock`](crate::raw::RawRwLock) gets [`RwLock`], its guards, and with the traits beside
-//! it upgrades, downgrades and fair releases, in the same way. [`read_with`] acquires it
-//! in ways that lock_api does not know, for an extension trait that has a class of readers, say.
+//! it upgrades, downgrades and fair releases, in the same way. [`read_with`] acquires it in ways
+//! that lock_api does not know, for an extension trait that has a class of readers, say.
 //!
 //! # Guards
 //! A guard is not `Send`: the thread that locked unlocks. It is `Sync` if what it gives access to

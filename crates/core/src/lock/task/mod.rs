@@ -19,8 +19,8 @@
 //! # Blocking
 //! The first poll, and one that was woken to contend, may spin for
 //! [`WOKEN_NS`](crate::spin::Spin::WOKEN_NS) of the policy at a time, 2 us by default, and not at
-//! all with [`NoSpin`](crate::spin::NoSpin). In a queue in order that is so only if nobody waits.
-//! A task of a `SemArray` never spins for its set. A poll may wait for a thread that changes the
+//! all with [`NoSpin`](crate::spin::NoSpin). In a queue in order that is so only if nobody waits. A
+//! task of a `SemArray` never spins for its set. A poll may wait for a thread that changes the
 //! queue at the same moment, until that runs. So may the drop of a future that waits.
 //!
 //! # Cancellation

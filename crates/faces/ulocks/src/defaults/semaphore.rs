@@ -56,8 +56,7 @@ pub use crate::fair::Permit;
 /// kernel refuses to let a waiter sleep (a seccomp filter), the process aborts.
 ///
 /// # Process-shared
-/// No. `ulocks_shm::Semaphore` is for processes: the permits of one that dies
-/// come back.
+/// No. `ulocks_shm::Semaphore` is for processes: the permits of one that dies come back.
 ///
 /// # Signals and forks
 /// A signal handler may try to acquire. It may also release and close, whatever it interrupts,

@@ -38,8 +38,8 @@ use ulocks_core::lock_api;
 /// In debug builds, if a thread locks again what it holds, so that it may wait for itself: the
 /// message names both places. In release builds that is a deadlock. If there are more than 131,072
 /// readers of a class beside those in slots, or 12,000 that wait, or 6,000 that wait as `Nested`.
-/// No poisoning: a panic of the holder releases the lock.
-/// If the kernel refuses to let a waiter sleep (a seccomp filter), the process aborts.
+/// No poisoning: a panic of the holder releases the lock. If the kernel refuses to let a waiter
+/// sleep (a seccomp filter), the process aborts.
 ///
 /// # Process-shared
 /// By another type, [`PsRwLockWith`](crate::psrwlock::PsRwLockWith)`<T, Shared>`. It is not robust:
