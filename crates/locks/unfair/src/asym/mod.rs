@@ -8,25 +8,25 @@ pub use raw::RawAsymMutex;
 use ulocks_core::{Private, api};
 
 /// `AsymMutex<T>` is mutual exclusion around a `T` whose release is a plain store: four bytes
-/// beside the data, and one atomic read-modify-write for a lock and unlock instead of two.
+/// beside the data. A lock and unlock is one atomic read-modify-write instead of two.
 ///
 /// It is a [`BargingMutex`](crate::BargingMutex) for locks that are mostly free. A release of that
 /// one is an atomic exchange, because it has to learn whether a thread waits. Here a waiter that is
-/// about to sleep pays for both: it has the kernel interrupt the other CPUs that run this process
-/// (`membarrier`), a few microseconds, if releases were plain stores at the time.
+/// about to sleep pays for both, if releases were plain stores at the time. It has the kernel
+/// interrupt the other CPUs that run this process (`membarrier`), for a few microseconds.
 ///
 /// # Fairness
 /// None, as with [`BargingMutex`](crate::BargingMutex): a thread that finds the mutex free takes
-/// it, also past threads that have waited for long, so a thread can starve for as long as others
+/// it, also past threads that have waited for long. So a thread can starve for as long as others
 /// keep the mutex busy.
 ///
 /// # Blocking
 /// [`lock`](api::Mutex::lock) is one atomic read-modify-write if the mutex is free; the release is
 /// a store and a load. Otherwise the caller spins as that of [`BargingMutex`](crate::BargingMutex)
-/// does, and then sleeps in the kernel. While threads sleep now and then, releases are exchanges;
-/// after some two thousand that found no waiter they are stores again, and the next sleeper
+/// does, and then sleeps in the kernel. While threads sleep now and then, releases are exchanges.
+/// After some two thousand that found no waiter they are stores again. The next sleeper then
 /// interrupts the other CPUs, at most once in so many releases. A release makes a system call if a
-/// waiter may be asleep, now and then for a waiter of another mutex, and the first release of the
+/// waiter may be asleep, now and then for a waiter of another mutex. The first release of the
 /// process registers it with the kernel. That is quick while the process has one thread, and tens
 /// of milliseconds later; [`membarrier::ready`](ulocks_core::membarrier::ready) does it earlier. No
 /// thread ever yields to the scheduler.
@@ -124,7 +124,7 @@ pub type MappedAsymMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, Ra
 /// A condition variable for an [`AsymMutex`].
 ///
 /// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
-/// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the
+/// lock_api asks this of condition variables whose waits may end spuriously. These may, in the
 /// cases that [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the
 /// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it
 /// sleeps.

@@ -16,8 +16,8 @@ use ulocks_core::{Private, api};
 /// [`BargingMutexWith`] has the others.
 ///
 /// # Fairness
-/// None. A thread that finds the mutex free takes it, also past threads that have waited for long,
-/// so a thread can starve for as long as others keep the mutex busy; on a saturated one it does.
+/// None. A thread that finds the mutex free takes it, also past threads that have waited for long.
+/// So a thread can starve for as long as others keep the mutex busy; on a saturated one it does.
 /// This is what makes the mutex fast, for a running thread never waits for a sleeping one to wake
 /// up.
 ///
@@ -43,9 +43,10 @@ use ulocks_core::{Private, api};
 /// # Process-shared
 /// [`BargingMutexWith`]`<T, Shared>`: no address is stored, all-zero memory is an unlocked mutex,
 /// and processes may map it wherever they like. It is not robust: if a process dies while it holds
-/// the mutex, the mutex stays locked; if one is killed that was chosen to be woken, or that has
-/// released and is about to wake another, the others may sleep on although the mutex is free, until
-/// another waiter comes and goes. Bound the wait with [`try_lock_for`](api::Mutex::try_lock_for).
+/// the mutex, the mutex stays locked. A process may also be killed that was chosen to be woken, or
+/// that has released and is about to wake another. Then the others may sleep on although the mutex
+/// is free, until another waiter comes and goes. Bound the wait with
+/// [`try_lock_for`](api::Mutex::try_lock_for).
 ///
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on, or
@@ -120,7 +121,7 @@ pub type MappedBargingMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a,
 /// A condition variable for a [`BargingMutex`] of the same policy.
 ///
 /// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
-/// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the
+/// lock_api asks this of condition variables whose waits may end spuriously. These may, in the
 /// cases that [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the
 /// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it
 /// sleeps.

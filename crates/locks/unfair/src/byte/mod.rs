@@ -24,8 +24,8 @@ use ulocks_core::{Policy, Private, api, futex};
 /// Nothing that is done to the lock changes them.
 ///
 /// # Fairness
-/// None. A thread that finds the mutex free takes it, also past threads that have waited for long,
-/// so a thread can starve for as long as others keep the mutex busy. The longest waiter is woken
+/// None. A thread that finds the mutex free takes it, also past threads that have waited for long.
+/// So a thread can starve for as long as others keep the mutex busy. The longest waiter is woken
 /// first; one that loses the race queues at the tail.
 ///
 /// # Blocking
@@ -33,10 +33,11 @@ use ulocks_core::{Policy, Private, api, futex};
 /// release; two if any of the six bits is set. Otherwise the caller spins as for a
 /// [`BargingMutex`](crate::BargingMutex), and then sleeps in the kernel. A release goes to the
 /// queue only if it may have a waiter, and makes a system call only if it has one. Neither ever
-/// yields to the scheduler, with one exception: the queues of all locks share a table, and two
-/// threads that meet at one lock of that table, held for tens of nanoseconds, may. A timed
-/// acquisition tries at least once, and may return late by its spinning budget and by what the
-/// scheduler takes; a deadline on the time of day is converted when the wait begins.
+/// yields to the scheduler, with one exception. The queues of all locks share a table, and two
+/// threads that meet at one lock of that table may yield. That lock is held for tens of
+/// nanoseconds. A timed acquisition tries at least once, and may return late by its spinning budget
+/// and by what the scheduler takes. A deadline on the time of day is converted when the wait
+/// begins.
 ///
 /// # Panics
 /// None of its own. Locking a mutex that the calling thread already holds is a deadlock, or, with a
@@ -54,7 +55,7 @@ use ulocks_core::{Policy, Private, api, futex};
 /// [interrupted](ulocks_core::interrupt), since parking_lot_core sleeps again. A handler must not
 /// use a `ByteMutex` at all, not even one that the code it interrupts cannot hold: the queue behind
 /// it is not reentrant. After a `fork` of a process with several threads, the child must not wait
-/// for one, nor release one that is waited for: a lock of the queue's table may have been held at
+/// for one, nor release one that is waited for. A lock of the queue's table may have been held at
 /// the fork. What another thread held stays locked there.
 ///
 /// # Memory
@@ -63,10 +64,10 @@ use ulocks_core::{Policy, Private, api, futex};
 /// All-zero memory is an unlocked mutex. A guard may be forgotten, which leaves the mutex locked,
 /// and a locked mutex may be moved or dropped.
 ///
-/// Unlike every other lock of the family, **waiting may allocate**: when a thread parks for the
-/// first time, the table of queues may grow, to about 200 bytes for each thread that has parked and
-/// still lives, and is never given back; and the thread registers a thread-local destructor. So it
-/// must not guard a global allocator. Locking without contention does neither.
+/// Unlike every other lock of the family, **waiting may allocate**. When a thread parks for the
+/// first time, it registers a thread-local destructor, and the table of queues may grow. The table
+/// has about 200 bytes for each thread that has parked and still lives, and is never given back. So
+/// it must not guard a global allocator. Locking without contention does neither.
 ///
 /// # Methods
 /// `ByteMutex<T>` is a name for [lock_api]'s type around a raw lock of this family. The page of
@@ -114,7 +115,7 @@ pub type MappedByteMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, Ra
 /// A condition variable for a [`ByteMutex`]; sixteen bytes, which many of them can share.
 ///
 /// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
-/// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the
+/// lock_api asks this of condition variables whose waits may end spuriously. These may, in the
 /// cases that [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the
 /// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it
 /// sleeps.

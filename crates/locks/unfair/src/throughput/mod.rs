@@ -25,12 +25,12 @@ pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 /// - `k`, the number of waiters ahead,
 ///
 /// a waiter waits for at most `(k + 1) * (bound + 2h + 3w)`. Each of many waiters in turn is
-/// overtaken for the bound: otherwise the mutex would idle for one wake-up at each hand-over, which
+/// overtaken for the bound. Otherwise the mutex would idle for one wake-up at each hand-over, which
 /// a strict hand-off costs. [`HandOff`], with a bound of zero, gives shorter waits to many waiters.
 ///
-/// Where threads come back for the mutex faster than its cache line moves to another CPU, the mutex
-/// serves one thread alone until the bound has passed, if it has measured that this is faster. Then
-/// it serves the next waiter. [`HandOff`] does not.
+/// Threads may come back for the mutex faster than its cache line moves to another CPU. Then the
+/// mutex serves one thread alone until the bound has passed, if it has measured that this is
+/// faster. After that it serves the next waiter. [`HandOff`] does not.
 ///
 /// [`try_lock`](api::Mutex::try_lock) takes a free mutex past others too, but fails on one that is
 /// owed to a waiter.
@@ -81,13 +81,13 @@ pub type RawThroughputMutex<P = Private, B = After> = QueueMutex<P, B>;
 /// it interrupts may hold or wait for. The child of a `fork` gets a private copy of the mutex in
 /// the state it was in. What another thread held stays locked there. What the forking thread held,
 /// the child can release and lock again. If threads waited for the mutex at the fork, the child
-/// must not use it at all, whether it was held or not, and forgets a guard: it would write to their
-/// places, which were on stacks that it uses anew.
+/// must not use it at all, whether it was held or not, and forgets a guard. It would write to the
+/// waiters' places, which were on stacks that it uses anew.
 ///
 /// # Memory
-/// Eight bytes. Nothing is allocated, so it can guard a global allocator, unless tasks wait: a
+/// Eight bytes. Nothing is allocated, so it can guard a global allocator, unless tasks wait. A
 /// waiter's place in the queue is on its own stack, or in its future. What releases is one
-/// read-modify-write, after which the mutex is touched no more, so the thread that releases last
+/// read-modify-write, after which the mutex is touched no more. So the thread that releases last
 /// may free or unmap it at once. A guard may be forgotten, which leaves the mutex locked, and a
 /// locked mutex may be moved or dropped.
 ///
@@ -154,7 +154,7 @@ pub type MappedThroughputMutexGuard<'a, T, P = Private, B = After> =
 /// free, and else the releases wake them one by one.
 ///
 /// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
-/// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the
+/// lock_api asks this of condition variables whose waits may end spuriously. These may, in the
 /// cases that [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the
 /// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it
 /// sleeps.
