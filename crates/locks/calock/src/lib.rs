@@ -45,10 +45,11 @@ pub type RawCalock<P = Private, I = Every> = QueueMutex<P, I>;
 /// thread goes round alone. Then it sleeps in the kernel (`FUTEX_WAIT`). A release makes a system
 /// call if it wakes a waiter; most do not. No thread ever yields to the scheduler.
 ///
-/// The oldest waiter sleeps with a timer, of 50 us at first, then growing up to an interval, to see
-/// whether it can have the mutex. So if the active threads stop coming, the mutex may be idle while
-/// waiters sleep, for about as long as it was busy before, and for an interval at most. A thread
-/// that waits on a condition variable wakes the oldest waiter as it releases the mutex.
+/// The oldest waiter sleeps with a timer, and then sees whether it can have the mutex. The timer is
+/// of 50 us at first, and grows up to an interval. So if the active threads stop coming, the mutex
+/// may be idle while waiters sleep. It is so for about as long as it was busy before, and for an
+/// interval at most. A thread that waits on a condition variable wakes the oldest waiter as it
+/// releases the mutex.
 ///
 /// A timed acquisition tries at least once. It may return late by its spin budget and by what the
 /// scheduler takes.
@@ -85,8 +86,8 @@ pub type RawCalock<P = Private, I = Every> = QueueMutex<P, I>;
 /// it interrupts may hold. A child of `fork` gets a private copy of the mutex in the state it was
 /// in. What another thread held stays locked there. What the forking thread held, the child can
 /// release and lock again. If threads waited for the mutex at the fork, the child must not use it
-/// at all, whether it was held or not, and forgets a guard: it would write to their places, which
-/// were on stacks that it uses anew.
+/// at all, whether it was held or not, and forgets a guard. It would write to the waiters' places,
+/// which were on stacks that it uses anew.
 ///
 /// # Memory
 /// The release is one read-modify-write and touches the mutex no more, so the thread that releases
@@ -185,7 +186,7 @@ pub type MappedCalockGuard<'a, T, P = Private, I = Every> = api::MappedMutexGuar
 /// A condition variable for a [`Calock`].
 ///
 /// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
-/// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the
+/// lock_api asks this of condition variables whose waits may end spuriously. These may, in the
 /// cases that [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the
 /// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it
 /// sleeps.
