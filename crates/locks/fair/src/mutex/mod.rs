@@ -76,13 +76,13 @@ pub type RawFairMutex<P = Private> = QueueMutex<P, InOrder>;
 /// it interrupts may hold or wait for. The child of a `fork` gets a private copy of the mutex in
 /// the state it was in. What another thread held stays locked there. What the forking thread held,
 /// the child can release and lock again. If threads waited for the mutex at the fork, the child
-/// must not use it at all, whether it was held or not, and forgets a guard: it would write to their
-/// places, which were on stacks that it uses anew.
+/// must not use it at all, whether it was held or not, and forgets a guard. It would write to the
+/// waiters' places, which were on stacks that it uses anew.
 ///
 /// # Memory
-/// Sixteen bytes. Nothing is allocated, so it can guard a global allocator, unless tasks wait: a
+/// Sixteen bytes. Nothing is allocated, so it can guard a global allocator, unless tasks wait. A
 /// waiter's place in the queue is on its own stack, or in its future. What releases is one
-/// read-modify-write, after which the mutex is touched no more, so the thread that releases last
+/// read-modify-write, after which the mutex is touched no more. So the thread that releases last
 /// may free or unmap it at once. A guard may be forgotten, which leaves the mutex locked, and a
 /// locked mutex may be moved or dropped.
 ///
@@ -145,7 +145,7 @@ pub type MappedFairMutexGuard<'a, T, P = Private> = api::MappedMutexGuard<'a, Ra
 /// for the mutex as other threads do, in the order in which they arrive.
 ///
 /// `notify_one` returns `false` and `notify_all` returns 0, however many threads were notified.
-/// lock_api asks this of condition variables whose waits may end spuriously, and these may, in the
+/// lock_api asks this of condition variables whose waits may end spuriously. These may, in the
 /// cases that [`RawCondvar`](ulocks_core::condvar::RawCondvar) lists. Its own methods return the
 /// true counts: `condvar.raw().inner().notify_all()`. A waiter spins for up to 12 us before it
 /// sleeps.

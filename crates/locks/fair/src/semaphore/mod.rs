@@ -120,18 +120,19 @@ impl core::error::Error for Closed {}
 ///
 /// # Signals and forks
 /// A signal handler may release and close, whatever it interrupts, also a release or an acquisition
-/// of the same semaphore, unless tasks wait: it would call their wakers. It may also try to
+/// of the same semaphore. If tasks wait it may not: it would call their wakers. It may also try to
 /// acquire. Signals are handled while a thread waits, and the wait goes on;
 /// [`acquire_interruptible`](SemaphoreWith::acquire_interruptible) gives up instead. A child of
 /// `fork` gets a copy of the semaphore, with the count that it had. Permits of other threads are
 /// not given back there. The child can release what the forking thread acquired, and acquire again,
-/// unless threads waited. Then the child uses the copy no more, and forgets its permits: a release
-/// would write to the places of the waiters, which were on stacks that it uses anew.
+/// unless threads waited. If threads waited, the child uses the copy no more, and forgets its
+/// permits. A release would write to the places of the waiters, which were on stacks that it uses
+/// anew.
 ///
 /// # Memory
 /// 24 bytes: the counts of permits and of waiters in one word, so that one look tells both, and the
 /// queue in two others. Nothing is allocated. The step that publishes the permits is the last
-/// access of a release, so the thread that acquires them may free or unmap the semaphore at once,
+/// access of a release. So the thread that acquires them may free or unmap the semaphore at once,
 /// while the release is still returning. What happened before a release happens before the return
 /// of the acquisition that gets its permits, and of each count of free permits that includes them.
 /// What happened before the first close happens before each [`Closed`] that is returned. A
