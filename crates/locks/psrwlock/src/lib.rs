@@ -38,9 +38,8 @@ pub use ulocks_core::signal;
 
 use ulocks_core::api;
 
-/// `PsRwLock<T>` is shared access for readers and exclusive access for a writer, around a `T`,
-/// where a reader of a higher class is never delayed by a writer that waits for readers of a lower
-/// class: sixteen bytes beside the data.
+/// `PsRwLock<T>` is a reader-writer lock around a `T`: a writer that waits for readers of a lower
+/// class never delays a reader of a higher class. It has sixteen bytes beside the data.
 ///
 /// There are four classes of readers: [`Bulk`], which [`read`](api::RwLock::read) acquires,
 /// [`Urgent`], [`Nested`] and [`Handler`]. A writer *sifts*: it closes the lowest class and waits
@@ -70,7 +69,7 @@ use ulocks_core::api;
 /// wait. A second one of the same class, or of a lower one, deadlocks if a writer comes between. In
 /// debug builds, and with [`Checked`] in all, the second one panics nearly every time, and names
 /// both places. The check may miss it if the thread holds more than sixteen locks, or if another
-/// thread came to the lock at the moment of the first one, and by chance once in ten thousand.
+/// thread came to the lock at the moment of the first one. By chance it misses one in ten thousand.
 ///
 /// *Tasks* wait beside threads, by `read_async`, `write_async` and `upgradable_async` of
 /// [`AsyncRwLock`](ulocks_core::task::AsyncRwLock). A task that waits to read is a queued reader.
@@ -80,12 +79,13 @@ use ulocks_core::api;
 /// # Blocking
 /// A read lock is one atomic addition if no writer has closed its class, and its release one
 /// subtraction. While many threads read in the class [`Bulk`], they count themselves in a row of
-/// slots that the lock borrows from the process, one for each CPU, so that they do not move one
-/// cache line from CPU to CPU. A writer then looks at each slot, some microseconds with 64 of them;
-/// where writes are frequent the lock gives the row back ([`Biased`], with figures in the source).
-/// There are 15 rows. A lock that is seldom written keeps its row, also if it is not read any more.
-/// Where none is free, readers count themselves in the lock. A write lock is one compare-exchange
-/// if no thread is there and the lock has no row, and so is its release.
+/// slots that the lock borrows from the process. A row has a slot for each CPU, so that readers do
+/// not move one cache line from CPU to CPU. A writer then looks at each slot, which takes some
+/// microseconds with 64 of them. Where writes are frequent the lock gives the row back ([`Biased`],
+/// with figures in the source). There are 15 rows. A lock that is seldom written keeps its row,
+/// also if it is not read any more. Where none is free, readers count themselves in the lock. A
+/// write lock is one compare-exchange if no thread is there and the lock has no row, and so is its
+/// release.
 ///
 /// Otherwise the caller spins, and then sleeps in the kernel. Each stage of a wait has a spin
 /// budget of its own, by default of some 30 us. For a reader the first stage ends when it joins the
@@ -94,8 +94,8 @@ use ulocks_core::api;
 /// sleeps until the last of them wakes it; between processes it looks each millisecond, too. No
 /// thread ever yields to the scheduler.
 ///
-/// A release is a bounded number of read-modify-writes, however many readers come and go meanwhile,
-/// and one system call for each kind of sleepers that it wakes.
+/// A release is a bounded number of read-modify-writes, however many readers come and go meanwhile.
+/// It makes one system call for each kind of sleepers that it wakes.
 ///
 /// A timed acquisition tries at least once. It may return late by a spin budget for each stage and
 /// by what the scheduler takes. With the default policy the budgets of a reader are some 66 us
@@ -103,11 +103,11 @@ use ulocks_core::api;
 /// in again. Beside readers that use every CPU it may have to give up often: see [`PhaseFair`].
 ///
 /// # Panics
-/// If there are too many readers at once: half of what the class's share of some 56 bits can hold,
-/// 131,072 with three classes, 8,192 with four, and 65,536 more in each slot. If 12,000 readers are
-/// queued, 6,000 in the top class. With nesting checked, at an acquisition that may wait for its
-/// own thread; inside `with_upgraded`, `unlocked`, `unlocked_fair` and `bump` that aborts. Without
-/// the check it is a deadlock, or, with a deadline, a timeout.
+/// If there are too many readers at once. A class has 131,072 with three classes, 8,192 with four,
+/// and 65,536 more in each slot. If 12,000 readers are queued, 6,000 in the top class. With nesting
+/// checked, at an acquisition that may wait for its own thread; inside `with_upgraded`, `unlocked`,
+/// `unlocked_fair` and `bump` that aborts. Without the check it is a deadlock, or, with a deadline,
+/// a timeout.
 ///
 /// # Aborts
 /// If the kernel refuses to let a waiter sleep, or to wake a sleeper: a seccomp filter forbids it.
@@ -135,11 +135,11 @@ use ulocks_core::api;
 /// A child of `fork` gets a private copy of a `Private` lock in its present state, with the counts
 /// of readers that its other threads were. What another thread held stays locked there. What the
 /// forking thread held, the child can release. The child may lock it if no other thread held it,
-/// waited for it, or was in a call of it or in a read of another `Private` lock: both may use one
-/// row.
+/// waited for it, was in a call of it, or in a read of another `Private` lock. Two locks may use
+/// one row.
 ///
 /// Two copies of this crate in one process, as in two shared libraries, must not share a `Private`
-/// lock: each has its own table of rows and exits.
+/// lock. Each has its own table of rows and exits.
 ///
 /// # Memory
 /// A release ends with one read-modify-write and touches the lock no more, so the thread that
