@@ -48,9 +48,9 @@ use ulocks_core::{Private, api, const_fn};
 /// # Errors
 /// What cannot end is told: [`PiLockError::Deadlock`] and [`PiLockError::OwnerGone`], where glibc
 /// sleeps for ever, and [`PiLockError::OwnerDied`], which comes with a guard. To use that guard is
-/// unsafe: the owner that has ended may have leaked its own ([`Orphan`]). The kernel's list of
-/// owners by thread id is what it has: if the id of a thread that ended with the mutex locked is
-/// given to a new thread, the mutex is that thread's.
+/// unsafe: the owner that has ended may have leaked its own ([`Orphan`]). The kernel knows an owner
+/// by its thread id. If the id of a thread that ended with the mutex locked is given to a new
+/// thread, the mutex is that thread's.
 ///
 /// # Aborts
 /// If the kernel refuses a release: a seccomp filter forbids it, or the memory was overwritten. A
@@ -64,7 +64,7 @@ use ulocks_core::{Private, api, const_fn};
 /// # Signals and forks
 /// Signals are handled while a thread waits, and the wait goes on. It cannot be
 /// [interrupted](ulocks_core::interrupt): the kernel begins it again after each handler, also if it
-/// has a deadline. A child of `fork` does not hold what its parent holds: to drop the copy of a
+/// has a deadline. A child of `fork` does not hold what its parent holds. To drop the copy of a
 /// guard there does nothing, as long as the child does not hold the mutex itself. The child must
 /// forget the copy before it locks the mutex: else the drop of the copy releases the child's own
 /// lock. The copy of a `Private` mutex that was locked belongs to the thread of the parent until
