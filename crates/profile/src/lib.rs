@@ -3,7 +3,7 @@
 //! # What is counted
 //! - An *acquisition* counts when the lock is held: also one by `try_lock`, and one after a wait on
 //!   a condition variable. So does each upgrade and downgrade of a checked reader-writer lock,
-//!   which ends one hold and begins another; those of a plain one do not count.
+//!   which ends one hold and begins another. Those of a plain one do not count.
 //! - A *wait* begins when the lock is found taken. It counts when it ends, also if it ends without
 //!   the lock, by its deadline. So there may be more waits than acquisitions.
 //! - Who made it wait is the acquisition that had the lock when the wait began. If the lock had
@@ -20,7 +20,7 @@
 //! two parts around it.
 //!
 //! Where holds are told by the counter of the CPU, a suspend of the machine makes the holds of a
-//! snapshot wrong: the kernel's clock does not go on meanwhile, and the counter may, or begin anew.
+//! snapshot wrong. The kernel's clock does not go on meanwhile, and the counter may, or begin anew.
 //! Only a program that starts its first profile after the suspend has right ones.
 //!
 //! # Cost
@@ -29,10 +29,10 @@
 //! The first acquisition of a thread, and the first one of a lock at a place, allocate. The release
 //! adds before it lets the lock go, so a profiled hold is some ten nanoseconds longer.
 //!
-//! A thread tells 4096 pairs of a lock and a place apart, and of its waits for holders that are
-//! known, 4096 triples of a lock and two places. Beyond that, the sums of a lock are those of its
-//! class and places only. A lock is known by its address. So two locks of one class, the second of
-//! which is made where the first was dropped, count as one.
+//! A thread tells 4096 pairs of a lock and a place apart. Of its waits for holders that are known,
+//! it tells 4096 triples of a lock and two places apart. Beyond that, the sums of a lock are those
+//! of its class and places only. A lock is known by its address. So two locks of one class, the
+//! second of which is made where the first was dropped, count as one.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg(counting)]
 

@@ -1,7 +1,7 @@
 //! One client program for every lock of the family.
 //!
-//! A lock author names a raw lock and gets, for each property the family promises, a program that
-//! uses the lock and fails if the property does not hold:
+//! A lock author names a raw lock and gets a program for each property the family promises. It uses
+//! the lock, and fails if the property does not hold:
 //!
 //! | property | `model`: few operations, every order | on the machine: many operations |
 //! |---|---|---|

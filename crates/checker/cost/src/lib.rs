@@ -1,11 +1,12 @@
 //! What lock code would cost on many CPUs.
 //!
 //! The same source that runs on a machine runs here on virtual CPUs, up to [`MOST_CPUS`] of them,
-//! one event at a time, and every access is charged: to the cache line it touches (a directory of
-//! owners and sharers, with distances and queues), to the kernel (sleeping, waking, time slices),
-//! or to the CPU. The outcome is a throughput, exact counts of remote memory references, fairness,
-//! and waits. Two equal runs have equal outcomes, to the last bit, if what their threads share is
-//! aligned to lines. Otherwise an allocator may put two words on one line in one of the runs only.
+//! one event at a time. Every access is charged to the cache line it touches, to the kernel
+//! (sleeping, waking, time slices), or to the CPU. A line has a directory of owners and sharers,
+//! with distances and queues. The outcome is a throughput, exact counts of remote memory
+//! references, fairness, and waits. Two equal runs have equal outcomes, to the last bit, if what
+//! their threads share is aligned to lines. Otherwise an allocator may put two words on one line in
+//! one of the runs only.
 //!
 //! **An outcome is a prediction from the parameters of its [`Machine`], no better than they are.**
 //! It carries both marks, in text and in JSON. What holds up beyond machines that were measured are

@@ -2,8 +2,8 @@
 //! code that uses the typed locks.
 //!
 //! **Empty on the machine.** What is described here exists in the two model worlds. Each is asked
-//! for by a `cfg` and the feature that goes with it; neither does anything alone, and both worlds
-//! at once are an error.
+//! for by a `cfg` and the feature that goes with it. A feature alone does nothing. A `cfg` alone,
+//! and both worlds at once, are errors.
 //!
 //! | world | asked for by | what `explore` visits | threads | time | memory |
 //! |---|---|---|---|---|---|
@@ -64,14 +64,14 @@
 //!
 //! A model is a test, in a file that begins with `#![cfg(ulocks_loom)]`. It fails if an order of
 //! the threads deadlocks, races, or breaks an assertion. For the virtual machine, the feature, the
-//! cfg and the threads are those of `vm`; the guide of `ulocks-vm` has all steps from an empty
+//! cfg and the threads are those of `vm`. The guide of `ulocks-vm` has all steps from an empty
 //! directory, and `examples/downstream` is a crate that follows them.
 //!
 //! # Under loom
 //! Whether a timed wait expires, and whether a wait ends spuriously, are choices loom knows nothing
-//! of. The harness enumerates them around loom: with `Config::timeouts` set to `k` the first `k`
-//! looks at a deadline in an execution are told that it has passed or that it has not, in all
-//! combinations. A combination that no execution can tell from one already explored is left out.
+//! of. The harness enumerates them around loom. With `Config::timeouts` set to `k`, the first `k`
+//! looks at a deadline are told that it has passed or that it has not, in all combinations. A
+//! combination that no execution can tell from one already explored is left out.
 //!
 //! A pass means no failure in the executions loom visits within the bound. Loom's reduction leaves
 //! out some executions and its memory model has gaps (see its documentation); a pass is strong

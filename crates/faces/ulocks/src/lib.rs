@@ -28,8 +28,8 @@
 //! | [`time`] | clocks and deadlines |
 //! | [`Raw`] | a lock of the family for `lock_api`, whose traits it has |
 //!
-//! For a lock of your own, for code that is generic over locks, and for models, the crate
-//! `ulocks-core` has futexes, atomics, the traits of raw locks and the harness of models.
+//! The crate `ulocks-core` is for a lock of your own, for code that is generic over locks, and for
+//! models. It has futexes, atomics, the traits of raw locks and the harness of models.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod defaults;

@@ -159,7 +159,7 @@
 //!
 //! - *Between two awaits, for a few lines*: a blocking mutex is right and cheaper, as the
 //!   documentation of tokio's `Mutex` says, too. Take [`Mutex`] or [`RwLock`].
-//! - *Across an `.await`*: take `lock_async`, whose guard is `Send`, and only that: a task that
+//! - *Across an `.await`*: take `lock_async`, whose guard is `Send`, and only that. A task that
 //!   calls `lock` while another task of its thread holds the mutex blocks both. The guard of `lock`
 //!   is not `Send`, so the compiler refuses to spawn a task that holds it there. `spawn_local` and
 //!   `block_on` do not ask for `Send`. An [`RwLock`] has [`read_async`], [`write_async`] and
@@ -254,8 +254,8 @@
 //! - *`Once`, `OnceLock`, `LazyLock`*: std's. After the first call they are one load, and a thread
 //!   waits for one at most once in its life. parking_lot's `Once` is in `ulocks-parking-lot`.
 //! - *`park` and `unpark` of a thread*: [`std::thread::park`] where the waker knows the thread.
-//! - *`park` and `unpark` by address*, for a lock of your own: parking_lot_core, if the state has
-//!   fewer than four bytes, or if the wake-up needs a callback or a token. Its table of queues
+//! - *`park` and `unpark` by address*, for a lock of your own: take parking_lot_core if the state
+//!   has fewer than four bytes, or if the wake-up needs a callback or a token. Its table of queues
 //!   serves any address, and a second table would only be another one. Otherwise a `Futex` of
 //!   `ulocks-core`: a word of four bytes, whose queue the kernel keeps. It allocates nothing, works
 //!   between processes, and runs in the models. `unfair::ByteMutex` is made of the first, the other

@@ -18,7 +18,7 @@
 //!    [`unfair::ThroughputMutex`](crate::unfair::ThroughputMutex), within some hundred microseconds
 //!    and a few sections for each waiter before it.
 //! 6. *Many more threads want it than there are CPUs*: [`calock::Calock`](crate::calock::Calock),
-//!    which lets as many go round as can run and leaves the others asleep, so that a thousand take
+//!    which lets as many go round as can run, or one, and leaves the others asleep. A thousand take
 //!    no more CPU time than a few. Each gets its turn, within tens of milliseconds for each waiter
 //!    before it.
 //! 7. *It is locked very often, nearly always by one thread at a time, in one process*:

@@ -26,10 +26,10 @@
 //! ```
 //!
 //! # Two implementations of one face
-//! On the machine these types are those of [`lock_api` 0.5](https://docs.rs/lock_api/0.5): mapped
-//! guards, guards that own an `Arc` (feature `arc_lock`), serde (feature `serde`), timed and fair
-//! operations where the raw lock has them. [`Raw`] is the one newtype that adapts our raw locks to
-//! its traits.
+//! On the machine these types are those of [`lock_api` 0.5](https://docs.rs/lock_api/0.5). They
+//! have mapped guards, guards that own an `Arc` (feature `arc_lock`), serde (feature `serde`), and
+//! timed and fair operations where the raw lock has them. [`Raw`] is the one newtype that adapts
+//! our raw locks to its traits.
 //!
 //! In a model world they are types of our own with the same names, parameters and methods. From the
 //! making of a guard to its release, the model's race detection watches the protected data. A crate

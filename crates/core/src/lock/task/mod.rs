@@ -7,10 +7,10 @@
 //! # Fairness
 //! A waiter has its place in the queue whether it is a thread or a task. A fair mutex serves in the
 //! order of arrival. A future arrives when it is polled first, not when it is made. On a mutex that
-//! is not fair, others may overtake a task until the bound of the mutex has passed since it was
-//! woken and found the mutex taken. If it is polled after that, and finds the mutex taken again,
-//! the present holder is the last to overtake it: the next release hands over. Each wait in a bound
-//! includes what an executor takes to poll.
+//! is not fair, others may overtake a task that was woken and found the mutex taken, until the
+//! bound of the mutex has passed since. If the task is polled after that, and finds the mutex taken
+//! again, the next release hands over. Each wait in a bound includes what an executor takes to
+//! poll.
 //!
 //! A waiter that is served has to run. A task that has the mutex, or is about to, keeps all others
 //! waiting until its executor polls it. So a thread of that executor that blocks for the same mutex
@@ -37,10 +37,10 @@
 //!
 //! # Many tasks
 //! A task that leaves a mutex or its condition variable looks at no other one, unless another
-//! thread works on the queue just then. The tasks of a reader-writer lock, and those that wait on
-//! the condition variable of a fair mutex, sleep in one of 64 lists of the process, by the address
-//! of the lock. A wake-up there looks at the tasks in its list one after the other, also at those
-//! of other locks.
+//! thread works on the queue just then. The tasks of a reader-writer lock sleep in one of 64 lists
+//! of the process, by the address of the lock. So do tasks that wait on the condition variable of a
+//! fair mutex. A wake-up there looks at the tasks in its list one after the other, also at those of
+//! other locks.
 //!
 //! The condition variable of a fair mutex counts 65,535 waiters. A task that waits beside so many
 //! lets other tasks run once, and goes on as if it was notified.
@@ -49,10 +49,10 @@
 //! Wakers are called when nothing is left to do for other waiters, without a lock of ours. Any
 //! operation on the lock may call them: a release, but also `try_lock`, the drop of another future,
 //! a poll, a wait that gives up. So do not hold there what a waker takes. One that blocks keeps its
-//! caller from what it does, and all that wait for that: the caller may have acquired a
+//! caller from what it does, and all that wait for that. The caller may have acquired a
 //! reader-writer lock, and not returned with it yet. One that panics harms nobody: the panic hook
 //! says so, and its caller goes on. One that drops futures releases what they were given, inside of
-//! the release that has called it: thousands that do so one out of the other overflow the stack.
+//! the release that has called it. Thousands that do so one out of the other overflow the stack.
 //!
 //! # Panics
 //! If a future is polled after it was ready.
@@ -65,7 +65,7 @@
 //! # Signals and forks
 //! A signal handler may not release where tasks wait: it would call a waker. A child of `fork` may
 //! not poll a future that its parent has polled, as it may not wait by a thread of its parent. It
-//! may drop one if no thread was in a call of the same lock when it forked: otherwise the drop may
+//! may drop one if no thread was in a call of the same lock when it forked. Otherwise the drop may
 //! wait for that thread, which the child does not have. Forget the future then.
 //!
 //! # Examples

@@ -50,8 +50,9 @@ use ulocks_core::lock_api;
 /// [`interrupt`](crate::interrupt). A handler must not lock it; a
 /// [`PsRwLockWith`](crate::psrwlock::PsRwLockWith) that has the class
 /// [`Handler`](crate::psrwlock::Handler) may be read there. The child of a `fork` may release what
-/// the forking thread held. It may lock a lock that no other thread held or waited for, if none was
-/// in a call of it, or in a read of another lock. What another thread held stays locked.
+/// the forking thread held. It may lock a lock that no other thread held or waited for. But no
+/// thread may have been in a call of it then, or in a read of another lock. What another thread
+/// held stays locked.
 ///
 /// # Methods
 /// | method | what it does |
