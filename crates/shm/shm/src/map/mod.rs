@@ -22,7 +22,7 @@ use table::Table;
 ///
 /// # Keys
 /// Two keys are one if they are equal. [`Hash`] must give equal keys the same bytes in all programs
-/// that share the map: build them from the same type with the same compiler, and let it depend on
+/// that share the map. Build them from the same type with the same compiler, and let it depend on
 /// no address. A program with other bytes may use a file when no other one does: the first call
 /// finds each key again.
 ///
@@ -49,7 +49,7 @@ use table::Table;
 ///
 /// # Process-shared
 /// That is what it is for. A file keeps its keys and values. What is said of a death is not true of
-/// a power cut: the disk has pages of different moments then, so a key may be lost, or come back,
+/// a power cut. The disk has pages of different moments then, so a key may be lost, or come back,
 /// and a value may be torn. The map still works: of two entries with one key it keeps one.
 ///
 /// # Signals and forks

@@ -28,9 +28,9 @@ use ulocks_core::{Policy, Shared, futex};
 /// # Fairness
 /// Messages are popped in the order in which they were pushed. Threads are served in no order: they
 /// contend for a barging mutex. Of those that sleep, the one that has slept longest is woken first.
-/// If that one is stopped (`SIGSTOP`), the message may stay, beside others that sleep: until it
-/// goes on or dies, another thread comes to pop, or the next push wakes another one. The same holds
-/// of a thread that sleeps for a place.
+/// If that one is stopped (`SIGSTOP`), the message may stay, beside others that sleep. It stays
+/// until that one goes on or dies, another thread comes to pop, or the next push wakes another one.
+/// The same holds of a thread that sleeps for a place.
 ///
 /// # Blocking
 /// Each call but the looks acquires a robust mutex for the copy of its messages. [`try_push`] and
@@ -52,7 +52,7 @@ use ulocks_core::{Policy, Shared, futex};
 /// elsewhere before the push, and strike it out when the work is done.
 ///
 /// A file keeps its messages. A queue that was closed stays closed, until [`reopen`](Self::reopen).
-/// What is said of a death is not true of a power cut: the disk has pages of different moments
+/// What is said of a death is not true of a power cut. The disk has pages of different moments
 /// then, so messages may be lost, torn, or come again. The queue still works.
 ///
 /// # Signals and forks

@@ -82,16 +82,16 @@ pub enum Attached {
 /// be writable only for processes that are trusted not to truncate it. Never remove or replace the
 /// file while processes may use it: the next process would create another region, with other locks.
 /// A full disk is an error when the region is created and no SIGBUS later, since its space is
-/// reserved. On an overlay file system, open the region by the path of the merged file only: a
+/// reserved. On an overlay file system, open the region by the path of the merged file only. A
 /// program that opens the file of the lower layer directly has another file after the copy-up, and
 /// so another region.
 ///
 /// # Process-shared
-/// All processes must be built from the same types for the same kind of machine, and run on one
-/// machine: a network file system shares the file, but not the futexes. They must trust each other;
-/// the documentation of the crate says how far. After a power cut a file has what the kernel had
-/// written by then, page by page in any order. The locks are reset, so only the data needs a check
-/// of its own.
+/// All processes must be built from the same types for the same kind of machine. They must run on
+/// one machine: a network file system shares the file, but not the futexes. They must trust each
+/// other; the documentation of the crate says how far. After a power cut a file has what the kernel
+/// had written by then, page by page in any order. The locks are reset, so only the data needs a
+/// check of its own.
 ///
 /// # Signals and forks
 /// The methods of a region are not for signal handlers; the locks say themselves which of theirs

@@ -67,11 +67,11 @@ pub(crate) const CLEAN: u32 = 1 << 28;
 ///
 /// # Blocking
 /// Uncontended, an acquisition is one compare-exchange, and so is a release. Otherwise the caller
-/// takes a lock of the queue for a short time, spins for some microseconds if it is the first, and
-/// sleeps in the kernel (`futex_waitv`) until it is granted the mutex or a thread dies that it
-/// watches. It looks again each 200 ms. A release hands the mutex to the first waiter: with more
-/// threads than processors each acquisition waits for a switch of threads. [`Mutex`] has no
-/// such wait.
+/// takes a lock of the queue for a short time. It spins for some microseconds if it is the first.
+/// Then it sleeps in the kernel (`futex_waitv`) until it is granted the mutex or a thread dies that
+/// it watches. It looks again each 200 ms. A release hands the mutex to the first waiter: with more
+/// threads than processors each acquisition waits for a switch of threads. [`Mutex`] has no such
+/// wait.
 ///
 /// # Process-shared
 /// As [`Mutex`].

@@ -30,7 +30,7 @@ use ulocks_core::time::Deadline;
 ///
 /// # Blocking
 /// Uncontended, an acquisition is one compare-exchange, and so is a release. Otherwise the caller
-/// spins for some microseconds, unless it is bound to the holder's CPU, and then sleeps in the
+/// spins for some microseconds, unless it is bound to the holder's CPU. Then it sleeps in the
 /// kernel (`futex_waitv`) until the mutex is released or its holder dies. It looks again each 200
 /// ms. If the kernel lacks the call or forbids it, a waiter learns of a death by these looks only.
 /// So it does if a holder that has slept for the mutex acquires or releases a robust mutex of the C

@@ -32,9 +32,9 @@ use ulocks_core::{Policy, Shared, futex};
 /// # Blocking
 /// Each acquisition and release takes a lock of the queue, for a short time. So readers do not
 /// scale with the number of processors: each changes the same cache line. A thread that must wait
-/// spins for some microseconds if it is the first, and sleeps in the kernel (`futex_waitv`), until
-/// it is granted the lock or a thread dies that it watches. The first waiter watches all holders.
-/// It looks again each 200 ms.
+/// spins for some microseconds if it is the first. Then it sleeps in the kernel (`futex_waitv`)
+/// until it is granted the lock or a thread dies that it watches. The first waiter watches all
+/// holders. It looks again each 200 ms.
 ///
 /// # Errors
 /// [`LockError::OwnerDied`] has the guard: a writer died or panicked, and its changes may be half
