@@ -12,8 +12,8 @@ use ulocks_core::policy::InOneProcess;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::time::Deadline;
 
-/// An array of semaphores on which sets of operations take effect all at one moment, or not at all:
-/// the semaphores of System V, in user space, for the threads of one process.
+/// An array of semaphores on which sets of operations take effect all at one moment, or not at all.
+/// They are the semaphores of System V, in user space, for the threads of one process.
 ///
 /// A semaphore is a number, from 0 to a limit. A set is a list of operations ([`Op`]), each on one
 /// semaphore. An operation adds to the number, subtracts from it, or waits until it is zero. A
@@ -103,8 +103,7 @@ use ulocks_core::time::Deadline;
 ///
 /// # Errors
 /// All of [`Error`], and none of them changes a value. First come the errors of a set that the
-/// array would never perform, whatever its values are: too long, an index out of range, an amount
-/// beyond the limit.
+/// array would never perform: too long, an index out of range, an amount beyond the limit.
 ///
 /// # Tasks
 /// A task waits by [`acquire_async`](SemArrayWith::acquire_async), in the queues of the threads.
@@ -128,7 +127,7 @@ use ulocks_core::time::Deadline;
 /// sleeps does not end the sleep, except in
 /// [`apply_interruptible`](SemArrayWith::apply_interruptible). A child of `fork` gets a private
 /// copy of the array. What other threads acquired is not given back there. If another thread waited
-/// or was in a call at that moment, the child must not use the copy: permits go to sets of threads
+/// or was in a call at that moment, the child must not use the copy. Permits go to sets of threads
 /// that are not there.
 ///
 /// # Memory
