@@ -33,9 +33,8 @@ use ulocks_core::raw::RawMutex;
 ///
 /// # Memory
 /// Two words beside those of the plain lock. All-zero memory is an unlocked lock, if the data may
-/// be zero; it has an order of its own. The first acquisition of a thread
-/// allocates, and the first one in a new order. A checked lock can therefore not guard a global
-/// allocator.
+/// be zero; it has an order of its own. The first acquisition of a thread allocates, and the first
+/// one in a new order. A checked lock can therefore not guard a global allocator.
 ///
 /// # Signals and forks
 /// A signal handler that uses checked locks makes a [`SignalContext`](crate::SignalContext). A fork
