@@ -6,7 +6,8 @@
 //!
 //! # Properties
 //! - A notification that comes after a waiter has released the mutex is not missed.
-//! - It goes to a waiter that spins, if one of the newest does; else to the oldest.
+//! - It goes to a waiter that spins, if one of the newest does; else to the oldest. One that is owed
+//!   or passed on goes to the oldest, since a waiter that spins may have come after it.
 //! - Of a waiter's time-out and its notification exactly one wins. A notification that meets a
 //!   waiter whose time is up is received by it.
 //! - A wait does not end without a notification, unless notifications come while another thread
@@ -65,12 +66,15 @@
 //! A notification that finds the queue locked leaves its work to the queue-lock holder: (owe). The
 //! word counts up to 2 notifications. More of them are a notification of all. If no waiter is
 //! queued any more when its turn comes, a leaver that was not answered yet receives it. So the
-//! first one that is owed while `NOTIFYING` is not set is sure to be received.
+//! first one that is owed while `NOTIFYING` is not set is sure to be received. Waiters may have
+//! come since then, as its own notifier. All that it may be for are older, so it goes to the
+//! oldest.
 //!
 //! To a task it answers `Notified`, too: it acquires as an arriving task. A future that is dropped
-//! when it was notified notifies another waiter. One that leaves an unlocked queue looks at no node
-//! but its own, however many wait: no notification moves it, so it is queued here, or detached and
-//! not made anew. A thread's node may be between the two queues, so it is found by (take leavers).
+//! when it was notified notifies the oldest waiter in its place. One that leaves an unlocked queue
+//! looks at no node but its own, however many wait: no notification moves it, so it is queued here,
+//! or detached and not made anew. A thread's node may be between the two queues, so it is found by
+//! (take leavers).
 //!
 //! # Invariants
 //! Beside those of the queue (`mod.rs`):
@@ -219,7 +223,7 @@ impl Word {
     }
 
     fn owing(self, more: usize) -> Self {
-        self.with(OWED).without(OWED).with((self.owed() + more).min(Self::ALL) << OWED_SHIFT)
+        self.without(OWED).with((self.owed() + more).min(Self::ALL) << OWED_SHIFT)
     }
 }
 
@@ -388,7 +392,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
                             gone.push(node);
                         }
                     }
-                    self.serve(seen, 0, gone);
+                    self.serve(seen, 0, false, gone);
                     break;
                 }
                 Err(now) => word = now,
@@ -397,9 +401,10 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
         node.await_answer(leaving)
     }
 
-    /// Notifies `most` waiters, at most. Returns how many; if that is left to the queue-lock
-    /// holder, how many are certain: 1 if no other notification is on its way, or else 0.
-    pub(super) fn notify(&self, most: usize) -> usize {
+    /// Notifies `most` waiters, at most; one that `spins` first, or the oldest. Returns how many; if
+    /// that is left to the queue-lock holder, how many are certain: 1 if no other notification is
+    /// on its way, or else 0.
+    pub(super) fn notify(&self, most: usize, spins: bool) -> usize {
         let mut word = self.state();
         loop {
             if word.newest().is_null() {
@@ -421,7 +426,10 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
                 // (owe)
                 Ok(()) if locked => return usize::from(word.owed() == 0 && !word.has(NOTIFYING)),
                 // (lock queue)
-                Ok(()) => return self.serve(Seen { condvar: self, word: next }, most, Departures::new()),
+                Ok(()) => {
+                    let seen = Seen { condvar: self, word: next };
+                    return self.serve(seen, most, spins, Departures::new());
+                }
                 Err(now) => word = now,
             }
         }
@@ -430,9 +438,9 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
     /// Notifies `most` waiters, works off what is left to it, unlocks the queue, and answers those
     /// that are `gone`, which were removed. Returns how many of the `most` there were. The caller
     /// has set `QUEUE_LOCKED`, acquiring, or with `LEAVERS` and no `most`.
-    fn serve(&self, mut seen: Seen<'_, P, R>, most: usize, mut gone: Departures) -> usize {
+    fn serve(&self, mut seen: Seen<'_, P, R>, most: usize, spins: bool, mut gone: Departures) -> usize {
         let mut notified = Departures::new();
-        let count = Self::take(&mut seen, most, &mut gone, &mut notified);
+        let count = Self::take(&mut seen, most, spins, &mut gone, &mut notified);
         loop {
             let word = seen.word;
             let taken = word.without(LEAVERS | OWED);
@@ -440,7 +448,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
                 let next = if word.owed() > 0 { taken.with(NOTIFYING) } else { taken };
                 // (take leavers), (take owed)
                 if seen.change(next, Acquire) {
-                    Self::take(&mut seen, word.owed(), &mut gone, &mut notified);
+                    Self::take(&mut seen, word.owed(), false, &mut gone, &mut notified);
                     if word.has(LEAVERS) {
                         // SAFETY: this thread holds the queue lock, and answers below.
                         unsafe { super::remove_leavers(&mut seen, &mut gone) };
@@ -469,6 +477,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
     fn take(
         seen: &mut Seen<'_, P, R>,
         most: usize,
+        spins: bool,
         gone: &mut Departures,
         notified: &mut Departures,
     ) -> usize {
@@ -480,7 +489,7 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
             // queued, is detached once, and is handed over by `serve`.
             let node = unsafe {
                 let oldest = super::complete(seen, newest);
-                let node = if most == Word::ALL { oldest } else { Self::first(seen.condvar, oldest, newest) };
+                let node = if spins { Self::first(seen.condvar, oldest, newest) } else { oldest };
                 Node::claim(node);
                 super::detach_from(seen, node);
                 notified.push(node);
@@ -569,12 +578,12 @@ unsafe impl<P: InOneProcess, R: Rule> Waits<QueueMutex<P, R>> for QueueCondvar<P
 
     #[inline]
     fn notify_one(&self) -> bool {
-        !self.state().newest().is_null() && self.notify(1) > 0
+        !self.state().newest().is_null() && self.notify(1, true) > 0
     }
 
     #[inline]
     fn notify_all(&self) -> usize {
-        if self.state().newest().is_null() { 0 } else { self.notify(Word::ALL) }
+        if self.state().newest().is_null() { 0 } else { self.notify(Word::ALL, false) }
     }
 }
 
@@ -585,3 +594,6 @@ impl<P: InOneProcess, R: Rule> fmt::Debug for QueueCondvar<P, R> {
 }
 
 crate::initial!([P: InOneProcess, R: Rule] QueueCondvar<P, R> = Self::new());
+
+#[cfg(all(test, world = "machine"))]
+mod tests;

@@ -33,6 +33,10 @@ unsafe impl<P: InOneProcess, R: Rule> WaitsAsync<QueueMutex<P, R>> for QueueCond
     fn notified(&self) -> Notified<'_, P, R> {
         Notified { condvar: self, waiter: None, is_ready: false }
     }
+
+    fn pass_on(&self) {
+        self.notify(1, false);
+    }
 }
 
 impl<P: InOneProcess, R: Rule> Future for Notified<'_, P, R> {
@@ -62,7 +66,7 @@ impl<P: InOneProcess, R: Rule> Drop for Notified<'_, P, R> {
         without_unwinding(|| {
             let answer = waiter.give_up(|node, leaving| self.condvar.leave(node, leaving));
             if answer.is(Kind::Notified) {
-                self.condvar.notify(1);
+                self.condvar.pass_on();
             }
         });
     }
