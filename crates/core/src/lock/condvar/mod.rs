@@ -62,10 +62,10 @@ pub unsafe trait WaitsAsync<L: RawMutex>: Waits<L> {
     /// A waiter, which is queued when it is polled first, and ready when it was notified.
     fn notified(&self) -> Self::Notified<'_>;
 
-    /// Notifies another waiter in the place of one that was notified and is dropped before it has
-    /// the mutex.
+    /// Notifies others in the place of a waiter that was notified and is dropped before it has the
+    /// mutex. All of them: one that came after the notification may be told first.
     fn pass_on(&self) {
-        self.notify_one();
+        self.notify_all();
     }
 }
 
@@ -89,6 +89,7 @@ pub unsafe trait WaitsAsync<L: RawMutex>: Waits<L> {
 /// - if it was spinning, and a waiter whose deadline had passed took the notification: both return;
 /// - if it began while a notifier that does not hold the mutex was under way: it may return with
 ///   those that are notified;
+/// - if a future that was notified is dropped, which notifies all others in its place;
 /// - if something else wakes the futex at this address, which Linux programs must expect;
 /// - if 65,535 threads wait already: further ones do not sleep. They still time out.
 ///

@@ -157,14 +157,14 @@ impl<L: RawMutex<Condvar = Sequence<L>>> RawCondvar<L> {
     }
 
     /// Ends a wait of a thread that was cancelled in its sleep. A notification that was meant for
-    /// it goes to another waiter.
+    /// it goes to the others: to all, since one that came after it may be told first.
     pub fn cancel_wait(&self, mut waiting: Waiting) -> Woken {
-        let was_asleep = self.sleep(&waiting).is_some();
         // The wake-up may have come before the cancellation.
         self.slept(&mut waiting, Waited::Woken);
+        let takes_grant = matches!(&waiting.0, State::Left(left) if left.takes_grant);
         let woken = self.end_wait(waiting);
-        if was_asleep {
-            self.notify_one();
+        if takes_grant {
+            self.notify_all();
         }
         woken
     }

@@ -188,7 +188,8 @@ pub trait AsyncCondvar: sealed::Sealed {
     ///
     /// The task is queued on the condition variable before it releases the mutex, both when it is
     /// polled first. A notification is not missed then. If the future is dropped after it was
-    /// notified, another waiter is notified in its place: none is lost.
+    /// notified, it passes that on, to the waiter that has waited longest. The condition variable
+    /// of a fair mutex tells all.
     ///
     /// # Examples
     /// ```
@@ -258,7 +259,7 @@ fn unlock_to_wait<L: RawMutex<Token = ()>, T: ?Sized>(guard: MutexGuard<'_, L, T
     debug_assert!(released.is_err());
 }
 
-/// Notifies another waiter when it is dropped.
+/// Passes a notification on when it is dropped.
 struct PassesOn<'a, L: RawMutex<Condvar: WaitsAsync<L>>>(&'a RawCondvar<L>);
 
 impl<L: RawMutex<Condvar: WaitsAsync<L>>> Drop for PassesOn<'_, L> {

@@ -217,10 +217,10 @@ macro_rules! waits {
                 changed.notify_one();
                 assert_eq!([first.woken(), second.woken(), third.woken()], [1, 0, 0]);
                 drop(first);
-                assert_eq!([second.woken(), third.woken()], [1, 0]);
+                assert_eq!(second.woken(), 1);
                 second.ready();
                 let fourth = wait();
-                drop(third); // before it is notified
+                drop(third); // It may have been told, too, and then it tells the fourth.
                 changed.notify_all();
                 assert_eq!(fourth.woken(), 1);
                 fourth.ready();
