@@ -291,7 +291,7 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     /// and outside).
     #[inline(always)]
     pub(super) fn take(&self) -> Result<(), State> {
-        if R::IN_ORDER || !Plan::was_alone(ptr::from_ref(self).addr()) {
+        if !R::PLANNED || !Plan::was_alone(ptr::from_ref(self).addr()) {
             match self.change(State::FREE, State::HELD, Acquire) {
                 Err(word) if R::IN_ORDER || word.is_locked() => return Err(word),
                 Err(_) => {}
