@@ -45,8 +45,8 @@
 //! (`task.rs`). No notification moves it. It sets `TASKS` before it registers, so a notification
 //! whose grant finds it registered looks for tasks, by (register) and (grant). Where no task ever
 //! waited, none is looked for: then a signal handler may notify. If its future is dropped, it
-//! leaves as a waiter whose time is up, and notifies all others in its place if it has taken a grant:
-//! they may be older than a spinner that would take it.
+//! leaves as a waiter whose time is up. If it has taken a grant, it notifies all others in its
+//! place: they may be older than a spinner that would take it.
 //!
 //! [`TaskSleep`]: crate::lock::sleep::TaskSleep
 //!

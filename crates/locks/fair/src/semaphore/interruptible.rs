@@ -70,6 +70,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// # Ok::<(), AcquireError>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn acquire_interruptible(&self) -> Result<Permit<'_, P>, AcquireError> {
         self.acquire_many_interruptible(1)
     }
@@ -83,6 +84,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// # Panics
     /// As [`acquire_unless_closed`](Self::acquire_unless_closed).
     #[inline]
+    #[track_caller]
     pub fn acquire_interruptible_until(
         &self,
         deadline: impl Into<Deadline>,
@@ -99,6 +101,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// # Panics
     /// As [`acquire_many_unless_closed`](Self::acquire_many_unless_closed).
     #[inline]
+    #[track_caller]
     pub fn acquire_many_interruptible(&self, count: u32) -> Result<Permit<'_, P>, AcquireError> {
         self.acquire_many_interruptible_until(count, Deadline::NEVER)
     }
@@ -112,6 +115,7 @@ impl<P: InOneProcess> SemaphoreWith<P> {
     /// # Panics
     /// As [`acquire_many_unless_closed`](Self::acquire_many_unless_closed).
     #[inline]
+    #[track_caller]
     pub fn acquire_many_interruptible_until(
         &self,
         count: u32,

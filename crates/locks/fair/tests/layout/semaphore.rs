@@ -143,6 +143,9 @@ fn a_panic_names_the_line_of_the_caller() {
     assert_eq!(panics_at(|| semaphore.acquire_many(TOO_MANY)), here(line!()));
     assert_eq!(panics_at(|| semaphore.acquire_many_unless_closed(TOO_MANY)), here(line!()));
     assert_eq!(panics_at(|| semaphore.try_acquire_many_for(TOO_MANY, Duration::ZERO)), here(line!()));
+    assert_eq!(panics_at(|| semaphore.acquire_many_interruptible(TOO_MANY)), here(line!()));
+    let now = Instant::now();
+    assert_eq!(panics_at(|| semaphore.acquire_many_interruptible_until(TOO_MANY, now)), here(line!()));
     assert_eq!(panics_at(|| semaphore.acquire().merge(other.acquire())), here(line!()));
     semaphore.close();
     assert_eq!(panics_at(|| semaphore.acquire()), here(line!()));
