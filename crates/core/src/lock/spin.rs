@@ -58,9 +58,9 @@ const LEFT_ALONE_NS: u32 = 2_500;
 /// For how many times as long as its last poll took it leaves the line alone, at least.
 const LEFT_ALONE: u32 = 16;
 
-/// How long a waiter polls that a free lock waits for, in nanoseconds: about as long as a sleep and
-/// a wake-up take, for which the lock would idle otherwise.
-pub const WAITED_FOR_NS: u32 = 40_000;
+/// For how long a waiter that has lost its attempt leaves the line alone, at most: about as long as
+/// a sleep and a wake-up take. A look during which it was preempted is no measure.
+const LONGEST_ALONE_NS: u32 = 40_000;
 
 /// After so many spins in vain in a row, waiters on a condition variable sleep at once.
 pub const TRIES: u32 = 3;
@@ -281,8 +281,7 @@ impl Lost {
     pub fn again<R>(&mut self, look: impl Fn() -> R) -> R {
         if core::mem::replace(&mut self.0, true) {
             let (_, cost) = pause::timed(&look, |_| false);
-            // A look during which the thread was preempted is no measure.
-            let most = pause::count(WAITED_FOR_NS);
+            let most = pause::count(LONGEST_ALONE_NS);
             pause::times(cost.miss.saturating_mul(LEFT_ALONE).min(most));
         }
         look()
