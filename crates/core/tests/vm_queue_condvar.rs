@@ -9,7 +9,8 @@ mod exact;
 
 use condvar_clients::*;
 use exact::{
-    a_moved_waiter_does_not_give_up, all_in_turn, exactly_one_wins, nobody_is_left, the_last_waiter_frees,
+    a_moved_waiter_does_not_give_up, a_notifier_waits_next, all_in_turn, exactly_one_wins, nobody_is_left,
+    the_last_waiter_frees,
 };
 use ulocks_core::Private;
 use ulocks_core::model::{Config, explore};
@@ -120,6 +121,13 @@ fn a_timeout_strands_nobody() {
         }
     }
     on_tasks_too!(check);
+}
+
+#[test]
+fn a_notifier_takes_no_notification_of_its_own() {
+    let many = Config { executions: 3_000, ..sampled() };
+    explore(many, a_notifier_waits_next::<Barging>);
+    explore(sampled(), a_notifier_waits_next::<Strict>);
 }
 
 #[test]

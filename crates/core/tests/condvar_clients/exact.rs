@@ -157,6 +157,27 @@ pub fn nobody_is_left<L: Lock>(timed: usize) {
     assert_eq!(place.condvar.notify_all(), 0, "a waiter is left behind");
 }
 
+/// A notifier waits next, and does not take its own notification from a waiter that was there.
+pub fn a_notifier_waits_next<L: Lock>() {
+    let place = Arc::new(Place::<L>::new());
+    let (mut timed, mut patient) = (waiters(&place, 1, true), waiters(&place, 1, false));
+    place.until_all_wait(2);
+    let notifier = {
+        let place = Arc::clone(&place);
+        spawn(move || {
+            place.condvar.notify_one();
+            place.wait(false).0
+        })
+    };
+    let join = |waiters: &mut Vec<JoinHandle<bool>>| waiters.drain(..).all(|waiter| waiter.join().unwrap());
+    if !join(&mut timed) {
+        assert!(join(&mut patient), "the patient waiter gave up");
+    }
+    place.until_all_wait(3);
+    place.notify_all(true);
+    assert!(join(&mut patient) && notifier.join().unwrap());
+}
+
 /// The last waiter frees the condition variable and the mutex as soon as it returns.
 pub fn the_last_waiter_frees<L: Lock>(count: usize, while_holding: bool) {
     let address = Box::into_raw(Box::new(Place::<L>::new())).expose_provenance();

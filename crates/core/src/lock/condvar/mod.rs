@@ -152,8 +152,8 @@ pub unsafe trait WaitsAsync<L: RawMutex>: Waits<L> {
 /// The waiters of `ThroughputMutex` and `Calock` stand in a queue on the condition variable, too.
 /// There
 /// - a notification reaches the newest waiter that spins, if one of the newest eight does, and else
-///   the one that has waited longest. So does each that comes while another thread notifies or
-///   gives up a wait, and each that a dropped task passes on: it is for none that waits later;
+///   the one that has waited longest. It reaches the latter, too, if another thread notifies or
+///   gives up a wait meanwhile, or if a dropped task passes it on;
 /// - a notification moves threads into the queue of the mutex, in their order. It wakes at most one
 ///   of them, if the mutex is free. Threads that spin contend at once instead, and tasks when they
 ///   are polled;
