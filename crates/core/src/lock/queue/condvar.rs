@@ -6,8 +6,8 @@
 //!
 //! # Properties
 //! - A notification that comes after a waiter has released the mutex is not missed.
-//! - It goes to a waiter that spins, if one of the newest does; else to the oldest. One that is owed
-//!   or passed on goes to the oldest, since a waiter that spins may have come after it.
+//! - It goes to a waiter that spins, if one of the newest does; else to the oldest. One that is
+//!   owed or passed on goes to the oldest, since a waiter that spins may have come after it.
 //! - Of a waiter's time-out and its notification exactly one wins. A notification that meets a
 //!   waiter whose time is up is received by it.
 //! - A wait does not end without a notification, unless notifications come while another thread
@@ -401,9 +401,9 @@ impl<P: InOneProcess, R: Rule> QueueCondvar<P, R> {
         node.await_answer(leaving)
     }
 
-    /// Notifies `most` waiters, at most; one that `spins` first, or the oldest. Returns how many; if
-    /// that is left to the queue-lock holder, how many are certain: 1 if no other notification is
-    /// on its way, or else 0.
+    /// Notifies `most` waiters, at most; one that `spins` first, or the oldest. Returns how many;
+    /// if that is left to the queue-lock holder, how many are certain: 1 if no other notification
+    /// is on its way, or else 0.
     pub(super) fn notify(&self, most: usize, spins: bool) -> usize {
         let mut word = self.state();
         loop {
