@@ -31,12 +31,12 @@
 //!
 //! # When
 //! At one of [`PERIOD`] reads in the state a thread that has met another reader asks for a row. An
-//! owner that closes the class waits until each slot has been seen at zero. After [`WRITES`] such
-//! waits it compares the reads between them with the slots in use. If there was not one for each
-//! slot, and [`WORTH`] more, it takes the row away. Then locks of that place get none for
-//! [`WITHOUT`] times as long as it has taken to come to so many waits, and for
-//! [`LONGEST_WITHOUT`] at most: a lock that was idle for an hour may be read by many threads again.
-//! All that is advice: no invariant rests on it.
+//! owner that closes the class waits until each slot has been seen at zero. An attempt that finds
+//! them so has waited, too. After [`WRITES`] such waits it compares the reads between them with the
+//! slots in use. If there was not one for each slot, and [`WORTH`] more, it takes the row away.
+//! Then locks of that place get none for [`WITHOUT`] times as long as it has taken to come to so
+//! many waits, and for [`LONGEST_WITHOUT`] at most: a lock that was idle for an hour may be read by
+//! many threads again. All that is advice: no invariant rests on it.
 //!
 //! Millions of reads and writes a second, sections of 100 ns, in the cost model of sixteen CPUs of
 //! a Xeon and, with 64, of a larger machine; one thread a CPU; without rows, and with this rule:
@@ -117,7 +117,7 @@ const fn readers(slot: u64) -> u32 {
 
 /// What an owner has seen of a row.
 #[derive(Default)]
-struct Seen {
+pub(crate) struct Seen {
     /// The slots before this one, each at zero.
     slots: Cell<usize>,
     /// How many readers had come to those, modulo 2^32.
@@ -404,6 +404,11 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// Whether no reader is at a slot of the lock's row. If the class is closed, and the caller has
     /// seen that no reader is in the state, acquiring, none will be. For others it is a hint.
     pub(crate) fn row_is_empty(&self) -> bool {
+        self.row_was_empty(&Seen::default())
+    }
+
+    /// The same, which adds to what was `seen`.
+    pub(crate) fn row_was_empty(&self, seen: &Seen) -> bool {
         if !Self::HAS_ROWS {
             return true;
         }
@@ -411,9 +416,16 @@ impl<D: Configuration> RawPsRwLock<D> {
             0 => true,
             number => {
                 sync::without_unwinding(|| Self::fence_of_owner());
-                Row::of(number).was_empty(&Seen::default())
+                Row::of(number).was_empty(seen)
             }
         }
+    }
+
+    /// An attempt has closed the class of a lock with a row, and has `seen` all slots at zero, and
+    /// no reader in the state: a write like one that has waited.
+    #[cold]
+    pub(crate) fn attempted_at_row(&self, seen: &Seen) {
+        self.judge_row(self.row(), seen.arrivals.get());
     }
 
     /// The owner has closed the class, and the readers in the state have left: waits for those at

@@ -3,6 +3,7 @@
 
 use crate::configuration::Configuration;
 use crate::raw::{ATTEMPTS, PolicyOf, RawPsRwLock};
+use crate::rows::Seen;
 use crate::word::{OWNER, State};
 use crate::writer::LONGEST_SLEEP;
 use ulocks_core::futex::SHORT_SLEEP;
@@ -127,12 +128,17 @@ impl<D: Configuration> RawPsRwLock<D> {
         if !queues_are_empty {
             return false;
         }
-        let at_row = self.row() != 0;
-        if at_row && level == 0 {
+        let (at_row, seen) = (self.row() != 0, Seen::default());
+        let closes = at_row && level == 0;
+        if closes {
             self.close(0);
         }
         // (close all) of open classes is for a lock without a row.
-        self.row_is_empty() && self.shut_all(0) && (at_row || level > 0 || self.row() == 0)
+        let done = self.row_was_empty(&seen) && self.shut_all(0) && (at_row || level > 0 || self.row() == 0);
+        if done && closes {
+            self.attempted_at_row(&seen);
+        }
+        done
     }
 
     /// Raises the level to `to`, over classes of threads, if that needs no waiting. Otherwise the
@@ -146,12 +152,16 @@ impl<D: Configuration> RawPsRwLock<D> {
         if !(level..to).all(may) {
             return false;
         }
+        let seen = Seen::default();
         let done = (level..to).all(|index| {
             self.close(index);
-            is_empty(index)
+            let left = self.is_drained(index, State(self.state.load(Acquire)));
+            left && (index > 0 || self.row_was_empty(&seen))
         });
         if !done {
             self.reopen(level);
+        } else if level == 0 && self.row() != 0 {
+            self.attempted_at_row(&seen);
         }
         done
     }

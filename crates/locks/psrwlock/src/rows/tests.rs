@@ -62,6 +62,36 @@ fn a_lock_that_was_idle_for_an_hour_gets_a_row_again() {
     assert!(until <= now() + LONGEST_WITHOUT, "it gets none until {until}");
 }
 
+/// By an attempt to write, to upgrade, to exclude: the first step of each timed write, too.
+#[test]
+fn a_lock_that_is_written_by_attempts_gives_its_row_back() {
+    type Lock = RawPsRwLock<Sifted<BULK>>;
+    let writes: [fn(&Lock); 3] = [
+        |lock| {
+            assert!(lock.try_write_at());
+            lock.unlock_write_at();
+        },
+        |lock| {
+            assert!(lock.try_own_to_read() && lock.try_upgrade_at());
+            lock.unlock_write_at();
+        },
+        |lock| {
+            assert!(lock.try_own_to_read() && lock.try_sift_to(1));
+            lock.unlock_upgradable_at();
+        },
+    ];
+    let _alone = HINTED.lock();
+    for (nth, write) in writes.iter().enumerate() {
+        let lock = Lock::new();
+        lock.hint().until.store(0, Relaxed);
+        lock.ask_for_row(State(Lock::LAYOUT.one(0))); // it has met a reader
+        assert!(lock.row() != 0);
+        (0..WRITES).for_each(|_| write(&lock));
+        assert_eq!(lock.row(), 0, "way {nth}: it keeps a row in which nobody reads");
+        lock.hint().until.store(0, Relaxed);
+    }
+}
+
 /// The future of a write that waits for a reader at a slot is forgotten, and its lock dropped.
 #[test]
 fn a_task_that_was_forgotten_does_not_wait_in_a_row_of_another_lock() {
