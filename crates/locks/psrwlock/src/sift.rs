@@ -122,6 +122,9 @@ impl<D: Configuration> RawPsRwLock<D> {
     /// again.
     pub(crate) fn try_sift(&self) -> bool {
         let level = self.level();
+        if level == Self::CLASSES {
+            return true; // It is alone: a reader that is counted has come in vain.
+        }
         // A queue whose classes are closed has been passed already, and its flag is needed.
         let queues_are_empty = (level > 0 || self.queue_is_empty(State::LOW))
             && (level > Self::LAYOUT.top() || self.queue_is_empty(State::TOP));

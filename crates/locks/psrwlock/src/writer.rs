@@ -360,4 +360,16 @@ mod tests {
         sleepers_are_forgotten::<{ BULK | URGENT | NESTED }>();
         sleepers_are_forgotten::<{ BULK | URGENT | NESTED | HANDLER }>();
     }
+
+    /// Each reader that finds its class closed is counted for a moment.
+    #[test]
+    fn an_attempt_to_upgrade_succeeds_after_all_were_shut_out() {
+        let lock = RawPsRwLock::<Sifted<{ BULK | URGENT }>>::new();
+        assert!(lock.try_own_to_read() && lock.try_sift_to(2));
+        lock.state.fetch_add(RawPsRwLock::<Sifted<{ BULK | URGENT }>>::LAYOUT.one(0), Relaxed); // (arrive)
+        assert!(lock.try_upgrade_at(), "a reader that has come in vain is taken for one inside");
+        lock.depart(0);
+        lock.unlock_write_at();
+        assert_eq!(lock.look(), State::UNLOCKED);
+    }
 }
