@@ -450,7 +450,8 @@ impl<D: Configuration> Drop for OwnAsync<'_, D> {
             OwnStage::New if self.goal == Goal::Upgrade => return lock.unlock_upgradable_at(),
             OwnStage::New | OwnStage::Done => return,
             OwnStage::Owning { counted, .. } => {
-                let owns = lock.leave_writers();
+                // It may be granted the write side, and wait until the releasing thread has left.
+                let owns = without_unwinding(|| lock.leave_writers());
                 if *counted {
                     lock.leave_sleepers();
                 }

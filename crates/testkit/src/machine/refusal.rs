@@ -17,20 +17,40 @@ use ulocks_core::raw::{Metered, RawMutex};
 const SECOND: &str = "ULOCKS_REFUSAL";
 /// `futex_time64` of 32-bit machines.
 const SYS_FUTEX_TIME64: libc::c_long = 422;
+/// The answer of a filter that makes a call fail with the number that is added.
+const ERRNO: u32 = 0x0005_0000;
 
 /// The calling thread's calls of `command` on a futex, whatever its flags, fail with `EPERM` from
 /// here on.
 pub fn refuse_futex(command: libc::c_int) {
-    filter(&[libc::SYS_futex, SYS_FUTEX_TIME64], Some(command), libc::EPERM);
+    filter(&[libc::SYS_futex, SYS_FUTEX_TIME64], Some(command), ERRNO | libc::EPERM as u32);
+}
+
+/// The calling thread stops for ever at its next call of `command` on a futex.
+///
+/// # Panics
+/// If the handler cannot be installed in which it stops.
+pub fn stop_at_futex(command: libc::c_int) {
+    const TRAP: u32 = 0x0003_0000;
+    extern "C" fn stop(_: libc::c_int) {
+        loop {
+            // SAFETY: waits for a signal.
+            unsafe { libc::pause() };
+        }
+    }
+    // SAFETY: the handler makes one system call, over and over.
+    let before = unsafe { libc::signal(libc::SIGSYS, stop as *const () as libc::sighandler_t) };
+    assert_ne!(before, libc::SIG_ERR, "SIGSYS: {}", io::Error::last_os_error());
+    filter(&[libc::SYS_futex, SYS_FUTEX_TIME64], Some(command), TRAP);
 }
 
 /// The calling thread's system calls of that `number` answer `errno` from here on, and do nothing.
 /// They answer success if `errno` is 0.
 pub fn refuse(number: libc::c_long, errno: libc::c_int) {
-    filter(&[number], None, errno);
+    filter(&[number], None, ERRNO | errno as u32);
 }
 
-fn filter(numbers: &[libc::c_long], command: Option<libc::c_int>, errno: libc::c_int) {
+fn filter(numbers: &[libc::c_long], command: Option<libc::c_int>, answer: u32) {
     const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
     const AND: u16 = 0x54; // BPF_ALU | BPF_AND | BPF_K
     const IF_EQUAL: u16 = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
@@ -38,7 +58,6 @@ fn filter(numbers: &[libc::c_long], command: Option<libc::c_int>, errno: libc::c
     const NUMBER_AT: u32 = 0;
     const COMMAND_AT: u32 = if cfg!(target_endian = "little") { 24 } else { 28 }; // the second argument
     const COMMAND_MASK: u32 = 0x7f; // without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME
-    const ERRNO: u32 = 0x0005_0000;
     const ALLOW: u32 = 0x7fff_0000;
 
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
@@ -54,7 +73,7 @@ fn filter(numbers: &[libc::c_long], command: Option<libc::c_int>, errno: libc::c
         program.push(step(IF_EQUAL, 1, 0, command as u32));
         program.push(step(ANSWER, 0, 0, ALLOW));
     }
-    program.push(step(ANSWER, 0, 0, ERRNO | errno as u32));
+    program.push(step(ANSWER, 0, 0, answer));
     install(program);
 }
 
