@@ -15,7 +15,7 @@ use crate::node::{AGED, List, Node};
 use ulocks_core::futex::{self, Futex, FutexKey};
 use ulocks_core::spin::{self, Look};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
-use ulocks_core::sync::UnsafeCell;
+use ulocks_core::sync::{UnsafeCell, without_unwinding};
 use ulocks_core::{Private, spin::Patience};
 
 /// The lock is held for microseconds at most, unless its holder is preempted.
@@ -43,7 +43,8 @@ impl ArrayLock {
             return;
         }
         while self.word.swap(2, Acquire) != 0 {
-            self.word.wait(2, None);
+            // No call of an array panics, whether others depend on its thread or not.
+            without_unwinding(|| self.word.wait(2, None));
         }
     }
 

@@ -2,8 +2,10 @@
 //! depend on the sleeper.
 #![cfg(not(any(miri, ulocks_loom, ulocks_vm)))]
 
+use std::sync::mpsc;
+use std::thread;
 use ulocks_semarray::{Op, SemArray};
-use ulocks_testkit::refusal;
+use ulocks_testkit::{refusal, task};
 
 /// The array names the node, which is on the stack that would unwind.
 #[test]
@@ -49,4 +51,20 @@ fn a_count_of_waiters_that_is_refused_does_not_keep_the_array_locked() {
 fn a_read_of_a_value_that_is_refused_does_not_stay_counted_in_the_slot() {
     let test = "a_read_of_a_value_that_is_refused_does_not_stay_counted_in_the_slot";
     refused(test, |array| _ = array.value(0));
+}
+
+/// Another thread has the mutex of the array, and waits for a semaphore that stays locked.
+#[test]
+fn a_read_that_is_refused_the_wait_for_another_does_not_panic() {
+    refusal::aborts("a_read_that_is_refused_the_wait_for_another_does_not_panic", &refusal::WAIT, || {
+        let array: &SemArray = Box::leak(Box::new(SemArray::with_values([0])));
+        array.raw().keep_locked(0);
+        let (tell, told) = mpsc::channel();
+        thread::spawn(move || {
+            tell.send(task::id()).expect("the other thread listens");
+            array.values()
+        });
+        task::until_asleep(&[told.recv().expect("the thread tells its id")]);
+        refusal::wait_refused(|| _ = array.values());
+    });
 }
