@@ -18,6 +18,7 @@
 //! |---|---|---|
 //! | since a panic cannot unwind, or can no more | the hook of panics ([`aborts`]) | the panics, and the replay or story |
 //! | by itself: a model, an allocation, `malloc` | the handler of SIGABRT | the place, and then the same |
+//! | by an access of memory that is not there | the handler of SIGSEGV and SIGBUS | the place |
 //!
 //! The handler may have interrupted `malloc`, whose locks are held then. So it says the place by
 //! calls that allocate nothing. What comes after that allocates, and a timer ends it.
@@ -143,7 +144,7 @@ fn start() {
         // SAFETY: the handler is a function that stays.
         unsafe { libc::atexit(at_exit) };
         name_who_aborts();
-        name_who_needs_more_stack();
+        name_who_faults();
         let patience = std::env::var("ULOCKS_VM_PATIENCE").ok().and_then(|text| text.parse().ok());
         let patience = patience.unwrap_or(PATIENCE);
         if patience > 0 {
@@ -213,15 +214,22 @@ fn name_who_aborts() {
 /// The actions that were there before, for SIGSEGV and for SIGBUS.
 static BEFORE: [AtomicPtr<libc::sigaction>; 2] = [const { AtomicPtr::new(null_mut()) }; 2];
 
-/// An access below a thread's stack is a fault of the kernel's. All others are left to the action
-/// that was there before.
-fn name_who_needs_more_stack() {
+/// An access below a thread's stack, or by a pointer that dangles, is a fault of the kernel's. The
+/// second is named, and left to the action that was there before. The handler's stack may have no
+/// room for a story.
+fn name_who_faults() {
     extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
         // SAFETY: the kernel hands the handler a valid `siginfo_t` of a fault, which has an
         // address.
         let address = unsafe { (*info).si_addr() }.addr();
         let before = BEFORE[usize::from(signal == libc::SIGBUS)].load(Relaxed);
         if !fibers::is_beyond_the_stack(address) {
+            if let Some(watch) = MINE.get().filter(|watch| watch.entry.load(Relaxed) != 0) {
+                watch.say(
+                    "an access of memory that is not there, in",
+                    ": a pointer of the model dangles, or is none",
+                );
+            }
             // SAFETY: the action is one that the kernel has told; the access faults again after it.
             unsafe { libc::sigaction(signal, before, null_mut()) };
             return;

@@ -158,10 +158,12 @@ fn a_stack_may_have_more_bytes() {
 }
 
 #[test]
-fn another_fault_is_left_to_who_handled_it() {
+fn another_fault_is_named_and_left_to_who_handled_it() {
     let output = command("fault").output().unwrap();
     assert_eq!(output.status.signal(), Some(11));
-    assert!(!String::from_utf8_lossy(&output.stderr).contains("stack overflow"));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("an access of memory that is not there, in thread 0, since "), "{text}");
+    assert!(text.contains("watch.rs:") && !text.contains("stack overflow"), "{text}");
 }
 
 #[test]
