@@ -1,5 +1,5 @@
-// The first call of a process: another thread makes its own first call when this one looks at the first page of
-// the library's data, or, as the variable AT says, at a later one.
+// The first call of a process: another thread makes its own first call when this one looks at the
+// first page of the library's data, or, as the variable AT says, at a later one.
 #include "case.h"
 #include <link.h>
 #include <signal.h>
@@ -85,7 +85,8 @@ int main(void) {
     NEED(pthread_mutex_lock(&made));
     NEED(pthread_mutex_unlock(&made));
     memcpy(words, &made, sizeof words);
-    // glibc's count of users, or the number of forks that a mutex of this library has lived through.
+    // glibc's count of users, or the number of forks that a mutex of this library has lived
+    // through.
     show_number(words[3], "the forks that a mutex has lived through");
     return finish();
 }

@@ -1,5 +1,5 @@
-// A child of a fork forks again, while another of its threads begins a lock anew. The mark of that thread, which
-// stays behind, is written here.
+// A child of a fork forks again, while another of its threads begins a lock anew. The mark of that
+// thread, which stays behind, is written here.
 #include "case.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -24,7 +24,8 @@ static int use_rwlock(void *unused) {
 int main(void) {
     NEED(pthread_mutex_lock(&mutex));
     NEED(pthread_rwlock_rdlock(&rwlock));
-    // The forks that they have lived through, and the mark. glibc counts users there, or has nothing.
+    // The forks that they have lived through, and the mark. glibc counts users there, or has
+    // nothing.
     ((uint32_t *)&mutex)[3] = UINT32_MAX;
     ((uint32_t *)&rwlock)[4] = UINT32_MAX;
     show(in_process(use_mutex, NULL), "the child uses the mutex");

@@ -1,4 +1,5 @@
-// A signal handler forks in a wait. In the child the wait ends, too, and nothing is in use afterwards.
+// A signal handler forks in a wait. In the child the wait ends, too, and nothing is in use
+// afterwards.
 #include "case.h"
 #include <signal.h>
 
