@@ -9,7 +9,7 @@
 //! | `departures.rs` | nodes that are detached and not answered yet; how leavers are found |
 //! | `status.rs` | what a waiter is told |
 //! | `window.rs` | in order: which waiters are awake, and which is the oldest |
-//! | `plan.rs` | barging: whether one thread is faster alone. No invariant rests on it |
+//! | `plan.rs` | barging: whether one thread is faster alone, and how it guesses the word |
 //! | `task.rs`, `wake.rs`, `TASKS.md` | waiters that are tasks, and how waiters are woken |
 //! | `condvar.rs` | the condition variable, which moves its waiters into this queue |
 //!
@@ -24,8 +24,8 @@
 //! - Barging: the oldest waiter contends with arriving threads for the bound at most. Then the next
 //!   release hands the mutex over to it. Waiters keep their order, also those with a deadline.
 //! - A waiter whose time is up leaves. Of its time-out and its acquisition exactly one wins.
-//! - One read-modify-write acquires and one releases, if no thread waits. A release never waits,
-//!   and makes no system call for a waiter that is awake.
+//! - One read-modify-write acquires and one releases, if no thread waits, or one thread is active
+//!   alone. A release never waits, and makes no system call for a waiter that is awake.
 //! - The step that releases or grants is the last access (law 2 of ARCHITECTURE.md). Wake-ups that
 //!   follow use addresses only.
 //! - All-zero memory is an unlocked mutex. Nothing is allocated: a node is on its waiter's stack.
@@ -139,6 +139,8 @@
 //! 8. A waiter does not unwind from (enqueue) or (come forward) until it has the mutex or has left:
 //!    a node or a bit would stay behind. If a panic comes, as of a wait that the kernel refuses,
 //!    the process aborts.
+//! 9. A guess (`QueueMutex::guess`) is open. Beside `FREE` it has a candidate, and is owed to
+//!    nobody. So (take) leads from it, and (free) to it, whoever was to see that word.
 //!
 //! # Ordering
 //! - (free), (serve), (serve free) release; (take), (take as candidate) acquire: the word hands
@@ -163,7 +165,6 @@
 //! The queue of the Rust standard library's `sys::sync::rwlock::queue`. Here: one word for all
 //! orders, the candidate outside of the queue, its naps, the bound, and leaving.
 
-use super::plan::Plan;
 use super::rule::{Room, Rule};
 use super::window::{self, Window};
 use super::word::{DUE, LOCKED, State};
@@ -285,18 +286,16 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
 
     /// (take) at once; the word as it is if that failed.
     ///
-    /// Of a free mutex without waiters it is a compare-exchange, which tells the word. A thread
-    /// that was active alone finds waiters. It sets a bit and reads the word again: 3 to 5 of 24 ns
-    /// (Xeon). To read it first moves the line twice: 0.7 of the rate (EPYC, 20 to 100 ns inside
-    /// and outside).
+    /// Of a mutex whose word is as expected it is a compare-exchange, which tells the word. With
+    /// others' waiters it sets a bit and reads the word again. To read it first moves the line
+    /// twice: 0.7 of the rate (EPYC, 20 to 100 ns inside and outside).
     #[inline(always)]
     pub(super) fn take(&self) -> Result<(), State> {
-        if !R::PLANNED || !Plan::was_alone(ptr::from_ref(self).addr()) {
-            match self.change(State::FREE, State::HELD, Acquire) {
-                Err(word) if R::IN_ORDER || word.is_locked() => return Err(word),
-                Err(_) => {}
-                Ok(()) => return Ok(()),
-            }
+        let free = self.guess();
+        match self.change(free, free.locked(), Acquire) {
+            Err(word) if R::IN_ORDER || word.is_locked() => return Err(word),
+            Err(_) => {}
+            Ok(()) => return Ok(()),
         }
         if set_bit(&self.word, LOCKED, Acquire) {
             return Err(self.state());
@@ -460,8 +459,8 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self, mut word: State, departs: bool) {
-        let (plan, address) = (self.plan(), ptr::from_ref(self).addr());
-        loop {
+        let address = ptr::from_ref(self).addr();
+        let left = loop {
             let free = word.unlocked();
             let single = R::IN_ORDER && word.is_single();
             let (next, task) = if single {
@@ -487,15 +486,11 @@ impl<P: InOneProcess, R: Rule> QueueMutex<P, R> {
                         // once.
                         Wake::wake_if(unsafe { Node::answer(word.newest(), Kind::Granted) });
                     }
-                    break;
+                    break next;
                 }
             }
-        }
-        // The mutex may be gone.
-        if let Some(plan) = plan {
-            let calls = departs && word.is_awake() && (R::CULLED || plan.is_solo());
-            plan.note_release(address, calls);
-        }
+        };
+        Self::note_release(address, left, departs && word.is_awake());
     }
 }
 
@@ -561,14 +556,13 @@ unsafe impl<P: InOneProcess, R: Rule> raw::RawMutex for QueueMutex<P, R> {
     #[inline]
     unsafe fn unlock(&self, (): ()) {
         self.meter.released();
-        // Alone the thread has the line, and the word is not `HELD`.
-        if R::CULLED && Plan::was_alone(ptr::from_ref(self).addr()) {
-            return self.unlock_contended(self.state(), false);
-        }
+        let (free, address) = (self.guess(), ptr::from_ref(self).addr());
         // Without a look before, which would cost as much as in (take).
         // (free); from here on the mutex may be gone, if it succeeds.
-        if let Err(word) = self.change(State::HELD, State::FREE, Release) {
-            self.unlock_contended(word, false);
+        match self.change(free.locked(), free, Release) {
+            Err(word) => self.unlock_contended(word, false),
+            Ok(()) if free == State::FREE => {}
+            Ok(()) => Self::note_release(address, free, false),
         }
     }
 

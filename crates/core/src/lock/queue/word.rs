@@ -71,9 +71,22 @@ impl State {
         self.without(BITS).0
     }
 
-    /// The same with `node` as the newest; null for an empty queue.
+    /// The same with `node` as the newest; null for an empty queue. Its provenance is exposed, for
+    /// [`State::guessed`].
     pub(super) fn with_newest(self, node: *const Node) -> Self {
+        node.expose_provenance();
         Self(node.cast_mut().map_addr(|address| address | (self.0.addr() & BITS)))
+    }
+
+    /// The address and the bits.
+    pub(super) fn bits(self) -> usize {
+        self.0.addr()
+    }
+
+    /// The word of these bits and this address. If the node that was there is gone, it is a node
+    /// that has its place: the word with which it is compared has that one.
+    pub(super) fn guessed(bits: usize) -> Self {
+        Self(ptr::with_exposed_provenance_mut(bits))
     }
 
     pub(super) fn locked(self) -> Self {

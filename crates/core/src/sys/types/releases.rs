@@ -8,12 +8,13 @@ pub(crate) struct Releases {
     count: Cell<u8>,
     reads: Cell<u8>,
     alone: Cell<usize>,
+    left: Cell<usize>,
 }
 
 impl Releases {
     #[cfg(world = "machine")]
     pub(crate) const fn new() -> Self {
-        Self { count: Cell::new(0), reads: Cell::new(0), alone: Cell::new(0) }
+        Self { count: Cell::new(0), reads: Cell::new(0), alone: Cell::new(0), left: Cell::new(0) }
     }
 
     /// Counts one more release; whether it is the `n`-th, the `2n`-th, and so on.
@@ -35,15 +36,17 @@ impl Releases {
         count >= n
     }
 
-    /// The address of the lock at which the thread is active alone, or zero.
+    /// What was remembered of the lock at `address`: the word that the thread left there when it was
+    /// active alone. Else zero.
     #[inline]
-    pub(crate) fn alone(&self) -> usize {
-        self.alone.get()
+    pub(crate) fn left(&self, address: usize) -> usize {
+        if self.alone.get() == address { self.left.get() } else { 0 }
     }
 
-    /// Remembers an address, or zero.
+    /// Remembers the word of the lock at `address`, or zero, and forgets that of another lock.
     #[inline]
-    pub(crate) fn set_alone(&self, address: usize) {
+    pub(crate) fn set_left(&self, address: usize, word: usize) {
         self.alone.set(address);
+        self.left.set(word);
     }
 }

@@ -52,6 +52,9 @@ fn nobody_overtakes_whom_the_mutex_is_owed_to() {
         explore(sampled(threads, 3), move || {
             _ = owed_is_next::<Private<NoSpin>, After>(vec![2; threads], || {})
         });
+        explore(sampled(threads, 4), move || {
+            _ = owed_is_next::<Private<NoSpin>, After<50_000, AlwaysSolo>>(vec![3; threads], || {})
+        });
     }
 }
 
