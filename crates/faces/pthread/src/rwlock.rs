@@ -62,9 +62,10 @@ const NONRECURSIVE: u32 = 2;
 /// The read locks of a thread, as `wait.c` declares them.
 #[repr(C)]
 struct Holds {
-    count: u32,
-    reserved: u32,
-    entries: [Hold; 32],
+    /// A lock that it reads once, or null: with one lock the list is not touched.
+    one: *const RwLock,
+    count: u64,
+    entries: [Hold; 31],
 }
 
 #[derive(Clone, Copy)]
@@ -112,7 +113,6 @@ impl Holds {
     }
 
     /// Where the lock is in the list.
-    #[inline(always)]
     fn find(&self, lock: *const RwLock) -> Option<usize> {
         let count = (self.count as usize).min(self.entries.len());
         self.entries[..count].iter().position(|hold| hold.lock == lock)
@@ -120,11 +120,20 @@ impl Holds {
 
     #[inline(always)]
     fn depth(&self, lock: *const RwLock) -> u64 {
-        self.find(lock).map_or(0, |place| self.entries[place].depth)
+        u64::from(self.one == lock) + self.find(lock).map_or(0, |place| self.entries[place].depth)
     }
 
     #[inline(always)]
     fn enter(&mut self, lock: *const RwLock) {
+        if self.one.is_null() {
+            self.one = lock;
+        } else {
+            self.enter_list(lock);
+        }
+    }
+
+    #[cold]
+    fn enter_list(&mut self, lock: *const RwLock) {
         if let Some(place) = self.find(lock) {
             self.entries[place].depth += 1;
         } else if let Some(hold) = self.entries.get_mut(self.count as usize) {
@@ -133,9 +142,18 @@ impl Holds {
         }
     }
 
-    /// Whether the list had the lock.
+    /// Whether it had the lock.
     #[inline(always)]
     fn leave(&mut self, lock: *const RwLock) -> bool {
+        let is_one = self.one == lock;
+        if is_one {
+            self.one = core::ptr::null();
+        }
+        is_one || self.leave_list(lock)
+    }
+
+    #[cold]
+    fn leave_list(&mut self, lock: *const RwLock) -> bool {
         let Some(place) = self.find(lock) else { return false };
         self.entries[place].depth -= 1;
         if self.entries[place].depth == 0 {
@@ -144,19 +162,17 @@ impl Holds {
         true
     }
 
-    #[inline(always)]
     fn remove(&mut self, place: usize) {
         self.count -= 1;
-        let last = self.count as usize;
-        // To read an entry just after it was written is slow, and the last one needs no move.
-        if place != last {
-            self.entries[place] = self.entries[last];
-        }
+        self.entries[place] = self.entries[self.count as usize];
     }
 
     /// The lock that was at this address is gone, with its reads.
     #[cold]
     fn forget(&mut self, lock: *const RwLock) {
+        if self.one == lock {
+            self.one = core::ptr::null();
+        }
         if let Some(place) = self.find(lock) {
             self.remove(place);
         }

@@ -74,12 +74,12 @@ int ulocks_relay_wait(void *relay, int (*call)(void *relay), void (*end)(void *r
  * the one that needs no call; a library that is loaded at start has room for it. rwlock.rs reads
  * the variable itself on x86-64. */
 struct ulocks_holds {
-	uint32_t count;
-	uint32_t reserved;
+	const void *one;
+	uint64_t count;
 	struct {
 		const void *lock;
 		uint64_t depth;
-	} entries[32];
+	} entries[31];
 };
 
 __thread __attribute__((tls_model("initial-exec"))) struct ulocks_holds ulocks_holds;

@@ -35,7 +35,35 @@ static void fork_by_a_reader(int kind) {
     atomic_store(&waiter, 0);
 }
 
+static int child_releases_three(void *locks) {
+    pthread_rwlock_t *twice = locks, *once = twice + 1;
+    alarm(20);
+    int error = pthread_rwlock_unlock(twice);
+    error += pthread_rwlock_trywrlock(twice) != EBUSY;
+    error += pthread_rwlock_trywrlock(once) != EBUSY;
+    error += pthread_rwlock_unlock(once) + pthread_rwlock_trywrlock(once);
+    error += pthread_rwlock_unlock(twice) + pthread_rwlock_trywrlock(twice);
+    return error;
+}
+
+static int fork_by_a_reader_of_two(int first) {
+    pthread_rwlock_t locks[2] = {PTHREAD_RWLOCK_INITIALIZER, PTHREAD_RWLOCK_INITIALIZER};
+    const int orders[3][3] = {{0, 0, 1}, {0, 1, 0}, {1, 0, 0}};
+    for (int nth = 0; nth < 3; nth++)
+        NEED(pthread_rwlock_rdlock(&locks[orders[first][nth]]));
+    int wrong = in_process(child_releases_three, locks);
+    show_number(wrong, "order %d, the child reads two", first);
+    for (int nth = 0; nth < 3; nth++)
+        NEED(pthread_rwlock_unlock(&locks[orders[first][nth]]));
+    NEED(pthread_rwlock_trywrlock(&locks[0]));
+    NEED(pthread_rwlock_trywrlock(&locks[1]));
+    return wrong;
+}
+
 int main(void) {
+    for (int order = 0; order < 3; order++)
+        if (fork_by_a_reader_of_two(order))
+            return finish();
     fork_by_a_reader(PTHREAD_RWLOCK_PREFER_READER_NP);
     fork_by_a_reader(PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     return finish();
