@@ -2,10 +2,9 @@
 //!
 //! `cargo test` and `cargo run` would compile the workspace anew for each package, since the
 //! features of one package alone are others than those of all. And `cargo test` runs one test
-//! program after the other, although most of them sleep for most of their time. Here three run at
+//! program after the other, although most of them sleep for most of their time. Here four run at
 //! once, the longest first. (Two CPUs of an EPYC, once each, `cargo xtask test`: 208 s, and 244 s
-//! where those that load every CPU ran last, two at once.) Those of the package that measures run
-//! alone.
+//! where those that load every CPU ran last, two at once.)
 //!
 //! A test target of the workspace that cargo has not built is an error, and so is a program of
 //! models without a test: what is never run would be green.
@@ -48,8 +47,6 @@ const LONGEST: [&str; 10] = [
     "ulocks-capi test capi",
     "ulocks-sysv test shared",
 ];
-/// The package that measures.
-const MEASURES: &str = "ulocks-benches";
 /// A program that takes longer hangs.
 const HANGS: Duration = Duration::from_secs(1200);
 
@@ -166,7 +163,7 @@ impl All {
         fs::create_dir_all(logs).with_context(|| format!("cannot create {}", logs.display()))?;
         Ok(steps.count(name, repeat, |tests| {
             let mut failed = Vec::new();
-            for at_once in [3, 2, 1] {
+            for at_once in [4, 2, 1] {
                 let programs = programs.iter().copied().filter(|one| one.at_once() == at_once).collect();
                 failed.extend(self.run_all(programs, at_once, logs, tests)?);
             }
@@ -287,8 +284,7 @@ impl Built {
     /// How many of its like run at once.
     fn at_once(&self) -> usize {
         match self.kind {
-            Kind::Tests if self.package == MEASURES => 1,
-            Kind::Tests => 3,
+            Kind::Tests => 4,
             Kind::Models => 2,
             Kind::Bench | Kind::Example => 1,
         }
@@ -343,7 +339,7 @@ mod tests {
         ];
         assert_eq!(programs[4].repeat(), "cargo xtask vm -p p");
         let all = all(programs.into());
-        assert_eq!(all.programs.iter().map(Built::at_once).collect::<Vec<_>>(), [3, 3, 3, 1, 2]);
+        assert_eq!(all.programs.iter().map(Built::at_once).collect::<Vec<_>>(), [4, 4, 4, 1, 2]);
         let logs = std::env::temp_dir().join(format!("ulocks-built-{}", std::process::id()));
         let mut steps = Steps::default();
         let failed = all.run("tests", Kind::Tests, "cargo test", &logs, &mut steps);

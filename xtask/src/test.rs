@@ -44,12 +44,11 @@ pub fn run(shell: &Shell, workspace: &Workspace, steps: &mut Steps) -> anyhow::R
     steps.run("fmt", cmd!(shell, "cargo fmt --all --check"), &[])?;
     let all = ["--workspace", "--exclude", LABORATORY];
     // Tests have all features, here and below.
-    let clippy = cmd!(shell, "cargo clippy {all...} --lib --bins --examples -- -D warnings");
+    let clippy =
+        cmd!(shell, "cargo clippy {all...} --lib --bins --examples --test {ON_DEMAND} -- -D warnings");
     steps.run("clippy", clippy, &[])?;
     let clippy = cmd!(shell, "cargo clippy {all...} --all-targets --all-features -- -D warnings");
     steps.run("clippy, all features", clippy, &[])?;
-    let clippy = cmd!(shell, "cargo clippy {all...} --test {ON_DEMAND} -- -D warnings");
-    steps.run("clippy, a test on demand", clippy, &[])?;
 
     let deny = with_flags("RUSTDOCFLAGS", "-D warnings");
     let docs = cmd!(shell, "cargo doc {all...} --all-features --no-deps");

@@ -13,7 +13,7 @@ use std::process::Command;
 
 /// The greatest number of bugs in a part. With the build, such a part takes about a minute and a
 /// half on two CPUs.
-const MOST: usize = 12;
+const MOST: usize = 8;
 /// How many digits of the id of a commit choose its part: as many as fit into 64 bits.
 const DIGITS: usize = 16;
 
