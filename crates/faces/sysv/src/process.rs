@@ -262,8 +262,9 @@ fn give_up(registry: &'static Registry, index: usize, identity: u64) {
     section.leave();
 }
 
-/// At the exit of the calling process: its adjustments are applied. It keeps its slot, whose token
-/// is on the list of a thread that is still to end, for calls in destructors that run later.
+/// At the exit of the calling process: its adjustments are applied, if it has no other thread
+/// (invariant 4 of `undo.rs`). It keeps its slot, whose token is on the list of a thread that is
+/// still to end, for calls in destructors that run later.
 pub fn leave() {
     let me = ME.load(Acquire);
     if me.is_null() {
@@ -271,11 +272,15 @@ pub fn leave() {
     }
     // SAFETY: as in `known`.
     let me = unsafe { &*me };
-    if me.number.load(Relaxed) != sys::process() {
+    let number = me.number.load(Relaxed);
+    if number != sys::process() {
         return; // A child that shares the memory of its parent.
     }
     let _ = crate::sleep::end_interrupted();
-    if let (Some(slot), Ok(registry)) = (mine(), registry::get()) {
+    let (Some(slot), Ok(registry)) = (mine(), registry::get()) else { return };
+    // A process without adjustments opens no file that it has not used.
+    let owes = registry.processes[slot.index].rows.load(Relaxed) != 0;
+    if owes && Stat::of(number).is_ok_and(|stat| stat.threads == 1) {
         crate::undo::apply_everywhere(registry, slot.index, slot.identity);
     }
 }
@@ -354,6 +359,7 @@ pub fn is_thread_gone(registry: &Registry, slot: Slot, thread: u32) -> bool {
 /// What /proc says of a process.
 struct Stat {
     start: u64,
+    threads: u64,
     is_ending: bool,
 }
 
@@ -388,7 +394,7 @@ impl Stat {
         let threads = number(10)?; // Field 20.
         let start = number(1)?; // Field 22.
         let is_dead = matches!(state, b'Z' | b'X') || flags & EXITING != 0;
-        Some(Self { start, is_ending: threads <= 1 && is_dead })
+        Some(Self { start, threads, is_ending: threads <= 1 && is_dead })
     }
 }
 

@@ -46,7 +46,6 @@ use crate::process::{self, Slot};
 use crate::registry;
 use crate::section::{Actor, Section};
 use crate::sys::{self, Answer, Errno};
-use crate::undo;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::{Relaxed, Release};
 
@@ -262,8 +261,7 @@ fn look(section: &mut Section, at: usize, slot: usize) -> Look {
     if ops.len() == 1 && !can_proceed(array, Op::unpack(sleeper.first.load(Relaxed))) {
         return Look::Sleeps;
     }
-    let owner = sleeper.owner();
-    let row = ops.iter(array).any(|op| op.has(UNDO)).then_some(owner.index);
+    let row = ops.iter(array).any(|op| op.has(UNDO)).then_some(sleeper.owner().index);
     let error = match evaluate(array, ops, row) {
         Verdict::Blocks(index) if ops.get(array, index).is_some_and(|op| !op.has(NO_WAIT)) => {
             sleeper.blocking.store(index as u32, Relaxed);
@@ -278,12 +276,6 @@ fn look(section: &mut Section, at: usize, slot: usize) -> Look {
         Verdict::Fails(error) => error,
         Verdict::Proceeds(entries) => {
             let process = sleeper.number.load(Relaxed);
-            if row.is_some()
-                && let Err(error) = undo::renew(section, owner, process)
-            {
-                fail(section, at, slot, error);
-                return Look::Left;
-            }
             section.commit(entries, Actor { process, row, slot: Some(slot), sets: false });
             dequeue(section, at, slot);
             section.will_wake(slot);

@@ -15,9 +15,10 @@
 //! 3. A row is applied by one journal: all its semaphores, as in the kernel. (apply) ends the watch
 //!    of a semaphore whose only adjustment this was. So the words are busy until the journal is
 //!    cleared.
-//! 4. A row with an adjustment has its bit, its identity and its number. Threads of a process that
-//!    exits may still sleep in sets, whose row has been applied. So whoever performs such a set
-//!    begins the row anew, before the journal names it. It is applied after the end of the process.
+//! 4. A row with an adjustment, or of a set with `SEM_UNDO` that sleeps, has its bit, its identity
+//!    and its number. A process that exits applies its own row only if it has no other thread. For
+//!    that one would go on with what was given back, or take it by a set in which it sleeps, and
+//!    end with it. The row is applied after the end of the process then.
 
 use crate::array::Array;
 use crate::op::Change;
@@ -96,19 +97,6 @@ pub fn enable(section: &mut Section, slot: Slot) -> Answer<()> {
     }
     array.populate_row(slot.index)?;
     begin(array, registry, slot, process::number());
-    Ok(())
-}
-
-/// Gives the living process `number` the row of a set that has slept, if it has none any more
-/// (invariant 4).
-///
-/// # Errors
-/// EIO if the registry is damaged.
-pub fn renew(section: &Section, slot: Slot, number: u32) -> Answer<()> {
-    let array = section.array;
-    if !has_row(array, slot.index) {
-        begin(array, registry::get()?, slot, number); // It has its memory since the set went to sleep.
-    }
     Ok(())
 }
 

@@ -149,6 +149,15 @@ static void lingering_with_sleeper(void)
     await_asleep(1);
     lingering();
 }
+static void lingering_with_holder(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, take_and_stay, 0);
+    while (value(0) != 0)
+        usleep(1000);
+    lingering();
+}
+static void undo_exit_beside_holder(void) { fresh(2, "1 0"); pid_t a = child(lingering_with_holder); while (value(0) != 0) usleep(1000); usleep(100000); OP(O(0, -1, NW)); values(); end(a, SIGKILL); values(); }
 static void undo_slept_while_exiting(void)
 {
     fresh(2, "0 0");
@@ -160,6 +169,22 @@ static void undo_slept_while_exiting(void)
     end(a, SIGKILL);
     values();
 }
+static void *take_for_good(void *unused)
+{
+    struct sembuf op = O(0, -1, 0);
+    semop(id, &op, 1);
+    return unused;
+}
+static void exits_beside_a_sleeper(void)
+{
+    pthread_t thread;
+    struct sembuf op = O(0, -1, UN);
+    semop(id, &op, 1);
+    pthread_create(&thread, 0, take_for_good, 0);
+    await_asleep(1);
+    exit(0);
+}
+static void undo_exit_beside_own_sleeper(void) { fresh(1, "1"); pid_t a = child(exits_beside_a_sleeper); WAIT(a); values(); pids(a); OP(O(0, -1, NW)); }
 
 static void killed_sleeper(void) { fresh(1, 0); pid_t a = SLEEP(O(0, -1, 0)); end(a, SIGKILL); put(ctl(0, GETNCNT, 0)); OP(O(0, 1, 0)); values(); pids(a); }
 static void killed_older(void) { fresh(1, 0); pid_t a = SLEEP(O(0, -1, 0)), b = SLEEP(O(0, -1, 0)); end(a, SIGKILL); OP(O(0, 1, 0)); join(b); values(); pids(b); }
@@ -341,6 +366,8 @@ const struct named cases_of_deaths[] = {
     C(undo_same_number),
     C(undo_beside_lingering),
     C(undo_slept_while_exiting),
+    C(undo_exit_beside_own_sleeper),
+    C(undo_exit_beside_holder),
     C(killed_sleeper),
     C(killed_older),
     C(killed_complex),

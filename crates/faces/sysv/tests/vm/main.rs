@@ -13,7 +13,7 @@ use ulocks_sysv::op::{Change, NO_WAIT, UNDO};
 use ulocks_sysv::section::{Actor, Section};
 use ulocks_sysv::world::sys::{Answer, LOOKS};
 use ulocks_sysv::world::{process, registry};
-use ulocks_sysv::{Op, perform, undo};
+use ulocks_sysv::{Op, perform};
 
 const SLOTS: usize = 4;
 
@@ -297,25 +297,6 @@ fn a_death_at_any_step_loses_nothing_that_is_to_be_undone() {
         dies_at_each_step(1, kernel, 3, first_dies([Undoes(BOTH), Takes(FIRST), Undoes(BOTH)]));
         dies_at_each_step(1, kernel, 3, first_dies([Undoes(FIRST), Undoes(BOTH), Takes(SECOND)]));
         dies_at_each_step(1, kernel, 3, behind([Undoes(BOTH), Takes(BOTH), Undoes(FIRST)], true));
-    }
-}
-
-/// A process that exits gives back at once, while another thread of it sleeps in a set. What that
-/// set takes comes back after the end of the process.
-#[test]
-fn a_set_that_is_performed_while_its_process_exits_is_undone_at_its_end() {
-    let model = || {
-        let place = Place::new([0, 1]);
-        let sleeper = place.spawn(Owes(BOTH));
-        (0..200).for_each(|_| yield_now()); // So many steps that it is asleep, mostly.
-        // As its process does, whose row is that of the slot.
-        undo::give_back(place.array, 1, 2);
-        place.semop(&[op(0, 1, 0)], None).unwrap();
-        sleeper.join().unwrap();
-        assert_eq!(place.values(), [1, 1]);
-    };
-    for kernel in Kernel::ALL {
-        explore(sampled(2, kernel), model);
     }
 }
 
