@@ -29,8 +29,8 @@
 //!    bell is still the same. So it finds its set ended, or does not sleep, or is woken. If the
 //!    thread dies that owes a (ring), the next one with the array lock makes it, or the sleeper
 //!    looks by itself.
-//! 5. Of the sets that can proceed, those that only wait for zero are first, then the oldest. After
-//!    a set that alters, the search starts again.
+//! 5. Of the sets that can proceed, those that only wait for zero are first, of these the ones with
+//!    a single operation; then the oldest. After a set that alters, the search starts again.
 //!
 //! # Ordering
 //! The status of a set that has ended is Release, and the load of its thread is Acquire: it has no
@@ -326,7 +326,8 @@ impl Section {
         }
     }
 
-    /// Completes the sets that only wait for zero.
+    /// Completes the sets that only wait for zero: those of one operation first, as in the kernel.
+    /// The order decides which process is the last.
     fn settle_zero(&mut self, ops: Option<Ops<'_>>) -> bool {
         let array = self.array;
         let is_zero = |num: u32| array.load(num).value() == 0;
@@ -337,13 +338,18 @@ impl Section {
         if !got_zero {
             return false;
         }
-        let (mut at, mut performed) = (0, false);
-        while let Some(slot) = slot_at(array, at) {
-            let only_waits = array.sleeper(slot).is_some_and(|sleeper| sleeper.alters.load(Relaxed) == 0);
-            match if only_waits { look(self, at, slot) } else { Look::Sleeps } {
-                Look::Sleeps => at += 1,
-                Look::Left => {}
-                Look::Performed => performed = true,
+        let mut performed = false;
+        for is_large in [false, true] {
+            let mut at = 0;
+            while let Some(slot) = slot_at(array, at) {
+                let is_next = array.sleeper(slot).is_some_and(|sleeper| {
+                    sleeper.alters.load(Relaxed) == 0 && (sleeper.ops(slot).len() > 1) == is_large
+                });
+                match if is_next { look(self, at, slot) } else { Look::Sleeps } {
+                    Look::Sleeps => at += 1,
+                    Look::Left => {}
+                    Look::Performed => performed = true,
+                }
             }
         }
         performed

@@ -25,6 +25,7 @@ static void chain_zero(void) { fresh(2, "1 0"); pid_t a = SLEEP(O(0, 0, 0)), b =
 static void philosophers(void) { fresh(3, "1 1 1"); OP(O(0, -1, 0), O(1, -1, 0)); pid_t a = SLEEP(O(1, -1, 0), O(2, -1, 0)), b = SLEEP(O(2, -1, 0), O(0, -1, 0)); OP(O(0, 1, 0), O(1, 1, 0)); join(a); put(asleep()); OP(O(1, 1, 0), O(2, 1, 0)); join(b); values(); }
 static void read_write_lock(void) { fresh(2, "0 0"); OP(O(1, 0, 0), O(0, 1, 0)); OP(O(1, 0, 0), O(0, 1, 0)); pid_t w = SLEEP(O(0, 0, 0), O(1, 0, 0), O(1, 1, 0)); OP(O(0, -1, 0)); put(asleep()); OP(O(0, -1, 0)); join(w); values(); }
 static void merged_order(void) { fresh(2, 0); pid_t a = SLEEP(O(1, -1, 0)), b = SLEEP(O(0, -1, 0)), c = SLEEP(O(0, -1, 0), O(1, -1, 0)); OP(O(0, 1, 0), O(1, 1, 0)); join(a); join(b); put(asleep()); OP(O(0, 1, 0), O(1, 1, 0)); join(c); values(); }
+static void const_complex_last(void) { fresh(2, "1 0"); pid_t a = SLEEP(O(0, 0, 0), O(1, 0, 0)), b = SLEEP(O(0, 0, 0)); OP(O(0, -1, 0)); join(a); join(b); pids(a); }
 
 static void setval_wakes(void) { fresh(1, 0); pid_t a = SLEEP(O(0, -4, 0)); put(ctl(0, SETVAL, 3)); put(ctl(0, GETNCNT, 0)); put(ctl(0, SETVAL, 6)); join(a); values(); pids(a); say(stat_of().sem_otime ? " otime" : " never"); }
 static void setval_zero_wakes(void) { fresh(1, "9"); pid_t a = SLEEP(O(0, 0, 0)); put(ctl(0, SETVAL, 0)); join(a); values(); }
@@ -120,6 +121,7 @@ const struct named cases_of_sleepers[] = {
     C(zero_then_plus),
     C(const_complex),
     C(const_before_alter),
+    C(const_complex_last),
     C(chain),
     C(chain_back),
     C(chain_zero),
