@@ -55,6 +55,15 @@ fn a_file_that_is_too_short_is_refused() {
     }
 }
 
+/// It has slept, so it has a slot, but nothing to give back.
+#[test]
+fn a_process_without_adjustments_opens_no_file_at_its_end() {
+    let damage = Damage::new("unused");
+    fs::OpenOptions::new().write(true).open(&damage.file).unwrap().set_len(1).unwrap();
+    let said = printed(preloaded(&damage.program, &damage.arrays, true).arg("sleep"));
+    assert_eq!(said, format!("slept errno {}\n", libc::EAGAIN));
+}
+
 #[test]
 fn a_file_of_something_else_is_refused() {
     let damage = Damage::new("foreign");

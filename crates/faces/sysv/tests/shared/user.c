@@ -1,4 +1,4 @@
-/* Makes an array, or uses the array with the id 0, and says what it got. */
+/* Makes an array, or uses the array with the id 0, or sleeps in one of its own. Says what it got. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -30,6 +30,12 @@ int main(int argc, char **argv)
             return 1;
         say("made", id);
         return 0;
+    }
+    if (argc > 1 && !strcmp(argv[1], "sleep")) {
+        struct sembuf down = {0, -1, 0};
+        int id = semget(IPC_PRIVATE, 1, 0600);
+        say("slept", semtimedop(id, &down, 1, &limit));
+        return semctl(id, 0, IPC_RMID);
     }
     int result = semtimedop(0, ops, 4, &limit);
     if (result == 0)
