@@ -35,7 +35,7 @@ pub fn single(array: &Array, process: u32, op: Op) -> Option<Answer> {
             match exchange(seen, seen) {
                 Ok(()) => {
                     let error = if is_blocked { libc::EAGAIN } else { libc::ERANGE };
-                    return Some(array.unless_lost(Err(error)));
+                    return Some(array.unless_blank(Err(error)));
                 }
                 Err(now) => seen = now,
             }
@@ -46,8 +46,10 @@ pub fn single(array: &Array, process: u32, op: Op) -> Option<Answer> {
             Err(now) => seen = now,
         }
     }
-    if array.is_lost() {
-        return Some(Err(libc::EIO)); // The exchange was made in memory of this process alone.
+    // Otherwise the exchange may have been made in memory of this process alone. A post stands for
+    // one just before the removal; the zero that was waited for may be that of blank memory.
+    if !array.is_whole() && (op.op == 0 || array.is_lost()) {
+        return Some(array.unless_blank(Ok(0)));
     }
     let (otime, now) = (&array.head().otime, sys::seconds());
     if otime.load(Relaxed) != now {

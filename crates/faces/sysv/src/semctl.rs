@@ -167,7 +167,7 @@ pub fn stat(id: i32, command: i32) -> Answer<(Status, i32)> {
         nsems: array.nsems.into(),
         reserved3: [0; 2],
     };
-    array.unless_lost(Ok((status, if is_index { id as i32 } else { 0 })))
+    array.unless_blank(Ok((status, if is_index { id as i32 } else { 0 })))
 }
 
 /// The array, and whether `num` is one of its semaphores.
@@ -184,8 +184,8 @@ fn get_one(id: i32, num: i32, command: i32) -> Answer {
     let num = num.ok_or(libc::EINVAL)?;
     let word = array.look(num);
     match command {
-        GETVAL if word.is_plain() => return array.unless_lost(Ok(word.value())),
-        GETPID if word.is_plain() => return array.unless_lost(Ok(word.process() as i32)),
+        GETVAL if word.is_plain() => return array.unless_blank(Ok(word.value())),
+        GETPID if word.is_plain() => return array.unless_blank(Ok(word.process() as i32)),
         _ => {}
     }
     let mut section = Section::enter(array)?;

@@ -1,6 +1,6 @@
 //! The table of the arrays that the process has mapped, and their files.
 
-use super::Array;
+use super::{Array, LOST};
 use crate::arena;
 use crate::config::path_of;
 use crate::layout::{Header, Layout, MAGIC, NONE, PROCESSES, Sleeper, VERSION};
@@ -36,7 +36,7 @@ pub fn lose(address: usize) -> bool {
         let array = unsafe { &*next };
         let start = array.base as usize;
         if (start..start + array.layout.bytes).contains(&address) {
-            let first = !array.is_lost.swap(true, AcqRel);
+            let first = array.contents.swap(LOST, AcqRel) != LOST;
             let entry = &TABLE[array.id as usize % ARRAYS];
             let _ = entry.compare_exchange(next, null_mut(), AcqRel, Acquire); // Invariant 3.
             let is_blank = array.blank_from(address - start).is_ok();
@@ -266,7 +266,7 @@ impl Array {
     /// threads may come here, one after a failed (hold): the second changes nothing.
     fn blank_from(&self, first: usize) -> Answer<()> {
         // SAFETY: the range is this array's. All-zero parts are valid, and the first page or
-        // `is_lost` says that it is gone.
+        // `contents` says that it is gone.
         unsafe { sys::blank(self.base, self.layout.bytes, first) }
     }
 }
@@ -274,14 +274,14 @@ impl Array {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::op::Op;
+    use crate::op::{NO_WAIT, Op};
     use crate::{perform, process, semctl, semget};
 
     const GETVAL: i32 = 12;
 
     /// The thread that opens stands still between its checks and the table.
     #[test]
-    fn a_thread_that_opens_a_removed_array_does_not_take_the_next_one_out_of_the_table() {
+    fn a_thread_that_opens_or_uses_a_removed_array_is_told_so() {
         let folder = std::env::temp_dir().join(format!("ulocks-mapping-{}", std::process::id()));
         // SAFETY: no other test of this binary uses the environment.
         unsafe { std::env::set_var("ULOCKS_SYSV_DIR", &folder) };
@@ -312,6 +312,16 @@ mod tests {
         let last = make();
         assert_eq!((mapped(next).is_none(), call(last, GETVAL)), (true, Ok(0)));
         call(last, libc::IPC_RMID).unwrap();
+
+        // A thread that has found an array stands still before it looks at the word, which is 1.
+        let one = make();
+        let array = mapped(one).unwrap();
+        let operates = |op, flags| perform::single(array, process::number(), Op { num: 0, op, flags });
+        assert_eq!(operates(1, 0), Some(Ok(0)));
+        call(one, libc::IPC_RMID).unwrap();
+        assert_eq!(operates(0, 0), Some(Err(libc::EINVAL)), "it found a zero that was never there");
+        assert_eq!(operates(-1, NO_WAIT), Some(Err(libc::EINVAL)), "it was told that it would wait");
+        assert_eq!(operates(1, 0), Some(Ok(0)), "as if it were made just before the removal");
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

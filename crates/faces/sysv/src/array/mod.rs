@@ -2,9 +2,10 @@
 //!
 //! A table leads from an index to the array that the process has mapped there. An entry changes
 //! from none to an array, and back when the array is found removed, or to the next array of that
-//! index. The mapping of a removed array
-//! is made blank, and stays: a thread that still looks at it sees all-zero memory, and that it is
-//! gone. Its exchanges come to nothing, as if they had been made just before the removal.
+//! index. The mapping of a removed array is made blank, and stays: a thread that still looks at it
+//! sees all-zero memory, and that it is gone. What it posts comes to nothing, as if that had been
+//! done just before the removal. A value that it finds is none of the array: it is told of the
+//! removal.
 //!
 //! # State
 //! The word `users` has the number of threads of the process that have or want the array lock or
@@ -55,7 +56,7 @@ use crate::sys::{Answer, Errno};
 use crate::word::Word;
 use core::ptr::null_mut;
 use ulocks_core::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use ulocks_core::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
+use ulocks_core::sync::{AtomicPtr, AtomicU32, AtomicU64};
 
 /// The process's view of a mapped array. It lives for ever; its mapping may be blank after the
 /// array is removed.
@@ -77,15 +78,22 @@ pub struct Array {
     /// nanoseconds of CLOCK_MONOTONIC.
     pub asked: AtomicU64,
     users: AtomicU32,
-    /// Whether the process has found that the file became shorter than the mapping. The first page
-    /// may be whole, so it does not tell.
-    is_lost: AtomicBool,
+    /// [`WHOLE`], [`BLANK`] or [`LOST`].
+    contents: AtomicU32,
     /// The array that was mapped before.
     next: AtomicPtr<Array>,
 }
 
 /// A flag of `users`: the array is not in the table any more.
 const RETIRED: u32 = 1 << 31;
+
+/// Of `contents`: nothing is known against the mapping.
+const WHOLE: u32 = 0;
+/// The array is removed, and its mapping blank or about to be.
+const BLANK: u32 = 1;
+/// The process has found that the file became shorter than the mapping. The first page may be
+/// whole, so it does not tell.
+const LOST: u32 = 2;
 
 // SAFETY: all that is behind the pointer is atomic.
 unsafe impl Sync for Array {}
@@ -107,7 +115,7 @@ impl Array {
             last_slot: AtomicU32::new(0),
             asked: AtomicU64::new(0),
             users: AtomicU32::new(0),
-            is_lost: AtomicBool::new(false),
+            contents: AtomicU32::new(WHOLE),
             next: AtomicPtr::new(null_mut()),
         }
     }
@@ -239,10 +247,16 @@ impl Array {
         if is_removed && !self.is_lost() { libc::EINVAL } else { libc::EIO }
     }
 
-    /// Whether the mapping has lost its file. It publishes nothing: what may be blank was read by
-    /// Acquire before.
+    /// Whether no part of the mapping was blank when the caller looked at it. This publishes
+    /// nothing: what may be blank was read by Acquire before.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        self.contents.load(Relaxed) == WHOLE
+    }
+
+    /// Whether the mapping has lost its file. It is read as in [`is_whole`](Self::is_whole).
     pub fn is_lost(&self) -> bool {
-        self.is_lost.load(Relaxed)
+        self.contents.load(Relaxed) == LOST
     }
 
     /// What a call on this array ends with: EIO if the array was lost meanwhile.
@@ -251,6 +265,19 @@ impl Array {
     /// As in `answer`, and EIO.
     pub fn unless_lost<T>(&self, answer: Answer<T>) -> Answer<T> {
         if self.is_lost() { Err(libc::EIO) } else { answer }
+    }
+
+    /// What a call ends with that has no hold on the array and has changed nothing: what it has
+    /// read may be of blank memory.
+    ///
+    /// # Errors
+    /// As in `answer`; EINVAL if the array was removed meanwhile; EIO if it was lost.
+    pub fn unless_blank<T>(&self, answer: Answer<T>) -> Answer<T> {
+        match self.contents.load(Relaxed) {
+            WHOLE => answer,
+            BLANK => Err(libc::EINVAL),
+            _ => Err(libc::EIO),
+        }
     }
 
     /// (hold): the mapping keeps its contents until [`let_go`](Self::let_go).
@@ -274,15 +301,20 @@ impl Array {
     /// (let go)
     pub fn let_go(&self) {
         if self.users.fetch_sub(1, AcqRel) == RETIRED + 1 {
-            self.blank();
+            self.empty();
         }
     }
 
     /// (retire)
     fn retire(&self) {
         if self.users.fetch_or(RETIRED, AcqRel) & !RETIRED == 0 {
-            self.blank();
+            self.empty();
         }
+    }
+
+    fn empty(&self) {
+        self.contents.fetch_max(BLANK, Relaxed); // The system call that follows is a full barrier.
+        self.blank();
     }
 
     /// The indices of the rows in use.
