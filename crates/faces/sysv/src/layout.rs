@@ -78,8 +78,7 @@ pub struct Header {
     pub lock: Lock,
     /// How many slots are in the queue.
     pub queued: AtomicU32,
-    /// Of these, how many have several operations.
-    pub complex: AtomicU32,
+    reserved3: AtomicU32,
     /// How many slots for sleepers were ever used: these have memory.
     pub used_slots: AtomicU32,
     /// The number of the next sleeper.

@@ -143,7 +143,6 @@ pub fn enqueue(section: &mut Section, ops: &[Op], owner: Slot, blocking: usize) 
     sleeper.ticket.store(head.tickets.fetch_add(1, Relaxed), Relaxed);
     sleeper.first.store(ops.first().map_or(0, |op| op.pack()), Relaxed);
     if ops.len() > 1 {
-        head.complex.store(head.complex.load(Relaxed) + 1, Relaxed);
         for (index, op) in ops.iter().enumerate() {
             array.operation(slot, index).ok_or(libc::ENOMEM)?.store(op.pack(), Relaxed);
         }
@@ -222,9 +221,6 @@ fn dequeue(section: &mut Section, at: usize, slot: usize) {
     head.queued.store(len.saturating_sub(1) as u32, Relaxed);
     let Some(sleeper) = array.sleeper(slot) else { return };
     let ops = sleeper.ops(slot);
-    if ops.len() > 1 {
-        head.complex.store(head.complex.load(Relaxed).saturating_sub(1), Relaxed);
-    }
     ops.iter(array).for_each(|op| section.watch(op.num.into(), false));
 }
 
@@ -382,7 +378,7 @@ fn slot_at(array: &Array, at: usize) -> Option<usize> {
 pub fn rebuild(section: &mut Section) {
     let (array, head) = (section.array, section.array.head());
     let used = (head.used_slots.load(Relaxed) as usize).min(array.slots());
-    let (mut len, mut complex) = (0_usize, 0);
+    let mut len = 0_usize;
     let ticket = |slot: usize| array.sleeper(slot).map_or(0, |sleeper| sleeper.ticket.load(Relaxed));
     for (slot, sleeper) in (0..used).filter_map(|slot| array.sleeper(slot).map(|sleeper| (slot, sleeper))) {
         match sleeper.status.load(Relaxed) {
@@ -409,7 +405,6 @@ pub fn rebuild(section: &mut Section) {
             place.store(slot as u32, Relaxed);
         }
         len += 1;
-        complex += u32::from(sleeper.ops(slot).len() > 1);
         for op in sleeper.ops(slot).iter(array) {
             if let Some(count) = array.watch(op.num.into()) {
                 count.store(count.load(Relaxed).saturating_add(1), Relaxed);
@@ -417,5 +412,4 @@ pub fn rebuild(section: &mut Section) {
         }
     }
     head.queued.store(len as u32, Relaxed);
-    head.complex.store(complex, Relaxed);
 }
