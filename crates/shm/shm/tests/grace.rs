@@ -9,7 +9,8 @@ use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
 use ulocks_shm::{
-    Condvar, LockError, Member, Mutex, MutexGuard, Op, OrRepair, Region, RwLock, Set, Shared, SharedSafe,
+    Condvar, LockError, Member, Mutex, MutexGuard, Op, OrRepair, Region, RwLock, RwLockWriteGuard, Set,
+    Shared, SharedSafe,
 };
 use ulocks_testkit as _;
 use ulocks_unfair::BargingMutexWith;
@@ -57,6 +58,28 @@ fn data_is_repaired_once() {
             assert_eq!(repairs, 2);
         })
         .expect("a member");
+}
+
+/// A destructor may hand its guard on while the thread unwinds.
+#[test]
+fn a_downgrade_by_a_thread_that_panics_leaves_the_data_dirty() {
+    struct Shares<'a>(Option<RwLockWriteGuard<'a, [u64; 2]>>);
+    impl Drop for Shares<'_> {
+        fn drop(&mut self) {
+            drop(self.0.take().map(RwLockWriteGuard::downgrade));
+        }
+    }
+    let region = region();
+    let broken = catch_unwind(|| {
+        region.with_member(|me| {
+            let mut shares = Shares(Some(region.table.write(me).expect("clean")));
+            shares.0.as_mut().expect("it has the guard")[0] = 7;
+            panic!("half done");
+        })
+    });
+    assert!(broken.is_err());
+    let found = region.with_member(|me| region.table.read(me).map(|table| *table).map_err(|e| e.map(drop)));
+    assert!(matches!(found, Ok(Err(LockError::OwnerDied(())))), "{found:?}");
 }
 
 /// Data that could not be repaired is not had by others.

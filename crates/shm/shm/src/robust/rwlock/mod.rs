@@ -325,9 +325,18 @@ impl<'a, T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> RwLockWrit
         self.lock.raw.health.store(health, Relaxed);
     }
 
-    /// Lets the thread read from now on, and other readers with it. A dirty lock stays dirty.
+    /// Whether the thread has begun to panic since it acquired.
+    fn panics(&self) -> bool {
+        !self.panicking && std::thread::panicking()
+    }
+
+    /// Lets the thread read from now on, and other readers with it. A dirty lock stays dirty. In a
+    /// thread that has panicked since it acquired, it becomes so, as by the drop of the guard.
     pub fn downgrade(self) -> RwLockReadGuard<'a, T, N, P> {
         let (lock, me) = (self.lock, self.me);
+        if self.panics() && !self.is_dirty() {
+            self.say(health::DIRTY);
+        }
         core::mem::forget(self);
         // SAFETY: the guard's member writes, and is of this thread: neither can be sent.
         unsafe { lock.raw.downgrade(me) };
@@ -367,7 +376,7 @@ impl<T: ?Sized, const N: usize, P: Policy<Scope = futex::Global>> Drop for RwLoc
         }
         if self.is_dirty() {
             self.say(health::NOT_RECOVERABLE);
-        } else if !self.panicking && std::thread::panicking() {
+        } else if self.panics() {
             self.say(health::DIRTY);
         }
         // SAFETY: as in `downgrade`.
