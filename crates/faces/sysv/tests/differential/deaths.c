@@ -155,9 +155,10 @@ static void lingering_with_holder(void)
     pthread_create(&thread, 0, take_and_stay, 0);
     while (value(0) != 0)
         usleep(1000);
+    ctl(2, SETVAL, 1);
     lingering();
 }
-static void undo_exit_beside_holder(void) { fresh(2, "1 0"); pid_t a = child(lingering_with_holder); while (value(0) != 0) usleep(1000); usleep(100000); OP(O(0, -1, NW)); values(); end(a, SIGKILL); values(); }
+static void undo_exit_beside_holder(void) { fresh(3, "1 0 0"); pid_t a = child(lingering_with_holder); while (value(2) == 0) usleep(1000); usleep(100000); OP(O(0, -1, NW)); values(); end(a, SIGKILL); values(); }
 static void undo_slept_while_exiting(void)
 {
     fresh(2, "0 0");
@@ -365,9 +366,9 @@ const struct named cases_of_deaths[] = {
     C(undo_over_exec_of_thread),
     C(undo_same_number),
     C(undo_beside_lingering),
+    C(undo_exit_beside_holder),
     C(undo_slept_while_exiting),
     C(undo_exit_beside_own_sleeper),
-    C(undo_exit_beside_holder),
     C(killed_sleeper),
     C(killed_older),
     C(killed_complex),
