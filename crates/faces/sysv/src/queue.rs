@@ -94,6 +94,11 @@ pub fn ring(array: &Array, group: u32, sleepers: u32) {
     }
 }
 
+/// (ring) of all that sleep, when the lock is released.
+pub fn ring_all(section: &mut Section) {
+    queued(section.array).for_each(|(_, slot)| section.will_wake(slot));
+}
+
 impl Sleeper {
     fn ops(&self, slot: usize) -> Ops<'static> {
         Ops::Sleeper(slot, (self.nsops.load(Relaxed) as usize).clamp(1, MOST_OPS))

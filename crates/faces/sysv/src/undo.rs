@@ -23,6 +23,7 @@
 use crate::array::Array;
 use crate::op::Change;
 use crate::process::{self, Slot};
+use crate::queue;
 use crate::registry::{self, Registry};
 use crate::section::{Actor, Section};
 use crate::sys::{self, Answer};
@@ -96,7 +97,11 @@ pub fn enable(section: &mut Section, slot: Slot) -> Answer<()> {
         apply(section, slot.index); // Invariant 1.
     }
     array.populate_row(slot.index)?;
+    let has_others = array.rows().nth(1).is_some(); // Whoever sleeps.
     begin(array, registry, slot, process::number());
+    if !has_others {
+        queue::ring_all(section); // The sleepers look more often from now on.
+    }
     Ok(())
 }
 

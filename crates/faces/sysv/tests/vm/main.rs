@@ -300,6 +300,27 @@ fn a_death_at_any_step_loses_nothing_that_is_to_be_undone() {
     }
 }
 
+/// A thread that sleeps looks more often once another process has adjustments. So it is woken then.
+#[test]
+fn a_sleeper_is_told_when_another_process_has_adjustments() {
+    let model = || {
+        let place = Place::new([1, 0]);
+        let sleeper = place.spawn(KeepsBoth);
+        (0..200).for_each(|_| yield_now()); // So many steps that it is asleep, mostly.
+        let queued = place.array.head().queued.load(Relaxed);
+        let bell = || place.array.sleeper(0).unwrap().bell.load(Relaxed);
+        let before = bell();
+        place.semop(&[op(0, -1, UNDO)], None).unwrap();
+        assert!(queued == 0 || bell() != before, "it looks each second, as before");
+        place.semop(&[op(0, 1, UNDO), op(1, 1, 0)], None).unwrap();
+        sleeper.join().unwrap();
+        assert_eq!(place.values(), [0, 0]);
+    };
+    for kernel in Kernel::ALL {
+        explore(sampled(2, kernel), model);
+    }
+}
+
 /// A thread that dies while it gives back what a dead one owed. A permit that is taken without the
 /// lock then stays taken: the next thread does not write the value from before.
 #[test]
