@@ -28,8 +28,9 @@ use ulocks_core::sync::compiler_fence;
 /// How long a thread sleeps before it looks, in nanoseconds, if other processes have
 /// adjustments.
 const LOOK_FOR_DEATHS: u64 = 50_000_000;
-/// The same while no other process has any: the first that has wakes the sleepers. A thread that was killed while it had the array lock,
-/// or before it woke a sleeper whose set it had completed, delays that one by so much.
+/// The same while no other process has any. A process that has the first ones wakes the sleepers. A
+/// thread that was killed while it had the array lock, or before it woke a sleeper whose set it had
+/// completed, delays that one by so much.
 const LOOK: u64 = 1_000_000_000;
 
 /// When to look next: after `usual`, or up to an eighth later, so that sleepers do not look at the
