@@ -14,8 +14,9 @@
 // | ulocks::semarray | ulocks_semarray_t |
 //
 // A static object is initialised by the compiler, and a destructor does nothing, except for
-// semarray. Errors are exceptions of the type std::system_error; only the functions of pi_mutex and
-// its condition variable, of semaphore and of semarray have any.
+// semarray. Errors are exceptions of the type std::system_error. The functions of pi_mutex and its
+// condition variable, of semaphore and of semarray have some, and wait_until_deadline has one:
+// std::errc::invalid_argument for what is no moment.
 
 #ifndef ULOCKS_HPP
 #define ULOCKS_HPP
@@ -66,13 +67,17 @@ std::chrono::nanoseconds whole(const std::chrono::duration<Rep, Period> &timeout
     return down < timeout ? down + nanoseconds(1) : down;
 }
 
-// How long it is until `moment` on its own clock: none if it has passed, a century at most.
+// How long it is until `moment` on its own clock: none if it has passed, a century at most. Where it
+// is more than an hour, it may be too short by some hundred nanoseconds.
 template <class Clock, class Duration>
 std::chrono::nanoseconds left(const std::chrono::time_point<Clock, Duration> &moment) {
     const auto now = Clock::now();
     const rough about = rough(moment.time_since_epoch()) - rough(now.time_since_epoch());
-    // The first and the last moment may be farther from now than the clock can say.
-    return -century() < about && about < century() ? whole(moment - now) : whole(about);
+    // Both in one unit: that may be too short for a moment far from now. Unsigned numbers have no
+    // difference below zero.
+    if (about < -std::chrono::seconds(1) || std::chrono::hours(1) < about)
+        return whole(about);
+    return moment <= now ? std::chrono::nanoseconds::zero() : whole(moment - now);
 }
 
 // The moment of CLOCK_MONOTONIC that is so far from now, a century at most.
@@ -230,10 +235,10 @@ ULOCKS_HPP_MUTEX(fair_mutex, fair_condition_variable, ulocks_fair_mutex)
 
 // A mutex with priority inheritance.
 //
-// lock, try_lock and the like throw an error of the kernel, as ulocks_pi_mutex_lock lists them. For
-// std::errc::owner_dead they unlock the mutex first. To repair what an ended thread has left, call
-// ulocks_pi_mutex_lock with native_handle(). unlock throws std::errc::operation_not_permitted if
-// the calling thread does not hold the mutex.
+// lock, try_lock and the like throw an error of the kernel, as ulocks_pi_mutex_t lists them. For
+// std::errc::owner_dead they unlock the mutex first, and no later call says so again. To repair what
+// an ended thread has left, call ulocks_pi_mutex_lock with native_handle() in their place. unlock
+// throws std::errc::operation_not_permitted if the calling thread does not hold the mutex.
 class pi_mutex {
   public:
     using native_handle_type = ulocks_pi_mutex_t *;

@@ -3,6 +3,7 @@
 #include "check.h"
 #include "ulocks.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <shared_mutex>
 #include <thread>
@@ -10,6 +11,11 @@
 #include <vector>
 
 using namespace std::chrono;
+
+// As a program may have read it from its options.
+using unsigned_milliseconds = duration<std::uint64_t, std::milli>;
+// A hundred days in each direction, and no more.
+using picoseconds = duration<std::int64_t, std::pico>;
 
 constexpr int THREADS = 4;
 constexpr int ROUNDS = 5000;
@@ -62,14 +68,26 @@ template <class Mutex> void mutexes() {
         CHECK(!mutex.try_lock_until(system_clock::now() + milliseconds(2)));
         CHECK(!mutex.try_lock_until(steady_clock::time_point::min()));
         CHECK(!mutex.try_lock_until(time_point<system_clock, seconds>::min()));
+        CHECK(!mutex.try_lock_until(steady_clock::now() + unsigned_milliseconds(2)));
+        // These have passed long ago.
+        CHECK(!mutex.try_lock_until(time_point<system_clock, picoseconds>::min()));
+        CHECK(!mutex.try_lock_until(time_point<system_clock, picoseconds>()));
+        CHECK(!mutex.try_lock_until(time_point<system_clock, picoseconds>::max()));
+        CHECK(!mutex.try_lock_until(time_point<steady_clock, picoseconds>::min()));
         // A century is more of them than there are.
         CHECK(!mutex.try_lock_for(duration<std::int64_t, std::atto>(1)));
         CHECK(!mutex.try_lock_for(duration<std::int64_t, std::ratio<1, 100000000000>>(1)));
     });
+    static std::atomic<bool> comes{false};
     std::thread other_waits([] {
+        comes = true;
         CHECK(mutex.try_lock_until(time_point<system_clock, seconds>::max()));
         mutex.unlock();
     });
+    while (!comes)
+        std::this_thread::yield();
+    // It has found the mutex locked by then, or this tests less.
+    std::this_thread::sleep_for(milliseconds(20));
     held.unlock();
     other_waits.join();
 
@@ -126,6 +144,8 @@ template <class Mutex, class Condvar, class Notify> void condition_variables(Not
     CHECK(changed.wait_for(lock, milliseconds(2)) == std::cv_status::timeout);
     CHECK(changed.wait_until(lock, steady_clock::now()) == std::cv_status::timeout);
     CHECK(changed.wait_until(lock, steady_clock::time_point::min()) == std::cv_status::timeout);
+    const auto soon = steady_clock::now() + unsigned_milliseconds(2);
+    CHECK(!changed.wait_until(lock, soon, [] { return false; }));
     CHECK(!changed.wait_for(lock, milliseconds(2), [] { return false; }));
     CHECK(lock.owns_lock() && mutex.is_locked());
 }
