@@ -367,6 +367,7 @@ fn a_killed_waiter_does_no_harm() {
         libc::kill(child, libc::SIGKILL);
         let mut status = 0;
         assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+        assert_eq!(status, libc::SIGKILL, "the child has not waited until it was killed");
         buffer.mutex.unlock(());
     }
     let _watchdog = watchdog::watch("killed waiter", || "after the kill".to_owned());

@@ -16,6 +16,7 @@ use ulocks_debug::{
     Class, Condvar, FairMutex, Mutex, Policy, RwLock, SignalContext, TryLockError, accept, held,
     new_deadlocks, profile, set_policy, set_stacks,
 };
+use ulocks_testkit::Child;
 use ulocks_testkit::limit::{output, until};
 
 static FIRST: Class = Class::new("first");
@@ -207,19 +208,12 @@ fn is_elsewhere(name: &str, words: &str) -> bool {
 /// Forks so many times. Each child does `work`, and is ended if it waits for ever.
 fn fork_often(times: u32, work: impl Fn()) {
     for _ in 0..times {
-        // SAFETY: the child does what it may do after a fork, and exits.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
+        let child = Child::runs(|| {
             // SAFETY: the signal ends the process.
             unsafe { libc::alarm(20) };
             work();
-            // SAFETY: nothing is to be run down.
-            unsafe { libc::_exit(0) };
-        }
-        let mut status = 0;
-        // SAFETY: `status` is a place for the answer.
-        unsafe { libc::waitpid(child, &raw mut status, 0) };
-        assert_eq!(status, 0, "the child waits for ever, or fails");
+        });
+        assert_eq!(child.waited(), 0, "the child waits for ever, or fails");
     }
 }
 

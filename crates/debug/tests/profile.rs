@@ -4,6 +4,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -322,7 +323,7 @@ fn in_child(program: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child ends in this function.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let is_right = program();
+        let is_right = catch_unwind(AssertUnwindSafe(program)).unwrap_or(false);
         // SAFETY: nothing is to be run down.
         unsafe { libc::_exit(i32::from(!is_right)) };
     }

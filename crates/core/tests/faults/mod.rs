@@ -4,6 +4,7 @@
 
 use super::signals::{realtime, strike};
 use std::os::unix::process::ExitStatusExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use ulocks_core::signal::{Context, Handlers, Installed};
@@ -37,8 +38,8 @@ pub fn child(name: &str, body: impl FnOnce()) -> (End, String) {
     (end, String::from_utf8_lossy(&stderr).into_owned())
 }
 
-/// Runs `body` in a fork of this process, which ends with 0 when `body` returns: for many children
-/// in one test.
+/// Runs `body` in a fork of this process, which ends with 0 when `body` returns, and with 101 when
+/// it panics: for many children in one test.
 pub fn forked(body: impl FnOnce()) -> End {
     let mut status = 0;
     // SAFETY: the child does what `body` does, which faults, strikes itself, and ends it.
@@ -46,8 +47,9 @@ pub fn forked(body: impl FnOnce()) -> End {
         let child = libc::fork();
         if child == 0 {
             bounded();
-            body();
-            libc::_exit(0);
+            // Past this function the thread would end, and the process with 0.
+            let ended = catch_unwind(AssertUnwindSafe(body));
+            libc::_exit(if ended.is_ok() { 0 } else { 101 });
         }
         assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
     }

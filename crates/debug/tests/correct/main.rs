@@ -26,12 +26,23 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use ulocks_debug::*;
+use ulocks_testkit::Child;
 
 static REPORTS: AtomicUsize = AtomicUsize::new(0);
 
 fn count(report: &Report) {
     REPORTS.fetch_add(1, Relaxed);
     eprintln!("{report}");
+}
+
+/// Runs `program` in a child of a fork, of which nothing is reported either.
+fn in_child(program: impl FnOnce()) {
+    let child = Child::runs(|| {
+        let before = REPORTS.load(Relaxed);
+        program();
+        assert_eq!(REPORTS.load(Relaxed), before, "reports of the child");
+    });
+    child.ends();
 }
 
 const TABLE: &[(&str, fn())] = &[
@@ -207,17 +218,10 @@ const TABLE: &[(&str, fn())] = &[
     ("a child of a fork", || {
         static A: Mutex<u32> = Mutex::new(0);
         *A.lock() += 1;
-        // SAFETY: the child uses the lock and exits.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let is_right = *A.lock() == 1 && held().locks().is_empty();
-            // SAFETY: nothing is to be run down.
-            unsafe { libc::_exit(i32::from(!is_right)) };
-        }
-        let mut status = 0;
-        // SAFETY: `status` is a place for the answer.
-        unsafe { libc::waitpid(child, &raw mut status, 0) };
-        assert_eq!(status, 0);
+        in_child(|| {
+            assert_eq!(*A.lock(), 1);
+            assert!(held().locks().is_empty());
+        });
     }),
     ("many threads on a few locks", || {
         let locks = [(); 3].map(|()| Mutex::new(0_u64));

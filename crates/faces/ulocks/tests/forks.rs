@@ -92,13 +92,14 @@ fn try_permit(array: &SemArray) -> Option<ulocks::semarray::Permit<'_>> {
     array.try_acquire(Op::sub(0, 1)).ok()
 }
 
-/// What a child has found.
+/// What a child has found, and the number that it ends with. A child that panics ends with 0, since
+/// its only thread returns to the harness and is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     /// An attempt failed.
-    Locked,
+    Locked = 1,
     /// An attempt got the lock.
-    Free,
+    Free = 2,
 }
 
 /// Runs `body` in a child, which gets no longer than the limit.
@@ -119,7 +120,8 @@ fn child(body: impl FnOnce() -> Found) -> Found {
     let hung = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGALRM;
     assert!(!hung, "the child waited for the lock for {LIMIT_S} s");
     assert!(libc::WIFEXITED(status), "the child was killed: {status:#x}");
-    if libc::WEXITSTATUS(status) == Found::Free as i32 { Found::Free } else { Found::Locked }
+    let ends = [Found::Locked, Found::Free].into_iter().find(|end| *end as i32 == libc::WEXITSTATUS(status));
+    ends.unwrap_or_else(|| panic!("the child has failed: {status:#x}"))
 }
 
 /// Returns when the threads sleep in the kernel.

@@ -5,7 +5,7 @@
 use std::io;
 use ulocks_semarray::{Op, Set};
 use ulocks_shm::{Region, SemArray, SemError};
-use ulocks_testkit as _;
+use ulocks_testkit::Child;
 
 const SEMS: usize = 3;
 type Array = SemArray<SEMS, 64, 4>;
@@ -114,44 +114,30 @@ impl Random {
 
 /// Performs `steps` on both in a child, which then dies. Whether the outcomes were the same.
 fn in_a_child(region: &Region<Array>, kernel: &Kernel, steps: &[Step], by_signal: bool) -> bool {
-    // SAFETY: the child uses its own thread's state, atomics and system calls, and ends by `_exit`.
-    match unsafe { libc::fork() } {
-        0 => {
-            // SAFETY: a permit lends nothing.
-            let Ok(me) = (unsafe { region.join() }) else {
-                // SAFETY: ends the child.
-                unsafe { libc::_exit(2) }
+    let child = Child::runs(|| {
+        // SAFETY: a permit lends nothing.
+        let me = unsafe { region.join() }.expect("a slot");
+        for step in steps {
+            let ops = &step.ops[..step.number];
+            let ours = match step.undo {
+                true => region.try_acquire(&me, Set::from(ops)).map(std::mem::forget),
+                false => region.try_apply(&me, ops),
             };
-            let same = steps.iter().all(|step| {
-                let ops = &step.ops[..step.number];
-                let ours = match step.undo {
-                    true => region.try_acquire(&me, Set::from(ops)).map(std::mem::forget),
-                    false => region.try_apply(&me, ops),
-                };
-                let ours = match ours {
-                    Ok(()) => Outcome::Done,
-                    Err(SemError::WouldBlock) => Outcome::WouldBlock,
-                    Err(SemError::Limit) => Outcome::Limit,
-                    Err(error) => panic!("{error}"),
-                };
-                ours == kernel.perform(ops, step.undo)
-            });
-            std::mem::forget(me);
-            if same && by_signal {
-                // SAFETY: a signal to this process.
-                unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
-            }
-            // SAFETY: ends the child.
-            unsafe { libc::_exit(i32::from(!same)) }
+            let ours = match ours {
+                Ok(()) => Outcome::Done,
+                Err(SemError::WouldBlock) => Outcome::WouldBlock,
+                Err(SemError::Limit) => Outcome::Limit,
+                Err(error) => panic!("{error}"),
+            };
+            assert!(ours == kernel.perform(ops, step.undo), "another outcome");
         }
-        child => {
-            assert!(child > 0, "fork: {}", io::Error::last_os_error());
-            let mut status = 0;
-            // SAFETY: a child of this process, and a place for its status.
-            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            status == if by_signal { libc::SIGKILL } else { 0 }
+        std::mem::forget(me);
+        if by_signal {
+            // SAFETY: a signal to this process.
+            unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         }
-    }
+    });
+    child.waited() == if by_signal { libc::SIGKILL } else { 0 }
 }
 
 #[test]

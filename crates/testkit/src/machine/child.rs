@@ -5,6 +5,10 @@ use super::task;
 use std::io;
 
 /// A forked child, which the test waits for or kills.
+///
+/// A test that forks by itself does not see a panic of the child. It unwinds to the harness, the
+/// only thread of the process is over, and that ends with 0.
+#[must_use = "a child that is not waited for fails unseen"]
 pub struct Child(libc::pid_t);
 
 impl Child {
@@ -46,7 +50,6 @@ impl Child {
     }
 
     /// Returns when the child sleeps in the kernel and `seen` holds.
-    #[must_use]
     pub fn sleeps(self, seen: impl Fn() -> bool) -> Self {
         until("a child sleeps and has done what it was to do", || {
             task::until_process_asleep(self.0);
