@@ -133,6 +133,10 @@ macro_rules! faces {
             /// Shared access to the data of a [`ReentrantMutex`]; the drop of the last one unlocks.
             pub type ReentrantMutexGuard<'a, T> =
                 api::ReentrantMutexGuard<'a, types::ReentrantOf<RawThroughputMutex>, T>;
+            #[cfg(checking)]
+            /// A [`ReentrantMutexGuard`] narrowed to a part of the data.
+            pub type MappedReentrantMutexGuard<'a, T> =
+                api::MappedReentrantMutexGuard<'a, types::ReentrantOf<RawThroughputMutex>, T>;
 
             faces! { mutex "[`ulocks::Mutex`](https://docs.rs/ulocks/latest/ulocks/type.Mutex.html)",
                 Mutex MutexGuard MappedMutexGuard ArcMutexGuard Condvar: RawThroughputMutex }

@@ -32,7 +32,7 @@
 //! | `Mutex`, its guards and their methods | [`Mutex`], [`MutexGuard`], [`MappedMutexGuard`] | eight bytes and not one; the wait has a bound |
 //! | `MutexGuard::unlock_fair`, `unlocked_fair`, `bump`, `Mutex::force_unlock_fair` | [`fair::FairMutex`] and its guard | `Mutex` has none: its bound takes their place |
 //! | `FairMutex` | [`fair::FairMutex`] | strict: no thread overtakes a waiter |
-//! | `ReentrantMutex` | `ReentrantMutex` | no fair release either |
+//! | `ReentrantMutex`, its guards and their methods | `ReentrantMutex` and guards of the same names | no fair release either |
 //! | `RwLock`, its guards and their methods | [`RwLock`] and guards of the same names | 16 bytes and not eight; readers and writers take turns |
 //! | `RwLock::read_recursive` (0.12), `RecursiveRwLock` (0.13) | [`read_in`]`::<`[`Nested`]`>()` | once, inside a `read`: see below. `try_read_recursive_for` is [`try_read_in_for`] |
 //! | `Condvar` and its methods | [`Condvar`] | a wait may end without a notification; `notify_one` returns `false`, `notify_all` 0 |
@@ -41,7 +41,7 @@
 //! | `Mutex::const_new` of a raw lock (0.12) | [`Mutex::from_raw`](Mutex#method.from_raw) | |
 //! | `force_unlock()` (0.12) | [`Mutex::force_unlock`](Mutex#method.force_unlock)`(token)` | takes what the guard owes, as in 0.13 |
 //! | `lock_api`, `RawMutex`, `RawRwLock` | [`lock_api`](crate::lock_api), [`Raw`](crate::Raw)`<`[`RawThroughputMutex`](crate::unfair::RawThroughputMutex)`>`, `Raw<`[`RawPsRwLock`](crate::psrwlock::RawPsRwLock)`>` | lock_api is 0.5, also for programs that come from 0.12; its traits are those of `Raw` |
-//! | `ArcMutexGuard` and others, `serde` | the same names and features | |
+//! | `ArcMutexGuard` and others, `serde` | the same names and features | `ArcReentrantMutexGuard` is in [`lock_api`](crate::lock_api) |
 //! | feature `send_guard` | the guard of [`lock_async`](crate::task) | that of `lock` stays on its thread. A [`Permit`] of a [`Semaphore`] may go to another |
 //! | feature `deadlock_detection`, `deadlock::check_deadlock` | feature `debug`: `ulocks::checked` | finds a wrong order before it deadlocks, and says where |
 //!

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use ulocks_testkit as _;
 
 /// The names of the locks at the top of `ulocks`.
-const NAMES: &str = "Condvar MappedMutexGuard MappedRwLockReadGuard MappedRwLockWriteGuard Mutex MutexGuard Permit \
-                     ReentrantMutex ReentrantMutexGuard RwLock RwLockReadGuard RwLockUpgradableReadGuard \
-                     RwLockWriteGuard Semaphore WaitTimeoutResult";
+const NAMES: &str = "Condvar MappedMutexGuard MappedReentrantMutexGuard MappedRwLockReadGuard \
+                     MappedRwLockWriteGuard Mutex MutexGuard Permit ReentrantMutex ReentrantMutexGuard RwLock \
+                     RwLockReadGuard RwLockUpgradableReadGuard RwLockWriteGuard Semaphore WaitTimeoutResult";
 const WITH_ARC: &str = "ArcMutexGuard ArcRwLockReadGuard ArcRwLockUpgradableReadGuard ArcRwLockWriteGuard \
                         OwnedPermit";
 
@@ -17,9 +17,10 @@ macro_rules! program {
     ($name:ident $locks:path) => {
         mod $name {
             use locks::{
-                Condvar, MappedMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard,
-                Permit, ReentrantMutex, ReentrantMutexGuard, RwLock, RwLockReadGuard,
-                RwLockUpgradableReadGuard, RwLockWriteGuard, Semaphore, WaitTimeoutResult,
+                Condvar, MappedMutexGuard, MappedReentrantMutexGuard, MappedRwLockReadGuard,
+                MappedRwLockWriteGuard, Mutex, MutexGuard, Permit, ReentrantMutex, ReentrantMutexGuard,
+                RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, Semaphore,
+                WaitTimeoutResult,
             };
             use std::cell::Cell;
             use std::time::Duration;
@@ -69,7 +70,9 @@ macro_rules! program {
 
                 let outer: ReentrantMutexGuard<'_, Cell<u32>> = DEPTH.lock();
                 DEPTH.lock().set(1);
-                assert_eq!(outer.get(), 1);
+                let inner: MappedReentrantMutexGuard<'_, Cell<u32>> =
+                    ReentrantMutexGuard::map(DEPTH.lock(), |depth| depth);
+                assert_eq!((outer.get(), inner.get()), (1, 1));
 
                 #[cfg(feature = "arc_lock")]
                 {

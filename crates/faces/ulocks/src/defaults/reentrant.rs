@@ -62,4 +62,8 @@ ulocks_core::on_machine! {
     /// Shared access to the data of a [`ReentrantMutex`]; the drop of the last one unlocks.
     pub type ReentrantMutexGuard<'a, T> =
         lock_api::ReentrantMutexGuard<'a, Raw<RawThroughputMutex>, ThreadId, T>;
+
+    /// A [`ReentrantMutexGuard`] narrowed to a part of the data.
+    pub type MappedReentrantMutexGuard<'a, T> =
+        lock_api::MappedReentrantMutexGuard<'a, Raw<RawThroughputMutex>, ThreadId, T>;
 }
