@@ -12,7 +12,8 @@ use ulocks_testkit::cdylib;
 use ulocks_testkit::limit::output;
 
 /// Warnings are errors: a user may compile the header with all of them.
-const OPTIONS: [&str; 7] = ["-O1", "-g", "-pthread", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+const OPTIONS: [&str; 9] =
+    ["-O1", "-g", "-pthread", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"];
 
 /// What a program in C must be linked with beside the static library.
 const SYSTEM: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
