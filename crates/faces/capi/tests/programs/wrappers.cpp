@@ -178,6 +178,33 @@ static void pi_errors() {
     CHECK(!lock.owns_lock() && !not_held.is_locked());
 }
 
+// An owner ends while this thread waits.
+static void pi_owner_dies() {
+    for (;;) {
+        ulocks::pi_mutex mutex;
+        std::atomic<int> step{0};
+        std::thread owner([&] {
+            mutex.lock();
+            step = 1;
+            while (step != 2)
+                std::this_thread::yield();
+            std::this_thread::sleep_for(milliseconds(5));
+        });
+        while (step != 1)
+            std::this_thread::yield();
+        step = 2;
+        const std::error_code code = thrown([&mutex] { mutex.lock(); });
+        owner.join();
+        if (code == std::errc::state_not_recoverable)
+            continue; // It has ended before.
+        CHECK(code == std::errc::owner_dead);
+        CHECK(!mutex.is_locked());
+        CHECK(mutex.try_lock_for(seconds(40)));
+        mutex.unlock();
+        return;
+    }
+}
+
 static void reader_writer_locks() {
     static ulocks::rwlock lock;
     static int first, second;
@@ -304,6 +331,7 @@ int main() {
     condition_variables<ulocks::fair_mutex, ulocks::fair_condition_variable>(notify_all{});
     condition_variables<ulocks::pi_mutex, ulocks::pi_condition_variable>(notify_all{});
     pi_errors();
+    pi_owner_dies();
     reader_writer_locks();
     semaphores();
     arrays_of_semaphores();
