@@ -222,19 +222,19 @@ pub unsafe extern "C" fn ulocks_region_attached(region: *const ulocks_region_t) 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_region_close(region: *mut ulocks_region_t) -> c_int {
     let _call = Uncancelled::new();
-    // SAFETY: the caller's promise: it comes from a function that opened it, and is closed once.
-    let closed = unsafe { core::ptr::read(region) };
-    match closed.0.detach() {
-        Ok(()) => {
-            // SAFETY: as above. What was in it has been moved out.
-            drop(unsafe { Box::from_raw(region.cast::<core::mem::MaybeUninit<ulocks_region_t>>()) });
+    // It stays in its place, where threads that leave meanwhile count themselves out.
+    // SAFETY: the caller's promise.
+    match unsafe { &*region }.0.taking_part() {
+        0 => {
+            // SAFETY: the caller's promise: it comes from a function that opened it, and is closed
+            // once. No thread takes part, so none is in a call of it.
+            drop(unsafe { Box::from_raw(region) });
             0
         }
-        Err(busy) => {
-            let code = failed(&busy, libc::EBUSY);
-            // SAFETY: the place is the region's, and what was moved out of it comes back.
-            unsafe { region.write(ulocks_region_t(busy.into_inner())) };
-            code
+        threads => {
+            let why =
+                format_args!("threads of this process take part in the region ({threads}): they leave first");
+            failed(&why, libc::EBUSY)
         }
     }
 }

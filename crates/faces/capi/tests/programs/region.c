@@ -100,10 +100,44 @@ static void a_thread_that_ends_may_fail(void) {
     RETURNS(EBUSY, ulocks_region_close(region));
 }
 
+static pthread_barrier_t joined;
+
+static void *leaves_at_once(void *region) {
+    ulocks_member_t *me;
+    RETURNS(0, ulocks_region_join(region, &me));
+    pthread_barrier_wait(&joined);
+    RETURNS(0, ulocks_member_leave(me));
+    return NULL;
+}
+
+/* Until all have left, the region stays open for those that leave. */
+static void threads_leave_while_it_is_closed(void) {
+    enum { THREADS = 2, ROUNDS = 200 };
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_t threads[THREADS];
+        ulocks_region_t *region;
+        int closed = EBUSY;
+        RETURNS(0, ulocks_region_anonymous(&region));
+        CHECK(pthread_barrier_init(&joined, NULL, THREADS + 1) == 0);
+        for (int i = 0; i < THREADS; i++)
+            CHECK(pthread_create(&threads[i], NULL, leaves_at_once, region) == 0);
+        pthread_barrier_wait(&joined);
+        for (int looks = 0; closed == EBUSY && looks < 1000; looks++)
+            closed = ulocks_region_close(region);
+        for (int i = 0; i < THREADS; i++)
+            CHECK(pthread_join(threads[i], NULL) == 0);
+        if (closed == EBUSY)
+            closed = ulocks_region_close(region);
+        CHECK(closed == 0);
+        CHECK(pthread_barrier_destroy(&joined) == 0);
+    }
+}
+
 int main(void) {
     snprintf(path, sizeof path, "/tmp/ulocks-region-%d", (int)getpid());
     a_file_keeps_its_data();
     what_is_no_region_is_refused();
     a_thread_that_ends_may_fail();
+    threads_leave_while_it_is_closed();
     return 0;
 }

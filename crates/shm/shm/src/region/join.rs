@@ -4,8 +4,10 @@ use super::names::ROUND;
 use super::{InUse, Region};
 use crate::safe::SharedSafe;
 use crate::slots::{JoinError, Member, Slot};
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use ulocks_core::sync::{AtomicU64, Ordering::Relaxed};
+use ulocks_core::sync::AtomicU64;
+use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 
 /// How many threads of this process take part in a region.
 ///
@@ -39,7 +41,8 @@ impl Count {
     /// How many threads of this process take part.
     pub fn get(&self) -> usize {
         // At most 31 bits.
-        (Self::mine(self.0.load(Relaxed)) & Self::NUMBER) as usize
+        // Acquire: what a thread that has left did to the region comes before its end.
+        (Self::mine(self.0.load(Acquire)) & Self::NUMBER) as usize
     }
 
     /// Whether threads of a parent took part when it forked this process, or an ancestor of it.
@@ -175,7 +178,7 @@ impl<R: SharedSafe> Region<R> {
             let member = unsafe { Member::join(slots, start..start + self.mapping.size()) }?;
             if self.names.is_free(&member, self.file(), root.clone())? {
                 self.joined.add();
-                return Ok(Joined { member, count: &self.joined });
+                return Ok(Joined { member: ManuallyDrop::new(member), count: &self.joined });
             }
             slot = member.slot(); // (skip)
         }
@@ -189,7 +192,7 @@ impl<R: SharedSafe> Region<R> {
 /// Dropped, it leaves. A lock whose guard was forgotten is left as by the death of the thread.
 #[derive(Debug)]
 pub struct Joined<'r> {
-    member: Member<'r>,
+    member: ManuallyDrop<Member<'r>>,
     count: &'r Count,
 }
 
@@ -232,8 +235,12 @@ impl<'r> Deref for Joined<'r> {
 impl Drop for Joined<'_> {
     fn drop(&mut self) {
         // A child of fork has not counted its parent's threads.
-        if self.member.is_of_this_process() {
-            self.count.0.fetch_sub(1, Relaxed);
+        let is_counted = self.member.is_of_this_process();
+        // SAFETY: it is dropped once, here, and not used afterwards.
+        unsafe { ManuallyDrop::drop(&mut self.member) };
+        // The last access: the region may be closed from here on.
+        if is_counted {
+            self.count.0.fetch_sub(1, Release);
         }
     }
 }

@@ -193,10 +193,17 @@ impl<R: SharedSafe> Region<R> {
     /// If a thread takes part whose [`Joined`] was forgotten. A drop would leave the region mapped
     /// and attached until the process ends.
     pub fn detach(self) -> Result<(), InUse<Self>> {
-        match self.joined.get() {
+        match self.taking_part() {
             0 => Ok(()),
             threads => Err(InUse::new(self, threads, "threads of this process take part in the region")),
         }
+    }
+
+    /// How many threads of this process take part. What those that have left did to the region
+    /// happens before.
+    #[doc(hidden)]
+    pub fn taking_part(&self) -> usize {
+        self.joined.get()
     }
 
     fn root(&self) -> NonNull<R> {
