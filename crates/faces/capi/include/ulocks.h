@@ -489,10 +489,11 @@ int ulocks_region_fd(const ulocks_region_t *region);
 int ulocks_region_attached(const ulocks_region_t *region);
 
 /**
- * Closes the region in this process. No pointer into it may be used after that.
+ * Closes the region in this process. No pointer into it may be used after that. Threads may leave
+ * meanwhile.
  *
  * Returns 0, or EBUSY: a thread that joined has not left, and the region stays open. It may have
- * ended since, or be a thread of the parent of this process.
+ * ended since. In a child of fork the threads of its parent do not count.
  */
 int ulocks_region_close(ulocks_region_t *region);
 

@@ -215,10 +215,11 @@ pub unsafe extern "C" fn ulocks_region_attached(region: *const ulocks_region_t) 
     }
 }
 
-/// Closes the region in this process. No pointer into it may be used after that.
+/// Closes the region in this process. No pointer into it may be used after that. Threads may leave
+/// meanwhile.
 ///
 /// Returns 0, or EBUSY: a thread that joined has not left, and the region stays open. It may have
-/// ended since, or be a thread of the parent of this process.
+/// ended since. In a child of fork the threads of its parent do not count.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ulocks_region_close(region: *mut ulocks_region_t) -> c_int {
     let _call = Uncancelled::new();

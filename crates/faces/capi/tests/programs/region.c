@@ -100,6 +100,24 @@ static void a_thread_that_ends_may_fail(void) {
     RETURNS(EBUSY, ulocks_region_close(region));
 }
 
+static void a_child_closes_the_region_of_its_parent(void) {
+    int status;
+    ulocks_region_t *region;
+    ulocks_member_t *me;
+    RETURNS(0, ulocks_region_anonymous(&region));
+    RETURNS(0, ulocks_region_join(region, &me));
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        RETURNS(0, ulocks_region_close(region));
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    RETURNS(EBUSY, ulocks_region_close(region));
+    RETURNS(0, ulocks_member_leave(me));
+    RETURNS(0, ulocks_region_close(region));
+}
+
 static pthread_barrier_t joined;
 
 static void *leaves_at_once(void *region) {
@@ -138,6 +156,7 @@ int main(void) {
     a_file_keeps_its_data();
     what_is_no_region_is_refused();
     a_thread_that_ends_may_fail();
+    a_child_closes_the_region_of_its_parent();
     threads_leave_while_it_is_closed();
     return 0;
 }
