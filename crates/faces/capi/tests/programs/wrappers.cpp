@@ -12,6 +12,14 @@
 
 using namespace std::chrono;
 
+// A static object is initialised by the compiler: it is used before main, and before an object of
+// another file is made.
+#if __cplusplus >= 202002L
+#define CONSTINIT constinit
+#else
+#define CONSTINIT
+#endif
+
 // As a program may have read it from its options.
 using unsigned_milliseconds = duration<std::uint64_t, std::milli>;
 // A hundred days in each direction, and no more.
@@ -39,10 +47,17 @@ template <class Error> std::error_code thrown(Error error) {
     return {};
 }
 
+// And nothing is done at its end.
+template <class Lock> void is_a_lock() {
+    static_assert(!std::is_move_constructible<Lock>::value, "a lock is not moved");
+    static_assert(!std::is_move_assignable<Lock>::value, "a lock is not moved");
+    static_assert(std::is_trivially_destructible<Lock>::value, "a static lock outlives its users");
+}
+
 template <class Mutex> void mutexes() {
-    static Mutex mutex;
+    CONSTINIT static Mutex mutex;
     static int counter;
-    static_assert(!std::is_copy_constructible<Mutex>::value, "a lock is not copied");
+    is_a_lock<Mutex>();
 
     in_threads([] {
         for (int round = 0; round < ROUNDS; round++) {
@@ -112,8 +127,9 @@ template <class Mutex> void mutexes() {
 
 template <class Mutex, class Condvar, class Notify> void condition_variables(Notify notify) {
     static Mutex mutex;
-    static Condvar changed;
+    CONSTINIT static Condvar changed;
     static int turn;
+    is_a_lock<Condvar>();
 
     std::thread other([notify] {
         std::unique_lock<Mutex> lock(mutex);
@@ -206,8 +222,9 @@ static void pi_owner_dies() {
 }
 
 static void reader_writer_locks() {
-    static ulocks::rwlock lock;
+    CONSTINIT static ulocks::rwlock lock;
     static int first, second;
+    is_a_lock<ulocks::rwlock>();
     in_threads([] {
         for (int round = 0; round < ROUNDS; round++) {
             if (round % 4 == 0) {
@@ -266,13 +283,10 @@ static void reader_writer_locks() {
     lock.unlock();
 }
 
-// It is used before main, and before an object of another file is made.
-#if __cplusplus >= 202002L
-constinit
-#endif
-    static ulocks::semaphore two(2);
+CONSTINIT static ulocks::semaphore two(2);
 
 static void semaphores() {
+    is_a_lock<ulocks::semaphore>();
     static int inside;
     in_threads([] {
         for (int round = 0; round < ROUNDS; round++) {
