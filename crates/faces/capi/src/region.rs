@@ -1,7 +1,7 @@
 //! Regions, and the threads that take part in them.
 
 use crate::call::Uncancelled;
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::ffi::{CStr, c_char, c_int};
 use libc::{mode_t, size_t};
 use std::ffi::{CString, OsStr};
@@ -36,6 +36,9 @@ pub const ULOCKS_REGION_JOINED: c_int = 2;
 
 thread_local! {
     static WHY: RefCell<CString> = RefCell::default();
+    /// The sentence in place of `WHY` that a function of a lock says. It allocates nothing, and has
+    /// no destructor, for which the C library would allocate.
+    static OF_A_LOCK: Cell<Option<&'static CStr>> = const { Cell::new(None) };
 }
 
 /// What the calling thread's last error of a region, of a member or of a name was, as a sentence
@@ -43,11 +46,15 @@ thread_local! {
 /// the thread ends, in a destructor of a thread-local object or of a pthread key, it may be empty.
 #[unsafe(no_mangle)]
 pub extern "C" fn ulocks_region_error() -> *const c_char {
-    WHY.try_with(|why| why.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+    match OF_A_LOCK.get() {
+        Some(why) => why.as_ptr(),
+        None => WHY.try_with(|why| why.borrow().as_ptr()).unwrap_or(c"".as_ptr()),
+    }
 }
 
 /// Keeps the sentence for `ulocks_region_error`, unless the thread ends and has no place for it.
 fn failed(why: &dyn core::fmt::Display, code: c_int) -> c_int {
+    OF_A_LOCK.set(None);
     let text = CString::new(why.to_string().replace('\0', " ")).unwrap_or_default();
     _ = WHY.try_with(|why| why.replace(text));
     code
@@ -359,7 +366,8 @@ pub(crate) fn usable<'a>(me: &'a Member<'static>) -> Result<&'a Member<'static>,
     if me.is_of_this_process() {
         return Ok(me);
     }
-    Err(failed(&"a child of fork uses its parent's member; join in the child", libc::EINVAL))
+    OF_A_LOCK.set(Some(c"a child of fork uses its parent's member; join in the child"));
+    Err(libc::EINVAL)
 }
 
 /// The member behind a pointer.

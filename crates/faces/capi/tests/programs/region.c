@@ -100,6 +100,47 @@ static void a_thread_that_ends_may_fail(void) {
     RETURNS(EBUSY, ulocks_region_close(region));
 }
 
+static int allocations;
+
+#ifdef __GLIBC__
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+
+void *malloc(size_t size) {
+    allocations++;
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size) {
+    allocations++;
+    return __libc_calloc(count, size);
+}
+#endif
+
+static void no_error_of_a_lock_allocates(void) {
+    int status;
+    ulocks_region_t *region;
+    ulocks_member_t *me;
+    ulocks_robust_mutex_t *mutex;
+    RETURNS(0, ulocks_region_anonymous(&region));
+    RETURNS(0, ulocks_region_join(region, &me));
+    RETURNS(0, ulocks_region_robust_mutex(region, me, "mutex", &mutex));
+    const pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        const int before = allocations;
+        RETURNS(EINVAL, ulocks_robust_mutex_lock(mutex, me)); /* its parent's member */
+        CHECK(allocations == before);
+        CHECK(strstr(ulocks_region_error(), "join in the child") != NULL);
+        RETURNS(EINVAL, ulocks_region_robust_mutex(region, me, "mutex", NULL));
+        CHECK(strstr(ulocks_region_error(), "null") != NULL);
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    RETURNS(0, ulocks_member_leave(me));
+    RETURNS(0, ulocks_region_close(region));
+}
+
 static void a_child_closes_the_region_of_its_parent(void) {
     int status;
     ulocks_region_t *region;
@@ -156,6 +197,7 @@ int main(void) {
     a_file_keeps_its_data();
     what_is_no_region_is_refused();
     a_thread_that_ends_may_fail();
+    no_error_of_a_lock_allocates();
     a_child_closes_the_region_of_its_parent();
     threads_leave_while_it_is_closed();
     return 0;
