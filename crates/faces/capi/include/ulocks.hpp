@@ -67,8 +67,8 @@ std::chrono::nanoseconds whole(const std::chrono::duration<Rep, Period> &timeout
     return down < timeout ? down + nanoseconds(1) : down;
 }
 
-// How long it is until `moment` on its own clock: none if it has passed, a century at most. Where it
-// is more than an hour, it may be too short by some hundred nanoseconds.
+// How long it is until `moment` on its own clock: none if it has passed, a century at most. What is
+// more than an hour may be too short by some hundred nanoseconds.
 template <class Clock, class Duration>
 std::chrono::nanoseconds left(const std::chrono::time_point<Clock, Duration> &moment) {
     const auto now = Clock::now();
@@ -236,9 +236,9 @@ ULOCKS_HPP_MUTEX(fair_mutex, fair_condition_variable, ulocks_fair_mutex)
 // A mutex with priority inheritance.
 //
 // lock, try_lock and the like throw an error of the kernel, as ulocks_pi_mutex_t lists them. For
-// std::errc::owner_dead they unlock the mutex first, and no later call says so again. To repair what
-// an ended thread has left, call ulocks_pi_mutex_lock with native_handle() in their place. unlock
-// throws std::errc::operation_not_permitted if the calling thread does not hold the mutex.
+// std::errc::owner_dead they unlock the mutex first, and no later call says so again. To repair
+// what an ended thread has left, call ulocks_pi_mutex_lock with native_handle() in their place.
+// unlock throws std::errc::operation_not_permitted if the calling thread does not hold the mutex.
 class pi_mutex {
   public:
     using native_handle_type = ulocks_pi_mutex_t *;
