@@ -19,6 +19,7 @@ use ulocks_core::model::{self, Config, Grade};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell, interruption_point, spin_until};
 use ulocks_core::time::Deadline;
+use ulocks_testkit::thread::with;
 
 type Word = Futex<Local>;
 
@@ -57,12 +58,7 @@ fn what_follows_a_fruitless_look_is_explored() {
             data.with_mut(|data| unsafe { *data += 1 });
             word.swap(0, Release);
         };
-        let threads: Vec<_> = (0..2)
-            .map(|_| {
-                let lock = Arc::clone(&lock);
-                thread::spawn(move || round(&lock))
-            })
-            .collect();
+        let threads: Vec<_> = (0..2).map(|_| with(&lock, move |lock| round(lock))).collect();
         round(&lock);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
@@ -121,12 +117,7 @@ fn a_wait_compares_with_the_newest_value() {
 fn the_exact_grade_leaves_the_second_sleeper_asleep_and_the_cheap_one_wakes_everybody() {
     let one_of_two = || {
         let word = Arc::new(Word::new(0));
-        let sleepers: Vec<_> = (0..2)
-            .map(|_| {
-                let word = Arc::clone(&word);
-                thread::spawn(move || word.wait(0, None))
-            })
-            .collect();
+        let sleepers: Vec<_> = (0..2).map(|_| with(&word, |word| word.wait(0, None))).collect();
         word.swap(1, Relaxed);
         assert!(word.key().wake(1) <= 1);
         for sleeper in sleepers {
@@ -171,10 +162,7 @@ fn masks_that_make_no_difference_are_left_out() {
 fn a_cut_exploration_has_failed() {
     model::explore(Config { max_executions: Some(1), ..Config::unbounded() }, || {
         let word = Arc::new(Word::new(0));
-        let other = {
-            let word = Arc::clone(&word);
-            thread::spawn(move || word.swap(1, Relaxed))
-        };
+        let other = with(&word, |word| word.swap(1, Relaxed));
         word.swap(2, Relaxed);
         other.join().unwrap();
     });

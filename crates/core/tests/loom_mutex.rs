@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use loom::thread;
 use ulocks_core::futex::{Futex, Local};
 use ulocks_core::model::{self, Config, Grade};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::UnsafeCell;
+use ulocks_testkit::thread::with;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Bug {
@@ -105,12 +105,7 @@ fn count(threads: usize, rounds: u32, bug: Bug) -> impl Fn() + Send + Sync + 'st
                 mutex.unlock();
             }
         };
-        let others: Vec<_> = (1..threads)
-            .map(|_| {
-                let mutex = Arc::clone(&mutex);
-                thread::spawn(move || work(&mutex))
-            })
-            .collect();
+        let others: Vec<_> = (1..threads).map(|_| with(&mutex, move |mutex| work(mutex))).collect();
         work(&mutex);
         for other in others {
             other.join().unwrap();

@@ -23,7 +23,7 @@ use ulocks_core::sync::spin_until;
 use ulocks_core::time::Deadline;
 use ulocks_testkit::model::{install_handler, until_struck};
 use ulocks_testkit::tasks::{Monitor, block_on};
-use ulocks_testkit::thread::{Arc, spawn};
+use ulocks_testkit::thread::{Arc, with};
 
 /// By chance, with spurious wake-ups.
 fn sampled() -> Config {
@@ -179,10 +179,7 @@ fn one_is_dropped() {
         for future in &mut futures {
             assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         }
-        let notifier = {
-            let condvar = Arc::clone(&condvar);
-            spawn(move || assert!(condvar.notify_one(), "nobody was there"))
-        };
+        let notifier = with(&condvar, |condvar| assert!(condvar.notify_one(), "nobody was there"));
         let [dropped, kept] = futures;
         drop(dropped);
         block_on(kept);
@@ -196,8 +193,7 @@ fn one_is_dropped() {
 /// follows.
 fn one_is_told() {
     let condvar = Arc::new(Sequence::<InOrderMutex>::new());
-    let told = Arc::clone(&condvar);
-    let task = spawn(move || block_on(pin!(told.notified())));
+    let task = with(&condvar, |condvar| block_on(pin!(condvar.notified())));
     spin_until(|| condvar.notify_one());
     task.join().unwrap();
 }

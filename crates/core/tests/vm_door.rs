@@ -16,6 +16,7 @@ use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, spin_until};
 use ulocks_core::tid;
 use ulocks_core::time::{Clock, Deadline};
+use ulocks_testkit::thread::with;
 
 const LATER: Duration = Duration::from_secs(1);
 
@@ -88,13 +89,10 @@ fn what_a_static_holds_at_first_needs_no_publication() {
     // Whereas an atomic that a thread makes has to be handed over.
     finds_bug_saying("creates the atomic", Config::exhaustive(), || {
         let place = Arc::new((AtomicU32::new(0), std::sync::OnceLock::new()));
-        let maker = {
-            let place = Arc::clone(&place);
-            spawn(move || {
-                let _ = place.1.set(AtomicU32::new(7));
-                place.0.store(1, Relaxed);
-            })
-        };
+        let maker = with(&place, |place| {
+            let _ = place.1.set(AtomicU32::new(7));
+            place.0.store(1, Relaxed);
+        });
         if place.0.load(Relaxed) == 1 {
             assert_eq!(place.1.get().unwrap().load(Relaxed), 7);
         }
@@ -123,8 +121,7 @@ fn a_busy_wait_ends_with_any_number_of_threads() {
     explore(Config::sampled(500), || {
         let turn = Arc::new(AtomicU32::new(0));
         let others = [1, 2, 3, 4, 5].map(|mine| {
-            let turn = Arc::clone(&turn);
-            spawn(move || {
+            with(&turn, move |turn| {
                 spin_until(|| turn.load(Acquire) == mine);
                 turn.store(mine + 1, Release);
             })

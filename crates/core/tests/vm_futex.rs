@@ -17,6 +17,7 @@ use ulocks_core::model::thread::spawn;
 use ulocks_core::model::{Config, explore, finds_bug_saying};
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
+use ulocks_testkit::thread::with;
 
 type Word = Futex<Local>;
 
@@ -35,14 +36,11 @@ fn a_signal_ends_a_timed_wait_and_restarts_another() {
         let word = word(0);
         let (handled, me) = (Arc::clone(&word), 0);
         signal::install(usr1, 0, move || handled.store(1, Relaxed));
-        let other = {
-            let bed = Arc::clone(&word);
-            spawn(move || {
-                if bed.load(Relaxed) == 0 {
-                    signal::send(me, usr1);
-                }
-            })
-        };
+        let other = with(&word, move |word| {
+            if word.load(Relaxed) == 0 {
+                signal::send(me, usr1);
+            }
+        });
         // The handler comes before the sleep, or ends it.
         let waited = word.wait(0, Some(Deadline::NEVER));
         assert!(matches!(waited, Waited::Interrupted | Waited::Mismatch), "{waited:?}");
@@ -65,13 +63,10 @@ fn a_wait_on_several_ends_by_any_of_them() {
     let seen = outcomes.clone();
     explore(Config::exhaustive(), move || {
         let words = Arc::new((Word::new(0), Futex::<Global>::new(5)));
-        let waker = {
-            let words = Arc::clone(&words);
-            spawn(move || {
-                words.1.store(6, Relaxed);
-                words.1.key().wake(1)
-            })
-        };
+        let waker = with(&words, |words| {
+            words.1.store(6, Relaxed);
+            words.1.key().wake(1)
+        });
         let entries = [Waiter::new(&words.0, 0), Waiter::new(&words.1, 5)];
         let outcome = waitv(&entries, Some(soon())).unwrap();
         assert_eq!(waker.join().unwrap() == 1, outcome == WaitvOutcome::Woken(1));

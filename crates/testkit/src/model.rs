@@ -16,7 +16,7 @@ pub mod upgrade;
 
 use crate::new_lock;
 use crate::order::Recorder;
-use crate::thread::{Arc, spawn, together};
+use crate::thread::{Arc, together, with};
 use core::time::Duration;
 #[cfg(world = "vm")]
 use ulocks_core::model::signal::{self, Signal};
@@ -86,8 +86,7 @@ pub fn exclusion_despite_deaths<L: RawMutex + Send + Sync + 'static>(threads: us
     let protected = Arc::new(Protected::<L>::new());
     let users: Vec<_> = (0..threads)
         .map(|_| {
-            let protected = Arc::clone(&protected);
-            spawn(move || {
+            with(&protected, |protected| {
                 let token = protected.lock.lock();
                 protected.count_and_unlock(token)
             })
@@ -180,8 +179,7 @@ fn leave_or_not<L: RawMutex + Send + Sync + 'static>(threads: usize, may_leave: 
     let held = protected.lock.lock();
     let others: Vec<_> = (1..threads)
         .map(|me| {
-            let protected = Arc::clone(&protected);
-            spawn(move || {
+            with(&protected, move |protected| {
                 let token =
                     if me % 2 == 1 { may_leave(&protected.lock) } else { Some(protected.lock.lock()) };
                 let Some(token) = token else { return 0 };
@@ -343,8 +341,7 @@ pub fn give_up_while_held<L: RawMutex + Send + Sync + 'static>(threads: usize) {
     let held = protected.lock.lock();
     let others: Vec<_> = (1..threads)
         .map(|_| {
-            let protected = Arc::clone(&protected);
-            spawn(move || lock_within(&protected.lock, Duration::from_millis(1)).is_some())
+            with(&protected, |protected| lock_within(&protected.lock, Duration::from_millis(1)).is_some())
         })
         .collect();
     for other in others {
@@ -365,8 +362,7 @@ pub fn give_up_beside_a_barger<L: RawMutex + Send + Sync + 'static>(waiters: usi
     let held = protected.lock.lock();
     let others: Vec<_> = (0..waiters)
         .map(|_| {
-            let protected = Arc::clone(&protected);
-            spawn(move || {
+            with(&protected, |protected| {
                 let taken = lock_within(&protected.lock, Duration::from_millis(1));
                 let taken = taken.map(|token| protected.count_and_unlock(token));
                 usize::from(taken.is_some())

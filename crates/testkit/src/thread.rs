@@ -31,6 +31,16 @@ pub fn id() -> Id {
 /// aborts the process when it is dropped by a panic, so that no failure could be reported.
 pub use std::sync::Arc;
 
+/// Runs `body` in a thread of its own, on what the threads share.
+#[track_caller]
+pub fn with<T: ?Sized + Send + Sync + 'static, R: Send + 'static>(
+    shared: &Arc<T>,
+    body: impl FnOnce(&T) -> R + Send + 'static,
+) -> JoinHandle<R> {
+    let shared = Arc::clone(shared);
+    spawn(move || body(&shared))
+}
+
 /// Runs `body(0)` to `body(threads - 1)` at the same time, the last on the calling thread, and
 /// returns what they return.
 ///
@@ -41,12 +51,7 @@ pub fn together<R: Send + 'static>(
     body: impl Fn(usize) -> R + Send + Sync + 'static,
 ) -> Vec<R> {
     let body = Arc::new(body);
-    let others: Vec<_> = (0..threads - 1)
-        .map(|me| {
-            let body = Arc::clone(&body);
-            spawn(move || body(me))
-        })
-        .collect();
+    let others: Vec<_> = (0..threads - 1).map(|me| with(&body, move |body| body(me))).collect();
     let last = body(threads - 1);
     let mut results: Vec<_> =
         others.into_iter().map(|other| other.join().expect("a client thread panicked")).collect();

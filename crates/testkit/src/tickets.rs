@@ -1,7 +1,7 @@
 //! Clients of a lock's condition variable in a model: tickets, and threads that wait for them.
 
 use crate::new_lock;
-use crate::thread::{JoinHandle, spawn};
+use crate::thread::{JoinHandle, with};
 use core::time::Duration;
 use std::sync::Arc;
 use ulocks_core::condvar::{RawCondvar, Wakeup};
@@ -83,10 +83,7 @@ impl<L: RawMutex + Send + Sync + 'static> Tickets<L> {
 
     /// Threads that wait for a ticket each.
     fn waiters(self: &Arc<Self>, count: usize) -> Vec<JoinHandle<bool>> {
-        let waiter = |_| {
-            let tickets = Arc::clone(self);
-            spawn(move || tickets.counter.take(&tickets.condvar, None))
-        };
+        let waiter = |_| with(self, |tickets| tickets.counter.take(&tickets.condvar, None));
         (0..count).map(waiter).collect()
     }
 }
@@ -116,10 +113,7 @@ pub fn all_at_once<L: RawMutex + Send + Sync + 'static>(waiters: usize, while_ho
 pub fn one_by_one<L: RawMutex + Send + Sync + 'static>(waiters: usize, while_holding: bool) {
     let tickets = Tickets::<L>::new();
     let waiting = tickets.waiters(waiters);
-    let locker = {
-        let tickets = Arc::clone(&tickets);
-        spawn(move || tickets.counter.put(0))
-    };
+    let locker = with(&tickets, |tickets| tickets.counter.put(0));
     for _ in 0..waiters {
         if while_holding {
             tickets.counter.put_and(1, || _ = tickets.condvar.notify_one());
@@ -140,10 +134,7 @@ pub fn one_by_one<L: RawMutex + Send + Sync + 'static>(waiters: usize, while_hol
 pub fn all_beside_a_barger<L: RawMutex + Send + Sync + 'static>(waiters: usize) {
     let tickets = Tickets::<L>::new();
     let waiting = tickets.waiters(waiters);
-    let barger = {
-        let tickets = Arc::clone(&tickets);
-        spawn(move || tickets.counter.put(waiters))
-    };
+    let barger = with(&tickets, move |tickets| tickets.counter.put(waiters));
     barger.join().unwrap();
     tickets.condvar.notify_all();
     tickets.counter.put(0);
@@ -157,10 +148,9 @@ pub fn all_beside_a_barger<L: RawMutex + Send + Sync + 'static>(waiters: usize) 
 pub fn one_gives_up<L: RawMutex + Send + Sync + 'static>(patient: usize) {
     let tickets = Tickets::<L>::new();
     let waiting = tickets.waiters(patient);
-    let impatient = {
-        let tickets = Arc::clone(&tickets);
-        spawn(move || tickets.counter.take(&tickets.condvar, Some(Deadline::after(Duration::from_millis(1)))))
-    };
+    let impatient = with(&tickets, |tickets| {
+        tickets.counter.take(&tickets.condvar, Some(Deadline::after(Duration::from_millis(1))))
+    });
     tickets.counter.put_and(patient + 1, || _ = tickets.condvar.notify_all());
     assert!(all_taken(waiting));
     impatient.join().unwrap();
@@ -174,8 +164,9 @@ pub fn one_gives_up<L: RawMutex + Send + Sync + 'static>(patient: usize) {
 pub fn all_give_up<L: RawMutex + Send + Sync + 'static>(impatient: usize) {
     let tickets = Tickets::<L>::new();
     let waiter = |_| {
-        let tickets = Arc::clone(&tickets);
-        spawn(move || tickets.counter.take(&tickets.condvar, Some(Deadline::after(Duration::from_millis(1)))))
+        with(&tickets, |tickets| {
+            tickets.counter.take(&tickets.condvar, Some(Deadline::after(Duration::from_millis(1))))
+        })
     };
     let waiting: Vec<_> = (0..impatient).map(waiter).collect();
     assert!(waiting.into_iter().all(|waiter| !waiter.join().unwrap()));

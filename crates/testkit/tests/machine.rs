@@ -12,6 +12,7 @@ use ulocks_core::raw::RawMutex as _;
 use ulocks_core::time::Deadline;
 use ulocks_testkit::plain::{Plain, PlainShared};
 use ulocks_testkit::stress::{self, Load};
+use ulocks_testkit::thread::with;
 use ulocks_testkit::{Child, interrupt, limit, model, shared, task, watchdog};
 
 #[test]
@@ -102,12 +103,9 @@ fn a_release_wakes_the_sleeper() {
     let lock = Arc::new(Plain::new());
     lock.lock();
     let (say, said) = channel();
-    let sleeper = thread::spawn({
-        let lock = Arc::clone(&lock);
-        move || {
-            say.send(task::id()).unwrap();
-            lock.lock();
-        }
+    let sleeper = with(&lock, move |lock| {
+        say.send(task::id()).unwrap();
+        lock.lock();
     });
     task::until_asleep(&[said.recv().unwrap()]);
     let _watchdog = watchdog::watch_for(Duration::from_secs(20), "stranded", {

@@ -3,7 +3,6 @@
 #![cfg(world = "machine")]
 
 use std::sync::{Arc, mpsc::channel};
-use std::thread;
 use std::time::Duration;
 use ulocks_core::raw::RawRwLock as _;
 use ulocks_testkit::model::rw::Role::{Read, TimedRead, TimedWrite, Write};
@@ -12,6 +11,7 @@ use ulocks_testkit::model::{rw as model, upgrade};
 use ulocks_testkit::plain::rw::{PlainRw, PlainRwShared};
 use ulocks_testkit::rw::{shared, stress};
 use ulocks_testkit::stress::Load;
+use ulocks_testkit::thread::with;
 use ulocks_testkit::{interrupt, task, watchdog};
 
 #[test]
@@ -77,12 +77,9 @@ fn the_last_reader_wakes_the_writer() {
     lock.read();
     lock.read();
     let (say, said) = channel();
-    let sleeper = thread::spawn({
-        let lock = Arc::clone(&lock);
-        move || {
-            say.send(task::id()).unwrap();
-            lock.write();
-        }
+    let sleeper = with(&lock, move |lock| {
+        say.send(task::id()).unwrap();
+        lock.write();
     });
     task::until_asleep(&[said.recv().unwrap()]);
     let _watchdog = watchdog::watch_for(Duration::from_secs(20), "stranded", {

@@ -8,7 +8,7 @@ use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_testkit::model::free;
 use ulocks_testkit::new_lock;
-use ulocks_testkit::thread::{JoinHandle, spawn};
+use ulocks_testkit::thread::{JoinHandle, spawn, with};
 
 /// Threads that wait once each, and in which order they came and returned.
 struct Place<L: Lock> {
@@ -81,10 +81,7 @@ impl<L: Lock> Place<L> {
 }
 
 fn waiters<L: Lock>(place: &Arc<Place<L>>, count: usize, may_give_up: bool) -> Vec<JoinHandle<bool>> {
-    let waiter = |_| {
-        let place = Arc::clone(place);
-        spawn(move || place.wait(may_give_up).0)
-    };
+    let waiter = |_| with(place, move |place| place.wait(may_give_up).0);
     (0..count).map(waiter).collect()
 }
 
@@ -123,8 +120,7 @@ pub fn a_moved_waiter_does_not_give_up<L: Lock>(others: usize) {
     place.until_all_wait(1);
     place.mutex.lock();
     let leaver = |_| {
-        let place = Arc::clone(&place);
-        spawn(move || {
+        with(&place, |place| {
             if place.mutex.lock_until(soon()).is_some() {
                 // SAFETY: just locked.
                 unsafe { place.mutex.unlock(()) };
@@ -145,10 +141,7 @@ pub fn nobody_is_left<L: Lock>(timed: usize) {
     let place = Arc::new(Place::<L>::new());
     let waiting = waiters(&place, timed, true);
     let patient = waiters(&place, 1, false);
-    let other = {
-        let place = Arc::clone(&place);
-        spawn(move || _ = place.condvar.notify_one())
-    };
+    let other = with(&place, |place| _ = place.condvar.notify_one());
     place.until_all_wait(timed + 1);
     place.notify_all(true);
     assert!(patient.into_iter().all(|waiter| waiter.join().unwrap()), "the patient waiter gave up");
@@ -162,13 +155,10 @@ pub fn a_notifier_waits_next<L: Lock>() {
     let place = Arc::new(Place::<L>::new());
     let (mut timed, mut patient) = (waiters(&place, 1, true), waiters(&place, 1, false));
     place.until_all_wait(2);
-    let notifier = {
-        let place = Arc::clone(&place);
-        spawn(move || {
-            place.condvar.notify_one();
-            place.wait(false).0
-        })
-    };
+    let notifier = with(&place, |place| {
+        place.condvar.notify_one();
+        place.wait(false).0
+    });
     let join = |waiters: &mut Vec<JoinHandle<bool>>| waiters.drain(..).all(|waiter| waiter.join().unwrap());
     if !join(&mut timed) {
         assert!(join(&mut patient), "the patient waiter gave up");

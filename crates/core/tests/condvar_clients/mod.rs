@@ -13,7 +13,7 @@ use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::time::Deadline;
 use ulocks_testkit::new_lock;
 use ulocks_testkit::plain::ThreeState;
-use ulocks_testkit::thread::{JoinHandle, spawn};
+use ulocks_testkit::thread::{JoinHandle, spawn, with};
 use ulocks_testkit::tickets::Counter;
 
 /// A mutex that a client can use.
@@ -47,13 +47,11 @@ pub fn soon() -> Deadline {
 }
 
 fn waiter<L: Lock>(shared: &Handle<L>) -> JoinHandle<()> {
-    let shared = Arc::clone(shared);
-    spawn(move || assert!(shared.counter.take(&shared.condvar, None)))
+    with(shared, |shared| assert!(shared.counter.take(&shared.condvar, None)))
 }
 
 fn waiter_on_the_other_mutex<L: Lock>(shared: &Handle<L>) -> JoinHandle<()> {
-    let shared = Arc::clone(shared);
-    spawn(move || assert!(shared.other.take(&shared.condvar, None)))
+    with(shared, |shared| assert!(shared.other.take(&shared.condvar, None)))
 }
 
 fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
@@ -92,16 +90,13 @@ pub fn stray_notification<L: Lock>() {
 pub fn stray_requeue<L: Lock>() {
     let shared = Shared::<L>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
-    let notifier = {
-        let shared = Arc::clone(&shared);
-        spawn(move || {
-            shared.condvar.notify_all();
-            for _ in 0..2 {
-                shared.counter.put(1);
-                shared.condvar.notify_one();
-            }
-        })
-    };
+    let notifier = with(&shared, |shared| {
+        shared.condvar.notify_all();
+        for _ in 0..2 {
+            shared.counter.put(1);
+            shared.condvar.notify_one();
+        }
+    });
     join(waiting);
     notifier.join().unwrap();
 }
@@ -111,14 +106,8 @@ pub fn stray_requeue<L: Lock>() {
 #[allow(dead_code)] // Four threads are too many for loom.
 pub fn stray_requeue_beside_a_timeout<L: Lock>() {
     let shared = Shared::<L>::new();
-    let timed = {
-        let shared = Arc::clone(&shared);
-        spawn(move || _ = shared.counter.take(&shared.condvar, Some(soon())))
-    };
-    let notifier = {
-        let shared = Arc::clone(&shared);
-        spawn(move || _ = shared.condvar.notify_all())
-    };
+    let timed = with(&shared, |shared| _ = shared.counter.take(&shared.condvar, Some(soon())));
+    let notifier = with(&shared, |shared| _ = shared.condvar.notify_all());
     let waiting = [waiter(&shared), waiter(&shared)];
     shared.counter.put(1);
     for _ in 0..2 {
@@ -200,26 +189,22 @@ pub fn one_while_another_holds<L: Lock>() {
 
 /// A thread that acquires the mutex and releases it.
 fn locker<L: Lock>(shared: &Handle<L>) -> JoinHandle<()> {
-    let shared = Arc::clone(shared);
-    spawn(move || shared.counter.put(0))
+    with(shared, |shared| shared.counter.put(0))
 }
 
 /// The mutex is freed as soon as its only waiter has returned, while notifications are under way.
 #[allow(dead_code)] // Loom does not see that memory is freed.
 pub fn a_mutex_that_is_freed<L: Lock>() {
     let condvar = Arc::new(RawCondvar::<L>::new());
-    let waiter = {
-        let condvar = Arc::clone(&condvar);
-        spawn(move || {
-            let mutex = new_lock::<L>();
-            mutex.lock();
-            // SAFETY: the mutex is held, and so it is when `wait` returns.
-            unsafe {
-                let _ = condvar.wait(&mutex, (), Some(soon()));
-                mutex.unlock(());
-            }
-        })
-    };
+    let waiter = with(&condvar, |condvar| {
+        let mutex = new_lock::<L>();
+        mutex.lock();
+        // SAFETY: the mutex is held, and so it is when `wait` returns.
+        unsafe {
+            let _ = condvar.wait(&mutex, (), Some(soon()));
+            mutex.unlock(());
+        }
+    });
     condvar.notify_one();
     condvar.notify_one();
     waiter.join().unwrap();
@@ -230,10 +215,7 @@ pub fn two_notifiers<L: Lock>() {
     let shared = Shared::<L>::new();
     let waiting = [waiter(&shared), waiter(&shared)];
     shared.counter.put(2);
-    let other = {
-        let shared = Arc::clone(&shared);
-        spawn(move || shared.condvar.notify_one())
-    };
+    let other = with(&shared, |shared| shared.condvar.notify_one());
     shared.condvar.notify_all();
     other.join().unwrap();
     join(waiting);
@@ -281,8 +263,7 @@ pub fn somebody_says_so<L: Lock>(waiters: usize, limit: fn() -> Deadline) {
     let shared = Shared::<L>::new();
     let waiting: Vec<_> = (0..waiters)
         .map(|_| {
-            let shared = Arc::clone(&shared);
-            spawn(move || {
+            with(&shared, move |shared| {
                 let Counter { mutex, tickets } = &shared.counter;
                 mutex.lock();
                 // SAFETY: the mutex is held.
@@ -355,29 +336,26 @@ pub fn a_second_mutex_on_the_way<L: Lock>() {
 #[allow(dead_code)] // One world is enough.
 pub fn one_is_cancelled<L: Lock + RawMutex<Condvar = Sequence<L>>>() {
     let shared = Shared::<L>::new();
-    let cancelled = {
-        let shared = Arc::clone(&shared);
-        spawn(move || {
-            let Shared { condvar, counter, .. } = &*shared;
+    let cancelled = with(&shared, |shared| {
+        let Shared { condvar, counter, .. } = shared;
+        counter.mutex.lock();
+        let deadline = Some(soon());
+        // SAFETY: locked above; the wait is ended below.
+        let waiting = unsafe { condvar.begin_wait(&counter.mutex, (), deadline) };
+        let is_asleep = condvar.sleep_here(&waiting, deadline).is_some();
+        let woken = if is_asleep { condvar.cancel_wait(waiting) } else { condvar.end_wait(waiting) };
+        if woken.requeued {
+            counter.mutex.lock_requeued();
+        } else {
             counter.mutex.lock();
-            let deadline = Some(soon());
-            // SAFETY: locked above; the wait is ended below.
-            let waiting = unsafe { condvar.begin_wait(&counter.mutex, (), deadline) };
-            let is_asleep = condvar.sleep_here(&waiting, deadline).is_some();
-            let woken = if is_asleep { condvar.cancel_wait(waiting) } else { condvar.end_wait(waiting) };
-            if woken.requeued {
-                counter.mutex.lock_requeued();
-            } else {
-                counter.mutex.lock();
-            }
-            // SAFETY: locked above.
-            unsafe { counter.mutex.unlock(()) };
-            if !is_asleep {
-                // It was notified in its spin, and does not use the ticket.
-                condvar.notify_one();
-            }
-        })
-    };
+        }
+        // SAFETY: locked above.
+        unsafe { counter.mutex.unlock(()) };
+        if !is_asleep {
+            // It was notified in its spin, and does not use the ticket.
+            condvar.notify_one();
+        }
+    });
     let waiter = waiter(&shared);
     shared.counter.put(1);
     shared.condvar.notify_one();

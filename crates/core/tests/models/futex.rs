@@ -9,7 +9,7 @@ use ulocks_core::model::{Config, explore, finds_bug_saying};
 use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell, spin_until};
 use ulocks_core::time::Deadline;
-use ulocks_testkit::thread::{JoinHandle, spawn};
+use ulocks_testkit::thread::{JoinHandle, spawn, with};
 
 type Word = Futex<Local>;
 
@@ -62,13 +62,10 @@ fn a_change_of_the_word_before_the_wake_up_is_never_missed() {
     let seen = outcomes.clone();
     explore(whole(), move || {
         let word = Arc::new(Word::new(0));
-        let waker = {
-            let word = Arc::clone(&word);
-            spawn(move || {
-                word.swap(1, Release);
-                word.key().wake(1)
-            })
-        };
+        let waker = with(&word, |word| {
+            word.swap(1, Release);
+            word.key().wake(1)
+        });
         let waited = word.wait(0, None);
         let woken = waker.join().unwrap();
         assert_eq!(waited == Waited::Woken, woken == 1);
@@ -125,8 +122,7 @@ fn a_wake_up_reaches_those_who_wait_for_one_of_its_bits() {
     explore(exact(), || {
         let (word, parked) = (Arc::new(Word::new(0)), Word::new(0));
         let sleepers = [0, 1].map(|bit| {
-            let asleep_on = Arc::clone(&word);
-            let sleeper = spawn(move || asleep_on.wait_bits(0, Bits::one(bit), None));
+            let sleeper = with(&word, move |word| word.wait_bits(0, Bits::one(bit), None));
             gather(&word, 1, &parked);
             sleeper
         });
@@ -195,15 +191,12 @@ unsafe impl Send for Parcel {}
 
 fn hand_over_by_wake_up() {
     let parcel = Arc::new(Parcel { word: Word::new(0), content: UnsafeCell::new(0) });
-    let receiver = {
-        let parcel = Arc::clone(&parcel);
-        spawn(move || {
-            if parcel.word.wait(0, None) == Waited::Woken {
-                // SAFETY: as above.
-                assert_eq!(parcel.content.with(|content| unsafe { *content }), 7);
-            }
-        })
-    };
+    let receiver = with(&parcel, |parcel| {
+        if parcel.word.wait(0, None) == Waited::Woken {
+            // SAFETY: as above.
+            assert_eq!(parcel.content.with(|content| unsafe { *content }), 7);
+        }
+    });
     // SAFETY: as above.
     parcel.content.with_mut(|content| unsafe { *content = 7 });
     parcel.word.swap(1, Relaxed);
@@ -222,13 +215,10 @@ fn a_timed_wait_ends_in_three_ways() {
     let seen = outcomes.clone();
     explore(timed(1, whole()), move || {
         let word = Arc::new(Word::new(0));
-        let waker = {
-            let word = Arc::clone(&word);
-            spawn(move || {
-                word.swap(1, Relaxed);
-                word.key().wake(1)
-            })
-        };
+        let waker = with(&word, |word| {
+            word.swap(1, Relaxed);
+            word.key().wake(1)
+        });
         let deadline = Deadline::after(Duration::from_secs(1));
         let waited = word.wait(0, Some(deadline));
         assert!(deadline.has_passed() || waited != Waited::TimedOut);
@@ -263,13 +253,10 @@ fn a_wait_may_end_spuriously_if_asked() {
     let seen = outcomes.clone();
     explore(Config { spurious: 1, ..whole() }, move || {
         let word = Arc::new(Word::new(0));
-        let waker = {
-            let word = Arc::clone(&word);
-            spawn(move || {
-                word.swap(1, Relaxed);
-                word.key().wake(1);
-            })
-        };
+        let waker = with(&word, |word| {
+            word.swap(1, Relaxed);
+            word.key().wake(1);
+        });
         let waited = word.wait(0, None);
         seen.add((waited, word.load(Relaxed)));
         waker.join().unwrap();

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use ulocks_parking_lot::{Condvar, Mutex, RecursiveRwLock};
 use ulocks_testkit as _;
+use ulocks_testkit::thread::with;
 
 #[test]
 fn notifications_count_those_that_say_they_were_notified() {
@@ -45,9 +46,8 @@ fn a_round_of_waits_without_a_loop() {
     let place = Arc::new((Mutex::new(0), [Condvar::new(), Condvar::new(), Condvar::new(), Condvar::new()]));
     let threads: Vec<_> = (0..4)
         .map(|me| {
-            let place = Arc::clone(&place);
-            thread::spawn(move || {
-                let (turn, condvars) = &*place;
+            with(&place, move |place| {
+                let (turn, condvars) = place;
                 let mut turn = turn.lock();
                 for round in 0..TURNS {
                     if *turn != 4 * round + me {

@@ -11,6 +11,7 @@ use ulocks_core::meter::Counted;
 use ulocks_core::spin::{NoSpin, Patience};
 use ulocks_semarray::{Builder, Error, Fairness, InOneProcess, Op, SemArray, SemArrayWith};
 use ulocks_testkit as _;
+use ulocks_testkit::thread::with;
 
 #[path = "common/tasks.rs"]
 mod tasks;
@@ -119,10 +120,7 @@ fn a_thread_that_has_seen_everything_may_free() {
 #[test]
 fn two_pass_a_unit() {
     let array = Arc::new(SemArray::with_values([1, 0]));
-    let other = {
-        let array = Arc::clone(&array);
-        thread::spawn(move || array.apply(&[Op::sub(1, 1), Op::add(0, 1)]).unwrap())
-    };
+    let other = with(&array, |array| array.apply(&[Op::sub(1, 1), Op::add(0, 1)]).unwrap());
     array.apply(&[Op::sub(0, 1), Op::add(1, 1)]).unwrap();
     array.apply_for(&[Op::sub(0, 1)], Duration::from_secs(10)).unwrap();
     other.join().unwrap();

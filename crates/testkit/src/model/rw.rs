@@ -16,7 +16,7 @@
 
 use super::{Handle, free};
 use crate::new_lock;
-use crate::thread::{Arc, JoinHandle, spawn, together};
+use crate::thread::{Arc, together, with};
 use core::time::Duration;
 use ulocks_core::futex::{Futex, Local};
 #[cfg(world = "vm")]
@@ -155,15 +155,6 @@ impl<L: RawRwLock> Protected<L> {
         self.count_and_unlock(token);
         assert!(!lock.is_locked(), "the lock is locked although its last holder released it");
     }
-}
-
-/// A thread that runs `body` on what is protected.
-pub(super) fn with<L: RawRwLock + Send + Sync + 'static, R: Send + 'static>(
-    protected: &Arc<Protected<L>>,
-    body: impl FnOnce(&Protected<L>) -> R + Send + 'static,
-) -> JoinHandle<R> {
-    let protected = Arc::clone(protected);
-    spawn(move || body(&protected))
 }
 
 /// A place where all expected threads meet before one goes on.

@@ -8,8 +8,8 @@
 //! | a downgrade publishes, lets readers in, and no writer | [`downgrades`], [`downgrade_meets_readers`] |
 //! | writer, upgradable and reader turn into one another | [`round_trips`] |
 
-use super::rw::{Meeting, Protected, soon, with};
-use crate::thread::{Arc, together};
+use super::rw::{Meeting, Protected, soon};
+use crate::thread::{Arc, together, with};
 use ulocks_core::raw::{RawRwLockDowngrade, RawRwLockUpgrade};
 
 /// Which upgrade.

@@ -9,7 +9,7 @@ use ulocks_core::time::Deadline;
 use ulocks_core::{Private, futex};
 use ulocks_parking_lot::protocols::{ExactCondvar, OtherMutex};
 use ulocks_testkit::new_lock;
-use ulocks_testkit::thread::{Arc, JoinHandle, spawn};
+use ulocks_testkit::thread::{Arc, JoinHandle, with};
 
 /// The mutex of the crate, without spins.
 pub type Shipped = ulocks_unfair::RawThroughputMutex<Private<NoSpin>>;
@@ -69,8 +69,7 @@ impl<L: Mutex> Place<L> {
     }
 
     fn waiter(self: &Arc<Self>, timeout: Option<Duration>) -> JoinHandle<Option<bool>> {
-        let place = Arc::clone(self);
-        spawn(move || place.wait(timeout.map(Deadline::after)))
+        with(self, move |place| place.wait(timeout.map(Deadline::after)))
     }
 
     /// Lets no thread wait any more, and notifies those that do.
@@ -89,10 +88,7 @@ pub fn counts_agree<L: Mutex>(patient: usize, timed: usize) {
     let place = Place::<L>::new();
     let all: Vec<_> = (0..patient).map(|_| place.waiter(None)).collect();
     let some: Vec<_> = (0..timed).map(|_| place.waiter(SOON)).collect();
-    let notifier = {
-        let place = Arc::clone(&place);
-        spawn(move || usize::from(place.locked(|| place.condvar.notify_one())))
-    };
+    let notifier = with(&place, |place| usize::from(place.locked(|| place.condvar.notify_one())));
     let mut counted = usize::from(place.condvar.notify_one());
     counted += notifier.join().unwrap();
     counted += place.end();

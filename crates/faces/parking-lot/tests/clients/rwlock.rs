@@ -3,7 +3,7 @@
 use super::Arrivals;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_parking_lot::protocols::{Patience, RecursiveRwLock};
-use ulocks_testkit::thread::{Arc, JoinHandle, spawn};
+use ulocks_testkit::thread::{Arc, JoinHandle, spawn, with};
 
 struct Guarded {
     lock: RecursiveRwLock,
@@ -46,16 +46,14 @@ impl Guarded {
     }
 
     fn reader(self: &Arc<Self>, how: &'static [Read]) -> JoinHandle<()> {
-        let guarded = Arc::clone(self);
-        spawn(move || {
+        with(self, |guarded| {
             how.iter().for_each(|&how| guarded.acquire(how));
             how.iter().for_each(|_| guarded.release());
         })
     }
 
     fn writer(self: &Arc<Self>, does_downgrade: bool) -> JoinHandle<()> {
-        let guarded = Arc::clone(self);
-        spawn(move || {
+        with(self, move |guarded| {
             assert!(guarded.lock.write(Patience::Forever));
             // SAFETY: the lock is held for writing.
             guarded.value.with_mut(|value| unsafe { *value += 1 });

@@ -14,6 +14,7 @@ use ulocks_sysv::section::{Actor, Section};
 use ulocks_sysv::world::sys::{Answer, LOOKS};
 use ulocks_sysv::world::{process, registry};
 use ulocks_sysv::{Op, perform};
+use ulocks_testkit::thread::with;
 
 const SLOTS: usize = 4;
 
@@ -149,14 +150,12 @@ impl Place {
     }
 
     fn spawn(self: &Arc<Self>, role: Role) -> thread::JoinHandle<()> {
-        let place = Arc::clone(self);
-        thread::spawn(move || place.plays(role))
+        with(self, move |place| place.plays(role))
     }
 
     /// A thread that performs `ops` when others have had the time to fall asleep.
     fn posts_late(self: &Arc<Self>, ops: Vec<Op>) -> thread::JoinHandle<()> {
-        let place = Arc::clone(self);
-        thread::spawn(move || {
+        with(self, move |place| {
             (0..60).for_each(|_| yield_now());
             place.semop(&ops, None).unwrap();
         })
@@ -367,13 +366,10 @@ fn a_sleeper_whose_condition_came_true_does_not_wait_for_a_dead_poster() {
         LOOKS.set(true);
         let place = Place::new([0, 0]);
         let poster = place.posts_late(vec![op(0, 1, 0)]);
-        let sleeper = {
-            let place = Arc::clone(&place);
-            thread::spawn(move || {
-                place.semop(&[op(0, -1, 0)], None).unwrap();
-                place.inside[0].store(1, Relaxed);
-            })
-        };
+        let sleeper = with(&place, |place| {
+            place.semop(&[op(0, -1, 0)], None).unwrap();
+            place.inside[0].store(1, Relaxed);
+        });
         let died = poster.join().is_err();
         let head = place.array.head();
         let has_posted = head.journal.state.load(Relaxed) != 0 || place.array.load(0).value() != 0;

@@ -4,6 +4,7 @@
 use super::*;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_sysv::array::CONTENTS;
+use ulocks_testkit::thread::with;
 
 /// An array, and what it protects.
 struct Protected {
@@ -65,8 +66,7 @@ const ZERO: Way = (&[plain(0, 0), plain(0, 1)], &[plain(0, -1)]);
 fn exclusion(values: [i16; 2], ways: &'static [Way]) {
     let protected = Protected::new(values);
     let threads = ways.iter().map(|&(take, give)| {
-        let protected = Arc::clone(&protected);
-        thread::spawn(move || {
+        with(&protected, move |protected| {
             protected.performs(take);
             protected.add();
             protected.performs(give);
@@ -103,13 +103,10 @@ fn publication(values: [i16; 2], publish: fn(&Protected), finds: fn(&Protected) 
 }
 
 fn publication_in(protected: &Arc<Protected>, publish: fn(&Protected), finds: fn(&Protected) -> bool) {
-    let publisher = {
-        let protected = Arc::clone(protected);
-        thread::spawn(move || {
-            protected.add();
-            publish(&protected);
-        })
-    };
+    let publisher = with(protected, move |protected| {
+        protected.add();
+        publish(protected);
+    });
     if finds(protected) {
         assert_eq!(protected.count(), 1, "published too early");
     }
@@ -172,16 +169,13 @@ fn what_is_found_comes_with_what_was_done_before() {
 fn a_permit_that_comes_again_comes_with_what_was_done_since() {
     explore(few(), || {
         let protected = Protected::new([0, 0]);
-        let poster = {
-            let protected = Arc::clone(&protected);
-            thread::spawn(move || {
-                gives_one(&protected);
-                if gets_one(&protected) {
-                    protected.add();
-                    gives_one(&protected);
-                }
-            })
-        };
+        let poster = with(&protected, |protected| {
+            gives_one(protected);
+            if gets_one(protected) {
+                protected.add();
+                gives_one(protected);
+            }
+        });
         if gets_one(&protected) {
             protected.add();
         }
@@ -197,8 +191,7 @@ fn one_sees(misses: [fn(&Protected, u16) -> bool; 2]) {
         protected.performs(&[plain(me, 1)]);
         misses[usize::from(me)](protected, 1 - me)
     };
-    let shared = Arc::clone(&protected);
-    let second = thread::spawn(move || misses_in(&shared, 1));
+    let second = with(&protected, move |protected| misses_in(protected, 1));
     let first = misses_in(&protected, 0);
     let second = second.join().unwrap();
     assert!(!(first && second), "each missed what the other had done");
@@ -261,8 +254,7 @@ fn what_is_given_back_at_an_end_comes_with_what_was_done_before() {
                 process::end();
             }
         };
-        let shared = Arc::clone(&protected);
-        let other = thread::spawn(move || owes(&shared));
+        let other = with(&protected, move |protected| owes(protected));
         owes(&protected);
         other.join().unwrap();
     };
@@ -272,13 +264,10 @@ fn what_is_given_back_at_an_end_comes_with_what_was_done_before() {
 /// A set that was handed what it waited for sees what was done before.
 fn hand_over(values: [i16; 2], take: &'static [Op], give: &'static [Op]) {
     let protected = Protected::new(values);
-    let taker = {
-        let protected = Arc::clone(&protected);
-        thread::spawn(move || {
-            protected.performs(take);
-            assert_eq!(protected.count(), 1, "handed over too early");
-        })
-    };
+    let taker = with(&protected, move |protected| {
+        protected.performs(take);
+        assert_eq!(protected.count(), 1, "handed over too early");
+    });
     protected.add();
     protected.performs(give);
     taker.join().unwrap();
@@ -342,14 +331,11 @@ fn a_removal_comes_with_what_was_done_before() {
     // A third thread takes the array out of the table, before its remover has done so.
     explore(few(), || {
         let protected = Protected::new([0, 0]);
-        let finder = {
-            let protected = Arc::clone(&protected);
-            thread::spawn(move || {
-                if finds_it_gone(&protected) {
-                    protected.place.array.forget();
-                }
-            })
-        };
+        let finder = with(&protected, |protected| {
+            if finds_it_gone(protected) {
+                protected.place.array.forget();
+            }
+        });
         publication_in(&protected, removes, cannot_enter);
         finder.join().unwrap();
     });

@@ -4,7 +4,7 @@ use core::time::Duration;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::time::Deadline;
 use ulocks_testkit::new_lock;
-use ulocks_testkit::thread::{Arc, spawn};
+use ulocks_testkit::thread::{Arc, with};
 
 /// Waiters of which every second one, the first included, has a deadline that is earlier than the
 /// end of its first sleep, beside a holder that releases and comes again: a thread that has none
@@ -14,8 +14,7 @@ pub fn impatient_strand_nobody<L: RawMutex + Send + Sync + 'static>(waiters: usi
     let held = lock.lock();
     let others: Vec<_> = (0..waiters)
         .map(|me| {
-            let lock = Arc::clone(&lock);
-            spawn(move || {
+            with(&lock, move |lock| {
                 let token = if me % 2 == 0 {
                     lock.lock_until(Deadline::after(Duration::from_nanos(1)))
                 } else {

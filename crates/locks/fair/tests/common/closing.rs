@@ -4,18 +4,16 @@ use crate::permits::{Shared, semaphore, soon};
 use crate::way::Way;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_fair::{Closed, RawSemaphore};
-use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together};
+use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together, with};
 
 /// A thread that waits for `wanted` permits as long as that takes; returns how many it has.
 fn waiting<P: Way>(semaphore: &Shared<P>, wanted: u32) -> JoinHandle<u32> {
-    let semaphore = Arc::clone(semaphore);
-    spawn(move || P::acquire_unless_closed(&semaphore, wanted).map_or(0, |()| wanted))
+    with(semaphore, move |semaphore| P::acquire_unless_closed(semaphore, wanted).map_or(0, |()| wanted))
 }
 
 /// A thread that waits for `wanted` permits until its time is up.
 fn trying<P: Way>(semaphore: &Shared<P>, wanted: u32) -> JoinHandle<u32> {
-    let semaphore = Arc::clone(semaphore);
-    spawn(move || if P::acquire_until(&semaphore, wanted, soon()) { wanted } else { 0 })
+    with(semaphore, move |semaphore| if P::acquire_until(semaphore, wanted, soon()) { wanted } else { 0 })
 }
 
 /// Closed, left by everybody, with `permits` in it, of which none can be had any more.
@@ -107,8 +105,7 @@ pub fn a_close_publishes<P: Way>(waiters: usize) {
     let story = Arc::new(Story::<P>(RawSemaphore::new(0), UnsafeCell::new(0)));
     let readers: Vec<_> = (0..waiters)
         .map(|_| {
-            let story = Arc::clone(&story);
-            spawn(move || {
+            with(&story, |story| {
                 assert_eq!(P::acquire_unless_closed(&story.0, 1), Err(Closed));
                 // SAFETY: the only writer has closed.
                 assert_eq!(story.1.with(|value| unsafe { *value }), 7);
@@ -151,8 +148,7 @@ pub fn the_count_publishes<P: Way>() {
     let desks = Arc::new(Desks::<P>(RawSemaphore::new(2), [UnsafeCell::new(0), UnsafeCell::new(0)]));
     P::acquire(&desks.0, 2);
     let holders = [0, 1].map(|me| {
-        let desks = Arc::clone(&desks);
-        spawn(move || {
+        with(&desks, move |desks| {
             // SAFETY: no thread reads before the release.
             desks.1[me].with_mut(|value| unsafe { *value = 7 });
             assert_eq!(desks.0.release(1), Ok(()));

@@ -10,7 +10,7 @@ use ulocks_core::sync::{AtomicU32, UnsafeCell};
 use ulocks_core::time::Deadline;
 use ulocks_fair::{RawSemaphore, TooManyPermits};
 use ulocks_testkit::model;
-use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together};
+use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together, with};
 
 /// A semaphore of one permit.
 pub struct Binary<P: Way>(RawSemaphore<P>);
@@ -94,12 +94,8 @@ pub fn never_more_out_than_in<P: Way>(threads: usize, permits: u32) {
 /// with one call.
 pub fn producers_and_consumers<P: Way>(producers: usize, consumers: usize, at_once: bool) {
     let semaphore = semaphore::<P>(0);
-    let receivers: Vec<_> = (0..consumers)
-        .map(|_| {
-            let semaphore = Arc::clone(&semaphore);
-            spawn(move || P::acquire(&semaphore, 1))
-        })
-        .collect();
+    let receivers: Vec<_> =
+        (0..consumers).map(|_| with(&semaphore, |semaphore| P::acquire(semaphore, 1))).collect();
     if at_once {
         assert_eq!(semaphore.release(consumers as u32), Ok(()));
     } else {
@@ -179,10 +175,7 @@ pub fn the_large_one_is_not_overtaken<P: Way>(small: usize) {
 /// waiter has not returned yet.
 pub fn a_permit_that_nobody_waits_for_can_be_had<P: Way>() {
     let semaphore = semaphore::<P>(0);
-    let waiter = {
-        let semaphore = Arc::clone(&semaphore);
-        spawn(move || P::acquire(&semaphore, 1))
-    };
+    let waiter = with(&semaphore, |semaphore| P::acquire(semaphore, 1));
     ulocks_core::sync::spin_until(|| semaphore.is_queued());
     assert_eq!(semaphore.release(1), Ok(()));
     ulocks_core::sync::spin_until(|| semaphore.waiters() == 0);
@@ -196,17 +189,10 @@ pub fn a_permit_that_nobody_waits_for_can_be_had<P: Way>() {
 pub fn timeout_against_release<P: Way>(timed: usize, patient: usize) {
     let semaphore = semaphore::<P>(0);
     let attempts: Vec<JoinHandle<u32>> = (0..timed)
-        .map(|_| {
-            let semaphore = Arc::clone(&semaphore);
-            spawn(move || u32::from(P::acquire_until(&semaphore, 1, soon())))
-        })
+        .map(|_| with(&semaphore, |semaphore| u32::from(P::acquire_until(semaphore, 1, soon()))))
         .collect();
-    let waits: Vec<_> = (0..patient)
-        .map(|_| {
-            let semaphore = Arc::clone(&semaphore);
-            spawn(move || P::acquire(&semaphore, 1))
-        })
-        .collect();
+    let waits: Vec<_> =
+        (0..patient).map(|_| with(&semaphore, |semaphore| P::acquire(semaphore, 1))).collect();
     for _ in 0..timed + patient {
         assert_eq!(semaphore.release(1), Ok(()));
     }
@@ -219,10 +205,7 @@ pub fn timeout_against_release<P: Way>(timed: usize, patient: usize) {
 /// no thread releases anything.
 pub fn who_gives_up_lets_others_pass<P: Way>(behind: usize) {
     let semaphore = semaphore::<P>(behind as u32);
-    let impatient = {
-        let semaphore = Arc::clone(&semaphore);
-        spawn(move || P::acquire_until(&semaphore, behind as u32 + 1, soon()))
-    };
+    let impatient = with(&semaphore, move |semaphore| P::acquire_until(semaphore, behind as u32 + 1, soon()));
     let users = Arc::clone(&semaphore);
     together(behind, move |_| P::acquire(&users, 1));
     assert!(!impatient.join().unwrap(), "more permits were had than there are");
@@ -256,10 +239,7 @@ pub fn overflow_changes_nothing<P: Way>(waiting: bool) {
     const MOST: u32 = 1_073_741_823;
     let semaphore = semaphore::<P>(MOST - 3);
     // A request for more than there is: the line is not empty, and the permits stay.
-    let waiter = waiting.then(|| {
-        let semaphore = Arc::clone(&semaphore);
-        spawn(move || P::acquire_until(&semaphore, MOST, soon()))
-    });
+    let waiter = waiting.then(|| with(&semaphore, |semaphore| P::acquire_until(semaphore, MOST, soon())));
     let users = Arc::clone(&semaphore);
     let results = together(2, move |_| users.release(2));
     let failed = results.iter().filter(|&&result| result == Err(TooManyPermits)).count();

@@ -7,7 +7,7 @@ use core::pin::pin;
 use core::task::{Context, RawWaker, RawWakerVTable, Waker};
 use ulocks_core::sync::Ordering::{Acquire, Release};
 use ulocks_core::sync::{AtomicU32, spin_until};
-use ulocks_testkit::thread::{Arc, Id, id, spawn};
+use ulocks_testkit::thread::{Arc, Id, id, spawn, with};
 
 /// What a waker waits for, unless it is called by the thread that makes that true.
 struct Flag {
@@ -79,10 +79,7 @@ pub fn a_waker_waits_for_the_next_in_line<P: Way>() {
         })
     };
     spin_until(|| semaphore.waiters() == 2);
-    let releasing = {
-        let semaphore = Arc::clone(&semaphore);
-        spawn(move || assert_eq!(semaphore.release(1), Ok(())))
-    };
+    let releasing = with(&semaphore, |semaphore| assert_eq!(semaphore.release(1), Ok(())));
     assert_eq!(semaphore.release(1), Ok(()));
     thread.join().unwrap();
     releasing.join().unwrap();

@@ -21,6 +21,7 @@ use ulocks_core::spin::NoSpin;
 use ulocks_core::time::Deadline;
 use ulocks_fair::RawSemaphore;
 use ulocks_testkit::model;
+use ulocks_testkit::thread::with;
 
 /// Waiters sleep at once: fewer steps, hence more executions of what is left.
 type Sleeps = Private<NoSpin>;
@@ -308,21 +309,15 @@ fn a_signal_handler_may_release() {
         let config = Config { seed, ..Config::sampled(4_000) };
         explore(config, || {
             let semaphore = Arc::new(RawSemaphore::<P>::new(0));
-            let waiter = {
-                let semaphore = Arc::clone(&semaphore);
-                spawn(move || semaphore.acquire(2))
-            };
+            let waiter = with(&semaphore, |semaphore| semaphore.acquire(2));
             let handled = Arc::clone(&semaphore);
             let usr1 = Signal::new(10);
             signal::install(usr1, 0, move || handled.release(1).expect("room"));
-            let struck = {
-                let semaphore = Arc::clone(&semaphore);
-                spawn(move || {
-                    let soon = Deadline::after(core::time::Duration::from_millis(1));
-                    let had = semaphore.acquire_until(1, soon);
-                    semaphore.release(1 + u32::from(had)).expect("room");
-                })
-            };
+            let struck = with(&semaphore, |semaphore| {
+                let soon = Deadline::after(core::time::Duration::from_millis(1));
+                let had = semaphore.acquire_until(1, soon);
+                semaphore.release(1 + u32::from(had)).expect("room");
+            });
             signal::send(2, usr1);
             semaphore.release(1).expect("room");
             waiter.join().unwrap();
@@ -344,22 +339,16 @@ fn a_signal_handler_may_close() {
     fn check<P: Way>(seed: u64) {
         explore(Config { seed, ..Config::sampled(4_000) }, || {
             let semaphore = Arc::new(RawSemaphore::<P>::new(0));
-            let waiter = {
-                let semaphore = Arc::clone(&semaphore);
-                spawn(move || semaphore.acquire_unless_closed(2))
-            };
+            let waiter = with(&semaphore, |semaphore| semaphore.acquire_unless_closed(2));
             let handled = Arc::clone(&semaphore);
             let usr1 = Signal::new(10);
             signal::install(usr1, 0, move || handled.close());
-            let struck = {
-                let semaphore = Arc::clone(&semaphore);
-                spawn(move || {
-                    let soon = Deadline::after(core::time::Duration::from_millis(1));
-                    let had = semaphore.acquire_until(1, soon);
-                    semaphore.release(1 + u32::from(had)).expect("room");
-                    semaphore.close();
-                })
-            };
+            let struck = with(&semaphore, |semaphore| {
+                let soon = Deadline::after(core::time::Duration::from_millis(1));
+                let had = semaphore.acquire_until(1, soon);
+                semaphore.release(1 + u32::from(had)).expect("room");
+                semaphore.close();
+            });
             signal::send(2, usr1);
             semaphore.release(1).expect("room");
             let had = waiter.join().unwrap().map_or(0, |()| 2);

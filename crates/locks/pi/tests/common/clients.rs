@@ -4,7 +4,7 @@ use ulocks_core::futex::PiError;
 use ulocks_core::raw::RawMutex as _;
 use ulocks_core::{Policy, Private};
 use ulocks_pi::{RawPiMutex, Taken};
-use ulocks_testkit::thread::{Arc, spawn};
+use ulocks_testkit::thread::{Arc, with};
 
 /// Releases `lock`, which the calling thread has acquired.
 pub fn release<P: Policy>(lock: &RawPiMutex<P>) {
@@ -16,10 +16,7 @@ pub fn release<P: Policy>(lock: &RawPiMutex<P>) {
 /// backs out; both end. Returns how many were told.
 pub fn opposite_orders() -> usize {
     let locks: Arc<[RawPiMutex<Private>; 2]> = Arc::new([RawPiMutex::new(), RawPiMutex::new()]);
-    let other = {
-        let locks = Arc::clone(&locks);
-        spawn(move || both(&locks[1], &locks[0]))
-    };
+    let other = with(&locks, |locks| both(&locks[1], &locks[0]));
     let told = both(&locks[0], &locks[1]) + other.join().expect("nobody dies");
     assert!(told <= 1, "{told} threads were told of one circle");
     assert_eq!((locks[0].state().0, locks[1].state().0), (0, 0));
@@ -46,17 +43,13 @@ fn both(first: &RawPiMutex<Private>, second: &RawPiMutex<Private>) -> usize {
 /// death, by the mark or by an error, unless it came before.
 pub fn owner_ends(others: usize) {
     let lock = Arc::new(RawPiMutex::<Private>::new());
-    let owner = {
-        let lock = Arc::clone(&lock);
-        spawn(move || assert!(lock.acquire(None).is_ok()))
-    };
+    let owner = with(&lock, |lock| assert!(lock.acquire(None).is_ok()));
     let others: Vec<_> = (0..others)
         .map(|_| {
-            let lock = Arc::clone(&lock);
-            spawn(move || {
+            with(&lock, |lock| {
                 let taken = lock.acquire(None);
                 if taken.is_ok() {
-                    release(&lock);
+                    release(lock);
                 }
                 taken
             })

@@ -8,7 +8,7 @@ use ulocks_core::raw::RawMutex as _;
 use ulocks_core::sync::UnsafeCell;
 use ulocks_core::time::Deadline;
 use ulocks_pi::{RawPiCondvar, RawPiMutex};
-use ulocks_testkit::thread::{Arc, JoinHandle, spawn};
+use ulocks_testkit::thread::{Arc, JoinHandle, with};
 
 /// Tickets under a mutex, and the threads that wait for them.
 struct Tickets<P: Policy<Scope = Local>> {
@@ -62,10 +62,7 @@ impl<P: Policy<Scope = Local>> Tickets<P> {
     }
 
     fn waiters(self: &Arc<Self>, count: usize) -> Vec<JoinHandle<bool>> {
-        let waiter = |_| {
-            let tickets = Arc::clone(self);
-            spawn(move || tickets.take(None))
-        };
+        let waiter = |_| with(self, |tickets| tickets.take(None));
         (0..count).map(waiter).collect()
     }
 
@@ -102,15 +99,12 @@ pub fn all_at_once<P: Policy<Scope = Local>>(waiters: usize, while_holding: bool
 pub fn one_by_one<P: Policy<Scope = Local>>(waiters: usize) {
     let tickets = Tickets::<P>::new();
     let waiting = tickets.waiters(waiters);
-    let other = {
-        let tickets = Arc::clone(&tickets);
-        spawn(move || {
-            for _ in 0..waiters / 2 {
-                tickets.put_and(1, || {});
-                tickets.notify_one();
-            }
-        })
-    };
+    let other = with(&tickets, move |tickets| {
+        for _ in 0..waiters / 2 {
+            tickets.put_and(1, || {});
+            tickets.notify_one();
+        }
+    });
     for _ in waiters / 2..waiters {
         tickets.put_and(1, || tickets.notify_one());
     }
@@ -124,8 +118,7 @@ pub fn one_by_one<P: Policy<Scope = Local>>(waiters: usize) {
 pub fn one_gives_up<P: Policy<Scope = Local>>() {
     let tickets = Tickets::<P>::new();
     let waiters = [Some(Deadline::after(Duration::from_millis(1))), None].map(|deadline| {
-        let tickets = Arc::clone(&tickets);
-        spawn(move || {
+        with(&tickets, move |tickets| {
             let taken = tickets.take(deadline);
             if taken {
                 tickets.put_and(1, || tickets.notify_one());

@@ -7,9 +7,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use ulocks_core::condvar::Wakeup;
-use ulocks_core::model::{Config, explore, set_priority, thread};
+use ulocks_core::model::{Config, explore, set_priority};
 use ulocks_core::spin::NoSpin;
 use ulocks_pi::{PiCondvar, PiCondvarWith, PiMutex, PiMutexWith};
+use ulocks_testkit::thread::with;
 
 type Exact = ulocks_core::Private<NoSpin>;
 /// The first waiter polls before it sleeps.
@@ -54,14 +55,11 @@ fn a_waiter_that_gives_up_takes_no_notification_with_it() {
 fn the_typed_face_hands_data_over() {
     explore(Config::sampled(3_000), || {
         let state = Arc::new((PiMutex::new(0), PiCondvar::new()));
-        let other = {
-            let state = Arc::clone(&state);
-            thread::spawn(move || {
-                let (mutex, condvar) = &*state;
-                *mutex.lock().unwrap() += 1;
-                condvar.notify_one(mutex).unwrap();
-            })
-        };
+        let other = with(&state, |state| {
+            let (mutex, condvar) = state;
+            *mutex.lock().unwrap() += 1;
+            condvar.notify_one(mutex).unwrap();
+        });
         let (mutex, condvar) = &*state;
         let seen = condvar.wait_while(mutex.lock().unwrap(), |count| *count == 0).unwrap();
         assert_eq!(*seen, 1);
@@ -82,10 +80,9 @@ fn who_waits_is_served_by_priority() {
         let served =
             Arc::new((PiMutexWith::<_, Exact>::new((false, Vec::new())), PiCondvarWith::<Exact>::new()));
         let waiters = [1, 3, 2].map(|priority| {
-            let served = Arc::clone(&served);
-            thread::spawn(move || {
+            with(&served, move |served| {
                 set_priority(priority);
-                let (mutex, condvar) = &*served;
+                let (mutex, condvar) = served;
                 let mut state = condvar.wait_while(mutex.lock().unwrap(), |(go, _)| !*go).unwrap();
                 state.1.push(priority);
             })

@@ -16,7 +16,7 @@ use ulocks_psrwlock::{
     Bulk, ByClass, Central, Configuration, Eager, Partial, PhaseFair, PsRwLockUpgradableReadGuard as Guard,
     PsRwLockWith, Sifted, State, Unchecked, Urgent,
 };
-use ulocks_testkit::thread::{Arc, spawn};
+use ulocks_testkit::thread::{Arc, spawn, with};
 
 type All<const SET: u8, P = Sleeps, F = PhaseFair, R = Central> = Sifted<SET, P, F, R, Soft, Unchecked>;
 
@@ -105,10 +105,7 @@ fn a_reader_nests_beside_a_writer_that_waits_for_it() {
 fn nest_beside_a_writer() {
     let place = Place::<All<THREE>>::new();
     let outer = place.read_of(BULK);
-    let writer = {
-        let place = Arc::clone(&place);
-        spawn(move || place.play(Write))
-    };
+    let writer = with(&place, |place| place.play(Write));
     spin_until(|| place.lock.state().level() > 0);
     // What would wait for a shut class would wait for the writer, which waits for `outer`.
     let inner = place.try_read_of(URGENT).expect("nobody can go on: the class above is shut");
@@ -123,10 +120,7 @@ fn a_nested_reader_is_bumped_beside_a_writer_that_waits_for_it() {
     explore(sampled(2, 1), || {
         let place = Place::<All<THREE>>::new();
         let (outer, inner) = (place.read_of(BULK), place.read_of(NESTED));
-        let writer = {
-            let place = Arc::clone(&place);
-            spawn(move || place.play(Write))
-        };
+        let writer = with(&place, |place| place.play(Write));
         spin_until(|| place.lock.state().level() > 0);
         // SAFETY: the token is of the acquisition above. No writer gets in beside `outer`.
         let inner = unsafe { place.lock.bump_read(inner) };
@@ -143,10 +137,7 @@ fn sifts<D: Configuration>(stage: usize) {
     let place = Place::<D>::new();
     let lower = place.read_of(CLASSES[stage]);
     let above: Vec<_> = CLASSES[stage + 1..].iter().map(|&class| place.read_of(class)).collect();
-    let writer = {
-        let place = Arc::clone(&place);
-        spawn(move || place.play(Write))
-    };
+    let writer = with(&place, |place| place.play(Write));
     spin_until(|| place.lock.state().level() as usize == stage + 1);
     for &class in &CLASSES[..=stage] {
         assert!(place.try_read_of(class).is_none(), "a class that is shut lets readers in");
@@ -179,28 +170,22 @@ fn a_reader_does_not_wait_for_those_of_lower_classes() {
 fn gives_up<D: Configuration>(stage: usize, upgrade: bool) {
     let place = Place::<D>::new();
     let held = place.read_of(CLASSES[stage]);
-    let owner = {
-        let place = Arc::clone(&place);
-        spawn(move || {
-            if upgrade {
-                place.lock.upgradable();
-                // SAFETY: acquired the line before.
-                let upgraded = unsafe { place.lock.upgrade_until((), soon()) };
-                assert!(upgraded.is_err(), "a writer beside a reader");
-                assert!(place.lock.try_upgradable().is_none(), "who gave up an upgrade lost the rest");
-                // SAFETY: as above.
-                unsafe { place.lock.unlock_upgradable(()) };
-            } else {
-                assert!(place.lock.write_until(soon()).is_none(), "a writer beside a reader");
-            }
-        })
-    };
+    let owner = with(&place, move |place| {
+        if upgrade {
+            place.lock.upgradable();
+            // SAFETY: acquired the line before.
+            let upgraded = unsafe { place.lock.upgrade_until((), soon()) };
+            assert!(upgraded.is_err(), "a writer beside a reader");
+            assert!(place.lock.try_upgradable().is_none(), "who gave up an upgrade lost the rest");
+            // SAFETY: as above.
+            unsafe { place.lock.unlock_upgradable(()) };
+        } else {
+            assert!(place.lock.write_until(soon()).is_none(), "a writer beside a reader");
+        }
+    });
     let others: Vec<_> = [Read(BULK), Read(URGENT), Read(CLASSES[stage])]
         .into_iter()
-        .map(|role| {
-            let place = Arc::clone(&place);
-            spawn(move || place.play(role))
-        })
+        .map(|role| with(&place, move |place| place.play(role)))
         .collect();
     owner.join().expect("the owner panicked");
     others.into_iter().for_each(|other| assert_eq!(other.join().expect("a reader panicked"), 0));
@@ -290,10 +275,7 @@ enum Then {
 /// and readers of a higher class.
 fn two_phases<D: Configuration>(then: Then, readers: usize) {
     let lock = Arc::new(PsRwLockWith::<usize, D>::new(0));
-    let reader = |body: fn(&PsRwLockWith<usize, D>)| {
-        let lock = Arc::clone(&lock);
-        spawn(move || body(&lock))
-    };
+    let reader = |body: fn(&PsRwLockWith<usize, D>)| with(&lock, body);
     let mut others = Vec::new();
     for _ in 0..readers {
         others.push(reader(|lock| _ = lock.try_read_in_for::<Bulk>(MILLISECOND).map(|guard| *guard)));

@@ -29,7 +29,7 @@ use ulocks_core::signal::Soft;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, interruption_point};
 use ulocks_psrwlock::{Bulk, Central, Eager, PhaseFair, Sifted, Unchecked, Urgent};
-use ulocks_testkit::thread::{Arc, spawn};
+use ulocks_testkit::thread::{Arc, spawn, with};
 
 type D = Sifted<THREE, SleepsShared, PhaseFair, Central, Soft, Unchecked>;
 type Slots = Sifted<THREE, SleepsShared, PhaseFair, Eager, Soft, Unchecked>;
@@ -222,17 +222,14 @@ fn only_a_reader_that_dies_inside_holds_up_a_writer() {
         Config { executions: 300, timeouts: false, strategy: Strategy::Random, spurious: 0, ..sampled(1, 1) };
     let swept = sweep(&config, 1, || {
         let place = Place::<D>::new();
-        let reader = {
-            let place = Arc::clone(&place);
-            spawn(move || {
-                interruption_point();
-                let token = place.lock.read_in::<Bulk>(Location::caller());
-                place.look();
-                interruption_point();
-                place.unlock_read(token);
-                interruption_point();
-            })
-        };
+        let reader = with(&place, |place| {
+            interruption_point();
+            let token = place.lock.read_in::<Bulk>(Location::caller());
+            place.look();
+            interruption_point();
+            place.unlock_read(token);
+            interruption_point();
+        });
         let died = reader.join().is_err();
         let alone = place.lock.try_write().is_some();
         assert!(died || alone, "a reader that has left is inside");

@@ -1,7 +1,7 @@
 //! Two or three threads on a plain lock, each model with many executions: what takes a certain
 //! order of a few steps is met here rather than in a crowd.
 
-use crate::place::{Place, with};
+use crate::place::Place;
 use crate::{Lock, Sleeps, THREE, TWO};
 use core::time::Duration;
 use ulocks_core::Private;
@@ -13,6 +13,7 @@ use ulocks_psrwlock::{Bulk, Central, Eager, Fenced, PhaseFair, Sifted, Unchecked
 use ulocks_testkit::model::rw::Role::{Read, TimedWrite, Write};
 use ulocks_testkit::model::upgrade::How;
 use ulocks_testkit::model::{rw, upgrade};
+use ulocks_testkit::thread::with;
 
 type Two = Lock<TWO>;
 type Slots = Lock<TWO, Sleeps, PhaseFair, Eager>;

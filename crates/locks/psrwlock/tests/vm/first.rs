@@ -1,6 +1,6 @@
 //! Readers that come first: they join those that are inside, whatever writers wait.
 
-use crate::place::{Place, soon, with};
+use crate::place::{Place, soon};
 use crate::{Sleeps, sampled};
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use ulocks_core::model::{Config, Strategy, explore};
@@ -9,7 +9,7 @@ use ulocks_core::signal::Soft;
 use ulocks_core::sync::spin_until;
 use ulocks_core::{Private, sync};
 use ulocks_psrwlock::{BULK, Bulk, Central, ReadersFirst, Sifted, Unchecked};
-use ulocks_testkit::thread::Arc;
+use ulocks_testkit::thread::{Arc, with};
 
 type First<P = Sleeps> = Sifted<BULK, P, ReadersFirst, Central, Soft, Unchecked>;
 

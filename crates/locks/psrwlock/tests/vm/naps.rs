@@ -9,7 +9,7 @@ use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
 use ulocks_core::signal::{Soft, dispatch};
 use ulocks_core::time::Deadline;
 use ulocks_psrwlock::{Central, Configuration, Eager, PhaseFair, Sifted, Unchecked};
-use ulocks_testkit::thread::{Arc, spawn};
+use ulocks_testkit::thread::{Arc, with};
 
 type All<const SET: u8 = THREE, R = Central> = Sifted<SET, Sleeps, PhaseFair, R, Soft, Unchecked>;
 
@@ -31,21 +31,18 @@ fn owner_waits<D: Configuration>(class: Of, upgrades: bool) -> impl Fn() {
     move || {
         let place = Place::<D>::new();
         let token = place.read_of(class);
-        let writer = {
-            let place = Arc::clone(&place);
-            spawn(move || {
-                if upgrades {
-                    place.lock.upgradable();
-                    // SAFETY: acquired the line before.
-                    unsafe { place.lock.upgrade(()) };
-                } else {
-                    place.lock.write();
-                }
-                let written = now();
-                place.count_and_leave();
-                written
-            })
-        };
+        let writer = with(&place, move |place| {
+            if upgrades {
+                place.lock.upgradable();
+                // SAFETY: acquired the line before.
+                unsafe { place.lock.upgrade(()) };
+            } else {
+                place.lock.write();
+            }
+            let written = now();
+            place.count_and_leave();
+            written
+        });
         sleep(NAP / 5);
         let left = now();
         place.leave(token);
@@ -72,10 +69,7 @@ fn one_write_one_read<D: Configuration>() {
     let place = Place::<D>::new();
     place.leave(place.read_of(Of::Bulk)); // gets the row, if the lock can have one
     let token = place.read_of(Of::Bulk);
-    let writer = {
-        let place = Arc::clone(&place);
-        spawn(move || place.writes())
-    };
+    let writer = with(&place, |place| place.writes());
     place.leave(token);
     writer.join().expect("the writer panicked");
     place.check_at_rest(1);
@@ -119,16 +113,13 @@ fn the_owner_polls_the_stage_of_handlers() {
                 place.leave(token);
             });
         });
-        let writer = {
-            let place = Arc::clone(&place);
-            spawn(move || {
-                sleep(LONG / 20);
-                place.lock.write();
-                let written = now();
-                place.count_and_leave();
-                written
-            })
-        };
+        let writer = with(&place, |place| {
+            sleep(LONG / 20);
+            place.lock.write();
+            let written = now();
+            place.count_and_leave();
+            written
+        });
         signal::send(0, USR1);
         let (written, left) = (writer.join().expect("the writer panicked"), *left.lock().unwrap());
         assert!(

@@ -11,7 +11,7 @@ use ulocks_psrwlock::{
     PsRwLockUpgradableReadGuard as Upgradable, PsRwLockWith, PsRwLockWriteGuard as Writer, ReadersFirst,
     Sifted, State, ThreadClass, Unchecked, Urgent,
 };
-use ulocks_testkit::thread::{Arc, spawn};
+use ulocks_testkit::thread::{Arc, with};
 
 type D<const SET: u8, P = Sleeps, F = PhaseFair, R = Central> = Sifted<SET, P, F, R, Soft, Unchecked>;
 
@@ -94,15 +94,13 @@ fn partly<A: ThreadClass, B: ThreadClass, D: Configuration>(lock: &Lock<D>, [a, 
 /// Beside it readers of both classes; in a crowd writers of all kinds, too.
 fn beside<A: ThreadClass, B: ThreadClass, D: Configuration>(closes: [Close; 2], ends: u32, crowd: bool) {
     let lock = Arc::new(Lock::<D>::new(Data::default()));
-    let with = |role: fn(&Lock<D>)| {
-        let lock = Arc::clone(&lock);
-        spawn(move || role(&lock))
-    };
-    let mut threads = vec![with(|lock| lock.read_in::<A>().look()), with(|lock| lock.read_in::<B>().look())];
+    let plays = |role: fn(&Lock<D>)| with(&lock, role);
+    let mut threads =
+        vec![plays(|lock| lock.read_in::<A>().look()), plays(|lock| lock.read_in::<B>().look())];
     if crowd {
-        threads.push(with(|lock| drop(lock.try_read_in_for::<B>(SOON).inspect(|guard| guard.look()))));
-        threads.push(with(|lock| drop(lock.try_write_for(SOON).inspect(|guard| guard.count()))));
-        threads.push(with(|lock| {
+        threads.push(plays(|lock| drop(lock.try_read_in_for::<B>(SOON).inspect(|guard| guard.look()))));
+        threads.push(plays(|lock| drop(lock.try_write_for(SOON).inspect(|guard| guard.count()))));
+        threads.push(plays(|lock| {
             let guard = lock.write();
             guard.count();
             Writer::unlock_fair(guard);

@@ -8,7 +8,7 @@ use ulocks_core::raw::{
 use ulocks_core::sync::{UnsafeCell, interruption_point};
 use ulocks_core::time::Deadline;
 use ulocks_psrwlock::{Bulk, Configuration, Nested, RawPsRwLock, ReadToken, State, ThreadClass, Urgent};
-use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together};
+use ulocks_testkit::thread::{Arc, together, with};
 
 /// A lock, and a count that is no atomic in a cell whose accesses the model checks.
 pub struct Place<D: Configuration> {
@@ -218,15 +218,6 @@ impl<D: Configuration> Place<D> {
         assert_eq!(self.leave(token), count + 1, "somebody wrote between the sides of a downgrade");
         2
     }
-}
-
-/// A thread that runs `body`.
-pub fn with<D: Configuration, R: Send + 'static>(
-    place: &Arc<Place<D>>,
-    body: impl FnOnce(&Place<D>) -> R + Send + 'static,
-) -> JoinHandle<R> {
-    let place = Arc::clone(place);
-    spawn(move || body(&place))
 }
 
 /// A thread in each role, all at once.

@@ -12,7 +12,7 @@ use ulocks_testkit::model::rw::{
     Role::{Read, TimedWrite, TryWrite, Write},
 };
 use ulocks_testkit::model::upgrade::{self, How};
-use ulocks_testkit::thread::{Arc, spawn};
+use ulocks_testkit::thread::{Arc, spawn, with};
 
 type Rows = Lock<TWO, Sleeps, PhaseFair, Eager>;
 
@@ -37,10 +37,7 @@ fn a_reader_does_not_stay_in_a_row_that_is_gone() {
     explore(within(4), || {
         let place = Place::<D>::new();
         place.leave(place.read_of(Of::Bulk)); // gets the row
-        let reader = {
-            let place = Arc::clone(&place);
-            spawn(move || place.leave(place.read_of(Of::Bulk)))
-        };
+        let reader = with(&place, |place| place.leave(place.read_of(Of::Bulk)));
         place.writes();
         place.writes();
         place.leave(place.read_of(Of::Bulk)); // the same row again
@@ -56,10 +53,7 @@ fn a_reader_does_not_stay_in_a_row_that_a_part_of_a_write_took_away() {
     explore(within(4), || {
         let lock = Arc::new(PsRwLockWith::<usize, D>::new(0));
         drop(lock.read()); // gets the row
-        let reader = {
-            let lock = Arc::clone(&lock);
-            spawn(move || assert!(*lock.read() <= 1))
-        };
+        let reader = with(&lock, |lock| assert!(*lock.read() <= 1));
         let mut guard = lock.upgradable_read();
         Partial::exclude::<Bulk>(&mut guard);
         drop(guard);
@@ -77,10 +71,7 @@ fn a_lock_that_is_held_all_the_time_is_locked() {
         let lock = Arc::new(PsRwLockWith::<usize, D>::new(0));
         let inside = Arc::new(AtomicU32::new(0));
         let first = lock.read_in::<Nested>();
-        let look = {
-            let lock = Arc::clone(&lock);
-            spawn(move || assert!(lock.is_locked(), "a reader is inside"))
-        };
+        let look = with(&lock, |lock| assert!(lock.is_locked(), "a reader is inside"));
         let second = {
             let (lock, inside) = (Arc::clone(&lock), Arc::clone(&inside));
             spawn(move || {

@@ -20,7 +20,7 @@ use ulocks_psrwlock::{
     ByClass, Central, Configuration, Eager, Nested, Partial, PhaseFair, PsRwLockUpgradableReadGuard,
     PsRwLockWith, Sifted, Unchecked,
 };
-use ulocks_testkit::thread::{Arc, spawn, together};
+use ulocks_testkit::thread::{Arc, spawn, together, with};
 
 /// A lock of all classes, by its mask.
 type Masked<M, P = Sleeps, R = Central> = Sifted<FOUR, P, PhaseFair, R, M, Unchecked>;
@@ -244,10 +244,7 @@ fn a_handler_gets_in_beside_a_writer_that_waits_for_its_thread() {
         let seen = Arc::clone(&known);
         D::Mask::install(USR1, move |context| handle(&handled, &seen, context));
         let token = place.read_of(class);
-        let writer = {
-            let place = Arc::clone(&place);
-            spawn(move || place.play(Role::Write))
-        };
+        let writer = with(&place, |place| place.play(Role::Write));
         known.handlers_get_in(true);
         // All below are shut, and the writer waits for this thread.
         spin_until(|| place.lock.state().level() == class as u32 + 1);
@@ -311,8 +308,7 @@ fn two_phases<D: Configuration<Mask: Installs>>(in_time: bool) {
     });
     let readers: Vec<_> = (0..2)
         .map(|me| {
-            let lock = Arc::clone(&lock);
-            spawn(move || {
+            with(&lock, move |lock| {
                 signal::arm(USR1, 1);
                 let guard = if me == 0 { lock.read() } else { lock.read_in::<Nested>() };
                 interruption_point();

@@ -5,7 +5,7 @@ use core::time::Duration;
 use ulocks_core::time::Deadline;
 use ulocks_semarray::{Error, Fairness, Op, RawSemArray, Wait, groups};
 use ulocks_testkit::model;
-use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together};
+use ulocks_testkit::thread::{Arc, JoinHandle, spawn, together, with};
 
 /// Sleepers sleep at once: fewer steps, hence more executions of what is left.
 type Array = RawSemArray;
@@ -23,8 +23,7 @@ fn array(values: &[u32]) -> Shared {
 
 /// Performs the set in a thread of its own.
 fn start<const N: usize>(array: &Shared, ops: [Op; N], wait: Wait) -> JoinHandle<Result<(), Error>> {
-    let array = Arc::clone(array);
-    spawn(move || array.apply(&ops, wait))
+    with(array, move |array| array.apply(&ops, wait))
 }
 
 fn at_rest(array: &Array, values: &[u32]) {
@@ -93,10 +92,7 @@ pub fn no_thread_sees_inside_a_set() {
 pub fn a_timeout_against_posts(pair: bool, patient: usize) {
     let array = array(&[0, 0]);
     let wants = 1 + usize::from(pair);
-    let start = |wait| {
-        let array = Arc::clone(&array);
-        spawn(move || array.apply(&[Op::sub(0, 1), Op::sub(1, 1)][..wants], wait))
-    };
+    let start = |wait| with(&array, move |array| array.apply(&[Op::sub(0, 1), Op::sub(1, 1)][..wants], wait));
     let timed = start(Wait::Until(Some(Deadline::after(Duration::from_millis(1)))));
     let others: Vec<_> = (0..patient).map(|_| start(PATIENTLY)).collect();
     for index in (0..=patient).flat_map(|_| 0..wants) {

@@ -5,7 +5,7 @@ use ulocks_core::sync::Ordering::{Acquire, Relaxed, Release};
 use ulocks_core::sync::{AtomicU32, UnsafeCell, spin_until};
 use ulocks_core::time::Deadline;
 use ulocks_semarray::groups::{PER_CPU, SEATS, Seat, Slept, Wakes, claimed};
-use ulocks_testkit::thread::{Arc, JoinHandle, spawn};
+use ulocks_testkit::thread::{Arc, JoinHandle, spawn, with};
 
 /// Seats that have one owner each. In a model there is one CPU.
 const OWN: usize = (PER_CPU - 1) * SEATS as usize;
@@ -62,8 +62,7 @@ impl Node {
 
     /// A thread that sleeps in `seat` until it is completed, and reads its letter.
     fn sleeper(self: &Arc<Self>, seat: Seat) -> JoinHandle<()> {
-        let node = Arc::clone(self);
-        spawn(move || node.sleeps(seat))
+        with(self, move |node| node.sleeps(seat))
     }
 
     fn sleeps(&self, seat: Seat) {
@@ -152,14 +151,11 @@ pub fn a_seat_changes_hands() {
     let seat = Seat::claim();
     let (first, second) = (Arc::new(Node::new()), Arc::new(Node::new()));
     let early = first.sleeper(seat);
-    let late = {
-        let second = Arc::clone(&second);
-        spawn(move || {
-            let seat = Seat::claim();
-            second.post(seat);
-            second.sleeps(seat);
-        })
-    };
+    let late = with(&second, |second| {
+        let seat = Seat::claim();
+        second.post(seat);
+        second.sleeps(seat);
+    });
     assert!(first.complete(seat, &mut Wakes::new()));
     assert!(second.complete(second.posted(), &mut Wakes::new()));
     early.join().unwrap();

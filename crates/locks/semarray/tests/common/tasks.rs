@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ulocks_core::time::Deadline;
 use ulocks_semarray::{Builder, Error, Fairness, Op, SemArray, Set};
 use ulocks_testkit::tasks::{block_on, block_on_until};
-use ulocks_testkit::thread::{JoinHandle, spawn};
+use ulocks_testkit::thread::{JoinHandle, with};
 
 fn soon() -> Deadline {
     Deadline::after(Duration::from_millis(1))
@@ -19,8 +19,7 @@ fn set(pair: bool) -> Set {
 /// A task that waits for the set, and keeps it for good. With `polls` it gives up when its time is
 /// up, after so many polls without a wake-up.
 fn task(array: &Arc<SemArray>, pair: bool, polls: Option<u32>) -> JoinHandle<bool> {
-    let array = Arc::clone(array);
-    spawn(move || {
+    with(array, move |array| {
         let acquire = array.acquire_async(set(pair));
         let permit = match polls {
             Some(polls) => block_on_until(acquire, Some(soon()), polls),
@@ -35,10 +34,7 @@ pub fn all_are_served(fairness: Fairness, singles: usize, pairs: usize, threads:
     let array: Arc<SemArray> = Arc::new(Builder::new(2).fairness(fairness).build().expect("all are zero"));
     let waiting: Vec<_> = (0..singles + pairs).map(|me| task(&array, me >= singles, None)).collect();
     let others: Vec<_> = (0..threads)
-        .map(|me| {
-            let array = Arc::clone(&array);
-            spawn(move || array.apply(&set(me % 2 == 1)).expect("it is open"))
-        })
+        .map(|me| with(&array, move |array| array.apply(&set(me % 2 == 1)).expect("it is open")))
         .collect();
     let ones = singles + pairs + threads;
     for nth in 0..ones {
@@ -79,10 +75,7 @@ pub fn who_gives_up_lets_others_pass() {
 pub fn all_leave(tasks: usize) {
     let array = Arc::new(SemArray::new(2));
     let waiting: Vec<_> = (0..tasks)
-        .map(|me| {
-            let array = Arc::clone(&array);
-            spawn(move || block_on(array.acquire_async(set(me % 2 == 1))).map(drop))
-        })
+        .map(|me| with(&array, move |array| block_on(array.acquire_async(set(me % 2 == 1))).map(drop)))
         .collect();
     array.close();
     for task in waiting {
@@ -94,10 +87,7 @@ pub fn all_leave(tasks: usize) {
 pub fn holds_and_waits() {
     let at_once = Builder::with_values([2]).fairness(Fairness::Strict { after: Duration::ZERO });
     let array: Arc<SemArray> = Arc::new(at_once.build().expect("the values are small"));
-    let whole = {
-        let array = Arc::clone(&array);
-        spawn(move || drop(block_on(array.acquire_async(Op::sub(0, 2))).expect("it is open")))
-    };
+    let whole = with(&array, |array| drop(block_on(array.acquire_async(Op::sub(0, 2))).expect("it is open")));
     for _ in 0..2 {
         array.apply(&[Op::sub(0, 1)]).expect("it is open");
     }

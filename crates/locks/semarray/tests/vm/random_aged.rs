@@ -6,7 +6,7 @@ use ulocks_core::model::{Config, explore};
 use ulocks_core::sync::spin_until;
 use ulocks_core::time::Deadline;
 use ulocks_semarray::{Error, Fairness, Op, Wait, groups};
-use ulocks_testkit::thread::{Arc, spawn};
+use ulocks_testkit::thread::{Arc, spawn, with};
 
 /// No set waits for ever that could proceed.
 const FOR_EVER: Wait = Wait::Until(None);
@@ -67,10 +67,9 @@ fn arriving_sets_stop() {
 /// The oldest aged set times out, and the sets that stopped for it need not stop any more.
 fn the_oldest_aged_set_times_out(fairness: Fairness) {
     let array = array(&[1], fairness);
-    let timed = Arc::clone(&array);
-    let oldest = spawn(move || assert_eq!(timed.apply(&[Op::sub(0, 2)], soon()), Err(Error::TimedOut)));
-    let other = Arc::clone(&array);
-    let next = spawn(move || other.apply(&[Op::sub(0, 3)], soon()));
+    let oldest =
+        with(&array, |array| assert_eq!(array.apply(&[Op::sub(0, 2)], soon()), Err(Error::TimedOut)));
+    let next = with(&array, |array| array.apply(&[Op::sub(0, 3)], soon()));
     array.apply(&[Op::sub(0, 1)], FOR_EVER).expect("an open array");
     oldest.join().expect("the aged set's thread panicked");
     assert_eq!(next.join().expect("the next panicked"), Err(Error::TimedOut));

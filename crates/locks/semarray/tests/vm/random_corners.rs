@@ -5,7 +5,7 @@ use ulocks_core::model::{Config, explore};
 use ulocks_semarray::{Error, Fairness, Op, Wait};
 use ulocks_testkit::model::free;
 use ulocks_testkit::sets::{self, add, sub, wait_zero};
-use ulocks_testkit::thread::{Arc, spawn, together};
+use ulocks_testkit::thread::{Arc, spawn, together, with};
 
 /// What a thread does next.
 #[derive(Clone, Copy, Debug)]
@@ -323,11 +323,10 @@ fn a_timed_out_set_leaves_nothing() {
 /// A value that is read was there between two sets.
 fn reads() {
     let array = Arc::new(Array::new(&[1, 0, 0], LIMIT, 9, Fairness::Barging));
-    let others = Arc::clone(&array);
-    let setter = spawn(move || {
+    let setter = with(&array, |array| {
         // The first fails, the second moves a unit on.
-        assert_eq!(others.apply(&[Op::sub(0, 1), Op::sub(1, 1)], Wait::No), Err(Error::WouldBlock));
-        others.apply(&[Op::sub(0, 1), Op::add(2, 1)], Wait::No).expect("it can proceed");
+        assert_eq!(array.apply(&[Op::sub(0, 1), Op::sub(1, 1)], Wait::No), Err(Error::WouldBlock));
+        array.apply(&[Op::sub(0, 1), Op::add(2, 1)], Wait::No).expect("it can proceed");
     });
     let (left, right) = (array.value(2).expect("an index"), array.value(0).expect("an index"));
     assert!(left == 0 || right == 0, "a unit is in two places");

@@ -5,7 +5,7 @@ use crate::random_recorded::{Array, soon};
 use ulocks_core::model::{Config, explore};
 use ulocks_core::sync::UnsafeCell;
 use ulocks_semarray::{Error, Fairness, Op, Wait, groups};
-use ulocks_testkit::thread::{Arc, spawn, together};
+use ulocks_testkit::thread::{Arc, together, with};
 
 const FOR_EVER: Wait = Wait::Until(None);
 
@@ -62,11 +62,10 @@ fn exclusion(values: &'static [u32], ways: &'static [(&'static [Op], &'static [O
 /// nothing.
 fn hand_over(values: &[u32], take: &'static [Op], give: &'static [Op]) {
     let protected = Protected::new(values);
-    let shared = Arc::clone(&protected);
-    let taker = spawn(move || {
-        if shared.array.apply(take, soon()).is_ok() {
-            assert_eq!(shared.count(), 1, "handed over too early");
-            shared.add();
+    let taker = with(&protected, move |protected| {
+        if protected.array.apply(take, soon()).is_ok() {
+            assert_eq!(protected.count(), 1, "handed over too early");
+            protected.add();
         }
     });
     protected.add();
@@ -79,10 +78,9 @@ fn hand_over(values: &[u32], take: &'static [Op], give: &'static [Op]) {
 /// A thread that finds a value sees what was done before it was there.
 fn publication(start: u32, publish: fn(&Array), seen: fn(&Array) -> bool) {
     let protected = Protected::new(&[start]);
-    let shared = Arc::clone(&protected);
-    let publisher = spawn(move || {
-        shared.add();
-        publish(&shared.array);
+    let publisher = with(&protected, move |protected| {
+        protected.add();
+        publish(&protected.array);
     });
     if seen(&protected.array) {
         assert_eq!(protected.count(), 1, "published too early");
@@ -188,8 +186,7 @@ fn one_sees(misses: fn(&Array, [usize; 2]) -> bool) {
         protected.apply(&[Op::add(me, 1)]);
         misses(&protected.array, [me, other])
     };
-    let shared = Arc::clone(&protected);
-    let second = spawn(move || misses_in(&shared, [1, 0]));
+    let second = with(&protected, move |protected| misses_in(protected, [1, 0]));
     let first = misses_in(&protected, [0, 1]);
     let second = second.join().expect("the second thread panicked");
     assert!(!(first && second), "each missed what the other had done");

@@ -5,7 +5,7 @@ use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::UnsafeCell;
-use ulocks_testkit::thread::{Arc, spawn};
+use ulocks_testkit::thread::{Arc, with};
 use ulocks_unfair::RawByteMutex;
 
 /// The lock's bits are the second and the last.
@@ -32,8 +32,7 @@ pub fn bits_survive(holders: usize) {
     let object = Arc::new(Object { header: Lock::with_bits(FIRST), count: UnsafeCell::new(0) });
     let holders: Vec<_> = (0..holders)
         .map(|me| {
-            let object = Arc::clone(&object);
-            spawn(move || {
+            with(&object, move |object| {
                 object.header.lock();
                 // SAFETY: the lock is held.
                 object.count.with_mut(|count| unsafe { *count += 1 });
@@ -59,8 +58,7 @@ pub fn replacements_succeed_one_another(writers: usize) {
     let object = Arc::new(Object { header: Lock::with_bits(0), count: UnsafeCell::new(0) });
     let writers: Vec<_> = (0..writers)
         .map(|me| {
-            let object = Arc::clone(&object);
-            spawn(move || {
+            with(&object, move |object| {
                 let bits = object.header.bits();
                 let mut seen = bits.load(Relaxed);
                 while let Err(now) = bits.compare_exchange(seen, seen | BY_A_HOLDER[me], Relaxed, Relaxed) {

@@ -10,7 +10,7 @@ use ulocks_core::queue::Advice;
 use ulocks_core::raw::RawMutex;
 use ulocks_core::spin::{Adaptive, NoSpin};
 use ulocks_testkit::model;
-use ulocks_testkit::thread::{spawn, together};
+use ulocks_testkit::thread::{together, with};
 use ulocks_unfair::{After, HandOff, RawThroughputMutex, ThroughputMutex};
 
 type Mutex = RawThroughputMutex<Private>;
@@ -104,14 +104,8 @@ fn a_try_lock_sees_what_the_last_holder_did() {
     explore(Config { preemptions: Some(3), ..Config::exhaustive() }, || {
         let count = Arc::new(ThroughputMutex::new(0));
         let held = count.lock();
-        let waiter = {
-            let count = Arc::clone(&count);
-            spawn(move || *count.lock() += 1)
-        };
-        let tries = {
-            let count = Arc::clone(&count);
-            spawn(move || count.try_lock().map(|mut held| *held += 1))
-        };
+        let waiter = with(&count, |count| *count.lock() += 1);
+        let tries = with(&count, |count| count.try_lock().map(|mut held| *held += 1));
         drop(held);
         waiter.join().unwrap();
         tries.join().unwrap();

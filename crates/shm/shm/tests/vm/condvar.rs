@@ -10,6 +10,7 @@ use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
 use ulocks_shm::robust::RawRobust;
 use ulocks_shm::slots::Slot;
 use ulocks_shm::{self as shm, Condvar, LockError, LockResult, Member, MutexGuard, OrRepairBy};
+use ulocks_testkit::thread::with;
 
 /// Items, and the threads that take them.
 struct Place<L: RawRobust> {
@@ -81,8 +82,7 @@ impl<L: RawRobust> Place<L> {
     }
 
     fn taker(self: &Arc<Self>, timed: bool) -> thread::JoinHandle<()> {
-        let place = Arc::clone(self);
-        thread::spawn(move || {
+        with(self, move |place| {
             let me = place.join();
             place.takes(&me, timed);
             std::mem::forget(me);

@@ -10,6 +10,7 @@ use ulocks_shm::Member;
 use ulocks_shm::directory::Fresh;
 use ulocks_shm::directory::table::{Table, Wanted};
 use ulocks_shm::slots::Slot;
+use ulocks_testkit::thread::with;
 
 const NAMES: [&str; 2] = ["a", "b"];
 /// Room for two values of eight bytes.
@@ -92,8 +93,7 @@ impl<const THREADS: usize> Place<THREADS> {
 
     /// A thread that asks for both names; the odd ones in the other order.
     fn client(self: &Arc<Self>, nth: usize) -> thread::JoinHandle<()> {
-        let place = Arc::clone(self);
-        thread::spawn(move || {
+        with(self, move |place| {
             let me = place.join();
             for turn in 0..2 {
                 place.gets(&me, NAMES[(nth + turn) % 2]);

@@ -10,6 +10,7 @@ use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
 use ulocks_core::time::Deadline;
 use ulocks_shm::robust::RawRobust;
 use ulocks_shm::slots::Slot;
+use ulocks_testkit::thread::with;
 
 /// Three threads come one after the other while another one holds the mutex, the last one perhaps
 /// after its release. The second one has a deadline, if it is `timed`.
@@ -123,9 +124,8 @@ fn dies_when_it_is_granted() {
     // SAFETY: all members are of the place's slots.
     unsafe { place.other.lock(&me) }.unwrap();
     let come = |waits: bool| {
-        let place = Arc::clone(&place);
-        thread::spawn(move || {
-            let me = join(&*place, &place.slots);
+        with(&place, move |place| {
+            let me = join(place, &place.slots);
             // SAFETY: as above.
             unsafe { place.granted.lock(&me) }.unwrap();
             if waits {
@@ -139,18 +139,15 @@ fn dies_when_it_is_granted() {
     };
     let granting = come(true);
     let dying = come(false);
-    let next = thread::spawn({
-        let place = Arc::clone(&place);
-        move || {
-            let _ = dying.join();
-            let me = join(&*place, &place.slots);
-            // SAFETY: as above.
-            unsafe { place.other.lock(&me) }.unwrap();
-            assert_eq!(place.inside.load(Relaxed), 0, "a thread was granted what it has not asked for");
-            // SAFETY: acquired above.
-            unsafe { place.other.unlock(&me) };
-            std::mem::forget(me);
-        }
+    let next = with(&place, move |place| {
+        let _ = dying.join();
+        let me = join(place, &place.slots);
+        // SAFETY: as above.
+        unsafe { place.other.lock(&me) }.unwrap();
+        assert_eq!(place.inside.load(Relaxed), 0, "a thread was granted what it has not asked for");
+        // SAFETY: acquired above.
+        unsafe { place.other.unlock(&me) };
+        std::mem::forget(me);
     });
     (0..120).for_each(|_| yield_now());
     place.inside.store(0, Relaxed);

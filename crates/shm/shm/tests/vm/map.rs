@@ -8,6 +8,7 @@ use ulocks_core::model::{Config, Deaths, Kernel, explore, thread};
 use ulocks_core::spin::NoSpin;
 use ulocks_shm::slots::Slot;
 use ulocks_shm::{HashMap, MapError, Member};
+use ulocks_testkit::thread::with;
 
 const CAPACITY: usize = 3;
 
@@ -78,10 +79,9 @@ impl Place {
         self: &Arc<Self>,
         role: impl FnOnce(&Self, &Member<'_>) + Send + 'static,
     ) -> thread::JoinHandle<()> {
-        let place = Arc::clone(self);
-        thread::spawn(move || {
+        with(self, move |place| {
             let me = place.join();
-            role(&place, &me);
+            role(place, &me);
             std::mem::forget(me);
         })
     }

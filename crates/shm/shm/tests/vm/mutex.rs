@@ -13,6 +13,7 @@ use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
 use ulocks_shm::Refused;
 use ulocks_shm::robust::RawRobust;
 use ulocks_shm::slots::Slot;
+use ulocks_testkit::thread::with;
 
 fn one_is_inside<L: RawRobust>(kernel: Kernel) {
     explore(sampled(2, kernel), clients::<L, 2>(2, 0, false));
@@ -233,14 +234,13 @@ fn a_holder_asks_again() {
     let me = place.join();
     // SAFETY: all members are of the place's slots.
     let how = unsafe { place.mutex.lock(&me) }.unwrap();
-    let shared = Arc::clone(&place);
-    let asks = thread::spawn(move || {
-        let me = shared.join();
+    let asks = with(&place, |place| {
+        let me = place.join();
         // SAFETY: as above.
-        let how = unsafe { shared.mutex.lock(&me) }.unwrap();
+        let how = unsafe { place.mutex.lock(&me) }.unwrap();
         // SAFETY: as above.
-        assert_eq!(unsafe { shared.mutex.lock(&me) }, Err(Refused::Deadlock));
-        shared.critical(&me, 1, how);
+        assert_eq!(unsafe { place.mutex.lock(&me) }, Err(Refused::Deadlock));
+        place.critical(&me, 1, how);
         std::mem::forget(me);
     });
     let threads = vec![asks, place.resident(2, 1, false)];
@@ -293,10 +293,7 @@ impl Nested {
 /// Thread 1 holds both, and for each of them a thread waits.
 fn a_holder_of_two() {
     let nested = Arc::new(Nested { slots: place::slots(), outer: Mutex::new(), inner: Mutex::new() });
-    let spawn = |body: fn(&Nested)| {
-        let nested = Arc::clone(&nested);
-        thread::spawn(move || body(&nested))
-    };
+    let spawn = |body: fn(&Nested)| with(&nested, body);
     let threads = [
         spawn(|nested| nested.locks_both(60)),
         spawn(|nested| nested.locks(&nested.outer)),
@@ -323,10 +320,7 @@ fn a_holder_waits_for_another() {
         assert!(nested.inner.lock(&me).is_ok());
         assert!(nested.outer.lock(&me).is_ok());
     }
-    let spawn = |_| {
-        let nested = Arc::clone(&nested);
-        thread::spawn(move || nested.locks_both(0))
-    };
+    let spawn = |_| with(&nested, |nested| nested.locks_both(0));
     let threads: Vec<_> = (1..=3).map(spawn).collect();
     (0..100).for_each(|_| yield_now());
     // SAFETY: acquired above.

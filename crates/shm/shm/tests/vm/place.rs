@@ -14,6 +14,7 @@ use ulocks_shm::robust::mutex::Acquired;
 use ulocks_shm::robust::mutex::raw::RawMutex;
 use ulocks_shm::slots::Slot;
 use ulocks_shm::{Member, Refused};
+use ulocks_testkit::thread::with;
 
 pub type Mutex = RawMutex<Shared<NoSpin>>;
 pub type Spinning = RawMutex<Shared<Adaptive>>;
@@ -98,16 +99,14 @@ impl<L: RawRobust, const THREADS: usize> Place<L, THREADS> {
 
     /// A thread that does so, a member in each round anew.
     pub fn client(self: &Arc<Self>, name: u32, rounds: u32, timed: bool) -> thread::JoinHandle<()> {
-        let place = Arc::clone(self);
-        thread::spawn(move || {
+        with(self, move |place| {
             (0..rounds).for_each(|_| place.locks(&place.join(), name, timed.then(soon)));
         })
     }
 
     /// A thread that acquires so often, and goes on living: nobody is woken because it leaves.
     pub fn resident(self: &Arc<Self>, name: u32, rounds: u32, timed: bool) -> thread::JoinHandle<()> {
-        let place = Arc::clone(self);
-        thread::spawn(move || {
+        with(self, move |place| {
             let me = place.join();
             (0..rounds).for_each(|_| place.locks(&me, name, timed.then(soon)));
             std::mem::forget(me);
@@ -176,8 +175,7 @@ pub trait Scene: Send + Sync + Sized + 'static {
 
     /// A thread that plays `role` once, and goes on living: no thread is woken because it leaves.
     fn resident(self: &Arc<Self>, role: Self::Role, name: u32) -> thread::JoinHandle<()> {
-        let place = Arc::clone(self);
-        thread::spawn(move || {
+        with(self, move |place| {
             let me = place.join();
             place.plays(&me, role, name);
             std::mem::forget(me);
@@ -294,19 +292,13 @@ pub fn beside_a_bystander<L: RawRobust>() {
 /// looks again after a time.
 pub fn leaves_with_it<L: RawRobust>() {
     let place = Place::<L, 3>::new();
-    let leaver = thread::spawn({
-        let place = Arc::clone(&place);
-        move || {
-            let me = place.join();
-            // SAFETY: all members are of the place's slots.
-            assert_eq!(unsafe { place.mutex.lock(&me) }, Ok(Acquired::Clean));
-            place.inside.store(1, Relaxed);
-        }
+    let leaver = with(&place, |place| {
+        let me = place.join();
+        // SAFETY: all members are of the place's slots.
+        assert_eq!(unsafe { place.mutex.lock(&me) }, Ok(Acquired::Clean));
+        place.inside.store(1, Relaxed);
     });
-    let other = |name| {
-        let place = Arc::clone(&place);
-        thread::spawn(move || place.is_told(name))
-    };
+    let other = |name| with(&place, move |place| place.is_told(name));
     let others = [other(2), other(3)];
     leaver.join().unwrap();
     others.into_iter().for_each(|other| other.join().unwrap());

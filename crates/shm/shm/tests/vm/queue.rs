@@ -10,6 +10,7 @@ use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_core::sync::{AtomicU32, spin_until, yield_now};
 use ulocks_shm::slots::{RECHECK, Slot};
 use ulocks_shm::{Member, PopError, PushError, Queue};
+use ulocks_testkit::thread::with;
 
 const CAPACITY: usize = 2;
 const MOST: usize = 12;
@@ -108,10 +109,9 @@ impl Place {
         self: &Arc<Self>,
         role: impl FnOnce(&Self, &Member<'_>) + Send + 'static,
     ) -> thread::JoinHandle<()> {
-        let place = Arc::clone(self);
-        thread::spawn(move || {
+        with(self, move |place| {
             let me = place.join();
-            role(&place, &me);
+            role(place, &me);
             place.ended.fetch_add(1, Relaxed);
             std::mem::forget(me);
         })

@@ -11,6 +11,7 @@ use ulocks_core::sync::{AtomicU32, spin_until};
 use ulocks_core::time::Deadline;
 use ulocks_shm::slots::Slot;
 use ulocks_shm::{LockError, Member, Refused, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use ulocks_testkit::thread::with;
 
 /// The slots of a model's table.
 const SLOTS: usize = 8;
@@ -276,12 +277,9 @@ fn the_middle_leaves() {
     };
     let head = waits(WritesSoon, 0);
     let others = [waits(WritesSoon, 1), waits(Reads, 2)];
-    let joins = thread::spawn({
-        let gone = Arc::clone(&gone);
-        move || {
-            let _ = head.join();
-            gone.store(1, Relaxed);
-        }
+    let joins = with(&gone, move |gone| {
+        let _ = head.join();
+        gone.store(1, Relaxed);
     });
     spin_until(|| done.load(Relaxed) == 1);
     drop(guard);

@@ -12,6 +12,7 @@ use ulocks_core::time::Deadline;
 use ulocks_semarray::{Op, Set};
 use ulocks_shm::slots::Slot;
 use ulocks_shm::{Member, Refused, SemArray, SemError};
+use ulocks_testkit::thread::with;
 
 /// The slots of a model's table.
 const SLOTS: usize = 6;
@@ -138,11 +139,10 @@ fn past_the_head(holds: bool) {
     if !holds {
         place.array.apply(&me, &[Op::sub(0, 1)]).unwrap();
     }
-    let shared = Arc::clone(&place);
-    let passing = thread::spawn(move || {
-        let me = shared.join();
-        spin_until(|| shared.array.waiters(&me) == 1);
-        shared.plays(&me, Second, 1);
+    let passing = with(&place, |place| {
+        let me = place.join();
+        spin_until(|| place.array.waiters(&me) == 1);
+        place.plays(&me, Second, 1);
         std::mem::forget(me);
     });
     let head = place.resident(Both, 2);
@@ -236,12 +236,9 @@ fn two_holders() {
         })
     };
     let waiters = [waits(), waits()];
-    let joins = thread::spawn({
-        let stage = Arc::clone(&stage);
-        move || {
-            let _ = other.join();
-            stage.store(2, Relaxed);
-        }
+    let joins = with(&stage, move |stage| {
+        let _ = other.join();
+        stage.store(2, Relaxed);
     });
     spin_until(|| stage.load(Relaxed) == 2 || place.array.waiters(&me) == 2);
     drop(permit);
@@ -262,17 +259,15 @@ fn a_death_of_one_of_two_holders_strands_no_thread() {
 /// thread comes.
 fn a_zero_that_is_taken() {
     let place = Place::new();
-    let shared = Arc::clone(&place);
-    let taker = thread::spawn(move || {
-        let me = shared.join();
-        spin_until(|| shared.array.waiters(&me) == 1);
-        std::mem::forget(shared.array.acquire(&me, First.set()).unwrap());
+    let taker = with(&place, |place| {
+        let me = place.join();
+        spin_until(|| place.array.waiters(&me) == 1);
+        std::mem::forget(place.array.acquire(&me, First.set()).unwrap());
         std::mem::forget(me);
     });
-    let shared = Arc::clone(&place);
-    let waiter = thread::spawn(move || {
-        let me = shared.join();
-        shared.array.apply(&me, &[Op::wait_zero(0)]).unwrap();
+    let waiter = with(&place, |place| {
+        let me = place.join();
+        place.array.apply(&me, &[Op::wait_zero(0)]).unwrap();
         std::mem::forget(me);
     });
     let died = taker.join().is_err();
@@ -315,12 +310,9 @@ fn the_head_dies_behind_another() {
         })
     };
     let others = [waits(1, Op::sub(1, 1)), waits(2, Op::sub(0, 1))];
-    let joins = thread::spawn({
-        let stage = Arc::clone(&stage);
-        move || {
-            let _ = head.join();
-            stage.store(2, Relaxed);
-        }
+    let joins = with(&stage, move |stage| {
+        let _ = head.join();
+        stage.store(2, Relaxed);
     });
     spin_until(|| stage.load(Relaxed) == 2 || place.array.waiters(&me) == 3);
     place.array.apply(&me, &[Op::add(1, 1)]).unwrap();
@@ -341,10 +333,9 @@ fn a_death_beside_a_grant_past_it_strands_no_thread() {
 /// before the thread runs.
 fn between_two_sets() {
     let place = Place::new();
-    let shared = Arc::clone(&place);
-    let waiter = thread::spawn(move || {
-        let me = shared.join();
-        shared.array.apply(&me, &[Op::wait_zero(0)]).unwrap();
+    let waiter = with(&place, |place| {
+        let me = place.join();
+        place.array.apply(&me, &[Op::wait_zero(0)]).unwrap();
         std::mem::forget(me);
     });
     let me = place.join();
@@ -365,16 +356,14 @@ fn a_zero_between_two_sets_is_not_missed() {
 /// A thread takes semaphore 0 for good while another one sets it to 3. Either may die at any step.
 fn set_beside_a_holder() {
     let place = Place::new();
-    let shared = Arc::clone(&place);
-    let holder = thread::spawn(move || {
-        let me = shared.join();
-        std::mem::forget(shared.array.acquire(&me, First.set()).unwrap());
+    let holder = with(&place, |place| {
+        let me = place.join();
+        std::mem::forget(place.array.acquire(&me, First.set()).unwrap());
         std::mem::forget(me);
     });
-    let shared = Arc::clone(&place);
-    let setter = thread::spawn(move || {
-        let me = shared.join();
-        shared.array.set(&me, 0, 3).unwrap();
+    let setter = with(&place, |place| {
+        let me = place.join();
+        place.array.set(&me, 0, 3).unwrap();
         std::mem::forget(me);
     });
     let died = holder.join().is_err();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ulocks_core::model::{Config, Deaths, Kernel, explore, thread};
 use ulocks_shm::slots::Slot;
 use ulocks_shm::{JoinError, Member};
+use ulocks_testkit::thread::with;
 
 /// So many slots.
 struct Table<const SLOTS: usize>([Slot; SLOTS]);
@@ -21,8 +22,7 @@ impl<const SLOTS: usize> Table<SLOTS> {
 
     /// A thread that joins so often, if there is a slot, and leaves.
     fn comes_and_goes(self: &Arc<Self>, rounds: u32) -> thread::JoinHandle<()> {
-        let table = Arc::clone(self);
-        thread::spawn(move || (0..rounds).for_each(|_| drop(table.join())))
+        with(self, move |table| (0..rounds).for_each(|_| drop(table.join())))
     }
 
     /// All threads have come to their end, or have died: each slot can be claimed.
@@ -62,10 +62,8 @@ fn a_slot_has_one_thread() {
         explore(config, || {
             let table = Table::<1>::new();
             let dying = table.comes_and_goes(2);
-            let resident = thread::spawn({
-                let table = Arc::clone(&table);
-                move || table.join().map(|me| (me.slot(), std::mem::forget(me))).is_ok()
-            });
+            let resident =
+                with(&table, |table| table.join().map(|me| (me.slot(), std::mem::forget(me))).is_ok());
             let here = table.join().map(|me| (me.slot(), std::mem::forget(me))).is_ok();
             let there = resident.join();
             assert!(!(here && matches!(there, Ok(true))), "two threads have one slot");
