@@ -2,7 +2,7 @@
 //! and not the waiter.
 #![cfg(world = "machine")]
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread::{scope, yield_now};
 use ulocks_core::condvar::RawCondvar;
 use ulocks_core::futex::Local;
@@ -65,14 +65,10 @@ impl<'a, L: RawMutex<Token = ()>> Place<'a, L> {
 /// A waiter of the child comes, after those of its parent, and is notified. It sleeps, so its
 /// notification must be a wake-up, whatever the parent's counts say of spinners.
 fn in_child<L: RawMutex<Token = ()> + Sync>(place: &Place<'_, L>) {
-    let id = &AtomicI32::new(0);
     scope(|threads| {
-        threads.spawn(move || {
-            id.store(task::id(), Relaxed);
-            place.pass();
-        });
+        let (id, _) = task::begun(threads, || place.pass());
         place.until_registered(2);
-        task::until_asleep(&[id.load(Relaxed)]);
+        task::until_asleep(&[id]);
         place.open();
     });
 }
@@ -111,14 +107,10 @@ fn a_child_looks_at_no_mutex_of_its_parents_waiters() {
         // SAFETY: the page is mapped, and nothing in the child uses it from here on.
         assert_eq!(unsafe { libc::munmap(mutex.cast(), 1) }, 0);
     };
-    let id = &AtomicI32::new(0);
     scope(|threads| {
-        threads.spawn(move || {
-            id.store(task::id(), Relaxed);
-            place.pass();
-        });
+        let (id, _) = task::begun(threads, || place.pass());
         place.until_registered(1);
-        task::until_asleep(&[id.load(Relaxed)]);
+        task::until_asleep(&[id]);
         let at_once = ends(|| {
             unmap();
             place.changed.notify_all();

@@ -39,7 +39,7 @@ pub mod plain;
 pub mod prepared;
 #[cfg(world = "machine")]
 pub use machine::{
-    Child, cancel, cdylib, crowd, interrupt, limit, refusal, rw, shared, stress, task, watchdog,
+    Child, cancel, cdylib, crowd, interrupt, limit, refusal, rw, shared, storm, stress, task, watchdog,
 };
 pub mod sets;
 pub mod suite;

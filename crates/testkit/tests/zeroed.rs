@@ -9,11 +9,10 @@ use std::cell::Cell;
 use std::fs;
 use std::mem::MaybeUninit;
 use std::path::Path;
-use std::sync::mpsc::channel;
-use std::thread::{self, Scope, ScopedJoinHandle};
+use std::thread;
 use std::time::Duration;
 use ulocks::policy::{NoSpin, Private, Shared};
-use ulocks_testkit::task;
+use ulocks_testkit::task::asleep;
 use ulocks_testkit::watchdog::{Watchdog, watch};
 
 const MOMENT: Duration = Duration::from_millis(1);
@@ -58,20 +57,6 @@ fn serves<L: Sync>(name: &str, waits: Waits<L>, attempts: Attempts<L>) {
         }
         assert!(!is_free().contains(&false), "{name}: given back, and held");
     });
-}
-
-/// A thread that runs `wait`, and sleeps in it.
-fn asleep<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    wait: impl FnOnce() + Send + 'scope,
-) -> ScopedJoinHandle<'scope, ()> {
-    let (sender, receiver) = channel();
-    let waiter = scope.spawn(move || {
-        sender.send(task::id()).expect("it is awaited");
-        wait();
-    });
-    task::until_asleep(&[receiver.recv().expect("the waiter")]);
-    waiter
 }
 
 /// Mutexes whose methods return guards or, with `, unwrap`, results of them.

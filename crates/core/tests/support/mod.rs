@@ -9,12 +9,11 @@
 use std::fs;
 use std::io::{self, Write};
 use std::panic;
+use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Once};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Duration;
 use ulocks_core::futex::{Futex, Scope as FutexScope};
-use ulocks_core::tid;
 use ulocks_testkit::watchdog::patience;
 use ulocks_testkit::{Child, task};
 
@@ -69,17 +68,8 @@ pub fn started<'scope, T: Send + 'scope>(
     body: impl FnOnce() -> T + Send + 'scope,
 ) -> Sleeper<'scope, T> {
     watchdog();
-    // An atomic, not a channel: a thread that has told its id must sleep nowhere but in `body`.
-    let id = Arc::new(AtomicU32::new(0));
-    let handle = scope.spawn({
-        let id = Arc::clone(&id);
-        move || {
-            id.store(tid::current(), Relaxed);
-            body()
-        }
-    });
-    until(|| id.load(Relaxed) != 0);
-    Sleeper { id: id.load(Relaxed), handle }
+    let (id, handle) = task::begun(scope, body);
+    Sleeper { id: id.unsigned_abs(), handle }
 }
 
 /// Returns once the first thread of `child` sleeps in a futex call.
@@ -204,14 +194,8 @@ impl Signal {
         extern "C" fn handler(_: i32) {
             HANDLED.fetch_add(1, Relaxed);
         }
-        // SAFETY: all-zero is a valid sigaction (an empty mask), and the handler does nothing but
-        // count.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = handler as *const () as usize;
-            action.sa_flags = flags;
-            assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
-        }
+        // SAFETY: the handler does nothing but count.
+        unsafe { task::handle(signal, handler, flags) };
         Self(signal)
     }
 

@@ -4,15 +4,14 @@
 //! The README says which locks go on in the child. Here each of them does. The others are tried
 //! once: a wait for a thread that is not there would never end.
 
-use std::fs;
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use ulocks::semarray::{Op, SemArray};
 use ulocks::task::AsyncRwLock;
-use ulocks_testkit as _;
+use ulocks_testkit::task;
 
-/// How long a child, or a waiter on its way to sleep, may take.
+/// How long a child may take.
 const LIMIT_S: u32 = 60;
 const WAITERS: usize = 3;
 
@@ -124,19 +123,6 @@ fn child(body: impl FnOnce() -> Found) -> Found {
     ends.unwrap_or_else(|| panic!("the child has failed: {status:#x}"))
 }
 
-/// Returns when the threads sleep in the kernel.
-fn until_asleep(threads: &[i32]) {
-    let begun = Instant::now();
-    for thread in threads {
-        let stat = || fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
-        while !stat().rsplit(") ").next().unwrap().starts_with('S') {
-            let limit = Duration::from_secs(LIMIT_S.into());
-            assert!(begun.elapsed() < limit, "a waiter of the lock does not sleep after {limit:?}");
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-}
-
 /// What a child finds that releases what this thread holds of `held`, while `waiters` threads wait
 /// for `wanted`, a mode of the same lock. If the child is to go on, it uses both.
 fn held_by_the_forking_thread<H: Lock, W: Lock>(
@@ -151,12 +137,11 @@ fn held_by_the_forking_thread<H: Lock, W: Lock>(
         for _ in 0..waiters {
             let here = here.clone();
             scope.spawn(move || {
-                // SAFETY: no preconditions.
-                here.send(unsafe { libc::gettid() }).unwrap();
+                here.send(task::id()).unwrap();
                 drop(wanted.acquire());
             });
         }
-        until_asleep(&threads.iter().take(waiters).collect::<Vec<_>>());
+        task::until_asleep(&threads.iter().take(waiters).collect::<Vec<_>>());
         let found = child(|| {
             drop(holding.take());
             let found = if held.try_acquire().is_some() { Found::Free } else { Found::Locked };

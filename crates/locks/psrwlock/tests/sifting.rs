@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
-use threads::{asleep, until, with};
+use threads::{until, with};
 use ulocks_core::Private;
 use ulocks_core::raw::{RawRwLock as _, RawRwLockFair as _};
 use ulocks_core::spin::NoSpin;
@@ -21,7 +21,7 @@ use ulocks_psrwlock::{
     PsRwLockUpgradableReadGuard as UpgradableGuard, PsRwLockWith, PsRwLockWriteGuard as WriteGuard, Sifted,
     ThreadClass, URGENT, Unchecked, Urgent,
 };
-use ulocks_testkit as _;
+use ulocks_testkit::task::asleep;
 
 const THREE: u8 = BULK | URGENT | NESTED;
 const SHORT: Duration = Duration::from_millis(2);

@@ -6,8 +6,8 @@
 
 use super::limit::until;
 use super::task;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Acquire, Ordering::Release};
-use std::sync::{Once, mpsc};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 use std::thread;
 use std::time::Duration;
 use ulocks_core::api::{Condvar, Mutex, RwLock};
@@ -22,15 +22,8 @@ extern "C" fn nothing(_: libc::c_int) {}
 
 fn install() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: all-zero is a valid sigaction (an empty mask), and the handler does nothing.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as usize;
-            action.sa_flags = libc::SA_RESTART;
-            assert_eq!(libc::sigaction(libc::SIGUSR2, &raw const action, std::ptr::null_mut()), 0);
-        }
-    });
+    // SAFETY: the handler does nothing.
+    ONCE.call_once(|| unsafe { task::handle(libc::SIGUSR2, nothing, libc::SA_RESTART) });
 }
 
 /// Runs `wait` in a thread that is sent signals until `wait` has returned.
@@ -39,19 +32,17 @@ fn install() {
 /// If `wait` does, or does not return within the limit of `until`.
 pub fn struck<R: Send>(wait: impl FnOnce() -> R + Send) -> R {
     install();
-    let (id, returned, sent) = (AtomicI32::new(0), AtomicBool::new(false), AtomicBool::new(false));
+    let (returned, sent) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
-        let waiter = scope.spawn(|| {
-            id.store(task::id(), Release);
+        let (id, waiter) = task::begun(scope, || {
             let result = wait();
             returned.store(true, Release);
             // No signal is sent to a thread that has ended.
             until("the last signal is sent", || sent.load(Acquire));
             result
         });
-        until("the waiter has an id", || id.load(Acquire) != 0);
         until("a handler ends the wait", || {
-            task::signal(id.load(Acquire), libc::SIGUSR2);
+            task::signal(id, libc::SIGUSR2);
             returned.load(Acquire)
         });
         sent.store(true, Release);
@@ -63,13 +54,8 @@ pub fn struck<R: Send>(wait: impl FnOnce() -> R + Send) -> R {
 /// before. Returns when both have.
 fn beside_a_patient_waiter(wait: impl FnOnce() + Send, beside: impl FnOnce()) {
     install();
-    let (tell, told) = mpsc::channel();
     thread::scope(|scope| {
-        let waiter = scope.spawn(move || {
-            tell.send(task::id()).expect("the other thread listens");
-            wait();
-        });
-        let id = told.recv().expect("the waiter tells its id");
+        let (id, waiter) = task::begun(scope, wait);
         for _ in 0..3 {
             task::until_asleep(&[id]);
             task::signal(id, libc::SIGUSR2);

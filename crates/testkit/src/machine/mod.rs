@@ -9,6 +9,7 @@ pub mod limit;
 pub mod refusal;
 pub mod rw;
 pub mod shared;
+pub mod storm;
 pub mod stress;
 pub mod task;
 pub mod watchdog;

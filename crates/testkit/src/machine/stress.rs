@@ -1,17 +1,18 @@
 //! Clients of many operations. Each returns what it counted; the test asserts on the counts. None
 //! looks at a clock to decide whether the lock is right.
 
+use super::storm::{Storm, Target};
 use super::task;
 use super::watchdog::watch;
 use crate::model::lock_within;
 use crate::new_lock;
 use crate::order::Recorder;
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
-use ulocks_core::raw::{Metered, RawInterruptible, RawMutex};
+use ulocks_core::raw::{Initial, Metered, RawInterruptible, RawMutex};
 use ulocks_core::time::Deadline;
 
 /// How hard to press.
@@ -160,13 +161,13 @@ pub(super) fn drive<S: Send + Sync + 'static>(
         watch(name, move || format!("operations done {progress:?}, {}", describe(&shared)))
     };
     let start = Arc::new(Barrier::new(load.threads));
-    let storm = load.signals.then(signals::Storm::begin);
+    let storm = load.signals.then(|| Storm::begin(0));
     let threads: Vec<_> = (0..load.threads)
         .map(|me| {
             let (shared, progress, start) = (Arc::clone(shared), Arc::clone(&progress), Arc::clone(&start));
-            let target = storm.as_ref().map(signals::Storm::target);
+            let target = storm.as_ref().map(Storm::target);
             thread::spawn(move || {
-                let _hit = target.map(signals::Target::join);
+                let _hit = target.map(Target::join);
                 let mut random = Random::new(me);
                 let mut acquired = 0;
                 start.wait();
@@ -183,7 +184,7 @@ pub(super) fn drive<S: Send + Sync + 'static>(
         })
         .collect();
     let acquired = threads.into_iter().map(|thread| thread.join().expect("a client panicked")).collect();
-    (acquired, storm.map_or(0, signals::Storm::end))
+    (acquired, storm.map_or(0, Storm::end))
 }
 
 /// `lock`, and now and then `try_lock`: at most one thread is inside.
@@ -270,16 +271,13 @@ pub fn waits_for_the_release<L: RawMutex + Sync>() {
     let lock = new_lock::<L>();
     let held = lock.lock();
     let _watchdog = watch("waits_for_the_release", String::new);
-    let (tell, told) = mpsc::channel();
     thread::scope(|scope| {
-        scope.spawn(|| {
-            tell.send(task::id()).expect("the other thread listens");
+        task::asleep(scope, || {
             let deadline = Deadline::after(Duration::from_secs(3_600));
             let token = lock.lock_until(deadline).expect("a waiter left before its deadline");
             // SAFETY: the token is from the line before.
             unsafe { lock.unlock(token) };
         });
-        task::until_asleep(&[told.recv().expect("the waiter tells its id")]);
         // SAFETY: the token is from the acquisition of this thread.
         unsafe { lock.unlock(held) };
     });
@@ -290,9 +288,25 @@ pub fn waits_for_the_release<L: RawMutex + Sync>() {
 /// `unlock` has returned to it. A release that touches the lock once more meets no memory and the
 /// process dies of it. Returns the pages unmapped.
 pub fn last_unlocker_unmaps<L: RawMutex + Send + Sync + 'static>(threads: usize, rounds: usize) -> usize {
+    last_user_unmaps::<L>(threads, rounds, |lock, _, is_last| {
+        let token = lock.lock();
+        let last = is_last();
+        // SAFETY: the token is from the acquisition above.
+        unsafe { lock.unlock(token) };
+        last
+    })
+}
+
+/// Puts an `L` on a page in each of `rounds`. `user` says, of each of `users`, whether the page is
+/// its to unmap; it asks whether it is the last. Returns in how many rounds a user unmapped it.
+pub(super) fn last_user_unmaps<L: Initial + Send + Sync + 'static>(
+    users: usize,
+    rounds: usize,
+    user: impl Fn(&L, usize, &dyn Fn() -> bool) -> bool + Copy + Send + Sync + 'static,
+) -> usize {
     struct Page<L> {
         lock: L,
-        users: UnsafeCell<usize>,
+        done: AtomicUsize,
     }
     let round = Arc::new(AtomicUsize::new(0));
     let _watchdog = {
@@ -304,28 +318,24 @@ pub fn last_unlocker_unmaps<L: RawMutex + Send + Sync + 'static>(threads: usize,
         round.store(nth, Relaxed);
         let page = super::shared::Mapping::private().leak::<Page<L>>();
         // SAFETY: a fresh page, writable, larger than a `Page` and aligned to more than it needs.
-        unsafe { page.write(Page { lock: new_lock(), users: UnsafeCell::new(threads) }) };
+        unsafe { page.write(Page { lock: new_lock(), done: AtomicUsize::new(0) }) };
         let address = page.expose_provenance();
-        let start = Barrier::new(threads);
-        let start = Arc::new(start);
-        let outcomes = crate::thread::together(threads, move |_| {
+        let start = Arc::new(Barrier::new(users));
+        let outcomes = crate::thread::together(users, move |me| {
             start.wait();
-            // SAFETY: this user is not counted out yet, so the page is mapped.
+            // SAFETY: this user is not done yet, so the page is mapped.
             let page = unsafe { &*std::ptr::with_exposed_provenance::<Page<L>>(address) };
-            let token = page.lock.lock();
-            // SAFETY: the lock is held.
-            let last = unsafe {
-                *page.users.get() -= 1;
-                *page.users.get() == 0
-            };
-            // SAFETY: the token is from the acquisition above.
-            unsafe { page.lock.unlock(token) };
+            let last = user(&page.lock, me, &|| page.done.fetch_add(1, Relaxed) + 1 == users);
             if last {
                 super::shared::unmap(address);
             }
             usize::from(last)
         });
-        unmapped += outcomes.into_iter().sum::<usize>();
+        let by_users: usize = outcomes.into_iter().sum();
+        if by_users == 0 {
+            super::shared::unmap(address);
+        }
+        unmapped += by_users;
     }
     unmapped
 }
@@ -336,82 +346,5 @@ fn move_to_a_cpu(random: &mut Random) {
     let cpus = task::cpus_of(std::process::id() as i32);
     if !cpus.is_empty() {
         task::bind(0, &[cpus[random.below(cpus.len() as u32) as usize]]);
-    }
-}
-
-mod signals {
-    //! A shower of `SIGUSR1` on chosen threads.
-
-    use super::{Arc, AtomicBool, AtomicUsize, Relaxed, thread};
-    use crate::task;
-    use std::sync::Mutex;
-
-    static HANDLED: AtomicUsize = AtomicUsize::new(0);
-
-    extern "C" fn count(_: libc::c_int) {
-        HANDLED.fetch_add(1, Relaxed);
-    }
-
-    type Targets = Arc<Mutex<Vec<i32>>>;
-
-    pub(super) struct Storm {
-        targets: Targets,
-        over: Arc<AtomicBool>,
-        sender: thread::JoinHandle<()>,
-        before: usize,
-    }
-
-    /// A thread's place among the targets; it leaves them when this is dropped.
-    pub(super) struct Target(Targets, i32);
-
-    impl Storm {
-        pub(super) fn begin() -> Self {
-            // SAFETY: the handler only increments an atomic. Without SA_RESTART, system calls
-            // report EINTR.
-            unsafe {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = count as extern "C" fn(libc::c_int) as usize;
-                assert_eq!(libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut()), 0);
-            }
-            let (targets, over) = (Targets::default(), Arc::new(AtomicBool::new(false)));
-            let sender = {
-                let (targets, over) = (Arc::clone(&targets), Arc::clone(&over));
-                thread::spawn(move || {
-                    while !over.load(Relaxed) {
-                        for &target in targets.lock().unwrap().iter() {
-                            // A thread is among the targets only while it runs.
-                            task::signal(target, libc::SIGUSR1);
-                        }
-                        thread::sleep(std::time::Duration::from_micros(50));
-                    }
-                })
-            };
-            Self { targets, over, sender, before: HANDLED.load(Relaxed) }
-        }
-
-        pub(super) fn target(&self) -> Target {
-            Target(Arc::clone(&self.targets), 0)
-        }
-
-        /// Stops, and returns how many signals were handled.
-        pub(super) fn end(self) -> usize {
-            self.over.store(true, Relaxed);
-            self.sender.join().expect("the sender of signals panicked");
-            HANDLED.load(Relaxed) - self.before
-        }
-    }
-
-    impl Target {
-        pub(super) fn join(mut self) -> Self {
-            self.1 = task::id();
-            self.0.lock().unwrap().push(self.1);
-            self
-        }
-    }
-
-    impl Drop for Target {
-        fn drop(&mut self) {
-            self.0.lock().unwrap().retain(|&target| target != self.1);
-        }
     }
 }

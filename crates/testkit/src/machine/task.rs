@@ -1,6 +1,9 @@
 //! What the kernel says about a thread.
 
 use super::limit::until;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 use std::{fs, io};
 
@@ -8,6 +11,32 @@ use std::{fs, io};
 pub fn id() -> i32 {
     // SAFETY: no preconditions.
     unsafe { libc::gettid() }
+}
+
+/// Runs `body` in a thread, and returns its id when it has begun. From then on the thread sleeps
+/// nowhere but in `body`.
+pub fn begun<'scope, R: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    body: impl FnOnce() -> R + Send + 'scope,
+) -> (i32, ScopedJoinHandle<'scope, R>) {
+    let told = Arc::new(AtomicI32::new(0));
+    let own = Arc::clone(&told);
+    let thread = scope.spawn(move || {
+        own.store(id(), Relaxed);
+        body()
+    });
+    until("a thread has begun", || told.load(Relaxed) != 0);
+    (told.load(Relaxed), thread)
+}
+
+/// Runs `body` in a thread, and returns when that sleeps in the kernel.
+pub fn asleep<'scope, R: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    body: impl FnOnce() -> R + Send + 'scope,
+) -> ScopedJoinHandle<'scope, R> {
+    let (id, thread) = begun(scope, body);
+    until_asleep(&[id]);
+    thread
 }
 
 /// Sends `signal` to the thread `id` of this process. A `pthread_t` is a pointer with musl, so no
@@ -19,6 +48,23 @@ pub fn signal(id: i32, signal: libc::c_int) {
     // SAFETY: three numbers; the kernel looks for a thread of that id in this process.
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id, signal) };
     assert_eq!(sent, 0, "signal {signal} to thread {id}: {}", io::Error::last_os_error());
+}
+
+/// Has `handler` run at `signal`, with that signal alone blocked meanwhile.
+///
+/// # Safety
+/// The handler calls only what may be called in one.
+///
+/// # Panics
+/// If the kernel refuses: there is no such signal, or it has no handlers.
+pub unsafe fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int), flags: libc::c_int) {
+    // SAFETY: all zeroes are an action with an empty mask; the handler is the caller's promise.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = flags;
+        assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
+    }
 }
 
 /// The CPUs that the thread `id` may run on; 0 is the calling thread. None if the kernel does not

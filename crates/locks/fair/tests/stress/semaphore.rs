@@ -26,6 +26,7 @@ use ulocks_testkit::limit::until;
 use ulocks_testkit::stress::{self, Load, Random};
 use ulocks_testkit::suite::Effort;
 use ulocks_testkit::task;
+use ulocks_testkit::thread::with;
 use ulocks_testkit::watchdog;
 
 /// Runs `check` with each way of waiting: they leave by different doors.
@@ -200,10 +201,7 @@ fn the_order_of_grants_is_the_order_of_arrivals() {
 fn hundreds_may_give_up_behind_one_that_stays() {
     fn check<P: Way>() {
         let semaphore = Arc::new(RawSemaphore::<P>::new(0));
-        let first = {
-            let semaphore = Arc::clone(&semaphore);
-            std::thread::spawn(move || semaphore.acquire(1))
-        };
+        let first = with(&semaphore, |semaphore| semaphore.acquire(1));
         ulocks_testkit::limit::until("a thread is queued", || semaphore.is_queued());
         let others = Arc::clone(&semaphore);
         let had = ulocks_testkit::thread::together(200, move |me| {
@@ -304,24 +302,15 @@ fn a_signal_handler_may_release() {
     }
     extern "C" fn interrupt(_: libc::c_int) {}
 
-    fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int), flags: libc::c_int) {
-        // SAFETY: all-zero is a valid sigaction (an empty mask), and the handlers call what may be
-        // called in handlers, which is what the test is about.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = handler as usize;
-            action.sa_flags = flags;
-            assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
-        }
+    // SAFETY: the handlers call what may be called in handlers, which is what the test is about.
+    unsafe {
+        task::handle(libc::SIGUSR2, release, libc::SA_RESTART);
+        task::handle(libc::SIGURG, interrupt, 0);
     }
-    handle(libc::SIGUSR2, release, libc::SA_RESTART);
-    handle(libc::SIGURG, interrupt, 0);
 
     let _watchdog = watchdog::watch("signals", || format!("{SEMAPHORE:?}, {HANDLED:?} handled"));
     std::thread::scope(|scope| {
-        let (send, target) = std::sync::mpsc::channel();
-        let taker = scope.spawn(move || {
-            send.send(task::id()).expect("somebody listens");
+        let (thread, taker) = task::begun(scope, || {
             for _ in 0..SIGNALS {
                 SEMAPHORE.acquire().forget();
                 // Both ways, so that the handler strikes either.
@@ -329,7 +318,6 @@ fn a_signal_handler_may_release() {
                 SEMAPHORE.acquire().forget();
             }
         });
-        let thread = target.recv().expect("the taker began");
         // The taker runs until it has as many permits as signals were handled, and these are sent
         // one by one.
         for sent in 1..=SIGNALS {

@@ -17,7 +17,7 @@ use ulocks_core::task::AsyncMutex as _;
 use ulocks_fair::{AcquireAsync, Closed, FairMutex, RawSemaphore, Semaphore};
 use ulocks_testkit::cancel::cancel;
 use ulocks_testkit::limit::until;
-use ulocks_testkit::task::{self, until_asleep};
+use ulocks_testkit::task::asleep;
 
 #[test]
 fn permits_are_conserved_whatever_is_dropped() {
@@ -75,17 +75,12 @@ fn threads_and_tasks_are_served_in_the_order_in_which_they_came() {
     let mutex = FairMutex::new(Vec::new());
     let guard = mutex.lock();
     std::thread::scope(|scope| {
-        let (tell, told) = std::sync::mpsc::channel();
         let mut tasks: Vec<Option<Pin<Box<_>>>> = Vec::new();
         let mut context = Context::from_waker(Waker::noop());
         for number in 0..WAITERS {
             if number % 4 == 0 {
-                let (tell, mutex) = (tell.clone(), &mutex);
-                scope.spawn(move || {
-                    tell.send(task::id()).expect("the test waits for it");
-                    mutex.lock().push(number);
-                });
-                until_asleep(&[told.recv().expect("the thread has begun")]);
+                let mutex = &mutex;
+                asleep(scope, move || mutex.lock().push(number));
                 tasks.push(None);
             } else {
                 let mut task = Box::pin(mutex.lock_async());

@@ -69,15 +69,13 @@ fn asleep<'scope, T: Send + 'scope>(
     priority: i32,
     body: impl FnOnce() -> T + Send + 'scope,
 ) -> (u32, ScopedJoinHandle<'scope, T>) {
-    let id = std::sync::Arc::new(AtomicU32::new(0));
-    let told = std::sync::Arc::clone(&id);
-    let handle = scope.spawn(move || {
+    let (id, handle) = task::begun(scope, move || {
         assert!(priority == 0 || run_at(priority), "permitted a moment ago");
-        told.store(tid::current(), SeqCst);
         body()
     });
-    until(|| id.load(SeqCst) != 0 && (is_asleep(id.load(SeqCst)) || handle.is_finished()));
-    (id.load(SeqCst), handle)
+    let id = id.unsigned_abs();
+    until(|| is_asleep(id) || handle.is_finished());
+    (id, handle)
 }
 
 /// What a thread sleeps on until the test lets it go.

@@ -4,7 +4,7 @@
 use crate::strikes::{Seen, Struck, keeping_errno, real_time, strike, strike_me};
 use crate::threads::until;
 use crate::{ALL, ByAll};
-use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 use ulocks_core::Private;
 use ulocks_psrwlock::signal::Soft;
@@ -100,17 +100,13 @@ fn while_it_waits<D: Configuration>(
     release: impl FnOnce(),
 ) {
     let seen = struck.seen;
-    let id = AtomicI32::new(0);
     std::thread::scope(|scope| {
-        let waiter = scope.spawn(|| {
-            id.store(task::id(), SeqCst);
-            keeping_errno(waits);
-        });
-        until(|| id.load(SeqCst) != 0 && is_waiting());
-        task::until_asleep(&[id.load(SeqCst)]);
+        let (id, waiter) = task::begun(scope, || keeping_errno(waits));
+        until(&is_waiting);
+        task::until_asleep(&[id]);
         for _ in 0..5 {
             let [handled, read, shut] = seen.counts();
-            strike(id.load(SeqCst), signal);
+            strike(id, signal);
             until(|| seen.handled.load(SeqCst) == handled + 1);
             assert_eq!(seen.counts(), [handled + 1, read + usize::from(reads), shut + usize::from(!reads)]);
         }

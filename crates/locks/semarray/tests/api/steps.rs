@@ -2,7 +2,6 @@
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::thread::{Scope, ScopedJoinHandle, yield_now};
 use std::time::Duration;
@@ -35,19 +34,13 @@ pub fn sleepers<P: InOneProcess>(array: &SemArrayWith<P>) -> usize {
 /// A thread that makes a call, and the result of that.
 pub struct Sleeper<'scope, R> {
     thread: ScopedJoinHandle<'scope, R>,
-    id: Arc<AtomicI32>,
+    id: i32,
 }
 
 impl<'scope, R: Send + 'scope> Sleeper<'scope, R> {
     /// Starts a thread that makes a call.
     pub fn new(scope: &'scope Scope<'scope, '_>, call: impl FnOnce() -> R + Send + 'scope) -> Self {
-        let id = Arc::new(AtomicI32::new(0));
-        let own = Arc::clone(&id);
-        let thread = scope.spawn(move || {
-            own.store(task::id(), Relaxed);
-            call()
-        });
-        until(|| id.load(Relaxed) != 0);
+        let (id, thread) = task::begun(scope, call);
         Self { thread, id }
     }
 
@@ -58,12 +51,13 @@ impl<'scope, R: Send + 'scope> Sleeper<'scope, R> {
 
     /// The kernel's id of the thread.
     pub fn id(&self) -> i32 {
-        self.id.load(Relaxed)
+        self.id
     }
 
     /// Sends the thread signals until `is_over`. Their handler asks for calls to be restarted.
     pub fn strike_until(&self, is_over: impl Fn() -> bool) {
-        install_handler();
+        // SAFETY: the handler does nothing but count.
+        unsafe { task::handle(libc::SIGUSR2, strike, libc::SA_RESTART) };
         while !is_over() {
             // SAFETY: no preconditions. If the thread is gone, so is the reason.
             unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.id(), libc::SIGUSR2) };
@@ -94,16 +88,6 @@ pub static STRUCK: AtomicI32 = AtomicI32::new(0);
 
 extern "C" fn strike(_: libc::c_int) {
     STRUCK.fetch_add(1, Relaxed);
-}
-
-fn install_handler() {
-    // SAFETY: the handler does nothing but count; the action is initialised, its mask empty.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = strike as extern "C" fn(libc::c_int) as usize;
-        action.sa_flags = libc::SA_RESTART;
-        assert_eq!(libc::sigaction(libc::SIGUSR2, &raw const action, std::ptr::null_mut()), 0);
-    }
 }
 
 /// Starts a thread that makes a call, and returns when the thread sleeps in `array`. Meanwhile no

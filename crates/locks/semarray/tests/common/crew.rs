@@ -268,12 +268,6 @@ fn install_handler() {
         }
     }
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: all zeroes are a `sigaction` without flags, mask and handler.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = count as extern "C" fn(_) as usize;
-        action.sa_flags = libc::SA_RESTART;
-        // SAFETY: the action is whole, and its handler only increments a counter.
-        assert_eq!(unsafe { libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()) }, 0);
-    });
+    // SAFETY: the handler only increments a counter.
+    ONCE.call_once(|| unsafe { task::handle(libc::SIGUSR1, count, libc::SA_RESTART) });
 }

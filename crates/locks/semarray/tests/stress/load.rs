@@ -1,6 +1,5 @@
 //! Loads with a meaning of their own: philosophers, readers and writers, posters in bulk.
 
-use crate::storm::{Storm, struck};
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -9,6 +8,7 @@ use ulocks_core::Private;
 use ulocks_core::meter::Counted;
 use ulocks_core::spin::{Adaptive, NoSpin, Patience};
 use ulocks_semarray::{Builder, Error, Fairness, InOneProcess, Op, SemArrayWith, Set};
+use ulocks_testkit::storm::Storm;
 use ulocks_testkit::stress::Random;
 use ulocks_testkit::watchdog::watch;
 
@@ -210,9 +210,9 @@ fn no_sleeper_is_left() {
 /// Signals all the time, to threads in interruptible calls and to others.
 #[test]
 fn sets_survive_a_storm_of_signals() {
-    let (storm, interrupted) = (Storm::new(), AtomicUsize::new(0));
+    let (storm, interrupted) = (Storm::begin(libc::SA_RESTART), AtomicUsize::new(0));
     let values = run::<Private<NoSpin>>("a storm", &[1, 1], Fairness::Barging, 4, |id, array| {
-        let _target = storm.strike_me();
+        let _target = storm.target().join();
         let set = [Op::sub(id % 2, 1), Op::sub(1 - id % 2, 1)];
         let back = set.map(|op| Op::add(op.index(), 1));
         let set = &set[..1 + id / 2];
@@ -238,5 +238,5 @@ fn sets_survive_a_storm_of_signals() {
         }
     });
     assert_eq!(values, [1, 1]);
-    assert!(struck() > 0 && interrupted.into_inner() > 0);
+    assert!(storm.end() > 0 && interrupted.into_inner() > 0);
 }

@@ -8,4 +8,3 @@
 mod last_touch;
 mod load;
 mod pages;
-mod storm;

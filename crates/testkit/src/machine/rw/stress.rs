@@ -1,13 +1,9 @@
 //! Many operations by the threads of one process. Each client returns what it counted; the test
 //! asserts on the counts.
 
-use super::super::shared::{Mapping, unmap};
-use super::super::stress::{Load, Random, drive};
-use super::super::watchdog::watch;
+use super::super::stress::{Load, Random, drive, last_user_unmaps};
 use super::{Counts, Table, soon, within};
-use crate::new_lock;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
 use std::thread;
 use ulocks_core::raw::{RawRwLock, RawRwLockUpgrade};
 
@@ -139,52 +135,20 @@ pub fn last_unlocker_unmaps<L: RawRwLock + Send + Sync + 'static>(
     writers: usize,
     rounds: usize,
 ) -> usize {
-    struct Page<L> {
-        lock: L,
-        done: AtomicUsize,
-    }
     let users = readers + writers;
-    let round = Arc::new(AtomicUsize::new(0));
-    let _watchdog = {
-        let round = Arc::clone(&round);
-        watch("last_unlocker_unmaps", move || format!("round {}", round.load(Relaxed)))
-    };
-    let mut unmapped = 0;
-    for nth in 0..rounds {
-        round.store(nth, Relaxed);
-        let page = Mapping::private().leak::<Page<L>>();
-        // SAFETY: a fresh page, writable, larger than a `Page` and aligned to more than it needs.
-        unsafe { page.write(Page { lock: new_lock(), done: AtomicUsize::new(0) }) };
-        let address = page.expose_provenance();
-        let start = Arc::new(Barrier::new(users));
-        let outcomes = crate::thread::together(users, move |me| {
-            start.wait();
-            // SAFETY: this user is not done yet, so the page is mapped.
-            let page = unsafe { &*std::ptr::with_exposed_provenance::<Page<L>>(address) };
-            let is_last = || page.done.fetch_add(1, Relaxed) + 1 == users;
-            let last = if me < readers {
-                let token = page.lock.read();
-                let last = is_last() && readers == 1;
-                // SAFETY: the token is from the acquisition above.
-                unsafe { page.lock.unlock_read(token) };
-                last
-            } else {
-                let token = page.lock.write();
-                let last = is_last();
-                // SAFETY: the token is from the acquisition above.
-                unsafe { page.lock.unlock_write(token) };
-                last
-            };
-            if last {
-                unmap(address);
-            }
-            usize::from(last)
-        });
-        let by_users: usize = outcomes.into_iter().sum();
-        if by_users == 0 {
-            unmap(address);
+    last_user_unmaps::<L>(users, rounds, move |lock, me, is_last| {
+        if me < readers {
+            let token = lock.read();
+            let last = is_last() && readers == 1;
+            // SAFETY: the token is from the acquisition above.
+            unsafe { lock.unlock_read(token) };
+            last
+        } else {
+            let token = lock.write();
+            let last = is_last();
+            // SAFETY: the token is from the acquisition above.
+            unsafe { lock.unlock_write(token) };
+            last
         }
-        unmapped += by_users;
-    }
-    unmapped
+    })
 }
