@@ -34,6 +34,7 @@
 mod machine;
 pub mod model;
 pub mod order;
+mod passes_on;
 pub mod plain;
 #[cfg(not(world = "machine"))]
 pub mod prepared;

@@ -107,16 +107,8 @@ pub type Mixed<L> = Tasks<L, 2>;
 /// Tasks that are polled when they were not woken.
 pub type Restless<L> = Tasks<L, 1, 2>;
 
-impl<L: Initial, const EVERY: u32, const POLLS: u32> Initial for Tasks<L, EVERY, POLLS> {
-    #[cfg(world = "machine")]
-    #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = Self { lock: L::INIT, acquisitions: AtomicU64::new(0) };
-
-    #[cfg(not(world = "machine"))]
-    fn init() -> Self {
-        Self { lock: L::init(), acquisitions: AtomicU64::new(0) }
-    }
-}
+ulocks_core::initial!([L: Initial, const EVERY: u32, const POLLS: u32] Tasks<L, EVERY, POLLS> =
+    Self { lock: ulocks_core::initial!(L), acquisitions: AtomicU64::new(0) });
 
 impl<L, const EVERY: u32, const POLLS: u32> Tasks<L, EVERY, POLLS> {
     fn is_task(&self) -> bool {
@@ -130,6 +122,7 @@ unsafe impl<L: RawMutexAsync, const EVERY: u32, const POLLS: u32> RawMutex for T
     type Token = L::Token;
     type Condvar = Sequence<Self>;
     const CONDVAR_NS: u32 = L::CONDVAR_NS;
+    crate::passes_on! { lock: try_lock, unlock, is_locked }
 
     fn lock(&self) -> L::Token {
         if self.is_task() {
@@ -139,25 +132,12 @@ unsafe impl<L: RawMutexAsync, const EVERY: u32, const POLLS: u32> RawMutex for T
         }
     }
 
-    fn try_lock(&self) -> Option<L::Token> {
-        self.lock.try_lock()
-    }
-
     fn lock_until(&self, deadline: Deadline) -> Option<L::Token> {
         if self.is_task() {
             block_on_until(self.lock.lock_async(), Some(deadline), POLLS)
         } else {
             self.lock.lock_until(deadline)
         }
-    }
-
-    unsafe fn unlock(&self, token: L::Token) {
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { self.lock.unlock(token) };
-    }
-
-    fn is_locked(&self) -> bool {
-        self.lock.is_locked()
     }
 }
 
@@ -311,16 +291,7 @@ impl<L: Metered, const EVERY: u32, const POLLS: u32> Metered for Tasks<L, EVERY,
 /// `L`, with a condition variable of whose waits each `EVERY`th is that of a task.
 pub struct Monitor<L, const EVERY: u32 = 1>(L);
 
-impl<L: Initial, const EVERY: u32> Initial for Monitor<L, EVERY> {
-    #[cfg(world = "machine")]
-    #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = Self(L::INIT);
-
-    #[cfg(not(world = "machine"))]
-    fn init() -> Self {
-        Self(L::init())
-    }
-}
+ulocks_core::initial!([L: Initial, const EVERY: u32] Monitor<L, EVERY> = Self(ulocks_core::initial!(L)));
 
 // SAFETY: as `L`, which does it all.
 unsafe impl<L: RawMutexAsync, const EVERY: u32> RawMutex for Monitor<L, EVERY>
@@ -330,27 +301,7 @@ where
     type Scope = L::Scope;
     type Token = L::Token;
     type Condvar = MonitorCondvar<L, EVERY>;
-
-    fn lock(&self) -> L::Token {
-        self.0.lock()
-    }
-
-    fn try_lock(&self) -> Option<L::Token> {
-        self.0.try_lock()
-    }
-
-    fn lock_until(&self, deadline: Deadline) -> Option<L::Token> {
-        self.0.lock_until(deadline)
-    }
-
-    unsafe fn unlock(&self, token: L::Token) {
-        // SAFETY: the caller's contract is the callee's.
-        unsafe { self.0.unlock(token) };
-    }
-
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
-    }
+    crate::passes_on! { 0: lock, try_lock, lock_until, unlock, is_locked }
 }
 
 /// The condition variable of a [`Monitor`].
@@ -359,16 +310,8 @@ pub struct MonitorCondvar<L: RawMutex, const EVERY: u32> {
     waits: AtomicU64,
 }
 
-impl<L: RawMutex, const EVERY: u32> Initial for MonitorCondvar<L, EVERY> {
-    #[cfg(world = "machine")]
-    #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = Self { condvar: L::Condvar::INIT, waits: AtomicU64::new(0) };
-
-    #[cfg(not(world = "machine"))]
-    fn init() -> Self {
-        Self { condvar: L::Condvar::init(), waits: AtomicU64::new(0) }
-    }
-}
+ulocks_core::initial!([L: RawMutex, const EVERY: u32] MonitorCondvar<L, EVERY> =
+    Self { condvar: ulocks_core::initial!(L::Condvar), waits: AtomicU64::new(0) });
 
 impl<L: RawMutex, const EVERY: u32> fmt::Debug for MonitorCondvar<L, EVERY> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

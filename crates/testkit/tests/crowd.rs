@@ -22,29 +22,13 @@ unsafe impl RawMutex for Greedy {
     type Scope = <Plain as RawMutex>::Scope;
     type Token = ();
     type Condvar = ulocks_core::condvar::Sequence<Self>;
+    ulocks_testkit::passes_on! { 0: try_lock, lock_until, unlock, is_locked }
 
     fn lock(&self) {
         if self.0.try_lock().is_none() {
             drop(black_box(vec![0_u8; 100]));
             self.0.lock();
         }
-    }
-
-    fn try_lock(&self) -> Option<()> {
-        self.0.try_lock()
-    }
-
-    fn lock_until(&self, deadline: Deadline) -> Option<()> {
-        self.0.lock_until(deadline)
-    }
-
-    unsafe fn unlock(&self, (): ()) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { self.0.unlock(()) };
-    }
-
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
     }
 }
 
@@ -58,26 +42,10 @@ unsafe impl RawMutex for Restless {
     type Scope = <Plain as RawMutex>::Scope;
     type Token = ();
     type Condvar = ulocks_core::condvar::Sequence<Self>;
+    ulocks_testkit::passes_on! { 0: try_lock, lock_until, unlock, is_locked }
 
     fn lock(&self) {
         while self.0.lock_until(Deadline::after(Duration::from_millis(500))).is_none() {}
-    }
-
-    fn try_lock(&self) -> Option<()> {
-        self.0.try_lock()
-    }
-
-    fn lock_until(&self, deadline: Deadline) -> Option<()> {
-        self.0.lock_until(deadline)
-    }
-
-    unsafe fn unlock(&self, (): ()) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { self.0.unlock(()) };
-    }
-
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
     }
 }
 

@@ -6,7 +6,6 @@ use ulocks_core::futex::{FutexKey, Local};
 use ulocks_core::raw::RawMutex;
 use ulocks_core::sync::AtomicU32;
 use ulocks_core::sync::Ordering::Relaxed;
-use ulocks_core::time::Deadline;
 use ulocks_testkit::plain::ThreeState;
 use ulocks_testkit::thread::spawn;
 
@@ -26,27 +25,7 @@ unsafe impl<const NS: u32> RawMutex for OfAKind<NS> {
     type Token = ();
     type Condvar = ulocks_core::condvar::Sequence<Self>;
     const CONDVAR_NS: u32 = NS;
-
-    fn lock(&self) {
-        self.mutex.lock();
-    }
-
-    fn try_lock(&self) -> Option<()> {
-        self.mutex.try_lock()
-    }
-
-    fn lock_until(&self, deadline: Deadline) -> Option<()> {
-        self.mutex.lock_until(deadline)
-    }
-
-    unsafe fn unlock(&self, (): ()) {
-        // SAFETY: the caller's promise.
-        unsafe { self.mutex.unlock(()) };
-    }
-
-    fn is_locked(&self) -> bool {
-        self.mutex.is_locked()
-    }
+    ulocks_testkit::passes_on! { mutex: lock, try_lock, lock_until, unlock, is_locked }
 
     fn requeue_key(&self) -> Option<FutexKey<Local>> {
         (self.kind.load(Relaxed) == 0).then(|| self.mutex.requeue_key())?
