@@ -33,6 +33,7 @@
 #[cfg(world = "machine")]
 mod machine;
 pub mod model;
+pub mod open;
 pub mod order;
 mod passes_on;
 pub mod plain;

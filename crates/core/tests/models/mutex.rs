@@ -2,18 +2,16 @@
 //! data.
 
 use super::{DURING_WRITE, OTHERS, RACE, STUCK, some, timed, whole};
-use crate::rwlock_clients::with;
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 use ulocks_core::api;
-use ulocks_core::futex::Local;
 use ulocks_core::interrupt::{InterruptibleCondvar as _, InterruptibleMutex as _, WaitError};
 use ulocks_core::model::{Config, explore, finds_bug_saying};
-use ulocks_core::raw::RawMutex;
 use ulocks_core::time::Deadline;
+use ulocks_testkit::open::Open;
 use ulocks_testkit::plain::Plain;
-use ulocks_testkit::thread::spawn;
+use ulocks_testkit::thread::{spawn, with};
 
 type Mutex<T> = api::Mutex<Plain, T>;
 type MutexGuard<'a, T> = api::MutexGuard<'a, Plain, T>;
@@ -36,35 +34,12 @@ fn a_static_mutex_counts() {
     });
 }
 
-/// Locks nothing: every acquisition succeeds.
-struct Forgotten;
-
-ulocks_core::initial!([] Forgotten = Self);
-
-// SAFETY: none; the model must say so.
-unsafe impl RawMutex for Forgotten {
-    type Scope = Local;
-    type Token = ();
-    type Condvar = ulocks_core::condvar::Sequence<Self>;
-    fn lock(&self) {}
-    fn try_lock(&self) -> Option<()> {
-        Some(())
-    }
-    fn lock_until(&self, _: Deadline) -> Option<()> {
-        Some(())
-    }
-    unsafe fn unlock(&self, (): ()) {}
-    fn is_locked(&self) -> bool {
-        false
-    }
-}
-
 /// The virtual machine also says where.
 #[test]
 fn a_lock_that_locks_nothing_is_caught_by_its_data() {
     let _line = line!() + 3;
     let _failure = finds_bug_saying(RACE, whole(), || {
-        let mutex = Arc::new(api::Mutex::<Forgotten, u32>::new(0));
+        let mutex = Arc::new(api::Mutex::<Open, u32>::new(0));
         let other = with(&mutex, |mutex| *mutex.lock() += 1);
         *mutex.lock() += 1;
         other.join().unwrap();
@@ -80,7 +55,7 @@ fn a_lock_that_locks_nothing_is_caught_by_its_data() {
 #[test]
 fn two_guards_at_a_time_are_caught() {
     finds_bug_saying(DURING_WRITE, whole(), || {
-        let mutex = api::Mutex::<Forgotten, u32>::new(0);
+        let mutex = api::Mutex::<Open, u32>::new(0);
         let guard = mutex.lock();
         let second = mutex.try_lock();
         drop((guard, second));
@@ -90,7 +65,7 @@ fn two_guards_at_a_time_are_caught() {
 #[test]
 fn an_access_lasts_as_long_as_its_guard() {
     finds_bug_saying(DURING_WRITE, whole(), || {
-        let mutex = Arc::new(api::Mutex::<Forgotten, (u32, u32)>::new((0, 0)));
+        let mutex = Arc::new(api::Mutex::<Open, (u32, u32)>::new((0, 0)));
         let guard = api::MutexGuard::map(mutex.lock(), |pair| &mut pair.0);
         let other = with(&mutex, |mutex| drop(mutex.lock()));
         other.join().unwrap();

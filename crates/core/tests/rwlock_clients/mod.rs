@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ulocks_core::api;
-use ulocks_core::futex::Local;
 use ulocks_core::interrupt::{InterruptibleRwLock as _, InterruptibleUpgrade as _, WaitError};
-use ulocks_core::raw::RawRwLock;
+use ulocks_core::raw::RawRwLock as _;
 use ulocks_core::time::Deadline;
+use ulocks_testkit::open::Open;
 use ulocks_testkit::plain::rw::PlainRw;
-use ulocks_testkit::thread::{JoinHandle, spawn};
+use ulocks_testkit::thread::with;
 
 pub type RwLock<T> = api::RwLock<PlainRw, T>;
 pub type RwLockReadGuard<'a, T> = api::RwLockReadGuard<'a, PlainRw, T>;
@@ -24,49 +24,6 @@ pub type MappedRwLockReadGuard<'a, T> = api::MappedRwLockReadGuard<'a, PlainRw, 
 pub type MappedRwLockWriteGuard<'a, T> = api::MappedRwLockWriteGuard<'a, PlainRw, T>;
 
 const LATER: Duration = Duration::from_secs(1);
-
-/// Runs `f` on what is shared, in a thread of its own.
-pub fn with<T: Send + Sync + 'static, R: Send + 'static>(
-    shared: &Arc<T>,
-    f: impl FnOnce(&T) -> R + Send + 'static,
-) -> JoinHandle<R> {
-    let shared = Arc::clone(shared);
-    spawn(move || f(&shared))
-}
-
-/// Locks nothing: every acquisition succeeds.
-pub struct Forgotten;
-
-ulocks_core::initial!([] Forgotten = Self);
-
-// SAFETY: none; the model must say so.
-unsafe impl RawRwLock for Forgotten {
-    type Scope = Local;
-    type ReadToken = ();
-    type WriteToken = ();
-    fn read(&self) {}
-    fn try_read(&self) -> Option<()> {
-        Some(())
-    }
-    fn read_until(&self, _: Deadline) -> Option<()> {
-        Some(())
-    }
-    unsafe fn unlock_read(&self, (): ()) {}
-    fn write(&self) {}
-    fn try_write(&self) -> Option<()> {
-        Some(())
-    }
-    fn write_until(&self, _: Deadline) -> Option<()> {
-        Some(())
-    }
-    unsafe fn unlock_write(&self, (): ()) {}
-    fn is_locked(&self) -> bool {
-        false
-    }
-    fn is_write_locked(&self) -> bool {
-        false
-    }
-}
 
 pub fn readers_and_a_writer(readers: usize) {
     let lock = Arc::new(RwLock::new([0; 2]));
@@ -87,7 +44,7 @@ pub fn readers_and_a_writer(readers: usize) {
 
 /// Two readers that nothing excludes: no race, and their accesses overlap.
 pub fn unlocked_readers() {
-    let lock = Arc::new(api::RwLock::<Forgotten, u32>::new(7));
+    let lock = Arc::new(api::RwLock::<Open, u32>::new(7));
     let guard = lock.read();
     let other = with(&lock, |lock| *lock.read());
     assert_eq!((*guard, other.join().unwrap()), (7, 7));
@@ -96,7 +53,7 @@ pub fn unlocked_readers() {
 
 /// A reader and a writer that nothing excludes.
 pub fn unlocked_reader_and_writer() {
-    let lock = Arc::new(api::RwLock::<Forgotten, u32>::new(0));
+    let lock = Arc::new(api::RwLock::<Open, u32>::new(0));
     let other = with(&lock, |lock| *lock.write() += 1);
     let _ = *lock.read();
     other.join().unwrap();
@@ -104,7 +61,7 @@ pub fn unlocked_reader_and_writer() {
 
 /// A writer beside a guard of a reader, or of one of a part.
 pub fn write_beside_a_read_guard(mapped: bool) {
-    let lock = Arc::new(api::RwLock::<Forgotten, (u32, u32)>::new((0, 0)));
+    let lock = Arc::new(api::RwLock::<Open, (u32, u32)>::new((0, 0)));
     let guard = lock.read();
     let second = lock.read();
     drop(second);
@@ -280,7 +237,7 @@ pub fn shares() {
     let lock = Arc::new(RwLock::new(0));
     let other = {
         let lock = Arc::clone(&lock);
-        spawn(move || *lock.write_arc() += 1)
+        ulocks_testkit::thread::spawn(move || *lock.write_arc() += 1)
     };
     let mut guard = lock.upgradable_read_arc();
     guard.with_upgraded(|count| *count += 1);

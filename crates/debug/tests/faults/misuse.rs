@@ -7,8 +7,9 @@ use std::sync::{Arc, mpsc};
 use ulocks_core::api::{self, Token};
 use ulocks_core::futex::Local;
 use ulocks_core::raw::RawMutex;
-use ulocks_core::time::Deadline;
 use ulocks_debug::*;
+use ulocks_testkit::Child;
+use ulocks_testkit::open::Open;
 
 pub const TABLE: &[Fault] = &[
     ("recursion: Mutex", recursion::<ulocks_unfair::RawThroughputMutex>),
@@ -139,7 +140,7 @@ pub const TABLE: &[Fault] = &[
         vec![fault(Rule::NotDropped, None, before)]
     }),
     ("two holders", || {
-        let mutex = CheckedMutex::<Broken, ()>::new(());
+        let mutex = CheckedMutex::<Open, ()>::new(());
         let (held, before) = (mutex.lock(), line!());
         let here = line!() + 2;
         std::thread::scope(|scope| {
@@ -149,7 +150,10 @@ pub const TABLE: &[Fault] = &[
         drop(held);
         vec![fault(Rule::OneHolder, here, before)]
     }),
-    ("fork", fork),
+    ("fork", || {
+        let mutex = Mutex::new(());
+        forks((mutex.lock(), line!()))
+    }),
     ("a wait with another lock: Condvar", || {
         let (mutex, other, changed) = (Mutex::new(()), Mutex::new(()), Condvar::new());
         let (_other, before) = (other.lock(), line!());
@@ -237,40 +241,9 @@ fn foreign_release<R: RawMutex<Scope = Local, Token = ()> + Sync>() -> Vec<Place
     vec![fault(Rule::OwnerReleases, here, before)]
 }
 
-/// A lock that is always free.
-struct Broken;
-impl ulocks_core::raw::Initial for Broken {
-    const INIT: Self = Self;
-}
-// SAFETY: there is no such promise: a planted fault. It protects nothing.
-unsafe impl RawMutex for Broken {
-    type Scope = Local;
-    type Token = ();
-    type Condvar = ulocks_core::condvar::Sequence<Self>;
-    fn lock(&self) {}
-    fn try_lock(&self) -> Option<()> {
-        Some(())
-    }
-    fn lock_until(&self, _: Deadline) -> Option<()> {
-        Some(())
-    }
-    unsafe fn unlock(&self, (): ()) {}
-    fn is_locked(&self) -> bool {
-        false
-    }
-}
-
-fn fork() -> Vec<Places> {
-    let mutex = Mutex::new(());
-    let (held, before) = (mutex.lock(), line!());
-    // SAFETY: the child leaves at once.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        // SAFETY: as above.
-        unsafe { libc::_exit(0) };
-    }
-    // SAFETY: the status is not asked for.
-    unsafe { libc::waitpid(child, core::ptr::null_mut(), 0) };
+/// A child is made while this thread holds a lock, since this line.
+pub fn forks<T>((held, before): (T, u32)) -> Vec<Places> {
+    Child::runs(|| {}).ends();
     drop(held);
     vec![fault(Rule::NoFork, None, before)]
 }

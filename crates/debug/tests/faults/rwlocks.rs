@@ -1,17 +1,17 @@
 //! Faults in the use of one reader-writer lock.
 
 use crate::executor::run;
-use crate::harness::{Places, breaks, fault};
+use crate::harness::{breaks, fault};
+use crate::misuse::forks;
 use crate::{Fault, dropped, ends, twice};
 use std::mem::{self, ManuallyDrop};
 use std::sync::Arc;
 use ulocks_core::api::Token;
-use ulocks_core::futex::Local;
 use ulocks_core::raw::RawRwLock;
 use ulocks_core::task::AsyncRwLock;
-use ulocks_core::time::Deadline;
 use ulocks_debug::*;
 use ulocks_psrwlock::{Bulk, Nested, RawPsRwLock, Urgent};
+use ulocks_testkit::open::Open;
 
 pub const TABLE: &[Fault] = &[
     ("write while reading", || {
@@ -254,7 +254,7 @@ pub const TABLE: &[Fault] = &[
     lock.write();
     lock.into_inner() },
     ("a writer beside a reader", || {
-        let lock = CheckedRwLock::<Broken, ()>::new(());
+        let lock = CheckedRwLock::<Open, ()>::new(());
         let (held, before) = (lock.write(), line!());
         let here = line!() + 2;
         std::thread::scope(|scope| {
@@ -264,7 +264,10 @@ pub const TABLE: &[Fault] = &[
         drop(held);
         vec![fault(Rule::OneHolder, here, before)]
     }),
-    ("fork while reading", fork),
+    ("fork while reading", || {
+        let lock = RwLock::new(());
+        forks((lock.read(), line!()))
+    }),
     ("a wait while reading", || {
         let (mutex, lock, changed) = (Mutex::new(()), RwLock::new(()), Condvar::new());
         let (_reads, before) = (lock.read(), line!());
@@ -293,53 +296,4 @@ fn read_token() -> Token<CheckedReadToken<<RawPsRwLock as RawRwLock>::ReadToken>
 fn is_free<T>(lock: &RwLock<T>) {
     assert!(!lock.is_locked());
     drop(lock.write());
-}
-
-/// A lock that is always free.
-struct Broken;
-impl ulocks_core::raw::Initial for Broken {
-    const INIT: Self = Self;
-}
-// SAFETY: there is no such promise: a planted fault. It protects nothing.
-unsafe impl RawRwLock for Broken {
-    type Scope = Local;
-    type ReadToken = ();
-    type WriteToken = ();
-    fn read(&self) {}
-    fn try_read(&self) -> Option<()> {
-        Some(())
-    }
-    fn read_until(&self, _: Deadline) -> Option<()> {
-        Some(())
-    }
-    unsafe fn unlock_read(&self, (): ()) {}
-    fn write(&self) {}
-    fn try_write(&self) -> Option<()> {
-        Some(())
-    }
-    fn write_until(&self, _: Deadline) -> Option<()> {
-        Some(())
-    }
-    unsafe fn unlock_write(&self, (): ()) {}
-    fn is_locked(&self) -> bool {
-        true
-    }
-    fn is_write_locked(&self) -> bool {
-        false
-    }
-}
-
-fn fork() -> Vec<Places> {
-    let lock = RwLock::new(());
-    let (held, before) = (lock.read(), line!());
-    // SAFETY: the child leaves at once.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        // SAFETY: as above.
-        unsafe { libc::_exit(0) };
-    }
-    // SAFETY: the status is not asked for.
-    unsafe { libc::waitpid(child, core::ptr::null_mut(), 0) };
-    drop(held);
-    vec![fault(Rule::NoFork, None, before)]
 }
