@@ -1,7 +1,7 @@
 //! Processes that are killed while they use a directory.
 
 use super::joined::joined;
-use super::scratch::{Scratch, turn};
+use super::scratch::alone;
 use super::{Plain, open};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -16,8 +16,7 @@ use ulocks_testkit::Child;
 /// gets a value of zeroes to prepare.
 #[test]
 fn a_creator_that_is_killed_leaves_no_part_of_an_entry() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = open(&scratch);
     let step = Region::<AtomicU32>::options().anonymous().expect("a region");
     let me = joined(&region);
@@ -47,8 +46,7 @@ fn a_creator_that_is_killed_leaves_no_part_of_an_entry() {
 /// A process waits for the directory lock when its holder is killed.
 #[test]
 fn a_waiter_of_a_killed_creator_goes_on() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = open(&scratch);
     let step = Region::<AtomicU32>::options().anonymous().expect("a region");
     let victim = Child::runs(|| {

@@ -1,7 +1,7 @@
 //! Names, types and room.
 
 use super::joined::joined;
-use super::scratch::{Scratch, turn};
+use super::scratch::{Scratch, alone, turn};
 use super::{Names, Plain, Robust, open};
 use ulocks_core::sync::AtomicU64;
 use ulocks_core::sync::Ordering::Relaxed;
@@ -18,8 +18,7 @@ struct Jobs {
 
 #[test]
 fn processes_find_each_others_locks() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = open(&scratch);
     let me = joined(&region);
     let jobs = region.find_or_create::<Jobs>(&me, "jobs").expect("room");

@@ -1,7 +1,7 @@
 //! What a reset of the region means for the values of its directory.
 
 use super::joined::joined;
-use super::scratch::{Scratch, turn};
+use super::scratch::{Scratch, alone};
 use super::{Names, Plain, Robust, open};
 use std::time::Duration;
 use ulocks_core::sync::AtomicU32;
@@ -30,8 +30,7 @@ fn left_locked(scratch: &Scratch) {
 
 #[test]
 fn a_value_is_reset_when_it_is_first_asked_for() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     left_locked(&scratch);
     let region = open(&scratch);
     assert_eq!(region.attached(), Attached::Reset);
@@ -53,8 +52,7 @@ fn a_value_is_reset_when_it_is_first_asked_for() {
 /// The first thread after a reset resets, the others do not: the lock is held by then.
 #[test]
 fn a_value_is_reset_once_in_an_epoch() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     left_locked(&scratch);
     let region = open(&scratch);
     let me = joined(&region);
@@ -74,8 +72,7 @@ fn a_value_is_reset_once_in_an_epoch() {
 
 #[test]
 fn a_value_is_prepared_in_each_epoch() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let expected = [Fresh::Created, Fresh::Reset, Fresh::Reset];
     for expected in expected {
         let region = open(&scratch);
@@ -96,8 +93,7 @@ fn a_value_is_prepared_in_each_epoch() {
 /// The process that resets a value is killed before it is done. The next one resets it again.
 #[test]
 fn a_reset_that_was_cut_off_is_made_again() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     left_locked(&scratch);
     let region = open(&scratch);
     let step = Region::<AtomicU32>::options().anonymous().expect("a region");
@@ -122,8 +118,7 @@ fn a_reset_that_was_cut_off_is_made_again() {
 /// reset, so the lock's word would name the next thread that joins.
 #[test]
 fn the_directory_lock_of_a_process_that_ended() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     Child::runs(|| {
         let region = open(&scratch);
         let me = joined(&region);
@@ -146,8 +141,7 @@ fn a_directory_in_a_struct() {
         names: Names,
         last: Plain,
     }
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let open = || Region::<Root>::options().create_or_open(scratch.path(), 0o600).expect("a region");
     {
         let region = open();

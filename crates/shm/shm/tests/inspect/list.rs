@@ -1,7 +1,7 @@
 //! What `list` shows.
 
 use super::joined::joined;
-use super::scratch::{Scratch, turn};
+use super::scratch::{Scratch, alone, turn};
 use super::{Plain, list, open};
 use std::ffi::OsStr;
 use std::fs;
@@ -15,8 +15,7 @@ use ulocks_testkit::limit::until;
 /// The program takes no part: a region that nobody uses is not attached to, and not reset.
 #[test]
 fn a_look_changes_nothing() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     {
         let region = open(&scratch);
         let me = joined(&region);
@@ -34,8 +33,7 @@ fn a_look_changes_nothing() {
 /// A child holds locks of each kind, and another thread waits for one.
 #[test]
 fn holders_and_waiters() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = open(&scratch);
     let step = Region::<AtomicU32>::options().anonymous().expect("a region");
     let holder = Child::runs(|| {
@@ -97,8 +95,7 @@ fn holders_and_waiters() {
 /// The kernel cuts a name off where it likes, and a file may have any bytes for its name.
 #[test]
 fn a_process_is_found_whose_names_are_no_text() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = open(&scratch);
     let other = Scratch::new();
     let mut path = other.path().as_os_str().to_owned();
@@ -124,8 +121,7 @@ fn a_process_is_found_whose_names_are_no_text() {
 /// A queue and a map are shown as the mutex that begins them.
 #[test]
 fn who_is_in_a_map() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = open(&scratch);
     let step = Region::<AtomicU32>::options().anonymous().expect("a region");
     let holder = Child::runs(|| {
@@ -151,8 +147,7 @@ fn who_is_in_a_map() {
 /// Names that a terminal would obey.
 #[test]
 fn names_are_escaped() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = open(&scratch);
     let me = joined(&region);
     region.find_or_create::<u64>(&me, "\u{1b}[31m\"\\\n\u{85}é").expect("room");
@@ -170,8 +165,7 @@ fn directories_anywhere_in_a_root() {
         data: [u64; 300_000],
         second: ulocks_shm::Directory<2, 64>,
     }
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = Region::<Root>::options().create(scratch.path(), 0o600).expect("a region");
     let me = joined(&region);
     region.first.find_or_create::<Mutex<u64>>(&me, "one").expect("room");
@@ -188,8 +182,7 @@ fn directories_anywhere_in_a_root() {
 #[test]
 fn the_state_of_the_header() {
     use super::scratch::{Word, set_word, word};
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     drop(open(&scratch));
     let sound = scratch.bytes();
     let mut bytes = sound.clone();
@@ -211,8 +204,7 @@ fn the_state_of_the_header() {
 /// is of another namespace, and the number of another slot's by none.
 #[test]
 fn a_number_of_another_process_is_not_taken_for_it() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let stranger = Child::runs(|| {
         Child::pauses();
     });
@@ -236,8 +228,7 @@ fn a_number_of_another_process_is_not_taken_for_it() {
 /// A thread was stopped while it claimed a slot.
 #[test]
 fn a_slot_between_owners() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     drop(open(&scratch));
     let mut bytes = scratch.bytes();
     // The thread is in the first word of glibc, and in the second of musl.
@@ -256,8 +247,7 @@ fn a_slot_between_owners() {
 #[test]
 fn a_region_that_is_used_under_another_id_of_the_boot() {
     use super::scratch::{Word, set_word};
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = open(&scratch);
     let _me = joined(&region);
     let mut bytes = scratch.bytes();

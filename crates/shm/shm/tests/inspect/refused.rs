@@ -1,7 +1,7 @@
 //! Wrong arguments, and files that are no region.
 
 use super::joined::joined;
-use super::scratch::{Scratch, Word, seal, set_word, turn};
+use super::scratch::{Scratch, Word, alone, seal, set_word, turn};
 use super::{list, open, repair, run};
 use std::fs;
 
@@ -44,8 +44,7 @@ fn demand(name: &str, bytes: &[u8], what: &str) {
 
 #[test]
 fn files_that_are_no_region() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     drop(open(&scratch));
     let sound = scratch.bytes();
     demand("nothing", b"", "the file is empty");
@@ -78,8 +77,7 @@ fn files_that_are_no_region() {
 
 #[test]
 fn no_files() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     for ran in [list(&scratch), repair(&scratch)] {
         assert_eq!(ran.code, 1, "{ran:?}");
         assert!(ran.err.contains("there is no such file"), "{ran:?}");
@@ -99,8 +97,7 @@ fn no_files() {
 /// Regions of words that were chosen at random: no panic, and an exit code that is listed.
 #[test]
 fn random_regions() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     {
         let region = open(&scratch);
         let me = joined(&region);

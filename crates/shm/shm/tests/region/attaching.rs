@@ -2,7 +2,7 @@
 
 use super::Root;
 use super::joined::joined;
-use super::scratch::{Scratch, Word, set_word, turn};
+use super::scratch::{Scratch, Word, alone, set_word, turn};
 use std::fs::{self, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -25,8 +25,7 @@ fn count(region: &Root) {
 
 #[test]
 fn processes_at_different_addresses_share_locks_and_data() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = options().create(scratch.path(), 0o600).expect("a region");
     let children: Vec<_> = (0..3)
         .map(|_| {
@@ -57,8 +56,7 @@ fn an_inherited_mapping_is_the_same_region() {
 /// part.
 #[test]
 fn a_child_detaches_although_its_parent_takes_part() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let mut region = Some(options().create(scratch.path(), 0o600).expect("a region"));
     std::mem::forget(joined(region.as_ref().expect("it is there")));
     Child::runs(|| {
@@ -77,8 +75,7 @@ fn a_child_detaches_although_its_parent_takes_part() {
 
 #[test]
 fn a_child_that_drops_its_region_does_not_detach_the_parent() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let mut region = Some(options().create(scratch.path(), 0o600).expect("a region"));
     Child::runs(|| drop(region.take())).ends();
     let region = region.expect("the parent has it still");
@@ -118,8 +115,7 @@ fn an_anonymous_region_outlives_its_creator_and_is_sealed() {
 
 #[test]
 fn two_mappings_of_one_process() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let one = options().create(scratch.path(), 0o600).expect("a region");
     let two = options().open(scratch.path()).expect("the region");
     assert_eq!(two.attached(), Attached::Joined);
@@ -169,8 +165,7 @@ fn a_reset_is_never_beside_another_process() {
 
 #[test]
 fn another_process_that_resets_is_waited_for() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     drop(options().create(scratch.path(), 0o600).expect("a region"));
     let bytes = scratch.bytes();
     let file = OpenOptions::new().read(true).write(true).open(scratch.path()).expect("the file");
@@ -202,8 +197,7 @@ fn another_process_that_resets_is_waited_for() {
 /// process that is attached runs in this boot.
 #[test]
 fn another_id_of_the_boot_keeps_nobody_from_a_region_that_is_used() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = options().create(scratch.path(), 0o600).expect("a region");
     let held = region.total.lock();
     for boot in [0, 1] {

@@ -1,7 +1,7 @@
 //! Creating regions, and what stands in the way of it.
 
 use super::Root;
-use super::scratch::{Scratch, turn};
+use super::scratch::{Scratch, alone, turn};
 use std::fs::{self, OpenOptions};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -17,8 +17,7 @@ fn options() -> Options<Root> {
 
 #[test]
 fn a_new_region_is_all_zero() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = options().create(scratch.path(), 0o640).expect("a region");
     assert_eq!((region.attached(), region.epoch(), region.participants()), (Attached::Created, 1, 64));
     assert_eq!((*region.total.lock(), region.plain.load(Relaxed)), (0, 0));
@@ -115,8 +114,7 @@ fn a_region_of_more_participants_than_a_lock_has_slots_is_not_opened() {
 
 #[test]
 fn an_existing_region_keeps_its_number_of_participants() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     drop(options().participants(200).create(scratch.path(), 0o600).expect("a region"));
     let region = options().participants(3).create_or_open(scratch.path(), 0o600).expect("the region");
     assert_eq!(region.participants(), 200);
@@ -166,8 +164,7 @@ fn only_regular_files() {
 
 #[test]
 fn a_file_that_may_only_be_read() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     drop(options().create(scratch.path(), 0o600).expect("a region"));
     let bytes = scratch.bytes();
     let reader = OpenOptions::new().read(true).open(scratch.path()).expect("a reader");
@@ -189,8 +186,7 @@ fn a_file_that_may_only_be_read() {
 /// Not a file with holes: a store to one is a SIGBUS if the disk is full by then.
 #[test]
 fn the_space_is_reserved() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = options().participants(MOST_PARTICIPANTS).create(scratch.path(), 0o600).expect("a region");
     let file = fs::metadata(scratch.path()).expect("a file");
     assert!(file.blocks() * 512 >= file.len(), "{} blocks for {} bytes", file.blocks(), file.len());
@@ -201,8 +197,7 @@ fn the_space_is_reserved() {
 /// a process that does not ignore it.
 #[test]
 fn a_limit_on_the_size_of_files_is_an_error_and_leaves_nothing() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let empty = Scratch::with(b"");
     Child::runs(|| {
         let limit = libc::rlimit { rlim_cur: 8192, rlim_max: 8192 };
@@ -226,8 +221,7 @@ fn a_limit_on_the_size_of_files_is_an_error_and_leaves_nothing() {
 #[test]
 fn a_mapping_that_is_refused_is_an_error() {
     type Large = [AtomicU64; 1 << 19];
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     drop(Region::<Large>::options().create(scratch.path(), 0o600).expect("a region"));
     let bytes = scratch.bytes();
     Child::runs(|| {

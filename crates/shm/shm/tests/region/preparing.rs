@@ -1,7 +1,7 @@
 //! The root is prepared before another process gets it.
 
 use super::Root;
-use super::scratch::{Scratch, turn};
+use super::scratch::{Scratch, alone, turn};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -27,8 +27,7 @@ fn prepared(scratch: &Scratch) -> (Region<Root>, Option<Attached>) {
 
 #[test]
 fn a_root_is_prepared_when_it_is_new_and_when_it_is_reset() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     for (times, expected) in (1..).zip([Attached::Created, Attached::Reset, Attached::Reset]) {
         let (region, seen) = prepared(&scratch);
         assert_eq!((region.attached(), seen, region.plain.load(Relaxed)), (expected, Some(expected), times));
@@ -69,8 +68,7 @@ fn nobody_sees_a_root_that_is_not_prepared() {
 
 #[test]
 fn what_fails_to_be_prepared_is_prepared_by_the_next() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let fails = || {
         options().create_or_open_with(scratch.path(), 0o600, |region| {
             region.plain.store(99, Relaxed);
@@ -118,8 +116,7 @@ fn what_fails_to_be_prepared_is_prepared_by_the_next() {
 /// While a process prepares a new region, another program takes the name for a file of its own.
 #[test]
 fn a_failure_removes_no_file_of_another() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let made = options().create_or_open_with(scratch.path(), 0o600, |_| {
         std::fs::remove_file(scratch.path())?;
         std::fs::write(scratch.path(), b"precious")?;
@@ -197,8 +194,7 @@ fn a_child_of_a_fork_in_a_preparation_ends_it_for_nobody() {
 #[test]
 fn a_thread_takes_part_while_it_prepares() {
     use ulocks_shm::Semaphore;
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = Region::<Semaphore<64>>::options().create_or_open_with(scratch.path(), 0o600, |region| {
         let added = region.with_member(|me| region.add_permits(me, 3)).map_err(io::Error::other)?;
         added.map_err(io::Error::other)

@@ -1,7 +1,7 @@
 //! A process that is alone resets the locks and keeps the data.
 
 use super::Root;
-use super::scratch::{Scratch, Word, set_word, turn, word};
+use super::scratch::{Scratch, Word, alone, set_word, turn, word};
 use std::fs;
 use ulocks_core::sync::Ordering::Relaxed;
 use ulocks_shm::{Attached, Options, Region};
@@ -59,8 +59,7 @@ fn each_process_that_is_alone_begins_an_epoch() {
 
 #[test]
 fn a_lock_that_is_held_is_not_reset_by_a_process_that_joins() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = options().create(scratch.path(), 0o600).expect("a region");
     let held = region.total.lock();
     Child::runs(|| {
@@ -105,8 +104,7 @@ fn an_unfinished_reset_is_done_again() {
 
 #[test]
 fn the_slots_are_zeroed_by_a_reset() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let region = options().create(scratch.path(), 0o600).expect("a region");
     // SAFETY: the slots are mapped, and no thread uses them.
     unsafe { region.slots().as_ptr().write_bytes(0xa5, 64 * 64) };

@@ -15,6 +15,11 @@ pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A turn, and a name that no file has.
+pub fn alone() -> (MutexGuard<'static, ()>, Scratch) {
+    (turn(), Scratch::new())
+}
+
 /// A name in the directory for temporary files, removed when dropped.
 pub struct Scratch(PathBuf);
 

@@ -1,7 +1,7 @@
 //! Files that a creator has left which died before it was done, and files that look like it.
 
 use super::Root;
-use super::scratch::{Scratch, Word, set_word, turn};
+use super::scratch::{Scratch, Word, alone, set_word, turn};
 use std::fs::{self, OpenOptions};
 use std::time::Duration;
 use ulocks_core::sync::Ordering::Relaxed;
@@ -143,8 +143,7 @@ fn what_no_creator_of_this_root_leaves_is_left_alone() {
 /// The creator lives: its lock says so, whatever is in the file.
 #[test]
 fn what_a_living_creator_has_begun_is_left_to_it() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     let creator = Child::runs(|| {
         let made = options().create_or_open_with(scratch.path(), 0o600, |region| {
             region.plain.store(9, Relaxed);
