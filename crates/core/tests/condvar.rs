@@ -17,8 +17,8 @@ use ulocks_core::time::Deadline;
 use ulocks_testkit::plain::{Plain, PlainShared, ThreeState};
 use ulocks_testkit::shared::{Mapping, forked};
 use ulocks_testkit::stress::Random;
-use ulocks_testkit::thread::together;
-use ulocks_testkit::{interrupt, task, watchdog};
+use ulocks_testkit::thread::{together, with};
+use ulocks_testkit::{Child, interrupt, task, watchdog};
 
 /// A mutex on whose condition variables waiters spin for a few microseconds.
 type Patient = ThreeState<Local, 10_000>;
@@ -165,8 +165,7 @@ impl Five {
         });
         let waiters = (0..5)
             .map(|_| {
-                let five = Arc::clone(&five);
-                std::thread::spawn(move || {
+                with(&five, |five| {
                     five.mutex.lock();
                     // SAFETY: the mutex is held.
                     unsafe { (*five.inside.get()).push(task::id()) };
@@ -348,28 +347,13 @@ fn a_killed_waiter_does_no_harm() {
     // SAFETY: the page is zeroed.
     let buffer = unsafe { &*mapping.place::<Buffer<PlainShared>>() };
     let notify = WAYS[0];
-    let child = {
-        // SAFETY: the child only waits and is killed.
-        let child = unsafe { libc::fork() };
-        assert!(child >= 0);
-        if child == 0 {
-            buffer.take(|| None, &notify);
-            // SAFETY: ends the child at once.
-            unsafe { libc::_exit(0) };
-        }
-        child
-    };
+    let child = Child::runs(|| _ = buffer.take(|| None, &notify));
     ulocks_testkit::limit::until("a thread waits", || buffer.waits.load(Relaxed) != 0);
     // The thread that gets the mutex now knows that the child has released it, hence is registered.
     buffer.mutex.lock();
-    // SAFETY: `child` is ours; locked above.
-    unsafe {
-        libc::kill(child, libc::SIGKILL);
-        let mut status = 0;
-        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
-        assert_eq!(status, libc::SIGKILL, "the child has not waited until it was killed");
-        buffer.mutex.unlock(());
-    }
+    child.killed();
+    // SAFETY: locked above.
+    unsafe { buffer.mutex.unlock(()) };
     let _watchdog = watchdog::watch("killed waiter", || "after the kill".to_owned());
     forked(2, |me| {
         for nth in 0..1_000 {

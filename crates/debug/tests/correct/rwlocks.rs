@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use ulocks_debug::*;
 use ulocks_psrwlock::{Bulk, Nested, Urgent};
+use ulocks_testkit::Child;
 
 pub const TABLE: &[(&str, fn())] = &[
     ("reads of one lock, upwards", || {
@@ -210,11 +211,11 @@ pub const TABLE: &[(&str, fn())] = &[
     ("a child of a fork, with readers", || {
         static A: RwLock<u32> = RwLock::new(0);
         drop(A.read());
-        crate::in_child(|| {
+        Child::runs(|| {
             *A.write() += 1;
-            assert_eq!(*A.read(), 1);
-            assert!(held().locks().is_empty() && waiters().is_empty());
-        });
+            assert!(*A.read() == 1 && held().locks().is_empty() && waiters().is_empty());
+        })
+        .ends();
     }),
     ("many threads that read, write and upgrade", || {
         let (lock, log) = (RwLock::new(0_u64), Mutex::new(0_u64));
@@ -297,7 +298,6 @@ pub const TABLE: &[(&str, fn())] = &[
     ("a fork while another thread writes", || {
         let lock = RwLock::new(());
         let (is_held, done) = (AtomicBool::new(false), AtomicBool::new(false));
-        let mut status = -1;
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let _writes = lock.write();
@@ -305,20 +305,15 @@ pub const TABLE: &[(&str, fn())] = &[
                 ulocks_testkit::limit::until("the child has ended", || done.load(Relaxed));
             });
             ulocks_testkit::limit::until("the writer has the lock", || is_held.load(Relaxed));
-            // SAFETY: the child drops its lock, counts, and leaves.
-            let child = unsafe { libc::fork() };
-            if child == 0 {
+            let child = Child::runs(|| {
                 // SAFETY: the child has one thread, which does not use the lock any more.
                 unsafe { core::ptr::drop_in_place((&raw const lock).cast_mut()) };
-                // SAFETY: as above.
-                unsafe { libc::_exit(crate::REPORTS.load(Relaxed) as i32) };
-            }
-            // SAFETY: the status is a number.
-            let waited = unsafe { libc::waitpid(child, &mut status, 0) };
+                assert_eq!(crate::REPORTS.load(Relaxed), 0, "reports of the child");
+            });
+            let status = child.waited();
             done.store(true, Relaxed);
-            assert_eq!(waited, child);
+            assert_eq!(status, 0);
         });
-        assert_eq!(status, 0, "reports of the child");
     }),
     // Each reader is in the list of held locks, with its class.
     ("lists of readers", || {

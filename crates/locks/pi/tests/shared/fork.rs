@@ -4,6 +4,7 @@ use std::time::Duration;
 use ulocks_core::spin::NoSpin;
 use ulocks_core::{Private, Shared, tid};
 use ulocks_pi::{PiCondvarWith, PiLockError, PiMutex, PiMutexWith};
+use ulocks_testkit::Child;
 use ulocks_testkit::shared::{Mapping, forked};
 
 type Mutex = PiMutexWith<u32, Shared<NoSpin>>;
@@ -108,26 +109,15 @@ fn processes_notify_one_another() {
 fn a_killed_waiter_does_no_harm() {
     let mapping = Mapping::shared();
     let (mutex, condvar) = placed(&mapping, (Mutex::new(0), PiCondvarWith::<Shared<NoSpin>>::new()));
-    // SAFETY: the child only waits, and is killed.
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0);
-    if child == 0 {
+    let child = Child::runs(|| {
         let mut turn = mutex.lock().unwrap();
         *turn = u32::MAX;
         drop(condvar.wait_while(turn, |turn| *turn == u32::MAX));
-        // SAFETY: ends the child at once.
-        unsafe { libc::_exit(1) };
-    }
+    });
     // A thread that has the mutex now knows: the child has released it, so it counts as a waiter.
     let begun = || *mutex.lock().unwrap() == u32::MAX;
     ulocks_testkit::limit::until("the child waits", begun);
-    // SAFETY: `child` is this process' own.
-    unsafe {
-        libc::kill(child, libc::SIGKILL);
-        let mut status = 0;
-        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
-        assert!(libc::WIFSIGNALED(status), "the child has not waited until it was killed");
-    }
+    child.killed();
     *mutex.lock().unwrap() = 0;
     condvar.notify_one(mutex).unwrap();
     forked(2, |me| {

@@ -2,8 +2,8 @@
 //! instructions, between their system calls, and at random. The next one gets in, and no slot is
 //! lost.
 
-use super::scratch::{Scratch, turn};
-use super::traced::{beside, step, wait};
+use super::scratch::{Scratch, alone, turn};
+use super::traced::{beside, step, stops, wait};
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::path::Path;
@@ -70,11 +70,7 @@ fn lives(path: &Path) {
 /// A child that stops itself, and then does that.
 fn traced(body: impl FnOnce()) -> libc::pid_t {
     let child = Child::runs(|| {
-        // SAFETY: the parent is told, and steps.
-        unsafe {
-            libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
-            libc::raise(libc::SIGSTOP);
-        }
+        stops();
         body();
     });
     wait(child.id());
@@ -194,8 +190,7 @@ fn to_system_call(child: libc::pid_t) -> bool {
 /// that one is not taken in by the lock that the dead one had.
 #[test]
 fn a_death_before_a_reset_leaves_it_to_the_next() {
-    let _turn = turn();
-    let scratch = Scratch::new();
+    let (_turn, scratch) = alone();
     for calls in 0.. {
         let region = opens(scratch.path());
         std::mem::forget(region.plain.lock());

@@ -1,7 +1,7 @@
 //! Children use a queue and a map, and are killed: at random, and after each instruction.
 
 use crate::joined::joined;
-use crate::traced::{step, wait};
+use crate::traced::{step, stops, wait};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use ulocks_core::sync::{AtomicU8, AtomicU32, AtomicU64};
@@ -261,19 +261,13 @@ fn a_death_at_any_instruction_leaves_a_queue_and_a_map_whole() {
     let (mut points, mut seen) = (0, [0; 6]);
     for instruction in (0..).step_by(stride) {
         let region = new();
-        // SAFETY: the child runs these functions and leaves by `_exit`.
-        let child = unsafe { libc::fork() };
-        assert!(child >= 0, "fork: {}", std::io::Error::last_os_error());
-        if child == 0 {
+        let child = Child::runs(|| {
             let me = joined(&region);
-            // SAFETY: the parent is told, and steps; the child leaves without destructors.
-            unsafe {
-                libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
-                libc::raise(libc::SIGSTOP);
-                region.changes(&me, 5);
-                libc::_exit(0);
-            }
-        }
+            stops();
+            region.changes(&me, 5);
+            Child::exits();
+        });
+        let child = child.id();
         wait(child);
         let lives = step(child, instruction);
         if lives {

@@ -2,26 +2,19 @@
 //! beside it.
 
 use crate::place::{BARGING, FAIR, PERMIT, Shm, Subject, WRITING};
-use crate::traced::{step, wait};
+use crate::traced::{step, stops, wait};
 use std::sync::atomic::Ordering::Relaxed;
 use ulocks_testkit::Child;
 
 /// A child that stops itself before the mutex and after it, and is stepped through.
 fn traced(shm: &Shm) -> libc::pid_t {
-    // SAFETY: the child runs one function and leaves by `_exit`.
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0, "fork: {}", std::io::Error::last_os_error());
-    if child == 0 {
+    let child = Child::runs(|| {
         let me = shm.join();
-        // SAFETY: the parent is told, and steps; the child leaves without destructors.
-        unsafe {
-            libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
-            libc::raise(libc::SIGSTOP);
-            shm.adds(&me);
-            libc::_exit(0);
-        }
-    }
-    child
+        stops();
+        shm.adds(&me);
+        Child::exits();
+    });
+    child.id()
 }
 
 /// Before the release the parent lets two waiters fall asleep. So the child is killed at each

@@ -2,6 +2,15 @@
 
 use ulocks_testkit::task::{bind, cpus_of};
 
+/// In the child: stops, to be stepped through.
+pub fn stops() {
+    // SAFETY: the parent is told, and steps.
+    unsafe {
+        libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
+        libc::raise(libc::SIGSTOP);
+    }
+}
+
 /// Waits until `child` stops or ends.
 pub fn wait(child: libc::pid_t) -> libc::c_int {
     let mut status = 0;
