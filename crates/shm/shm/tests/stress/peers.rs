@@ -3,7 +3,7 @@
 
 use crate::joined::joined;
 use crate::place::Shm;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -157,27 +157,35 @@ fn a_holder_that_dumps_core_leaves_the_mutex() {
     }
 }
 
-/// A file system of 64 KiB, most of which another file has.
-#[test]
-fn a_full_disk_is_an_error_and_leaves_no_file() {
+/// Does `body` in a child that has a file system of `kind` in a directory `name`, unless it may not
+/// be mounted.
+fn mounted(name: &str, kind: &CStr, options: Option<&CStr>, body: impl FnOnce(&Scratch)) {
     let namespaces = libc::CLONE_NEWNS;
     if !may_unshare(namespaces) {
         return;
     }
-    let scratch = Scratch::new("full");
+    let scratch = Scratch::new(name);
     Child::runs(|| {
         unshare(namespaces).expect("it was permitted before");
         let (none, all) = (ptr::null(), libc::MS_REC | libc::MS_PRIVATE);
         // SAFETY: a string that ends in zero. The mount below is then seen by this child alone.
         unsafe { libc::mount(none, c"/".as_ptr(), none, all, ptr::null()) };
         let target = CString::new(scratch.0.as_os_str().as_bytes()).expect("no zero in it");
-        let (kind, size) = (c"tmpfs".as_ptr(), c"size=64k".as_ptr());
+        let (kind, options) = (kind.as_ptr(), options.map_or(ptr::null(), CStr::as_ptr));
         // SAFETY: strings that end in zero; the mount is in a namespace of this child.
-        let mounted = unsafe { libc::mount(kind, target.as_ptr(), kind, 0, size.cast()) };
-        if mounted != 0 {
+        if unsafe { libc::mount(kind, target.as_ptr(), kind, 0, options.cast()) } != 0 {
             println!("not tested: no file system may be mounted: {}", io::Error::last_os_error());
             return;
         }
+        body(&scratch);
+    })
+    .ends();
+}
+
+/// A file system of 64 KiB, most of which another file has.
+#[test]
+fn a_full_disk_is_an_error_and_leaves_no_file() {
+    mounted("full", c"tmpfs", Some(c"size=64k"), |scratch| {
         fs::write(scratch.0.join("other"), [1; 56 << 10]).expect("room for it");
         let create = || Region::<Mutex<u64>>::options().create(scratch.file(), 0o600);
         match create() {
@@ -192,36 +200,18 @@ fn a_full_disk_is_an_error_and_leaves_no_file() {
         assert!(filled.is_err(), "the file system was larger than it said");
         let me = joined(&region);
         *region.lock(&me).unwrap() += 1;
-    })
-    .ends();
+    });
 }
 
 /// A file system that rounds the size of a file up to huge pages: the region would never be opened
 /// again.
 #[test]
 fn a_file_system_of_huge_pages_is_refused_and_keeps_no_file() {
-    let namespaces = libc::CLONE_NEWNS;
-    if !may_unshare(namespaces) {
-        return;
-    }
-    let scratch = Scratch::new("huge");
-    Child::runs(|| {
-        unshare(namespaces).expect("it was permitted before");
-        let (none, all) = (ptr::null(), libc::MS_REC | libc::MS_PRIVATE);
-        // SAFETY: a string that ends in zero. The mount below is then seen by this child alone.
-        unsafe { libc::mount(none, c"/".as_ptr(), none, all, ptr::null()) };
-        let target = CString::new(scratch.0.as_os_str().as_bytes()).expect("no zero in it");
-        let kind = c"hugetlbfs".as_ptr();
-        // SAFETY: strings that end in zero; the mount is in a namespace of this child.
-        if unsafe { libc::mount(kind, target.as_ptr(), kind, 0, ptr::null()) } != 0 {
-            println!("not tested: no file system may be mounted: {}", io::Error::last_os_error());
-            return;
-        }
+    mounted("huge", c"hugetlbfs", None, |scratch| {
         let error = Region::<Mutex<u64>>::options().create(scratch.file(), 0o600).unwrap_err();
         assert!(matches!(error, RegionError::HugePages), "{error}");
         assert!(!scratch.file().exists());
-    })
-    .ends();
+    });
 }
 
 /// What the documentation of a region says of truncation: a SIGBUS in each process that touches a
